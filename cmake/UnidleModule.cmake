@@ -1,0 +1,78 @@
+# unidle_module(NAME [USES module...] [LINKS target...])
+#
+# One static library `unidle_NAME` out of the folder's sources, one test program `unidle_NAME_test`
+# out of its *_test.cpp files, and `unidle_NAME_testing` out of testing/ (fakes for other modules' tests).
+# New files are picked up by themselves.
+include(GoogleTest)
+
+function(unidle_module NAME)
+  cmake_parse_arguments(ARG "" "" "USES;LINKS;TEST_USES" ${ARGN})
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
+  set(tests ${sources})
+  list(FILTER tests INCLUDE REGEX "_test\\.cpp$")
+  set(fakes ${sources})
+  list(FILTER fakes INCLUDE REGEX "/testing/")
+  list(FILTER sources EXCLUDE REGEX "_test\\.cpp$|/testing/|/main/")
+  list(TRANSFORM ARG_USES PREPEND unidle_)
+  list(TRANSFORM ARG_TEST_USES PREPEND unidle_)
+
+  if(sources)
+    add_library(unidle_${NAME} STATIC ${sources})
+    target_link_libraries(unidle_${NAME} PUBLIC unidle_options ${ARG_USES} ${ARG_LINKS})
+  else()
+    add_library(unidle_${NAME} INTERFACE)
+    target_link_libraries(unidle_${NAME} INTERFACE unidle_options ${ARG_USES} ${ARG_LINKS})
+  endif()
+
+  if(UNIDLE_TESTS)
+    if(fakes)
+      add_library(unidle_${NAME}_testing STATIC ${fakes})
+      target_link_libraries(unidle_${NAME}_testing PUBLIC unidle_${NAME})
+    endif()
+    if(tests)
+      add_executable(unidle_${NAME}_test ${tests})
+      set_target_properties(unidle_${NAME}_test PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+      target_link_libraries(unidle_${NAME}_test PRIVATE unidle_${NAME} ${ARG_TEST_USES} GTest::gmock_main)
+      if(fakes)
+        target_link_libraries(unidle_${NAME}_test PRIVATE unidle_${NAME}_testing)
+      endif()
+      gtest_discover_tests(unidle_${NAME}_test TEST_PREFIX "${NAME}." DISCOVERY_MODE PRE_TEST
+                           DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 300)
+    endif()
+  endif()
+endfunction()
+
+# unidle_registry(TARGET FOLDER NAMESPACE TYPE)
+#
+# Writes the list of everything that lives one to a file: FOLDER/x_y.cpp must define
+# `const NAMESPACE::TYPE& x_y()`, and `NAMESPACE::all_<folder>()` returns them all, by file name.
+# An explicit list rather than static registration: no initialisation order, nothing the linker can drop.
+function(unidle_registry TARGET FOLDER NAMESPACE TYPE HEADER)
+  file(GLOB files CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${FOLDER}/*.cpp)
+  list(FILTER files EXCLUDE REGEX "_test\\.cpp$")
+  list(SORT files)
+  set(declarations "")
+  set(entries "")
+  foreach(file IN LISTS files)
+    get_filename_component(name ${file} NAME_WE)
+    string(APPEND declarations "const ${TYPE}& ${name}();\n")
+    string(APPEND entries "      &${FOLDER}::${name}(),\n")
+  endforeach()
+  set(generated ${CMAKE_CURRENT_BINARY_DIR}/all_${FOLDER}.cpp)
+  file(CONFIGURE OUTPUT ${generated} CONTENT
+"// Generated from the files in ${FOLDER}/.
+#include \"${HEADER}\"
+
+namespace ${NAMESPACE}::${FOLDER} {
+${declarations}}
+
+namespace ${NAMESPACE} {
+const std::vector<const ${TYPE}*>& all_${FOLDER}() {
+  static const std::vector<const ${TYPE}*> kAll = {
+${entries}  };
+  return kAll;
+}
+}
+" @ONLY)
+  target_sources(${TARGET} PRIVATE ${generated})
+endfunction()

@@ -1,0 +1,41 @@
+# Language level, warnings, sanitizers, ccache and output folders for the whole tree.
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
+# -g1 keeps line numbers in backtraces at a fraction of the size and link time of full debug info.
+set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O2 -g1 -DNDEBUG")
+set(CMAKE_CXX_FLAGS_DEBUG "-O1 -g")
+
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE RelWithDebInfo)
+endif()
+
+find_program(UNIDLE_CCACHE ccache)
+if(UNIDLE_CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${UNIDLE_CCACHE})
+  set(CMAKE_C_COMPILER_LAUNCHER ${UNIDLE_CCACHE})
+endif()
+
+find_program(UNIDLE_LLD ld.lld)
+if(UNIDLE_LLD)
+  add_link_options(-fuse-ld=lld)
+endif()
+
+# Carried by our own targets only, so that headers of others are never held to them.
+add_library(unidle_options INTERFACE)
+target_compile_options(unidle_options INTERFACE -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wold-style-cast)
+if(UNIDLE_WERROR)
+  target_compile_options(unidle_options INTERFACE -Werror)
+endif()
+target_include_directories(unidle_options INTERFACE ${CMAKE_SOURCE_DIR}/src)
+
+if(UNIDLE_SANITIZE)
+  add_compile_options(-fsanitize=${UNIDLE_SANITIZE} -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${UNIDLE_SANITIZE})
+  if(UNIDLE_SANITIZE MATCHES "undefined")
+    add_compile_options(-fno-sanitize-recover=undefined)
+  endif()
+endif()

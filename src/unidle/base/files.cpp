@@ -1,0 +1,135 @@
+#include "unidle/base/files.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <system_error>
+
+#include "unidle/base/error.h"
+
+namespace unidle {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+/// errno of the failure, or 0.
+int read_all(const fs::path& path, std::string& out) {
+  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd) {
+    return errno;
+  }
+  std::array<char, 64 * 1024> buffer;
+  for (;;) {
+    const ssize_t got = ::read(fd.get(), buffer.data(), buffer.size());
+    if (got > 0) {
+      out.append(buffer.data(), static_cast<std::size_t>(got));
+    } else if (got == 0) {
+      return 0;
+    } else if (errno != EINTR) {
+      return errno;
+    }
+  }
+}
+
+int write_all(int fd, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t put = ::write(fd, bytes.data(), bytes.size());
+    if (put >= 0) {
+      bytes.remove_prefix(static_cast<std::size_t>(put));
+    } else if (errno != EINTR) {
+      return errno;
+    }
+  }
+  return 0;
+}
+
+/// A rename is only durable once its folder is; a folder that cannot be synced is no error.
+void sync_folder(const fs::path& folder) {
+  const UniqueFd fd(::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (fd) {
+    ::fsync(fd.get());
+  }
+}
+
+}  // namespace
+
+std::string read_file(const fs::path& path) {
+  std::string bytes;
+  if (const int failure = read_all(path, bytes)) {
+    throw system_error(ErrorCode::kInput, path.string(), "cannot be read", failure);
+  }
+  return bytes;
+}
+
+std::optional<std::string> try_read_file(const fs::path& path) {
+  std::string bytes;
+  if (read_all(path, bytes) != 0) {
+    return std::nullopt;
+  }
+  return bytes;
+}
+
+void write_file_atomic(const fs::path& path, std::string_view bytes) {
+  std::string temporary = path.string() + ".XXXXXX";
+  UniqueFd fd(::mkostemp(temporary.data(), O_CLOEXEC));
+  if (!fd) {
+    throw system_error(ErrorCode::kIo, path.string(), "cannot be written", errno);
+  }
+  // mkostemp makes private files; a result should have the permissions any new file would.
+  const mode_t mask = ::umask(0);
+  ::umask(mask);
+  ::fchmod(fd.get(), 0666 & ~mask);
+  int failure = write_all(fd.get(), bytes);
+  if (failure == 0 && ::fsync(fd.get()) != 0) {
+    failure = errno;
+  }
+  fd.reset();
+  if (failure == 0 && ::rename(temporary.c_str(), path.c_str()) != 0) {
+    failure = errno;
+  }
+  if (failure != 0) {
+    ::unlink(temporary.c_str());
+    throw system_error(ErrorCode::kIo, path.string(), "cannot be written", failure);
+  }
+  sync_folder(path.parent_path());
+}
+
+void make_folders(const fs::path& path) {
+  std::error_code failure;
+  fs::create_directories(path, failure);
+  if (failure) {
+    throw system_error(ErrorCode::kIo, path.string(), "cannot be created", failure.value());
+  }
+}
+
+TemporaryFolder::TemporaryFolder(std::string_view prefix) {
+  std::string pattern = fmt::format("{}/{}-XXXXXX", fs::temp_directory_path().string(), prefix);
+  if (::mkdtemp(pattern.data()) == nullptr) {
+    throw system_error(ErrorCode::kIo, pattern, "cannot be created", errno);
+  }
+  path_ = pattern;
+}
+
+TemporaryFolder::~TemporaryFolder() {
+  std::error_code ignored;
+  fs::remove_all(path_, ignored);
+}
+
+fs::path host_root() {
+  const char* root = std::getenv("UNIDLE_HOST_ROOT");
+  return root != nullptr && *root != '\0' ? fs::path(root) : fs::path("/");
+}
+
+fs::path home_folder() {
+  const char* home = std::getenv("UNIDLE_HOME");
+  return home != nullptr && *home != '\0' ? fs::path(home) : fs::path(".unidle");
+}
+
+fs::path program_folder() { return fs::read_symlink("/proc/self/exe").parent_path(); }
+
+}  // namespace unidle

@@ -1,0 +1,49 @@
+// Files: whole reads, atomic writes, temporary folders, and the folder that stands for "/".
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "unidle/base/handle.h"
+
+namespace unidle {
+
+/// The whole file. Throws kInput when it cannot be opened or read.
+std::string read_file(const std::filesystem::path& path);
+
+/// The whole file, or nothing when it is absent or unreadable: for /proc and /sys, where absence is normal.
+std::optional<std::string> try_read_file(const std::filesystem::path& path);
+
+/// Writes through a temporary name beside `path`, synced and renamed, so that a reader sees the old bytes
+/// or the new ones and never half of either. Throws kIo naming `path`; the temporary file is removed.
+void write_file_atomic(const std::filesystem::path& path, std::string_view bytes);
+
+/// Creates the folder and its parents. Throws kIo naming the path.
+void make_folders(const std::filesystem::path& path);
+
+/// A folder that is removed with its content when it goes out of scope.
+class TemporaryFolder {
+ public:
+  /// Under $TMPDIR or /tmp.
+  explicit TemporaryFolder(std::string_view prefix = "unidle");
+  ~TemporaryFolder();
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+/// Where /proc, /sys and cgroup files are read from: $UNIDLE_HOST_ROOT, or "/".
+std::filesystem::path host_root();
+
+/// Where .unidle lives: $UNIDLE_HOME when set, otherwise ".unidle" in the current folder.
+std::filesystem::path home_folder();
+
+/// The folder of the running program, for finding its siblings.
+std::filesystem::path program_folder();
+
+}  // namespace unidle

@@ -1,0 +1,55 @@
+#include "unidle/base/units.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+
+namespace unidle {
+
+std::string format_bytes(std::uint64_t bytes) {
+  static constexpr std::array<const char*, 5> kUnits = {"B", "KiB", "MiB", "GiB", "TiB"};
+  double value = static_cast<double>(bytes);
+  std::size_t unit = 0;
+  while (value >= 1024 && unit + 1 < kUnits.size()) {
+    value /= 1024;
+    ++unit;
+  }
+  return unit == 0 ? fmt::format("{} B", bytes) : fmt::format("{:.1f} {}", value, kUnits[unit]);
+}
+
+std::string format_seconds(double seconds) {
+  const double magnitude = std::abs(seconds);
+  if (magnitude < 1e-3) {
+    return fmt::format("{:.1f} us", seconds * 1e6);
+  }
+  if (magnitude < 1) {
+    return fmt::format("{:.1f} ms", seconds * 1e3);
+  }
+  if (magnitude < 60) {
+    return fmt::format("{:.1f} s", seconds);
+  }
+  const auto whole = static_cast<std::int64_t>(std::llround(seconds));
+  if (magnitude < 3600) {
+    return fmt::format("{} min {} s", whole / 60, whole % 60);
+  }
+  return fmt::format("{} h {} min", whole / 3600, whole % 3600 / 60);
+}
+
+std::string format_share(double share) {
+  const double percent = share * 100;
+  return std::abs(percent) < 10 ? fmt::format("{:.1f} %", percent) : fmt::format("{:.0f} %", percent);
+}
+
+std::string format_number(double value) {
+  const double magnitude = std::abs(value);
+  if (magnitude != 0 && (magnitude < 1e-3 || magnitude >= 1e6)) {
+    return fmt::format("{:.3g}", value);
+  }
+  if (magnitude >= 100) {
+    return fmt::format("{:.0f}", value);
+  }
+  return magnitude >= 10 ? fmt::format("{:.1f}", value) : fmt::format("{:.3g}", value);
+}
+
+}  // namespace unidle

@@ -1,0 +1,18 @@
+// Numbers as people read them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace unidle {
+
+/// 1536 -> "1.5 KiB"
+std::string format_bytes(std::uint64_t bytes);
+/// 0.0123 -> "12.3 ms", 75 -> "1 min 15 s"
+std::string format_seconds(double seconds);
+/// 0.624 -> "62 %"; below ten percent with one decimal.
+std::string format_share(double share);
+/// Three significant digits, without an exponent between 0.001 and 1e6.
+std::string format_number(double value);
+
+}  // namespace unidle

@@ -1,0 +1,56 @@
+#include "unidle/cli/subcommand.h"
+
+#include <fmt/format.h>
+
+#include "unidle/base/error.h"
+#include "unidle/base/log.h"
+
+namespace unidle::cli {
+
+namespace {
+
+constexpr const char* kVersion = "unidle 0.1.0";
+
+constexpr const char* kAbout =
+    "unidle sees why a training run leaves its GPU idle, fixes it, and proves the gain.\n\n"
+    "  unidle run -- python train.py     observe a training command\n"
+    "  unidle diagnose                   why its device idles";
+
+/// One line on stderr, so that scripts and people see the same thing.
+void print_error(const std::exception& failure) { fmt::print(stderr, "unidle: {}\n", failure.what()); }
+
+}  // namespace
+
+int run_program(int argc, char** argv) {
+  CLI::App app(kAbout, "unidle");
+  app.set_version_flag("--version", kVersion);
+  app.require_subcommand(1);
+  app.failure_message([](const CLI::App* failed, const CLI::Error& error) {
+    return fmt::format("unidle: {} (see {} --help)\n", error.what(),
+                       failed->get_name().empty() ? "unidle" : failed->get_name());
+  });
+
+  std::function<int()> chosen;
+  for (const Subcommand* command : all_commands()) {
+    CLI::App* sub = app.add_subcommand(command->name, command->summary);
+    sub->footer(command->examples);
+    std::function<int()> action = command->setup(*sub);
+    sub->callback([&chosen, action = std::move(action)] { chosen = action; });
+  }
+
+  try {
+    init_log();
+    app.parse(argc, argv);
+    return chosen();
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  } catch (const Error& error) {
+    print_error(error);
+    return error.exit_code();
+  } catch (const std::exception& error) {
+    print_error(error);
+    return 1;
+  }
+}
+
+}  // namespace unidle::cli

@@ -1,0 +1,91 @@
+// What a diagnosis says; the JSON form is unidle.diagnosis/1.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace unidle::diagnose {
+
+enum class Severity { kInfo, kWarning, kCritical };
+enum class FixClass { kExact, kNumeric, kSemantic };
+
+struct Fix {
+  std::string knob;
+  nlohmann::json from;  // null when unknown
+  nlohmann::json to;    // null when the value is the user's to find
+  FixClass fix_class = FixClass::kExact;
+  std::string how;  // one sentence: what to do
+};
+
+struct Finding {
+  std::string id;
+  Severity severity = Severity::kInfo;
+  std::optional<double> share;          // of wall time that this cause explains
+  std::optional<double> speedup_bound;  // Amdahl bound, never a promise
+  std::vector<std::string> evidence;    // measured facts with numbers and units
+  std::optional<std::string> where;     // file:line
+  std::vector<Fix> fixes;
+};
+
+struct Abstention {
+  std::string id;
+  std::string missing;  // the signal it would have needed
+};
+
+enum class Outcome { kCompleted, kFailed, kTimedOut, kStopped, kUnknown };
+
+enum class Verdict {
+  kHealthy, kInputBound, kTransferBound, kSyncBound, kLaunchBound, kComputeBound,
+  kValidationBound, kOverheadBound, kDeviceUnused, kFailed, kUnknown,
+};
+
+struct PhaseTimes {  // seconds; sums to the wall time of the run
+  double startup = 0;
+  double train = 0;
+  double validate = 0;
+  double checkpoint = 0;
+  double other = 0;
+};
+
+struct StepShares {  // sums to 1
+  double input = 0;
+  double transfer = 0;
+  double compute = 0;
+  double sync = 0;
+  double optimizer = 0;
+  double other = 0;
+};
+
+struct Device {
+  std::string kind = "unknown";  // cuda, rocm, cpu, unknown
+  std::optional<double> busy;
+  std::string how;
+};
+
+struct Diagnosis {
+  Outcome outcome = Outcome::kUnknown;
+  Verdict verdict = Verdict::kUnknown;
+  Device device;
+  std::optional<double> samples_per_s;
+  std::optional<double> steps_per_s;
+  PhaseTimes time;
+  std::optional<StepShares> step;
+  std::vector<Finding> findings;
+  std::vector<Abstention> abstained;
+};
+
+std::string to_string(Severity severity);
+std::string to_string(FixClass fix_class);
+std::string to_string(Outcome outcome);
+std::string to_string(Verdict verdict);
+
+/// The fixed JSON document.
+nlohmann::json to_json(const Diagnosis& diagnosis);
+/// For a terminal of `width` columns: the answer in one sentence, at most five findings with evidence and fixes,
+/// what is fine, what could not be seen.
+std::string to_text(const Diagnosis& diagnosis, int width, bool colour);
+
+}  // namespace unidle::diagnose

@@ -1,0 +1,39 @@
+// Running a command under observation: child, signals, telemetry, ring collector, record.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "unidle/base/process.h"
+
+namespace unidle::observe {
+
+struct Options {
+  std::vector<std::string> argv;
+  std::filesystem::path record;                    // folder to make
+  std::map<std::string, std::string> environment;  // added for the command
+  bool capture = true;                             // keep the end of the output while passing it on
+  bool forward_signals = true;                     // INT, TERM, HUP, QUIT, USR1, USR2 go to the command
+  bool quiet = false;                              // the command's output goes nowhere but the record's tail (trials)
+  std::optional<double> timeout_s;
+  std::stop_token stop;                            // ends the command
+};
+
+struct Result {
+  ExitStatus status;
+  std::filesystem::path record;
+  bool timed_out = false;
+  std::string out_tail;  // with `quiet`: the end of standard output (the last 256 KiB), for reading a trial's summary
+  std::string err_tail;
+};
+
+/// Runs the command to its end and records it. Trouble of our own (no record can be written, a device that does not
+/// answer) never stops the command: it is logged, noted in the record's problems, and the command runs on.
+/// Throws kInput when the command itself cannot be started.
+Result run(const Options& options);
+
+}  // namespace unidle::observe

@@ -1,0 +1,184 @@
+// The run record: one SQLite file a run, `record.db` in the record's folder. docs/record-format.md documents it.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace unidle::record {
+
+/// Stored in every record; a reader refuses a newer one and says so.
+constexpr int kSchemaVersion = 1;
+
+/// One optimiser step of one process, with the time of its parts. Times in ns; parts that were not seen are absent.
+struct Step {
+  std::int64_t process = 0;  // pid
+  std::int64_t index = 0;
+  std::int64_t t_ns = 0;  // begin, CLOCK_MONOTONIC
+  std::int64_t duration_ns = 0;
+  std::int64_t samples = 0;
+  std::int64_t micro_batches = 1;
+  std::optional<std::int64_t> input_ns;
+  std::optional<std::int64_t> transfer_ns;
+  std::optional<std::int64_t> forward_ns;
+  std::optional<std::int64_t> backward_ns;
+  std::optional<std::int64_t> optimizer_ns;
+  std::optional<std::int64_t> sync_ns;
+  std::optional<std::int64_t> syncs;  // how many waits make up sync_ns
+  std::optional<double> loss;
+  std::optional<std::int64_t> samples_before;  // samples seen before this step
+};
+
+/// A stretch of time outside the steps.
+struct Span {
+  std::string kind;  // "startup", "validate", "checkpoint"
+  std::int64_t process = 0;
+  std::int64_t t_ns = 0;
+  std::int64_t duration_ns = 0;
+  std::int64_t samples = 0;
+};
+
+/// A loader thread or process produced samples: exact aggregates over one second.
+struct SampleWork {
+  std::int64_t process = 0;
+  std::int64_t thread = 0;
+  std::int64_t t_ns = 0;  // begin of the second
+  std::int64_t samples = 0;
+  std::int64_t busy_ns = 0;
+  std::int64_t slowest_ns = 0;
+  std::int64_t bytes = 0;
+};
+
+/// A metric that the training program reported, e.g. "loss", "psnr".
+struct Metric {
+  std::string name;
+  std::int64_t t_ns = 0;
+  std::int64_t step = 0;
+  std::int64_t samples = 0;  // seen so far
+  double value = 0;
+};
+
+/// A setting: what the configuration says, or what the live program has.
+struct Setting {
+  std::string knob;
+  std::string value;
+  std::string source;    // "configured" or "effective"
+  std::string location;  // "file:line" of a configured one; may be empty
+};
+
+/// One named time series of the host or a device, e.g. {"process.cpu", "cores"}.
+struct Series {
+  std::string name;
+  std::string unit;
+  std::string subject;  // "", "gpu0", "pid 123"
+};
+
+struct Point {
+  std::int64_t t_ns = 0;
+  double value = 0;
+};
+
+struct Note {
+  std::int64_t t_ns = 0;
+  std::int64_t process = 0;
+  nlohmann::json body;
+};
+
+/// Writes a record. Not thread-safe: one thread owns it. Work is committed once a second and on flush(), so that a
+/// record cut off by kill -9 stays readable up to then. Throws kIo (subject: the file) on a full disk or an
+/// unwritable folder; after that the record is closed and further calls do nothing.
+class Writer {
+ public:
+  /// Makes `folder` and `record.db` in it. A record that is already there is an error (kUsage).
+  explicit Writer(const std::filesystem::path& folder);
+  ~Writer();
+  Writer(const Writer&) = delete;
+  Writer& operator=(const Writer&) = delete;
+
+  void set_meta(std::string_view key, const nlohmann::json& value);
+  void add(const Step& step);
+  void add(const Span& span);
+  void add(const SampleWork& work);
+  void add(const Metric& metric);
+  void add(const Setting& setting);
+  void add(const Note& note);
+  /// The end of the command's output, as kept by the supervisor; replaces what was there.
+  void set_output_tail(std::string_view stream, std::string_view bytes);
+  /// Series ids are per record; the same series gives the same id.
+  std::int64_t series(const Series& series);
+  void add_point(std::int64_t series, Point point);
+  void flush();
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+/// Reads a record, also one that is still being written. Throws kInput (subject: the path) when it is none, is damaged,
+/// or has a newer schema.
+class Reader {
+ public:
+  /// `path`: the folder or the record.db in it.
+  explicit Reader(const std::filesystem::path& path);
+  ~Reader();
+  Reader(const Reader&) = delete;
+  Reader& operator=(const Reader&) = delete;
+
+  const std::filesystem::path& folder() const;
+  std::optional<nlohmann::json> meta(std::string_view key) const;
+  std::vector<Step> steps() const;
+  std::vector<Span> spans() const;
+  std::vector<SampleWork> sample_work() const;
+  std::vector<Metric> metrics(std::string_view name) const;
+  std::vector<std::string> metric_names() const;
+  std::vector<Setting> settings() const;
+  std::vector<Note> notes() const;
+  std::string output_tail(std::string_view stream) const;
+  std::vector<Series> all_series() const;
+  std::vector<Point> points(const Series& series) const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+/// Meta keys, one place. Values are JSON.
+namespace meta {
+constexpr std::string_view kCommand = "command";            // [argv]
+constexpr std::string_view kFolder = "folder";              // working folder
+constexpr std::string_view kStartedUtc = "started_utc";
+constexpr std::string_view kStartNs = "start_ns";           // CLOCK_MONOTONIC
+constexpr std::string_view kEndNs = "end_ns";               // absent while running or when cut off
+constexpr std::string_view kExit = "exit";                  // {"code": n, "signal": n}
+constexpr std::string_view kOutcome = "outcome";            // completed, failed, timed-out, stopped; absent = unknown
+constexpr std::string_view kTier = "tier";                  // what was seen: "host", "host+probe", ...
+constexpr std::string_view kHost = "host";                  // {"cpus_allowed", "cpu_quota", "memory_bytes", "cpu_model", "cpu_flags": [..], "hostname"}
+constexpr std::string_view kGpus = "gpus";                  // [{"name", "memory_bytes", "capability": "9.0", ...}]
+constexpr std::string_view kProblems = "problems";          // ["what the observer could not do"]
+constexpr std::string_view kDropped = "events_dropped";     // number
+}  // namespace meta
+
+/// Names of the series that more than one module uses.
+namespace series {
+constexpr std::string_view kTreeCpu = "tree.cpu";          // cores in use by the command and its children
+constexpr std::string_view kTreeMemory = "tree.memory";    // bytes, proportional where known
+constexpr std::string_view kTreeRead = "tree.read";        // bytes/s from storage
+constexpr std::string_view kHostCpu = "host.cpu";          // cores in use on the whole machine
+constexpr std::string_view kGpuUtil = "gpu.utilisation";   // 0..1
+constexpr std::string_view kGpuMemory = "gpu.memory";      // bytes
+constexpr std::string_view kGpuPower = "gpu.power";        // W
+}  // namespace series
+
+/// The folder that `.unidle/runs` gives a new run of `name`; not yet made.
+std::filesystem::path new_run_folder(std::string_view name);
+/// The newest record, by the `latest` link. Throws kInput when there is none.
+std::filesystem::path latest_run_folder();
+/// Points `.unidle/runs/latest` at `folder`, atomically. Failure is ignored: the link is a convenience.
+void link_latest(const std::filesystem::path& folder);
+
+}  // namespace unidle::record
