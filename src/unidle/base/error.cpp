@@ -49,8 +49,7 @@ int Error::exit_code() const {
 }
 
 Error system_error(ErrorCode code, std::string subject, std::string_view action, int error_number) {
-  return Error(code, std::move(subject),
-               fmt::format("{}: {}", action, std::generic_category().message(error_number)));
+  return Error(code, std::move(subject), fmt::format("{}: {}", action, std::generic_category().message(error_number)));
 }
 
 }  // namespace unidle

@@ -9,15 +9,15 @@ namespace unidle {
 
 /// Stable failure codes; tests and callers match these, never the text.
 enum class ErrorCode {
-  kUsage,       // wrong command line, wrong value: the caller's mistake
-  kInput,       // a file that is not what it should be: missing, truncated, malformed
-  kMissing,     // a library, program or device that must be there is not
-  kIo,          // the operating system refused: permission, full disk, broken pipe
-  kCorrupt,     // our own data is damaged
-  kChild,       // a child process failed or could not be started
-  kOutOfMemory, // host or device memory ran out
-  kCancelled,   // stopped on request
-  kInternal,    // a broken invariant: our own mistake
+  kUsage,        // wrong command line, wrong value: the caller's mistake
+  kInput,        // a file that is not what it should be: missing, truncated, malformed
+  kMissing,      // a library, program or device that must be there is not
+  kIo,           // the operating system refused: permission, full disk, broken pipe
+  kCorrupt,      // our own data is damaged
+  kChild,        // a child process failed or could not be started
+  kOutOfMemory,  // host or device memory ran out
+  kCancelled,    // stopped on request
+  kInternal,     // a broken invariant: our own mistake
 };
 
 std::string_view to_string(ErrorCode code);

@@ -209,8 +209,7 @@ Finished run_to_end(Command command, std::optional<std::chrono::milliseconds> li
   command.own_group = true;
   command.die_with_parent = true;
   ChildProcess child(command);
-  const std::int64_t deadline =
-      limit ? system_clock().now_ns() + std::chrono::nanoseconds(*limit).count() : INT64_MAX;
+  const std::int64_t deadline = limit ? system_clock().now_ns() + std::chrono::nanoseconds(*limit).count() : INT64_MAX;
 
   Finished result;
   Terminator terminator;

@@ -34,8 +34,8 @@ struct Command {
   Stream in = Stream::kInherit;                    // kPipe is not offered for input
   Stream out = Stream::kInherit;
   Stream err = Stream::kInherit;
-  bool own_group = false;       // leads a new process group, so that kill() reaches its children too
-  bool die_with_parent = false; // SIGKILL when this process dies
+  bool own_group = false;        // leads a new process group, so that kill() reaches its children too
+  bool die_with_parent = false;  // SIGKILL when this process dies
 };
 
 /// A started child. The destructor kills (the group, when it leads one) and reaps it if it still runs.

@@ -42,24 +42,26 @@ int code_points(std::string_view text) {
 }  // namespace
 
 std::string wrap(std::string_view text, int width, int indent) {
+  const std::string line_break = '\n' + std::string(static_cast<std::size_t>(indent), ' ');
   std::istringstream words{std::string(text)};
   std::string out;
   std::string word;
   int column = 0;
+  bool line_is_empty = true;
   while (words >> word) {
     const int length = code_points(word);
-    if (column > 0 && column + 1 + length > width) {
-      out += '\n' + std::string(static_cast<std::size_t>(indent), ' ');
+    if (!line_is_empty && column + 1 + length > width) {
+      out += line_break;
       column = indent;
-    } else if (column > 0 && column != indent) {
-      out += ' ';
-      ++column;
-    } else if (column == indent && indent > 0 && !out.empty() && out.back() != ' ') {
+      line_is_empty = true;
+    }
+    if (!line_is_empty) {
       out += ' ';
       ++column;
     }
     out += word;
     column += length;
+    line_is_empty = false;
   }
   return out;
 }
@@ -89,7 +91,8 @@ void Progress::update(std::uint64_t done, std::string_view note) {
   drawn_ns_ = now;
   const double share = total_ > 0 ? static_cast<double>(done) / static_cast<double>(total_) : 0;
   const int filled = static_cast<int>(share * 24);
-  std::string line = fmt::format("{} [{:#<{}}{:.<{}}] {}/{} {}", label_, "", filled, "", 24 - filled, done, total_, note);
+  std::string line =
+      fmt::format("{} [{:#<{}}{:.<{}}] {}/{} {}", label_, "", filled, "", 24 - filled, done, total_, note);
   if (done > 0 && done < total_) {
     const double left = seconds(now - start_ns_) * (1 / share - 1);
     line += fmt::format(" {} left", format_seconds(left));

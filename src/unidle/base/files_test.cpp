@@ -1,0 +1,105 @@
+#include "unidle/base/files.h"
+
+#include <gmock/gmock.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <sys/resource.h>
+#include <algorithm>
+#include <csignal>
+#include <cstdlib>
+
+#include "unidle/base/error.h"
+
+namespace unidle {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::ptrdiff_t entries(const fs::path& folder) {
+  return std::distance(fs::directory_iterator(folder), fs::directory_iterator());
+}
+
+ErrorCode code_of(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    return error.code();
+  }
+  ADD_FAILURE() << "nothing was thrown";
+  return ErrorCode::kInternal;
+}
+
+TEST(Files, WhatIsWrittenIsRead) {
+  const TemporaryFolder folder;
+  const std::string bytes("a\0b\r\n", 5);
+  write_file_atomic(folder.path() / "f", bytes);
+  EXPECT_EQ(read_file(folder.path() / "f"), bytes);
+  write_file_atomic(folder.path() / "f", "shorter");
+  EXPECT_EQ(read_file(folder.path() / "f"), "shorter");
+  EXPECT_EQ(entries(folder.path()), 1) << "temporary files are left";
+}
+
+TEST(Files, ResultHasTheUsualPermissions) {
+  const TemporaryFolder folder;
+  const mode_t before = ::umask(022);
+  write_file_atomic(folder.path() / "f", "x");
+  ::umask(before);
+  EXPECT_EQ(fs::status(folder.path() / "f").permissions(), static_cast<fs::perms>(0644));
+}
+
+TEST(Files, MissingFileIsAnInputErrorOrNothing) {
+  EXPECT_EQ(code_of([] { read_file("/nonexistent/file"); }), ErrorCode::kInput);
+  EXPECT_EQ(try_read_file("/nonexistent/file"), std::nullopt);
+}
+
+TEST(Files, UnwritableFolderIsAnIoErrorThatNamesTheFile) {
+  try {
+    write_file_atomic("/proc/nothing/here", "x");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kIo);
+    EXPECT_EQ(error.subject(), "/proc/nothing/here");
+  }
+}
+
+TEST(Files, AFullDiskLeavesTheOldFileAndNoRest) {
+  const TemporaryFolder folder;
+  const fs::path path = folder.path() / "f";
+  write_file_atomic(path, "old");
+  rlimit before{};
+  ::getrlimit(RLIMIT_FSIZE, &before);
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  const rlimit small{4096, before.rlim_max};
+  ::setrlimit(RLIMIT_FSIZE, &small);
+  const ErrorCode code = code_of([&] { write_file_atomic(path, std::string(100'000, 'x')); });
+  ::setrlimit(RLIMIT_FSIZE, &before);
+  std::signal(SIGXFSZ, handler);
+  EXPECT_EQ(code, ErrorCode::kIo);
+  EXPECT_EQ(read_file(path), "old");
+  EXPECT_EQ(entries(folder.path()), 1);
+}
+
+TEST(Files, TemporaryFolderGoesWithItsContent) {
+  fs::path path;
+  {
+    const TemporaryFolder folder;
+    path = folder.path();
+    write_file_atomic(path / "f", "x");
+  }
+  EXPECT_FALSE(fs::exists(path));
+}
+
+TEST(Files, HostRootAndHomeFollowTheEnvironment) {
+  ::setenv("UNIDLE_HOST_ROOT", "/elsewhere", 1);
+  EXPECT_EQ(host_root(), "/elsewhere");
+  ::unsetenv("UNIDLE_HOST_ROOT");
+  EXPECT_EQ(host_root(), "/");
+  ::setenv("UNIDLE_HOME", "/a/b", 1);
+  EXPECT_EQ(home_folder(), "/a/b");
+  ::unsetenv("UNIDLE_HOME");
+  EXPECT_EQ(home_folder(), ".unidle");
+}
+
+}  // namespace
+}  // namespace unidle

@@ -1,0 +1,24 @@
+#include "unidle/base/units.h"
+
+#include <gtest/gtest.h>
+
+namespace unidle {
+namespace {
+
+TEST(Units, ReadAsPeopleWriteThem) {
+  EXPECT_EQ(format_bytes(0), "0 B");
+  EXPECT_EQ(format_bytes(1536), "1.5 KiB");
+  EXPECT_EQ(format_bytes(3ULL << 40), "3.0 TiB");
+  EXPECT_EQ(format_seconds(0.0123), "12.3 ms");
+  EXPECT_EQ(format_seconds(75), "1 min 15 s");
+  EXPECT_EQ(format_seconds(7260), "2 h 1 min");
+  EXPECT_EQ(format_seconds(5e-6), "5.0 us");
+  EXPECT_EQ(format_share(0.624), "62 %");
+  EXPECT_EQ(format_share(0.021), "2.1 %");
+  EXPECT_EQ(format_number(1234.5), "1234");
+  EXPECT_EQ(format_number(12.345), "12.3");
+  EXPECT_EQ(format_number(0.00002), "2e-05");
+}
+
+}  // namespace
+}  // namespace unidle
