@@ -1,0 +1,50 @@
+// The layout of a ring file, shared by its one writer and its one reader. docs/probe-format.md documents it.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include "unidle/probe/unidle_probe.h"
+
+namespace unidle::probe {
+
+constexpr std::uint64_t kRingMagic = 0x31474e52444e5500;  // "\0UNDRNG1" in the file, little-endian
+constexpr std::uint32_t kRingVersion = UNIDLE_PROBE_VERSION;
+constexpr std::size_t kHeaderBytes = 4096;
+/// 1 MiB of events: a tenth of a second, the collector's period, at 160 000 events a second.
+constexpr std::uint64_t kRingCapacity = 16384;
+constexpr std::uint64_t kMaxRingCapacity = std::uint64_t{1} << 24;
+
+/// States of `RingHeader::state`; stored in files: do not change.
+constexpr std::uint32_t kRingOpen = 1;
+constexpr std::uint32_t kRingClosed = 2;
+
+/// The first page of a ring file. Head, tail and dropped only grow; event i lies at slot i % capacity. The writer
+/// owns head and dropped, the reader owns tail; each has its cache line.
+struct RingHeader {
+  std::uint64_t magic;
+  std::uint32_t version;
+  std::uint32_t event_bytes;
+  std::uint64_t capacity;  // events, a power of two
+  std::uint32_t pid;
+  std::uint32_t reserved;
+  std::uint64_t start_ns;  // when the ring was opened, CLOCK_MONOTONIC
+  char role[16];           // zero-terminated
+  std::atomic<std::uint32_t> state;
+  alignas(64) std::atomic<std::uint64_t> head;
+  alignas(64) std::atomic<std::uint64_t> tail;
+  alignas(64) std::atomic<std::uint64_t> dropped;
+};
+
+static_assert(sizeof(unidle_event) == 64 && std::is_trivially_copyable_v<unidle_event>);
+static_assert(sizeof(RingHeader) == 256 && sizeof(RingHeader) <= kHeaderBytes);
+static_assert(offsetof(RingHeader, state) == 56 && offsetof(RingHeader, head) == 64);
+static_assert(offsetof(RingHeader, tail) == 128 && offsetof(RingHeader, dropped) == 192);
+static_assert(std::atomic<std::uint64_t>::is_always_lock_free && sizeof(std::atomic<std::uint64_t>) == 8);
+static_assert((kRingCapacity & (kRingCapacity - 1)) == 0);
+
+constexpr std::size_t ring_file_bytes(std::uint64_t capacity) { return kHeaderBytes + capacity * sizeof(unidle_event); }
+
+}  // namespace unidle::probe

@@ -1,0 +1,203 @@
+// Compiled both into the library and, alone, into libunidle_probe.so: it needs the C library only.
+#include "unidle/probe/unidle_probe.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "unidle/probe/ring.h"
+
+#ifdef UNIDLE_PROBE_EXPORTS
+#define UNIDLE_PROBE_API __attribute__((visibility("default")))
+#else
+#define UNIDLE_PROBE_API
+#endif
+
+using unidle::probe::RingHeader;
+
+struct unidle_probe {
+  RingHeader* header;
+  unidle_event* events;
+  std::uint64_t head;  // our own copy: whatever happens to the file, we never write outside the mapping
+  std::uint64_t generation;
+  int notes;
+};
+
+namespace {
+
+constexpr std::size_t kFileBytes = unidle::probe::ring_file_bytes(unidle::probe::kRingCapacity);
+constexpr int kMaxRingsOfProcess = 256;
+
+/// How many forks lie between this process and the one that loaded us: a ring belongs to one process, and asking
+/// for the pid at every event would be a system call.
+std::atomic<std::uint64_t> fork_generation{0};
+
+void count_fork() { fork_generation.fetch_add(1, std::memory_order_relaxed); }
+
+void watch_forks() {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  pthread_once(&once, [] { pthread_atfork(nullptr, nullptr, count_fork); });
+}
+
+bool is_ours(const unidle_probe* probe) {
+  return probe != nullptr && probe->generation == fork_generation.load(std::memory_order_relaxed);
+}
+
+/// A new file of this process: "PID.ring", or "PID.N.ring" when the process opens several or has been replaced by exec.
+int create_ring_file(const char* folder) {
+  char path[4096];
+  for (int n = 0; n < kMaxRingsOfProcess; ++n) {
+    const int length = n == 0 ? std::snprintf(path, sizeof path, "%s/%d.ring", folder, getpid())
+                              : std::snprintf(path, sizeof path, "%s/%d.%d.ring", folder, getpid(), n);
+    if (length < 0 || static_cast<std::size_t>(length) >= sizeof path) {
+      return -1;
+    }
+    const int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd >= 0) {
+      // Reserved now: on a full disk a later write into the mapping would be a SIGBUS in the user's program.
+      if (posix_fallocate(fd, 0, static_cast<off_t>(kFileBytes)) == 0) {
+        return fd;
+      }
+      close(fd);
+      unlink(path);
+      return -1;
+    }
+    if (errno != EEXIST) {
+      return -1;
+    }
+  }
+  return -1;
+}
+
+RingHeader* map_ring(int fd) {
+  void* memory = mmap(nullptr, kFileBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
+  return memory == MAP_FAILED ? nullptr : static_cast<RingHeader*>(memory);
+}
+
+void fill_header(RingHeader* header, const char* role) {
+  header->version = unidle::probe::kRingVersion;
+  header->event_bytes = sizeof(unidle_event);
+  header->capacity = unidle::probe::kRingCapacity;
+  header->pid = static_cast<std::uint32_t>(getpid());
+  header->start_ns = unidle_probe_now_ns();
+  std::snprintf(header->role, sizeof header->role, "%s", role != nullptr ? role : "");
+  header->state.store(unidle::probe::kRingOpen, std::memory_order_relaxed);
+  // The magic comes last: a reader that sees it sees a whole header.
+  std::atomic_ref<std::uint64_t>(header->magic).store(unidle::probe::kRingMagic, std::memory_order_release);
+}
+
+int open_notes(const char* folder) {
+  char path[4096];
+  const int length = std::snprintf(path, sizeof path, "%s/%d.notes.jsonl", folder, getpid());
+  if (length < 0 || static_cast<std::size_t>(length) >= sizeof path) {
+    return -1;
+  }
+  return open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+}
+
+}  // namespace
+
+extern "C" {
+
+UNIDLE_PROBE_API unidle_probe* unidle_probe_open(const char* role) {
+  const char* folder = std::getenv("UNIDLE_PROBE_DIR");
+  if (folder == nullptr || *folder == '\0') {
+    return nullptr;
+  }
+  const int saved_errno = errno;
+  watch_forks();
+  auto* probe = static_cast<unidle_probe*>(std::malloc(sizeof(unidle_probe)));
+  const int fd = probe != nullptr ? create_ring_file(folder) : -1;
+  RingHeader* header = fd >= 0 ? map_ring(fd) : nullptr;
+  if (fd >= 0) {
+    close(fd);
+  }
+  if (header == nullptr) {
+    std::free(probe);
+    errno = saved_errno;
+    return nullptr;
+  }
+  fill_header(header, role);
+  auto* events = reinterpret_cast<unidle_event*>(reinterpret_cast<char*>(header) + unidle::probe::kHeaderBytes);
+  *probe = {header, events, 0, fork_generation.load(std::memory_order_relaxed), open_notes(folder)};
+  errno = saved_errno;
+  return probe;
+}
+
+UNIDLE_PROBE_API void unidle_probe_close(unidle_probe* probe) {
+  if (probe == nullptr) {
+    return;
+  }
+  if (is_ours(probe)) {
+    probe->header->state.store(unidle::probe::kRingClosed, std::memory_order_release);
+  }
+  munmap(probe->header, kFileBytes);
+  if (probe->notes >= 0) {
+    close(probe->notes);
+  }
+  std::free(probe);
+}
+
+UNIDLE_PROBE_API std::uint64_t unidle_probe_now_ns(void) {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000U + static_cast<std::uint64_t>(now.tv_nsec);
+}
+
+UNIDLE_PROBE_API void unidle_probe_emit(unidle_probe* probe, const unidle_event* event) {
+  if (!is_ours(probe) || event == nullptr) {
+    return;
+  }
+  RingHeader* header = probe->header;
+  const std::uint64_t head = probe->head;
+  if (head - header->tail.load(std::memory_order_acquire) >= unidle::probe::kRingCapacity) {
+    header->dropped.store(header->dropped.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    return;
+  }
+  std::memcpy(&probe->events[head & (unidle::probe::kRingCapacity - 1)], event, sizeof *event);
+  probe->head = head + 1;
+  header->head.store(head + 1, std::memory_order_release);
+}
+
+UNIDLE_PROBE_API void unidle_probe_note(unidle_probe* probe, const char* json) {
+  if (!is_ours(probe) || json == nullptr || probe->notes < 0) {
+    return;
+  }
+  while (*json == ' ' || *json == '\n' || *json == '\t' || *json == '\r') {
+    ++json;
+  }
+  const std::size_t length = std::strlen(json);
+  if (length < 2 || *json != '{') {
+    return;
+  }
+  const int saved_errno = errno;
+  auto* line = static_cast<char*>(std::malloc(length + 48));
+  if (line != nullptr) {
+    // The time goes first, so that a "t_ns" of the caller's own overrides it.
+    const int start =
+        std::snprintf(line, 48, "{\"t_ns\":%llu,", static_cast<unsigned long long>(unidle_probe_now_ns()));
+    char* end = line + start;
+    for (const char* from = json + 1; *from != '\0'; ++from) {
+      *end++ = *from == '\n' || *from == '\r' ? ' ' : *from;
+    }
+    *end++ = '\n';
+    // One write, so that lines of several threads do not mix. What a full disk refuses is lost.
+    [[maybe_unused]] const ssize_t put = write(probe->notes, line, static_cast<std::size_t>(end - line));
+    std::free(line);
+  }
+  errno = saved_errno;
+}
+
+UNIDLE_PROBE_API std::uint64_t unidle_probe_dropped(const unidle_probe* probe) {
+  return is_ours(probe) ? probe->header->dropped.load(std::memory_order_relaxed) : 0;
+}
+
+}  // extern "C"
