@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# Fails when a module includes one that comes after it, or when torch is included outside train, workloads, python and
+# the benchmarks that are named for it. With --self-test it proves that it can fail.
+set -euo pipefail
+cd "${UNIDLE_TREE:-$(dirname "${BASH_SOURCE[0]}")/..}"
+
+ORDER=(base telemetry record probe observe trace diagnose knobs data cache tune report train cli)
+
+check() {
+  local failures=0 rank=0 module file line included
+  declare -A position
+  for module in "${ORDER[@]}"; do position[$module]=$((rank++)); done
+  for folder in src/unidle/*/; do
+    module=$(basename "$folder")
+    if [ -z "${position[$module]+x}" ]; then
+      echo "layers: src/unidle/$module is not in the order of modules (tools/check_layers.sh)"; failures=1; continue
+    fi
+    while IFS=: read -r file line included; do
+      included=${included#*\"unidle/}; included=${included%%/*}
+      if [ -z "${position[$included]+x}" ] || [ "${position[$included]}" -gt "${position[$module]}" ]; then
+        echo "$file:$line: layers: $module must not include $included"; failures=1
+      fi
+    done < <(grep -rnE '^[[:space:]]*#[[:space:]]*include[[:space:]]*"unidle/' "$folder" --include='*.h' --include='*.cpp')
+  done
+  while IFS=: read -r file line _; do
+    echo "$file:$line: layers: torch belongs to train, workloads and the Python bridge"; failures=1
+  done < <(grep -rnE '^[[:space:]]*#[[:space:]]*include[[:space:]]*[<"](torch|ATen|c10|caffe2)/' src bench workloads python tests \
+             --include='*.h' --include='*.cpp' 2>/dev/null |
+           grep -vE '^(src/unidle/train/|workloads/|python/|bench/[a-z_]*_torch\.cpp)')
+  return $failures
+}
+
+self_test() {
+  local tree; tree=$(mktemp -d); trap 'rm -rf "$tree"' RETURN
+  mkdir -p "$tree"/src/unidle/{base,record,cli} "$tree"/{bench,workloads,python,tests}
+  echo '#include "unidle/base/error.h"' > "$tree/src/unidle/record/fine.cpp"
+  UNIDLE_TREE=$tree bash "${BASH_SOURCE[0]}" >/dev/null || { echo "self-test: a clean tree was refused"; return 1; }
+  echo '#include "unidle/record/record.h"' > "$tree/src/unidle/base/upward.cpp"
+  ! UNIDLE_TREE=$tree bash "${BASH_SOURCE[0]}" >/dev/null || { echo "self-test: an upward include passed"; return 1; }
+  rm "$tree/src/unidle/base/upward.cpp"
+  echo '#include <torch/torch.h>' > "$tree/src/unidle/record/torch.cpp"
+  ! UNIDLE_TREE=$tree bash "${BASH_SOURCE[0]}" >/dev/null || { echo "self-test: a stray torch include passed"; return 1; }
+  echo "layers: the check works"
+}
+
+if [ "${1:-}" = --self-test ]; then self_test; else check; fi
