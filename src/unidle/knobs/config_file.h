@@ -12,11 +12,12 @@ namespace unidle::knobs {
 /// One scalar of the file. `path` has dots between mapping keys and [i] into sequences: "optimizer.lr", "a.b[0].c".
 struct Scalar {
   std::string path;
-  std::string value;         // without quotes, escapes resolved
-  int line = 0;              // 1-based
-  std::size_t begin = 0;     // byte range of the scalar's source, quotes included
+  std::string value;      // without quotes, escapes resolved
+  int line = 0;           // 1-based
+  std::size_t begin = 0;  // byte range of the scalar's source, quotes included
   std::size_t end = 0;
   bool quoted = false;
+  bool editable = true;  // false for block scalars, plain scalars folded over lines, and empty sequence items
 };
 
 /// YAML for now. Holds the source text; every edit leaves all other bytes as they were: comments, order, quoting, line
@@ -30,14 +31,22 @@ class ConfigFile {
 
   const std::string& name() const { return name_; }
   const std::string& text() const { return text_; }
-  /// All scalars in file order.
+  /// All scalars in file order. A key without a value is there with an empty value and begin == end. What an alias
+  /// stands for is there under the alias's path too, with the position of the anchor's literal.
   const std::vector<Scalar>& scalars() const { return scalars_; }
+  /// The last one of that path (a file may repeat a key), or nullptr. Pointers hold until the next set().
   const Scalar* find(std::string_view path) const;
   /// Changes the scalar at `path`, or inserts it where a person would put it: after the last key of the deepest mapping
-  /// that exists, in that mapping's indentation and style. Keeps the old value's quoting.
+  /// that exists, in that mapping's indentation and style. Keeps the old value's quoting. An alias is edited at its
+  /// anchor. Throws kInput when that cannot be done: a block scalar, a repeated key, a parent that is no mapping.
   void set(std::string_view path, std::string_view value);
 
  private:
+  void replace(const Scalar& scalar, std::string_view value);
+  void insert(std::string_view path, std::string_view value);
+  /// Takes `text` when every value is what it was, but for the one at byte `edited`, or a new one at `path`.
+  void accept(std::string text, std::optional<std::size_t> edited, std::string_view path, std::string_view value);
+
   std::string name_;
   std::string text_;
   std::vector<Scalar> scalars_;

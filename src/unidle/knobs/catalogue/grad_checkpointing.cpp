@@ -1,0 +1,18 @@
+#include "unidle/knobs/knob.h"
+
+namespace unidle::knobs::catalogue {
+
+const Knob& grad_checkpointing() {
+  static const Knob kKnob{
+      "grad.checkpointing",
+      ValueType::kBool,
+      KnobClass::kExact,
+      {},
+      "false",
+      "Computes activations again in the backward pass instead of keeping them: less memory for about "
+      "a third more computation.",
+  };
+  return kKnob;
+}
+
+}  // namespace unidle::knobs::catalogue

@@ -1,0 +1,17 @@
+#include "unidle/knobs/knob.h"
+
+namespace unidle::knobs::catalogue {
+
+const Knob& input_size() {
+  static const Knob kKnob{
+      "input.size",
+      ValueType::kInt,
+      KnobClass::kSemantic,
+      {},
+      "",
+      "Edge length of pictures, or length of sequences, that the model is trained on.",
+  };
+  return kKnob;
+}
+
+}  // namespace unidle::knobs::catalogue

@@ -1,0 +1,18 @@
+#include "unidle/knobs/knob.h"
+
+namespace unidle::knobs::catalogue {
+
+const Knob& loader_persistent_workers() {
+  static const Knob kKnob{
+      "loader.persistent_workers",
+      ValueType::kBool,
+      KnobClass::kExact,
+      {},
+      "false",
+      "Keeps the loader's workers alive between epochs; starting them anew costs a visible pause when "
+      "epochs are short.",
+  };
+  return kKnob;
+}
+
+}  // namespace unidle::knobs::catalogue

@@ -1,0 +1,18 @@
+#include "unidle/knobs/knob.h"
+
+namespace unidle::knobs::catalogue {
+
+const Knob& metrics_interval() {
+  static const Knob kKnob{
+      "metrics.interval",
+      ValueType::kInt,
+      KnobClass::kExact,
+      {},
+      "1",
+      "How many optimiser steps lie between two readings of the loss; every reading makes the host "
+      "wait for the device.",
+  };
+  return kKnob;
+}
+
+}  // namespace unidle::knobs::catalogue

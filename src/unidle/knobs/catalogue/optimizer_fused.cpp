@@ -1,0 +1,18 @@
+#include "unidle/knobs/knob.h"
+
+namespace unidle::knobs::catalogue {
+
+const Knob& optimizer_fused() {
+  static const Knob kKnob{
+      "optimizer.fused",
+      ValueType::kBool,
+      KnobClass::kNumeric,
+      {},
+      "false",
+      "Updates all parameters in one pass over memory instead of a handful of small operations for "
+      "each tensor.",
+  };
+  return kKnob;
+}
+
+}  // namespace unidle::knobs::catalogue

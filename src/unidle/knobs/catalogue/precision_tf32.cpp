@@ -1,0 +1,18 @@
+#include "unidle/knobs/knob.h"
+
+namespace unidle::knobs::catalogue {
+
+const Knob& precision_tf32() {
+  static const Knob kKnob{
+      "precision.tf32",
+      ValueType::kBool,
+      KnobClass::kNumeric,
+      {},
+      "false",
+      "Lets fp32 matrix products round their inputs to 10 mantissa bits, on NVIDIA GPUs from Ampere "
+      "on.",
+  };
+  return kKnob;
+}
+
+}  // namespace unidle::knobs::catalogue

@@ -1,0 +1,113 @@
+#include "unidle/knobs/config_file.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "unidle/base/error.h"
+#include "unidle/base/files.h"
+#include "unidle/knobs/detail/document.h"
+#include "unidle/knobs/detail/emit.h"
+#include "unidle/knobs/detail/insert.h"
+
+namespace unidle::knobs {
+
+namespace {
+
+bool same_values(const std::vector<Scalar>& before, const std::vector<Scalar>& after, std::size_t edited,
+                 std::string_view value) {
+  return std::equal(before.begin(), before.end(), after.begin(), after.end(), [&](const Scalar& a, const Scalar& b) {
+    return a.path == b.path && b.value == (a.begin == edited ? value : std::string_view(a.value));
+  });
+}
+
+/// `after` without the new scalar must be `before`, without an empty parent that became a mapping.
+bool same_but_new(std::vector<Scalar> before, std::vector<Scalar> after, std::string_view path,
+                  std::string_view value) {
+  std::erase_if(before, [&](const Scalar& scalar) {
+    return path.size() > scalar.path.size() && path.starts_with(scalar.path) && path[scalar.path.size()] == '.';
+  });
+  // A file of nothing but comments has one empty scalar without a path.
+  std::erase_if(before, [](const Scalar& scalar) { return scalar.path.empty() && scalar.value.empty(); });
+  const auto is_new = [&](const Scalar& scalar) { return scalar.path == path && scalar.value == value; };
+  return std::erase_if(after, is_new) == 1 && same_values(before, after, std::string::npos, {});
+}
+
+}  // namespace
+
+ConfigFile ConfigFile::load(const std::filesystem::path& path) { return from_text(read_file(path), path.string()); }
+
+ConfigFile ConfigFile::from_text(std::string text, std::string name) {
+  ConfigFile file;
+  file.name_ = std::move(name);
+  file.scalars_ = detail::Document::parse(text, file.name_).scalars();
+  file.text_ = std::move(text);
+  return file;
+}
+
+const Scalar* ConfigFile::find(std::string_view path) const {
+  const auto found =
+      std::find_if(scalars_.rbegin(), scalars_.rend(), [&](const Scalar& scalar) { return scalar.path == path; });
+  return found == scalars_.rend() ? nullptr : &*found;
+}
+
+void ConfigFile::set(std::string_view path, std::string_view value) {
+  const auto has_path = [&](const Scalar& scalar) { return scalar.path == path; };
+  if (std::count_if(scalars_.begin(), scalars_.end(), has_path) > 1) {
+    const auto first = std::find_if(scalars_.begin(), scalars_.end(), has_path);
+    throw Error(ErrorCode::kInput, fmt::format("{}:{}: {}", name_, find(path)->line, path),
+                fmt::format("is set twice, first in line {}", first->line), "remove one of them");
+  }
+  if (const Scalar* scalar = find(path)) {
+    replace(Scalar(*scalar), value);
+  } else {
+    insert(path, value);
+  }
+}
+
+void ConfigFile::replace(const Scalar& scalar, std::string_view value) {
+  if (!scalar.editable) {
+    throw Error(ErrorCode::kInput, fmt::format("{}:{}: {}", name_, scalar.line, scalar.path),
+                "is written over several lines and cannot be edited", "write it on one line");
+  }
+  if (scalar.value == value) {
+    return;
+  }
+  const bool absent = scalar.begin == scalar.end;
+  const char quote = scalar.quoted ? text_[scalar.begin] : '\0';
+  // Whether the scalar stands in a flow collection does not matter: quoting a comma is never wrong.
+  const std::string source = (absent ? " " : "") + detail::written(value, quote, true);
+  std::string text = text_;
+  text.replace(scalar.begin, scalar.end - scalar.begin, source);
+  accept(std::move(text), scalar.begin, scalar.path, value);
+}
+
+void ConfigFile::insert(std::string_view path, std::string_view value) {
+  if (path.empty() || path.starts_with('.') || path.ends_with('.') || path.ends_with(']') ||
+      path.find("..") != std::string_view::npos) {
+    throw Error(ErrorCode::kInput, fmt::format("{}: {}", name_, path), "is not a key that can be added",
+                "write keys as group.name");
+  }
+  const detail::Document document = detail::Document::parse(text_, name_);
+  accept(detail::inserted(text_, document, name_, path, value), std::nullopt, path, value);
+}
+
+void ConfigFile::accept(std::string text, std::optional<std::size_t> edited, std::string_view path,
+                        std::string_view value) {
+  std::vector<Scalar> after;
+  try {
+    after = detail::Document::parse(text, name_).scalars();
+  } catch (const Error& failure) {
+    throw Error(ErrorCode::kInternal, fmt::format("{}: {}", name_, path),
+                "the edit would have broken the file and was undone: " + failure.message());
+  }
+  const bool same = edited ? same_values(scalars_, after, *edited, value) : same_but_new(scalars_, after, path, value);
+  if (!same) {
+    throw Error(ErrorCode::kInternal, fmt::format("{}: {}", name_, path),
+                "the edit would have changed other values and was undone");
+  }
+  text_ = std::move(text);
+  scalars_ = std::move(after);
+}
+
+}  // namespace unidle::knobs

@@ -1,0 +1,57 @@
+// A YAML text as a tree that knows where in the source everything stands.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "unidle/knobs/config_file.h"
+
+namespace unidle::knobs::detail {
+
+struct Entry {
+  int key = -1;  // -1 in a sequence
+  int value = -1;
+};
+
+struct Node {
+  enum class Kind { kNull, kScalar, kMap, kSequence, kAlias };
+
+  Kind kind = Kind::kNull;
+  std::size_t begin = 0;  // bytes, after anchor and tag
+  std::size_t end = 0;
+  int line = 0;    // 1-based
+  int column = 0;  // 0-based, in bytes
+  bool quoted = false;
+  bool block = false;     // a literal or folded block scalar
+  bool editable = false;  // the source between begin and end is the whole value, on its own
+  bool flow = false;      // of a collection: written with braces or brackets
+  std::string value;
+  std::vector<Entry> entries;
+  int target = -1;  // of an alias: the node it stands for
+};
+
+/// All documents of one text. Not thread-safe; owns no reference to the text.
+class Document {
+ public:
+  /// Throws kInput with subject "name:line".
+  static Document parse(const std::string& text, const std::string& name);
+
+  const std::vector<Node>& nodes() const { return nodes_; }
+  const Node& node(int index) const { return nodes_[static_cast<std::size_t>(index)]; }
+  /// The top node of every document in the text.
+  const std::vector<int>& roots() const { return roots_; }
+  /// Every scalar with its path; what an alias stands for appears under the alias too, with the anchor's position.
+  std::vector<Scalar> scalars() const;
+  /// The value under `key` of a mapping, through aliases; -1 when absent.
+  int child(int map, std::string_view key) const;
+
+ private:
+  friend class Builder;
+  std::vector<Node> nodes_;
+  std::vector<int> roots_;
+  std::string name_;
+};
+
+}  // namespace unidle::knobs::detail

@@ -1,0 +1,93 @@
+#include "unidle/knobs/knob.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+namespace unidle::knobs {
+
+namespace {
+
+std::string lower(std::string_view text) {
+  std::string result(text);
+  std::transform(result.begin(), result.end(), result.begin(),
+                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 'a' - 'A') : c; });
+  return result;
+}
+
+std::optional<std::string> canonical_bool(const std::string& text) {
+  if (text == "true" || text == "yes" || text == "on" || text == "1") {
+    return "true";
+  }
+  if (text == "false" || text == "no" || text == "off" || text == "0") {
+    return "false";
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> canonical_int(std::string_view text) {
+  long long value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  // All integer knobs count things.
+  if (error != std::errc() || end != text.data() + text.size() || value < 0) {
+    return std::nullopt;
+  }
+  return std::to_string(value);
+}
+
+std::optional<std::string> canonical_double(std::string_view text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value)) {
+    return std::nullopt;
+  }
+  return fmt::format("{}", value);
+}
+
+std::optional<std::string> canonical_choice(const Knob& knob, const std::string& text) {
+  // YAML 1.1 readers turn a plain `off` into false, so that programs print it as such.
+  const std::string word = text == "false" ? "off" : text;
+  const bool known = std::find(knob.choices.begin(), knob.choices.end(), word) != knob.choices.end();
+  return known ? std::optional(word) : std::nullopt;
+}
+
+}  // namespace
+
+const Knob* find_knob(std::string_view name) {
+  const auto& all = all_catalogue();
+  const auto found = std::find_if(all.begin(), all.end(), [&](const Knob* knob) { return knob->name == name; });
+  return found == all.end() ? nullptr : *found;
+}
+
+std::string_view to_string(ValueType type) {
+  switch (type) {
+    case ValueType::kBool: return "bool";
+    case ValueType::kInt: return "int";
+    case ValueType::kDouble: return "number";
+    case ValueType::kChoice: return "choice";
+  }
+  return "";
+}
+
+std::string_view to_string(KnobClass knob_class) {
+  switch (knob_class) {
+    case KnobClass::kExact: return "exact";
+    case KnobClass::kNumeric: return "numeric";
+    case KnobClass::kSemantic: return "semantic";
+  }
+  return "";
+}
+
+std::optional<std::string> canonical_value(const Knob& knob, std::string_view text) {
+  switch (knob.type) {
+    case ValueType::kBool: return canonical_bool(lower(text));
+    case ValueType::kInt: return canonical_int(text);
+    case ValueType::kDouble: return canonical_double(text);
+    case ValueType::kChoice: return canonical_choice(knob, lower(text));
+  }
+  return std::nullopt;
+}
+
+}  // namespace unidle::knobs
