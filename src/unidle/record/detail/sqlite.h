@@ -1,0 +1,99 @@
+// SQLite by RAII: a connection and its prepared statements. Failures are unidle::Error naming the file.
+#pragma once
+
+#include <sqlite3.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "unidle/base/error.h"
+#include "unidle/base/handle.h"
+
+namespace unidle::record {
+
+struct DatabaseTraits {
+  using Type = sqlite3*;
+  static Type invalid() { return nullptr; }
+  static void close(Type db) { sqlite3_close_v2(db); }
+};
+
+struct StatementTraits {
+  using Type = sqlite3_stmt*;
+  static Type invalid() { return nullptr; }
+  static void close(Type statement) { sqlite3_finalize(statement); }
+};
+
+/// Bytes that are bound as a BLOB rather than as text.
+struct Blob {
+  std::string_view bytes;
+};
+
+/// A connection. Not thread-safe. Every failure is thrown as an Error of `failure_code` whose subject is `path`.
+class Database {
+ public:
+  /// `uri`: what SQLite opens ("file:...?immutable=1" or a plain path).
+  Database(std::filesystem::path path, const std::string& uri, int flags, ErrorCode failure_code);
+
+  void execute(const char* sql);
+  /// The first column of the first row as an integer; 0 without a row.
+  std::int64_t query_integer(std::string_view sql);
+  [[noreturn]] void fail() const;
+  sqlite3* get() const { return db_.get(); }
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+  ErrorCode failure_code_;
+  UniqueHandle<DatabaseTraits> db_;
+};
+
+/// A prepared statement; must not outlive its database.
+class Statement {
+ public:
+  Statement(Database& database, std::string_view sql);
+
+  /// Binds all parameters, runs to the end and resets: for INSERT and its like.
+  template <typename... Values>
+  void run(const Values&... values) {
+    bind_all(values...);
+    while (step()) {
+    }
+    reset();
+  }
+
+  /// Binds all parameters; the rows come by step().
+  template <typename... Values>
+  Statement& bind_all(const Values&... values) {
+    int index = 0;
+    (bind(++index, values), ...);
+    return *this;
+  }
+
+  /// True when there is a row.
+  bool step();
+  void reset();
+
+  bool is_null(int column) const { return sqlite3_column_type(statement_.get(), column) == SQLITE_NULL; }
+  std::int64_t integer(int column) const { return sqlite3_column_int64(statement_.get(), column); }
+  std::optional<std::int64_t> maybe_integer(int column) const;
+  /// NaN for NULL: SQLite has no NaN of its own.
+  double real(int column) const;
+  std::string text(int column) const;
+
+ private:
+  void bind(int index, std::int64_t value);
+  void bind(int index, double value);
+  void bind(int index, std::string_view value);
+  void bind(int index, const std::string& value) { bind(index, std::string_view(value)); }
+  void bind(int index, Blob value);
+  void bind(int index, const std::optional<std::int64_t>& value);
+  void check(int result) const;
+
+  Database* database_;
+  UniqueHandle<StatementTraits> statement_;
+};
+
+}  // namespace unidle::record

@@ -1,0 +1,231 @@
+#include <fmt/format.h>
+
+#include <unistd.h>
+
+#include <limits>
+#include <optional>
+#include <utility>
+
+#include "unidle/base/files.h"
+#include "unidle/record/detail/schema.h"
+#include "unidle/record/detail/sqlite.h"
+#include "unidle/record/record.h"
+
+namespace unidle::record {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr const char* kHint = "expected a folder that `unidle run` made, or the record.db in it";
+
+fs::path database_path(const fs::path& path) {
+  std::error_code ignored;
+  const fs::path file = fs::is_directory(path, ignored) ? path / "record.db" : path;
+  if (!fs::is_regular_file(file, ignored)) {
+    throw Error(ErrorCode::kInput, path.string(), "is no unidle record: there is no record.db", kHint);
+  }
+  return file;
+}
+
+/// A path inside a file: URI.
+std::string uri_of(const fs::path& path, std::string_view query) {
+  std::string uri = "file:";
+  for (const char c : fs::absolute(path).string()) {
+    if (c == '%' || c == '?' || c == '#') {
+      uri += fmt::format("%{:02X}", static_cast<unsigned char>(c));
+    } else {
+      uri += c;
+    }
+  }
+  return uri.append(query);
+}
+
+Database open_read_only(const fs::path& path, const std::string& uri) {
+  Database db(path, uri, SQLITE_OPEN_READONLY, ErrorCode::kInput);
+  db.query_integer("SELECT count(*) FROM sqlite_schema");  // SQLite opens lazily: this reads
+  return db;
+}
+
+/// A folder that cannot be written has no place for SQLite's shared-memory file. A finished record is then read as it
+/// is; one that was cut off has its last seconds in the write-ahead log, so both are read from a copy.
+Database open_in_read_only_folder(const fs::path& file, std::optional<TemporaryFolder>& copy) {
+  const fs::path log = file.string() + "-wal";
+  std::error_code failure;
+  const auto log_bytes = fs::file_size(log, failure);
+  if (failure || log_bytes == 0) {
+    return open_read_only(file, uri_of(file, "?immutable=1"));
+  }
+  copy.emplace("unidle-record");
+  fs::copy_file(file, copy->path() / "record.db", failure);
+  if (!failure) {
+    fs::copy_file(log, copy->path() / "record.db-wal", failure);
+  }
+  if (failure) {
+    throw system_error(ErrorCode::kInput, file.string(), "cannot be copied for reading", failure.value());
+  }
+  return open_read_only(file, uri_of(copy->path() / "record.db", ""));
+}
+
+Database open_database(const fs::path& file, std::optional<TemporaryFolder>& copy) {
+  try {
+    return open_read_only(file, uri_of(file, ""));
+  } catch (const Error&) {
+    if (::access(fs::absolute(file).parent_path().c_str(), W_OK) == 0 || ::access(file.c_str(), R_OK) != 0) {
+      throw;
+    }
+  }
+  return open_in_read_only_folder(file, copy);
+}
+
+void check_schema(Database& db, const fs::path& path) {
+  if (db.query_integer("PRAGMA application_id") != kApplicationId) {
+    throw Error(ErrorCode::kInput, path.string(), "is a database but no unidle record", kHint);
+  }
+  const std::int64_t version = db.query_integer("PRAGMA user_version");
+  if (version > kSchemaVersion) {
+    throw Error(ErrorCode::kInput, path.string(),
+                fmt::format("has record schema {}, this unidle reads up to {}", version, kSchemaVersion),
+                "read it with the unidle that wrote it, or a newer one");
+  }
+}
+
+nlohmann::json parse(const fs::path& path, std::string_view text) {
+  nlohmann::json value = nlohmann::json::parse(text, nullptr, false);
+  if (value.is_discarded()) {
+    throw Error(ErrorCode::kInput, path.string(), "is damaged: a value in it is no JSON");
+  }
+  return value;
+}
+
+}  // namespace
+
+struct Reader::Impl {
+  explicit Impl(const fs::path& given) : file(database_path(given)), db(open_database(file, copy)) {
+    check_schema(db, file);
+    folder = fs::absolute(file).lexically_normal().parent_path();
+  }
+
+  /// Calls `row` for every row of the answer.
+  template <typename Row, typename... Values>
+  void each(std::string_view sql, Row row, const Values&... values) {
+    Statement statement(db, sql);
+    statement.bind_all(values...);
+    while (statement.step()) {
+      row(statement);
+    }
+  }
+
+  fs::path file;
+  fs::path folder;
+  std::optional<TemporaryFolder> copy;  // outlives db
+  Database db;
+};
+
+Reader::Reader(const fs::path& path) : impl_(std::make_unique<Impl>(path)) {}
+
+Reader::~Reader() = default;
+
+const fs::path& Reader::folder() const { return impl_->folder; }
+
+std::optional<nlohmann::json> Reader::meta(std::string_view key) const {
+  std::optional<nlohmann::json> value;
+  impl_->each(
+      "SELECT value FROM meta WHERE key=?", [&](Statement& row) { value = parse(impl_->file, row.text(0)); }, key);
+  return value;
+}
+
+std::vector<Step> Reader::steps() const {
+  std::vector<Step> steps;
+  impl_->each(
+      "SELECT process, idx, t_ns, duration_ns, samples, micro_batches, input_ns, transfer_ns, forward_ns, backward_ns, "
+      "optimizer_ns, sync_ns, syncs, samples_before, loss, typeof(loss) = 'text' FROM steps ORDER BY rowid",
+      [&](Statement& row) {
+        Step step{row.integer(0),        row.integer(1),       row.integer(2),        row.integer(3),
+                  row.integer(4),        row.integer(5),       row.maybe_integer(6),  row.maybe_integer(7),
+                  row.maybe_integer(8),  row.maybe_integer(9), row.maybe_integer(10), row.maybe_integer(11),
+                  row.maybe_integer(12), std::nullopt,         row.maybe_integer(13)};
+        if (row.integer(15) != 0) {
+          step.loss = std::numeric_limits<double>::quiet_NaN();
+        } else if (!row.is_null(14)) {
+          step.loss = row.real(14);
+        }
+        steps.push_back(step);
+      });
+  return steps;
+}
+
+std::vector<Span> Reader::spans() const {
+  std::vector<Span> spans;
+  impl_->each("SELECT kind, process, t_ns, duration_ns, samples FROM spans ORDER BY rowid", [&](Statement& row) {
+    spans.push_back({row.text(0), row.integer(1), row.integer(2), row.integer(3), row.integer(4)});
+  });
+  return spans;
+}
+
+std::vector<SampleWork> Reader::sample_work() const {
+  std::vector<SampleWork> work;
+  impl_->each("SELECT process, thread, t_ns, samples, busy_ns, slowest_ns, bytes FROM sample_work ORDER BY rowid",
+              [&](Statement& row) {
+                work.push_back({row.integer(0), row.integer(1), row.integer(2), row.integer(3), row.integer(4),
+                                row.integer(5), row.integer(6)});
+              });
+  return work;
+}
+
+std::vector<Metric> Reader::metrics(std::string_view name) const {
+  std::vector<Metric> metrics;
+  impl_->each(
+      "SELECT name, t_ns, step, samples, value FROM metrics WHERE name=? ORDER BY rowid",
+      [&](Statement& row) {
+        metrics.push_back({row.text(0), row.integer(1), row.integer(2), row.integer(3), row.real(4)});
+      },
+      name);
+  return metrics;
+}
+
+std::vector<std::string> Reader::metric_names() const {
+  std::vector<std::string> names;
+  impl_->each("SELECT DISTINCT name FROM metrics ORDER BY name", [&](Statement& row) { names.push_back(row.text(0)); });
+  return names;
+}
+
+std::vector<Setting> Reader::settings() const {
+  std::vector<Setting> settings;
+  impl_->each("SELECT knob, value, source, location FROM settings ORDER BY rowid",
+              [&](Statement& row) { settings.push_back({row.text(0), row.text(1), row.text(2), row.text(3)}); });
+  return settings;
+}
+
+std::vector<Note> Reader::notes() const {
+  std::vector<Note> notes;
+  impl_->each("SELECT t_ns, process, body FROM notes ORDER BY rowid", [&](Statement& row) {
+    notes.push_back({row.integer(0), row.integer(1), parse(impl_->file, row.text(2))});
+  });
+  return notes;
+}
+
+std::string Reader::output_tail(std::string_view stream) const {
+  std::string bytes;
+  impl_->each("SELECT bytes FROM output WHERE stream=?", [&](Statement& row) { bytes = row.text(0); }, stream);
+  return bytes;
+}
+
+std::vector<Series> Reader::all_series() const {
+  std::vector<Series> all;
+  impl_->each("SELECT name, unit, subject FROM series ORDER BY id",
+              [&](Statement& row) { all.push_back({row.text(0), row.text(1), row.text(2)}); });
+  return all;
+}
+
+std::vector<Point> Reader::points(const Series& series) const {
+  std::vector<Point> points;
+  impl_->each(
+      "SELECT t_ns, points.value FROM points JOIN series ON points.series = series.id "
+      "WHERE name=? AND unit=? AND subject=? ORDER BY t_ns",
+      [&](Statement& row) { points.push_back({row.integer(0), row.real(1)}); }, series.name, series.unit,
+      series.subject);
+  return points;
+}
+
+}  // namespace unidle::record

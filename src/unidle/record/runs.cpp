@@ -1,0 +1,72 @@
+// The folder of runs: names of new records and the link to the latest.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cctype>
+#include <system_error>
+
+#include "unidle/base/clock.h"
+#include "unidle/base/error.h"
+#include "unidle/base/files.h"
+#include "unidle/record/record.h"
+
+namespace unidle::record {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+fs::path runs_folder() { return home_folder() / "runs"; }
+
+/// What every file system and shell takes without quoting.
+std::string safe_name(std::string_view name) {
+  std::string safe;
+  for (const char c : name.substr(0, 60)) {
+    const bool plain = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_' || c == '.';
+    safe += plain ? c : '-';
+  }
+  return safe.empty() || safe.front() == '.' ? "run" + safe : safe;
+}
+
+}  // namespace
+
+fs::path new_run_folder(std::string_view name) {
+  const std::string base = format_utc_compact(system_clock().wall_ns()) + "-" + safe_name(name);
+  fs::path folder = runs_folder() / base;
+  std::error_code ignored;
+  for (int n = 2; fs::exists(folder, ignored); ++n) {
+    folder = runs_folder() / fmt::format("{}-{}", base, n);
+  }
+  return folder;
+}
+
+fs::path latest_run_folder() {
+  const fs::path link = runs_folder() / "latest";
+  std::error_code failure;
+  const fs::path target = fs::read_symlink(link, failure);
+  if (failure || !fs::exists(link, failure)) {
+    throw Error(ErrorCode::kInput, link.string(), "there is no recorded run", "record one: unidle run -- CMD ...");
+  }
+  return (target.is_absolute() ? target : runs_folder() / target).lexically_normal();
+}
+
+void link_latest(const fs::path& folder) {
+  const fs::path runs = runs_folder();
+  std::error_code failure;
+  const fs::path absolute = fs::absolute(folder, failure).lexically_normal();
+  fs::create_directories(runs, failure);
+  // Relative where it can be, so that .unidle may be moved.
+  const bool inside = absolute.parent_path() == fs::absolute(runs, failure).lexically_normal();
+  const fs::path target = inside ? absolute.filename() : absolute;
+  const fs::path temporary = runs / fmt::format(".latest-{}", ::getpid());
+  fs::remove(temporary, failure);
+  fs::create_symlink(target, temporary, failure);
+  if (!failure) {
+    fs::rename(temporary, runs / "latest", failure);
+    if (failure) {
+      fs::remove(temporary, failure);
+    }
+  }
+}
+
+}  // namespace unidle::record

@@ -1,0 +1,199 @@
+#include <fcntl.h>
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cmath>
+#include <map>
+#include <tuple>
+
+#include "unidle/base/clock.h"
+#include "unidle/base/files.h"
+#include "unidle/record/detail/schema.h"
+#include "unidle/record/detail/sqlite.h"
+#include "unidle/record/record.h"
+
+namespace unidle::record {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::int64_t kCommitInterval_ns = kNsPerSecond;
+
+/// Bytes that are no UTF-8 (an argument, a path) are replaced rather than refused.
+std::string to_text(const nlohmann::json& value) {
+  return value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+/// Makes the file; O_EXCL, so that two runs given the same record cannot both have it.
+fs::path create_file(const fs::path& folder) {
+  make_folders(folder);
+  const fs::path path = folder / "record.db";
+  const UniqueFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+  if (!fd && errno == EEXIST) {
+    throw Error(ErrorCode::kUsage, folder.string(), "holds a record already", "name another folder");
+  }
+  if (!fd) {
+    throw system_error(ErrorCode::kIo, path.string(), "cannot be created", errno);
+  }
+  return path;
+}
+
+Database create_database(const fs::path& folder) {
+  const fs::path path = create_file(folder);
+  Database db(path, path.string(), SQLITE_OPEN_READWRITE, ErrorCode::kIo);
+  // WAL: readers see a running record, and a commit does not wait for the disk.
+  db.execute("PRAGMA page_size=4096; PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;");
+  db.execute(
+      fmt::format("BEGIN; PRAGMA application_id={}; PRAGMA user_version={};", kApplicationId, kSchemaVersion).c_str());
+  db.execute(kSchemaSql);
+  db.execute(fmt::format("INSERT INTO meta VALUES ('schema', '{}'); COMMIT;", kSchemaVersion).c_str());
+  return db;
+}
+
+/// Everything that dies with the connection.
+struct Session {
+  explicit Session(const fs::path& folder) : db(create_database(folder)) {}
+
+  Database db;
+  Statement meta{db, "INSERT OR REPLACE INTO meta VALUES (?,?)"};
+  Statement step{db, "INSERT INTO steps VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"};
+  /// A loss that is no number is a finding, not a gap: SQLite would store it as NULL.
+  Statement nan_step{db, "INSERT INTO steps VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,'nan',?)"};
+  Statement span{db, "INSERT INTO spans VALUES (?,?,?,?,?)"};
+  Statement work{db, "INSERT INTO sample_work VALUES (?,?,?,?,?,?,?)"};
+  Statement metric{db, "INSERT INTO metrics VALUES (?,?,?,?,?)"};
+  Statement setting{db, "INSERT INTO settings VALUES (?,?,?,?)"};
+  Statement note{db, "INSERT INTO notes VALUES (?,?,?)"};
+  Statement output{db, "INSERT OR REPLACE INTO output VALUES (?,?)"};
+  Statement series{db, "INSERT INTO series VALUES (?,?,?,?)"};
+  Statement point{db, "INSERT OR REPLACE INTO points VALUES (?,?,?)"};
+  std::optional<std::int64_t> begun_ns;  // of the open transaction
+};
+
+}  // namespace
+
+struct Writer::Impl {
+  explicit Impl(const fs::path& folder) : session(std::in_place, folder) {}
+
+  void commit() {
+    if (session && session->begun_ns) {
+      session->begun_ns.reset();
+      session->db.execute("COMMIT");
+    }
+  }
+
+  /// Runs `work` in the open transaction. A failure closes the record for good and is thrown once.
+  template <typename Work>
+  void write(Work work) {
+    if (!session) {
+      return;
+    }
+    try {
+      const std::int64_t now = system_clock().now_ns();
+      if (!session->begun_ns) {
+        session->db.execute("BEGIN");
+        session->begun_ns = now;
+      }
+      work(*session);
+      if (now - *session->begun_ns >= kCommitInterval_ns) {
+        commit();
+      }
+    } catch (...) {
+      session.reset();
+      throw;
+    }
+  }
+
+  std::optional<Session> session;
+  std::map<std::tuple<std::string, std::string, std::string>, std::int64_t> series_ids;
+};
+
+Writer::Writer(const fs::path& folder) : impl_(std::make_unique<Impl>(folder)) {}
+
+Writer::~Writer() {
+  if (!impl_->session) {
+    return;
+  }
+  try {
+    impl_->commit();
+    // A finished record is one plain file that can be read from a read-only folder. Refused while somebody reads it,
+    // which does no harm.
+    sqlite3_busy_timeout(impl_->session->db.get(), 100);
+    sqlite3_exec(impl_->session->db.get(), "PRAGMA journal_mode=DELETE", nullptr, nullptr, nullptr);
+  } catch (const Error&) {
+    // Nothing that a destructor could do; flush() is where the caller learns of it.
+  }
+}
+
+void Writer::set_meta(std::string_view key, const nlohmann::json& value) {
+  impl_->write([&](Session& s) { s.meta.run(key, to_text(value)); });
+}
+
+void Writer::add(const Step& step) {
+  impl_->write([&](Session& s) {
+    const auto run = [&](Statement& statement, const auto&... loss) {
+      statement.run(step.process, step.index, step.t_ns, step.duration_ns, step.samples, step.micro_batches,
+                    step.input_ns, step.transfer_ns, step.forward_ns, step.backward_ns, step.optimizer_ns, step.sync_ns,
+                    step.syncs, loss..., step.samples_before);
+    };
+    if (!step.loss) {
+      run(s.step, std::optional<std::int64_t>());
+    } else if (std::isnan(*step.loss)) {
+      run(s.nan_step);
+    } else {
+      run(s.step, *step.loss);
+    }
+  });
+}
+
+void Writer::add(const Span& span) {
+  impl_->write([&](Session& s) { s.span.run(span.kind, span.process, span.t_ns, span.duration_ns, span.samples); });
+}
+
+void Writer::add(const SampleWork& work) {
+  impl_->write([&](Session& s) {
+    s.work.run(work.process, work.thread, work.t_ns, work.samples, work.busy_ns, work.slowest_ns, work.bytes);
+  });
+}
+
+void Writer::add(const Metric& metric) {
+  impl_->write([&](Session& s) { s.metric.run(metric.name, metric.t_ns, metric.step, metric.samples, metric.value); });
+}
+
+void Writer::add(const Setting& setting) {
+  impl_->write([&](Session& s) { s.setting.run(setting.knob, setting.value, setting.source, setting.location); });
+}
+
+void Writer::add(const Note& note) {
+  impl_->write([&](Session& s) { s.note.run(note.t_ns, note.process, to_text(note.body)); });
+}
+
+void Writer::set_output_tail(std::string_view stream, std::string_view bytes) {
+  impl_->write([&](Session& s) { s.output.run(stream, Blob{bytes}); });
+}
+
+std::int64_t Writer::series(const Series& series) {
+  const auto next = static_cast<std::int64_t>(impl_->series_ids.size()) + 1;
+  const auto [entry, added] = impl_->series_ids.try_emplace({series.name, series.unit, series.subject}, next);
+  if (added) {
+    impl_->write([&](Session& s) { s.series.run(next, series.name, series.unit, series.subject); });
+  }
+  return entry->second;
+}
+
+void Writer::add_point(std::int64_t series, Point point) {
+  impl_->write([&](Session& s) { s.point.run(series, point.t_ns, point.value); });
+}
+
+void Writer::flush() {
+  impl_->write([](Session&) {});
+  try {
+    impl_->commit();
+  } catch (...) {
+    impl_->session.reset();
+    throw;
+  }
+}
+
+}  // namespace unidle::record
