@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <limits>
@@ -71,7 +72,9 @@ Database open_database(const fs::path& file, std::optional<TemporaryFolder>& cop
   try {
     return open_read_only(file, uri_of(file, ""));
   } catch (const Error&) {
-    if (::access(fs::absolute(file).parent_path().c_str(), W_OK) == 0 || ::access(file.c_str(), R_OK) != 0) {
+    const fs::path parent = fs::absolute(file).parent_path();
+    if (::faccessat(AT_FDCWD, parent.c_str(), W_OK, AT_EACCESS) == 0 ||
+        ::faccessat(AT_FDCWD, file.c_str(), R_OK, AT_EACCESS) != 0) {
       throw;
     }
   }
@@ -79,6 +82,12 @@ Database open_database(const fs::path& file, std::optional<TemporaryFolder>& cop
 }
 
 void check_schema(Database& db, const fs::path& path) {
+  // SQLite takes a last page that is cut short for one that ends in zeros.
+  std::error_code failure;
+  const auto bytes = static_cast<std::int64_t>(fs::file_size(path, failure));
+  if (failure || bytes % db.query_integer("PRAGMA page_size") != 0) {
+    throw Error(ErrorCode::kInput, path.string(), "is damaged: it has been cut short");
+  }
   if (db.query_integer("PRAGMA application_id") != kApplicationId) {
     throw Error(ErrorCode::kInput, path.string(), "is a database but no unidle record", kHint);
   }
