@@ -5,10 +5,10 @@ namespace unidle::knobs::catalogue {
 const Knob& cache_features() {
   static const Knob kKnob{
       "cache.features",
-      ValueType::kBool,
+      ValueType::kChoice,
       KnobClass::kExact,
-      {},
-      "false",
+      {"off", "memory"},
+      "off",
       "Keeps the result of expensive per-sample work (decoding, feature prediction) for the next "
       "epochs.",
   };

@@ -1,0 +1,96 @@
+#include "unidle/knobs/knob.h"
+
+#include <gmock/gmock.h>
+
+#include <cstdlib>
+#include <set>
+
+#include "unidle/base/files.h"
+#include "unidle/knobs/reference.h"
+
+namespace unidle::knobs {
+namespace {
+
+std::optional<std::string> canonical(const char* knob, const char* text) {
+  return canonical_value(*find_knob(knob), text);
+}
+
+TEST(Knob, AllNamesOfTheManualAreThere) {
+  const std::set<std::string> expected = {"loader.workers",
+                                          "loader.pin_memory",
+                                          "loader.prefetch_factor",
+                                          "loader.persistent_workers",
+                                          "transfer.non_blocking",
+                                          "batch.size",
+                                          "batch.accumulation",
+                                          "precision.amp",
+                                          "precision.tf32",
+                                          "compile.mode",
+                                          "layout.channels_last",
+                                          "cudnn.benchmark",
+                                          "optimizer.fused",
+                                          "optimizer.zero_to_none",
+                                          "optimizer.lr",
+                                          "optimizer.warmup_steps",
+                                          "grad.clip_norm",
+                                          "grad.checkpointing",
+                                          "metrics.interval",
+                                          "cache.features",
+                                          "data.on_device",
+                                          "cpu.threads",
+                                          "model.width",
+                                          "model.depth",
+                                          "input.size",
+                                          "validation.interval"};
+  std::set<std::string> names;
+  for (const Knob* knob : all_catalogue()) {
+    EXPECT_TRUE(names.insert(knob->name).second) << knob->name;
+    EXPECT_FALSE(knob->explanation.empty()) << knob->name;
+    EXPECT_EQ(find_knob(knob->name), knob);
+    if (!knob->fallback.empty()) {
+      EXPECT_EQ(canonical_value(*knob, knob->fallback), knob->fallback) << knob->name;
+    }
+  }
+  EXPECT_EQ(names, expected);
+  EXPECT_EQ(find_knob("loader.worker"), nullptr);
+}
+
+TEST(Knob, ReadsBooleansInEverySpelling) {
+  for (const char* text : {"true", "True", "yes", "on", "1", "TRUE"}) {
+    EXPECT_EQ(canonical("optimizer.fused", text), "true") << text;
+  }
+  for (const char* text : {"false", "False", "no", "off", "0"}) {
+    EXPECT_EQ(canonical("optimizer.fused", text), "false") << text;
+  }
+  EXPECT_EQ(canonical("optimizer.fused", "maybe"), std::nullopt);
+  EXPECT_EQ(canonical("optimizer.fused", ""), std::nullopt);
+}
+
+TEST(Knob, TrueIsNoPrecision) {
+  EXPECT_EQ(canonical("precision.amp", "true"), std::nullopt);
+  EXPECT_EQ(canonical("precision.amp", "BF16"), "bf16");
+  EXPECT_EQ(canonical("precision.amp", "False"), "off");
+  EXPECT_EQ(canonical("cache.features", "true"), "memory");
+}
+
+TEST(Knob, ReadsNumbers) {
+  EXPECT_EQ(canonical("loader.workers", "08"), "8");
+  EXPECT_EQ(canonical("loader.workers", "-1"), std::nullopt);
+  EXPECT_EQ(canonical("loader.workers", "2.5"), std::nullopt);
+  EXPECT_EQ(canonical("loader.workers", "99999999999999999999"), std::nullopt);
+  EXPECT_EQ(canonical("optimizer.lr", "2e-4"), "0.0002");
+  EXPECT_EQ(canonical("optimizer.lr", "0.00020"), "0.0002");
+  EXPECT_EQ(canonical("optimizer.lr", "nan"), std::nullopt);
+  EXPECT_EQ(canonical("optimizer.lr", "1e-4x"), std::nullopt);
+}
+
+TEST(Reference, DocsAreUpToDate) {
+  const auto path = std::filesystem::path(__FILE__).parent_path() / "../../../docs/knobs.md";
+  if (std::getenv("UNIDLE_UPDATE_DOCS") != nullptr) {
+    write_file_atomic(path, reference_markdown());
+  }
+  EXPECT_EQ(read_file(path), reference_markdown()) << "run with UNIDLE_UPDATE_DOCS=1 to write docs/knobs.md";
+}
+
+}  // namespace
+}  // namespace unidle::knobs
