@@ -25,11 +25,12 @@ enum class ErrorPolicy { kFail, kSkip };  // skip: the item is replaced by the n
 
 struct LoaderOptions {
   std::int64_t batch = 1;
-  int workers = 0;            // 0: items are made in the calling thread, inside next()
-  int prefetch = 2;           // batches ahead per worker; slots = workers * prefetch, at least 2
+  int workers = 0;   // 0: items are made in the calling thread, inside next()
+  int prefetch = 2;  // batches ahead per worker; slots = workers * prefetch, at least 2, and more
+                     // where items straddle batches
   std::uint64_t seed = 0;
   bool shuffle = true;
-  std::int64_t start_sample = 0;   // resume: samples already delivered
+  std::int64_t start_sample = 0;  // resume: samples already delivered
   ErrorPolicy on_error = ErrorPolicy::kFail;
   SlotAllocator* allocator = nullptr;  // host_allocator() when null; must outlive the loader
 };
@@ -41,6 +42,10 @@ struct ItemTiming {
   std::uint64_t bytes = 0;
   int thread = 0;  // 0 = the calling thread, 1.. = workers
 };
+
+namespace detail {
+struct Slot;
+}
 
 /// A filled slot, held until the object dies; then the slot goes back to the workers. Must not outlive its loader.
 class Batch {
@@ -58,14 +63,13 @@ class Batch {
 
  private:
   friend class Loader;
-  struct Slot;
-  explicit Batch(Slot* slot);
-  Slot* slot_ = nullptr;
+  explicit Batch(detail::Slot* slot);
+  detail::Slot* slot_ = nullptr;
 };
 
-/// An endless stream of batches: sample s is index s % n of epoch s / n, so that a batch may span two epochs, no sample is
-/// dropped, and the whole state is one number. Delivery order does not depend on the number of workers. Scheduling is per
-/// item: a slow item delays only its own batch. No allocation per batch. next() is for one thread.
+/// An endless stream of batches: sample s is index s % n of epoch s / n, so that a batch may span two epochs, no sample
+/// is dropped, and the whole state is one number. Delivery order does not depend on the number of workers. Scheduling
+/// is per item: a slow item delays only its own batch. No allocation per batch. next() is for one thread.
 class Loader {
  public:
   Loader(const Source& source, const LoaderOptions& options);
@@ -73,11 +77,13 @@ class Loader {
   Loader(const Loader&) = delete;
   Loader& operator=(const Loader&) = delete;
 
-  /// The next batch; waits for it. Rethrows what the source threw for the batch that is due.
+  /// The next batch; waits for it. Rethrows what the source threw for the batch that is due, and again at every further
+  /// call. Throws kUsage when so many batches are still held that the next one has no slot.
   Batch next();
-  /// Whether next() would return without waiting.
+  /// Whether next() would return without waiting; never without workers.
   bool ready() const;
   std::int64_t samples_per_epoch() const;
+  /// Items of the batches delivered so far that another one stands in for. Does not depend on the number of workers.
   std::int64_t skipped() const;
 
  private:

@@ -1,0 +1,45 @@
+// Randomness as a pure function of numbers, so that any thread can make any item.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+
+namespace unidle::data {
+
+/// The finaliser of SplitMix64 (Steele, Lea and Flood 2014): a bijection of 64-bit words that mixes every bit.
+constexpr std::uint64_t mix64(std::uint64_t x) {
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
+  return x ^ (x >> 31);
+}
+
+constexpr std::uint64_t kGolden64 = 0x9e3779b97f4a7c15ULL;
+
+/// One word out of several; the order of the words matters.
+constexpr std::uint64_t hash_words(std::initializer_list<std::uint64_t> words) {
+  std::uint64_t state = 0x243f6a8885a308d3ULL;
+  for (const std::uint64_t word : words) {
+    state = mix64((state ^ mix64(word + kGolden64)) + kGolden64);
+  }
+  return state;
+}
+
+/// SplitMix64 keyed by words such as {seed, epoch, item, crop}. The values it gives are stable across versions and
+/// machines: what a run delivered can be delivered again.
+class CounterRandom {
+ public:
+  explicit constexpr CounterRandom(std::initializer_list<std::uint64_t> key) : state_(hash_words(key)) {}
+
+  constexpr std::uint64_t next() { return mix64(state_ += kGolden64); }
+
+  /// Uniform in [0, bound), by the high half of a 64 x 32 bit product: the bias is below bound / 2^32. REQUIRES: bound
+  /// > 0.
+  constexpr std::uint32_t below(std::uint32_t bound) {
+    return static_cast<std::uint32_t>(((next() >> 32) * bound) >> 32);
+  }
+
+ private:
+  std::uint64_t state_;
+};
+
+}  // namespace unidle::data
