@@ -1,0 +1,161 @@
+#include "unidle/probe/ring_reader.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstring>
+#include <limits>
+
+#include "unidle/base/handle.h"
+#include "unidle/probe/ring.h"
+
+namespace unidle::probe {
+
+namespace {
+
+constexpr std::uint64_t kMaxInteger = std::numeric_limits<std::int64_t>::max();
+/// No honest note is longer; a writer gone wild must not fill our memory.
+constexpr std::size_t kMaxNoteBytes = 1 << 20;
+
+std::uint64_t file_bytes(int fd) {
+  struct stat facts {};
+  return ::fstat(fd, &facts) == 0 && S_ISREG(facts.st_mode) ? static_cast<std::uint64_t>(facts.st_size) : 0;
+}
+
+/// What is wrong with a header; empty when nothing is.
+std::string header_problem(const RingHeader& header, std::uint64_t bytes) {
+  if (header.magic != kRingMagic) {
+    return "is no ring";
+  }
+  if (header.version != kRingVersion || header.event_bytes != sizeof(unidle_event)) {
+    return "has another version";
+  }
+  const std::uint64_t capacity = header.capacity;
+  if (capacity == 0 || capacity > kMaxRingCapacity || (capacity & (capacity - 1)) != 0) {
+    return "has a damaged header";
+  }
+  if (bytes < ring_file_bytes(capacity)) {
+    return "has been cut short";
+  }
+  return {};
+}
+
+bool possible(const unidle_event& event) {
+  constexpr std::uint64_t kMaxTime = kMaxInteger / 4;
+  return event.kind >= UNIDLE_EVENT_STEP && event.kind <= UNIDLE_EVENT_LOSS && event.t_ns <= kMaxTime &&
+         event.duration_ns <= kMaxTime && event.step <= kMaxInteger && event.a <= kMaxInteger && event.b <= kMaxInteger;
+}
+
+}  // namespace
+
+std::unique_ptr<RingReader> RingReader::open(const std::filesystem::path& path, std::string& problem) {
+  problem.clear();
+  UniqueFd fd(::open(path.c_str(), O_RDWR | O_CLOEXEC));
+  if (!fd) {
+    problem = "cannot be opened";
+    return nullptr;
+  }
+  const std::uint64_t bytes = file_bytes(fd.get());
+  if (bytes < kHeaderBytes) {
+    problem = "has been cut short";
+    return nullptr;
+  }
+  RingHeader copy_of_header{};
+  if (::pread(fd.get(), static_cast<void*>(&copy_of_header), sizeof copy_of_header, 0) != sizeof copy_of_header) {
+    problem = "cannot be read";
+    return nullptr;
+  }
+  problem = header_problem(copy_of_header, bytes);
+  if (!problem.empty()) {
+    return nullptr;
+  }
+  const std::uint64_t capacity = copy_of_header.capacity;
+  void* memory = ::mmap(nullptr, ring_file_bytes(capacity), PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
+  if (memory == MAP_FAILED) {
+    problem = "cannot be mapped";
+    return nullptr;
+  }
+  return std::unique_ptr<RingReader>(new RingReader(fd.release(), static_cast<RingHeader*>(memory), capacity));
+}
+
+RingReader::RingReader(int fd, RingHeader* header, std::uint64_t capacity)
+    : fd_(fd), header_(header), capacity_(capacity), tail_(header->tail.load()) {
+  // Pairs with the release store of the magic.
+  std::atomic_thread_fence(std::memory_order_acquire);
+  pid_ = header->pid;
+  role_.assign(header->role, ::strnlen(header->role, sizeof header->role));
+}
+
+RingReader::~RingReader() {
+  ::munmap(header_, ring_file_bytes(capacity_));
+  ::close(fd_);
+}
+
+void RingReader::drain(std::vector<unidle_event>& events) {
+  // The size is asked for each time: to touch the mapping of a file that has been cut short would kill us.
+  damaged_ = damaged_ || file_bytes(fd_) < ring_file_bytes(capacity_);
+  if (damaged_) {
+    return;
+  }
+  const std::uint64_t head = header_->head.load(std::memory_order_acquire);
+  if (head - tail_ > capacity_) {
+    damaged_ = true;
+    return;
+  }
+  const auto* slots = reinterpret_cast<const unidle_event*>(reinterpret_cast<const char*>(header_) + kHeaderBytes);
+  for (; tail_ != head; ++tail_) {
+    unidle_event event;
+    std::memcpy(&event, &slots[tail_ & (capacity_ - 1)], sizeof event);
+    if (possible(event)) {
+      events.push_back(event);
+    } else {
+      ++refused_;
+    }
+  }
+  header_->tail.store(tail_, std::memory_order_release);
+}
+
+std::uint64_t RingReader::dropped() const {
+  return damaged_ || file_bytes(fd_) < kHeaderBytes ? 0 : header_->dropped.load(std::memory_order_relaxed);
+}
+
+bool RingReader::closed() const {
+  return damaged_ || file_bytes(fd_) < kHeaderBytes || header_->state.load(std::memory_order_acquire) == kRingClosed;
+}
+
+void NotesReader::drain(const std::function<void(nlohmann::json)>& note) {
+  const UniqueFd fd(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  std::array<char, 64 * 1024> buffer;
+  for (ssize_t got = 1; fd && got > 0;) {
+    got = ::pread(fd.get(), buffer.data(), buffer.size(), offset_);
+    if (got > 0) {
+      offset_ += got;
+      rest_.append(buffer.data(), static_cast<std::size_t>(got));
+      take_lines(note);
+    }
+  }
+}
+
+void NotesReader::take_lines(const std::function<void(nlohmann::json)>& note) {
+  std::size_t begin = 0;
+  for (std::size_t end = rest_.find('\n'); end != std::string::npos; end = rest_.find('\n', begin)) {
+    nlohmann::json body = nlohmann::json::parse(rest_.begin() + static_cast<std::ptrdiff_t>(begin),
+                                                rest_.begin() + static_cast<std::ptrdiff_t>(end), nullptr, false);
+    if (body.is_object()) {
+      note(std::move(body));
+    } else {
+      ++refused_;
+    }
+    begin = end + 1;
+  }
+  rest_.erase(0, begin);
+  if (rest_.size() > kMaxNoteBytes) {
+    rest_.clear();
+    ++refused_;
+  }
+}
+
+}  // namespace unidle::probe

@@ -1,0 +1,293 @@
+#include "unidle/probe/ring.h"
+
+#include <gmock/gmock.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <thread>
+
+#include "unidle/base/files.h"
+#include "unidle/probe/ring_reader.h"
+
+namespace unidle::probe {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+class Ring : public ::testing::Test {
+ protected:
+  Ring() { ::setenv("UNIDLE_PROBE_DIR", folder_.path().c_str(), 1); }
+  ~Ring() override { ::unsetenv("UNIDLE_PROBE_DIR"); }
+
+  fs::path file(const std::string& end, pid_t pid = ::getpid()) const {
+    return folder_.path() / (std::to_string(pid) + end);
+  }
+
+  static std::unique_ptr<RingReader> open(const fs::path& path) {
+    std::string problem;
+    return RingReader::open(path, problem);
+  }
+
+  static std::vector<unidle_event> drain(RingReader& reader) {
+    std::vector<unidle_event> events;
+    reader.drain(events);
+    return events;
+  }
+
+  static unidle_event step(std::uint64_t index) {
+    unidle_event event{};
+    event.kind = UNIDLE_EVENT_STEP;
+    event.step = index;
+    event.t_ns = index;
+    return event;
+  }
+
+  static void emit_steps(unidle_probe* probe, std::uint64_t from, std::uint64_t to) {
+    for (std::uint64_t i = from; i < to; ++i) {
+      const unidle_event event = step(i);
+      unidle_probe_emit(probe, &event);
+    }
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(Ring, EverythingIsANoOpWithoutTheVariable) {
+  ::unsetenv("UNIDLE_PROBE_DIR");
+  unidle_probe* probe = unidle_probe_open("train");
+  EXPECT_EQ(probe, nullptr);
+  const unidle_event event = step(1);
+  unidle_probe_emit(probe, &event);
+  unidle_probe_note(probe, "{\"type\":\"x\"}");
+  EXPECT_EQ(unidle_probe_dropped(probe), 0U);
+  unidle_probe_close(probe);
+  EXPECT_TRUE(fs::is_empty(folder_.path()));
+}
+
+TEST_F(Ring, OpenFailsQuietlyWhereNothingCanBeWritten) {
+  ::setenv("UNIDLE_PROBE_DIR", "/proc/none", 1);
+  EXPECT_EQ(unidle_probe_open("train"), nullptr);
+}
+
+TEST_F(Ring, CarriesEventsInOrder) {
+  unidle_probe* probe = unidle_probe_open("worker");
+  ASSERT_NE(probe, nullptr);
+  const auto reader = open(file(".ring"));
+  ASSERT_NE(reader, nullptr);
+  EXPECT_EQ(reader->pid(), ::getpid());
+  EXPECT_EQ(reader->role(), "worker");
+  EXPECT_THAT(drain(*reader), IsEmpty());
+  unidle_event event{5, 6, 7, 8, 9, 0.5, UNIDLE_EVENT_SAMPLE, 3, 0};
+  unidle_probe_emit(probe, &event);
+  const std::vector<unidle_event> events = drain(*reader);
+  ASSERT_THAT(events, SizeIs(1));
+  EXPECT_EQ(std::memcmp(&events[0], &event, sizeof event), 0);
+  EXPECT_FALSE(reader->closed());
+  unidle_probe_close(probe);
+  EXPECT_TRUE(reader->closed());
+}
+
+TEST_F(Ring, WrapsAroundManyTimes) {
+  unidle_probe* probe = unidle_probe_open("train");
+  const auto reader = open(file(".ring"));
+  std::uint64_t next = 0;
+  for (std::uint64_t at = 0; at < 5 * kRingCapacity; at += 10'007) {
+    emit_steps(probe, at, at + 10'007);
+    for (const unidle_event& event : drain(*reader)) {
+      ASSERT_EQ(event.step, next++);
+    }
+  }
+  EXPECT_GE(next, 5 * kRingCapacity);
+  EXPECT_EQ(reader->dropped(), 0U);
+  unidle_probe_close(probe);
+}
+
+TEST_F(Ring, FullRingDropsTheNewestAndCounts) {
+  unidle_probe* probe = unidle_probe_open("train");
+  emit_steps(probe, 0, kRingCapacity + 10);
+  EXPECT_EQ(unidle_probe_dropped(probe), 10U);
+  const auto reader = open(file(".ring"));
+  const std::vector<unidle_event> events = drain(*reader);
+  ASSERT_THAT(events, SizeIs(kRingCapacity));
+  EXPECT_EQ(events.back().step, kRingCapacity - 1);
+  EXPECT_EQ(reader->dropped(), 10U);
+  emit_steps(probe, 77, 78);
+  EXPECT_EQ(drain(*reader).at(0).step, 77U);
+  unidle_probe_close(probe);
+}
+
+TEST_F(Ring, ReaderAndWriterAtTheSameTimeLoseNothing) {
+  unidle_probe* probe = unidle_probe_open("train");
+  constexpr std::uint64_t kEvents = 2'000'000;
+  std::thread writer([&] {
+    emit_steps(probe, 0, kEvents);
+    unidle_probe_close(probe);
+  });
+  const auto reader = open(file(".ring"));
+  std::uint64_t seen = 0;
+  std::uint64_t last = 0;
+  for (bool over = false; !over;) {
+    over = reader->closed();
+    for (const unidle_event& event : drain(*reader)) {
+      ASSERT_TRUE(seen == 0 || event.step > last);
+      ASSERT_EQ(event.t_ns, event.step);
+      last = event.step;
+      ++seen;
+    }
+  }
+  writer.join();
+  EXPECT_EQ(seen + reader->dropped(), kEvents);
+}
+
+TEST_F(Ring, DeadProcessIsDrained) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    unidle_probe* probe = unidle_probe_open("train");
+    emit_steps(probe, 0, 100);
+    unidle_probe_note(probe, "{\"type\":\"last\"}");
+    ::raise(SIGKILL);
+  }
+  ::waitpid(child, nullptr, 0);
+  const auto reader = open(file(".ring", child));
+  ASSERT_NE(reader, nullptr);
+  EXPECT_THAT(drain(*reader), SizeIs(100));
+  EXPECT_EQ(reader->pid(), child);
+}
+
+TEST_F(Ring, ForkedChildLeavesItsParentsRingAlone) {
+  unidle_probe* probe = unidle_probe_open("train");
+  const pid_t child = ::fork();
+  if (child == 0) {
+    emit_steps(probe, 500, 600);
+    unidle_probe_note(probe, "{\"type\":\"stray\"}");
+    unidle_probe* own = unidle_probe_open("worker");
+    emit_steps(own, 0, 3);
+    unidle_probe_close(probe);
+    unidle_probe_close(own);
+    ::_exit(own != nullptr ? 0 : 1);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+  emit_steps(probe, 0, 1);
+  const auto parents = open(file(".ring"));
+  EXPECT_THAT(drain(*parents), SizeIs(1));
+  EXPECT_FALSE(parents->closed());
+  EXPECT_EQ(read_file(file(".notes.jsonl")), "");
+  const auto childs = open(file(".ring", child));
+  ASSERT_NE(childs, nullptr);
+  EXPECT_THAT(drain(*childs), SizeIs(3));
+  unidle_probe_close(probe);
+}
+
+TEST_F(Ring, SecondRingOfAProcessGetsItsOwnFile) {
+  unidle_probe* first = unidle_probe_open("train");
+  unidle_probe* second = unidle_probe_open("worker");
+  emit_steps(second, 4, 5);
+  EXPECT_THAT(drain(*open(file(".ring"))), IsEmpty());
+  EXPECT_THAT(drain(*open(file(".1.ring"))), SizeIs(1));
+  unidle_probe_close(first);
+  unidle_probe_close(second);
+}
+
+TEST_F(Ring, TruncatedAndForeignFilesAreRefused) {
+  unidle_probe* probe = unidle_probe_open("train");
+  emit_steps(probe, 0, 10);
+  unidle_probe_close(probe);
+  const std::string whole = read_file(file(".ring"));
+  for (const std::size_t keep :
+       {std::size_t{0}, std::size_t{1}, std::size_t{100}, kHeaderBytes - 1, kHeaderBytes, whole.size() - 1}) {
+    std::ofstream(folder_.path() / "cut.ring", std::ios::binary) << whole.substr(0, keep);
+    std::string problem;
+    EXPECT_EQ(RingReader::open(folder_.path() / "cut.ring", problem), nullptr) << keep;
+    EXPECT_FALSE(problem.empty());
+  }
+  std::ofstream(folder_.path() / "text.ring") << std::string(10'000, 'x');
+  EXPECT_EQ(open(folder_.path() / "text.ring"), nullptr);
+  EXPECT_EQ(open(folder_.path() / "absent.ring"), nullptr);
+}
+
+TEST_F(Ring, DamagedHeaderBytesNeverHurtTheReader) {
+  unidle_probe* probe = unidle_probe_open("train");
+  emit_steps(probe, 0, 10);
+  unidle_probe_close(probe);
+  const std::string whole = read_file(file(".ring"));
+  for (std::size_t at = 0; at < kHeaderBytes + 256; at += at < 256 ? 1 : 64) {
+    std::string damaged = whole;
+    damaged[at] = static_cast<char>(damaged[at] ^ 0xff);
+    const fs::path path = folder_.path() / "damaged.ring";
+    std::ofstream(path, std::ios::binary) << damaged;
+    if (const auto reader = open(path)) {
+      EXPECT_LE(drain(*reader).size(), kRingCapacity);
+      reader->dropped();
+      reader->closed();
+    }
+  }
+}
+
+TEST_F(Ring, EventsThatCannotBeAreCounted) {
+  unidle_probe* probe = unidle_probe_open("train");
+  unidle_event event = step(1);
+  event.kind = 0;
+  unidle_probe_emit(probe, &event);
+  event.kind = 9999;
+  unidle_probe_emit(probe, &event);
+  event = step(2);
+  event.duration_ns = ~std::uint64_t{0};
+  unidle_probe_emit(probe, &event);
+  emit_steps(probe, 3, 4);
+  const auto reader = open(file(".ring"));
+  EXPECT_THAT(drain(*reader), SizeIs(1));
+  EXPECT_EQ(reader->refused(), 3U);
+  unidle_probe_close(probe);
+}
+
+TEST_F(Ring, FileCutShortWhileOpenEndsTheReading) {
+  unidle_probe* probe = unidle_probe_open("train");
+  const auto reader = open(file(".ring"));
+  unidle_probe_close(probe);
+  fs::resize_file(file(".ring"), 100);
+  EXPECT_THAT(drain(*reader), IsEmpty());
+  EXPECT_TRUE(reader->damaged());
+  EXPECT_EQ(reader->dropped(), 0U);
+  EXPECT_TRUE(reader->closed());
+}
+
+TEST_F(Ring, WriterSurvivesADamagedTail) {
+  unidle_probe* probe = unidle_probe_open("train");
+  std::fstream(file(".ring"), std::ios::in | std::ios::out | std::ios::binary).seekp(128).write("\xff\xff\xff\xff", 4);
+  emit_steps(probe, 0, 10);
+  EXPECT_EQ(unidle_probe_dropped(probe), 10U);
+  unidle_probe_close(probe);
+}
+
+TEST_F(Ring, NotesAreWholeLinesWithTheirTime) {
+  unidle_probe* probe = unidle_probe_open("train");
+  NotesReader notes(file(".notes.jsonl"));
+  std::vector<nlohmann::json> seen;
+  const auto keep = [&](nlohmann::json body) { seen.push_back(std::move(body)); };
+  unidle_probe_note(probe, "{\"type\":\"setting\",\n \"knob\":\"a\"}");
+  notes.drain(keep);
+  unidle_probe_note(probe, " {\"type\":\"x\",\"t_ns\":5}");
+  unidle_probe_note(probe, "no json");
+  unidle_probe_note(probe, "{\"type\":");
+  std::ofstream(file(".notes.jsonl"), std::ios::app) << "[1]\n{\"type\":\"ha";
+  notes.drain(keep);
+  ASSERT_THAT(seen, SizeIs(2));
+  EXPECT_EQ(seen[0].at("knob"), "a");
+  EXPECT_GT(seen[0].at("t_ns").get<std::int64_t>(), 0);
+  EXPECT_EQ(seen[1].at("t_ns"), 5);
+  EXPECT_EQ(notes.refused(), 2U);
+  std::ofstream(file(".notes.jsonl"), std::ios::app) << "lf\"}\n";
+  notes.drain(keep);
+  EXPECT_EQ(seen.back().at("type"), "half");
+  unidle_probe_close(probe);
+}
+
+}  // namespace
+}  // namespace unidle::probe
