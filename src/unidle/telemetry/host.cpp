@@ -1,0 +1,218 @@
+#include "unidle/telemetry/host.h"
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <sstream>
+#include <string_view>
+
+namespace unidle::telemetry {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+std::string_view trim(std::string_view text) {
+  const auto begin = text.find_first_not_of(" \t\n");
+  return begin == std::string_view::npos ? std::string_view()
+                                         : text.substr(begin, text.find_last_not_of(" \t\n") - begin + 1);
+}
+
+/// The value after "key:" in a file of such lines.
+std::optional<std::string> field(const std::string& text, std::string_view key) {
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    const auto colon = line.find(':');
+    if (colon != std::string::npos && trim(std::string_view(line).substr(0, colon)) == key) {
+      return std::string(trim(std::string_view(line).substr(colon + 1)));
+    }
+  }
+  return std::nullopt;
+}
+
+template <typename Number>
+std::optional<Number> number(std::string_view text) {
+  text = trim(text);
+  Number value{};
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return failure == std::errc() && end != text.data() ? std::optional(value) : std::nullopt;
+}
+
+int affinity(const fs::path& root) {
+  if (root == "/") {
+    // CPU_SETSIZE is too few on the largest machines.
+    std::vector<cpu_set_t> mask(64);
+    if (::sched_getaffinity(0, mask.size() * sizeof(cpu_set_t), mask.data()) == 0) {
+      return CPU_COUNT_S(mask.size() * sizeof(cpu_set_t), mask.data());
+    }
+  }
+  const std::string status = try_read_file(root / "proc/self/status").value_or("");
+  return count_cpu_list(field(status, "Cpus_allowed_list").value_or("")).value_or(0);
+}
+
+int online(const fs::path& root, const std::string& cpuinfo) {
+  const auto list = try_read_file(root / "sys/devices/system/cpu/online");
+  if (const auto count = count_cpu_list(trim(list.value_or("")))) {
+    return *count;
+  }
+  int processors = 0;
+  std::istringstream lines(cpuinfo);
+  for (std::string line; std::getline(lines, line);) {
+    processors += line.starts_with("processor") ? 1 : 0;
+  }
+  return std::max(processors, 1);
+}
+
+/// Keeps the least of two limits.
+template <typename Number>
+void restrict(std::optional<Number>& limit, const std::optional<Number>& other) {
+  if (other && (!limit || *other < *limit)) {
+    limit = other;
+  }
+}
+
+std::optional<double> quota_v2(const fs::path& group) {
+  std::istringstream line(try_read_file(group / "cpu.max").value_or(""));
+  std::string quota;
+  double period = 0;
+  if (!(line >> quota >> period) || period <= 0) {
+    return std::nullopt;
+  }
+  const auto value = number<double>(quota);  // "max" is no number
+  return value ? std::optional(*value / period) : std::nullopt;
+}
+
+std::optional<double> quota_v1(const fs::path& group) {
+  const auto quota = number<double>(try_read_file(group / "cpu.cfs_quota_us").value_or(""));
+  const auto period = number<double>(try_read_file(group / "cpu.cfs_period_us").value_or(""));
+  return quota && period && *quota > 0 && *period > 0 ? std::optional(*quota / *period) : std::nullopt;
+}
+
+std::optional<std::uint64_t> memory_limit(const fs::path& file) {
+  constexpr std::uint64_t kNoLimit = std::uint64_t{1} << 60;  // v1 writes a huge number where there is no limit
+  const auto bytes = number<std::uint64_t>(try_read_file(file).value_or(""));
+  return bytes && *bytes < kNoLimit ? bytes : std::nullopt;
+}
+
+/// Calls `visit` for the group at `path` below `mount` and for all above it, the mount included. In a container the
+/// path is often that of the host and does not exist here; the mount is then the group itself.
+template <typename Visit>
+void up_the_tree(const fs::path& mount, const std::string& path, Visit visit) {
+  fs::path group = mount / fs::path(path).relative_path();
+  while (group != mount && group.has_relative_path() && group.string().size() > mount.string().size()) {
+    visit(group);
+    group = group.parent_path();
+  }
+  visit(mount);
+}
+
+bool names_controller(std::string_view controllers, std::string_view wanted) {
+  while (!controllers.empty()) {
+    const auto comma = controllers.find(',');
+    if (controllers.substr(0, comma) == wanted) {
+      return true;
+    }
+    controllers = comma == std::string_view::npos ? std::string_view() : controllers.substr(comma + 1);
+  }
+  return false;
+}
+
+/// v1 mounts a controller under its own name, or together with others ("cpu,cpuacct").
+fs::path v1_mount(const fs::path& cgroups, const std::string& controllers, const std::string& controller) {
+  std::error_code ignored;
+  const fs::path together = cgroups / controllers;
+  return fs::is_directory(together, ignored) ? together : cgroups / controller;
+}
+
+}  // namespace
+
+std::optional<int> count_cpu_list(std::string_view list) {
+  int count = 0;
+  while (!list.empty()) {
+    const auto comma = list.find(',');
+    const std::string_view part = list.substr(0, comma);
+    const auto dash = part.find('-');
+    const auto first = number<int>(part.substr(0, dash));
+    const auto last = dash == std::string_view::npos ? first : number<int>(part.substr(dash + 1));
+    if (!first || !last || *last < *first) {
+      return std::nullopt;
+    }
+    count += *last - *first + 1;
+    list = comma == std::string_view::npos ? std::string_view() : list.substr(comma + 1);
+  }
+  return count > 0 ? std::optional(count) : std::nullopt;
+}
+
+CgroupLimits read_cgroup_limits(const fs::path& root) {
+  CgroupLimits limits;
+  const fs::path cgroups = root / "sys/fs/cgroup";
+  std::error_code ignored;
+  std::istringstream lines(try_read_file(root / "proc/self/cgroup").value_or(""));
+  for (std::string line; std::getline(lines, line);) {  // "4:cpu,cpuacct:/path", or "0::/path" for v2
+    const auto first = line.find(':');
+    const auto second = first == std::string::npos ? first : line.find(':', first + 1);
+    if (second == std::string::npos) {
+      continue;
+    }
+    const std::string controllers = line.substr(first + 1, second - first - 1);
+    const std::string path = line.substr(second + 1);
+    if (controllers.empty()) {
+      // Beside v1 controllers, v2 is mounted one level down.
+      const fs::path hybrid = cgroups / "unified";
+      up_the_tree(fs::is_directory(hybrid, ignored) ? hybrid : cgroups, path, [&](const fs::path& group) {
+        restrict(limits.cpus, quota_v2(group));
+        restrict(limits.memory_bytes, memory_limit(group / "memory.max"));
+        restrict(limits.memory_bytes, memory_limit(group / "memory.high"));
+      });
+    }
+    if (names_controller(controllers, "cpu")) {
+      up_the_tree(v1_mount(cgroups, controllers, "cpu"), path,
+                  [&](const fs::path& group) { restrict(limits.cpus, quota_v1(group)); });
+    }
+    if (names_controller(controllers, "memory")) {
+      up_the_tree(v1_mount(cgroups, controllers, "memory"), path, [&](const fs::path& group) {
+        restrict(limits.memory_bytes, memory_limit(group / "memory.limit_in_bytes"));
+      });
+    }
+  }
+  return limits;
+}
+
+HostFacts read_host_facts(const fs::path& root) {
+  HostFacts facts;
+  const std::string cpuinfo = try_read_file(root / "proc/cpuinfo").value_or("");
+  facts.hostname = trim(try_read_file(root / "proc/sys/kernel/hostname").value_or(""));
+  facts.cpu_model = field(cpuinfo, "model name").value_or("");
+  std::istringstream flags(field(cpuinfo, "flags").value_or(field(cpuinfo, "Features").value_or("")));
+  for (std::string flag; flags >> flag;) {
+    facts.cpu_flags.push_back(flag);
+  }
+  facts.cpus_online = online(root, cpuinfo);
+  const int allowed = affinity(root);
+  facts.cpus_affinity = allowed > 0 ? allowed : facts.cpus_online;
+  const std::string memory = field(try_read_file(root / "proc/meminfo").value_or(""), "MemTotal").value_or("");
+  facts.memory_bytes = number<std::uint64_t>(memory).value_or(0) * 1024;
+  const CgroupLimits limits = read_cgroup_limits(root);
+  facts.cpu_quota = limits.cpus;
+  facts.memory_limit = limits.memory_bytes;
+  return facts;
+}
+
+double HostFacts::cpus_allowed() const {
+  const double cpus = std::min(cpus_online, cpus_affinity);
+  return cpu_quota ? std::min(cpus, *cpu_quota) : cpus;
+}
+
+bool HostFacts::cpu_bf16() const {
+  // x86: /proc/cpuinfo of Linux; Arm: bf16 and SME's.
+  constexpr std::array<std::string_view, 6> kFlags = {"avx512_bf16",  "amx_bf16", "avx_ne_convert",
+                                                      "avxneconvert", "bf16",     "svebf16"};
+  return std::any_of(cpu_flags.begin(), cpu_flags.end(), [&](const std::string& flag) {
+    return std::find(kFlags.begin(), kFlags.end(), flag) != kFlags.end();
+  });
+}
+
+}  // namespace unidle::telemetry

@@ -1,0 +1,70 @@
+// Readings at intervals, on a thread of its own.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "unidle/base/clock.h"
+
+namespace unidle::telemetry {
+
+/// One reading of one thing. A reading that failed is not there.
+struct Reading {
+  std::string_view name;  // of the series, e.g. "tree.cpu"; static storage
+  std::string_view unit;
+  std::string subject;  // "" or "gpu0"
+  std::int64_t t_ns = 0;
+  double value = 0;
+};
+
+using Sink = std::function<void(const Reading&)>;
+
+/// Something that can be read. Called from the sampler's thread only.
+class Source {
+ public:
+  virtual ~Source() = default;
+  virtual std::string_view name() const = 0;
+  /// May throw: that is a gap in this source's series and nothing else.
+  virtual void read(std::int64_t t_ns, const Sink& sink) = 0;
+};
+
+/// Four times a second: enough for phases of a second, and below half a percent of one core with its sources
+/// (bench/probe_cost measures it).
+constexpr std::int64_t kSampleInterval_ns = 250 * kNsPerMs;
+
+/// Reads all sources at every interval until destroyed. `sink` is called on its thread; no call after the destructor.
+class Sampler {
+ public:
+  /// `clock` must outlive it.
+  Sampler(Clock& clock, std::int64_t interval_ns, std::vector<std::unique_ptr<Source>> sources, Sink sink);
+  ~Sampler();
+  Sampler(const Sampler&) = delete;
+  Sampler& operator=(const Sampler&) = delete;
+
+  /// Reads that failed, of all sources.
+  std::uint64_t failures() const { return failures_; }
+
+ private:
+  void loop(std::stop_token stop);
+  void read_all();
+
+  Clock& clock_;
+  std::int64_t interval_ns_;
+  std::vector<std::unique_ptr<Source>> sources_;
+  Sink sink_;
+  std::atomic<std::uint64_t> failures_{0};
+  std::jthread thread_;  // last: it uses all the others
+};
+
+/// tree.cpu, tree.memory, tree.read, tree.processes, tree.threads, tree.disk_wait.
+std::unique_ptr<Source> process_tree_source(std::int64_t root_pid);
+/// host.cpu.
+std::unique_ptr<Source> host_source();
+
+}  // namespace unidle::telemetry
