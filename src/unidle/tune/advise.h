@@ -1,0 +1,34 @@
+// Changes that follow from the hardware and the configuration alone, without measuring.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "unidle/knobs/config_file.h"
+#include "unidle/tune/hardware.h"
+#include "unidle/tune/settings.h"
+
+namespace unidle::tune {
+
+struct Change {
+  std::string knob;
+  std::string from;  // what the configuration says; the knob's fallback when it says nothing
+  std::string to;
+  std::string reason;
+  std::optional<double> gain;  // measured: throughput with it over throughput without it
+};
+
+/// Only what is safe to predict: one value a knob, exact and numeric knobs, the effective batch held. Semantic changes
+/// are never safe to predict, so `allow_semantic` does not add any here.
+std::vector<Change> advise(const knobs::ConfigFile& config, const std::string& workload, const Hardware& hardware,
+                           bool only_present = false);
+
+/// The changes as edits of `config`, which keeps every other byte. Throws as ConfigFile::set does.
+void apply(const std::vector<Change>& changes, knobs::ConfigFile& config);
+
+/// The diff of the two texts with each change's reason behind the line it explains.
+std::string explained_diff(const std::string& before, const knobs::ConfigFile& after,
+                           const std::vector<Change>& changes, const std::string& name);
+
+}  // namespace unidle::tune

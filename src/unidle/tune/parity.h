@@ -1,0 +1,37 @@
+// Whether a faster trial still trains the same thing.
+#pragma once
+
+#include <string>
+
+#include "unidle/tune/trial.h"
+
+namespace unidle::tune {
+
+/// How far results at equal samples may lie apart.
+///
+/// Loss of exact changes: the arithmetic is the same, but sums may be associated in another order (thread counts,
+/// algorithms), and training amplifies that from step to step. 2 % is several times what repeated runs with different
+/// thread counts show after a few hundred steps, and far below what a wrong sample order or a lost update causes.
+/// Loss of numeric changes: 16-bit rounding adds noise; published bf16 runs stay within 5 % of fp32 at equal samples.
+/// Metrics: 0.1 dB for PSNR, the difference that super-resolution papers call visible; 2 % relative otherwise.
+struct ParityBands {
+  double exact_loss = 0.02;
+  double numeric_loss = 0.05;
+  double psnr_db = 0.1;
+  double metric = 0.02;
+};
+
+struct Parity {
+  bool held = true;
+  std::string why;  // what broke it, with numbers; empty when held
+};
+
+/// `changed` ran with `changes` on top of what `baseline` ran with. What neither reports is not compared.
+/// A lower loss or a better metric is no breach for numeric changes; for exact ones any difference beyond the band is.
+Parity check_parity(const TrialResult& baseline, const TrialResult& changed, const Settings& changes,
+                    const ParityBands& bands = {});
+
+/// True for metrics that are better when larger (psnr, accuracy, auc); by name.
+bool larger_is_better(const std::string& metric);
+
+}  // namespace unidle::tune

@@ -1,0 +1,34 @@
+// What is worth trying, known from the configuration and the hardware alone.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "unidle/tune/hardware.h"
+#include "unidle/tune/settings.h"
+
+namespace unidle::tune {
+
+/// A change that may help. Knobs that only make sense together (batch size and accumulation) are one proposal.
+struct Proposal {
+  Settings changes;
+  std::string reason;  // one sentence
+  double promise = 0;  // 0..1, how much wall time it may save at most; orders the search
+  bool safe = false;   // can be predicted without measuring
+};
+
+struct ProposalOptions {
+  bool allow_semantic = false;
+  /// Only knobs that the configuration already has: for a foreign program, which may not read others.
+  bool only_present = false;
+};
+
+/// Strongest promise first. Values equal to the present ones are left out; the effective batch stays what it is unless
+/// semantic changes are allowed. `workload` is the name of a unidle workload, or empty.
+std::vector<Proposal> propose(const Settings& settings, const std::string& workload, const Hardware& hardware,
+                              const ProposalOptions& options);
+
+/// Micro-batch sizes that divide the effective batch exactly and are larger than the present one, smallest first.
+std::vector<long long> larger_micro_batches(long long size, long long accumulation);
+
+}  // namespace unidle::tune

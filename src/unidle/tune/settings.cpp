@@ -1,0 +1,90 @@
+#include "unidle/tune/settings.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "unidle/base/error.h"
+#include "unidle/knobs/knob.h"
+
+namespace unidle::tune {
+
+namespace {
+
+std::string expectation(const knobs::Knob& knob) {
+  switch (knob.type) {
+    case knobs::ValueType::kBool: return "expected true or false";
+    case knobs::ValueType::kInt: return "expected a whole number, 0 or more";
+    case knobs::ValueType::kDouble: return "expected a number";
+    case knobs::ValueType::kChoice: return fmt::format("expected one of {}", fmt::join(knob.choices, ", "));
+  }
+  return {};
+}
+
+bool any_of_class(const Settings& changes, knobs::KnobClass wanted) {
+  return std::any_of(changes.begin(), changes.end(), [&](const auto& change) {
+    const knobs::Knob* knob = knobs::find_knob(change.first);
+    return knob != nullptr && knob->knob_class == wanted;
+  });
+}
+
+}  // namespace
+
+Settings read_settings(const knobs::ConfigFile& config) {
+  Settings settings;
+  for (const knobs::Knob* knob : knobs::all_catalogue()) {
+    const knobs::Scalar* scalar = config.find(knob->name);
+    if (scalar == nullptr || scalar->value.empty() || scalar->value == "~" || scalar->value == "null") {
+      continue;
+    }
+    const std::optional<std::string> value = knobs::canonical_value(*knob, scalar->value);
+    if (!value) {
+      throw Error(ErrorCode::kInput, fmt::format("{}:{}: {}", config.name(), scalar->line, knob->name),
+                  fmt::format("'{}' is not a value of this knob, {}", scalar->value, expectation(*knob)));
+    }
+    settings[knob->name] = *value;
+  }
+  return settings;
+}
+
+std::string value_of(const Settings& settings, std::string_view knob) {
+  const auto found = settings.find(std::string(knob));
+  if (found != settings.end()) {
+    return found->second;
+  }
+  const knobs::Knob* known = knobs::find_knob(knob);
+  return known == nullptr ? std::string() : known->fallback;
+}
+
+std::optional<long long> integer_of(const Settings& settings, std::string_view knob) {
+  const std::string text = value_of(settings, knob);
+  long long value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && end == text.data() + text.size() && !text.empty() ? std::optional(value)
+                                                                                   : std::nullopt;
+}
+
+Settings overlaid(Settings base, const Settings& changes) {
+  for (const auto& [knob, value] : changes) {
+    base[knob] = value;
+  }
+  return base;
+}
+
+bool is_semantic(const Settings& changes) { return any_of_class(changes, knobs::KnobClass::kSemantic); }
+
+bool is_exact(const Settings& changes) {
+  return !is_semantic(changes) && !any_of_class(changes, knobs::KnobClass::kNumeric);
+}
+
+std::string describe(const Settings& changes) {
+  std::string text;
+  for (const auto& [knob, value] : changes) {
+    text += (text.empty() ? "" : " ") + knob + "=" + value;
+  }
+  return text;
+}
+
+}  // namespace unidle::tune

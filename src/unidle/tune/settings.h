@@ -1,0 +1,36 @@
+// The knobs that a configuration sets.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "unidle/knobs/config_file.h"
+
+namespace unidle::tune {
+
+/// Knob name to canonical value. Knobs that are not set are absent.
+using Settings = std::map<std::string, std::string>;
+
+/// All knobs that `config` sets under their own names. Throws kInput (subject "file:line: key") when a value is not of
+/// its knob's type, and says what was expected.
+Settings read_settings(const knobs::ConfigFile& config);
+
+/// The value in force: what is set, otherwise the knob's fallback.
+std::string value_of(const Settings& settings, std::string_view knob);
+/// As a number; nothing when it is none.
+std::optional<long long> integer_of(const Settings& settings, std::string_view knob);
+
+/// `base` with `changes` on top.
+Settings overlaid(Settings base, const Settings& changes);
+
+/// The strongest class among the changed knobs is semantic, or not.
+bool is_semantic(const Settings& changes);
+/// Every changed knob leaves the arithmetic alone.
+bool is_exact(const Settings& changes);
+
+/// "loader.workers=2 precision.amp=bf16"
+std::string describe(const Settings& changes);
+
+}  // namespace unidle::tune

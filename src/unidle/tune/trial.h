@@ -1,0 +1,44 @@
+// One measured run of a training program.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "unidle/tune/settings.h"
+
+namespace unidle::tune {
+
+/// A change that the diagnosis of a trial proposes.
+struct Suggestion {
+  Settings changes;
+  std::string finding;  // id of the rule
+  std::string how;
+  double share = 0;  // of wall time that the cause explains; 0 when unknown
+};
+
+struct TrialResult {
+  bool ok = false;
+  std::string problem;              // why not, in one line
+  double rate = 0;                  // samples/s that the search maximises: everything after start-up counted in
+  std::optional<double> step_rate;  // samples/s of the training steps alone
+  std::optional<double> loss;       // at the end of the trial
+  std::map<std::string, double> metrics;
+  Settings effective;                      // as the live program reports it
+  double seconds = 0;                      // wall time of the whole trial, start-up included
+  std::optional<double> validation_share;  // of the time after start-up
+  std::vector<Suggestion> suggestions;
+  bool interrupted = false;  // stopped on request: no measurement
+};
+
+/// Runs trials. Not thread-safe. All trials of one runner see the same number of samples, so that losses compare.
+class TrialRunner {
+ public:
+  virtual ~TrialRunner() = default;
+  /// A fresh process with `changes` on top of the configuration. A trial that fails is a result, not an exception.
+  virtual TrialResult run(const Settings& changes, std::stop_token stop) = 0;
+};
+
+}  // namespace unidle::tune

@@ -1,0 +1,411 @@
+#include "unidle/tune/tuner.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "unidle/base/error.h"
+#include "unidle/base/units.h"
+#include "unidle/knobs/knob.h"
+
+namespace unidle::tune {
+
+namespace {
+
+/// A diagnosis may see new causes once the first ones are gone; more rounds than this have not been needed.
+constexpr int kBundleRounds = 3;
+/// What the diagnosis measured goes before what is only known from the hardware.
+constexpr double kMeasuredFirst = 1.0;
+/// Trials kept back for taking knobs back.
+constexpr int kRemovalReserve = 5;
+/// When one value of a knob gave nothing, its other values are that much less promising.
+constexpr double kAlternativeDecay = 0.7;
+
+/// Knobs that mean something only together.
+const std::vector<std::vector<std::string>>& tied_knobs() {
+  static const std::vector<std::vector<std::string>> kTied = {{"batch.size", "batch.accumulation", "optimizer.lr"},
+                                                              {"loader.pin_memory", "transfer.non_blocking"}};
+  return kTied;
+}
+
+std::string pair_key(const std::string& knob, const std::string& value) { return knob + "=" + value; }
+
+bool shares_knob(const Settings& a, const Settings& b) {
+  return std::any_of(a.begin(), a.end(), [&](const auto& change) { return b.contains(change.first); });
+}
+
+Settings without(Settings settings, std::span<const std::vector<std::string>> units) {
+  for (const auto& unit : units) {
+    for (const std::string& knob : unit) {
+      settings.erase(knob);
+    }
+  }
+  return settings;
+}
+
+}  // namespace
+
+Tuner::Tuner(TrialRunner& runner, Clock& clock, Settings settings, std::vector<Proposal> proposals,
+             TunerOptions options, OnTrial on_trial)
+    : runner_(runner),
+      clock_(clock),
+      settings_(std::move(settings)),
+      options_(std::move(options)),
+      on_trial_(std::move(on_trial)) {
+  for (const Proposal& proposal : proposals) {
+    add_candidate({proposal.changes, proposal.reason, proposal.promise, proposal.safe, false});
+  }
+}
+
+TunerOutcome Tuner::run(std::stop_token stop) {
+  start_ns_ = clock_.now_ns();
+  LoggedTrial baseline = measure({}, "baseline", stop);
+  if (!baseline.result.interrupted) {
+    if (!baseline.result.ok) {
+      throw Error(ErrorCode::kChild, "baseline trial", baseline.result.problem, "the configuration must run as it is");
+    }
+    baseline.verdict = "baseline";
+    baseline_ = incumbent_ = baseline.result;
+    log(baseline);
+    add_suggestions(baseline_);
+    take_bundles(stop);
+    take_steps(stop);
+    take_removals(stop);
+  }
+  conclude(stop);
+  return std::move(outcome_);
+}
+
+// ---- candidates -----------------------------------------------------------------------------------------------------
+
+void Tuner::add_candidate(Candidate candidate) {
+  const auto same = [&](const Candidate& other) { return other.changes == candidate.changes; };
+  const auto known = std::find_if(candidates_.begin(), candidates_.end(), same);
+  if (known == candidates_.end()) {
+    candidates_.push_back(std::move(candidate));
+  } else if (candidate.promise > known->promise) {
+    known->promise = candidate.promise;
+    known->reason = candidate.reason;
+    known->first = known->first || candidate.first;
+  }
+}
+
+void Tuner::add_suggestions(const TrialResult& result) {
+  for (const Suggestion& suggestion : result.suggestions) {
+    if (!suggestion.changes.empty()) {
+      add_candidate({suggestion.changes, suggestion.finding + ": " + suggestion.how, kMeasuredFirst + suggestion.share,
+                     true, false});
+    }
+  }
+}
+
+bool Tuner::is_new(const Candidate& candidate) const {
+  const Settings now = overlaid(settings_, outcome_.best);
+  bool differs = false;
+  for (const auto& [knob, value] : candidate.changes) {
+    if (refused_.contains(pair_key(knob, value))) {
+      return false;
+    }
+    differs = differs || value_of(now, knob) != value;
+  }
+  return differs && !candidate.tried;
+}
+
+Settings Tuner::bundle(bool exact_only) const {
+  std::vector<const Candidate*> ordered;
+  for (const Candidate& candidate : candidates_) {
+    if (candidate.first && is_new(candidate) && (!exact_only || is_exact(candidate.changes))) {
+      ordered.push_back(&candidate);
+    }
+  }
+  std::stable_sort(ordered.begin(), ordered.end(),
+                   [](const Candidate* a, const Candidate* b) { return a->promise > b->promise; });
+  Settings changes;
+  for (const Candidate* candidate : ordered) {
+    const bool taken = std::any_of(candidate->changes.begin(), candidate->changes.end(),
+                                   [&](const auto& change) { return changes.contains(change.first); });
+    if (!taken) {
+      changes = overlaid(std::move(changes), candidate->changes);
+    }
+  }
+  return changes;
+}
+
+void Tuner::mark_tried(const Settings& changes) {
+  for (Candidate& candidate : candidates_) {
+    candidate.tried =
+        candidate.tried || std::all_of(candidate.changes.begin(), candidate.changes.end(), [&](const auto& change) {
+          const auto found = changes.find(change.first);
+          return found != changes.end() && found->second == change.second;
+        });
+  }
+}
+
+// ---- the search -----------------------------------------------------------------------------------------------------
+
+void Tuner::take_bundles(std::stop_token stop) {
+  for (int round = 0; round < kBundleRounds && may_go_on(stop, 0); ++round) {
+    const Settings all = bundle(false);
+    if (all.empty()) {
+      return;
+    }
+    Judgement judgement =
+        try_settings(overlaid(outcome_.best, all), "diagnosis", describe(all), 1 + options_.noise, stop);
+    if (judgement == Judgement::kBetter) {
+      mark_tried(all);
+      add_suggestions(incumbent_);
+      continue;
+    }
+    if (judgement == Judgement::kNoGain &&
+        outcome_.trials.back().result.rate > incumbent_.rate * (1 - options_.noise)) {
+      mark_tried(all);  // neither gain nor loss: that its parts cancel out exactly is not worth many trials
+      return;
+    }
+    // Something in the bundle hurts: what leaves the arithmetic alone is the likelier to be good; the rest is tried
+    // one by one.
+    const Settings exact = bundle(true);
+    if (all.size() > 1 && !exact.empty() && exact != all && may_go_on(stop, 0)) {
+      judgement = try_settings(overlaid(outcome_.best, exact), "diagnosis", describe(exact), 1 + options_.noise, stop);
+      if (judgement == Judgement::kBetter) {
+        mark_tried(exact);
+      }
+    } else if (all.size() == 1) {
+      mark_tried(all);
+    }
+    return;
+  }
+}
+
+Tuner::Candidate* Tuner::next_step() {
+  Candidate* best = nullptr;
+  for (Candidate& candidate : candidates_) {
+    if (is_new(candidate) && (best == nullptr || candidate.promise > best->promise)) {
+      best = &candidate;
+    }
+  }
+  return best;
+}
+
+void Tuner::take_steps(std::stop_token stop) {
+  int without_gain = 0;
+  while (without_gain < options_.plateau) {
+    const std::size_t open = unconfirmed().size();
+    const int reserve = open < 2 ? 0 : std::min(kRemovalReserve, 1 + static_cast<int>(open - open / 2));
+    Candidate* candidate = next_step();
+    if (candidate == nullptr || !may_go_on(stop, reserve)) {
+      return;
+    }
+    candidate->tried = true;
+    const Settings changes = candidate->changes;
+    const double before = incumbent_.rate;
+    const Settings best_before = outcome_.best;
+    const Judgement judgement =
+        try_settings(overlaid(outcome_.best, changes), "step", describe(changes), 1 + options_.noise, stop);
+    if (judgement != Judgement::kBetter) {
+      ++without_gain;
+      for (Candidate& other : candidates_) {
+        other.promise *= shares_knob(other.changes, changes) ? kAlternativeDecay : 1;
+      }
+      continue;
+    }
+    without_gain = 0;
+    for (const auto& [knob, value] : changes) {
+      // Better than another new value is not yet better than the old one.
+      if (!best_before.contains(knob)) {
+        gains_[knob] = incumbent_.rate / before;
+      }
+    }
+    add_suggestions(incumbent_);
+  }
+}
+
+std::vector<Tuner::Unit> Tuner::unconfirmed() const {
+  std::vector<Unit> units;
+  std::set<std::string> done;
+  for (const auto& [knob, value] : outcome_.best) {
+    if (gains_.contains(knob) || done.contains(knob)) {
+      continue;
+    }
+    Unit unit{knob};
+    for (const auto& tied : tied_knobs()) {
+      if (std::find(tied.begin(), tied.end(), knob) != tied.end()) {
+        unit.clear();
+        std::copy_if(tied.begin(), tied.end(), std::back_inserter(unit),
+                     [&](const std::string& other) { return outcome_.best.contains(other); });
+      }
+    }
+    done.insert(unit.begin(), unit.end());
+    units.push_back(std::move(unit));
+  }
+  std::stable_sort(units.begin(), units.end(),
+                   [&](const Unit& a, const Unit& b) { return promise_of(a) < promise_of(b); });
+  return units;
+}
+
+double Tuner::promise_of(const Unit& unit) const {
+  double promise = 0;
+  for (const Candidate& candidate : candidates_) {
+    for (const std::string& knob : unit) {
+      const auto found = candidate.changes.find(knob);
+      const auto set = outcome_.best.find(knob);
+      if (found != candidate.changes.end() && set != outcome_.best.end() && found->second == set->second) {
+        promise = std::max(promise, candidate.promise);
+      }
+    }
+  }
+  return promise;
+}
+
+void Tuner::take_removals(std::stop_token stop) {
+  const std::vector<Unit> units = unconfirmed();
+  if (units.size() < 2) {
+    return;  // a single change was confirmed by the trial that took it
+  }
+  // The least promising half goes in one trial; the others one by one, the likeliest to do harm unseen first.
+  const auto all = std::span(units);
+  const std::size_t half = units.size() / 2;
+  const bool gone = remove_units(all.first(half), stop);
+  for (std::size_t i = units.size(); i-- > half;) {
+    remove_units(all.subspan(i, 1), stop);
+  }
+  if (!gone && half > 1) {
+    split_and_remove(all.first(half), stop);
+  }
+}
+
+/// The group as a whole was needed: which of its parts?
+void Tuner::split_and_remove(std::span<const Unit> group, std::stop_token stop) {
+  const auto lower = group.first(group.size() / 2);
+  const auto upper = group.subspan(group.size() / 2);
+  const bool lower_gone = remove_units(lower, stop);
+  if (!lower_gone && lower.size() > 1) {
+    split_and_remove(lower, stop);
+  }
+  // When the lower part could go, a single upper one must be what was needed.
+  const bool upper_gone = (!lower_gone || upper.size() > 1) && remove_units(upper, stop);
+  if (!upper_gone && upper.size() > 1) {
+    split_and_remove(upper, stop);
+  }
+}
+
+/// True when the whole group was taken back.
+bool Tuner::remove_units(std::span<const Unit> group, std::stop_token stop) {
+  if (group.empty() || !may_go_on(stop, 0)) {
+    return false;
+  }
+  std::string what = "without";
+  for (const Unit& unit : group) {
+    for (const std::string& knob : unit) {
+      what += " " + knob;
+    }
+  }
+  const double before = incumbent_.rate;
+  // Half of the noise: several knobs that each give a little must not go one after the other.
+  const Judgement judgement =
+      try_settings(without(outcome_.best, group), "removal", what, 1 - options_.noise / 2, stop);
+  if (judgement == Judgement::kBetter) {
+    if (incumbent_.rate < before * (1 + options_.noise)) {
+      // Both are measurements of equally good settings, and the better of several noisy ones is too good.
+      incumbent_.rate = (incumbent_.rate + before) / 2;
+    }
+    return true;
+  }
+  if (judgement == Judgement::kNoGain && group.size() == 1 && outcome_.trials.back().result.rate > 0) {
+    for (const std::string& knob : group.front()) {
+      gains_[knob] = before / outcome_.trials.back().result.rate;
+    }
+  }
+  return false;
+}
+
+// ---- one trial ------------------------------------------------------------------------------------------------------
+
+LoggedTrial Tuner::measure(const Settings& changes, const std::string& stage, std::stop_token stop) {
+  LoggedTrial trial;
+  trial.index = static_cast<int>(outcome_.trials.size()) + 1;
+  trial.stage = stage;
+  trial.changes = changes;
+  trial.result = runner_.run(changes, stop);
+  trial.result.interrupted = trial.result.interrupted || stop.stop_requested();
+  search_trials_ += stage.starts_with("verify") ? 0 : 1;
+  return trial;
+}
+
+void Tuner::log(LoggedTrial trial) {
+  outcome_.trials.push_back(std::move(trial));
+  if (on_trial_) {
+    on_trial_(outcome_.trials.back());
+  }
+}
+
+Tuner::Judgement Tuner::try_settings(const Settings& changes, const std::string& stage, const std::string& what,
+                                     double least_ratio, std::stop_token stop) {
+  LoggedTrial trial = measure(changes, stage, stop);
+  trial.why = what;
+  if (trial.result.interrupted) {
+    return Judgement::kStopped;
+  }
+  const Judgement judgement = judge(trial, least_ratio);
+  if (judgement == Judgement::kBetter) {
+    incumbent_ = trial.result;
+    outcome_.best = trial.changes;
+  }
+  log(std::move(trial));
+  return judgement;
+}
+
+Tuner::Judgement Tuner::judge(LoggedTrial& trial, double least_ratio) {
+  if (!trial.result.ok) {
+    trial.verdict = "failed";
+    trial.why += "; " + trial.result.problem;
+    return Judgement::kRejected;
+  }
+  drop_what_did_not_take(trial);
+  if (trial.changes == outcome_.best && trial.stage != "removal") {
+    trial.verdict = "not taken";
+    return Judgement::kRejected;
+  }
+  const Parity parity = check_parity(baseline_, trial.result, trial.changes, options_.bands);
+  if (!parity.held) {
+    trial.verdict = "parity broken";
+    trial.why += "; " + parity.why;
+    return Judgement::kRejected;
+  }
+  const double ratio = trial.result.rate / incumbent_.rate;
+  const bool better = ratio > least_ratio;
+  const bool removal = trial.stage == "removal";
+  trial.verdict = better ? (removal ? "reverted" : "kept") : (removal ? "needed" : "no gain");
+  trial.why += fmt::format("; {:.3f}x of the best so far", ratio);
+  return better ? Judgement::kBetter : Judgement::kNoGain;
+}
+
+void Tuner::drop_what_did_not_take(LoggedTrial& trial) {
+  for (const auto& [knob, asked] : Settings(trial.changes)) {
+    const auto found = trial.result.effective.find(knob);
+    const knobs::Knob* known = knobs::find_knob(knob);
+    if (found == trial.result.effective.end() || known == nullptr) {
+      continue;  // the program does not say: not confirmed, but not contradicted either
+    }
+    const std::string in_force = knobs::canonical_value(*known, found->second).value_or(found->second);
+    if (in_force == asked) {
+      continue;
+    }
+    trial.changes.erase(knob);
+    trial.why += fmt::format("; {} did not take: {} is in force, not {}", knob, in_force, asked);
+    if (refused_.insert(pair_key(knob, asked)).second) {
+      outcome_.not_taken.push_back(fmt::format("{}: asked for {}, in force is {}", knob, asked, in_force));
+    }
+  }
+}
+
+bool Tuner::may_go_on(std::stop_token stop, int reserve) const {
+  const double next_s = std::max(incumbent_.seconds, 0.0);
+  return !stop.stop_requested() && search_trials_ + reserve < options_.trials &&
+         elapsed_s() + next_s + verification_s() <= options_.budget_s;
+}
+
+double Tuner::elapsed_s() const { return seconds(clock_.now_ns() - start_ns_); }
+
+double Tuner::verification_s() const { return options_.pairs * (baseline_.seconds + incumbent_.seconds); }
+
+}  // namespace unidle::tune

@@ -1,0 +1,133 @@
+// The search: few trials, everything that a trial cannot confirm is taken back, and the winner is verified.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "unidle/base/clock.h"
+#include "unidle/base/stats.h"
+#include "unidle/tune/advise.h"
+#include "unidle/tune/parity.h"
+#include "unidle/tune/proposals.h"
+#include "unidle/tune/trial.h"
+
+namespace unidle::tune {
+
+struct TunerOptions {
+  int trials = 12;        // of the search; verification comes on top
+  double budget_s = 600;  // of all; verification is kept back from it
+  int pairs = 3;          // baseline and winner, one after the other, this many times
+  int plateau = 5;        // steps in a row without a gain, after which the search stops
+  /// Relative difference of two single trials that counts as a difference. Repeated short trials on an otherwise quiet
+  /// machine differ by 1 to 2 %.
+  double noise = 0.03;
+  ParityBands bands;
+};
+
+/// One trial of the search, for the table and the record.
+struct LoggedTrial {
+  int index = 0;
+  std::string stage;  // "baseline", "diagnosis", "step", "removal", "verify-baseline", "verify-winner"
+  Settings changes;   // against the configuration
+  TrialResult result;
+  std::string verdict;  // "baseline", "kept", "no gain", "reverted", "parity broken", "failed", "not taken"
+  std::string why;
+};
+
+struct Verification {
+  std::vector<double> baseline;  // samples/s
+  std::vector<double> winner;
+  double ratio = 1;         // of the means
+  Interval interval{1, 1};  // 95 %, bootstrap over the pairs
+  bool shown = false;       // the interval lies above 1 and parity holds
+  Parity parity;
+};
+
+struct TunerOutcome {
+  std::vector<LoggedTrial> trials;
+  std::vector<Change> changes;  // what to write; empty when nothing is shown to be better
+  std::optional<Verification> verification;
+  Settings best;                       // of the search, verified or not
+  std::vector<std::string> not_taken;  // knobs that were asked for and were not in force, with both values
+  bool interrupted = false;
+  std::string conclusion;  // one sentence
+};
+
+class Tuner {
+ public:
+  /// Called after every trial, from run()'s thread.
+  using OnTrial = std::function<void(const LoggedTrial&)>;
+
+  /// `runner` and `clock` must outlive the tuner. `settings` is what the configuration says. Not thread-safe.
+  Tuner(TrialRunner& runner, Clock& clock, Settings settings, std::vector<Proposal> proposals, TunerOptions options,
+        OnTrial on_trial = {});
+
+  /// Throws kChild when the baseline itself does not run. A stop ends it after the running trial was stopped.
+  TunerOutcome run(std::stop_token stop);
+
+ private:
+  struct Candidate {
+    Settings changes;
+    std::string reason;
+    double promise = 0;
+    bool first = false;  // worth trying before anything was measured
+    bool tried = false;
+  };
+  /// Knobs that are taken back together.
+  using Unit = std::vector<std::string>;
+  enum class Judgement { kBetter, kNoGain, kRejected, kStopped };
+
+  void add_candidate(Candidate candidate);
+  void add_suggestions(const TrialResult& result);
+  bool is_new(const Candidate& candidate) const;
+  Settings bundle(bool exact_only) const;
+  void mark_tried(const Settings& changes);
+
+  void take_bundles(std::stop_token stop);
+  void take_steps(std::stop_token stop);
+  Candidate* next_step();
+  void take_removals(std::stop_token stop);
+  bool remove_units(std::span<const Unit> group, std::stop_token stop);
+  void split_and_remove(std::span<const Unit> group, std::stop_token stop);
+  std::vector<Unit> unconfirmed() const;
+  double promise_of(const Unit& unit) const;
+
+  LoggedTrial measure(const Settings& changes, const std::string& stage, std::stop_token stop);
+  Judgement try_settings(const Settings& changes, const std::string& stage, const std::string& what, double least_ratio,
+                         std::stop_token stop);
+  Judgement judge(LoggedTrial& trial, double least_ratio);
+  void drop_what_did_not_take(LoggedTrial& trial);
+  void log(LoggedTrial trial);
+
+  std::optional<Verification> verify(std::stop_token stop);
+  bool verify_pair(Verification& verification, std::stop_token stop);
+  void conclude(std::stop_token stop);
+
+  bool may_go_on(std::stop_token stop, int reserve) const;
+  double elapsed_s() const;
+  double verification_s() const;
+  std::vector<Change> changes_of(const Settings& best) const;
+
+  TrialRunner& runner_;
+  Clock& clock_;
+  Settings settings_;
+  std::vector<Candidate> candidates_;
+  TunerOptions options_;
+  OnTrial on_trial_;
+
+  std::int64_t start_ns_ = 0;
+  int search_trials_ = 0;
+  TunerOutcome outcome_;
+  TrialResult baseline_;
+  TrialResult incumbent_;                // of outcome_.best
+  std::map<std::string, double> gains_;  // by knob, measured alone
+  std::set<std::string> refused_;        // "knob=value" that does not take
+};
+
+}  // namespace unidle::tune
