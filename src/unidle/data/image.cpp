@@ -122,21 +122,59 @@ void require_spng(int result, std::string_view subject) {
   }
 }
 
-void decode_spng(std::span<const std::byte> bytes, const ImageInfo& info, std::string_view subject, std::uint8_t* out) {
-  // The shortest that the pixels can be compressed to (1 bit each, deflate's 1032:1), so that a damaged size does not
-  // make us ask for memory that the file could never fill.
-  if (static_cast<std::size_t>(info.height) * (1 + (static_cast<std::size_t>(info.width) + 7) / 8) / 1032 >
-      bytes.size()) {
+/// Whether the chunks lead to a whole IEND; libspng does not mind when that one is cut off.
+bool has_end(std::span<const std::byte> bytes) {
+  constexpr std::size_t kFrame = 12;  // length, type, CRC
+  const std::uint8_t* data = data_of(bytes);
+  for (std::size_t at = sizeof kPngSignature; bytes.size() - at >= kFrame;) {
+    const std::size_t length = big_endian(data + at);
+    if (length > bytes.size() - at - kFrame) {
+      return false;
+    }
+    if (std::memcmp(data + at + 4, "IEND", 4) == 0) {
+      return true;
+    }
+    at += kFrame + length;
+  }
+  return false;
+}
+
+/// Whether the file is long enough to hold its pixels at deflate's best, 1032:1, so that a damaged size does not make
+/// us ask for memory that the file could never fill.
+bool can_hold_pixels(std::span<const std::byte> bytes, const ImageInfo& info) {
+  const std::uint8_t bit_depth = data_of(bytes)[24];
+  const std::uint8_t colour_type = data_of(bytes)[25];
+  const std::size_t channels = colour_type == 2 ? 3 : colour_type == 4 ? 2 : colour_type == 6 ? 4 : 1;
+  const std::size_t row_bytes = (static_cast<std::size_t>(info.width) * channels * bit_depth + 7) / 8;
+  return row_bytes * static_cast<std::size_t>(info.height) / 1032 <= bytes.size();
+}
+
+void decode_spng(std::span<const std::byte> bytes, const ImageInfo& info, std::string_view subject,
+                 std::vector<std::uint8_t>& pixels) {
+  if (!has_end(bytes)) {
+    throw input_error(subject, fmt::format("PNG is cut off: its last chunk is missing after {} bytes", bytes.size()));
+  }
+  if (!can_hold_pixels(bytes, info)) {
     throw input_error(
         subject, fmt::format("PNG is {} bytes, too short for {} x {} pixels", bytes.size(), info.width, info.height));
   }
+  pixels.resize(std::max(pixels.size(), info.rgb_bytes()));
   const SpngContext context(spng_ctx_new(0));
   if (!context) {
     throw out_of_memory(subject, "libspng");
   }
   require_spng(spng_set_png_buffer(context.get(), bytes.data(), bytes.size()), subject);
-  require_spng(spng_decode_image(context.get(), out, info.rgb_bytes(), SPNG_FMT_RGB8, 0), subject);
-  require_spng(spng_decode_chunks(context.get()), subject);  // to the end, so that a lost end is noticed
+  require_spng(spng_decode_image(context.get(), pixels.data(), info.rgb_bytes(), SPNG_FMT_RGB8, 0), subject);
+  require_spng(spng_decode_chunks(context.get()), subject);  // what follows the pixels
+}
+
+void decode_jpeg(tjhandle handle, std::span<const std::byte> bytes, const ImageInfo& info, std::string_view subject,
+                 std::vector<std::uint8_t>& pixels) {
+  pixels.resize(std::max(pixels.size(), info.rgb_bytes()));
+  if (tjDecompress2(handle, data_of(bytes), bytes.size(), pixels.data(), info.width, 0, info.height, TJPF_RGB,
+                    TJFLAG_STOPONWARNING | TJFLAG_LIMITSCANS) != 0) {
+    throw input_error(subject, fmt::format("JPEG cannot be decoded: {}", tjGetErrorStr2(handle)));
+  }
 }
 
 UniqueFd open_file(const std::string& path) {
@@ -197,15 +235,10 @@ ImageDecoder::View ImageDecoder::decode_region(std::span<const std::byte> bytes,
     return view;
   }
   const std::size_t stride = static_cast<std::size_t>(info.width) * 3;
-  const auto make_room = [&] {
-    scratch_->pixels.resize(std::max(scratch_->pixels.size(), info.rgb_bytes()));
-    return scratch_->pixels.data();
-  };
   if (info.format == ImageFormat::kPng) {
-    decode_spng(bytes, info, subject, make_room());
-  } else if (tjDecompress2(scratch_->jpeg.get(), data_of(bytes), bytes.size(), make_room(), info.width, 0, info.height,
-                           TJPF_RGB, TJFLAG_STOPONWARNING | TJFLAG_LIMITSCANS) != 0) {
-    throw input_error(subject, fmt::format("JPEG cannot be decoded: {}", tjGetErrorStr2(scratch_->jpeg.get())));
+    decode_spng(bytes, info, subject, scratch_->pixels);
+  } else {
+    decode_jpeg(scratch_->jpeg.get(), bytes, info, subject, scratch_->pixels);
   }
   const std::size_t skip = static_cast<std::size_t>(region.y) * stride + static_cast<std::size_t>(region.x) * 3;
   return {info, region, scratch_->pixels.data() + skip, stride};

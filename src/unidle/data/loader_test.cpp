@@ -1,0 +1,429 @@
+#include "unidle/data/loader.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstring>
+#include <functional>
+#include <latch>
+#include <map>
+#include <semaphore>
+#include <set>
+#include <stdexcept>
+#include <thread>
+
+#include "unidle/base/error.h"
+#include "unidle/data/random.h"
+
+namespace unidle::data {
+namespace {
+
+/// Numbers as samples: field 0 tells what was asked for, field 1 is bytes that depend on all of it.
+class NumberSource : public Source {
+ public:
+  NumberSource(std::int64_t items, std::int64_t per_item) : items_(items), per_item_(per_item) {}
+
+  const std::vector<Field>& fields() const override { return fields_; }
+  std::int64_t items() const override { return items_; }
+  std::int64_t samples_per_item() const override { return per_item_; }
+  std::uint64_t read(const ItemRequest& request, std::span<const Places> samples) const override {
+    reads_.fetch_add(1);
+    if (before_read) {
+      before_read(request);
+    }
+    EXPECT_EQ(static_cast<std::int64_t>(samples.size()), per_item_);
+    for (std::size_t crop = 0; crop < samples.size(); ++crop) {
+      EXPECT_EQ(samples[crop].size(), 2u);
+      const std::int64_t told[3] = {request.epoch, request.item, static_cast<std::int64_t>(crop)};
+      EXPECT_EQ(samples[crop][0].size(), sizeof told);
+      std::memcpy(samples[crop][0].data(), told, sizeof told);
+      CounterRandom random{request.seed, static_cast<std::uint64_t>(request.epoch),
+                           static_cast<std::uint64_t>(request.item), crop};
+      for (std::byte& byte : samples[crop][1]) {
+        byte = static_cast<std::byte>(random.next());
+      }
+    }
+    return 100;
+  }
+
+  int reads() const { return reads_.load(); }
+  std::function<void(const ItemRequest&)> before_read;
+
+ private:
+  std::vector<Field> fields_{{"told", DType::kI64, {3}}, {"bytes", DType::kU8, {5, 7}}};
+  std::int64_t items_;
+  std::int64_t per_item_;
+  mutable std::atomic<int> reads_{0};
+};
+
+constexpr std::size_t kToldBytes = 24;
+constexpr std::size_t kDataBytes = 35;
+
+/// Sample by sample, both fields.
+std::vector<std::string> take(Loader& loader, int batches) {
+  std::vector<std::string> samples;
+  for (int i = 0; i < batches; ++i) {
+    const Batch batch = loader.next();
+    for (std::int64_t row = 0; row < batch.samples(); ++row) {
+      const auto at = static_cast<std::size_t>(row);
+      samples.emplace_back(reinterpret_cast<const char*>(batch.field(0) + at * kToldBytes), kToldBytes);
+      samples.back().append(reinterpret_cast<const char*>(batch.field(1) + at * kDataBytes), kDataBytes);
+    }
+  }
+  return samples;
+}
+
+std::int64_t told(const std::string& sample, int which) {
+  std::int64_t value;
+  std::memcpy(&value, sample.data() + which * 8, 8);
+  return value;
+}
+
+std::int64_t item_of(const std::string& sample) { return told(sample, 1); }
+
+struct Shape {
+  std::int64_t items;
+  std::int64_t per_item;
+  std::int64_t batch;
+};
+
+class LoaderOrderTest : public testing::TestWithParam<Shape> {
+ protected:
+  static std::vector<std::string> deliver(int workers, std::int64_t start, int batches, bool shuffle = true) {
+    const NumberSource source(GetParam().items, GetParam().per_item);
+    Loader loader(
+        source, {.batch = GetParam().batch, .workers = workers, .seed = 5, .shuffle = shuffle, .start_sample = start});
+    return take(loader, batches);
+  }
+};
+
+TEST_P(LoaderOrderTest, SampleSIsIndexSModNOfEpochSDivN) {
+  const auto [items, per_item, batch] = GetParam();
+  const std::vector<std::string> samples = deliver(0, 0, 20);
+  for (std::size_t s = 0; s < samples.size(); ++s) {
+    const std::int64_t position = static_cast<std::int64_t>(s) / per_item;
+    EXPECT_EQ(told(samples[s], 0), position / items);
+    EXPECT_EQ(item_of(samples[s]), shuffled_index(5, position / items, position % items, items));
+    EXPECT_EQ(told(samples[s], 2), static_cast<std::int64_t>(s) % per_item);
+  }
+}
+
+TEST_P(LoaderOrderTest, WithoutShuffleItemsComeInTheirOrder) {
+  const std::vector<std::string> samples = deliver(2, 0, 20, false);
+  for (std::size_t s = 0; s < samples.size(); ++s) {
+    EXPECT_EQ(item_of(samples[s]), static_cast<std::int64_t>(s) / GetParam().per_item % GetParam().items);
+  }
+}
+
+TEST_P(LoaderOrderTest, AnyNumberOfWorkersDeliversTheSameBytes) {
+  const std::vector<std::string> expected = deliver(0, 0, 60);
+  for (const int workers : {1, 2, 4}) {
+    EXPECT_EQ(deliver(workers, 0, 60), expected) << workers;
+  }
+}
+
+TEST_P(LoaderOrderTest, ResumesAtAnySample) {
+  const std::int64_t batch = GetParam().batch;
+  const std::vector<std::string> expected = deliver(0, 0, 30);
+  for (std::int64_t start = 0; start < std::min<std::int64_t>(40, batch * 10); ++start) {
+    for (const int workers : {0, 1, 4}) {
+      const std::vector<std::string> rest = deliver(workers, start, 5);
+      ASSERT_EQ(rest, std::vector<std::string>(expected.begin() + start, expected.begin() + start + batch * 5))
+          << "from " << start << " with " << workers << " workers";
+    }
+  }
+}
+
+TEST_P(LoaderOrderTest, TellsEachItemOnceWithItsTime) {
+  const NumberSource source(GetParam().items, GetParam().per_item);
+  for (const int workers : {0, 3}) {
+    Loader loader(source, {.batch = GetParam().batch, .workers = workers, .seed = 5});
+    std::vector<std::int64_t> items;
+    for (int i = 0; i < 30; ++i) {
+      const Batch batch = loader.next();
+      EXPECT_EQ(batch.first_sample(), i * GetParam().batch);
+      for (const ItemTiming& timing : batch.timings()) {
+        items.push_back(timing.item);
+        EXPECT_GT(timing.start_ns, 0);
+        EXPECT_GE(timing.duration_ns, 0);
+        EXPECT_EQ(timing.bytes, 100u);
+        EXPECT_EQ(timing.thread == 0, workers == 0);
+        EXPECT_LE(timing.thread, workers);
+      }
+    }
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      const auto position = static_cast<std::int64_t>(i);
+      EXPECT_EQ(items[i], shuffled_index(5, position / source.items(), position % source.items(), source.items()));
+    }
+    const std::int64_t samples = 30 * GetParam().batch;
+    EXPECT_EQ(static_cast<std::int64_t>(items.size()), (samples + GetParam().per_item - 1) / GetParam().per_item);
+  }
+}
+
+TEST_P(LoaderOrderTest, AHeldBatchKeepsItsBytesWhileTheNextIsTaken) {
+  const NumberSource source(GetParam().items, GetParam().per_item);
+  for (const int workers : {0, 1, 2}) {
+    Loader loader(source, {.batch = GetParam().batch, .workers = workers, .seed = 5});
+    Batch held = loader.next();
+    for (int i = 1; i < 20; ++i) {
+      const std::string before(reinterpret_cast<const char*>(held.field(1)), kDataBytes);
+      Batch next = loader.next();
+      EXPECT_EQ(std::string(reinterpret_cast<const char*>(held.field(1)), kDataBytes), before);
+      held = std::move(next);
+      EXPECT_EQ(held.first_sample(), i * GetParam().batch);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Shapes, LoaderOrderTest,
+                         testing::Values(Shape{10, 1, 4}, Shape{7, 3, 4}, Shape{5, 4, 4}, Shape{3, 8, 3},
+                                         Shape{1, 1, 5}, Shape{4, 11, 2}, Shape{9, 2, 16}, Shape{2, 5, 1}),
+                         [](const auto& shape) {
+                           return "items" + std::to_string(shape.param.items) + "per" +
+                                  std::to_string(shape.param.per_item) + "batch" + std::to_string(shape.param.batch);
+                         });
+
+TEST(LoaderTest, ASlowItemDelaysOnlyItsOwnBatch) {
+  NumberSource source(100, 1);
+  std::latch release(1);
+  source.before_read = [&](const ItemRequest& request) {
+    if (request.item == 4) {
+      release.wait();
+    }
+  };
+  Loader loader(source, {.batch = 4, .workers = 2, .prefetch = 2, .shuffle = false});
+  EXPECT_EQ(loader.next().first_sample(), 0);
+  // The other worker finishes all that there are slots for while item 4 hangs: 0..3, 5..19.
+  while (source.reads() < 20) {
+    std::this_thread::yield();
+  }
+  EXPECT_FALSE(loader.ready());
+  release.count_down();
+  EXPECT_EQ(loader.next().first_sample(), 4);
+}
+
+TEST(LoaderTest, ReadyMeansThatNextDoesNotWait) {
+  NumberSource source(100, 1);
+  Loader loader(source, {.batch = 4, .workers = 1});
+  while (!loader.ready()) {
+    std::this_thread::yield();
+  }
+  const Batch first = loader.next();
+  Loader inline_loader(source, {.batch = 4});
+  EXPECT_FALSE(inline_loader.ready());
+}
+
+TEST(LoaderTest, WorkersStopAtTheEndOfTheRing) {
+  NumberSource source(1000, 1);
+  Loader loader(source, {.batch = 5, .workers = 2, .prefetch = 3});
+  while (source.reads() < 30) {
+    std::this_thread::yield();
+  }
+  const Batch held = loader.next();
+  for (int i = 0; i < 200; ++i) {
+    std::this_thread::yield();
+  }
+  EXPECT_EQ(source.reads(), 30);  // six slots of five, the held one not given back
+}
+
+TEST(LoaderTest, HoldingEveryBatchIsToldRatherThanWaitedFor) {
+  const NumberSource source(100, 1);
+  for (const int workers : {0, 1}) {
+    Loader loader(source, {.batch = 2, .workers = workers, .prefetch = 2});
+    std::vector<Batch> held;
+    held.push_back(loader.next());
+    held.push_back(loader.next());
+    try {
+      loader.next();
+      FAIL();
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::kUsage);
+    }
+    held.erase(held.begin());
+    EXPECT_EQ(loader.next().first_sample(), 4);
+  }
+}
+
+TEST(LoaderTest, IsDestroyedCleanlyWhileWorkersAreBusy) {
+  for (int round = 0; round < 20; ++round) {
+    NumberSource source(1000, 3);
+    std::binary_semaphore started(0);
+    std::atomic<bool> told{false};
+    source.before_read = [&](const ItemRequest&) {
+      if (!told.exchange(true)) {
+        started.release();
+      }
+    };
+    Loader loader(source, {.batch = 7, .workers = 4});
+    started.acquire();
+    if (round % 2 == 0) {
+      loader.next();
+    }
+  }
+}
+
+TEST(LoaderTest, MovedBatchesAreGivenBackOnce) {
+  const NumberSource source(10, 1);
+  Loader loader(source, {.batch = 2});
+  Batch a = loader.next();
+  Batch b = std::move(a);
+  a = std::move(b);
+  b = loader.next();
+  EXPECT_EQ(a.first_sample(), 0);
+  EXPECT_EQ(b.first_sample(), 2);
+  a = std::move(b);
+  EXPECT_EQ(loader.next().first_sample(), 4);
+}
+
+/// Fails for some items.
+class DamagedSource final : public NumberSource {
+ public:
+  DamagedSource(std::int64_t items, std::int64_t per_item, std::set<std::int64_t> damaged,
+                ErrorCode code = ErrorCode::kInput)
+      : NumberSource(items, per_item) {
+    before_read = [damaged = std::move(damaged), code](const ItemRequest& request) {
+      if (damaged.contains(request.item)) {
+        throw Error(code, "item " + std::to_string(request.item), "is damaged");
+      }
+    };
+  }
+};
+
+TEST(LoaderErrorTest, ReachesTheBatchThatIsDueAndStays) {
+  for (const int workers : {0, 1, 4}) {
+    const DamagedSource source(100, 1, {9, 10});
+    Loader loader(source, {.batch = 4, .workers = workers, .shuffle = false});
+    loader.next();
+    loader.next();
+    for (int again = 0; again < 2; ++again) {
+      try {
+        loader.next();
+        FAIL() << workers;
+      } catch (const Error& error) {
+        EXPECT_EQ(error.code(), ErrorCode::kInput);
+        EXPECT_EQ(error.subject(), "item 9");  // the earliest, whichever failed first
+      }
+    }
+  }
+}
+
+TEST(LoaderErrorTest, OtherExceptionsAreCarriedToo) {
+  NumberSource source(100, 1);
+  source.before_read = [](const ItemRequest&) { throw std::logic_error("odd"); };
+  for (const int workers : {0, 2}) {
+    Loader loader(source, {.batch = 4, .workers = workers, .on_error = ErrorPolicy::kSkip});
+    EXPECT_THROW(loader.next(), std::logic_error);
+  }
+}
+
+TEST(LoaderErrorTest, SkipPutsTheNextItemInItsPlaceAndCounts) {
+  for (const int workers : {0, 1, 4}) {
+    const DamagedSource source(10, 2, {3, 6, 7});
+    Loader loader(source, {.batch = 4, .workers = workers, .shuffle = false, .on_error = ErrorPolicy::kSkip});
+    std::vector<std::int64_t> items;
+    for (const std::string& sample : take(loader, 5)) {
+      items.push_back(item_of(sample));
+    }
+    EXPECT_THAT(items, testing::ElementsAre(0, 0, 1, 1, 2, 2, 4, 4, 4, 4, 5, 5, 8, 8, 8, 8, 8, 8, 9, 9));
+    EXPECT_EQ(loader.skipped(), 3) << workers;
+  }
+}
+
+TEST(LoaderErrorTest, SkippedCountsOnlyWhatWasDelivered) {
+  const DamagedSource source(10, 1, {1, 5});
+  Loader loader(source, {.batch = 4, .workers = 4, .shuffle = false, .on_error = ErrorPolicy::kSkip});
+  loader.next();
+  EXPECT_EQ(loader.skipped(), 1);
+  loader.next();
+  EXPECT_EQ(loader.skipped(), 2);
+}
+
+TEST(LoaderErrorTest, SkipGivesUpWhenNothingCanBeRead) {
+  const DamagedSource source(3, 1, {0, 1, 2});
+  Loader loader(source, {.batch = 4, .workers = 2, .on_error = ErrorPolicy::kSkip});
+  EXPECT_THROW(loader.next(), Error);
+}
+
+TEST(LoaderErrorTest, SkipDoesNotHideLackOfMemory) {
+  const DamagedSource source(10, 1, {2}, ErrorCode::kOutOfMemory);
+  Loader loader(source, {.batch = 4, .shuffle = false, .on_error = ErrorPolicy::kSkip});
+  try {
+    loader.next();
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kOutOfMemory);
+  }
+}
+
+TEST(LoaderErrorTest, RefusesOptionsThatMakeNoSense) {
+  const NumberSource source(10, 1);
+  const auto code_of = [&](const Source& from, const LoaderOptions& options) {
+    try {
+      Loader loader(from, options);
+    } catch (const Error& error) {
+      return error.code();
+    }
+    return ErrorCode::kInternal;
+  };
+  EXPECT_EQ(code_of(source, {.batch = 0}), ErrorCode::kUsage);
+  EXPECT_EQ(code_of(source, {.workers = -1}), ErrorCode::kUsage);
+  EXPECT_EQ(code_of(source, {.prefetch = 0}), ErrorCode::kUsage);
+  EXPECT_EQ(code_of(source, {.start_sample = -1}), ErrorCode::kUsage);
+  EXPECT_EQ(code_of(NumberSource(0, 1), {}), ErrorCode::kInput);
+}
+
+/// Counts, and fails on request.
+class CountingAllocator final : public SlotAllocator {
+ public:
+  std::byte* allocate(std::size_t bytes) override {
+    if (static_cast<int>(sizes_.size()) == fail_at) {
+      throw Error(ErrorCode::kOutOfMemory, "slot", "no memory");
+    }
+    std::byte* memory = new std::byte[bytes];
+    sizes_[memory] = bytes;
+    ++allocations;
+    return memory;
+  }
+  void release(std::byte* memory, std::size_t bytes) override {
+    EXPECT_EQ(sizes_.at(memory), bytes);
+    sizes_.erase(memory);
+    delete[] memory;
+  }
+  bool all_released() const { return sizes_.empty(); }
+
+  int allocations = 0;
+  int fail_at = -1;
+
+ private:
+  std::map<std::byte*, std::size_t> sizes_;
+};
+
+TEST(LoaderAllocationTest, SlotsAreAllocatedOnceAndReleased) {
+  const NumberSource source(10, 1);
+  CountingAllocator allocator;
+  {
+    Loader loader(source, {.batch = 4, .workers = 2, .prefetch = 3, .allocator = &allocator});
+    take(loader, 50);
+  }
+  EXPECT_EQ(allocator.allocations, 2 * 6);
+  EXPECT_TRUE(allocator.all_released());
+}
+
+TEST(LoaderAllocationTest, AFailedAllocationReleasesTheOthers) {
+  const NumberSource source(10, 1);
+  CountingAllocator allocator;
+  allocator.fail_at = 5;
+  EXPECT_THROW(Loader(source, {.batch = 4, .workers = 2, .allocator = &allocator}), Error);
+  EXPECT_EQ(allocator.allocations, 5);
+  EXPECT_TRUE(allocator.all_released());
+}
+
+TEST(LoaderAllocationTest, HostMemoryIsPageAligned) {
+  std::byte* memory = host_allocator().allocate(100);
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(memory) % 4096, 0u);
+  host_allocator().release(memory, 100);
+}
+
+}  // namespace
+}  // namespace unidle::data
