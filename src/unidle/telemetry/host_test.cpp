@@ -1,0 +1,114 @@
+#include "unidle/telemetry/host.h"
+
+#include <gmock/gmock.h>
+
+#include <fstream>
+
+namespace unidle::telemetry {
+namespace {
+
+namespace fs = std::filesystem;
+
+class Host : public ::testing::Test {
+ protected:
+  void put(const std::string& path, const std::string& text) const {
+    const fs::path file = root() / path;
+    make_folders(file.parent_path());
+    std::ofstream(file) << text;
+  }
+  const fs::path& root() const { return folder_.path(); }
+
+ private:
+  TemporaryFolder folder_;
+};
+
+TEST_F(Host, CpuLists) {
+  EXPECT_EQ(count_cpu_list("0-3,8,10-11\n"), 7);
+  EXPECT_EQ(count_cpu_list("5"), 1);
+  EXPECT_EQ(count_cpu_list(""), std::nullopt);
+  EXPECT_EQ(count_cpu_list("3-1"), std::nullopt);
+  EXPECT_EQ(count_cpu_list("x"), std::nullopt);
+}
+
+TEST_F(Host, FactsOfAMachine) {
+  put("proc/cpuinfo",
+      "processor\t: 0\nmodel name\t: Some CPU @ 2 GHz\nflags\t\t: fpu avx2 avx512_bf16\n\nprocessor\t: 1\n");
+  put("proc/meminfo", "MemTotal:       1024 kB\nMemFree: 1 kB\n");
+  put("proc/self/status", "Name:\tx\nCpus_allowed:\t7\nCpus_allowed_list:\t0-2\n");
+  put("proc/sys/kernel/hostname", "box\n");
+  put("sys/devices/system/cpu/online", "0-15\n");
+  const HostFacts facts = read_host_facts(root());
+  EXPECT_EQ(facts.hostname, "box");
+  EXPECT_EQ(facts.cpu_model, "Some CPU @ 2 GHz");
+  EXPECT_TRUE(facts.cpu_bf16());
+  EXPECT_EQ(facts.cpus_online, 16);
+  EXPECT_EQ(facts.cpus_affinity, 3);
+  EXPECT_EQ(facts.memory_bytes, 1024U * 1024);
+  EXPECT_FALSE(facts.cpu_quota.has_value());
+  EXPECT_DOUBLE_EQ(facts.cpus_allowed(), 3);
+}
+
+TEST_F(Host, EmptyMachineIsNoError) {
+  const HostFacts facts = read_host_facts(root());
+  EXPECT_EQ(facts.cpus_online, 1);
+  EXPECT_FALSE(facts.cpu_bf16());
+  EXPECT_GE(facts.cpus_allowed(), 1);
+}
+
+TEST_F(Host, LiveMachine) {
+  const HostFacts facts = read_host_facts("/");
+  EXPECT_GE(facts.cpus_allowed(), 0.01);
+  EXPECT_LE(facts.cpus_affinity, facts.cpus_online);
+  EXPECT_GT(facts.memory_bytes, 0U);
+}
+
+TEST_F(Host, CgroupV2TakesTheLeastUpTheTree) {
+  put("proc/self/cgroup", "0::/a/b/c\n");
+  put("sys/fs/cgroup/a/cpu.max", "150000 100000\n");
+  put("sys/fs/cgroup/a/b/cpu.max", "max 100000\n");
+  put("sys/fs/cgroup/a/b/c/cpu.max", "400000 100000\n");
+  put("sys/fs/cgroup/a/memory.max", "max\n");
+  put("sys/fs/cgroup/a/b/memory.max", "5000\n");
+  put("sys/fs/cgroup/a/b/c/memory.max", "9000\n");
+  const CgroupLimits limits = read_cgroup_limits(root());
+  EXPECT_EQ(limits.cpus, 1.5);
+  EXPECT_EQ(limits.memory_bytes, 5000U);
+}
+
+TEST_F(Host, CgroupV2InAContainerIsItsMount) {
+  put("proc/self/cgroup", "0::/\n");
+  put("sys/fs/cgroup/cpu.max", "50000 100000\n");
+  EXPECT_EQ(read_cgroup_limits(root()).cpus, 0.5);
+}
+
+TEST_F(Host, CgroupV1TakesTheLeastUpTheTree) {
+  put("proc/self/cgroup", "5:cpu,cpuacct:/slurm/job_1/step_0\n3:memory:/slurm/job_1\n1:name=systemd:/x\n");
+  put("sys/fs/cgroup/cpu,cpuacct/slurm/job_1/step_0/cpu.cfs_quota_us", "-1\n");
+  put("sys/fs/cgroup/cpu,cpuacct/slurm/job_1/step_0/cpu.cfs_period_us", "100000\n");
+  put("sys/fs/cgroup/cpu,cpuacct/slurm/job_1/cpu.cfs_quota_us", "800000\n");
+  put("sys/fs/cgroup/cpu,cpuacct/slurm/job_1/cpu.cfs_period_us", "100000\n");
+  put("sys/fs/cgroup/memory/slurm/job_1/memory.limit_in_bytes", "9223372036854771712\n");
+  put("sys/fs/cgroup/memory/memory.limit_in_bytes", "123456\n");
+  const CgroupLimits limits = read_cgroup_limits(root());
+  EXPECT_EQ(limits.cpus, 8.0);
+  EXPECT_EQ(limits.memory_bytes, 123456U);
+}
+
+TEST_F(Host, CgroupV1ControllerUnderItsOwnName) {
+  put("proc/self/cgroup", "5:cpu,cpuacct:/docker/abc\n");
+  put("sys/fs/cgroup/cpu/cpu.cfs_quota_us", "250000\n");
+  put("sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n");
+  EXPECT_EQ(read_cgroup_limits(root()).cpus, 2.5);
+}
+
+TEST_F(Host, MalformedCgroupFilesAreNoLimit) {
+  put("proc/self/cgroup", "garbage\n0::/a\n:::\n");
+  put("sys/fs/cgroup/a/cpu.max", "100000 0\n");
+  put("sys/fs/cgroup/a/memory.max", "lots\n");
+  const CgroupLimits limits = read_cgroup_limits(root());
+  EXPECT_FALSE(limits.cpus.has_value());
+  EXPECT_FALSE(limits.memory_bytes.has_value());
+}
+
+}  // namespace
+}  // namespace unidle::telemetry
