@@ -1,0 +1,215 @@
+#include "unidle/report/comparison.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "unidle/base/units.h"
+#include "unidle/report/setting_value.h"
+
+namespace unidle::report {
+
+namespace {
+
+std::optional<double> clamped_share(std::optional<double> value) {
+  return value ? std::optional(std::clamp(*value, 0.0, 1.0)) : value;
+}
+
+void add_step_means(Summary& summary, const RunData& run, std::span<const Cycle> counted) {
+  if (counted.empty()) {
+    return;
+  }
+  const auto seen = parts_seen(run);
+  const auto count = static_cast<double>(counted.size());
+  Parts sums{};
+  double whole = 0;
+  std::vector<double> samples;
+  for (const Cycle& cycle : counted) {
+    whole += cycle.wall_s;
+    samples.push_back(cycle.samples);
+    for (std::size_t part = 0; part < kPartCount; ++part) {
+      sums[part] += cycle.parts[part];
+    }
+  }
+  for (std::size_t part = 0; part < kPartCount; ++part) {
+    if (seen[part]) {
+      summary.step_s[part] = sums[part] / count;
+    }
+  }
+  summary.whole_step_s = whole / count;
+  summary.samples_per_step = median(samples);
+}
+
+struct Readings {
+  std::optional<std::string> configured;
+  std::optional<std::string> effective;
+};
+
+std::map<std::string, Readings> readings(const RunData& run) {
+  std::map<std::string, Readings> out;
+  for (const auto& setting : run.settings) {
+    (setting.source == "effective" ? out[setting.knob].effective : out[setting.knob].configured) = setting.value;
+  }
+  return out;
+}
+
+bool differ(const std::optional<std::string>& a, const std::optional<std::string>& b) {
+  return a && b ? !same_value(*a, *b) : a.has_value() != b.has_value();
+}
+
+std::vector<SettingDifference> setting_differences(const RunData& a, const RunData& b) {
+  const auto of_a = readings(a);
+  const auto of_b = readings(b);
+  std::map<std::string, SettingDifference> all;
+  for (const auto& [knob, reading] : of_a) {
+    all[knob].configured_a = reading.configured;
+    all[knob].effective_a = reading.effective;
+  }
+  for (const auto& [knob, reading] : of_b) {
+    all[knob].configured_b = reading.configured;
+    all[knob].effective_b = reading.effective;
+  }
+  std::vector<SettingDifference> out;
+  if (of_a.empty() || of_b.empty()) {
+    return out;  // nothing to compare with; a note says so
+  }
+  for (auto& [knob, difference] : all) {
+    difference.knob = knob;
+    if (differ(difference.configured_a, difference.configured_b) ||
+        differ(difference.effective_a, difference.effective_b)) {
+      out.push_back(difference);
+    }
+  }
+  return out;
+}
+
+bool went_wrong(const std::string& outcome) { return outcome == "failed" || outcome == "timed-out"; }
+
+void find_regressions(Comparison& c) {
+  const auto slower = [&](Change change, const std::optional<Ratio>& of, std::string_view what) {
+    if (change == Change::kRegression) {
+      c.regressions.push_back(fmt::format("{} fell to {:.2f}x ({:.2f}x to {:.2f}x), beyond the tolerance of {}.", what,
+                                          of->value, of->interval->low, of->interval->high, format_share(c.tolerance)));
+    }
+  };
+  slower(c.training, c.training_ratio, "Training throughput");
+  slower(c.total, c.total_ratio, "End-to-end throughput");
+  const auto learns_worse = [&](const Parity& parity) {
+    if (!parity.judged || parity.verdict != ParityVerdict::kWorse) {
+      return;
+    }
+    c.regressions.push_back(parity.why.empty() ? fmt::format("{} at {} samples is {} against {}.", parity.name,
+                                                             format_number(parity.samples), format_number(parity.b),
+                                                             format_number(parity.a))
+                                               : parity.why + ".");
+  };
+  learns_worse(c.loss);
+  std::for_each(c.metrics.begin(), c.metrics.end(), learns_worse);
+  if (went_wrong(c.b.outcome) && !went_wrong(c.a.outcome)) {
+    c.regressions.push_back(fmt::format("B's run {}.", c.b.outcome == "failed" ? "failed" : "was timed out"));
+  }
+}
+
+void add_notes(Comparison& c, const RunData& a, const RunData& b) {
+  if (a.settings.empty() != b.settings.empty()) {
+    c.notes.push_back(
+        fmt::format("{} recorded no settings, so they are not compared.", a.settings.empty() ? "A" : "B"));
+  }
+  for (const auto& [label, side] : {std::pair("A", &c.a), std::pair("B", &c.b)}) {
+    if (!side->throughput.training) {
+      c.notes.push_back(fmt::format("{} has no training steps, so there is no throughput to compare.", label));
+    } else if (!side->throughput.training->interval) {
+      c.notes.push_back(
+          fmt::format("{} has only {} steps after warm-up: too few to tell.", label, side->throughput.steps));
+    }
+  }
+  if (c.a.samples_per_step && c.b.samples_per_step && *c.a.samples_per_step != *c.b.samples_per_step) {
+    c.notes.push_back(fmt::format("Steps differ in size: {} samples in A, {} in B. Compare samples, not steps.",
+                                  format_number(*c.a.samples_per_step), format_number(*c.b.samples_per_step)));
+  }
+  if (c.loss.verdict == ParityVerdict::kNotComparable) {
+    c.notes.push_back(fmt::format("Loss parity could not be judged: {}.", c.loss.why));
+  }
+}
+
+nlohmann::json first_present(const RunData& a, const RunData& b, const char* key) {
+  for (const RunData* run : {&b, &a}) {
+    if (const auto found = run->meta.find(key); found != run->meta.end() && !found->empty()) {
+      return *found;
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+Summary summarise(const RunData& run, const std::vector<Cycle>& all, std::uint64_t seed) {
+  Summary summary;
+  summary.name = run.name;
+  summary.outcome = run.meta_text(record::meta::kOutcome);
+  if (summary.outcome.empty()) {
+    summary.outcome = "unknown";
+  }
+  summary.throughput = throughput(run, all, seed);
+  summary.phases = phases(run, all);
+  summary.wall_s = run.wall_s();
+  for (const auto& span : run.spans) {
+    summary.validations += span.kind == "validate" ? 1 : 0;
+    summary.checkpoints += span.kind == "checkpoint" ? 1 : 0;
+  }
+  const auto counted = std::span(all).subspan(summary.throughput.warm_up);
+  add_step_means(summary, run, counted);
+  if (!counted.empty()) {
+    const std::int64_t from = counted.front().begin_ns;
+    const std::int64_t to = counted.back().end_ns;
+    summary.gpu_busy = clamped_share(series_mean(run, record::series::kGpuUtil, from, to));
+    if (const auto cores = series_mean(run, record::series::kTreeCpu, from, to); cores && run.cpus() > 0) {
+      summary.cpu_busy = clamped_share(*cores / run.cpus());
+    }
+  }
+  return summary;
+}
+
+Summary summarise(const RunData& run) { return summarise(run, cycles(run)); }
+
+Comparison compare(const RunData& a, const RunData& b, double tolerance) {
+  Comparison c;
+  c.tolerance = tolerance;
+  // Different seeds: with the same one the two sides' draws would move together and hide their noise.
+  c.a = summarise(a, cycles(a), 1);
+  c.b = summarise(b, cycles(b), 2);
+  c.training_ratio = ratio(c.a.throughput.training, c.b.throughput.training);
+  c.total_ratio = ratio(c.a.throughput.total, c.b.throughput.total);
+  c.training = judge(c.training_ratio, tolerance);
+  c.total = judge(c.total_ratio, tolerance);
+  c.settings = setting_differences(a, b);
+  c.loss = loss_parity(a, b);
+  c.metrics = metric_parity(a, b);
+  c.changes = first_present(a, b, "changes");
+  c.trials = first_present(a, b, "trials");
+  c.verification = first_present(a, b, "verification");
+  find_regressions(c);
+  add_notes(c, a, b);
+  return c;
+}
+
+std::string headline(const Comparison& c) {
+  if (!c.training_ratio) {
+    return "The throughput of the two runs cannot be compared.";
+  }
+  const Ratio& r = *c.training_ratio;
+  if (!r.interval) {
+    return fmt::format("B ran at {:.2f}x the rate of A, but there are too few steps to tell.", r.value);
+  }
+  const std::string interval = fmt::format("95 % interval {:.2f}x to {:.2f}x", r.interval->low, r.interval->high);
+  switch (c.training) {
+    case Change::kFaster: return fmt::format("B trains {:.2f}x as fast as A ({}).", r.value, interval);
+    case Change::kSlower:
+    case Change::kRegression:
+      return fmt::format("B is slower: it trains at {:.2f}x the rate of A ({}).", r.value, interval);
+    default: return fmt::format("No difference shown: B trains at {:.2f}x the rate of A ({}).", r.value, interval);
+  }
+}
+
+}  // namespace unidle::report

@@ -1,0 +1,70 @@
+// Two runs side by side: which is faster and by how much, where the time went, what differs, does it learn as well.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "unidle/report/parity.h"
+#include "unidle/report/throughput.h"
+
+namespace unidle::report {
+
+/// The figures of one run.
+struct Summary {
+  std::string name;
+  std::string outcome;  // as recorded; "unknown" when it is not
+  Throughput throughput;
+  std::optional<double> samples_per_step;                // median after warm-up, of all ranks
+  std::array<std::optional<double>, kPartCount> step_s;  // mean seconds per step by part, of the parts that were seen
+  std::optional<double> whole_step_s;
+  Phases phases;
+  double wall_s = 0;
+  std::size_t validations = 0;
+  std::size_t checkpoints = 0;
+  std::optional<double> gpu_busy;  // 0..1, mean utilisation while it trained
+  std::optional<double> cpu_busy;  // 0..1 of the CPUs that the run was allowed to use
+};
+
+Summary summarise(const RunData& run, const std::vector<Cycle>& cycles, std::uint64_t seed = 1);
+Summary summarise(const RunData& run);
+
+/// A knob that differs in at least one of its two readings. Absent: not known.
+struct SettingDifference {
+  std::string knob;
+  std::optional<std::string> configured_a, configured_b;
+  std::optional<std::string> effective_a, effective_b;
+};
+
+struct Comparison {
+  Summary a;
+  Summary b;
+  double tolerance = 0.05;
+  std::optional<Ratio> training_ratio;  // samples/s of B over A, steps alone
+  std::optional<Ratio> total_ratio;     // with validation and checkpoints
+  Change training = Change::kUnknown;
+  Change total = Change::kUnknown;
+  std::vector<SettingDifference> settings;
+  Parity loss;
+  std::vector<Parity> metrics;
+  std::vector<std::string> regressions;          // each a sentence; empty: B is no regression
+  std::vector<std::string> notes;                // what to know when reading the figures
+  nlohmann::json changes, trials, verification;  // as an optimising run wrote them; null when there are none
+
+  bool regression() const { return !regressions.empty(); }
+};
+
+/// Pure and seeded: the same runs give the same result. `tolerance` as a share.
+Comparison compare(const RunData& a, const RunData& b, double tolerance = 0.05);
+
+/// The answer in one sentence.
+std::string headline(const Comparison& comparison);
+
+/// For a terminal of `width` columns.
+std::string to_text(const Comparison& comparison, int width, bool colour);
+
+/// Schema unidle.comparison/1; docs/compare.md describes it.
+nlohmann::json to_json(const Comparison& comparison);
+
+}  // namespace unidle::report

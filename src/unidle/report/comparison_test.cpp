@@ -1,0 +1,245 @@
+#include "unidle/report/comparison.h"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <limits>
+#include <random>
+
+#include "unidle/report/testing/scripted_run.h"
+
+namespace unidle::report {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using testing::naive_script;
+using testing::Script;
+using testing::scripted_run;
+using ::testing::SizeIs;
+using testing::tuned_script;
+
+Script quiet(double compute_ms) {
+  Script script;
+  script.compute_ms = compute_ms;
+  script.seed = static_cast<std::uint64_t>(compute_ms * 10);
+  return script;
+}
+
+TEST(Comparison, FindsTheSpeedUpWithItsInterval) {
+  const Comparison c = compare(scripted_run(naive_script()), scripted_run(tuned_script()));
+  ASSERT_TRUE(c.training_ratio && c.training_ratio->interval);
+  // By the scripts: 150 ms a step against 36.7.
+  EXPECT_NEAR(c.training_ratio->value, 150 / 36.7, 0.25);
+  EXPECT_LT(c.training_ratio->interval->low, c.training_ratio->value);
+  EXPECT_GT(c.training_ratio->interval->high, c.training_ratio->value);
+  EXPECT_EQ(c.training, Change::kFaster);
+  EXPECT_THAT(c.regressions, IsEmpty());
+  EXPECT_THAT(headline(c), HasSubstr("as fast as A"));
+}
+
+TEST(Comparison, AWorseRunIsARegression) {
+  const Comparison c = compare(scripted_run(tuned_script()), scripted_run(naive_script()));
+  EXPECT_EQ(c.training, Change::kRegression);
+  EXPECT_THAT(c.regressions, Contains(HasSubstr("Training throughput")));
+  EXPECT_TRUE(to_json(c)["regression"].get<bool>());
+}
+
+TEST(Comparison, TheSameRunShowsNoDifference) {
+  const RunData run = scripted_run(naive_script());
+  const Comparison c = compare(run, run);
+  EXPECT_EQ(c.training, Change::kNoDifference);
+  EXPECT_EQ(c.total, Change::kNoDifference);
+  EXPECT_FALSE(c.regression());
+  EXPECT_THAT(headline(c), HasSubstr("No difference shown"));
+  EXPECT_THAT(c.settings, IsEmpty());
+}
+
+TEST(Comparison, StepsThatDoNotVaryAtAllStillCompare) {
+  Script script;
+  script.noise = 0;
+  const RunData run = scripted_run(script);
+  EXPECT_EQ(compare(run, run).training, Change::kNoDifference);
+}
+
+TEST(Comparison, SlowerWithinTheToleranceIsSaidButIsNoRegression) {
+  const RunData a = scripted_run(quiet(50));
+  const RunData b = scripted_run(quiet(53));  // 69 ms a step against 72
+  EXPECT_EQ(compare(a, b, 0.10).training, Change::kSlower);
+  EXPECT_FALSE(compare(a, b, 0.10).regression());
+  EXPECT_EQ(compare(a, b, 0.01).training, Change::kRegression);
+}
+
+TEST(Comparison, SlowerValidationIsAnEndToEndRegression) {
+  Script slow = quiet(50);
+  slow.validate_s = 6;
+  const Comparison c = compare(scripted_run(quiet(50)), scripted_run(slow));
+  EXPECT_EQ(c.training, Change::kNoDifference);
+  EXPECT_EQ(c.total, Change::kRegression);
+  EXPECT_THAT(c.regressions, Contains(HasSubstr("End-to-end")));
+}
+
+TEST(Comparison, TheIntervalCoversAsOftenAsItSays) {
+  // Neighbouring steps are alike (first-order autoregressive), which a bootstrap of single steps would miss.
+  int covered = 0;
+  constexpr int kRuns = 150;
+  std::mt19937_64 random(3);
+  std::normal_distribution<double> unit;
+  const auto run = [&] {
+    RunData out;
+    std::int64_t now = 0;
+    double drift = 0;
+    for (int i = 0; i < 300; ++i) {
+      drift = 0.6 * drift + unit(random);
+      record::Step step;
+      step.t_ns = now;
+      step.samples = 8;
+      step.duration_ns = static_cast<std::int64_t>((50 + 4 * drift) * 1e6);
+      now += step.duration_ns;
+      out.steps.push_back(step);
+    }
+    tidy(out);
+    return out;
+  };
+  for (int i = 0; i < kRuns; ++i) {
+    const RunData a = run();
+    const RunData b = run();
+    covered += judge(ratio(throughput(a, cycles(a), 1).training, throughput(b, cycles(b), 2).training), 0.05) ==
+                       Change::kNoDifference
+                   ? 1
+                   : 0;
+  }
+  EXPECT_GE(covered, kRuns * 87 / 100);
+  EXPECT_LE(covered, kRuns);
+}
+
+TEST(Comparison, TooFewStepsAreSaidToBeTooFew) {
+  Script script;
+  script.steps = 5;
+  const RunData run = scripted_run(script);
+  const Comparison c = compare(run, run);
+  EXPECT_EQ(c.training, Change::kUnknown);
+  EXPECT_THAT(headline(c), HasSubstr("too few steps"));
+  EXPECT_THAT(c.notes, Contains(HasSubstr("too few to tell")));
+}
+
+TEST(Comparison, RunsWithoutStepsCompareWithoutThroughput) {
+  RunData empty;
+  tidy(empty);
+  const Comparison c = compare(empty, scripted_run(naive_script()));
+  EXPECT_FALSE(c.training_ratio);
+  EXPECT_FALSE(c.regression());
+  EXPECT_THAT(c.notes, Contains(HasSubstr("A has no training steps")));
+  EXPECT_THAT(to_text(c, 80, false), HasSubstr("cannot be compared"));
+}
+
+TEST(Comparison, ListsSettingsThatDifferAndNoOthers) {
+  RunData a = scripted_run(Script{});
+  RunData b = a;
+  a.settings = {{"loader.workers", "0", "effective", ""}, {"optimizer.fused", "True", "effective", ""}};
+  b.settings = {{"loader.workers", "4", "effective", ""},
+                {"optimizer.fused", "true", "effective", ""},
+                {"precision.amp", "bf16", "configured", "t.yaml:3"}};
+  const Comparison c = compare(a, b);
+  ASSERT_THAT(c.settings, SizeIs(2));
+  EXPECT_EQ(c.settings[0].knob, "loader.workers");
+  EXPECT_EQ(c.settings[1].knob, "precision.amp");
+  EXPECT_FALSE(c.settings[1].configured_a);
+}
+
+TEST(Comparison, HigherLossIsARegressionAndNoiseIsNot) {
+  const RunData a = scripted_run(quiet(50));
+  Script other = quiet(50);
+  other.seed = 99;
+  EXPECT_EQ(compare(a, scripted_run(other)).loss.verdict, ParityVerdict::kEqual);
+  other.loss_factor = 1.15;
+  const Comparison c = compare(a, scripted_run(other));
+  EXPECT_EQ(c.loss.verdict, ParityVerdict::kWorse);
+  EXPECT_THAT(c.regressions, Contains(HasSubstr("loss at")));
+}
+
+TEST(Comparison, LossIsComparedAtEqualSamplesWhateverTheBatch) {
+  // Twice the batch, half the steps: the curve over samples is the same, over steps it is not.
+  Script large = quiet(50);
+  large.batch = 8;
+  large.steps = 100;
+  const Comparison c = compare(scripted_run(quiet(50)), scripted_run(large));
+  EXPECT_EQ(c.loss.verdict, ParityVerdict::kEqual);
+  EXPECT_THAT(c.notes, Contains(HasSubstr("Steps differ in size")));
+}
+
+TEST(Comparison, ALossThatIsNotANumberIsARegression) {
+  const RunData a = scripted_run(quiet(50));
+  RunData b = a;
+  b.steps[150].loss = std::numeric_limits<double>::quiet_NaN();
+  const Comparison c = compare(a, b);
+  EXPECT_THAT(c.regressions, Contains(HasSubstr("stopped being a finite number")));
+  EXPECT_EQ(to_json(c).dump().find("nan"), std::string::npos);
+}
+
+TEST(Comparison, PsnrMayFallByATenthOfADecibel) {
+  RunData a = scripted_run(Script{});
+  RunData b = a;
+  a.metrics["psnr"] = {{"psnr", 1, 1, 400, 25.0}, {"psnr", 2, 2, 800, 27.0}};
+  b.metrics["psnr"] = {{"psnr", 1, 1, 400, 25.0}, {"psnr", 2, 2, 800, 26.95}};
+  EXPECT_FALSE(compare(a, b).regression());
+  b.metrics["psnr"][1].value = 26.85;
+  EXPECT_TRUE(compare(a, b).regression());
+  // Only what both have seen counts: B is measured at 400 samples alone, where it is equal.
+  b.metrics["psnr"].pop_back();
+  const Comparison c = compare(a, b);
+  EXPECT_FALSE(c.regression());
+  EXPECT_DOUBLE_EQ(c.metrics.at(0).samples, 400);
+}
+
+TEST(Comparison, AFailedRunIsARegression) {
+  const RunData a = scripted_run(Script{});
+  RunData b = a;
+  b.meta["outcome"] = "failed";
+  EXPECT_THAT(compare(a, b).regressions, Contains(HasSubstr("failed")));
+  EXPECT_THAT(compare(b, b).regressions, IsEmpty());
+}
+
+TEST(Comparison, ShowsWhatAnOptimisingRunChanged) {
+  RunData a = scripted_run(Script{});
+  RunData b = a;
+  b.meta["changes"] = nlohmann::json::parse(
+      R"([{"knob": "loader.workers", "from": 0, "to": 4, "reason": "input wait is 61 %", "gain": 2.4}])");
+  b.meta["trials"] = nlohmann::json::parse(R"([{"knob": "loader.workers", "value": 4, "samples_per_s": 71.25}])");
+  const std::string text = to_text(compare(a, b), 80, false);
+  EXPECT_THAT(text, HasSubstr("loader.workers: 0 -> 4 (gain 2.40x)"));
+  EXPECT_THAT(text, HasSubstr("input wait is 61 %"));
+  EXPECT_THAT(text, HasSubstr("71.2"));
+}
+
+std::size_t widest_line(const std::string& text) {
+  std::size_t widest = 0;
+  std::size_t length = 0;
+  for (const char c : text) {
+    length = c == '\n' ? 0 : length + ((static_cast<unsigned char>(c) & 0xC0U) != 0x80U ? 1 : 0);
+    widest = std::max(widest, length);
+  }
+  return widest;
+}
+
+TEST(Comparison, TextFitsTheTerminal) {
+  RunData a = scripted_run(naive_script());
+  a.name = std::string(300, 'n');
+  a.settings.push_back({"data.path", std::string(200, 'p'), "configured", "x.yaml:1"});
+  const Comparison c = compare(a, scripted_run(tuned_script()));
+  for (const int width : {40, 60, 80, 120}) {
+    EXPECT_LE(widest_line(to_text(c, width, false)), static_cast<std::size_t>(width)) << to_text(c, width, false);
+  }
+}
+
+TEST(Comparison, ColoursOnlyWhenAsked) {
+  RunData a = scripted_run(naive_script());
+  a.name = "evil\x1b[31m";
+  const Comparison c = compare(a, scripted_run(tuned_script()));
+  EXPECT_EQ(to_text(c, 80, false).find('\x1b'), std::string::npos);
+  EXPECT_NE(to_text(c, 80, true).find('\x1b'), std::string::npos);
+}
+
+}  // namespace
+}  // namespace unidle::report

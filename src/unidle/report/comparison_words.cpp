@@ -1,0 +1,245 @@
+#include "unidle/report/comparison_words.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "unidle/base/units.h"
+
+namespace unidle::report {
+
+namespace {
+
+constexpr const char* kAbsent = "-";
+constexpr std::size_t kMostColumns = 8;
+constexpr std::size_t kMostRows = 40;
+
+std::string rate_words(const std::optional<Rate>& rate) {
+  if (!rate) {
+    return kAbsent;
+  }
+  return rate->interval ? fmt::format("{} [{}, {}]", format_number(rate->value), format_number(rate->interval->low),
+                                      format_number(rate->interval->high))
+                        : format_number(rate->value);
+}
+
+std::string ratio_words(const std::optional<Ratio>& ratio, Change change) {
+  if (!ratio) {
+    return kAbsent;
+  }
+  if (!ratio->interval) {
+    return fmt::format("{:.2f}x, too few steps", ratio->value);
+  }
+  const std::string words =
+      fmt::format("{:.2f}x [{:.2f}, {:.2f}]", ratio->value, ratio->interval->low, ratio->interval->high);
+  return change == Change::kNoDifference ? words + " no difference shown" : words;
+}
+
+std::string share_words(const std::optional<double>& share) { return share ? format_share(*share) : kAbsent; }
+
+/// What became of a duration: "-62 %", or nothing where it was nothing before.
+std::string change_words_of(double before, double after) {
+  if (before <= 0 || after <= 0) {
+    return "";
+  }
+  const double change = (after / before - 1) * 100;
+  return fmt::format("{}{:.0f} %", change > 0 ? "+" : "", change == 0 ? 0.0 : change);
+}
+
+std::string duration_words(double seconds) { return seconds > 0 ? format_seconds(seconds) : "0 s"; }
+
+std::string part_of(const std::optional<double>& part, const std::optional<double>& whole) {
+  if (!part || !whole) {
+    return kAbsent;
+  }
+  return *whole > 0 ? fmt::format("{} ({:.0f} %)", step_words(part), *part / *whole * 100) : step_words(part);
+}
+
+std::string reading(const std::optional<std::string>& configured, const std::optional<std::string>& effective) {
+  if (configured && effective && *configured != *effective) {
+    return fmt::format("{} (in effect {})", *configured, *effective);
+  }
+  return effective ? *effective : configured ? *configured : kAbsent;
+}
+
+std::string difference_words(const Parity& parity) {
+  const double difference = parity.b - parity.a;
+  std::string words = fmt::format("{}{:.2g}", difference > 0 ? "+" : "", difference);
+  if (parity.judged) {
+    words += parity.verdict == ParityVerdict::kWorse    ? " worse"
+             : parity.verdict == ParityVerdict::kBetter ? " better"
+                                                        : " equal";
+  }
+  return words;
+}
+
+}  // namespace
+
+std::string step_words(const std::optional<double>& seconds) {
+  if (!seconds) {
+    return kAbsent;
+  }
+  return *seconds == 0 ? "0 ms" : fmt::format("{} ms", format_number(*seconds * 1e3));
+}
+
+std::string part_label(Part part) {
+  switch (part) {
+    case kInput: return "input wait";
+    case kTransfer: return "transfer";
+    case kCompute: return "compute";
+    case kSync: return "sync";
+    case kOptimizer: return "optimizer";
+    default: return "other";
+  }
+}
+
+std::vector<WordRow> throughput_rows(const Comparison& c) {
+  const Throughput& a = c.a.throughput;
+  const Throughput& b = c.b.throughput;
+  std::vector<WordRow> rows = {
+      {"training samples/s",
+       {rate_words(a.training), rate_words(b.training), ratio_words(c.training_ratio, c.training)}},
+      {"end-to-end samples/s", {rate_words(a.total), rate_words(b.total), ratio_words(c.total_ratio, c.total)}},
+      {"steps counted", {std::to_string(a.steps), std::to_string(b.steps), ""}},
+  };
+  if (c.a.gpu_busy || c.b.gpu_busy) {
+    rows.push_back({"GPU busy", {share_words(c.a.gpu_busy), share_words(c.b.gpu_busy), ""}});
+  }
+  if (c.a.cpu_busy || c.b.cpu_busy) {
+    rows.push_back({"CPUs busy", {share_words(c.a.cpu_busy), share_words(c.b.cpu_busy), ""}});
+  }
+  return rows;
+}
+
+std::vector<WordRow> step_rows(const Comparison& c) {
+  std::vector<WordRow> rows;
+  if (!c.a.whole_step_s && !c.b.whole_step_s) {
+    return rows;
+  }
+  for (std::size_t part = 0; part < kPartCount; ++part) {
+    const auto& a = c.a.step_s[part];
+    const auto& b = c.b.step_s[part];
+    if (a || b) {
+      rows.push_back(
+          {part_label(static_cast<Part>(part)),
+           {part_of(a, c.a.whole_step_s), part_of(b, c.b.whole_step_s), a && b ? change_words_of(*a, *b) : ""}});
+    }
+  }
+  const bool both = c.a.whole_step_s && c.b.whole_step_s;
+  rows.push_back({"whole step",
+                  {step_words(c.a.whole_step_s), step_words(c.b.whole_step_s),
+                   both ? change_words_of(*c.a.whole_step_s, *c.b.whole_step_s) : ""}});
+  if (c.a.samples_per_step || c.b.samples_per_step) {
+    const auto words = [](const std::optional<double>& value) { return value ? format_number(*value) : kAbsent; };
+    rows.push_back({"samples per step", {words(c.a.samples_per_step), words(c.b.samples_per_step), ""}});
+  }
+  return rows;
+}
+
+std::vector<WordRow> phase_rows(const Comparison& c) {
+  std::vector<WordRow> rows;
+  const auto add = [&](std::string label, double a, double b) {
+    if (a > 0 || b > 0) {
+      rows.push_back({std::move(label), {duration_words(a), duration_words(b), change_words_of(a, b)}});
+    }
+  };
+  add("start-up", c.a.phases.startup, c.b.phases.startup);
+  add("training", c.a.phases.train, c.b.phases.train);
+  add("validation", c.a.phases.validate, c.b.phases.validate);
+  add("checkpoints", c.a.phases.checkpoint, c.b.phases.checkpoint);
+  add("other", c.a.phases.other, c.b.phases.other);
+  add("whole run", c.a.wall_s, c.b.wall_s);
+  return rows;
+}
+
+std::vector<WordRow> parity_rows(const Comparison& c) {
+  std::vector<WordRow> rows;
+  const auto add = [&](const Parity& parity) {
+    if (parity.verdict != ParityVerdict::kNotComparable && parity.why.empty()) {
+      rows.push_back({fmt::format("{} at {} samples", parity.name, format_number(parity.samples)),
+                      {fmt::format("{:.4g}", parity.a), fmt::format("{:.4g}", parity.b), difference_words(parity)}});
+    }
+  };
+  add(c.loss);
+  std::for_each(c.metrics.begin(), c.metrics.end(), add);
+  return rows;
+}
+
+std::vector<WordRow> setting_rows(const Comparison& c) {
+  std::vector<WordRow> rows;
+  for (const SettingDifference& setting : c.settings) {
+    rows.push_back(
+        {setting.knob,
+         {reading(setting.configured_a, setting.effective_a), reading(setting.configured_b, setting.effective_b)}});
+  }
+  return rows;
+}
+
+std::string plain_text(const nlohmann::json& value) {
+  if (value.is_string()) {
+    return value.get<std::string>();
+  }
+  if (value.is_number_float()) {
+    return format_number(value.get<double>());
+  }
+  return value.is_null() ? kAbsent : value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+std::vector<ChangeWords> change_words(const nlohmann::json& changes) {
+  std::vector<ChangeWords> out;
+  if (!changes.is_array()) {
+    return out;
+  }
+  for (const auto& change : changes) {
+    if (!change.is_object() || !change.contains("knob")) {
+      out.push_back({plain_text(change), ""});
+      continue;
+    }
+    const auto field = [&](const char* key) { return change.contains(key) ? plain_text(change[key]) : kAbsent; };
+    std::string what = fmt::format("{}: {} -> {}", field("knob"), field("from"), field("to"));
+    if (change.contains("gain") && !change["gain"].is_null()) {
+      what += change["gain"].is_number() ? fmt::format(" (gain {:.2f}x)", change["gain"].get<double>())
+                                         : fmt::format(" (gain {})", plain_text(change["gain"]));
+    }
+    out.push_back({std::move(what), change.contains("reason") ? plain_text(change["reason"]) : ""});
+  }
+  return out;
+}
+
+JsonTable json_table(const nlohmann::json& value) {
+  JsonTable table;
+  if (value.is_object()) {
+    table.header = {"", "value"};
+    for (const auto& [key, field] : value.items()) {
+      table.rows.push_back({key, plain_text(field)});
+    }
+  }
+  if (!value.is_array()) {
+    return table;
+  }
+  for (const auto& row : value) {
+    if (!row.is_object()) {
+      continue;
+    }
+    for (const auto& [key, field] : row.items()) {
+      if (std::find(table.header.begin(), table.header.end(), key) == table.header.end() &&
+          table.header.size() < kMostColumns) {
+        table.header.push_back(key);
+      }
+    }
+  }
+  for (const auto& row : value) {
+    if (table.rows.size() == kMostRows) {
+      table.rows.push_back({fmt::format("and {} more", value.size() - kMostRows)});
+      break;
+    }
+    std::vector<std::string> cells;
+    for (const std::string& key : table.header) {
+      cells.push_back(row.is_object() && row.contains(key) ? plain_text(row[key]) : "");
+    }
+    table.rows.push_back(table.header.empty() ? std::vector<std::string>{plain_text(row)} : std::move(cells));
+  }
+  return table;
+}
+
+}  // namespace unidle::report

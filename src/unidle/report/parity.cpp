@@ -1,0 +1,200 @@
+#include "unidle/report/parity.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "unidle/base/stats.h"
+
+namespace unidle::report {
+
+namespace {
+
+constexpr std::size_t kFewestPoints = 5;
+constexpr double kWorseShare = 0.05;
+constexpr double kWorseOfFall = 0.02;
+constexpr double kWorsePsnrDb = 0.1;
+constexpr double kWindows = 20;  // smoothing windows in the common range
+constexpr int kGrid = 50;        // common sample counts in the last quarter
+
+Curve sorted(Curve curve) {
+  std::stable_sort(curve.begin(), curve.end(), [](const auto& x, const auto& y) { return x.samples < y.samples; });
+  return curve;
+}
+
+std::size_t points_between(const Curve& curve, double from, double to) {
+  return static_cast<std::size_t>(std::count_if(
+      curve.begin(), curve.end(), [&](const auto& point) { return point.samples >= from && point.samples <= to; }));
+}
+
+/// Variance of the mean over [from, to] of a noisy curve about its smooth.
+double error_of_mean_squared(const Curve& raw, const Curve& smoothed, double from, double to) {
+  std::vector<double> rests;
+  for (std::size_t i = 0; i < raw.size(); ++i) {
+    if (raw[i].samples >= from && raw[i].samples <= to) {
+      rests.push_back(raw[i].value - smoothed[i].value);
+    }
+  }
+  const double deviation = standard_deviation(rests);
+  return rests.empty() ? 0 : deviation * deviation / static_cast<double>(rests.size());
+}
+
+bool contains(std::string name, std::string_view part) {
+  std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
+  return name.find(part) != std::string::npos;
+}
+
+Parity not_comparable(std::string name, std::string why) {
+  Parity parity;
+  parity.name = std::move(name);
+  parity.why = std::move(why);
+  return parity;
+}
+
+ParityVerdict judge_worse(double worse_by, double allowed) {
+  if (worse_by > allowed) {
+    return ParityVerdict::kWorse;
+  }
+  return worse_by < -allowed ? ParityVerdict::kBetter : ParityVerdict::kEqual;
+}
+
+Parity one_metric(const std::string& name, const Curve& a, const Curve& b) {
+  if (a.empty() || b.empty()) {
+    return not_comparable(name, "one side has no finite value");
+  }
+  Parity parity;
+  parity.name = name;
+  parity.samples = std::min(a.back().samples, b.back().samples);
+  if (parity.samples < a.front().samples || parity.samples < b.front().samples) {
+    return not_comparable(name, "the runs reported it at no common number of samples");
+  }
+  parity.a = value_at(a, parity.samples);
+  parity.b = value_at(b, parity.samples);
+  if (contains(name, "psnr")) {
+    parity.judged = true;
+    parity.allowed = kWorsePsnrDb;
+    // A hair of rounding more, so that a difference of exactly 0.1 dB is not a regression.
+    parity.verdict = judge_worse(parity.a - parity.b, kWorsePsnrDb + 1e-9);
+  } else if (contains(name, "loss")) {
+    parity.judged = true;
+    parity.allowed = kWorseShare * std::abs(parity.a);
+    parity.verdict = judge_worse(parity.b - parity.a, parity.allowed);
+  } else {
+    parity.verdict = ParityVerdict::kEqual;
+  }
+  return parity;
+}
+
+}  // namespace
+
+LossCurve loss_curve(const RunData& run) {
+  LossCurve out;
+  double seen = 0;
+  for (const auto& step : run.steps) {
+    const double at = step.samples_before ? static_cast<double>(*step.samples_before) : seen;
+    seen = at + static_cast<double>(step.samples);
+    if (step.loss && std::isfinite(*step.loss)) {
+      out.points.push_back({at * run.rank_factor, *step.loss});
+    } else if (step.loss) {
+      ++out.not_finite;
+    }
+  }
+  const auto reported = run.metrics.find("loss");
+  if (out.points.empty() && out.not_finite == 0 && reported != run.metrics.end()) {
+    out.points = metric_curve(reported->second);
+  }
+  out.points = sorted(std::move(out.points));
+  return out;
+}
+
+Curve metric_curve(const std::vector<record::Metric>& metrics) {
+  Curve curve;
+  for (const auto& metric : metrics) {
+    if (std::isfinite(metric.value)) {
+      curve.push_back({static_cast<double>(metric.samples), metric.value});
+    }
+  }
+  return sorted(std::move(curve));
+}
+
+Curve smooth(const Curve& curve, double width) {
+  Curve out = curve;
+  std::size_t from = 0;
+  std::size_t to = 0;
+  double sum = 0;
+  for (std::size_t i = 0; i < curve.size(); ++i) {
+    for (; to < curve.size() && curve[to].samples <= curve[i].samples + width / 2; ++to) {
+      sum += curve[to].value;
+    }
+    for (; from < i && curve[from].samples < curve[i].samples - width / 2; ++from) {
+      sum -= curve[from].value;
+    }
+    out[i].value = sum / static_cast<double>(to - from);
+  }
+  return out;
+}
+
+double value_at(const Curve& curve, double samples) {
+  const auto above =
+      std::lower_bound(curve.begin(), curve.end(), samples, [](const auto& p, double x) { return p.samples < x; });
+  if (above == curve.end()) {
+    return curve.back().value;
+  }
+  if (above == curve.begin() || above->samples <= samples) {
+    return above->value;
+  }
+  const auto& below = *(above - 1);
+  const double weight = (samples - below.samples) / (above->samples - below.samples);
+  return below.value * (1 - weight) + above->value * weight;
+}
+
+Parity loss_parity(const RunData& run_a, const RunData& run_b) {
+  const LossCurve a = loss_curve(run_a);
+  const LossCurve b = loss_curve(run_b);
+  if (b.not_finite > a.not_finite) {
+    Parity parity = not_comparable("loss", "B's loss stopped being a finite number");
+    parity.verdict = ParityVerdict::kWorse;
+    parity.judged = true;
+    return parity;
+  }
+  if (a.points.empty() || b.points.empty()) {
+    return not_comparable("loss", "no loss was recorded on both sides");
+  }
+  const double from = std::max(a.points.front().samples, b.points.front().samples);
+  const double to = std::min(a.points.back().samples, b.points.back().samples);
+  if (from > to || points_between(a.points, from, to) < kFewestPoints ||
+      points_between(b.points, from, to) < kFewestPoints) {
+    return not_comparable("loss", "too few losses at common numbers of samples");
+  }
+  const double width = (to - from) / kWindows;
+  const Curve smooth_a = smooth(a.points, width);
+  const Curve smooth_b = smooth(b.points, width);
+  const double tail = to - (to - from) / 4;
+  Parity parity;
+  parity.name = "loss";
+  parity.judged = true;
+  parity.samples = to;
+  for (int i = 0; i < kGrid; ++i) {
+    const double at = tail + (to - tail) * i / (kGrid - 1);
+    parity.a += value_at(smooth_a, at) / kGrid;
+    parity.b += value_at(smooth_b, at) / kGrid;
+  }
+  const double fall = std::abs(value_at(smooth_a, from) - parity.a);
+  const double error = std::sqrt(error_of_mean_squared(a.points, smooth_a, tail, to) +
+                                 error_of_mean_squared(b.points, smooth_b, tail, to));
+  parity.allowed = std::max({kWorseShare * std::abs(parity.a), kWorseOfFall * fall, 3 * error});
+  parity.verdict = judge_worse(parity.b - parity.a, parity.allowed);
+  return parity;
+}
+
+std::vector<Parity> metric_parity(const RunData& a, const RunData& b) {
+  std::vector<Parity> out;
+  for (const auto& [name, values] : a.metrics) {
+    const auto other = b.metrics.find(name);
+    if (name != "loss" && other != b.metrics.end()) {
+      out.push_back(one_metric(name, metric_curve(values), metric_curve(other->second)));
+    }
+  }
+  return out;
+}
+
+}  // namespace unidle::report

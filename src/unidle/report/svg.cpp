@@ -1,0 +1,180 @@
+#include "unidle/report/svg.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace unidle::report {
+
+namespace {
+
+constexpr const char* kReplacement = "\xEF\xBF\xBD";
+
+/// Length of the valid UTF-8 sequence at `at`; 0 when there is none.
+std::size_t sequence_length(std::string_view text, std::size_t at) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned lead = byte(at);
+  const std::size_t length = lead < 0x80                    ? 1
+                             : lead >= 0xC2 && lead < 0xE0  ? 2
+                             : lead >= 0xE0 && lead < 0xF0  ? 3
+                             : lead >= 0xF0 && lead <= 0xF4 ? 4
+                                                            : 0;
+  if (length == 0 || at + length > text.size()) {
+    return 0;
+  }
+  for (std::size_t i = 1; i < length; ++i) {
+    if ((byte(at + i) & 0xC0U) != 0x80U) {
+      return 0;
+    }
+  }
+  const bool overlong = (lead == 0xE0 && byte(at + 1) < 0xA0) || (lead == 0xF0 && byte(at + 1) < 0x90);
+  const bool surrogate = lead == 0xED && byte(at + 1) >= 0xA0;
+  const bool too_large = lead == 0xF4 && byte(at + 1) >= 0x90;
+  return overlong || surrogate || too_large ? 0 : length;
+}
+
+std::string number(double value) {
+  if (!std::isfinite(value)) {
+    return "0";
+  }
+  std::string text = fmt::format("{:.1f}", value);
+  if (text.ends_with(".0")) {
+    text.resize(text.size() - 2);
+  }
+  return text == "-0" ? "0" : text;
+}
+
+}  // namespace
+
+std::string escape(std::string_view text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size();) {
+    const std::size_t length = sequence_length(text, i);
+    const char c = text[i];
+    if (length == 0) {
+      out += kReplacement;
+    } else if (length > 1) {
+      out += text.substr(i, length);
+    } else if (c == '&') {
+      out += "&amp;";
+    } else if (c == '<') {
+      out += "&lt;";
+    } else if (c == '>') {
+      out += "&gt;";
+    } else if (c == '"') {
+      out += "&quot;";
+    } else if (c == '\'') {
+      out += "&#39;";
+    } else if (c == '\n' || c == '\t' || (static_cast<unsigned char>(c) >= 0x20 && c != 0x7F)) {
+      out += c;
+    }
+    i += std::max<std::size_t>(length, 1);
+  }
+  return out;
+}
+
+double Scale::at(double value) const {
+  if (!std::isfinite(value) || !std::isfinite(from) || !std::isfinite(to)) {
+    return low;
+  }
+  if (to <= from) {
+    return (low + high) / 2;
+  }
+  // Halved first: the difference of two huge values would not be finite.
+  const double share = (std::clamp(value, from, to) / 2 - from / 2) / (to / 2 - from / 2);
+  return low + share * (high - low);
+}
+
+std::vector<double> nice_ticks(double low, double high, int most) {
+  if (!std::isfinite(low) || !std::isfinite(high) || high <= low || most < 2) {
+    return {std::isfinite(low) ? low : 0};
+  }
+  const double rough = high / most - low / most;
+  const double power = std::pow(10.0, std::floor(std::log10(rough)));
+  for (const double factor : {1.0, 2.0, 5.0, 10.0, 20.0, 50.0}) {
+    const double step = factor * power;
+    if (!std::isfinite(step) || step <= 0) {
+      break;
+    }
+    std::vector<double> ticks;
+    const double first = std::ceil(low / step - 1e-9);
+    const double last = std::floor(high / step + 1e-9);
+    // Past 2^53 whole numbers are no longer apart.
+    if (last - first + 1 > most || std::abs(last) > 9e15 || std::abs(first) > 9e15) {
+      continue;
+    }
+    for (double i = first; i <= last; ++i) {
+      ticks.push_back(i * step + 0.0);
+    }
+    if (!ticks.empty()) {
+      return ticks;
+    }
+  }
+  return {low};
+}
+
+std::string tick_label(double value, double step) {
+  const double magnitude = std::abs(value);
+  if (magnitude >= 1e9 || (magnitude > 0 && magnitude < 1e-4)) {
+    return fmt::format("{:.3g}", value);
+  }
+  if (magnitude >= 1e6) {
+    return fmt::format("{:.3g}M", value / 1e6);
+  }
+  if (magnitude >= 1e4) {
+    return fmt::format("{:.4g}k", value / 1e3);
+  }
+  const int decimals = step > 0 ? std::clamp(static_cast<int>(std::ceil(-std::log10(step) - 1e-9)), 0, 5) : 0;
+  return fmt::format("{:.{}f}", value, decimals);
+}
+
+Svg::Svg(double width, double height, std::string_view id, std::string_view title, std::string_view description) {
+  body_ = fmt::format(
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" role=\"img\" aria-labelledby=\"{2}-t {2}-d\">"
+      "<title id=\"{2}-t\">{3}</title><desc id=\"{2}-d\">{4}</desc>",
+      number(width), number(height), escape(id), escape(title), escape(description));
+}
+
+void Svg::rect(double x, double y, double width, double height, std::string_view css) {
+  body_ += fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" class=\"{}\"/>", number(x), number(y),
+                       number(std::max(width, 0.0)), number(std::max(height, 0.0)), css);
+}
+
+void Svg::line(double x1, double y1, double x2, double y2, std::string_view css) {
+  body_ += fmt::format("<line x1=\"{}\" y1=\"{}\" x2=\"{}\" y2=\"{}\" class=\"{}\"/>", number(x1), number(y1),
+                       number(x2), number(y2), css);
+}
+
+void Svg::path(const Line& points, std::string_view css) {
+  if (points.size() < 2) {
+    return;
+  }
+  std::string data;
+  for (const auto& [x, y] : points) {
+    data += fmt::format("{}{} {}", data.empty() ? 'M' : 'L', number(x), number(y));
+  }
+  shape(data, css);
+}
+
+void Svg::shape(std::string_view data, std::string_view css) {
+  if (!data.empty()) {
+    body_ += fmt::format("<path d=\"{}\" class=\"{}\"/>", data, css);
+  }
+}
+
+void Svg::dot(double x, double y, double radius, std::string_view css) {
+  body_ +=
+      fmt::format("<circle cx=\"{}\" cy=\"{}\" r=\"{}\" class=\"{}\"/>", number(x), number(y), number(radius), css);
+}
+
+void Svg::text(double x, double y, std::string_view anchor, std::string_view css, std::string_view words) {
+  body_ += fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"{}\" class=\"{}\">{}</text>", number(x), number(y),
+                       anchor, css, escape(words));
+}
+
+std::string rect_data(double x, double y, double width, double height) {
+  return fmt::format("M{} {}h{}v{}h-{}z", number(x), number(y), number(width), number(height), number(width));
+}
+
+}  // namespace unidle::report

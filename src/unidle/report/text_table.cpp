@@ -1,0 +1,101 @@
+#include "unidle/report/text_table.h"
+
+#include <algorithm>
+
+#include "unidle/base/terminal.h"
+
+namespace unidle::report {
+
+namespace {
+
+constexpr std::size_t kGap = 2;
+
+bool starts_code_point(char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }
+
+std::string padded(const std::string& text, std::size_t width, bool right) {
+  const std::size_t length = code_points(text);
+  const std::string pad(width > length ? width - length : 0, ' ');
+  return right ? pad + text : text + pad;
+}
+
+std::string trimmed_end(std::string line) {
+  line.erase(line.find_last_not_of(' ') + 1);
+  return line + '\n';
+}
+
+}  // namespace
+
+std::size_t code_points(const std::string& text) {
+  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), starts_code_point));
+}
+
+std::string cut(std::string text, std::size_t length) {
+  if (code_points(text) <= length) {
+    return text;
+  }
+  std::size_t seen = 0;
+  std::size_t at = 0;
+  for (; at < text.size(); ++at) {
+    if (starts_code_point(text[at]) && ++seen == std::max<std::size_t>(length, 1)) {
+      break;
+    }
+  }
+  return text.substr(0, at) + "…";
+}
+
+std::string printable(std::string text) {
+  for (char& c : text) {
+    const auto code = static_cast<unsigned char>(c);
+    c = code < 0x20 || code == 0x7F ? '?' : c;
+  }
+  return text;
+}
+
+std::string TextTable::text(int width) const {
+  std::vector<std::size_t> widths;
+  const auto grow = [&](const std::vector<std::string>& row) {
+    widths.resize(std::max(widths.size(), row.size()));
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      widths[i] = std::max(widths[i], code_points(row[i]));
+    }
+  };
+  grow(header_);
+  std::for_each(rows_.begin(), rows_.end(), grow);
+  std::size_t total = 0;
+  for (const std::size_t column : widths) {
+    total += column + kGap;
+  }
+  if (total > static_cast<std::size_t>(std::max(width, 1)) + kGap) {
+    return stacked(width);
+  }
+  std::string out;
+  const auto put = [&](const std::vector<std::string>& row) {
+    std::string line;
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      line += padded(row[i], widths[i], i > 0) + (i + 1 < row.size() ? std::string(kGap, ' ') : "");
+    }
+    out += trimmed_end(line);
+  };
+  put(header_);
+  std::for_each(rows_.begin(), rows_.end(), put);
+  return out;
+}
+
+std::string TextTable::stacked(int width) const {
+  const auto limit = static_cast<std::size_t>(std::max(width, 8));
+  std::string out;
+  for (const auto& row : rows_) {
+    if (!row.empty()) {
+      out += cut(row[0], limit) + '\n';
+    }
+    for (std::size_t i = 1; i < row.size(); ++i) {
+      if (!row[i].empty()) {
+        const std::string label = i < header_.size() && !header_[i].empty() ? header_[i] + ": " : std::string();
+        out += cut("  " + label + row[i], limit) + '\n';
+      }
+    }
+  }
+  return out;
+}
+
+}  // namespace unidle::report

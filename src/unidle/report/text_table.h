@@ -1,0 +1,31 @@
+// Tables for a terminal.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace unidle::report {
+
+/// Columns of text that fit `width` code points: the first to the left, the others to the right. Where they do not fit,
+/// each row becomes a small block: its first cell, then "header: cell" lines. Rows may be shorter than the header.
+class TextTable {
+ public:
+  explicit TextTable(std::vector<std::string> header) : header_(std::move(header)) {}
+  void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
+  bool empty() const { return rows_.empty(); }
+  std::string text(int width) const;
+
+ private:
+  std::string stacked(int width) const;
+
+  std::vector<std::string> header_;
+  std::vector<std::vector<std::string>> rows_;
+};
+
+/// At most `length` code points, the last one "…" where something was cut.
+std::string cut(std::string text, std::size_t length);
+std::size_t code_points(const std::string& text);
+/// Control characters become "?", so that text out of a record cannot steer the terminal.
+std::string printable(std::string text);
+
+}  // namespace unidle::report

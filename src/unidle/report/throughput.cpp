@@ -1,0 +1,148 @@
+#include "unidle/report/throughput.h"
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+
+namespace unidle::report {
+
+namespace {
+
+constexpr std::size_t kFewestSteps = 8;
+constexpr int kRounds = 2000;
+// Two rates this close are the same number but for rounding.
+constexpr double kRounding = 1e-9;
+
+struct Block {
+  double samples = 0;
+  double seconds = 0;
+};
+
+std::vector<Block> blocks_of(std::span<const Cycle> steps) {
+  const auto size =
+      std::max<std::size_t>(1, static_cast<std::size_t>(std::sqrt(static_cast<double>(steps.size())) / 1.5));
+  std::vector<Block> blocks(steps.size() / size);
+  // What does not fill a block is spread over the last one, so that nothing is lost.
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    Block& block = blocks[std::min(i / size, blocks.size() - 1)];
+    block.samples += steps[i].samples;
+    block.seconds += steps[i].wall_s;
+  }
+  return blocks;
+}
+
+/// Durations of one kind of span after warm-up. How many there are is the schedule; how long each takes varies.
+std::vector<double> span_seconds(const RunData& run, std::string_view kind, std::int64_t from_ns) {
+  std::vector<double> found;
+  for (const auto& span : run.spans) {
+    if (span.kind == kind && span.t_ns >= from_ns) {
+      found.push_back(static_cast<double>(span.duration_ns) / 1e9);
+    }
+  }
+  return found;
+}
+
+double sum(const std::vector<double>& values) {
+  double total = 0;
+  for (const double value : values) {
+    total += value;
+  }
+  return total;
+}
+
+double resampled_sum(const std::vector<double>& values, std::mt19937_64& random) {
+  if (values.empty()) {
+    return 0;
+  }
+  std::uniform_int_distribution<std::size_t> pick(0, values.size() - 1);
+  double total = 0;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    total += values[pick(random)];
+  }
+  return total;
+}
+
+void set_interval(Rate& rate) {
+  if (!rate.draws.empty()) {
+    rate.interval = Interval{quantile(rate.draws, 0.025), quantile(rate.draws, 0.975)};
+  }
+}
+
+bool usable(double value) { return std::isfinite(value) && value > 0; }
+
+}  // namespace
+
+Throughput throughput(const RunData& run, const std::vector<Cycle>& all, std::uint64_t seed) {
+  Throughput out;
+  out.warm_up = warm_up_steps(all.size());
+  out.steps = all.size() - out.warm_up;
+  if (out.steps == 0) {
+    return out;
+  }
+  const std::vector<Block> blocks = blocks_of(std::span(all).subspan(out.warm_up));
+  const std::int64_t from_ns = all[out.warm_up].begin_ns;
+  const std::vector<double> validations = span_seconds(run, "validate", from_ns);
+  const std::vector<double> checkpoints = span_seconds(run, "checkpoint", from_ns);
+  Block whole;
+  for (const Block& block : blocks) {
+    whole.samples += block.samples;
+    whole.seconds += block.seconds;
+  }
+  if (!usable(whole.samples / whole.seconds)) {
+    return out;
+  }
+  Rate training{whole.samples / whole.seconds, {}, {}};
+  Rate total{whole.samples / (whole.seconds + sum(validations) + sum(checkpoints)), {}, {}};
+  if (out.steps >= kFewestSteps) {
+    std::mt19937_64 random(seed);
+    std::uniform_int_distribution<std::size_t> pick(0, blocks.size() - 1);
+    for (int round = 0; round < kRounds; ++round) {
+      Block drawn;
+      for (std::size_t i = 0; i < blocks.size(); ++i) {
+        const Block& block = blocks[pick(random)];
+        drawn.samples += block.samples;
+        drawn.seconds += block.seconds;
+      }
+      const double outside = resampled_sum(validations, random) + resampled_sum(checkpoints, random);
+      if (usable(drawn.samples / drawn.seconds)) {
+        training.draws.push_back(drawn.samples / drawn.seconds);
+        total.draws.push_back(drawn.samples / (drawn.seconds + outside));
+      }
+    }
+    set_interval(training);
+    set_interval(total);
+  }
+  out.training = std::move(training);
+  out.total = std::move(total);
+  return out;
+}
+
+std::optional<Ratio> ratio(const std::optional<Rate>& a, const std::optional<Rate>& b) {
+  if (!a || !b || !usable(b->value / a->value)) {
+    return std::nullopt;
+  }
+  Ratio out{b->value / a->value, std::nullopt};
+  std::vector<double> draws;
+  for (std::size_t i = 0; i < std::min(a->draws.size(), b->draws.size()); ++i) {
+    draws.push_back(b->draws[i] / a->draws[i]);
+  }
+  if (!draws.empty()) {
+    out.interval = Interval{quantile(draws, 0.025), quantile(draws, 0.975)};
+  }
+  return out;
+}
+
+Change judge(const std::optional<Ratio>& ratio, double tolerance) {
+  if (!ratio || !ratio->interval) {
+    return Change::kUnknown;
+  }
+  if (ratio->interval->low > 1 + kRounding) {
+    return Change::kFaster;
+  }
+  if (ratio->interval->high >= 1 - kRounding) {
+    return Change::kNoDifference;
+  }
+  return ratio->interval->high < 1 - tolerance ? Change::kRegression : Change::kSlower;
+}
+
+}  // namespace unidle::report

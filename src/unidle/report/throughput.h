@@ -1,0 +1,50 @@
+// Throughput with its uncertainty: block bootstrap over the steps after warm-up.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "unidle/base/stats.h"
+#include "unidle/report/steps.h"
+
+namespace unidle::report {
+
+/// A rate in samples/s. The interval is absent when there are too few steps to take one.
+struct Rate {
+  double value = 0;
+  std::optional<Interval> interval;  // 95 %
+  std::vector<double> draws;         // of the bootstrap; empty without an interval
+};
+
+/// `training` counts the time of the steps alone; `total` adds the validations and checkpoints after warm-up.
+struct Throughput {
+  std::optional<Rate> training;
+  std::optional<Rate> total;
+  std::size_t steps = 0;    // that were counted
+  std::size_t warm_up = 0;  // that were left out
+};
+
+/// Blocks of two thirds of the square root of the number of steps keep most of the correlation between neighbouring
+/// steps (a loader with N workers hands out its batches in bursts of N) inside one block and leave enough blocks to
+/// draw from. Below eight counted steps there is no interval. Seeded: the same steps and seed give the same draws.
+Throughput throughput(const RunData& run, const std::vector<Cycle>& cycles, std::uint64_t seed);
+
+/// b over a, with an interval when both have one.
+struct Ratio {
+  double value = 0;
+  std::optional<Interval> interval;
+};
+std::optional<Ratio> ratio(const std::optional<Rate>& a, const std::optional<Rate>& b);
+
+enum class Change {
+  kUnknown,       // one side has no rate, or too few steps for an interval
+  kNoDifference,  // the interval contains 1
+  kFaster,
+  kSlower,
+  kRegression,  // slower, and the whole interval lies beyond the tolerance
+};
+/// `tolerance` as a share, 0.05 for five per cent.
+Change judge(const std::optional<Ratio>& ratio, double tolerance);
+
+}  // namespace unidle::report

@@ -1,0 +1,186 @@
+#include "unidle/report/timeline.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "unidle/base/units.h"
+#include "unidle/report/chart.h"
+
+namespace unidle::report {
+
+namespace {
+
+constexpr double kBar = 5;  // picture units, with a gap of one
+constexpr double kPitch = 6;
+
+struct Look {
+  std::size_t activity;
+  const char* css;
+  const char* label;
+};
+// From the bottom up: work first, waiting on top of it, what lies around the steps last.
+constexpr std::array<Look, kActivityCount> kLooks = {{{kCompute, "compute", "compute"},
+                                                      {kOptimizer, "optimizer", "optimizer"},
+                                                      {kTransfer, "transfer", "transfer"},
+                                                      {kSync, "sync", "sync"},
+                                                      {kOther, "other", "other"},
+                                                      {kInput, "input", "input wait"},
+                                                      {kValidate, "validate", "validation"},
+                                                      {kCheckpoint, "checkpoint", "checkpoint"},
+                                                      {kStartup, "startup", "start-up"}}};
+
+class Binner {
+ public:
+  Binner(double length_s, std::size_t count) : width_(length_s / static_cast<double>(count)), bins_(count) {}
+
+  /// Spreads `share` of the stretch over the bins that it touches.
+  void add(double from_s, double to_s, std::size_t activity, double share) {
+    if (!(to_s > from_s) || !(width_ > 0) || share <= 0) {
+      return;
+    }
+    const auto last = static_cast<double>(bins_.size() - 1);
+    const auto first_bin = static_cast<std::size_t>(std::clamp(std::floor(from_s / width_), 0.0, last));
+    const auto last_bin = static_cast<std::size_t>(std::clamp(std::floor(to_s / width_), 0.0, last));
+    for (std::size_t i = first_bin; i <= last_bin; ++i) {
+      const double begin = static_cast<double>(i) * width_;
+      const double overlap = std::min(to_s, begin + width_) - std::max(from_s, begin);
+      bins_[i][activity] += std::max(0.0, overlap) / width_ * share;
+    }
+  }
+
+  std::vector<Bin> finish() {
+    for (Bin& bin : bins_) {
+      double sum = 0;
+      for (const double share : bin) {
+        sum += share;
+      }
+      for (double& share : bin) {
+        share = sum > 1 ? share / sum : share;
+      }
+    }
+    return std::move(bins_);
+  }
+
+ private:
+  double width_;
+  std::vector<Bin> bins_;
+};
+
+std::optional<std::size_t> activity_of(const std::string& kind) {
+  if (kind == "startup") {
+    return kStartup;
+  }
+  if (kind == "validate") {
+    return kValidate;
+  }
+  return kind == "checkpoint" ? std::optional<std::size_t>(kCheckpoint) : std::nullopt;
+}
+
+double since_start(const RunData& run, std::int64_t t_ns) { return static_cast<double>(t_ns - run.start_ns) / 1e9; }
+
+bool has_startup(const RunData& run) {
+  return std::any_of(run.spans.begin(), run.spans.end(), [](const auto& span) { return span.kind == "startup"; });
+}
+
+void draw_bands(Svg& svg, const RunData& run, const Scale& x, double top) {
+  for (const auto& span : run.spans) {
+    if (const auto activity = activity_of(span.kind)) {
+      const auto look =
+          std::find_if(kLooks.begin(), kLooks.end(), [&](const Look& l) { return l.activity == *activity; });
+      const double from = x.at(since_start(run, span.t_ns));
+      const double to = x.at(since_start(run, span.t_ns + span.duration_ns));
+      svg.rect(from, top, std::max(1.0, to - from), 5, look->css);
+    }
+  }
+}
+
+std::string describe(const RunData& run, const std::vector<Cycle>& all) {
+  const Phases p = phases(run, all);
+  return fmt::format(
+      "Stacked shares of wall time over the run of {}: start-up {}, training {}, validation {}, checkpoints {}.",
+      format_seconds(run.wall_s()), format_seconds(p.startup), format_seconds(p.train), format_seconds(p.validate),
+      format_seconds(p.checkpoint));
+}
+
+std::string draw(const RunData& run, const std::vector<Cycle>& all, double length_s, double width, double height,
+                 const std::string& id, const std::string& title) {
+  const TimeUnit unit = time_unit(length_s);
+  const Frame frame{46, width - 10, 34, height - 38};
+  const auto count = static_cast<std::size_t>((frame.right - frame.left) / kPitch);
+  const double right = frame.left + static_cast<double>(count) * kPitch;
+  const Scale seconds_scale{0, length_s, frame.left, right};
+  const Scale y{0, 1, frame.bottom, frame.top};
+  Svg svg(width, height, id, title, describe(run, all));
+  draw_y_axis(svg, {frame.left, right, frame.top, frame.bottom}, {0, 100, frame.bottom, frame.top}, "% of the time",
+              false);
+  draw_x_axis(svg, {frame.left, right, frame.top, frame.bottom}, {0, length_s / unit.seconds, frame.left, right},
+              fmt::format("wall time ({})", unit.name));
+  draw_bands(svg, run, seconds_scale, frame.top - 11);
+  const std::vector<Bin> shares = bins(run, all, length_s, count);
+  std::vector<double> base(count, 0.0);
+  for (const Look& look : kLooks) {
+    std::string data;
+    for (std::size_t i = 0; i < count; ++i) {
+      const double share = shares[i][look.activity];
+      if (share > 0.002) {
+        const double top = y.at(base[i] + share);
+        data += rect_data(frame.left + static_cast<double>(i) * kPitch + 0.5, top, kBar, y.at(base[i]) - top);
+        base[i] += share;
+      }
+    }
+    svg.shape(data, look.css);
+  }
+  return svg.str();
+}
+
+}  // namespace
+
+TimeUnit time_unit(double length_s) {
+  if (length_s < 300) {
+    return {"s", 1};
+  }
+  return length_s < 3 * 3600 ? TimeUnit{"min", 60} : TimeUnit{"h", 3600};
+}
+
+std::vector<Bin> bins(const RunData& run, const std::vector<Cycle>& all, double length_s, std::size_t count) {
+  if (count == 0) {
+    return {};
+  }
+  Binner binner(length_s, count);
+  if (!has_startup(run) && !all.empty()) {
+    binner.add(0, since_start(run, all.front().begin_ns), kStartup, 1);
+  }
+  for (const auto& span : run.spans) {
+    if (const auto activity = activity_of(span.kind)) {
+      binner.add(since_start(run, span.t_ns), since_start(run, span.t_ns + span.duration_ns), *activity, 1);
+    }
+  }
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const Cycle& cycle = all[i];
+    // A validation after the step is not part of it: the step's own time is what comes first.
+    const double from = since_start(run, cycle.begin_ns);
+    const double whole = cycle.wall_s;
+    for (std::size_t part = 0; part < kPartCount && whole > 0; ++part) {
+      binner.add(from, from + whole, part, cycle.parts[part] / whole);
+    }
+  }
+  return binner.finish();
+}
+
+std::string timeline_legend() {
+  std::vector<LegendEntry> entries;
+  for (const Look& look : kLooks) {
+    entries.push_back({look.css, look.label});
+  }
+  return legend(entries);
+}
+
+std::string timeline_figure(const RunData& run, const std::vector<Cycle>& all, double length_s, const std::string& id,
+                            const std::string& title, const std::string& legend_html) {
+  return figure_html(title, legend_html, draw(run, all, length_s, kFullWidth, 250, id + "w", title),
+                     draw(run, all, length_s, kNarrowWidth, 210, id + "n", title), true);
+}
+
+}  // namespace unidle::report
