@@ -38,8 +38,17 @@ struct Abstention {
 enum class Outcome { kCompleted, kFailed, kTimedOut, kStopped, kUnknown };
 
 enum class Verdict {
-  kHealthy, kInputBound, kTransferBound, kSyncBound, kLaunchBound, kComputeBound,
-  kValidationBound, kOverheadBound, kDeviceUnused, kFailed, kUnknown,
+  kHealthy,
+  kInputBound,
+  kTransferBound,
+  kSyncBound,
+  kLaunchBound,
+  kComputeBound,
+  kValidationBound,
+  kOverheadBound,
+  kDeviceUnused,
+  kFailed,
+  kUnknown,
 };
 
 struct PhaseTimes {  // seconds; sums to the wall time of the run
@@ -75,6 +84,7 @@ struct Diagnosis {
   std::optional<StepShares> step;
   std::vector<Finding> findings;
   std::vector<Abstention> abstained;
+  std::vector<std::string> folded;  // ids whose cause a more specific finding already explains; not in the JSON
 };
 
 std::string to_string(Severity severity);
@@ -82,8 +92,8 @@ std::string to_string(FixClass fix_class);
 std::string to_string(Outcome outcome);
 std::string to_string(Verdict verdict);
 
-/// The fixed JSON document.
-nlohmann::json to_json(const Diagnosis& diagnosis);
+/// The fixed JSON document, keys in the documented order.
+nlohmann::ordered_json to_json(const Diagnosis& diagnosis);
 /// For a terminal of `width` columns: the answer in one sentence, at most five findings with evidence and fixes,
 /// what is fine, what could not be seen.
 std::string to_text(const Diagnosis& diagnosis, int width, bool colour);

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -12,14 +13,17 @@
 
 namespace unidle::diagnose {
 
-struct Nothing {};                            // looked, and it is not the cause
-struct Missing { std::string signal; };       // could not look
+struct Nothing {};  // looked, and it is not the cause
+struct Missing {
+  std::string signal;
+};  // could not look
 using Evaluation = std::variant<Nothing, Missing, Finding>;
 
 struct Rule {
   std::string id;
-  Verdict verdict;          // what the run is when this leads
+  Verdict verdict;          // what the run is when this leads; kUnknown: whatever the time went into
   std::string title;        // a few words
+  std::string topic;        // one or two words: what is fine when the rule finds nothing
   std::string explanation;  // one paragraph for a person
   std::string thresholds;   // which, and where they come from
   std::string needs;        // signals in words
@@ -29,5 +33,8 @@ struct Rule {
 
 /// All rules, one a file in rules/, by file name. Generated at configure time.
 const std::vector<const Rule*>& all_rules();
+
+/// nullptr when there is no such rule.
+const Rule* find_rule(std::string_view id);
 
 }  // namespace unidle::diagnose

@@ -1,0 +1,164 @@
+#include "unidle/diagnose/context.h"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <cmath>
+
+#include <fmt/format.h>
+
+namespace unidle::diagnose {
+
+namespace {
+
+constexpr double kMostShare = 0.999;
+
+std::optional<double> number(std::string_view text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size() || text.empty() || !std::isfinite(value)) {
+    return std::nullopt;
+  }
+  return value;
+}
+
+void add_step_facts(Context& context, const Policy& policy) {
+  const Signals& signals = context.signals;
+  if (!signals.step || !context.train) {
+    context.no_steps = "training steps (none were seen)";
+    return;
+  }
+  if (signals.steps.value_or(0) < policy.min_steps) {
+    context.no_steps =
+        fmt::format("enough training steps ({} seen, {} needed)", signals.steps.value_or(0), policy.min_steps);
+    return;
+  }
+  const StepShares& step = *signals.step;
+  context.input = step.input * *context.train;
+  context.transfer = step.transfer * *context.train;
+  context.sync = step.sync * *context.train;
+  context.compute = step.compute * *context.train;
+  if (signals.step_s) {
+    context.input_s = step.input * *signals.step_s;
+    context.rest_s = *signals.step_s - *context.input_s;
+  }
+}
+
+}  // namespace
+
+Context make_context(const Signals& signals, const Policy& policy) {
+  Context context(signals);
+  context.on_cpu = signals.device_kind == "cpu";
+  context.on_gpu = signals.device_kind == "cuda" || signals.device_kind == "rocm";
+  if (signals.wall_s > 0) {
+    const auto share = [&](double seconds) { return std::clamp(seconds / signals.wall_s, 0.0, 1.0); };
+    context.startup = share(signals.time.startup);
+    context.train = share(signals.time.train);
+    context.validate = share(signals.time.validate);
+    context.checkpoint = share(signals.time.checkpoint);
+  }
+  add_step_facts(context, policy);
+  if (signals.cpus_allowed && *signals.cpus_allowed > 0) {
+    context.cpus = signals.cpus_allowed;
+  }
+  if (const auto threads = signals.effective("cpu.threads")) {
+    const auto value = number(*threads);
+    if (value && *value >= 1) {
+      context.cpu_threads = value;
+    }
+  }
+  return context;
+}
+
+double amdahl(double share) { return 1 / (1 - std::clamp(share, 0.0, kMostShare)); }
+
+double bound_of_run(const Context& context, double step_s, double best_s) {
+  const double train = context.train.value_or(1);
+  return amdahl(train * (1 - std::clamp(best_s / step_s, 0.0, 1.0)));
+}
+
+std::optional<double> overlapped_step_s(const Context& context, double loader_cpu_s) {
+  if (!context.rest_s || !context.cpus || !context.signals.step_s) {
+    return std::nullopt;
+  }
+  const double step_s = *context.signals.step_s;
+  double cpu_s = loader_cpu_s;
+  if (context.on_cpu) {
+    // What the whole process tree used per step is measured work; without it, compute is taken as one busy thread, or
+    // as many as it was given, which keeps the bound an upper one.
+    cpu_s = context.signals.cpus_used
+                ? *context.signals.cpus_used * step_s
+                : loader_cpu_s + *context.rest_s * std::min(context.cpu_threads.value_or(1), *context.cpus);
+  }
+  return std::min(step_s, std::max(*context.rest_s, cpu_s / *context.cpus));
+}
+
+Severity severity_of(double share, const Policy& policy) {
+  if (share >= policy.critical_share) {
+    return Severity::kCritical;
+  }
+  return share >= policy.warning_share ? Severity::kWarning : Severity::kInfo;
+}
+
+std::string canonical(std::string_view value) {
+  while (!value.empty() && std::isspace(static_cast<unsigned char>(value.front())) != 0) {
+    value.remove_prefix(1);
+  }
+  while (!value.empty() && std::isspace(static_cast<unsigned char>(value.back())) != 0) {
+    value.remove_suffix(1);
+  }
+  if (value.size() >= 2 && (value.front() == '"' || value.front() == '\'') && value.back() == value.front()) {
+    value = value.substr(1, value.size() - 2);
+  }
+  std::string text(value);
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  if (const auto parsed = number(text)) {
+    return fmt::format("{}", *parsed);
+  }
+  if (text.starts_with("torch.")) {
+    text.erase(0, 6);
+  }
+  static const std::map<std::string, std::string> kSame = {
+      {"yes", "true"},   {"on", "true"},      {"no", "false"}, {"off", "false"},     {"none", "false"},
+      {"null", "false"}, {"~", "false"},      {"", "false"},   {"bfloat16", "bf16"}, {"float16", "fp16"},
+      {"half", "fp16"},  {"float32", "fp32"}, {"gpu", "cuda"}, {"float", "fp32"},
+  };
+  const auto found = kSame.find(text);
+  return found == kSame.end() ? text : found->second;
+}
+
+bool in_effect(std::string_view configured, std::string_view effective) {
+  const std::string want = canonical(configured);
+  const std::string have = canonical(effective);
+  const auto is_off = [](const std::string& text) { return text == "false" || text == "0" || text == "fp32"; };
+  if (want == have || want == "auto" || (is_off(want) && is_off(have))) {
+    return true;
+  }
+  if (want == "true") {
+    // A switch is in effect whatever the program chose when it was turned on: amp true -> bf16, compile true ->
+    // default.
+    return have == "1" || (!is_off(have) && !number(have));
+  }
+  if (have == "true") {
+    return want == "1";
+  }
+  return have.starts_with(want + ":");  // cuda -> cuda:0
+}
+
+nlohmann::json setting_value(std::string_view text) {
+  if (text == "true" || text == "false") {
+    return text == "true";
+  }
+  std::int64_t whole = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), whole);
+  if (error == std::errc{} && end == text.data() + text.size() && !text.empty()) {
+    return whole;
+  }
+  if (const auto parsed = number(text)) {
+    return *parsed;
+  }
+  return std::string(text);
+}
+
+}  // namespace unidle::diagnose

@@ -1,0 +1,19 @@
+// Failures that a program's output shows, whatever its exit code says.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace unidle::diagnose::detail {
+
+struct OutputFailure {
+  std::string message;               // "TypeError: Object of type float32 is not JSON serializable"
+  std::optional<std::string> where;  // "train.py:78", the innermost frame of the user's own code
+  bool went_on = false;              // progress lines follow it
+};
+
+/// The last Python traceback in `tail`, or an "unidle: ..." error line at its end.
+std::optional<OutputFailure> find_failure(std::string_view tail);
+
+}  // namespace unidle::diagnose::detail

@@ -1,0 +1,43 @@
+#include "unidle/diagnose/detail/output.h"
+
+#include <gtest/gtest.h>
+
+namespace unidle::diagnose::detail {
+namespace {
+
+const std::string kTraceback =
+    "Traceback (most recent call last):\n  File \"train.py\", line 9, in <module>\n    main()\n"
+    "  File \"/venv/lib/python3.11/site-packages/torch/nn/module.py\", line 5, in call\n    f()\nRuntimeError: shape\n";
+
+TEST(FindFailure, TakesTheLastTracebackAndTheUsersOwnFrame) {
+  const auto failure =
+      find_failure("Traceback (most recent call last):\n  File \"a.py\", line 1\nKeyError: 'x'\n" + kTraceback);
+  ASSERT_TRUE(failure);
+  EXPECT_EQ(failure->message, "RuntimeError: shape");
+  EXPECT_EQ(failure->where, "train.py:9");
+  EXPECT_FALSE(failure->went_on);
+}
+
+TEST(FindFailure, ProgressAfterItMeansTrainingWentOn) {
+  for (const char* line : {"step 40 loss 0.2", "Epoch: 3/10", "iter=7", "45%| | 9/20 [00:01<00:02, 12.5it/s]"}) {
+    EXPECT_TRUE(find_failure(kTraceback + line + "\n")->went_on) << line;
+  }
+  for (const char* line : {"Training finished successfully", "saved to epochs.pt", "all steps done"}) {
+    EXPECT_FALSE(find_failure(kTraceback + line + "\n")->went_on) << line;
+  }
+}
+
+TEST(FindFailure, NothingInHealthyOutput) {
+  EXPECT_FALSE(find_failure(""));
+  EXPECT_FALSE(find_failure("epoch 1\nerror rate 0.3\nsaved\n"));
+}
+
+TEST(FindFailure, OddOutputIsHarmless) {
+  EXPECT_EQ(find_failure("Traceback (most recent call last):")->message, "a traceback that was cut off");
+  const std::string zeros(100'000, '\0');
+  EXPECT_FALSE(find_failure(zeros));
+  EXPECT_TRUE(find_failure(kTraceback + std::string(1'000'000, 'x') + "\n\xff\xfe"));
+}
+
+}  // namespace
+}  // namespace unidle::diagnose::detail

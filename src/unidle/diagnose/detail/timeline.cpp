@@ -1,0 +1,193 @@
+#include "unidle/diagnose/detail/timeline.h"
+
+#include <algorithm>
+#include <map>
+
+namespace unidle::diagnose::detail {
+
+namespace {
+
+using Part = std::optional<std::int64_t> record::Step::*;
+
+std::int64_t positive(const std::optional<std::int64_t>& value) { return std::max<std::int64_t>(0, value.value_or(0)); }
+
+std::int64_t parts_ns(const record::Step& step) {
+  return positive(step.input_ns) + positive(step.transfer_ns) + positive(step.forward_ns) + positive(step.backward_ns) +
+         positive(step.optimizer_ns) + positive(step.sync_ns);
+}
+
+std::vector<record::Step> steps_of_busiest(std::vector<record::Step> steps) {
+  std::erase_if(steps, [](const record::Step& step) { return step.duration_ns < 0; });
+  std::map<std::int64_t, std::size_t> count;
+  for (const record::Step& step : steps) {
+    ++count[step.process];
+  }
+  const auto most =
+      std::max_element(count.begin(), count.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  if (most != count.end()) {
+    std::erase_if(steps, [&](const record::Step& step) { return step.process != most->first; });
+  }
+  std::stable_sort(steps.begin(), steps.end(), [](const auto& a, const auto& b) { return a.t_ns < b.t_ns; });
+  return steps;
+}
+
+Intervals spans_of(const std::vector<record::Span>& spans, std::string_view kind, const Timeline& timeline) {
+  std::vector<Interval> found;
+  for (const record::Span& span : spans) {
+    if (span.kind == kind && (!timeline.process || span.process == *timeline.process)) {
+      found.push_back(
+          {std::max(span.t_ns, timeline.begin_ns), std::min(span.t_ns + span.duration_ns, timeline.end_ns)});
+    }
+  }
+  return Intervals(std::move(found));
+}
+
+std::int64_t count_of(const std::vector<record::Span>& spans, std::string_view kind, const Timeline& timeline) {
+  return std::count_if(spans.begin(), spans.end(), [&](const record::Span& span) {
+    return span.kind == kind && (!timeline.process || span.process == *timeline.process);
+  });
+}
+
+/// Where the input wait was recorded as part of a step but took place before its begin.
+std::int64_t step_begin_ns(const record::Step& step) {
+  return step.t_ns - std::max<std::int64_t>(0, parts_ns(step) - step.duration_ns);
+}
+
+std::optional<std::int64_t> time_of(const record::Reader& reader, std::string_view key) {
+  const auto value = reader.meta(key);
+  return value && value->is_number() ? std::optional(value->get<std::int64_t>()) : std::nullopt;
+}
+
+/// Begin and end by the record's own word, and by its first and last timestamps where that is missing.
+void set_ends(const record::Reader& reader, const std::vector<record::Span>& spans, Timeline& timeline) {
+  std::vector<Interval> seen;
+  for (const record::Step& step : timeline.steps) {
+    seen.push_back({step_begin_ns(step), step.t_ns + step.duration_ns});
+  }
+  for (const record::Span& span : spans) {
+    seen.push_back({span.t_ns, span.t_ns + span.duration_ns});
+  }
+  for (const record::Series& series : reader.all_series()) {
+    const std::vector<record::Point> points = reader.points(series);
+    if (!points.empty()) {
+      seen.push_back({points.front().t_ns, points.back().t_ns});
+    }
+  }
+  const auto start = time_of(reader, record::meta::kStartNs);
+  const auto end = time_of(reader, record::meta::kEndNs);
+  timeline.begin_ns = start.value_or(0);
+  timeline.end_ns = end.value_or(timeline.begin_ns);
+  if (!start && !seen.empty()) {
+    timeline.begin_ns =
+        std::min_element(seen.begin(), seen.end(), [](auto& a, auto& b) { return a.begin_ns < b.begin_ns; })->begin_ns;
+  }
+  if (!end && !seen.empty()) {
+    timeline.end_ns =
+        std::max_element(seen.begin(), seen.end(), [](auto& a, auto& b) { return a.end_ns < b.end_ns; })->end_ns;
+  }
+  timeline.end_ns = std::max(timeline.begin_ns, timeline.end_ns);
+}
+
+}  // namespace
+
+std::size_t warm_up_steps(std::size_t steps) { return std::min(std::clamp<std::size_t>(steps / 20, 3, 20), steps / 2); }
+
+std::int64_t step_period_ns(const record::Step& step, const Intervals& pauses) {
+  const std::int64_t begin = step.t_ns;
+  const std::int64_t inside = step.duration_ns - pauses.overlap_ns(begin, begin + step.duration_ns);
+  return std::max(inside, parts_ns(step));
+}
+
+Timeline make_timeline(const record::Reader& reader) {
+  Timeline timeline;
+  timeline.steps = steps_of_busiest(reader.steps());
+  if (!timeline.steps.empty()) {
+    timeline.process = timeline.steps.front().process;
+  }
+  const std::vector<record::Span> spans = reader.spans();
+  set_ends(reader, spans, timeline);
+  timeline.first_steady = warm_up_steps(timeline.steps.size());
+  timeline.validations = count_of(spans, "validate", timeline);
+  timeline.checkpoints = count_of(spans, "checkpoint", timeline);
+  timeline.spans_seen = !spans.empty() || !timeline.steps.empty();
+  timeline.pauses = spans_of(spans, "validate", timeline).plus(spans_of(spans, "checkpoint", timeline));
+  std::vector<Interval> steps;
+  for (const record::Step& step : timeline.steps) {
+    steps.push_back(
+        {std::max(step_begin_ns(step), timeline.begin_ns), std::min(step.t_ns + step.duration_ns, timeline.end_ns)});
+  }
+  timeline.training = Intervals(std::move(steps)).minus(timeline.pauses);
+  return timeline;
+}
+
+PhaseTimes phase_times(const Timeline& timeline, const std::vector<record::Span>& spans) {
+  const Intervals run({{timeline.begin_ns, timeline.end_ns}});
+  const Intervals validate = spans_of(spans, "validate", timeline);
+  const Intervals checkpoint = spans_of(spans, "checkpoint", timeline).minus(validate);
+  Intervals startup = spans_of(spans, "startup", timeline);
+  if (!timeline.training.empty()) {
+    startup = startup.plus(Intervals({{timeline.begin_ns, timeline.training.all().front().begin_ns}}));
+  }
+  const Intervals told = timeline.training.plus(timeline.pauses);
+  startup = startup.minus(told);
+  const auto seconds = [](const Intervals& intervals) { return static_cast<double>(intervals.total_ns()) * 1e-9; };
+  return {seconds(startup), seconds(timeline.training), seconds(validate), seconds(checkpoint),
+          seconds(run.minus(told).minus(startup))};
+}
+
+std::optional<StepFacts> step_facts(const Timeline& timeline) {
+  const auto begin = timeline.steps.begin() + static_cast<std::ptrdiff_t>(timeline.first_steady);
+  const std::vector<record::Step> steady(begin, timeline.steps.end());
+  double period = 0;
+  double samples = 0;
+  for (const record::Step& step : steady) {
+    period += static_cast<double>(step_period_ns(step, timeline.pauses));
+    samples += static_cast<double>(step.samples);
+  }
+  if (steady.empty() || period <= 0) {
+    return std::nullopt;
+  }
+  const auto sum = [&](Part part) {
+    double total = 0;
+    for (const record::Step& step : steady) {
+      total += static_cast<double>(positive(step.*part));
+    }
+    return total / period;
+  };
+  const auto seen = [&](Part part) {
+    return std::any_of(steady.begin(), steady.end(),
+                       [&](const record::Step& step) { return (step.*part).has_value(); });
+  };
+  StepFacts facts;
+  facts.shares = {.input = sum(&record::Step::input_ns),
+                  .transfer = sum(&record::Step::transfer_ns),
+                  .compute = sum(&record::Step::forward_ns) + sum(&record::Step::backward_ns),
+                  .sync = sum(&record::Step::sync_ns),
+                  .optimizer = sum(&record::Step::optimizer_ns)};
+  StepShares& shares = facts.shares;
+  shares.other = std::max(0.0, 1 - shares.input - shares.transfer - shares.compute - shares.sync - shares.optimizer);
+  if (!seen(&record::Step::forward_ns) && !seen(&record::Step::backward_ns)) {
+    std::swap(shares.compute, shares.other);  // what is left of a step is computing, unless its parts were seen
+  }
+  facts.step_s = period * 1e-9 / static_cast<double>(steady.size());
+  const std::int64_t last_ns = steady.back().t_ns + steady.back().duration_ns;
+  const std::int64_t first_ns = step_begin_ns(steady.front());
+  const double window_s =
+      static_cast<double>(last_ns - first_ns - timeline.pauses.overlap_ns(first_ns, last_ns)) * 1e-9;
+  if (samples > 0 && window_s > 0) {
+    facts.samples_per_s = samples / window_s;
+    facts.batch_samples = steady.back().samples / std::max<std::int64_t>(1, steady.back().micro_batches);
+    facts.batch_samples = std::max(*facts.batch_samples,
+                                   steady.front().samples / std::max<std::int64_t>(1, steady.front().micro_batches));
+  }
+  if (seen(&record::Step::syncs)) {
+    double syncs = 0;
+    for (const record::Step& step : steady) {
+      syncs += static_cast<double>(positive(step.syncs));
+    }
+    facts.syncs_per_step = syncs / static_cast<double>(steady.size());
+  }
+  return facts;
+}
+
+}  // namespace unidle::diagnose::detail

@@ -1,0 +1,51 @@
+// When a recorded run did what: its process, its phases, its steps.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "unidle/diagnose/detail/intervals.h"
+#include "unidle/diagnose/diagnosis.h"
+#include "unidle/record/record.h"
+
+namespace unidle::diagnose::detail {
+
+struct Timeline {
+  std::int64_t begin_ns = 0;
+  std::int64_t end_ns = 0;
+  std::optional<std::int64_t> process;  // the training process that is looked at: the one with most steps
+  std::vector<record::Step> steps;      // its steps, by time
+  std::size_t first_steady = 0;         // index of the first step after warm-up
+  Intervals training;                   // its steps, without validation and checkpoints
+  Intervals pauses;                     // validation and checkpoints
+  std::int64_t validations = 0;
+  std::int64_t checkpoints = 0;
+  bool spans_seen = false;  // the program told of phases, so that none of a kind means none happened
+
+  double wall_s() const { return static_cast<double>(end_ns - begin_ns) * 1e-9; }
+};
+
+/// Steps that count as warm-up: 5 %, at least 3, at most 20, and never more than half.
+std::size_t warm_up_steps(std::size_t steps);
+
+Timeline make_timeline(const record::Reader& reader);
+/// Sums to the wall time. What no step or span covers between the first step and the end is `other`.
+PhaseTimes phase_times(const Timeline& timeline, const std::vector<record::Span>& spans);
+
+/// Means over the steps after warm-up. REQUIRES: the timeline has steps.
+struct StepFacts {
+  StepShares shares;
+  double step_s = 0;
+  std::optional<double> samples_per_s;
+  std::optional<double> syncs_per_step;
+  std::optional<std::int64_t> batch_samples;
+};
+/// Nothing when no step took any time.
+std::optional<StepFacts> step_facts(const Timeline& timeline);
+
+/// The whole period of a step: its duration, or the sum of its parts where the wait for input lies before its begin;
+/// validation and checkpoints inside it are taken out.
+std::int64_t step_period_ns(const record::Step& step, const Intervals& pauses);
+
+}  // namespace unidle::diagnose::detail

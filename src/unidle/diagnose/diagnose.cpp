@@ -1,0 +1,52 @@
+#include "unidle/diagnose/diagnose.h"
+
+#include <algorithm>
+
+#include "unidle/diagnose/context.h"
+#include "unidle/diagnose/ranking.h"
+#include "unidle/diagnose/rule.h"
+#include "unidle/diagnose/signals_from_record.h"
+
+namespace unidle::diagnose {
+
+const Rule* find_rule(std::string_view id) {
+  const auto& rules = all_rules();
+  const auto found = std::find_if(rules.begin(), rules.end(), [&](const Rule* rule) { return rule->id == id; });
+  return found == rules.end() ? nullptr : *found;
+}
+
+Diagnosis diagnose(const Signals& signals, const Policy& policy) {
+  Diagnosis diagnosis;
+  diagnosis.outcome = signals.outcome;
+  diagnosis.device = {signals.device_kind, signals.device_busy, signals.device_busy_how};
+  diagnosis.samples_per_s = signals.samples_per_s;
+  if (signals.step_s && *signals.step_s > 0) {
+    diagnosis.steps_per_s = 1 / *signals.step_s;
+  }
+  diagnosis.time = signals.time;
+  diagnosis.step = signals.step;
+
+  const Context context = make_context(signals, policy);
+  for (const Rule* rule : all_rules()) {
+    Evaluation evaluation = rule->evaluate(context, policy);
+    if (auto* finding = std::get_if<Finding>(&evaluation)) {
+      finding->id = rule->id;
+      diagnosis.findings.push_back(std::move(*finding));
+    } else if (auto* missing = std::get_if<Missing>(&evaluation)) {
+      diagnosis.abstained.push_back({rule->id, std::move(missing->signal)});
+    }
+  }
+  diagnosis.folded = fold(diagnosis.findings);
+  rank(diagnosis.findings);
+  diagnosis.verdict = verdict_of(diagnosis.findings, context, policy);
+  if (diagnosis.verdict == Verdict::kFailed && signals.outcome != Outcome::kTimedOut) {
+    diagnosis.outcome = Outcome::kFailed;
+  }
+  return diagnosis;
+}
+
+Diagnosis diagnose_record(const std::filesystem::path& path, const Policy& policy) {
+  return diagnose(read_signals(record::Reader(path)), policy);
+}
+
+}  // namespace unidle::diagnose

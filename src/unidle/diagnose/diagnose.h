@@ -1,0 +1,18 @@
+// The way in: signals or a record to a diagnosis.
+#pragma once
+
+#include <filesystem>
+
+#include "unidle/diagnose/diagnosis.h"
+#include "unidle/diagnose/policy.h"
+#include "unidle/diagnose/signals.h"
+
+namespace unidle::diagnose {
+
+/// Asks every rule, folds, ranks and gives the verdict. A pure function: the same signals give the same diagnosis.
+Diagnosis diagnose(const Signals& signals, const Policy& policy = {});
+
+/// `path`: a record's folder or its record.db. Throws kInput (subject: the path) when it is no record.
+Diagnosis diagnose_record(const std::filesystem::path& path, const Policy& policy = {});
+
+}  // namespace unidle::diagnose

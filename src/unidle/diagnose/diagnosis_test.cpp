@@ -1,0 +1,119 @@
+// The fixed JSON document and the text for people.
+#include "unidle/diagnose/diagnosis.h"
+
+#include <gmock/gmock.h>
+
+#include <sstream>
+
+#include "unidle/diagnose/diagnose.h"
+#include "unidle/diagnose/testing/asking.h"
+
+namespace unidle::diagnose::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+std::vector<std::string> keys(const nlohmann::ordered_json& object) {
+  std::vector<std::string> out;
+  for (const auto& [key, value] : object.items()) {
+    out.push_back(key);
+  }
+  return out;
+}
+
+Signals waiting_and_ignored() {
+  Signals signals = waiting_cpu(0.6);
+  signals.settings["precision.amp"] = {"true", "a.yaml:1", "off"};
+  return signals;
+}
+
+TEST(ToJson, HasTheFixedKeysInOrder) {
+  const auto json = to_json(diagnose(waiting_and_ignored()));
+  EXPECT_THAT(keys(json), ElementsAre("schema", "outcome", "verdict", "device", "throughput", "time", "step",
+                                      "findings", "abstained"));
+  EXPECT_EQ(json["schema"], "unidle.diagnosis/1");
+  EXPECT_THAT(keys(json["device"]), ElementsAre("kind", "busy", "how"));
+  EXPECT_THAT(keys(json["throughput"]), ElementsAre("samples_per_s", "steps_per_s"));
+  EXPECT_THAT(keys(json["time"]), ElementsAre("startup", "train", "validate", "checkpoint", "other"));
+  EXPECT_THAT(keys(json["step"]), ElementsAre("input", "transfer", "compute", "sync", "optimizer", "other"));
+  ASSERT_EQ(json["findings"].size(), 2U);
+  EXPECT_THAT(keys(json["findings"][0]),
+              ElementsAre("id", "severity", "share", "speedup_bound", "evidence", "where", "fixes"));
+  EXPECT_THAT(keys(json["findings"][0]["fixes"][0]), ElementsAre("knob", "from", "to", "class", "how"));
+  ASSERT_FALSE(json["abstained"].empty());
+  EXPECT_THAT(keys(json["abstained"][0]), ElementsAre("id", "missing"));
+}
+
+TEST(ToJson, UnknownIsNull) {
+  const auto json = to_json(diagnose(Signals{}));
+  EXPECT_TRUE(json["step"].is_null());
+  EXPECT_TRUE(json["device"]["busy"].is_null());
+  EXPECT_TRUE(json["throughput"]["samples_per_s"].is_null());
+  EXPECT_EQ(json["verdict"], "unknown");
+  EXPECT_EQ(json["outcome"], "unknown");
+  const auto ignored = to_json(diagnose(waiting_and_ignored()))["findings"][1];
+  EXPECT_EQ(ignored["id"], "setting-ignored");
+  EXPECT_TRUE(ignored["share"].is_null());
+  EXPECT_TRUE(ignored["speedup_bound"].is_null());
+}
+
+TEST(ToJson, RoundsWithoutBreakingTheSums) {
+  Signals signals = healthy_cpu();
+  signals.step = StepShares{.input = 1.0 / 3, .compute = 1.0 / 3, .optimizer = 1.0 / 3};
+  const auto json = to_json(diagnose(signals));
+  double step = 0;
+  for (const auto& [key, value] : json["step"].items()) {
+    step += value.get<double>();
+  }
+  EXPECT_NEAR(step, 1, 1e-3);
+  EXPECT_EQ(json["step"]["input"], 0.3333);
+  EXPECT_EQ(json["throughput"]["steps_per_s"], 11.11);
+}
+
+TEST(ToText, AnswersFirst) {
+  const std::string text = to_text(diagnose(waiting_cpu(0.62)), 400, false);
+  const std::string first = text.substr(0, text.find('\n'));
+  EXPECT_THAT(first, HasSubstr("Your CPU waits 62 % of each step for data that one thread makes"));
+  EXPECT_THAT(first, HasSubstr("set loader.workers to 2"));
+  EXPECT_THAT(first, HasSubstr("at best 2.3x"));
+  EXPECT_THAT(text, HasSubstr("loader.workers: 0 -> 2 (exact) at naive.yaml:6"));
+  EXPECT_THAT(text, HasSubstr("Fine: "));
+  EXPECT_THAT(text, HasSubstr("Not seen:\n"));
+  EXPECT_THAT(text, Not(HasSubstr("\x1b")));
+}
+
+TEST(ToText, KeepsToTheWidthAndColoursOnlyWhenAsked) {
+  const Diagnosis diagnosis = diagnose(waiting_and_ignored());
+  std::istringstream lines(to_text(diagnosis, 60, false));
+  for (std::string line; std::getline(lines, line);) {
+    EXPECT_LE(line.size(), 60U) << line;
+  }
+  EXPECT_THAT(to_text(diagnosis, 60, true), HasSubstr("\x1b[1m"));
+}
+
+TEST(ToText, AtMostFiveFindings) {
+  Diagnosis diagnosis = diagnose(waiting_cpu(0.6));
+  diagnosis.findings.resize(7, diagnosis.findings.front());
+  const std::string text = to_text(diagnosis, 80, false);
+  EXPECT_THAT(text, HasSubstr("\n5. "));
+  EXPECT_THAT(text, Not(HasSubstr("\n6. ")));
+  EXPECT_THAT(text, HasSubstr("2 more"));
+}
+
+TEST(ToText, AFailureQuotesTheError) {
+  Signals signals = healthy_cpu();
+  signals.exit_code = 1;
+  signals.output_tail = "Traceback (most recent call last):\n  File \"a.py\", line 1\nValueError: bad crop\n";
+  EXPECT_THAT(to_text(diagnose(signals), 200, false),
+              ::testing::StartsWith("The run failed: it said: ValueError: bad crop"));
+}
+
+TEST(ToText, HealthyAndUnknownSaySo) {
+  EXPECT_THAT(to_text(diagnose(healthy_cpu()), 80, false), ::testing::StartsWith("Nothing holds this run up"));
+  EXPECT_THAT(to_text(diagnose(Signals{}), 80, false), ::testing::StartsWith("This record does not show"));
+}
+
+}  // namespace
+}  // namespace unidle::diagnose::testing

@@ -1,0 +1,103 @@
+#include <cmath>
+
+#include "unidle/diagnose/diagnosis.h"
+
+namespace unidle::diagnose {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+double rounded(double value, double scale) { return std::round(value * scale) / scale; }
+double share(double value) { return rounded(value, 1e4); }
+double seconds(double value) { return rounded(value, 1e3); }
+
+/// Four significant digits: more would claim a precision that no run has.
+double rate(double value) {
+  if (value <= 0 || !std::isfinite(value)) {
+    return 0;
+  }
+  const double scale = std::pow(10, 3 - std::floor(std::log10(value)));
+  return rounded(value, scale);
+}
+
+template <typename Round>
+Json optional_number(const std::optional<double>& value, Round round) {
+  return value ? Json(round(*value)) : Json();
+}
+
+Json fix_json(const Fix& fix) {
+  Json json;
+  json["knob"] = fix.knob;
+  json["from"] = fix.from;
+  json["to"] = fix.to;
+  json["class"] = to_string(fix.fix_class);
+  json["how"] = fix.how;
+  return json;
+}
+
+Json finding_json(const Finding& finding) {
+  Json json;
+  json["id"] = finding.id;
+  json["severity"] = to_string(finding.severity);
+  json["share"] = optional_number(finding.share, share);
+  json["speedup_bound"] = optional_number(finding.speedup_bound, rate);
+  json["evidence"] = finding.evidence;
+  json["where"] = finding.where ? Json(*finding.where) : Json();
+  json["fixes"] = Json::array();
+  for (const Fix& fix : finding.fixes) {
+    json["fixes"].push_back(fix_json(fix));
+  }
+  return json;
+}
+
+Json step_json(const StepShares& step) {
+  Json json;
+  json["input"] = share(step.input);
+  json["transfer"] = share(step.transfer);
+  json["compute"] = share(step.compute);
+  json["sync"] = share(step.sync);
+  json["optimizer"] = share(step.optimizer);
+  json["other"] = share(step.other);
+  return json;
+}
+
+Json time_json(const PhaseTimes& time) {
+  Json json;
+  json["startup"] = seconds(time.startup);
+  json["train"] = seconds(time.train);
+  json["validate"] = seconds(time.validate);
+  json["checkpoint"] = seconds(time.checkpoint);
+  json["other"] = seconds(time.other);
+  return json;
+}
+
+}  // namespace
+
+nlohmann::ordered_json to_json(const Diagnosis& diagnosis) {
+  Json json;
+  json["schema"] = "unidle.diagnosis/1";
+  json["outcome"] = to_string(diagnosis.outcome);
+  json["verdict"] = to_string(diagnosis.verdict);
+  json["device"]["kind"] = diagnosis.device.kind;
+  json["device"]["busy"] = optional_number(diagnosis.device.busy, share);
+  json["device"]["how"] = diagnosis.device.how;
+  json["throughput"]["samples_per_s"] = optional_number(diagnosis.samples_per_s, rate);
+  json["throughput"]["steps_per_s"] = optional_number(diagnosis.steps_per_s, rate);
+  json["time"] = time_json(diagnosis.time);
+  json["step"] = diagnosis.step ? step_json(*diagnosis.step) : Json();
+  json["findings"] = Json::array();
+  for (const Finding& finding : diagnosis.findings) {
+    json["findings"].push_back(finding_json(finding));
+  }
+  json["abstained"] = Json::array();
+  for (const Abstention& abstention : diagnosis.abstained) {
+    Json entry;
+    entry["id"] = abstention.id;
+    entry["missing"] = abstention.missing;
+    json["abstained"].push_back(std::move(entry));
+  }
+  return json;
+}
+
+}  // namespace unidle::diagnose

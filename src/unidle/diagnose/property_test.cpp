@@ -1,0 +1,163 @@
+// What has to hold for any run, over many of them.
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "unidle/diagnose/diagnose.h"
+#include "unidle/diagnose/testing/asking.h"
+
+namespace unidle::diagnose::testing {
+namespace {
+
+double share_of(const Diagnosis& diagnosis, std::string_view id) {
+  for (const Finding& finding : diagnosis.findings) {
+    if (finding.id == id) {
+      return finding.share.value_or(0);
+    }
+  }
+  return 0;
+}
+
+/// Turns `cause` up from 0 to 1 and expects the finding's share never to fall, and to be seen at the end.
+void expect_monotone(std::string_view id, const std::function<Signals(double)>& cause) {
+  double last = 0;
+  for (int i = 0; i <= 100; ++i) {
+    const double share = share_of(diagnose(cause(i / 101.0)), id);
+    EXPECT_GE(share, last - 1e-12) << id << " at " << i << " %";
+    last = std::max(last, share);
+  }
+  EXPECT_GT(last, 0) << id;
+}
+
+TEST(Property, MoreOfACauseNeverLowersItsShare) {
+  expect_monotone("loader-no-workers", waiting_cpu);
+  expect_monotone("loader-too-few-workers", [](double x) {
+    Signals signals = healthy_cpu();
+    set_input(signals, x);
+    signals.loader_busy = 1;
+    signals.cpus_used = 2;
+    return signals;
+  });
+  expect_monotone("recomputed-features", [](double x) {
+    Signals signals = waiting_cpu(0.8);
+    set_effective(signals, "cache.features", "false");
+    signals.epochs = 1 + 20 * x;
+    return signals;
+  });
+  expect_monotone("sync-each-step", [](double x) {
+    Signals signals = healthy_cpu();
+    signals.step = StepShares{.compute = 1 - x, .sync = x};
+    signals.syncs_per_step = 1;
+    return signals;
+  });
+  expect_monotone("precision-fp32", [](double x) {
+    Signals signals = healthy_cpu();
+    signals.cpu_bf16 = true;
+    signals.step = StepShares{.input = 1 - x, .compute = x};
+    return signals;
+  });
+  const auto phase = [](double PhaseTimes::*part) {
+    return [part](double x) {
+      Signals signals = healthy_cpu();
+      signals.time = {};
+      signals.time.train = 100 * (1 - x);
+      signals.time.*part = 100 * x;
+      return signals;
+    };
+  };
+  expect_monotone("validation-dominates", phase(&PhaseTimes::validate));
+  expect_monotone("checkpoint-dominates", phase(&PhaseTimes::checkpoint));
+  expect_monotone("startup-dominates", phase(&PhaseTimes::startup));
+}
+
+TEST(Property, NoiseOnAHealthyRunRaisesNoWarning) {
+  std::mt19937 random(1);
+  std::uniform_real_distribution<double> noise(0.6, 1.6);
+  for (int round = 0; round < 500; ++round) {
+    Signals signals = round % 2 == 0 ? healthy_cpu() : healthy_gpu();
+    StepShares& step = *signals.step;
+    step.input *= noise(random);
+    step.optimizer *= noise(random);
+    step.other *= noise(random);
+    step.compute = 1 - step.input - step.optimizer - step.other;
+    signals.time.startup *= noise(random);
+    signals.time.validate *= noise(random);
+    signals.time.checkpoint *= noise(random);
+    signals.wall_s = signals.time.startup + signals.time.train + signals.time.validate + signals.time.checkpoint +
+                     signals.time.other;
+    *signals.sample_s *= noise(random);
+    *signals.loader_busy *= noise(random);
+    *signals.cpus_used = std::min(4.0, *signals.cpus_used * noise(random));
+    *signals.step_s *= noise(random);
+    const Diagnosis diagnosis = diagnose(signals);
+    EXPECT_EQ(diagnosis.verdict, Verdict::kHealthy);
+    for (const Finding& finding : diagnosis.findings) {
+      EXPECT_EQ(finding.severity, Severity::kInfo) << finding.id;
+    }
+  }
+}
+
+TEST(Property, MissingAnySignalNeverAddsAFinding) {
+  // Each of these takes one thing away from a run with several faults; what was found must come from what is left.
+  const std::vector<std::function<void(Signals&)>> losses = {
+      [](Signals& s) { s.step.reset(); },           [](Signals& s) { s.steps.reset(); },
+      [](Signals& s) { s.step_s.reset(); },         [](Signals& s) { s.sample_s.reset(); },
+      [](Signals& s) { s.epochs.reset(); },         [](Signals& s) { s.cpus_allowed.reset(); },
+      [](Signals& s) { s.cpus_used.reset(); },      [](Signals& s) { s.cpu_bf16.reset(); },
+      [](Signals& s) { s.validations.reset(); },    [](Signals& s) { s.settings.clear(); },
+      [](Signals& s) { s.gpus.reset(); },           [](Signals& s) { s.wall_s = 0; },
+      [](Signals& s) { s.device_busy.reset(); },    [](Signals& s) { s.checkpoints.reset(); },
+      [](Signals& s) { s.device_kind = "unknown"; }};
+  Signals faulty = waiting_cpu(0.5);
+  faulty.cpu_bf16 = true;
+  set_effective(faulty, "cache.features", "false");
+  set_effective(faulty, "layout.channels_last", "false");
+  const Diagnosis whole = diagnose(faulty);
+  for (std::size_t i = 0; i < losses.size(); ++i) {
+    Signals less = faulty;
+    losses[i](less);
+    const Diagnosis diagnosis = diagnose(less);
+    for (const Finding& finding : diagnosis.findings) {
+      const bool known = std::any_of(whole.findings.begin(), whole.findings.end(),
+                                     [&](const Finding& one) { return one.id == finding.id; });
+      EXPECT_TRUE(known) << finding.id << " appeared when loss " << i << " took a signal away";
+    }
+  }
+}
+
+TEST(Property, BoundsAreNeverBelowOneAndSharesWithinTheWall) {
+  std::mt19937 random(2);
+  std::uniform_real_distribution<double> any(0, 1);
+  for (int round = 0; round < 2000; ++round) {
+    Signals signals = any(random) < 0.5 ? healthy_gpu() : healthy_cpu();
+    set_input(signals, any(random));
+    set_effective(signals, "loader.workers", any(random) < 0.5 ? "0" : "2");
+    signals.cpus_allowed = 0.5 + 8 * any(random);
+    signals.cpus_used = *signals.cpus_allowed * any(random);
+    signals.loader_busy = any(random);
+    signals.cpu_bf16 = true;
+    signals.syncs_per_step = 1;
+    signals.device_busy = any(random);
+    signals.gpu_memory_used = any(random);
+    for (const Finding& finding : diagnose(signals).findings) {
+      EXPECT_GE(finding.share.value_or(0), 0) << finding.id;
+      EXPECT_LE(finding.share.value_or(0), 1) << finding.id;
+      EXPECT_GE(finding.speedup_bound.value_or(1), 1 - 1e-9) << finding.id;
+    }
+  }
+}
+
+TEST(Property, TheOrderInWhichSettingsCameIsIrrelevant) {
+  Signals forward = waiting_cpu(0.6);
+  forward.settings["a.knob"] = {"1", "c.yaml:1", "2"};
+  forward.settings["z.knob"] = {"3", "c.yaml:2", "4"};
+  Signals backward = forward;
+  backward.settings.clear();
+  for (auto at = forward.settings.rbegin(); at != forward.settings.rend(); ++at) {
+    backward.settings.insert(*at);
+  }
+  EXPECT_EQ(to_json(diagnose(forward)).dump(), to_json(diagnose(backward)).dump());
+}
+
+}  // namespace
+}  // namespace unidle::diagnose::testing

@@ -1,0 +1,110 @@
+#include "unidle/diagnose/ranking.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <utility>
+
+#include "unidle/diagnose/rule.h"
+
+namespace unidle::diagnose {
+
+namespace {
+
+constexpr std::array<std::string_view, 4> kLeaders = {"run-failed", "run-timed-out", "out-of-memory", "device-unused"};
+
+/// The specific cause, and the general one that it explains.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 7> kFolds = {{
+    {"loader-per-row", "loader-no-workers"},         // workers would fetch rows one by one as well
+    {"recomputed-features", "dataset-slow-sample"},  // the sample is slow because it is computed again
+    {"cpu-restricted", "loader-too-few-workers"},    // there are no CPUs for more workers
+    {"run-timed-out", "run-failed"},                 // the limit ended it, not a fault
+    {"device-unused", "precision-fp32"},             // about a device that the run should not be on
+    {"device-unused", "layout-not-channels-last"},
+    {"device-unused", "batch-too-small"},
+}};
+
+std::size_t leader_place(const Finding& finding) {
+  if (finding.severity == Severity::kInfo) {
+    return kLeaders.size();
+  }
+  return static_cast<std::size_t>(std::find(kLeaders.begin(), kLeaders.end(), finding.id) - kLeaders.begin());
+}
+
+auto find_id(std::vector<Finding>& findings, std::string_view id) {
+  return std::find_if(findings.begin(), findings.end(), [&](const Finding& finding) { return finding.id == id; });
+}
+
+/// The largest loss that the time itself shows, compute when there is none.
+Verdict by_time(const Context& context) {
+  const std::array<std::pair<double, Verdict>, 6> parts = {{
+      {context.compute.value_or(0), Verdict::kComputeBound},
+      {context.input.value_or(0), Verdict::kInputBound},
+      {context.transfer.value_or(0), Verdict::kTransferBound},
+      {context.sync.value_or(0), Verdict::kSyncBound},
+      {context.validate.value_or(0), Verdict::kValidationBound},
+      {context.startup.value_or(0) + context.checkpoint.value_or(0), Verdict::kOverheadBound},
+  }};
+  const auto largest =
+      std::max_element(parts.begin(), parts.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  return largest->first > 0 ? largest->second : Verdict::kUnknown;
+}
+
+}  // namespace
+
+bool leads(const Finding& finding) { return leader_place(finding) < kLeaders.size(); }
+
+void rank(std::vector<Finding>& findings) {
+  const auto key = [](const Finding& finding) {
+    return std::tuple(leader_place(finding), -static_cast<int>(finding.severity), -finding.share.value_or(-1));
+  };
+  std::stable_sort(findings.begin(), findings.end(),
+                   [&](const Finding& a, const Finding& b) { return key(a) < key(b); });
+}
+
+std::vector<std::string> fold(std::vector<Finding>& findings) {
+  std::vector<std::string> folded;
+  for (const auto& [specific, general] : kFolds) {
+    const auto into = find_id(findings, specific);
+    const auto from = find_id(findings, general);
+    if (into == findings.end() || from == findings.end() || into->severity == Severity::kInfo) {
+      continue;
+    }
+    if (!from->evidence.empty()) {
+      into->evidence.push_back("explains " + from->id + " as well: " + from->evidence.front());
+    }
+    folded.push_back(from->id);
+    findings.erase(from);
+  }
+  return folded;
+}
+
+Verdict verdict_of(const std::vector<Finding>& findings, const Context& context, const Policy& policy) {
+  for (const Finding& finding : findings) {
+    if (finding.severity == Severity::kInfo) {
+      continue;
+    }
+    const Rule* rule = find_rule(finding.id);
+    const Verdict verdict = rule == nullptr ? Verdict::kUnknown : rule->verdict;
+    if (verdict != Verdict::kUnknown) {
+      return verdict;
+    }
+  }
+  const bool warned = !findings.empty() && findings.front().severity != Severity::kInfo;
+  if (!context.input) {
+    return Verdict::kUnknown;
+  }
+  if (warned) {
+    return by_time(context);
+  }
+  // No rule could name a cause, but the waiting is there: the run is not healthy only because a rule abstained.
+  if (*context.input >= policy.unexplained_share) {
+    return Verdict::kInputBound;
+  }
+  if (*context.transfer >= policy.unexplained_share) {
+    return Verdict::kTransferBound;
+  }
+  return Verdict::kHealthy;
+}
+
+}  // namespace unidle::diagnose

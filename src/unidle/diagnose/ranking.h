@@ -1,0 +1,22 @@
+// What is said first, what is left out, and what the run is called. docs/diagnose.md says why.
+#pragma once
+
+#include "unidle/diagnose/context.h"
+#include "unidle/diagnose/diagnosis.h"
+
+namespace unidle::diagnose {
+
+/// True when `finding` leads whatever else fired: a failure, or a device that is not used at all.
+bool leads(const Finding& finding);
+
+/// Strongest first: leading ids, then severity, then share with null shares last; the rest keeps its order.
+void rank(std::vector<Finding>& findings);
+
+/// Takes out findings whose loss a more specific finding explains, leaving a line in that one's evidence.
+/// Returns the ids that were taken out.
+std::vector<std::string> fold(std::vector<Finding>& findings);
+
+/// REQUIRES: `findings` ranked and folded.
+Verdict verdict_of(const std::vector<Finding>& findings, const Context& context, const Policy& policy);
+
+}  // namespace unidle::diagnose

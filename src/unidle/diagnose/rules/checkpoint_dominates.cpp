@@ -1,0 +1,64 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "unidle/base/units.h"
+#include "unidle/diagnose/detail/finding.h"
+#include "unidle/diagnose/rule.h"
+
+namespace unidle::diagnose::rules {
+
+namespace {
+
+Evaluation evaluate(const Context& context, const Policy& policy) {
+  const Signals& signals = context.signals;
+  if (!signals.checkpoints) {
+    return Missing{"when the program saves checkpoints"};
+  }
+  if (!context.checkpoint) {
+    return Missing{"the wall time of the run"};
+  }
+  if (*signals.checkpoints < 1 || *context.checkpoint < policy.checkpoint_share) {
+    return Nothing{};
+  }
+  Finding finding;
+  finding.share = context.checkpoint;
+  finding.speedup_bound = amdahl(*context.checkpoint);
+  const double each_s = signals.time.checkpoint / static_cast<double>(*signals.checkpoints);
+  if (*signals.checkpoints == 1) {
+    finding.severity = Severity::kInfo;
+    finding.evidence.push_back(
+        fmt::format("the one checkpoint took {}, {} of the wall time; a longer run spreads it out",
+                    format_seconds(each_s), format_share(*context.checkpoint)));
+    return finding;
+  }
+  finding.severity = std::max(Severity::kWarning, severity_of(*context.checkpoint, policy));
+  finding.evidence.push_back(fmt::format("{} checkpoints of {} each take {} of the wall time", *signals.checkpoints,
+                                         format_seconds(each_s), format_share(*context.checkpoint)));
+  return finding;
+}
+
+}  // namespace
+
+const Rule& checkpoint_dominates() {
+  static const Rule kRule{
+      .id = "checkpoint-dominates",
+      .verdict = Verdict::kOverheadBound,
+      .title = "Saving checkpoints takes an undue share of the run",
+      .topic = "checkpoints",
+      .explanation =
+          "While the model is written the device waits. A checkpoint protects the work since the last one, so one "
+          "every few "
+          "minutes is enough for most runs, and it can be written beside the training.",
+      .thresholds =
+          "From checkpoint_share (10 %) of the wall time, critical from critical_share (30 %). A single checkpoint is "
+          "a hint: a "
+          "longer run spreads it out.",
+      .needs = "checkpoint times",
+      .proposes = "saving less often, to a faster disk, or beside the training; no knob",
+      .evaluate = evaluate,
+  };
+  return kRule;
+}
+
+}  // namespace unidle::diagnose::rules

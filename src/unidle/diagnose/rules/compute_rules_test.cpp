@@ -1,0 +1,159 @@
+// precision-fp32, layout-not-channels-last, sync-each-step, batch-too-small.
+#include <gmock/gmock.h>
+
+#include "unidle/diagnose/testing/asking.h"
+
+namespace unidle::diagnose::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+Signals fp32_gpu() {
+  Signals signals = healthy_gpu();
+  set_effective(signals, "precision.amp", "off");
+  return signals;
+}
+
+TEST(PrecisionFp32, ProposesWhatTheDeviceHas) {
+  Signals signals = fp32_gpu();
+  EXPECT_EQ(fix_of(fired("precision-fp32", signals), "precision.amp")->to, "bf16");
+  signals.gpu_capability = "7.5";
+  EXPECT_EQ(fix_of(fired("precision-fp32", signals), "precision.amp")->to, "fp16");
+  signals.gpu_capability = "6.1";
+  EXPECT_TRUE(silent("precision-fp32", signals));
+}
+
+TEST(PrecisionFp32, OnACpuOnlyWithUnits) {
+  Signals signals = healthy_cpu();
+  EXPECT_TRUE(silent("precision-fp32", signals));  // measured: no units
+  signals.cpu_bf16 = true;
+  const Finding finding = fired("precision-fp32", signals);
+  EXPECT_EQ(finding.severity, Severity::kWarning);  // however large the share
+  EXPECT_NEAR(*finding.share, 0.9 * 0.9 / 2, 1e-9);
+  EXPECT_EQ(fix_of(finding, "precision.amp")->fix_class, FixClass::kNumeric);
+  signals.cpu_bf16.reset();
+  EXPECT_THAT(missing("precision-fp32", signals), HasSubstr("units"));
+}
+
+TEST(PrecisionFp32, AnIdleGpuGainsLittle) {
+  Signals signals = fp32_gpu();
+  signals.device_busy = 0.2;
+  EXPECT_TRUE(silent("precision-fp32", signals));
+}
+
+TEST(PrecisionFp32, MissingAndOn) {
+  Signals signals = fp32_gpu();
+  signals.settings.erase("precision.amp");
+  EXPECT_THAT(missing("precision-fp32", signals), HasSubstr("precision"));
+  signals = fp32_gpu();
+  signals.gpu_capability.reset();
+  EXPECT_THAT(missing("precision-fp32", signals), HasSubstr("units"));
+  EXPECT_TRUE(silent("precision-fp32", healthy_gpu()));
+}
+
+TEST(LayoutNotChannelsLast, HintOnACpuWarningInLowPrecision) {
+  Signals signals = healthy_cpu();
+  set_effective(signals, "layout.channels_last", "false");
+  const Finding hint = fired("layout-not-channels-last", signals);
+  EXPECT_EQ(hint.severity, Severity::kInfo);
+  EXPECT_FALSE(hint.share.has_value());
+
+  signals = healthy_gpu();
+  set_effective(signals, "layout.channels_last", "false");
+  EXPECT_EQ(fired("layout-not-channels-last", signals).severity, Severity::kWarning);
+  set_effective(signals, "precision.amp", "off");
+  EXPECT_TRUE(silent("layout-not-channels-last", signals));
+}
+
+TEST(LayoutNotChannelsLast, NeedsConvolutions) {
+  Signals signals = healthy_cpu();
+  set_effective(signals, "layout.channels_last", "false");
+  signals.model_has_convolutions = false;
+  EXPECT_TRUE(silent("layout-not-channels-last", signals));
+  signals.model_has_convolutions.reset();
+  EXPECT_THAT(missing("layout-not-channels-last", signals), HasSubstr("convolutions"));
+  signals.model_has_convolutions = true;
+  signals.settings.erase("layout.channels_last");
+  EXPECT_THAT(missing("layout-not-channels-last", signals), HasSubstr("layout"));
+}
+
+Signals syncing(Signals signals, double share) {
+  signals.step = StepShares{.input = 0.01, .compute = 0.94 - share, .sync = share, .optimizer = 0.05};
+  signals.syncs_per_step = 2;
+  return signals;
+}
+
+TEST(SyncEachStep, OnAGpuNoMoreThanItsIdleTime) {
+  Signals signals = syncing(healthy_gpu(), 0.6);
+  signals.device_busy = 0.7;
+  const Finding finding = fired("sync-each-step", signals);
+  EXPECT_NEAR(*finding.share, 0.3 * 0.9, 1e-9);
+  EXPECT_NE(fix_of(finding, "metrics.interval"), nullptr);
+  signals.device_busy = 0.95;
+  EXPECT_TRUE(silent("sync-each-step", signals));
+  signals.device_busy.reset();
+  EXPECT_THAT(missing("sync-each-step", signals), HasSubstr("busy"));
+}
+
+TEST(SyncEachStep, OnACpuByMeasuredShareAlone) {
+  EXPECT_TRUE(silent("sync-each-step", syncing(healthy_cpu(), 0.01)));
+  EXPECT_NEAR(*fired("sync-each-step", syncing(healthy_cpu(), 0.4)).share, 0.36, 1e-9);
+}
+
+TEST(SyncEachStep, NearMissesAndMissing) {
+  Signals signals = syncing(healthy_cpu(), 0.4);
+  signals.syncs_per_step = 0.1;
+  EXPECT_TRUE(silent("sync-each-step", signals));
+  signals.syncs_per_step = 0;
+  EXPECT_TRUE(silent("sync-each-step", signals));
+  signals.syncs_per_step.reset();
+  EXPECT_THAT(missing("sync-each-step", signals), HasSubstr("waits"));
+}
+
+Signals small_batch() {
+  Signals signals = healthy_gpu();
+  signals.gpu_memory_used = 0.15;
+  signals.device_busy = 0.3;
+  return signals;
+}
+
+TEST(BatchTooSmall, GrowsWithinMemory) {
+  const Finding finding = fired("batch-too-small", small_batch());
+  EXPECT_EQ(finding.severity, Severity::kWarning);
+  EXPECT_FALSE(finding.share.has_value());
+  EXPECT_EQ(fix_of(finding, "batch.size")->to, 128);  // 4 x 15 % of memory; 8 x would be above the target
+  EXPECT_EQ(fix_of(finding, "batch.size")->fix_class, FixClass::kSemantic);
+}
+
+TEST(BatchTooSmall, KeepsTheEffectiveBatchWhereItCan) {
+  Signals signals = small_batch();
+  set_effective(signals, "batch.accumulation", "6");
+  const Finding finding = fired("batch-too-small", signals);
+  EXPECT_EQ(fix_of(finding, "batch.size")->to, 96);
+  EXPECT_EQ(fix_of(finding, "batch.accumulation")->to, 2);
+  EXPECT_EQ(fix_of(finding, "batch.size")->fix_class, FixClass::kNumeric);
+}
+
+TEST(BatchTooSmall, NearMissesAreSilent) {
+  Signals signals = small_batch();
+  signals.gpu_memory_used = 0.55;
+  EXPECT_TRUE(silent("batch-too-small", signals));
+  signals = small_batch();
+  signals.device_busy = 0.55;
+  EXPECT_TRUE(silent("batch-too-small", signals));
+  signals = small_batch();
+  set_input(signals, 0.4);
+  EXPECT_TRUE(silent("batch-too-small", signals));
+}
+
+TEST(BatchTooSmall, MissingIsNotZero) {
+  EXPECT_THAT(missing("batch-too-small", healthy_cpu()), HasSubstr("device is a CPU"));
+  Signals signals = small_batch();
+  signals.gpu_memory_used = 0;
+  EXPECT_FALSE(fired("batch-too-small", signals).evidence.empty());
+  signals.device_busy.reset();
+  EXPECT_THAT(missing("batch-too-small", signals), HasSubstr("busy"));
+}
+
+}  // namespace
+}  // namespace unidle::diagnose::testing

@@ -1,0 +1,107 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "unidle/base/units.h"
+#include "unidle/diagnose/detail/finding.h"
+#include "unidle/diagnose/rule.h"
+
+namespace unidle::diagnose::rules {
+
+namespace {
+
+/// Workers that hide the loader's work behind the rest of the step, with one CPU left for the training thread.
+std::int64_t workers_needed(const Context& context, double work_s) {
+  const double most = std::max(1.0, std::floor(context.cpus.value_or(2)) - 1);
+  const double rest_s = std::max(context.rest_s.value_or(0), 1e-9);
+  return std::llround(std::clamp(std::ceil(work_s / rest_s), 1.0, most));
+}
+
+Evaluation evaluate(const Context& context, const Policy& policy) {
+  const Signals& signals = context.signals;
+  const auto workers = detail::effective_int(context, "loader.workers");
+  if (!workers) {
+    return Missing{"the loader's worker count in the live program"};
+  }
+  if (*workers > 0) {
+    return Nothing{};
+  }
+  if (!context.input) {
+    return Missing{context.no_steps};
+  }
+  if (*context.input < policy.warning_share) {
+    return Nothing{};
+  }
+
+  Finding finding;
+  finding.share = context.input;
+  finding.speedup_bound = amdahl(*context.input);
+  finding.severity = severity_of(*context.input, policy);
+  finding.where = detail::where_set(context, "loader.workers");
+  finding.evidence.push_back(fmt::format(
+      "the training thread makes the samples itself: {} of each step is waiting for input ({} of the wall time)",
+      format_share(signals.step->input), format_share(*context.input)));
+  if (signals.sample_s && *signals.sample_s > 0) {
+    finding.evidence.push_back(fmt::format("one sample costs {} on one thread", format_seconds(*signals.sample_s)));
+  }
+  std::string how = "prepare batches in workers while the step runs";
+  if (context.input_s) {
+    // With no workers the wait is the work: nothing else is done meanwhile.
+    const double work_s = *context.input_s;
+    if (const auto best = overlapped_step_s(context, work_s)) {
+      finding.speedup_bound = bound_of_run(context, *signals.step_s, *best);
+      if (context.on_cpu && *best > *context.rest_s * (1 + 1e-6)) {
+        finding.evidence.push_back(
+            fmt::format("compute and loader share {} CPUs: all their CPU work would still take {} of each step's {}, "
+                        "so workers hide only part of the wait",
+                        format_number(*context.cpus), format_seconds(*best), format_seconds(*signals.step_s)));
+      }
+    }
+    if (*finding.speedup_bound < policy.min_bound) {
+      finding.severity = std::min(finding.severity, Severity::kWarning);
+      how += "; on these CPUs that alone gains little, less work per sample does";
+    }
+    finding.fixes.push_back(
+        detail::make_fix(context, "loader.workers", workers_needed(context, work_s), FixClass::kExact, how));
+  } else {
+    finding.fixes.push_back(detail::make_fix(context, "loader.workers", nullptr, FixClass::kExact, how));
+  }
+  if (signals.epochs.value_or(0) > policy.min_epochs && detail::effective_on(context, "cache.features") == false) {
+    finding.fixes.push_back(detail::make_fix(context, "cache.features", true, FixClass::kExact,
+                                             "keep what the first epoch computed for the later ones"));
+  }
+  return finding;
+}
+
+}  // namespace
+
+const Rule& loader_no_workers() {
+  static const Rule kRule{
+      .id = "loader-no-workers",
+      .verdict = Verdict::kInputBound,
+      .title = "The loader runs in the training process",
+      .topic = "loader workers",
+      .explanation =
+          "With no workers, the training thread reads, decodes and collates every sample itself, and the device waits "
+          "meanwhile. Workers do that while the step runs, so that a step takes as long as the slower of the two. "
+          "Where the "
+          "CPU is also the device that trains, both compete for the same CPUs: then only what fits on idle CPUs can be "
+          "hidden, "
+          "and the bound says how much that is.",
+      .thresholds =
+          "Fires from warning_share (10 %) of the wall time spent waiting for input, critical from critical_share "
+          "(30 %); at most a warning where the bound is below min_bound (1.05).",
+      .needs =
+          "the effective loader.workers, step times with the wait for input; for the bound also the CPUs that the run "
+          "may "
+          "use and used",
+      .proposes =
+          "loader.workers: as many as hide the work, one CPU left for the training thread; cache.features when epochs "
+          "repeat and it is off",
+      .evaluate = evaluate,
+  };
+  return kRule;
+}
+
+}  // namespace unidle::diagnose::rules

@@ -1,0 +1,183 @@
+// loader-no-workers, loader-too-few-workers, recomputed-features.
+#include <gmock/gmock.h>
+
+#include "unidle/diagnose/testing/asking.h"
+
+namespace unidle::diagnose::testing {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+
+TEST(LoaderNoWorkers, FiresWithTheShareOfTheWall) {
+  const Finding finding = fired("loader-no-workers", waiting_cpu(0.6));
+  EXPECT_NEAR(*finding.share, 0.6 * 0.9, 1e-9);
+  EXPECT_EQ(finding.severity, Severity::kCritical);
+  EXPECT_EQ(finding.where, "naive.yaml:6");
+  const Fix* fix = fix_of(finding, "loader.workers");
+  ASSERT_NE(fix, nullptr);
+  EXPECT_EQ(fix->from, 0);
+  EXPECT_EQ(fix->to, 2);  // 54 ms of work behind 36 ms of the rest
+  EXPECT_EQ(fix->fix_class, FixClass::kExact);
+}
+
+TEST(LoaderNoWorkers, LeavesOneCpuAndNeverProposesNone) {
+  Signals signals = waiting_cpu(0.9);
+  EXPECT_EQ(fix_of(fired("loader-no-workers", signals), "loader.workers")->to, 3);
+  signals.cpus_allowed = 1;
+  EXPECT_EQ(fix_of(fired("loader-no-workers", signals), "loader.workers")->to, 1);
+}
+
+TEST(LoaderNoWorkers, NearMissIsSilent) {
+  EXPECT_TRUE(silent("loader-no-workers", waiting_cpu(0.11)));  // 9.9 % of the wall time
+  Signals one_worker = waiting_cpu(0.6);
+  set_effective(one_worker, "loader.workers", "1");
+  EXPECT_TRUE(silent("loader-no-workers", one_worker));
+}
+
+TEST(LoaderNoWorkers, MissingIsNotZero) {
+  Signals signals = waiting_cpu(0.6);
+  signals.settings.erase("loader.workers");
+  EXPECT_THAT(missing("loader-no-workers", signals), HasSubstr("worker count"));
+
+  signals = waiting_cpu(0.6);
+  signals.step.reset();
+  EXPECT_THAT(missing("loader-no-workers", signals), HasSubstr("steps"));
+
+  EXPECT_TRUE(silent("loader-no-workers", waiting_cpu(0)));  // measured zero
+}
+
+TEST(LoaderNoWorkers, FewStepsSayNothing) {
+  Signals signals = waiting_cpu(0.6);
+  signals.steps = 4;
+  EXPECT_THAT(missing("loader-no-workers", signals), HasSubstr("4 seen"));
+}
+
+TEST(LoaderNoWorkers, OnOneCpuWorkersHideNothing) {
+  Signals signals = waiting_cpu(0.6);
+  signals.cpus_allowed = 1;
+  const Finding finding = fired("loader-no-workers", signals);
+  EXPECT_NEAR(*finding.speedup_bound, 1, 1e-9);
+  EXPECT_EQ(finding.severity, Severity::kWarning);
+  EXPECT_THAT(finding.evidence, Contains(HasSubstr("workers hide only part of the wait")));
+}
+
+TEST(LoaderNoWorkers, OnACpuThatComputeFillsTheBoundIsTheWorkOverTheCpus) {
+  Signals signals = waiting_cpu(0.5);
+  signals.cpus_allowed = 2;
+  signals.cpus_used = 1.5;  // one CPU while it waits, both while it computes
+  const Finding finding = fired("loader-no-workers", signals);
+  // A step shrinks from 1 to 0.75; training is 0.9 of the run.
+  EXPECT_NEAR(*finding.speedup_bound, 1 / (0.1 + 0.9 * 0.75), 1e-9);
+}
+
+TEST(LoaderNoWorkers, WithFreeCpusTheBoundIsAmdahls) {
+  const Finding finding = fired("loader-no-workers", waiting_cpu(0.5));
+  EXPECT_NEAR(*finding.speedup_bound, amdahl(0.45), 1e-9);
+}
+
+TEST(LoaderNoWorkers, OnAGpuTheLoaderHasTheCpusForItself) {
+  Signals signals = healthy_gpu();
+  set_effective(signals, "loader.workers", "0");
+  set_input(signals, 0.5);
+  EXPECT_NEAR(*fired("loader-no-workers", signals).speedup_bound, amdahl(0.45), 1e-9);
+  // Three quarters of the step on one thread are still 3/4 / 2 CPUs, above the quarter that is left.
+  set_input(signals, 0.75);
+  signals.cpus_allowed = 2;
+  EXPECT_NEAR(*fired("loader-no-workers", signals).speedup_bound, amdahl(0.9 * (1 - 0.375)), 1e-9);
+}
+
+TEST(LoaderNoWorkers, MentionsTheCacheWhenEpochsRepeat) {
+  Signals signals = waiting_cpu(0.6);
+  EXPECT_EQ(fix_of(fired("loader-no-workers", signals), "cache.features"), nullptr);  // it is on
+  set_effective(signals, "cache.features", "false");
+  ASSERT_NE(fix_of(fired("loader-no-workers", signals), "cache.features"), nullptr);
+  signals.epochs = 0.8;
+  EXPECT_EQ(fix_of(fired("loader-no-workers", signals), "cache.features"), nullptr);
+}
+
+Signals too_few() {
+  Signals signals = healthy_cpu();
+  set_effective(signals, "loader.workers", "1");
+  set_input(signals, 0.5);
+  signals.loader_busy = 0.98;
+  signals.cpus_used = 2;
+  return signals;
+}
+
+TEST(LoaderTooFewWorkers, FiresWhenWorkersAreBusyAndCpusFree) {
+  const Finding finding = fired("loader-too-few-workers", too_few());
+  EXPECT_NEAR(*finding.share, 0.45, 1e-9);
+  EXPECT_EQ(fix_of(finding, "loader.workers")->from, 1);
+  EXPECT_EQ(fix_of(finding, "loader.workers")->to, 2);
+}
+
+TEST(LoaderTooFewWorkers, NearMissesAreSilent) {
+  Signals signals = too_few();
+  signals.loader_busy = 0.8;
+  EXPECT_TRUE(silent("loader-too-few-workers", signals));
+  signals = too_few();
+  signals.cpus_used = 3.5;
+  EXPECT_TRUE(silent("loader-too-few-workers", signals));
+  signals = too_few();
+  set_effective(signals, "loader.workers", "0");
+  EXPECT_TRUE(silent("loader-too-few-workers", signals));
+  signals = too_few();
+  set_input(signals, 0.1);
+  EXPECT_TRUE(silent("loader-too-few-workers", signals));
+}
+
+TEST(LoaderTooFewWorkers, MissingIsNotZero) {
+  Signals signals = too_few();
+  signals.loader_busy.reset();
+  EXPECT_THAT(missing("loader-too-few-workers", signals), HasSubstr("busy"));
+  signals.loader_busy = 0;
+  EXPECT_TRUE(silent("loader-too-few-workers", signals));
+  signals = too_few();
+  signals.cpus_used.reset();
+  EXPECT_THAT(missing("loader-too-few-workers", signals), HasSubstr("CPUs"));
+}
+
+Signals recomputing() {
+  Signals signals = waiting_cpu(0.6);
+  set_effective(signals, "cache.features", "false");
+  return signals;
+}
+
+TEST(RecomputedFeatures, CountsOnlyTheLaterEpochs) {
+  const Finding finding = fired("recomputed-features", recomputing());
+  EXPECT_NEAR(*finding.share, 0.54 * 2 / 3, 1e-9);
+  EXPECT_EQ(fix_of(finding, "cache.features")->to, true);
+}
+
+TEST(RecomputedFeatures, NearMissesAreSilent) {
+  Signals signals = recomputing();
+  signals.epochs = 1;
+  EXPECT_TRUE(silent("recomputed-features", signals));
+  signals = recomputing();
+  signals.sample_s = 5e-6;  // a row of a table in memory
+  EXPECT_TRUE(silent("recomputed-features", signals));
+  signals = recomputing();
+  set_effective(signals, "cache.features", "true");
+  EXPECT_TRUE(silent("recomputed-features", signals));
+  signals = recomputing();
+  set_input(signals, 0.05);
+  EXPECT_TRUE(silent("recomputed-features", signals));
+}
+
+TEST(RecomputedFeatures, MissingIsNotZero) {
+  Signals signals = recomputing();
+  signals.epochs.reset();
+  EXPECT_THAT(missing("recomputed-features", signals), HasSubstr("passed over"));
+  signals.epochs = 0;
+  EXPECT_TRUE(silent("recomputed-features", signals));
+  signals = recomputing();
+  signals.settings.erase("cache.features");
+  EXPECT_THAT(missing("recomputed-features", signals), HasSubstr("cache.features"));
+  signals = recomputing();
+  signals.sample_s.reset();
+  EXPECT_THAT(missing("recomputed-features", signals), HasSubstr("sample"));
+}
+
+}  // namespace
+}  // namespace unidle::diagnose::testing

@@ -1,0 +1,91 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "unidle/base/units.h"
+#include "unidle/diagnose/detail/finding.h"
+#include "unidle/diagnose/rule.h"
+
+namespace unidle::diagnose::rules {
+
+namespace {
+
+Finding make_finding(const Context& context, const Policy& policy, double workers) {
+  const Signals& signals = context.signals;
+  const double step_s = signals.step_s.value_or(0);
+  const double work_s = *signals.loader_busy * workers * step_s;  // loader work of one step
+  Finding finding;
+  finding.share = context.input;
+  finding.severity = severity_of(*context.input, policy);
+  finding.speedup_bound = amdahl(*context.input);
+  if (const auto best = overlapped_step_s(context, work_s)) {
+    finding.speedup_bound = bound_of_run(context, step_s, *best);
+  }
+  finding.where = detail::where_set(context, "loader.workers");
+  finding.evidence = {
+      fmt::format("{} of each step is waiting for input ({} of the wall time)", format_share(signals.step->input),
+                  format_share(*context.input)),
+      fmt::format("{:.0f} workers are busy {} of the time", workers, format_share(*signals.loader_busy)),
+      fmt::format("{} of {} CPUs are in use", format_number(*signals.cpus_used), format_number(*context.cpus)),
+  };
+  const double free = std::max(1.0, std::floor(*context.cpus - *signals.cpus_used + 0.25));
+  const double wanted = context.rest_s && *context.rest_s > 0 ? std::ceil(work_s / *context.rest_s) : workers + free;
+  finding.fixes.push_back(detail::make_fix(context, "loader.workers",
+                                           std::llround(std::clamp(wanted, workers + 1, workers + free)),
+                                           FixClass::kExact, "use the free CPUs for more workers"));
+  return finding;
+}
+
+Evaluation evaluate(const Context& context, const Policy& policy) {
+  const Signals& signals = context.signals;
+  const auto workers = detail::effective_int(context, "loader.workers");
+  if (!workers) {
+    return Missing{"the loader's worker count in the live program"};
+  }
+  if (*workers < 1) {
+    return Nothing{};
+  }
+  if (!context.input) {
+    return Missing{context.no_steps};
+  }
+  if (*context.input < policy.warning_share) {
+    return Nothing{};
+  }
+  if (!signals.loader_busy) {
+    return Missing{"how busy the loader's workers are"};
+  }
+  if (!context.cpus || !signals.cpus_used) {
+    return Missing{"the CPUs that the run may use and did use"};
+  }
+  if (*signals.loader_busy < policy.workers_busy || *context.cpus - *signals.cpus_used < policy.free_cpus) {
+    return Nothing{};
+  }
+  return make_finding(context, policy, static_cast<double>(*workers));
+}
+
+}  // namespace
+
+const Rule& loader_too_few_workers() {
+  static const Rule kRule{
+      .id = "loader-too-few-workers",
+      .verdict = Verdict::kInputBound,
+      .title = "Too few loader workers",
+      .topic = "worker count",
+      .explanation =
+          "The step waits for batches, every worker is busy all the time, and CPUs that this run may use are idle. "
+          "More workers make batches faster, up to the point where the CPUs are full.",
+      .thresholds =
+          "Input wait from warning_share (10 %) of the wall time, workers busy from workers_busy (85 %), at least "
+          "free_cpus (0.75) CPUs free; critical from critical_share (30 %).",
+      .needs =
+          "the effective loader.workers, step times with the wait for input, sample times of the workers, CPUs allowed "
+          "and "
+          "used",
+      .proposes = "loader.workers: enough to hide the work, no more than the free CPUs carry",
+      .evaluate = evaluate,
+  };
+  return kRule;
+}
+
+}  // namespace unidle::diagnose::rules

@@ -1,0 +1,165 @@
+// run-failed, run-timed-out, device-unused, setting-ignored.
+#include <gmock/gmock.h>
+
+#include "unidle/diagnose/testing/asking.h"
+
+namespace unidle::diagnose::testing {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+
+constexpr const char* kTraceback =
+    "epoch 2 loss 0.1\nTraceback (most recent call last):\n"
+    "  File \"/home/a/train.py\", line 78, in main\n    json.dump(x, f)\n"
+    "  File \"/usr/lib/python3.11/json/__init__.py\", line 179, in dump\n    for chunk in iterable:\n"
+    "TypeError: Object of type float32 is not JSON serializable\n";
+
+TEST(RunFailed, ExitCodeAndSignal) {
+  Signals signals = healthy_cpu();
+  EXPECT_TRUE(silent("run-failed", signals));
+  signals.exit_code = 3;
+  EXPECT_THAT(fired("run-failed", signals).evidence, Contains(HasSubstr("exit code 3")));
+  signals.exit_code = 0;
+  signals.exit_signal = 11;
+  EXPECT_THAT(fired("run-failed", signals).evidence, Contains(HasSubstr("signal 11")));
+}
+
+TEST(RunFailed, ATracebackCountsWhateverTheLastLineClaims) {
+  Signals signals = healthy_cpu();
+  signals.output_tail = std::string(kTraceback) + "Training finished successfully\n";
+  const Finding finding = fired("run-failed", signals);
+  EXPECT_EQ(finding.severity, Severity::kCritical);
+  EXPECT_EQ(finding.where, "/home/a/train.py:78");
+  EXPECT_THAT(finding.evidence, Contains(HasSubstr("TypeError: Object of type float32")));
+}
+
+TEST(RunFailed, TrainingThatGoesOnMakesItAHint) {
+  Signals signals = healthy_cpu();
+  signals.output_tail = std::string(kTraceback) + "epoch 3 loss 0.09\n";
+  EXPECT_EQ(fired("run-failed", signals).severity, Severity::kInfo);
+  signals.steps_after_exception = 0;  // measured: nothing came after it
+  EXPECT_EQ(fired("run-failed", signals).severity, Severity::kCritical);
+  signals.output_tail = kTraceback;
+  signals.steps_after_exception = 40;
+  EXPECT_EQ(fired("run-failed", signals).severity, Severity::kInfo);
+  signals.exit_code = 1;
+  EXPECT_EQ(fired("run-failed", signals).severity, Severity::kCritical);
+}
+
+TEST(RunFailed, WithoutOutputTheInstrumentationSpeaks) {
+  Signals signals = healthy_cpu();
+  signals.exception = "ValueError: bad sample";
+  signals.steps_after_exception = 0;
+  EXPECT_THAT(fired("run-failed", signals).evidence, Contains(HasSubstr("bad sample")));
+}
+
+TEST(RunFailed, OurOwnErrorLineAtTheEnd) {
+  Signals signals = healthy_cpu();
+  signals.output_tail = "step 1\nunidle: data/a.png: is no picture\n\n";
+  EXPECT_THAT(fired("run-failed", signals).evidence, Contains(HasSubstr("is no picture")));
+  signals.output_tail = "unidle: a warning\nstep 1\n";
+  EXPECT_TRUE(silent("run-failed", signals));
+}
+
+TEST(RunFailed, StoppedOnRequestOrUnknown) {
+  Signals signals = healthy_cpu();
+  signals.outcome = Outcome::kStopped;
+  signals.exit_signal = 2;
+  EXPECT_TRUE(silent("run-failed", signals));
+  Signals nothing;
+  EXPECT_THAT(missing("run-failed", nothing), HasSubstr("ended"));
+}
+
+TEST(RunTimedOut, ByOutcome) {
+  Signals signals = healthy_cpu();
+  EXPECT_TRUE(silent("run-timed-out", signals));
+  signals.outcome = Outcome::kTimedOut;
+  EXPECT_EQ(fired("run-timed-out", signals).severity, Severity::kCritical);
+  EXPECT_THAT(missing("run-timed-out", Signals{}), HasSubstr("ended"));
+}
+
+TEST(DeviceUnused, AGpuIsThereOrWasAskedFor) {
+  Signals signals = healthy_cpu();
+  EXPECT_TRUE(silent("device-unused", signals));  // no GPU, none asked for
+  signals.gpus = 2;
+  EXPECT_THAT(fired("device-unused", signals).evidence, Contains(HasSubstr("2 GPUs")));
+  signals.gpus = 0;
+  signals.settings["device"] = {"cuda", "a.yaml:3", "cpu"};
+  const Finding finding = fired("device-unused", signals);
+  EXPECT_EQ(finding.where, "a.yaml:3");
+  EXPECT_THAT(fix_of(finding, "device")->how, HasSubstr("not visible"));
+  EXPECT_TRUE(silent("device-unused", healthy_gpu()));
+}
+
+TEST(DeviceUnused, MissingIsNotZero) {
+  Signals signals = healthy_cpu();
+  signals.gpus.reset();
+  EXPECT_THAT(missing("device-unused", signals), HasSubstr("GPUs"));
+  signals.device_kind = "unknown";
+  EXPECT_THAT(missing("device-unused", signals), HasSubstr("device"));
+}
+
+TEST(SettingIgnored, NamesFileAndLine) {
+  Signals signals = healthy_cpu();
+  EXPECT_TRUE(silent("setting-ignored", signals));
+  signals.settings["precision.amp"] = {"true", "config.yaml:12", "off"};
+  const Finding finding = fired("setting-ignored", signals);
+  EXPECT_EQ(finding.severity, Severity::kWarning);
+  EXPECT_EQ(finding.where, "config.yaml:12");
+  EXPECT_EQ(fix_of(finding, "precision.amp")->from, "off");
+  EXPECT_EQ(fix_of(finding, "precision.amp")->to, true);
+  EXPECT_THAT(finding.evidence, Contains(HasSubstr("config.yaml:12")));
+}
+
+TEST(SettingIgnored, SpellingsOfOneValueAreEqual) {
+  for (const auto& [configured, effective] : std::vector<std::pair<std::string, std::string>>{{"True", "true"},
+                                                                                              {"on", "true"},
+                                                                                              {"1", "true"},
+                                                                                              {"no", "false"},
+                                                                                              {"none", "off"},
+                                                                                              {"false", "0"},
+                                                                                              {"bfloat16", "bf16"},
+                                                                                              {"fp32", "off"},
+                                                                                              {"8", "8.0"},
+                                                                                              {"2e-4", "0.0002"},
+                                                                                              {"auto", "cpu"},
+                                                                                              {"cuda", "cuda:0"},
+                                                                                              {"true", "bf16"},
+                                                                                              {"'8'", "8"}}) {
+    Signals signals = healthy_cpu();
+    signals.settings["knob"] = {configured, "", effective};
+    EXPECT_TRUE(silent("setting-ignored", signals)) << configured << " and " << effective;
+  }
+  for (const auto& [configured, effective] : std::vector<std::pair<std::string, std::string>>{{"true", "off"},
+                                                                                              {"8", "0"},
+                                                                                              {"bf16", "fp16"},
+                                                                                              {"cuda", "cpu"},
+                                                                                              {"1", "2"},
+                                                                                              {"true", "false"},
+                                                                                              {"0", "4"},
+                                                                                              {"off", "bf16"}}) {
+    Signals signals = healthy_cpu();
+    signals.settings["knob"] = {configured, "", effective};
+    EXPECT_FALSE(silent("setting-ignored", signals)) << configured << " and " << effective;
+  }
+}
+
+TEST(SettingIgnored, UnreadKeys) {
+  Signals signals = healthy_cpu();
+  signals.unread_keys = {{"title", "a.yaml:1"}};
+  EXPECT_EQ(fired("setting-ignored", signals).severity, Severity::kInfo);
+  signals.unread_keys.emplace_back("data.loader.workers", "a.yaml:6");
+  const Finding finding = fired("setting-ignored", signals);
+  EXPECT_EQ(finding.severity, Severity::kWarning);
+  EXPECT_THAT(finding.evidence, Contains(HasSubstr("data.loader.workers (a.yaml:6)")));
+}
+
+TEST(SettingIgnored, AbstainsWhenNothingCanBeCompared) {
+  Signals signals = healthy_cpu();
+  signals.settings = {{"loader.workers", {"4", "a.yaml:1", std::nullopt}}};
+  EXPECT_THAT(missing("setting-ignored", signals), HasSubstr("live program"));
+}
+
+}  // namespace
+}  // namespace unidle::diagnose::testing

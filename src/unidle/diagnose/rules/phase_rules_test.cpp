@@ -1,0 +1,93 @@
+// validation-dominates, checkpoint-dominates, startup-dominates.
+#include <gmock/gmock.h>
+
+#include "unidle/diagnose/testing/asking.h"
+
+namespace unidle::diagnose::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+Signals validating(double validate_s) {
+  Signals signals = healthy_cpu();
+  signals.time = {.startup = 5, .train = 95 - validate_s, .validate = validate_s, .checkpoint = 0, .other = 0};
+  return signals;
+}
+
+TEST(ValidationDominates, IsMeasuredAgainstTheLoop) {
+  const Finding finding = fired("validation-dominates", validating(60));
+  EXPECT_EQ(finding.severity, Severity::kCritical);
+  EXPECT_NEAR(*finding.share, 0.6, 1e-9);
+  EXPECT_NEAR(*finding.speedup_bound, 2.5, 1e-9);
+  const Fix* fix = fix_of(finding, "validation.interval");
+  EXPECT_EQ(fix->from, 200);
+  EXPECT_EQ(fix->to, 3086);  // 200 x 60/35 x 9: validation becomes a tenth of the loop
+  EXPECT_EQ(fired("validation-dominates", validating(35)).severity, Severity::kWarning);
+}
+
+TEST(ValidationDominates, NearMissMissingAndZero) {
+  EXPECT_TRUE(silent("validation-dominates", validating(28)));
+  EXPECT_TRUE(silent("validation-dominates", validating(0)));
+  Signals signals = validating(60);
+  signals.validations = 0;
+  EXPECT_TRUE(silent("validation-dominates", signals));
+  signals.validations.reset();
+  EXPECT_THAT(missing("validation-dominates", signals), HasSubstr("validates"));
+}
+
+TEST(ValidationDominates, OneAtTheEndIsAHint) {
+  Signals signals = validating(60);
+  signals.validations = 1;
+  EXPECT_EQ(fired("validation-dominates", signals).severity, Severity::kInfo);
+}
+
+TEST(ValidationDominates, UnknownIntervalIsTheUsersToFind) {
+  Signals signals = validating(60);
+  signals.settings.erase("validation.interval");
+  EXPECT_TRUE(fix_of(fired("validation-dominates", signals), "validation.interval")->to.is_null());
+}
+
+Signals saving(double checkpoint_s) {
+  Signals signals = healthy_cpu();
+  signals.time = {.startup = 5, .train = 95 - checkpoint_s, .validate = 0, .checkpoint = checkpoint_s, .other = 0};
+  signals.checkpoints = 10;
+  return signals;
+}
+
+TEST(CheckpointDominates, FiresNearMissMissingZero) {
+  const Finding finding = fired("checkpoint-dominates", saving(20));
+  EXPECT_EQ(finding.severity, Severity::kWarning);
+  EXPECT_NEAR(*finding.share, 0.2, 1e-9);
+  EXPECT_EQ(fired("checkpoint-dominates", saving(40)).severity, Severity::kCritical);
+  EXPECT_TRUE(silent("checkpoint-dominates", saving(9)));
+  EXPECT_TRUE(silent("checkpoint-dominates", saving(0)));
+  Signals signals = saving(20);
+  signals.checkpoints = 1;
+  EXPECT_EQ(fired("checkpoint-dominates", signals).severity, Severity::kInfo);
+  signals.checkpoints.reset();
+  EXPECT_THAT(missing("checkpoint-dominates", signals), HasSubstr("checkpoints"));
+}
+
+Signals starting(double startup_s, double wall_s) {
+  Signals signals = healthy_cpu();
+  signals.wall_s = wall_s;
+  signals.time = {.startup = startup_s, .train = wall_s - startup_s};
+  return signals;
+}
+
+TEST(StartupDominates, AShortRunIsOnlyAHint) {
+  EXPECT_EQ(fired("startup-dominates", starting(8, 20)).severity, Severity::kInfo);
+  EXPECT_TRUE(silent("startup-dominates", starting(4, 20)));
+  EXPECT_TRUE(silent("startup-dominates", starting(0, 20)));
+}
+
+TEST(StartupDominates, MinutesAreAWarning) {
+  EXPECT_EQ(fired("startup-dominates", starting(300, 1000)).severity, Severity::kWarning);
+  EXPECT_TRUE(silent("startup-dominates", starting(300, 3600)));
+  Signals signals = starting(300, 1000);
+  signals.steps.reset();
+  EXPECT_THAT(missing("startup-dominates", signals), HasSubstr("training began"));
+}
+
+}  // namespace
+}  // namespace unidle::diagnose::testing

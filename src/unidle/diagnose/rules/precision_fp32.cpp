@@ -1,0 +1,108 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "unidle/base/units.h"
+#include "unidle/diagnose/detail/finding.h"
+#include "unidle/diagnose/rule.h"
+
+namespace unidle::diagnose::rules {
+
+namespace {
+
+struct Units {
+  std::string format;  // empty: no units for a 16-bit format
+  std::string evidence;
+  double gain = 1;
+};
+
+/// What the device offers below fp32; nothing when that is not known.
+std::optional<Units> units_of(const Context& context, const Policy& policy) {
+  const Signals& signals = context.signals;
+  if (context.on_cpu) {
+    if (!signals.cpu_bf16) {
+      return std::nullopt;
+    }
+    return *signals.cpu_bf16 ? Units{"bf16", "the CPU has bf16 units", policy.precision_gain_cpu} : Units{};
+  }
+  if (signals.device_kind != "cuda" || !signals.gpu_capability) {
+    return std::nullopt;
+  }
+  const int major = std::atoi(signals.gpu_capability->c_str());
+  if (major < policy.fp16_capability) {
+    return Units{};
+  }
+  return Units{major >= policy.bf16_capability ? "bf16" : "fp16",
+               fmt::format("the GPU (compute capability {}) has tensor cores", *signals.gpu_capability),
+               policy.precision_gain_cuda};
+}
+
+Evaluation evaluate(const Context& context, const Policy& policy) {
+  const Signals& signals = context.signals;
+  const auto amp = detail::effective_on(context, "precision.amp");
+  if (!amp) {
+    return Missing{"the precision in the live program (effective precision.amp)"};
+  }
+  if (*amp) {
+    return Nothing{};
+  }
+  const auto units = units_of(context, policy);
+  if (!units) {
+    return Missing{"what formats the device has units for"};
+  }
+  if (units->format.empty()) {
+    return Nothing{};
+  }
+  if (!context.compute) {
+    return Missing{context.no_steps};
+  }
+  // Arithmetic cannot take longer than the device was busy: the rest of "compute" is launching.
+  double compute = *context.compute;
+  if (context.on_gpu && signals.device_busy) {
+    compute = std::min(compute, *signals.device_busy * context.train.value_or(1));
+  }
+  const double share = compute * (1 - 1 / units->gain);
+  if (share < policy.warning_share) {
+    return Nothing{};
+  }
+  Finding finding;
+  finding.severity = Severity::kWarning;
+  finding.share = share;
+  finding.speedup_bound = amdahl(share);
+  finding.where = detail::where_set(context, "precision.amp");
+  finding.evidence = {
+      fmt::format("{}, and the step computes in fp32", units->evidence),
+      fmt::format("forward and backward take {} of the wall time; in {} the matrix units are up to {}x as fast",
+                  format_share(compute), units->format, format_number(units->gain)),
+  };
+  finding.fixes.push_back(detail::make_fix(context, "precision.amp", units->format, FixClass::kNumeric,
+                                           "run matrix products and convolutions under autocast"));
+  return finding;
+}
+
+}  // namespace
+
+const Rule& precision_fp32() {
+  static const Rule kRule{
+      .id = "precision-fp32",
+      .verdict = Verdict::kComputeBound,
+      .title = "Units for lower precision are there and unused",
+      .topic = "precision",
+      .explanation =
+          "GPUs since Volta and CPUs with AVX512-BF16 or AMX multiply 16-bit numbers at a multiple of their fp32 rate. "
+          "Autocast uses that for matrix products and convolutions and keeps the rest in fp32. On a CPU without such "
+          "units "
+          "16-bit formats are emulated and slower, so nothing is said there.",
+      .thresholds =
+          "Share = compute x (1 - 1/gain), gain 2 (precision_gain_cuda, precision_gain_cpu: vendor peak rates); on a "
+          "GPU "
+          "compute counts only while the device is busy. A warning from warning_share (10 %), never critical.",
+      .needs = "the effective precision.amp, the GPU's compute capability or the CPU's flags, step times",
+      .proposes = "precision.amp: bf16 where the device has it, otherwise fp16",
+      .evaluate = evaluate,
+  };
+  return kRule;
+}
+
+}  // namespace unidle::diagnose::rules

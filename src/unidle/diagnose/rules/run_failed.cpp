@@ -1,0 +1,90 @@
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "unidle/diagnose/detail/output.h"
+#include "unidle/diagnose/rule.h"
+
+namespace unidle::diagnose::rules {
+
+namespace {
+
+/// How the process ended, when that says failure by itself; empty otherwise.
+std::string bad_end(const Signals& signals) {
+  if (signals.exit_signal.value_or(0) != 0) {
+    return fmt::format("the command was ended by signal {} ({})", *signals.exit_signal,
+                       ::strsignal(*signals.exit_signal));
+  }
+  if (signals.exit_code.value_or(0) != 0) {
+    return fmt::format("the command ended with exit code {}", *signals.exit_code);
+  }
+  return signals.outcome == Outcome::kFailed ? "the run is marked as failed" : "";
+}
+
+/// What the program said about it: from its output, or from the instrumentation where no output was kept.
+std::optional<detail::OutputFailure> told_failure(const Signals& signals) {
+  auto failure = detail::find_failure(signals.output_tail);
+  if (!failure && signals.exception) {
+    failure = detail::OutputFailure{*signals.exception, std::nullopt, false};
+  }
+  if (failure && signals.steps_after_exception) {
+    failure->went_on = *signals.steps_after_exception > 0;  // measured; the output is only a hint
+  }
+  return failure;
+}
+
+Evaluation evaluate(const Context& context, const Policy&) {
+  const Signals& signals = context.signals;
+  if (signals.outcome == Outcome::kStopped) {
+    return Nothing{};  // on request
+  }
+  const std::string end = bad_end(signals);
+  const auto failure = told_failure(signals);
+  const bool ended = signals.exit_code || signals.exit_signal || signals.outcome != Outcome::kUnknown;
+  if (end.empty() && !failure) {
+    return ended ? Evaluation(Nothing{}) : Evaluation(Missing{"how the run ended"});
+  }
+  Finding finding;
+  finding.severity = Severity::kCritical;
+  if (!end.empty()) {
+    finding.evidence.push_back(end);
+  }
+  if (failure) {
+    finding.evidence.push_back("it said: " + failure->message);
+    finding.where = failure->where;
+  }
+  if (end.empty()) {
+    finding.evidence.push_back("the exit code is 0 all the same");
+    if (failure->went_on) {
+      finding.severity = Severity::kInfo;
+      finding.evidence.back() = "training went on after it";
+    }
+  }
+  return finding;
+}
+
+}  // namespace
+
+const Rule& run_failed() {
+  static const Rule kRule{
+      .id = "run-failed",
+      .verdict = Verdict::kFailed,
+      .title = "The run failed",
+      .topic = "outcome",
+      .explanation =
+          "A traceback, a signal or a non-zero exit code means that the run failed, whatever its last line claims. A "
+          "program that "
+          "catches its own exception and exits with 0 failed as well, unless its training went on afterwards: then the "
+          "traceback is a hint.",
+      .thresholds =
+          "None. Training went on when steps began after the exception or, where that was not seen, when progress "
+          "lines (epoch, "
+          "step, it/s) follow the traceback in the output.",
+      .needs = "how the run ended, or the end of its output",
+      .proposes = "mending the error that it quotes; no knob",
+      .evaluate = evaluate,
+  };
+  return kRule;
+}
+
+}  // namespace unidle::diagnose::rules

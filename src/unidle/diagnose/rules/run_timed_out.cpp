@@ -1,0 +1,43 @@
+#include <fmt/format.h>
+
+#include "unidle/base/units.h"
+#include "unidle/diagnose/rule.h"
+
+namespace unidle::diagnose::rules {
+
+namespace {
+
+Evaluation evaluate(const Context& context, const Policy&) {
+  const Signals& signals = context.signals;
+  if (signals.outcome == Outcome::kUnknown) {
+    return Missing{"how the run ended"};
+  }
+  if (signals.outcome != Outcome::kTimedOut) {
+    return Nothing{};
+  }
+  Finding finding;
+  finding.severity = Severity::kCritical;
+  finding.evidence.push_back(fmt::format("the time limit ended the run after {}", format_seconds(signals.wall_s)));
+  return finding;
+}
+
+}  // namespace
+
+const Rule& run_timed_out() {
+  static const Rule kRule{
+      .id = "run-timed-out",
+      .verdict = Verdict::kFailed,
+      .title = "The time limit ended the run",
+      .topic = "time limit",
+      .explanation =
+          "The run did not end by itself: the limit that was set for it, by the scheduler or on the command line, cut "
+          "it off.",
+      .thresholds = "None: it is so or it is not.",
+      .needs = "how the run ended",
+      .proposes = "a longer limit, or a faster run by the other findings; no knob",
+      .evaluate = evaluate,
+  };
+  return kRule;
+}
+
+}  // namespace unidle::diagnose::rules

@@ -1,0 +1,110 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "unidle/diagnose/detail/finding.h"
+#include "unidle/diagnose/rule.h"
+
+namespace unidle::diagnose::rules {
+
+namespace {
+
+/// True for keys that by their name are about speed; others (a title, a comment) may well be for people only.
+bool about_speed(std::string_view key) {
+  static constexpr std::array<std::string_view, 16> kWords = {
+      "worker", "prefetch", "pin_mem",       "persistent", "amp",   "precision", "bf16",   "fp16",
+      "tf32",   "compile",  "channels_last", "batch",      "accum", "cache",     "device", "thread"};
+  return std::any_of(kWords.begin(), kWords.end(),
+                     [&](std::string_view word) { return key.find(word) != std::string_view::npos; });
+}
+
+/// What putting the configured value into effect would change.
+FixClass class_of(std::string_view knob) {
+  static constexpr std::array<std::string_view, 5> kNumeric = {"precision.", "layout.", "compile.", "cudnn.", "batch."};
+  static constexpr std::array<std::string_view, 5> kSemantic = {"model.", "input.", "optimizer.lr", "optimizer.warmup",
+                                                                "grad.clip"};
+  const auto starts = [&](std::string_view prefix) { return knob.starts_with(prefix); };
+  if (std::any_of(kSemantic.begin(), kSemantic.end(), starts)) {
+    return FixClass::kSemantic;
+  }
+  return std::any_of(kNumeric.begin(), kNumeric.end(), starts) ? FixClass::kNumeric : FixClass::kExact;
+}
+
+std::string at(const std::string& location) { return location.empty() ? "" : " (" + location + ")"; }
+
+/// Adds every setting whose live value is not the configured one; counts those that could be compared.
+int compare_settings(const Context& context, Finding& finding) {
+  int compared = 0;
+  for (const auto& [knob, pair] : context.signals.settings) {
+    if (!pair.configured || !pair.effective) {
+      continue;
+    }
+    ++compared;
+    if (in_effect(*pair.configured, *pair.effective)) {
+      continue;
+    }
+    finding.severity = Severity::kWarning;
+    finding.evidence.push_back(fmt::format("{} is configured as {}{}, but {} is in effect", knob, *pair.configured,
+                                           at(pair.configured_at), *pair.effective));
+    finding.fixes.push_back(
+        detail::make_fix(context, knob, setting_value(*pair.configured), class_of(knob),
+                         "make the configured value reach the program, or remove it from the configuration"));
+    if (!finding.where && !pair.configured_at.empty()) {
+      finding.where = pair.configured_at;
+    }
+  }
+  return compared;
+}
+
+void add_unread(const Context& context, Finding& finding) {
+  for (const auto& [key, location] : context.signals.unread_keys) {
+    if (about_speed(key)) {
+      finding.severity = Severity::kWarning;
+    }
+    finding.evidence.push_back(fmt::format("nothing reads the key {}{}", key, at(location)));
+    if (!finding.where && !location.empty()) {
+      finding.where = location;
+    }
+  }
+}
+
+Evaluation evaluate(const Context& context, const Policy&) {
+  Finding finding;
+  const int compared = compare_settings(context, finding);
+  add_unread(context, finding);
+  if (!finding.evidence.empty()) {
+    return finding;
+  }
+  if (compared == 0) {
+    return Missing{"settings both as configured and as they are in the live program"};
+  }
+  return Nothing{};
+}
+
+}  // namespace
+
+const Rule& setting_ignored() {
+  static const Rule kRule{
+      .id = "setting-ignored",
+      .verdict = Verdict::kUnknown,
+      .title = "A configured value is not in effect",
+      .topic = "settings",
+      .explanation =
+          "The configuration says one thing and the live program does another: a switch spelled as text, a value that "
+          "another "
+          "option overrides, a key under a name that nothing reads. Whoever tunes such a run tunes a file that has no "
+          "effect.",
+      .thresholds =
+          "None: spellings of the same value (true, on, 1) are equal. A warning for every difference and for unread "
+          "keys that by "
+          "their name are about speed; other unread keys are a hint.",
+      .needs = "settings as configured and as in effect, or the keys that the program did not read",
+      .proposes = "the configured value of each knob",
+      .evaluate = evaluate,
+  };
+  return kRule;
+}
+
+}  // namespace unidle::diagnose::rules

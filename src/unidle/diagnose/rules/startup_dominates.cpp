@@ -1,0 +1,55 @@
+#include <fmt/format.h>
+
+#include "unidle/base/units.h"
+#include "unidle/diagnose/detail/finding.h"
+#include "unidle/diagnose/rule.h"
+
+namespace unidle::diagnose::rules {
+
+namespace {
+
+Evaluation evaluate(const Context& context, const Policy& policy) {
+  const Signals& signals = context.signals;
+  if (!context.startup || signals.steps.value_or(0) < 1) {
+    return Missing{"when training began"};
+  }
+  const bool is_long = signals.time.startup >= policy.startup_long_s;
+  if (*context.startup < (is_long ? policy.startup_warning_share : policy.startup_info_share)) {
+    return Nothing{};
+  }
+  Finding finding;
+  finding.share = context.startup;
+  finding.speedup_bound = amdahl(*context.startup);
+  finding.severity = is_long ? Severity::kWarning : Severity::kInfo;
+  finding.evidence.push_back(fmt::format("{} pass before the first step, {} of the wall time{}",
+                                         format_seconds(signals.time.startup), format_share(*context.startup),
+                                         is_long ? "" : "; a longer run spreads that out"));
+  return finding;
+}
+
+}  // namespace
+
+const Rule& startup_dominates() {
+  static const Rule kRule{
+      .id = "startup-dominates",
+      .verdict = Verdict::kOverheadBound,
+      .title = "Start-up takes an undue share of the run",
+      .topic = "start-up",
+      .explanation =
+          "Importing the framework, parsing and preparing data and compiling happen before the first step. In a short "
+          "trial "
+          "that is a large share and means nothing: a longer run spreads it out. A start of minutes, paid again by "
+          "every "
+          "run, usually prepares data that could be kept.",
+      .thresholds =
+          "A hint from startup_info_share (25 %) of the wall time; a warning from startup_warning_share (20 %) when it "
+          "takes at "
+          "least startup_long_s (120 s).",
+      .needs = "when the first step began",
+      .proposes = "keeping prepared data between runs; no knob",
+      .evaluate = evaluate,
+  };
+  return kRule;
+}
+
+}  // namespace unidle::diagnose::rules

@@ -1,0 +1,87 @@
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "unidle/base/units.h"
+#include "unidle/diagnose/detail/finding.h"
+#include "unidle/diagnose/rule.h"
+
+namespace unidle::diagnose::rules {
+
+namespace {
+
+/// The interval at which validation would take `wanted` of the loop; null when the present one is unknown.
+nlohmann::json longer_interval(const Context& context, double train_s, double validate_s, double wanted) {
+  const auto interval = detail::effective_int(context, "validation.interval");
+  if (!interval || *interval < 1 || train_s <= 0) {
+    return nullptr;
+  }
+  const double factor = validate_s / train_s * (1 - wanted) / wanted;
+  return static_cast<std::int64_t>(std::ceil(static_cast<double>(*interval) * factor));
+}
+
+Evaluation evaluate(const Context& context, const Policy& policy) {
+  const Signals& signals = context.signals;
+  if (!signals.validations) {
+    return Missing{"when the program validates"};
+  }
+  if (!context.validate) {
+    return Missing{"the wall time of the run"};
+  }
+  const double loop_s = signals.time.train + signals.time.validate;
+  if (*signals.validations < 1 || loop_s <= 0) {
+    return Nothing{};
+  }
+  const double of_loop = signals.time.validate / loop_s;
+  if (of_loop < policy.validation_of_loop || *context.validate < policy.warning_share) {
+    return Nothing{};
+  }
+  Finding finding;
+  finding.share = context.validate;
+  finding.speedup_bound = amdahl(*context.validate);
+  finding.where = detail::where_set(context, "validation.interval");
+  const double each_s = signals.time.validate / static_cast<double>(*signals.validations);
+  if (*signals.validations == 1) {
+    finding.severity = Severity::kInfo;
+    finding.evidence.push_back(fmt::format("the one validation took {}, {} of the loop; a longer run spreads it out",
+                                           format_seconds(each_s), format_share(of_loop)));
+    return finding;
+  }
+  finding.severity = of_loop >= policy.validation_of_loop_critical ? Severity::kCritical : Severity::kWarning;
+  finding.evidence.push_back(fmt::format("{} validations of {} each take {} of the loop ({} of the wall time)",
+                                         *signals.validations, format_seconds(each_s), format_share(of_loop),
+                                         format_share(*context.validate)));
+  finding.evidence.push_back(
+      fmt::format("between two of them lie {} of training",
+                  format_seconds(signals.time.train / static_cast<double>(*signals.validations))));
+  finding.fixes.push_back(
+      detail::make_fix(context, "validation.interval",
+                       longer_interval(context, signals.time.train, signals.time.validate, policy.warning_share),
+                       FixClass::kExact, "validate less often, or on a fixed part of the data in between"));
+  return finding;
+}
+
+}  // namespace
+
+const Rule& validation_dominates() {
+  static const Rule kRule{
+      .id = "validation-dominates",
+      .verdict = Verdict::kValidationBound,
+      .title = "Validation takes an undue share of the loop",
+      .topic = "validation",
+      .explanation =
+          "Validating after every few steps spends most of the run on looking at the model instead of training it. The "
+          "weights "
+          "do not depend on it, so a longer interval changes nothing but how often one looks.",
+      .thresholds =
+          "From validation_of_loop (30 %) of training plus validation and warning_share (10 %) of the wall time, "
+          "critical from "
+          "validation_of_loop_critical (50 %). A single validation is a hint: a longer run spreads it out.",
+      .needs = "validation times",
+      .proposes = "validation.interval, so that validation takes about 10 % of the loop",
+      .evaluate = evaluate,
+  };
+  return kRule;
+}
+
+}  // namespace unidle::diagnose::rules

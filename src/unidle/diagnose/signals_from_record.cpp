@@ -1,0 +1,270 @@
+#include "unidle/diagnose/signals_from_record.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "unidle/diagnose/context.h"
+#include "unidle/diagnose/detail/timeline.h"
+
+namespace unidle::diagnose {
+
+namespace {
+
+using detail::Timeline;
+using nlohmann::json;
+
+std::optional<double> number_in(const json& object, const char* key) {
+  if (!object.is_object() || !object.contains(key) || !object[key].is_number()) {
+    return std::nullopt;
+  }
+  return object[key].get<double>();
+}
+
+std::string text_in(const json& object, const char* key) {
+  return object.is_object() && object.contains(key) && object[key].is_string() ? object[key].get<std::string>() : "";
+}
+
+void read_end(const record::Reader& reader, Signals& signals) {
+  const json exit = reader.meta(record::meta::kExit).value_or(json());
+  if (const auto code = number_in(exit, "code")) {
+    signals.exit_code = static_cast<int>(*code);
+  }
+  if (const auto signal = number_in(exit, "signal"); signal && *signal != 0) {
+    signals.exit_signal = static_cast<int>(*signal);
+  }
+  const json outcome = reader.meta(record::meta::kOutcome).value_or(json());
+  for (const Outcome one : {Outcome::kCompleted, Outcome::kFailed, Outcome::kTimedOut, Outcome::kStopped}) {
+    if (outcome == to_string(one)) {
+      signals.outcome = one;
+    }
+  }
+  signals.output_tail = reader.output_tail("stdout") + "\n" + reader.output_tail("stderr");
+}
+
+void read_settings(const record::Reader& reader, Signals& signals) {
+  for (const record::Setting& setting : reader.settings()) {
+    SettingPair& pair = signals.settings[setting.knob];
+    if (setting.source == "configured") {
+      pair.configured = setting.value;
+      pair.configured_at = setting.location;
+    } else if (setting.source == "effective") {
+      pair.effective = setting.value;
+    }
+  }
+}
+
+void read_unread_keys(const json& body, Signals& signals) {
+  if (!body.contains("keys") || !body["keys"].is_array()) {
+    return;
+  }
+  for (const json& key : body["keys"]) {
+    if (const std::string name = text_in(key, "key"); !name.empty()) {
+      signals.unread_keys.emplace_back(name, text_in(key, "at"));
+    }
+  }
+}
+
+void read_exception(const record::Note& note, const Timeline& timeline, Signals& signals) {
+  signals.exception = text_in(note.body, "message");
+  signals.steps_after_exception = std::count_if(timeline.steps.begin(), timeline.steps.end(),
+                                                [&](const record::Step& step) { return step.t_ns > note.t_ns; });
+}
+
+void read_notes(const record::Reader& reader, const Timeline& timeline, Signals& signals) {
+  double samples = 0;
+  for (const record::Step& step : timeline.steps) {
+    samples += static_cast<double>(step.samples);
+  }
+  for (const record::Note& note : reader.notes()) {
+    const std::string type = text_in(note.body, "type");
+    if (type == "data") {
+      if (const auto each = number_in(note.body, "samples_per_epoch"); each && *each > 0 && samples > 0) {
+        signals.epochs = samples / *each;
+      }
+    } else if (type == "model") {
+      if (const auto parameters = number_in(note.body, "parameters")) {
+        signals.model_parameters = std::llround(*parameters);
+      }
+      const auto convolutions = note.body.find("convolutions");
+      if (convolutions != note.body.end() && convolutions->is_boolean()) {
+        signals.model_has_convolutions = convolutions->get<bool>();
+      } else if (const auto count = number_in(note.body, "convolutions")) {
+        signals.model_has_convolutions = *count > 0;
+      }
+    } else if (type == "unread") {
+      read_unread_keys(note.body, signals);
+    } else if (type == "exception") {
+      read_exception(note, timeline, signals);
+    }
+  }
+}
+
+void read_host(const record::Reader& reader, Signals& signals) {
+  const json host = reader.meta(record::meta::kHost).value_or(json());
+  signals.cpus_allowed = number_in(host, "cpus_allowed");
+  if (const auto quota = number_in(host, "cpu_quota"); quota && *quota > 0) {
+    signals.cpus_allowed = std::min(signals.cpus_allowed.value_or(*quota), *quota);
+  }
+  if (host.is_object() && host.contains("cpu_flags") && host["cpu_flags"].is_array() && !host["cpu_flags"].empty()) {
+    static const std::set<std::string> kUnits = {"avx512_bf16", "amx_bf16", "bf16"};
+    const json& flags = host["cpu_flags"];
+    signals.cpu_bf16 = std::any_of(flags.begin(), flags.end(), [](const json& flag) {
+      return flag.is_string() && kUnits.contains(flag.get<std::string>());
+    });
+  }
+  const auto gpus = reader.meta(record::meta::kGpus);
+  if (gpus && gpus->is_array()) {
+    signals.gpus = static_cast<int>(gpus->size());
+    if (!gpus->empty() && !text_in(gpus->front(), "capability").empty()) {
+      signals.gpu_capability = text_in(gpus->front(), "capability");
+    }
+  }
+}
+
+/// Without the program's word, a machine without a GPU leaves only the CPU.
+void read_device_kind(Signals& signals) {
+  const std::string device = canonical(signals.effective("device").value_or("unknown"));
+  if (device.starts_with("cuda")) {
+    signals.device_kind = "cuda";
+  } else if (device.starts_with("hip") || device.starts_with("rocm")) {
+    signals.device_kind = "rocm";
+  } else if (device == "cpu" || signals.gpus == 0) {
+    signals.device_kind = "cpu";
+  }
+}
+
+/// Mean and largest reading while steps run, after warm-up.
+struct Readings {
+  double mean = 0;
+  double most = 0;
+};
+std::optional<Readings> while_training(const record::Reader& reader, const record::Series& series,
+                                       const Timeline& timeline) {
+  if (timeline.steps.empty()) {
+    return std::nullopt;
+  }
+  const std::int64_t from_ns = timeline.steps[timeline.first_steady].t_ns;
+  Readings readings;
+  std::int64_t count = 0;
+  for (const record::Point& point : reader.points(series)) {
+    if (point.t_ns >= from_ns && timeline.training.contains(point.t_ns) && std::isfinite(point.value)) {
+      readings.mean += point.value;
+      readings.most = std::max(readings.most, point.value);
+      ++count;
+    }
+  }
+  if (count == 0) {
+    return std::nullopt;
+  }
+  readings.mean /= static_cast<double>(count);
+  return readings;
+}
+
+/// Of several GPUs the busiest: which of them the program uses is not told.
+void read_gpu(const record::Reader& reader, const Timeline& timeline, const std::vector<record::Series>& all,
+              Signals& signals) {
+  std::string subject;
+  for (const record::Series& series : all) {
+    const auto readings =
+        series.name == record::series::kGpuUtil ? while_training(reader, series, timeline) : std::nullopt;
+    if (readings && readings->mean > signals.device_busy.value_or(-1)) {
+      signals.device_busy = std::clamp(readings->mean, 0.0, 1.0);
+      signals.device_busy_how =
+          "NVML utilisation while training (" + series.subject + "): some kernel ran, on however few units";
+      subject = series.subject;
+    }
+  }
+  const json gpus = reader.meta(record::meta::kGpus).value_or(json::array());
+  for (const record::Series& series : all) {
+    if (series.name != record::series::kGpuMemory || series.subject != subject || !gpus.is_array()) {
+      continue;
+    }
+    for (std::size_t i = 0; i < gpus.size(); ++i) {
+      const auto bytes = number_in(gpus[i], "memory_bytes");
+      const auto readings = while_training(reader, series, timeline);
+      if (subject == "gpu" + std::to_string(i) && bytes && *bytes > 0 && readings) {
+        signals.gpu_memory_used = std::clamp(readings->most / *bytes, 0.0, 1.0);
+      }
+    }
+  }
+}
+
+void read_busy(const record::Reader& reader, const Timeline& timeline, Signals& signals) {
+  const std::vector<record::Series> all = reader.all_series();
+  for (const record::Series& series : all) {
+    const auto readings =
+        series.name == record::series::kTreeCpu ? while_training(reader, series, timeline) : std::nullopt;
+    if (readings) {
+      signals.cpus_used = readings->mean;
+    }
+  }
+  if (signals.device_kind == "cpu") {
+    if (signals.cpus_used && signals.cpus_allowed && *signals.cpus_allowed > 0) {
+      signals.device_busy = std::clamp(*signals.cpus_used / *signals.cpus_allowed, 0.0, 1.0);
+      signals.device_busy_how = "CPU time of the command and its children while training, of the CPUs that it may use";
+    }
+  } else {
+    read_gpu(reader, timeline, all, signals);
+  }
+}
+
+void read_loader(const record::Reader& reader, const Timeline& timeline, Signals& signals) {
+  std::int64_t samples = 0;
+  double busy_ns = 0;
+  double threads_busy_ns = 0;
+  std::set<std::pair<std::int64_t, std::int64_t>> threads;
+  const std::int64_t from_ns = timeline.steps.empty() ? 0 : timeline.steps[timeline.first_steady].t_ns;
+  const std::int64_t to_ns =
+      timeline.steps.empty() ? 0 : timeline.steps.back().t_ns + timeline.steps.back().duration_ns;
+  for (const record::SampleWork& work : reader.sample_work()) {
+    samples += work.samples;
+    busy_ns += static_cast<double>(work.busy_ns);
+    // A thread of its own, or a process of its own: a worker either way.
+    const bool worker = work.thread >= 1 || (timeline.process && work.process != *timeline.process);
+    if (worker && work.t_ns >= from_ns && work.t_ns <= to_ns) {
+      threads.emplace(work.process, work.thread);
+      threads_busy_ns += static_cast<double>(work.busy_ns);
+    }
+  }
+  if (samples > 0) {
+    signals.sample_s = busy_ns * 1e-9 / static_cast<double>(samples);
+  }
+  if (!threads.empty() && to_ns > from_ns) {
+    const double available_ns = static_cast<double>(threads.size()) * static_cast<double>(to_ns - from_ns);
+    signals.loader_busy = std::clamp(threads_busy_ns / available_ns, 0.0, 1.0);
+  }
+}
+
+}  // namespace
+
+Signals read_signals(const record::Reader& reader) {
+  const Timeline timeline = detail::make_timeline(reader);
+  Signals signals;
+  read_end(reader, signals);
+  signals.wall_s = timeline.wall_s();
+  signals.time = detail::phase_times(timeline, reader.spans());
+  if (timeline.spans_seen) {
+    signals.validations = timeline.validations;
+    signals.checkpoints = timeline.checkpoints;
+  }
+  if (!timeline.steps.empty()) {
+    signals.steps = static_cast<std::int64_t>(timeline.steps.size());
+  }
+  if (const auto facts = detail::step_facts(timeline)) {
+    signals.step = facts->shares;
+    signals.step_s = facts->step_s;
+    signals.samples_per_s = facts->samples_per_s;
+    signals.syncs_per_step = facts->syncs_per_step;
+    signals.batch_samples = facts->batch_samples;
+  }
+  read_settings(reader, signals);
+  read_notes(reader, timeline, signals);
+  read_host(reader, signals);
+  read_device_kind(signals);
+  read_busy(reader, timeline, signals);
+  read_loader(reader, timeline, signals);
+  return signals;
+}
+
+}  // namespace unidle::diagnose
