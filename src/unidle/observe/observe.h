@@ -20,7 +20,7 @@ struct Options {
   bool forward_signals = true;                     // INT, TERM, HUP, QUIT, USR1, USR2 go to the command
   bool quiet = false;                              // the command's output goes nowhere but the record's tail (trials)
   std::optional<double> timeout_s;
-  std::stop_token stop;                            // ends the command
+  std::stop_token stop;  // ends the command
 };
 
 struct Result {

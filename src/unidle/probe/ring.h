@@ -29,7 +29,7 @@ struct RingHeader {
   std::uint32_t event_bytes;
   std::uint64_t capacity;  // events, a power of two
   std::uint32_t pid;
-  std::uint32_t reserved;
+  std::uint32_t locked;    // 1: the writer holds a POSIX record lock on the file as long as it lives
   std::uint64_t start_ns;  // when the ring was opened, CLOCK_MONOTONIC
   char role[16];           // zero-terminated
   std::atomic<std::uint32_t> state;

@@ -123,7 +123,15 @@ std::uint64_t RingReader::dropped() const {
 }
 
 bool RingReader::closed() const {
-  return damaged_ || file_bytes(fd_) < kHeaderBytes || header_->state.load(std::memory_order_acquire) == kRingClosed;
+  if (damaged_ || file_bytes(fd_) < kHeaderBytes || header_->state.load(std::memory_order_acquire) == kRingClosed) {
+    return true;
+  }
+  // Asked for through the lock rather than the pid, which may be of another namespace.
+  struct flock lock {};
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  lock.l_len = 1;
+  return header_->locked == 1 && ::fcntl(fd_, F_OFD_GETLK, &lock) == 0 && lock.l_type == F_UNLCK;
 }
 
 void NotesReader::drain(const std::function<void(nlohmann::json)>& note) {

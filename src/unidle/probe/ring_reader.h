@@ -36,7 +36,7 @@ class RingReader {
   /// Events left out because their fields cannot be.
   std::uint64_t refused() const { return refused_; }
   bool damaged() const { return damaged_; }
-  /// The writer has closed it: once drained, nothing more comes.
+  /// The writer has closed it or has ended: once drained, nothing more comes.
   bool closed() const;
 
  private:

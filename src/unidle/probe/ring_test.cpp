@@ -155,6 +155,7 @@ TEST_F(Ring, DeadProcessIsDrained) {
   ::waitpid(child, nullptr, 0);
   const auto reader = open(file(".ring", child));
   ASSERT_NE(reader, nullptr);
+  EXPECT_TRUE(reader->closed());
   EXPECT_THAT(drain(*reader), SizeIs(100));
   EXPECT_EQ(reader->pid(), child);
 }

@@ -28,6 +28,7 @@ struct unidle_probe {
   unidle_event* events;
   std::uint64_t head;  // our own copy: whatever happens to the file, we never write outside the mapping
   std::uint64_t generation;
+  int file;  // held open for its lock
   int notes;
 };
 
@@ -82,7 +83,18 @@ RingHeader* map_ring(int fd) {
   return memory == MAP_FAILED ? nullptr : static_cast<RingHeader*>(memory);
 }
 
-void fill_header(RingHeader* header, const char* role) {
+/// A lock that the kernel drops when this process ends, however it ends, and that a forked child does not inherit: it
+/// tells the reader that nothing more will come.
+bool lock_while_alive(int fd) {
+  struct flock lock {};
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  lock.l_len = 1;
+  return fcntl(fd, F_SETLK, &lock) == 0;
+}
+
+void fill_header(RingHeader* header, int fd, const char* role) {
+  header->locked = lock_while_alive(fd) ? 1 : 0;
   header->version = unidle::probe::kRingVersion;
   header->event_bytes = sizeof(unidle_event);
   header->capacity = unidle::probe::kRingCapacity;
@@ -117,17 +129,17 @@ UNIDLE_PROBE_API unidle_probe* unidle_probe_open(const char* role) {
   auto* probe = static_cast<unidle_probe*>(std::malloc(sizeof(unidle_probe)));
   const int fd = probe != nullptr ? create_ring_file(folder) : -1;
   RingHeader* header = fd >= 0 ? map_ring(fd) : nullptr;
-  if (fd >= 0) {
-    close(fd);
-  }
   if (header == nullptr) {
+    if (fd >= 0) {
+      close(fd);
+    }
     std::free(probe);
     errno = saved_errno;
     return nullptr;
   }
-  fill_header(header, role);
+  fill_header(header, fd, role);
   auto* events = reinterpret_cast<unidle_event*>(reinterpret_cast<char*>(header) + unidle::probe::kHeaderBytes);
-  *probe = {header, events, 0, fork_generation.load(std::memory_order_relaxed), open_notes(folder)};
+  *probe = {header, events, 0, fork_generation.load(std::memory_order_relaxed), fd, open_notes(folder)};
   errno = saved_errno;
   return probe;
 }
@@ -140,6 +152,7 @@ UNIDLE_PROBE_API void unidle_probe_close(unidle_probe* probe) {
     probe->header->state.store(unidle::probe::kRingClosed, std::memory_order_release);
   }
   munmap(probe->header, kFileBytes);
+  close(probe->file);
   if (probe->notes >= 0) {
     close(probe->notes);
   }

@@ -1,0 +1,93 @@
+// unidle run: observes a training command.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "unidle/base/error.h"
+#include "unidle/cli/subcommand.h"
+#include "unidle/observe/observe.h"
+#include "unidle/record/record.h"
+
+namespace unidle::cli::commands {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Arguments {
+  std::string record;
+  std::string name;
+  bool no_capture = false;
+  std::optional<double> timeout_s;
+  std::vector<std::string> command;
+};
+
+/// What a run is named after: the script rather than the interpreter, "train" for `python train.py`.
+std::string name_of(const std::vector<std::string>& command) {
+  const std::string program = fs::path(command[0]).filename().string();
+  if (program.starts_with("python") || program == "bash" || program == "sh") {
+    for (std::size_t i = 1; i < command.size(); ++i) {
+      if (!command[i].starts_with("-")) {
+        const std::string extension = fs::path(command[i]).extension().string();
+        const bool script = extension == ".py" || extension == ".sh";
+        return script ? fs::path(command[i]).stem().string() : program;
+      }
+    }
+  }
+  return program;
+}
+
+int execute(const Arguments& arguments) {
+  const bool named = !arguments.record.empty();
+  observe::Options options;
+  options.argv = arguments.command;
+  options.record = named ? fs::path(arguments.record)
+                         : record::new_run_folder(arguments.name.empty() ? name_of(arguments.command) : arguments.name);
+  options.capture = !arguments.no_capture;
+  options.timeout_s = arguments.timeout_s;
+  const observe::Result result = observe::run(options);
+  std::error_code ignored;
+  if (fs::exists(options.record / "record.db", ignored)) {
+    if (!named) {
+      record::link_latest(options.record);
+    }
+    fmt::print(stderr, "unidle: recorded {}; next: unidle diagnose{}\n", options.record.string(),
+               named ? " " + options.record.string() : "");
+  }
+  return result.status.shell_code();
+}
+
+std::function<int()> setup(CLI::App& app) {
+  auto arguments = std::make_shared<Arguments>();
+  app.add_option("-o,--output", arguments->record, "folder of the record (default: .unidle/runs/<UTC time>-<name>)")
+      ->type_name("RECORD");
+  app.add_option("--name", arguments->name, "name of the run in .unidle/runs (default: that of the program)");
+  app.add_flag("--no-capture", arguments->no_capture, "leave the command's output streams alone; its end is not kept");
+  app.add_option("--timeout", arguments->timeout_s, "end the command after SECONDS (TERM, five seconds later KILL)")
+      ->check(CLI::PositiveNumber)
+      ->type_name("SECONDS");
+  app.add_option("command", arguments->command, "the command and its arguments, after --")
+      ->required()
+      ->type_name("CMD");
+  app.positionals_at_end();
+  return [arguments] { return execute(*arguments); };
+}
+
+}  // namespace
+
+const Subcommand& run() {
+  static const Subcommand kCommand = {"run", "run a training command and record what it does",
+                                      "Output, exit code and signals are those of the command.\n\nExamples:\n"
+                                      "  unidle run -- python train.py --epochs 3\n"
+                                      "  unidle run -o /tmp/before -- ./train config.yaml\n"
+                                      "  unidle run --timeout 600 -- torchrun train.py",
+                                      setup};
+  return kCommand;
+}
+
+}  // namespace unidle::cli::commands

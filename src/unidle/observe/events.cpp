@@ -1,0 +1,144 @@
+#include "unidle/observe/events.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "unidle/base/clock.h"
+
+namespace unidle::observe {
+
+namespace {
+
+/// Parts whose step never came (a program that reports no steps) must not pile up.
+constexpr std::size_t kMaxOpenSteps = 4096;
+
+std::int64_t signed_value(std::uint64_t value) { return static_cast<std::int64_t>(value); }
+
+void add_to(std::optional<std::int64_t>& sum, std::int64_t value) { sum = sum.value_or(0) + value; }
+
+std::string text_of(const nlohmann::json& body, const char* key) {
+  const auto found = body.find(key);
+  if (found == body.end()) {
+    return {};
+  }
+  return found->is_string() ? found->get<std::string>()
+                            : found->dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+std::int64_t integer_of(const nlohmann::json& body, const char* key, std::int64_t otherwise) {
+  const auto found = body.find(key);
+  return found != body.end() && found->is_number_integer() ? found->get<std::int64_t>() : otherwise;
+}
+
+}  // namespace
+
+void EventMerger::take(std::int64_t process, const unidle_event& event) {
+  switch (event.kind) {
+    case UNIDLE_EVENT_STEP: write_step(process, event); break;
+    case UNIDLE_EVENT_LOSS: add_loss(process, event); break;
+    case UNIDLE_EVENT_SAMPLE: add_work(process, event); break;
+    case UNIDLE_EVENT_STARTUP: write_span(process, event, "startup"); break;
+    case UNIDLE_EVENT_VALIDATE: write_span(process, event, "validate"); break;
+    case UNIDLE_EVENT_CHECKPOINT: write_span(process, event, "checkpoint"); break;
+    default: add_part(process, event); break;
+  }
+}
+
+void EventMerger::add_part(std::int64_t process, const unidle_event& event) {
+  if (parts_.size() >= kMaxOpenSteps) {
+    parts_.erase(parts_.begin());
+  }
+  record::Step& step = parts_[{process, signed_value(event.step)}];
+  const std::int64_t duration_ns = signed_value(event.duration_ns);
+  switch (event.kind) {
+    case UNIDLE_EVENT_INPUT: add_to(step.input_ns, duration_ns); break;
+    case UNIDLE_EVENT_TRANSFER: add_to(step.transfer_ns, duration_ns); break;
+    case UNIDLE_EVENT_FORWARD: add_to(step.forward_ns, duration_ns); break;
+    case UNIDLE_EVENT_BACKWARD: add_to(step.backward_ns, duration_ns); break;
+    case UNIDLE_EVENT_OPTIMIZER: add_to(step.optimizer_ns, duration_ns); break;
+    case UNIDLE_EVENT_SYNC:
+      add_to(step.sync_ns, duration_ns);
+      add_to(step.syncs, 1);
+      break;
+    default: break;
+  }
+}
+
+void EventMerger::add_loss(std::int64_t process, const unidle_event& event) {
+  const std::int64_t index = signed_value(event.step);
+  const auto last = written_.find(process);
+  if (last != written_.end() && index <= last->second) {
+    // Read back later than its step ended; the row is written.
+    writer_.add(record::Metric{"loss", signed_value(event.t_ns), index, signed_value(event.a), event.value});
+    return;
+  }
+  record::Step& step = parts_[{process, index}];
+  step.loss = event.value;
+  step.samples_before = signed_value(event.a);
+}
+
+void EventMerger::write_step(std::int64_t process, const unidle_event& event) {
+  const std::int64_t index = signed_value(event.step);
+  record::Step step;
+  if (auto parts = parts_.extract({process, index})) {
+    step = parts.mapped();
+  }
+  step.process = process;
+  step.index = index;
+  step.t_ns = signed_value(event.t_ns);
+  step.duration_ns = signed_value(event.duration_ns);
+  step.samples = signed_value(event.a);
+  step.micro_batches = std::max<std::int64_t>(signed_value(event.b), 1);
+  written_[process] = index;
+  writer_.add(step);
+}
+
+void EventMerger::add_work(std::int64_t process, const unidle_event& event) {
+  const std::int64_t end_ns = signed_value(event.t_ns + event.duration_ns);
+  const std::int64_t second_ns = end_ns - end_ns % kNsPerSecond;
+  const std::int64_t duration_ns = signed_value(event.duration_ns);
+  record::SampleWork& work = work_[{second_ns, process, event.thread}];
+  work.process = process;
+  work.thread = event.thread;
+  work.t_ns = second_ns;
+  work.samples += 1;
+  work.busy_ns += duration_ns;
+  work.slowest_ns = std::max(work.slowest_ns, duration_ns);
+  work.bytes += signed_value(event.b);
+}
+
+void EventMerger::write_span(std::int64_t process, const unidle_event& event, const char* kind) {
+  writer_.add(
+      record::Span{kind, process, signed_value(event.t_ns), signed_value(event.duration_ns), signed_value(event.a)});
+}
+
+void EventMerger::take_note(std::int64_t process, std::int64_t t_ns, nlohmann::json body) {
+  t_ns = integer_of(body, "t_ns", t_ns);
+  const std::string type = text_of(body, "type");
+  if (type == "setting" && body.contains("knob") && body.contains("value")) {
+    const std::string source = text_of(body, "source");
+    writer_.add(record::Setting{text_of(body, "knob"), text_of(body, "value"), source.empty() ? "effective" : source,
+                                text_of(body, "location")});
+  } else if (type == "metric" && body.contains("name") && body.contains("value") && body["value"].is_number()) {
+    writer_.add(record::Metric{text_of(body, "name"), t_ns, integer_of(body, "step", 0), integer_of(body, "samples", 0),
+                               body["value"].get<double>()});
+  }
+  writer_.add(record::Note{t_ns, process, std::move(body)});
+}
+
+void EventMerger::write_seconds(std::int64_t now_ns) {
+  const auto end = work_.lower_bound({now_ns - 2 * kNsPerSecond, INT64_MIN, INT64_MIN});
+  for (auto entry = work_.begin(); entry != end; entry = work_.erase(entry)) {
+    writer_.add(entry->second);
+  }
+}
+
+void EventMerger::finish() {
+  for (const auto& [key, work] : work_) {
+    writer_.add(work);
+  }
+  work_.clear();
+  parts_.clear();
+}
+
+}  // namespace unidle::observe

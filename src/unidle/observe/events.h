@@ -1,0 +1,43 @@
+// From events of rings to rows of the record.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <tuple>
+
+#include "unidle/probe/unidle_probe.h"
+#include "unidle/record/record.h"
+
+namespace unidle::observe {
+
+/// Joins the parts of a step into one row, samples into seconds, notes into settings and metrics. Not thread-safe.
+class EventMerger {
+ public:
+  /// `writer` must outlive it.
+  explicit EventMerger(record::Writer& writer) : writer_(writer) {}
+
+  void take(std::int64_t process, const unidle_event& event);
+  void take_note(std::int64_t process, std::int64_t t_ns, nlohmann::json body);
+  /// Writes the seconds of sample work that lie before `now_ns` by two seconds and more.
+  void write_seconds(std::int64_t now_ns);
+  /// Writes all that is still held.
+  void finish();
+
+ private:
+  using StepKey = std::pair<std::int64_t, std::int64_t>;                 // process, step
+  using WorkKey = std::tuple<std::int64_t, std::int64_t, std::int64_t>;  // begin of second, process, thread
+
+  void add_part(std::int64_t process, const unidle_event& event);
+  void add_loss(std::int64_t process, const unidle_event& event);
+  void write_step(std::int64_t process, const unidle_event& event);
+  void add_work(std::int64_t process, const unidle_event& event);
+  void write_span(std::int64_t process, const unidle_event& event, const char* kind);
+
+  record::Writer& writer_;
+  std::map<StepKey, record::Step> parts_;         // of steps that are not over
+  std::map<std::int64_t, std::int64_t> written_;  // the last step written, by process
+  std::map<WorkKey, record::SampleWork> work_;
+};
+
+}  // namespace unidle::observe

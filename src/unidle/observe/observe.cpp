@@ -1,0 +1,181 @@
+#include "unidle/observe/observe.h"
+
+#include <poll.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "unidle/base/clock.h"
+#include "unidle/base/error.h"
+#include "unidle/base/handle.h"
+#include "unidle/base/log.h"
+#include "unidle/observe/output.h"
+#include "unidle/observe/recorder.h"
+#include "unidle/observe/signals.h"
+#include "unidle/observe/spawn.h"
+#include "unidle/telemetry/process_tree.h"
+
+namespace unidle::observe {
+
+namespace {
+
+constexpr std::size_t kTailBytes = 64 * 1024;
+constexpr std::size_t kQuietTailBytes = 256 * 1024;
+constexpr int kWakeup_ms = 50;
+constexpr std::int64_t kPatience_ns = 5 * kNsPerSecond;
+
+/// The running command.
+class Supervisor {
+ public:
+  Supervisor(pid_t pid, bool own_group, const Options& options, OutputStreams& streams)
+      : pid_(pid),
+        own_group_(own_group),
+        options_(options),
+        streams_(streams),
+        deadline_ns_(options.timeout_s ? system_clock().now_ns() + static_cast<std::int64_t>(*options.timeout_s * 1e9)
+                                       : INT64_MAX),
+        handle_(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))) {}
+
+  /// Returns once the command has ended; it is not reaped yet.
+  void wait_for_end() {
+    while (!ended()) {
+      if (handle_) {
+        pollfd wait{handle_.get(), POLLIN, 0};
+        ::poll(&wait, 1, kWakeup_ms);
+      } else {
+        ::usleep(10'000);  // an older kernel
+      }
+      if (window_changed()) {
+        streams_.resize();
+        ::kill(pid_, SIGWINCH);  // it may have asked for the size before we set it
+      }
+      const std::int64_t now = system_clock().now_ns();
+      timed_out_ = timed_out_ || now > deadline_ns_;
+      stopped_ = stopped_ || options_.stop.stop_requested();
+      if (timed_out_ || stopped_) {
+        end(now);
+      }
+    }
+  }
+
+  ExitStatus reap() const {
+    int status = 0;
+    while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+    }
+    return WIFSIGNALED(status) ? ExitStatus{0, WTERMSIG(status)} : ExitStatus{WEXITSTATUS(status), 0};
+  }
+
+  bool timed_out() const { return timed_out_; }
+  bool stopped() const { return stopped_; }
+
+ private:
+  bool ended() const {
+    siginfo_t info{};
+    return ::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == pid_;
+  }
+
+  /// TERM once; after five seconds KILL, to all that it started.
+  void end(std::int64_t now) {
+    if (term_ns_ == 0) {
+      term_ns_ = now;
+      ::kill(own_group_ ? -pid_ : pid_, SIGTERM);
+    } else if (now - term_ns_ > kPatience_ns) {
+      const std::vector<std::int64_t> tree = telemetry::process_tree(pid_, "/");
+      for (const std::int64_t pid : tree) {
+        ::kill(static_cast<pid_t>(pid), SIGKILL);
+      }
+      if (own_group_) {
+        ::kill(-pid_, SIGKILL);
+      }
+    }
+  }
+
+  pid_t pid_;
+  bool own_group_;
+  const Options& options_;
+  OutputStreams& streams_;
+  std::int64_t deadline_ns_;
+  UniqueFd handle_;
+  std::int64_t term_ns_ = 0;
+  bool timed_out_ = false;
+  bool stopped_ = false;
+};
+
+OutputStreams::Mode mode_of(const Options& options) {
+  if (options.quiet) {
+    return OutputStreams::Mode::kKeepOnly;
+  }
+  return options.capture ? OutputStreams::Mode::kPassOn : OutputStreams::Mode::kLeaveAlone;
+}
+
+/// Without pipes or terminals to be had, the command still runs: with its streams left alone.
+OutputStreams make_streams(const Options& options) {
+  const std::size_t tail_bytes = options.quiet ? kQuietTailBytes : kTailBytes;
+  try {
+    return OutputStreams(mode_of(options), tail_bytes);
+  } catch (const Error& error) {
+    spdlog::warn("the end of the output is not kept: {}", error.what());
+    return OutputStreams(OutputStreams::Mode::kLeaveAlone, tail_bytes);
+  }
+}
+
+std::string_view outcome_of(const ExitStatus& status, const Supervisor& supervisor, int stop_signal) {
+  if (supervisor.timed_out()) {
+    return "timed-out";
+  }
+  if (supervisor.stopped() || stop_signal != 0) {
+    return "stopped";
+  }
+  return status.ok() ? "completed" : "failed";
+}
+
+pid_t start_command(const Options& options, Recorder& recorder, const OutputStreams& streams,
+                    const SignalForwarder& signals) {
+  SpawnOptions spawning{options.argv, options.environment, options.quiet};
+  if (const auto folder = recorder.probe_folder()) {
+    spawning.environment["UNIDLE_PROBE_DIR"] = folder->string();
+  }
+  try {
+    return spawn(spawning, streams, signals);
+  } catch (...) {
+    recorder.abandon();
+    throw;
+  }
+}
+
+}  // namespace
+
+Result run(const Options& options) {
+  if (options.argv.empty()) {
+    throw Error(ErrorCode::kUsage, "command", "is missing", "name it after --");
+  }
+  Recorder recorder(options.record, options.argv);
+  OutputStreams streams = make_streams(options);
+  SignalForwarder signals(options.forward_signals);
+  const pid_t pid = start_command(options, recorder, streams, signals);
+  signals.set_target(pid, options.quiet);
+  Supervisor supervisor(pid, options.quiet, options, streams);
+  streams.start();
+  recorder.start(pid, streams);
+
+  supervisor.wait_for_end();
+  signals.clear_target();
+  Result result;
+  result.status = supervisor.reap();
+  result.record = options.record;
+  result.timed_out = supervisor.timed_out();
+  signals.let_go();
+  streams.finish();
+  signals.hold();
+  recorder.finish(result.status.code, result.status.signal,
+                  outcome_of(result.status, supervisor, signals.stop_signal()));
+  if (options.quiet) {
+    result.out_tail = streams.tail(1).text();
+    result.err_tail = streams.tail(2).text();
+  }
+  return result;
+}
+
+}  // namespace unidle::observe

@@ -1,0 +1,341 @@
+#include "unidle/observe/recorder.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <utility>
+
+#include "unidle/base/error.h"
+#include "unidle/base/files.h"
+#include "unidle/base/log.h"
+#include "unidle/telemetry/gpu.h"
+#include "unidle/telemetry/host.h"
+
+namespace unidle::observe {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::int64_t kCollectInterval_ns = 100 * kNsPerMs;
+/// How often the end of the output is put into the record of a run that may yet be cut off.
+constexpr std::int64_t kTailInterval_ns = 5 * kNsPerSecond;
+
+nlohmann::json to_json(const telemetry::HostFacts& facts) {
+  nlohmann::json json = {{"hostname", facts.hostname},
+                         {"cpu_model", facts.cpu_model},
+                         {"cpu_flags", facts.cpu_flags},
+                         {"cpus_online", facts.cpus_online},
+                         {"cpus_affinity", facts.cpus_affinity},
+                         {"cpus_allowed", facts.cpus_allowed()},
+                         {"cpu_quota", nullptr},
+                         {"memory_bytes", facts.memory_bytes},
+                         {"memory_limit", nullptr},
+                         {"cpu_bf16", facts.cpu_bf16()}};
+  if (facts.cpu_quota) {
+    json["cpu_quota"] = *facts.cpu_quota;
+  }
+  if (facts.memory_limit) {
+    json["memory_limit"] = *facts.memory_limit;
+  }
+  return json;
+}
+
+nlohmann::json to_json(const std::vector<telemetry::GpuFacts>& gpus) {
+  nlohmann::json json = nlohmann::json::array();
+  for (const telemetry::GpuFacts& gpu : gpus) {
+    nlohmann::json& entry = json.emplace_back(nlohmann::json{{"index", gpu.index}, {"name", gpu.name}});
+    if (gpu.memory_bytes) {
+      entry["memory_bytes"] = *gpu.memory_bytes;
+    }
+    if (gpu.capability) {
+      entry["capability"] = *gpu.capability;
+    }
+  }
+  return json;
+}
+
+/// The pid that a ring or notes file is named after; 0 for a foreign file.
+std::int64_t pid_of(const fs::path& file) { return std::atoll(file.filename().c_str()); }
+
+}  // namespace
+
+/// Readings on their way from the sampler's thread to ours.
+struct Recorder::Queue {
+  std::mutex mutex;
+  std::vector<telemetry::Reading> readings;
+};
+
+Recorder::Recorder(const fs::path& folder, const std::vector<std::string>& argv, Clock& clock)
+    : folder_(fs::absolute(folder)), clock_(clock), queue_(std::make_shared<Queue>()) {
+  try {
+    writer_.emplace(folder);
+    merger_.emplace(*writer_);
+    make_folders(folder_ / "probe");
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::kUsage) {
+      throw;
+    }
+    spdlog::warn("{}; the command runs unrecorded", error.what());
+    merger_.reset();
+    writer_.reset();
+  }
+  write_start(argv);
+}
+
+Recorder::~Recorder() = default;
+
+void Recorder::guarded(const std::function<void(record::Writer&)>& work) {
+  if (!writer_) {
+    return;
+  }
+  try {
+    work(*writer_);
+  } catch (const std::exception& error) {
+    spdlog::warn("recording ends here, the command runs on: {}", error.what());
+    merger_.reset();
+    writer_.reset();
+  }
+}
+
+void Recorder::write_start(const std::vector<std::string>& argv) {
+  guarded([&](record::Writer& writer) {
+    std::error_code ignored;
+    writer.set_meta(record::meta::kCommand, argv);
+    writer.set_meta(record::meta::kFolder, fs::current_path(ignored).string());
+    writer.set_meta(record::meta::kStartedUtc, format_utc(clock_.wall_ns()));
+    writer.set_meta(record::meta::kStartNs, clock_.now_ns());
+    writer.set_meta(record::meta::kTier, "host");
+    writer.set_meta(record::meta::kHost, to_json(telemetry::read_host_facts()));
+    writer.flush();
+  });
+}
+
+std::optional<fs::path> Recorder::probe_folder() const {
+  return writer_ ? std::optional(folder_ / "probe") : std::nullopt;
+}
+
+void Recorder::start(std::int64_t root_pid, const OutputStreams& streams) {
+  if (!writer_) {
+    return;
+  }
+  streams_ = &streams;
+  thread_ = std::jthread([this, root_pid](std::stop_token stop) {
+    std::vector<std::unique_ptr<telemetry::Source>> sources;
+    sources.push_back(telemetry::process_tree_source(root_pid));
+    sources.push_back(telemetry::host_source());
+    write_gpus(sources);
+    sampler_ = std::make_unique<telemetry::Sampler>(clock_, telemetry::kSampleInterval_ns, std::move(sources),
+                                                    [queue = queue_](const telemetry::Reading& reading) {
+                                                      const std::lock_guard lock(queue->mutex);
+                                                      queue->readings.push_back(reading);
+                                                    });
+    loop(std::move(stop));
+  });
+}
+
+/// To start a GPU's library takes long: it is done while the command starts.
+void Recorder::write_gpus(std::vector<std::unique_ptr<telemetry::Source>>& sources) {
+  std::string reason;
+  std::unique_ptr<telemetry::Nvml> nvml = telemetry::Nvml::load(reason);
+  if (nvml == nullptr) {
+    if (std::getenv("UNIDLE_NVML_LIBRARY") != nullptr) {
+      problems_.push_back("GPUs were not read: " + reason);
+    }
+    return;
+  }
+  const auto count = nvml->count();
+  if (!count) {
+    problems_.push_back("GPUs were not read: " + count.reason);
+    return;
+  }
+  nvml_seen_ = *count > 0;
+  guarded([&](record::Writer& writer) { writer.set_meta(record::meta::kGpus, to_json(read_gpu_facts(*nvml))); });
+  sources.push_back(telemetry::gpu_source(std::move(nvml)));
+}
+
+void Recorder::loop(std::stop_token stop) {
+  std::int64_t next = clock_.now_ns();
+  do {
+    collect(false);
+    next += kCollectInterval_ns;
+    next = std::max(next, clock_.now_ns());
+  } while (writer_ && clock_.sleep_until(next, stop));
+}
+
+void Recorder::collect(bool everything) {
+  const std::int64_t now = clock_.now_ns();
+  const bool second = everything || now >= next_second_ns_;
+  guarded([&](record::Writer& writer) {
+    find_files();
+    drain_rings();
+    take_readings();
+    if (second) {
+      next_second_ns_ = now + kNsPerSecond;
+      drain_notes();
+      merger_->write_seconds(now);
+      write_tails(everything);
+      writer.flush();
+    }
+  });
+}
+
+void Recorder::find_files() {
+  std::error_code failure;
+  for (fs::directory_iterator entry(folder_ / "probe", failure), end; !failure && entry != end;
+       entry.increment(failure)) {
+    const fs::path& path = entry->path();
+    if (path.extension() == ".ring" && !rings_.contains(path)) {
+      std::string problem;
+      if (auto ring = probe::RingReader::open(path, problem)) {
+        rings_.emplace(path, std::move(ring));
+        ring_problems_.erase(path);
+        probe_seen_ = true;
+      } else {
+        ring_problems_[path] = problem;  // perhaps it is only being made
+      }
+    } else if (path.extension() == ".jsonl" && !notes_.contains(path)) {
+      notes_.emplace(path, probe::NotesReader(path));
+    }
+  }
+}
+
+void Recorder::drain_rings() {
+  for (auto& [path, ring] : rings_) {
+    if (!ring) {
+      continue;
+    }
+    const bool closed = ring->closed();  // asked for before the draining, so that nothing can come in between
+    events_.clear();
+    ring->drain(events_);
+    for (const unidle_event& event : events_) {
+      merger_->take(ring->pid(), event);
+    }
+    if (ring->damaged()) {
+      problems_.push_back(fmt::format("{}: the ring is damaged, its events end early", path.string()));
+    }
+    if (closed || ring->damaged()) {
+      dropped_ += ring->dropped();
+      refused_ += ring->refused();
+      ring.reset();
+      // Workers may be started anew every epoch: their files must not pile up.
+      std::error_code ignored;
+      fs::remove(path, ignored);
+    }
+  }
+}
+
+void Recorder::drain_notes() {
+  for (auto& [path, reader] : notes_) {
+    reader.drain([&](nlohmann::json body) {
+      probe_seen_ = true;
+      merger_->take_note(pid_of(path), clock_.now_ns(), std::move(body));
+    });
+  }
+}
+
+void Recorder::take_readings() {
+  std::vector<telemetry::Reading> readings;
+  {
+    const std::lock_guard lock(queue_->mutex);
+    readings.swap(queue_->readings);
+  }
+  for (const telemetry::Reading& reading : readings) {
+    const std::int64_t series =
+        writer_->series({std::string(reading.name), std::string(reading.unit), reading.subject});
+    writer_->add_point(series, {reading.t_ns, reading.value});
+  }
+}
+
+void Recorder::write_tails(bool everything) {
+  const std::uint64_t total = streams_->tail(1).total() + streams_->tail(2).total();
+  const std::int64_t now = clock_.now_ns();
+  if (total == tail_bytes_written_ || (now < next_tail_ns_ && !everything)) {
+    return;
+  }
+  tail_bytes_written_ = total;
+  next_tail_ns_ = now + kTailInterval_ns;
+  writer_->set_output_tail("stdout", streams_->tail(1).text());
+  if (!streams_->is_shared()) {
+    writer_->set_output_tail("stderr", streams_->tail(2).text());
+  }
+}
+
+void Recorder::finish(int code, int signal, std::string_view outcome) {
+  const std::int64_t end_ns = clock_.now_ns();
+  if (thread_.joinable()) {
+    thread_.request_stop();
+    thread_.join();
+  }
+  if (sampler_ && sampler_->failures() > 0) {
+    problems_.push_back(fmt::format("{} readings of the host failed", sampler_->failures()));
+  }
+  sampler_.reset();
+  guarded([&](record::Writer& writer) {
+    writer.set_meta(record::meta::kEndNs, end_ns);
+    collect(true);
+  });
+  write_end(code, signal, outcome);
+  remove_probe_folder();
+  merger_.reset();
+  writer_.reset();
+}
+
+void Recorder::write_end(int code, int signal, std::string_view outcome) {
+  std::uint64_t bad_lines = 0;
+  for (const auto& [path, reader] : notes_) {
+    bad_lines += reader.refused();
+  }
+  for (const auto& [path, ring] : rings_) {
+    dropped_ += ring ? ring->dropped() : 0;
+    refused_ += ring ? ring->refused() : 0;
+  }
+  for (const auto& [path, problem] : ring_problems_) {
+    problems_.push_back(fmt::format("{}: the ring {}", path.string(), problem));
+  }
+  if (dropped_ > 0) {
+    problems_.push_back(fmt::format("{} events were dropped because a ring was full", dropped_));
+  }
+  if (refused_ + bad_lines > 0) {
+    problems_.push_back(fmt::format("{} events and {} notes could not be understood", refused_, bad_lines));
+  }
+  guarded([&](record::Writer& writer) {
+    merger_->finish();
+    writer.set_meta(record::meta::kExit, {{"code", code}, {"signal", signal}});
+    writer.set_meta(record::meta::kOutcome, outcome);
+    writer.set_meta(record::meta::kTier,
+                    fmt::format("host{}{}", nvml_seen_ ? "+nvml" : "", probe_seen_ ? "+probe" : ""));
+    writer.set_meta(record::meta::kDropped, dropped_);
+    writer.set_meta(record::meta::kProblems, problems_);
+    writer.flush();
+  });
+}
+
+void Recorder::remove_probe_folder() {
+  rings_.clear();
+  std::error_code failure;
+  for (fs::directory_iterator entry(folder_ / "probe", failure), end; !failure && entry != end;
+       entry.increment(failure)) {
+    const fs::path extension = entry->path().extension();
+    if (extension == ".ring" || extension == ".jsonl") {
+      std::error_code ignored;
+      fs::remove(entry->path(), ignored);
+    }
+  }
+  fs::remove(folder_ / "probe", failure);  // only when empty
+}
+
+void Recorder::abandon() {
+  if (!writer_) {
+    return;
+  }
+  merger_.reset();
+  writer_.reset();
+  std::error_code ignored;
+  fs::remove(folder_ / "record.db", ignored);
+  fs::remove(folder_ / "probe", ignored);
+  fs::remove(folder_, ignored);  // only when nothing else is in it
+}
+
+}  // namespace unidle::observe

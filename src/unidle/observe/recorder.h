@@ -1,0 +1,81 @@
+// Everything that goes into the record of one run, on a thread of its own.
+#pragma once
+
+#include <atomic>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "unidle/base/clock.h"
+#include "unidle/observe/events.h"
+#include "unidle/observe/output.h"
+#include "unidle/probe/ring_reader.h"
+#include "unidle/record/record.h"
+#include "unidle/telemetry/sampler.h"
+
+namespace unidle::observe {
+
+/// Owns the writer. Trouble with the record is said once, as a warning, and ends the recording and nothing else.
+class Recorder {
+ public:
+  /// Makes the record. Throws kUsage when there is one already; cannot be written: warns and records nothing.
+  Recorder(const std::filesystem::path& folder, const std::vector<std::string>& argv, Clock& clock = system_clock());
+  ~Recorder();
+  Recorder(const Recorder&) = delete;
+  Recorder& operator=(const Recorder&) = delete;
+
+  /// Where the command's processes put their rings; nothing when there is no record.
+  std::optional<std::filesystem::path> probe_folder() const;
+  /// Starts to collect. `streams` must outlive finish().
+  void start(std::int64_t root_pid, const OutputStreams& streams);
+  /// The command has ended: collects the rest and closes the record.
+  void finish(int code, int signal, std::string_view outcome);
+  /// The command never started: removes what was made.
+  void abandon();
+
+ private:
+  struct Queue;
+
+  void write_start(const std::vector<std::string>& argv);
+  void write_gpus(std::vector<std::unique_ptr<telemetry::Source>>& sources);
+  void loop(std::stop_token stop);
+  void collect(bool everything);
+  void find_files();
+  void drain_rings();
+  void drain_notes();
+  void take_readings();
+  void write_tails(bool everything);
+  void write_end(int code, int signal, std::string_view outcome);
+  void remove_probe_folder();
+  /// Runs `work` with the writer; a failure ends the recording.
+  void guarded(const std::function<void(record::Writer&)>& work);
+
+  std::filesystem::path folder_;
+  Clock& clock_;
+  std::optional<record::Writer> writer_;
+  std::optional<EventMerger> merger_;
+  std::shared_ptr<Queue> queue_;
+  std::map<std::filesystem::path, std::unique_ptr<probe::RingReader>> rings_;  // null once done with
+  std::map<std::filesystem::path, probe::NotesReader> notes_;
+  std::map<std::filesystem::path, std::string> ring_problems_;
+  std::vector<unidle_event> events_;
+  std::uint64_t dropped_ = 0;
+  std::uint64_t refused_ = 0;
+  bool probe_seen_ = false;
+  bool nvml_seen_ = false;
+  std::vector<std::string> problems_;
+  const OutputStreams* streams_ = nullptr;
+  std::uint64_t tail_bytes_written_ = 0;
+  std::int64_t next_second_ns_ = 0;
+  std::int64_t next_tail_ns_ = 0;
+  std::unique_ptr<telemetry::Sampler> sampler_;
+  std::jthread thread_;
+};
+
+}  // namespace unidle::observe

@@ -1,0 +1,46 @@
+// Signals that arrive for us and are meant for the command.
+#pragma once
+
+#include <signal.h>
+#include <sys/types.h>
+
+#include <array>
+#include <utility>
+
+namespace unidle::observe {
+
+/// While it lives, INT, TERM, HUP, QUIT, USR1 and USR2 go to the command, WINCH is counted, and PIPE is ignored. What
+/// was ignored before (nohup) stays ignored. Signal handlers have no context, so one object may live at a time.
+class SignalForwarder {
+ public:
+  /// With `forward` false only PIPE is handled.
+  explicit SignalForwarder(bool forward);
+  ~SignalForwarder();
+  SignalForwarder(const SignalForwarder&) = delete;
+  SignalForwarder& operator=(const SignalForwarder&) = delete;
+
+  /// From now on signals go to `pid`; one that came earlier is delivered now. `own_group`: the command leads a group
+  /// of its own, so what the terminal sends to ours does not reach it by itself.
+  void set_target(pid_t pid, bool own_group);
+  /// Call before the command is reaped: its pid may be another process's soon. Signals are swallowed from then on.
+  void clear_target();
+  /// Signals mean us again, or no more: between the two we may wait for somebody who reads our output slowly.
+  void let_go();
+  void hold();
+  /// The last INT, TERM, HUP or QUIT that arrived; 0 when none did.
+  int stop_signal() const;
+  /// In the child, before exec: dispositions and mask as our own caller had set them. Async-signal-safe.
+  void restore_in_child() const;
+
+ private:
+  bool forward_;
+  static constexpr std::array<int, 8> kSignals = {SIGINT,  SIGTERM, SIGHUP,   SIGQUIT,
+                                                  SIGUSR1, SIGUSR2, SIGWINCH, SIGPIPE};
+  std::array<struct sigaction, 8> before_{};
+  sigset_t mask_{};
+};
+
+/// True once after the window changed its size.
+bool window_changed();
+
+}  // namespace unidle::observe
