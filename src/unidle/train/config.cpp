@@ -1,0 +1,142 @@
+#include "unidle/train/config.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cmath>
+#include <optional>
+
+#include "unidle/base/error.h"
+#include "unidle/knobs/config_file.h"
+
+namespace unidle::train {
+
+namespace {
+
+std::optional<std::string> canonical_bool(std::string_view raw) {
+  for (const std::string_view yes : {"true", "True", "yes", "on"}) {
+    if (raw == yes) {
+      return "true";
+    }
+  }
+  for (const std::string_view no : {"false", "False", "no", "off"}) {
+    if (raw == no) {
+      return "false";
+    }
+  }
+  return std::nullopt;
+}
+
+template <typename Number>
+std::optional<Number> parse_number(std::string_view raw) {
+  Number number{};
+  const auto [end, status] = std::from_chars(raw.data(), raw.data() + raw.size(), number);
+  if (raw.empty() || status != std::errc{} || end != raw.data() + raw.size()) {
+    return std::nullopt;
+  }
+  return number;
+}
+
+/// The text as the getters read it, or nothing when it is not of the setting's type.
+std::optional<std::string> canonical(const Setting& setting, const std::string& raw) {
+  switch (setting.type) {
+    case SettingType::kText: return raw;
+    case SettingType::kBool: return canonical_bool(raw);
+    case SettingType::kChoice:
+      for (const std::string_view choice : setting.choices) {
+        if (raw == choice) {
+          return raw;
+        }
+      }
+      return std::nullopt;
+    case SettingType::kInt: {
+      const auto number = parse_number<std::int64_t>(raw);
+      return number && static_cast<double>(*number) >= setting.minimum ? std::optional(std::to_string(*number))
+                                                                       : std::nullopt;
+    }
+    case SettingType::kReal: {
+      const auto number = parse_number<double>(raw);
+      return number && std::isfinite(*number) && *number >= setting.minimum ? std::optional(raw) : std::nullopt;
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::string describe_expected(const Setting& setting) {
+  switch (setting.type) {
+    case SettingType::kText: return "a text";
+    case SettingType::kBool: return "true or false";
+    case SettingType::kInt: return fmt::format("a whole number, {} or more", setting.minimum);
+    case SettingType::kReal: return fmt::format("a number, {} or more", setting.minimum);
+    case SettingType::kChoice: break;
+  }
+  std::string list(setting.choices.front());
+  for (std::size_t i = 1; i < setting.choices.size(); ++i) {
+    list += fmt::format("{}{}", i + 1 == setting.choices.size() ? " or " : ", ", setting.choices[i]);
+  }
+  return list;
+}
+
+void Config::assign(const std::string& key, const std::string& raw, const std::string& subject,
+                    const std::string& location) {
+  const Setting* setting = find_setting(key);
+  if (setting == nullptr) {
+    const std::string_view closest = closest_setting(key);
+    throw Error(ErrorCode::kInput, subject, fmt::format("unknown key '{}'", key),
+                closest.empty() ? "the keys are listed in docs/training.md"
+                                : fmt::format("did you mean {}?", closest));
+  }
+  const std::optional<std::string> value = canonical(*setting, raw);
+  if (!value) {
+    throw Error(ErrorCode::kInput, fmt::format("{}: {}", subject, key),
+                fmt::format("expected {}, found '{}'", describe_expected(*setting), raw));
+  }
+  values_[key] = {*value, location};
+}
+
+Config Config::load(const std::filesystem::path& path, const std::vector<std::string>& overrides) {
+  const knobs::ConfigFile file = knobs::ConfigFile::load(path);
+  return from_text(file.text(), path.string(), overrides);
+}
+
+Config Config::from_text(std::string text, std::string name, const std::vector<std::string>& overrides) {
+  Config config;
+  config.name_ = std::move(name);
+  for (const Setting& setting : all_settings()) {
+    config.values_[std::string(setting.name)] = {std::string(setting.fallback), ""};
+  }
+  const knobs::ConfigFile file = knobs::ConfigFile::from_text(std::move(text), config.name_);
+  for (const knobs::Scalar& scalar : file.scalars()) {
+    const std::string location = fmt::format("{}:{}", config.name_, scalar.line);
+    config.assign(scalar.path, scalar.value, location, location);
+  }
+  for (const std::string& pair : overrides) {
+    const std::size_t equals = pair.find('=');
+    if (equals == std::string::npos) {
+      throw Error(ErrorCode::kUsage, pair, "expected KEY=VALUE");
+    }
+    config.assign(pair.substr(0, equals), pair.substr(equals + 1), pair, "command line");
+  }
+  if (config.text("workload").empty()) {
+    throw Error(ErrorCode::kInput, config.name_, "key 'workload' is missing", "add e.g. workload: superres");
+  }
+  return config;
+}
+
+const Config::Value& Config::at(std::string_view name) const {
+  const auto found = values_.find(name);
+  if (found == values_.end()) {
+    throw Error(ErrorCode::kInternal, std::string(name), "is no setting");
+  }
+  return found->second;
+}
+
+const std::string& Config::text(std::string_view name) const { return at(name).text; }
+bool Config::flag(std::string_view name) const { return at(name).text == "true"; }
+std::int64_t Config::integer(std::string_view name) const { return parse_number<std::int64_t>(text(name)).value(); }
+double Config::real(std::string_view name) const { return parse_number<double>(text(name)).value(); }
+const std::string& Config::location(std::string_view name) const { return at(name).location; }
+
+}  // namespace unidle::train

@@ -1,0 +1,80 @@
+#include "unidle/train/config.h"
+
+#include <gmock/gmock.h>
+
+#include "unidle/base/error.h"
+
+namespace unidle::train {
+namespace {
+
+using testing::HasSubstr;
+
+Error failure_of(const std::string& text, const std::vector<std::string>& overrides = {}) {
+  try {
+    Config::from_text(text, "c.yaml", overrides);
+  } catch (const Error& error) {
+    return error;
+  }
+  return {ErrorCode::kInternal, "", "no failure"};
+}
+
+TEST(Config, ReadsNestedKeysAndFillsInDefaults) {
+  const Config config = Config::from_text("workload: superres\noptimizer:\n  lr: 1e-3\n  fused: true\n", "c.yaml");
+  EXPECT_EQ(config.text("workload"), "superres");
+  EXPECT_DOUBLE_EQ(config.real("optimizer.lr"), 1e-3);
+  EXPECT_TRUE(config.flag("optimizer.fused"));
+  EXPECT_EQ(config.integer("batch.size"), 4);
+  EXPECT_EQ(config.location("optimizer.fused"), "c.yaml:4");
+  EXPECT_EQ(config.location("batch.size"), "");
+}
+
+TEST(Config, OverridesWin) {
+  const Config config = Config::from_text("workload: superres\nbatch.size: 4\n", "c.yaml", {"batch.size=2"});
+  EXPECT_EQ(config.integer("batch.size"), 2);
+  EXPECT_EQ(config.location("batch.size"), "command line");
+}
+
+TEST(Config, UnknownKeyNamesLineAndClosestKey) {
+  const Error error = failure_of("workload: superres\nloader:\n  num_worker: 4\n");
+  EXPECT_EQ(error.code(), ErrorCode::kInput);
+  EXPECT_EQ(error.subject(), "c.yaml:3");
+  EXPECT_THAT(error.message(), HasSubstr("loader.num_worker"));
+  EXPECT_THAT(error.hint(), HasSubstr("loader.workers"));
+}
+
+TEST(Config, KeyInTheWrongSectionIsFound) {
+  EXPECT_EQ(closest_setting("train.pin_memory"), "loader.pin_memory");
+  EXPECT_EQ(closest_setting("zzz"), "");
+}
+
+TEST(Config, BooleanWhereAPrecisionIsExpected) {
+  const Error error = failure_of("workload: superres\nprecision:\n  amp: true\n");
+  EXPECT_EQ(error.exit_code(), 2);
+  EXPECT_EQ(error.subject(), "c.yaml:3: precision.amp");
+  EXPECT_THAT(error.message(), HasSubstr("expected off, fp16 or bf16"));
+}
+
+TEST(Config, RefusesNumbersOutOfRangeAndOddOverrides) {
+  EXPECT_THAT(failure_of("workload: w\nbatch.size: 0\n").message(), HasSubstr("1 or more"));
+  EXPECT_THAT(failure_of("workload: w\nbatch.size: 4.5\n").message(), HasSubstr("whole number"));
+  EXPECT_THAT(failure_of("workload: w\noptimizer.lr: nan\n").message(), HasSubstr("a number"));
+  EXPECT_EQ(failure_of("workload: w\n", {"batch.size"}).code(), ErrorCode::kUsage);
+  EXPECT_EQ(failure_of("workload: w\n", {"batch.sise=3"}).hint(), "did you mean batch.size?");
+}
+
+TEST(Config, WorkloadIsRequired) { EXPECT_EQ(failure_of("seed: 2\n").code(), ErrorCode::kInput); }
+
+TEST(Config, EveryDefaultIsOfItsType) {
+  const Config config = Config::from_text("workload: w\n", "c.yaml");
+  for (const Setting& setting : all_settings()) {
+    if (setting.type == SettingType::kText) {
+      continue;
+    }
+    EXPECT_NO_THROW(Config::from_text("workload: w\n", "c.yaml",
+                                      {std::string(setting.name) + "=" + config.text(setting.name)}))
+        << setting.name;
+  }
+}
+
+}  // namespace
+}  // namespace unidle::train

@@ -1,0 +1,95 @@
+#include "unidle/train/device.h"
+
+#include <ATen/Context.h>
+#include <ATen/Parallel.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
+#include <dlfcn.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <sstream>
+
+#include "unidle/base/error.h"
+#include "unidle/base/files.h"
+#include "unidle/base/log.h"
+
+namespace unidle::train {
+
+namespace {
+
+bool device_present() {
+  return std::getenv("UNIDLE_FORCE_CUDA") != nullptr || std::filesystem::exists("/dev/nvidiactl");
+}
+
+/// Loads libtorch_cuda from the folder libtorch_cpu came from; empty when it worked, otherwise why not.
+std::string load_cuda() {
+  Dl_info info{};
+  if (dladdr(reinterpret_cast<void*>(&at::globalContext), &info) == 0) {
+    return "the folder of libtorch_cpu is unknown";
+  }
+  const std::filesystem::path library = std::filesystem::path(info.dli_fname).parent_path() / "libtorch_cuda.so";
+  if (dlopen(library.c_str(), RTLD_NOW | RTLD_GLOBAL) == nullptr) {
+    const char* reason = dlerror();
+    return reason != nullptr ? reason : "it could not be loaded";
+  }
+  try {
+    return at::hasCUDA() ? "" : "torch finds no usable CUDA device";
+  } catch (const std::exception& failure) {
+    return failure.what();
+  }
+}
+
+}  // namespace
+
+at::Device choose_device(const std::string& wanted) {
+  if (wanted == "cpu" || (wanted == "auto" && !device_present())) {
+    return at::kCPU;
+  }
+  const std::string reason = load_cuda();
+  if (reason.empty()) {
+    return {at::kCUDA, 0};
+  }
+  if (wanted == "cuda") {
+    throw Error(ErrorCode::kMissing, "device: cuda", reason, "check with nvidia-smi, or set device=cpu");
+  }
+  spdlog::warn("an NVIDIA device is there but cannot be used, training on the CPU: {}", reason);
+  return at::kCPU;
+}
+
+int usable_cpus() {
+  cpu_set_t mask;
+  CPU_ZERO(&mask);
+  int cpus = sched_getaffinity(0, sizeof(mask), &mask) == 0 ? CPU_COUNT(&mask) : 1;
+  if (const auto text = try_read_file(host_root() / "sys/fs/cgroup/cpu.max")) {
+    std::istringstream words(*text);
+    double quota = 0;
+    double period = 0;
+    if (words >> quota >> period && period > 0) {
+      cpus = std::min(cpus, static_cast<int>(std::ceil(quota / period)));
+    }
+  }
+  return std::max(cpus, 1);
+}
+
+void configure_torch(const Config& config) {
+  const auto threads = static_cast<int>(config.integer("cpu.threads"));
+  at::set_num_threads(threads > 0 ? threads : usable_cpus());
+  at::Context& context = at::globalContext();
+  const bool tf32 = config.flag("precision.tf32");
+  context.setFloat32MatmulPrecision(tf32 ? "high" : "highest");
+  context.setAllowTF32CuDNN(tf32);
+  context.setBenchmarkCuDNN(config.flag("cudnn.benchmark"));
+  at::manual_seed(static_cast<std::uint64_t>(config.integer("seed")));
+}
+
+void synchronize(at::Device device) {
+  if (!device.is_cpu()) {
+    const c10::impl::VirtualGuardImpl guard(device.type());
+    guard.synchronizeDevice(device.index());
+  }
+}
+
+}  // namespace unidle::train

@@ -1,0 +1,125 @@
+#include "unidle/train/events.h"
+
+#include <unistd.h>
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "unidle/base/clock.h"
+#include "unidle/base/files.h"
+#include "unidle/train/summary.h"
+
+namespace unidle::train {
+
+namespace {
+
+/// CLOCK_MONOTONIC time at which this process started; field 22 of /proc/self/stat, in clock ticks. Now when unknown.
+std::uint64_t process_start_ns() {
+  const std::uint64_t now = unidle_probe_now_ns();
+  const auto stat = try_read_file("/proc/self/stat");
+  const std::size_t name_end = stat ? stat->rfind(')') : std::string::npos;
+  if (name_end == std::string::npos) {
+    return now;
+  }
+  std::istringstream words(stat->substr(name_end + 1));
+  std::string word;
+  for (int field = 3; field <= 22; ++field) {
+    words >> word;
+  }
+  const std::uint64_t ticks = std::strtoull(word.c_str(), nullptr, 10);
+  const auto per_second = static_cast<std::uint64_t>(sysconf(_SC_CLK_TCK));
+  const std::uint64_t start = ticks * static_cast<std::uint64_t>(kNsPerSecond) / per_second;
+  return start < now ? start : now;
+}
+
+}  // namespace
+
+Events::Events() : probe_(unidle_probe_open("train")) {}
+Events::~Events() { unidle_probe_close(probe_); }
+
+void Events::span(unidle_event_kind kind, std::uint64_t start_ns, std::uint64_t step, std::uint64_t a,
+                  std::uint64_t b) {
+  if (probe_ == nullptr) {
+    return;
+  }
+  unidle_event event{};
+  event.kind = static_cast<std::uint32_t>(kind);
+  event.t_ns = start_ns;
+  event.duration_ns = now_ns() - start_ns;
+  event.step = step;
+  event.a = a;
+  event.b = b;
+  unidle_probe_emit(probe_, &event);
+}
+
+void Events::loss(std::uint64_t step, std::uint64_t samples_before, double value) {
+  if (probe_ == nullptr) {
+    return;
+  }
+  unidle_event event{};
+  event.kind = UNIDLE_EVENT_LOSS;
+  event.t_ns = now_ns();
+  event.step = step;
+  event.a = samples_before;
+  event.value = value;
+  unidle_probe_emit(probe_, &event);
+}
+
+void Events::samples(const data::Batch& batch, std::uint64_t step) {
+  if (probe_ == nullptr) {
+    return;
+  }
+  for (const data::ItemTiming& timing : batch.timings()) {
+    unidle_event event{};
+    event.kind = UNIDLE_EVENT_SAMPLE;
+    event.t_ns = static_cast<std::uint64_t>(timing.start_ns);
+    event.duration_ns = static_cast<std::uint64_t>(timing.duration_ns);
+    event.step = step;
+    event.a = static_cast<std::uint64_t>(timing.item);
+    event.b = timing.bytes;
+    event.thread = static_cast<std::uint32_t>(timing.thread);
+    unidle_probe_emit(probe_, &event);
+  }
+}
+
+void Events::startup() { span(UNIDLE_EVENT_STARTUP, process_start_ns(), 0); }
+
+void Events::settings(const Config& config, const Effective& effective) {
+  if (probe_ == nullptr) {
+    return;
+  }
+  for (const Setting& setting : all_settings()) {
+    const std::string name(setting.name);
+    nlohmann::json note = {{"type", "setting"},
+                           {"knob", name},
+                           {"value", typed_value(setting, config.text(name))},
+                           {"source", "configured"},
+                           {"location", config.location(name)}};
+    if (!config.location(name).empty()) {
+      unidle_probe_note(probe_, note.dump().c_str());
+    }
+    if (const auto found = effective.find(name); found != effective.end()) {
+      note["value"] = typed_value(setting, found->second);
+      note["source"] = "effective";
+      note["location"] = "";
+      unidle_probe_note(probe_, note.dump().c_str());
+    }
+  }
+}
+
+void Events::metric(std::string_view name, double value, std::uint64_t step, std::uint64_t samples) {
+  if (probe_ != nullptr) {
+    const nlohmann::json note = {
+        {"type", "metric"}, {"name", name}, {"value", value}, {"step", step}, {"samples", samples}};
+    unidle_probe_note(probe_, note.dump().c_str());
+  }
+}
+
+void Events::model(std::int64_t parameters, bool convolutions) {
+  if (probe_ != nullptr) {
+    const nlohmann::json note = {{"type", "model"}, {"parameters", parameters}, {"convolutions", convolutions}};
+    unidle_probe_note(probe_, note.dump().c_str());
+  }
+}
+
+}  // namespace unidle::train

@@ -1,0 +1,46 @@
+// What the trainer tells an observer: the probe, with the names of this engine.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "unidle/data/loader.h"
+#include "unidle/probe/unidle_probe.h"
+#include "unidle/train/config.h"
+#include "unidle/train/workload.h"
+
+namespace unidle::train {
+
+/// Owns this process's probe; every call is cheap and does nothing when nobody observes. One thread.
+class Events {
+ public:
+  Events();
+  ~Events();
+  Events(const Events&) = delete;
+  Events& operator=(const Events&) = delete;
+
+  bool observed() const { return probe_ != nullptr; }
+  static std::uint64_t now_ns() { return unidle_probe_now_ns(); }
+
+  /// An event from `start_ns` until now, belonging to `step`.
+  void span(unidle_event_kind kind, std::uint64_t start_ns, std::uint64_t step, std::uint64_t a = 0,
+            std::uint64_t b = 0);
+  void loss(std::uint64_t step, std::uint64_t samples_before, double value);
+  /// How each sample of the batch was made.
+  void samples(const data::Batch& batch, std::uint64_t step);
+  /// From the start of the process until now.
+  void startup();
+
+  /// One note a setting: as configured, with its place, and as in force. A knob that `effective` lacks gets no
+  /// second note.
+  void settings(const Config& config, const Effective& effective);
+  void metric(std::string_view name, double value, std::uint64_t step, std::uint64_t samples);
+  void model(std::int64_t parameters, bool convolutions);
+
+ private:
+  unidle_probe* probe_;
+};
+
+}  // namespace unidle::train

@@ -1,0 +1,61 @@
+#include "unidle/train/summary.h"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+#include "unidle/base/units.h"
+
+namespace unidle::train {
+
+nlohmann::json typed_value(const Setting& setting, const std::string& text) {
+  switch (setting.type) {
+    case SettingType::kBool: return text == "true";
+    case SettingType::kInt: return std::strtoll(text.c_str(), nullptr, 10);
+    case SettingType::kReal: return std::strtod(text.c_str(), nullptr);
+    case SettingType::kText:
+    case SettingType::kChoice: break;
+  }
+  return text;
+}
+
+std::string to_json(const Summary& summary) {
+  nlohmann::ordered_json effective = nlohmann::ordered_json::object();
+  for (const Setting& setting : all_settings()) {
+    if (const auto found = summary.effective.find(std::string(setting.name)); found != summary.effective.end()) {
+      effective[found->first] = typed_value(setting, found->second);
+    }
+  }
+  const nlohmann::ordered_json document = {{"workload", summary.workload},
+                                           {"device", summary.device},
+                                           {"config", summary.config},
+                                           {"samples_per_s", summary.samples_per_s},
+                                           {"end_to_end_samples_per_s", summary.end_to_end_samples_per_s},
+                                           {"steps", summary.steps},
+                                           {"samples", summary.samples},
+                                           {"seconds", summary.seconds},
+                                           {"loss_first", summary.loss_first},
+                                           {"loss_last", summary.loss_last},
+                                           {"metric", summary.metric},
+                                           {"effective", effective}};
+  return document.dump();
+}
+
+std::string to_text(const Summary& summary) {
+  std::string text = fmt::format(
+      "{} on {}, {}{}\n"
+      "  {} samples in {} steps, {}\n"
+      "  {} samples/s in the loop, {} samples/s with validation and checkpoints\n"
+      "  loss {} -> {}\n",
+      summary.workload, summary.device, summary.config, summary.stopped ? " (stopped early)" : "", summary.samples,
+      summary.steps, format_seconds(summary.seconds), format_number(summary.samples_per_s),
+      format_number(summary.end_to_end_samples_per_s), format_number(summary.loss_first),
+      format_number(summary.loss_last));
+  for (const auto& [name, value] : summary.metric) {
+    text += fmt::format("  {} {}\n", name, format_number(value));
+  }
+  return text;
+}
+
+}  // namespace unidle::train

@@ -1,0 +1,58 @@
+// What the engine needs to know about a workload, and nothing else.
+#pragma once
+
+#include <ATen/ATen.h>
+#include <torch/nn/module.h>
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "unidle/data/source.h"
+#include "unidle/train/config.h"
+
+namespace unidle::train {
+
+/// How a field of the source reaches the loss. kPicture: u8 [h, w, c] becomes float [n, c, h, w] in 0..1, in the
+/// memory format of layout.channels_last. kRaw: as the source made it, [n, shape...].
+enum class FieldUse { kRaw, kPicture };
+
+/// Knob names and values as they are in force.
+using Effective = std::map<std::string, std::string>;
+
+/// One training task with its data, model and loss. Used from the training thread alone; the source from many.
+class Workload {
+ public:
+  virtual ~Workload() = default;
+  virtual const data::Source& source() const = 0;
+  /// One entry a field of source().
+  virtual std::vector<FieldUse> field_uses() const = 0;
+  /// On the device; in training mode between calls.
+  virtual torch::nn::Module& model() = 0;
+  /// Mean loss over the batch; a scalar with a graph.
+  virtual at::Tensor loss(const std::vector<at::Tensor>& fields) = 0;
+  /// Metrics over all held-out data.
+  virtual std::map<std::string, double> validate() = 0;
+  virtual std::int64_t validation_samples() const = 0;
+  /// The workload's own knobs (model.width, ...) read back from its objects.
+  virtual Effective effective() const = 0;
+};
+
+/// An entry of the table of workloads.
+struct WorkloadKind {
+  std::string name;
+  std::string summary;  // one line
+  /// Throws kMissing, with the command that helps, when the data has not been prepared.
+  std::function<std::unique_ptr<Workload>(const Config& config, at::Device device)> open;
+  /// Makes the data; returns what it made, for a person. Nothing is left behind when it throws.
+  std::function<std::string(const Config& config)> prepare;
+};
+
+/// The configured data folder, or data/WORKLOAD in unidle's home folder.
+std::filesystem::path data_folder(const Config& config);
+/// The same for checkpoints.
+std::filesystem::path checkpoint_folder(const Config& config);
+
+}  // namespace unidle::train

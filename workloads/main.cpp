@@ -1,0 +1,118 @@
+// unidle-train: trains a workload with the LibTorch engine.
+#include <fmt/format.h>
+#include <malloc.h>
+#include <csignal>
+
+#include <CLI/CLI.hpp>
+#include <atomic>
+#include <memory>
+
+#include "unidle/base/error.h"
+#include "unidle/base/log.h"
+#include "unidle/base/terminal.h"
+#include "unidle/base/units.h"
+#include "unidle/train/device.h"
+#include "unidle/train/trainer.h"
+#include "workloads/registry.h"
+
+namespace {
+
+using namespace unidle;
+
+std::atomic<bool> g_stop{false};
+
+/// The first Ctrl-C ends the run after its step; the second one ends the process.
+void on_interrupt(int) {
+  g_stop.store(true, std::memory_order_relaxed);
+  std::signal(SIGINT, SIG_DFL);
+}
+
+/// Keeps what a step frees for the next step: tensors of some megabytes would otherwise go back to the kernel and be
+/// faulted in, page by page, in every step.
+void keep_freed_memory() {
+  mallopt(M_MMAP_THRESHOLD, 32 << 20);  // the largest that glibc takes
+  mallopt(M_TRIM_THRESHOLD, 1 << 30);
+  mallopt(M_TOP_PAD, 64 << 20);
+}
+
+struct Options {
+  std::string config;
+  std::vector<std::string> overrides;
+  std::string format = "text";
+  std::string resume;
+  bool prepare = false;
+  bool quiet = false;
+};
+
+void add_options(CLI::App& app, Options& options) {
+  app.add_option("WORKLOAD.yaml", options.config, "Configuration")->required();
+  app.add_option("KEY=VALUE", options.overrides, "Settings that differ from the file, e.g. batch.size=8");
+  app.add_option("--format", options.format, "Of the answer on stdout")->check(CLI::IsMember({"text", "json"}));
+  app.add_option("--resume", options.resume, "Checkpoint to go on from");
+  app.add_flag("--prepare", options.prepare, "Make the data and end");
+  app.add_flag("-q,--quiet", options.quiet, "No progress on stderr");
+}
+
+std::unique_ptr<Progress> make_progress(const Options& options, std::uint64_t total) {
+  return options.quiet ? nullptr : std::make_unique<Progress>("training", total);
+}
+
+int run(const Options& options) {
+  train::Events events;
+  const train::Config config = train::Config::load(options.config, options.overrides);
+  const train::WorkloadKind& kind = workloads::find_workload(config);
+  if (options.prepare) {
+    fmt::print(stdout, "{}\n", kind.prepare(config));
+    return 0;
+  }
+  const at::Device device = train::choose_device(config.text("device"));
+  train::configure_torch(config);
+  const std::unique_ptr<train::Workload> workload = kind.open(config, device);
+
+  std::unique_ptr<Progress> progress;
+  train::TrainOptions train_options;
+  if (!options.resume.empty()) {
+    train_options.resume = options.resume;
+  }
+  train_options.stop = &g_stop;
+  train_options.on_progress = [&](std::int64_t samples, std::int64_t total, double loss) {
+    if (!progress) {
+      progress = make_progress(options, static_cast<std::uint64_t>(total));
+    }
+    if (progress) {
+      progress->update(static_cast<std::uint64_t>(samples), "loss " + format_number(loss));
+    }
+  };
+  std::signal(SIGINT, on_interrupt);
+  train::Trainer trainer(*workload, config, device, events, train_options);
+  const train::Summary summary = trainer.run();
+  progress.reset();
+  fmt::print(stdout, "{}", options.format == "json" ? train::to_json(summary) + "\n" : train::to_text(summary));
+  return summary.stopped ? 128 + SIGINT : 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app("Trains a workload with unidle's C++ engine.", "unidle-train");
+  Options options;
+  add_options(app, options);
+  app.failure_message([](const CLI::App*, const CLI::Error& error) {
+    return fmt::format("unidle-train: {} (see unidle-train --help)\n", error.what());
+  });
+  try {
+    init_log();
+    keep_freed_memory();
+    app.parse(argc, argv);
+    return run(options);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  } catch (const Error& error) {
+    fmt::print(stderr, "unidle-train: {}\n", error.what());
+    return error.exit_code();
+  } catch (const std::exception& error) {
+    const std::string text = error.what();
+    fmt::print(stderr, "unidle-train: {}\n", text.substr(0, text.find('\n')));
+    return 1;
+  }
+}

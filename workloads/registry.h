@@ -1,0 +1,17 @@
+// The table of workloads.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "unidle/train/workload.h"
+
+namespace unidle::workloads {
+
+/// All workloads, by name.
+const std::vector<const train::WorkloadKind*>& all_workloads();
+
+/// Throws kInput, with the known names, when there is none of that name.
+const train::WorkloadKind& find_workload(const train::Config& config);
+
+}  // namespace unidle::workloads

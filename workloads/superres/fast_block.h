@@ -1,0 +1,29 @@
+// The ConvNeXt block on a CPU, as one operation with its own backward pass.
+#pragma once
+
+#include <ATen/ATen.h>
+
+namespace unidle::workloads::superres {
+
+struct BlockWeights {
+  at::Tensor depthwise;  // [w, 1, 7, 7]
+  at::Tensor depthwise_bias;
+  at::Tensor norm;
+  at::Tensor norm_bias;
+  at::Tensor expand;  // [4w, w]
+  at::Tensor expand_bias;
+  at::Tensor project;  // [w, 4w]
+  at::Tensor project_bias;
+  at::Tensor gamma;  // [1]
+};
+
+/// fp32 on a CPU with AVX2, channels-last, outside autocast, width a multiple of 8.
+bool fast_block_fits(const at::Tensor& x, const BlockWeights& weights);
+
+/// x + gamma * project(gelu(expand(norm(depthwise(x))))), equal to torch's operations within rounding (GELU within
+/// 2e-7). What it saves: the depth-wise convolution and LayerNorm are one pass, GELU keeps its slope so that the backward
+/// pass needs no second exponential, and the affine part of LayerNorm, gamma and the biases are folded into the weights
+/// and the passes beside them. REQUIRES: fast_block_fits().
+at::Tensor fast_block(const at::Tensor& x, const BlockWeights& weights);
+
+}  // namespace unidle::workloads::superres

@@ -1,0 +1,102 @@
+#include "workloads/superres/model.h"
+
+#include <cmath>
+
+#include "unidle/train/recompute.h"
+#include "workloads/superres/fast_block.h"
+
+namespace unidle::workloads::superres {
+
+namespace {
+
+constexpr double kNormMomentum = 0.1;
+constexpr double kNormEpsilon = 1e-5;
+
+/// Registers `name`.weight and `name`.bias with torch's default initialisation.
+Affine add_affine(torch::nn::Module& module, const std::string& name, std::vector<std::int64_t> shape,
+                  bool channels_last) {
+  std::int64_t fan_in = 1;
+  for (std::size_t i = 1; i < shape.size(); ++i) {
+    fan_in *= shape[i];
+  }
+  const double bound = 1.0 / std::sqrt(static_cast<double>(fan_in));
+  at::Tensor weight = at::empty(shape).uniform_(-bound, bound);
+  if (channels_last && weight.dim() == 4) {
+    weight = weight.contiguous(at::MemoryFormat::ChannelsLast);
+  }
+  return {module.register_parameter(name + "_weight", weight),
+          module.register_parameter(name + "_bias", at::empty({shape[0]}).uniform_(-bound, bound))};
+}
+
+Affine add_norm(torch::nn::Module& module, const std::string& name, std::int64_t width) {
+  return {module.register_parameter(name + "_weight", at::ones({width})),
+          module.register_parameter(name + "_bias", at::zeros({width}))};
+}
+
+}  // namespace
+
+Block::Block(std::int64_t width, bool channels_last)
+    : width_(width),
+      channels_last_(channels_last),
+      depthwise_(add_affine(*this, "depthwise", {width, 1, 7, 7}, channels_last)),
+      norm_(add_norm(*this, "norm", width)),
+      expand_(add_affine(*this, "expand", {4 * width, width}, false)),
+      project_(add_affine(*this, "project", {width, 4 * width}, false)),
+      gamma_(register_parameter("gamma", at::ones({1}))) {}
+
+at::Tensor Block::plain(const at::Tensor& x) const {
+  // With channels-last both permutes are views and the matrix products see plain rows.
+  at::Tensor y = at::conv2d(x, depthwise_.weight, depthwise_.bias, 1, 3, 1, width_).permute({0, 2, 3, 1});
+  y = at::layer_norm(y, {width_}, norm_.weight, norm_.bias);
+  y = at::linear(at::gelu(at::linear(y, expand_.weight, expand_.bias)), project_.weight, project_.bias);
+  return x + (gamma_ * y).permute({0, 3, 1, 2});
+}
+
+at::Tensor Block::forward(const at::Tensor& x) {
+  const BlockWeights weights = {depthwise_.weight, depthwise_.bias,  norm_.weight,    norm_.bias, expand_.weight,
+                                expand_.bias,      project_.weight, project_.bias, gamma_};
+  return channels_last_ && fast_block_fits(x, weights) ? fast_block(x, weights) : plain(x);
+}
+
+Model::Model(const ModelOptions& options)
+    : options_(options),
+      head_depthwise_(add_affine(*this, "head_depthwise", {3, 1, 3, 3}, options.channels_last)),
+      head_pointwise_(add_affine(*this, "head_pointwise", {options.width, 3, 1, 1}, options.channels_last)),
+      head_norm_(add_norm(*this, "head_norm", options.width)),
+      running_mean_(register_buffer("running_mean", at::zeros({options.width}))),
+      running_variance_(register_buffer("running_variance", at::ones({options.width}))) {
+  for (std::int64_t i = 0; i < options.depth; ++i) {
+    blocks_.push_back(register_module("block" + std::to_string(i),
+                                      std::make_shared<Block>(options.width, options.channels_last)));
+  }
+  up1_ = add_affine(*this, "up1", {4 * (options.width / 2), options.width, 3, 3}, options.channels_last);
+  up2_ = add_affine(*this, "up2", {12, options.width / 2, 3, 3}, options.channels_last);
+}
+
+at::Tensor Model::head(const at::Tensor& low) {
+  at::Tensor x = at::conv2d(low, head_depthwise_.weight, head_depthwise_.bias, 1, 1, 1, 3);
+  x = at::conv2d(x, head_pointwise_.weight, head_pointwise_.bias);
+  return at::relu(at::batch_norm(x, head_norm_.weight, head_norm_.bias, running_mean_, running_variance_,
+                                 is_training(), kNormMomentum, kNormEpsilon, true));
+}
+
+at::Tensor Model::forward(const at::Tensor& low) {
+  at::Tensor x = head(low);
+  for (const std::shared_ptr<Block>& block : blocks_) {
+    x = options_.recompute_blocks && x.requires_grad()
+            ? train::recompute([block](const at::Tensor& input) { return block->forward(input); }, x)
+            : block->forward(x);
+  }
+  x = at::pixel_shuffle(at::conv2d(x, up1_.weight, up1_.bias, 1, 1), 2);
+  return at::pixel_shuffle(at::conv2d(x, up2_.weight, up2_.bias, 1, 1), 2);
+}
+
+std::int64_t Model::parameter_count() const {
+  std::int64_t count = 0;
+  for (const at::Tensor& parameter : parameters()) {
+    count += parameter.numel();
+  }
+  return count;
+}
+
+}  // namespace unidle::workloads::superres

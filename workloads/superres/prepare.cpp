@@ -1,0 +1,182 @@
+// Makes the data of the workload out of the photographs that scikit-image's package carries.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <optional>
+#include <system_error>
+#include <vector>
+
+#include "unidle/base/error.h"
+#include "unidle/base/files.h"
+#include "unidle/base/process.h"
+#include "unidle/data/image.h"
+#include "workloads/superres/model.h"
+#include "workloads/superres/superres.h"
+
+namespace unidle::workloads::superres {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A photograph and the grid it is cut into: no tile is much over 512 pixels, an epoch is 24 pictures.
+struct Photograph {
+  const char* file;
+  const char* part;
+  int columns;
+  int rows;
+};
+
+// Both pictures of the stereo pair are for training: one in each part would let the model see what it is asked for.
+constexpr Photograph kPhotographs[] = {
+    {"astronaut.png", "train", 1, 1},       {"ihc.png", "train", 1, 1},
+    {"hubble_deep_field.jpg", "train", 3, 2}, {"motorcycle_left.png", "train", 2, 1},
+    {"motorcycle_right.png", "train", 2, 1}, {"retina.jpg", "train", 3, 4},
+    {"chelsea.png", "validation", 1, 1},    {"coffee.png", "validation", 1, 1},
+    {"rocket.jpg", "validation", 1, 1},
+};
+
+bool has_photographs(const fs::path& folder) { return fs::is_regular_file(folder / kPhotographs[0].file); }
+
+/// base/.venv/lib/python3.*/site-packages/skimage/data
+std::optional<fs::path> in_environment(const fs::path& base) {
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(base / ".venv" / "lib", ignored)) {
+    const fs::path folder = entry.path() / "site-packages" / "skimage" / "data";
+    if (has_photographs(folder)) {
+      return folder;
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<fs::path> above(fs::path folder) {
+  while (true) {
+    if (auto found = in_environment(folder)) {
+      return found;
+    }
+    if (!folder.has_relative_path()) {
+      return std::nullopt;
+    }
+    folder = folder.parent_path();
+  }
+}
+
+std::optional<fs::path> of_python() {
+  try {
+    Command command;
+    command.argv = {"python3", "-c", "import importlib.util as u; print(u.find_spec('skimage').submodule_search_locations[0])"};
+    command.out = Command::Stream::kPipe;
+    command.err = Command::Stream::kPipe;
+    const Finished finished = run_to_end(command, std::chrono::seconds(30));
+    const fs::path folder = fs::path(finished.out.substr(0, finished.out.find('\n'))) / "data";
+    return finished.status.ok() && has_photographs(folder) ? std::optional(folder) : std::nullopt;
+  } catch (const Error&) {
+    return std::nullopt;  // no python3: the same answer
+  }
+}
+
+fs::path photographs_folder() {
+  if (const char* given = std::getenv("UNIDLE_PHOTOS")) {
+    if (!has_photographs(given)) {
+      throw Error(ErrorCode::kInput, fmt::format("UNIDLE_PHOTOS={}", given), "has no astronaut.png",
+                  "name scikit-image's data folder");
+    }
+    return given;
+  }
+  for (const fs::path& start : {program_folder(), fs::current_path()}) {
+    if (auto found = above(start)) {
+      return *found;
+    }
+  }
+  if (auto found = of_python()) {
+    return *found;
+  }
+  throw Error(ErrorCode::kMissing, "scikit-image", "its photographs were not found",
+              "python3 -m pip install scikit-image, or set UNIDLE_PHOTOS to its data folder");
+}
+
+at::Tensor read_photograph(const fs::path& path) {
+  const std::string bytes = read_file(path);
+  const data::Picture picture = data::ImageDecoder().decode(std::as_bytes(std::span(bytes)), path.string());
+  at::Tensor pixels = at::empty({picture.height, picture.width, 3}, at::kByte);
+  std::memcpy(pixels.mutable_data_ptr(), picture.pixels.data(), picture.bytes());
+  return pixels;
+}
+
+at::Tensor shrink(const at::Tensor& high) {
+  const at::Tensor planes = high.permute({2, 0, 1}).unsqueeze(0).to(at::kFloat).contiguous();
+  const at::Tensor low = at::_upsample_bicubic2d_aa(planes, {high.size(0) / kScale, high.size(1) / kScale}, false);
+  return low.round().clamp(0, 255).to(at::kByte).squeeze(0).permute({1, 2, 0}).contiguous();
+}
+
+void write_png(const fs::path& path, const at::Tensor& pixels) {
+  data::Picture picture;
+  picture.height = static_cast<int>(pixels.size(0));
+  picture.width = static_cast<int>(pixels.size(1));
+  const auto* first = pixels.const_data_ptr<std::uint8_t>();
+  picture.pixels.assign(first, first + pixels.numel());
+  write_file_atomic(path, data::encode_png(picture));
+}
+
+int write_tiles(const Photograph& photograph, const fs::path& source, const fs::path& folder) {
+  const at::Tensor whole = read_photograph(source / photograph.file);
+  const std::int64_t height = whole.size(0) / photograph.rows / kScale * kScale;
+  const std::int64_t width = whole.size(1) / photograph.columns / kScale * kScale;
+  for (int row = 0; row < photograph.rows; ++row) {
+    for (int column = 0; column < photograph.columns; ++column) {
+      const at::Tensor tile = whole.narrow(0, row * height, height).narrow(1, column * width, width).contiguous();
+      const std::string name = fmt::format("{}_{}{}.png", fs::path(photograph.file).stem().string(), row, column);
+      write_png(folder / photograph.part / "high" / name, tile);
+      write_png(folder / photograph.part / "low" / name, shrink(tile));
+    }
+  }
+  return photograph.rows * photograph.columns;
+}
+
+/// Puts `made` in the place of `folder`; an older one goes only when the new one is whole.
+void replace_folder(const fs::path& made, const fs::path& folder) {
+  const fs::path old = folder.string() + ".old";
+  std::error_code failure;
+  fs::remove_all(old, failure);
+  if (fs::exists(folder)) {
+    fs::rename(folder, old);
+  }
+  fs::rename(made, folder);
+  fs::remove_all(old, failure);
+}
+
+}  // namespace
+
+std::string prepare_photographs(const fs::path& given) {
+  const fs::path folder = fs::absolute(given).lexically_normal();
+  const fs::path source = photographs_folder();
+  const fs::path made = fmt::format("{}.making-{}", folder.string(), ::getpid());
+  int train = 0;
+  int validation = 0;
+  try {
+    for (const char* part : {"train", "validation"}) {
+      make_folders(made / part / "high");
+      make_folders(made / part / "low");
+    }
+    for (const Photograph& photograph : kPhotographs) {
+      (std::strcmp(photograph.part, "train") == 0 ? train : validation) += write_tiles(photograph, source, made);
+    }
+    replace_folder(made, folder);
+  } catch (const fs::filesystem_error& failure) {
+    std::error_code ignored;
+    fs::remove_all(made, ignored);
+    throw Error(ErrorCode::kIo, folder.string(), failure.code().message());
+  } catch (...) {
+    std::error_code ignored;
+    fs::remove_all(made, ignored);
+    throw;
+  }
+  return fmt::format("{} training and {} validation pairs in {}, from {}", train, validation, folder.string(),
+                     source.string());
+}
+
+}  // namespace unidle::workloads::superres

@@ -1,0 +1,165 @@
+#include "workloads/superres/superres.h"
+
+#include <fmt/format.h>
+#include <torch/csrc/jit/serialization/import.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include "unidle/base/error.h"
+#include "unidle/data/image_pairs.h"
+#include "unidle/train/transfer.h"
+#include "workloads/superres/model.h"
+
+namespace unidle::workloads::superres {
+
+namespace {
+
+constexpr std::size_t kMib = std::size_t{1} << 20;
+
+std::size_t cache_bytes(const train::Config& config) {
+  return config.text("cache.features") == "memory"
+             ? static_cast<std::size_t>(config.integer("cache.memory_mib")) * kMib
+             : 0;
+}
+
+std::string part(const train::Config& config, const char* name) {
+  const std::filesystem::path folder = train::data_folder(config) / name;
+  if (!std::filesystem::is_directory(folder / "high")) {
+    throw Error(ErrorCode::kMissing, folder.string(), "there are no pictures yet",
+                fmt::format("make them: unidle-train {} --prepare", config.name()));
+  }
+  return folder.string();
+}
+
+at::Tensor to_tensor(const data::Picture& picture) {
+  // from_blob wants a mutable pointer; it is only read.
+  return at::from_blob(const_cast<std::uint8_t*>(picture.pixels.data()), {1, picture.height, picture.width, 3},
+                       at::TensorOptions(at::kByte));
+}
+
+/// Distance of deep features, from a TorchScript module that maps pictures to one tensor.
+class PerceptualLoss {
+ public:
+  PerceptualLoss(const train::Config& config, at::Device device) : weight_(config.real("loss.perceptual_weight")) {
+    if (weight_ <= 0) {
+      return;
+    }
+    const std::string& path = config.text("loss.perceptual_features");
+    if (!std::filesystem::is_regular_file(path)) {
+      throw Error(ErrorCode::kInput, config.location("loss.perceptual_weight") + ": loss.perceptual_features",
+                  "expected a TorchScript file, found '" + path + "'");
+    }
+    features_.emplace(torch::jit::load(path, device));
+    features_->eval();
+    for (const at::Tensor& parameter : features_->parameters()) {
+      parameter.requires_grad_(false);
+    }
+  }
+
+  at::Tensor add_to(const at::Tensor& loss, const at::Tensor& picture, const at::Tensor& reference) {
+    if (!features_) {
+      return loss;
+    }
+    const at::Tensor wanted = features_->forward({reference}).toTensor().detach();
+    return loss + weight_ * at::l1_loss(features_->forward({picture}).toTensor(), wanted);
+  }
+
+  double weight() const { return features_ ? weight_ : 0; }
+
+ private:
+  double weight_;
+  std::optional<torch::jit::Module> features_;
+};
+
+class SuperResolution final : public train::Workload {
+ public:
+  SuperResolution(const train::Config& config, at::Device device)
+      : device_(device),
+        train_(part(config, "train"), {.crop = static_cast<int>(config.integer("input.size")),
+                                       .scale = kScale,
+                                       .crops_per_item = static_cast<int>(config.integer("data.crops_per_decode")),
+                                       .cache_bytes = cache_bytes(config)}),
+        validation_(part(config, "validation"), {.crop = kScale, .scale = kScale, .cache_bytes = cache_bytes(config)}),
+        model_({.width = config.integer("model.width"),
+                .depth = config.integer("model.depth"),
+                .channels_last = config.flag("layout.channels_last"),
+                .recompute_blocks = config.flag("grad.checkpointing")}),
+        perceptual_(config, device) {
+    model_.to(device);
+  }
+
+  const data::Source& source() const override { return train_; }
+  std::vector<train::FieldUse> field_uses() const override {
+    return {train::FieldUse::kPicture, train::FieldUse::kPicture};
+  }
+  torch::nn::Module& model() override { return model_; }
+
+  at::Tensor loss(const std::vector<at::Tensor>& fields) override {
+    const at::Tensor picture = model_.forward(fields[data::ImagePairSource::kLow]);
+    const at::Tensor& reference = fields[data::ImagePairSource::kHigh];
+    return perceptual_.add_to(at::l1_loss(picture, reference), picture, reference);
+  }
+
+  std::map<std::string, double> validate() override {
+    const at::NoGradGuard no_grad;
+    model_.eval();
+    double total = 0;
+    for (std::int64_t item = 0; item < validation_.items(); ++item) {
+      const data::ImagePairSource::Pair pair = validation_.read_pair(item);
+      total += psnr(model_.forward(on_device(*pair.low)), on_device(*pair.high));
+    }
+    model_.train();
+    return {{"psnr", total / static_cast<double>(validation_.items())}};
+  }
+  std::int64_t validation_samples() const override { return validation_.items(); }
+
+  train::Effective effective() const override {
+    return {{"model.width", std::to_string(model_.width())},
+            {"model.depth", std::to_string(model_.depth())},
+            {"input.size", std::to_string(train_.fields()[data::ImagePairSource::kHigh].shape[0])},
+            {"data.crops_per_decode", std::to_string(train_.samples_per_item())},
+            {"cache.features", train_.cache().budget_bytes() > 0 ? "memory" : "off"},
+            {"grad.checkpointing", model_.options().recompute_blocks ? "true" : "false"},
+            {"loss.perceptual_weight", fmt::format("{}", perceptual_.weight())}};
+  }
+
+ private:
+  at::Tensor on_device(const data::Picture& picture) const {
+    return train::picture_to_float(to_tensor(picture).to(device_), model_.options().channels_last);
+  }
+
+  at::Device device_;
+  data::ImagePairSource train_;
+  data::ImagePairSource validation_;
+  Model model_;
+  PerceptualLoss perceptual_;
+};
+
+at::Tensor luma(const at::Tensor& picture) {
+  return (65.481 * picture.select(1, 0) + 128.553 * picture.select(1, 1) + 24.966 * picture.select(1, 2) + 16.0) / 255.0;
+}
+
+}  // namespace
+
+double psnr(const at::Tensor& picture, const at::Tensor& reference) {
+  const at::Tensor difference = luma(picture.to(at::kFloat).clamp(0, 1)) - luma(reference);
+  constexpr double kSmallest = 1e-12;  // 120 dB for equal pictures instead of infinity
+  return -10 * std::log10(std::max(difference.square().mean().item<double>(), kSmallest));
+}
+
+const train::WorkloadKind& superres() {
+  static const train::WorkloadKind kKind = {
+      .name = "superres",
+      .summary = "x4 super-resolution of photographs",
+      .open = [](const train::Config& config, at::Device device) -> std::unique_ptr<train::Workload> {
+        return std::make_unique<SuperResolution>(config, device);
+      },
+      .prepare = [](const train::Config& config) { return prepare_photographs(train::data_folder(config)); },
+  };
+  return kKind;
+}
+
+}  // namespace unidle::workloads::superres
