@@ -32,7 +32,7 @@ std::vector<Change> advise(const knobs::ConfigFile& config, const std::string& w
   return changes;
 }
 
-void apply(const std::vector<Change>& changes, knobs::ConfigFile& config) {
+void apply_changes(const std::vector<Change>& changes, knobs::ConfigFile& config) {
   for (const Change& change : changes) {
     config.set(change.knob, change.to);
   }

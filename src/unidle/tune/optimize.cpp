@@ -1,0 +1,152 @@
+#include "unidle/tune/optimize.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "unidle/base/clock.h"
+#include "unidle/base/error.h"
+#include "unidle/base/files.h"
+#include "unidle/base/log.h"
+#include "unidle/record/record.h"
+#include "unidle/tune/command_runner.h"
+
+namespace unidle::tune {
+
+namespace {
+
+constexpr std::array<std::string_view, 5> kWorkloads = {"keypoint", "protein", "recsys", "superres", "timeseries"};
+/// Bounds of a trial of a foreign command, whose speed is not known beforehand.
+constexpr double kShortestTrial = 10;
+constexpr double kLongestTrial = 60;
+
+/// The workload that the configuration names; empty with a command. Throws kInput when neither is there.
+std::string workload_of(const knobs::ConfigFile& config, bool has_command) {
+  const knobs::Scalar* workload = config.find("workload");
+  if (has_command) {
+    return workload == nullptr ? "" : workload->value;
+  }
+  const std::string expected = fmt::format("expected one of {}", fmt::join(kWorkloads, ", "));
+  if (workload == nullptr) {
+    throw Error(ErrorCode::kInput, config.name() + ": workload", "the key is missing, " + expected,
+                "or give the training command after --, with {config} for the file");
+  }
+  if (std::find(kWorkloads.begin(), kWorkloads.end(), workload->value) == kWorkloads.end()) {
+    throw Error(ErrorCode::kInput, fmt::format("{}:{}: workload", config.name(), workload->line),
+                fmt::format("'{}' is no workload, {}", workload->value, expected));
+  }
+  return workload->value;
+}
+
+Hardware hardware_for(const knobs::ConfigFile& config) {
+  Hardware hardware = this_machine();
+  const knobs::Scalar* device = config.find("device");
+  if (device != nullptr && device->value == "cpu") {
+    hardware.gpus = 0;  // the run will not use one
+  }
+  return hardware;
+}
+
+void write_record(OptimizeResult& result) {
+  const std::filesystem::path folder = record::new_run_folder("optimize");
+  try {
+    record::Writer writer(folder);
+    nlohmann::json document = to_json(result);
+    writer.set_meta("kind", "optimize");
+    writer.set_meta(record::meta::kStartedUtc, format_utc(system_clock().wall_ns()));
+    for (const char* key : {"config", "conclusion", "trials", "changes", "verification", "not_taken", "plan"}) {
+      writer.set_meta(key, document[key]);
+    }
+    writer.flush();
+    result.record = folder;
+  } catch (const Error& failure) {
+    spdlog::warn("the trials were not recorded: {}", failure.what());
+  }
+}
+
+/// Runs the search; the scratch folder lives as long as the trials do.
+void benchmark(const OptimizeOptions& options, const knobs::ConfigFile& config, const std::string& workload,
+               const Tuner::OnTrial& on_trial, std::stop_token stop, OptimizeResult& result) {
+  const TemporaryFolder scratch("unidle-optimize");
+  const Settings settings = read_settings(config);
+  TunerOptions tuning;
+  tuning.trials = options.trials;
+  tuning.budget_s = options.budget_s;
+  const std::int64_t start = system_clock().now_ns();
+
+  std::unique_ptr<TrialRunner> runner;
+  if (options.command.empty()) {
+    if (!std::filesystem::exists(options.train_program)) {
+      throw Error(ErrorCode::kMissing, options.train_program.string(), "is not there, and trials need it",
+                  "build it with ./dev build");
+    }
+    auto engine = std::make_unique<EngineRunner>(EngineRunner::Options{
+        options.train_program, std::filesystem::absolute(options.config), scratch.path(), options.allow_semantic});
+    result.plan = engine->calibrate(stop);
+    runner = std::move(engine);
+  } else {
+    const double trial_s =
+        std::clamp(options.budget_s / (options.trials + 2 * tuning.pairs), kShortestTrial, kLongestTrial);
+    runner = std::make_unique<CommandRunner>(CommandRunner::Options{
+        options.command, std::filesystem::absolute(options.config), scratch.path(), options.allow_semantic, trial_s});
+  }
+  tuning.budget_s -= seconds(system_clock().now_ns() - start);
+  const ProposalOptions wanted{options.allow_semantic, !options.command.empty()};
+  Tuner tuner(*runner, system_clock(), settings, propose(settings, workload, hardware_for(config), wanted), tuning,
+              on_trial);
+  result.outcome = tuner.run(stop);
+  result.changes = result.outcome->changes;
+}
+
+std::filesystem::path beside(const std::filesystem::path& config, const std::string& word) {
+  return config.parent_path() / (config.stem().string() + "." + word + config.extension().string());
+}
+
+}  // namespace
+
+OptimizeResult optimize(const OptimizeOptions& options, const Tuner::OnTrial& on_trial, std::stop_token stop) {
+  knobs::ConfigFile config = knobs::ConfigFile::load(options.config);
+  const std::string workload = workload_of(config, !options.command.empty());
+  OptimizeResult result;
+  result.config = config.name();
+  result.before = config.text();
+  if (options.benchmark) {
+    benchmark(options, config, workload, on_trial, stop, result);
+  } else {
+    result.changes = advise(config, workload, hardware_for(config), !options.command.empty());
+  }
+  apply_changes(result.changes, config);
+  result.after = config.text();
+  result.diff = explained_diff(result.before, config, result.changes, config.name());
+  if (options.benchmark) {
+    write_record(result);
+  }
+  return result;
+}
+
+Written write_result(const OptimizeResult& result, const std::optional<std::filesystem::path>& output, bool in_place) {
+  const std::filesystem::path config = result.config;
+  Written written;
+  if (in_place) {
+    written.backup = beside(config, "bak");
+    for (int number = 2; std::filesystem::exists(*written.backup); ++number) {
+      written.backup = beside(config, fmt::format("bak{}", number));
+    }
+    write_file_atomic(*written.backup, result.before);
+    written.output = config;
+  } else {
+    written.output = output.value_or(beside(config, "optimized"));
+    std::error_code ignored;
+    if (std::filesystem::equivalent(written.output, config, ignored)) {
+      throw Error(ErrorCode::kUsage, written.output.string(), "is the configuration itself",
+                  "use --in-place to change it, with a backup");
+    }
+  }
+  write_file_atomic(written.output, result.after);
+  return written;
+}
+
+}  // namespace unidle::tune

@@ -1,0 +1,62 @@
+// `unidle optimize`, from a configuration to a better one.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "unidle/tune/advise.h"
+#include "unidle/tune/engine_runner.h"
+#include "unidle/tune/tuner.h"
+
+namespace unidle::tune {
+
+struct OptimizeOptions {
+  std::filesystem::path config;
+  std::vector<std::string> command;     // empty: the workload's own program
+  std::filesystem::path train_program;  // unidle-train
+  bool benchmark = false;
+  bool allow_semantic = false;
+  double budget_s = 600;
+  int trials = 12;
+};
+
+struct OptimizeResult {
+  std::string config;
+  std::string before;  // text of the configuration
+  std::string after;   // the same when nothing is to be changed
+  std::vector<Change> changes;
+  std::string diff;                     // with reasons; empty when nothing is changed
+  std::optional<TunerOutcome> outcome;  // of a benchmark
+  std::optional<TrialPlan> plan;        // of a benchmark of a workload
+  std::filesystem::path record;         // of a benchmark; empty when it could not be written
+};
+
+/// Finds a better configuration; writes nothing but the record of a benchmark and scratch files that are removed.
+/// Throws kInput for a configuration that cannot be used (subject: file, line, key), kMissing without `train_program`.
+OptimizeResult optimize(const OptimizeOptions& options, const Tuner::OnTrial& on_trial, std::stop_token stop);
+
+struct Written {
+  std::filesystem::path output;
+  std::optional<std::filesystem::path> backup;
+};
+
+/// Writes the new text to `output`, or beside the configuration as NAME.optimized.EXT, or in its place with a backup
+/// NAME.bak.EXT (NAME.bak2.EXT, ... when that exists). Throws kUsage when `output` is the configuration itself.
+Written write_result(const OptimizeResult& result, const std::optional<std::filesystem::path>& output, bool in_place);
+
+/// For people: diff, trial table, conclusion.
+std::string to_text(const OptimizeResult& result);
+/// unidle.optimize/1
+nlohmann::json to_json(const OptimizeResult& result);
+nlohmann::json to_json(const Change& change);
+nlohmann::json to_json(const LoggedTrial& trial);
+nlohmann::json to_json(const Verification& verification);
+/// "trial 3: loader.workers=2: 41.3 samples/s, kept"
+std::string one_line(const LoggedTrial& trial);
+
+}  // namespace unidle::tune

@@ -1,0 +1,151 @@
+// What an optimisation says, for people and for programs.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "unidle/base/units.h"
+#include "unidle/knobs/knob.h"
+#include "unidle/tune/optimize.h"
+
+namespace unidle::tune {
+
+using nlohmann::json;
+
+namespace {
+
+json optional_number(const std::optional<double>& value) { return value ? json(*value) : json(); }
+
+std::string class_of(const std::string& knob) {
+  const knobs::Knob* known = knobs::find_knob(knob);
+  return known == nullptr ? "" : std::string(knobs::to_string(known->knob_class));
+}
+
+std::string metrics_text(const TrialResult& result) {
+  std::string text;
+  for (const auto& [name, value] : result.metrics) {
+    text += fmt::format(" {} {}", name, format_number(value));
+  }
+  return text;
+}
+
+std::string table(const std::vector<LoggedTrial>& trials) {
+  std::string text = fmt::format("{:>5}  {:<15}  {:>9}  {:>8}  {:<13}  {}\n", "trial", "stage", "samples/s", "loss",
+                                 "verdict", "what");
+  for (const LoggedTrial& trial : trials) {
+    const TrialResult& result = trial.result;
+    text += fmt::format("{:>5}  {:<15}  {:>9}  {:>8}  {:<13}  {}{}\n", trial.index, trial.stage,
+                        result.ok ? format_number(result.rate) : "-", result.loss ? format_number(*result.loss) : "-",
+                        trial.verdict, trial.why, metrics_text(result));
+  }
+  return text;
+}
+
+}  // namespace
+
+json to_json(const Change& change) {
+  return {{"knob", change.knob},     {"from", change.from},
+          {"to", change.to},         {"class", class_of(change.knob)},
+          {"reason", change.reason}, {"gain", optional_number(change.gain)}};
+}
+
+json to_json(const LoggedTrial& trial) {
+  const TrialResult& result = trial.result;
+  return {{"trial", trial.index},
+          {"stage", trial.stage},
+          {"knobs", trial.changes},
+          {"ok", result.ok},
+          {"problem", result.problem},
+          {"samples_per_s", result.rate},
+          {"step_samples_per_s", optional_number(result.step_rate)},
+          {"loss", optional_number(result.loss)},
+          {"metric", result.metrics},
+          {"effective", result.effective},
+          {"seconds", result.seconds},
+          {"verdict", trial.verdict},
+          {"why", trial.why}};
+}
+
+json to_json(const Verification& verification) {
+  return {{"baseline", verification.baseline},
+          {"winner", verification.winner},
+          {"baseline_spread", standard_deviation(verification.baseline)},
+          {"winner_spread", standard_deviation(verification.winner)},
+          {"ratio", verification.ratio},
+          {"interval", {verification.interval.low, verification.interval.high}},
+          {"confidence", 0.95},
+          {"shown", verification.shown},
+          {"loss_parity", verification.parity.held},
+          {"why", verification.parity.why}};
+}
+
+json to_json(const OptimizeResult& result) {
+  json document = {{"schema", "unidle.optimize/1"},
+                   {"config", result.config},
+                   {"measured", result.outcome.has_value()},
+                   {"changes", json::array()},
+                   {"trials", json::array()},
+                   {"verification", nullptr},
+                   {"not_taken", json::array()},
+                   {"plan", nullptr},
+                   {"interrupted", false},
+                   {"conclusion", ""},
+                   {"diff", result.diff},
+                   {"record", result.record.empty() ? json() : json(result.record.string())}};
+  for (const Change& change : result.changes) {
+    document["changes"].push_back(to_json(change));
+  }
+  if (result.plan) {
+    document["plan"] = {{"samples", result.plan->samples},
+                        {"warmup_samples", result.plan->warmup_samples},
+                        {"epoch_samples", optional_number(result.plan->epoch_samples)},
+                        {"validation_counted", result.plan->whole_epochs}};
+  }
+  if (result.outcome) {
+    for (const LoggedTrial& trial : result.outcome->trials) {
+      document["trials"].push_back(to_json(trial));
+    }
+    if (result.outcome->verification) {
+      document["verification"] = to_json(*result.outcome->verification);
+    }
+    document["not_taken"] = result.outcome->not_taken;
+    document["interrupted"] = result.outcome->interrupted;
+    document["conclusion"] = result.outcome->conclusion;
+  }
+  return document;
+}
+
+std::string one_line(const LoggedTrial& trial) {
+  const std::string what = trial.stage.starts_with("verify") || trial.stage == "baseline" ? trial.stage : trial.why;
+  if (!trial.result.ok) {
+    return fmt::format("trial {}: {}: {}", trial.index, trial.stage, what);
+  }
+  const std::string verdict = trial.verdict == "baseline" || trial.verdict == "winner" ? "" : ", " + trial.verdict;
+  return fmt::format("trial {}: {} samples/s{} ({}, {})", trial.index, format_number(trial.result.rate), verdict, what,
+                     format_seconds(trial.result.seconds));
+}
+
+std::string to_text(const OptimizeResult& result) {
+  std::string text = result.diff;
+  if (!result.outcome) {
+    if (result.changes.empty()) {
+      return result.config + ": nothing to change that can be told without measuring; --benchmark measures\n";
+    }
+    return text + "\nNot measured. With --benchmark every change is measured, and kept only when it pays.\n";
+  }
+  text += (text.empty() ? "" : "\n") + table(result.outcome->trials) + "\n";
+  for (const std::string& knob : result.outcome->not_taken) {
+    text += "did not take: " + knob + "\n";
+  }
+  for (const Change& change : result.changes) {
+    if (change.knob == "validation.interval") {
+      text += "validation.interval only changes how often you look; training is the same\n";
+    }
+  }
+  text += result.outcome->conclusion + "\n";
+  if (!result.record.empty()) {
+    text += "record: " + result.record.string() + "\n";
+  }
+  return text;
+}
+
+}  // namespace unidle::tune
