@@ -68,7 +68,7 @@ Evaluation evaluate(const Context& context, const Policy& policy) {
     finding.fixes.push_back(detail::make_fix(context, "loader.workers", nullptr, FixClass::kExact, how));
   }
   if (signals.epochs.value_or(0) > policy.min_epochs && detail::effective_on(context, "cache.features") == false) {
-    finding.fixes.push_back(detail::make_fix(context, "cache.features", true, FixClass::kExact,
+    finding.fixes.push_back(detail::make_fix(context, "cache.features", "memory", FixClass::kExact,
                                              "keep what the first epoch computed for the later ones"));
   }
   return finding;

@@ -90,7 +90,7 @@ TEST(LoaderNoWorkers, OnAGpuTheLoaderHasTheCpusForItself) {
 TEST(LoaderNoWorkers, MentionsTheCacheWhenEpochsRepeat) {
   Signals signals = waiting_cpu(0.6);
   EXPECT_EQ(fix_of(fired("loader-no-workers", signals), "cache.features"), nullptr);  // it is on
-  set_effective(signals, "cache.features", "false");
+  set_effective(signals, "cache.features", "off");
   ASSERT_NE(fix_of(fired("loader-no-workers", signals), "cache.features"), nullptr);
   signals.epochs = 0.8;
   EXPECT_EQ(fix_of(fired("loader-no-workers", signals), "cache.features"), nullptr);
@@ -140,14 +140,14 @@ TEST(LoaderTooFewWorkers, MissingIsNotZero) {
 
 Signals recomputing() {
   Signals signals = waiting_cpu(0.6);
-  set_effective(signals, "cache.features", "false");
+  set_effective(signals, "cache.features", "off");
   return signals;
 }
 
 TEST(RecomputedFeatures, CountsOnlyTheLaterEpochs) {
   const Finding finding = fired("recomputed-features", recomputing());
   EXPECT_NEAR(*finding.share, 0.54 * 2 / 3, 1e-9);
-  EXPECT_EQ(fix_of(finding, "cache.features")->to, true);
+  EXPECT_EQ(fix_of(finding, "cache.features")->to, "memory");
 }
 
 TEST(RecomputedFeatures, NearMissesAreSilent) {
@@ -158,7 +158,7 @@ TEST(RecomputedFeatures, NearMissesAreSilent) {
   signals.sample_s = 5e-6;  // a row of a table in memory
   EXPECT_TRUE(silent("recomputed-features", signals));
   signals = recomputing();
-  set_effective(signals, "cache.features", "true");
+  set_effective(signals, "cache.features", "memory");
   EXPECT_TRUE(silent("recomputed-features", signals));
   signals = recomputing();
   set_input(signals, 0.05);

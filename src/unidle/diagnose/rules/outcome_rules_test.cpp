@@ -145,6 +145,14 @@ TEST(SettingIgnored, SpellingsOfOneValueAreEqual) {
   }
 }
 
+TEST(SettingIgnored, AnAutomaticValueIsNeverIgnored) {
+  Signals signals = healthy_cpu();
+  signals.settings["cpu.threads"] = {"0", "a.yaml:9", "4"};
+  EXPECT_TRUE(silent("setting-ignored", signals));
+  signals.settings["cpu.threads"] = {"2", "a.yaml:9", "4"};
+  EXPECT_FALSE(silent("setting-ignored", signals));
+}
+
 TEST(SettingIgnored, UnreadKeys) {
   Signals signals = healthy_cpu();
   signals.unread_keys = {{"title", "a.yaml:1"}};

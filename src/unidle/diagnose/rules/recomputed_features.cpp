@@ -45,7 +45,7 @@ Evaluation evaluate(const Context& context, const Policy& policy) {
                   format_seconds(*signals.sample_s), format_number(*signals.epochs), format_share(repeated)),
       fmt::format("the steps wait for it {} of the wall time", format_share(*context.input)),
   };
-  finding.fixes.push_back(detail::make_fix(context, "cache.features", true, FixClass::kExact,
+  finding.fixes.push_back(detail::make_fix(context, "cache.features", "memory", FixClass::kExact,
                                            "keep what the first epoch computed for the later ones"));
   return finding;
 }

@@ -34,6 +34,11 @@ FixClass class_of(std::string_view knob) {
 
 std::string at(const std::string& location) { return location.empty() ? "" : " (" + location + ")"; }
 
+/// True for values that leave the choice to the program, so that whatever is in effect is what was asked for.
+bool leaves_choice(const std::string& knob, const std::string& configured) {
+  return knob == "cpu.threads" && canonical(configured) == "0";
+}
+
 /// Adds every setting whose live value is not the configured one; counts those that could be compared.
 int compare_settings(const Context& context, Finding& finding) {
   int compared = 0;
@@ -42,7 +47,7 @@ int compare_settings(const Context& context, Finding& finding) {
       continue;
     }
     ++compared;
-    if (in_effect(*pair.configured, *pair.effective)) {
+    if (in_effect(*pair.configured, *pair.effective) || leaves_choice(knob, *pair.configured)) {
       continue;
     }
     finding.severity = Severity::kWarning;

@@ -35,7 +35,7 @@ Signals healthy_cpu() {
                                                                       {"batch.accumulation", "1"},
                                                                       {"precision.amp", "off"},
                                                                       {"layout.channels_last", "true"},
-                                                                      {"cache.features", "false"},
+                                                                      {"cache.features", "off"},
                                                                       {"validation.interval", "200"},
                                                                       {"device", "cpu"}}) {
     signals.settings[knob] = {value, "naive.yaml:" + std::to_string(signals.settings.size() + 1), value};
@@ -73,7 +73,7 @@ void set_effective(Signals& signals, const std::string& knob, const std::string&
 Signals waiting_cpu(double share) {
   Signals signals = healthy_cpu();
   set_effective(signals, "loader.workers", "0");
-  set_effective(signals, "cache.features", "true");
+  set_effective(signals, "cache.features", "memory");
   signals.loader_busy.reset();
   signals.cpus_used = 1;
   set_input(signals, share);
