@@ -83,7 +83,9 @@ OutputFailure read_traceback(const std::vector<std::string>& lines, std::size_t 
 std::optional<OutputFailure> find_failure(std::string_view tail) {
   const std::vector<std::string> lines = split_lines(tail);
   for (std::size_t i = lines.size(); i-- > 0;) {
-    if (lines[i].starts_with(kTraceback)) {
+    // What Python ignores, mostly in destructors while it shuts down, is no failure of the run.
+    const bool ignored = i > 0 && lines[i - 1].starts_with("Exception ignored in");
+    if (lines[i].starts_with(kTraceback) && !ignored) {
       return read_traceback(lines, i);
     }
   }

@@ -30,6 +30,7 @@ TEST(FindFailure, ProgressAfterItMeansTrainingWentOn) {
 TEST(FindFailure, NothingInHealthyOutput) {
   EXPECT_FALSE(find_failure(""));
   EXPECT_FALSE(find_failure("epoch 1\nerror rate 0.3\nsaved\n"));
+  EXPECT_FALSE(find_failure("saved\nException ignored in: <function Iter.__del__ at 0x7f>\n" + kTraceback));
 }
 
 TEST(FindFailure, OddOutputIsHarmless) {
