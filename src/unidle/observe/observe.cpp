@@ -151,9 +151,9 @@ Result run(const Options& options) {
   if (options.argv.empty()) {
     throw Error(ErrorCode::kUsage, "command", "is missing", "name it after --");
   }
+  SignalForwarder signals(options.forward_signals);
   Recorder recorder(options.record, options.argv);
   OutputStreams streams = make_streams(options);
-  SignalForwarder signals(options.forward_signals);
   const pid_t pid = start_command(options, recorder, streams, signals);
   signals.set_target(pid, options.quiet);
   Supervisor supervisor(pid, options.quiet, options, streams);

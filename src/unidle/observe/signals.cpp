@@ -14,6 +14,9 @@ std::atomic<int> pending{0};
 std::atomic<int> last_stop{0};
 std::atomic<bool> window{false};
 
+/// Failed writes are for whoever wrote to find, not a reason to die.
+bool is_about_writing(int number) { return number == SIGPIPE || number == SIGXFSZ; }
+
 bool stops(int number) { return number == SIGINT || number == SIGTERM || number == SIGHUP || number == SIGQUIT; }
 
 void deliver(int number) {
@@ -60,7 +63,7 @@ void SignalForwarder::hold() {
     sigemptyset(&action.sa_mask);
     action.sa_flags = SA_RESTART | SA_SIGINFO;
     action.sa_sigaction = on_signal;
-    if (kSignals[i] == SIGPIPE) {
+    if (is_about_writing(kSignals[i])) {
       action.sa_flags = 0;
       action.sa_handler = SIG_IGN;
     } else if (!forward_ || before_[i].sa_handler == SIG_IGN) {
@@ -79,7 +82,7 @@ SignalForwarder::~SignalForwarder() {
 
 void SignalForwarder::let_go() {
   for (std::size_t i = 0; i < kSignals.size(); ++i) {
-    if (kSignals[i] != SIGPIPE) {
+    if (!is_about_writing(kSignals[i])) {
       ::sigaction(kSignals[i], &before_[i], nullptr);
     }
   }

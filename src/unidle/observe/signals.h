@@ -9,11 +9,12 @@
 
 namespace unidle::observe {
 
-/// While it lives, INT, TERM, HUP, QUIT, USR1 and USR2 go to the command, WINCH is counted, and PIPE is ignored. What
-/// was ignored before (nohup) stays ignored. Signal handlers have no context, so one object may live at a time.
+/// While it lives, INT, TERM, HUP, QUIT, USR1 and USR2 go to the command, WINCH is noted, and PIPE and XFSZ are
+/// ignored. What was ignored before (nohup) stays ignored. Signal handlers have no context, so one object may live at a
+/// time.
 class SignalForwarder {
  public:
-  /// With `forward` false only PIPE is handled.
+  /// With `forward` false only PIPE and XFSZ are handled.
   explicit SignalForwarder(bool forward);
   ~SignalForwarder();
   SignalForwarder(const SignalForwarder&) = delete;
@@ -34,9 +35,9 @@ class SignalForwarder {
 
  private:
   bool forward_;
-  static constexpr std::array<int, 8> kSignals = {SIGINT,  SIGTERM, SIGHUP,   SIGQUIT,
-                                                  SIGUSR1, SIGUSR2, SIGWINCH, SIGPIPE};
-  std::array<struct sigaction, 8> before_{};
+  static constexpr std::array<int, 9> kSignals = {SIGINT,  SIGTERM,  SIGHUP,  SIGQUIT, SIGUSR1,
+                                                  SIGUSR2, SIGWINCH, SIGPIPE, SIGXFSZ};
+  std::array<struct sigaction, 9> before_{};
   sigset_t mask_{};
 };
 

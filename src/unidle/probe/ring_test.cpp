@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -72,6 +73,26 @@ TEST_F(Ring, EverythingIsANoOpWithoutTheVariable) {
 TEST_F(Ring, OpenFailsQuietlyWhereNothingCanBeWritten) {
   ::setenv("UNIDLE_PROBE_DIR", "/proc/none", 1);
   EXPECT_EQ(unidle_probe_open("train"), nullptr);
+}
+
+TEST_F(Ring, LimitOnFileSizeNeverEndsTheProgram) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const rlimit small{100'000, RLIM_INFINITY};
+    ::setrlimit(RLIMIT_FSIZE, &small);
+    const bool refused = unidle_probe_open("train") == nullptr;
+    const rlimit large{2'000'000, RLIM_INFINITY};
+    ::setrlimit(RLIMIT_FSIZE, &large);
+    unidle_probe* probe = unidle_probe_open("train");
+    const std::string note = "{\"type\":\"" + std::string(1'000'000, 'x') + "\"}";
+    for (int i = 0; i < 5; ++i) {
+      unidle_probe_note(probe, note.c_str());
+    }
+    ::_exit(refused && probe != nullptr ? 0 : 1);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
 }
 
 TEST_F(Ring, CarriesEventsInOrder) {

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -52,8 +53,23 @@ bool is_ours(const unidle_probe* probe) {
   return probe != nullptr && probe->generation == fork_generation.load(std::memory_order_relaxed);
 }
 
+/// The size to which files of this process may grow: to go past it is a signal that ends the user's program.
+std::uint64_t file_size_limit() {
+  rlimit limit{};
+  return getrlimit(RLIMIT_FSIZE, &limit) == 0 ? limit.rlim_cur : 0;
+}
+
+/// Whether the notes file may take `more` bytes.
+bool note_fits(int fd, std::size_t more) {
+  struct stat facts {};
+  return fstat(fd, &facts) == 0 && static_cast<std::uint64_t>(facts.st_size) + more <= file_size_limit();
+}
+
 /// A new file of this process: "PID.ring", or "PID.N.ring" when the process opens several or has been replaced by exec.
 int create_ring_file(const char* folder) {
+  if (file_size_limit() < kFileBytes) {
+    return -1;
+  }
   char path[4096];
   for (int n = 0; n < kMaxRingsOfProcess; ++n) {
     const int length = n == 0 ? std::snprintf(path, sizeof path, "%s/%d.ring", folder, getpid())
@@ -202,8 +218,11 @@ UNIDLE_PROBE_API void unidle_probe_note(unidle_probe* probe, const char* json) {
       *end++ = *from == '\n' || *from == '\r' ? ' ' : *from;
     }
     *end++ = '\n';
-    // One write, so that lines of several threads do not mix. What a full disk refuses is lost.
-    [[maybe_unused]] const ssize_t put = write(probe->notes, line, static_cast<std::size_t>(end - line));
+    const auto bytes = static_cast<std::size_t>(end - line);
+    if (note_fits(probe->notes, bytes)) {
+      // One write, so that lines of several threads do not mix. What a full disk refuses is lost.
+      [[maybe_unused]] const ssize_t put = write(probe->notes, line, bytes);
+    }
     std::free(line);
   }
   errno = saved_errno;
