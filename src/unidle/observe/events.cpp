@@ -44,11 +44,15 @@ void EventMerger::take(std::int64_t process, const unidle_event& event) {
   }
 }
 
-void EventMerger::add_part(std::int64_t process, const unidle_event& event) {
-  if (parts_.size() >= kMaxOpenSteps) {
+record::Step& EventMerger::open_step(std::int64_t process, std::int64_t index) {
+  if (parts_.size() >= kMaxOpenSteps && !parts_.contains({process, index})) {
     parts_.erase(parts_.begin());
   }
-  record::Step& step = parts_[{process, signed_value(event.step)}];
+  return parts_[{process, index}];
+}
+
+void EventMerger::add_part(std::int64_t process, const unidle_event& event) {
+  record::Step& step = open_step(process, signed_value(event.step));
   const std::int64_t duration_ns = signed_value(event.duration_ns);
   switch (event.kind) {
     case UNIDLE_EVENT_INPUT: add_to(step.input_ns, duration_ns); break;
@@ -72,7 +76,7 @@ void EventMerger::add_loss(std::int64_t process, const unidle_event& event) {
     writer_.add(record::Metric{"loss", signed_value(event.t_ns), index, signed_value(event.a), event.value});
     return;
   }
-  record::Step& step = parts_[{process, index}];
+  record::Step& step = open_step(process, index);
   step.loss = event.value;
   step.samples_before = signed_value(event.a);
 }

@@ -23,11 +23,14 @@ class EventMerger {
   void write_seconds(std::int64_t now_ns);
   /// Writes all that is still held.
   void finish();
+  /// Steps of which there are parts but no end yet.
+  std::size_t open_steps() const { return parts_.size(); }
 
  private:
   using StepKey = std::pair<std::int64_t, std::int64_t>;                 // process, step
   using WorkKey = std::tuple<std::int64_t, std::int64_t, std::int64_t>;  // begin of second, process, thread
 
+  record::Step& open_step(std::int64_t process, std::int64_t index);
   void add_part(std::int64_t process, const unidle_event& event);
   void add_loss(std::int64_t process, const unidle_event& event);
   void write_step(std::int64_t process, const unidle_event& event);

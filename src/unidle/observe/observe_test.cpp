@@ -1,0 +1,246 @@
+#include "unidle/observe/observe.h"
+
+#include <gmock/gmock.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <fstream>
+#include <thread>
+
+#include "unidle/base/error.h"
+#include "unidle/base/files.h"
+#include "unidle/observe/events.h"
+#include "unidle/probe/unidle_probe.h"
+#include "unidle/record/record.h"
+
+namespace unidle::observe {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+// What the observed program of the tests below does; they start this very program with it.
+TEST(ObservedProgram, DISABLED_Train) {
+  unidle_probe* probe = unidle_probe_open("train");
+  ASSERT_NE(probe, nullptr);
+  const auto emit = [&](std::uint32_t kind, std::uint64_t step, std::uint64_t duration_ns, std::uint64_t a = 0,
+                        std::uint64_t b = 0, double value = 0) {
+    const unidle_event event{unidle_probe_now_ns(), duration_ns, step, a, b, value, kind, 0, 0};
+    unidle_probe_emit(probe, &event);
+  };
+  unidle_probe_note(probe, R"({"type":"setting","knob":"loader.workers","value":4,"source":"effective"})");
+  unidle_probe_note(probe, R"({"type":"metric","name":"psnr","value":31.5,"step":2,"samples":64})");
+  unidle_probe_note(probe, R"({"type":"exception","text":"boom"})");
+  emit(UNIDLE_EVENT_STARTUP, 0, 5);
+  for (std::uint64_t step = 0; step < 3; ++step) {
+    for (int micro = 0; micro < 2; ++micro) {
+      emit(UNIDLE_EVENT_INPUT, step, 10);
+      emit(UNIDLE_EVENT_FORWARD, step, 20);
+      emit(UNIDLE_EVENT_BACKWARD, step, 30);
+      emit(UNIDLE_EVENT_SYNC, step, 1);
+    }
+    emit(UNIDLE_EVENT_OPTIMIZER, step, 40);
+    if (step == 1) {
+      emit(UNIDLE_EVENT_LOSS, step, 0, 32, 0, 0.25);
+    }
+    emit(UNIDLE_EVENT_STEP, step, 200, 32, 2);
+  }
+  emit(UNIDLE_EVENT_LOSS, 2, 0, 64, 0, 0.125);  // read back late
+  emit(UNIDLE_EVENT_SAMPLE, 0, 100, 1, 4096);
+  emit(UNIDLE_EVENT_SAMPLE, 0, 300, 2, 4096);
+  emit(UNIDLE_EVENT_VALIDATE, 0, 50, 128);
+  unidle_probe_close(probe);
+}
+
+class Observe : public ::testing::Test {
+ protected:
+  Options options(std::vector<std::string> argv) const {
+    Options result;
+    result.argv = std::move(argv);
+    result.record = folder_.path() / "record";
+    result.quiet = true;
+    return result;
+  }
+  Options training() const {
+    return options({fs::read_symlink("/proc/self/exe").string(), "--gtest_also_run_disabled_tests",
+                    "--gtest_filter=ObservedProgram.DISABLED_Train"});
+  }
+  record::Reader reader() const { return record::Reader(folder_.path() / "record"); }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(Observe, StepsAreJoinedFromTheirParts) {
+  ASSERT_TRUE(run(training()).status.ok());
+  const std::vector<record::Step> steps = reader().steps();
+  ASSERT_THAT(steps, SizeIs(3));
+  EXPECT_EQ(steps[1].index, 1);
+  EXPECT_EQ(steps[1].duration_ns, 200);
+  EXPECT_EQ(steps[1].samples, 32);
+  EXPECT_EQ(steps[1].micro_batches, 2);
+  EXPECT_EQ(steps[1].input_ns, 20);
+  EXPECT_EQ(steps[1].forward_ns, 40);
+  EXPECT_EQ(steps[1].backward_ns, 60);
+  EXPECT_EQ(steps[1].optimizer_ns, 40);
+  EXPECT_EQ(steps[1].sync_ns, 2);
+  EXPECT_EQ(steps[1].syncs, 2);
+  EXPECT_FALSE(steps[1].transfer_ns.has_value());
+  EXPECT_EQ(steps[1].loss, 0.25);
+  EXPECT_EQ(steps[1].samples_before, 32);
+  EXPECT_FALSE(steps[0].loss.has_value());
+}
+
+TEST_F(Observe, NotesSpansAndSamplesReachTheRecord) {
+  ASSERT_TRUE(run(training()).status.ok());
+  const record::Reader record = reader();
+  ASSERT_THAT(record.settings(), SizeIs(1));
+  EXPECT_EQ(record.settings()[0].value, "4");
+  EXPECT_EQ(record.metrics("psnr").at(0).value, 31.5);
+  EXPECT_EQ(record.metrics("loss").at(0).value, 0.125);
+  EXPECT_THAT(record.notes(), SizeIs(3));
+  EXPECT_GT(record.notes()[0].process, 0);
+  ASSERT_THAT(record.spans(), SizeIs(2));
+  EXPECT_EQ(record.spans()[1].samples, 128);
+  std::int64_t samples = 0;
+  std::int64_t busy_ns = 0;
+  for (const record::SampleWork& work : record.sample_work()) {
+    samples += work.samples;
+    busy_ns += work.busy_ns;
+  }
+  EXPECT_EQ(samples, 2);
+  EXPECT_EQ(busy_ns, 400);
+  EXPECT_EQ(record.meta(record::meta::kTier), "host+probe");
+  EXPECT_EQ(record.meta(record::meta::kDropped), 0);
+  EXPECT_FALSE(fs::exists(folder_.path() / "record/probe"));
+}
+
+TEST_F(Observe, QuietKeepsTheOutput) {
+  const Result result = run(options({"sh", "-c", "echo out; echo err >&2; exit 4"}));
+  EXPECT_EQ(result.status.code, 4);
+  EXPECT_EQ(result.out_tail, "out\n");
+  EXPECT_EQ(result.err_tail, "err\n");
+  EXPECT_EQ(reader().output_tail("stderr"), "err\n");
+  EXPECT_EQ(reader().meta(record::meta::kOutcome), "failed");
+  EXPECT_EQ(reader().meta(record::meta::kTier), "host");
+  EXPECT_GT(reader().meta(record::meta::kHost)->at("cpus_allowed").get<double>(), 0);
+}
+
+TEST_F(Observe, EnvironmentIsAdded) {
+  Options added = options({"sh", "-c", "echo $ADDED"});
+  added.environment["ADDED"] = "value";
+  EXPECT_EQ(run(added).out_tail, "value\n");
+}
+
+TEST_F(Observe, UnknownProgramLeavesNothingBehind) {
+  try {
+    run(options({"/no/such/program"}));
+    FAIL() << "it was started";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kInput);
+    EXPECT_EQ(error.subject(), "/no/such/program");
+  }
+  EXPECT_FALSE(fs::exists(folder_.path() / "record"));
+}
+
+TEST_F(Observe, ExistingRecordIsRefused) {
+  run(options({"true"}));
+  try {
+    run(options({"true"}));
+    FAIL() << "it was overwritten";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kUsage);
+  }
+}
+
+TEST_F(Observe, UnwritableRecordLetsTheCommandRun) {
+  std::ofstream(folder_.path() / "record") << "a file";
+  const Result result = run(options({"sh", "-c", "echo ${UNIDLE_PROBE_DIR-none}"}));
+  EXPECT_TRUE(result.status.ok());
+  EXPECT_EQ(result.out_tail, "none\n");
+}
+
+TEST_F(Observe, TimeoutEndsTheCommand) {
+  Options limited = options({"sleep", "100"});
+  limited.timeout_s = 0.2;
+  const Result result = run(limited);
+  EXPECT_TRUE(result.timed_out);
+  EXPECT_EQ(result.status.signal, SIGTERM);
+  EXPECT_EQ(reader().meta(record::meta::kOutcome), "timed-out");
+}
+
+TEST_F(Observe, StopEndsTheCommand) {
+  std::stop_source source;
+  Options stoppable = options({"sleep", "100"});
+  stoppable.stop = source.get_token();
+  std::thread stopper([&] { source.request_stop(); });
+  const Result result = run(stoppable);
+  stopper.join();
+  EXPECT_FALSE(result.timed_out);
+  EXPECT_EQ(result.status.signal, SIGTERM);
+  EXPECT_EQ(reader().meta(record::meta::kOutcome), "stopped");
+}
+
+TEST_F(Observe, DamagedRingsAndNotesAreProblemsAndNothingMore) {
+  const Result result = run(options(
+      {"sh", "-c", "head -c 5000 /dev/zero >$UNIDLE_PROBE_DIR/1.ring; echo half >$UNIDLE_PROBE_DIR/1.notes.jsonl"}));
+  EXPECT_TRUE(result.status.ok());
+  EXPECT_THAT(reader().meta(record::meta::kProblems)->dump(), HasSubstr("1.ring"));
+  EXPECT_EQ(reader().meta(record::meta::kProblems)->size(), 2U);
+}
+
+TEST(Merger, StepsOfSeveralProcessesStayApart) {
+  const TemporaryFolder folder;
+  {
+    record::Writer writer(folder.path());
+    EventMerger merger(writer);
+    unidle_event input{1, 5, 0, 0, 0, 0, UNIDLE_EVENT_INPUT, 0, 0};
+    unidle_event step{1, 9, 0, 1, 0, 0, UNIDLE_EVENT_STEP, 0, 0};
+    unidle_event loss{1, 0, 1, 0, 0, std::nan(""), UNIDLE_EVENT_LOSS, 0, 0};
+    merger.take(10, input);
+    merger.take(20, step);
+    merger.take(10, step);
+    step.step = 1;
+    merger.take(10, loss);
+    merger.take(10, step);
+    merger.finish();
+  }
+  const auto steps = record::Reader(folder.path()).steps();
+  ASSERT_THAT(steps, SizeIs(3));
+  EXPECT_FALSE(steps[0].input_ns.has_value());
+  EXPECT_EQ(steps[1].input_ns, 5);
+  EXPECT_EQ(steps[1].micro_batches, 1);
+  EXPECT_TRUE(std::isnan(steps[2].loss.value()));
+}
+
+TEST(Merger, PartsWithoutStepsDoNotPileUp) {
+  const TemporaryFolder folder;
+  record::Writer writer(folder.path());
+  EventMerger merger(writer);
+  for (std::uint64_t i = 0; i < 20'000; ++i) {
+    merger.take(1, {1, 5, i, 0, 0, 0, UNIDLE_EVENT_INPUT, 0, 0});
+    merger.take(1, {1, 5, i, 0, 0, 0, UNIDLE_EVENT_LOSS, 0, 0});
+  }
+  EXPECT_LE(merger.open_steps(), 4096U);
+}
+
+TEST(Merger, OddNotesAreKeptAsNotes) {
+  const TemporaryFolder folder;
+  {
+    record::Writer writer(folder.path());
+    EventMerger merger(writer);
+    for (const char* text : {R"({"type":5})", R"({"type":"setting"})", R"({"type":"metric","name":1,"value":"x"})",
+                             R"({"type":"setting","knob":["a"],"value":null,"source":3,"t_ns":"soon"})", "{}"}) {
+      merger.take_note(1, 7, nlohmann::json::parse(text));
+    }
+  }
+  const record::Reader reader(folder.path());
+  EXPECT_THAT(reader.notes(), SizeIs(5));
+  EXPECT_THAT(reader.settings(), SizeIs(1));
+  EXPECT_TRUE(reader.metric_names().empty());
+}
+
+}  // namespace
+}  // namespace unidle::observe
