@@ -33,9 +33,8 @@ template <typename Body>
 at::Tensor split_and_sum(std::int64_t count, std::int64_t rows, std::int64_t columns, const Body& body) {
   const at::Tensor partial = at::zeros({at::get_num_threads(), rows, columns});
   float* first = data(partial);
-  split(count, [&](std::int64_t begin, std::int64_t end) {
-    body(first + at::get_thread_num() * rows * columns, begin, end);
-  });
+  split(count,
+        [&](std::int64_t begin, std::int64_t end) { body(first + at::get_thread_num() * rows * columns, begin, end); });
   return partial.sum(0);
 }
 
@@ -79,7 +78,8 @@ Forward run_forward(const at::Tensor& x, const BlockWeights& weights, bool for_b
   f.activated = at::mm(f.normalised, expand.t());
   f.slope = for_backward ? at::empty_like(f.activated) : at::Tensor();
   split(pixels, [&](std::int64_t begin, std::int64_t end) {
-    k.gelu(4 * shape.channels, read(expand_bias), data(f.activated), for_backward ? data(f.slope) : nullptr, begin, end);
+    k.gelu(4 * shape.channels, read(expand_bias), data(f.activated), for_backward ? data(f.slope) : nullptr, begin,
+           end);
   });
 
   const at::Tensor project_bias = weights.project_bias * weights.gamma;
@@ -137,8 +137,8 @@ class FastBlock : public torch::autograd::Function<FastBlock> {
       k.normalise_backward(shape, read(normalised_gradient), read(normalised), read(inverse_deviation),
                            data(padded_gradient), begin, end);
     });
-    const at::Tensor tap_gradient = split_and_sum(
-        rows, kTaps * kTaps + 1, shape.channels, [&](float* sums, std::int64_t begin, std::int64_t end) {
+    const at::Tensor tap_gradient =
+        split_and_sum(rows, kTaps * kTaps + 1, shape.channels, [&](float* sums, std::int64_t begin, std::int64_t end) {
           k.weight_gradient(shape, read(padded), read(padded_gradient), sums, begin, end);
         });
     // The gradient of a convolution is the convolution with the kernel turned round.
@@ -148,16 +148,17 @@ class FastBlock : public torch::autograd::Function<FastBlock> {
       k.convolve_add(shape, read(padded_gradient), read(turned), read(out_gradient), data(in_gradient), begin, end);
     });
 
-    return {in_gradient,
-            tap_gradient.narrow(0, 0, kTaps * kTaps).t().reshape(depthwise.sizes()),
-            tap_gradient[kTaps * kTaps],
-            (folded_expand_gradient * expand).sum(0),
-            at::mv(expand.t(), expand_bias_gradient),
-            at::addr(folded_expand_gradient * norm, expand_bias_gradient, norm_bias),
-            expand_bias_gradient,
-            scaled_project_gradient * gamma,
-            scaled_project_bias_gradient * gamma,
-            ((scaled_project_gradient * project).sum() + at::dot(scaled_project_bias_gradient, project_bias)).view({1})};
+    return {
+        in_gradient,
+        tap_gradient.narrow(0, 0, kTaps * kTaps).t().reshape(depthwise.sizes()),
+        tap_gradient[kTaps * kTaps],
+        (folded_expand_gradient * expand).sum(0),
+        at::mv(expand.t(), expand_bias_gradient),
+        at::addr(folded_expand_gradient * norm, expand_bias_gradient, norm_bias),
+        expand_bias_gradient,
+        scaled_project_gradient * gamma,
+        scaled_project_bias_gradient * gamma,
+        ((scaled_project_gradient * project).sum() + at::dot(scaled_project_bias_gradient, project_bias)).view({1})};
   }
 
  private:

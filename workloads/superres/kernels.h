@@ -7,9 +7,9 @@
 
 namespace unidle::workloads::superres {
 
-constexpr std::int64_t kTaps = 7;                // the depth-wise kernel's side
-constexpr std::int64_t kBorder = kTaps / 2;      // zeros around a picture
-constexpr std::int64_t kLanes = 8;               // channels that are worked on together
+constexpr std::int64_t kTaps = 7;            // the depth-wise kernel's side
+constexpr std::int64_t kBorder = kTaps / 2;  // zeros around a picture
+constexpr std::int64_t kLanes = 8;           // channels that are worked on together
 
 /// Pictures [n, height, width, channels]; padded ones have kBorder zeros on all four sides. channels % kLanes == 0.
 struct Shape {

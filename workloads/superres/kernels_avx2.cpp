@@ -1,4 +1,5 @@
-// Compiled for AVX2 and FMA; see CMakeLists.txt. Includes nothing that could leak such code into shared inline functions.
+// Compiled for AVX2 and FMA; see CMakeLists.txt. Includes nothing that could leak such code into shared inline
+// functions.
 #include <cstdint>
 #include <cstring>
 

@@ -53,7 +53,7 @@ at::Tensor Block::plain(const at::Tensor& x) const {
 }
 
 at::Tensor Block::forward(const at::Tensor& x) {
-  const BlockWeights weights = {depthwise_.weight, depthwise_.bias,  norm_.weight,    norm_.bias, expand_.weight,
+  const BlockWeights weights = {depthwise_.weight, depthwise_.bias, norm_.weight,  norm_.bias, expand_.weight,
                                 expand_.bias,      project_.weight, project_.bias, gamma_};
   return channels_last_ && fast_block_fits(x, weights) ? fast_block(x, weights) : plain(x);
 }
@@ -66,8 +66,8 @@ Model::Model(const ModelOptions& options)
       running_mean_(register_buffer("running_mean", at::zeros({options.width}))),
       running_variance_(register_buffer("running_variance", at::ones({options.width}))) {
   for (std::int64_t i = 0; i < options.depth; ++i) {
-    blocks_.push_back(register_module("block" + std::to_string(i),
-                                      std::make_shared<Block>(options.width, options.channels_last)));
+    blocks_.push_back(
+        register_module("block" + std::to_string(i), std::make_shared<Block>(options.width, options.channels_last)));
   }
   up1_ = add_affine(*this, "up1", {4 * (options.width / 2), options.width, 3, 3}, options.channels_last);
   up2_ = add_affine(*this, "up2", {12, options.width / 2, 3, 3}, options.channels_last);
@@ -76,8 +76,8 @@ Model::Model(const ModelOptions& options)
 at::Tensor Model::head(const at::Tensor& low) {
   at::Tensor x = at::conv2d(low, head_depthwise_.weight, head_depthwise_.bias, 1, 1, 1, 3);
   x = at::conv2d(x, head_pointwise_.weight, head_pointwise_.bias);
-  return at::relu(at::batch_norm(x, head_norm_.weight, head_norm_.bias, running_mean_, running_variance_,
-                                 is_training(), kNormMomentum, kNormEpsilon, true));
+  return at::relu(at::batch_norm(x, head_norm_.weight, head_norm_.bias, running_mean_, running_variance_, is_training(),
+                                 kNormMomentum, kNormEpsilon, true));
 }
 
 at::Tensor Model::forward(const at::Tensor& low) {

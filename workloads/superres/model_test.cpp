@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "workloads/superres/fast_block.h"
 #include "workloads/superres/kernels.h"
 
@@ -45,10 +47,17 @@ void copy_parameters(const Model& from, Model& to) {
   }
 }
 
+/// A bias before batch normalisation has no gradient but rounding, which is no two times the same.
+bool is_rounding(std::size_t tensor) { return tensor == 2 || tensor == 4; }
+
 void expect_close(const std::vector<at::Tensor>& a, const std::vector<at::Tensor>& b, double tolerance) {
   ASSERT_EQ(a.size(), b.size());
+  double largest = 0;
+  for (const at::Tensor& each : a) {
+    largest = std::max(largest, each.abs().max().item<double>());
+  }
   for (std::size_t i = 0; i < a.size(); ++i) {
-    const double scale = std::max(1e-6, a[i].abs().max().item<double>());
+    const double scale = is_rounding(i) ? largest : std::max(1e-6, a[i].abs().max().item<double>());
     EXPECT_LT((a[i] - b[i]).abs().max().item<double>() / scale, tolerance) << "tensor " << i;
   }
 }
@@ -75,7 +84,8 @@ TEST_P(Layouts, AgreeInLossAndGradients) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Sizes, Layouts,
-                         testing::Values(std::vector<std::int64_t>{2, 3, 16, 16}, std::vector<std::int64_t>{1, 3, 5, 11},
+                         testing::Values(std::vector<std::int64_t>{2, 3, 16, 16},
+                                         std::vector<std::int64_t>{1, 3, 5, 11},
                                          std::vector<std::int64_t>{3, 3, 2, 3}));
 
 TEST(Model, RecomputedBlocksGiveTheSameGradients) {
@@ -99,8 +109,8 @@ TEST(FastBlock, GeluMatchesTorchOverItsWholeRange) {
   const at::Tensor zeros = at::zeros({8});
   at::Tensor values = x.clone();
   at::Tensor slope = at::empty_like(x);
-  kernels()->gelu(8, zeros.const_data_ptr<float>(), values.mutable_data_ptr<float>(), slope.mutable_data_ptr<float>(), 0,
-                  x.numel() / 8);
+  kernels()->gelu(8, zeros.const_data_ptr<float>(), values.mutable_data_ptr<float>(), slope.mutable_data_ptr<float>(),
+                  0, x.numel() / 8);
   const at::Tensor leaf = x.to(at::kDouble).requires_grad_(true);
   const at::Tensor exact = at::gelu(leaf);
   exact.sum().backward();

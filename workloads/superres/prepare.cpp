@@ -32,10 +32,10 @@ struct Photograph {
 
 // Both pictures of the stereo pair are for training: one in each part would let the model see what it is asked for.
 constexpr Photograph kPhotographs[] = {
-    {"astronaut.png", "train", 1, 1},       {"ihc.png", "train", 1, 1},
+    {"astronaut.png", "train", 1, 1},         {"ihc.png", "train", 1, 1},
     {"hubble_deep_field.jpg", "train", 3, 2}, {"motorcycle_left.png", "train", 2, 1},
-    {"motorcycle_right.png", "train", 2, 1}, {"retina.jpg", "train", 3, 4},
-    {"chelsea.png", "validation", 1, 1},    {"coffee.png", "validation", 1, 1},
+    {"motorcycle_right.png", "train", 2, 1},  {"retina.jpg", "train", 3, 4},
+    {"chelsea.png", "validation", 1, 1},      {"coffee.png", "validation", 1, 1},
     {"rocket.jpg", "validation", 1, 1},
 };
 
@@ -68,7 +68,8 @@ std::optional<fs::path> above(fs::path folder) {
 std::optional<fs::path> of_python() {
   try {
     Command command;
-    command.argv = {"python3", "-c", "import importlib.util as u; print(u.find_spec('skimage').submodule_search_locations[0])"};
+    command.argv = {"python3", "-c",
+                    "import importlib.util as u; print(u.find_spec('skimage').submodule_search_locations[0])"};
     command.out = Command::Stream::kPipe;
     command.err = Command::Stream::kPipe;
     const Finished finished = run_to_end(command, std::chrono::seconds(30));

@@ -20,9 +20,8 @@ namespace {
 constexpr std::size_t kMib = std::size_t{1} << 20;
 
 std::size_t cache_bytes(const train::Config& config) {
-  return config.text("cache.features") == "memory"
-             ? static_cast<std::size_t>(config.integer("cache.memory_mib")) * kMib
-             : 0;
+  return config.text("cache.features") == "memory" ? static_cast<std::size_t>(config.integer("cache.memory_mib")) * kMib
+                                                   : 0;
 }
 
 std::string part(const train::Config& config, const char* name) {
@@ -139,7 +138,8 @@ class SuperResolution final : public train::Workload {
 };
 
 at::Tensor luma(const at::Tensor& picture) {
-  return (65.481 * picture.select(1, 0) + 128.553 * picture.select(1, 1) + 24.966 * picture.select(1, 2) + 16.0) / 255.0;
+  return (65.481 * picture.select(1, 0) + 128.553 * picture.select(1, 1) + 24.966 * picture.select(1, 2) + 16.0) /
+         255.0;
 }
 
 }  // namespace

@@ -85,8 +85,7 @@ void Config::assign(const std::string& key, const std::string& raw, const std::s
   if (setting == nullptr) {
     const std::string_view closest = closest_setting(key);
     throw Error(ErrorCode::kInput, subject, fmt::format("unknown key '{}'", key),
-                closest.empty() ? "the keys are listed in docs/training.md"
-                                : fmt::format("did you mean {}?", closest));
+                closest.empty() ? "the keys are listed in docs/training.md" : fmt::format("did you mean {}?", closest));
   }
   const std::optional<std::string> value = canonical(*setting, raw);
   if (!value) {

@@ -70,8 +70,8 @@ TEST(Config, EveryDefaultIsOfItsType) {
     if (setting.type == SettingType::kText) {
       continue;
     }
-    EXPECT_NO_THROW(Config::from_text("workload: w\n", "c.yaml",
-                                      {std::string(setting.name) + "=" + config.text(setting.name)}))
+    EXPECT_NO_THROW(
+        Config::from_text("workload: w\n", "c.yaml", {std::string(setting.name) + "=" + config.text(setting.name)}))
         << setting.name;
   }
 }

@@ -27,8 +27,8 @@ class Recompute : public torch::autograd::Function<Recompute> {
     context->save_for_backward({input});
     context->saved_data["body"] = c10::IValue::make_capsule(c10::make_intrusive<BodyHolder>(body));
     const bool cast = at::autocast::is_autocast_enabled(input.device().type());
-    context->saved_data["dtype"] = static_cast<std::int64_t>(
-        cast ? at::autocast::get_autocast_dtype(input.device().type()) : at::kFloat);
+    context->saved_data["dtype"] =
+        static_cast<std::int64_t>(cast ? at::autocast::get_autocast_dtype(input.device().type()) : at::kFloat);
     return body(input);
   }
 

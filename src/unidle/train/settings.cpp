@@ -17,7 +17,12 @@ const std::vector<Setting>& all_settings() {
   static const std::vector<Setting> kSettings = {
       {"workload", kText, "", kNone, {}, "Which workload to train; required."},
       {"seed", kInt, "1", 0, {}, "Seed of weights, order and crops."},
-      {"device", kChoice, "auto", kNone, {"auto", "cpu", "cuda"}, "Where to train; auto takes a GPU when there is one."},
+      {"device",
+       kChoice,
+       "auto",
+       kNone,
+       {"auto", "cpu", "cuda"},
+       "Where to train; auto takes a GPU when there is one."},
       {"data.folder", kText, "", kNone, {}, "Where the data lies; by default data/WORKLOAD in unidle's home folder."},
       {"data.crops_per_decode", kInt, "1", 1, {}, "Samples cut from a picture each time it is decoded."},
       {"input.size", kInt, "128", 4, {}, "Side of the high-resolution patch, in pixels; a multiple of 4."},
@@ -32,14 +37,23 @@ const std::vector<Setting>& all_settings() {
       {"batch.accumulation", kInt, "1", 1, {}, "Micro-batches per optimiser step."},
       {"precision.amp", kChoice, "off", kNone, {"off", "fp16", "bf16"}, "Mixed precision of forward and backward."},
       {"precision.tf32", kBool, "false", kNone, {}, "TF32 for fp32 matrix products and convolutions on a GPU."},
-      {"compile.mode", kChoice, "off", kNone, {"off", "default", "reduce-overhead", "max-autotune", "graph"},
+      {"compile.mode",
+       kChoice,
+       "off",
+       kNone,
+       {"off", "default", "reduce-overhead", "max-autotune", "graph"},
        "How the step is compiled. This engine runs it as it is: all but off are read back as off."},
       {"layout.channels_last", kBool, "false", kNone, {}, "Channels innermost in memory (NHWC)."},
       {"cudnn.benchmark", kBool, "false", kNone, {}, "cuDNN measures its algorithms and keeps the fastest."},
       {"optimizer.lr", kReal, "0.0002", 0, {}, "Learning rate of AdamW."},
       {"optimizer.weight_decay", kReal, "0.01", 0, {}, "Decoupled weight decay of AdamW."},
       {"optimizer.fused", kBool, "false", kNone, {}, "One fused update for all parameters, not one by one."},
-      {"optimizer.zero_to_none", kBool, "true", kNone, {}, "Gradients are dropped after a step, not filled with zeros."},
+      {"optimizer.zero_to_none",
+       kBool,
+       "true",
+       kNone,
+       {},
+       "Gradients are dropped after a step, not filled with zeros."},
       {"optimizer.warmup_steps", kInt, "0", 0, {}, "Steps over which the learning rate rises to its value."},
       {"grad.clip_norm", kReal, "0", 0, {}, "Largest norm of all gradients together; 0: no clipping."},
       {"grad.checkpointing", kBool, "false", kNone, {}, "Recompute blocks in the backward pass to save memory."},
@@ -51,7 +65,12 @@ const std::vector<Setting>& all_settings() {
       {"train.warmup_samples", kInt, "32", 0, {}, "Samples at the start that the rate leaves out."},
       {"validation.interval", kInt, "1", 0, {}, "Epochs between two validations; 0: only at the end."},
       {"checkpoint.interval", kInt, "0", 0, {}, "Samples between two checkpoints; 0: none."},
-      {"checkpoint.folder", kText, "", kNone, {}, "Where checkpoints go; by default checkpoints/WORKLOAD in the home folder."},
+      {"checkpoint.folder",
+       kText,
+       "",
+       kNone,
+       {},
+       "Where checkpoints go; by default checkpoints/WORKLOAD in the home folder."},
       {"loss.perceptual_weight", kReal, "0", 0, {}, "Weight of the distance of deep features in the loss."},
       {"loss.perceptual_features", kText, "", kNone, {}, "TorchScript file that makes those features of a picture."},
   };
@@ -96,8 +115,8 @@ std::string_view closest_setting(std::string_view name) {
   std::size_t best_distance = name.size();
   for (const Setting& setting : all_settings()) {
     // A key in the wrong section is as common as a misspelt one: compare the last part too.
-    std::size_t distance = std::min(edit_distance(name, setting.name),
-                                    edit_distance(last_part(name), last_part(setting.name)) + 1);
+    std::size_t distance =
+        std::min(edit_distance(name, setting.name), edit_distance(last_part(name), last_part(setting.name)) + 1);
     if (distance < best_distance) {
       best_distance = distance;
       best = setting.name;

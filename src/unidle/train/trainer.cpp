@@ -12,7 +12,9 @@ namespace {
 
 constexpr const char* kCheckpointName = "checkpoint.pt";
 
-double elapsed_s(std::uint64_t from_ns, std::uint64_t to_ns) { return seconds(static_cast<std::int64_t>(to_ns - from_ns)); }
+double elapsed_s(std::uint64_t from_ns, std::uint64_t to_ns) {
+  return seconds(static_cast<std::int64_t>(to_ns - from_ns));
+}
 
 bool has_convolutions(const torch::nn::Module& model) {
   const auto parameters = model.parameters();
@@ -151,8 +153,8 @@ void Trainer::update() {
   if (limit > 0) {
     clip_gradients(gradients_of(optimizer_.parameters()), limit);
   }
-  const double rate = scheduled_rate(config_.real("optimizer.lr"), config_.integer("optimizer.warmup_steps"),
-                                     position_.steps);
+  const double rate =
+      scheduled_rate(config_.real("optimizer.lr"), config_.integer("optimizer.warmup_steps"), position_.steps);
   optimizer_.step(rate, precision_.found_inf());
   precision_.update();
   clear_gradients(optimizer_.parameters(), config_.flag("optimizer.zero_to_none"));
@@ -167,8 +169,8 @@ void Trainer::read_losses() {
   }
   events_.span(UNIDLE_EVENT_SYNC, start, static_cast<std::uint64_t>(position_.steps));
   for (const double value : values) {
-    events_.loss(static_cast<std::uint64_t>(read_up_to_ / samples_per_step()),
-                 static_cast<std::uint64_t>(read_up_to_), value);
+    events_.loss(static_cast<std::uint64_t>(read_up_to_ / samples_per_step()), static_cast<std::uint64_t>(read_up_to_),
+                 value);
     read_up_to_ += samples_per_step();
   }
 }

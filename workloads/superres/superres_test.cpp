@@ -1,0 +1,143 @@
+#include "workloads/superres/superres.h"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+
+#include "unidle/base/error.h"
+#include "unidle/base/files.h"
+#include "unidle/data/image.h"
+#include "unidle/train/device.h"
+#include "unidle/train/trainer.h"
+#include "workloads/registry.h"
+
+namespace unidle::workloads::superres {
+namespace {
+
+using ::testing::HasSubstr;
+using train::Config;
+
+void write_picture(const std::filesystem::path& path, int width, int height, int phase) {
+  data::Picture picture{width, height, {}};
+  for (int y = 0; y < height; ++y) {
+    for (int x = 0; x < width * 3; ++x) {
+      picture.pixels.push_back(static_cast<std::uint8_t>(128 + 100 * std::sin(0.1 * (x + 2 * y + phase))));
+    }
+  }
+  make_folders(path.parent_path());
+  write_file_atomic(path, data::encode_png(picture));
+}
+
+/// Five training and two validation pairs, small.
+void write_pictures(const std::filesystem::path& folder) {
+  for (const char* part : {"train", "validation"}) {
+    for (int i = 0; i < (std::string(part) == "train" ? 5 : 2); ++i) {
+      const std::string name = std::to_string(i) + ".png";
+      write_picture(folder / part / "high" / name, 64 + 8 * i, 48, 7 * i);
+      write_picture(folder / part / "low" / name, 16 + 2 * i, 12, 7 * i);
+    }
+  }
+}
+
+train::Summary train_small(const std::filesystem::path& folder, std::vector<std::string> overrides) {
+  overrides.insert(overrides.begin(),
+                   {"data.folder=" + folder.string(), "cpu.threads=1", "input.size=32", "model.width=16",
+                    "model.depth=1", "train.samples=40", "batch.size=4", "device=cpu", "optimizer.lr=0.002"});
+  const Config config = Config::from_text("workload: superres\n", "s.yaml", overrides);
+  train::configure_torch(config);
+  const auto workload = find_workload(config).open(config, at::kCPU);
+  train::Events events;
+  train::Trainer trainer(*workload, config, at::kCPU, events, {});
+  return trainer.run();
+}
+
+TEST(Superres, TrainsAndReadsItsKnobsBack) {
+  const TemporaryFolder folder;
+  write_pictures(folder.path());
+  const train::Summary summary = train_small(folder.path(), {"layout.channels_last=true", "cache.features=memory"});
+  EXPECT_EQ(summary.steps, 10);
+  EXPECT_LT(summary.loss_last, summary.loss_first);
+  EXPECT_TRUE(std::isfinite(summary.metric.at("psnr")));
+  EXPECT_EQ(summary.effective.at("layout.channels_last"), "true");
+  EXPECT_EQ(summary.effective.at("cache.features"), "memory");
+  EXPECT_EQ(summary.effective.at("model.width"), "16");
+  EXPECT_EQ(summary.effective.at("input.size"), "32");
+}
+
+// What only saves waiting must not change what is trained.
+TEST(Superres, CacheWorkersAndMetricsChangeNothing) {
+  const TemporaryFolder folder;
+  write_pictures(folder.path());
+  const train::Summary plain = train_small(folder.path(), {"validation.interval=1"});
+  const train::Summary other = train_small(
+      folder.path(), {"cache.features=memory", "loader.workers=2", "metrics.interval=4", "validation.interval=0"});
+  EXPECT_EQ(plain.loss_first, other.loss_first);
+  EXPECT_EQ(plain.loss_last, other.loss_last);
+  EXPECT_EQ(plain.metric, other.metric);
+}
+
+TEST(Superres, LayoutFusedUpdateAndRecomputationChangeRoundingOnly) {
+  const TemporaryFolder folder;
+  write_pictures(folder.path());
+  const train::Summary plain = train_small(folder.path(), {"optimizer.lr=0.0002"});
+  for (const char* knob : {"layout.channels_last=true", "optimizer.fused=true", "grad.checkpointing=true"}) {
+    const train::Summary other = train_small(folder.path(), {knob, "optimizer.lr=0.0002"});
+    EXPECT_NEAR(plain.loss_last, other.loss_last, 1e-3) << knob;
+    EXPECT_NEAR(plain.metric.at("psnr"), other.metric.at("psnr"), 0.05) << knob;
+  }
+}
+
+TEST(Superres, LowPrecisionTrains) {
+  const TemporaryFolder folder;
+  write_pictures(folder.path());
+  for (const char* mode : {"bf16", "fp16"}) {
+    const train::Summary summary =
+        train_small(folder.path(), {std::string("precision.amp=") + mode, "layout.channels_last=true"});
+    EXPECT_EQ(summary.effective.at("precision.amp"), mode);
+    EXPECT_LT(summary.loss_last, summary.loss_first) << mode;
+  }
+}
+
+TEST(Superres, WithoutPicturesItSaysHowToMakeThem) {
+  const TemporaryFolder folder;
+  try {
+    train_small(folder.path(), {});
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.exit_code(), 3);
+    EXPECT_THAT(error.hint(), HasSubstr("unidle-train s.yaml --prepare"));
+  }
+}
+
+TEST(Superres, PerceptualLossNeedsItsFile) {
+  const TemporaryFolder folder;
+  write_pictures(folder.path());
+  try {
+    train_small(folder.path(), {"loss.perceptual_weight=0.1"});
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.exit_code(), 2);
+    EXPECT_THAT(error.subject(), HasSubstr("loss.perceptual_features"));
+  }
+}
+
+TEST(Registry, NamesTheKnownWorkloads) {
+  const Config config = Config::from_text("workload: upscale\n", "s.yaml");
+  try {
+    find_workload(config);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.subject(), "s.yaml:1: workload");
+    EXPECT_THAT(error.message(), HasSubstr("superres"));
+  }
+}
+
+TEST(Psnr, OfAKnownError) {
+  const at::Tensor reference = at::full({1, 3, 8, 8}, 0.5F);
+  // A grey error of 0.1 is 0.1 * 219 / 255 in luma.
+  EXPECT_NEAR(psnr(reference + 0.1, reference), -20 * std::log10(0.1 * 219 / 255), 1e-3);
+  EXPECT_NEAR(psnr(at::full({1, 3, 8, 8}, 7.0F), at::ones({1, 3, 8, 8})), 120, 1e-3);
+}
+
+}  // namespace
+}  // namespace unidle::workloads::superres
