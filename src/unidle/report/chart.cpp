@@ -10,7 +10,7 @@ namespace unidle::report {
 
 namespace {
 
-constexpr double kPixelsPerTick = 80;
+constexpr double kUnitsPerTick = 62;
 
 struct Range {
   double low = std::numeric_limits<double>::infinity();
@@ -110,7 +110,7 @@ bool Chart::empty() const {
 
 void draw_x_axis(Svg& svg, const Frame& frame, const Scale& x, const std::string& label) {
   svg.line(frame.left, frame.bottom, frame.right, frame.bottom, "axis");
-  const auto most = std::max(2, static_cast<int>((frame.right - frame.left) / kPixelsPerTick) + 1);
+  const auto most = std::max(2, static_cast<int>((frame.right - frame.left) / kUnitsPerTick) + 1);
   const std::vector<double> ticks = nice_ticks(x.from, x.to, most);
   const double step = ticks.size() > 1 ? ticks[1] - ticks[0] : 0;
   for (const double tick : ticks) {

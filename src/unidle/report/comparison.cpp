@@ -194,21 +194,22 @@ Comparison compare(const RunData& a, const RunData& b, double tolerance) {
   return c;
 }
 
-std::string headline(const Comparison& c) {
+std::string headline(const Comparison& c, const std::string& a, const std::string& b) {
   if (!c.training_ratio) {
     return "The throughput of the two runs cannot be compared.";
   }
   const Ratio& r = *c.training_ratio;
   if (!r.interval) {
-    return fmt::format("B ran at {:.2f}x the rate of A, but there are too few steps to tell.", r.value);
+    return fmt::format("{} ran at {:.2f}x the rate of {}, but there are too few steps to tell.", b, r.value, a);
   }
   const std::string interval = fmt::format("95 % interval {:.2f}x to {:.2f}x", r.interval->low, r.interval->high);
   switch (c.training) {
-    case Change::kFaster: return fmt::format("B trains {:.2f}x as fast as A ({}).", r.value, interval);
+    case Change::kFaster: return fmt::format("{} trains {:.2f}x as fast as {} ({}).", b, r.value, a, interval);
     case Change::kSlower:
     case Change::kRegression:
-      return fmt::format("B is slower: it trains at {:.2f}x the rate of A ({}).", r.value, interval);
-    default: return fmt::format("No difference shown: B trains at {:.2f}x the rate of A ({}).", r.value, interval);
+      return fmt::format("{} is slower: it trains at {:.2f}x the rate of {} ({}).", b, r.value, a, interval);
+    default:
+      return fmt::format("No difference shown: {} trains at {:.2f}x the rate of {} ({}).", b, r.value, a, interval);
   }
 }
 

@@ -58,8 +58,8 @@ struct Comparison {
 /// Pure and seeded: the same runs give the same result. `tolerance` as a share.
 Comparison compare(const RunData& a, const RunData& b, double tolerance = 0.05);
 
-/// The answer in one sentence.
-std::string headline(const Comparison& comparison);
+/// The answer in one sentence, with the names that the reader knows the two by.
+std::string headline(const Comparison& comparison, const std::string& a = "A", const std::string& b = "B");
 
 /// For a terminal of `width` columns.
 std::string to_text(const Comparison& comparison, int width, bool colour);

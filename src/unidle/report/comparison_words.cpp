@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "unidle/base/units.h"
 
@@ -42,8 +43,8 @@ std::string change_words_of(double before, double after) {
   if (before <= 0 || after <= 0) {
     return "";
   }
-  const double change = (after / before - 1) * 100;
-  return fmt::format("{}{:.0f} %", change > 0 ? "+" : "", change == 0 ? 0.0 : change);
+  const double change = std::round((after / before - 1) * 100) + 0.0;  // no "-0"
+  return fmt::format("{}{:.0f} %", change > 0 ? "+" : "", change);
 }
 
 std::string duration_words(double seconds) { return seconds > 0 ? format_seconds(seconds) : "0 s"; }
@@ -79,7 +80,8 @@ std::string step_words(const std::optional<double>& seconds) {
   if (!seconds) {
     return kAbsent;
   }
-  return *seconds == 0 ? "0 ms" : fmt::format("{} ms", format_number(*seconds * 1e3));
+  const double ms = *seconds * 1e3;
+  return fmt::format("{:.{}f} ms", ms, ms >= 100 ? 0 : ms >= 10 ? 1 : 2);
 }
 
 std::string part_label(Part part) {
@@ -227,6 +229,10 @@ JsonTable json_table(const nlohmann::json& value) {
         table.header.push_back(key);
       }
     }
+  }
+  // Keys come in the order of the alphabet; the number of the trial reads best in front.
+  if (const auto trial = std::find(table.header.begin(), table.header.end(), "trial"); trial != table.header.end()) {
+    std::rotate(table.header.begin(), trial, trial + 1);
   }
   for (const auto& row : value) {
     if (table.rows.size() == kMostRows) {

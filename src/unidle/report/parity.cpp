@@ -92,7 +92,7 @@ LossCurve loss_curve(const RunData& run) {
   for (const auto& step : run.steps) {
     const double at = step.samples_before ? static_cast<double>(*step.samples_before) : seen;
     seen = at + static_cast<double>(step.samples);
-    if (step.loss && std::isfinite(*step.loss)) {
+    if (step.loss && workable(*step.loss)) {
       out.points.push_back({at * run.rank_factor, *step.loss});
     } else if (step.loss) {
       ++out.not_finite;
@@ -109,7 +109,7 @@ LossCurve loss_curve(const RunData& run) {
 Curve metric_curve(const std::vector<record::Metric>& metrics) {
   Curve curve;
   for (const auto& metric : metrics) {
-    if (std::isfinite(metric.value)) {
+    if (workable(metric.value)) {
       curve.push_back({static_cast<double>(metric.samples), metric.value});
     }
   }

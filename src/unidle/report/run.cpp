@@ -43,13 +43,12 @@ std::size_t drop_impossible(RunData& run) {
   dropped += std::erase_if(run.spans, [](const auto& span) { return !possible(span.t_ns, span.duration_ns); });
   for (auto& [name, values] : run.metrics) {
     dropped += std::erase_if(values, [](const auto& metric) {
-      return !possible(metric.t_ns, 0) || metric.samples < 0 || metric.samples > kLatestNs ||
-             !std::isfinite(metric.value);
+      return !possible(metric.t_ns, 0) || metric.samples < 0 || metric.samples > kLatestNs || !workable(metric.value);
     });
   }
   for (auto& [series, points] : run.series) {
-    dropped += std::erase_if(points,
-                             [](const auto& point) { return !possible(point.t_ns, 0) || !std::isfinite(point.value); });
+    dropped +=
+        std::erase_if(points, [](const auto& point) { return !possible(point.t_ns, 0) || !workable(point.value); });
   }
   return dropped;
 }
@@ -139,7 +138,9 @@ void say_what_is_missing(RunData& run, std::size_t dropped) {
   const auto problems = run.meta.find(record::meta::kProblems);
   if (problems != run.meta.end() && problems->is_array()) {
     for (const auto& problem : *problems) {
-      run.missing.push_back(problem.is_string() ? problem.get<std::string>() : problem.dump());
+      run.missing.push_back(problem.is_string()
+                                ? problem.get<std::string>()
+                                : problem.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
     }
   }
   const auto lost = run.meta.find(record::meta::kDropped);
@@ -181,6 +182,8 @@ double RunData::cpus() const {
   }
   return std::max({allowed, quota, 0.0});
 }
+
+bool workable(double value) { return std::abs(value) < 1e30; }
 
 void tidy(RunData& run) {
   if (!run.meta.is_object()) {

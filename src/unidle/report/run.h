@@ -13,7 +13,7 @@
 
 namespace unidle::report {
 
-/// One run. After tidy() times lie in [0, 2^61] ns and are sorted, and every value but a loss is finite.
+/// One run. After tidy() times lie in [0, 2^61] ns and are sorted, and every value but a loss is workable().
 struct RunData {
   std::string name;  // the record folder's name
   std::filesystem::path folder;
@@ -36,6 +36,9 @@ struct RunData {
   /// CPUs that the run was allowed to use (affinity and quota); 0 when unknown.
   double cpus() const;
 };
+
+/// A measured value that can be worked with: finite, and so far from the limit that sums and squares stay finite.
+bool workable(double value);
 
 /// Reads the record at `path` (its folder or record.db) and tidies it. Throws kInput when it is none.
 RunData load_run(const std::filesystem::path& path);

@@ -31,8 +31,8 @@ void refuse_config(const std::string& path) {
 int run(const Options& options) {
   refuse_config(options.a);
   refuse_config(options.b);
-  const report::Comparison comparison = report::compare(report::load_run(options.a), report::load_run(options.b),
-                                                        options.tolerance_percent / 100);
+  const report::Comparison comparison =
+      report::compare(report::load_run(options.a), report::load_run(options.b), options.tolerance_percent / 100);
   if (options.format == "json") {
     fmt::print("{}\n", report::to_json(comparison).dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
   } else {

@@ -1,0 +1,57 @@
+// unidle report: records to one HTML page.
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <memory>
+
+#include "unidle/base/files.h"
+#include "unidle/cli/subcommand.h"
+#include "unidle/diagnose/diagnose.h"
+#include "unidle/report/page.h"
+
+namespace unidle::cli::commands {
+
+namespace {
+
+struct Options {
+  std::vector<std::string> records;
+  std::string output;
+};
+
+int run(const Options& options) {
+  std::vector<report::Entry> entries;
+  for (const std::string& path : options.records) {
+    entries.push_back({report::load_run(path), diagnose::diagnose_record(path)});
+  }
+  const std::filesystem::path output =
+      options.output.empty() ? entries.front().run.folder / "report.html" : std::filesystem::path(options.output);
+  write_file_atomic(output, report::page(entries));
+  fmt::print("{}\n", output.string());
+  return 0;
+}
+
+std::function<int()> setup(CLI::App& app) {
+  const auto options = std::make_shared<Options>();
+  app.add_option("RECORD", options->records,
+                 "Records: their folders or the record.db in them; the first is compared "
+                 "with the others")
+      ->required();
+  app.add_option("-o,--output", options->output,
+                 "The page to write; report.html in the first record's folder by default");
+  return [options] { return run(*options); };
+}
+
+}  // namespace
+
+const Subcommand& report() {
+  static const Subcommand kCommand = {
+      "report", "One self-contained HTML page with plots out of one or more records",
+      "Examples:\n"
+      "  unidle report .unidle/runs/latest\n"
+      "  unidle report before after -o gain.html\n\n"
+      "The page needs no network and no script. Its path is printed on standard output.",
+      setup};
+  return kCommand;
+}
+
+}  // namespace unidle::cli::commands

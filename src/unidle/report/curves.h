@@ -1,0 +1,25 @@
+// From a record to the lines of the plots, thinned to what a picture can show.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "unidle/report/chart.h"
+#include "unidle/report/steps.h"
+
+namespace unidle::report {
+
+/// A run with its cycles and the colour it has on the page.
+struct Shown {
+  const RunData* run;
+  std::vector<Cycle> cycles;
+  std::string css;
+};
+
+/// Means over at most `most` equal stretches of x; REQUIRES: sorted by x. Points that are fewer stay as they are.
+Line thinned(const Line& points, std::size_t most);
+
+/// Every plot that the runs have data for, in the order of the page. `length_s`: the longest run's wall time.
+std::vector<Chart> charts(const std::vector<Shown>& runs, double length_s);
+
+}  // namespace unidle::report

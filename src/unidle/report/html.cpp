@@ -1,0 +1,254 @@
+#include "unidle/report/html.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "unidle/base/units.h"
+#include "unidle/report/setting_value.h"
+#include "unidle/report/svg.h"
+
+namespace unidle::report {
+
+namespace {
+
+std::string list_html(const std::vector<std::string>& items) {
+  std::string out = "<ul>";
+  for (const std::string& item : items) {
+    out += "<li>" + escape(item) + "</li>";
+  }
+  return items.empty() ? std::string() : out + "</ul>";
+}
+
+std::string fix_html(const diagnose::Fix& fix) {
+  std::string out = "<li>";
+  if (!fix.knob.empty()) {
+    out += "<code>" + escape(fix.knob) + "</code>";
+    if (!fix.to.is_null()) {
+      out += fix.from.is_null() ? " &rarr; " : " " + escape(plain_text(fix.from)) + " &rarr; ";
+      out += "<b>" + escape(plain_text(fix.to)) + "</b>";
+    }
+    out += fmt::format(" <span class=\"quiet\">{}</span>", to_string(fix.fix_class));
+  }
+  return out + (fix.how.empty() ? "" : "<br>" + escape(fix.how)) + "</li>";
+}
+
+std::string finding_html(const diagnose::Finding& finding) {
+  const std::string severity = to_string(finding.severity);
+  std::string out = fmt::format("<article class=\"card {0}\"><h3><span class=\"tag\">{0}</span> {1}</h3>", severity,
+                                escape(finding.id));
+  std::string measure;
+  if (finding.share) {
+    measure = format_share(*finding.share) + " of wall time";
+  }
+  if (finding.speedup_bound) {
+    measure += fmt::format("{}at most {:.2f}x from this alone", measure.empty() ? "" : ", ", *finding.speedup_bound);
+  }
+  if (!measure.empty()) {
+    out += "<p class=\"quiet\">" + escape(measure) + "</p>";
+  }
+  out += list_html(finding.evidence);
+  if (finding.where && !finding.where->empty()) {
+    out += "<p>At <code>" + escape(*finding.where) + "</code></p>";
+  }
+  if (!finding.fixes.empty()) {
+    out += "<h4>What to change</h4><ul class=\"fixes\">";
+    for (const diagnose::Fix& fix : finding.fixes) {
+      out += fix_html(fix);
+    }
+    out += "</ul>";
+  }
+  return out + "</article>\n";
+}
+
+std::string rate_note(const Rate& rate) {
+  return rate.interval ? fmt::format("95 % interval {} to {}", format_number(rate.interval->low),
+                                     format_number(rate.interval->high))
+                       : "too few steps for an interval";
+}
+
+}  // namespace
+
+std::string table_html(const std::string& caption, const std::vector<std::string>& header,
+                       const std::vector<std::vector<std::string>>& rows) {
+  if (rows.empty()) {
+    return {};
+  }
+  std::string out = "<div class=\"scroll\"><table><caption>" + escape(caption) + "</caption><thead><tr>";
+  for (const std::string& cell : header) {
+    out += cell.empty() ? std::string("<td></td>") : "<th scope=\"col\">" + escape(cell) + "</th>";
+  }
+  out += "</tr></thead><tbody>";
+  for (const auto& row : rows) {
+    out += "<tr>";
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      out += i == 0 ? "<th scope=\"row\">" + escape(row[i]) + "</th>" : "<td>" + escape(row[i]) + "</td>";
+    }
+    out += "</tr>";
+  }
+  return out + "</tbody></table></div>\n";
+}
+
+std::string section_html(const std::string& title, const std::string& body) {
+  return body.empty() ? std::string() : "<section><h2>" + escape(title) + "</h2>\n" + body + "</section>\n";
+}
+
+std::string tiles_html(const std::vector<Tile>& tiles) {
+  std::string out = "<div class=\"tiles\">";
+  for (const Tile& tile : tiles) {
+    out += fmt::format("<div class=\"tile\"><b>{}</b><span>{}</span>{}</div>", escape(tile.value), escape(tile.label),
+                       tile.note.empty() ? "" : "<small>" + escape(tile.note) + "</small>");
+  }
+  return tiles.empty() ? std::string() : out + "</div>\n";
+}
+
+std::vector<Tile> key_figures(const Summary& s, const std::optional<diagnose::Diagnosis>& diagnosis) {
+  std::vector<Tile> tiles;
+  if (s.throughput.training) {
+    tiles.push_back(
+        {format_number(s.throughput.training->value), "training samples/s", rate_note(*s.throughput.training)});
+    tiles.push_back(
+        {format_number(s.throughput.total->value), "end-to-end samples/s", "with validation and checkpoints"});
+  }
+  if (s.whole_step_s && *s.whole_step_s > 0 && s.step_s[kInput]) {
+    tiles.push_back({format_share(*s.step_s[kInput] / *s.whole_step_s), "of each step waits for input",
+                     fmt::format("{} of {}", step_words(s.step_s[kInput]), step_words(s.whole_step_s))});
+  }
+  if (s.gpu_busy) {
+    tiles.push_back({format_share(*s.gpu_busy), "GPU busy", "while it trained"});
+  } else if (s.cpu_busy) {
+    tiles.push_back({format_share(*s.cpu_busy), "CPUs busy", "of those allowed, while it trained"});
+  }
+  tiles.push_back({s.wall_s > 0 ? format_seconds(s.wall_s) : "0 s", "wall time",
+                   fmt::format("{} steps", s.throughput.steps + s.throughput.warm_up)});
+  if (diagnosis) {
+    std::string verdict = to_string(diagnosis->verdict);
+    if (const auto hyphen = verdict.find('-'); hyphen != std::string::npos) {
+      verdict.replace(hyphen, 1, "\u2011");  // one that does not break
+    }
+    tiles.push_back({verdict, "verdict", "run " + to_string(diagnosis->outcome)});
+  }
+  return tiles;
+}
+
+std::string findings_html(const diagnose::Diagnosis& diagnosis) {
+  std::string out;
+  for (const diagnose::Finding& finding : diagnosis.findings) {
+    out += finding_html(finding);
+  }
+  return out.empty() ? "<p>No rule found anything to say.</p>\n" : "<div class=\"cards\">" + out + "</div>\n";
+}
+
+std::string answer(const diagnose::Diagnosis& diagnosis) {
+  // Wide enough that nothing is wrapped: the answer is the first line of the text.
+  const std::string text = to_text(diagnosis, 100000, false);
+  return text.substr(0, text.find('\n'));
+}
+
+std::string step_table(const Summary& s) {
+  std::vector<std::vector<std::string>> rows;
+  if (!s.whole_step_s) {
+    return {};
+  }
+  for (std::size_t part = 0; part < kPartCount; ++part) {
+    if (s.step_s[part]) {
+      rows.push_back({part_label(static_cast<Part>(part)), step_words(s.step_s[part]),
+                      *s.whole_step_s > 0 ? format_share(*s.step_s[part] / *s.whole_step_s) : "-"});
+    }
+  }
+  rows.push_back({"whole step", step_words(s.whole_step_s), ""});
+  return table_html("Mean time of a step by part", {"Part", "Mean", "Share"}, rows);
+}
+
+std::string settings_table(const RunData& run) {
+  struct Row {
+    std::optional<std::string> configured, effective;
+    std::string at;
+  };
+  std::map<std::string, Row> knobs;
+  for (const auto& setting : run.settings) {
+    Row& row = knobs[setting.knob];
+    if (setting.source == "effective") {
+      row.effective = setting.value;
+    } else {
+      row.configured = setting.value;
+      row.at = setting.location;
+    }
+  }
+  std::vector<std::vector<std::string>> rows;
+  for (const auto& [knob, row] : knobs) {
+    const bool ignored = row.configured && row.effective && !same_value(*row.configured, *row.effective);
+    rows.push_back({knob, row.configured.value_or("-"), row.effective.value_or("not read back"), row.at,
+                    ignored ? "\u26a0 not in effect" : ""});
+  }
+  return table_html("Settings as configured and as the live program had them",
+                    {"Knob", "Configured", "In effect", "Where", ""}, rows);
+}
+
+std::string facts_table(const RunData& run) {
+  std::vector<std::vector<std::string>> rows;
+  const auto text = [&](const nlohmann::json& object, const char* key) {
+    return object.is_object() && object.contains(key) ? plain_text(object[key]) : std::string();
+  };
+  const auto add = [&](const char* label, const std::string& value) {
+    if (!value.empty()) {
+      rows.push_back({label, value});
+    }
+  };
+  const auto find = [&](std::string_view key) {
+    const auto found = run.meta.find(key);
+    return found == run.meta.end() ? nlohmann::json() : *found;
+  };
+  add("Started", run.meta_text(record::meta::kStartedUtc));
+  add("Outcome", run.meta_text(record::meta::kOutcome));
+  const auto host = find(record::meta::kHost);
+  add("Host", text(host, "hostname"));
+  add("CPU", text(host, "cpu_model"));
+  add("CPUs allowed", run.cpus() > 0 ? format_number(run.cpus()) : "");
+  if (host.is_object() && host.contains("memory_bytes") && host["memory_bytes"].is_number_integer() &&
+      host["memory_bytes"] > 0) {
+    add("Memory", format_bytes(host["memory_bytes"].get<std::uint64_t>()));
+  }
+  if (const auto gpus = find(record::meta::kGpus); gpus.is_array()) {
+    for (std::size_t i = 0; i < std::min<std::size_t>(gpus.size(), 16); ++i) {
+      add("GPU", text(gpus[i], "name"));
+    }
+  }
+  add("Seen through", run.meta_text(record::meta::kTier));
+  return table_html("The machine and the run", {}, rows);
+}
+
+std::string missing_html(const RunData& run, const std::optional<diagnose::Diagnosis>& diagnosis) {
+  std::string out = list_html(run.missing);
+  if (diagnosis && !diagnosis->abstained.empty()) {
+    std::vector<std::vector<std::string>> rows;
+    for (const diagnose::Abstention& abstention : diagnosis->abstained) {
+      rows.push_back({abstention.id, abstention.missing});
+    }
+    out += fmt::format("<details><summary>{} rules could not look</summary>{}</details>\n", rows.size(),
+                       table_html("Rules that abstained", {"Rule", "Needs"}, rows));
+  }
+  return out;
+}
+
+std::string optimise_html(const nlohmann::json& meta) {
+  const auto find = [&](const char* key) {
+    const auto found = meta.find(key);
+    return found == meta.end() ? nlohmann::json() : *found;
+  };
+  std::string out;
+  std::string changes;
+  for (const ChangeWords& change : change_words(find("changes"))) {
+    changes += "<li><code>" + escape(change.what) + "</code>" +
+               (change.why.empty() ? "" : "<br><span class=\"quiet\">" + escape(change.why) + "</span>") + "</li>";
+  }
+  out += section_html("Changes made", changes.empty() ? "" : "<ul class=\"fixes\">" + changes + "</ul>\n");
+  const JsonTable trials = json_table(find("trials"));
+  out += section_html("Trials", table_html("Trials of the optimising run", trials.header, trials.rows));
+  const JsonTable verification = json_table(find("verification"));
+  return out + section_html("Verification",
+                            table_html("Verification against the baseline", verification.header, verification.rows));
+}
+
+}  // namespace unidle::report

@@ -1,0 +1,23 @@
+// The report: one self-contained HTML page out of one or more records.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "unidle/diagnose/diagnosis.h"
+#include "unidle/report/run.h"
+
+namespace unidle::report {
+
+struct Entry {
+  RunData run;
+  std::optional<diagnose::Diagnosis> diagnosis;
+};
+
+/// The page. No script, no address of anything outside, everything from the records escaped, every coordinate finite;
+/// the same entries give the same bytes. With two or more runs that trained, the first is compared with each other one.
+/// REQUIRES: at least one entry.
+std::string page(const std::vector<Entry>& entries);
+
+}  // namespace unidle::report

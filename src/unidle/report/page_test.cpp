@@ -1,0 +1,277 @@
+#include "unidle/report/page.h"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <limits>
+#include <random>
+#include <regex>
+
+#include "unidle/base/error.h"
+#include "unidle/base/files.h"
+#include "unidle/report/comparison.h"
+#include "unidle/report/testing/scripted_run.h"
+#include "unidle/report/timeline.h"
+
+namespace unidle::report {
+namespace {
+
+using testing::gpu_script;
+using ::testing::HasSubstr;
+using testing::naive_script;
+using ::testing::Not;
+using testing::Script;
+using testing::scripted_run;
+using testing::tuned_script;
+
+std::size_t count(const std::string& text, std::string_view part) {
+  std::size_t found = 0;
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) {
+    ++found;
+  }
+  return found;
+}
+
+/// What must hold of every page: numbers in the pictures are numbers, nothing is fetched, tags are closed.
+void expect_sound(const std::string& html) {
+  static const std::regex kBadNumber("[\" >MLhv-](nan|inf)[\" ,LMx<z]");
+  std::smatch bad;
+  EXPECT_FALSE(std::regex_search(html, bad, kBadNumber)) << bad.prefix().str() << bad.str();
+  EXPECT_EQ(count(html, "http://") + count(html, "https://"), count(html, "xmlns=\"http://www.w3.org/2000/svg\""));
+  EXPECT_THAT(html, Not(HasSubstr("<script")));
+  EXPECT_THAT(html, Not(HasSubstr("<img")));
+  for (const char* tag : {"svg", "table", "section", "figure", "div", "article", "ul"}) {
+    EXPECT_EQ(count(html, std::string("<") + tag + ">") + count(html, std::string("<") + tag + " "),
+              count(html, std::string("</") + tag + ">"))
+        << tag;
+  }
+}
+
+diagnose::Diagnosis diagnosis() {
+  diagnose::Diagnosis d;
+  d.verdict = diagnose::Verdict::kInputBound;
+  d.outcome = diagnose::Outcome::kCompleted;
+  diagnose::Finding finding;
+  finding.id = "loader-no-workers";
+  finding.severity = diagnose::Severity::kCritical;
+  finding.share = 0.44;
+  finding.speedup_bound = 1.79;
+  finding.evidence = {"input wait is 97.1 ms of each 155 ms step"};
+  finding.where = "naive.yaml:14";
+  finding.fixes = {{"loader.workers", 0, 4, diagnose::FixClass::kExact, "prepare batches in workers"}};
+  d.findings = {finding};
+  d.abstained = {{"throttled", "gpu.clocks"}};
+  return d;
+}
+
+TEST(Page, OneRunShowsItsPlotsFindingsAndSettings) {
+  const std::string html = page({{scripted_run(gpu_script()), diagnosis()}});
+  expect_sound(html);
+  for (const char* text :
+       {"keypoint-h100", "input wait", "Training loss", "GPU power", "GPU memory in use", "loader-no-workers",
+        "44 % of wall time", "0 &rarr; <b>4</b>", "not in effect", "AMD EPYC", "gpu.clocks", "Throughput"}) {
+    EXPECT_THAT(html, HasSubstr(text));
+  }
+  EXPECT_EQ(count(html, "<title id="), count(html, "<svg "));
+  EXPECT_EQ(count(html, "<desc id="), count(html, "<svg "));
+}
+
+TEST(Page, TheSameRecordGivesTheSameBytes) {
+  const std::vector<Entry> entries = {{scripted_run(naive_script()), diagnosis()}};
+  EXPECT_EQ(page(entries), page(entries));
+}
+
+TEST(Page, TwoRunsAreComparedFirst) {
+  const std::string html = page({{scripted_run(naive_script()), {}}, {scripted_run(tuned_script()), {}}});
+  expect_sound(html);
+  EXPECT_THAT(html, HasSubstr("superres-tuned trains"));
+  EXPECT_LT(html.find("Before and after"), html.find("The run over time"));
+  EXPECT_THAT(html, HasSubstr("line run0"));
+  EXPECT_THAT(html, HasSubstr("line run1"));
+}
+
+TEST(Page, ARunThatOnlyOptimisedIsShownButNotCompared) {
+  RunData optimise;
+  optimise.name = "optimise";
+  optimise.meta["changes"] = nlohmann::json::parse(R"([{"knob": "loader.workers", "from": 0, "to": 4}])");
+  tidy(optimise);
+  const std::string html =
+      page({{scripted_run(naive_script()), {}}, {scripted_run(tuned_script()), {}}, {optimise, {}}});
+  expect_sound(html);
+  EXPECT_THAT(html, HasSubstr("loader.workers: 0 -&gt; 4"));
+  EXPECT_EQ(count(html, "Before and after"), 1U);
+}
+
+TEST(Page, NothingFromARecordIsMarkup) {
+  const std::string evil = "</style></script><img src=x onerror=alert(1)>\"'&\xFF";
+  RunData run = scripted_run(naive_script());
+  run.name = evil;
+  run.meta["command"] = {evil};
+  run.meta["host"] = {{"cpu_model", evil}, {"hostname", evil}};
+  run.meta["gpus"] = nlohmann::json::array({{{"name", evil}}});
+  run.meta["tier"] = evil;
+  run.meta["trials"] = nlohmann::json::array({{{"key", evil}}});
+  run.meta["changes"] = nlohmann::json::array({{{"knob", evil}, {"from", evil}, {"reason", evil}}});
+  run.settings.push_back({evil, evil, "configured", evil});
+  run.metrics[evil] = {{evil, 1, 1, 10, 2.0}};
+  run.missing.push_back(evil);
+  diagnose::Diagnosis d = diagnosis();
+  d.findings[0].evidence = {evil};
+  d.findings[0].where = evil;
+  d.findings[0].fixes[0].how = evil;
+  d.findings[0].fixes[0].to = evil;
+  d.abstained[0].missing = evil;
+  for (const auto& html : {page({{run, d}}), page({{run, d}, {run, d}})}) {
+    expect_sound(html);
+    EXPECT_THAT(html, Not(HasSubstr("onerror=alert(1)>")));
+    EXPECT_THAT(html, Not(HasSubstr("\xFF")));
+  }
+}
+
+TEST(Page, EmptyAndShortAndCutOffRecordsSayWhatIsMissing) {
+  RunData empty;
+  tidy(empty);
+  std::string html = page({{empty, {}}});
+  expect_sound(html);
+  EXPECT_THAT(html, HasSubstr("No training step was seen"));
+  EXPECT_THAT(html, HasSubstr("nothing to plot"));
+  EXPECT_THAT(html, HasSubstr("cut off"));
+  html = page({{empty, {}}, {empty, {}}});
+  expect_sound(html);
+  EXPECT_THAT(html, HasSubstr("nothing to compare"));
+  Script script;
+  script.steps = 1;
+  script.validate_every = 0;
+  expect_sound(page({{scripted_run(script), {}}}));
+}
+
+std::string random_text(std::mt19937_64& random) {
+  std::string text(random() % 12, ' ');
+  for (char& c : text) {
+    c = static_cast<char>(random());
+  }
+  return text;
+}
+
+nlohmann::json random_json(std::mt19937_64& random, int depth = 0) {
+  switch (random() % (depth > 2 ? 5 : 7)) {
+    case 0: return nullptr;
+    case 1: return static_cast<std::int64_t>(random());
+    case 2: return random() % 2 == 0;
+    case 3: return std::ldexp(static_cast<double>(random()), static_cast<int>(random() % 400) - 200);
+    case 4: return random_text(random);
+    case 5: return nlohmann::json::array({random_json(random, depth + 1), random_json(random, depth + 1)});
+    default: return {{"knob", random_json(random, depth + 1)}, {"cpus_allowed", random_json(random, depth + 1)}};
+  }
+}
+
+double random_value(std::mt19937_64& random) {
+  switch (random() % 5) {
+    case 0: return std::numeric_limits<double>::quiet_NaN();
+    case 1: return std::numeric_limits<double>::infinity();
+    case 2: return -std::numeric_limits<double>::max();
+    case 3: return std::ldexp(1.0, static_cast<int>(random() % 2000) - 1000);
+    default: return static_cast<double>(random() % 1000) / 10;
+  }
+}
+
+std::int64_t random_time(std::mt19937_64& random) {
+  return random() % 4 == 0 ? static_cast<std::int64_t>(random()) : static_cast<std::int64_t>(random() % 1'000'000'000);
+}
+
+RunData random_run(std::mt19937_64& random) {
+  RunData run;
+  run.name = random_text(random);
+  for (const char* key : {"command", "host", "gpus", "outcome", "problems", "events_dropped", "changes", "trials",
+                          "verification", "start_ns", "end_ns", "tier", "exit"}) {
+    if (random() % 2 == 0) {
+      run.meta[key] = random_json(random);
+    }
+  }
+  const auto part = [&] { return random() % 2 == 0 ? std::optional(random_time(random)) : std::nullopt; };
+  for (std::size_t i = 0; i < random() % 30; ++i) {
+    record::Step step;
+    step.process = static_cast<std::int64_t>(random() % 2);
+    step.t_ns = random_time(random);
+    step.duration_ns = random_time(random);
+    step.samples = random_time(random);
+    step.input_ns = part();
+    step.forward_ns = part();
+    step.sync_ns = part();
+    step.samples_before = part();
+    step.loss = random_value(random);
+    run.steps.push_back(step);
+    run.spans.push_back({random() % 2 == 0 ? "validate" : random_text(random), 1, random_time(random),
+                         random_time(random), random_time(random)});
+    run.metrics[random_text(random)].push_back(
+        {"m", random_time(random), 1, random_time(random), random_value(random)});
+    run.settings.push_back(
+        {random_text(random), random_text(random), random() % 2 == 0 ? "effective" : "configured", ""});
+  }
+  for (const char* name : {"gpu.utilisation", "tree.cpu", "gpu.power"}) {
+    run.series.push_back(
+        {{name, "", ""}, {{random_time(random), random_value(random)}, {random_time(random), random_value(random)}}});
+  }
+  tidy(run);
+  return run;
+}
+
+TEST(Page, RandomRecordsGiveSoundPagesAndComparisons) {
+  std::mt19937_64 random(20);
+  for (int i = 0; i < 150; ++i) {
+    const RunData a = random_run(random);
+    const RunData b = i % 3 == 0 ? scripted_run(Script{}) : random_run(random);
+    expect_sound(page({{a, {}}}));
+    expect_sound(page({{a, {}}, {b, {}}}));
+    const Comparison c = compare(a, b);
+    EXPECT_FALSE(to_text(c, 60, false).empty());
+    EXPECT_NO_THROW(to_json(c).dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+  }
+}
+
+TEST(Timeline, BinsHoldWhatTheScriptSays) {
+  Script script = naive_script();
+  script.noise = 0;
+  const RunData run = scripted_run(script);
+  const auto all = bins(run, cycles(run), run.wall_s(), 100);
+  Bin sums{};
+  for (const Bin& bin : all) {
+    double whole = 0;
+    for (std::size_t i = 0; i < kActivityCount; ++i) {
+      sums[i] += bin[i] * run.wall_s() / 100;
+      whole += bin[i];
+    }
+    EXPECT_LE(whole, 1 + 1e-9);
+  }
+  EXPECT_NEAR(sums[kStartup], script.startup_s, 0.01);
+  EXPECT_NEAR(sums[kValidate], 4 * script.validate_s, 0.01);
+  double input_s = 0;
+  for (const auto& step : run.steps) {
+    input_s += static_cast<double>(*step.input_ns) / 1e9;
+  }
+  EXPECT_NEAR(sums[kInput], input_s, 0.01);
+}
+
+TEST(Record, WrittenAndReadBackIsTheSameRun) {
+  const TemporaryFolder folder;
+  const RunData written = scripted_run(gpu_script());
+  testing::write_record(written, folder.path() / "keypoint-h100");
+  const RunData read = load_run(folder.path() / "keypoint-h100");
+  EXPECT_EQ(read.name, "keypoint-h100");
+  EXPECT_EQ(read.steps.size(), written.steps.size());
+  EXPECT_EQ(read.start_ns, written.start_ns);
+  EXPECT_EQ(page({{written, {}}}), page({{read, {}}}));
+  EXPECT_EQ(load_run(folder.path() / "keypoint-h100" / "record.db").steps.size(), written.steps.size());
+}
+
+TEST(Record, WhatIsNoRecordIsBadInput) {
+  try {
+    load_run("/nonexistent/record");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kInput);
+  }
+}
+
+}  // namespace
+}  // namespace unidle::report
