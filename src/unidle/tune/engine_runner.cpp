@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 
 #include "unidle/base/clock.h"
 #include "unidle/base/error.h"
 #include "unidle/base/log.h"
+#include "unidle/base/stats.h"
 #include "unidle/diagnose/diagnose.h"
 #include "unidle/observe/observe.h"
 #include "unidle/record/record.h"
@@ -102,6 +104,24 @@ double validation_share(const diagnose::Diagnosis& diagnosis) {
   return loop > 0 ? diagnosis.time.validate / loop : 0;
 }
 
+/// Mean CPUs in use on the machine beyond those of the trial itself.
+std::optional<double> others_cpus(const record::Reader& reader) {
+  std::map<std::string, std::vector<double>> values;
+  for (const record::Series& series : reader.all_series()) {
+    if (series.name == record::series::kHostCpu || series.name == record::series::kTreeCpu) {
+      for (const record::Point& point : reader.points(series)) {
+        values[series.name].push_back(point.value);
+      }
+    }
+  }
+  const auto& host = values[std::string(record::series::kHostCpu)];
+  const auto& tree = values[std::string(record::series::kTreeCpu)];
+  if (host.empty() || tree.empty()) {
+    return std::nullopt;
+  }
+  return std::max(0.0, mean(host) - mean(tree));
+}
+
 }  // namespace
 
 TrialPlan plan_trials(const Calibration& calibration, double target_s) {
@@ -183,6 +203,7 @@ TrialResult EngineRunner::run(const Settings& changes, std::stop_token stop) {
     const diagnose::Diagnosis diagnosis = diagnose::diagnose_record(folder);
     result.suggestions = suggestions_of(diagnosis, options_.allow_semantic);
     result.validation_share = validation_share(diagnosis);
+    result.others_cpus = others_cpus(record::Reader(folder));
   } catch (const Error& failure) {
     // The trial's own figures stand without a diagnosis; only its hints are missing.
     spdlog::warn("trial {}: no diagnosis: {}", trials_, failure.what());

@@ -61,6 +61,7 @@ json to_json(const LoggedTrial& trial) {
           {"metric", result.metrics},
           {"effective", result.effective},
           {"seconds", result.seconds},
+          {"others_cpus", optional_number(result.others_cpus)},
           {"verdict", trial.verdict},
           {"why", trial.why}};
 }

@@ -81,7 +81,9 @@ class Proposer {
     if (number("loader.prefetch_factor") < 4) {
       add({{"loader.prefetch_factor", "4"}}, 0.05, false, "a deeper queue hides samples that take unusually long");
     }
-    add({{"loader.persistent_workers", "true"}}, 0.04, true, "workers need not be started anew every epoch");
+    if (settings_.contains("loader.persistent_workers")) {
+      add({{"loader.persistent_workers", "true"}}, 0.04, true, "workers need not be started anew every epoch");
+    }
     if (has_costly_samples(workload_) || settings_.contains("cache.features")) {
       add({{"cache.features", "memory"}}, 0.5, true, "costly per-sample work is the same in every epoch");
     }

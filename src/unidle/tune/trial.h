@@ -29,6 +29,8 @@ struct TrialResult {
   Settings effective;                      // as the live program reports it
   double seconds = 0;                      // wall time of the whole trial, start-up included
   std::optional<double> validation_share;  // of the time after start-up
+  /// CPUs that other processes used meanwhile; they take from the trial what they use.
+  std::optional<double> others_cpus;
   std::vector<Suggestion> suggestions;
   bool interrupted = false;  // stopped on request: no measurement
 };

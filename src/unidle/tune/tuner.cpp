@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "unidle/base/error.h"
 #include "unidle/base/units.h"
@@ -16,6 +17,10 @@ namespace {
 constexpr int kBundleRounds = 3;
 /// What the diagnosis measured goes before what is only known from the hardware.
 constexpr double kMeasuredFirst = 1.0;
+/// Less than this share of the speed of the best so far is rather the machine's doing than a knob's.
+constexpr double kSuspicious = 0.85;
+/// CPUs in use by others from which on a trial counts as disturbed.
+constexpr double kDisturbingCpus = 0.25;
 /// Trials kept back for taking knobs back.
 constexpr int kRemovalReserve = 5;
 /// When one value of a knob gave nothing, its other values are that much less promising.
@@ -149,15 +154,13 @@ void Tuner::take_bundles(std::stop_token stop) {
     if (all.empty()) {
       return;
     }
-    Judgement judgement =
-        try_settings(overlaid(outcome_.best, all), "diagnosis", describe(all), 1 + options_.noise, stop);
+    Judgement judgement = try_settings(overlaid(outcome_.best, all), "diagnosis", describe(all), 1, stop);
     if (judgement == Judgement::kBetter) {
       mark_tried(all);
       add_suggestions(incumbent_);
       continue;
     }
-    if (judgement == Judgement::kNoGain &&
-        outcome_.trials.back().result.rate > incumbent_.rate * (1 - options_.noise)) {
+    if (judgement == Judgement::kNoGain && outcome_.trials.back().result.rate > incumbent_.rate * (1 - noise())) {
       mark_tried(all);  // neither gain nor loss: that its parts cancel out exactly is not worth many trials
       return;
     }
@@ -165,7 +168,7 @@ void Tuner::take_bundles(std::stop_token stop) {
     // one by one.
     const Settings exact = bundle(true);
     if (all.size() > 1 && !exact.empty() && exact != all && may_go_on(stop, 0)) {
-      judgement = try_settings(overlaid(outcome_.best, exact), "diagnosis", describe(exact), 1 + options_.noise, stop);
+      judgement = try_settings(overlaid(outcome_.best, exact), "diagnosis", describe(exact), 1, stop);
       if (judgement == Judgement::kBetter) {
         mark_tried(exact);
       }
@@ -199,8 +202,7 @@ void Tuner::take_steps(std::stop_token stop) {
     const Settings changes = candidate->changes;
     const double before = incumbent_.rate;
     const Settings best_before = outcome_.best;
-    const Judgement judgement =
-        try_settings(overlaid(outcome_.best, changes), "step", describe(changes), 1 + options_.noise, stop);
+    const Judgement judgement = try_settings(overlaid(outcome_.best, changes), "step", describe(changes), 1, stop);
     if (judgement != Judgement::kBetter) {
       ++without_gain;
       for (Candidate& other : candidates_) {
@@ -301,10 +303,9 @@ bool Tuner::remove_units(std::span<const Unit> group, std::stop_token stop) {
   }
   const double before = incumbent_.rate;
   // Half of the noise: several knobs that each give a little must not go one after the other.
-  const Judgement judgement =
-      try_settings(without(outcome_.best, group), "removal", what, 1 - options_.noise / 2, stop);
+  const Judgement judgement = try_settings(without(outcome_.best, group), "removal", what, -0.5, stop);
   if (judgement == Judgement::kBetter) {
-    if (incumbent_.rate < before * (1 + options_.noise)) {
+    if (incumbent_.rate < before * (1 + noise())) {
       // Both are measurements of equally good settings, and the better of several noisy ones is too good.
       incumbent_.rate = (incumbent_.rate + before) / 2;
     }
@@ -327,6 +328,7 @@ LoggedTrial Tuner::measure(const Settings& changes, const std::string& stage, st
   trial.changes = changes;
   trial.result = runner_.run(changes, stop);
   trial.result.interrupted = trial.result.interrupted || stop.stop_requested();
+  disturbed_trials_ += trial.result.others_cpus.value_or(0) > kDisturbingCpus;
   search_trials_ += stage.starts_with("verify") ? 0 : 1;
   return trial;
 }
@@ -338,14 +340,22 @@ void Tuner::log(LoggedTrial trial) {
   }
 }
 
+/// Takes the settings when they are faster than the best so far by more than `margin` times the noise.
 Tuner::Judgement Tuner::try_settings(const Settings& changes, const std::string& stage, const std::string& what,
-                                     double least_ratio, std::stop_token stop) {
+                                     double margin, std::stop_token stop) {
   LoggedTrial trial = measure(changes, stage, stop);
   trial.why = what;
   if (trial.result.interrupted) {
     return Judgement::kStopped;
   }
-  const Judgement judgement = judge(trial, least_ratio);
+  bool out = rejected(trial);
+  if (!out && trial.result.rate < kSuspicious * incumbent_.rate && !steady_ && may_go_on(stop, 0)) {
+    if (!measure_again(trial, stop)) {
+      return Judgement::kStopped;
+    }
+    out = rejected(trial);
+  }
+  const Judgement judgement = out ? Judgement::kRejected : judge(trial, margin);
   if (judgement == Judgement::kBetter) {
     incumbent_ = trial.result;
     outcome_.best = trial.changes;
@@ -354,30 +364,62 @@ Tuner::Judgement Tuner::try_settings(const Settings& changes, const std::string&
   return judgement;
 }
 
-Tuner::Judgement Tuner::judge(LoggedTrial& trial, double least_ratio) {
+/// A much slower trial may be the machine's doing: the best so far is measured once more, and when that has become
+/// slower too, the trial is repeated under the new conditions. False when stopped.
+bool Tuner::measure_again(LoggedTrial& trial, std::stop_token stop) {
+  LoggedTrial again = measure(outcome_.best, "again", stop);
+  if (again.result.interrupted) {
+    return false;
+  }
+  if (!again.result.ok) {
+    return true;
+  }
+  const double drift = again.result.rate / incumbent_.rate;
+  again.why = fmt::format("the best so far once more; {:.3f}x of what it was", drift);
+  again.verdict = "reference";
+  steady_ = std::abs(drift - 1) <= options_.noise && !disturbed();
+  incumbent_.rate = std::abs(drift - 1) <= noise() ? (incumbent_.rate + again.result.rate) / 2 : again.result.rate;
+  log(std::move(again));
+  if (drift < 1 - noise()) {
+    const std::string what = trial.why;
+    trial = measure(trial.changes, trial.stage, stop);
+    trial.why = what;
+    return !trial.result.interrupted;
+  }
+  trial.index = static_cast<int>(outcome_.trials.size()) + 1;
+  return true;
+}
+
+/// Fills in verdict and reason when the trial cannot be taken whatever its speed.
+bool Tuner::rejected(LoggedTrial& trial) {
   if (!trial.result.ok) {
     trial.verdict = "failed";
     trial.why += "; " + trial.result.problem;
-    return Judgement::kRejected;
+    return true;
   }
   drop_what_did_not_take(trial);
   if (trial.changes == outcome_.best && trial.stage != "removal") {
     trial.verdict = "not taken";
-    return Judgement::kRejected;
+    return true;
   }
   const Parity parity = check_parity(baseline_, trial.result, trial.changes, options_.bands);
   if (!parity.held) {
     trial.verdict = "parity broken";
     trial.why += "; " + parity.why;
-    return Judgement::kRejected;
   }
+  return !parity.held;
+}
+
+Tuner::Judgement Tuner::judge(LoggedTrial& trial, double margin) {
   const double ratio = trial.result.rate / incumbent_.rate;
-  const bool better = ratio > least_ratio;
+  const bool better = ratio > 1 + margin * noise();
   const bool removal = trial.stage == "removal";
   trial.verdict = better ? (removal ? "reverted" : "kept") : (removal ? "needed" : "no gain");
   trial.why += fmt::format("; {:.3f}x of the best so far", ratio);
   return better ? Judgement::kBetter : Judgement::kNoGain;
 }
+
+bool Tuner::disturbed() const { return disturbed_trials_ * 3 > static_cast<int>(outcome_.trials.size()); }
 
 void Tuner::drop_what_did_not_take(LoggedTrial& trial) {
   for (const auto& [knob, asked] : Settings(trial.changes)) {

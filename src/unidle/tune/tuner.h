@@ -27,13 +27,14 @@ struct TunerOptions {
   /// Relative difference of two single trials that counts as a difference. Repeated short trials on an otherwise quiet
   /// machine differ by 1 to 2 %.
   double noise = 0.03;
+  double disturbed_noise = 0.08;  // the same while other processes use the CPUs
   ParityBands bands;
 };
 
 /// One trial of the search, for the table and the record.
 struct LoggedTrial {
   int index = 0;
-  std::string stage;  // "baseline", "diagnosis", "step", "removal", "verify-baseline", "verify-winner"
+  std::string stage;  // "baseline", "diagnosis", "step", "removal", "again", "verify-baseline", "verify-winner"
   Settings changes;   // against the configuration
   TrialResult result;
   std::string verdict;  // "baseline", "kept", "no gain", "reverted", "parity broken", "failed", "not taken"
@@ -101,7 +102,11 @@ class Tuner {
   LoggedTrial measure(const Settings& changes, const std::string& stage, std::stop_token stop);
   Judgement try_settings(const Settings& changes, const std::string& stage, const std::string& what, double least_ratio,
                          std::stop_token stop);
-  Judgement judge(LoggedTrial& trial, double least_ratio);
+  Judgement judge(LoggedTrial& trial, double margin);
+  bool rejected(LoggedTrial& trial);
+  bool measure_again(LoggedTrial& trial, std::stop_token stop);
+  bool disturbed() const;
+  double noise() const { return disturbed() ? options_.disturbed_noise : options_.noise; }
   void drop_what_did_not_take(LoggedTrial& trial);
   void log(LoggedTrial trial);
 
@@ -128,6 +133,8 @@ class Tuner {
   TrialResult incumbent_;                // of outcome_.best
   std::map<std::string, double> gains_;  // by knob, measured alone
   std::set<std::string> refused_;        // "knob=value" that does not take
+  int disturbed_trials_ = 0;
+  bool steady_ = false;  // a repeated trial came out the same
 };
 
 }  // namespace unidle::tune

@@ -264,6 +264,31 @@ TEST(Tuner, VerifiesInTurns) {
   EXPECT_NEAR(outcome.verification->ratio, 1.5, 1e-9);
 }
 
+TEST(Tuner, ASlowMachineIsNotMistakenForASlowKnob) {
+  Fixture fixture;
+  int number = 0;
+  FakeRunner runner(fixture.clock, [&](const Settings& changes) {
+    TrialResult result =
+        product(changes, {{"loader.workers", {{"2", 1.5}}}, {"layout.channels_last", {{"true", 1.4}}}});
+    result.rate *= ++number >= 2 && number <= 7 ? 0.4 : 1;  // somebody else computes for a while
+    return result;
+  });
+  const TunerOutcome outcome = fixture.tune(runner);
+  EXPECT_EQ(outcome.best.at("loader.workers"), "2");
+  EXPECT_EQ(outcome.best.at("layout.channels_last"), "true");
+  EXPECT_THAT(outcome.trials, Contains(::testing::Field(&LoggedTrial::stage, "again")));
+}
+
+TEST(Tuner, SaysWhenTheMachineWasNotQuiet) {
+  Fixture fixture;
+  FakeRunner runner(fixture.clock, [](const Settings& changes) {
+    TrialResult result = product(changes, {{"loader.workers", {{"2", 1.5}}}});
+    result.others_cpus = 1.2;
+    return result;
+  });
+  EXPECT_THAT(fixture.tune(runner).conclusion, HasSubstr("other processes"));
+}
+
 TEST(Tuner, KeepsTheEffectiveBatch) {
   Fixture fixture;
   FakeRunner runner(fixture.clock, [](const Settings& changes) {

@@ -113,6 +113,11 @@ void Tuner::conclude(std::stop_token stop) {
                           found.ratio, found.interval.low, found.interval.high)
             : "nothing to gain: " + found.parity.why;
   }
+  if (disturbed()) {
+    outcome_.conclusion +=
+        fmt::format("; other processes used the CPUs during {} of {} trials, so the figures are rough",
+                    disturbed_trials_, outcome_.trials.size());
+  }
 }
 
 std::vector<Change> Tuner::changes_of(const Settings& best) const {
