@@ -19,18 +19,18 @@ extern "C" {
 
 /* Values are stored in records: do not change, only add. */
 enum unidle_event_kind {
-  UNIDLE_EVENT_STEP = 1,       /* one optimiser step, begin to end of its work; a = samples, b = micro-batches */
-  UNIDLE_EVENT_INPUT = 2,      /* waited for the next batch; a = batches ready when asked */
-  UNIDLE_EVENT_TRANSFER = 3,   /* host-to-device copy; a = bytes, b = bit 0 pinned, bit 1 blocking */
+  UNIDLE_EVENT_STEP = 1,     /* one optimiser step, begin to end of its work; a = samples, b = micro-batches */
+  UNIDLE_EVENT_INPUT = 2,    /* waited for the next batch; a = batches ready when asked */
+  UNIDLE_EVENT_TRANSFER = 3, /* host-to-device copy; a = bytes, b = bit 0 pinned, bit 1 blocking */
   UNIDLE_EVENT_FORWARD = 4,
   UNIDLE_EVENT_BACKWARD = 5,
   UNIDLE_EVENT_OPTIMIZER = 6,
-  UNIDLE_EVENT_SYNC = 7,       /* the host waited for the device, e.g. to read the loss back */
-  UNIDLE_EVENT_SAMPLE = 8,     /* one sample produced, by any loader thread; a = sample id, b = bytes read */
-  UNIDLE_EVENT_STARTUP = 9,    /* from process start to the first step */
-  UNIDLE_EVENT_VALIDATE = 10,  /* one validation; a = samples */
+  UNIDLE_EVENT_SYNC = 7,      /* the host waited for the device, e.g. to read the loss back */
+  UNIDLE_EVENT_SAMPLE = 8,    /* one sample produced, by any loader thread; a = sample id, b = bytes read */
+  UNIDLE_EVENT_STARTUP = 9,   /* from process start to the first step */
+  UNIDLE_EVENT_VALIDATE = 10, /* one validation; a = samples */
   UNIDLE_EVENT_CHECKPOINT = 11,
-  UNIDLE_EVENT_LOSS = 12       /* value = training loss; a = samples seen before this step */
+  UNIDLE_EVENT_LOSS = 12 /* value = training loss; a = samples seen before this step */
 };
 
 /* 64 bytes. Times are CLOCK_MONOTONIC nanoseconds. `step` ties the parts of a step to its STEP event,

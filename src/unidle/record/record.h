@@ -149,29 +149,30 @@ class Reader {
 
 /// Meta keys, one place. Values are JSON.
 namespace meta {
-constexpr std::string_view kCommand = "command";            // [argv]
-constexpr std::string_view kFolder = "folder";              // working folder
+constexpr std::string_view kCommand = "command";  // [argv]
+constexpr std::string_view kFolder = "folder";    // working folder
 constexpr std::string_view kStartedUtc = "started_utc";
-constexpr std::string_view kStartNs = "start_ns";           // CLOCK_MONOTONIC
-constexpr std::string_view kEndNs = "end_ns";               // absent while running or when cut off
-constexpr std::string_view kExit = "exit";                  // {"code": n, "signal": n}
-constexpr std::string_view kOutcome = "outcome";            // completed, failed, timed-out, stopped; absent = unknown
-constexpr std::string_view kTier = "tier";                  // what was seen: "host", "host+probe", ...
-constexpr std::string_view kHost = "host";                  // {"cpus_allowed", "cpu_quota", "memory_bytes", "cpu_model", "cpu_flags": [..], "hostname"}
-constexpr std::string_view kGpus = "gpus";                  // [{"name", "memory_bytes", "capability": "9.0", ...}]
-constexpr std::string_view kProblems = "problems";          // ["what the observer could not do"]
-constexpr std::string_view kDropped = "events_dropped";     // number
+constexpr std::string_view kStartNs = "start_ns";  // CLOCK_MONOTONIC
+constexpr std::string_view kEndNs = "end_ns";      // absent while running or when cut off
+constexpr std::string_view kExit = "exit";         // {"code": n, "signal": n}
+constexpr std::string_view kOutcome = "outcome";   // completed, failed, timed-out, stopped; absent = unknown
+constexpr std::string_view kTier = "tier";         // what was seen: "host", "host+probe", ...
+constexpr std::string_view kHost =
+    "host";  // {"cpus_allowed", "cpu_quota", "memory_bytes", "cpu_model", "cpu_flags": [..], "hostname"}
+constexpr std::string_view kGpus = "gpus";               // [{"name", "memory_bytes", "capability": "9.0", ...}]
+constexpr std::string_view kProblems = "problems";       // ["what the observer could not do"]
+constexpr std::string_view kDropped = "events_dropped";  // number
 }  // namespace meta
 
 /// Names of the series that more than one module uses.
 namespace series {
-constexpr std::string_view kTreeCpu = "tree.cpu";          // cores in use by the command and its children
-constexpr std::string_view kTreeMemory = "tree.memory";    // bytes, proportional where known
-constexpr std::string_view kTreeRead = "tree.read";        // bytes/s from storage
-constexpr std::string_view kHostCpu = "host.cpu";          // cores in use on the whole machine
-constexpr std::string_view kGpuUtil = "gpu.utilisation";   // 0..1
-constexpr std::string_view kGpuMemory = "gpu.memory";      // bytes
-constexpr std::string_view kGpuPower = "gpu.power";        // W
+constexpr std::string_view kTreeCpu = "tree.cpu";         // cores in use by the command and its children
+constexpr std::string_view kTreeMemory = "tree.memory";   // bytes, proportional where known
+constexpr std::string_view kTreeRead = "tree.read";       // bytes/s from storage
+constexpr std::string_view kHostCpu = "host.cpu";         // cores in use on the whole machine
+constexpr std::string_view kGpuUtil = "gpu.utilisation";  // 0..1
+constexpr std::string_view kGpuMemory = "gpu.memory";     // bytes
+constexpr std::string_view kGpuPower = "gpu.power";       // W
 }  // namespace series
 
 /// The folder that `.unidle/runs` gives a new run of `name`; not yet made.
