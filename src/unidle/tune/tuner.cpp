@@ -158,6 +158,9 @@ void Tuner::take_bundles(std::stop_token stop) {
     if (judgement == Judgement::kBetter) {
       mark_tried(all);
       add_suggestions(incumbent_);
+      if (all.size() == 1 && !best_before.contains(all.begin()->first)) {
+        gains_[all.begin()->first] = incumbent_.rate / before;
+      }
       continue;
     }
     if (judgement == Judgement::kNoGain && outcome_.trials.back().result.rate > incumbent_.rate * (1 - noise())) {
@@ -328,6 +331,7 @@ LoggedTrial Tuner::measure(const Settings& changes, const std::string& stage, st
   trial.changes = changes;
   trial.result = runner_.run(changes, stop);
   trial.result.interrupted = trial.result.interrupted || stop.stop_requested();
+  ++measured_trials_;
   disturbed_trials_ += trial.result.others_cpus.value_or(0) > kDisturbingCpus;
   search_trials_ += stage.starts_with("verify") ? 0 : 1;
   return trial;
@@ -419,7 +423,7 @@ Tuner::Judgement Tuner::judge(LoggedTrial& trial, double margin) {
   return better ? Judgement::kBetter : Judgement::kNoGain;
 }
 
-bool Tuner::disturbed() const { return disturbed_trials_ * 3 > static_cast<int>(outcome_.trials.size()); }
+bool Tuner::disturbed() const { return disturbed_trials_ * 3 > measured_trials_; }
 
 void Tuner::drop_what_did_not_take(LoggedTrial& trial) {
   for (const auto& [knob, asked] : Settings(trial.changes)) {

@@ -133,6 +133,7 @@ class Tuner {
   TrialResult incumbent_;                // of outcome_.best
   std::map<std::string, double> gains_;  // by knob, measured alone
   std::set<std::string> refused_;        // "knob=value" that does not take
+  int measured_trials_ = 0;              // with those that were repeated
   int disturbed_trials_ = 0;
   bool steady_ = false;  // a repeated trial came out the same
 };

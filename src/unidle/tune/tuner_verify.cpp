@@ -116,7 +116,7 @@ void Tuner::conclude(std::stop_token stop) {
   if (disturbed()) {
     outcome_.conclusion +=
         fmt::format("; other processes used the CPUs during {} of {} trials, so the figures are rough",
-                    disturbed_trials_, outcome_.trials.size());
+                    disturbed_trials_, measured_trials_);
   }
 }
 

@@ -1,0 +1,81 @@
+#!/usr/bin/env bash
+# unidle optimize, without measuring: edits, backups, exit codes.
+set -uo pipefail
+
+unidle=${UNIDLE_BIN:?}/unidle
+naive=${UNIDLE_SOURCE:?}/workloads/superres/naive.yaml
+[ -e "$naive" ] || exit 77
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+export UNIDLE_HOME=$work/.unidle NO_COLOR=1
+
+failures=0
+check() {  # check DESCRIPTION COMMAND...
+  local what=$1
+  shift
+  if ! "$@" >/dev/null 2>&1; then
+    echo "FAILED: $what"
+    failures=$((failures + 1))
+  fi
+}
+returns() {  # returns CODE COMMAND...: exit code, and one line on stderr that holds $needs
+  local expected=$1
+  shift
+  "$@" >out.txt 2>err.txt
+  local code=$?
+  [ $code -eq "$expected" ] && [ "$(wc -l <err.txt)" -le 1 ] && { [ -z "${needs:-}" ] || grep -qF -- "$needs" err.txt; }
+}
+# Everything but the values: keys in their order, comments, blank lines.
+skeleton() { sed -E 's/^( *[a-z_]+:)[^#]*(#.*)?$/\1 \2/; s/ +$//' "$1"; }
+
+cp "$naive" naive.yaml
+check "writes beside the configuration" returns 0 "$unidle" optimize naive.yaml
+check "leaves the configuration alone" cmp naive.yaml "$naive"
+check "has changed something" test "$(cmp naive.yaml naive.optimized.yaml; echo $?)" != 0
+# Lines may be added but none may go, and comments stay word for word.
+check "keeps comments and order" test -z "$(diff <(skeleton naive.yaml) <(skeleton naive.optimized.yaml) | grep '^<')"
+check "shows a reason" grep -q '# loader.workers: ' out.txt
+check "is stable: nothing is left to advise" returns 0 "$unidle" optimize naive.optimized.yaml --dry-run
+check "says so" grep -q 'nothing to change' out.txt
+
+check "changes in place" returns 0 "$unidle" optimize naive.yaml --in-place
+check "keeps a backup" cmp naive.bak.yaml "$naive"
+check "the same result" cmp naive.yaml naive.optimized.yaml
+cp "$naive" naive.yaml && echo "# second" >>naive.yaml && cp naive.yaml second.yaml
+check "a second time" returns 0 "$unidle" optimize naive.yaml --in-place
+check "never overwrites a backup" cmp naive.bak.yaml "$naive"
+check "numbers the next one" cmp naive.bak2.yaml second.yaml
+
+cp "$naive" other.yaml
+check "writes where it is told" returns 0 "$unidle" optimize other.yaml -o there.yaml
+check "there it is" test -s there.yaml
+check "writes nothing in a dry run" returns 0 "$unidle" optimize other.yaml --dry-run
+check "nothing was written" test ! -e other.optimized.yaml
+check "JSON is one document" bash -c "'$unidle' optimize other.yaml --dry-run --format json | python3 -c '
+import json, sys
+d = json.load(sys.stdin)
+assert d[\"schema\"] == \"unidle.optimize/1\" and d[\"output\"] is None, d
+assert all(c[\"class\"] in (\"exact\", \"numeric\") for c in d[\"changes\"]), d
+assert any(c[\"knob\"] == \"loader.workers\" for c in d[\"changes\"]), d'"
+
+sed 's/$/\r/' "$naive" >dos.yaml
+check "takes Windows line ends" returns 0 "$unidle" optimize dos.yaml
+check "keeps them" test "$(grep -c $'\r$' dos.optimized.yaml)" = "$(wc -l <dos.optimized.yaml)"
+
+needs=missing.yaml check "missing file" returns 2 "$unidle" optimize missing.yaml
+printf 'workload: superres\nloader: [1, 2\n' >broken.yaml
+needs=broken.yaml: check "broken YAML" returns 2 "$unidle" optimize broken.yaml
+printf 'loader: {workers: 0}\n' >none.yaml
+needs=workload check "no workload and no command" returns 2 "$unidle" optimize none.yaml
+printf 'workload: superres\nprecision:\n  amp: true\n' >amp.yaml
+needs="amp.yaml:3: precision.amp" check "a value that is none" returns 2 "$unidle" optimize amp.yaml
+printf '\nworkload: supperres\n' >typo.yaml
+needs="typo.yaml:2: workload" check "an unknown workload" returns 2 "$unidle" optimize typo.yaml
+needs="" check "output over the input" returns 2 "$unidle" optimize other.yaml -o other.yaml
+check "a budget that is no time" returns 2 "$unidle" optimize other.yaml --budget soon
+check "a command without {config}" returns 2 "$unidle" optimize none.yaml --benchmark -- true
+check "no leftovers" test -z "$(find . -name '*.tmp*' -o -name '*.bak3*')"
+
+[ $failures -eq 0 ] && echo "all checks passed"
+exit $((failures > 0))
