@@ -60,6 +60,7 @@ struct Signals {
 
   // Model
   std::optional<bool> model_has_convolutions;
+  std::optional<bool> model_has_depthwise;  // convolutions with as many groups as channels
   std::optional<std::int64_t> model_parameters;
 
   // Settings by knob name

@@ -92,6 +92,10 @@ void read_notes(const record::Reader& reader, const Timeline& timeline, Signals&
       } else if (const auto count = number_in(note.body, "convolutions")) {
         signals.model_has_convolutions = *count > 0;
       }
+      const auto depthwise = note.body.find("depthwise");
+      if (depthwise != note.body.end() && depthwise->is_boolean()) {
+        signals.model_has_depthwise = depthwise->get<bool>();
+      }
     } else if (type == "unread") {
       read_unread_keys(note.body, signals);
     } else if (type == "exception") {

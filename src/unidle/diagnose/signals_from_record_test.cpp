@@ -69,7 +69,7 @@ class Script {
 /// 0.5 s at the end, half a second of something else.
 void write_waiting_run(Script& script) {
   script.note({{"type", "data"}, {"samples_per_epoch", 200}});
-  script.note({{"type", "model"}, {"parameters", 60000}, {"convolutions", 12}});
+  script.note({{"type", "model"}, {"parameters", 60000}, {"convolutions", 12}, {"depthwise", true}});
   script.effective("device", "cpu");
   script.effective("loader.workers", "0");
   script.configured("loader.workers", "0", "naive.yaml:7");
@@ -134,6 +134,7 @@ TEST_F(SignalsFromRecord, StepsHostAndSettings) {
   EXPECT_EQ(signals.gpus, 0);
   EXPECT_EQ(signals.cpu_bf16, false);
   EXPECT_EQ(signals.model_has_convolutions, true);
+  EXPECT_EQ(signals.model_has_depthwise, true);
   EXPECT_EQ(signals.settings.at("loader.workers").configured_at, "naive.yaml:7");
   EXPECT_EQ(signals.effective("loader.workers"), "0");
   EXPECT_FALSE(signals.syncs_per_step.has_value());

@@ -15,6 +15,7 @@ namespace {
 
 constexpr std::size_t kMostFindings = 5;
 constexpr int kNarrowest = 40;
+constexpr double kBusy = 0.6;  // a healthy run below this is called "no cause found", not "nothing holds it up"
 
 struct Style {
   int width;
@@ -78,6 +79,10 @@ std::string verdict_sentence(const Diagnosis& diagnosis, const Finding* finding)
   const std::string device = device_name(diagnosis);
   switch (diagnosis.verdict) {
     case Verdict::kHealthy:
+      if (diagnosis.device.busy && *diagnosis.device.busy < kBusy) {
+        return fmt::format("No cause was found: your {} is {} busy while it trains", device,
+                           format_share(*diagnosis.device.busy));
+      }
       return diagnosis.device.busy ? fmt::format("Nothing holds this run up: your {} is {} busy while it trains",
                                                  device, format_share(*diagnosis.device.busy))
                                    : "Nothing holds this run up";
@@ -174,13 +179,15 @@ std::string finding_text(const Finding& finding, std::size_t number, const Style
   return out;
 }
 
+/// Nothing is nothing, not "0.0 us".
+std::string duration(double seconds) { return seconds < 5e-4 ? "0 s" : format_seconds(seconds); }
+
 std::string numbers(const Diagnosis& diagnosis, const Style& style) {
   const PhaseTimes& time = diagnosis.time;
-  std::string out =
-      style.block(0, "",
-                  fmt::format("Time: start-up {}, training {}, validation {}, checkpoints {}, other {}.",
-                              format_seconds(time.startup), format_seconds(time.train), format_seconds(time.validate),
-                              format_seconds(time.checkpoint), format_seconds(time.other)));
+  std::string out = style.block(
+      0, "",
+      fmt::format("Time: start-up {}, training {}, validation {}, checkpoints {}, other {}.", duration(time.startup),
+                  duration(time.train), duration(time.validate), duration(time.checkpoint), duration(time.other)));
   if (diagnosis.step) {
     const StepShares& step = *diagnosis.step;
     out += style.block(0, "",

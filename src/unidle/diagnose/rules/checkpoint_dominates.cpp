@@ -55,7 +55,7 @@ const Rule& checkpoint_dominates() {
           "a hint: a "
           "longer run spreads it out.",
       .needs = "checkpoint times",
-      .proposes = "saving less often, to a faster disk, or beside the training; no knob",
+      .proposes = "save less often, to a faster disk, or beside the training",
       .evaluate = evaluate,
   };
   return kRule;

@@ -51,14 +51,19 @@ TEST(PrecisionFp32, MissingAndOn) {
   EXPECT_TRUE(silent("precision-fp32", healthy_gpu()));
 }
 
-TEST(LayoutNotChannelsLast, HintOnACpuWarningInLowPrecision) {
+TEST(LayoutNotChannelsLast, OnACpuByTheKindOfConvolution) {
   Signals signals = healthy_cpu();
   set_effective(signals, "layout.channels_last", "false");
-  const Finding hint = fired("layout-not-channels-last", signals);
-  EXPECT_EQ(hint.severity, Severity::kInfo);
-  EXPECT_FALSE(hint.share.has_value());
+  EXPECT_EQ(fired("layout-not-channels-last", signals).severity, Severity::kWarning);
+  EXPECT_FALSE(fired("layout-not-channels-last", signals).share.has_value());
+  signals.model_has_depthwise = false;
+  EXPECT_EQ(fired("layout-not-channels-last", signals).severity, Severity::kInfo);
+  signals.model_has_depthwise = true;
+  EXPECT_NEAR(*fired("layout-not-channels-last", signals).share, 0.81 * (1 - 1 / 1.35), 1e-9);
+}
 
-  signals = healthy_gpu();
+TEST(LayoutNotChannelsLast, OnAGpuInLowPrecision) {
+  Signals signals = healthy_gpu();
   set_effective(signals, "layout.channels_last", "false");
   EXPECT_EQ(fired("layout-not-channels-last", signals).severity, Severity::kWarning);
   set_effective(signals, "precision.amp", "off");

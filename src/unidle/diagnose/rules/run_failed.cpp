@@ -81,7 +81,7 @@ const Rule& run_failed() {
           "lines (epoch, "
           "step, it/s) follow the traceback in the output.",
       .needs = "how the run ended, or the end of its output",
-      .proposes = "mending the error that it quotes; no knob",
+      .proposes = "mend the error that it quotes",
       .evaluate = evaluate,
   };
   return kRule;

@@ -34,7 +34,7 @@ const Rule& run_timed_out() {
           "it off.",
       .thresholds = "None: it is so or it is not.",
       .needs = "how the run ended",
-      .proposes = "a longer limit, or a faster run by the other findings; no knob",
+      .proposes = "a longer limit, or a faster run by way of the other findings",
       .evaluate = evaluate,
   };
   return kRule;

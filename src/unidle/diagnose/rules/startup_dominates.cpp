@@ -46,7 +46,7 @@ const Rule& startup_dominates() {
           "takes at "
           "least startup_long_s (120 s).",
       .needs = "when the first step began",
-      .proposes = "keeping prepared data between runs; no knob",
+      .proposes = "keep prepared data between runs",
       .evaluate = evaluate,
   };
   return kRule;
