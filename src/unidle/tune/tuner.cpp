@@ -154,6 +154,8 @@ void Tuner::take_bundles(std::stop_token stop) {
     if (all.empty()) {
       return;
     }
+    const double before = incumbent_.rate;
+    const Settings best_before = outcome_.best;
     Judgement judgement = try_settings(overlaid(outcome_.best, all), "diagnosis", describe(all), 1, stop);
     if (judgement == Judgement::kBetter) {
       mark_tried(all);
