@@ -26,7 +26,8 @@ browse() {
     --host-resolver-rules='MAP * ~NOTFOUND' "$@"
 }
 
-[ "$("$unidle" report superres-naive)" = "superres-naive/report.html" ] || fail "the path is not printed"
+printed=$("$unidle" report superres-naive)
+[ "$printed" -ef superres-naive/report.html ] || fail "the path is not printed: $printed"
 "$unidle" report superres-naive -o one.html >/dev/null
 cmp -s one.html superres-naive/report.html || fail "the same record gives other bytes"
 "$unidle" report keypoint-h100 -o gpu.html >/dev/null

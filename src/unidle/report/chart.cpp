@@ -11,6 +11,7 @@ namespace unidle::report {
 namespace {
 
 constexpr double kUnitsPerTick = 62;
+constexpr int kVerticalTicks = 6;
 
 struct Range {
   double low = std::numeric_limits<double>::infinity();
@@ -75,11 +76,21 @@ Line placed(const Line& points, const Scale& x, const Scale& y) {
   return out;
 }
 
+/// Room for the longest label of the vertical axis; the same for most plots, so that they line up.
+double label_width(double low, double high) {
+  const std::vector<double> ticks = nice_ticks(low, high, kVerticalTicks);
+  std::size_t longest = 0;
+  for (const double tick : ticks) {
+    longest = std::max(longest, tick_label(tick, ticks.size() > 1 ? ticks[1] - ticks[0] : 0).size());
+  }
+  return std::max(46.0, 7.5 * static_cast<double>(longest) + 10);
+}
+
 std::string draw(const Chart& chart, double width, const char* suffix) {
   const double height = width < kHalfWidth ? 220 : 240;
-  const Frame frame{46, width - 10, 26, height - 38};
   const Range x_values = x_range(chart);
   const Range y_values = y_range(chart);
+  const Frame frame{label_width(y_values.low, y_values.high), width - 10, 26, height - 38};
   const Scale x{x_values.low, x_values.high, frame.left, frame.right};
   const Scale y{y_values.low, y_values.high, frame.bottom, frame.top};
   Svg svg(width, height, chart.id + suffix, chart.title, chart.description);
@@ -124,7 +135,7 @@ void draw_x_axis(Svg& svg, const Frame& frame, const Scale& x, const std::string
 }
 
 void draw_y_axis(Svg& svg, const Frame& frame, const Scale& y, const std::string& label, bool percent) {
-  const std::vector<double> ticks = nice_ticks(y.from, y.to, 6);
+  const std::vector<double> ticks = nice_ticks(y.from, y.to, kVerticalTicks);
   const double step = ticks.size() > 1 ? ticks[1] - ticks[0] : 0;
   for (const double tick : ticks) {
     svg.line(frame.left, y.at(tick), frame.right, y.at(tick), "grid");

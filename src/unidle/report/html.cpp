@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <map>
 
 #include "unidle/base/units.h"
@@ -70,6 +71,25 @@ std::string rate_note(const Rate& rate) {
 
 }  // namespace
 
+namespace {
+
+/// A cell's text, escaped, with numbers kept on the line of their unit.
+std::string cell_html(const std::string& text) {
+  std::string out = escape(text);
+  for (const std::string_view unit : {" %", " ms", " s"}) {
+    for (std::size_t at = out.find(unit); at != std::string::npos; at = out.find(unit, at + 1)) {
+      const std::size_t after = at + unit.size();
+      const bool whole = after == out.size() || std::isalnum(static_cast<unsigned char>(out[after])) == 0;
+      if (at > 0 && std::isdigit(static_cast<unsigned char>(out[at - 1])) != 0 && whole) {
+        out.replace(at, 1, "\u00a0");
+      }
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
 std::string table_html(const std::string& caption, const std::vector<std::string>& header,
                        const std::vector<std::vector<std::string>>& rows) {
   if (rows.empty()) {
@@ -83,7 +103,7 @@ std::string table_html(const std::string& caption, const std::vector<std::string
   for (const auto& row : rows) {
     out += "<tr>";
     for (std::size_t i = 0; i < row.size(); ++i) {
-      out += i == 0 ? "<th scope=\"row\">" + escape(row[i]) + "</th>" : "<td>" + escape(row[i]) + "</td>";
+      out += i == 0 ? "<th scope=\"row\">" + escape(row[i]) + "</th>" : "<td>" + cell_html(row[i]) + "</td>";
     }
     out += "</tr>";
   }
@@ -97,7 +117,8 @@ std::string section_html(const std::string& title, const std::string& body) {
 std::string tiles_html(const std::vector<Tile>& tiles) {
   std::string out = "<div class=\"tiles\">";
   for (const Tile& tile : tiles) {
-    out += fmt::format("<div class=\"tile\"><b>{}</b><span>{}</span>{}</div>", escape(tile.value), escape(tile.label),
+    out += fmt::format("<div class=\"tile\"><b{}>{}</b><span>{}</span>{}</div>", tile.word ? " class=\"word\"" : "",
+                       escape(tile.value), escape(tile.label),
                        tile.note.empty() ? "" : "<small>" + escape(tile.note) + "</small>");
   }
   return tiles.empty() ? std::string() : out + "</div>\n";
@@ -127,7 +148,7 @@ std::vector<Tile> key_figures(const Summary& s, const std::optional<diagnose::Di
     if (const auto hyphen = verdict.find('-'); hyphen != std::string::npos) {
       verdict.replace(hyphen, 1, "\u2011");  // one that does not break
     }
-    tiles.push_back({verdict, "verdict", "run " + to_string(diagnosis->outcome)});
+    tiles.push_back({verdict, "verdict", "run " + to_string(diagnosis->outcome), true});
   }
   return tiles;
 }

@@ -22,7 +22,8 @@ std::string section_html(const std::string& title, const std::string& body);
 struct Tile {
   std::string value;
   std::string label;
-  std::string note;  // smaller, below; may be empty
+  std::string note;   // smaller, below; may be empty
+  bool word = false;  // the value is a word rather than a number: set smaller
 };
 std::string tiles_html(const std::vector<Tile>& tiles);
 /// The figures that matter most, of one run.

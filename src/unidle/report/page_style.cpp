@@ -30,6 +30,7 @@ code{font:13px/1.4 ui-monospace,"SF Mono",Menlo,Consolas,"Liberation Mono",monos
 .tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(158px,1fr));gap:1px;background:var(--rule);border:1px solid var(--rule);border-radius:8px;overflow:hidden;margin:24px 0 0}
 .tile{background:var(--card);padding:14px 16px}
 .tile b{display:block;white-space:nowrap;font-size:21px;font-weight:620;line-height:1.25;letter-spacing:-.01em;font-variant-numeric:tabular-nums;overflow-wrap:anywhere}
+.tile b.word{font-size:17px;line-height:1.55}
 .tile span{display:block}
 .tile small{display:block;color:var(--quiet);font-size:12.5px}
 .figures{display:grid;grid-template-columns:minmax(0,1fr) minmax(0,1fr);gap:30px 40px}
