@@ -75,6 +75,18 @@ needs="typo.yaml:2: workload" check "an unknown workload" returns 2 "$unidle" op
 needs="" check "output over the input" returns 2 "$unidle" optimize other.yaml -o other.yaml
 check "a budget that is no time" returns 2 "$unidle" optimize other.yaml --budget soon
 check "a command without {config}" returns 2 "$unidle" optimize none.yaml --benchmark -- true
+# Ctrl-C: the running trial ends, nothing is written, nothing is left running.
+"$unidle" optimize none.yaml --benchmark -- bash -c 'echo $$ >"$0/pid.new"; mv "$0/pid.new" "$0/pid"; exec sleep 300' \
+  "$work" '{config}' >out.txt 2>err.txt &
+optimizer=$!
+for _ in $(seq 600); do [ -e pid ] && break; sleep 0.05; done
+check "the trial started" test -s pid
+kill -INT $optimizer
+wait $optimizer
+check "returns 130" test $? -eq 130
+check "the trial is gone" bash -c '! kill -0 "$(cat pid)"'
+check "nothing was written" test ! -e none.optimized.yaml
+
 check "no leftovers" test -z "$(find . -name '*.tmp*' -o -name '*.bak3*')"
 
 [ $failures -eq 0 ] && echo "all checks passed"

@@ -89,7 +89,7 @@ void benchmark(const OptimizeOptions& options, const knobs::ConfigFile& config, 
     runner = std::move(engine);
   } else {
     const double trial_s =
-        std::clamp(options.budget_s / (options.trials + 2 * tuning.pairs), kShortestTrial, kLongestTrial);
+        std::clamp(options.budget_s / (options.trials + 2 * tuning.pairs + 1), kShortestTrial, kLongestTrial);
     runner = std::make_unique<CommandRunner>(CommandRunner::Options{
         options.command, std::filesystem::absolute(options.config), scratch.path(), options.allow_semantic, trial_s});
   }

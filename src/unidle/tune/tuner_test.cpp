@@ -229,6 +229,15 @@ TEST(Tuner, KeepsToItsBudgets) {
   EXPECT_TRUE(outcome.verification->shown);
 }
 
+TEST(Tuner, SaysWhenTheBudgetWasTooSmallForAnything) {
+  Fixture fixture;
+  fixture.options.budget_s = 20;
+  FakeRunner runner(fixture.clock, [](const Settings&) { return at_rate(100); });
+  const TunerOutcome outcome = fixture.tune(runner);
+  EXPECT_TRUE(outcome.changes.empty());
+  EXPECT_THAT(outcome.conclusion, HasSubstr("budget"));
+}
+
 TEST(Tuner, AStopEndsItAndWritesNothing) {
   for (const int at : {1, 2, 4, 14}) {
     Fixture fixture;

@@ -101,7 +101,9 @@ void Tuner::conclude(std::stop_token stop) {
                                                 : "stopped; the best so far (" + describe(outcome_.best) +
                                                       ") is not verified, so nothing was written";
   } else if (!outcome_.verification) {
-    outcome_.conclusion = "nothing to gain: no change was faster than the configuration as it is";
+    outcome_.conclusion = search_trials_ < 2
+                              ? "nothing was tried: the budget ended with the first trial; give more with --budget"
+                              : "nothing to gain: no change was faster than the configuration as it is";
   } else if (const Verification& found = *outcome_.verification; found.shown) {
     outcome_.changes = changes_of(outcome_.best);
     outcome_.conclusion = fmt::format("{:.2f}x as fast as before (95 % interval {:.2f} to {:.2f}, {} pairs)",
