@@ -169,6 +169,36 @@ TEST(Comparison, LossIsComparedAtEqualSamplesWhateverTheBatch) {
   EXPECT_THAT(c.notes, Contains(HasSubstr("Steps differ in size")));
 }
 
+TEST(Comparison, ALossThatIsReadRarelyIsStillCompared) {
+  const RunData a = scripted_run(quiet(50));
+  const auto every_tenth = [](RunData run) {
+    for (std::size_t i = 0; i < run.steps.size(); ++i) {
+      if (i % 10 != 9) {
+        run.steps[i].loss.reset();
+      }
+    }
+    return run;
+  };
+  Script other = quiet(50);
+  other.seed = 99;
+  EXPECT_EQ(compare(a, every_tenth(scripted_run(other))).loss.verdict, ParityVerdict::kEqual);
+  other.loss_factor = 1.3;
+  EXPECT_EQ(compare(a, every_tenth(scripted_run(other))).loss.verdict, ParityVerdict::kWorse);
+  EXPECT_EQ(compare(every_tenth(scripted_run(other)), a).loss.verdict, ParityVerdict::kBetter);
+}
+
+TEST(Comparison, LossesTooNoisyToTellAreNotCalledEqual) {
+  RunData a = scripted_run(quiet(50));
+  for (std::size_t i = 0; i < a.steps.size(); ++i) {
+    a.steps[i].loss = i % 3 == 0 ? 1.0 : 0.1;
+  }
+  RunData b = a;
+  for (std::size_t i = 0; i + 1 < b.steps.size(); ++i) {
+    b.steps[i].loss.reset();
+  }
+  EXPECT_EQ(compare(a, b).loss.verdict, ParityVerdict::kNotComparable);
+}
+
 TEST(Comparison, ALossThatIsNotANumberIsARegression) {
   const RunData a = scripted_run(quiet(50));
   RunData b = a;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "unidle/base/stats.h"
 
@@ -13,8 +14,10 @@ constexpr std::size_t kFewestPoints = 5;
 constexpr double kWorseShare = 0.05;
 constexpr double kWorseOfFall = 0.02;
 constexpr double kWorsePsnrDb = 0.1;
-constexpr double kWindows = 20;  // smoothing windows in the common range
-constexpr int kGrid = 50;        // common sample counts in the last quarter
+constexpr double kWindows = 20;    // smoothing windows in the common range
+constexpr std::size_t kGrid = 50;  // common sample counts in the last quarter
+// Coarser than this share of the loss, a comparison that finds nothing says nothing.
+constexpr double kTooCoarse = 0.25;
 
 Curve sorted(Curve curve) {
   std::stable_sort(curve.begin(), curve.end(), [](const auto& x, const auto& y) { return x.samples < y.samples; });
@@ -26,16 +29,39 @@ std::size_t points_between(const Curve& curve, double from, double to) {
       curve.begin(), curve.end(), [&](const auto& point) { return point.samples >= from && point.samples <= to; }));
 }
 
-/// Variance of the mean over [from, to] of a noisy curve about its smooth.
-double error_of_mean_squared(const Curve& raw, const Curve& smoothed, double from, double to) {
+/// Deviation of a curve about its smooth between two numbers of samples; nothing for too few points to tell.
+std::optional<double> noise(const Curve& raw, const Curve& smoothed, double from, double to) {
   std::vector<double> rests;
   for (std::size_t i = 0; i < raw.size(); ++i) {
     if (raw[i].samples >= from && raw[i].samples <= to) {
       rests.push_back(raw[i].value - smoothed[i].value);
     }
   }
-  const double deviation = standard_deviation(rests);
-  return rests.empty() ? 0 : deviation * deviation / static_cast<double>(rests.size());
+  return rests.size() < kFewestPoints ? std::nullopt : std::optional(standard_deviation(rests));
+}
+
+/// Where two curves are compared: fifty places in [tail, to], or, of a curve that was read more rarely, its own points
+/// there (the last one before when there is none), because between rare points nothing is known.
+std::vector<double> places(const Curve& rarer, double from, double tail, double to) {
+  std::vector<double> out;
+  double last = from;
+  for (const CurvePoint& point : rarer) {
+    if (point.samples >= tail && point.samples <= to) {
+      out.push_back(point.samples);
+    } else if (point.samples < tail) {
+      last = std::max(last, point.samples);
+    }
+  }
+  if (out.empty()) {
+    return {last};
+  }
+  if (out.size() > kGrid) {
+    out.resize(kGrid);
+    for (std::size_t i = 0; i < kGrid; ++i) {
+      out[i] = tail + (to - tail) * static_cast<double>(i) / (kGrid - 1);
+    }
+  }
+  return out;
 }
 
 bool contains(std::string name, std::string_view part) {
@@ -147,6 +173,51 @@ double value_at(const Curve& curve, double samples) {
   return below.value * (1 - weight) + above->value * weight;
 }
 
+namespace {
+
+/// Both curves over the samples that both have seen.
+struct Pair {
+  const Curve& a;
+  const Curve& b;
+  double from;
+  double to;
+};
+
+Parity compare_losses(const Pair& pair) {
+  const double width = (pair.to - pair.from) / kWindows;
+  const double tail = pair.to - (pair.to - pair.from) / 4;
+  const Curve smooth_a = smooth(pair.a, width);
+  const Curve smooth_b = smooth(pair.b, width);
+  const bool b_is_rarer = points_between(pair.b, pair.from, pair.to) < points_between(pair.a, pair.from, pair.to);
+  const std::vector<double> at = places(b_is_rarer ? pair.b : pair.a, pair.from, tail, pair.to);
+  Parity parity;
+  parity.name = "loss";
+  parity.judged = true;
+  parity.samples = at.back();
+  for (const double samples : at) {
+    parity.a += value_at(smooth_a, samples) / static_cast<double>(at.size());
+    parity.b += value_at(smooth_b, samples) / static_cast<double>(at.size());
+  }
+  const auto noise_a = noise(pair.a, smooth_a, tail, pair.to);
+  const auto noise_b = noise(pair.b, smooth_b, tail, pair.to);
+  const double deviation_a = noise_a.value_or(noise_b.value_or(0));
+  const double deviation_b = noise_b.value_or(deviation_a);
+  const auto count = [&](const Curve& curve) {
+    return static_cast<double>(std::max<std::size_t>(1, points_between(curve, tail, pair.to)));
+  };
+  const double error = std::sqrt(deviation_a * deviation_a / count(pair.a) + deviation_b * deviation_b / count(pair.b));
+  const double fall = std::abs(value_at(smooth_a, pair.from) - parity.a);
+  parity.allowed = std::max({kWorseShare * std::abs(parity.a), kWorseOfFall * fall, 3 * error});
+  parity.verdict = judge_worse(parity.b - parity.a, parity.allowed);
+  if (parity.verdict == ParityVerdict::kEqual && 3 * error > kTooCoarse * std::abs(parity.a) &&
+      3 * error > kWorseOfFall * fall) {
+    return not_comparable("loss", "the losses are too few or too noisy to show a difference that matters");
+  }
+  return parity;
+}
+
+}  // namespace
+
 Parity loss_parity(const RunData& run_a, const RunData& run_b) {
   const LossCurve a = loss_curve(run_a);
   const LossCurve b = loss_curve(run_b);
@@ -161,29 +232,12 @@ Parity loss_parity(const RunData& run_a, const RunData& run_b) {
   }
   const double from = std::max(a.points.front().samples, b.points.front().samples);
   const double to = std::min(a.points.back().samples, b.points.back().samples);
-  if (from > to || points_between(a.points, from, to) < kFewestPoints ||
-      points_between(b.points, from, to) < kFewestPoints) {
+  const std::size_t of_a = from > to ? 0 : points_between(a.points, from, to);
+  const std::size_t of_b = from > to ? 0 : points_between(b.points, from, to);
+  if (std::min(of_a, of_b) < 1 || std::max(of_a, of_b) < kFewestPoints) {
     return not_comparable("loss", "too few losses at common numbers of samples");
   }
-  const double width = (to - from) / kWindows;
-  const Curve smooth_a = smooth(a.points, width);
-  const Curve smooth_b = smooth(b.points, width);
-  const double tail = to - (to - from) / 4;
-  Parity parity;
-  parity.name = "loss";
-  parity.judged = true;
-  parity.samples = to;
-  for (int i = 0; i < kGrid; ++i) {
-    const double at = tail + (to - tail) * i / (kGrid - 1);
-    parity.a += value_at(smooth_a, at) / kGrid;
-    parity.b += value_at(smooth_b, at) / kGrid;
-  }
-  const double fall = std::abs(value_at(smooth_a, from) - parity.a);
-  const double error = std::sqrt(error_of_mean_squared(a.points, smooth_a, tail, to) +
-                                 error_of_mean_squared(b.points, smooth_b, tail, to));
-  parity.allowed = std::max({kWorseShare * std::abs(parity.a), kWorseOfFall * fall, 3 * error});
-  parity.verdict = judge_worse(parity.b - parity.a, parity.allowed);
-  return parity;
+  return compare_losses({a.points, b.points, from, to});
 }
 
 std::vector<Parity> metric_parity(const RunData& a, const RunData& b) {

@@ -42,9 +42,10 @@ struct Parity {
   std::string why;      // for kNotComparable, and for a loss that stopped being finite
 };
 
-/// Mean of the smoothed losses over the last quarter of the samples that both runs saw. Worse is more than 5 % of A's
-/// loss, 2 % of what A's loss fell by, and three standard errors of the difference: what a person sees between two
-/// curves, and not what another order of the data makes.
+/// Mean of the smoothed losses over the last quarter of the samples that both runs saw, at the points of the run whose
+/// loss was read more rarely. Worse is more than 5 % of A's loss, 2 % of what A's loss fell by, and three standard
+/// errors of the difference: what a person sees between two curves, and not what another order of the data makes. When
+/// the errors hide even a quarter of the loss and no difference shows, the two are not comparable.
 Parity loss_parity(const RunData& a, const RunData& b);
 
 /// Every metric that both runs report, at the last common samples. PSNR counts as worse below 0.1 dB, a metric with
