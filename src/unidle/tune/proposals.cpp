@@ -79,7 +79,7 @@ class Proposer {
       }
     }
     if (number("loader.prefetch_factor") < 4) {
-      add({{"loader.prefetch_factor", "4"}}, 0.05, false, "a deeper queue hides samples that take unusually long");
+      add({{"loader.prefetch_factor", "4"}}, 0.05, true, "a deeper queue hides samples that take unusually long");
     }
     if (settings_.contains("loader.persistent_workers")) {
       add({{"loader.persistent_workers", "true"}}, 0.04, true, "workers need not be started anew every epoch");
@@ -135,7 +135,7 @@ class Proposer {
         "one pass over the parameters instead of several operations for each tensor");
     add({{"optimizer.zero_to_none", "true"}}, 0.03, true, "dropping gradients saves a pass that fills them with zeros");
     if (number("metrics.interval") < 10) {
-      add({{"metrics.interval", std::to_string(kMetricsInterval)}}, gpu() ? 0.15 : 0.06, gpu(),
+      add({{"metrics.interval", std::to_string(kMetricsInterval)}}, gpu() ? 0.15 : 0.06, true,
           "every reading of the loss makes the host wait for the device; only the log gets sparser");
     }
     if (gpu()) {

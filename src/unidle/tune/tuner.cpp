@@ -19,6 +19,8 @@ constexpr int kBundleRounds = 3;
 constexpr double kMeasuredFirst = 1.0;
 /// Less than this share of the speed of the best so far is rather the machine's doing than a knob's.
 constexpr double kSuspicious = 0.85;
+/// Repeated measurements on top of the trials of a search.
+constexpr int kMostRepeats = 4;
 /// CPUs in use by others from which on a trial counts as disturbed.
 constexpr double kDisturbingCpus = 0.25;
 /// Trials kept back for taking knobs back.
@@ -76,6 +78,7 @@ TunerOutcome Tuner::run(std::stop_token stop) {
     take_bundles(stop);
     take_steps(stop);
     take_removals(stop);
+    drop_dead_letters();
   }
   conclude(stop);
   return std::move(outcome_);
@@ -211,7 +214,7 @@ void Tuner::take_steps(std::stop_token stop) {
     if (judgement != Judgement::kBetter) {
       ++without_gain;
       for (Candidate& other : candidates_) {
-        other.promise *= shares_knob(other.changes, changes) ? kAlternativeDecay : 1;
+        other.promise *= !other.tried && shares_knob(other.changes, changes) ? kAlternativeDecay : 1;
       }
       continue;
     }
@@ -280,6 +283,14 @@ void Tuner::take_removals(std::stop_token stop) {
   }
 }
 
+/// Without workers their other settings are dead letters, whatever a noisy trial said.
+void Tuner::drop_dead_letters() {
+  if (value_of(overlaid(settings_, outcome_.best), "loader.workers") == "0") {
+    outcome_.best.erase("loader.prefetch_factor");
+    outcome_.best.erase("loader.persistent_workers");
+  }
+}
+
 /// The group as a whole was needed: which of its parts?
 void Tuner::split_and_remove(std::span<const Unit> group, std::stop_token stop) {
   const auto lower = group.first(group.size() / 2);
@@ -307,8 +318,9 @@ bool Tuner::remove_units(std::span<const Unit> group, std::stop_token stop) {
     }
   }
   const double before = incumbent_.rate;
-  // Half of the noise: several knobs that each give a little must not go one after the other.
-  const Judgement judgement = try_settings(without(outcome_.best, group), "removal", what, -0.5, stop);
+  // Half of a quiet machine's noise: several knobs that each give a little must not go one after the other.
+  const double margin = -0.5 * options_.noise / noise();
+  const Judgement judgement = try_settings(without(outcome_.best, group), "removal", what, margin, stop);
   if (judgement == Judgement::kBetter) {
     if (incumbent_.rate < before * (1 + noise())) {
       // Both are measurements of equally good settings, and the better of several noisy ones is too good.
@@ -316,9 +328,9 @@ bool Tuner::remove_units(std::span<const Unit> group, std::stop_token stop) {
     }
     return true;
   }
-  if (judgement == Judgement::kNoGain && group.size() == 1 && outcome_.trials.back().result.rate > 0) {
+  if (judgement == Judgement::kNoGain && group.size() == 1 && last_ratio_ > 0) {
     for (const std::string& knob : group.front()) {
-      gains_[knob] = before / outcome_.trials.back().result.rate;
+      gains_[knob] = 1 / last_ratio_;
     }
   }
   return false;
@@ -335,7 +347,7 @@ LoggedTrial Tuner::measure(const Settings& changes, const std::string& stage, st
   trial.result.interrupted = trial.result.interrupted || stop.stop_requested();
   ++measured_trials_;
   disturbed_trials_ += trial.result.others_cpus.value_or(0) > kDisturbingCpus;
-  search_trials_ += stage.starts_with("verify") ? 0 : 1;
+  search_trials_ += stage.starts_with("verify") || stage == "again" ? 0 : 1;
   return trial;
 }
 
@@ -354,46 +366,57 @@ Tuner::Judgement Tuner::try_settings(const Settings& changes, const std::string&
   if (trial.result.interrupted) {
     return Judgement::kStopped;
   }
+  double reference = incumbent_.rate;
   bool out = rejected(trial);
-  if (!out && trial.result.rate < kSuspicious * incumbent_.rate && !steady_ && may_go_on(stop, 0)) {
-    if (!measure_again(trial, stop)) {
+  if (!out && trial.result.rate < kSuspicious * reference && may_repeat(stop)) {
+    if (!measure_again(trial, reference, stop)) {
       return Judgement::kStopped;
     }
     out = rejected(trial);
   }
-  const Judgement judgement = out ? Judgement::kRejected : judge(trial, margin);
+  const Judgement judgement = out ? Judgement::kRejected : judge(trial, reference, margin);
   if (judgement == Judgement::kBetter) {
+    const double at_full_speed = trial.result.rate * incumbent_.rate / reference;
     incumbent_ = trial.result;
+    incumbent_.rate = at_full_speed;
     outcome_.best = trial.changes;
   }
   log(std::move(trial));
   return judgement;
 }
 
-/// A much slower trial may be the machine's doing: the best so far is measured once more, and when that has become
-/// slower too, the trial is repeated under the new conditions. False when stopped.
-bool Tuner::measure_again(LoggedTrial& trial, std::stop_token stop) {
+/// A much slower trial may be the machine's doing: the best so far is measured once more. When that has become slower
+/// too, the trial is repeated at once and judged against it; `reference` is what to judge against. False when stopped.
+bool Tuner::measure_again(LoggedTrial& trial, double& reference, std::stop_token stop) {
   LoggedTrial again = measure(outcome_.best, "again", stop);
-  if (again.result.interrupted) {
-    return false;
+  if (again.result.interrupted || !again.result.ok) {
+    return !again.result.interrupted;
   }
-  if (!again.result.ok) {
-    return true;
-  }
-  const double drift = again.result.rate / incumbent_.rate;
+  const double rate = again.result.rate;
+  const double drift = rate / incumbent_.rate;
   again.why = fmt::format("the best so far once more; {:.3f}x of what it was", drift);
   again.verdict = "reference";
   steady_ = std::abs(drift - 1) <= options_.noise && !disturbed();
-  incumbent_.rate = std::abs(drift - 1) <= noise() ? (incumbent_.rate + again.result.rate) / 2 : again.result.rate;
   log(std::move(again));
-  if (drift < 1 - noise()) {
-    const std::string what = trial.why;
-    trial = measure(trial.changes, trial.stage, stop);
-    trial.why = what;
-    return !trial.result.interrupted;
+  if (drift >= 1 - noise()) {
+    incumbent_.rate = reference = drift > 1 + noise() ? rate : (incumbent_.rate + rate) / 2;
+    trial.index = static_cast<int>(outcome_.trials.size()) + 1;
+    return true;
   }
-  trial.index = static_cast<int>(outcome_.trials.size()) + 1;
-  return true;
+  reference = rate;
+  const std::string what = trial.why;
+  trial = measure(trial.changes, trial.stage, stop);
+  trial.why = what;
+  --search_trials_;  // the same trial, once more
+  return !trial.result.interrupted;
+}
+
+/// On a machine that has shown itself steady, repeating is a waste.
+bool Tuner::may_repeat(std::stop_token stop) const {
+  const auto repeats = std::count_if(outcome_.trials.begin(), outcome_.trials.end(),
+                                     [](const LoggedTrial& trial) { return trial.stage == "again"; });
+  return !steady_ && repeats < kMostRepeats && !stop.stop_requested() &&
+         elapsed_s() + 2 * incumbent_.seconds + verification_s() <= options_.budget_s;
 }
 
 /// Fills in verdict and reason when the trial cannot be taken whatever its speed.
@@ -416,8 +439,8 @@ bool Tuner::rejected(LoggedTrial& trial) {
   return !parity.held;
 }
 
-Tuner::Judgement Tuner::judge(LoggedTrial& trial, double margin) {
-  const double ratio = trial.result.rate / incumbent_.rate;
+Tuner::Judgement Tuner::judge(LoggedTrial& trial, double reference, double margin) {
+  const double ratio = last_ratio_ = trial.result.rate / reference;
   const bool better = ratio > 1 + margin * noise();
   const bool removal = trial.stage == "removal";
   trial.verdict = better ? (removal ? "reverted" : "kept") : (removal ? "needed" : "no gain");

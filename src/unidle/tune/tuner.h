@@ -96,15 +96,17 @@ class Tuner {
   void take_removals(std::stop_token stop);
   bool remove_units(std::span<const Unit> group, std::stop_token stop);
   void split_and_remove(std::span<const Unit> group, std::stop_token stop);
+  void drop_dead_letters();
   std::vector<Unit> unconfirmed() const;
   double promise_of(const Unit& unit) const;
 
   LoggedTrial measure(const Settings& changes, const std::string& stage, std::stop_token stop);
   Judgement try_settings(const Settings& changes, const std::string& stage, const std::string& what, double least_ratio,
                          std::stop_token stop);
-  Judgement judge(LoggedTrial& trial, double margin);
+  Judgement judge(LoggedTrial& trial, double reference, double margin);
   bool rejected(LoggedTrial& trial);
-  bool measure_again(LoggedTrial& trial, std::stop_token stop);
+  bool measure_again(LoggedTrial& trial, double& reference, std::stop_token stop);
+  bool may_repeat(std::stop_token stop) const;
   bool disturbed() const;
   double noise() const { return disturbed() ? options_.disturbed_noise : options_.noise; }
   void drop_what_did_not_take(LoggedTrial& trial);
@@ -133,6 +135,7 @@ class Tuner {
   TrialResult incumbent_;                // of outcome_.best
   std::map<std::string, double> gains_;  // by knob, measured alone
   std::set<std::string> refused_;        // "knob=value" that does not take
+  double last_ratio_ = 1;                // of the last trial judged
   int measured_trials_ = 0;              // with those that were repeated
   int disturbed_trials_ = 0;
   bool steady_ = false;  // a repeated trial came out the same

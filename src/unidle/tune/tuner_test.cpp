@@ -69,8 +69,9 @@ struct Fixture {
 };
 
 int search_trials(const TunerOutcome& outcome) {
-  return static_cast<int>(std::count_if(outcome.trials.begin(), outcome.trials.end(),
-                                        [](const LoggedTrial& trial) { return !trial.stage.starts_with("verify"); }));
+  return static_cast<int>(std::count_if(outcome.trials.begin(), outcome.trials.end(), [](const LoggedTrial& trial) {
+    return !trial.stage.starts_with("verify") && trial.stage != "again";
+  }));
 }
 
 std::vector<Factors> surfaces() {
@@ -117,6 +118,19 @@ TEST(Tuner, TakesBackWhatGivesNothing) {
     EXPECT_THAT(outcome.best, Contains(::testing::Pair("loader.workers", "2")));
     EXPECT_LE(outcome.changes.size(), 2u) << describe(outcome.best);
   }
+}
+
+TEST(Tuner, NoQueueDepthWithoutWorkers) {
+  Fixture fixture;
+  FakeRunner runner(fixture.clock, [](const Settings& changes) {
+    return product(changes, {{"loader.prefetch_factor", {{"4", 1.2}}},  // a lucky trial
+                             {"layout.channels_last", {{"true", 2.0}}},
+                             {"loader.workers", {{"1", 0.8}, {"2", 0.8}, {"4", 0.8}}}});
+  });
+  const TunerOutcome outcome = fixture.tune(runner);
+  EXPECT_EQ(outcome.best.count("loader.workers"), 0u);
+  EXPECT_EQ(outcome.best.count("loader.prefetch_factor"), 0u);
+  EXPECT_EQ(outcome.best.at("layout.channels_last"), "true");
 }
 
 TEST(Tuner, NothingToGainLeavesTheConfigurationAlone) {
