@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <regex>
 #include <vector>
 
 namespace unidle::diagnose::detail {
@@ -11,8 +10,7 @@ namespace unidle::diagnose::detail {
 namespace {
 
 constexpr std::string_view kTraceback = "Traceback (most recent call last):";
-// More than any line worth quoting, and short enough for std::regex, which recurses.
-constexpr std::size_t kLongestLine = 2000;
+constexpr std::size_t kLongestLine = 2000;  // more than any line worth quoting
 
 /// Lines without their ends; a carriage return starts a new one, as progress bars mean it.
 std::vector<std::string> split_lines(std::string_view text) {
@@ -37,14 +35,23 @@ bool blank(const std::string& line) {
   return std::all_of(line.begin(), line.end(), [](unsigned char c) { return std::isspace(c) != 0; });
 }
 
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
+
 /// "train.py:78" of `  File "/home/a/train.py", line 78, in main`; nothing for frames of libraries.
 std::optional<std::string> own_frame(const std::string& line) {
-  static const std::regex kFrame(R"re(^\s*File "([^"]+)", line (\d+))re");
-  std::smatch match;
-  if (!std::regex_search(line, match, kFrame)) {
+  static constexpr std::string_view kFile = "File \"";
+  static constexpr std::string_view kLine = "\", line ";
+  const std::size_t begin = line.find_first_not_of(" \t");
+  if (begin == std::string::npos || line.compare(begin, kFile.size(), kFile) != 0) {
     return std::nullopt;
   }
-  const std::string path = match[1];
+  const std::size_t path_begin = begin + kFile.size();
+  const std::size_t path_end = line.find(kLine, path_begin);
+  if (path_end == std::string::npos) {
+    return std::nullopt;
+  }
+  const std::string path = line.substr(path_begin, path_end - path_begin);
   static constexpr std::array<std::string_view, 4> kLibraries = {"site-packages", "dist-packages", "/lib/python",
                                                                  "<frozen"};
   for (const std::string_view library : kLibraries) {
@@ -52,14 +59,52 @@ std::optional<std::string> own_frame(const std::string& line) {
       return std::nullopt;
     }
   }
-  return path + ":" + match[2].str();
+  const std::size_t number = path_end + kLine.size();
+  std::size_t end = number;
+  while (end < line.size() && is_digit(line[end])) {
+    ++end;
+  }
+  return end == number ? std::nullopt : std::optional(path + ":" + line.substr(number, end - number));
+}
+
+/// True for "epoch 3", "Epochs: 3", "step=40": the word by itself, a number at most three signs behind it.
+bool counts(const std::string& line, std::string_view word) {
+  for (std::size_t at = line.find(word); at != std::string::npos; at = line.find(word, at + 1)) {
+    std::size_t next = at + word.size();
+    next += next < line.size() && line[next] == 's' ? 1 : 0;
+    if (at > 0 && is_word(line[at - 1])) {
+      continue;
+    }
+    for (int signs = 0; signs < 3 && next < line.size() && !is_word(line[next]); ++signs) {
+      ++next;
+    }
+    const bool apart = next > 0 && next < line.size() && !is_word(line[next - 1]);
+    if (apart && is_digit(line[next])) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/// True for "12.5it/s" and "2 s/it".
+bool has_rate(const std::string& line) {
+  for (const std::string_view unit : {"it/s", "s/it"}) {
+    const std::size_t at = line.find(unit);
+    if (at != std::string::npos && at > 0 &&
+        (is_digit(line[at - 1]) || (line[at - 1] == ' ' && at > 1 && is_digit(line[at - 2])))) {
+      return true;
+    }
+  }
+  return false;
 }
 
 /// A line that training prints as it goes: "step 40 loss ...", "epoch 3/10", "12it/s".
-bool is_progress(const std::string& line) {
-  static const std::regex kProgress(R"re(\b(epoch|step|iter|iteration|batch)s?\b\W{0,3}\d|\d\s?(it/s|s/it))re",
-                                    std::regex::icase);
-  return std::regex_search(line, kProgress);
+bool is_progress(std::string line) {
+  std::transform(line.begin(), line.end(), line.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  static constexpr std::array<std::string_view, 5> kWords = {"epoch", "step", "iter", "iteration", "batch"};
+  return has_rate(line) ||
+         std::any_of(kWords.begin(), kWords.end(), [&](std::string_view word) { return counts(line, word); });
 }
 
 /// The lines after a traceback's header: frames are indented, the first line that is not names the exception.

@@ -19,10 +19,12 @@ TEST(FindFailure, TakesTheLastTracebackAndTheUsersOwnFrame) {
 }
 
 TEST(FindFailure, ProgressAfterItMeansTrainingWentOn) {
-  for (const char* line : {"step 40 loss 0.2", "Epoch: 3/10", "iter=7", "45%| | 9/20 [00:01<00:02, 12.5it/s]"}) {
+  for (const char* line : {"step 40 loss 0.2", "Epoch: 3/10", "iter=7", "[batch  12]", "Iterations: 40", "3 s/it",
+                           "45%| | 9/20 [00:01<00:02, 12.5it/s]"}) {
     EXPECT_TRUE(find_failure(kTraceback + line + "\n")->went_on) << line;
   }
-  for (const char* line : {"Training finished successfully", "saved to epochs.pt", "all steps done"}) {
+  for (const char* line : {"Training finished successfully", "saved to epochs.pt", "epoch4 saved", "misstep 4", "steps",
+                           "epoch", "it/s", "all steps done"}) {
     EXPECT_FALSE(find_failure(kTraceback + line + "\n")->went_on) << line;
   }
 }
@@ -35,6 +37,7 @@ TEST(FindFailure, NothingInHealthyOutput) {
 
 TEST(FindFailure, OddOutputIsHarmless) {
   EXPECT_EQ(find_failure("Traceback (most recent call last):")->message, "a traceback that was cut off");
+  EXPECT_FALSE(find_failure("Traceback (most recent call last):\n  File \"a.py\"\n  File \"a.py\", line x\nE")->where);
   const std::string zeros(100'000, '\0');
   EXPECT_FALSE(find_failure(zeros));
   EXPECT_TRUE(find_failure(kTraceback + std::string(1'000'000, 'x') + "\n\xff\xfe"));
