@@ -135,57 +135,71 @@ PhaseTimes phase_times(const Timeline& timeline, const std::vector<record::Span>
           seconds(run.minus(told).minus(startup))};
 }
 
+namespace {
+
+bool seen(const std::vector<record::Step>& steps, Part part) {
+  return std::any_of(steps.begin(), steps.end(), [&](const record::Step& step) { return (step.*part).has_value(); });
+}
+
+double sum(const std::vector<record::Step>& steps, Part part) {
+  double total = 0;
+  for (const record::Step& step : steps) {
+    total += static_cast<double>(positive(step.*part));
+  }
+  return total;
+}
+
+StepShares shares_of(const std::vector<record::Step>& steps, double period_ns) {
+  const auto share = [&](Part part) { return sum(steps, part) / period_ns; };
+  StepShares shares;
+  shares.input = share(&record::Step::input_ns);
+  shares.transfer = share(&record::Step::transfer_ns);
+  shares.compute = share(&record::Step::forward_ns) + share(&record::Step::backward_ns);
+  shares.sync = share(&record::Step::sync_ns);
+  shares.optimizer = share(&record::Step::optimizer_ns);
+  shares.other = std::max(0.0, 1 - shares.input - shares.transfer - shares.compute - shares.sync - shares.optimizer);
+  if (!seen(steps, &record::Step::forward_ns) && !seen(steps, &record::Step::backward_ns)) {
+    std::swap(shares.compute, shares.other);  // what is left of a step is computing, unless its parts were seen
+  }
+  return shares;
+}
+
+/// Samples over the time from the first step's begin to the last one's end, validation and checkpoints taken out.
+void add_rate(const std::vector<record::Step>& steps, const Intervals& pauses, StepFacts& facts) {
+  double samples = 0;
+  std::int64_t batch = 0;
+  for (const record::Step& step : steps) {
+    samples += static_cast<double>(step.samples);
+    batch = std::max(batch, step.samples / std::max<std::int64_t>(1, step.micro_batches));
+  }
+  const std::int64_t first_ns = step_begin_ns(steps.front());
+  const std::int64_t last_ns = steps.back().t_ns + steps.back().duration_ns;
+  const double window_s = static_cast<double>(last_ns - first_ns - pauses.overlap_ns(first_ns, last_ns)) * 1e-9;
+  if (samples > 0 && window_s > 0) {
+    facts.samples_per_s = samples / window_s;
+    facts.batch_samples = batch;  // the largest: the last one of an epoch may be a rest
+  }
+}
+
+}  // namespace
+
 std::optional<StepFacts> step_facts(const Timeline& timeline) {
   const auto begin = timeline.steps.begin() + static_cast<std::ptrdiff_t>(timeline.first_steady);
   const std::vector<record::Step> steady(begin, timeline.steps.end());
-  double period = 0;
-  double samples = 0;
+  double period_ns = 0;
   for (const record::Step& step : steady) {
-    period += static_cast<double>(step_period_ns(step, timeline.pauses));
-    samples += static_cast<double>(step.samples);
+    period_ns += static_cast<double>(step_period_ns(step, timeline.pauses));
   }
-  if (steady.empty() || period <= 0) {
+  if (steady.empty() || period_ns <= 0) {
     return std::nullopt;
   }
-  const auto sum = [&](Part part) {
-    double total = 0;
-    for (const record::Step& step : steady) {
-      total += static_cast<double>(positive(step.*part));
-    }
-    return total / period;
-  };
-  const auto seen = [&](Part part) {
-    return std::any_of(steady.begin(), steady.end(),
-                       [&](const record::Step& step) { return (step.*part).has_value(); });
-  };
+  const auto count = static_cast<double>(steady.size());
   StepFacts facts;
-  facts.shares = {.input = sum(&record::Step::input_ns),
-                  .transfer = sum(&record::Step::transfer_ns),
-                  .compute = sum(&record::Step::forward_ns) + sum(&record::Step::backward_ns),
-                  .sync = sum(&record::Step::sync_ns),
-                  .optimizer = sum(&record::Step::optimizer_ns)};
-  StepShares& shares = facts.shares;
-  shares.other = std::max(0.0, 1 - shares.input - shares.transfer - shares.compute - shares.sync - shares.optimizer);
-  if (!seen(&record::Step::forward_ns) && !seen(&record::Step::backward_ns)) {
-    std::swap(shares.compute, shares.other);  // what is left of a step is computing, unless its parts were seen
-  }
-  facts.step_s = period * 1e-9 / static_cast<double>(steady.size());
-  const std::int64_t last_ns = steady.back().t_ns + steady.back().duration_ns;
-  const std::int64_t first_ns = step_begin_ns(steady.front());
-  const double window_s =
-      static_cast<double>(last_ns - first_ns - timeline.pauses.overlap_ns(first_ns, last_ns)) * 1e-9;
-  if (samples > 0 && window_s > 0) {
-    facts.samples_per_s = samples / window_s;
-    facts.batch_samples = steady.back().samples / std::max<std::int64_t>(1, steady.back().micro_batches);
-    facts.batch_samples = std::max(*facts.batch_samples,
-                                   steady.front().samples / std::max<std::int64_t>(1, steady.front().micro_batches));
-  }
-  if (seen(&record::Step::syncs)) {
-    double syncs = 0;
-    for (const record::Step& step : steady) {
-      syncs += static_cast<double>(positive(step.syncs));
-    }
-    facts.syncs_per_step = syncs / static_cast<double>(steady.size());
+  facts.shares = shares_of(steady, period_ns);
+  facts.step_s = period_ns * 1e-9 / count;
+  add_rate(steady, timeline.pauses, facts);
+  if (seen(steady, &record::Step::syncs)) {
+    facts.syncs_per_step = sum(steady, &record::Step::syncs) / count;
   }
   return facts;
 }
