@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "unidle/base/clock.h"
 #include "unidle/base/error.h"
@@ -23,8 +24,8 @@ constexpr std::string_view kPlaceholder = "{config}";
 constexpr std::size_t kLeastSteps = 8;
 /// This part of the steps at the start is warm-up: allocation, algorithm choice, filling queues.
 constexpr double kWarmupShare = 0.25;
-/// A trial that is a little slower than the first must still get through the samples that are compared.
-constexpr double kComparedShare = 0.7;
+/// Losses at fewer common positions than this are no comparison.
+constexpr int kLeastLosses = 4;
 
 double rate_of(const std::vector<record::Step>& steps) {
   const auto skip = static_cast<std::size_t>(static_cast<double>(steps.size()) * kWarmupShare);
@@ -37,30 +38,21 @@ double rate_of(const std::vector<record::Step>& steps) {
   return time_s > 0 ? samples / time_s : 0;
 }
 
-long long samples_of(const std::vector<record::Step>& steps) {
-  long long samples = 0;
-  for (const record::Step& step : steps) {
-    samples += step.samples;
+/// Losses by the number of samples seen before the step. A loss that is read back long after its step is recorded as a
+/// metric.
+std::map<long long, double> losses_of(const record::Reader& reader, const std::vector<record::Step>& steps) {
+  std::map<long long, double> losses;
+  for (const record::Metric& metric : reader.metrics("loss")) {
+    losses[metric.samples] = metric.value;
   }
-  return samples;
-}
-
-/// Mean loss over the second half of the first `samples` samples; nothing when fewer were seen.
-std::optional<double> loss_at(const std::vector<record::Step>& steps, long long samples) {
   long long seen = 0;
-  double sum = 0;
-  int count = 0;
   for (const record::Step& step : steps) {
-    if (seen >= samples) {
-      break;
-    }
-    if (step.loss && seen >= samples / 2) {
-      sum += *step.loss;
-      ++count;
+    if (step.loss) {
+      losses[step.samples_before.value_or(seen)] = *step.loss;
     }
     seen += step.samples;
   }
-  return seen >= samples && count > 0 ? std::optional(sum / count) : std::nullopt;
+  return losses;
 }
 
 std::string replaced(std::string text, const std::string& path) {
@@ -82,6 +74,32 @@ CommandRunner::CommandRunner(Options options)
     throw Error(ErrorCode::kUsage, "optimize", "the command has no {config}",
                 "write {config} where the command takes its configuration file");
   }
+}
+
+/// A program may report fewer losses in one trial than in another: they are compared where both have one.
+std::optional<double> CommandRunner::comparable_loss(const std::map<long long, double>& losses) {
+  if (first_losses_.empty()) {
+    first_losses_ = losses;
+    if (!losses.empty()) {  // its second half, where they have settled
+      first_losses_.erase(first_losses_.begin(), first_losses_.lower_bound(losses.rbegin()->first / 2));
+    }
+  }
+  double ours = 0;
+  double firsts = 0;
+  double all_firsts = 0;
+  int common = 0;
+  for (const auto& [position, loss] : first_losses_) {
+    all_firsts += loss;
+    if (const auto found = losses.find(position); found != losses.end()) {
+      ours += found->second;
+      firsts += loss;
+      ++common;
+    }
+  }
+  if (common < kLeastLosses || firsts == 0) {
+    return std::nullopt;
+  }
+  return all_firsts / static_cast<double>(first_losses_.size()) * ours / firsts;
 }
 
 TrialResult CommandRunner::run(const Settings& changes, std::stop_token stop) {
@@ -122,12 +140,9 @@ TrialResult CommandRunner::run(const Settings& changes, std::stop_token stop) {
     result.problem = fmt::format("only {} training steps were seen in {:.0f} s", steps.size(), result.seconds);
     return result;
   }
-  if (!compared_samples_) {
-    compared_samples_ = static_cast<long long>(kComparedShare * static_cast<double>(samples_of(steps)));
-  }
   result.ok = true;
   result.rate = rate_of(steps);
-  result.loss = loss_at(steps, *compared_samples_);
+  result.loss = comparable_loss(losses_of(reader, steps));
   for (const record::Setting& setting : reader.settings()) {
     if (setting.source == "effective") {
       result.effective[setting.knob] = setting.value;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -29,10 +30,12 @@ class CommandRunner : public TrialRunner {
   TrialResult run(const Settings& changes, std::stop_token stop) override;
 
  private:
+  std::optional<double> comparable_loss(const std::map<long long, double>& losses);
+
   Options options_;
   knobs::ConfigFile config_;
   int trials_ = 0;
-  std::optional<long long> compared_samples_;
+  std::map<long long, double> first_losses_;  // by samples seen before
 };
 
 }  // namespace unidle::tune

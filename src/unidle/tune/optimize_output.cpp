@@ -75,7 +75,7 @@ json to_json(const Verification& verification) {
           {"interval", {verification.interval.low, verification.interval.high}},
           {"confidence", 0.95},
           {"shown", verification.shown},
-          {"loss_parity", verification.parity.held},
+          {"loss_parity", verification.compared ? json(verification.parity.held) : json()},
           {"why", verification.parity.why}};
 }
 

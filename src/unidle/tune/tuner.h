@@ -48,6 +48,7 @@ struct Verification {
   Interval interval{1, 1};  // 95 %, bootstrap over the pairs
   bool shown = false;       // the interval lies above 1 and parity holds
   Parity parity;
+  bool compared = false;  // there was a loss or a metric to compare
 };
 
 struct TunerOutcome {

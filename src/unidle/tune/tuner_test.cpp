@@ -211,6 +211,18 @@ TEST(Tuner, AFailedTrialIsNotTheEnd) {
   EXPECT_FALSE(outcome.best.contains("cache.features"));
 }
 
+TEST(Tuner, SaysWhenThereWasNoLossToCompare) {
+  Fixture fixture;
+  FakeRunner runner(fixture.clock, [](const Settings& changes) {
+    TrialResult result = product(changes, {{"loader.workers", {{"2", 1.5}}}});
+    result.loss.reset();
+    return result;
+  });
+  const TunerOutcome outcome = fixture.tune(runner);
+  EXPECT_FALSE(outcome.verification->compared);
+  EXPECT_THAT(outcome.conclusion, HasSubstr("neither loss nor metric"));
+}
+
 TEST(Tuner, AFailedBaselineIsAnError) {
   Fixture fixture;
   FakeRunner runner(fixture.clock, [](const Settings&) {

@@ -59,6 +59,10 @@ bool Tuner::verify_pair(Verification& verification, std::stop_token stop) {
   if (!parity.held) {
     verification.parity = parity;
   }
+  const bool common_metric =
+      std::any_of(baseline.result.metrics.begin(), baseline.result.metrics.end(),
+                  [&](const auto& metric) { return winner.result.metrics.contains(metric.first); });
+  verification.compared = (baseline.result.loss && winner.result.loss) || common_metric;
   winner.verdict = parity.held ? "winner" : "parity broken";
   winner.why = parity.why;
   log(winner);
@@ -108,6 +112,9 @@ void Tuner::conclude(std::stop_token stop) {
     outcome_.changes = changes_of(outcome_.best);
     outcome_.conclusion = fmt::format("{:.2f}x as fast as before (95 % interval {:.2f} to {:.2f}, {} pairs)",
                                       found.ratio, found.interval.low, found.interval.high, found.winner.size());
+    if (!found.compared) {
+      outcome_.conclusion += "; neither loss nor metric was there to compare, so look at them yourself";
+    }
   } else {
     outcome_.conclusion =
         found.parity.held
