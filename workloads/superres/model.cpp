@@ -33,6 +33,10 @@ Affine add_norm(torch::nn::Module& module, const std::string& name, std::int64_t
           module.register_parameter(name + "_bias", at::zeros({width}))};
 }
 
+/// A bias whose effect batch normalisation takes away again, while it trains. Its gradient is zero; left to rounding it
+/// would be noise, which Adam scales up to full steps, so that runs that differ in rounding alone would drift apart.
+at::Tensor cancelled(const at::Tensor& bias, bool training) { return training ? bias.detach() + bias * 0 : bias; }
+
 }  // namespace
 
 Block::Block(std::int64_t width, bool channels_last)
@@ -74,8 +78,9 @@ Model::Model(const ModelOptions& options)
 }
 
 at::Tensor Model::head(const at::Tensor& low) {
-  at::Tensor x = at::conv2d(low, head_depthwise_.weight, head_depthwise_.bias, 1, 1, 1, 3);
-  x = at::conv2d(x, head_pointwise_.weight, head_pointwise_.bias);
+  const bool training = is_training();
+  at::Tensor x = at::conv2d(low, head_depthwise_.weight, cancelled(head_depthwise_.bias, training), 1, 1, 1, 3);
+  x = at::conv2d(x, head_pointwise_.weight, cancelled(head_pointwise_.bias, training));
   return at::relu(at::batch_norm(x, head_norm_.weight, head_norm_.bias, running_mean_, running_variance_, is_training(),
                                  kNormMomentum, kNormEpsilon, true));
 }
