@@ -1,0 +1,94 @@
+// `unidle completion`: shell completion scripts, made from the same option tables that the parser uses.
+#include <fmt/format.h>
+
+#include <functional>
+#include <map>
+
+#include "unidle/cli/subcommand.h"
+
+namespace unidle::cli::commands {
+
+namespace {
+
+std::vector<std::string> option_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->get_group().empty()) {
+      continue;  // hidden
+    }
+    for (const std::string& name : option->get_lnames()) {
+      names.push_back("--" + name);
+    }
+    for (const std::string& name : option->get_snames()) {
+      names.push_back("-" + name);
+    }
+  }
+  return names;
+}
+
+/// Bash, and zsh through bashcompinit. Files are completed wherever no option is being typed.
+std::string bash_script(const CLI::App& root) {
+  std::string commands;
+  std::string cases;
+  for (const CLI::App* sub : root.get_subcommands({})) {
+    commands += sub->get_name() + " ";
+    cases += fmt::format("    {}) words=\"{}\" ;;\n", sub->get_name(), fmt::join(option_names(*sub), " "));
+  }
+  return fmt::format(R"(_unidle() {{
+  local word=${{COMP_WORDS[COMP_CWORD]}} words=""
+  if [ "$COMP_CWORD" -eq 1 ]; then
+    COMPREPLY=($(compgen -W "{}" -- "$word")); return
+  fi
+  case "${{COMP_WORDS[1]}}" in
+{}  esac
+  if [[ $word == -* ]]; then
+    COMPREPLY=($(compgen -W "$words" -- "$word"))
+  else
+    compopt -o default 2>/dev/null; COMPREPLY=()
+  fi
+}}
+complete -F _unidle unidle
+)",
+                     commands, cases);
+}
+
+std::string zsh_script(const CLI::App& root) {
+  return "autoload -U +X bashcompinit && bashcompinit\n" + bash_script(root);
+}
+
+std::string fish_script(const CLI::App& root) {
+  std::string script;
+  for (const CLI::App* sub : root.get_subcommands({})) {
+    script += fmt::format("complete -c unidle -n __fish_use_subcommand -a {} -d \"{}\"\n", sub->get_name(),
+                          sub->get_description());
+    for (const std::string& name : option_names(*sub)) {
+      const bool is_long = name.starts_with("--");
+      script += fmt::format("complete -c unidle -n \"__fish_seen_subcommand_from {}\" -{} {}\n", sub->get_name(),
+                            is_long ? "l" : "s", name.substr(is_long ? 2 : 1));
+    }
+  }
+  return script;
+}
+
+std::function<int()> setup(CLI::App& app) {
+  const auto shell = std::make_shared<std::string>();
+  app.add_option("shell", *shell, "bash, zsh or fish")->required()->check(CLI::IsMember({"bash", "zsh", "fish"}));
+  return [&app, shell] {
+    static const std::map<std::string, std::function<std::string(const CLI::App&)>> kScripts = {
+        {"bash", bash_script}, {"zsh", zsh_script}, {"fish", fish_script}};
+    fmt::print("{}", kScripts.at(*shell)(*app.get_parent()));
+    return 0;
+  };
+}
+
+}  // namespace
+
+const Subcommand& completion() {
+  static const Subcommand kCommand = {"completion", "print a shell completion script",
+                                      "examples:\n  source <(unidle completion bash)\n  unidle completion fish > "
+                                      "~/.config/fish/completions/unidle.fish",
+                                      setup};
+  return kCommand;
+}
+
+}  // namespace unidle::cli::commands
