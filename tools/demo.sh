@@ -16,8 +16,9 @@ step() { printf '\n\033[1m$ %s\033[0m\n' "$*" >&2; "$@"; }
 step unidle train workloads/superres/naive.yaml --prepare
 step unidle run -o "$demo/naive" -- unidle train workloads/superres/naive.yaml
 step unidle diagnose "$demo/naive"
-step unidle optimize workloads/superres/naive.yaml --benchmark -o "$demo/superres.yaml" --record "$demo/optimize"
+step unidle optimize workloads/superres/naive.yaml --benchmark -o "$demo/superres.yaml"
 step unidle run -o "$demo/optimized" -- unidle train "$demo/superres.yaml"
 step unidle compare "$demo/naive" "$demo/optimized"
-step unidle report "$demo/naive" "$demo/optimized" "$demo/optimize" -o "$demo/report.html"
+search=$(ls -d "$UNIDLE_HOME"/runs/*-optimize | tail -n 1)   # names sort by time
+step unidle report "$demo/naive" "$demo/optimized" "$search" -o "$demo/report.html"
 printf '\nThe whole loop took %d s. Open %s\n' $((SECONDS - started)) "$demo/report.html"
