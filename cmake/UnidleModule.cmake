@@ -2,11 +2,26 @@
 #
 # One static library `unidle_NAME` out of the folder's sources, one test program `unidle_NAME_test`
 # out of its *_test.cpp files, and `unidle_NAME_testing` out of testing/ (fakes for other modules' tests).
-# New files are picked up by themselves.
+# New files are picked up by themselves. HEADERS names the precompiled headers of the library (default: the core's;
+# OWN: the module sees to its own, also for its tests).
 include(GoogleTest)
 
+# HEADERS as given to the module; INSTEAD, when given, are those of this target unless the module has its own.
+function(unidle_module_headers TARGET HEADERS)
+  if(HEADERS STREQUAL "OWN")
+    return()
+  endif()
+  if(ARGN)
+    set(HEADERS ${ARGN})
+  endif()
+  unidle_reuse_headers(${TARGET} ${HEADERS})
+endfunction()
+
 function(unidle_module NAME)
-  cmake_parse_arguments(ARG "" "" "USES;LINKS;TEST_USES" ${ARGN})
+  cmake_parse_arguments(ARG "" "HEADERS" "USES;LINKS;TEST_USES" ${ARGN})
+  if(NOT ARG_HEADERS)
+    set(ARG_HEADERS unidle_core_headers)
+  endif()
   file(GLOB_RECURSE sources RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
   set(tests ${sources})
   list(FILTER tests INCLUDE REGEX "_test\\.cpp$")
@@ -19,6 +34,7 @@ function(unidle_module NAME)
   if(sources)
     add_library(unidle_${NAME} STATIC ${sources})
     target_link_libraries(unidle_${NAME} PUBLIC unidle_options ${ARG_USES} ${ARG_LINKS})
+    unidle_module_headers(unidle_${NAME} ${ARG_HEADERS})
   else()
     add_library(unidle_${NAME} INTERFACE)
     target_link_libraries(unidle_${NAME} INTERFACE unidle_options ${ARG_USES} ${ARG_LINKS})
@@ -28,11 +44,13 @@ function(unidle_module NAME)
     if(fakes)
       add_library(unidle_${NAME}_testing STATIC ${fakes})
       target_link_libraries(unidle_${NAME}_testing PUBLIC unidle_${NAME})
+      unidle_module_headers(unidle_${NAME}_testing ${ARG_HEADERS} unidle_core_headers)
     endif()
     if(tests)
       add_executable(unidle_${NAME}_test ${tests})
       set_target_properties(unidle_${NAME}_test PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
       target_link_libraries(unidle_${NAME}_test PRIVATE unidle_${NAME} ${ARG_TEST_USES} GTest::gmock_main)
+      unidle_module_headers(unidle_${NAME}_test ${ARG_HEADERS} unidle_test_headers)
       if(fakes)
         target_link_libraries(unidle_${NAME}_test PRIVATE unidle_${NAME}_testing)
       endif()
