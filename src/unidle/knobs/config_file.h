@@ -17,7 +17,8 @@ struct Scalar {
   std::size_t begin = 0;  // byte range of the scalar's source, quotes included
   std::size_t end = 0;
   bool quoted = false;
-  bool editable = true;  // false for block scalars, plain scalars folded over lines, and empty sequence items
+  bool editable = true;    // false for block scalars, plain scalars folded over lines, and empty sequence items
+  bool inherited = false;  // not written here: copied by a merge key or with an aliased collection
 };
 
 /// YAML for now. Holds the source text; every edit leaves all other bytes as they were: comments, order, quoting, line

@@ -83,6 +83,23 @@ std::string_view to_string(KnobClass knob_class) {
   return "";
 }
 
+std::string_view to_string(Meaning meaning) {
+  switch (meaning) {
+    case Meaning::kValue: return "value";
+    case Meaning::kInverted: return "inverted";
+    case Meaning::kGlobalBatch: return "global";
+    case Meaning::kSwitch:
+    case Meaning::kMeansFp16:
+    case Meaning::kMeansBf16: return "switch";
+    case Meaning::kOption: return "option";
+    case Meaning::kFormat:
+    case Meaning::kMemoryFormat:
+    case Meaning::kMatmulPrecision: return "format";
+    case Meaning::kOptimizerName: return "name";
+  }
+  return "";
+}
+
 std::optional<std::string> canonical_value(const Knob& knob, std::string_view text) {
   switch (knob.type) {
     case ValueType::kBool: return canonical_bool(lower(text));

@@ -12,6 +12,40 @@ enum class ValueType { kBool, kInt, kDouble, kChoice };
 /// exact leaves the arithmetic alone; numeric changes rounding; semantic changes what is trained.
 enum class KnobClass { kExact, kNumeric, kSemantic };
 
+/// What the value under a key says about its knob.
+enum class Meaning {
+  kValue,            // the value itself, of the knob's type
+  kInverted,         // a boolean that says the opposite: no_pin_memory
+  kGlobalBatch,      // batch.size summed over devices, and over accumulation where the program does so
+  kSwitch,           // on or off, or a choice: use_amp, compile
+  kMeansFp16,        // a switch that chooses fp16 when it is on
+  kMeansBf16,        // a switch that chooses bf16 when it is on
+  kFormat,           // the number format: amp_dtype, precision
+  kOption,           // a detail that matters only while the knob is on: compile backend
+  kMemoryFormat,     // channels_last, nhwc or something else
+  kMatmulPrecision,  // highest means no TF32; high and medium mean TF32
+  kOptimizerName,    // a name that contains "fused" or not
+};
+
+/// One way in which configurations of others name a knob. `words` are the words of the key in any order and case,
+/// however it joins them: "?num worker" is worker, num_workers, NUM_WORKERS and --num-workers. A question mark makes a
+/// word optional, a bar separates alternatives; a key with any other word is another key. Where the key alone does not
+/// match, the key above it is tried along with it: compile.enable.
+struct Spelling {
+  std::string words;
+  Meaning meaning = Meaning::kValue;
+  bool weak = false;            // too general to count without another knob beside it
+  std::string frameworks = {};  // only in files of these; empty: in all
+};
+
+/// How configurations name a knob. All strings hold words between blanks.
+struct Names {
+  std::vector<Spelling> spellings;  // the first that matches counts
+  std::string topic = {};           // one of them is in the path of whatever refers to this knob's value
+  std::string never_under = {};     // keys below one of these are something else
+  std::string environment = {};     // variables that set it
+};
+
 struct Knob {
   std::string name;
   ValueType type;
@@ -19,6 +53,7 @@ struct Knob {
   std::vector<std::string> choices;  // of a kChoice
   std::string fallback;              // the value of a program that does not set it
   std::string explanation;           // one sentence for a person
+  Names names = {};
 };
 
 const std::vector<const Knob*>& all_catalogue();
@@ -27,6 +62,7 @@ const Knob* find_knob(std::string_view name);
 
 std::string_view to_string(ValueType type);
 std::string_view to_string(KnobClass knob_class);
+std::string_view to_string(Meaning meaning);
 
 /// The canonical text of a value ("true", "8", "0.0002", "bf16"); nothing when `text` is not of the knob's type.
 /// Booleans are true/false only in canonical form; yes/no/on/off/True/1 are read.

@@ -11,6 +11,16 @@ const Knob& compile_mode() {
       "off",
       "Compiles the step or captures it as one graph, which removes launch overhead and fuses "
       "element-wise work; compiling takes time at the start.",
+      {
+          .spellings =
+              {
+                  {"compile mode|backend|component|fullgraph|dynamic|option ?torch ?model", Meaning::kOption},
+                  {"compile ?torch ?use ?model ?enable ?do ?with ?train", Meaning::kSwitch},
+                  {"torchcompile ?use ?enable", Meaning::kSwitch},
+              },
+          .topic = "compile",
+          .never_under = "inference predict export deepspeed",
+      },
   };
   return kKnob;
 }

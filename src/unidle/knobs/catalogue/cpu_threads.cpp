@@ -11,6 +11,15 @@ const Knob& cpu_threads() {
       "0",
       "Threads for arithmetic on the CPU; 0 leaves the choice to the program. More than the CPUs that "
       "the job may use make it slower.",
+      {
+          .spellings =
+              {
+                  {"thread num|n|omp|cpu|torch ?num ?cpu ?torch ?intraop ?intra ?op"},
+              },
+          .topic = "thread",
+          .never_under = "predictor server",
+          .environment = "OMP_NUM_THREADS",
+      },
   };
   return kKnob;
 }

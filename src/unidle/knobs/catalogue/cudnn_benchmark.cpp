@@ -11,6 +11,14 @@ const Knob& cudnn_benchmark() {
       "false",
       "Lets cuDNN time its convolution algorithms and keep the fastest; pays when input shapes stay "
       "the same.",
+      {
+          .spellings =
+              {
+                  {"cudnn benchmark ?use ?enable ?backend ?torch"},
+                  {"trainer benchmark"},
+              },
+          .topic = "benchmark",
+      },
   };
   return kKnob;
 }

@@ -11,6 +11,13 @@ const Knob& grad_checkpointing() {
       "false",
       "Computes activations again in the backward pass instead of keeping them: less memory for about "
       "a third more computation.",
+      {
+          .spellings =
+              {
+                  {"gradient|grad|activation checkpointing|checkpoint ?use ?enable ?enabled"},
+              },
+          .topic = "checkpointing checkpoint",
+      },
   };
   return kKnob;
 }

@@ -10,6 +10,15 @@ const Knob& grad_clip_norm() {
       {},
       "0",
       "Scales gradients down when their norm over all parameters is above this; 0 leaves them alone.",
+      {
+          .spellings =
+              {
+                  {"gradient|grad|gradients clip|clipping ?norm ?val ?value ?max ?threshold"},
+                  {"max gradient|grad norm"},
+                  {"max norm", Meaning::kValue, true},
+              },
+          .topic = "clip norm",
+      },
   };
   return kKnob;
 }

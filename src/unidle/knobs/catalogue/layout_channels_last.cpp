@@ -11,6 +11,15 @@ const Knob& layout_channels_last() {
       "false",
       "Stores pictures and convolution weights with the channels innermost, the order that "
       "low-precision GPU kernels and CPU kernels work in.",
+      {
+          .spellings =
+              {
+                  {"channel last ?use ?enable ?memory ?format"},
+                  {"nhwc ?use ?enable"},
+                  {"memory format ?torch ?model", Meaning::kMemoryFormat},
+              },
+          .topic = "channel nhwc format",
+      },
   };
   return kKnob;
 }

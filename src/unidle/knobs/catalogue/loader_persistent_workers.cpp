@@ -11,6 +11,13 @@ const Knob& loader_persistent_workers() {
       "false",
       "Keeps the loader's workers alive between epochs; starting them anew costs a visible pause when "
       "epochs are short.",
+      {
+          .spellings =
+              {
+                  {"persistent worker ?data ?loader ?use ?train ?enable"},
+              },
+          .topic = "persistent",
+      },
   };
   return kKnob;
 }

@@ -11,6 +11,15 @@ const Knob& loader_pin_memory() {
       "false",
       "Puts batches into page-locked memory, from which a GPU can fetch them without the host copying "
       "first; of no use without a GPU.",
+      {
+          .spellings =
+              {
+                  {"no pin memory|mem", Meaning::kInverted},
+                  {"pin memory|mem ?data ?loader ?use ?train ?enable ?device"},
+              },
+          .topic = "pin",
+          .never_under = "offload zero param swap cache",
+      },
   };
   return kKnob;
 }

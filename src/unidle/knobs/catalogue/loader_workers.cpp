@@ -11,6 +11,15 @@ const Knob& loader_workers() {
       "0",
       "How many threads or processes prepare samples beside the training step; 0 means that the step "
       "waits for every sample.",
+      {
+          .spellings =
+              {
+                  {"worker ?num ?n ?nb ?number ?of ?train ?data ?loader ?per ?gpu ?device ?count ?cpu ?process"},
+              },
+          .topic = "worker",
+          .never_under = "ray dask rollout env server preprocess preprocessing cache tokenizer metric metrics download "
+                         "predictor inference",
+      },
   };
   return kKnob;
 }

@@ -11,6 +11,14 @@ const Knob& metrics_interval() {
       "1",
       "How many optimiser steps lie between two readings of the loss; every reading makes the host "
       "wait for the device.",
+      {
+          .spellings =
+              {
+                  {"log|logging|print interval|freq|frequency|step|every ?n ?step ?iter"},
+              },
+          .topic = "log logging print",
+          .never_under = "wandb checkpoint",
+      },
   };
   return kKnob;
 }

@@ -10,6 +10,13 @@ const Knob& optimizer_warmup_steps() {
       {},
       "0",
       "Optimiser steps over which the learning rate rises from near zero.",
+      {
+          .spellings =
+              {
+                  {"warmup step|iter ?lr ?num ?scheduler"},
+              },
+          .topic = "warmup",
+      },
   };
   return kKnob;
 }

@@ -11,6 +11,13 @@ const Knob& optimizer_zero_to_none() {
       "true",
       "Drops gradients between steps instead of filling them with zeros, which saves a pass over "
       "memory.",
+      {
+          .spellings =
+              {
+                  {"set to none ?zero ?grad ?optimizer"},
+              },
+          .topic = "none",
+      },
   };
   return kKnob;
 }

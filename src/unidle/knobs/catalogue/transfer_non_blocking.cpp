@@ -11,6 +11,14 @@ const Knob& transfer_non_blocking() {
       "false",
       "Lets host-to-device copies run beside the computation; takes effect only from page-locked "
       "memory.",
+      {
+          .spellings =
+              {
+                  {"non blocking ?transfer ?use ?copy ?to ?device ?data"},
+              },
+          .topic = "blocking",
+          .never_under = "offload",
+      },
   };
   return kKnob;
 }

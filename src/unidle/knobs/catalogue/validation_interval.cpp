@@ -10,6 +10,12 @@ const Knob& validation_interval() {
       {},
       "1",
       "Epochs between two validations; does not touch training, but you look less often.",
+      {
+          .spellings =
+              {
+                  {"val|eval|validation|evaluation epoch every|interval|freq|frequency ?check ?n ?in"},
+              },
+      },
   };
   return kKnob;
 }

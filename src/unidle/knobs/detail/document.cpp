@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <map>
 #include <sstream>
+#include <utility>
 
 #include "unidle/base/error.h"
 #include "unidle/knobs/detail/scan.h"
@@ -232,7 +233,8 @@ class Flattener {
         }
         break;
       default:
-        scalars.push_back({path, node.value, node.line, node.begin, node.end, node.quoted, node.editable});
+        scalars.push_back({path, node.value, alias_line_ > 0 ? alias_line_ : node.line, node.begin, node.end,
+                           node.quoted, node.editable, inherited_});
         if (scalars.size() > kMostScalars) {
           throw Error(ErrorCode::kInput, name_, fmt::format("has more than {} values", kMostScalars));
         }
@@ -250,13 +252,20 @@ class Flattener {
       throw Error(ErrorCode::kInput, fmt::format("{}:{}", name_, node.line), "an alias contains itself");
     }
     open_.push_back(node.target);
+    const bool collection = !document_.node(node.target).entries.empty();
+    const bool was_inherited = std::exchange(inherited_, inherited_ || collection);
+    const int outer_line = std::exchange(alias_line_, collection ? alias_line_ : node.line);
     visit(node.target, path);
+    inherited_ = was_inherited;
+    alias_line_ = outer_line;
     open_.pop_back();
   }
 
   const Document& document_;
   std::string name_;
   std::vector<int> open_;
+  bool inherited_ = false;
+  int alias_line_ = 0;  // of the alias whose scalar is being visited
 };
 
 }  // namespace
