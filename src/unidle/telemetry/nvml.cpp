@@ -1,6 +1,5 @@
 #include "unidle/telemetry/nvml.h"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,106 +7,49 @@
 #include <cstdlib>
 #include <utility>
 
-#include "unidle/base/handle.h"
+#include "unidle/telemetry/detail/nvml_api.h"
+#include "unidle/telemetry/detail/nvml_gpm.h"
 
 namespace unidle::telemetry {
 
 namespace {
 
-struct LibraryTraits {
-  using Type = void*;
-  static Type invalid() { return nullptr; }
-  static void close(Type library) { ::dlclose(library); }
-};
-
 constexpr unsigned kMaxDevices = 256;
-constexpr unsigned kMaxProcesses = 4096;
+
+/// Whether the loader's complaint is that there is no such file, rather than one that does not work.
+bool says_absent(std::string_view complaint, std::string_view path) {
+  return complaint.starts_with(path) && complaint.find("No such file") != std::string_view::npos;
+}
+
+std::unique_ptr<Nvml> refused(std::string& reason, std::string text, NvmlFailure* failure, NvmlFailure kind) {
+  reason = std::move(text);
+  if (failure != nullptr) {
+    *failure = kind;
+  }
+  return nullptr;
+}
 
 }  // namespace
 
-struct Nvml::Api {
-  using NumberCall = int (*)(nvml::Device, unsigned*);
-
-  UniqueHandle<LibraryTraits> library;
-  // Required.
-  int (*init)() = nullptr;
-  int (*count)(unsigned*) = nullptr;
-  int (*handle_by_index)(unsigned, nvml::Device*) = nullptr;
-  // Optional: null where the driver is older.
-  int (*shutdown)() = nullptr;
-  const char* (*error_string)(int) = nullptr;
-  int (*name)(nvml::Device, char*, unsigned) = nullptr;
-  int (*memory_v2)(nvml::Device, nvml::MemoryV2*) = nullptr;
-  int (*memory)(nvml::Device, nvml::Memory*) = nullptr;
-  int (*utilization)(nvml::Device, nvml::Utilization*) = nullptr;
-  int (*capability)(nvml::Device, int*, int*) = nullptr;
-  int (*temperature)(nvml::Device, unsigned, unsigned*) = nullptr;
-  int (*clock)(nvml::Device, unsigned, unsigned*) = nullptr;
-  NumberCall power = nullptr;
-  NumberCall power_limit = nullptr;
-  int (*processes_v3)(nvml::Device, unsigned*, nvml::Process*) = nullptr;
-  int (*processes_v2)(nvml::Device, unsigned*, nvml::Process*) = nullptr;
-  int (*processes_v1)(nvml::Device, unsigned*, nvml::ProcessV1*) = nullptr;
-
-  template <typename Function>
-  bool find(Function& function, const char* symbol) {
-    if (function == nullptr) {
-      function = reinterpret_cast<Function>(::dlsym(library.get(), symbol));
-    }
-    return function != nullptr;
-  }
-
-  /// The first required symbol that is missing, or null.
-  const char* bind() {
-    find(init, "nvmlInit_v2");
-    find(count, "nvmlDeviceGetCount_v2");
-    find(handle_by_index, "nvmlDeviceGetHandleByIndex_v2");
-    if (!find(init, "nvmlInit")) {
-      return "nvmlInit";
-    }
-    if (!find(count, "nvmlDeviceGetCount")) {
-      return "nvmlDeviceGetCount";
-    }
-    if (!find(handle_by_index, "nvmlDeviceGetHandleByIndex")) {
-      return "nvmlDeviceGetHandleByIndex";
-    }
-    find(shutdown, "nvmlShutdown");
-    find(error_string, "nvmlErrorString");
-    find(name, "nvmlDeviceGetName");
-    find(memory_v2, "nvmlDeviceGetMemoryInfo_v2");
-    find(memory, "nvmlDeviceGetMemoryInfo");
-    find(utilization, "nvmlDeviceGetUtilizationRates");
-    find(capability, "nvmlDeviceGetCudaComputeCapability");
-    find(temperature, "nvmlDeviceGetTemperature");
-    find(clock, "nvmlDeviceGetClockInfo");
-    find(power, "nvmlDeviceGetPowerUsage");
-    find(power_limit, "nvmlDeviceGetEnforcedPowerLimit");
-    find(processes_v3, "nvmlDeviceGetComputeRunningProcesses_v3");
-    find(processes_v2, "nvmlDeviceGetComputeRunningProcesses_v2");
-    find(processes_v1, "nvmlDeviceGetComputeRunningProcesses");
-    return nullptr;
-  }
-};
-
-std::unique_ptr<Nvml> Nvml::load(std::string& reason) {
+std::unique_ptr<Nvml> Nvml::load(std::string& reason, NvmlFailure* failure) {
   const char* named = std::getenv("UNIDLE_NVML_LIBRARY");
   const char* path = named != nullptr && *named != '\0' ? named : "libnvidia-ml.so.1";
   auto api = std::make_unique<Api>();
   api->library.reset(::dlopen(path, RTLD_NOW | RTLD_LOCAL));
   if (!api->library) {
     const char* text = ::dlerror();
-    reason = fmt::format("{} cannot be loaded: {}", path, text != nullptr ? text : "unknown");
-    return nullptr;
+    const std::string complaint = text != nullptr ? text : "unknown";
+    return refused(reason, fmt::format("{} cannot be loaded: {}", path, complaint), failure,
+                   says_absent(complaint, path) ? NvmlFailure::kNotInstalled : NvmlFailure::kUnusable);
   }
   if (const char* missing = api->bind()) {
-    reason = fmt::format("{} has no {}", path, missing);
-    return nullptr;
+    return refused(reason, fmt::format("{} has no {}", path, missing), failure, NvmlFailure::kUnusable);
   }
   std::unique_ptr<Nvml> nvml(new Nvml(std::move(api)));
   if (const int result = nvml->api_->init(); result != nvml::kSuccess) {
-    reason = fmt::format("nvmlInit: {}", nvml->reason(result));
+    const std::string text = fmt::format("nvmlInit: {}", nvml->reason(result));
     nvml->api_->shutdown = nullptr;  // nothing to shut down
-    return nullptr;
+    return refused(reason, text, failure, NvmlFailure::kUnusable);
   }
   return nvml;
 }
@@ -115,6 +57,10 @@ std::unique_ptr<Nvml> Nvml::load(std::string& reason) {
 Nvml::Nvml(std::unique_ptr<Api> api) : api_(std::move(api)) {}
 
 Nvml::~Nvml() {
+  gpm_.clear();
+  if (events_ != nullptr && api_->event_set_free != nullptr) {
+    api_->event_set_free(events_);
+  }
   if (api_->shutdown != nullptr) {
     api_->shutdown();
   }
@@ -145,6 +91,23 @@ void Nvml::note_failure(unsigned device, int result) {
   }
 }
 
+Measured<std::string> Nvml::driver_version() {
+  std::array<char, 96> text{};
+  const int result =
+      api_->driver_version != nullptr ? api_->driver_version(text.data(), text.size() - 1) : nvml::kFunctionNotFound;
+  return result == nvml::kSuccess ? Measured<std::string>{text.data(), {}}
+                                  : Measured<std::string>{std::nullopt, reason(result)};
+}
+
+Measured<std::string> Nvml::cuda_version() {
+  int version = 0;
+  const int result = api_->cuda_version != nullptr ? api_->cuda_version(&version) : nvml::kFunctionNotFound;
+  if (result != nvml::kSuccess) {
+    return {std::nullopt, reason(result)};
+  }
+  return {fmt::format("{}.{}", version / 1000, version % 1000 / 10), {}};
+}
+
 Measured<unsigned> Nvml::count() {
   unsigned count = 0;
   const int result = api_->count(&count);
@@ -154,164 +117,146 @@ Measured<unsigned> Nvml::count() {
   return {std::min(count, kMaxDevices), {}};
 }
 
-Measured<unsigned> Nvml::number(unsigned device, bool present,
-                                const std::function<int(nvml::Device, unsigned*)>& call) {
-  if (!present) {
-    return {std::nullopt, reason(nvml::kFunctionNotFound)};
-  }
-  const nvml::Device known = handle(device);
-  if (known == nullptr) {
-    return {std::nullopt, "the device does not answer"};
-  }
-  unsigned value = 0;
-  const int result = call(known, &value);
-  note_failure(device, result);
-  if (result != nvml::kSuccess) {
-    return {std::nullopt, reason(result)};
-  }
-  return {value, {}};
+Measured<std::string> Nvml::name(unsigned device) {
+  return ask<std::string>(device, api_->name != nullptr, [&](nvml::Device known, std::string* value) {
+    std::array<char, 96> text{};  // NVML_DEVICE_NAME_V2_BUFFER_SIZE
+    const int result = api_->name(known, text.data(), text.size() - 1);
+    *value = text.data();
+    return result;
+  });
 }
 
-Measured<std::string> Nvml::name(unsigned device) {
-  const nvml::Device known = handle(device);
-  if (known == nullptr || api_->name == nullptr) {
-    return {std::nullopt, known == nullptr ? "the device does not answer" : reason(nvml::kFunctionNotFound)};
-  }
-  std::array<char, 96> text{};  // NVML_DEVICE_NAME_V2_BUFFER_SIZE
-  const int result = api_->name(known, text.data(), text.size() - 1);
-  note_failure(device, result);
-  if (result != nvml::kSuccess) {
-    return {std::nullopt, reason(result)};
-  }
-  return {std::string(text.data()), {}};
+Measured<std::string> Nvml::uuid(unsigned device) {
+  return ask<std::string>(device, api_->uuid != nullptr, [&](nvml::Device known, std::string* value) {
+    std::array<char, 96> text{};  // NVML_DEVICE_UUID_V2_BUFFER_SIZE
+    const int result = api_->uuid(known, text.data(), text.size() - 1);
+    *value = text.data();
+    return result;
+  });
 }
 
 Measured<std::string> Nvml::capability(unsigned device) {
-  const nvml::Device known = handle(device);
-  if (known == nullptr || api_->capability == nullptr) {
-    return {std::nullopt, known == nullptr ? "the device does not answer" : reason(nvml::kFunctionNotFound)};
-  }
-  int major = 0;
-  int minor = 0;
-  const int result = api_->capability(known, &major, &minor);
-  note_failure(device, result);
-  if (result != nvml::kSuccess) {
-    return {std::nullopt, reason(result)};
-  }
-  return {fmt::format("{}.{}", major, minor), {}};
+  return ask<std::string>(device, api_->capability != nullptr, [&](nvml::Device known, std::string* value) {
+    int major = 0;
+    int minor = 0;
+    const int result = api_->capability(known, &major, &minor);
+    *value = fmt::format("{}.{}", major, minor);
+    return result;
+  });
+}
+
+Measured<std::string> Nvml::pci_bus_id(unsigned device) {
+  return ask<std::string>(device, api_->pci_info != nullptr, [&](nvml::Device known, std::string* value) {
+    nvml::PciInfo info{};
+    const int result = api_->pci_info(known, &info);
+    *value = fmt::format("{:04x}:{:02x}:{:02x}.0", info.domain, info.bus, info.device);
+    return result;
+  });
 }
 
 Measured<GpuMemory> Nvml::memory(unsigned device) {
-  const nvml::Device known = handle(device);
-  if (known == nullptr) {
-    return {std::nullopt, "the device does not answer"};
-  }
-  int result = nvml::kFunctionNotFound;
-  if (api_->memory_v2 != nullptr) {
-    nvml::MemoryV2 memory{};
-    memory.version = nvml::kMemoryV2Version;
-    result = api_->memory_v2(known, &memory);
-    if (result == nvml::kSuccess) {
-      return {GpuMemory{memory.total, memory.used}, {}};
+  return ask<GpuMemory>(device, true, [&](nvml::Device known, GpuMemory* value) {
+    int result = nvml::kFunctionNotFound;
+    if (api_->memory_v2 != nullptr) {
+      nvml::MemoryV2 memory{};
+      memory.version = nvml::kMemoryV2Version;
+      result = api_->memory_v2(known, &memory);
+      *value = {memory.total, memory.used};
     }
-  }
-  if (api_->memory != nullptr && result != nvml::kGpuIsLost) {
-    nvml::Memory memory{};
-    result = api_->memory(known, &memory);
-    if (result == nvml::kSuccess) {
-      return {GpuMemory{memory.total, memory.used}, {}};
+    if (result != nvml::kSuccess && result != nvml::kGpuIsLost && api_->memory != nullptr) {
+      nvml::Memory memory{};
+      result = api_->memory(known, &memory);
+      *value = {memory.total, memory.used};
     }
-  }
-  note_failure(device, result);
-  return {std::nullopt, reason(result)};
+    return result;
+  });
 }
 
 Measured<double> Nvml::utilisation(unsigned device) {
-  const nvml::Device known = handle(device);
-  if (known == nullptr || api_->utilization == nullptr) {
-    return {std::nullopt, known == nullptr ? "the device does not answer" : reason(nvml::kFunctionNotFound)};
-  }
-  nvml::Utilization rates{};
-  const int result = api_->utilization(known, &rates);
-  note_failure(device, result);
-  if (result != nvml::kSuccess) {
-    return {std::nullopt, reason(result)};
-  }
-  return {rates.gpu / 100.0, {}};
+  return ask<double>(device, api_->utilization != nullptr, [&](nvml::Device known, double* value) {
+    nvml::Utilization rates{};
+    const int result = api_->utilization(known, &rates);
+    *value = rates.gpu / 100.0;
+    return result;
+  });
 }
 
-Measured<double> Nvml::scaled(const Measured<unsigned>& measured, double factor) {
-  return {measured ? std::optional(*measured * factor) : std::nullopt, measured.reason};
+Measured<double> Nvml::field_w(unsigned device, unsigned field) {
+  return ask<double>(device, api_->fields != nullptr, [&](nvml::Device known, double* value) {
+    nvml::FieldValue answer{};
+    answer.field = field;
+    const int result = api_->fields(known, 1, &answer);
+    *value = answer.value.number * 1e-3;  // milliwatts, as unsigned int
+    return result == nvml::kSuccess ? answer.result : result;
+  });
 }
 
 Measured<double> Nvml::power_w(unsigned device) {
-  return scaled(number(device, api_->power != nullptr, [&](auto d, unsigned* v) { return api_->power(d, v); }), 1e-3);
+  if (auto average = field_w(device, nvml::kFieldPowerAverage)) {
+    return average;
+  }
+  return scaled(ask<unsigned>(device, api_->power != nullptr, [&](auto d, unsigned* v) { return api_->power(d, v); }),
+                1e-3);
 }
+
+Measured<double> Nvml::power_instant_w(unsigned device) { return field_w(device, nvml::kFieldPowerInstant); }
 
 Measured<double> Nvml::power_limit_w(unsigned device) {
   return scaled(
-      number(device, api_->power_limit != nullptr, [&](auto d, unsigned* v) { return api_->power_limit(d, v); }), 1e-3);
+      ask<unsigned>(device, api_->power_limit != nullptr, [&](auto d, unsigned* v) { return api_->power_limit(d, v); }),
+      1e-3);
+}
+
+Measured<double> Nvml::power_default_limit_w(unsigned device) {
+  return scaled(ask<unsigned>(device, api_->power_default_limit != nullptr,
+                              [&](auto d, unsigned* v) { return api_->power_default_limit(d, v); }),
+                1e-3);
+}
+
+Measured<double> Nvml::energy_j(unsigned device) {
+  return scaled(ask<unsigned long long>(device, api_->energy != nullptr,
+                                        [&](auto d, unsigned long long* v) { return api_->energy(d, v); }),
+                1e-3);
 }
 
 Measured<double> Nvml::temperature_c(unsigned device) {
-  return scaled(number(device, api_->temperature != nullptr,
-                       [&](auto d, unsigned* v) { return api_->temperature(d, nvml::kTemperatureGpu, v); }),
-                1.0);
+  return scaled(ask<unsigned>(device, api_->temperature != nullptr,
+                              [&](auto d, unsigned* v) { return api_->temperature(d, nvml::kTemperatureGpu, v); }),
+                1);
+}
+
+Measured<double> Nvml::slowdown_temperature_c(unsigned device) {
+  return scaled(
+      ask<unsigned>(device, api_->temperature_threshold != nullptr,
+                    [&](auto d, unsigned* v) { return api_->temperature_threshold(d, nvml::kThresholdSlowdown, v); }),
+      1);
 }
 
 Measured<double> Nvml::sm_clock_mhz(unsigned device) {
-  return scaled(
-      number(device, api_->clock != nullptr, [&](auto d, unsigned* v) { return api_->clock(d, nvml::kClockSm, v); }),
-      1.0);
+  return scaled(ask<unsigned>(device, api_->clock != nullptr,
+                              [&](auto d, unsigned* v) { return api_->clock(d, nvml::kClockSm, v); }),
+                1);
 }
 
 Measured<double> Nvml::memory_clock_mhz(unsigned device) {
-  return scaled(number(device, api_->clock != nullptr,
-                       [&](auto d, unsigned* v) { return api_->clock(d, nvml::kClockMemory, v); }),
-                1.0);
+  return scaled(ask<unsigned>(device, api_->clock != nullptr,
+                              [&](auto d, unsigned* v) { return api_->clock(d, nvml::kClockMemory, v); }),
+                1);
 }
 
-template <typename Entry>
-int Nvml::list_processes(nvml::Device device, int (*call)(nvml::Device, unsigned*, Entry*),
-                         std::vector<GpuProcess>& found) {
-  // Room to spare: some drivers fill an entry longer than the one they document.
-  std::vector<Entry> entries;
-  int result = nvml::kInsufficientSize;
-  for (unsigned room = 64; result == nvml::kInsufficientSize && room <= kMaxProcesses; room *= 4) {
-    entries.assign(std::size_t{2} * room, Entry{});
-    unsigned count = room;
-    result = call(device, &count, entries.data());
-    entries.resize(result == nvml::kSuccess ? std::min(count, room) : 0);
-  }
-  constexpr unsigned long long kNotAvailable = ~0ULL;
-  for (const Entry& entry : entries) {
-    const bool known = entry.used_bytes != kNotAvailable;
-    found.push_back(
-        {static_cast<std::int64_t>(entry.pid), known ? std::optional<std::uint64_t>(entry.used_bytes) : std::nullopt});
-  }
-  return result;
+Measured<double> Nvml::sm_clock_max_mhz(unsigned device) {
+  return scaled(ask<unsigned>(device, api_->max_clock != nullptr,
+                              [&](auto d, unsigned* v) { return api_->max_clock(d, nvml::kClockSm, v); }),
+                1);
 }
 
-Measured<std::vector<GpuProcess>> Nvml::compute_processes(unsigned device) {
-  const nvml::Device known = handle(device);
-  if (known == nullptr) {
-    return {std::nullopt, "the device does not answer"};
-  }
-  std::vector<GpuProcess> found;
-  int result = nvml::kFunctionNotFound;
-  for (const auto call : {api_->processes_v3, api_->processes_v2}) {
-    if (call != nullptr && result == nvml::kFunctionNotFound) {
-      result = list_processes(known, call, found);
-    }
-  }
-  if (result == nvml::kFunctionNotFound && api_->processes_v1 != nullptr) {
-    result = list_processes(known, api_->processes_v1, found);
-  }
-  note_failure(device, result);
-  if (result != nvml::kSuccess) {
-    return {std::nullopt, reason(result)};
-  }
-  return {std::move(found), {}};
+Measured<std::uint64_t> Nvml::throttle_reasons(unsigned device) {
+  return ask<std::uint64_t>(device, api_->throttle != nullptr, [&](nvml::Device known, std::uint64_t* value) {
+    unsigned long long reasons = 0;
+    const int result = api_->throttle(known, &reasons);
+    *value = reasons;
+    return result;
+  });
 }
 
 }  // namespace unidle::telemetry

@@ -4,74 +4,23 @@
 //   # comment
 //
 // A value is a number, a text, or "error:N": the call then returns N. Keys with a device have it as a prefix,
-// "0.power"; without one they hold for all devices. Keys: init, count, handle, name, memory (total:used in bytes),
-// memory_v2 (the same; not supported when absent), utilisation, power (mW), power_limit (mW), temperature, clock,
-// capability (major.minor), processes (pid:bytes,pid:bytes or none). A key that is absent answers "not supported".
-#include <algorithm>
-#include <cstdlib>
+// "0.power", a MIG slice "0/1.name"; without one they hold for all devices. A key that is absent answers "not
+// supported". Keys: init, count, handle, driver, cuda (12080), name, uuid, pci (domain:bus:device), capability
+// (major.minor), memory (total:used in bytes), memory_v2, utilisation, samples (time:percent,...), power (mW),
+// power_limit, power_default, energy (mJ), field.N, temperature, slowdown_temperature, clock, max_clock, throttle
+// (bits), pcie (generation:width:max generation:max width), pcie_tx, pcie_rx (KiB/s), ecc, ecc_errors, rows
+// (pending:failed), persistence, compute_mode, mig, mig_count, mig_handle, gpu_instance, multiprocessors, processes
+// (pid:bytes,... or none), process_use (pid:time:percent,...), xid (device:code, each given once), gpm (1: supported),
+// gpm_sample, gpm.METRIC (its value), mig_gpm.METRIC.
 #include <cstring>
-#include <fstream>
-#include <map>
-#include <mutex>
-#include <sstream>
-#include <string>
-#include <vector>
+
+#include "unidle/telemetry/fake_nvml/script.h"
+
+fake::Script fake::script;
 
 namespace {
 
-constexpr int kSuccess = 0;
-constexpr int kInvalidArgument = 2;
-constexpr int kNotSupported = 3;
-constexpr int kInsufficientSize = 7;
-
-struct Script {
-  std::mutex mutex;
-  std::map<std::string, std::vector<std::string>> answers;
-  std::map<std::string, std::size_t> calls;
-
-  void load() {
-    answers.clear();
-    calls.clear();
-    const char* path = std::getenv("UNIDLE_FAKE_NVML_SCRIPT");
-    std::ifstream file(path != nullptr ? path : "");
-    for (std::string line; std::getline(file, line);) {
-      std::istringstream words(line);
-      std::string key;
-      if (words >> key && key[0] != '#') {
-        for (std::string word; words >> word;) {
-          answers[key].push_back(word);
-        }
-      }
-    }
-  }
-
-  /// The next answer to `key`, first as the device's own; the return code in `result`.
-  std::string next(const void* device, const std::string& key, int& result) {
-    const std::lock_guard lock(mutex);
-    const std::string own = std::to_string(reinterpret_cast<std::size_t>(device) - 1) + "." + key;
-    const std::string& used = device != nullptr && answers.contains(own) ? own : key;
-    const auto found = answers.find(used);
-    if (found == answers.end() || found->second.empty()) {
-      result = kNotSupported;
-      return {};
-    }
-    const std::size_t call = std::min(calls[used]++, found->second.size() - 1);
-    const std::string& answer = found->second[call];
-    result = answer.starts_with("error:") ? std::atoi(answer.c_str() + 6) : kSuccess;
-    return answer;
-  }
-};
-
-Script script;
-
-int number(void* device, const char* key, unsigned* value) {
-  int result = 0;
-  const std::string answer = script.next(device, key, result);
-  if (result == kSuccess) {
-    *value = static_cast<unsigned>(std::strtoul(answer.c_str(), nullptr, 10));
-  }
-  return result;
-}
+using namespace fake;
 
 struct MemoryV1 {
   unsigned long long total, free, used;
@@ -121,14 +70,7 @@ int nvmlDeviceGetHandleByIndex_v2(unsigned index, void** device) {
   return result == kNotSupported ? kSuccess : result;
 }
 
-int nvmlDeviceGetName(void* device, char* name, unsigned length) {
-  int result = 0;
-  const std::string answer = script.next(device, "name", result);
-  if (result == kSuccess) {
-    std::strncpy(name, answer.c_str(), length);
-  }
-  return result;
-}
+int nvmlDeviceGetName(void* device, char* name, unsigned length) { return text(device, "name", name, length); }
 
 int nvmlDeviceGetMemoryInfo(void* device, MemoryV1* out) { return memory(device, "memory", out->total, out->used); }
 
@@ -166,7 +108,7 @@ int nvmlDeviceGetComputeRunningProcesses_v3(void* device, unsigned* count, Proce
   if (result != kSuccess) {
     return result;
   }
-  std::vector<Process> all;
+  std::vector<Process> all;  // the driver's "not known" is all ones
   std::istringstream entries(answer == "none" ? "" : answer);
   for (std::string entry; std::getline(entries, entry, ',');) {
     char* colon = nullptr;
