@@ -52,6 +52,19 @@ nlohmann::json to_json(const std::vector<telemetry::GpuFacts>& gpus) {
     if (gpu.capability) {
       entry["capability"] = *gpu.capability;
     }
+    entry["kind"] = gpu.kind;
+    if (gpu.power_limit_w) {
+      entry["power_limit_w"] = *gpu.power_limit_w;
+    }
+    if (gpu.pcie.max_generation && gpu.pcie.max_width) {
+      entry["pcie_max"] = {{"generation", *gpu.pcie.max_generation}, {"width", *gpu.pcie.max_width}};
+    }
+    if (gpu.numa_node) {
+      entry["numa_node"] = *gpu.numa_node;
+    }
+    for (const telemetry::MigDevice& slice : gpu.mig) {
+      entry["mig"].push_back({{"index", slice.index}, {"name", slice.name}});
+    }
   }
   return json;
 }
@@ -126,6 +139,7 @@ void Recorder::start(std::int64_t root_pid, const OutputStreams& streams) {
     sources.push_back(telemetry::process_tree_source(root_pid));
     sources.push_back(telemetry::host_source());
     write_gpus(sources);
+    guarded([&](record::Writer& writer) { writer.set_meta(record::meta::kPid, root_pid); });
     sampler_ = std::make_unique<telemetry::Sampler>(clock_, telemetry::kSampleInterval_ns, std::move(sources),
                                                     [queue = queue_](const telemetry::Reading& reading) {
                                                       const std::lock_guard lock(queue->mutex);
@@ -137,22 +151,20 @@ void Recorder::start(std::int64_t root_pid, const OutputStreams& streams) {
 
 /// To start a GPU's library takes long: it is done while the command starts.
 void Recorder::write_gpus(std::vector<std::unique_ptr<telemetry::Source>>& sources) {
-  std::string reason;
-  std::unique_ptr<telemetry::Nvml> nvml = telemetry::Nvml::load(reason);
-  if (nvml == nullptr) {
-    if (std::getenv("UNIDLE_NVML_LIBRARY") != nullptr) {
-      problems_.push_back("GPUs were not read: " + reason);
-    }
-    return;
+  telemetry::GpuInventory found = telemetry::find_gpus();
+  if (!found.known || (std::getenv("UNIDLE_NVML_LIBRARY") != nullptr && !found.problem.empty())) {
+    problems_.push_back("GPUs were not read: " + found.problem);
   }
-  const auto count = nvml->count();
-  if (!count) {
-    problems_.push_back("GPUs were not read: " + count.reason);
-    return;
+  std::vector<telemetry::GpuFacts> facts;
+  for (std::unique_ptr<telemetry::GpuReader>& reader : found.readers) {
+    const std::vector<telemetry::GpuFacts> more = reader->facts();
+    facts.insert(facts.end(), more.begin(), more.end());
+    nvml_seen_ = nvml_seen_ || (!more.empty() && more.front().kind == "cuda");
+    sources.push_back(telemetry::gpu_source(std::move(reader)));
   }
-  nvml_seen_ = *count > 0;
-  guarded([&](record::Writer& writer) { writer.set_meta(record::meta::kGpus, to_json(read_gpu_facts(*nvml))); });
-  sources.push_back(telemetry::gpu_source(std::move(nvml)));
+  if (found.known || !facts.empty()) {  // an empty list is measured: there is none
+    guarded([&](record::Writer& writer) { writer.set_meta(record::meta::kGpus, to_json(facts)); });
+  }
 }
 
 void Recorder::loop(std::stop_token stop) {

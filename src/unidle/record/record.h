@@ -162,6 +162,7 @@ constexpr std::string_view kHost =
 constexpr std::string_view kGpus = "gpus";               // [{"name", "memory_bytes", "capability": "9.0", ...}]
 constexpr std::string_view kProblems = "problems";       // ["what the observer could not do"]
 constexpr std::string_view kDropped = "events_dropped";  // number
+constexpr std::string_view kPid = "pid";                 // of the command, the root of its tree
 }  // namespace meta
 
 /// Names of the series that more than one module uses.
@@ -173,6 +174,14 @@ constexpr std::string_view kHostCpu = "host.cpu";         // cores in use on the
 constexpr std::string_view kGpuUtil = "gpu.utilisation";  // 0..1
 constexpr std::string_view kGpuMemory = "gpu.memory";     // bytes
 constexpr std::string_view kGpuPower = "gpu.power";       // W
+// Of devices that offer them; docs/record-format.md lists all.
+constexpr std::string_view kGpuSmActivity = "gpu.sm_activity";          // 0..1
+constexpr std::string_view kGpuTensorActivity = "gpu.tensor_activity";  // 0..1
+constexpr std::string_view kGpuPowerLimit = "gpu.power_limit";          // W
+constexpr std::string_view kGpuThrottle = "gpu.throttle_reasons";       // bits, telemetry::nvml::kReason...
+constexpr std::string_view kGpuPcieGeneration = "gpu.pcie_generation";
+constexpr std::string_view kGpuPcieWidth = "gpu.pcie_width";
+constexpr std::string_view kGpuForeign = "gpu.foreign_memory";  // bytes held by processes outside the command's tree
 }  // namespace series
 
 /// The folder that `.unidle/runs` gives a new run of `name`; not yet made.

@@ -5,9 +5,10 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <sstream>
 #include <string_view>
+
+#include "unidle/telemetry/detail/text.h"
 
 namespace unidle::telemetry {
 
@@ -15,31 +16,9 @@ namespace fs = std::filesystem;
 
 namespace {
 
-std::string_view trim(std::string_view text) {
-  const auto begin = text.find_first_not_of(" \t\n");
-  return begin == std::string_view::npos ? std::string_view()
-                                         : text.substr(begin, text.find_last_not_of(" \t\n") - begin + 1);
-}
-
-/// The value after "key:" in a file of such lines.
-std::optional<std::string> field(const std::string& text, std::string_view key) {
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) {
-    const auto colon = line.find(':');
-    if (colon != std::string::npos && trim(std::string_view(line).substr(0, colon)) == key) {
-      return std::string(trim(std::string_view(line).substr(colon + 1)));
-    }
-  }
-  return std::nullopt;
-}
-
-template <typename Number>
-std::optional<Number> number(std::string_view text) {
-  text = trim(text);
-  Number value{};
-  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return failure == std::errc() && end != text.data() ? std::optional(value) : std::nullopt;
-}
+using detail::field;
+using detail::number;
+using detail::trim;
 
 int affinity(const fs::path& root) {
   if (root == "/") {
@@ -97,36 +76,6 @@ std::optional<std::uint64_t> memory_limit(const fs::path& file) {
   return bytes && *bytes < kNoLimit ? bytes : std::nullopt;
 }
 
-/// Calls `visit` for the group at `path` below `mount` and for all above it, the mount included. In a container the
-/// path is often that of the host and does not exist here; the mount is then the group itself.
-template <typename Visit>
-void up_the_tree(const fs::path& mount, const std::string& path, Visit visit) {
-  fs::path group = mount / fs::path(path).relative_path();
-  while (group != mount && group.has_relative_path() && group.string().size() > mount.string().size()) {
-    visit(group);
-    group = group.parent_path();
-  }
-  visit(mount);
-}
-
-bool names_controller(std::string_view controllers, std::string_view wanted) {
-  while (!controllers.empty()) {
-    const auto comma = controllers.find(',');
-    if (controllers.substr(0, comma) == wanted) {
-      return true;
-    }
-    controllers = comma == std::string_view::npos ? std::string_view() : controllers.substr(comma + 1);
-  }
-  return false;
-}
-
-/// v1 mounts a controller under its own name, or together with others ("cpu,cpuacct").
-fs::path v1_mount(const fs::path& cgroups, const std::string& controllers, const std::string& controller) {
-  std::error_code ignored;
-  const fs::path together = cgroups / controllers;
-  return fs::is_directory(together, ignored) ? together : cgroups / controller;
-}
-
 }  // namespace
 
 std::optional<int> count_cpu_list(std::string_view list) {
@@ -148,36 +97,17 @@ std::optional<int> count_cpu_list(std::string_view list) {
 
 CgroupLimits read_cgroup_limits(const fs::path& root) {
   CgroupLimits limits;
-  const fs::path cgroups = root / "sys/fs/cgroup";
-  std::error_code ignored;
-  std::istringstream lines(try_read_file(root / "proc/self/cgroup").value_or(""));
-  for (std::string line; std::getline(lines, line);) {  // "4:cpu,cpuacct:/path", or "0::/path" for v2
-    const auto first = line.find(':');
-    const auto second = first == std::string::npos ? first : line.find(':', first + 1);
-    if (second == std::string::npos) {
-      continue;
+  detail::each_cgroup(root, [&](const detail::CgroupFolder& group) {
+    if (group.version == 2) {
+      restrict(limits.cpus, quota_v2(group.path));
+      restrict(limits.memory_bytes, memory_limit(group.path / "memory.max"));
+      restrict(limits.memory_bytes, memory_limit(group.path / "memory.high"));
+    } else if (group.controller == "cpu") {
+      restrict(limits.cpus, quota_v1(group.path));
+    } else {
+      restrict(limits.memory_bytes, memory_limit(group.path / "memory.limit_in_bytes"));
     }
-    const std::string controllers = line.substr(first + 1, second - first - 1);
-    const std::string path = line.substr(second + 1);
-    if (controllers.empty()) {
-      // Beside v1 controllers, v2 is mounted one level down.
-      const fs::path hybrid = cgroups / "unified";
-      up_the_tree(fs::is_directory(hybrid, ignored) ? hybrid : cgroups, path, [&](const fs::path& group) {
-        restrict(limits.cpus, quota_v2(group));
-        restrict(limits.memory_bytes, memory_limit(group / "memory.max"));
-        restrict(limits.memory_bytes, memory_limit(group / "memory.high"));
-      });
-    }
-    if (names_controller(controllers, "cpu")) {
-      up_the_tree(v1_mount(cgroups, controllers, "cpu"), path,
-                  [&](const fs::path& group) { restrict(limits.cpus, quota_v1(group)); });
-    }
-    if (names_controller(controllers, "memory")) {
-      up_the_tree(v1_mount(cgroups, controllers, "memory"), path, [&](const fs::path& group) {
-        restrict(limits.memory_bytes, memory_limit(group / "memory.limit_in_bytes"));
-      });
-    }
-  }
+  });
   return limits;
 }
 
@@ -205,6 +135,8 @@ double HostFacts::cpus_allowed() const {
   const double cpus = std::min(cpus_online, cpus_affinity);
   return cpu_quota ? std::min(cpus, *cpu_quota) : cpus;
 }
+
+bool HostFacts::cpu_amx() const { return std::find(cpu_flags.begin(), cpu_flags.end(), "amx_bf16") != cpu_flags.end(); }
 
 bool HostFacts::cpu_bf16() const {
   // x86: /proc/cpuinfo of Linux; Arm: bf16 and SME's.

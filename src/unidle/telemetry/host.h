@@ -25,6 +25,8 @@ struct HostFacts {
   double cpus_allowed() const;
   /// Vector or matrix units for bf16.
   bool cpu_bf16() const;
+  /// Matrix units for bf16 (Intel AMX).
+  bool cpu_amx() const;
 };
 
 /// Facts that cannot be read keep their defaults; never throws for them.
