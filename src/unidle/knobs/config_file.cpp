@@ -6,9 +6,7 @@
 
 #include "unidle/base/error.h"
 #include "unidle/base/files.h"
-#include "unidle/knobs/detail/document.h"
-#include "unidle/knobs/detail/emit.h"
-#include "unidle/knobs/detail/insert.h"
+#include "unidle/knobs/detail/syntax.h"
 
 namespace unidle::knobs {
 
@@ -17,7 +15,7 @@ namespace {
 bool same_values(const std::vector<Scalar>& before, const std::vector<Scalar>& after, std::size_t edited,
                  std::string_view value) {
   return std::equal(before.begin(), before.end(), after.begin(), after.end(), [&](const Scalar& a, const Scalar& b) {
-    return a.path == b.path && b.value == (a.begin == edited ? value : std::string_view(a.value));
+    return a.path == b.path && (a.begin == edited ? b.value == value : b.value == a.value && b.quoted == a.quoted);
   });
 }
 
@@ -35,12 +33,27 @@ bool same_but_new(std::vector<Scalar> before, std::vector<Scalar> after, std::st
 
 }  // namespace
 
+Format format_of(const std::filesystem::path& path) {
+  const std::string extension = path.extension().string();
+  if (extension == ".json" || extension == ".jsonc") {
+    return Format::kJson;
+  }
+  if (extension == ".toml") {
+    return Format::kToml;
+  }
+  if (extension == ".ini" || extension == ".cfg") {
+    return Format::kIni;
+  }
+  return extension == ".py" ? Format::kPython : Format::kYaml;
+}
+
 ConfigFile ConfigFile::load(const std::filesystem::path& path) { return from_text(read_file(path), path.string()); }
 
 ConfigFile ConfigFile::from_text(std::string text, std::string name) {
   ConfigFile file;
   file.name_ = std::move(name);
-  file.scalars_ = detail::Document::parse(text, file.name_).scalars();
+  file.format_ = format_of(file.name_);
+  file.scalars_ = detail::syntax_of(file.format_).scalars(text, file.name_);
   file.text_ = std::move(text);
   return file;
 }
@@ -73,10 +86,7 @@ void ConfigFile::replace(const Scalar& scalar, std::string_view value) {
   if (scalar.value == value) {
     return;
   }
-  const bool absent = scalar.begin == scalar.end;
-  const char quote = scalar.quoted ? text_[scalar.begin] : '\0';
-  // Whether the scalar stands in a flow collection does not matter: quoting a comma is never wrong.
-  const std::string source = (absent ? " " : "") + detail::written(value, quote, true);
+  const std::string source = detail::syntax_of(format_).replacement(text_, scalar, value);
   std::string text = text_;
   text.replace(scalar.begin, scalar.end - scalar.begin, source);
   accept(std::move(text), scalar.begin, scalar.path, value);
@@ -88,15 +98,14 @@ void ConfigFile::insert(std::string_view path, std::string_view value) {
     throw Error(ErrorCode::kInput, fmt::format("{}: {}", name_, path), "is not a key that can be added",
                 "write keys as group.name");
   }
-  const detail::Document document = detail::Document::parse(text_, name_);
-  accept(detail::inserted(text_, document, name_, path, value), std::nullopt, path, value);
+  accept(detail::syntax_of(format_).inserted(text_, name_, path, value), std::nullopt, path, value);
 }
 
 void ConfigFile::accept(std::string text, std::optional<std::size_t> edited, std::string_view path,
                         std::string_view value) {
   std::vector<Scalar> after;
   try {
-    after = detail::Document::parse(text, name_).scalars();
+    after = detail::syntax_of(format_).scalars(text, name_);
   } catch (const Error& failure) {
     throw Error(ErrorCode::kInternal, fmt::format("{}: {}", name_, path),
                 "the edit would have broken the file and was undone: " + failure.message());

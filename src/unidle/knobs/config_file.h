@@ -9,6 +9,11 @@
 
 namespace unidle::knobs {
 
+enum class Format { kYaml, kJson, kToml, kIni, kPython };
+
+/// By the extension: .json and .jsonc; .toml; .ini and .cfg; .py; everything else is YAML.
+Format format_of(const std::filesystem::path& path);
+
 /// One scalar of the file. `path` has dots between mapping keys and [i] into sequences: "optimizer.lr", "a.b[0].c".
 struct Scalar {
   std::string path;
@@ -21,16 +26,18 @@ struct Scalar {
   bool inherited = false;  // not written here: copied by a merge key or with an aliased collection
 };
 
-/// YAML for now. Holds the source text; every edit leaves all other bytes as they were: comments, order, quoting, line
-/// ends. After each edit the text is parsed again and every other value must be equal, otherwise the edit is undone and
-/// Error kInternal is thrown. Not thread-safe.
+/// YAML, JSON with comments, TOML, INI, or Python's constants (see Format). Holds the source text; every edit leaves
+/// all other bytes as they were: comments, order, quoting, line ends. After each edit the text is parsed again and
+/// every other value must be equal, otherwise the edit is undone and Error kInternal is thrown. Not thread-safe.
 class ConfigFile {
  public:
   /// Throws kInput with subject "path" or "path:line" when it cannot be read or parsed.
   static ConfigFile load(const std::filesystem::path& path);
+  /// The format follows from `name`.
   static ConfigFile from_text(std::string text, std::string name);
 
   const std::string& name() const { return name_; }
+  Format format() const { return format_; }
   const std::string& text() const { return text_; }
   /// All scalars in file order. A key without a value is there with an empty value and begin == end. What an alias
   /// stands for is there under the alias's path too, with the position of the anchor's literal.
@@ -49,6 +56,7 @@ class ConfigFile {
   void accept(std::string text, std::optional<std::size_t> edited, std::string_view path, std::string_view value);
 
   std::string name_;
+  Format format_ = Format::kYaml;
   std::string text_;
   std::vector<Scalar> scalars_;
 };

@@ -143,7 +143,9 @@ class Builder : public YAML::EventHandler {
     Node node = begin_node(kind, mark);
     if (node.begin < text_.size() && text_[node.begin] == bracket) {
       node.flow = true;
-      node.end = std::min(end_of_flow(text_, node.begin).close + 1, text_.size());
+      const FlowEnd end = end_of_flow(text_, node.begin);
+      node.end = std::min(end.close + 1, text_.size());
+      node.content_end = end.content_end;
     }
     stack_.push_back({add(std::move(node), anchor), -1});
   }

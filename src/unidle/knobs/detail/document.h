@@ -24,9 +24,10 @@ struct Node {
   int line = 0;    // 1-based
   int column = 0;  // 0-based, in bytes
   bool quoted = false;
-  bool block = false;     // a literal or folded block scalar
-  bool editable = false;  // the source between begin and end is the whole value, on its own
-  bool flow = false;      // of a collection: written with braces or brackets
+  bool block = false;           // a literal or folded block scalar
+  bool editable = false;        // the source between begin and end is the whole value, on its own
+  bool flow = false;            // of a collection: written with braces or brackets
+  std::size_t content_end = 0;  // of a flow collection: behind the last byte that is neither blank nor comment
   std::string value;
   std::vector<Entry> entries;
   int target = -1;  // of an alias: the node it stands for
@@ -49,6 +50,7 @@ class Document {
 
  private:
   friend class Builder;
+  friend class JsonReader;
   std::vector<Node> nodes_;
   std::vector<int> roots_;
   std::string name_;

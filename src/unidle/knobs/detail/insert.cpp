@@ -12,14 +12,7 @@
 
 namespace unidle::knobs::detail {
 
-namespace {
-
-struct Segment {
-  std::string key;
-  std::vector<std::size_t> indices;
-};
-
-std::vector<Segment> split(std::string_view path) {
+std::vector<Segment> split_path(std::string_view path) {
   std::vector<Segment> segments;
   while (!path.empty()) {
     const std::size_t dot = path.find('.');
@@ -37,6 +30,29 @@ std::vector<Segment> split(std::string_view path) {
   return segments;
 }
 
+std::string line_end_of(std::string_view text) {
+  const std::size_t newline = text.find('\n');
+  return newline != std::string_view::npos && newline > 0 && text[newline - 1] == '\r' ? "\r\n" : "\n";
+}
+
+std::string added_to_flow(const std::string& text, const FlowPlace& place, const std::string& entry) {
+  std::string result = text;
+  const bool trailing_comma = text[place.content_end - 1] == ',';
+  const std::size_t line = line_begin(text, place.last_begin);
+  const std::string indent = text.substr(line, place.last_begin - line);
+  const bool own_line = line > place.open && indent.find_first_not_of(" \t") == std::string::npos;
+  if (!own_line) {
+    return result.insert(place.content_end, (trailing_comma ? " " : ", ") + entry);
+  }
+  // One entry a line: a comment behind the last one stays with it.
+  const std::size_t stop = line_end(text, place.content_end);
+  const std::size_t next_line = stop < place.close ? stop : place.content_end;
+  result.insert(next_line, line_end_of(text) + indent + entry + (trailing_comma ? "," : ""));
+  return trailing_comma ? result : result.insert(place.content_end, ",");
+}
+
+namespace {
+
 /// Where the path leaves what exists: the deepest mapping, or the empty value that must become one.
 struct Place {
   int map = -1;          // the mapping to add to
@@ -47,10 +63,15 @@ struct Place {
 class Inserter {
  public:
   Inserter(const std::string& text, const Document& document, const std::string& name, std::string_view path,
-           std::string_view value)
-      : text_(text), document_(document), name_(name), path_(path), value_(value), segments_(split(path)) {
-    const std::size_t newline = text.find('\n');
-    eol_ = newline != std::string::npos && newline > 0 && text[newline - 1] == '\r' ? "\r\n" : "\n";
+           std::string_view value, bool json)
+      : text_(text),
+        document_(document),
+        name_(name),
+        path_(path),
+        value_(value),
+        segments_(split_path(path)),
+        quote_(json ? '"' : '\0') {
+    eol_ = line_end_of(text);
     step_ = indent_step();
   }
 
@@ -178,7 +199,7 @@ class Inserter {
   std::string into_block(const Node& map, std::span<const Segment> rest) const {
     const auto indent = static_cast<std::size_t>(map.column);
     if (rest.size() > 1 && prefers_flow(map)) {
-      return after_line(map.end, std::string(indent, ' ') + flow_entry(rest, 0));
+      return after_line(map.end, std::string(indent, ' ') + flow_entry(rest, quote_));
     }
     return after_line(map.end, block_lines(rest, indent));
   }
@@ -191,10 +212,10 @@ class Inserter {
     }
     std::string result = text_;
     if (empty.begin < empty.end) {
-      return result.replace(empty.begin, empty.end - empty.begin, "{" + flow_entry(rest, 0) + "}");
+      return result.replace(empty.begin, empty.end - empty.begin, "{" + flow_entry(rest, quote_) + "}");
     }
     if (parent.flow) {
-      return result.insert(empty.begin, " {" + flow_entry(rest, 0) + "}");
+      return result.insert(empty.begin, " {" + flow_entry(rest, quote_) + "}");
     }
     return after_line(empty.begin, block_lines(rest, static_cast<std::size_t>(parent.column) + step_));
   }
@@ -205,23 +226,11 @@ class Inserter {
       refuse(map, "cannot be added: its parent is a pair inside a list");
     }
     if (map.entries.empty()) {
-      return result.insert(map.begin + 1, flow_entry(rest, 0));
+      return result.insert(map.begin + 1, flow_entry(rest, quote_));
     }
     const Node& key = document_.node(map.entries.back().key);
-    const std::string entry = flow_entry(rest, key.quoted ? text_[key.begin] : '\0');
-    const FlowEnd end = end_of_flow(text_, map.begin);
-    const bool trailing_comma = text_[end.content_end - 1] == ',';
-    const std::size_t line = line_begin(text_, key.begin);
-    const std::string indent = text_.substr(line, key.begin - line);
-    const bool own_line = line > map.begin && indent.find_first_not_of(" \t") == std::string::npos;
-    if (!own_line) {
-      return result.insert(end.content_end, (trailing_comma ? " " : ", ") + entry);
-    }
-    // One entry a line: a comment behind the last one stays with it.
-    const std::size_t stop = line_end(text_, end.content_end);
-    const std::size_t next_line = stop < end.close ? stop : end.content_end;
-    result.insert(next_line, eol_ + indent + entry + (trailing_comma ? "," : ""));
-    return trailing_comma ? result : result.insert(end.content_end, ",");
+    const std::string entry = flow_entry(rest, key.quoted ? text_[key.begin] : quote_);
+    return added_to_flow(text_, {map.begin, key.begin, map.content_end, map.end - 1}, entry);
   }
 
   const std::string& text_;
@@ -231,14 +240,15 @@ class Inserter {
   std::string_view value_;
   std::vector<Segment> segments_;
   std::string eol_;
+  char quote_;
   std::size_t step_ = 2;
 };
 
 }  // namespace
 
 std::string inserted(const std::string& text, const Document& document, const std::string& name, std::string_view path,
-                     std::string_view value) {
-  return Inserter(text, document, name, path, value).run();
+                     std::string_view value, bool json) {
+  return Inserter(text, document, name, path, value, json).run();
 }
 
 }  // namespace unidle::knobs::detail

@@ -1,0 +1,28 @@
+// Python source as tokens: just enough to tell names, numbers, strings and brackets from comments.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace unidle::knobs::detail {
+
+struct PythonToken {
+  enum class Kind { kName, kNumber, kString, kOperator, kNewline, kEnd };
+  Kind kind = Kind::kEnd;
+  std::size_t begin = 0;
+  std::size_t end = 0;
+  int line = 0;            // 1-based
+  std::size_t indent = 0;  // of the line that a statement begins on; only at its first token
+  bool simple = false;     // of a string: no f, b or triple quotes, so that it stands for its own text
+};
+
+/// Newlines inside brackets and after a backslash do not end a statement and are no tokens; the last token is kEnd.
+/// Throws kInput with subject "name:line".
+std::vector<PythonToken> tokenize_python(const std::string& text, const std::string& name);
+
+/// The text that a simple string stands for.
+std::string python_string_value(std::string_view source);
+
+}  // namespace unidle::knobs::detail
