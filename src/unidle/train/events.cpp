@@ -115,9 +115,19 @@ void Events::metric(std::string_view name, double value, std::uint64_t step, std
   }
 }
 
-void Events::model(std::int64_t parameters, bool convolutions) {
+void Events::model(const ModelFacts& facts) {
   if (probe_ != nullptr) {
-    const nlohmann::json note = {{"type", "model"}, {"parameters", parameters}, {"convolutions", convolutions}};
+    const nlohmann::json note = {{"type", "model"},
+                                 {"parameters", facts.parameters},
+                                 {"convolutions", facts.convolutions},
+                                 {"depthwise", facts.depthwise}};
+    unidle_probe_note(probe_, note.dump().c_str());
+  }
+}
+
+void Events::data(std::int64_t samples_per_epoch) {
+  if (probe_ != nullptr) {
+    const nlohmann::json note = {{"type", "data"}, {"samples_per_epoch", samples_per_epoch}};
     unidle_probe_note(probe_, note.dump().c_str());
   }
 }

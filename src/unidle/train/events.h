@@ -13,6 +13,12 @@
 
 namespace unidle::train {
 
+struct ModelFacts {
+  std::int64_t parameters = 0;
+  bool convolutions = false;
+  bool depthwise = false;  // convolutions with as many groups as channels
+};
+
 /// Owns this process's probe; every call is cheap and does nothing when nobody observes. One thread.
 class Events {
  public:
@@ -37,7 +43,9 @@ class Events {
   /// second note.
   void settings(const Config& config, const Effective& effective);
   void metric(std::string_view name, double value, std::uint64_t step, std::uint64_t samples);
-  void model(std::int64_t parameters, bool convolutions);
+  void model(const ModelFacts& facts);
+  /// How many samples one pass over the training data has.
+  void data(std::int64_t samples_per_epoch);
 
  private:
   unidle_probe* probe_;

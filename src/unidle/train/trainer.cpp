@@ -16,9 +16,17 @@ double elapsed_s(std::uint64_t from_ns, std::uint64_t to_ns) {
   return seconds(static_cast<std::int64_t>(to_ns - from_ns));
 }
 
-bool has_convolutions(const torch::nn::Module& model) {
-  const auto parameters = model.parameters();
-  return std::any_of(parameters.begin(), parameters.end(), [](const at::Tensor& each) { return each.dim() == 4; });
+/// What a model is made of, as far as its weights show it.
+ModelFacts facts_of(const torch::nn::Module& model) {
+  ModelFacts facts;
+  for (const at::Tensor& parameter : model.parameters()) {
+    facts.parameters += parameter.numel();
+    // [out, in, h, w]; one input channel for many outputs is a convolution with a group a channel.
+    const bool kernel = parameter.dim() == 4;
+    facts.convolutions |= kernel;
+    facts.depthwise |= kernel && parameter.size(1) == 1 && parameter.size(0) > 1 && parameter.size(2) > 1;
+  }
+  return facts;
 }
 
 }  // namespace
@@ -64,11 +72,8 @@ Summary Trainer::run() {
     noted.erase("transfer.non_blocking");
   }
   events_.settings(config_, noted);
-  std::int64_t parameters = 0;
-  for (const at::Tensor& parameter : optimizer_.parameters()) {
-    parameters += parameter.numel();
-  }
-  events_.model(parameters, has_convolutions(workload_.model()));
+  events_.model(facts_of(workload_.model()));
+  events_.data(workload_.source().items() * workload_.source().samples_per_item());
   start_ns_ = Events::now_ns();
   warm_ns_ = start_ns_;
   bool stopped = false;
