@@ -39,11 +39,11 @@ void keep_freed_memory() {
   mallopt(M_TOP_PAD, 64 << 20);
 }
 
-/// Threads that wait for others spin for some microseconds, then sleep. The regions of a CPU step lie closer together than
-/// a thread takes to wake: on two quiet cores the step is 1.6 times as fast as with none. Longer spinning gains nothing
-/// there, and where something else runs on the CPUs a spinning thread holds the core that the others need: beside one
-/// busy process this count costs 0.13 of the rate, ten times as much 0.55. OpenMP reads its environment while the program
-/// is loaded, so it is loaded again; `argv` goes on as it is.
+/// Threads that wait for others spin for some microseconds, then sleep. The regions of a CPU step lie closer together
+/// than a thread takes to wake: on two quiet cores the step is 1.6 times as fast as with none. Longer spinning gains
+/// nothing there, and where something else runs on the CPUs a spinning thread holds the core that the others need:
+/// beside one busy process this count costs 0.13 of the rate, ten times as much 0.55. OpenMP reads its environment
+/// while the program is loaded, so it is loaded again; `argv` goes on as it is.
 void let_waiting_threads_spin_briefly(char** argv) {
   if (std::getenv("OMP_WAIT_POLICY") != nullptr || std::getenv("GOMP_SPINCOUNT") != nullptr) {
     return;
