@@ -22,15 +22,55 @@ std::optional<double> number(std::string_view text) {
   return value;
 }
 
+/// Loader work of one step on one thread, in seconds.
+std::optional<double> loader_work_s(const Context& context) {
+  const Signals& signals = context.signals;
+  if (context.workers == 0) {
+    return context.input_s;  // nothing else is done meanwhile: the wait is the work
+  }
+  if (signals.samples && signals.samples->count > 0 && signals.batch_samples) {
+    const double each = (signals.samples->total_s + signals.samples->collate_s.value_or(0)) /
+                        static_cast<double>(signals.samples->count);
+    return each * static_cast<double>(*signals.batch_samples) * signals.micro_batches.value_or(1);
+  }
+  if (signals.loader_busy && context.workers && signals.step_s) {
+    return *signals.loader_busy * static_cast<double>(*context.workers) * *signals.step_s;
+  }
+  return std::nullopt;
+}
+
+void add_loader_facts(Context& context) {
+  const Signals& signals = context.signals;
+  if (signals.loader && signals.loader->workers) {
+    context.workers = signals.loader->workers;
+  } else if (const auto text = signals.effective("loader.workers")) {
+    if (const auto value = number(*text); value && *value >= 0) {
+      context.workers = std::llround(*value);
+    }
+  }
+  if (signals.loader && signals.loader->start_wait_s && signals.wall_s > 0 && context.input) {
+    context.respawn = std::clamp(*signals.loader->start_wait_s / signals.wall_s, 0.0, *context.input);
+  }
+  if (context.input) {
+    context.steady_input = *context.input - context.respawn;
+  }
+  context.work_s = loader_work_s(context);
+  if (signals.samples && signals.samples->cpu_s && signals.samples->wait_s) {
+    const double all_s = *signals.samples->cpu_s + *signals.samples->wait_s;
+    context.work_on_cpu = all_s > 0 ? std::optional(*signals.samples->cpu_s / all_s) : std::nullopt;
+  }
+  context.passes = signals.epochs;
+}
+
 void add_step_facts(Context& context, const Policy& policy) {
   const Signals& signals = context.signals;
   if (!signals.step || !context.train) {
-    context.no_steps = "training steps (none were seen)";
+    context.no_steps = context.say("training steps (none were seen)");
     return;
   }
   if (signals.steps.value_or(0) < policy.min_steps) {
     context.no_steps =
-        fmt::format("enough training steps ({} seen, {} needed)", signals.steps.value_or(0), policy.min_steps);
+        context.say("enough training steps ({} seen, {} needed)", signals.steps.value_or(0), policy.min_steps);
     return;
   }
   const StepShares& step = *signals.step;
@@ -38,6 +78,7 @@ void add_step_facts(Context& context, const Policy& policy) {
   context.transfer = step.transfer * *context.train;
   context.sync = step.sync * *context.train;
   context.compute = step.compute * *context.train;
+  context.optimizer = step.optimizer * *context.train;
   if (signals.step_s) {
     context.input_s = step.input * *signals.step_s;
     context.rest_s = *signals.step_s - *context.input_s;
@@ -46,8 +87,8 @@ void add_step_facts(Context& context, const Policy& policy) {
 
 }  // namespace
 
-Context make_context(const Signals& signals, const Policy& policy) {
-  Context context(signals);
+Context make_context(const Signals& signals, const Policy& policy, Language language) {
+  Context context(signals, language);
   context.on_cpu = signals.device_kind == "cpu";
   context.on_gpu = signals.device_kind == "cuda" || signals.device_kind == "rocm";
   if (signals.wall_s > 0) {
@@ -58,6 +99,11 @@ Context make_context(const Signals& signals, const Policy& policy) {
     context.checkpoint = share(signals.time.checkpoint);
   }
   add_step_facts(context, policy);
+  add_loader_facts(context);
+  if (context.on_gpu && signals.device_busy && context.input) {
+    context.starved = std::max(0.0, (1 - *signals.device_busy) * *context.train - *context.input - *context.transfer);
+    context.launching = std::max(0.0, *context.starved - *context.sync);
+  }
   if (signals.cpus_allowed && *signals.cpus_allowed > 0) {
     context.cpus = signals.cpus_allowed;
   }

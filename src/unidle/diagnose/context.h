@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "unidle/diagnose/language.h"
 #include "unidle/diagnose/policy.h"
 #include "unidle/diagnose/signals.h"
 
@@ -12,9 +13,10 @@ namespace unidle::diagnose {
 
 /// Plain data, valid as long as the signals it was made from. A missing signal gives a missing fact.
 struct Context {
-  explicit Context(const Signals& observed) : signals(observed) {}
+  explicit Context(const Signals& observed, Language in = Language::kEnglish) : signals(observed), language(in) {}
 
   const Signals& signals;
+  Language language;
 
   bool on_cpu = false;  // the device that trains is the CPU
   bool on_gpu = false;
@@ -30,19 +32,41 @@ struct Context {
   std::optional<double> transfer;
   std::optional<double> sync;
   std::optional<double> compute;
+  std::optional<double> optimizer;
+
+  /// Of `input`: waiting for workers to start, and the rest. Without a word about starts all is steady.
+  double respawn = 0;
+  std::optional<double> steady_input;
 
   // Seconds of one mean step.
   std::optional<double> input_s;
   std::optional<double> rest_s;  // all of the step but the wait for input
 
+  std::optional<std::int64_t> workers;  // of the training loader
+  std::optional<double> work_s;         // loader work of one step, on one thread
+  std::optional<double> work_on_cpu;    // 0..1 of that: not waiting for anything
+  std::optional<double> passes;         // over the data
+
   std::optional<double> cpus;         // that the run may use
   std::optional<double> cpu_threads;  // that compute uses on a CPU device: the effective cpu.threads
 
+  /// The device's idle time while the loop neither waits for input nor copies, as a share of the wall time: what the
+  /// host leaves unused. On a GPU only.
+  std::optional<double> starved;
+  /// Of it, what host waits do not explain either: the host is busy launching.
+  std::optional<double> launching;
+
   /// Why there are no step shares, for a rule that abstains.
   std::string no_steps;
+
+  /// A message in the language of the answer.
+  template <typename... Args>
+  std::string say(fmt::format_string<Args...> english, Args&&... args) const {
+    return diagnose::say(language, english, std::forward<Args>(args)...);
+  }
 };
 
-Context make_context(const Signals& signals, const Policy& policy);
+Context make_context(const Signals& signals, const Policy& policy, Language language = Language::kEnglish);
 
 /// 1 / (1 - share): what removing a cause of that share could give at most. REQUIRES: 0 <= share <= 1; capped at 1000.
 double amdahl(double share);

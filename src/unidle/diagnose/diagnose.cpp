@@ -15,7 +15,7 @@ const Rule* find_rule(std::string_view id) {
   return found == rules.end() ? nullptr : *found;
 }
 
-Diagnosis diagnose(const Signals& signals, const Policy& policy) {
+Diagnosis diagnose(const Signals& signals, const Policy& policy, Language language) {
   Diagnosis diagnosis;
   diagnosis.outcome = signals.outcome;
   diagnosis.device = {signals.device_kind, signals.device_busy, signals.device_busy_how};
@@ -24,19 +24,23 @@ Diagnosis diagnose(const Signals& signals, const Policy& policy) {
     diagnosis.steps_per_s = 1 / *signals.step_s;
   }
   diagnosis.time = signals.time;
+  diagnosis.command = signals.command;
   diagnosis.step = signals.step;
 
-  const Context context = make_context(signals, policy);
+  const Context context = make_context(signals, policy, language);
   for (const Rule* rule : all_rules()) {
     Evaluation evaluation = rule->evaluate(context, policy);
     if (auto* finding = std::get_if<Finding>(&evaluation)) {
       finding->id = rule->id;
+      for (std::string& evidence : finding->evidence) {
+        evidence = std::string(translate(language, evidence));  // messages without numbers are plain text in the rules
+      }
       diagnosis.findings.push_back(std::move(*finding));
     } else if (auto* missing = std::get_if<Missing>(&evaluation)) {
-      diagnosis.abstained.push_back({rule->id, std::move(missing->signal)});
+      diagnosis.abstained.push_back({rule->id, std::string(translate(language, missing->signal))});
     }
   }
-  diagnosis.folded = fold(diagnosis.findings);
+  diagnosis.folded = fold(diagnosis.findings, language);
   rank(diagnosis.findings);
   diagnosis.verdict = verdict_of(diagnosis.findings, context, policy);
   if (diagnosis.verdict == Verdict::kFailed && signals.outcome != Outcome::kTimedOut) {
@@ -45,8 +49,8 @@ Diagnosis diagnose(const Signals& signals, const Policy& policy) {
   return diagnosis;
 }
 
-Diagnosis diagnose_record(const std::filesystem::path& path, const Policy& policy) {
-  return diagnose(read_signals(record::Reader(path)), policy);
+Diagnosis diagnose_record(const std::filesystem::path& path, const Policy& policy, Language language) {
+  return diagnose(read_signals(record::Reader(path)), policy, language);
 }
 
 }  // namespace unidle::diagnose

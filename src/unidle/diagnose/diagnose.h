@@ -10,9 +10,11 @@
 namespace unidle::diagnose {
 
 /// Asks every rule, folds, ranks and gives the verdict. A pure function: the same signals give the same diagnosis.
-Diagnosis diagnose(const Signals& signals, const Policy& policy = {});
+/// Evidence, fixes and missing signals are worded in `language`; all else does not depend on it.
+Diagnosis diagnose(const Signals& signals, const Policy& policy = {}, Language language = Language::kEnglish);
 
 /// `path`: a record's folder or its record.db. Throws kInput (subject: the path) when it is no record.
-Diagnosis diagnose_record(const std::filesystem::path& path, const Policy& policy = {});
+Diagnosis diagnose_record(const std::filesystem::path& path, const Policy& policy = {},
+                          Language language = Language::kEnglish);
 
 }  // namespace unidle::diagnose

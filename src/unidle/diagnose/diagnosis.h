@@ -7,10 +7,26 @@
 #include <string>
 #include <vector>
 
+#include "unidle/diagnose/language.h"
+
 namespace unidle::diagnose {
 
 enum class Severity { kInfo, kWarning, kCritical };
 enum class FixClass { kExact, kNumeric, kSemantic };
+
+enum class Verdict {
+  kHealthy,
+  kInputBound,
+  kTransferBound,
+  kSyncBound,
+  kLaunchBound,
+  kComputeBound,
+  kValidationBound,
+  kOverheadBound,
+  kDeviceUnused,
+  kFailed,
+  kUnknown,
+};
 
 struct Fix {
   std::string knob;
@@ -28,6 +44,7 @@ struct Finding {
   std::vector<std::string> evidence;    // measured facts with numbers and units
   std::optional<std::string> where;     // file:line
   std::vector<Fix> fixes;
+  std::optional<Verdict> verdict;  // of the run when this leads, where it is not the rule's own; not in the JSON
 };
 
 struct Abstention {
@@ -36,20 +53,6 @@ struct Abstention {
 };
 
 enum class Outcome { kCompleted, kFailed, kTimedOut, kStopped, kUnknown };
-
-enum class Verdict {
-  kHealthy,
-  kInputBound,
-  kTransferBound,
-  kSyncBound,
-  kLaunchBound,
-  kComputeBound,
-  kValidationBound,
-  kOverheadBound,
-  kDeviceUnused,
-  kFailed,
-  kUnknown,
-};
 
 struct PhaseTimes {  // seconds; sums to the wall time of the run
   double startup = 0;
@@ -84,7 +87,8 @@ struct Diagnosis {
   std::optional<StepShares> step;
   std::vector<Finding> findings;
   std::vector<Abstention> abstained;
-  std::vector<std::string> folded;  // ids whose cause a more specific finding already explains; not in the JSON
+  std::vector<std::string> command;  // that was recorded; not in the JSON
+  std::vector<std::string> folded;   // ids whose cause a more specific finding already explains; not in the JSON
 };
 
 std::string to_string(Severity severity);
@@ -94,8 +98,10 @@ std::string to_string(Verdict verdict);
 
 /// The fixed JSON document, keys in the documented order.
 nlohmann::ordered_json to_json(const Diagnosis& diagnosis);
-/// For a terminal of `width` columns: the answer in one sentence, at most five findings with evidence and fixes,
-/// what is fine, what could not be seen.
-std::string to_text(const Diagnosis& diagnosis, int width, bool colour);
+/// The answer in one sentence with its numbers: what the device waits for, what to change, what that can give at most.
+std::string answer(const Diagnosis& diagnosis, Language language = Language::kEnglish);
+/// For a terminal of `width` columns: the answer, at most five findings with evidence and the exact change, what is
+/// fine, what could not be seen. The findings' own texts are in the language they were diagnosed in.
+std::string to_text(const Diagnosis& diagnosis, int width, bool colour, Language language = Language::kEnglish);
 
 }  // namespace unidle::diagnose

@@ -4,6 +4,7 @@
 
 #include "unidle/base/error.h"
 #include "unidle/base/terminal.h"
+#include "unidle/diagnose/detail/layout.h"
 #include "unidle/diagnose/rule.h"
 
 namespace unidle::diagnose {
@@ -33,17 +34,17 @@ std::string id_list() {
 
 }  // namespace
 
-std::string explain(std::string_view id, int width) {
+std::string explain(std::string_view id, int width, Language language) {
   const Rule* rule = find_rule(id);
   if (rule == nullptr) {
     throw Error(ErrorCode::kUsage, std::string(id), "there is no such rule", "rules: " + id_list());
   }
   const auto field = [&](const char* name, const std::string& text) {
-    return wrap(fmt::format("{} {}", name, text), width, 2) + "\n";
+    return detail::block(translate(language, text), width, 0, std::string(translate(language, name)) + " ");
   };
-  return fmt::format("{}: {}\n\n", rule->id, rule->title) + wrap(rule->explanation, width) + "\n\n" +
-         field("Verdict:", verdict_text(*rule)) + field("Thresholds:", rule->thresholds) +
-         field("Needs:", rule->needs) + field("Proposes:", rule->proposes);
+  return fmt::format("{}{}{}\n\n", rule->id, translate(language, ": "), translate(language, rule->title)) +
+         detail::fill(translate(language, rule->explanation), width) + "\n\n" + field("Verdict:", verdict_text(*rule)) +
+         field("Thresholds:", rule->thresholds) + field("Needs:", rule->needs) + field("Proposes:", rule->proposes);
 }
 
 std::string rules_markdown() {

@@ -4,10 +4,12 @@
 #include <string>
 #include <string_view>
 
+#include "unidle/diagnose/language.h"
+
 namespace unidle::diagnose {
 
 /// One rule for a terminal of `width` columns. Throws kUsage (subject: the id) when there is no such rule.
-std::string explain(std::string_view id, int width);
+std::string explain(std::string_view id, int width, Language language = Language::kEnglish);
 
 /// docs/rules.md, whole.
 std::string rules_markdown();

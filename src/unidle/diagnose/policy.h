@@ -23,6 +23,38 @@ struct Policy {
   /// CPUs that must be free before another worker can help: one worker needs about one CPU.
   double free_cpus = 0.75;
 
+  /// CPUs count as full from here on; the rest is what samples of a quarter of a second miss. Own choice.
+  double cpus_full = 0.85;
+  /// Runnable loader threads to a CPU: two threads that share a CPU by halves already wait half of their time. Own
+  /// choice between that and the one to one of a good setting.
+  double oversubscribed = 1.5;
+  /// Every process of torch keeps a few idle threads; pools of OpenMP, BLAS or OpenCV have one for every CPU that they
+  /// see. Own choice.
+  double many_threads = 8;
+  /// CPUs out of the job's reach that count: half of one, because quotas need not be whole.
+  double restricted_cpus = 0.5;
+
+  /// One row of a table or tensor in memory costs 1-50 us with its Python call (measured on a 2.5 GHz core: a NumPy row
+  /// 4 us, a pandas row by iloc 60 us); decoding even a small picture costs more than this.
+  double row_s = 2e-4;
+  /// Below this a sample is too cheap to be "slow": a single worker makes 5000 of them a second.
+  double slow_sample_s = 2e-4;
+  /// Waits count as bursts when a tenth of the steps has this part of them; evenly spread it would have a tenth.
+  double bursts = 0.50;
+  /// A queue of so many batches a worker is deep enough; torch's default is 2. Own choice.
+  std::int64_t deep_prefetch = 16;
+  /// Costs of decoding alike files spread by a factor of two or three; ten-fold ones stand out. Own choice.
+  double tail_ratio = 8;
+  double tail_mean = 1.3;
+  /// Where samples are on a CPU for less than this part of their time, waiting is what limits them.
+  double on_cpu = 0.50;
+  /// Processes in disk wait to one worker, and bytes a second read from storage: below both nobody waits for a disk.
+  /// Own choice; a spinning disk gives 1 MB/s even when it seeks for every 10 kB.
+  double disk_wait = 0.25;
+  double disk_read_bytes_per_s = 1e6;
+  /// Padding below this is what sorting by length leaves over. Own choice.
+  double padding = 0.30;
+
   /// A sample cheaper than this is read from memory faster than a cache would look it up: hashing the key, an index
   /// look-up and mapping a file take some 50-100 us. Ten times that.
   double expensive_sample_s = 1e-3;
@@ -33,6 +65,26 @@ struct Policy {
   double device_full = 0.90;
   /// One wait a step or nearly so; less is what a logging interval gives.
   double syncs_per_step = 0.9;
+
+  /// Flushes of the allocator in every other step and more are part of the loop; below flush_share they cost too little
+  /// to warn. Own choice.
+  double flushes_per_step = 0.5;
+  double flush_share = 0.03;
+  /// "Mostly", where copies or bytes are of two kinds.
+  double mostly = 0.50;
+  /// Idle device time that nothing else explains; below, it is the usual gap between two steps. Own choice.
+  double launch_share = 0.20;
+  /// New compilations that come with the first batches (a last batch, train and eval mode) are normal. Own choice.
+  std::int64_t recompiles = 3;
+  /// torch._dynamo.config.recompile_limit: beyond it the function runs uncompiled.
+  std::int64_t recompile_limit = 8;
+  /// Shapes that cuDNN may try its kernels for without trying all the time: an epoch's last batch, two crops. Own
+  /// choice.
+  std::int64_t fixed_shapes = 4;
+  /// Fused over plain AdamW on one CPU core, torch 2.11: see docs/diagnose.md for the measurement.
+  double fused_gain = 2.0;
+  /// On a CPU, micro-batches above this fill the vector units. Own choice.
+  std::int64_t small_micro_batch = 8;
 
   /// "Far from full", for the device's memory and its time alike. Own choice; below 70 % of memory the engine's own
   /// memory policy already proposes a larger batch.
@@ -52,6 +104,13 @@ struct Policy {
   /// fp16 tensor cores came with compute capability 7.0, bf16 with 8.0 (CUDA programming guide, table of capabilities).
   int fp16_capability = 7;
   int bf16_capability = 8;
+  /// TF32 came with Ampere. Peak rates differ by 8 (A100: 156 and 19.5 TFLOP/s, NVIDIA A100 data sheet); a whole step
+  /// gains far less.
+  int tf32_capability = 8;
+  double tf32_gain = 2.0;
+  /// Without convolutions, a model of fewer parameters multiplies matrices too small for 16-bit units to matter; the
+  /// casts cost what they gain. Own choice.
+  std::int64_t low_precision_parameters = 100'000;
   /// Channels-last over channels-first on a CPU, forward and backward, torch 2.11 on one AVX2 core: ConvNeXt blocks
   /// with 7x7 depth-wise convolutions 1.35x (the whole superres step of our engine 2x), plain 3x3 networks 1.0x,
   /// because oneDNN reorders those into blocks of its own. So: a share for depth-wise, a hint for plain ones.
@@ -70,6 +129,17 @@ struct Policy {
   double startup_long_s = 120;
   double startup_info_share = 0.25;
   double startup_warning_share = 0.20;
+
+  /// Foreign processes on the device, mean over the run. Own choice: more often than not.
+  double other_processes = 0.5;
+  /// Part of the readings with a thermal or power reason. Own choice.
+  double throttled = 0.20;
+  /// A full card at its power limit runs a few percent below its highest clock; that is normal. Own choice.
+  double throttle_share = 0.05;
+  /// The engine proposes a smaller batch from here on.
+  double memory_full = 0.90;
+  /// One retry in a hundred steps. Own choice.
+  double retries_per_step = 0.01;
 
   /// With no finding of its own, a wait this large (share of wall) still names the run after it. Own choice.
   double unexplained_share = 0.25;

@@ -14,15 +14,35 @@ namespace {
 constexpr std::array<std::string_view, 4> kLeaders = {"run-failed", "run-timed-out", "out-of-memory", "device-unused"};
 
 /// The specific cause, and the general one that it explains.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 7> kFolds = {{
-    {"loader-per-row", "loader-no-workers"},         // workers would fetch rows one by one as well
-    {"recomputed-features", "dataset-slow-sample"},  // the sample is slow because it is computed again
-    {"cpu-restricted", "loader-too-few-workers"},    // there are no CPUs for more workers
-    {"run-timed-out", "run-failed"},                 // the limit ended it, not a fault
-    {"device-unused", "precision-fp32"},             // about a device that the run should not be on
+constexpr std::array<std::pair<std::string_view, std::string_view>, 22> kFolds = {{
+    {"run-timed-out", "run-failed"},                // the limit ended it, not a fault
+    {"loader-respawn", "loader-too-few-workers"},   // they are few only while they start
+    {"loader-respawn", "loader-shallow-prefetch"},  // the queue is empty because it is new
+    {"loader-per-row", "loader-no-workers"},        // workers would fetch rows one by one as well
+    {"loader-per-row", "loader-too-few-workers"},   // and more of them too
+    {"loader-per-row", "loader-shallow-prefetch"},
+    {"cpu-restricted", "loader-too-few-workers"},      // there are no CPUs for more workers
+    {"cpu-restricted", "loader-oversubscribed"},       // the workers are too many only for what the job may use
+    {"recomputed-features", "dataset-slow-sample"},    // the sample is slow because it is computed again
+    {"cpu-restricted", "dataset-slow-sample"},         // with the machine's other CPUs it would not be too slow
+    {"loader-oversubscribed", "dataset-slow-sample"},  // what a sample costs shows when workers do not take turns
+    {"storage-bound", "loader-too-few-workers"},       // workers are busy waiting
+    {"storage-bound", "dataset-slow-sample"},
+    {"storage-bound", "loader-shallow-prefetch"},
+    {"dataset-heavy-tail", "loader-shallow-prefetch"},  // the bursts are the slow samples
+    {"device-unused", "precision-fp32"},                // about a device that the run should not be on
     {"device-unused", "layout-not-channels-last"},
     {"device-unused", "batch-too-small"},
+    {"device-unused", "optimizer-not-fused"},
+    {"device-unused", "accumulation-excess"},
+    {"allocator-retries", "memory-nearly-full"},
+    {"out-of-memory", "memory-nearly-full"},
 }};
+
+/// By half at least, where both shares are known: a small cause does not hide a large one.
+bool explains(const Finding& specific, const Finding& general) {
+  return !specific.share || !general.share || *specific.share >= *general.share / 2;
+}
 
 std::size_t leader_place(const Finding& finding) {
   if (finding.severity == Severity::kInfo) {
@@ -62,16 +82,17 @@ void rank(std::vector<Finding>& findings) {
                    [&](const Finding& a, const Finding& b) { return key(a) < key(b); });
 }
 
-std::vector<std::string> fold(std::vector<Finding>& findings) {
+std::vector<std::string> fold(std::vector<Finding>& findings, Language language) {
   std::vector<std::string> folded;
   for (const auto& [specific, general] : kFolds) {
     const auto into = find_id(findings, specific);
     const auto from = find_id(findings, general);
-    if (into == findings.end() || from == findings.end() || into->severity == Severity::kInfo) {
+    if (into == findings.end() || from == findings.end() || into->severity == Severity::kInfo ||
+        !explains(*into, *from)) {
       continue;
     }
     if (!from->evidence.empty()) {
-      into->evidence.push_back("explains " + from->id + " as well: " + from->evidence.front());
+      into->evidence.push_back(say(language, "explains {} as well: {}", from->id, from->evidence.front()));
     }
     folded.push_back(from->id);
     findings.erase(from);
@@ -85,7 +106,7 @@ Verdict verdict_of(const std::vector<Finding>& findings, const Context& context,
       continue;
     }
     const Rule* rule = find_rule(finding.id);
-    const Verdict verdict = rule == nullptr ? Verdict::kUnknown : rule->verdict;
+    const Verdict verdict = finding.verdict.value_or(rule == nullptr ? Verdict::kUnknown : rule->verdict);
     if (verdict != Verdict::kUnknown) {
       return verdict;
     }

@@ -12,9 +12,9 @@ bool leads(const Finding& finding);
 /// Strongest first: leading ids, then severity, then share with null shares last; the rest keeps its order.
 void rank(std::vector<Finding>& findings);
 
-/// Takes out findings whose loss a more specific finding explains, leaving a line in that one's evidence.
-/// Returns the ids that were taken out.
-std::vector<std::string> fold(std::vector<Finding>& findings);
+/// Takes out findings whose loss a more specific finding explains (by half and more), leaving a line in that one's
+/// evidence. Returns the ids that were taken out.
+std::vector<std::string> fold(std::vector<Finding>& findings, Language language = Language::kEnglish);
 
 /// REQUIRES: `findings` ranked and folded.
 Verdict verdict_of(const std::vector<Finding>& findings, const Context& context, const Policy& policy);

@@ -19,6 +19,7 @@ struct Missing {
 };  // could not look
 using Evaluation = std::variant<Nothing, Missing, Finding>;
 
+/// Texts are English; translate() gives other languages.
 struct Rule {
   std::string id;
   Verdict verdict;          // what the run is when this leads; kUnknown: whatever the time went into

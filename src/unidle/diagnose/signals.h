@@ -1,5 +1,5 @@
 // Everything that rules may look at. Whoever fills it (a record, foreign logs) is not known to the rules.
-// Every field that may be missing is optional: missing is not zero.
+// Every field that may be missing is optional: missing is not zero. Times in seconds, shares 0..1.
 #pragma once
 
 #include <cstdint>
@@ -19,15 +19,123 @@ struct SettingPair {
   std::optional<std::string> effective;
 };
 
+/// The loader that feeds training, as the program described it.
+struct LoaderFacts {
+  std::optional<std::int64_t> workers;
+  std::optional<std::int64_t> batch_size;
+  std::optional<std::int64_t> prefetch_factor;
+  std::optional<std::int64_t> dataset_len;
+  std::optional<std::int64_t> in_memory_bytes;
+  std::optional<bool> pin_memory;
+  std::optional<bool> persistent_workers;
+  std::optional<bool> map_style;  // samples are fetched one by one by their key
+  std::optional<bool> in_memory;  // the samples are held in memory; nothing is read for one
+  std::string dataset;            // its class
+  std::string dataset_where;      // file:line of what makes a sample
+  std::string where;              // file:line of where it is made
+  /// Making an iterator until its first batch, beyond the fetch itself.
+  std::optional<std::int64_t> starts;
+  std::optional<double> start_wait_s;  // of it, what training waited for
+};
+
+/// What samples of the training loader cost, over all its threads and processes.
+struct SampleFacts {
+  std::int64_t count = 0;
+  double total_s = 0;
+  std::optional<double> p50_s;
+  std::optional<double> p99_s;
+  std::optional<double> max_s;
+  std::optional<double> collate_s;  // putting batches together, in all
+  std::optional<double> cpu_s;      // of total_s, on a CPU
+  std::optional<double> wait_s;     // of total_s, not on a CPU
+};
+
+/// A line of the program that was often seen running.
+struct HotLine {
+  std::string role;   // "train" or "worker"
+  std::string phase;  // what the process was doing: "input", "train", "validate"
+  std::string where;  // file:line
+  std::string function;
+  std::int64_t hits = 0;
+  std::int64_t total = 0;  // looks at that role and phase
+};
+
+/// A call that makes the host wait, by kind and place.
+struct SyncCall {
+  std::string call;  // "item", "cpu", "synchronize", "empty_cache", ...
+  std::string where;
+  std::int64_t count = 0;
+  std::int64_t in_step = 0;  // of them inside training steps
+  double seconds = 0;
+};
+
+struct TransferFacts {
+  double pinned_bytes = 0;
+  double pageable_bytes = 0;
+  std::optional<std::int64_t> blocking;
+  std::optional<std::int64_t> nonblocking;
+  std::string where;
+};
+
+struct OptimizerFacts {
+  std::string name;
+  std::optional<bool> fused;
+  std::optional<bool> foreach;
+  std::optional<std::int64_t> tensors;
+};
+
+struct CompileFacts {
+  bool compiled = false;
+  std::int64_t recompilations = 0;
+  double seconds = 0;
+  std::string reason;
+};
+
+struct RankTime {
+  int rank = 0;
+  double step_s = 0;
+  double wait_s = 0;  // of it, in collectives
+};
+
+struct PaddingFacts {
+  double real = 0;
+  double padded = 0;  // all elements, the real ones included
+  std::string where;
+};
+
+struct LoggingFacts {
+  std::int64_t calls = 0;
+  double seconds = 0;
+  std::string where;
+};
+
+/// What the driver says about the device while training; each may be missing by itself.
+struct GpuFacts {
+  std::optional<double> throttled;  // share of readings with a thermal or power reason
+  std::string throttle_reasons;     // in words
+  std::optional<double> clock_mhz;  // mean SM clock
+  std::optional<double> clock_max_mhz;
+  std::optional<double> link_width;  // lanes, the most that was seen
+  std::optional<double> link_width_max;
+  std::optional<double> link_generation;
+  std::optional<double> link_generation_max;
+  std::optional<double> other_processes;  // mean number of foreign processes on the device
+  std::optional<std::int64_t> memory_bytes;
+  std::optional<std::int64_t> alloc_retries;
+  std::optional<std::int64_t> ooms;
+};
+
 struct Signals {
   // The run
   Outcome outcome = Outcome::kUnknown;
   double wall_s = 0;
+  std::vector<std::string> command;
   std::optional<int> exit_code;
   std::optional<int> exit_signal;
   std::string output_tail;  // end of stdout and stderr
   /// The last exception that the program's instrumentation saw, and the steps that began after it.
   std::optional<std::string> exception;
+  std::string exception_where;
   std::optional<std::int64_t> steps_after_exception;
 
   // Time
@@ -40,12 +148,19 @@ struct Signals {
   std::optional<std::int64_t> validations;
   std::optional<std::int64_t> checkpoints;
   std::optional<std::int64_t> batch_samples;  // micro-batch size as seen
+  std::optional<double> micro_batches;        // mean number to one step
+  std::optional<double> device_step_s;        // time the device computed for one step
 
   // Loader
-  std::optional<double> sample_s;     // mean time to produce one sample, one thread
-  std::optional<double> loader_busy;  // 0..1, of the time of all loader threads; absent without workers
-
-  std::optional<double> epochs;  // passes over the data so far
+  std::optional<LoaderFacts> loader;
+  std::optional<SampleFacts> samples;
+  std::optional<double> sample_s;       // mean time to produce one sample, one thread
+  std::optional<double> loader_busy;    // 0..1, of the time of all loader threads; absent without workers
+  std::optional<double> input_bursts;   // share of the input wait that falls to the tenth of steps that wait longest
+  std::optional<double> late_input_s;   // waited for input after the first pass over the data
+  std::optional<double> late_sample_s;  // mean cost of a sample after the first pass
+  std::optional<double> epochs;         // passes over the data so far
+  std::vector<HotLine> hot;
 
   // Device and host
   std::string device_kind = "unknown";
@@ -54,14 +169,32 @@ struct Signals {
   std::optional<double> gpu_memory_used;      // 0..1
   std::optional<int> gpus;                    // visible on this machine; 0 is measured zero
   std::optional<std::string> gpu_capability;  // "9.0"
-  std::optional<double> cpus_allowed;         // affinity and quota together
-  std::optional<double> cpus_used;            // mean over training
-  std::optional<bool> cpu_bf16;               // matrix or vector units for bf16
+  GpuFacts gpu;
+  std::optional<double> cpus_allowed;      // affinity and quota together
+  std::optional<double> cpus_online;       // of the machine
+  std::optional<double> cpus_used;         // mean over training
+  std::optional<double> host_cpus_used;    // by everybody on this machine
+  std::optional<bool> cpu_bf16;            // matrix or vector units for bf16
+  std::optional<double> host_memory_used;  // 0..1 of what the job may use, the most that was seen
+  std::optional<double> disk_wait;         // processes waiting for storage, mean while training
+  std::optional<double> read_bytes_per_s;  // from storage, mean while training
+  std::optional<double> threads;           // of the command and its children, mean while training
+  std::optional<double> processes;
 
-  // Model
+  // Model and step
   std::optional<bool> model_has_convolutions;
   std::optional<bool> model_has_depthwise;  // convolutions with as many groups as channels
   std::optional<std::int64_t> model_parameters;
+  std::string model_where;
+  std::optional<OptimizerFacts> optimizer;
+  std::optional<CompileFacts> compile;
+  std::optional<TransferFacts> transfer;
+  std::optional<PaddingFacts> padding;
+  std::optional<LoggingFacts> logging;
+  std::optional<std::vector<SyncCall>> syncs;  // absent: calls were not watched
+  std::optional<std::int64_t> batch_shapes;    // how many different ones were seen
+  std::optional<std::string> parallel;         // "none", "data_parallel", "ddp"
+  std::vector<RankTime> ranks;
 
   // Settings by knob name
   std::map<std::string, SettingPair> settings;

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "unidle/diagnose/context.h"
+#include "unidle/diagnose/detail/notes.h"
 #include "unidle/diagnose/detail/timeline.h"
 
 namespace unidle::diagnose {
@@ -26,6 +27,10 @@ std::string text_in(const json& object, const char* key) {
 }
 
 void read_end(const record::Reader& reader, Signals& signals) {
+  const json command = reader.meta(record::meta::kCommand).value_or(json::array());
+  for (const json& word : command) {
+    signals.command.push_back(word.is_string() ? word.get<std::string>() : "");
+  }
   const json exit = reader.meta(record::meta::kExit).value_or(json());
   if (const auto code = number_in(exit, "code")) {
     signals.exit_code = static_cast<int>(*code);
@@ -67,39 +72,62 @@ void read_unread_keys(const json& body, Signals& signals) {
 
 void read_exception(const record::Note& note, const Timeline& timeline, Signals& signals) {
   signals.exception = text_in(note.body, "message");
+  signals.exception_where = text_in(note.body, "where");
   signals.steps_after_exception = std::count_if(timeline.steps.begin(), timeline.steps.end(),
                                                 [&](const record::Step& step) { return step.t_ns > note.t_ns; });
 }
 
+/// Samples in one pass over the data: what the program says, or the length of the dataset.
+std::optional<double> samples_per_pass(const record::Reader& reader, const Signals& signals) {
+  std::optional<double> each;
+  for (const record::Note& note : reader.notes()) {
+    if (text_in(note.body, "type") == "data") {
+      const auto told = number_in(note.body, "samples_per_epoch");
+      each = told && *told > 0 ? told : each;
+    }
+  }
+  if (!each && signals.loader && signals.loader->dataset_len.value_or(0) > 0) {
+    each = static_cast<double>(*signals.loader->dataset_len);
+  }
+  return each;
+}
+
 void read_notes(const record::Reader& reader, const Timeline& timeline, Signals& signals) {
+  std::vector<record::Note> notes = reader.notes();
+  for (const record::Note& note : notes) {
+    const std::string type = text_in(note.body, "type");
+    if (type == "unread" || type == "unread_keys") {
+      read_unread_keys(note.body, signals);
+    } else if (type == "exception") {
+      read_exception(note, timeline, signals);
+    }
+  }
+  detail::Notes(std::move(notes), timeline.process).read(signals);
+}
+
+void read_passes(const record::Reader& reader, const Timeline& timeline, Signals& signals) {
+  const auto per_pass = samples_per_pass(reader, signals);
+  signals.input_bursts = detail::input_bursts(timeline, per_pass);
   double samples = 0;
   for (const record::Step& step : timeline.steps) {
     samples += static_cast<double>(step.samples);
   }
-  for (const record::Note& note : reader.notes()) {
-    const std::string type = text_in(note.body, "type");
-    if (type == "data") {
-      if (const auto each = number_in(note.body, "samples_per_epoch"); each && *each > 0 && samples > 0) {
-        signals.epochs = samples / *each;
+  if (!per_pass || samples <= 0) {
+    return;
+  }
+  signals.epochs = samples / *per_pass;
+  if (const auto later = detail::later_passes(timeline, *per_pass)) {
+    signals.late_input_s = later->input_s;
+    double busy_ns = 0;
+    std::int64_t made = 0;
+    for (const record::SampleWork& work : reader.sample_work()) {
+      if (work.t_ns >= later->begin_ns) {
+        busy_ns += static_cast<double>(work.busy_ns);
+        made += work.samples;
       }
-    } else if (type == "model") {
-      if (const auto parameters = number_in(note.body, "parameters")) {
-        signals.model_parameters = std::llround(*parameters);
-      }
-      const auto convolutions = note.body.find("convolutions");
-      if (convolutions != note.body.end() && convolutions->is_boolean()) {
-        signals.model_has_convolutions = convolutions->get<bool>();
-      } else if (const auto count = number_in(note.body, "convolutions")) {
-        signals.model_has_convolutions = *count > 0;
-      }
-      const auto depthwise = note.body.find("depthwise");
-      if (depthwise != note.body.end() && depthwise->is_boolean()) {
-        signals.model_has_depthwise = depthwise->get<bool>();
-      }
-    } else if (type == "unread") {
-      read_unread_keys(note.body, signals);
-    } else if (type == "exception") {
-      read_exception(note, timeline, signals);
+    }
+    if (made > 0) {
+      signals.late_sample_s = busy_ns * 1e-9 / static_cast<double>(made);
     }
   }
 }
@@ -107,6 +135,7 @@ void read_notes(const record::Reader& reader, const Timeline& timeline, Signals&
 void read_host(const record::Reader& reader, Signals& signals) {
   const json host = reader.meta(record::meta::kHost).value_or(json());
   signals.cpus_allowed = number_in(host, "cpus_allowed");
+  signals.cpus_online = number_in(host, "cpus_online");
   if (const auto quota = number_in(host, "cpu_quota"); quota && *quota > 0) {
     signals.cpus_allowed = std::min(signals.cpus_allowed.value_or(*quota), *quota);
   }
@@ -189,6 +218,29 @@ void read_gpu(const record::Reader& reader, const Timeline& timeline, const std:
       const auto readings = while_training(reader, series, timeline);
       if (subject == "gpu" + std::to_string(i) && bytes && *bytes > 0 && readings) {
         signals.gpu_memory_used = std::clamp(readings->most / *bytes, 0.0, 1.0);
+        signals.gpu.memory_bytes = std::llround(*bytes);
+      }
+    }
+  }
+}
+
+/// The most that was in use at any time, of what the job may use.
+void read_host_memory(const record::Reader& reader, const std::vector<record::Series>& all, Signals& signals) {
+  const json host = reader.meta(record::meta::kHost).value_or(json());
+  auto limit = number_in(host, "memory_limit");
+  const auto machine = number_in(host, "memory_bytes");
+  limit = limit && machine ? std::min(*limit, *machine) : limit ? limit : machine;
+  if (!limit || *limit <= 0) {
+    return;
+  }
+  for (const record::Series& series : all) {
+    if (series.name != record::series::kTreeMemory) {
+      continue;
+    }
+    for (const record::Point& point : reader.points(series)) {
+      if (std::isfinite(point.value)) {
+        signals.host_memory_used =
+            std::max(signals.host_memory_used.value_or(0), std::clamp(point.value / *limit, 0.0, 1.0));
       }
     }
   }
@@ -196,13 +248,22 @@ void read_gpu(const record::Reader& reader, const Timeline& timeline, const std:
 
 void read_busy(const record::Reader& reader, const Timeline& timeline, Signals& signals) {
   const std::vector<record::Series> all = reader.all_series();
-  for (const record::Series& series : all) {
-    const auto readings =
-        series.name == record::series::kTreeCpu ? while_training(reader, series, timeline) : std::nullopt;
-    if (readings) {
-      signals.cpus_used = readings->mean;
+  const auto mean_of = [&](std::string_view name) -> std::optional<double> {
+    for (const record::Series& series : all) {
+      const auto readings = series.name == name ? while_training(reader, series, timeline) : std::nullopt;
+      if (readings) {
+        return readings->mean;
+      }
     }
-  }
+    return std::nullopt;
+  };
+  signals.cpus_used = mean_of(record::series::kTreeCpu);
+  signals.host_cpus_used = mean_of(record::series::kHostCpu);
+  signals.read_bytes_per_s = mean_of(record::series::kTreeRead);
+  signals.disk_wait = mean_of("tree.disk_wait");
+  signals.threads = mean_of("tree.threads");
+  signals.processes = mean_of("tree.processes");
+  read_host_memory(reader, all, signals);
   if (signals.device_kind == "cpu") {
     if (signals.cpus_used && signals.cpus_allowed && *signals.cpus_allowed > 0) {
       signals.device_busy = std::clamp(*signals.cpus_used / *signals.cpus_allowed, 0.0, 1.0);
@@ -213,7 +274,18 @@ void read_busy(const record::Reader& reader, const Timeline& timeline, Signals& 
   }
 }
 
+/// By the program's own totals, which miss nothing; without them by the seconds of sample work.
 void read_loader(const record::Reader& reader, const Timeline& timeline, Signals& signals) {
+  if (signals.samples) {
+    const SampleFacts& samples = *signals.samples;
+    signals.sample_s = samples.total_s / static_cast<double>(samples.count);
+    const auto workers = signals.loader ? signals.loader->workers : std::nullopt;
+    if (workers && *workers > 0 && signals.time.train > 0) {
+      const double available_s = static_cast<double>(*workers) * signals.time.train;
+      signals.loader_busy = std::clamp((samples.total_s + samples.collate_s.value_or(0)) / available_s, 0.0, 1.0);
+    }
+    return;
+  }
   std::int64_t samples = 0;
   double busy_ns = 0;
   double threads_busy_ns = 0;
@@ -261,6 +333,7 @@ Signals read_signals(const record::Reader& reader) {
     signals.samples_per_s = facts->samples_per_s;
     signals.syncs_per_step = facts->syncs_per_step;
     signals.batch_samples = facts->batch_samples;
+    signals.micro_batches = facts->micro_batches;
   }
   read_settings(reader, signals);
   read_notes(reader, timeline, signals);
@@ -268,6 +341,7 @@ Signals read_signals(const record::Reader& reader) {
   read_device_kind(signals);
   read_busy(reader, timeline, signals);
   read_loader(reader, timeline, signals);
+  read_passes(reader, timeline, signals);
   return signals;
 }
 

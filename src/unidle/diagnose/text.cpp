@@ -1,12 +1,13 @@
-#include <fmt/format.h>
-
 #include <algorithm>
+#include <array>
+#include <map>
 #include <set>
+#include <string_view>
 
-#include "unidle/base/terminal.h"
 #include "unidle/base/units.h"
+#include "unidle/diagnose/detail/layout.h"
+#include "unidle/diagnose/detail/try_command.h"
 #include "unidle/diagnose/diagnosis.h"
-#include "unidle/diagnose/ranking.h"
 #include "unidle/diagnose/rule.h"
 
 namespace unidle::diagnose {
@@ -15,148 +16,72 @@ namespace {
 
 constexpr std::size_t kMostFindings = 5;
 constexpr int kNarrowest = 40;
-constexpr double kBusy = 0.6;  // a healthy run below this is called "no cause found", not "nothing holds it up"
 
 struct Style {
   int width;
   bool colour;
+  Language language;
 
+  template <typename... Args>
+  std::string say(fmt::format_string<Args...> english, Args&&... args) const {
+    return diagnose::say(language, english, std::forward<Args>(args)...);
+  }
+  std::string word(std::string_view english) const { return std::string(translate(language, english)); }
   std::string paint(const char* code, const std::string& text) const {
     const bool ends_line = !text.empty() && text.back() == '\n';
     const std::string inside = text.substr(0, text.size() - (ends_line ? 1 : 0));
     return colour ? fmt::format("\x1b[{}m{}\x1b[0m{}", code, inside, ends_line ? "\n" : "") : text;
   }
-  /// Wrapped and indented as a block; `mark` stands before the first line.
-  std::string block(int indent, const std::string& mark, const std::string& text) const {
-    const std::string pad(static_cast<std::size_t>(indent), ' ');
-    const int inner = indent + static_cast<int>(mark.size());
-    std::string body = wrap(text, std::max(width, kNarrowest) - inner, 0);
-    for (std::size_t at = 0; (at = body.find('\n', at)) != std::string::npos; ++at) {
-      body.insert(at + 1, std::string(static_cast<std::size_t>(inner), ' '));
-    }
-    return pad + mark + body + "\n";
+  std::string block(int indent, std::string_view mark, std::string_view text) const {
+    return detail::block(text, std::max(width, kNarrowest), indent, mark);
   }
 };
 
-std::string device_name(const Diagnosis& diagnosis) {
-  if (diagnosis.device.kind == "cpu") {
-    return "CPU";
-  }
-  return diagnosis.device.kind == "unknown" ? "device" : "GPU";
-}
-
-std::string bound_text(const Finding& finding) {
-  return finding.speedup_bound ? fmt::format("at best {:.1f}x", *finding.speedup_bound) : "";
-}
-
-const Finding* strongest(const Diagnosis& diagnosis) {
-  const bool has = !diagnosis.findings.empty() && diagnosis.findings.front().severity != Severity::kInfo;
-  return has ? &diagnosis.findings.front() : nullptr;
-}
-
-std::string input_sentence(const Diagnosis& diagnosis, const Finding* finding) {
-  const std::string wait =
-      diagnosis.step ? fmt::format("waits {} of each step", format_share(diagnosis.step->input)) : "waits";
-  std::string who = "for data";
-  if (finding != nullptr && finding->id == "loader-no-workers") {
-    who = "for data that one thread makes";
-  } else if (finding != nullptr && finding->id == "loader-too-few-workers") {
-    who = "for data from too few workers";
-  } else if (finding != nullptr && finding->id == "recomputed-features") {
-    who = "for sample work that is done again in every epoch";
-  }
-  return fmt::format("Your {} {} {}", device_name(diagnosis), wait, who);
-}
-
-std::string wall_share(const Diagnosis& diagnosis, double seconds) {
-  const PhaseTimes& time = diagnosis.time;
-  const double wall = time.startup + time.train + time.validate + time.checkpoint + time.other;
-  return format_share(wall > 0 ? seconds / wall : 0);
-}
-
-std::string verdict_sentence(const Diagnosis& diagnosis, const Finding* finding) {
-  const StepShares step = diagnosis.step.value_or(StepShares{});
-  const std::string device = device_name(diagnosis);
-  switch (diagnosis.verdict) {
-    case Verdict::kHealthy:
-      if (diagnosis.device.busy && *diagnosis.device.busy < kBusy) {
-        return fmt::format("No cause was found: your {} is {} busy while it trains", device,
-                           format_share(*diagnosis.device.busy));
-      }
-      return diagnosis.device.busy ? fmt::format("Nothing holds this run up: your {} is {} busy while it trains",
-                                                 device, format_share(*diagnosis.device.busy))
-                                   : "Nothing holds this run up";
-    case Verdict::kInputBound: return input_sentence(diagnosis, finding);
-    case Verdict::kTransferBound:
-      return fmt::format("Your {} waits {} of each step for copies", device, format_share(step.transfer));
-    case Verdict::kSyncBound:
-      return fmt::format("Your host and {} wait for each other {} of each step", device, format_share(step.sync));
-    case Verdict::kLaunchBound:
-      return fmt::format("Your {} is done before it gets new work: its steps are too small", device);
-    case Verdict::kComputeBound:
-      return fmt::format("Your {} computes {} of each step, slower than it could", device, format_share(step.compute));
-    case Verdict::kValidationBound:
-      return fmt::format("Your run spends {} of its time on validation",
-                         wall_share(diagnosis, diagnosis.time.validate));
-    case Verdict::kOverheadBound:
-      return fmt::format("Your run spends {} of its time on start-up and checkpoints",
-                         wall_share(diagnosis, diagnosis.time.startup + diagnosis.time.checkpoint));
-    case Verdict::kDeviceUnused: return "A GPU is there or was asked for, and your model runs on the CPU";
-    case Verdict::kFailed:
-      return diagnosis.outcome == Outcome::kTimedOut ? "The time limit ended the run" : "The run failed";
-    case Verdict::kUnknown: return "This record does not show what the run spent its time on";
-  }
-  return "";
-}
-
-/// The answer: what it waits for, what to change, and how much that can give at most.
-std::string headline(const Diagnosis& diagnosis) {
-  const Finding* finding = strongest(diagnosis);
-  std::string text = verdict_sentence(diagnosis, finding);
-  if (finding == nullptr) {
-    return text + ".";
-  }
-  if (diagnosis.verdict == Verdict::kFailed) {
-    const auto& evidence = finding->evidence;
-    return evidence.empty() ? text + "."
-                            : text + ": " + evidence.at(std::min<std::size_t>(1, evidence.size() - 1)) + ".";
-  }
-  const Fix* fix = finding->fixes.empty() ? nullptr : &finding->fixes.front();
-  if (fix != nullptr && !fix->to.is_null()) {
-    const std::string to = fix->to.is_string() ? fix->to.get<std::string>() : fix->to.dump();
-    text += fmt::format(": set {} to {}", fix->knob, to);
-    if (const std::string bound = bound_text(*finding); !bound.empty()) {
-      text += ", " + bound;
-    }
-  }
-  return text + ".";
-}
-
-std::string value_text(const nlohmann::json& value, const char* unknown) {
+std::string value_text(const nlohmann::json& value, const std::string& unknown) {
   if (value.is_null()) {
     return unknown;
   }
   return value.is_string() ? value.get<std::string>() : value.dump();
 }
 
-std::string fix_text(const Finding& finding, const Fix& fix) {
+std::string fix_text(const Finding& finding, const Fix& fix, const Style& style) {
   std::string text = fmt::format("{}: {} -> {} ({})", fix.knob, value_text(fix.from, "?"),
-                                 value_text(fix.to, "yours to find"), to_string(fix.fix_class));
+                                 value_text(fix.to, style.word("yours to find")), style.word(to_string(fix.fix_class)));
   if (&fix == &finding.fixes.front() && finding.where) {
-    text += " at " + *finding.where;
+    text += style.say(" at {}", *finding.where);
   }
-  return text + ": " + fix.how;
+  return text + style.word(": ") + fix.how;
 }
 
-std::string finding_text(const Finding& finding, std::size_t number, const Style& style) {
-  const Rule* rule = find_rule(finding.id);
-  std::string head = rule == nullptr ? finding.id : fmt::format("{} [{}]", rule->title, finding.id);
-  head += ": " + to_string(finding.severity);
-  if (finding.share) {
-    head += fmt::format(", {} of the wall time", format_share(*finding.share));
+/// The change: knobs with their values, else in words; and the command that tries it.
+std::string changes(const Finding& finding, const Rule* rule, const Diagnosis& diagnosis, const Style& style) {
+  std::string out;
+  for (const Fix& fix : finding.fixes) {
+    out += style.block(3, "=> ", fix_text(finding, fix, style));
   }
-  if (const std::string bound = bound_text(finding); !bound.empty()) {
-    head += ", " + bound;
+  if (finding.fixes.empty()) {
+    if (finding.where) {
+      out += style.block(3, "   ", style.say("at {}", *finding.where));
+    }
+    if (rule != nullptr) {
+      out += style.block(3, "=> ", style.word(rule->proposes));
+    }
+  }
+  if (const auto command = detail::try_command(diagnosis, finding)) {
+    out += style.block(3, style.word("   try: "), *command);
+  }
+  return out;
+}
+
+std::string finding_text(const Finding& finding, std::size_t number, const Diagnosis& diagnosis, const Style& style) {
+  const Rule* rule = find_rule(finding.id);
+  std::string head = rule == nullptr ? finding.id : fmt::format("{} [{}]", style.word(rule->title), finding.id);
+  head += style.word(": ") + style.word(to_string(finding.severity));
+  if (finding.share) {
+    head += style.say(", {} of the wall time", format_share(*finding.share));
+  }
+  if (finding.speedup_bound) {
+    head += style.say(", at best {:.1f}x", *finding.speedup_bound);
   }
   const char* code = finding.severity == Severity::kCritical  ? "31;1"
                      : finding.severity == Severity::kWarning ? "33;1"
@@ -165,18 +90,7 @@ std::string finding_text(const Finding& finding, std::size_t number, const Style
   for (const std::string& evidence : finding.evidence) {
     out += style.block(3, "- ", evidence);
   }
-  for (const Fix& fix : finding.fixes) {
-    out += style.block(3, "=> ", fix_text(finding, fix));
-  }
-  if (finding.fixes.empty()) {
-    if (finding.where) {
-      out += style.block(3, "at ", *finding.where);
-    }
-    if (rule != nullptr) {
-      out += style.block(3, "=> ", rule->proposes);
-    }
-  }
-  return out;
+  return out + changes(finding, rule, diagnosis, style);
 }
 
 /// Nothing is nothing, not "0.0 us".
@@ -186,17 +100,17 @@ std::string numbers(const Diagnosis& diagnosis, const Style& style) {
   const PhaseTimes& time = diagnosis.time;
   std::string out = style.block(
       0, "",
-      fmt::format("Time: start-up {}, training {}, validation {}, checkpoints {}, other {}.", duration(time.startup),
-                  duration(time.train), duration(time.validate), duration(time.checkpoint), duration(time.other)));
+      style.say("Time: start-up {}, training {}, validation {}, checkpoints {}, other {}.", duration(time.startup),
+                duration(time.train), duration(time.validate), duration(time.checkpoint), duration(time.other)));
   if (diagnosis.step) {
     const StepShares& step = *diagnosis.step;
     out += style.block(0, "",
-                       fmt::format("Step: input {}, transfer {}, compute {}, host waits {}, optimizer {}, other {}.",
-                                   format_share(step.input), format_share(step.transfer), format_share(step.compute),
-                                   format_share(step.sync), format_share(step.optimizer), format_share(step.other)));
+                       style.say("Step: input {}, transfer {}, compute {}, host waits {}, optimizer {}, other {}.",
+                                 format_share(step.input), format_share(step.transfer), format_share(step.compute),
+                                 format_share(step.sync), format_share(step.optimizer), format_share(step.other)));
   }
   if (diagnosis.samples_per_s) {
-    out += style.block(0, "", fmt::format("Speed: {} samples/s.", format_number(*diagnosis.samples_per_s)));
+    out += style.block(0, "", style.say("Speed: {} samples/s.", format_number(*diagnosis.samples_per_s)));
   }
   return out;
 }
@@ -213,34 +127,73 @@ std::string fine(const Diagnosis& diagnosis, const Style& style) {
   std::string topics;
   for (const Rule* rule : all_rules()) {
     if (!named.contains(rule->id)) {
-      topics += (topics.empty() ? "" : ", ") + rule->topic;
+      topics += (topics.empty() ? "" : style.word(", ")) + style.word(rule->topic);
     }
   }
-  return topics.empty() ? "" : "\n" + style.block(0, "", "Fine: " + topics + ".");
+  return topics.empty() ? "" : "\n" + style.block(0, "", style.say("Fine: {}.", topics));
 }
 
+/// How what was not seen can be seen; nothing when there is no way on this machine.
+std::string_view way_to_see(const Diagnosis& diagnosis, const std::set<std::string>& ids) {
+  if (!diagnosis.step) {
+    return "To see inside the training loop, record it with unidle run and a Python that has torch; unidle diagnose "
+           "--explain ID says what each rule needs.";
+  }
+  const bool busy = diagnosis.device.kind != "cpu" && !diagnosis.device.busy;
+  if (busy) {
+    return "To see how busy the device is, NVML has to be found: install the driver's libnvidia-ml.so.1 or set "
+           "UNIDLE_NVML_LIBRARY.";
+  }
+  return ids.empty() ? "" : "unidle diagnose --explain ID says what each rule needs.";
+}
+
+/// By what is missing; rules about GPUs on a machine that trains on its CPU are only counted.
 std::string unseen(const Diagnosis& diagnosis, const Style& style) {
+  std::map<std::string, std::set<std::string>> by_signal;
+  std::set<std::string> ids;
+  std::size_t gpu_only = 0;
+  for (const Abstention& abstention : diagnosis.abstained) {
+    const bool about_gpu = abstention.missing.find("the device is a CPU") != std::string::npos ||
+                           abstention.missing.find(style.word("the device is a CPU")) != std::string::npos;
+    if (about_gpu) {
+      ++gpu_only;
+    } else {
+      by_signal[abstention.missing].insert(abstention.id);
+      ids.insert(abstention.id);
+    }
+  }
   if (diagnosis.abstained.empty()) {
     return "";
   }
-  std::string out = "\nNot seen:\n";
-  for (const Abstention& abstention : diagnosis.abstained) {
-    out += style.block(2, "- ", abstention.id + ": " + abstention.missing);
+  std::string out = "\n" + style.block(0, "", style.word("Not seen:"));
+  for (const auto& [signal, rules] : by_signal) {
+    std::string names;
+    for (const std::string& id : rules) {
+      names += (names.empty() ? "" : ", ") + id;
+    }
+    out += style.block(2, "- ", signal + " [" + names + "]");
+  }
+  if (gpu_only > 0) {
+    out += style.block(2, "- ", style.say("{} rules are about GPUs, and this run trains on the CPU", gpu_only));
+  }
+  if (const std::string_view way = way_to_see(diagnosis, ids); !way.empty()) {
+    out += style.block(0, "", style.word(way));
   }
   return out;
 }
 
 }  // namespace
 
-std::string to_text(const Diagnosis& diagnosis, int width, bool colour) {
-  const Style style{width, colour};
-  std::string out = style.paint("1", style.block(0, "", headline(diagnosis))) + "\n" + numbers(diagnosis, style);
+std::string to_text(const Diagnosis& diagnosis, int width, bool colour, Language language) {
+  const Style style{width, colour, language};
+  std::string out =
+      style.paint("1", style.block(0, "", answer(diagnosis, language))) + "\n" + numbers(diagnosis, style);
   const std::size_t shown = std::min(kMostFindings, diagnosis.findings.size());
   for (std::size_t i = 0; i < shown; ++i) {
-    out += "\n" + finding_text(diagnosis.findings[i], i + 1, style);
+    out += "\n" + finding_text(diagnosis.findings[i], i + 1, diagnosis, style);
   }
   if (diagnosis.findings.size() > shown) {
-    out += fmt::format("\n{} more with --format json.\n", diagnosis.findings.size() - shown);
+    out += "\n" + style.block(0, "", style.say("{} more with --format json.", diagnosis.findings.size() - shown));
   }
   return out + fine(diagnosis, style) + unseen(diagnosis, style);
 }

@@ -1,10 +1,20 @@
 #include "unidle/diagnose/detail/finding.h"
 
+#include <algorithm>
+#include <map>
 #include <utility>
 
 namespace unidle::diagnose::detail {
 
-Fix make_fix(const Context& context, std::string knob, nlohmann::json to, FixClass fix_class, std::string how) {
+Finding of_share(double share, const Policy& policy) {
+  Finding finding;
+  finding.share = share;
+  finding.severity = severity_of(share, policy);
+  finding.speedup_bound = amdahl(share);
+  return finding;
+}
+
+Fix make_fix(const Context& context, std::string knob, nlohmann::json to, FixClass fix_class, std::string_view how) {
   Fix fix;
   if (const auto now = context.signals.effective(knob)) {
     fix.from = setting_value(*now);
@@ -12,16 +22,24 @@ Fix make_fix(const Context& context, std::string knob, nlohmann::json to, FixCla
   fix.knob = std::move(knob);
   fix.to = std::move(to);
   fix.fix_class = fix_class;
-  fix.how = std::move(how);
+  fix.how = translate(context.language, how);
   return fix;
+}
+
+std::optional<std::string> place(const std::string& place) {
+  return place.empty() ? std::nullopt : std::optional(place);
 }
 
 std::optional<std::string> where_set(const Context& context, const std::string& knob) {
   const auto found = context.signals.settings.find(knob);
-  if (found == context.signals.settings.end() || found->second.configured_at.empty()) {
-    return std::nullopt;
+  return found == context.signals.settings.end() ? std::nullopt : place(found->second.configured_at);
+}
+
+std::optional<std::string> where_loader(const Context& context, const std::string& knob) {
+  if (auto where = where_set(context, knob)) {
+    return where;
   }
-  return found->second.configured_at;
+  return context.signals.loader ? place(context.signals.loader->where) : std::nullopt;
 }
 
 std::optional<std::int64_t> effective_int(const Context& context, const std::string& knob) {
@@ -36,6 +54,81 @@ std::optional<std::int64_t> effective_int(const Context& context, const std::str
 std::optional<bool> effective_on(const Context& context, const std::string& knob) {
   const auto text = context.signals.effective(knob);
   return text ? std::optional(!in_effect("off", *text)) : std::nullopt;
+}
+
+std::optional<HotFunction> hot_sample_function(const Signals& signals) {
+  const auto is_sample_work = [](const HotLine& line) {
+    return line.role == "worker" || (line.role == "train" && line.phase == "input");
+  };
+  std::map<std::string, std::int64_t> hits;
+  std::int64_t total = 0;
+  for (const HotLine& line : signals.hot) {
+    if (is_sample_work(line)) {
+      hits[line.function] += line.hits;
+      total += line.hits;
+    }
+  }
+  const auto most =
+      std::max_element(hits.begin(), hits.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  if (most == hits.end() || total <= 0) {
+    return std::nullopt;
+  }
+  const HotLine* hottest = nullptr;
+  for (const HotLine& line : signals.hot) {
+    if (is_sample_work(line) && line.function == most->first && (hottest == nullptr || line.hits > hottest->hits)) {
+      hottest = &line;
+    }
+  }
+  return HotFunction{most->first, hottest->where, static_cast<double>(most->second) / static_cast<double>(total)};
+}
+
+std::optional<double> free_cpus(const Context& context) {
+  const Signals& signals = context.signals;
+  if (!context.cpus || !signals.cpus_used) {
+    return std::nullopt;
+  }
+  double free = *context.cpus - *signals.cpus_used;
+  if (signals.host_cpus_used && signals.cpus_online) {
+    free = std::min(free, *signals.cpus_online - *signals.host_cpus_used);  // others use this machine too
+  }
+  return std::max(0.0, free);
+}
+
+std::optional<bool> cpus_full(const Context& context, const Policy& policy) {
+  const auto free = free_cpus(context);
+  return free ? std::optional(*free <= (1 - policy.cpus_full) * *context.cpus) : std::nullopt;
+}
+
+namespace {
+
+Waits family_of(const SyncCall& call) {
+  if (call.call == "synchronize") {
+    return Waits::kSynchronize;
+  }
+  return call.call == "empty_cache" || call.call == "gc" ? Waits::kFlush : Waits::kReads;
+}
+
+}  // namespace
+
+std::optional<WaitFacts> waits_of(const Signals& signals, Waits family) {
+  if (!signals.syncs || signals.steps.value_or(0) < 1) {
+    return std::nullopt;
+  }
+  WaitFacts facts;
+  double all_s = 0;
+  for (const SyncCall& call : *signals.syncs) {
+    all_s += family_of(call) == Waits::kFlush ? 0 : call.seconds;
+    if (family_of(call) != family) {
+      continue;
+    }
+    facts.per_step += static_cast<double>(call.in_step) / static_cast<double>(*signals.steps);
+    facts.seconds += call.seconds;
+    if (facts.top == nullptr || call.in_step > facts.top->in_step) {
+      facts.top = &call;
+    }
+  }
+  facts.of_all = all_s > 0 ? std::min(1.0, facts.seconds / all_s) : 1;
+  return facts;
 }
 
 }  // namespace unidle::diagnose::detail

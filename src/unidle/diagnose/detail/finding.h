@@ -5,18 +5,50 @@
 #include <string>
 
 #include "unidle/diagnose/context.h"
+#include "unidle/diagnose/diagnosis.h"
 
 namespace unidle::diagnose::detail {
 
-/// A fix from the live program's value of `knob` (null when unknown).
-Fix make_fix(const Context& context, std::string knob, nlohmann::json to, FixClass fix_class, std::string how);
+/// A finding with that share of the wall time, its severity and its Amdahl bound.
+Finding of_share(double share, const Policy& policy);
+
+/// A fix from the live program's value of `knob` (null when unknown). `how` is translated where the catalogue has it.
+Fix make_fix(const Context& context, std::string knob, nlohmann::json to, FixClass fix_class, std::string_view how);
 
 /// Where the configuration sets `knob`.
 std::optional<std::string> where_set(const Context& context, const std::string& knob);
+/// The same; where it does not, the place that makes the training loader.
+std::optional<std::string> where_loader(const Context& context, const std::string& knob);
+/// `place`, unless it is empty.
+std::optional<std::string> place(const std::string& place);
 
 /// The effective value as a whole number; nothing when unknown or not one.
 std::optional<std::int64_t> effective_int(const Context& context, const std::string& knob);
 /// The effective value as a switch: on for everything but false, off, 0 and fp32.
 std::optional<bool> effective_on(const Context& context, const std::string& knob);
+
+/// The function that most looks at sample work found, with its share of them.
+struct HotFunction {
+  std::string function;
+  std::string where;  // its hottest line
+  double share = 0;
+};
+std::optional<HotFunction> hot_sample_function(const Signals& signals);
+
+/// CPUs that this run may use and nobody does; nothing when that was not measured.
+std::optional<double> free_cpus(const Context& context);
+/// True when the CPUs of this run are in use; nothing when that was not measured.
+std::optional<bool> cpus_full(const Context& context, const Policy& policy);
+
+/// Calls that make the host wait, of one family.
+enum class Waits { kReads, kSynchronize, kFlush };
+struct WaitFacts {
+  double per_step = 0;
+  double seconds = 0;
+  double of_all = 1;  // share of the time of all waits but kFlush
+  const SyncCall* top = nullptr;
+};
+/// Nothing when calls were not watched or no step was seen.
+std::optional<WaitFacts> waits_of(const Signals& signals, Waits family);
 
 }  // namespace unidle::diagnose::detail

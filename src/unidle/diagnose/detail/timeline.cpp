@@ -1,7 +1,9 @@
 #include "unidle/diagnose/detail/timeline.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
+#include <numeric>
 
 namespace unidle::diagnose::detail {
 
@@ -67,14 +69,15 @@ void set_ends(const record::Reader& reader, const std::vector<record::Span>& spa
   for (const record::Span& span : spans) {
     seen.push_back({span.t_ns, span.t_ns + span.duration_ns});
   }
-  for (const record::Series& series : reader.all_series()) {
+  const auto start = time_of(reader, record::meta::kStartNs);
+  const auto end = time_of(reader, record::meta::kEndNs);
+  const bool told = start && end;
+  for (const record::Series& series : told ? std::vector<record::Series>{} : reader.all_series()) {
     const std::vector<record::Point> points = reader.points(series);
     if (!points.empty()) {
       seen.push_back({points.front().t_ns, points.back().t_ns});
     }
   }
-  const auto start = time_of(reader, record::meta::kStartNs);
-  const auto end = time_of(reader, record::meta::kEndNs);
   timeline.begin_ns = start.value_or(0);
   timeline.end_ns = end.value_or(timeline.begin_ns);
   if (!start && !seen.empty()) {
@@ -116,7 +119,9 @@ Timeline make_timeline(const record::Reader& reader) {
     steps.push_back(
         {std::max(step_begin_ns(step), timeline.begin_ns), std::min(step.t_ns + step.duration_ns, timeline.end_ns)});
   }
-  timeline.training = Intervals(std::move(steps)).minus(timeline.pauses);
+  const Intervals in_steps(std::move(steps));
+  timeline.starts = spans_of(spans, "loader_start", timeline).minus(in_steps).minus(timeline.pauses);
+  timeline.training = in_steps.minus(timeline.pauses).plus(timeline.starts);
   return timeline;
 }
 
@@ -149,10 +154,10 @@ double sum(const std::vector<record::Step>& steps, Part part) {
   return total;
 }
 
-StepShares shares_of(const std::vector<record::Step>& steps, double period_ns) {
+StepShares shares_of(const std::vector<record::Step>& steps, double starts_ns, double period_ns) {
   const auto share = [&](Part part) { return sum(steps, part) / period_ns; };
   StepShares shares;
-  shares.input = share(&record::Step::input_ns);
+  shares.input = share(&record::Step::input_ns) + starts_ns / period_ns;
   shares.transfer = share(&record::Step::transfer_ns);
   shares.compute = share(&record::Step::forward_ns) + share(&record::Step::backward_ns);
   shares.sync = share(&record::Step::sync_ns);
@@ -187,21 +192,81 @@ std::optional<StepFacts> step_facts(const Timeline& timeline) {
   const auto begin = timeline.steps.begin() + static_cast<std::ptrdiff_t>(timeline.first_steady);
   const std::vector<record::Step> steady(begin, timeline.steps.end());
   double period_ns = 0;
+  double micro_batches = 0;
   for (const record::Step& step : steady) {
     period_ns += static_cast<double>(step_period_ns(step, timeline.pauses));
+    micro_batches += static_cast<double>(std::max<std::int64_t>(1, step.micro_batches));
+  }
+  double starts_ns = 0;
+  if (!steady.empty()) {
+    starts_ns = static_cast<double>(
+        timeline.starts.overlap_ns(step_begin_ns(steady.front()), steady.back().t_ns + steady.back().duration_ns));
+    period_ns += starts_ns;
   }
   if (steady.empty() || period_ns <= 0) {
     return std::nullopt;
   }
   const auto count = static_cast<double>(steady.size());
   StepFacts facts;
-  facts.shares = shares_of(steady, period_ns);
+  facts.shares = shares_of(steady, starts_ns, period_ns);
+  facts.micro_batches = micro_batches / count;
   facts.step_s = period_ns * 1e-9 / count;
   add_rate(steady, timeline.pauses, facts);
   if (seen(steady, &record::Step::syncs)) {
     facts.syncs_per_step = sum(steady, &record::Step::syncs) / count;
   }
   return facts;
+}
+
+namespace {
+
+/// Calls `visit(step, first of its pass, samples before it)` for every step.
+template <typename Visit>
+void walk_passes(const Timeline& timeline, std::optional<double> per_pass, Visit visit) {
+  double samples = 0;
+  double next_pass = 0;
+  for (const record::Step& step : timeline.steps) {
+    const bool first = per_pass && samples >= next_pass;
+    while (per_pass && samples >= next_pass) {
+      next_pass += *per_pass;
+    }
+    visit(step, first, samples);
+    samples += static_cast<double>(step.samples);
+  }
+}
+
+constexpr std::size_t kFewestForBursts = 20;  // below, a tenth of the steps is one or two
+
+}  // namespace
+
+std::optional<double> input_bursts(const Timeline& timeline, std::optional<double> per_pass) {
+  const std::size_t half = timeline.steps.size() / 2;
+  std::vector<double> waits;
+  std::size_t index = 0;
+  walk_passes(timeline, per_pass, [&](const record::Step& step, bool first, double) {
+    if (index++ >= half && !first) {
+      waits.push_back(static_cast<double>(positive(step.input_ns)));
+    }
+  });
+  if (waits.size() < kFewestForBursts) {
+    return std::nullopt;
+  }
+  std::sort(waits.begin(), waits.end(), std::greater<>());
+  const auto tenth = waits.begin() + static_cast<std::ptrdiff_t>(waits.size() / 10);
+  const double longest = std::accumulate(waits.begin(), tenth, 0.0);
+  const double all = std::accumulate(tenth, waits.end(), longest);
+  return all > 0 ? std::optional(longest / all) : std::nullopt;
+}
+
+std::optional<LaterPasses> later_passes(const Timeline& timeline, double per_pass) {
+  std::optional<LaterPasses> later;
+  walk_passes(timeline, per_pass, [&](const record::Step& step, bool, double samples) {
+    if (samples >= per_pass) {
+      later = later ? later : LaterPasses{step.t_ns, 0};
+      later->input_s += static_cast<double>(positive(step.input_ns)) * 1e-9;
+    }
+  });
+  return later;
 }
 
 }  // namespace unidle::diagnose::detail

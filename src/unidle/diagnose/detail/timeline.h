@@ -17,7 +17,8 @@ struct Timeline {
   std::optional<std::int64_t> process;  // the training process that is looked at: the one with most steps
   std::vector<record::Step> steps;      // its steps, by time
   std::size_t first_steady = 0;         // index of the first step after warm-up
-  Intervals training;                   // its steps, without validation and checkpoints
+  Intervals training;                   // its steps and starts, without validation and checkpoints
+  Intervals starts;                     // waiting for loader workers to start, outside the steps
   Intervals pauses;                     // validation and checkpoints
   std::int64_t validations = 0;
   std::int64_t checkpoints = 0;
@@ -40,9 +41,23 @@ struct StepFacts {
   std::optional<double> samples_per_s;
   std::optional<double> syncs_per_step;
   std::optional<std::int64_t> batch_samples;
+  double micro_batches = 1;
 };
 /// Nothing when no step took any time.
 std::optional<StepFacts> step_facts(const Timeline& timeline);
+
+/// Share of the input wait in the second half of the steps that falls to the tenth of them that wait longest. The first
+/// step of each pass over the data, of `per_pass` samples, is left out: its wait is the start of the pass. Nothing with
+/// too few steps or no wait.
+std::optional<double> input_bursts(const Timeline& timeline, std::optional<double> per_pass);
+
+/// What is seen of the run after the first pass over the data.
+struct LaterPasses {
+  std::int64_t begin_ns = 0;
+  double input_s = 0;
+};
+/// Nothing while the first pass goes on. REQUIRES: per_pass > 0.
+std::optional<LaterPasses> later_passes(const Timeline& timeline, double per_pass);
 
 /// The whole period of a step: its duration, or the sum of its parts where the wait for input lies before its begin;
 /// validation and checkpoints inside it are taken out.

@@ -27,9 +27,9 @@ Finding make_finding(const Context& context, const Policy& policy) {
   finding.severity = Severity::kWarning;
   finding.where = detail::where_set(context, "batch.size");
   finding.evidence = {
-      fmt::format("device memory is {} full and the device busy {} of the training",
+      context.say("device memory is {} full and the device busy {} of the training",
                   format_share(*signals.gpu_memory_used), format_share(*signals.device_busy)),
-      fmt::format("{} of each step is waiting for input: the batch, not the loader, is what leaves it idle",
+      context.say("{} of each step is waiting for input: the batch, not the loader, is what leaves it idle",
                   format_share(signals.step->input)),
       "how much faster a larger batch is was not measured",
   };
@@ -61,7 +61,7 @@ Evaluation evaluate(const Context& context, const Policy& policy) {
     return Missing{context.on_cpu ? "device memory use (the device is a CPU)" : "device memory use"};
   }
   if (!signals.device_busy) {
-    return Missing{"how busy the device is"};
+    return Missing{context.say("how busy the device is")};
   }
   if (!context.input) {
     return Missing{context.no_steps};

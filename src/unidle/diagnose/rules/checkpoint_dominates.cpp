@@ -13,10 +13,10 @@ namespace {
 Evaluation evaluate(const Context& context, const Policy& policy) {
   const Signals& signals = context.signals;
   if (!signals.checkpoints) {
-    return Missing{"when the program saves checkpoints"};
+    return Missing{context.say("when the program saves checkpoints")};
   }
   if (!context.checkpoint) {
-    return Missing{"the wall time of the run"};
+    return Missing{context.say("the wall time of the run")};
   }
   if (*signals.checkpoints < 1 || *context.checkpoint < policy.checkpoint_share) {
     return Nothing{};
@@ -28,12 +28,12 @@ Evaluation evaluate(const Context& context, const Policy& policy) {
   if (*signals.checkpoints == 1) {
     finding.severity = Severity::kInfo;
     finding.evidence.push_back(
-        fmt::format("the one checkpoint took {}, {} of the wall time; a longer run spreads it out",
+        context.say("the one checkpoint took {}, {} of the wall time; a longer run spreads it out",
                     format_seconds(each_s), format_share(*context.checkpoint)));
     return finding;
   }
   finding.severity = std::max(Severity::kWarning, severity_of(*context.checkpoint, policy));
-  finding.evidence.push_back(fmt::format("{} checkpoints of {} each take {} of the wall time", *signals.checkpoints,
+  finding.evidence.push_back(context.say("{} checkpoints of {} each take {} of the wall time", *signals.checkpoints,
                                          format_seconds(each_s), format_share(*context.checkpoint)));
   return finding;
 }

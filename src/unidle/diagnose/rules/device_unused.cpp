@@ -10,7 +10,7 @@ namespace {
 Evaluation evaluate(const Context& context, const Policy&) {
   const Signals& signals = context.signals;
   if (!context.on_cpu && !context.on_gpu) {
-    return Missing{"the device that the model runs on"};
+    return Missing{context.say("the device that the model runs on")};
   }
   if (context.on_gpu) {
     return Nothing{};
@@ -19,7 +19,7 @@ Evaluation evaluate(const Context& context, const Policy&) {
   const bool asked = setting != signals.settings.end() && setting->second.configured &&
                      canonical(*setting->second.configured).starts_with("cuda");
   if (!asked && !signals.gpus) {
-    return Missing{"how many GPUs this machine has"};
+    return Missing{context.say("how many GPUs this machine has")};
   }
   if (!asked && *signals.gpus == 0) {
     return Nothing{};
@@ -29,10 +29,10 @@ Evaluation evaluate(const Context& context, const Policy&) {
   finding.where = detail::where_set(context, "device");
   finding.evidence.push_back("the model runs on the CPU");
   if (signals.gpus.value_or(0) > 0) {
-    finding.evidence.push_back(fmt::format("this machine has {} GPU{}", *signals.gpus, *signals.gpus == 1 ? "" : "s"));
+    finding.evidence.push_back(context.say("GPUs that this machine has: {}", *signals.gpus));
   }
   if (asked) {
-    finding.evidence.push_back(fmt::format("the configuration asks for {}", *setting->second.configured));
+    finding.evidence.push_back(context.say("the configuration asks for {}", *setting->second.configured));
   }
   finding.fixes.push_back(detail::make_fix(context, "device", "cuda", FixClass::kNumeric,
                                            signals.gpus == 0

@@ -11,14 +11,14 @@ namespace {
 Evaluation evaluate(const Context& context, const Policy& policy) {
   const auto convolutions = context.signals.model_has_convolutions;
   if (!convolutions) {
-    return Missing{"whether the model has convolutions"};
+    return Missing{context.say("whether the model has convolutions")};
   }
   if (!*convolutions) {
     return Nothing{};
   }
   const auto channels_last = detail::effective_on(context, "layout.channels_last");
   if (!channels_last) {
-    return Missing{"the memory layout in the live program (effective layout.channels_last)"};
+    return Missing{context.say("the memory layout in the live program (effective layout.channels_last)")};
   }
   if (*channels_last) {
     return Nothing{};
@@ -43,7 +43,7 @@ Evaluation evaluate(const Context& context, const Policy& policy) {
   finding.severity = Severity::kWarning;
   finding.where = detail::where_set(context, "layout.channels_last");
   finding.evidence = {
-      fmt::format(
+      context.say(
           "convolutions run in the channels-first layout on a {}; forward and backward take {} of the wall time",
           context.on_cpu ? "CPU" : "GPU in low precision", format_share(*context.compute)),
   };
@@ -51,7 +51,7 @@ Evaluation evaluate(const Context& context, const Policy& policy) {
     finding.share = *context.compute * (1 - 1 / policy.layout_gain_depthwise);
     finding.speedup_bound = amdahl(*finding.share);
     finding.evidence.push_back(
-        fmt::format("the model has depth-wise convolutions, which run about {}x as fast channels-last",
+        context.say("the model has depth-wise convolutions, which run about {}x as fast channels-last",
                     format_number(policy.layout_gain_depthwise)));
   } else {
     finding.evidence.emplace_back("how much of that the layout costs was not measured");

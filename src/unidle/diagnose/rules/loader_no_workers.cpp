@@ -20,11 +20,10 @@ std::int64_t workers_needed(const Context& context, double work_s) {
 
 Evaluation evaluate(const Context& context, const Policy& policy) {
   const Signals& signals = context.signals;
-  const auto workers = detail::effective_int(context, "loader.workers");
-  if (!workers) {
-    return Missing{"the loader's worker count in the live program"};
+  if (!context.workers) {
+    return Missing{context.say("the loader's worker count in the live program")};
   }
-  if (*workers > 0) {
+  if (*context.workers > 0) {
     return Nothing{};
   }
   if (!context.input) {
@@ -34,16 +33,13 @@ Evaluation evaluate(const Context& context, const Policy& policy) {
     return Nothing{};
   }
 
-  Finding finding;
-  finding.share = context.input;
-  finding.speedup_bound = amdahl(*context.input);
-  finding.severity = severity_of(*context.input, policy);
-  finding.where = detail::where_set(context, "loader.workers");
-  finding.evidence.push_back(fmt::format(
+  Finding finding = detail::of_share(*context.input, policy);
+  finding.where = detail::where_loader(context, "loader.workers");
+  finding.evidence.push_back(context.say(
       "the training thread makes the samples itself: {} of each step is waiting for input ({} of the wall time)",
       format_share(signals.step->input), format_share(*context.input)));
   if (signals.sample_s && *signals.sample_s > 0) {
-    finding.evidence.push_back(fmt::format("one sample costs {} on one thread", format_seconds(*signals.sample_s)));
+    finding.evidence.push_back(context.say("one sample costs {} on one thread", format_seconds(*signals.sample_s)));
   }
   std::string how = "prepare batches in workers while the step runs";
   if (context.input_s) {
@@ -53,7 +49,7 @@ Evaluation evaluate(const Context& context, const Policy& policy) {
       finding.speedup_bound = bound_of_run(context, *signals.step_s, *best);
       if (context.on_cpu && *best > *context.rest_s * (1 + 1e-6)) {
         finding.evidence.push_back(
-            fmt::format("compute and loader share {} CPUs: all their CPU work would still take {} of each step's {}, "
+            context.say("compute and loader share {} CPUs: all their CPU work would still take {} of each step's {}, "
                         "so workers hide only part of the wait",
                         format_number(*context.cpus), format_seconds(*best), format_seconds(*signals.step_s)));
       }

@@ -15,21 +15,18 @@ Finding make_finding(const Context& context, const Policy& policy, double worker
   const Signals& signals = context.signals;
   const double step_s = signals.step_s.value_or(0);
   const double work_s = *signals.loader_busy * workers * step_s;  // loader work of one step
-  Finding finding;
-  finding.share = context.input;
-  finding.severity = severity_of(*context.input, policy);
-  finding.speedup_bound = amdahl(*context.input);
+  Finding finding = detail::of_share(*context.steady_input, policy);
   if (const auto best = overlapped_step_s(context, work_s)) {
     finding.speedup_bound = bound_of_run(context, step_s, *best);
   }
-  finding.where = detail::where_set(context, "loader.workers");
+  finding.where = detail::where_loader(context, "loader.workers");
   finding.evidence = {
-      fmt::format("{} of each step is waiting for input ({} of the wall time)", format_share(signals.step->input),
+      context.say("{} of each step is waiting for input ({} of the wall time)", format_share(signals.step->input),
                   format_share(*context.input)),
-      fmt::format("{:.0f} workers are busy {} of the time", workers, format_share(*signals.loader_busy)),
-      fmt::format("{} of {} CPUs are in use", format_number(*signals.cpus_used), format_number(*context.cpus)),
+      context.say("{:.0f} workers are busy {} of the time", workers, format_share(*signals.loader_busy)),
+      context.say("{} of {} CPUs are in use", format_number(*signals.cpus_used), format_number(*context.cpus)),
   };
-  const double free = std::max(1.0, std::floor(*context.cpus - *signals.cpus_used + 0.25));
+  const double free = std::max(1.0, std::floor(detail::free_cpus(context).value_or(1) + 0.25));
   const double wanted = context.rest_s && *context.rest_s > 0 ? std::ceil(work_s / *context.rest_s) : workers + free;
   finding.fixes.push_back(detail::make_fix(context, "loader.workers",
                                            std::llround(std::clamp(wanted, workers + 1, workers + free)),
@@ -39,9 +36,9 @@ Finding make_finding(const Context& context, const Policy& policy, double worker
 
 Evaluation evaluate(const Context& context, const Policy& policy) {
   const Signals& signals = context.signals;
-  const auto workers = detail::effective_int(context, "loader.workers");
+  const auto workers = context.workers;
   if (!workers) {
-    return Missing{"the loader's worker count in the live program"};
+    return Missing{context.say("the loader's worker count in the live program")};
   }
   if (*workers < 1) {
     return Nothing{};
@@ -49,16 +46,17 @@ Evaluation evaluate(const Context& context, const Policy& policy) {
   if (!context.input) {
     return Missing{context.no_steps};
   }
-  if (*context.input < policy.warning_share) {
+  if (*context.steady_input < policy.warning_share) {
     return Nothing{};
   }
   if (!signals.loader_busy) {
-    return Missing{"how busy the loader's workers are"};
+    return Missing{context.say("how busy the loader's workers are")};
   }
-  if (!context.cpus || !signals.cpus_used) {
-    return Missing{"the CPUs that the run may use and did use"};
+  const auto free = detail::free_cpus(context);
+  if (!free) {
+    return Missing{context.say("the CPUs that the run may use and did use")};
   }
-  if (*signals.loader_busy < policy.workers_busy || *context.cpus - *signals.cpus_used < policy.free_cpus) {
+  if (*signals.loader_busy < policy.workers_busy || *free < policy.free_cpus) {
     return Nothing{};
   }
   return make_finding(context, policy, static_cast<double>(*workers));

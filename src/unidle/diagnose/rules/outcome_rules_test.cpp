@@ -83,7 +83,7 @@ TEST(DeviceUnused, AGpuIsThereOrWasAskedFor) {
   Signals signals = healthy_cpu();
   EXPECT_TRUE(silent("device-unused", signals));  // no GPU, none asked for
   signals.gpus = 2;
-  EXPECT_THAT(fired("device-unused", signals).evidence, Contains(HasSubstr("2 GPUs")));
+  EXPECT_THAT(fired("device-unused", signals).evidence, Contains(HasSubstr("GPUs that this machine has: 2")));
   signals.gpus = 0;
   signals.settings["device"] = {"cuda", "a.yaml:3", "cpu"};
   const Finding finding = fired("device-unused", signals);

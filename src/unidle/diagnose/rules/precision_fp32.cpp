@@ -34,7 +34,7 @@ std::optional<Units> units_of(const Context& context, const Policy& policy) {
     return Units{};
   }
   return Units{major >= policy.bf16_capability ? "bf16" : "fp16",
-               fmt::format("the GPU (compute capability {}) has tensor cores", *signals.gpu_capability),
+               context.say("the GPU (compute capability {}) has tensor cores", *signals.gpu_capability),
                policy.precision_gain_cuda};
 }
 
@@ -52,6 +52,11 @@ Evaluation evaluate(const Context& context, const Policy& policy) {
     return Missing{"what formats the device has units for"};
   }
   if (units->format.empty()) {
+    return Nothing{};
+  }
+  const bool small =
+      context.signals.model_parameters.value_or(policy.low_precision_parameters) < policy.low_precision_parameters;
+  if (small && context.signals.model_has_convolutions == false) {
     return Nothing{};
   }
   if (!context.compute) {
@@ -72,8 +77,8 @@ Evaluation evaluate(const Context& context, const Policy& policy) {
   finding.speedup_bound = amdahl(share);
   finding.where = detail::where_set(context, "precision.amp");
   finding.evidence = {
-      fmt::format("{}, and the step computes in fp32", units->evidence),
-      fmt::format("forward and backward take {} of the wall time; in {} the matrix units are up to {}x as fast",
+      context.say("{}, and the step computes in fp32", units->evidence),
+      context.say("forward and backward take {} of the wall time; in {} the matrix units are up to {}x as fast",
                   format_share(compute), units->format, format_number(units->gain)),
   };
   finding.fixes.push_back(detail::make_fix(context, "precision.amp", units->format, FixClass::kNumeric,
@@ -97,7 +102,8 @@ const Rule& precision_fp32() {
       .thresholds =
           "Share = compute x (1 - 1/gain), gain 2 (precision_gain_cuda, precision_gain_cpu: vendor peak rates); on a "
           "GPU "
-          "compute counts only while the device is busy. A warning from warning_share (10 %), never critical.",
+          "compute counts only while the device is busy. Nothing for a model without convolutions below "
+          "low_precision_parameters (100,000). A warning from warning_share (10 %), never critical.",
       .needs = "the effective precision.amp, the GPU's compute capability or the CPU's flags, step times",
       .proposes = "precision.amp: bf16 where the device has it, otherwise fp16",
       .evaluate = evaluate,

@@ -1,4 +1,4 @@
-#include <fmt/format.h>
+#include <algorithm>
 
 #include "unidle/base/units.h"
 #include "unidle/diagnose/detail/finding.h"
@@ -8,43 +8,67 @@ namespace unidle::diagnose::rules {
 
 namespace {
 
+/// What keeps results in this run is known for programs that say so; a loader that fetches by key and says nothing
+/// computes them anew, or its later samples would be cheap.
+std::optional<bool> kept(const Context& context) {
+  if (const auto cached = detail::effective_on(context, "cache.features")) {
+    return cached;
+  }
+  const auto& loader = context.signals.loader;
+  return loader && loader->map_style ? std::optional(!*loader->map_style) : std::nullopt;
+}
+
+/// The wait for input after the first pass over the data, as a share of the wall time.
+double late_wait(const Context& context, double passes) {
+  const double of_later_passes = *context.steady_input * (1 - 1 / passes);
+  if (!context.signals.late_input_s || context.signals.wall_s <= 0) {
+    return of_later_passes;
+  }
+  return std::min(of_later_passes, *context.signals.late_input_s / context.signals.wall_s);
+}
+
 Evaluation evaluate(const Context& context, const Policy& policy) {
   const Signals& signals = context.signals;
-  const auto cached = detail::effective_on(context, "cache.features");
+  const auto cached = kept(context);
   if (!cached) {
     return Missing{"whether the results of per-sample work are kept (effective cache.features)"};
   }
   if (*cached) {
     return Nothing{};
   }
-  if (!signals.epochs) {
+  if (!context.passes) {
     return Missing{"how often the data was passed over"};
   }
-  if (*signals.epochs <= policy.min_epochs) {
+  if (*context.passes <= policy.min_epochs) {
     return Nothing{};
   }
   if (!signals.sample_s) {
     return Missing{"what one sample costs"};
   }
-  if (!context.input) {
+  if (!context.steady_input) {
     return Missing{context.no_steps};
   }
-  const double repeated = 1 - 1 / *signals.epochs;
-  const double share = *context.input * repeated;
-  if (*signals.sample_s < policy.expensive_sample_s || share < policy.warning_share) {
+  const double later_s = signals.late_sample_s.value_or(*signals.sample_s);
+  const double share = late_wait(context, *context.passes);
+  if (std::min(later_s, *signals.sample_s) < policy.expensive_sample_s || share < policy.warning_share) {
     return Nothing{};
   }
-  Finding finding;
-  finding.share = share;
-  finding.severity = severity_of(share, policy);
-  finding.speedup_bound = amdahl(share);
+  Finding finding = detail::of_share(share, policy);
   finding.where = detail::where_set(context, "cache.features");
-  finding.evidence = {
-      fmt::format("one sample costs {}, and the data was passed over {} times: {} of that work gave results that were "
+  if (const auto hot = detail::hot_sample_function(signals); hot && !finding.where) {
+    finding.where = detail::place(hot->where);
+    finding.evidence.push_back(
+        context.say("{} of the sample work is spent in {} ({})", format_share(hot->share), hot->function, hot->where));
+  } else if (signals.loader && !finding.where) {
+    finding.where = detail::place(signals.loader->dataset_where);
+  }
+  finding.evidence.insert(
+      finding.evidence.begin(),
+      context.say("one sample costs {}, and the data was passed over {} times: {} of that work gave results that were "
                   "there before",
-                  format_seconds(*signals.sample_s), format_number(*signals.epochs), format_share(repeated)),
-      fmt::format("the steps wait for it {} of the wall time", format_share(*context.input)),
-  };
+                  format_seconds(later_s), format_number(*context.passes), format_share(1 - 1 / *context.passes)));
+  finding.evidence.push_back(
+      context.say("after the first pass the steps still wait for it, {} of the wall time", format_share(share)));
   finding.fixes.push_back(detail::make_fix(context, "cache.features", "memory", FixClass::kExact,
                                            "keep what the first epoch computed for the later ones"));
   return finding;
@@ -68,8 +92,8 @@ const Rule& recomputed_features() {
           "wall "
           "time; critical from critical_share (30 %).",
       .needs =
-          "the effective cache.features, passes over the data, the cost of one sample, step times with the wait for "
-          "input",
+          "the effective cache.features (or a loader that fetches samples by key), passes over the data, the cost of "
+          "one sample, step times with the wait for input",
       .proposes = "cache.features",
       .evaluate = evaluate,
   };

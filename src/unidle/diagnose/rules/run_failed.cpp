@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "unidle/diagnose/detail/finding.h"
 #include "unidle/diagnose/detail/output.h"
 #include "unidle/diagnose/rule.h"
 
@@ -10,13 +11,14 @@ namespace unidle::diagnose::rules {
 namespace {
 
 /// How the process ended, when that says failure by itself; empty otherwise.
-std::string bad_end(const Signals& signals) {
+std::string bad_end(const Context& context) {
+  const Signals& signals = context.signals;
   if (signals.exit_signal.value_or(0) != 0) {
-    return fmt::format("the command was ended by signal {} ({})", *signals.exit_signal,
+    return context.say("the command was ended by signal {} ({})", *signals.exit_signal,
                        ::strsignal(*signals.exit_signal));
   }
   if (signals.exit_code.value_or(0) != 0) {
-    return fmt::format("the command ended with exit code {}", *signals.exit_code);
+    return context.say("the command ended with exit code {}", *signals.exit_code);
   }
   return signals.outcome == Outcome::kFailed ? "the run is marked as failed" : "";
 }
@@ -25,7 +27,7 @@ std::string bad_end(const Signals& signals) {
 std::optional<detail::OutputFailure> told_failure(const Signals& signals) {
   auto failure = detail::find_failure(signals.output_tail);
   if (!failure && signals.exception) {
-    failure = detail::OutputFailure{*signals.exception, std::nullopt, false};
+    failure = detail::OutputFailure{*signals.exception, detail::place(signals.exception_where), false};
   }
   if (failure && signals.steps_after_exception) {
     failure->went_on = *signals.steps_after_exception > 0;  // measured; the output is only a hint
@@ -38,11 +40,11 @@ Evaluation evaluate(const Context& context, const Policy&) {
   if (signals.outcome == Outcome::kStopped) {
     return Nothing{};  // on request
   }
-  const std::string end = bad_end(signals);
+  const std::string end = bad_end(context);
   const auto failure = told_failure(signals);
   const bool ended = signals.exit_code || signals.exit_signal || signals.outcome != Outcome::kUnknown;
   if (end.empty() && !failure) {
-    return ended ? Evaluation(Nothing{}) : Evaluation(Missing{"how the run ended"});
+    return ended ? Evaluation(Nothing{}) : Evaluation(Missing{context.say("how the run ended")});
   }
   Finding finding;
   finding.severity = Severity::kCritical;
@@ -50,7 +52,7 @@ Evaluation evaluate(const Context& context, const Policy&) {
     finding.evidence.push_back(end);
   }
   if (failure) {
-    finding.evidence.push_back("it said: " + failure->message);
+    finding.evidence.push_back(context.say("it said: {}", failure->message));
     finding.where = failure->where;
   }
   if (end.empty()) {

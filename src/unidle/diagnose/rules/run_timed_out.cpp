@@ -10,14 +10,14 @@ namespace {
 Evaluation evaluate(const Context& context, const Policy&) {
   const Signals& signals = context.signals;
   if (signals.outcome == Outcome::kUnknown) {
-    return Missing{"how the run ended"};
+    return Missing{context.say("how the run ended")};
   }
   if (signals.outcome != Outcome::kTimedOut) {
     return Nothing{};
   }
   Finding finding;
   finding.severity = Severity::kCritical;
-  finding.evidence.push_back(fmt::format("the time limit ended the run after {}", format_seconds(signals.wall_s)));
+  finding.evidence.push_back(context.say("the time limit ended the run after {}", format_seconds(signals.wall_s)));
   return finding;
 }
 

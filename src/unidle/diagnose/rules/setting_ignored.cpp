@@ -51,7 +51,7 @@ int compare_settings(const Context& context, Finding& finding) {
       continue;
     }
     finding.severity = Severity::kWarning;
-    finding.evidence.push_back(fmt::format("{} is configured as {}{}, but {} is in effect", knob, *pair.configured,
+    finding.evidence.push_back(context.say("{} is configured as {}{}, but {} is in effect", knob, *pair.configured,
                                            at(pair.configured_at), *pair.effective));
     finding.fixes.push_back(
         detail::make_fix(context, knob, setting_value(*pair.configured), class_of(knob),
@@ -68,7 +68,7 @@ void add_unread(const Context& context, Finding& finding) {
     if (about_speed(key)) {
       finding.severity = Severity::kWarning;
     }
-    finding.evidence.push_back(fmt::format("nothing reads the key {}{}", key, at(location)));
+    finding.evidence.push_back(context.say("nothing reads the key {}{}", key, at(location)));
     if (!finding.where && !location.empty()) {
       finding.where = location;
     }
@@ -83,7 +83,7 @@ Evaluation evaluate(const Context& context, const Policy&) {
     return finding;
   }
   if (compared == 0) {
-    return Missing{"settings both as configured and as they are in the live program"};
+    return Missing{context.say("settings both as configured and as they are in the live program")};
   }
   return Nothing{};
 }

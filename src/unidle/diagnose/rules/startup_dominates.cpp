@@ -11,7 +11,7 @@ namespace {
 Evaluation evaluate(const Context& context, const Policy& policy) {
   const Signals& signals = context.signals;
   if (!context.startup || signals.steps.value_or(0) < 1) {
-    return Missing{"when training began"};
+    return Missing{context.say("when training began")};
   }
   const bool is_long = signals.time.startup >= policy.startup_long_s;
   if (*context.startup < (is_long ? policy.startup_warning_share : policy.startup_info_share)) {
@@ -21,7 +21,7 @@ Evaluation evaluate(const Context& context, const Policy& policy) {
   finding.share = context.startup;
   finding.speedup_bound = amdahl(*context.startup);
   finding.severity = is_long ? Severity::kWarning : Severity::kInfo;
-  finding.evidence.push_back(fmt::format("{} pass before the first step, {} of the wall time{}",
+  finding.evidence.push_back(context.say("{} pass before the first step, {} of the wall time{}",
                                          format_seconds(signals.time.startup), format_share(*context.startup),
                                          is_long ? "" : "; a longer run spreads that out"));
   return finding;

@@ -1,5 +1,3 @@
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "unidle/base/units.h"
@@ -10,45 +8,71 @@ namespace unidle::diagnose::rules {
 
 namespace {
 
-Evaluation evaluate(const Context& context, const Policy& policy) {
-  const Signals& signals = context.signals;
+/// A host that waits while the device computes loses nothing: only the device's idle time can be won back.
+std::optional<double> loss_of(const Context& context, double waits) {
+  if (context.on_cpu) {
+    return waits;
+  }
+  if (!context.signals.device_busy) {
+    return std::nullopt;
+  }
+  return std::min(waits, (1 - *context.signals.device_busy) * context.train.value_or(1));
+}
+
+/// Waits of a step and their part of all waiting, without explicit synchronisation, which has a rule of its own.
+std::optional<detail::WaitFacts> reads(const Signals& signals) {
+  if (auto facts = detail::waits_of(signals, detail::Waits::kReads)) {
+    return facts;
+  }
   if (!signals.syncs_per_step) {
+    return std::nullopt;
+  }
+  detail::WaitFacts facts;
+  facts.per_step = *signals.syncs_per_step;
+  return facts;
+}
+
+Finding make_finding(const Context& context, const Policy& policy, const detail::WaitFacts& waits, double share) {
+  Finding finding = detail::of_share(share, policy);
+  finding.where =
+      waits.top != nullptr ? detail::place(waits.top->where) : detail::where_set(context, "metrics.interval");
+  finding.evidence.push_back(
+      context.say("the host waits for the device {} times a step", format_number(waits.per_step)));
+  if (waits.top != nullptr) {
+    finding.evidence.push_back(
+        context.say("most often in {} ({}), {} times in all", waits.top->call, waits.top->where, waits.top->in_step));
+  }
+  finding.evidence.push_back(
+      context.say("these waits take {} of the wall time", format_share(*context.sync * waits.of_all)));
+  if (!context.on_cpu) {
+    finding.evidence.push_back(
+        context.say("the device is busy {} of the training", format_share(*context.signals.device_busy)));
+  }
+  finding.fixes.push_back(detail::make_fix(context, "metrics.interval", 50, FixClass::kExact,
+                                           "keep the loss on the device and read it every so many steps"));
+  return finding;
+}
+
+Evaluation evaluate(const Context& context, const Policy& policy) {
+  const auto waits = reads(context.signals);
+  if (!waits) {
     return Missing{"how often the host waits for the device"};
   }
-  if (*signals.syncs_per_step < policy.syncs_per_step) {
+  if (waits->per_step < policy.syncs_per_step) {
     return Nothing{};
   }
   if (!context.sync) {
     return Missing{context.no_steps};
   }
-  double share = *context.sync;
-  std::string loss = fmt::format("these waits take {} of the wall time", format_share(share));
-  if (!context.on_cpu) {
-    // A host that waits while the device computes loses nothing; only the device's idle time can be won back.
-    if (!signals.device_busy) {
-      return Missing{"how busy the device is"};
-    }
-    if (*signals.device_busy >= policy.device_full) {
-      return Nothing{};
-    }
-    share = std::min(share, (1 - *signals.device_busy) * context.train.value_or(1));
-    loss += fmt::format(", and the device is busy {} of the training", format_share(*signals.device_busy));
+  const auto share = loss_of(context, *context.sync * waits->of_all);
+  if (!share) {
+    return Missing{"how busy the device is"};
   }
-  if (share < policy.warning_share) {
+  const bool full = !context.on_cpu && *context.signals.device_busy >= policy.device_full;
+  if (full || *share < policy.warning_share) {
     return Nothing{};
   }
-  Finding finding;
-  finding.share = share;
-  finding.severity = severity_of(share, policy);
-  finding.speedup_bound = amdahl(share);
-  finding.where = detail::where_set(context, "metrics.interval");
-  finding.evidence = {
-      fmt::format("the host waits for the device {} times a step", format_number(*signals.syncs_per_step)),
-      loss,
-  };
-  finding.fixes.push_back(detail::make_fix(context, "metrics.interval", 50, FixClass::kExact,
-                                           "keep the loss on the device and read it every so many steps"));
-  return finding;
+  return make_finding(context, policy, *waits, *share);
 }
 
 }  // namespace
@@ -61,14 +85,12 @@ const Rule& sync_each_step() {
       .topic = "host waits",
       .explanation =
           "Reading the loss with .item(), copying a result with .cpu(), printing a tensor or checking for NaN makes "
-          "the host "
-          "wait until the device is done; then the device waits until the host has queued new work. On a CPU such a "
-          "call "
-          "costs nothing by itself, so only the time measured in it counts.",
+          "the host wait until the device is done; then the device waits until the host has queued new work. On a "
+          "CPU such a call costs nothing by itself, so only the time measured in it counts.",
       .thresholds =
-          "From syncs_per_step (0.9) waits a step and warning_share (10 %) of the wall time; on a GPU no more than the "
-          "time "
-          "the device was idle, and nothing from device_full (90 % busy). Critical from critical_share (30 %).",
+          "From syncs_per_step (0.9) waits a step and warning_share (10 %) of the wall time; on a GPU no more than "
+          "the time the device was idle, and nothing from device_full (90 % busy). Critical from critical_share (30 "
+          "%).",
       .needs = "the number and time of waits in each step; on a GPU also how busy it is",
       .proposes = "metrics.interval",
       .evaluate = evaluate,

@@ -23,10 +23,10 @@ nlohmann::json longer_interval(const Context& context, double train_s, double va
 Evaluation evaluate(const Context& context, const Policy& policy) {
   const Signals& signals = context.signals;
   if (!signals.validations) {
-    return Missing{"when the program validates"};
+    return Missing{context.say("when the program validates")};
   }
   if (!context.validate) {
-    return Missing{"the wall time of the run"};
+    return Missing{context.say("the wall time of the run")};
   }
   const double loop_s = signals.time.train + signals.time.validate;
   if (*signals.validations < 1 || loop_s <= 0) {
@@ -43,16 +43,16 @@ Evaluation evaluate(const Context& context, const Policy& policy) {
   const double each_s = signals.time.validate / static_cast<double>(*signals.validations);
   if (*signals.validations == 1) {
     finding.severity = Severity::kInfo;
-    finding.evidence.push_back(fmt::format("the one validation took {}, {} of the loop; a longer run spreads it out",
+    finding.evidence.push_back(context.say("the one validation took {}, {} of the loop; a longer run spreads it out",
                                            format_seconds(each_s), format_share(of_loop)));
     return finding;
   }
   finding.severity = of_loop >= policy.validation_of_loop_critical ? Severity::kCritical : Severity::kWarning;
-  finding.evidence.push_back(fmt::format("{} validations of {} each take {} of the loop ({} of the wall time)",
+  finding.evidence.push_back(context.say("{} validations of {} each take {} of the loop ({} of the wall time)",
                                          *signals.validations, format_seconds(each_s), format_share(of_loop),
                                          format_share(*context.validate)));
   finding.evidence.push_back(
-      fmt::format("between two of them lie {} of training",
+      context.say("between two of them lie {} of training",
                   format_seconds(signals.time.train / static_cast<double>(*signals.validations))));
   finding.fixes.push_back(
       detail::make_fix(context, "validation.interval",

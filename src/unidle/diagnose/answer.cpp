@@ -1,0 +1,140 @@
+// The answer in one sentence.
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <utility>
+
+#include "unidle/base/units.h"
+#include "unidle/diagnose/diagnosis.h"
+
+namespace unidle::diagnose {
+
+namespace {
+
+constexpr double kBusy = 0.6;  // a healthy run below this is called "no cause found", not "nothing holds it up"
+
+std::string_view device_name(const Diagnosis& diagnosis, Language language) {
+  const char* name = diagnosis.device.kind == "cpu" ? "CPU" : diagnosis.device.kind == "unknown" ? "device" : "GPU";
+  return translate(language, name);
+}
+
+const Finding* strongest(const Diagnosis& diagnosis) {
+  const bool has = !diagnosis.findings.empty() && diagnosis.findings.front().severity != Severity::kInfo;
+  return has ? &diagnosis.findings.front() : nullptr;
+}
+
+/// What an input-bound run waits for, by the finding that leads.
+std::string_view waited_for(const Finding* finding) {
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 11> kCauses = {{
+      {"loader-no-workers", "for data that one thread makes"},
+      {"loader-too-few-workers", "for data from too few workers"},
+      {"loader-oversubscribed", "for workers that take turns on too few CPUs"},
+      {"loader-respawn", "for workers that are started anew for every epoch"},
+      {"loader-shallow-prefetch", "for batches that come in bursts"},
+      {"loader-per-row", "for rows that are fetched from memory one by one"},
+      {"dataset-slow-sample", "for samples that cost more than its CPUs can make"},
+      {"dataset-heavy-tail", "for a few slow samples"},
+      {"storage-bound", "for storage"},
+      {"recomputed-features", "for sample work that is done again in every epoch"},
+      {"cpu-restricted", "for a loader that may use too few CPUs"},
+  }};
+  const auto found = std::find_if(kCauses.begin(), kCauses.end(),
+                                  [&](const auto& cause) { return finding != nullptr && cause.first == finding->id; });
+  return found == kCauses.end() ? "for data" : found->second;
+}
+
+std::string wall_share(const Diagnosis& diagnosis, double seconds) {
+  const PhaseTimes& time = diagnosis.time;
+  const double wall = time.startup + time.train + time.validate + time.checkpoint + time.other;
+  return format_share(wall > 0 ? seconds / wall : 0);
+}
+
+std::string healthy_sentence(const Diagnosis& diagnosis, Language language) {
+  if (!diagnosis.device.busy) {
+    return say(language, "Nothing holds this run up");
+  }
+  const std::string busy = format_share(*diagnosis.device.busy);
+  return *diagnosis.device.busy < kBusy ? say(language, "No cause was found: your {} is {} busy while it trains",
+                                              device_name(diagnosis, language), busy)
+                                        : say(language, "Nothing holds this run up: your {} is {} busy while it trains",
+                                              device_name(diagnosis, language), busy);
+}
+
+std::string overhead_sentence(const Diagnosis& diagnosis, const Finding* finding, Language language) {
+  if (finding != nullptr && finding->id == "logging-dominates") {
+    return say(language, "Your run spends {} of its time on logging", format_share(finding->share.value_or(0)));
+  }
+  if (finding != nullptr && finding->id == "empty-cache-each-step") {
+    return say(language, "Your run spends {} of its time on clearing memory", format_share(finding->share.value_or(0)));
+  }
+  return say(language, "Your run spends {} of its time on start-up and checkpoints",
+             wall_share(diagnosis, diagnosis.time.startup + diagnosis.time.checkpoint));
+}
+
+std::string verdict_sentence(const Diagnosis& diagnosis, const Finding* finding, Language language) {
+  const StepShares step = diagnosis.step.value_or(StepShares{});
+  const std::string_view device = device_name(diagnosis, language);
+  switch (diagnosis.verdict) {
+    case Verdict::kHealthy: return healthy_sentence(diagnosis, language);
+    case Verdict::kInputBound:
+      return diagnosis.step ? say(language, "Your {} waits {} of each step {}", device, format_share(step.input),
+                                  translate(language, waited_for(finding)))
+                            : say(language, "Your {} waits {}", device, translate(language, waited_for(finding)));
+    case Verdict::kTransferBound:
+      return say(language, "Your {} waits {} of each step for copies", device, format_share(step.transfer));
+    case Verdict::kSyncBound:
+      return say(language, "Your host and {} wait for each other {} of each step", device, format_share(step.sync));
+    case Verdict::kLaunchBound:
+      return say(language, "Your {} is done before it gets new work: its steps are too small", device);
+    case Verdict::kComputeBound:
+      return say(language, "Your {} computes {} of each step, slower than it could", device,
+                 format_share(step.compute));
+    case Verdict::kValidationBound:
+      return say(language, "Your run spends {} of its time on validation",
+                 wall_share(diagnosis, diagnosis.time.validate));
+    case Verdict::kOverheadBound: return overhead_sentence(diagnosis, finding, language);
+    case Verdict::kDeviceUnused:
+      return say(language, "A GPU is there or was asked for, and your model runs on the CPU");
+    case Verdict::kFailed:
+      return diagnosis.outcome == Outcome::kTimedOut ? say(language, "The time limit ended the run")
+                                                     : say(language, "The run failed");
+    case Verdict::kUnknown: return say(language, "This record does not show what the run spent its time on");
+  }
+  return "";
+}
+
+/// The first change of a finding that has a value.
+std::string change(const Finding& finding, Language language) {
+  for (const Fix& fix : finding.fixes) {
+    if (!fix.to.is_null()) {
+      const std::string to = fix.to.is_string() ? fix.to.get<std::string>() : fix.to.dump();
+      return say(language, "set {} to {}", fix.knob, to);
+    }
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string answer(const Diagnosis& diagnosis, Language language) {
+  const Finding* finding = strongest(diagnosis);
+  std::string text = verdict_sentence(diagnosis, finding, language);
+  const std::string_view colon = translate(language, ": ");
+  const std::string_view stop = translate(language, ".");
+  if (finding != nullptr && diagnosis.verdict == Verdict::kFailed) {
+    const auto& evidence = finding->evidence;
+    if (!evidence.empty()) {
+      text.append(colon).append(evidence.at(std::min<std::size_t>(1, evidence.size() - 1)));
+    }
+  } else if (finding != nullptr) {
+    if (const std::string what = change(*finding, language); !what.empty()) {
+      text.append(colon).append(what);
+      if (finding->speedup_bound) {
+        text += say(language, ", at best {:.1f}x", *finding->speedup_bound);
+      }
+    }
+  }
+  return text.append(stop);
+}
+
+}  // namespace unidle::diagnose

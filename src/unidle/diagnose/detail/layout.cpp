@@ -1,0 +1,145 @@
+#include "unidle/diagnose/detail/layout.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace unidle::diagnose::detail {
+
+namespace {
+
+/// The code point at the front and its bytes; a byte that begins none stands for itself.
+std::pair<std::uint32_t, std::size_t> code_point(std::string_view text) {
+  const auto byte = [&](std::size_t at) { return static_cast<std::uint32_t>(static_cast<unsigned char>(text[at])); };
+  const std::uint32_t first = byte(0);
+  const std::size_t size = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : first >= 0xC0 ? 2 : 1;
+  if (size == 1 || text.size() < size) {
+    return {first, 1};
+  }
+  std::uint32_t value = first & (0xFFU >> (size + 1));
+  for (std::size_t i = 1; i < size; ++i) {
+    if ((byte(i) & 0xC0U) != 0x80U) {
+      return {first, 1};
+    }
+    value = value << 6U | (byte(i) & 0x3FU);
+  }
+  return {value, size};
+}
+
+/// The blocks of East Asian Wide and Fullwidth characters (Unicode Standard Annex 11), whole.
+bool is_wide(std::uint32_t c) {
+  static constexpr std::array<std::pair<std::uint32_t, std::uint32_t>, 8> kWide = {{{0x1100, 0x115F},
+                                                                                    {0x2E80, 0xA4CF},
+                                                                                    {0xAC00, 0xD7A3},
+                                                                                    {0xF900, 0xFAFF},
+                                                                                    {0xFE30, 0xFE6F},
+                                                                                    {0xFF01, 0xFF60},
+                                                                                    {0xFFE0, 0xFFE6},
+                                                                                    {0x1F300, 0x3FFFD}}};
+  return std::any_of(kWide.begin(), kWide.end(),
+                     [&](const auto& range) { return c >= range.first && c <= range.second; });
+}
+
+/// Punctuation that belongs to what stands before it.
+bool closes(std::uint32_t c) {
+  static constexpr std::array<std::uint32_t, 11> kClosing = {0x3001, 0x3002, 0xFF0C, 0xFF1A, 0xFF1B, 0xFF09,
+                                                             0xFF01, 0xFF1F, 0x300D, 0x300F, 0x201D};
+  return std::find(kClosing.begin(), kClosing.end(), c) != kClosing.end();
+}
+
+/// A run of text that no line breaks, and whether a blank stands before it.
+struct Piece {
+  std::string text;
+  int width = 0;
+  bool blank_before = false;
+};
+
+std::vector<Piece> pieces_of(std::string_view text) {
+  std::vector<Piece> pieces;
+  bool blank = false;
+  bool joins = false;  // the next character belongs to the last piece
+  while (!text.empty()) {
+    const auto [c, size] = code_point(text);
+    if (c == ' ' || c == '\n' || c == '\t' || c == '\r') {
+      blank = true;
+      joins = false;
+    } else {
+      const bool wide = is_wide(c);
+      if (pieces.empty() || blank || (!closes(c) && (wide || !joins))) {
+        pieces.push_back({"", 0, blank && !pieces.empty()});
+      }
+      pieces.back().text += text.substr(0, size);
+      pieces.back().width += wide ? 2 : 1;
+      blank = false;
+      joins = !wide;
+    }
+    text.remove_prefix(size);
+  }
+  return pieces;
+}
+
+/// Puts a piece that no line holds onto as many as it takes; returns the columns used of the last.
+int split_over_lines(const Piece& piece, int width, std::string& out) {
+  std::string_view rest = piece.text;
+  int column = 0;
+  while (!rest.empty()) {
+    const auto [c, size] = code_point(rest);
+    const int columns = is_wide(c) ? 2 : 1;
+    if (column + columns > width) {
+      out += '\n';
+      column = 0;
+    }
+    out += rest.substr(0, size);
+    column += columns;
+    rest.remove_prefix(size);
+  }
+  return column;
+}
+
+}  // namespace
+
+int display_width(std::string_view text) {
+  int width = 0;
+  while (!text.empty()) {
+    const auto [c, size] = code_point(text);
+    width += is_wide(c) ? 2 : 1;
+    text.remove_prefix(size);
+  }
+  return width;
+}
+
+std::string fill(std::string_view text, int width) {
+  std::string out;
+  int column = 0;
+  for (const Piece& piece : pieces_of(text)) {
+    const int blank = piece.blank_before && column > 0 ? 1 : 0;
+    if (column > 0 && column + blank + piece.width > width) {
+      out += '\n';
+      column = 0;
+    } else if (blank == 1) {
+      out += ' ';
+      ++column;
+    }
+    if (piece.width > width) {
+      column = split_over_lines(piece, width, out);
+    } else {
+      out += piece.text;
+      column += piece.width;
+    }
+  }
+  return out;
+}
+
+std::string block(std::string_view text, int width, int indent, std::string_view mark) {
+  const int inner = indent + display_width(mark);
+  std::string body = fill(text, std::max(2, width - inner));
+  const std::string pad(static_cast<std::size_t>(inner), ' ');
+  for (std::size_t at = 0; (at = body.find('\n', at)) != std::string::npos; at += pad.size() + 1) {
+    body.insert(at + 1, pad);
+  }
+  return std::string(static_cast<std::size_t>(indent), ' ') + std::string(mark) + body + "\n";
+}
+
+}  // namespace unidle::diagnose::detail

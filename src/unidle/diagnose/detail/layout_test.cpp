@@ -1,0 +1,46 @@
+#include "unidle/diagnose/detail/layout.h"
+
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+namespace unidle::diagnose::detail {
+namespace {
+
+TEST(Layout, WordsFillLines) {
+  EXPECT_EQ(fill("one two three", 7), "one two\nthree");
+  EXPECT_EQ(fill("  one\n two  ", 80), "one two");
+  EXPECT_EQ(fill("", 10), "");
+}
+
+TEST(Layout, AWordThatNoLineHoldsIsBroken) { EXPECT_EQ(fill("a abcdefgh b", 4), "a\nabcd\nefgh\nb"); }
+
+TEST(Layout, WideCharactersTakeTwoColumnsAndBreakAnywhere) {
+  EXPECT_EQ(display_width("等待 5 s"), 8);
+  EXPECT_EQ(fill("等待数据", 5), "等待\n数据");
+  EXPECT_EQ(fill("等待 loader 数据", 9), "等待\nloader 数\n据");
+}
+
+TEST(Layout, ClosingPunctuationStaysWithItsWord) {
+  // The full stop does not begin a line: the character before it comes along.
+  EXPECT_EQ(fill("等待数据。", 8), "等待数\n据。");
+}
+
+TEST(Layout, NoUtf8IsNoTrouble) {
+  const std::string odd = "\xff\xfe\xe4 a\xe4\xbd";
+  EXPECT_GT(display_width(odd), 0);
+  EXPECT_FALSE(fill(odd, 2).empty());
+}
+
+TEST(Layout, BlocksKeepToTheWidth) {
+  for (int width = 10; width < 60; ++width) {
+    std::istringstream lines(block("some words, 一些中文字符。 and/a/long/path/of/a/file.py:12", width, 2, "- "));
+    for (std::string line; std::getline(lines, line);) {
+      EXPECT_LE(display_width(line), width) << line;
+    }
+  }
+  EXPECT_EQ(block("one two", 7, 1, "- "), " - one\n   two\n");
+}
+
+}  // namespace
+}  // namespace unidle::diagnose::detail

@@ -1,0 +1,325 @@
+#include "unidle/diagnose/detail/notes.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <utility>
+
+namespace unidle::diagnose::detail {
+
+namespace {
+
+using nlohmann::json;
+
+std::optional<double> number(const json& body, const char* key) {
+  const auto found = body.find(key);
+  if (found == body.end() || !found->is_number()) {
+    return std::nullopt;
+  }
+  const double value = found->get<double>();
+  return std::isfinite(value) ? std::optional(value) : std::nullopt;
+}
+
+std::optional<std::int64_t> whole(const json& body, const char* key) {
+  const auto value = number(body, key);
+  return value && std::abs(*value) < 9e18 ? std::optional(static_cast<std::int64_t>(std::llround(*value)))
+                                          : std::nullopt;
+}
+
+std::optional<bool> flag(const json& body, const char* key) {
+  const auto found = body.find(key);
+  return found != body.end() && found->is_boolean() ? std::optional(found->get<bool>()) : std::nullopt;
+}
+
+std::string text(const json& body, const char* key) {
+  const auto found = body.find(key);
+  return found != body.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+/// What tells notes of one type apart.
+std::string key_of(const json& body) {
+  std::string key;
+  for (const char* part : {"id", "role", "phase", "call", "where", "function", "rank", "index"}) {
+    const auto found = body.find(part);
+    key += found == body.end() ? "|" : "|" + found->dump(-1, ' ', false, json::error_handler_t::replace);
+  }
+  return key;
+}
+
+/// A value that several processes gave, each for `count` samples: their mean, weighted.
+struct WeightedMean {
+  double sum = 0;
+  double weight = 0;
+  void add(const std::optional<double>& value, double count) {
+    sum += value ? *value * count : 0;
+    weight += value ? count : 0;
+  }
+  std::optional<double> mean() const { return weight > 0 ? std::optional(sum / weight) : std::nullopt; }
+};
+
+void add_to(std::optional<double>& total, const std::optional<double>& value) {
+  if (value) {
+    total = total.value_or(0) + *value;
+  }
+}
+
+}  // namespace
+
+Notes::Notes(std::vector<record::Note> notes, std::optional<std::int64_t> training) : training_(training) {
+  for (record::Note& note : notes) {
+    if (!note.body.is_object()) {
+      continue;
+    }
+    record::Note& kept = newest_[{text(note.body, "type"), note.process, key_of(note.body)}];
+    if (note.t_ns >= kept.t_ns) {
+      kept = std::move(note);
+    }
+  }
+}
+
+template <typename Visit>
+void Notes::each(const char* type, Visit visit) const {
+  for (auto at = newest_.lower_bound({type, INT64_MIN, ""}); at != newest_.end() && std::get<0>(at->first) == type;
+       ++at) {
+    visit(at->second);
+  }
+}
+
+bool Notes::feeds_training(const json& id) const {
+  bool known = false;
+  bool feeds = false;
+  each("loader", [&](const record::Note& note) {
+    if (note.body.contains("id") && note.body["id"] == id) {
+      known = true;
+      feeds = feeds || text(note.body, "use") == "train";
+    }
+  });
+  return feeds || !known;
+}
+
+void Notes::read(Signals& signals) const {
+  read_model(signals);
+  read_loader(signals);
+  read_samples(signals);
+  read_waits(signals);
+  read_step(signals);
+  read_device(signals);
+}
+
+/// The newest training loader; a program may make one for every configuration that it tries.
+void Notes::read_loader(Signals& signals) const {
+  const record::Note* newest = nullptr;
+  each("loader", [&](const record::Note& note) {
+    const bool training = !training_ || note.process == *training_;
+    if (training && text(note.body, "use") == "train" && (newest == nullptr || note.t_ns >= newest->t_ns)) {
+      newest = &note;
+    }
+  });
+  if (newest == nullptr) {
+    return;
+  }
+  const json& body = newest->body;
+  LoaderFacts facts;
+  facts.workers = whole(body, "workers");
+  facts.batch_size = whole(body, "batch_size");
+  facts.prefetch_factor = whole(body, "prefetch_factor");
+  facts.dataset_len = whole(body, "dataset_len");
+  facts.in_memory_bytes = whole(body, "in_memory_bytes");
+  facts.pin_memory = flag(body, "pin_memory");
+  facts.persistent_workers = flag(body, "persistent_workers");
+  facts.map_style = flag(body, "map_style");
+  if (!facts.map_style && flag(body, "iterable")) {
+    facts.map_style = !*flag(body, "iterable");
+  }
+  facts.in_memory = flag(body, "in_memory");
+  facts.dataset = text(body, "dataset");
+  facts.dataset_where = text(body, "dataset_where");
+  facts.where = text(body, "where");
+  each("loader_start", [&](const record::Note& note) {
+    if ((training_ && note.process != *training_) || !feeds_training(note.body.value("id", json()))) {
+      return;
+    }
+    if (const auto count = whole(note.body, "count")) {
+      facts.starts = facts.starts.value_or(0) + *count;
+    }
+    add_to(facts.start_wait_s, number(note.body, "in_training"));
+  });
+  signals.loader = std::move(facts);
+}
+
+void Notes::read_samples(Signals& signals) const {
+  SampleFacts facts;
+  WeightedMean p50;
+  WeightedMean p99;
+  each("samples", [&](const record::Note& note) {
+    const auto count = number(note.body, "count");
+    const auto total = number(note.body, "seconds_total");
+    if (!count || !total || *count < 1 || !feeds_training(note.body.value("id", json()))) {
+      return;
+    }
+    facts.count += std::llround(*count);
+    facts.total_s += *total;
+    p50.add(number(note.body, "p50"), *count);
+    p99.add(number(note.body, "p99"), *count);
+    if (const auto most = number(note.body, "max")) {
+      facts.max_s = std::max(facts.max_s.value_or(0), *most);
+    }
+    add_to(facts.collate_s, number(note.body, "batch_collate_seconds"));
+    add_to(facts.cpu_s, number(note.body, "cpu_seconds"));
+    add_to(facts.wait_s, number(note.body, "wait_seconds"));
+  });
+  if (facts.count > 0) {
+    facts.p50_s = p50.mean();
+    facts.p99_s = p99.mean();
+    signals.samples = facts;
+  }
+  each("hot", [&](const record::Note& note) {
+    const auto hits = whole(note.body, "hits");
+    if (hits && *hits > 0) {
+      signals.hot.push_back({text(note.body, "role"), text(note.body, "phase"), text(note.body, "where"),
+                             text(note.body, "function"), *hits, whole(note.body, "total").value_or(0)});
+    }
+  });
+}
+
+void Notes::read_waits(Signals& signals) const {
+  each("sync", [&](const record::Note& note) {
+    if (training_ && note.process != *training_) {
+      return;
+    }
+    SyncCall call{text(note.body, "call"), text(note.body, "where"), whole(note.body, "count").value_or(0),
+                  whole(note.body, "in_step").value_or(0), number(note.body, "seconds").value_or(0)};
+    if (!signals.syncs) {
+      signals.syncs.emplace();
+    }
+    signals.syncs->push_back(std::move(call));
+  });
+  each("transfer", [&](const record::Note& note) {
+    TransferFacts facts = signals.transfer.value_or(TransferFacts{});
+    const double bytes =
+        number(note.body, "pinned_bytes").value_or(0) + number(note.body, "pageable_bytes").value_or(0);
+    if (facts.where.empty() || bytes > facts.pinned_bytes + facts.pageable_bytes) {
+      facts.where = text(note.body, "where");
+    }
+    facts.pinned_bytes += number(note.body, "pinned_bytes").value_or(0);
+    facts.pageable_bytes += number(note.body, "pageable_bytes").value_or(0);
+    const auto add = [&](std::optional<std::int64_t>& total, const char* key) {
+      if (const auto count = whole(note.body, key)) {
+        total = total.value_or(0) + *count;
+      }
+    };
+    add(facts.blocking, "blocking_count");
+    add(facts.nonblocking, "nonblocking_count");
+    signals.transfer = facts;
+  });
+  each("logging", [&](const record::Note& note) {
+    LoggingFacts facts = signals.logging.value_or(LoggingFacts{});
+    const double seconds = number(note.body, "seconds").value_or(0);
+    if (facts.where.empty() || seconds > facts.seconds) {
+      facts.where = text(note.body, "where");
+    }
+    facts.seconds += seconds;
+    facts.calls += whole(note.body, "calls").value_or(0);
+    signals.logging = facts;
+  });
+}
+
+void Notes::read_model(Signals& signals) const {
+  const auto either = [](std::optional<bool>& fact, const std::optional<bool>& seen) {
+    if (seen) {
+      fact = fact.value_or(false) || *seen;
+    }
+  };
+  each("model", [&](const record::Note& note) {
+    if (const auto parameters = whole(note.body, "parameters")) {
+      signals.model_parameters = std::max(signals.model_parameters.value_or(0), *parameters);
+    }
+    auto convolutions = flag(note.body, "convolutions");
+    if (const auto count = number(note.body, "convolutions")) {
+      convolutions = *count > 0;
+    }
+    either(signals.model_has_convolutions, convolutions);
+    either(signals.model_has_depthwise, flag(note.body, "depthwise"));
+    if (const std::string where = text(note.body, "training_where"); !where.empty()) {
+      signals.model_where = where;
+    }
+    if (const std::string device = text(note.body, "device"); !device.empty() && !signals.effective("device")) {
+      signals.settings["device"].effective = device;
+    }
+  });
+}
+
+void Notes::read_step(Signals& signals) const {
+  each("optimizer", [&](const record::Note& note) {
+    signals.optimizer = OptimizerFacts{text(note.body, "class"), flag(note.body, "fused"), flag(note.body, "foreach"),
+                                       whole(note.body, "tensors")};
+  });
+  each("compile", [&](const record::Note& note) {
+    CompileFacts facts = signals.compile.value_or(CompileFacts{});
+    facts.compiled = facts.compiled || flag(note.body, "compiled").value_or(false);
+    facts.recompilations += whole(note.body, "recompilations").value_or(0);
+    facts.seconds += number(note.body, "seconds").value_or(0);
+    facts.reason = facts.reason.empty() ? text(note.body, "reason") : facts.reason;
+    signals.compile = std::move(facts);
+  });
+  each("padding", [&](const record::Note& note) {
+    PaddingFacts facts = signals.padding.value_or(PaddingFacts{});
+    facts.real += number(note.body, "real").value_or(0);
+    facts.padded += number(note.body, "padded").value_or(0);
+    facts.where = facts.where.empty() ? text(note.body, "where") : facts.where;
+    signals.padding = std::move(facts);
+  });
+  each("shapes", [&](const record::Note& note) { signals.batch_shapes = whole(note.body, "distinct"); });
+  each("parallel", [&](const record::Note& note) {
+    if (const std::string kind = text(note.body, "kind"); !kind.empty()) {
+      signals.parallel = kind;
+    }
+  });
+  each("rank", [&](const record::Note& note) {
+    const auto rank = whole(note.body, "rank");
+    const auto step_s = number(note.body, "step_seconds");
+    const auto wait_s = number(note.body, "wait_seconds");
+    if (rank && step_s && wait_s) {
+      signals.ranks.push_back({static_cast<int>(*rank), *step_s, *wait_s});
+    }
+  });
+}
+
+void Notes::read_device(Signals& signals) const {
+  each("device", [&](const record::Note& note) {
+    const json& body = note.body;
+    const std::string kind = text(body, "kind");
+    if (!kind.empty() && !signals.effective("device")) {
+      signals.settings["device"].effective = kind;
+    }
+    const auto bytes = number(body, "memory_bytes");
+    if (kind == "cpu" || (training_ && note.process != *training_)) {
+      return;
+    }
+    if (bytes && *bytes > 0) {
+      signals.gpu.memory_bytes = whole(body, "memory_bytes");
+      if (const auto peak = number(body, "reserved_peak_bytes")) {
+        signals.gpu_memory_used = std::clamp(*peak / *bytes, 0.0, 1.0);
+      }
+    }
+    if (const std::string capability = text(body, "capability"); !capability.empty()) {
+      signals.gpu_capability = capability;
+    }
+    signals.gpu.alloc_retries = whole(body, "alloc_retries");
+    signals.gpu.ooms = whole(body, "ooms");
+  });
+  each("memory", [&](const record::Note& note) {
+    if (const auto ooms = whole(note.body, "oom")) {
+      signals.gpu.ooms = std::max(signals.gpu.ooms.value_or(0), *ooms);
+    }
+  });
+  each("device_time", [&](const record::Note& note) {
+    const auto steps = number(note.body, "steps");
+    const auto seconds = number(note.body, "seconds");
+    if (steps && seconds && *steps > 0) {
+      signals.device_step_s = *seconds / *steps;
+    }
+  });
+}
+
+}  // namespace unidle::diagnose::detail

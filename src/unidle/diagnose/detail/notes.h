@@ -1,0 +1,40 @@
+// What a program noted about itself; docs/probe-format.md lists the notes.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "unidle/diagnose/signals.h"
+#include "unidle/record/record.h"
+
+namespace unidle::diagnose::detail {
+
+/// Of notes with the same process, type and key the newest counts; numbers in them are totals.
+class Notes {
+ public:
+  /// `training`: the process whose loaders and settings are looked at; others are its workers or ranks.
+  Notes(std::vector<record::Note> notes, std::optional<std::int64_t> training);
+
+  void read(Signals& signals) const;
+
+ private:
+  using Key = std::tuple<std::string, std::int64_t, std::string>;  // type, process, what it is about
+
+  template <typename Visit>
+  void each(const char* type, Visit visit) const;
+  void read_loader(Signals& signals) const;
+  void read_samples(Signals& signals) const;
+  void read_waits(Signals& signals) const;
+  void read_model(Signals& signals) const;
+  void read_step(Signals& signals) const;
+  void read_device(Signals& signals) const;
+  bool feeds_training(const nlohmann::json& id) const;
+
+  std::map<Key, record::Note> newest_;
+  std::optional<std::int64_t> training_;
+};
+
+}  // namespace unidle::diagnose::detail

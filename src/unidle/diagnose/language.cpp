@@ -1,0 +1,34 @@
+#include "unidle/diagnose/language.h"
+
+#include <cstdlib>
+#include <unordered_map>
+
+namespace unidle::diagnose {
+
+Language language_of(std::string_view locale) {
+  const bool chinese = locale.starts_with("zh") && (locale.size() == 2 || locale[2] == '_' || locale[2] == '-' ||
+                                                    locale[2] == '.' || locale[2] == '@');
+  return chinese ? Language::kChinese : Language::kEnglish;
+}
+
+Language language_of_environment() {
+  for (const char* name : {"LC_ALL", "LC_MESSAGES", "LANG"}) {
+    const char* value = std::getenv(name);
+    if (value != nullptr && *value != '\0') {
+      return language_of(value);
+    }
+  }
+  return Language::kEnglish;
+}
+
+std::string_view translate(Language language, std::string_view english) {
+  if (language == Language::kEnglish) {
+    return english;
+  }
+  static const std::unordered_map<std::string_view, std::string_view> kChinese(chinese_messages().begin(),
+                                                                               chinese_messages().end());
+  const auto found = kChinese.find(english);
+  return found == kChinese.end() ? english : found->second;
+}
+
+}  // namespace unidle::diagnose

@@ -1,0 +1,35 @@
+// The language that findings and answers are written in. English is what the sources say; other languages translate
+// whole messages by their English text, so that what a rule says stays in the rule.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace unidle::diagnose {
+
+enum class Language { kEnglish, kChinese };
+
+/// "zh", "zh_CN.UTF-8", "zh-Hans" -> kChinese; everything else is English.
+Language language_of(std::string_view locale);
+/// By the environment as gettext does: LC_ALL, then LC_MESSAGES, then LANG; the first that is set and not empty.
+Language language_of_environment();
+
+/// The message in `language`; `english` itself where there is no translation. REQUIRES: `english` outlives the result.
+std::string_view translate(Language language, std::string_view english);
+
+/// Formats a message. Translations may place arguments by position, as {1}.
+template <typename... Args>
+std::string say(Language language, fmt::format_string<Args...> english, Args&&... args) {
+  const fmt::string_view text = english;
+  const std::string_view translated = translate(language, {text.data(), text.size()});
+  return fmt::vformat(fmt::string_view(translated.data(), translated.size()), fmt::make_format_args(args...));
+}
+
+/// English and Chinese, in the order of the catalogue. For tests.
+const std::vector<std::pair<std::string_view, std::string_view>>& chinese_messages();
+
+}  // namespace unidle::diagnose

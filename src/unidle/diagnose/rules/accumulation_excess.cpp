@@ -1,0 +1,110 @@
+#include <algorithm>
+#include <cmath>
+
+#include "unidle/base/units.h"
+#include "unidle/diagnose/detail/finding.h"
+#include "unidle/diagnose/rule.h"
+
+namespace unidle::diagnose::rules {
+
+namespace {
+
+struct Memory {
+  double used = 0;  // 0..1
+  std::string what;
+};
+
+std::optional<Memory> memory_of(const Context& context) {
+  const Signals& signals = context.signals;
+  if (context.on_cpu && signals.host_memory_used) {
+    return Memory{*signals.host_memory_used,
+                  context.say("host memory is at most {} full", format_share(*signals.host_memory_used))};
+  }
+  if (!context.on_cpu && signals.gpu_memory_used) {
+    return Memory{*signals.gpu_memory_used,
+                  context.say("device memory is at most {} full", format_share(*signals.gpu_memory_used))};
+  }
+  return std::nullopt;
+}
+
+/// The largest divisor of the accumulation whose micro-batches stay below the target.
+std::int64_t divisor_of(std::int64_t accumulation, double used, const Policy& policy) {
+  for (std::int64_t divisor = std::min(accumulation, policy.max_batch_growth); divisor > 1; --divisor) {
+    if (accumulation % divisor == 0 && used * static_cast<double>(divisor) <= policy.memory_target) {
+      return divisor;
+    }
+  }
+  return 1;
+}
+
+Evaluation evaluate(const Context& context, const Policy& policy) {
+  const Signals& signals = context.signals;
+  auto accumulation = detail::effective_int(context, "batch.accumulation");
+  if (!accumulation && signals.micro_batches) {
+    accumulation = std::llround(*signals.micro_batches);
+  }
+  if (!accumulation) {
+    return Missing{"how many micro-batches make one step"};
+  }
+  if (*accumulation < 2) {
+    return Nothing{};
+  }
+  const auto memory = memory_of(context);
+  if (!memory) {
+    return Missing{"memory use"};
+  }
+  if (!context.compute) {
+    return Missing{context.no_steps};
+  }
+  const std::int64_t divisor = divisor_of(*accumulation, memory->used, policy);
+  const bool busy = context.on_gpu && signals.device_busy.value_or(0) >= policy.device_full;
+  if (divisor < 2 || busy || *context.compute < policy.warning_share) {
+    return Nothing{};
+  }
+  const bool small = !context.on_cpu || signals.batch_samples.value_or(0) <= policy.small_micro_batch;
+  Finding finding;
+  finding.severity = small ? Severity::kWarning : Severity::kInfo;
+  if (context.on_cpu) {
+    finding.verdict = Verdict::kComputeBound;
+  }
+  finding.where = detail::where_set(context, "batch.accumulation");
+  finding.evidence = {
+      signals.batch_samples
+          ? context.say("{} micro-batches of {} samples make one step", *accumulation, *signals.batch_samples)
+          : context.say("{} micro-batches make one step", *accumulation),
+      memory->what,
+      context.say("how much faster larger micro-batches are was not measured"),
+  };
+  if (signals.batch_samples) {
+    finding.fixes.push_back(detail::make_fix(context, "batch.size", *signals.batch_samples * divisor,
+                                             FixClass::kNumeric,
+                                             "larger micro-batches; the effective batch stays what it was"));
+  }
+  finding.fixes.push_back(detail::make_fix(context, "batch.accumulation", *accumulation / divisor, FixClass::kNumeric,
+                                           "fewer micro-batches to one optimiser step"));
+  return finding;
+}
+
+}  // namespace
+
+const Rule& accumulation_excess() {
+  static const Rule kRule{
+      .id = "accumulation-excess",
+      .verdict = Verdict::kLaunchBound,
+      .title = "Micro-batches are smaller than memory allows",
+      .topic = "accumulation",
+      .explanation =
+          "Gradients are accumulated over micro-batches because a whole batch does not fit. Where it would fit, "
+          "many small micro-batches only pay the fixed cost of a forward and backward pass more often.",
+      .thresholds =
+          "At least two micro-batches of which an exact divisor fits below memory_target (80 %); not on a GPU that "
+          "is busy from device_full (90 %). A warning; on a CPU a hint when micro-batches have more than "
+          "small_micro_batch (8) samples, because vector units are full with few.",
+      .needs = "batch.accumulation in effect, memory use, step times",
+      .proposes = "batch.size and batch.accumulation by exact divisors",
+      .evaluate = evaluate,
+  };
+  return kRule;
+}
+
+}  // namespace unidle::diagnose::rules

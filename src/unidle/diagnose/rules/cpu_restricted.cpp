@@ -1,0 +1,104 @@
+#include <algorithm>
+#include <cmath>
+
+#include "unidle/base/units.h"
+#include "unidle/diagnose/detail/finding.h"
+#include "unidle/diagnose/rule.h"
+
+namespace unidle::diagnose::rules {
+
+namespace {
+
+struct Demand {
+  double cpus = 0;       // that the job would use
+  double share = 0;      // of the wall time that they would save at most
+  bool by_step = false;  // the step itself, not the loader
+};
+
+std::optional<Demand> demand_of(const Context& context, const Policy& policy) {
+  const Signals& signals = context.signals;
+  const double cpus = *context.cpus;
+  const double workers = static_cast<double>(context.workers.value_or(0));
+  const double threads = context.on_cpu ? context.cpu_threads.value_or(1) : 1;
+  if (workers > cpus && context.work_s && context.rest_s && *context.steady_input >= policy.warning_share) {
+    const double wanted = std::min(*signals.cpus_online, workers + threads);
+    const double now_s = overlapped_step_s(context, *context.work_s).value_or(*signals.step_s);
+    const double best_s = std::max(*context.rest_s, now_s * cpus / wanted);
+    return Demand{
+        wanted,
+        std::min(*context.steady_input, std::max(0.0, now_s - best_s) / *signals.step_s * context.train.value_or(1)),
+        false};
+  }
+  if (context.on_cpu && threads > cpus + policy.restricted_cpus && *context.compute >= policy.warning_share) {
+    const double wanted = std::min(*signals.cpus_online, threads);
+    return Demand{wanted, *context.compute * (1 - cpus / wanted), true};
+  }
+  return std::nullopt;
+}
+
+Evaluation evaluate(const Context& context, const Policy& policy) {
+  const Signals& signals = context.signals;
+  if (!context.cpus || !signals.cpus_online) {
+    return Missing{"the CPUs of this machine and those that the run may use"};
+  }
+  if (*signals.cpus_online < *context.cpus + policy.restricted_cpus) {
+    return Nothing{};
+  }
+  if (!signals.cpus_used) {
+    return Missing{"the CPUs that the run may use and did use"};
+  }
+  if (!context.steady_input) {
+    return Missing{context.no_steps};
+  }
+  if (*signals.cpus_used < policy.cpus_full * *context.cpus) {
+    return Nothing{};
+  }
+  const auto demand = demand_of(context, policy);
+  if (!demand || demand->share < policy.warning_share) {
+    return Nothing{};
+  }
+  Finding finding = detail::of_share(demand->share, policy);
+  finding.evidence = {
+      context.say("the job may use {} of this machine's {} CPUs (affinity mask and cgroup quota together)",
+                  format_number(*context.cpus), format_number(*signals.cpus_online)),
+      context.say("it would use {} and keeps its {} busy at {}", format_number(demand->cpus),
+                  format_number(*context.cpus), format_number(*signals.cpus_used)),
+  };
+  if (demand->by_step) {
+    finding.verdict = Verdict::kComputeBound;
+    finding.fixes.push_back(detail::make_fix(
+        context, "cpu.threads", static_cast<std::int64_t>(std::max(1.0, std::floor(*context.cpus))), FixClass::kNumeric,
+        "ask for more CPUs (--cpus-per-task, --cpus, taskset); until then no more threads than CPUs"));
+  } else {
+    finding.fixes.push_back(
+        detail::make_fix(context, "loader.workers", static_cast<std::int64_t>(std::max(1.0, std::floor(*context.cpus))),
+                         FixClass::kExact,
+                         "ask for more CPUs (--cpus-per-task, --cpus, taskset); until then no more workers than CPUs"));
+  }
+  return finding;
+}
+
+}  // namespace
+
+const Rule& cpu_restricted() {
+  static const Rule kRule{
+      .id = "cpu-restricted",
+      .verdict = Verdict::kInputBound,
+      .title = "The job may use fewer CPUs than it tries to use",
+      .topic = "CPU limits",
+      .explanation =
+          "An affinity mask, a container's CPU quota or the scheduler's --cpus-per-task gives the job fewer CPUs "
+          "than the machine has and than its workers or threads would use. The program sees all CPUs, starts as "
+          "many workers, and they take turns on a few.",
+      .thresholds =
+          "At least restricted_cpus (0.5) CPUs of the machine are out of reach, the allowed ones are in use "
+          "(cpus_full, 85 %), more workers than CPUs with an input wait from warning_share (10 %), or on a CPU "
+          "device more compute threads than CPUs.",
+      .needs = "CPUs online, allowed and used, the effective loader.workers and cpu.threads, step times",
+      .proposes = "more CPUs for the job; loader.workers and cpu.threads that fit",
+      .evaluate = evaluate,
+  };
+  return kRule;
+}
+
+}  // namespace unidle::diagnose::rules

@@ -1,0 +1,66 @@
+#include "unidle/base/units.h"
+#include "unidle/diagnose/detail/finding.h"
+#include "unidle/diagnose/rule.h"
+
+namespace unidle::diagnose::rules {
+
+namespace {
+
+Evaluation evaluate(const Context& context, const Policy& policy) {
+  const Signals& signals = context.signals;
+  if (!signals.samples || !signals.samples->p50_s || !signals.samples->p99_s || signals.samples->count < 1) {
+    return Missing{"how the costs of samples are spread"};
+  }
+  if (!context.steady_input) {
+    return Missing{context.no_steps};
+  }
+  const double p50_s = *signals.samples->p50_s;
+  const double p99_s = *signals.samples->p99_s;
+  const double mean_s = signals.samples->total_s / static_cast<double>(signals.samples->count);
+  const bool tail =
+      p99_s >= policy.tail_ratio * p50_s && p99_s >= policy.slow_sample_s && mean_s >= policy.tail_mean * p50_s;
+  const bool still_there = !signals.late_sample_s || *signals.late_sample_s >= policy.tail_mean * p50_s;
+  const double share = tail ? *context.steady_input * (1 - p50_s / mean_s) : 0;
+  if (!tail || !still_there || share < policy.warning_share) {
+    return Nothing{};
+  }
+  Finding finding = detail::of_share(share, policy);
+  finding.where = signals.loader ? detail::place(signals.loader->dataset_where) : std::nullopt;
+  finding.evidence = {
+      context.say("half of the samples cost less than {}, one in a hundred more than {}", format_seconds(p50_s),
+                  format_seconds(p99_s)),
+      context.say("slow samples make up {} of all sample work, and the batch that holds one waits for it",
+                  format_share(1 - p50_s / mean_s)),
+      context.say("{} of each step is waiting for input ({} of the wall time)", format_share(signals.step->input),
+                  format_share(*context.input)),
+  };
+  if (context.workers.value_or(0) > 0) {
+    finding.fixes.push_back(detail::make_fix(context, "loader.prefetch_factor", policy.deep_prefetch, FixClass::kExact,
+                                             "keep more batches ready, so that a slow one is made in time"));
+  }
+  return finding;
+}
+
+}  // namespace
+
+const Rule& dataset_heavy_tail() {
+  static const Rule kRule{
+      .id = "dataset-heavy-tail",
+      .verdict = Verdict::kInputBound,
+      .title = "A few slow samples stall whole batches",
+      .topic = "sample spread",
+      .explanation =
+          "Most samples are cheap and a few cost many times as much: a huge picture, a long file, a retry. A loader "
+          "that works by batches keeps the whole batch back until its slowest sample is there.",
+      .thresholds =
+          "The 99th percentile at least tail_ratio (8) times the median and slow_sample_s (200 us), the mean at "
+          "least tail_mean (1.3) times the median, also after the first pass; the tail's part of the input wait "
+          "from warning_share (10 %) of the wall time.",
+      .needs = "the spread of sample costs, step times with the wait for input",
+      .proposes = "treat the few apart: sort or bucket by size, prepare them before; loader.prefetch_factor",
+      .evaluate = evaluate,
+  };
+  return kRule;
+}
+
+}  // namespace unidle::diagnose::rules

@@ -1,0 +1,89 @@
+#include <algorithm>
+
+#include "unidle/base/units.h"
+#include "unidle/diagnose/detail/finding.h"
+#include "unidle/diagnose/rule.h"
+
+namespace unidle::diagnose::rules {
+
+namespace {
+
+/// The shortest step with as many workers as this machine carries.
+std::optional<double> best_step_s(const Context& context) {
+  if (!context.work_s) {
+    return std::nullopt;
+  }
+  return overlapped_step_s(context, *context.work_s * context.work_on_cpu.value_or(1));
+}
+
+void add_function(const Context& context, Finding& finding) {
+  if (const auto hot = detail::hot_sample_function(context.signals)) {
+    finding.evidence.push_back(
+        context.say("{} of that time is spent in {} ({})", format_share(hot->share), hot->function, hot->where));
+    finding.where = detail::place(hot->where);
+  } else if (context.signals.loader) {
+    finding.where = detail::place(context.signals.loader->dataset_where);
+  }
+}
+
+Evaluation evaluate(const Context& context, const Policy& policy) {
+  const Signals& signals = context.signals;
+  if (!signals.sample_s) {
+    return Missing{"what one sample costs"};
+  }
+  if (!context.steady_input) {
+    return Missing{context.no_steps};
+  }
+  if (*signals.sample_s < policy.slow_sample_s || *context.steady_input < policy.warning_share) {
+    return Nothing{};
+  }
+  const auto best_s = best_step_s(context);
+  if (!best_s || !context.rest_s) {
+    return Missing{"the CPUs that the run may use, and the loader's work in a step"};
+  }
+  const double lost = std::max(0.0, *best_s - *context.rest_s) / *signals.step_s * context.train.value_or(1);
+  const double share = std::min(lost, *context.steady_input);
+  const bool waits_elsewhere =
+      context.work_on_cpu.value_or(1) < policy.on_cpu && !detail::cpus_full(context, policy).value_or(false);
+  if (share < policy.warning_share || waits_elsewhere) {
+    return Nothing{};
+  }
+  Finding finding = detail::of_share(share, policy);
+  finding.evidence.push_back(context.say("one sample costs {} on one thread", format_seconds(*signals.sample_s)));
+  add_function(context, finding);
+  finding.evidence.push_back(
+      context.say("with every one of the {} CPUs at work a step would still take {}, of which {} is not loading",
+                  format_number(*context.cpus), format_seconds(*best_s), format_seconds(*context.rest_s)));
+  finding.fixes.push_back(
+      detail::make_fix(context, "cache.features", "memory", FixClass::kExact,
+                       "keep what does not change from epoch to epoch, or make the sample cheaper"));
+  return finding;
+}
+
+}  // namespace
+
+const Rule& dataset_slow_sample() {
+  static const Rule kRule{
+      .id = "dataset-slow-sample",
+      .verdict = Verdict::kInputBound,
+      .title = "One sample costs more than this machine can make fast enough",
+      .topic = "sample cost",
+      .explanation =
+          "However many workers share the CPUs of this machine, they cannot make samples as fast as the step uses "
+          "them, because each costs too much CPU time. Only less work for a sample helps: a cheaper function, "
+          "smaller inputs, results that are kept, or more CPUs. On a CPU that also trains, the CPU time of the step "
+          "counts too.",
+      .thresholds =
+          "Samples from slow_sample_s (200 us); what is left of the wait with all CPUs at work from warning_share "
+          "(10 %) of the wall time, critical from critical_share (30 %). Nothing is said when samples mostly wait "
+          "for something else than a CPU (on_cpu, 50 %).",
+      .needs =
+          "the cost of one sample, step times with the wait for input, the CPUs that the run may use; names the "
+          "function where the program was looked at",
+      .proposes = "less work in the function that it names; cache.features",
+      .evaluate = evaluate,
+  };
+  return kRule;
+}
+
+}  // namespace unidle::diagnose::rules

@@ -1,0 +1,53 @@
+#include "unidle/base/units.h"
+#include "unidle/diagnose/detail/finding.h"
+#include "unidle/diagnose/rule.h"
+
+namespace unidle::diagnose::rules {
+
+namespace {
+
+Evaluation evaluate(const Context& context, const Policy& policy) {
+  const Signals& signals = context.signals;
+  if (context.on_cpu && signals.gpus.value_or(0) == 0) {
+    return Missing{"processes on the device (the device is a CPU)"};
+  }
+  if (!signals.gpu.other_processes) {
+    return Missing{"other processes on the device"};
+  }
+  if (*signals.gpu.other_processes < policy.other_processes) {
+    return Nothing{};
+  }
+  Finding finding;
+  finding.severity = context.on_gpu ? Severity::kWarning : Severity::kInfo;
+  finding.evidence.push_back(
+      context.say("on average {} processes that are not of this run had the device open while it ran",
+                  format_number(*signals.gpu.other_processes)));
+  if (signals.device_busy && context.on_gpu) {
+    finding.evidence.push_back(context.say("the device was busy {} of the time, with the work of all of them",
+                                           format_share(*signals.device_busy)));
+  }
+  return finding;
+}
+
+}  // namespace
+
+const Rule& device_shared() {
+  static const Rule kRule{
+      .id = "device-shared",
+      .verdict = Verdict::kComputeBound,
+      .title = "Other processes use the same device",
+      .topic = "device to itself",
+      .explanation =
+          "Kernels of several processes take turns on one device, so each gets a part of it, and its utilisation "
+          "says nothing about this run alone.",
+      .thresholds =
+          "From other_processes (0.5) foreign processes on average. A warning without a share: how much they took "
+          "is not told.",
+      .needs = "the processes that the driver lists for the device",
+      .proposes = "a device of its own, or a share by MIG or MPS",
+      .evaluate = evaluate,
+  };
+  return kRule;
+}
+
+}  // namespace unidle::diagnose::rules

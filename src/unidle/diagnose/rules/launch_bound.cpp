@@ -1,0 +1,59 @@
+#include "unidle/base/units.h"
+#include "unidle/diagnose/detail/finding.h"
+#include "unidle/diagnose/rule.h"
+
+namespace unidle::diagnose::rules {
+
+namespace {
+
+Evaluation evaluate(const Context& context, const Policy& policy) {
+  if (context.on_cpu) {
+    return Missing{"device time apart from host time (the device is a CPU)"};
+  }
+  if (!context.signals.device_busy) {
+    return Missing{"how busy the device is"};
+  }
+  if (!context.launching) {
+    return Missing{context.no_steps};
+  }
+  if (*context.launching < policy.launch_share || *context.launching < *context.input) {
+    return Nothing{};
+  }
+  Finding finding = detail::of_share(*context.launching, policy);
+  finding.where = detail::where_set(context, "compile.mode");
+  finding.evidence = {
+      context.say("the device is busy {} of the training, and neither input, copies nor host waits explain the rest",
+                  format_share(*context.signals.device_busy)),
+      context.say("the host is busy launching for {} of the wall time more than the device computes",
+                  format_share(*context.launching)),
+  };
+  if (!detail::effective_on(context, "compile.mode").value_or(false)) {
+    finding.fixes.push_back(detail::make_fix(context, "compile.mode", "reduce-overhead", FixClass::kNumeric,
+                                             "launch the step as one graph"));
+  }
+  return finding;
+}
+
+}  // namespace
+
+const Rule& launch_bound() {
+  static const Rule kRule{
+      .id = "launch-bound",
+      .verdict = Verdict::kLaunchBound,
+      .title = "Kernels are shorter than the time to launch them",
+      .topic = "kernel launches",
+      .explanation =
+          "Every kernel costs the host 5 to 20 us of Python and launch work. Where kernels are shorter than that, "
+          "the device waits for the host between them: small batches, small layers, optimisers that update one "
+          "tensor after the other. Larger batches, fused operations and graphs of the whole step help.",
+      .thresholds =
+          "From launch_share (20 %) of the wall time in which the device idles while the host neither waits for "
+          "input, copies nor the device, and more than the wait for input.",
+      .needs = "how busy the device is, step times with their parts",
+      .proposes = "compile.mode: reduce-overhead or graph; batch.size; optimizer.fused",
+      .evaluate = evaluate,
+  };
+  return kRule;
+}
+
+}  // namespace unidle::diagnose::rules

@@ -1,0 +1,117 @@
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "unidle/base/units.h"
+#include "unidle/diagnose/detail/finding.h"
+#include "unidle/diagnose/rule.h"
+
+namespace unidle::diagnose::rules {
+
+namespace {
+
+/// Threads that would run in one worker. Idle pools are in every process, so only large ones count.
+double threads_of_worker(const Context& context, const Policy& policy) {
+  const Signals& signals = context.signals;
+  if (!signals.threads || !signals.processes || *signals.processes < 2 || !context.cpus) {
+    return 1;
+  }
+  const double each = *signals.threads / *signals.processes;
+  return each >= std::max(policy.many_threads, 1.5 * *context.cpus) ? each : 1;
+}
+
+/// Fires for the loader itself, or for the step that its workers take the CPUs from.
+std::optional<Finding> judge(const Context& context, const Policy& policy, double workers, double running) {
+  const Signals& signals = context.signals;
+  const double cpus = *context.cpus;
+  if (workers > cpus && running >= policy.oversubscribed * cpus && *context.steady_input >= policy.warning_share) {
+    const double starved = 1 - context.work_on_cpu.value_or(cpus / running);
+    return detail::of_share(*context.steady_input * std::clamp(starved, 0.0, 1.0), policy);
+  }
+  const double with_step = running + context.cpu_threads.value_or(1) * signals.step->compute;
+  if (context.on_cpu && workers > 1 && running > 1 && with_step >= policy.oversubscribed * cpus &&
+      *context.compute >= policy.critical_share) {
+    Finding finding;
+    finding.severity = Severity::kWarning;
+    finding.verdict = Verdict::kComputeBound;
+    finding.evidence.push_back(
+        context.say("the step computes on the same CPUs with {} threads; how much it loses was not measured",
+                    format_number(context.cpu_threads.value_or(1))));
+    return finding;
+  }
+  return std::nullopt;
+}
+
+Evaluation evaluate(const Context& context, const Policy& policy) {
+  const Signals& signals = context.signals;
+  if (!context.workers) {
+    return Missing{"the loader's worker count in the live program"};
+  }
+  if (*context.workers < 1) {
+    return Nothing{};
+  }
+  const auto full = detail::cpus_full(context, policy);
+  if (!full) {
+    return Missing{"the CPUs that the run may use and did use"};
+  }
+  if (!*full) {
+    return Nothing{};
+  }
+  if (!signals.loader_busy) {
+    return Missing{"how busy the loader's workers are"};
+  }
+  if (!context.steady_input) {
+    return Missing{context.no_steps};
+  }
+  const double threads = threads_of_worker(context, policy);
+  const double workers = static_cast<double>(*context.workers) * threads;
+  auto finding = judge(context, policy, workers, workers * *signals.loader_busy);
+  if (!finding) {
+    return Nothing{};
+  }
+  finding->where = detail::where_loader(context, "loader.workers");
+  std::string count = threads > 1
+                          ? context.say("{} workers with about {} threads each share {} CPUs", *context.workers,
+                                        format_number(threads), format_number(*context.cpus))
+                          : context.say("{} workers share {} CPUs", *context.workers, format_number(*context.cpus));
+  finding->evidence.insert(finding->evidence.begin(), std::move(count));
+  finding->evidence.push_back(context.say("the CPUs are full ({} of {} in use) and workers have work {} of the time",
+                                          format_number(*signals.cpus_used), format_number(*context.cpus),
+                                          format_share(*signals.loader_busy)));
+  const auto fitting = static_cast<std::int64_t>(std::max(1.0, std::floor(*context.cpus) - (context.on_cpu ? 1 : 0)));
+  if (threads > 1) {
+    finding->fixes.push_back(detail::make_fix(context, "cpu.threads", 1, FixClass::kExact,
+                                              "one thread in each worker: cv2.setNumThreads(0), OMP_NUM_THREADS=1"));
+  }
+  if (*context.workers > fitting) {
+    finding->fixes.push_back(detail::make_fix(context, "loader.workers", fitting, FixClass::kExact,
+                                              "no more workers than CPUs that are free for them"));
+  }
+  return *finding;
+}
+
+}  // namespace
+
+const Rule& loader_oversubscribed() {
+  static const Rule kRule{
+      .id = "loader-oversubscribed",
+      .verdict = Verdict::kInputBound,
+      .title = "More loader processes and threads than CPUs",
+      .topic = "loader threads",
+      .explanation =
+          "Workers beyond the CPUs that the job may use do not make samples faster: they take turns, throw each "
+          "other's caches away and take the CPU from the training thread. The same happens when each worker starts "
+          "a pool of threads of its own (OpenCV, OpenMP, BLAS).",
+      .thresholds =
+          "Workers with work (workers x busy share x threads, a pool counts from many_threads, 8 threads a process) "
+          "at least oversubscribed (1.5) times the CPUs, the CPUs full (cpus_full, 85 %), input wait from "
+          "warning_share (10 %). On a CPU device also when compute takes critical_share (30 %) of the wall time and "
+          "shares the CPUs with them: then a warning without a share.",
+      .needs = "the effective loader.workers, how busy the workers are, CPUs allowed and used",
+      .proposes = "loader.workers, cpu.threads",
+      .evaluate = evaluate,
+  };
+  return kRule;
+}
+
+}  // namespace unidle::diagnose::rules

@@ -1,0 +1,70 @@
+#include "unidle/base/units.h"
+#include "unidle/diagnose/detail/finding.h"
+#include "unidle/diagnose/rule.h"
+
+namespace unidle::diagnose::rules {
+
+namespace {
+
+/// What fetching one row costs; the median, because a stall elsewhere is no property of a row.
+std::optional<double> row_s(const Signals& signals) {
+  return signals.samples && signals.samples->p50_s ? signals.samples->p50_s : signals.sample_s;
+}
+
+Evaluation evaluate(const Context& context, const Policy& policy) {
+  const Signals& signals = context.signals;
+  if (!signals.loader || !signals.loader->in_memory || !signals.loader->map_style) {
+    return Missing{"whether the samples are rows of a table in memory"};
+  }
+  if (!*signals.loader->in_memory || !*signals.loader->map_style) {
+    return Nothing{};
+  }
+  if (!row_s(signals)) {
+    return Missing{"what one sample costs"};
+  }
+  if (!context.steady_input) {
+    return Missing{context.no_steps};
+  }
+  if (*row_s(signals) >= policy.row_s || *context.steady_input < policy.warning_share) {
+    return Nothing{};
+  }
+  Finding finding = detail::of_share(*context.steady_input, policy);
+  finding.where = detail::place(signals.loader->dataset_where);
+  finding.evidence.push_back(
+      context.say("the data is in memory, and each row of a batch is fetched by a call of its own: {} a row",
+                  format_seconds(*row_s(signals))));
+  if (signals.batch_samples) {
+    finding.evidence.push_back(
+        context.say("a batch of {} rows takes as many calls and then has to be put together", *signals.batch_samples));
+  }
+  finding.evidence.push_back(context.say("{} of each step is waiting for input ({} of the wall time)",
+                                         format_share(signals.step->input), format_share(*context.input)));
+  return finding;
+}
+
+}  // namespace
+
+const Rule& loader_per_row() {
+  static const Rule kRule{
+      .id = "loader-per-row",
+      .verdict = Verdict::kInputBound,
+      .title = "Rows that are already in memory are fetched one by one",
+      .topic = "row access",
+      .explanation =
+          "A table or tensor in memory gives a whole batch by one indexing operation. A loader that asks it for one "
+          "row after the other spends its time in calls and in putting single rows together, which is 10 to 100 "
+          "times slower; workers would only do the same elsewhere and send the rows through a pipe.",
+      .thresholds =
+          "A row counts as cheap below row_s (200 us); from warning_share (10 %) of the wall time spent waiting, "
+          "critical from critical_share (30 %).",
+      .needs =
+          "whether the dataset holds its rows in memory, the cost of one sample, step times with the wait for input",
+      .proposes =
+          "let the dataset return a batch for a list of indices (__getitems__, or a sampler of batches with "
+          "batch_size=None), or index the tensors in the loop",
+      .evaluate = evaluate,
+  };
+  return kRule;
+}
+
+}  // namespace unidle::diagnose::rules

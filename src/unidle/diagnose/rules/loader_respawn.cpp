@@ -1,0 +1,67 @@
+#include "unidle/base/units.h"
+#include "unidle/diagnose/detail/finding.h"
+#include "unidle/diagnose/rule.h"
+
+namespace unidle::diagnose::rules {
+
+namespace {
+
+Evaluation evaluate(const Context& context, const Policy& policy) {
+  const Signals& signals = context.signals;
+  if (!context.workers) {
+    return Missing{"the loader's worker count in the live program"};
+  }
+  const auto persistent = detail::effective_on(context, "loader.persistent_workers");
+  const bool kept = signals.loader && signals.loader->persistent_workers ? *signals.loader->persistent_workers
+                                                                         : persistent.value_or(false);
+  if (*context.workers < 1 || kept) {
+    return Nothing{};
+  }
+  if (!signals.loader || !signals.loader->starts || !signals.loader->start_wait_s) {
+    return Missing{"how long training waits for workers to start"};
+  }
+  if (!context.input) {
+    return Missing{context.no_steps};
+  }
+  const auto starts = static_cast<double>(*signals.loader->starts);
+  const double share = starts < 2 ? 0 : context.respawn * (1 - 1 / starts);  // once they have to be started
+  if (share < policy.warning_share) {
+    return Nothing{};
+  }
+  Finding finding = detail::of_share(share, policy);
+  finding.where = detail::where_loader(context, "loader.persistent_workers");
+  finding.evidence = {
+      context.say("{} workers were started {} times", *context.workers, *signals.loader->starts),
+      context.say("training waited {} for each start, {} of the wall time in all",
+                  format_seconds(*signals.loader->start_wait_s / starts), format_share(context.respawn)),
+  };
+  finding.fixes.push_back(detail::make_fix(context, "loader.persistent_workers", true, FixClass::kExact,
+                                           "keep the workers, and the loader itself, from epoch to epoch"));
+  return finding;
+}
+
+}  // namespace
+
+const Rule& loader_respawn() {
+  static const Rule kRule{
+      .id = "loader-respawn",
+      .verdict = Verdict::kInputBound,
+      .title = "Workers are started anew for every epoch",
+      .topic = "worker starts",
+      .explanation =
+          "A loader without persistent workers ends them after each epoch and starts new ones for the next: "
+          "processes are made, the dataset is copied to them, files are opened, and the first batch is made from "
+          "cold. With short epochs that is paid every few seconds.",
+      .thresholds =
+          "From warning_share (10 %) of the wall time that training waited for starts after the first, critical "
+          "from critical_share (30 %).",
+      .needs =
+          "the effective loader.workers and loader.persistent_workers, how often workers were started and how long "
+          "training waited for it",
+      .proposes = "loader.persistent_workers",
+      .evaluate = evaluate,
+  };
+  return kRule;
+}
+
+}  // namespace unidle::diagnose::rules

@@ -1,0 +1,56 @@
+#include <algorithm>
+
+#include "unidle/base/units.h"
+#include "unidle/diagnose/detail/finding.h"
+#include "unidle/diagnose/rule.h"
+
+namespace unidle::diagnose::rules {
+
+namespace {
+
+Evaluation evaluate(const Context& context, const Policy& policy) {
+  const auto& logging = context.signals.logging;
+  if (!logging) {
+    return Missing{"the time spent on logging"};
+  }
+  if (context.signals.wall_s <= 0) {
+    return Missing{"the wall time of the run"};
+  }
+  const double share = std::clamp(logging->seconds / context.signals.wall_s, 0.0, 1.0);
+  if (share < policy.warning_share) {
+    return Nothing{};
+  }
+  Finding finding = detail::of_share(share, policy);
+  finding.where = detail::place(logging->where);
+  finding.evidence.push_back(context.say("{} calls of logging and metrics take {}, {} of the wall time", logging->calls,
+                                         format_seconds(logging->seconds), format_share(share)));
+  if (context.signals.steps.value_or(0) > 0) {
+    finding.evidence.push_back(
+        context.say("that is {} calls a step",
+                    format_number(static_cast<double>(logging->calls) / static_cast<double>(*context.signals.steps))));
+  }
+  finding.fixes.push_back(detail::make_fix(context, "metrics.interval", 50, FixClass::kExact,
+                                           "log every so many steps, or from a thread of its own"));
+  return finding;
+}
+
+}  // namespace
+
+const Rule& logging_dominates() {
+  static const Rule kRule{
+      .id = "logging-dominates",
+      .verdict = Verdict::kOverheadBound,
+      .title = "Logging takes an undue share of the run",
+      .topic = "logging",
+      .explanation =
+          "Writing a line, a picture or a histogram in every step makes training wait for files, terminals and "
+          "formatting. What is looked at once a minute need not be written ten times a second.",
+      .thresholds = "From warning_share (10 %) of the wall time, critical from critical_share (30 %).",
+      .needs = "the time of logging calls inside the loop",
+      .proposes = "metrics.interval",
+      .evaluate = evaluate,
+  };
+  return kRule;
+}
+
+}  // namespace unidle::diagnose::rules

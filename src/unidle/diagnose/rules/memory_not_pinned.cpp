@@ -1,0 +1,65 @@
+#include "unidle/base/units.h"
+#include "unidle/diagnose/detail/finding.h"
+#include "unidle/diagnose/rule.h"
+
+namespace unidle::diagnose::rules {
+
+namespace {
+
+Evaluation evaluate(const Context& context, const Policy& policy) {
+  const Signals& signals = context.signals;
+  if (context.on_cpu) {
+    return Missing{"copies to the device (the device is a CPU)"};
+  }
+  if (!signals.transfer || signals.transfer->pinned_bytes + signals.transfer->pageable_bytes <= 0) {
+    return Missing{"the memory that copies to the device come from"};
+  }
+  if (!context.transfer) {
+    return Missing{context.no_steps};
+  }
+  const TransferFacts& facts = *signals.transfer;
+  const double pinned = facts.pinned_bytes / (facts.pinned_bytes + facts.pageable_bytes);
+
+  const double share = *context.transfer * (1 - pinned);
+  if (share < policy.warning_share) {
+    return Nothing{};
+  }
+  Finding finding = detail::of_share(share, policy);
+  finding.where = detail::where_set(context, "loader.pin_memory");
+  if (!finding.where) {
+    finding.where = detail::place(facts.where);
+  }
+  finding.evidence = {
+      context.say("{} of the copied bytes came from pageable memory", format_share(1 - pinned)),
+      context.say("copies take {} of each step ({} of the wall time)", format_share(signals.step->transfer),
+                  format_share(*context.transfer)),
+  };
+  finding.fixes.push_back(detail::make_fix(context, "loader.pin_memory", true, FixClass::kExact,
+                                           "let the loader put batches into pinned memory"));
+  finding.fixes.push_back(
+      detail::make_fix(context, "transfer.non_blocking", true, FixClass::kExact, "then copies can run beside compute"));
+  return finding;
+}
+
+}  // namespace
+
+const Rule& memory_not_pinned() {
+  static const Rule kRule{
+      .id = "memory-not-pinned",
+      .verdict = Verdict::kTransferBound,
+      .title = "Copies to the device come from pageable memory",
+      .topic = "pinned memory",
+      .explanation =
+          "The driver first copies pageable memory into a pinned buffer of its own and makes the host wait for it. "
+          "Pinned batches are copied directly, about twice as fast, and can be copied while the device computes.",
+      .thresholds =
+          "The pageable part of the time for copies from warning_share (10 %) of the wall time, critical from "
+          "critical_share (30 %).",
+      .needs = "the memory that copies come from, step times with their copies",
+      .proposes = "loader.pin_memory, transfer.non_blocking",
+      .evaluate = evaluate,
+  };
+  return kRule;
+}
+
+}  // namespace unidle::diagnose::rules

@@ -1,0 +1,86 @@
+#include <csignal>
+#include <string_view>
+
+#include "unidle/base/units.h"
+#include "unidle/diagnose/detail/finding.h"
+#include "unidle/diagnose/rule.h"
+
+namespace unidle::diagnose::rules {
+
+namespace {
+
+bool says_out_of_memory(std::string_view text) {
+  for (const std::string_view words :
+       {"CUDA out of memory", "OutOfMemoryError", "out of memory. Tried to allocate", "MemoryError",
+        "DefaultCPUAllocator: can't allocate", "oom-kill", "Out Of Memory"}) {
+    if (text.find(words) != std::string_view::npos) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/// The kernel ends what exceeds its memory with SIGKILL and without a word.
+bool killed_at_the_limit(const Signals& signals, const Policy& policy) {
+  const bool killed = signals.exit_signal == SIGKILL || signals.exit_code == 128 + SIGKILL;
+  return killed && signals.host_memory_used.value_or(0) >= policy.memory_full;
+}
+
+Evaluation evaluate(const Context& context, const Policy& policy) {
+  const Signals& signals = context.signals;
+  const bool ended = signals.exit_code || signals.exit_signal || signals.outcome != Outcome::kUnknown;
+  const bool said =
+      says_out_of_memory(signals.output_tail) || (signals.exception && says_out_of_memory(*signals.exception));
+  const bool counted = signals.gpu.ooms.value_or(0) > 0;
+  const bool killed = killed_at_the_limit(signals, policy);
+  if (!said && !counted && !killed) {
+    return ended || signals.gpu.ooms ? Evaluation(Nothing{}) : Evaluation(Missing{"how the run ended"});
+  }
+  const bool failed = signals.exit_code.value_or(0) != 0 || signals.exit_signal.value_or(0) != 0 ||
+                      signals.outcome == Outcome::kFailed ||
+                      (said && signals.exception && signals.steps_after_exception == 0);
+  Finding finding;
+  finding.severity = failed ? Severity::kCritical : Severity::kWarning;
+  if (failed) {
+    finding.verdict = Verdict::kFailed;
+  }
+  finding.where = detail::place(signals.exception_where);
+  finding.evidence.push_back(killed    ? context.say("the command was killed while its memory was {} full",
+                                                     format_share(*signals.host_memory_used))
+                             : counted ? context.say("the device ran out of memory {} times", *signals.gpu.ooms)
+                                       : context.say("the program says that it ran out of memory"));
+  if (!failed) {
+    finding.evidence.push_back(context.say("training went on after it"));
+  }
+  if (signals.batch_samples && *signals.batch_samples % 2 == 0) {
+    const auto accumulation = detail::effective_int(context, "batch.accumulation").value_or(1);
+    finding.fixes.push_back(detail::make_fix(context, "batch.size", *signals.batch_samples / 2, FixClass::kNumeric,
+                                             "smaller micro-batches; the effective batch stays what it was"));
+    finding.fixes.push_back(detail::make_fix(context, "batch.accumulation", accumulation * 2, FixClass::kNumeric,
+                                             "more micro-batches to one optimiser step"));
+  }
+  return finding;
+}
+
+}  // namespace
+
+const Rule& out_of_memory() {
+  static const Rule kRule{
+      .id = "out-of-memory",
+      .verdict = Verdict::kUnknown,
+      .title = "Memory ran out",
+      .topic = "memory at all",
+      .explanation =
+          "The device or the host had no memory left. A program may catch that and go on with a smaller batch; "
+          "mostly it ends the run. The kernel ends a process that exceeds the host's memory without a word.",
+      .thresholds =
+          "Critical when the run failed, a warning when training went on. A SIGKILL counts when host memory was at "
+          "least memory_full (90 %) full.",
+      .needs = "how the run ended, the end of its output, the program's own count",
+      .proposes = "batch.size with batch.accumulation; grad.checkpointing",
+      .evaluate = evaluate,
+  };
+  return kRule;
+}
+
+}  // namespace unidle::diagnose::rules

@@ -1,0 +1,55 @@
+#include <algorithm>
+
+#include "unidle/base/units.h"
+#include "unidle/diagnose/detail/finding.h"
+#include "unidle/diagnose/rule.h"
+
+namespace unidle::diagnose::rules {
+
+namespace {
+
+Evaluation evaluate(const Context& context, const Policy& policy) {
+  const auto& padding = context.signals.padding;
+  if (!padding || padding->padded <= 0) {
+    return Missing{"how much of the batches is padding"};
+  }
+  if (!context.compute) {
+    return Missing{context.no_steps};
+  }
+  const double waste = std::clamp(1 - padding->real / padding->padded, 0.0, 1.0);
+  const double share = *context.compute * waste;
+  if (waste < policy.padding || share < policy.warning_share) {
+    return Nothing{};
+  }
+  Finding finding = detail::of_share(share, policy);
+  finding.where = detail::place(padding->where);
+  finding.evidence = {
+      context.say("{} of all elements in the batches are padding", format_share(waste)),
+      context.say("forward and backward take {} of the wall time, on padding too", format_share(*context.compute)),
+  };
+  return finding;
+}
+
+}  // namespace
+
+const Rule& padding_waste() {
+  static const Rule kRule{
+      .id = "padding-waste",
+      .verdict = Verdict::kComputeBound,
+      .title = "A large share of the batch is padding",
+      .topic = "padding",
+      .explanation =
+          "Sequences of different lengths are filled up to the longest of their batch, and the step computes on the "
+          "filling as well. Batches of similar lengths (buckets) or a budget of tokens instead of samples waste "
+          "little.",
+      .thresholds =
+          "From padding (30 %) of all elements; the share counts compute in proportion, which holds for layers that "
+          "are linear in the length and is too low for attention; from warning_share (10 %) of the wall time.",
+      .needs = "real and padded elements of the batches, step times",
+      .proposes = "batches by length: buckets, or a token budget",
+      .evaluate = evaluate,
+  };
+  return kRule;
+}
+
+}  // namespace unidle::diagnose::rules

@@ -1,0 +1,72 @@
+#include <algorithm>
+
+#include "unidle/base/units.h"
+#include "unidle/diagnose/detail/finding.h"
+#include "unidle/diagnose/rule.h"
+
+namespace unidle::diagnose::rules {
+
+namespace {
+
+Evaluation evaluate(const Context& context, const Policy& policy) {
+  const Signals& signals = context.signals;
+  if (!context.work_on_cpu) {
+    return Missing{"how much of the sample work is waiting"};
+  }
+  if (!signals.disk_wait && !signals.read_bytes_per_s) {
+    return Missing{"disk waits and reads from storage"};
+  }
+  if (!context.steady_input) {
+    return Missing{context.no_steps};
+  }
+  const double share = *context.steady_input * (1 - *context.work_on_cpu);
+  const double workers = std::max<double>(1, static_cast<double>(context.workers.value_or(1)));
+  const bool disk = signals.disk_wait.value_or(0) >= policy.disk_wait * workers ||
+                    signals.read_bytes_per_s.value_or(0) >= policy.disk_read_bytes_per_s;
+  if (*context.work_on_cpu > policy.on_cpu || detail::cpus_full(context, policy).value_or(false) || !disk ||
+      share < policy.warning_share) {
+    return Nothing{};
+  }
+  Finding finding = detail::of_share(share, policy);
+  finding.where = signals.loader ? detail::place(signals.loader->dataset_where) : std::nullopt;
+  finding.evidence.push_back(
+      context.say("samples spend {} of their time waiting, not on a CPU", format_share(1 - *context.work_on_cpu)));
+  if (signals.disk_wait) {
+    finding.evidence.push_back(
+        context.say("on average {} processes stand in disk wait", format_number(*signals.disk_wait)));
+  }
+  if (signals.read_bytes_per_s) {
+    finding.evidence.push_back(
+        context.say("{}/s are read from storage", format_bytes(static_cast<std::uint64_t>(*signals.read_bytes_per_s))));
+  }
+  finding.fixes.push_back(
+      detail::make_fix(context, "cache.features", "memory", FixClass::kExact,
+                       "read each sample once: keep it in memory, or copy the data to a local disk first"));
+  return finding;
+}
+
+}  // namespace
+
+const Rule& storage_bound() {
+  static const Rule kRule{
+      .id = "storage-bound",
+      .verdict = Verdict::kInputBound,
+      .title = "Workers wait for storage",
+      .topic = "storage",
+      .explanation =
+          "The workers have little to do and wait for the disk or the network file system most of the time. More "
+          "CPU does not help them; larger sequential reads, a local copy, or keeping the data in memory does.",
+      .thresholds =
+          "Samples on a CPU at most on_cpu (50 %) of their time, the CPUs not full, at least disk_wait (0.25) "
+          "processes a worker in disk wait or disk_read_bytes_per_s (1 MB/s) read; that part of the input wait from "
+          "warning_share (10 %) of the wall time.",
+      .needs =
+          "CPU time and wall time of samples, processes in disk wait or bytes read from storage, step times with "
+          "the wait for input",
+      .proposes = "local or in-memory data, larger reads; cache.features",
+      .evaluate = evaluate,
+  };
+  return kRule;
+}
+
+}  // namespace unidle::diagnose::rules

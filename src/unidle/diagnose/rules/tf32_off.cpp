@@ -1,0 +1,74 @@
+#include <algorithm>
+#include <cstdlib>
+
+#include "unidle/base/units.h"
+#include "unidle/diagnose/detail/finding.h"
+#include "unidle/diagnose/rule.h"
+
+namespace unidle::diagnose::rules {
+
+namespace {
+
+Evaluation evaluate(const Context& context, const Policy& policy) {
+  const Signals& signals = context.signals;
+  if (context.on_cpu) {
+    return Missing{"TF32 units (the device is a CPU)"};
+  }
+  if (!signals.gpu_capability) {
+    return Missing{"what formats the device has units for"};
+  }
+  if (std::atoi(signals.gpu_capability->c_str()) < policy.tf32_capability) {
+    return Nothing{};
+  }
+  const auto tf32 = detail::effective_on(context, "precision.tf32");
+  if (!tf32) {
+    return Missing{"whether TF32 is allowed (effective precision.tf32)"};
+  }
+  if (*tf32 || detail::effective_on(context, "precision.amp").value_or(false)) {
+    return Nothing{};  // under autocast the products are not in fp32
+  }
+  if (!context.compute) {
+    return Missing{context.no_steps};
+  }
+  const double compute = std::min(*context.compute, signals.device_busy.value_or(1) * context.train.value_or(1));
+  const double share = compute * (1 - 1 / policy.tf32_gain);
+  if (share < policy.warning_share) {
+    return Nothing{};
+  }
+  Finding finding = detail::of_share(share, policy);
+  finding.severity = Severity::kWarning;
+  finding.where = detail::where_set(context, "precision.tf32");
+  finding.evidence = {
+      context.say("the GPU (compute capability {}) has TF32 units, and fp32 products do not use them",
+                  *signals.gpu_capability),
+      context.say("forward and backward take {} of the wall time", format_share(compute)),
+  };
+  finding.fixes.push_back(detail::make_fix(context, "precision.tf32", true, FixClass::kNumeric,
+                                           "torch.set_float32_matmul_precision(\"high\")"));
+  return finding;
+}
+
+}  // namespace
+
+const Rule& tf32_off() {
+  static const Rule kRule{
+      .id = "tf32-off",
+      .verdict = Verdict::kComputeBound,
+      .title = "fp32 matrix products run without TF32",
+      .topic = "TF32",
+      .explanation =
+          "From the Ampere generation on, tensor cores multiply fp32 numbers rounded to 10 bits of mantissa (TF32) "
+          "at a multiple of the plain fp32 rate. PyTorch leaves that off for matrix products unless it is asked "
+          "for.",
+      .thresholds =
+          "Share = compute while the device is busy x (1 - 1/tf32_gain), gain 2: peak rates differ by 8 (NVIDIA "
+          "A100 data sheet: 156 and 19.5 TFLOP/s), whole steps by far less. A warning from warning_share (10 %), "
+          "never critical.",
+      .needs = "the GPU's compute capability, the effective precision.tf32 and precision.amp, step times",
+      .proposes = "precision.tf32",
+      .evaluate = evaluate,
+  };
+  return kRule;
+}
+
+}  // namespace unidle::diagnose::rules

@@ -1,0 +1,63 @@
+#include <algorithm>
+
+#include "unidle/base/units.h"
+#include "unidle/diagnose/detail/finding.h"
+#include "unidle/diagnose/rule.h"
+
+namespace unidle::diagnose::rules {
+
+namespace {
+
+Evaluation evaluate(const Context& context, const Policy& policy) {
+  const Signals& signals = context.signals;
+  if (context.on_cpu) {
+    return Missing{"clock limits (the device is a CPU)"};
+  }
+  if (!signals.gpu.throttled) {
+    return Missing{"why the device's clocks are held down"};
+  }
+  if (*signals.gpu.throttled < policy.throttled) {
+    return Nothing{};
+  }
+  Finding finding;
+  finding.severity = Severity::kWarning;
+  std::string reasons = signals.gpu.throttle_reasons.empty() ? "" : " (" + signals.gpu.throttle_reasons + ")";
+  finding.evidence.push_back(
+      context.say("limits held the clocks down {} of the training{}", format_share(*signals.gpu.throttled), reasons));
+  const auto clock = signals.gpu.clock_mhz;
+  const auto most = signals.gpu.clock_max_mhz;
+  if (clock && most && *most > 0) {
+    finding.evidence.push_back(
+        context.say("the clock was {} MHz on average of {} MHz at most", format_number(*clock), format_number(*most)));
+    const double lost =
+        std::clamp(1 - *clock / *most, 0.0, 1.0) * signals.device_busy.value_or(1) * context.train.value_or(1);
+    finding.share = lost;
+    finding.speedup_bound = amdahl(lost);
+    finding.severity =
+        lost < policy.throttle_share ? Severity::kInfo : std::max(Severity::kWarning, severity_of(lost, policy));
+  }
+  return finding;
+}
+
+}  // namespace
+
+const Rule& throttled() {
+  static const Rule kRule{
+      .id = "throttled",
+      .verdict = Verdict::kComputeBound,
+      .title = "Thermal or power limits hold the clocks down",
+      .topic = "clocks",
+      .explanation =
+          "A device that gets too hot or reaches its power limit lowers its clocks. Reaching the power limit under "
+          "full load is normal for large cards and costs a few percent; a hot card or a low limit costs much.",
+      .thresholds =
+          "From throttled (20 %) of the readings with such a reason; a hint when the clocks stay within "
+          "throttle_share (5 %) of the wall time.",
+      .needs = "the driver's reasons for low clocks, clocks now and at most",
+      .proposes = "cooling, dust, the power limit (nvidia-smi -pl)",
+      .evaluate = evaluate,
+  };
+  return kRule;
+}
+
+}  // namespace unidle::diagnose::rules

@@ -1,0 +1,70 @@
+#include "unidle/base/units.h"
+#include "unidle/diagnose/detail/finding.h"
+#include "unidle/diagnose/rule.h"
+
+namespace unidle::diagnose::rules {
+
+namespace {
+
+Evaluation evaluate(const Context& context, const Policy& policy) {
+  const Signals& signals = context.signals;
+  if (context.on_cpu) {
+    return Missing{"copies to the device (the device is a CPU)"};
+  }
+  if (!signals.transfer || signals.transfer->pinned_bytes + signals.transfer->pageable_bytes <= 0) {
+    return Missing{"the memory that copies to the device come from"};
+  }
+  if (!context.transfer) {
+    return Missing{context.no_steps};
+  }
+  const TransferFacts& facts = *signals.transfer;
+  const double pinned = facts.pinned_bytes / (facts.pinned_bytes + facts.pageable_bytes);
+
+  if (!facts.blocking || !facts.nonblocking) {
+    return Missing{"whether copies block the host"};
+  }
+  const auto copies = static_cast<double>(*facts.blocking + *facts.nonblocking);
+  const double blocking = copies > 0 ? static_cast<double>(*facts.blocking) / copies : 0;
+  const double share = *context.transfer * pinned * blocking;
+  if (pinned < policy.mostly || blocking < policy.mostly || share < policy.warning_share) {
+    return Nothing{};
+  }
+  Finding finding = detail::of_share(share, policy);
+  finding.where = detail::where_set(context, "transfer.non_blocking");
+  if (!finding.where) {
+    finding.where = detail::place(facts.where);
+  }
+  finding.evidence = {
+      context.say("{} of the bytes come from pinned memory, and {} of the copies block the host all the same",
+                  format_share(pinned), format_share(blocking)),
+      context.say("copies take {} of each step ({} of the wall time)", format_share(signals.step->transfer),
+                  format_share(*context.transfer)),
+  };
+  finding.fixes.push_back(detail::make_fix(context, "transfer.non_blocking", true, FixClass::kExact,
+                                           ".to(device, non_blocking=True): the copy runs while the host goes on"));
+  return finding;
+}
+
+}  // namespace
+
+const Rule& transfer_blocking() {
+  static const Rule kRule{
+      .id = "transfer-blocking",
+      .verdict = Verdict::kTransferBound,
+      .title = "Copies block the host although the memory is pinned",
+      .topic = "copy overlap",
+      .explanation =
+          "A copy from pinned memory can run while the host queues the next work, if it is asked to: .to(device, "
+          "non_blocking=True). Otherwise the host waits for every copy, and the device waits for the host "
+          "afterwards.",
+      .thresholds =
+          "At least mostly (50 %) of the bytes pinned and of the copies blocking; their time from warning_share (10 "
+          "%) of the wall time.",
+      .needs = "the memory that copies come from, whether they block, step times with their copies",
+      .proposes = "transfer.non_blocking",
+      .evaluate = evaluate,
+  };
+  return kRule;
+}
+
+}  // namespace unidle::diagnose::rules
