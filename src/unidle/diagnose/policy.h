@@ -130,8 +130,8 @@ struct Policy {
   double startup_info_share = 0.25;
   double startup_warning_share = 0.20;
 
-  /// Foreign processes on the device, mean over the run. Own choice: more often than not.
-  double other_processes = 0.5;
+  /// Part of the readings with foreign processes on the device. Own choice: more often than not.
+  double shared = 0.50;
   /// Part of the readings with a thermal or power reason. Own choice.
   double throttled = 0.20;
   /// A full card at its power limit runs a few percent below its highest clock; that is normal. Own choice.

@@ -14,7 +14,7 @@ namespace {
 constexpr std::array<std::string_view, 4> kLeaders = {"run-failed", "run-timed-out", "out-of-memory", "device-unused"};
 
 /// The specific cause, and the general one that it explains.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 22> kFolds = {{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 23> kFolds = {{
     {"run-timed-out", "run-failed"},                // the limit ended it, not a fault
     {"loader-respawn", "loader-too-few-workers"},   // they are few only while they start
     {"loader-respawn", "loader-shallow-prefetch"},  // the queue is empty because it is new
@@ -30,6 +30,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 22> kFolds =
     {"storage-bound", "dataset-slow-sample"},
     {"storage-bound", "loader-shallow-prefetch"},
     {"dataset-heavy-tail", "loader-shallow-prefetch"},  // the bursts are the slow samples
+    {"dataset-heavy-tail", "loader-too-few-workers"},   // workers are busy with a few samples
     {"device-unused", "precision-fp32"},                // about a device that the run should not be on
     {"device-unused", "layout-not-channels-last"},
     {"device-unused", "batch-too-small"},

@@ -119,7 +119,9 @@ struct GpuFacts {
   std::optional<double> link_width_max;
   std::optional<double> link_generation;
   std::optional<double> link_generation_max;
-  std::optional<double> other_processes;  // mean number of foreign processes on the device
+  bool throttled_by_power_only = false;
+  std::optional<double> shared;         // share of readings in which processes of others held its memory
+  std::optional<double> foreign_bytes;  // how much they held, mean
   std::optional<std::int64_t> memory_bytes;
   std::optional<std::int64_t> alloc_retries;
   std::optional<std::int64_t> ooms;

@@ -6,6 +6,7 @@
 
 #include "unidle/diagnose/context.h"
 #include "unidle/diagnose/detail/notes.h"
+#include "unidle/diagnose/detail/readings.h"
 #include "unidle/diagnose/detail/timeline.h"
 
 namespace unidle::diagnose {
@@ -167,110 +168,18 @@ void read_device_kind(Signals& signals) {
   }
 }
 
-/// Mean and largest reading while steps run, after warm-up.
-struct Readings {
-  double mean = 0;
-  double most = 0;
-};
-std::optional<Readings> while_training(const record::Reader& reader, const record::Series& series,
-                                       const Timeline& timeline) {
-  if (timeline.steps.empty()) {
-    return std::nullopt;
-  }
-  const std::int64_t from_ns = timeline.steps[timeline.first_steady].t_ns;
-  Readings readings;
-  std::int64_t count = 0;
-  for (const record::Point& point : reader.points(series)) {
-    if (point.t_ns >= from_ns && timeline.training.contains(point.t_ns) && std::isfinite(point.value)) {
-      readings.mean += point.value;
-      readings.most = std::max(readings.most, point.value);
-      ++count;
-    }
-  }
-  if (count == 0) {
-    return std::nullopt;
-  }
-  readings.mean /= static_cast<double>(count);
-  return readings;
-}
-
-/// Of several GPUs the busiest: which of them the program uses is not told.
-void read_gpu(const record::Reader& reader, const Timeline& timeline, const std::vector<record::Series>& all,
-              Signals& signals) {
-  std::string subject;
-  for (const record::Series& series : all) {
-    const auto readings =
-        series.name == record::series::kGpuUtil ? while_training(reader, series, timeline) : std::nullopt;
-    if (readings && readings->mean > signals.device_busy.value_or(-1)) {
-      signals.device_busy = std::clamp(readings->mean, 0.0, 1.0);
-      signals.device_busy_how =
-          "NVML utilisation while training (" + series.subject + "): some kernel ran, on however few units";
-      subject = series.subject;
-    }
-  }
-  const json gpus = reader.meta(record::meta::kGpus).value_or(json::array());
-  for (const record::Series& series : all) {
-    if (series.name != record::series::kGpuMemory || series.subject != subject || !gpus.is_array()) {
-      continue;
-    }
-    for (std::size_t i = 0; i < gpus.size(); ++i) {
-      const auto bytes = number_in(gpus[i], "memory_bytes");
-      const auto readings = while_training(reader, series, timeline);
-      if (subject == "gpu" + std::to_string(i) && bytes && *bytes > 0 && readings) {
-        signals.gpu_memory_used = std::clamp(readings->most / *bytes, 0.0, 1.0);
-        signals.gpu.memory_bytes = std::llround(*bytes);
-      }
-    }
-  }
-}
-
-/// The most that was in use at any time, of what the job may use.
-void read_host_memory(const record::Reader& reader, const std::vector<record::Series>& all, Signals& signals) {
-  const json host = reader.meta(record::meta::kHost).value_or(json());
-  auto limit = number_in(host, "memory_limit");
-  const auto machine = number_in(host, "memory_bytes");
-  limit = limit && machine ? std::min(*limit, *machine) : limit ? limit : machine;
-  if (!limit || *limit <= 0) {
-    return;
-  }
-  for (const record::Series& series : all) {
-    if (series.name != record::series::kTreeMemory) {
-      continue;
-    }
-    for (const record::Point& point : reader.points(series)) {
-      if (std::isfinite(point.value)) {
-        signals.host_memory_used =
-            std::max(signals.host_memory_used.value_or(0), std::clamp(point.value / *limit, 0.0, 1.0));
-      }
-    }
-  }
-}
-
 void read_busy(const record::Reader& reader, const Timeline& timeline, Signals& signals) {
-  const std::vector<record::Series> all = reader.all_series();
-  const auto mean_of = [&](std::string_view name) -> std::optional<double> {
-    for (const record::Series& series : all) {
-      const auto readings = series.name == name ? while_training(reader, series, timeline) : std::nullopt;
-      if (readings) {
-        return readings->mean;
-      }
+  const detail::Readings readings(reader, timeline);
+  detail::read_host_series(reader, readings, signals);
+  if (signals.device_kind != "cpu") {
+    detail::read_gpu_series(reader, readings, signals);
+    if (!signals.device_busy && signals.device_step_s && signals.step_s && *signals.step_s > 0) {
+      signals.device_busy = std::clamp(*signals.device_step_s / *signals.step_s, 0.0, 1.0);
+      signals.device_busy_how = "device time of the steps by its own events";
     }
-    return std::nullopt;
-  };
-  signals.cpus_used = mean_of(record::series::kTreeCpu);
-  signals.host_cpus_used = mean_of(record::series::kHostCpu);
-  signals.read_bytes_per_s = mean_of(record::series::kTreeRead);
-  signals.disk_wait = mean_of("tree.disk_wait");
-  signals.threads = mean_of("tree.threads");
-  signals.processes = mean_of("tree.processes");
-  read_host_memory(reader, all, signals);
-  if (signals.device_kind == "cpu") {
-    if (signals.cpus_used && signals.cpus_allowed && *signals.cpus_allowed > 0) {
-      signals.device_busy = std::clamp(*signals.cpus_used / *signals.cpus_allowed, 0.0, 1.0);
-      signals.device_busy_how = "CPU time of the command and its children while training, of the CPUs that it may use";
-    }
-  } else {
-    read_gpu(reader, timeline, all, signals);
+  } else if (signals.cpus_used && signals.cpus_allowed && *signals.cpus_allowed > 0) {
+    signals.device_busy = std::clamp(*signals.cpus_used / *signals.cpus_allowed, 0.0, 1.0);
+    signals.device_busy_how = "CPU time of the command and its children while training, of the CPUs that it may use";
   }
 }
 

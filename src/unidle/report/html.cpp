@@ -161,12 +161,6 @@ std::string findings_html(const diagnose::Diagnosis& diagnosis) {
   return out.empty() ? "<p>No rule found anything to say.</p>\n" : "<div class=\"cards\">" + out + "</div>\n";
 }
 
-std::string answer(const diagnose::Diagnosis& diagnosis) {
-  // Wide enough that nothing is wrapped: the answer is the first line of the text.
-  const std::string text = to_text(diagnosis, 100000, false);
-  return text.substr(0, text.find('\n'));
-}
-
 std::string step_table(const Summary& s) {
   std::vector<std::vector<std::string>> rows;
   if (!s.whole_step_s) {

@@ -31,8 +31,6 @@ std::vector<Tile> key_figures(const Summary& summary, const std::optional<diagno
 
 /// One card a finding.
 std::string findings_html(const diagnose::Diagnosis& diagnosis);
-/// The first sentence of the diagnosis: why the device idles.
-std::string answer(const diagnose::Diagnosis& diagnosis);
 
 /// Where a mean step's time went.
 std::string step_table(const Summary& summary);

@@ -29,7 +29,7 @@ std::string command_html(const RunData& run) {
 
 std::string answer_of(const Entry& entry) {
   if (entry.diagnosis) {
-    return answer(*entry.diagnosis);
+    return diagnose::answer(*entry.diagnosis);
   }
   return entry.run.steps.empty() ? "No training step was seen in this run." : "This run was not diagnosed.";
 }

@@ -6,6 +6,19 @@ namespace unidle::diagnose::rules {
 
 namespace {
 
+/// False when the slow samples were those of the first pass: a program that keeps its results has such a tail.
+bool still_there(const Context& context, const Policy& policy) {
+  const Signals& signals = context.signals;
+  if (signals.late_sample_s && *signals.late_sample_s < policy.tail_mean * *signals.samples->p50_s) {
+    return false;
+  }
+  const double passes = context.passes.value_or(0);
+  if (!signals.late_input_s || passes <= 1 || signals.wall_s <= 0) {
+    return true;
+  }
+  return *signals.late_input_s / signals.wall_s >= *context.steady_input * (1 - 1 / passes) / 2;
+}
+
 Evaluation evaluate(const Context& context, const Policy& policy) {
   const Signals& signals = context.signals;
   if (!signals.samples || !signals.samples->p50_s || !signals.samples->p99_s || signals.samples->count < 1) {
@@ -19,9 +32,8 @@ Evaluation evaluate(const Context& context, const Policy& policy) {
   const double mean_s = signals.samples->total_s / static_cast<double>(signals.samples->count);
   const bool tail =
       p99_s >= policy.tail_ratio * p50_s && p99_s >= policy.slow_sample_s && mean_s >= policy.tail_mean * p50_s;
-  const bool still_there = !signals.late_sample_s || *signals.late_sample_s >= policy.tail_mean * p50_s;
   const double share = tail ? *context.steady_input * (1 - p50_s / mean_s) : 0;
-  if (!tail || !still_there || share < policy.warning_share) {
+  if (!tail || !still_there(context, policy) || share < policy.warning_share) {
     return Nothing{};
   }
   Finding finding = detail::of_share(share, policy);

@@ -11,17 +11,18 @@ Evaluation evaluate(const Context& context, const Policy& policy) {
   if (context.on_cpu && signals.gpus.value_or(0) == 0) {
     return Missing{"processes on the device (the device is a CPU)"};
   }
-  if (!signals.gpu.other_processes) {
+  if (!signals.gpu.shared) {
     return Missing{"other processes on the device"};
   }
-  if (*signals.gpu.other_processes < policy.other_processes) {
+  if (*signals.gpu.shared < policy.shared) {
     return Nothing{};
   }
   Finding finding;
   finding.severity = context.on_gpu ? Severity::kWarning : Severity::kInfo;
   finding.evidence.push_back(
-      context.say("on average {} processes that are not of this run had the device open while it ran",
-                  format_number(*signals.gpu.other_processes)));
+      context.say("processes that are not of this run held memory of the device {} of the training, {} on average",
+                  format_share(*signals.gpu.shared),
+                  format_bytes(static_cast<std::uint64_t>(signals.gpu.foreign_bytes.value_or(0)))));
   if (signals.device_busy && context.on_gpu) {
     finding.evidence.push_back(context.say("the device was busy {} of the time, with the work of all of them",
                                            format_share(*signals.device_busy)));
@@ -41,7 +42,7 @@ const Rule& device_shared() {
           "Kernels of several processes take turns on one device, so each gets a part of it, and its utilisation "
           "says nothing about this run alone.",
       .thresholds =
-          "From other_processes (0.5) foreign processes on average. A warning without a share: how much they took "
+          "Foreign processes in shared (50 %) of the readings. A warning without a share: how much they took "
           "is not told.",
       .needs = "the processes that the driver lists for the device",
       .proposes = "a device of its own, or a share by MIG or MPS",

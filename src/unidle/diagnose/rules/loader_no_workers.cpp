@@ -56,7 +56,9 @@ Evaluation evaluate(const Context& context, const Policy& policy) {
     }
     if (*finding.speedup_bound < policy.min_bound) {
       finding.severity = std::min(finding.severity, Severity::kWarning);
-      how += "; on these CPUs that alone gains little, less work per sample does";
+      how =
+          "prepare batches in workers while the step runs; on these CPUs that alone gains little, less work per sample "
+          "does";
     }
     finding.fixes.push_back(
         detail::make_fix(context, "loader.workers", workers_needed(context, work_s), FixClass::kExact, how));

@@ -21,9 +21,12 @@ Evaluation evaluate(const Context& context, const Policy& policy) {
   finding.share = context.startup;
   finding.speedup_bound = amdahl(*context.startup);
   finding.severity = is_long ? Severity::kWarning : Severity::kInfo;
-  finding.evidence.push_back(context.say("{} pass before the first step, {} of the wall time{}",
-                                         format_seconds(signals.time.startup), format_share(*context.startup),
-                                         is_long ? "" : "; a longer run spreads that out"));
+  const std::string before = format_seconds(signals.time.startup);
+  const std::string share = format_share(*context.startup);
+  finding.evidence.push_back(
+      is_long ? context.say("{} pass before the first step, {} of the wall time", before, share)
+              : context.say("{} pass before the first step, {} of the wall time; a longer run spreads that out", before,
+                            share));
   return finding;
 }
 

@@ -20,21 +20,20 @@ Evaluation evaluate(const Context& context, const Policy& policy) {
     return Nothing{};
   }
   Finding finding;
-  finding.severity = Severity::kWarning;
-  std::string reasons = signals.gpu.throttle_reasons.empty() ? "" : " (" + signals.gpu.throttle_reasons + ")";
-  finding.evidence.push_back(
-      context.say("limits held the clocks down {} of the training{}", format_share(*signals.gpu.throttled), reasons));
+  finding.severity = signals.gpu.throttled_by_power_only ? Severity::kInfo : Severity::kWarning;
+  finding.evidence.push_back(context.say("limits held the clocks down {} of the training ({})",
+                                         format_share(*signals.gpu.throttled), signals.gpu.throttle_reasons));
   const auto clock = signals.gpu.clock_mhz;
   const auto most = signals.gpu.clock_max_mhz;
   if (clock && most && *most > 0) {
+    const double share =
+        std::clamp(1 - *clock / *most, 0.0, 1.0) * signals.device_busy.value_or(1) * context.train.value_or(1);
+    finding.share = share;
+    finding.speedup_bound = amdahl(share);
+    finding.severity =
+        share < policy.throttle_share ? Severity::kInfo : std::max(Severity::kWarning, severity_of(share, policy));
     finding.evidence.push_back(
         context.say("the clock was {} MHz on average of {} MHz at most", format_number(*clock), format_number(*most)));
-    const double lost =
-        std::clamp(1 - *clock / *most, 0.0, 1.0) * signals.device_busy.value_or(1) * context.train.value_or(1);
-    finding.share = lost;
-    finding.speedup_bound = amdahl(lost);
-    finding.severity =
-        lost < policy.throttle_share ? Severity::kInfo : std::max(Severity::kWarning, severity_of(lost, policy));
   }
   return finding;
 }
@@ -51,8 +50,8 @@ const Rule& throttled() {
           "A device that gets too hot or reaches its power limit lowers its clocks. Reaching the power limit under "
           "full load is normal for large cards and costs a few percent; a hot card or a low limit costs much.",
       .thresholds =
-          "From throttled (20 %) of the readings with such a reason; a hint when the clocks stay within "
-          "throttle_share (5 %) of the wall time.",
+          "From throttled (20 %) of the readings with such a reason; a hint when lower clocks cost less than "
+          "throttle_share (5 %) of the wall time, or, where clocks are not known, when only the power limit is named.",
       .needs = "the driver's reasons for low clocks, clocks now and at most",
       .proposes = "cooling, dust, the power limit (nvidia-smi -pl)",
       .evaluate = evaluate,

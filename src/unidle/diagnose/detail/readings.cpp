@@ -1,0 +1,181 @@
+#include "unidle/diagnose/detail/readings.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdlib>
+#include <numeric>
+#include <utility>
+
+namespace unidle::diagnose::detail {
+
+namespace {
+
+using nlohmann::json;
+
+std::optional<double> number_in(const json& object, const char* key) {
+  const bool has = object.is_object() && object.contains(key) && object[key].is_number();
+  return has ? std::optional(object[key].get<double>()) : std::nullopt;
+}
+
+/// Bits of NVML's clocks-event reasons (nvml.h, nvmlClocksEventReason...): power, then heat and hardware.
+constexpr std::array<std::pair<std::uint64_t, const char*>, 5> kReasons = {{{0x04, "power limit"},
+                                                                            {0x08, "hardware slowdown"},
+                                                                            {0x20, "software thermal limit"},
+                                                                            {0x40, "hardware thermal limit"},
+                                                                            {0x80, "power brake"}}};
+
+void read_throttling(const Readings& readings, const std::string& gpu, Signals& signals) {
+  const std::vector<double> bits = readings.training(record::series::kGpuThrottle, &gpu);
+  if (bits.empty()) {
+    return;
+  }
+  std::array<int, kReasons.size()> seen{};
+  int any = 0;
+  for (const double reading : bits) {
+    const auto mask = reading >= 0 && reading < 1e15 ? static_cast<std::uint64_t>(reading) : 0;
+    bool one = false;
+    for (std::size_t i = 0; i < kReasons.size(); ++i) {
+      const bool set = (mask & kReasons[i].first) != 0;
+      seen[i] += set ? 1 : 0;
+      one = one || set;
+    }
+    any += one ? 1 : 0;
+  }
+  signals.gpu.throttled = static_cast<double>(any) / static_cast<double>(bits.size());
+  for (std::size_t i = 0; i < kReasons.size(); ++i) {
+    if (seen[i] > 0) {
+      signals.gpu.throttle_reasons +=
+          (signals.gpu.throttle_reasons.empty() ? "" : ", ") + std::string(kReasons[i].second);
+    }
+  }
+  signals.gpu.throttled_by_power_only =
+      any == seen[0] && std::all_of(seen.begin() + 1, seen.end(), [](int n) { return n == 0; });
+}
+
+void read_foreign(const Readings& readings, const std::string& gpu, Signals& signals) {
+  const std::vector<double> bytes = readings.training(record::series::kGpuForeign, &gpu);
+  if (!bytes.empty()) {
+    const auto held = std::count_if(bytes.begin(), bytes.end(), [](double value) { return value > 0; });
+    signals.gpu.shared = static_cast<double>(held) / static_cast<double>(bytes.size());
+    signals.gpu.foreign_bytes = std::accumulate(bytes.begin(), bytes.end(), 0.0) / static_cast<double>(bytes.size());
+  }
+}
+
+void read_facts(const json& facts, const Readings& readings, const std::string& gpu, Signals& signals) {
+  const auto bytes = number_in(facts, "memory_bytes");
+  const auto used = readings.most(record::series::kGpuMemory, &gpu);
+  if (bytes && *bytes > 0) {
+    signals.gpu.memory_bytes = std::llround(*bytes);
+    if (used) {
+      signals.gpu_memory_used = std::clamp(*used / *bytes, 0.0, 1.0);
+    }
+  }
+  const json pcie = facts.is_object() ? facts.value("pcie_max", json::object()) : json::object();
+  signals.gpu.link_width_max = number_in(pcie, "width");
+  signals.gpu.link_generation_max = number_in(pcie, "generation");
+  signals.gpu.clock_max_mhz = number_in(facts, "sm_clock_max_mhz");
+}
+
+}  // namespace
+
+const record::Series* Readings::find(std::string_view name, const std::string* subject) const {
+  const auto found = std::find_if(series_.begin(), series_.end(), [&](const record::Series& series) {
+    return series.name == name && (subject == nullptr || series.subject == *subject);
+  });
+  return found == series_.end() ? nullptr : &*found;
+}
+
+std::vector<double> Readings::training(std::string_view name, const std::string* subject) const {
+  std::vector<double> values;
+  const record::Series* series = find(name, subject);
+  if (series == nullptr || timeline_.steps.empty()) {
+    return values;
+  }
+  const std::int64_t from_ns = timeline_.steps[timeline_.first_steady].t_ns;
+  for (const record::Point& point : reader_.points(*series)) {
+    if (point.t_ns >= from_ns && timeline_.training.contains(point.t_ns) && std::isfinite(point.value)) {
+      values.push_back(point.value);
+    }
+  }
+  return values;
+}
+
+std::optional<double> Readings::mean(std::string_view name, const std::string* subject) const {
+  const std::vector<double> values = training(name, subject);
+  if (values.empty()) {
+    return std::nullopt;
+  }
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+std::optional<double> Readings::most(std::string_view name, const std::string* subject) const {
+  const std::vector<double> values = training(name, subject);
+  return values.empty() ? std::nullopt : std::optional(*std::max_element(values.begin(), values.end()));
+}
+
+std::optional<double> Readings::most_ever(std::string_view name) const {
+  std::optional<double> most;
+  if (const record::Series* series = find(name, nullptr)) {
+    for (const record::Point& point : reader_.points(*series)) {
+      most = std::isfinite(point.value) ? std::max(most.value_or(point.value), point.value) : most;
+    }
+  }
+  return most;
+}
+
+std::vector<std::string> Readings::subjects(std::string_view name) const {
+  std::vector<std::string> subjects;
+  for (const record::Series& series : series_) {
+    if (series.name == name) {
+      subjects.push_back(series.subject);
+    }
+  }
+  return subjects;
+}
+
+void read_host_series(const record::Reader& reader, const Readings& readings, Signals& signals) {
+  signals.cpus_used = readings.mean(record::series::kTreeCpu);
+  signals.host_cpus_used = readings.mean(record::series::kHostCpu);
+  signals.read_bytes_per_s = readings.mean(record::series::kTreeRead);
+  signals.disk_wait = readings.mean("tree.disk_wait");
+  signals.threads = readings.mean("tree.threads");
+  signals.processes = readings.mean("tree.processes");
+  const json host = reader.meta(record::meta::kHost).value_or(json());
+  auto limit = number_in(host, "memory_limit");
+  if (const auto machine = number_in(host, "memory_bytes")) {
+    limit = std::min(limit.value_or(*machine), *machine);
+  }
+  const auto most = readings.most_ever(record::series::kTreeMemory);
+  if (limit && *limit > 0 && most) {
+    signals.host_memory_used = std::clamp(*most / *limit, 0.0, 1.0);
+  }
+}
+
+void read_gpu_series(const record::Reader& reader, const Readings& readings, Signals& signals) {
+  std::optional<std::string> busiest;
+  for (const std::string& gpu : readings.subjects(record::series::kGpuUtil)) {
+    const auto busy = readings.mean(record::series::kGpuUtil, &gpu);
+    if (busy && *busy > signals.device_busy.value_or(-1)) {
+      signals.device_busy = std::clamp(*busy, 0.0, 1.0);
+      signals.device_busy_how = "NVML utilisation while training (" + gpu + "): some kernel ran, on however few units";
+      busiest = gpu;
+    }
+  }
+  if (!busiest) {
+    return;
+  }
+  const json gpus = reader.meta(record::meta::kGpus).value_or(json::array());
+  const auto index =
+      busiest->starts_with("gpu") ? static_cast<std::size_t>(std::atoll(busiest->c_str() + 3)) : SIZE_MAX;
+  if (gpus.is_array() && index < gpus.size()) {
+    read_facts(gpus[index], readings, *busiest, signals);
+  }
+  signals.gpu.clock_mhz = readings.mean("gpu.sm_clock", &*busiest);
+  signals.gpu.link_width = readings.most(record::series::kGpuPcieWidth, &*busiest);
+  signals.gpu.link_generation = readings.most(record::series::kGpuPcieGeneration, &*busiest);
+  read_throttling(readings, *busiest, signals);
+  read_foreign(readings, *busiest, signals);
+}
+
+}  // namespace unidle::diagnose::detail

@@ -1,0 +1,91 @@
+// A small language for synthetic timelines: runs that a rule has to name, and near misses that it must not.
+//
+// A file is a run, written down as what happens in it:
+//
+//     # Decoding in the training thread.
+//     let wait = 60ms
+//     let workers = 0
+//     host cpus=4 online=8
+//     setting loader.workers $workers at train.yaml:6
+//     startup 2s
+//     steps 100 samples=32 input=$wait forward=15ms backward=15ms optimizer=10ms
+//     series tree.cpu 1.0
+//     expect loader-no-workers top share=0.5..0.6 critical
+//     near wait = 8ms
+//     near workers = 2
+//     missing workers
+//
+// Directives, in the order of time:
+//   let NAME = VALUE             $NAME stands for it below. A line with a $NAME whose value is - is left out, and so is
+//                                a word KEY=$NAME.
+//   host KEY=VALUE ...           facts of the host: cpus (allowed), online, memory=8GB, flags=avx2,avx512_bf16
+//   gpu KEY=VALUE ...            one GPU: memory, capability, width, generation, clock
+//   setting KNOB VALUE [at FILE:LINE] [configured] [effective VALUE]
+//   note JSON                    a note of the training process; `note@PID JSON` of another one
+//   startup|validate|checkpoint|loader_start|pause TIME
+//   steps COUNT KEY=TIME ...     input, transfer, forward, backward, sync, optimizer, other; samples=N, micro=N,
+//   syncs=N;
+//                                `every N KEY=TIME` at the end replaces a part in each Nth step
+//   repeat N / end               the lines between, N times
+//   work THREADS samples=N each=TIME  sample work of loader threads, a second at a time, over the run so far
+//   series NAME VALUE [SUBJECT]  a constant series over the whole run
+//   output TEXT                  a line of the command's output; \n in it begins another
+//   exit CODE [SIGNAL], outcome WORD
+//   expect ID [top] [first] [share=LOW..HIGH] [critical|warning|info] [verdict=V] [folds=ID] [without=ID]
+//   near NAME = VALUE [, ...]    the same run with other values: the first expected id may not be reported above info
+//   missing NAME                 the same run without what the value tells: the first expected id abstains
+//   healthy                      no finding above info, verdict healthy
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "unidle/diagnose/diagnosis.h"
+
+namespace unidle::diagnose::testing {
+
+struct Expectation {
+  std::string id;
+  bool top = false;  // leads all findings
+  std::optional<double> share_low;
+  std::optional<double> share_high;
+  std::optional<std::string> severity;
+  std::optional<std::string> verdict;
+  std::vector<std::string> folds;    // ids that it folds
+  std::vector<std::string> without;  // ids that must not be reported above info
+};
+
+/// The same run with some values replaced.
+struct Variant {
+  std::string name;
+  std::map<std::string, std::string> values;
+  bool missing = false;  // the rule has to abstain; otherwise it has to be silent
+};
+
+struct TimelineCase {
+  std::filesystem::path file;
+  std::vector<std::string> lines;  // the run, without expectations
+  std::map<std::string, std::string> values;
+  std::vector<Expectation> expectations;
+  std::vector<Variant> variants;
+  bool healthy = false;
+};
+
+/// Throws kInput with subject "file:line" when it cannot be understood.
+TimelineCase read_timeline(const std::filesystem::path& file);
+
+/// Writes the run as a record into `folder`. Throws kInput with subject "file:line".
+void write_record(const TimelineCase& timeline, const std::map<std::string, std::string>& replaced,
+                  const std::filesystem::path& folder);
+
+/// What is wrong with the diagnosis of the run, one line each; empty when it is as expected.
+std::vector<std::string> judge(const TimelineCase& timeline, const Diagnosis& diagnosis);
+std::vector<std::string> judge(const TimelineCase& timeline, const Variant& variant, const Diagnosis& diagnosis);
+
+/// All *.timeline files of a folder, by name.
+std::vector<std::filesystem::path> timelines_in(const std::filesystem::path& folder);
+
+}  // namespace unidle::diagnose::testing
