@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# clang-tidy over the sources that a build folder compiles, two at a time. Tests and files that parse torch are left out:
+# clang-tidy over the sources that a build folder compiles. Tests and files that parse torch are left out:
 # the first for time, the second because their headers take minutes.
 #   tools/tidy.sh BUILD_FOLDER [FILE ...]
 set -euo pipefail
@@ -9,5 +9,10 @@ files=("$@")
 if [ ${#files[@]} -eq 0 ]; then
   mapfile -t files < <(git ls-files --cached --others --exclude-standard 'src/*.cpp' | grep -vE '_test\.cpp$|/testing/|^src/unidle/train/')
 fi
-# The launcher and precompiled headers of the build are not clang's.
-printf '%s\n' "${files[@]}" | xargs -P "$(nproc)" -n 4 .venv/bin/clang-tidy -p "$build" --quiet 2> >(grep -vE 'warnings? (generated|treated)|^Suppressed' >&2)
+# The compiler's precompiled headers are not clang's: its commands without them.
+database=$(mktemp -d)
+trap 'rm -rf "$database"' EXIT
+sed -E 's/ -(Winvalid-pch|fpch-preprocess)\b//g; s/ -include [^ ]*cmake_pch\.hxx//g' "$build/compile_commands.json" \
+  > "$database/compile_commands.json"
+printf '%s\n' "${files[@]}" | xargs -P "$(nproc)" -n 4 .venv/bin/clang-tidy -p "$database" --quiet \
+  2> >(grep -vE 'warnings? (and|generated|treated)|^Suppressed|Processing file' >&2)
