@@ -1,5 +1,7 @@
 #include "unidle/observe/events.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -13,6 +15,9 @@ namespace {
 constexpr std::size_t kMaxOpenSteps = 4096;
 
 std::int64_t signed_value(std::uint64_t value) { return static_cast<std::int64_t>(value); }
+
+/// A count that came as a floating-point number; 0 when it is none.
+std::int64_t whole(double value) { return value >= 1 && value < 1e15 ? static_cast<std::int64_t>(value) : 0; }
 
 void add_to(std::optional<std::int64_t>& sum, std::int64_t value) { sum = sum.value_or(0) + value; }
 
@@ -40,6 +45,10 @@ void EventMerger::take(std::int64_t process, const unidle_event& event) {
     case UNIDLE_EVENT_STARTUP: write_span(process, event, "startup"); break;
     case UNIDLE_EVENT_VALIDATE: write_span(process, event, "validate"); break;
     case UNIDLE_EVENT_CHECKPOINT: write_span(process, event, "checkpoint"); break;
+    case UNIDLE_EVENT_LOG: write_point(process, event, record::series::kStepLog); break;
+    case UNIDLE_EVENT_FLUSH: write_point(process, event, record::series::kStepFlush); break;
+    case UNIDLE_EVENT_LOADER_START: write_point(process, event, record::series::kLoaderStart); break;
+    case UNIDLE_EVENT_DEVICE: write_point(process, event, record::series::kStepDevice); break;
     default: add_part(process, event); break;
   }
 }
@@ -62,7 +71,7 @@ void EventMerger::add_part(std::int64_t process, const unidle_event& event) {
     case UNIDLE_EVENT_OPTIMIZER: add_to(step.optimizer_ns, duration_ns); break;
     case UNIDLE_EVENT_SYNC:
       add_to(step.sync_ns, duration_ns);
-      add_to(step.syncs, 1);
+      add_to(step.syncs, std::max<std::int64_t>(1, whole(event.value)));
       break;
     default: break;
   }
@@ -105,15 +114,22 @@ void EventMerger::add_work(std::int64_t process, const unidle_event& event) {
   work.process = process;
   work.thread = event.thread;
   work.t_ns = second_ns;
-  work.samples += 1;
+  const std::int64_t several = whole(event.value);
+  const std::int64_t slowest_ns = std::min(signed_value(event.reserved), duration_ns);
+  work.samples += std::max<std::int64_t>(1, several);
   work.busy_ns += duration_ns;
-  work.slowest_ns = std::max(work.slowest_ns, duration_ns);
+  work.slowest_ns = std::max(work.slowest_ns, several > 1 ? slowest_ns : duration_ns);
   work.bytes += signed_value(event.b);
 }
 
 void EventMerger::write_span(std::int64_t process, const unidle_event& event, const char* kind) {
   writer_.add(
       record::Span{kind, process, signed_value(event.t_ns), signed_value(event.duration_ns), signed_value(event.a)});
+}
+
+void EventMerger::write_point(std::int64_t process, const unidle_event& event, std::string_view name) {
+  const std::int64_t series = writer_.series({std::string(name), "s", fmt::format("pid {}", process)});
+  writer_.add_point(series, {signed_value(event.t_ns), static_cast<double>(event.duration_ns) * 1e-9});
 }
 
 void EventMerger::take_note(std::int64_t process, std::int64_t t_ns, nlohmann::json body) {

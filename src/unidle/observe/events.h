@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <string_view>
 #include <tuple>
 
 #include "unidle/probe/unidle_probe.h"
@@ -36,6 +37,7 @@ class EventMerger {
   void write_step(std::int64_t process, const unidle_event& event);
   void add_work(std::int64_t process, const unidle_event& event);
   void write_span(std::int64_t process, const unidle_event& event, const char* kind);
+  void write_point(std::int64_t process, const unidle_event& event, std::string_view name);
 
   record::Writer& writer_;
   std::map<StepKey, record::Step> parts_;         // of steps that are not over

@@ -12,6 +12,7 @@
 #include "unidle/base/handle.h"
 #include "unidle/base/log.h"
 #include "unidle/observe/output.h"
+#include "unidle/observe/python.h"
 #include "unidle/observe/recorder.h"
 #include "unidle/observe/signals.h"
 #include "unidle/observe/spawn.h"
@@ -136,6 +137,9 @@ pid_t start_command(const Options& options, Recorder& recorder, const OutputStre
   SpawnOptions spawning{options.argv, options.environment, options.quiet};
   if (const auto folder = recorder.probe_folder()) {
     spawning.environment["UNIDLE_PROBE_DIR"] = folder->string();
+    if (options.python) {
+      add_python_shim(spawning.environment);
+    }
   }
   try {
     return spawn(spawning, streams, signals);

@@ -18,6 +18,7 @@ struct Options {
   std::map<std::string, std::string> environment;  // added for the command
   bool capture = true;                             // keep the end of the output while passing it on
   bool forward_signals = true;                     // INT, TERM, HUP, QUIT, USR1, USR2 go to the command
+  bool python = true;                              // put the shim on the command's PYTHONPATH
   bool quiet = false;                              // the command's output goes nowhere but the record's tail (trials)
   std::optional<double> timeout_s;
   std::stop_token stop;  // ends the command

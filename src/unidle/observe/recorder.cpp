@@ -69,6 +69,12 @@ nlohmann::json to_json(const std::vector<telemetry::GpuFacts>& gpus) {
   return json;
 }
 
+/// The note by which the Python shim says that it is at work.
+bool is_running_shim(const nlohmann::json& body) {
+  return body.is_object() && body.value("type", nlohmann::json()) == "shim" &&
+         body.value("status", nlohmann::json()) == "on";
+}
+
 /// The pid that a ring or notes file is named after; 0 for a foreign file.
 std::int64_t pid_of(const fs::path& file) { return std::atoll(file.filename().c_str()); }
 
@@ -242,6 +248,7 @@ void Recorder::drain_notes() {
   for (auto& [path, reader] : notes_) {
     reader.drain([&](nlohmann::json body) {
       probe_seen_ = true;
+      python_seen_ = python_seen_ || is_running_shim(body);
       merger_->take_note(pid_of(path), clock_.now_ns(), std::move(body));
     });
   }
@@ -317,7 +324,8 @@ void Recorder::write_end(int code, int signal, std::string_view outcome) {
     writer.set_meta(record::meta::kExit, {{"code", code}, {"signal", signal}});
     writer.set_meta(record::meta::kOutcome, outcome);
     writer.set_meta(record::meta::kTier,
-                    fmt::format("host{}{}", nvml_seen_ ? "+nvml" : "", probe_seen_ ? "+probe" : ""));
+                    fmt::format("host{}{}{}", nvml_seen_ ? "+nvml" : "", probe_seen_ ? "+probe" : "",
+                                python_seen_ ? "+python" : ""));
     writer.set_meta(record::meta::kDropped, dropped_);
     writer.set_meta(record::meta::kProblems, problems_);
     writer.flush();

@@ -68,6 +68,7 @@ class Recorder {
   std::uint64_t dropped_ = 0;
   std::uint64_t refused_ = 0;
   bool probe_seen_ = false;
+  bool python_seen_ = false;
   bool nvml_seen_ = false;
   std::vector<std::string> problems_;
   const OutputStreams* streams_ = nullptr;

@@ -25,12 +25,18 @@ enum unidle_event_kind {
   UNIDLE_EVENT_FORWARD = 4,
   UNIDLE_EVENT_BACKWARD = 5,
   UNIDLE_EVENT_OPTIMIZER = 6,
-  UNIDLE_EVENT_SYNC = 7,      /* the host waited for the device, e.g. to read the loss back */
-  UNIDLE_EVENT_SAMPLE = 8,    /* one sample produced, by any loader thread; a = sample id, b = bytes read */
+  UNIDLE_EVENT_SYNC = 7,      /* the host waited for the device, e.g. to read the loss back; value = waits, 0 is one */
+  /* A sample was produced, by any loader thread; a = sample id, b = bytes read. Several at once: value = how many, a = the
+   * first, reserved = ns of the slowest. */
+  UNIDLE_EVENT_SAMPLE = 8,
   UNIDLE_EVENT_STARTUP = 9,   /* from process start to the first step */
   UNIDLE_EVENT_VALIDATE = 10, /* one validation; a = samples */
   UNIDLE_EVENT_CHECKPOINT = 11,
-  UNIDLE_EVENT_LOSS = 12 /* value = training loss; a = samples seen before this step */
+  UNIDLE_EVENT_LOSS = 12,         /* value = training loss; a = samples seen before this step */
+  UNIDLE_EVENT_LOG = 13,          /* print, logging, progress bars inside the loop */
+  UNIDLE_EVENT_FLUSH = 14,        /* the allocator was flushed or the garbage collector run inside the loop */
+  UNIDLE_EVENT_LOADER_START = 15, /* loader workers were started or shut down; also part of the step's INPUT */
+  UNIDLE_EVENT_DEVICE = 16        /* the device's own time for step `step`, known only later */
 };
 
 /* 64 bytes. Times are CLOCK_MONOTONIC nanoseconds. `step` ties the parts of a step to its STEP event,
@@ -44,7 +50,7 @@ typedef struct unidle_event {
   double value;
   uint32_t kind;
   uint32_t thread; /* 0 = the training thread, 1.. = loader threads */
-  uint64_t reserved;
+  uint64_t reserved; /* 0, but for SAMPLE */
 } unidle_event;
 
 typedef struct unidle_probe unidle_probe;

@@ -1,0 +1,233 @@
+"""Changing settings of the running program, as `unidle run --apply KNOB=VALUE` asks, and saying what became of it."""
+
+import inspect
+import json
+import weakref
+
+from . import off, write_line
+
+_TRUE = (True, 1, "true", "on", "yes", "1", "True")
+_LOADER = {"loader.workers": "num_workers", "loader.pin_memory": "pin_memory",
+           "loader.persistent_workers": "persistent_workers", "loader.prefetch_factor": "prefetch_factor"}
+
+
+class Actuators:
+    def __init__(self, state, asked):
+        self.state = state
+        self.asked = {}
+        self.said = set()
+        self.non_blocking = self.zero_to_none = False
+        self.pending = False
+        self.adapted = {}      # id of a model -> what is done around its forward pass
+        self.amp = self.channels_last = self.compile_mode = None
+        try:
+            self.asked = dict(json.loads(asked)) if asked else {}
+        except (ValueError, TypeError):
+            self.say("*", asked, "refused", "UNIDLE_APPLY is no JSON object")
+
+    def say(self, knob, asked, status, why=None, value=None):
+        if (knob, status, why) in self.said:
+            return
+        self.said.add((knob, status, why))
+        body = {"knob": knob, "asked": asked, "status": status, "why": why, "value": value}
+        write_line('"type":"apply",' + json.dumps(body, default=str)[1:-1])
+
+    def on(self, knob):
+        return self.asked.get(knob) in _TRUE
+
+    def install(self):
+        """torch is there, the program has not begun to use it."""
+        known = set(_LOADER) | {"transfer.non_blocking", "precision.tf32", "precision.amp", "cudnn.benchmark", "layout.channels_last",
+                                "optimizer.fused", "optimizer.zero_to_none", "compile.mode", "cpu.threads"}
+        for knob in self.asked:
+            if knob not in known:
+                self.say(knob, self.asked[knob], "refused", "cannot be changed in a running program")
+        torch = self.state.torch
+        self._watch_compile(torch)
+        if not self.asked:
+            return
+        self.pending = True
+        self.zero_to_none = self.on("optimizer.zero_to_none")
+        self.non_blocking = self.on("transfer.non_blocking")
+        if "cpu.threads" in self.asked:
+            self._threads(torch, int(self.asked["cpu.threads"]))
+        if "precision.tf32" in self.asked:
+            torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = self.on("precision.tf32")
+        if "cudnn.benchmark" in self.asked:
+            torch.backends.cudnn.benchmark = self.on("cudnn.benchmark")
+        amp = str(self.asked.get("precision.amp", "off"))
+        if amp in ("bf16", "bfloat16"):
+            self.amp = torch.bfloat16
+        elif amp != "off" and amp.lower() != "false":
+            self.say("precision.amp", amp, "refused", "fp16 needs a gradient scaler in the program; bf16 does not")
+        self.channels_last = self.on("layout.channels_last")
+        mode = str(self.asked.get("compile.mode", "off"))
+        self.compile_mode = None if mode in ("off", "False", "false") else mode
+        if "optimizer.fused" in self.asked:
+            self._fused(torch.optim.Optimizer)
+
+    # -- loaders ---------------------------------------------------------------------------------------------------
+
+    def loader_options(self, real, args, kwargs):
+        """Keyword arguments of a DataLoader with the asked ones in place. Positional ones stay the program's."""
+        changes = {name: self.asked[knob] for knob, name in _LOADER.items() if knob in self.asked}
+        if not changes or type(real).__init__ is None:
+            return kwargs
+        kwargs = dict(kwargs)
+        # dataset, batch_size, shuffle, sampler, batch_sampler, num_workers come first
+        positional = ("dataset", "batch_size", "shuffle", "sampler", "batch_sampler", "num_workers", "collate_fn", "pin_memory")[:len(args)]
+        for knob, name in _LOADER.items():
+            if name not in changes:
+                continue
+            if name in positional:
+                self.say(knob, changes[name], "refused", "given by position in the program")
+                continue
+            value = changes[name]
+            kwargs[name] = (value in _TRUE) if name in ("pin_memory", "persistent_workers") else int(value)
+        workers = kwargs.get("num_workers", args[5] if len(args) > 5 else 0)
+        if not workers:
+            for name in ("persistent_workers", "prefetch_factor"):
+                if name in changes:
+                    kwargs.pop(name, None)
+                    self.say("loader." + name, changes[name], "ignored", "there are no workers")
+                elif kwargs.get(name):
+                    kwargs.pop(name)
+            if kwargs.get("timeout"):
+                kwargs.pop("timeout")
+        return kwargs
+
+    # -- optimiser -------------------------------------------------------------------------------------------------
+
+    def _fused(self, Optimizer):
+        """The choice is made when the optimiser is built, from its defaults."""
+        wanted = self.on("optimizer.fused")
+        original = Optimizer.__init__
+
+        def init(optimizer, params, defaults, *args, **kwargs):
+            if wanted and "fused" in defaults and not defaults.get("foreach") and not defaults.get("differentiable"):
+                params = list(params)
+                try:
+                    original(optimizer, params, dict(defaults, fused=True), *args, **kwargs)
+                    if optimizer.defaults.get("fused"):
+                        optimizer._step_supports_amp_scaling = True
+                    return
+                except RuntimeError as error:
+                    self.say("optimizer.fused", True, "refused", str(error)[:300])
+            elif wanted:
+                self.say("optimizer.fused", True, "refused", "%s has no fused form" % type(optimizer).__name__)
+            elif "fused" in defaults:
+                defaults = dict(defaults, fused=False)
+            original(optimizer, params, defaults, *args, **kwargs)
+
+        init.__signature__ = inspect.signature(original)
+        Optimizer.__init__ = init
+
+    # -- model -----------------------------------------------------------------------------------------------------
+
+    def forward_begins(self, module, args, kwargs, kind):
+        """None, or what runs the outermost forward pass instead of the plain call."""
+        if self.amp is None and not self.channels_last and self.compile_mode is None:
+            return None
+        known = self.adapted.get(id(module))
+        if known is None or known() is not module:
+            if not kind:
+                return None
+            self.adapted[id(module)] = weakref.ref(module)
+            self._prepare(module)
+        return lambda call, target: self._run(call, target, args, kwargs)
+
+    def _prepare(self, module):
+        torch = self.state.torch
+        if self.channels_last:
+            module.to(memory_format=torch.channels_last)
+        if self.compile_mode is not None:
+            self._compile(torch, module)
+
+    def _compile(self, torch, module):
+        asked = self.compile_mode
+        if asked == "graph" or not hasattr(module, "compile"):
+            self.say("compile.mode", asked, "refused", "this torch or this mode cannot compile a model in place")
+            return
+        try:
+            module.compile(mode=None if asked == "default" else asked)
+            self.state.compiled = (asked, "inductor")
+        except Exception as error:
+            self.say("compile.mode", asked, "refused", str(error)[:300])
+
+    def _run(self, call, module, args, kwargs):
+        torch = self.state.torch
+        if self.channels_last:
+            args = tuple(self._last(torch, a) for a in args)
+            kwargs = {k: self._last(torch, v) for k, v in kwargs.items()}
+        if self.amp is None:
+            return call(module, *args, **kwargs)
+        kind = next((a.device.type for a in list(args) + list(kwargs.values()) if isinstance(a, torch.Tensor)), "cpu")
+        with torch.autocast(kind, dtype=self.amp):
+            out = call(module, *args, **kwargs)
+        return _to_float(torch, out)
+
+    @staticmethod
+    def _last(torch, value):
+        if isinstance(value, torch.Tensor) and value.dim() == 4:
+            return value.contiguous(memory_format=torch.channels_last)
+        return value
+
+    # -- the rest --------------------------------------------------------------------------------------------------
+
+    def _threads(self, torch, wanted):
+        original = torch.set_num_threads
+
+        def set_num_threads(count):
+            # A worker of a loader sets one thread for itself; only the program's own choice is to be changed.
+            original(count if self.state.role == "worker" else wanted)
+
+        original(wanted)
+        torch.set_num_threads = set_num_threads
+
+    def _watch_compile(self, torch):
+        state = self.state
+        state.compiled = None
+        if not hasattr(torch, "compile"):
+            return
+        original = torch.compile
+
+        def compile(model=None, **kwargs):
+            state.compiled = (kwargs.get("mode"), str(kwargs.get("backend", "inductor")))
+            return original(model, **kwargs)
+
+        from . import hiding
+
+        torch.compile = hiding.wraps(original)(compile)
+
+    def read_back(self):
+        """After the first steps: what the live program has now."""
+        if self.state.loop.steps < 2:
+            return
+        self.pending = False
+        try:
+            from . import inspection
+
+            live = {body["knob"]: body["value"] for _, body in inspection.training_notes(self.state, self.state.facts)
+                    if body and body.get("type") == "setting"}
+            for knob, asked in self.asked.items():
+                if any(said[0] == knob for said in self.said):
+                    continue
+                value = live.get(knob)
+                if value is None:
+                    self.say(knob, asked, "ignored", "the program has nothing that it applies to")
+                else:
+                    same = str(value).lower() == str(asked).lower() or (value is True and asked in _TRUE)
+                    self.say(knob, asked, "taken" if same else "ignored", None if same else "the program has another value", value)
+        except Exception as failure:
+            off(failure)
+
+
+def _to_float(torch, value):
+    """Results as the program expects them: its loss is computed outside of autocast."""
+    if isinstance(value, torch.Tensor):
+        return value.float() if value.is_floating_point() and value.dtype in (torch.bfloat16, torch.float16) else value
+    if type(value) in (list, tuple):
+        return type(value)(_to_float(torch, item) for item in value)
+    if isinstance(value, dict) and type(value) is dict:
+        return {key: _to_float(torch, item) for key, item in value.items()}
+    return value

@@ -1,0 +1,109 @@
+"""A thread beside the program: looks where the followed thread is, and writes the notes now and then."""
+
+import _thread
+import linecache
+import re
+import sys
+import time
+
+from . import off, places
+from .loop import VALIDATE_PHASE
+
+_RATE_HZ = 20
+_SLOW_RATE_HZ = 5
+_FIRST_NOTES_S = 1.0
+_NOTES_S, _MAX_NOTES_S, _NOTES_GROWTH = 2.0, 60.0, 1.3
+_MAX_BUSY = 0.002          # share of the wall time that this thread may take before it looks less often
+_MAX_PLACES = 2000
+_TOP = 10
+_READS = re.compile(r"\[[^\]]+\]|\b(read|load|open|next|randperm|randint|stack|gather|index_select|from_numpy|memmap|choice|permutation|collate|decode)\w*\s*\(")
+_GAP_HITS = 5
+
+
+class Background:
+    def __init__(self, state):
+        self.state = state
+        self.stopped = False
+        self.busy_s = 0.0
+        self.thinned = False
+        self.hits = {}         # (phase, code, line) -> stack samples
+        self.totals = {}       # phase -> stack samples
+        self.gap_hits = self.gap_reads = 0
+        self.reads = {}        # (file, line) -> whether the line looks like fetching data
+
+    def start(self):
+        # Not a threading.Thread: the program would find it in threading.enumerate().
+        _thread.start_new_thread(self._run, ())
+
+    def stop(self):
+        self.stopped = True
+
+    def _run(self):
+        try:
+            self._loop()
+        except Exception as failure:
+            if not self.stopped and sys is not None:
+                off(failure)
+
+    def _loop(self):
+        state = self.state
+        begin = time.monotonic()
+        interval, notes_s, next_notes = 1.0 / _RATE_HZ, _NOTES_S, begin + _FIRST_NOTES_S
+        while not self.stopped and state.background is self:
+            time.sleep(interval)
+            if self.stopped or not state.thread:
+                return
+            busy = time.thread_time()
+            self._look(state.thread)
+            at = time.monotonic()
+            if at >= next_notes:
+                state.facts.write()
+                next_notes = at + notes_s
+                notes_s = min(_MAX_NOTES_S, notes_s * _NOTES_GROWTH)
+            self.busy_s += time.thread_time() - busy
+            if not self.thinned and at - begin > 5 and self.busy_s > _MAX_BUSY * (at - begin):
+                self.thinned, interval = True, 1.0 / _SLOW_RATE_HZ
+
+    def _look(self, thread):
+        frame = sys._current_frames().get(thread)
+        loop = self.state.loop
+        phase = loop.phase if loop is not None else "input"
+        own = places.own_frame(frame)
+        del frame
+        self.totals[phase] = self.totals.get(phase, 0) + 1
+        if own is None:
+            return
+        key = (phase, own.f_code, own.f_lineno)
+        if key in self.hits or len(self.hits) < _MAX_PLACES:
+            self.hits[key] = self.hits.get(key, 0) + 1
+        if loop is not None:
+            self._judge_gap(loop, own.f_code.co_filename, own.f_lineno)
+
+    def _judge_gap(self, loop, name, line):
+        """Without a loader nothing says that the time before the forward pass goes into getting data; the lines that are
+        running then do."""
+        parts = loop.parts
+        if parts is None or parts.fetches or loop.inside or loop.in_optimizer or loop.phase == VALIDATE_PHASE:
+            return
+        if not parts.optimizers or loop.validation is not None:
+            return
+        reads = self.reads.get((name, line))
+        if reads is None:
+            reads = self.reads[(name, line)] = bool(_READS.search(linecache.getline(name, line)))
+        self.gap_hits += 1
+        self.gap_reads += reads
+        if self.gap_hits >= _GAP_HITS:
+            loop.gap_is_input = 2 * self.gap_reads >= self.gap_hits
+
+    def notes(self):
+        role = self.state.role
+        by_phase = {}
+        for (phase, code, line), hits in list(self.hits.items()):
+            by_phase.setdefault(phase, []).append((hits, code, line))
+        for phase, entries in by_phase.items():
+            entries.sort(key=lambda entry: -entry[0])
+            for hits, code, line in entries[:_TOP]:
+                where = "%s:%d" % (places.short(code.co_filename), line)
+                yield ("hot", role, phase, where), {
+                    "type": "hot", "role": role, "phase": phase, "where": where,
+                    "function": getattr(code, "co_qualname", code.co_name), "hits": hits, "total": self.totals[phase]}

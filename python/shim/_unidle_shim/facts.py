@@ -1,0 +1,143 @@
+"""What is in effect in the live program, read from its own objects, and the notes that tell of it.
+
+The training thread only leaves references and counts here; what takes time is worked out by the background thread or
+once, at the first forward pass.
+"""
+
+import json
+import sys
+import threading
+import time
+import weakref
+
+from . import inspection, off, write_notes
+
+_MAX_SHAPES = 1000
+_LOOK_EVERY = 16   # batches between looks at padding
+
+
+class Facts:
+    def __init__(self, state):
+        self.state = state
+        self.lock = threading.Lock()
+        self.sent = {}                # key -> what was last written
+        self.model_note = None
+        self.model_ref = None
+        self.forwards = 0
+        self.amp = None               # "off", "bf16", "fp16" inside the forward pass
+        self.scaler = None            # last scale seen, None: no scaler
+        self.optimizers = []          # weak references
+        self.zero_to_none = None
+        self.shapes, self.batches = set(), 0
+        self.padding = [0, 0, None]
+        self.seen_lengths = 0
+        self.ooms, self.oom_message = 0, None
+        self.micro = {}
+        self.validations = 0
+        self.step_cost_ns = 0
+        self.began = time.monotonic()
+        self.last_sample = None
+
+    # -- called by the training thread -----------------------------------------------------------------------------
+
+    def forward_seen(self, module, args, kwargs):
+        self.forwards += 1
+        first = args[0] if args else next(iter(kwargs.values()), None)
+        shape = getattr(first, "shape", None)
+        if shape is not None:
+            self.batches += 1
+            if len(self.shapes) < _MAX_SHAPES:
+                self.shapes.add(tuple(shape))
+        if self.forwards > 2 and self.model_ref is not None and (self.forwards & 255):
+            return
+        torch = self.state.torch
+        amp = inspection.amp_of(torch, first)
+        if amp != "off" or self.amp is None:
+            self.amp = amp
+        known = self.model_ref() if self.model_ref is not None else None
+        if known is not module or self.forwards & 255 == 0:
+            note = inspection.model_note(torch, module)
+            # The largest model is the one that is meant: a GAN has two, a loss may be a module.
+            if self.model_note is None or known is module or note["parameters"] >= self.model_note["parameters"]:
+                self.model_note, self.model_ref = note, weakref.ref(module)
+                note["input_channels_last"] = inspection.channels_last_input(torch, first)
+                note["training_where"] = inspection.caller()
+        if self.amp == "off" and self.forwards <= 2:
+            inspection.look_inside(self, torch, module)
+
+    def batch_seen(self, loader, batch):
+        if loader.batches % _LOOK_EVERY == 1 and loader.use != "validate":
+            inspection.add_padding(self, self.state.torch, batch)
+
+    def optimizer_made(self, optimizer):
+        self.optimizers.append(weakref.ref(optimizer))
+
+    def scaler_seen(self, scaler):
+        self.scaler = bool(scaler.is_enabled())
+
+    def zero_grad_called(self, original, args, kwargs):
+        if "set_to_none" in kwargs:
+            self.zero_to_none = bool(kwargs["set_to_none"])
+        elif args:
+            self.zero_to_none = bool(args[0])
+        else:
+            self.zero_to_none = inspection.default_of(original, "set_to_none")
+
+    def failed(self, error):
+        try:
+            if "OutOfMemory" in type(error).__name__ or "out of memory" in str(error)[:300]:
+                self.ooms += 1
+                self.oom_message = str(error)[:500]
+        except Exception as failure:
+            off(failure)
+
+    def step_written(self, loop, parts):
+        micro = parts.micro_batches()
+        self.micro[micro] = self.micro.get(micro, 0) + 1
+        if self.state.device is None and self.state.has_device and loop.steps == 1:
+            from . import device
+
+            self.state.device = device.begin(self.state)
+        if self.state.actuators.pending:
+            self.state.actuators.read_back()
+
+    # -- called by the background thread, and at the end -----------------------------------------------------------
+
+    def write(self, final=False):
+        if not self.lock.acquire(timeout=2.0 if final else 0):
+            return
+        try:
+            lines = []
+            for key, body in self._all(final):
+                if body is not None and self.sent.get(key) != body:
+                    self.sent[key] = body
+                    lines.append('{"t_ns":%d,%s\n' % (time.monotonic_ns(), json.dumps(body, default=str)[1:]))
+            if lines:
+                write_notes("".join(lines))
+        finally:
+            self.lock.release()
+
+    def _all(self, final):
+        state = self.state
+        yield from state.background.notes()
+        for mine in inspection.all_samples(state):
+            note = mine.note()
+            if note is not None:
+                yield ("samples", mine.loader), dict(note, type="samples")
+        if state.loop is not None:
+            yield from state.waits.notes()
+            yield from inspection.training_notes(state, self)
+            yield ("logging",), state.logging.note()
+        yield ("shim",), self._shim_note(final)
+
+    def _shim_note(self, final):
+        wall = time.monotonic() - self.began
+        steps = self.state.loop.steps if self.state.loop is not None else 0
+        overhead = (steps * self.step_cost_ns * 1e-9 + self.state.background.busy_s) / wall if wall > 0 else 0
+        return {
+            "type": "shim", "status": "on", "python": "%d.%d.%d" % sys.version_info[:3], "role": self.state.role,
+            "torch": str(self.state.torch.__version__), "thinned": self.state.background.thinned,
+            "overhead": round(overhead, 5) if final or wall > 5 else None,
+        }
+
+

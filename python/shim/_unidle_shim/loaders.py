@@ -1,0 +1,230 @@
+"""Patches of torch.utils.data: waiting for batches, starting workers, and the work of making samples."""
+
+import mmap
+import sys
+import threading
+import weakref
+
+from . import hiding, off, places, samples as sampling, session
+from .calls import size_of
+from .loop import now
+
+_get_ident = threading.get_ident
+
+
+class Loader:
+    """One DataLoader of the program."""
+
+    def __init__(self, number, where):
+        self.id, self.where, self.use = number, where, None
+        self.epochs = self.starts = 0
+        self.batches = self.wait_ns = 0
+        self.start_ns = self.start_last_ns = self.start_waited_ns = 0
+        self.starting_ns = None   # workers are being started; ns so far
+        self.slot = None          # shared with the first worker: how long its first batch took
+        self.samples = sampling.Samples(number)  # made in this process
+        self.real = None          # weak reference to the DataLoader
+
+
+def install(state):
+    from torch.utils.data import dataloader
+    from torch.utils.data._utils import fetch as fetching
+    from torch.utils.data._utils import worker
+
+    state.loaders = weakref.WeakKeyDictionary()
+    state.starting = None
+    _patch_loader(state, dataloader.DataLoader)
+    _patch_iterator(state, dataloader._BaseDataLoaderIter)
+    for fetcher in (fetching._MapDatasetFetcher, fetching._IterableDatasetFetcher):
+        _patch_fetcher(state, fetcher)
+    _patch_worker(state, worker)
+
+
+def loader_of(state, real):
+    known = state.loaders.get(real)
+    if known is None:
+        known = state.loaders[real] = Loader(len(state.loaders), places.here(3))
+        known.real = weakref.ref(real)
+    return known
+
+
+def _patch_loader(state, DataLoader):
+    original_init, original_iter = DataLoader.__init__, DataLoader.__iter__
+
+    def init(self, *args, **kwargs):
+        try:
+            if _get_ident() == state.thread:
+                kwargs = state.actuators.loader_options(self, args, kwargs)
+        except Exception as failure:
+            off(failure)
+        original_init(self, *args, **kwargs)
+        try:
+            if _get_ident() == state.thread:
+                loader_of(state, self)
+        except Exception as failure:
+            off(failure)
+
+    def iterate(self):
+        loop = state.loop
+        if _get_ident() != state.thread or (loop is not None and loop.inside):
+            return original_iter(self)
+        try:
+            if not session.observe():
+                return original_iter(self)
+            loop, loader = state.loop, loader_of(state, self)
+            t0 = now()
+            starts = self.num_workers > 0 and getattr(self, "_iterator", None) is None
+            loop.fetch_begins(loader, t0)
+            if starts:
+                state.starting = loader
+                loader.slot = _shared_slot(self)
+            before = loop.total
+        except Exception as failure:
+            off(failure)
+            return original_iter(self)
+        loop.inside = True
+        try:
+            iterator = original_iter(self)
+        finally:
+            loop.inside = False
+            state.starting = None
+            t1 = now()
+        try:
+            own = t1 - t0 - (loop.total - before)
+            loop.total += own
+            loader.epochs += 1
+            loader.wait_ns += own
+            loader.starting_ns = own if starts else None
+            loop.fetch_ends(loader, t0, t1, own, 0, False)
+            iterator._unidle = loader
+        except Exception as failure:
+            off(failure)
+        return iterator
+
+    DataLoader.__init__ = hiding.wraps(original_init)(init)
+    DataLoader.__iter__ = hiding.wraps(original_iter)(iterate)
+
+
+def _shared_slot(real):
+    context = getattr(real, "multiprocessing_context", None)
+    method = context.get_start_method() if context is not None else _start_method()
+    return mmap.mmap(-1, mmap.PAGESIZE) if method == "fork" else None
+
+
+def _start_method():
+    multiprocessing = sys.modules.get("multiprocessing")
+    return multiprocessing.get_start_method(allow_none=True) or multiprocessing.get_context().get_start_method()
+
+
+def _patch_iterator(state, Iterator):
+    original = Iterator.__next__
+
+    def following(self):
+        loop = state.loop
+        if loop is None or loop.inside or _get_ident() != state.thread:
+            return original(self)
+        try:
+            loader = self.__dict__.get("_unidle")
+            if loader is None:
+                return original(self)
+            t0, before = now(), loop.total
+            loop.fetch_begins(loader, t0)
+        except Exception as failure:
+            off(failure)
+            return original(self)
+        loop.inside = True
+        state.samples = loader.samples
+        batch, got = None, False
+        try:
+            batch = original(self)
+            got = True
+            return batch
+        except StopIteration:
+            raise
+        except BaseException as error:
+            state.facts.failed(error)
+            raise
+        finally:
+            t1 = now()
+            loop.inside = False
+            state.samples = None
+            try:
+                own = t1 - t0 - (loop.total - before)
+                loop.total += own
+                loader.wait_ns += own
+                loader.batches += got
+                if loader.starting_ns is not None or not got:
+                    _started(loader, own, got, self)
+                loop.fetch_ends(loader, t0, t1, own, size_of(batch) if got else 0, got)
+                if got:
+                    state.facts.batch_seen(loader, batch)
+            except Exception as failure:
+                off(failure)
+
+    Iterator.__next__ = hiding.wraps(original)(following)
+
+
+def _started(loader, own_ns, got, iterator):
+    """Starting workers costs from iter() to the first batch, less what fetching that batch takes anyway; and at the end
+    of the epoch the time to shut them down."""
+    if not got:
+        if loader.starts and getattr(iterator, "_num_workers", 0) and not getattr(iterator, "_persistent_workers", False):
+            loader.start_ns += own_ns
+            loader.start_waited_ns += own_ns
+        return
+    spent = loader.starting_ns + own_ns
+    loader.starting_ns = None
+    if loader.slot is not None:
+        spent -= min(own_ns, int.from_bytes(loader.slot[0:8], "little"))
+        loader.slot = None
+    loader.starts += 1
+    loader.start_ns += spent
+    loader.start_waited_ns += spent
+    loader.start_last_ns = spent
+
+
+def _patch_fetcher(state, Fetcher):
+    original = Fetcher.fetch
+
+    def fetch(self, index):
+        mine = state.samples  # a worker's, or of the loader that is being asked
+        if mine is None or _get_ident() != state.thread:
+            return original(self, index)
+        try:
+            if getattr(self, "_unidle", None) is not mine:
+                sampling.prepare(self, mine)
+        except Exception as failure:
+            off(failure)
+            return original(self, index)
+        return sampling.fetch(original, self, index, mine, state.ring)
+
+    Fetcher.fetch = hiding.wraps(original)(fetch)
+
+
+def _patch_worker(state, worker):
+    original = worker._worker_loop
+
+    def _worker_loop(*args, **kwargs):
+        slot = None
+        try:
+            starting, state.starting = state.starting, None
+            slot = starting.slot if starting is not None else None
+            worker_id = args[10] if len(args) > 10 and isinstance(args[10], int) else -1
+            _begin_worker(state, starting.id if starting is not None else 0, slot if worker_id == 0 else None)
+        except Exception as failure:
+            off(failure)
+        try:
+            return original(*args, **kwargs)
+        finally:
+            session.finish()
+
+    worker._worker_loop = hiding.wraps(original)(_worker_loop)
+
+
+def _begin_worker(state, loader_id, slot):
+    state.thread = _get_ident()
+    if not session.observe_worker():
+        return
+    state.samples = sampling.Samples(loader_id)
+    state.samples.slot = slot
+

@@ -1,0 +1,77 @@
+"""Time that the training thread spends in telling about itself: print, logging, TensorBoard, progress bars."""
+
+import builtins
+import sys
+import threading
+
+from . import hiding, importing, off, places
+from .loop import now
+
+_get_ident = threading.get_ident
+
+
+class Logging:
+    def __init__(self):
+        self.places = {}  # (code, line) -> [calls, ns]
+
+    def note(self):
+        if not self.places:
+            return None
+        entries = list(self.places.items())
+        (code, line), _ = max(entries, key=lambda entry: entry[1][1])
+        where = None if code is None else "%s:%d" % (places.short(code.co_filename), line)
+        return {"type": "logging", "calls": sum(e[1][0] for e in entries), "seconds": sum(e[1][1] for e in entries) * 1e-9, "where": where}
+
+
+def install(state):
+    state.logging = Logging()
+    _patch(state, builtins, "print")
+    importing.watch("logging", lambda module: _patch(state, module.Logger, "handle"))
+    importing.watch("torch.utils.tensorboard.writer", lambda module: _patch_writer(state, module.SummaryWriter))
+    importing.watch("tqdm.std", lambda module: _patch(state, module.tqdm, "refresh"))
+
+
+def _patch_writer(state, Writer):
+    for name in dir(Writer):
+        if name.startswith("add_") or name == "flush":
+            _patch(state, Writer, name)
+
+
+def _patch(state, owner, name):
+    original = getattr(owner, name)
+
+    def told(*args, **kwargs):
+        loop = state.loop
+        if loop is None or loop.telling or _get_ident() != state.thread:
+            return original(*args, **kwargs)
+        loop.telling = True
+        t0, before = now(), loop.total
+        try:
+            return original(*args, **kwargs)
+        finally:
+            t1 = now()
+            loop.telling = False
+            try:
+                _take(state, loop, t0, t1, t1 - t0 - (loop.total - before), sys._getframe(1))
+            except Exception as failure:
+                off(failure)
+
+    setattr(owner, name, hiding.wraps(original)(told))
+
+
+def _take(state, loop, t0, t1, own, frame):
+    parts = loop.parts
+    if loop.validation is not None:
+        if t0 - loop.validation[1] < 1_000_000_000:
+            loop.validation[1] = t1
+        return
+    if parts is None or not (loop.steps or parts.optimizers or parts.forwards):
+        return
+    frame = places.own_frame(frame)
+    key = (frame.f_code, frame.f_lineno) if frame is not None else (None, 0)
+    entry = state.logging.places.setdefault(key, [0, 0]) if len(state.logging.places) < 256 else [0, 0]
+    entry[0] += 1
+    entry[1] += own
+    loop.total += own
+    parts.log += own
+    parts.last = t1

@@ -1,0 +1,325 @@
+"""The training loop as its calls show it: which step it is in, and where the time of the step goes.
+
+A step reaches from the first thing done for it (fetching its batch, or its forward pass) to the first thing done for
+the next one, so that steps lie end to end and all time of the loop belongs to one. It is only known afterwards where a
+step ended: what follows an optimiser step may be the next iteration or the second optimiser of the same one (a GAN).
+So the step is held back: a batch that is fetched, or the same optimiser stepping again, shows that it was over;
+another optimiser shows that it was not.
+
+All times are exclusive: a wait inside a forward pass is a wait and no forward pass. One thread, the one that
+trains, is followed; the others pass through.
+"""
+
+import time
+
+from . import probe
+
+now = time.monotonic_ns
+STARTUP_PHASE, INPUT_PHASE, TRAIN_PHASE, VALIDATE_PHASE = "startup", "input", "train", "validate"
+
+
+class Parts:
+    """What is known of one step so far. Times in ns."""
+
+    __slots__ = ("begin", "end", "input", "transfer", "moved", "pinned", "forward", "backward", "optimizer", "sync", "syncs", "log",
+                 "flush", "fetches", "backwards", "samples", "forward_samples", "loss", "losses", "optimizers", "last", "fresh", "forwards")
+
+    def __init__(self, begin):
+        self.begin = self.last = begin
+        self.end = self.input = self.transfer = self.moved = self.pinned = 0
+        self.forward = self.backward = self.optimizer = 0
+        self.sync = self.syncs = self.log = self.flush = 0
+        self.fetches = self.backwards = self.samples = self.forward_samples = self.forwards = 0
+        self.loss, self.losses = 0.0, 0
+        self.optimizers = []
+        self.fresh = True  # the next batch begins a micro-batch
+
+    def absorb(self, later):
+        """`later` turned out to be of the same step."""
+        for name in ("input", "transfer", "moved", "forward", "backward", "optimizer", "sync", "syncs", "log", "flush",
+                     "fetches", "backwards", "samples", "forwards"):
+            setattr(self, name, getattr(self, name) + getattr(later, name))
+        self.optimizers += later.optimizers
+        self.last, self.fresh = later.last, later.fresh
+
+    def micro_batches(self):
+        if self.fetches:
+            return self.fetches
+        return max(1, round(self.backwards / max(1, len(self.optimizers))))
+
+
+class Loop:
+    def __init__(self, ring, thread, process_start_ns, max_steps=0):
+        self.ring, self.thread = ring, thread
+        self.total = 0          # ns in calls that were taken into account: what a call spends in others is not its own
+        self.inside = False     # in a forward pass, whose own submodules are not of interest
+        self.in_optimizer = 0
+        self.parts = None       # of the step that is going on
+        self.held = None        # a step that may be over
+        self.steps = 0          # written
+        self.samples = 0
+        self.stepped_at = 0     # end of the last optimiser step
+        self.phase = STARTUP_PHASE
+        self.validation = None  # [begin, end, samples]
+        self.maybe_validation = None
+        self.pending = None     # (loader, begin, input ns so far): fetched from a loader of which the use is not known
+        self.eval_called = 0
+        self.roots = {}         # id of an outermost module -> it was seen training
+        self.eval_roots = {}    # trained although in evaluation mode
+        self.lone_eval = None
+        self.gap_is_input = None
+        self.gap_ns = 0
+        self.optimizer_steps = 0
+        self.device = None
+        self.device_begin = None
+        self.on_step = None     # called after a step is written
+        self.process_start_ns = process_start_ns
+        self.max_steps = max_steps
+        self.ended = False
+        self.telling = False
+
+    # -- steps ---------------------------------------------------------------------------------------------------
+
+    def current(self, t):
+        if self.parts is None:
+            self.parts = Parts(t)
+        return self.parts
+
+    def split(self, t, certain):
+        """The step may end here, at the begin of what follows. `certain`: it does."""
+        parts = self.parts
+        if parts is None or not parts.optimizers:
+            if certain and self.held is not None:
+                self.write(self.held)
+                self.held = None
+            return
+        if self.held is not None:  # same optimiser again would have written it: a sequence of different ones
+            self.held.absorb(parts)
+            parts = self.held
+        parts.end = t
+        self.held, self.parts = parts, Parts(t)
+        if certain:
+            self.write(parts)
+            self.held = None
+        if self.max_steps and self.steps + (self.held is not None) >= self.max_steps:
+            self.stop()
+
+    def stop(self):
+        self.finish()
+        self.ended = True
+        self.max_steps = 0
+        raise SystemExit(0)
+
+    def write(self, parts):
+        ring, step, begin = self.ring, self.steps, parts.begin
+        if step == 0:
+            ring.emit(probe.STARTUP, self.process_start_ns, max(0, begin - self.process_start_ns))
+        if parts.input:
+            ring.emit(probe.INPUT, begin, parts.input, step)
+        if parts.transfer or parts.moved:
+            ring.emit(probe.TRANSFER, begin, parts.transfer, step, parts.moved, parts.pinned)
+        if parts.forward:
+            ring.emit(probe.FORWARD, begin, parts.forward, step)
+        if parts.backward:
+            ring.emit(probe.BACKWARD, begin, parts.backward, step)
+        ring.emit(probe.OPTIMIZER, begin, parts.optimizer, step)
+        if parts.syncs:
+            ring.emit(probe.SYNC, begin, parts.sync, step, 0, 0, float(parts.syncs))
+        if parts.log:
+            ring.emit(probe.LOG, begin, parts.log, step)
+        if parts.flush:
+            ring.emit(probe.FLUSH, begin, parts.flush, step)
+        if parts.losses:
+            ring.emit(probe.LOSS, parts.last, 0, step, self.samples, 0, parts.loss)
+        samples = parts.samples or parts.forward_samples
+        ring.emit(probe.STEP, begin, parts.end - begin, step, samples, parts.micro_batches())
+        self.steps = step + 1
+        self.samples += samples
+        if self.on_step is not None:
+            self.on_step(self, parts)
+
+    def finish(self):
+        """The process ends: what is still held is written."""
+        self.close_validation(None)
+        if self.held is not None:
+            self.write(self.held)
+            self.held = None
+        parts = self.parts
+        if parts is not None and parts.optimizers:
+            parts.end = max(parts.last, self.stepped_at)
+            self.write(parts)
+        self.parts = None
+
+    # -- input ---------------------------------------------------------------------------------------------------
+
+    def fetch_begins(self, loader, t):
+        self.phase = INPUT_PHASE
+        if loader.use == "validate":
+            self.split(t, True)
+            self.open_validation(t)
+            self.phase = VALIDATE_PHASE
+            return
+        if loader.use == "train":
+            self.close_validation(t)
+        self.split(t, True)
+        if loader.use is None and self.pending is None:
+            self.pending = [loader, t, 0]
+
+    def fetch_ends(self, loader, t0, t1, own_ns, samples, got):
+        """`samples`: in the batch; `got`: there was one, it was not the end of the epoch."""
+        self.phase = TRAIN_PHASE
+        if loader.use == "validate":
+            self.touch_validation(t1)
+            self.phase = VALIDATE_PHASE
+            if got:
+                self.validation[2] += samples
+            return
+        parts = self.current(t0)
+        parts.input += own_ns
+        parts.last = t1
+        if self.pending is not None:
+            self.pending[2] += own_ns
+        if got:
+            if parts.fresh:
+                parts.fetches += 1
+                parts.samples += samples
+                parts.fresh = False
+
+    def settle_pending(self, validates, t):
+        """The first batch of a loader has reached a model: now its use is known."""
+        loader, begin, input_ns = self.pending
+        self.pending = None
+        loader.use = "validate" if validates else "train"
+        if not validates:
+            self.close_validation(begin)
+            return
+        parts = self.parts
+        if parts is not None:
+            parts.input = max(0, parts.input - input_ns)
+            self.open_validation(begin)
+            self.validation[2] += parts.samples
+            parts.samples = parts.fetches = 0
+            parts.fresh = True
+        self.touch_validation(t)
+
+    # -- forward -------------------------------------------------------------------------------------------------
+
+    def forward_begins(self, module, t, grad, samples):
+        """True when this is a forward pass of training, False of validation, None of neither (left to its step)."""
+        key = id(module)
+        trains = grad and (module.training or key in self.eval_roots)
+        if self.pending is not None and not self.in_optimizer:
+            self.settle_pending(not trains, t)
+        if trains:
+            self.roots[key] = True
+            self.lone_eval = None
+            if self.in_optimizer:
+                return True
+            if self.validation is not None:
+                self.close_validation(t)
+            parts = self.parts
+            if parts is not None and parts.optimizers:
+                self.gap_ns = t - max(parts.last, self.stepped_at)
+                if self.gap_is_input:
+                    parts.input += self.gap_ns
+                    self.total += self.gap_ns
+                self.split(t, False)
+            parts = self.current(t)
+            parts.forwards += 1
+            parts.fresh = True
+            if parts.forward_samples == 0 or not parts.fetches:
+                parts.forward_samples = parts.forward_samples + samples if parts.backwards else max(parts.forward_samples, samples)
+            self.phase = TRAIN_PHASE
+            return True
+        if self.validation is not None:
+            self.phase = VALIDATE_PHASE
+            return False
+        parts = self.parts
+        if parts is not None and not parts.optimizers and (parts.fetches or parts.forwards or parts.backwards):
+            return None  # within a step: a frozen model beside the one that trains
+        if not self.in_optimizer and (key in self.roots or self.steps == 0 or self.lone_eval is not None):
+            begin = self.lone_eval or t
+            if self.eval_called > self.stepped_at:
+                begin = min(begin, self.eval_called)
+            self.split(begin, True)
+            self.open_validation(begin)
+            self.phase = VALIDATE_PHASE
+            return False
+        self.lone_eval = t
+        return None
+
+    def forward_ends(self, kind, t, own_ns, samples):
+        if kind is False:
+            validation = self.validation
+            if validation is not None:
+                validation[1] = t
+                if not validation[3]:
+                    validation[2] += samples
+            return
+        parts = self.current(t - own_ns)
+        parts.forward += own_ns
+        parts.last = t
+
+    # -- validation ----------------------------------------------------------------------------------------------
+
+    def open_validation(self, t):
+        if self.validation is None:
+            self.validation = [t, t, 0, self.phase == INPUT_PHASE]
+            self.lone_eval = None
+
+    def touch_validation(self, t):
+        if self.validation is not None:
+            self.validation[1] = t
+
+    def close_validation(self, t):
+        validation = self.validation
+        if validation is None:
+            return
+        self.validation = None
+        self.phase = TRAIN_PHASE
+        begin, end, samples, _ = validation
+        self.ring.emit(probe.VALIDATE, begin, max(0, end - begin), self.steps, samples)
+        parts = self.parts
+        if parts is not None and not (parts.input or parts.forward or parts.optimizers) and t is not None:
+            parts.begin = parts.last = end
+
+    # -- the rest ------------------------------------------------------------------------------------------------
+
+    def backward_ends(self, t0, t1, own_ns, loss):
+        parts = self.current(t0)
+        if self.validation is not None:
+            self.close_validation(t0)
+        parts.backward += own_ns
+        parts.backwards += 1
+        parts.fresh = True
+        parts.last = t1
+        if loss is not None and (self.in_optimizer or not parts.optimizers):
+            parts.loss += loss
+            parts.losses += 1
+
+    def optimizer_begins(self, optimizer, t):
+        parts = self.parts
+        if parts is not None and id(optimizer) in parts.optimizers and not parts.forwards and not parts.fetches:
+            self.split(self.stepped_at, True)  # neither batch nor model: a loop of bare tensors
+
+    def optimizer_ends(self, optimizer, t0, t1, own_ns):
+        parts = self.current(t0)
+        key = id(optimizer)
+        held = self.held
+        if held is not None:
+            self.held = None
+            if key in held.optimizers:
+                self.write(held)
+            else:
+                held.absorb(parts)
+                parts = self.parts = held
+        parts.optimizer += own_ns
+        parts.last = self.stepped_at = t1
+        if key not in parts.optimizers:
+            parts.optimizers.append(key)
+        self.optimizer_steps += 1
+
+    def pause_ends(self, t1):
+        """A checkpoint is over; it is told of by itself."""
+        if self.parts is not None:
+            self.parts.last = t1

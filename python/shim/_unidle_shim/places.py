@@ -1,0 +1,66 @@
+"""Whose code a frame is, and how the program's own lines are named."""
+
+import os
+import sys
+import sysconfig
+
+_FOREIGN = tuple(
+    sorted(
+        {
+            os.path.join(path, "")
+            for path in (sysconfig.get_paths().get(key) for key in ("stdlib", "platstdlib", "purelib", "platlib"))
+            if path
+        }
+        | {os.path.join(os.path.dirname(os.path.abspath(__file__)), "")}
+    )
+)
+MARK = "<unidle importlib._bootstrap>"  # see hiding.py
+_own = {}  # code object -> whether it is the program's own; bounded by the code of the program
+
+
+def is_own(code):
+    """True for the program's own code: no standard library, no installed package, nothing of ours."""
+    known = _own.get(code)
+    if known is None:
+        name = code.co_filename
+        known = not (
+            name == MARK
+            or name.startswith(_FOREIGN)
+            or "site-packages" in name
+            or "dist-packages" in name
+            or (name.startswith("<") and name not in ("<stdin>", "<string>"))
+        )
+        if len(_own) > 20000:
+            _own.clear()
+        _own[code] = known
+    return known
+
+
+def short(name):
+    """Relative to the folder that the program was started in, where it lies below that."""
+    if name.startswith(_START):
+        return name[len(_START):]
+    return name
+
+
+_START = os.path.join(os.getcwd(), "") if os.path.isdir(os.curdir) else "/"
+
+
+def own_frame(frame):
+    while frame is not None:
+        if is_own(frame.f_code):
+            return frame
+        frame = frame.f_back
+    return None
+
+
+def here(depth=2):
+    """"file:line" of the innermost line of the program's own code that led here; None where there is none."""
+    frame = own_frame(sys._getframe(depth))
+    return None if frame is None else "%s:%d" % (short(frame.f_code.co_filename), frame.f_lineno)
+
+
+def of_function(function):
+    """"file:line" where a function is defined; None for builtins."""
+    code = getattr(getattr(function, "__func__", function), "__code__", None)
+    return None if code is None else "%s:%d" % (short(code.co_filename), code.co_firstlineno)

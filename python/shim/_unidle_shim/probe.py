@@ -1,0 +1,127 @@
+"""The writing side of the ring, docs/probe-format.md, for one thread.
+
+Written in Python straight into the mapping: a ctypes call into libunidle_probe costs twice as much. Plain stores are
+enough only where the processor keeps their order, so other machines than x86-64 go through the library.
+"""
+
+import ctypes
+import os
+import resource
+import struct
+import time
+
+_HEADER_BYTES = 4096
+_EVENT = struct.Struct("@QQQQQdIIQ")
+_MAGIC = 0x31474E52444E5500
+_TRAIN_CAPACITY = 16384
+_WORKER_CAPACITY = 2048  # one event a batch: workers come by the hundred, and each file takes room
+
+STEP, INPUT, TRANSFER, FORWARD, BACKWARD, OPTIMIZER, SYNC, SAMPLE = 1, 2, 3, 4, 5, 6, 7, 8
+STARTUP, VALIDATE, CHECKPOINT, LOSS, LOG, FLUSH, LOADER_START, DEVICE = 9, 10, 11, 12, 13, 14, 15, 16
+
+
+def open_ring(role):
+    """A ring of this process; None where there is no room or no right to make one."""
+    try:
+        if os.uname().machine == "x86_64":
+            return Ring(role)
+        return LibraryRing(role)
+    except (OSError, ValueError, AttributeError):
+        return None
+
+
+class Ring:
+    def __init__(self, role):
+        self.capacity = _TRAIN_CAPACITY if role == "train" else _WORKER_CAPACITY
+        size = _HEADER_BYTES + self.capacity * _EVENT.size
+        handle = _create(size)
+        try:
+            # No descriptor is kept: a program that closes all it finds would close it, or we one of the program's.
+            memory = _map(handle, size)
+        finally:
+            os.close(handle)
+        self._memory = (ctypes.c_char * size).from_address(memory)
+        view = memoryview(self._memory).cast("B")
+        self._pack, self._view = _EVENT.pack_into, view
+        self._head_word = view[64:72].cast("Q")
+        self._tail_word = view[128:136].cast("Q")
+        self._dropped_word = view[192:200].cast("Q")
+        self._state_word = view[56:60].cast("I")
+        self._head, self._tail, self._mask = 0, 0, self.capacity - 1
+        struct.pack_into("@IIQIIQ16sI", view, 8, 1, 64, self.capacity, os.getpid(), 0, time.monotonic_ns(), role.encode(), 1)
+        view[0:8].cast("Q")[0] = _MAGIC  # last: whoever sees it sees a whole header
+
+    def emit(self, kind, t_ns, duration_ns, step=0, a=0, b=0, value=0.0, reserved=0):
+        head = self._head
+        if head - self._tail > self._mask:
+            self._tail = self._tail_word[0]
+            if head - self._tail > self._mask:
+                self._dropped_word[0] += 1
+                return
+        self._pack(self._view, _HEADER_BYTES + ((head & self._mask) << 6), t_ns, duration_ns, step, a, b, value, kind, 0, reserved)
+        self._head = head + 1
+        self._head_word[0] = head + 1
+
+    def close(self):
+        self._state_word[0] = 2
+
+
+class _Event(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_uint64) for name in ("t_ns", "duration_ns", "step", "a", "b")] + [
+        ("value", ctypes.c_double), ("kind", ctypes.c_uint32), ("thread", ctypes.c_uint32), ("reserved", ctypes.c_uint64)]
+
+
+class LibraryRing:
+    def __init__(self, role):
+        library = ctypes.CDLL(os.environ.get("UNIDLE_PROBE_LIBRARY", "libunidle_probe.so"))
+        library.unidle_probe_open.restype = ctypes.c_void_p
+        library.unidle_probe_open.argtypes = [ctypes.c_char_p]
+        library.unidle_probe_emit.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
+        library.unidle_probe_close.argtypes = [ctypes.c_void_p]
+        self._library, self._probe = library, library.unidle_probe_open(role.encode())
+        if not self._probe:
+            raise OSError("no ring")
+
+    def emit(self, kind, t_ns, duration_ns, step=0, a=0, b=0, value=0.0, reserved=0):
+        event = _Event(t_ns, duration_ns, step, a, b, value, kind, 0, reserved)
+        self._library.unidle_probe_emit(self._probe, ctypes.addressof(event))
+
+    def close(self):
+        self._library.unidle_probe_close(self._probe)
+        self._probe = None
+
+
+def _create(size):
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
+    if limit != resource.RLIM_INFINITY and limit < size:
+        raise OSError("files may not grow that far")
+    folder = os.environ["UNIDLE_PROBE_DIR"]
+    for number in range(256):
+        name = "%d.ring" % os.getpid() if number == 0 else "%d.%d.ring" % (os.getpid(), number)
+        path = os.path.join(folder, name)
+        try:
+            handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        except FileExistsError:
+            continue
+        try:
+            # Reserved now: on a full disk a later write into the mapping would be a SIGBUS in the program.
+            os.posix_fallocate(handle, 0, size)
+        except OSError:
+            os.close(handle)
+            os.unlink(path)
+            raise
+        return handle
+    raise OSError("too many rings")
+
+
+def _map(handle, size):
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.mmap.restype = ctypes.c_void_p
+    libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
+    address = libc.mmap(None, size, 3, 1, handle, 0)  # PROT_READ | PROT_WRITE, MAP_SHARED
+    if address is None or address == ctypes.c_void_p(-1).value:
+        raise OSError(ctypes.get_errno(), "mmap")
+    return address
+
+
+

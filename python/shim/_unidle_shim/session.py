@@ -1,0 +1,126 @@
+"""What this process has of the observation: one ring, one loop, the patches and the background thread."""
+
+import atexit
+import os
+import threading
+import time
+
+from . import off, probe
+from .loop import Loop
+
+_get_ident = threading.get_ident
+
+
+class State:
+    """Shared by all patches. `thread` is the one that is followed; 0 when nobody is: then every patch passes through."""
+
+    def __init__(self):
+        self.thread = 0
+        self.loop = None
+        self.torch = None
+        self.ring = None
+        self.role = "train"
+        self.facts = None      # facts.Facts
+        self.waits = None      # waits.Waits
+        self.samples = None    # samples.Samples of this process
+        self.device = None     # device.DeviceTimer
+        self.background = None
+        self.actuators = None
+        self.began = False     # something of training or loading was seen here
+
+
+state = State()
+
+
+def begin(torch):
+    """torch has just been imported."""
+    from . import actuators, calls, facts, loaders, logging_time, waits
+
+    state.torch = torch
+    state.facts = facts.Facts(state)
+    state.actuators = actuators.Actuators(state, os.environ.get("UNIDLE_APPLY"))
+    state.waits = waits.Waits(state)
+    calls.install(state)
+    loaders.install(state)
+    waits.install(state)
+    logging_time.install(state)
+    state.actuators.install()
+    state.thread = _get_ident()
+    atexit.register(finish)
+
+
+def observe():
+    """The first call worth telling of: opens the ring. False when no training is followed in this process."""
+    if state.began:
+        return state.loop is not None
+    if not _open("train"):
+        return False
+    steps = os.environ.get("UNIDLE_MAX_STEPS", "")
+    state.loop = Loop(state.ring, state.thread, _process_start_ns(), int(steps) if steps.isdigit() else 0)
+    state.loop.on_step = state.facts.step_written
+    state.background.start()
+    return True
+
+
+def observe_worker():
+    """In a process that makes samples; models that a dataset runs are not training."""
+    if state.began or not _open("worker"):
+        return False
+    state.background.start()
+    return True
+
+
+def _open(role):
+    from . import background
+
+    state.began = True
+    state.ring, state.role = probe.open_ring(role), role
+    if state.ring is None:
+        off("no ring could be made in UNIDLE_PROBE_DIR")
+        return False
+    state.background = background.Background(state)
+    return True
+
+
+def finish():
+    """The process ends in order."""
+    thread, state.thread = state.thread, 0
+    if state.ring is None or not thread:
+        return
+    try:
+        if state.loop is not None:
+            state.loop.finish()
+        state.background.stop()
+        state.facts.write(final=True)
+        state.ring.close()
+    except Exception as failure:
+        off(failure)
+
+
+def shut_down():
+    state.thread = 0
+
+
+def forked():
+    """In a child: nothing of the parent's is ours. The patches stay; a ring is opened when there is something to tell."""
+    if state.torch is None:
+        return
+    from . import facts, waits
+
+    state.thread = _get_ident()
+    state.loop = state.ring = state.samples = state.background = state.device = None
+    state.began = False
+    state.role = "train"
+    state.facts = facts.Facts(state)
+    state.waits = waits.Waits(state)
+
+
+def _process_start_ns():
+    """When this process was started, CLOCK_MONOTONIC."""
+    try:
+        with open("/proc/self/stat", "rb") as file:
+            ticks = int(file.read().rsplit(b")", 1)[1].split()[19])
+        age = time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK")
+        return max(0, time.monotonic_ns() - int(age * 1e9))
+    except (OSError, ValueError, IndexError):
+        return time.monotonic_ns()

@@ -1,0 +1,42 @@
+"""What Python imports when it starts, put first on PYTHONPATH by `unidle run`.
+
+Starts the observation, then passes on to the sitecustomize that would have been imported without us. Nothing that
+goes wrong here may show in the observed program.
+"""
+
+import os
+import sys
+
+
+def _start():
+    folder = os.path.dirname(os.path.abspath(__file__))
+    if folder in sys.path:
+        sys.path.remove(folder)
+    if not os.environ.get("UNIDLE_PROBE_DIR"):
+        return
+    sys.path.insert(0, folder)
+    try:
+        import _unidle_shim
+    finally:
+        sys.path.remove(folder)
+    _unidle_shim.start()
+
+
+def _pass_on():
+    """Runs the next sitecustomize on the path, as the module of that name. What it raises is the program's own."""
+    from importlib.machinery import PathFinder
+    from importlib.util import module_from_spec
+
+    spec = PathFinder.find_spec("sitecustomize", sys.path)
+    if spec is None or spec.loader is None:
+        return
+    module = module_from_spec(spec)
+    sys.modules["sitecustomize"] = module
+    spec.loader.exec_module(module)
+
+
+try:
+    _start()
+except BaseException:  # noqa: B902 - whatever it is, it is ours and not the program's
+    pass
+_pass_on()

@@ -1,0 +1,51 @@
+#include "unidle/observe/python.h"
+
+#include <cstdlib>
+#include <string_view>
+
+namespace unidle::observe {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value != nullptr ? value : "";
+}
+
+/// The folder that holds bin/, lib/ and share/; empty when the kernel does not tell where we lie.
+fs::path prefix() {
+  std::error_code failure;
+  const fs::path program = fs::read_symlink("/proc/self/exe", failure);
+  return failure ? fs::path() : program.parent_path().parent_path();
+}
+
+std::optional<fs::path> existing(const fs::path& path, const fs::path& inside) {
+  std::error_code failure;
+  return !path.empty() && fs::exists(path / inside, failure) ? std::optional(path) : std::nullopt;
+}
+
+}  // namespace
+
+std::optional<fs::path> find_python_shim() {
+  const std::string named = variable("UNIDLE_SHIM_DIR");
+  return existing(named.empty() ? prefix() / "share/unidle/python/shim" : fs::path(named), "sitecustomize.py");
+}
+
+std::optional<fs::path> find_probe_library() { return existing(prefix() / "lib/libunidle_probe.so", {}); }
+
+void add_python_shim(std::map<std::string, std::string>& environment) {
+  const auto shim = find_python_shim();
+  if (!shim) {
+    return;
+  }
+  const auto given = environment.find("PYTHONPATH");
+  const std::string before = given != environment.end() ? given->second : variable("PYTHONPATH");
+  environment["PYTHONPATH"] = shim->string() + (before.empty() ? "" : ":" + before);
+  if (const auto library = find_probe_library()) {
+    environment["UNIDLE_PROBE_LIBRARY"] = library->string();
+  }
+}
+
+}  // namespace unidle::observe
