@@ -3,6 +3,8 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "unidle/base/files.h"
+
 namespace unidle::observe {
 
 namespace fs = std::filesystem;
@@ -16,9 +18,11 @@ std::string variable(const char* name) {
 
 /// The folder that holds bin/, lib/ and share/; empty when the kernel does not tell where we lie.
 fs::path prefix() {
-  std::error_code failure;
-  const fs::path program = fs::read_symlink("/proc/self/exe", failure);
-  return failure ? fs::path() : program.parent_path().parent_path();
+  try {
+    return program_folder().parent_path();
+  } catch (const fs::filesystem_error&) {
+    return {};
+  }
 }
 
 std::optional<fs::path> existing(const fs::path& path, const fs::path& inside) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "unidle/base/error.h"
+#include "unidle/cli/apply.h"
 #include "unidle/cli/subcommand.h"
 #include "unidle/observe/observe.h"
 #include "unidle/record/record.h"
@@ -24,6 +25,8 @@ struct Arguments {
   std::string name;
   bool no_capture = false;
   std::optional<double> timeout_s;
+  std::vector<std::string> apply;
+  std::optional<int> steps;
   std::vector<std::string> command;
 };
 
@@ -50,6 +53,12 @@ int execute(const Arguments& arguments) {
                          : record::new_run_folder(arguments.name.empty() ? name_of(arguments.command) : arguments.name);
   options.capture = !arguments.no_capture;
   options.timeout_s = arguments.timeout_s;
+  if (const std::string wanted = apply_json(arguments.apply); !wanted.empty()) {
+    options.environment["UNIDLE_APPLY"] = wanted;
+  }
+  if (arguments.steps) {
+    options.environment["UNIDLE_MAX_STEPS"] = std::to_string(*arguments.steps);
+  }
   const observe::Result result = observe::run(options);
   std::error_code ignored;
   if (fs::exists(options.record / "record.db", ignored)) {
@@ -71,6 +80,14 @@ std::function<int()> setup(CLI::App& app) {
   app.add_option("--timeout", arguments->timeout_s, "end the command after SECONDS (TERM, five seconds later KILL)")
       ->check(CLI::PositiveNumber)
       ->type_name("SECONDS");
+  app.add_option("--apply", arguments->apply,
+                 "change a setting of the running program; KNOB=VALUE, or a file of them; may be repeated")
+      ->type_name("KNOB=VALUE|FILE")
+      ->allow_extra_args(false)
+      ->trigger_on_parse(false);
+  app.add_option("--steps", arguments->steps, "stop the program in order after N optimiser steps")
+      ->check(CLI::PositiveNumber)
+      ->type_name("N");
   app.add_option("command", arguments->command, "the command and its arguments, after --")
       ->required()
       ->type_name("CMD");
@@ -85,7 +102,8 @@ const Subcommand& run() {
                                       "Output, exit code and signals are those of the command.\n\nExamples:\n"
                                       "  unidle run -- python train.py --epochs 3\n"
                                       "  unidle run -o /tmp/before -- ./train config.yaml\n"
-                                      "  unidle run --timeout 600 -- torchrun train.py",
+                                      "  unidle run --timeout 600 -- torchrun train.py\n"
+                                      "  unidle run --steps 200 --apply loader.workers=4 -- python train.py",
                                       setup};
   return kCommand;
 }

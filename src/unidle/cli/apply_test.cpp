@@ -1,0 +1,56 @@
+#include "unidle/cli/apply.h"
+
+#include <gmock/gmock.h>
+
+#include <fstream>
+
+#include "unidle/base/error.h"
+#include "unidle/base/files.h"
+
+namespace unidle::cli {
+namespace {
+
+ErrorCode code_of(const std::vector<std::string>& arguments, std::string* subject = nullptr) {
+  try {
+    apply_json(arguments);
+  } catch (const Error& error) {
+    if (subject != nullptr) {
+      *subject = error.subject();
+    }
+    return error.code();
+  }
+  return ErrorCode::kInternal;
+}
+
+TEST(Apply, ValuesHaveTheTypeOfTheirKnob) {
+  EXPECT_EQ(apply_json({"loader.workers=4", "loader.pin_memory=yes", "precision.amp=bf16"}),
+            R"({"loader.pin_memory":true,"loader.workers":4,"precision.amp":"bf16"})");
+}
+
+TEST(Apply, NothingAskedIsNothingSaid) { EXPECT_EQ(apply_json({}), ""); }
+
+TEST(Apply, LaterOnesWin) {
+  EXPECT_EQ(apply_json({"loader.workers=4", "loader.workers=2"}), R"({"loader.workers":2})");
+}
+
+TEST(Apply, AFileHoldsKnobs) {
+  const TemporaryFolder folder;
+  const std::string path = (folder.path() / "best.yaml").string();
+  std::ofstream(path) << "loader:\n  workers: 3\nprecision:\n  tf32: true\n";
+  EXPECT_EQ(apply_json({path}), R"({"loader.workers":3,"precision.tf32":true})");
+}
+
+TEST(Apply, UnknownKnobsAndValuesAreNamed) {
+  EXPECT_EQ(code_of({"loader.speed=4"}), ErrorCode::kUsage);
+  EXPECT_EQ(code_of({"loader.workers=many"}), ErrorCode::kUsage);
+  const TemporaryFolder folder;
+  const std::string path = (folder.path() / "bad.yaml").string();
+  std::ofstream(path) << "loader:\n  workers: 3\n  speed: 4\n";
+  std::string subject;
+  EXPECT_EQ(code_of({path}, &subject), ErrorCode::kUsage);
+  EXPECT_THAT(subject, ::testing::HasSubstr("bad.yaml:3"));
+  EXPECT_EQ(code_of({(folder.path() / "none.yaml").string()}), ErrorCode::kInput);
+}
+
+}  // namespace
+}  // namespace unidle::cli
