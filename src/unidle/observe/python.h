@@ -8,8 +8,8 @@
 
 namespace unidle::observe {
 
-/// The folder with the shim's sitecustomize.py: $UNIDLE_SHIM_DIR, otherwise share/unidle/python/shim beside the folder of
-/// the running program, in a build tree as in an installation. Nothing when it is not there.
+/// The folder with the shim's sitecustomize.py: $UNIDLE_SHIM_DIR, otherwise share/unidle/python/shim beside the folder
+/// of the running program, in a build tree as in an installation. Nothing when it is not there.
 std::optional<std::filesystem::path> find_python_shim();
 
 /// libunidle_probe.so, lib/ beside the folder of the running program. Nothing when it is not there.

@@ -323,9 +323,8 @@ void Recorder::write_end(int code, int signal, std::string_view outcome) {
     merger_->finish();
     writer.set_meta(record::meta::kExit, {{"code", code}, {"signal", signal}});
     writer.set_meta(record::meta::kOutcome, outcome);
-    writer.set_meta(record::meta::kTier,
-                    fmt::format("host{}{}{}", nvml_seen_ ? "+nvml" : "", probe_seen_ ? "+probe" : "",
-                                python_seen_ ? "+python" : ""));
+    writer.set_meta(record::meta::kTier, fmt::format("host{}{}{}", nvml_seen_ ? "+nvml" : "",
+                                                     probe_seen_ ? "+probe" : "", python_seen_ ? "+python" : ""));
     writer.set_meta(record::meta::kDropped, dropped_);
     writer.set_meta(record::meta::kProblems, problems_);
     writer.flush();

@@ -25,9 +25,9 @@ enum unidle_event_kind {
   UNIDLE_EVENT_FORWARD = 4,
   UNIDLE_EVENT_BACKWARD = 5,
   UNIDLE_EVENT_OPTIMIZER = 6,
-  UNIDLE_EVENT_SYNC = 7,      /* the host waited for the device, e.g. to read the loss back; value = waits, 0 is one */
-  /* A sample was produced, by any loader thread; a = sample id, b = bytes read. Several at once: value = how many, a = the
-   * first, reserved = ns of the slowest. */
+  UNIDLE_EVENT_SYNC = 7, /* the host waited for the device, e.g. to read the loss back; value = waits, 0 is one */
+  /* A sample was produced, by any loader thread; a = sample id, b = bytes read. Several at once: value = how many, a =
+   * the first, reserved = ns of the slowest. */
   UNIDLE_EVENT_SAMPLE = 8,
   UNIDLE_EVENT_STARTUP = 9,   /* from process start to the first step */
   UNIDLE_EVENT_VALIDATE = 10, /* one validation; a = samples */
@@ -49,7 +49,7 @@ typedef struct unidle_event {
   uint64_t b;
   double value;
   uint32_t kind;
-  uint32_t thread; /* 0 = the training thread, 1.. = loader threads */
+  uint32_t thread;   /* 0 = the training thread, 1.. = loader threads */
   uint64_t reserved; /* 0, but for SAMPLE */
 } unidle_event;
 
