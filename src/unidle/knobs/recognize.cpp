@@ -22,6 +22,12 @@ std::string parent_of(const std::string& path) {
   return cut == std::string::npos ? std::string() : path.substr(0, cut);
 }
 
+/// 5 * 8: the program computes the value, but it is one.
+bool is_arithmetic(const Scalar& scalar) {
+  return !scalar.editable && !scalar.value.empty() &&
+         scalar.value.find_first_not_of("0123456789.e*/+-() ") == std::string::npos;
+}
+
 bool is_element(const std::string& path) { return path.ends_with(']'); }
 
 class Recognizer {
@@ -67,8 +73,12 @@ class Recognizer {
   }
 
   bool add(const Scalar& scalar, const Knob& knob, Meaning meaning, Phase phase, bool weak) {
-    const Scalar* literal = detail::literal_of(file_, scalar);
+    const bool computed = is_arithmetic(scalar) && meaning == Meaning::kValue;
+    const Scalar* literal = computed ? nullptr : detail::literal_of(file_, scalar);
     detail::Decoded decoded{detail::Reading::kUnknown, {}, meaning};
+    if (literal == nullptr && meaning == Meaning::kOptimizerName) {
+      return false;
+    }
     if (literal != nullptr) {
       decoded = detail::decode(knob, meaning, literal->value);
     }

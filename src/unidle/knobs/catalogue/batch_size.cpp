@@ -18,12 +18,13 @@ const Knob& batch_size() {
                   {"global|total|effective|optimizer|overall batch size ?train", Meaning::kGlobalBatch},
                   {"ims|imgs|images per batch", Meaning::kGlobalBatch},
                   {"samples|imgs|images|batch|sequences per gpu|device"},
-                  {"batch size ?train ?per ?device ?gpu ?core ?local ?micro ?mini ?data ?loader ?step ?replica ?base"},
+                  {"batch size ?train ?per ?device ?gpu ?core ?local ?micro ?mini ?data ?loader ?step ?replica"},
                   {"batch ?train ?micro ?per ?gpu ?device", Meaning::kValue, true},
               },
           .topic = "batch",
-          .never_under = "predict prediction predictor inference infer generate generation sampling teacher reward "
-                         "retrieval index tokenizer preprocess cache buffer replay embedding export benchmark",
+          .never_under =
+              "predict prediction predictor inference infer generate generation sampling teacher reward "
+              "retrieval index tokenizer preprocess cache buffer replay embedding export benchmark scale metadata",
       },
   };
   return kKnob;

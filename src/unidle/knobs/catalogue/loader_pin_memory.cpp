@@ -18,7 +18,7 @@ const Knob& loader_pin_memory() {
                   {"pin memory|mem ?data ?loader ?use ?train ?enable ?device"},
               },
           .topic = "pin",
-          .never_under = "offload zero param swap cache",
+          .never_under = "offload zero param swap cache fsdp fsdp2",
       },
   };
   return kKnob;

@@ -14,6 +14,7 @@ const Knob& precision_amp() {
       {
           .spellings =
               {
+                  {"mixed precision", Meaning::kFormat, false, "accelerate"},
                   {"amp dtype|precision|type ?torch ?train", Meaning::kFormat},
                   {"autocast dtype|precision|type", Meaning::kFormat},
                   {"mixed precision dtype|type|param|mode ?train", Meaning::kFormat},

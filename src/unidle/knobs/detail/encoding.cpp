@@ -21,11 +21,12 @@ struct Family {
   std::string_view fp16;
   std::string_view bf16;
 };
-constexpr std::array<Family, 9> kFamilies = {{
+constexpr std::array<Family, 10> kFamilies = {{
     {"float32", "float16", "bfloat16"},
     {"fp32", "fp16", "bf16"},
     {"32-true", "16-mixed", "bf16-mixed"},
     {"32", "16", "bf16"},
+    {"fp32_mixed", "fp16_mixed", "bf16_mixed"},
     {"amp_fp32", "amp_fp16", "amp_bf16"},
     {"torch.float32", "torch.float16", "torch.bfloat16"},
     {"no", "fp16", "bf16"},
@@ -124,8 +125,12 @@ std::optional<std::string> format_of(std::string_view value) {
 }
 
 Decoded decode(const Knob& knob, Meaning meaning, std::string_view value) {
-  if (lower(value) == "auto" && knob.type != ValueType::kBool) {
-    return {Reading::kUnknown, {}, meaning};
+  const std::string word = lower(value);
+  const bool about_format =
+      meaning == Meaning::kFormat || (meaning == Meaning::kSwitch && knob.name == "precision.amp");
+  if ((word == "auto" && meaning != Meaning::kOptimizerName) ||
+      (about_format && (word.find("fp8") != std::string::npos || word == "transformer-engine"))) {
+    return {Reading::kUnknown, {}, word == "auto" ? meaning : Meaning::kFormat};
   }
   switch (meaning) {
     case Meaning::kSwitch: return decode_switch(knob, value);
@@ -134,8 +139,7 @@ Decoded decode(const Knob& knob, Meaning meaning, std::string_view value) {
     case Meaning::kMatmulPrecision: return decode_matmul(value);
     case Meaning::kMemoryFormat: return decode_memory_format(value);
     case Meaning::kOption: return {Reading::kUnknown, {}, meaning};
-    case Meaning::kOptimizerName:
-      return lower(value).find("fused") != std::string::npos ? known("true", meaning) : Decoded{};
+    case Meaning::kOptimizerName: return word.find("fused") != std::string::npos ? known("true", meaning) : Decoded{};
     case Meaning::kFormat: {
       const auto format = format_of(value);
       return format ? known(*format, meaning) : Decoded{};

@@ -21,8 +21,19 @@ struct Pattern {
   Words frameworks;
 };
 
+/// Names between blanks, as they are.
+Words split_list(std::string_view list) {
+  Words names;
+  while (!list.empty()) {
+    const std::size_t end = std::min(list.find(' '), list.size());
+    names.emplace_back(list.substr(0, end));
+    list.remove_prefix(std::min(end + 1, list.size()));
+  }
+  return names;
+}
+
 Pattern compile(const Knob& knob, const Spelling& spelling) {
-  Pattern pattern{&knob, &spelling, {}, {}, split_words(spelling.frameworks)};
+  Pattern pattern{&knob, &spelling, {}, {}, split_list(spelling.frameworks)};
   std::string_view rest = spelling.words;
   while (!rest.empty()) {
     const std::size_t end = std::min(rest.find(' '), rest.size());
@@ -67,7 +78,7 @@ bool fits(const Pattern& pattern, const Words& words) {
 
 const Pattern* find_pattern(const Words& words, std::string_view framework) {
   for (const Pattern& pattern : patterns()) {
-    const bool here = pattern.frameworks.empty() || pattern.spelling->frameworks.find(framework) != std::string::npos;
+    const bool here = pattern.frameworks.empty() || contains(pattern.frameworks, framework);
     if (here && fits(pattern, words)) {
       return &pattern;
     }
@@ -79,7 +90,8 @@ const Pattern* find_pattern(const Words& words, std::string_view framework) {
 Phase phase_of(const std::vector<std::string>& keys) {
   for (auto key = keys.rbegin(); key != keys.rend(); ++key) {
     const Words words = words_of(*key);
-    const bool validation = any_in(words, validation_words());
+    const bool clipping = contains(words, "clip");  // gradient_clip_val: val is short for value there
+    const bool validation = any_in(words, validation_words()) && !clipping;
     if (validation != contains(words, "train") && (validation || contains(words, "train"))) {
       return validation ? Phase::kValidation : Phase::kTraining;
     }

@@ -1,0 +1,28 @@
+// Turning a knob in a configuration that has its own names for it.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "unidle/knobs/recognize.h"
+
+namespace unidle::knobs {
+
+struct Edit {
+  std::string knob;
+  std::string path;  // the key that holds the literal
+  std::string from;  // empty when the key is new
+  std::string to;
+};
+
+/// Makes the file say `value` (canonical) for the training side of `knob`, in its own spelling: bf16-mixed, True, nhwc,
+/// two flags of which one goes off. Literals behind references are edited where they stand. A key is added only where
+/// the framework is known to read it. Nothing is edited and kInput is thrown when the file cannot say it: the knob has
+/// no key, the value is computed by the program, or batch sizes differ between stages.
+std::vector<Edit> set_knob(ConfigFile& file, std::string_view knob, std::string_view value);
+
+/// Whether set_knob would find or make a place; never throws for what the file says.
+bool can_set(const ConfigFile& file, std::string_view knob, std::string_view value);
+
+}  // namespace unidle::knobs

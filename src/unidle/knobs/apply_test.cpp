@@ -1,0 +1,114 @@
+#include "unidle/knobs/apply.h"
+
+#include <gmock/gmock.h>
+
+#include "unidle/base/error.h"
+#include "unidle/knobs/command_line.h"
+
+namespace unidle::knobs {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using Words = std::vector<std::string>;
+
+std::string turned(std::string text, std::string_view knob, std::string_view value,
+                   const std::string& name = "c.yaml") {
+  ConfigFile file = ConfigFile::from_text(std::move(text), name);
+  set_knob(file, knob, value);
+  return file.text();
+}
+
+TEST(SetKnob, SpeaksTheWordsOfTheFile) {
+  EXPECT_EQ(turned("num_workers: 0\n", "loader.workers", "4"), "num_workers: 4\n");
+  EXPECT_EQ(turned("DATALOADER:\n  NUM_WORKERS: 0  # n\n", "loader.workers", "4"),
+            "DATALOADER:\n  NUM_WORKERS: 4  # n\n");
+  EXPECT_EQ(turned("pin_memory: False\n", "loader.pin_memory", "true"), "pin_memory: True\n");
+  EXPECT_EQ(turned("no_pin_memory: yes\n", "loader.pin_memory", "true"), "no_pin_memory: no\n");
+  EXPECT_EQ(turned("trainer:\n  precision: 32-true\n", "precision.amp", "bf16"), "trainer:\n  precision: bf16-mixed\n");
+  EXPECT_EQ(turned("trainer:\n  precision: 32\n", "precision.amp", "fp16"), "trainer:\n  precision: 16\n");
+  EXPECT_EQ(turned("precision: amp_fp16\n", "precision.amp", "bf16"), "precision: amp_bf16\n");
+  EXPECT_EQ(turned("mixed_precision: 'no'\n", "precision.amp", "bf16"), "mixed_precision: 'bf16'\n");
+  EXPECT_EQ(turned("amp_dtype: \"float16\"\nuse_amp: false\n", "precision.amp", "bf16"),
+            "amp_dtype: \"bfloat16\"\nuse_amp: true\n");
+  EXPECT_EQ(turned("memory_format: nchw\n", "layout.channels_last", "true"), "memory_format: nhwc\n");
+  EXPECT_EQ(turned("torch_compile:\n  enabled: false\n  backend: x\n", "compile.mode", "default"),
+            "torch_compile:\n  enabled: true\n  backend: x\n");
+}
+
+TEST(SetKnob, TurnsOneFlagOffAndTheOtherOn) {
+  EXPECT_EQ(turned("fp16: true\nbf16: false\n", "precision.amp", "bf16"), "fp16: false\nbf16: true\n");
+  EXPECT_EQ(turned("per_device_train_batch_size: 4\nfp16: true\n", "precision.amp", "bf16"),
+            "per_device_train_batch_size: 4\nfp16: false\nbf16: true\n");
+  EXPECT_THAT(turned("{\"zero_optimization\": {\"stage\": 1}, \"fp16\": {\"enabled\": true}}", "precision.amp", "bf16",
+                     "ds.json"),
+              HasSubstr("\"fp16\": {\"enabled\": false}, \"bf16\": {\"enabled\": true}}"));
+  EXPECT_THROW(turned("use_fp16: true\n", "precision.amp", "bf16"), Error) << "a plain program may not read use_bf16";
+}
+
+TEST(SetKnob, EditsTheLiteralBehindAReference) {
+  EXPECT_EQ(turned("n: 2\ndata:\n  num_workers: ${n}\n", "loader.workers", "4"), "n: 4\ndata:\n  num_workers: ${n}\n");
+  EXPECT_EQ(turned("a:\n  n: 2\n  num_workers: ${.n}\n", "loader.workers", "4"), "a:\n  n: 4\n  num_workers: ${.n}\n");
+  EXPECT_EQ(turned("{\"w\": 2, \"train\": {\"num_workers\": \"@w\"}}", "loader.workers", "4", "bundle.json"),
+            "{\"w\": 4, \"train\": {\"num_workers\": \"@w\"}}");
+  EXPECT_EQ(turned("a: &w 2\nnum_workers: *w\n", "loader.workers", "4"), "a: &w 4\nnum_workers: *w\n");
+  EXPECT_THROW(turned("num_workers: ${oc.env:N,4}\n", "loader.workers", "4"), Error);
+  EXPECT_THROW(turned("num_workers: ${num_workers}\n", "loader.workers", "4"), Error);
+}
+
+TEST(SetKnob, LeavesValidationAndLookAlikesAlone) {
+  EXPECT_EQ(turned("train:\n  num_workers: 0\nval:\n  num_workers: 1\n", "loader.workers", "4"),
+            "train:\n  num_workers: 4\nval:\n  num_workers: 1\n");
+  EXPECT_THROW(turned("zero_optimization:\n  offload_param:\n    pin_memory: false\n", "loader.pin_memory", "true"),
+               Error);
+  EXPECT_THROW(turned("# num_workers: 0\nx: 1\n", "loader.workers", "4"), Error);
+  EXPECT_THROW(turned("stage1:\n  batch_size: 2\nstage2:\n  batch_size: 8\n", "batch.size", "4"), Error);
+  EXPECT_THROW(turned("num_workers: 1\n", "loader.workers", "many"), Error);
+}
+
+TEST(SetKnob, AddsKeysOnlyWhereTheyAreRead) {
+  EXPECT_EQ(turned("per_device_train_batch_size: 4\nseed: 1\n", "loader.workers", "4"),
+            "per_device_train_batch_size: 4\nseed: 1\ndataloader_num_workers: 4\n");
+  EXPECT_EQ(turned("train_dataloader = dict(\n    batch_size=2,\n    num_workers=2)\ntrain_cfg = dict(max_epochs=1)\n",
+                   "loader.persistent_workers", "true", "c.py"),
+            "train_dataloader = dict(\n    batch_size=2,\n    num_workers=2,\n    persistent_workers=True)\n"
+            "train_cfg = dict(max_epochs=1)\n");
+  EXPECT_THROW(turned("batch_size: 4\n", "loader.workers", "4"), Error);
+  EXPECT_FALSE(can_set(ConfigFile::from_text("batch_size: 4\n", "c.yaml"), "loader.workers", "4"));
+  EXPECT_TRUE(can_set(ConfigFile::from_text("batch_size: 4\n", "c.yaml"), "batch.size", "8"));
+}
+
+TEST(CommandLine, RecognisesFlagsOverridesAndVariables) {
+  const auto found = recognize_command({"env", "OMP_NUM_THREADS=4", "python", "train.py", "--batch-size=8", "--workers",
+                                        "2", "--amp", "trainer.precision=16", "+model.optimizer.lr=1e-3", "--out",
+                                        "/tmp/num_workers=3/x", "--val-batch-size", "64"});
+  Words knobs;
+  for (const CommandSetting& setting : found) {
+    knobs.push_back(setting.knob + "=" + setting.canonical.value_or("?"));
+  }
+  EXPECT_THAT(knobs, ElementsAre("cpu.threads=4", "batch.size=8", "loader.workers=2", "precision.amp=?",
+                                 "precision.amp=fp16", "optimizer.lr=0.001", "batch.size=64"));
+  EXPECT_EQ(found.back().phase, Phase::kValidation);
+}
+
+TEST(CommandLine, RewritesTheWordThatSaysIt) {
+  EXPECT_EQ(apply_to_command({"python", "t.py", "--num-workers=0"}, "loader.workers", "4"),
+            (Words{"python", "t.py", "--num-workers=4"}));
+  EXPECT_EQ(apply_to_command({"python", "t.py", "--workers", "0", "--lr", "1"}, "loader.workers", "4"),
+            (Words{"python", "t.py", "--workers", "4", "--lr", "1"}));
+  EXPECT_EQ(apply_to_command({"python", "t.py", "data.num_workers=0"}, "loader.workers", "4"),
+            (Words{"python", "t.py", "data.num_workers=4"}));
+  EXPECT_EQ(apply_to_command({"OMP_NUM_THREADS=64", "python", "t.py"}, "cpu.threads", "8"),
+            (Words{"OMP_NUM_THREADS=8", "python", "t.py"}));
+  EXPECT_EQ(apply_to_command({"t", "--no-pin-memory", "--x"}, "loader.pin_memory", "true"), (Words{"t", "--x"}));
+  EXPECT_EQ(apply_to_command({"t", "--fp16"}, "precision.amp", "off"), (Words{"t"}));
+  EXPECT_EQ(apply_to_command({"t", "--mixed_precision", "no"}, "precision.amp", "bf16"),
+            (Words{"t", "--mixed_precision", "bf16"}));
+  EXPECT_EQ(apply_to_command({"t", "--val_num_workers", "1"}, "loader.workers", "4"), std::nullopt);
+  EXPECT_EQ(apply_to_command({"t"}, "loader.workers", "4"), std::nullopt);
+  EXPECT_EQ(environment_for("cpu.threads", "8"), (std::pair<std::string, std::string>("OMP_NUM_THREADS", "8")));
+  EXPECT_EQ(environment_for("batch.size", "8"), std::nullopt);
+}
+
+}  // namespace
+}  // namespace unidle::knobs

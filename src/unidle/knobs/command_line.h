@@ -1,0 +1,37 @@
+// Knobs on a command line: --num-workers 4, --batch_size=8, trainer.precision=16, OMP_NUM_THREADS=4.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "unidle/knobs/recognize.h"
+
+namespace unidle::knobs {
+
+struct CommandSetting {
+  std::string knob;
+  Meaning meaning = Meaning::kValue;
+  Phase phase = Phase::kTraining;
+  std::string spelling;                  // the flag, override or variable, without its value
+  std::string value;                     // empty for a flag without one
+  std::optional<std::string> canonical;  // in the knob's own vocabulary
+  std::size_t index = 0;                 // of the word that holds the value, or of the flag without one
+};
+
+/// All knobs that the words of a command set, in their order. Words are a flag with its value behind it or after an
+/// equals sign, a Hydra override (a.b=c, +a.b=c, ++a.b=c), or a variable before the program (env NAME=VALUE CMD).
+std::vector<CommandSetting> recognize_command(const std::vector<std::string>& argv);
+
+/// The command with `knob` (training side) set to `value`, canonical; nothing when no word of the command sets that
+/// knob or its spelling has no word for the value. A flag without a value is taken out to switch it off; it is never
+/// added, because a program that does not know it would not start.
+std::optional<std::vector<std::string>> apply_to_command(const std::vector<std::string>& argv, std::string_view knob,
+                                                         std::string_view value);
+
+/// The environment variable that sets `knob` in every PyTorch program, with its value; nothing when there is none.
+std::optional<std::pair<std::string, std::string>> environment_for(std::string_view knob, std::string_view value);
+
+}  // namespace unidle::knobs
