@@ -67,7 +67,8 @@ needs=missing.yaml check "missing file" returns 2 "$unidle" optimize missing.yam
 printf 'workload: superres\nloader: [1, 2\n' >broken.yaml
 needs=broken.yaml: check "broken YAML" returns 2 "$unidle" optimize broken.yaml
 printf 'loader: {workers: 0}\n' >none.yaml
-needs=workload check "no workload and no command" returns 2 "$unidle" optimize none.yaml
+check "no workload: another program's configuration" returns 0 "$unidle" optimize none.yaml --dry-run
+check "its knobs are known by their names" grep -q '# loader.workers: ' out.txt
 printf 'workload: superres\nprecision:\n  amp: true\n' >amp.yaml
 needs="amp.yaml:3: precision.amp" check "a value that is none" returns 2 "$unidle" optimize amp.yaml
 printf '\nworkload: supperres\n' >typo.yaml
@@ -75,6 +76,51 @@ needs="typo.yaml:2: workload" check "an unknown workload" returns 2 "$unidle" op
 needs="" check "output over the input" returns 2 "$unidle" optimize other.yaml -o other.yaml
 check "a budget that is no time" returns 2 "$unidle" optimize other.yaml --budget soon
 check "a command without {config}" returns 2 "$unidle" optimize none.yaml --benchmark -- true
+# Configurations of other programs, in their own words.
+foreign() {  # foreign FILE [OPTION...]: a dry run for a big machine
+  "$unidle" optimize "$@" --dry-run --device "A100 40GB" --cpus 16
+}
+printf 'train:\n  num_workers: 0   # none\n  pin_memory: False\n  use_amp: False\n  amp_dtype: "float16"\n' >plain.yaml
+foreign plain.yaml >out.txt 2>err.txt
+check "counts the CPUs it is told" grep -q '^+  num_workers: 15   # none' out.txt
+check "writes booleans as the file does" grep -q '^+  pin_memory: True' out.txt
+check "chooses the format of the device" grep -q '^+  amp_dtype: "bfloat16"' out.txt
+check "names what it depends on" grep -q 'depends on' out.txt
+foreign plain.yaml --profile light >out.txt 2>err.txt
+check "light leaves the arithmetic alone" bash -c '! grep -q "^+.*amp" out.txt && grep -q "^+  num_workers" out.txt'
+"$unidle" optimize plain.yaml --dry-run --device T4 --cpus 4 >out.txt 2>err.txt
+check "fp16 where there is no bf16" grep -q '^+  use_amp: True' out.txt
+check "and the format stays" bash -c '! grep -q "^+  amp_dtype" out.txt'
+"$unidle" optimize plain.yaml --dry-run --device cpu >out.txt 2>err.txt
+check "no pinned memory without a GPU" bash -c '! grep -q "^+  pin_memory" out.txt'
+needs=--device check "an unknown device" returns 2 "$unidle" optimize plain.yaml --device "Voodoo 2"
+printf '{\n  "train_micro_batch_size_per_gpu": 4, // one\n  "fp16": {"enabled": true},\n  "zero_optimization": {"offload_param": {"pin_memory": false}}\n}\n' >ds.json
+foreign ds.json --profile fast >out.txt 2>err.txt
+check "leaves look-alikes alone" bash -c '! grep -q "^+.*pin_memory" out.txt'
+printf 'title: "a poem"\n' >poem.yaml
+check "a file without settings" returns 0 "$unidle" optimize poem.yaml
+check "says so" grep -q 'no setting in it' out.txt
+check "nothing was written" test ! -e poem.optimized.yaml
+
+cp plain.yaml undo.yaml && chmod 640 undo.yaml
+check "in place" returns 0 "$unidle" optimize undo.yaml --in-place --device H100 --cpus 8
+check "has changed it" bash -c '! cmp -s plain.yaml undo.yaml'
+check "keeps the permissions" test "$(stat -c %a undo.yaml)" = 640
+cp undo.yaml done.yaml
+check "takes it back" returns 0 "$unidle" optimize undo.yaml --undo
+check "the same bytes" cmp plain.yaml undo.yaml
+check "keeps what it was" cmp done.yaml undo.undone.yaml
+check "the backup is gone" test ! -e undo.bak.yaml
+needs=backup check "nothing more to take back" returns 2 "$unidle" optimize undo.yaml --undo
+
+check "recognises" bash -c "'$unidle' knobs recognize plain.yaml ds.json --format json | python3 -c '
+import json, sys
+d = json.load(sys.stdin)
+assert d[\"schema\"] == \"unidle.knobs/1\", d
+a, b = d[\"files\"]
+assert a[\"configured\"][\"loader.workers\"] == {\"value\": \"0\", \"path\": \"train.num_workers\", \"line\": 2}, a
+assert b[\"framework\"] == \"deepspeed\" and not any(k[\"knob\"] == \"loader.pin_memory\" for k in b[\"knobs\"]), b'"
+
 # Ctrl-C: the running trial ends, nothing is written, nothing is left running.
 "$unidle" optimize none.yaml --benchmark -- bash -c 'echo $$ >"$0/pid.new"; mv "$0/pid.new" "$0/pid"; exec sleep 300' \
   "$work" '{config}' >out.txt 2>err.txt &

@@ -144,7 +144,7 @@ class Setter {
   }
 
   void add_missing() {
-    if (recognition_.framework == "unidle") {
+    if (file_.find("workload") != nullptr && recognition_.framework == "unidle") {
       add(knob_.name, value_);
       return;
     }

@@ -28,7 +28,8 @@ TEST(SetKnob, SpeaksTheWordsOfTheFile) {
   EXPECT_EQ(turned("trainer:\n  precision: 32-true\n", "precision.amp", "bf16"), "trainer:\n  precision: bf16-mixed\n");
   EXPECT_EQ(turned("trainer:\n  precision: 32\n", "precision.amp", "fp16"), "trainer:\n  precision: 16\n");
   EXPECT_EQ(turned("precision: amp_fp16\n", "precision.amp", "bf16"), "precision: amp_bf16\n");
-  EXPECT_EQ(turned("mixed_precision: 'no'\n", "precision.amp", "bf16"), "mixed_precision: 'bf16'\n");
+  EXPECT_EQ(turned("num_processes: 1\ndistributed_type: NO\nmixed_precision: 'no'\n", "precision.amp", "bf16"),
+            "num_processes: 1\ndistributed_type: NO\nmixed_precision: 'bf16'\n");
   EXPECT_EQ(turned("amp_dtype: \"float16\"\nuse_amp: false\n", "precision.amp", "bf16"),
             "amp_dtype: \"bfloat16\"\nuse_amp: true\n");
   EXPECT_EQ(turned("memory_format: nchw\n", "layout.channels_last", "true"), "memory_format: nhwc\n");

@@ -12,7 +12,7 @@
 namespace unidle::tune {
 
 std::vector<Change> advise(const knobs::ConfigFile& config, const std::string& workload, const Hardware& hardware,
-                           bool only_present) {
+                           bool only_present, Profile profile) {
   const Settings settings = read_settings(config);
   ProposalOptions options;
   options.only_present = only_present;
@@ -21,7 +21,9 @@ std::vector<Change> advise(const knobs::ConfigFile& config, const std::string& w
   for (const Proposal& proposal : propose(settings, workload, hardware, options)) {
     const bool again = std::any_of(proposal.changes.begin(), proposal.changes.end(),
                                    [&](const auto& change) { return seen.contains(change.first); });
-    if (!proposal.safe || again) {
+    const bool bold = profile == Profile::kFast && proposal.changes.contains("compile.mode");
+    const bool too_far = profile == Profile::kLight && !is_exact(proposal.changes);
+    if ((!proposal.safe && !bold) || again || too_far) {
       continue;
     }
     for (const auto& [knob, value] : proposal.changes) {
@@ -46,6 +48,9 @@ int line_of(const std::string& text, std::size_t at) {
 
 std::string reason_of(const Change& change) {
   std::string text = fmt::format("{}: {}", change.knob, change.reason);
+  if (!change.depends.empty()) {
+    text += fmt::format("; depends on {}", change.depends);
+  }
   if (change.gain) {
     text += fmt::format(" ({}x)", format_number(*change.gain));
   }
@@ -64,8 +69,10 @@ std::string explained_diff(const std::string& before, const knobs::ConfigFile& a
                            const std::vector<Change>& changes, const std::string& name) {
   std::map<int, std::vector<std::string>> reasons;
   for (const Change& change : changes) {
-    if (const knobs::Scalar* scalar = after.find(change.knob)) {
-      reasons[line_of(after.text(), scalar->begin)].push_back(reason_of(change));
+    for (const std::string& path : change.paths.empty() ? std::vector{change.knob} : change.paths) {
+      if (const knobs::Scalar* scalar = after.find(path)) {
+        reasons[line_of(after.text(), scalar->begin)].push_back(reason_of(change));
+      }
     }
   }
   const std::string diff = knobs::unified_diff(before, after.text(), name);

@@ -14,6 +14,7 @@ void add_gpus(Hardware& hardware) {
   std::string reason;
   const std::unique_ptr<telemetry::Nvml> nvml = telemetry::Nvml::load(reason);
   if (nvml == nullptr) {
+    hardware.gpu_note = reason;
     return;
   }
   const auto count = nvml->count();

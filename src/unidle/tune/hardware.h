@@ -14,6 +14,7 @@ struct Hardware {
   int capability = 0;  // CUDA compute capability of the first GPU times ten, e.g. 90; 0 when unknown
   std::string gpu_name;
   std::uint64_t gpu_memory_bytes = 0;
+  std::string gpu_note;  // why no GPU could be read; empty when one was, or when it is known that there is none
 
   int whole_cpus() const { return cpus < 1 ? 1 : static_cast<int>(cpus); }
 };

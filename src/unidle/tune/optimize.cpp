@@ -13,6 +13,9 @@
 #include "unidle/base/log.h"
 #include "unidle/record/record.h"
 #include "unidle/tune/command_runner.h"
+#include "unidle/tune/foreign_advice.h"
+#include "unidle/tune/gpu_table.h"
+#include "unidle/tune/undo.h"
 
 namespace unidle::tune {
 
@@ -41,10 +44,14 @@ std::string workload_of(const knobs::ConfigFile& config, bool has_command) {
   return workload->value;
 }
 
-Hardware hardware_for(const knobs::ConfigFile& config) {
+Hardware hardware_for(const knobs::ConfigFile& config, const OptimizeOptions& options) {
   Hardware hardware = this_machine();
-  const knobs::Scalar* device = config.find("device");
-  if (device != nullptr && device->value == "cpu") {
+  hardware.cpus = options.cpus > 0 ? options.cpus : hardware.cpus;
+  if (!options.device.empty()) {
+    return with_device(hardware, options.device);
+  }
+  const knobs::Scalar* key = config.find("device");
+  if (key != nullptr && key->value == "cpu") {
     hardware.gpus = 0;  // the run will not use one
   }
   return hardware;
@@ -95,30 +102,53 @@ void benchmark(const OptimizeOptions& options, const knobs::ConfigFile& config, 
   }
   tuning.budget_s -= seconds(system_clock().now_ns() - start);
   const ProposalOptions wanted{options.allow_semantic, !options.command.empty()};
-  Tuner tuner(*runner, system_clock(), settings, propose(settings, workload, hardware_for(config), wanted), tuning,
-              on_trial);
+  Tuner tuner(*runner, system_clock(), settings, propose(settings, workload, hardware_for(config, options), wanted),
+              tuning, on_trial);
   result.outcome = tuner.run(stop);
   result.changes = result.outcome->changes;
 }
 
-std::filesystem::path beside(const std::filesystem::path& config, const std::string& word) {
-  return config.parent_path() / (config.stem().string() + "." + word + config.extension().string());
+/// From the file and the hardware alone. A workload's own configuration may get any key; another program's only what it
+/// reads.
+void predict(const OptimizeOptions& options, knobs::ConfigFile& config, OptimizeResult& result) {
+  const Hardware hardware = hardware_for(config, options);
+  if (!hardware.gpu_note.empty()) {
+    result.notes.push_back(
+        fmt::format("no GPU could be read ({}); --device NAME advises for another machine", hardware.gpu_note));
+  }
+  if (!options.device.empty() && options.cpus <= 0) {
+    result.notes.push_back(fmt::format("the {} CPUs are those of this machine; --cpus N advises for another number",
+                                       hardware.whole_cpus()));
+  }
+  if (config.find("workload") != nullptr) {
+    const std::string workload = workload_of(config, !options.command.empty());
+    result.framework = "unidle";
+    result.changes = advise(config, workload, hardware, !options.command.empty(), options.profile);
+    apply_changes(result.changes, config);
+    return;
+  }
+  ForeignAdvice advice = advise_foreign(config, hardware, options.profile);
+  result.framework = advice.framework;
+  result.changes = std::move(advice.changes);
+  result.left = std::move(advice.left);
+  if (advice.recognized == 0) {
+    result.notes.push_back("no setting in it is one that unidle knows");
+  }
 }
 
 }  // namespace
 
 OptimizeResult optimize(const OptimizeOptions& options, const Tuner::OnTrial& on_trial, std::stop_token stop) {
   knobs::ConfigFile config = knobs::ConfigFile::load(options.config);
-  const std::string workload = workload_of(config, !options.command.empty());
   OptimizeResult result;
   result.config = config.name();
   result.before = config.text();
   if (options.benchmark) {
-    benchmark(options, config, workload, on_trial, stop, result);
+    benchmark(options, config, workload_of(config, !options.command.empty()), on_trial, stop, result);
+    apply_changes(result.changes, config);
   } else {
-    result.changes = advise(config, workload, hardware_for(config), !options.command.empty());
+    predict(options, config, result);
   }
-  apply_changes(result.changes, config);
   result.after = config.text();
   result.diff = explained_diff(result.before, config, result.changes, config.name());
   if (options.benchmark) {
@@ -131,12 +161,10 @@ Written write_result(const OptimizeResult& result, const std::optional<std::file
   const std::filesystem::path config = result.config;
   Written written;
   if (in_place) {
-    written.backup = beside(config, "bak");
-    for (int number = 2; std::filesystem::exists(*written.backup); ++number) {
-      written.backup = beside(config, fmt::format("bak{}", number));
-    }
+    written.backup = free_name(config, "bak");
     write_file_atomic(*written.backup, result.before);
     written.output = config;
+    overwrite(config, result.after);
   } else {
     written.output = output.value_or(beside(config, "optimized"));
     std::error_code ignored;
@@ -144,8 +172,8 @@ Written write_result(const OptimizeResult& result, const std::optional<std::file
       throw Error(ErrorCode::kUsage, written.output.string(), "is the configuration itself",
                   "use --in-place to change it, with a backup");
     }
+    write_file_atomic(written.output, result.after);
   }
-  write_file_atomic(written.output, result.after);
   return written;
 }
 

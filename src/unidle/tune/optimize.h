@@ -21,6 +21,9 @@ struct OptimizeOptions {
   std::filesystem::path train_program;  // unidle-train
   bool benchmark = false;
   bool allow_semantic = false;
+  Profile profile = Profile::kBalanced;  // without a benchmark
+  std::string device;                    // of another machine, see with_device; empty: this one's
+  double cpus = 0;                       // of another machine; 0: what this job may use here
   double budget_s = 600;
   int trials = 12;
 };
@@ -31,12 +34,16 @@ struct OptimizeResult {
   std::string after;   // the same when nothing is to be changed
   std::vector<Change> changes;
   std::string diff;                     // with reasons; empty when nothing is changed
+  std::vector<std::string> left;        // worth changing, but the file has no way to say it
+  std::vector<std::string> notes;       // what the advice could not know
+  std::string framework;                // whose configuration it is
   std::optional<TunerOutcome> outcome;  // of a benchmark
   std::optional<TrialPlan> plan;        // of a benchmark of a workload
   std::filesystem::path record;         // of a benchmark; empty when it could not be written
 };
 
-/// Finds a better configuration; writes nothing but the record of a benchmark and scratch files that are removed.
+/// Finds a better configuration. Without a benchmark any program's configuration will do; with one, or a command, the
+/// keys must be unidle's own names. Writes nothing but the record of a benchmark and scratch files that are removed.
 /// Throws kInput for a configuration that cannot be used (subject: file, line, key), kMissing without `train_program`.
 OptimizeResult optimize(const OptimizeOptions& options, const Tuner::OnTrial& on_trial, std::stop_token stop);
 

@@ -43,9 +43,10 @@ std::string table(const std::vector<LoggedTrial>& trials) {
 }  // namespace
 
 json to_json(const Change& change) {
-  return {{"knob", change.knob},     {"from", change.from},
-          {"to", change.to},         {"class", class_of(change.knob)},
-          {"reason", change.reason}, {"gain", optional_number(change.gain)}};
+  return {{"knob", change.knob},       {"from", change.from},
+          {"to", change.to},           {"class", class_of(change.knob)},
+          {"reason", change.reason},   {"gain", optional_number(change.gain)},
+          {"depends", change.depends}, {"paths", change.paths.empty() ? json{change.knob} : json(change.paths)}};
 }
 
 json to_json(const LoggedTrial& trial) {
@@ -88,6 +89,9 @@ json to_json(const OptimizeResult& result) {
                    {"verification", nullptr},
                    {"not_taken", json::array()},
                    {"plan", nullptr},
+                   {"framework", result.framework},
+                   {"left", result.left},
+                   {"notes", result.notes},
                    {"interrupted", false},
                    {"conclusion", ""},
                    {"diff", result.diff},
@@ -128,10 +132,14 @@ std::string one_line(const LoggedTrial& trial) {
 std::string to_text(const OptimizeResult& result) {
   std::string text = result.diff;
   if (!result.outcome) {
-    if (result.changes.empty()) {
-      return result.config + ": nothing to change that can be told without measuring; --benchmark measures\n";
+    text += result.changes.empty() ? result.config + ": nothing to change that can be told without measuring\n" : "\n";
+    for (const std::string& left : result.left) {
+      text += "left alone: " + left + "\n";
     }
-    return text + "\nNot measured. With --benchmark every change is measured, and kept only when it pays.\n";
+    for (const std::string& note : result.notes) {
+      text += "note: " + note + "\n";
+    }
+    return text + "Not measured. With --benchmark every change is measured, and kept only when it pays.\n";
   }
   text += (text.empty() ? "" : "\n") + table(result.outcome->trials) + "\n";
   for (const std::string& knob : result.outcome->not_taken) {

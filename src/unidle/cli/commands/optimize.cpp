@@ -17,6 +17,7 @@
 #include "unidle/base/handle.h"
 #include "unidle/cli/subcommand.h"
 #include "unidle/tune/optimize.h"
+#include "unidle/tune/undo.h"
 
 namespace unidle::cli::commands {
 
@@ -28,11 +29,15 @@ struct Arguments {
   std::string budget = "10m";
   std::string format = "text";
   std::string allow;
+  std::string profile = "balanced";
+  std::string device;
   std::vector<std::string> command;
   int trials = 12;
+  double cpus = 0;
   bool benchmark = false;
   bool in_place = false;
   bool dry_run = false;
+  bool undo = false;
 };
 
 /// The write end of the pipe below; a signal handler can reach nothing else.
@@ -122,6 +127,11 @@ tune::OptimizeOptions options_of(const Arguments& arguments) {
   options.train_program = program_folder() / "unidle-train";
   options.benchmark = arguments.benchmark;
   options.allow_semantic = arguments.allow == "semantic";
+  options.profile = arguments.profile == "light"  ? tune::Profile::kLight
+                    : arguments.profile == "fast" ? tune::Profile::kFast
+                                                  : tune::Profile::kBalanced;
+  options.device = arguments.device;
+  options.cpus = arguments.cpus;
   options.budget_s = parse_duration(arguments.budget);
   options.trials = arguments.trials;
   return options;
@@ -147,7 +157,24 @@ void report(const Arguments& arguments, const tune::OptimizeResult& result,
   }
 }
 
+int undo(const Arguments& arguments) {
+  const tune::Undone undone = tune::undo(arguments.config);
+  if (arguments.format == "json") {
+    const nlohmann::json document = {{"schema", "unidle.optimize/1"},
+                                     {"config", undone.config.string()},
+                                     {"restored_from", undone.backup.string()},
+                                     {"kept", undone.kept.string()}};
+    fmt::print("{}\n", document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+  } else {
+    fmt::print("{} is what it was before; what it was until now is {}\n", undone.config.string(), undone.kept.string());
+  }
+  return 0;
+}
+
 int run(const Arguments& arguments) {
+  if (arguments.undo) {
+    return undo(arguments);
+  }
   const tune::OptimizeOptions options = options_of(arguments);
   std::optional<SignalStop> stop;
   if (options.benchmark) {
@@ -179,7 +206,7 @@ int run(const Arguments& arguments) {
 
 std::function<int()> setup(CLI::App& app) {
   auto arguments = std::make_shared<Arguments>();
-  app.add_option("config", arguments->config, "Configuration file (YAML)")->required();
+  app.add_option("config", arguments->config, "Configuration file (YAML, JSON, TOML, INI, Python)")->required();
   auto* output = app.add_option("-o,--output", arguments->output, "Where to write; NAME.optimized.EXT beside CONFIG");
   app.add_flag("--in-place", arguments->in_place, "Change CONFIG itself; the old one becomes NAME.bak.EXT")
       ->excludes(output);
@@ -189,7 +216,15 @@ std::function<int()> setup(CLI::App& app) {
   app.add_option("--trials", arguments->trials, "Trials of the search")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
+  app.add_option("--profile", arguments->profile,
+                 "How far to go without measuring: what leaves the arithmetic alone, also what changes rounding, also "
+                 "what helps most programs but not all")
+      ->check(CLI::IsMember({"light", "balanced", "fast"}))
+      ->capture_default_str();
+  app.add_option("--device", arguments->device, "Advise for this GPU, e.g. A100-40GB, RTX 4090, or cpu");
+  app.add_option("--cpus", arguments->cpus, "Advise for this many CPUs")->check(CLI::Range(1.0, 4096.0));
   app.add_flag("--dry-run", arguments->dry_run, "Write nothing");
+  app.add_flag("--undo", arguments->undo, "Take back the last --in-place");
   app.add_option("--format", arguments->format, "text or json")
       ->check(CLI::IsMember({"text", "json"}))
       ->capture_default_str();
@@ -206,6 +241,8 @@ const Subcommand& optimize() {
       "Examples:\n"
       "  unidle optimize workloads/superres/naive.yaml\n"
       "  unidle optimize workloads/superres/naive.yaml --benchmark --in-place\n"
+      "  unidle optimize ds_config.json --device H100 --profile fast --dry-run\n"
+      "  unidle optimize train.yaml --in-place && unidle optimize train.yaml --undo\n"
       "  unidle optimize train.yaml --benchmark -- python train.py --config {config}\n",
       setup,
   };
