@@ -131,6 +131,9 @@ int main(int argc, char** argv) {
   } catch (const Error& error) {
     fmt::print(stderr, "unidle-train: {}\n", error.what());
     return error.exit_code();
+  } catch (const std::bad_alloc&) {
+    fmt::print(stderr, "unidle-train: out of memory (a smaller batch.size or loader.prefetch_factor needs less)\n");
+    return 1;
   } catch (const std::exception& error) {
     const std::string text = error.what();
     fmt::print(stderr, "unidle-train: {}\n", text.substr(0, text.find('\n')));

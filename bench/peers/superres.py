@@ -149,7 +149,7 @@ def train(args):
     losses, pending, aside, warm_at = [], [], 0.0, None
     start = time.perf_counter()
     for step, (low, high) in enumerate(batches(loader), 1):
-        loss = F.l1_loss(forward(to_input(low, memory_format)), to_input(high, memory_format))
+        loss = F.mse_loss(forward(to_input(low, memory_format)), to_input(high, memory_format))
         loss.backward()
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)

@@ -99,7 +99,7 @@ class SuperResolution final : public train::Workload {
   at::Tensor loss(const std::vector<at::Tensor>& fields) override {
     const at::Tensor picture = model_.forward(fields[data::ImagePairSource::kLow]);
     const at::Tensor& reference = fields[data::ImagePairSource::kHigh];
-    return perceptual_.add_to(at::l1_loss(picture, reference), picture, reference);
+    return perceptual_.add_to(at::mse_loss(picture, reference), picture, reference);
   }
 
   std::map<std::string, double> validate() override {

@@ -42,7 +42,8 @@ Error::Error(ErrorCode code, std::string subject, std::string message, std::stri
 int Error::exit_code() const {
   switch (code_) {
     case ErrorCode::kUsage:
-    case ErrorCode::kInput: return 2;
+    case ErrorCode::kInput:
+    case ErrorCode::kIo: return 2;
     case ErrorCode::kMissing: return 3;
     default: return 1;
   }

@@ -18,7 +18,7 @@ TEST(Error, ExitCodesTellUsageFromMissingFromFailure) {
   EXPECT_EQ(Error(ErrorCode::kUsage, "", "x").exit_code(), 2);
   EXPECT_EQ(Error(ErrorCode::kInput, "", "x").exit_code(), 2);
   EXPECT_EQ(Error(ErrorCode::kMissing, "", "x").exit_code(), 3);
-  EXPECT_EQ(Error(ErrorCode::kIo, "", "x").exit_code(), 1);
+  EXPECT_EQ(Error(ErrorCode::kIo, "", "x").exit_code(), 2);
 }
 
 TEST(Error, SystemErrorsCarryTheReason) {

@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <new>
+#include <string_view>
+
 #include "unidle/base/error.h"
 #include "unidle/base/log.h"
 
@@ -18,6 +22,19 @@ constexpr const char* kAbout =
 
 /// One line on stderr, so that scripts and people see the same thing.
 void print_error(const std::exception& failure) { fmt::print(stderr, "unidle: {}\n", failure.what()); }
+
+bool has_command(std::string_view name) {
+  const auto& commands = all_commands();
+  return std::any_of(commands.begin(), commands.end(), [&](const Subcommand* each) { return each->name == name; });
+}
+
+/// CLI11 would only say that a subcommand is required.
+void refuse_unknown_command(int argc, char** argv) {
+  if (argc < 2 || argv[1][0] == '-' || has_command(argv[1])) {
+    return;
+  }
+  throw Error(ErrorCode::kUsage, argv[1], "is no command of unidle", "unidle --help lists them");
+}
 
 }  // namespace
 
@@ -40,6 +57,7 @@ int run_program(int argc, char** argv) {
 
   try {
     init_log();
+    refuse_unknown_command(argc, argv);
     app.parse(argc, argv);
     return chosen();
   } catch (const CLI::ParseError& error) {
@@ -47,6 +65,9 @@ int run_program(int argc, char** argv) {
   } catch (const Error& error) {
     print_error(error);
     return error.exit_code();
+  } catch (const std::bad_alloc&) {
+    fmt::print(stderr, "unidle: out of memory\n");
+    return 1;
   } catch (const std::exception& error) {
     print_error(error);
     return 1;

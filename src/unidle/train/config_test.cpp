@@ -2,6 +2,9 @@
 
 #include <gmock/gmock.h>
 
+#include <fstream>
+#include <iterator>
+
 #include "unidle/base/error.h"
 
 namespace unidle::train {
@@ -73,6 +76,22 @@ TEST(Config, EveryDefaultIsOfItsType) {
     EXPECT_NO_THROW(
         Config::from_text("workload: w\n", "c.yaml", {std::string(setting.name) + "=" + config.text(setting.name)}))
         << setting.name;
+  }
+}
+
+TEST(Config, NothingIsSuggestedForAStrangeKey) {
+  EXPECT_EQ(closest_setting("foo.bar"), "");
+  EXPECT_EQ(closest_setting("batchh.size"), "batch.size");
+  EXPECT_EQ(closest_setting("num_workers"), "loader.workers");
+}
+
+TEST(Config, TheManualListsEveryKey) {
+  std::ifstream file(UNIDLE_SOURCE_DIR "/docs/training.md");
+  const std::string manual(std::istreambuf_iterator<char>(file), {});
+  ASSERT_FALSE(manual.empty());
+  for (const Setting& setting : all_settings()) {
+    EXPECT_THAT(manual, HasSubstr("| `" + std::string(setting.name) + "` |"));
+    EXPECT_THAT(manual, HasSubstr(std::string(setting.explanation)));
   }
 }
 

@@ -112,17 +112,26 @@ std::string_view last_part(std::string_view name) { return name.substr(name.rfin
 
 std::string_view closest_setting(std::string_view name) {
   std::string_view best;
-  std::size_t best_distance = name.size();
+  std::size_t best_cost = std::string_view::npos;
+  const auto offer = [&](std::string_view candidate, std::size_t cost) {
+    if (cost < best_cost) {
+      best_cost = cost;
+      best = candidate;
+    }
+  };
   for (const Setting& setting : all_settings()) {
-    // A key in the wrong section is as common as a misspelt one: compare the last part too.
-    std::size_t distance =
-        std::min(edit_distance(name, setting.name), edit_distance(last_part(name), last_part(setting.name)) + 1);
-    if (distance < best_distance) {
-      best_distance = distance;
-      best = setting.name;
+    if (const std::size_t distance = edit_distance(name, setting.name); 2 * distance <= name.size()) {
+      offer(setting.name, 2 * distance);
+    }
+    // A key in the wrong section is as common as a misspelt one: the last part counts too, a little less.
+    const std::string_view asked = last_part(name);
+    const std::string_view known = last_part(setting.name);
+    if (const std::size_t distance = edit_distance(asked, known);
+        2 * distance <= std::max(asked.size(), known.size())) {
+      offer(setting.name, 2 * distance + 3);
     }
   }
-  return best_distance * 2 <= name.size() ? best : std::string_view{};
+  return best;
 }
 
 }  // namespace unidle::train
