@@ -103,6 +103,8 @@ class Background:
         for phase, entries in by_phase.items():
             entries.sort(key=lambda entry: -entry[0])
             for hits, code, line in entries[:_TOP]:
+                if hits < 2 and role == "worker":
+                    continue  # workers may come by the hundred
                 where = "%s:%d" % (places.short(code.co_filename), line)
                 yield ("hot", role, phase, where), {
                     "type": "hot", "role": role, "phase": phase, "where": where,

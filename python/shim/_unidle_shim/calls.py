@@ -121,6 +121,7 @@ def _patch_backward(state, torch):
                     loss = item(tensors.detach())
                 else:
                     state.waits.watch_loss(tensors)
+            loop.backward_begins()
             inside, before = loop.inside, loop.total
         except Exception as failure:
             off(failure)
@@ -198,9 +199,8 @@ def optimizer_step(state, optimizer, call, args, kwargs):
         if not session.observe():
             return call(*args, **kwargs)
         loop = state.loop
-        t0 = now()
-        loop.optimizer_begins(optimizer, t0)
-        before = loop.total
+        loop.optimizer_begins(optimizer)
+        t0, before = now(), loop.total
     except Exception as failure:
         off(failure)
         return call(*args, **kwargs)

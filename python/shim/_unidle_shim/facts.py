@@ -33,7 +33,6 @@ class Facts:
         self.seen_lengths = 0
         self.ooms, self.oom_message = 0, None
         self.micro = {}
-        self.validations = 0
         self.step_cost_ns = 0
         self.began = time.monotonic()
         self.last_sample = None
@@ -48,6 +47,8 @@ class Facts:
             self.batches += 1
             if len(self.shapes) < _MAX_SHAPES:
                 self.shapes.add(tuple(shape))
+        if self.forwards == 3 and self.amp == "off":
+            inspection.look_inside(self, self.state.torch, module)
         if self.forwards > 2 and self.model_ref is not None and (self.forwards & 255):
             return
         torch = self.state.torch
@@ -62,8 +63,6 @@ class Facts:
                 self.model_note, self.model_ref = note, weakref.ref(module)
                 note["input_channels_last"] = inspection.channels_last_input(torch, first)
                 note["training_where"] = inspection.caller()
-        if self.amp == "off" and self.forwards <= 2:
-            inspection.look_inside(self, torch, module)
 
     def batch_seen(self, loader, batch):
         if loader.batches % _LOOK_EVERY == 1 and loader.use != "validate":

@@ -76,27 +76,24 @@ def channels_last_input(torch, tensor):
 def all_samples(state):
     if state.role == "worker":
         return [state.samples] if state.samples is not None else []
-    return [loader.samples for loader in list(state.loaders.values())]
+    return [loader.samples for loader in list(state.all_loaders)]
 
 
 def train_loader(state):
-    known = [loader for loader in list(state.loaders.values()) if loader.epochs and loader.use != "validate"]
+    known = [loader for loader in list(state.all_loaders) if loader.facts is not None and loader.use != "validate"]
     return max(known, key=lambda loader: loader.batches, default=None)
 
 
 def training_notes(state, facts):
     loop, torch = state.loop, state.torch
     settings = {"cpu.threads": torch.get_num_threads()}
-    for loader in list(state.loaders.values()):
-        if loader.epochs:
-            yield from loader_notes(state, loader)
+    for loader in list(state.all_loaders):
+        yield from loader_notes(loader)
     loader = train_loader(state)
-    real = loader.real() if loader is not None else None
-    if real is not None:
-        settings.update(loader_settings(real))
-        each = samples_per_epoch(real)
-        if each:
-            yield ("data",), {"type": "data", "samples_per_epoch": each}
+    if loader is not None:
+        settings.update(loader_settings(loader.facts))
+        if loader.facts["samples_per_epoch"]:
+            yield ("data",), {"type": "data", "samples_per_epoch": loader.facts["samples_per_epoch"]}
     if facts.model_note is not None:
         note = facts.model_note
         yield ("model",), {key: value for key, value in note.items() if value is not None}
@@ -144,6 +141,8 @@ def measured_settings(state, facts, settings):
     reads = [entry[2] for key, entry in list(state.waits.places.items()) if key[0] == "item"]
     if reads and max(reads) and loop.steps >= 10:
         settings["metrics.interval"] = max(1, round(loop.steps / max(reads)))
+    if loop.validations >= 2:
+        settings["validation.interval"] = round(loop.steps / loop.validations)
     moved = list(state.waits.transfers.values())
     if moved:
         settings["transfer.non_blocking"] = sum(m[3] for m in moved) > sum(m[2] for m in moved)
@@ -156,16 +155,12 @@ def measured_settings(state, facts, settings):
         settings["precision.tf32"] = bool(torch.backends.cuda.matmul.allow_tf32)
 
 
-def loader_settings(real):
-    settings = {
-        "loader.workers": real.num_workers, "loader.pin_memory": bool(real.pin_memory),
-        "loader.persistent_workers": bool(getattr(real, "persistent_workers", False)),
-    }
-    if real.num_workers:
-        settings["loader.prefetch_factor"] = real.prefetch_factor
-    size = batch_size(real)
-    if size:
-        settings["batch.size"] = size
+def loader_settings(facts):
+    settings = {"loader." + name: facts[name] for name in ("workers", "pin_memory", "persistent_workers")}
+    if facts["workers"]:
+        settings["loader.prefetch_factor"] = facts["prefetch_factor"]
+    if facts["batch_size"]:
+        settings["batch.size"] = facts["batch_size"]
     return settings
 
 
@@ -194,32 +189,40 @@ def length_of(value):
         return None
 
 
-def loader_notes(state, loader):
+def loader_facts(torch, loader):
+    """What does not change while it runs; read once, when its first batch is there. None when it is gone."""
     real = loader.real()
     if real is None:
-        return
+        return None
     dataset = real.dataset
     iterable = "Iterable" in type(dataset).__name__ or hasattr(type(dataset), "__iter__") and not hasattr(type(dataset), "__getitem__")
     length = None if iterable else length_of(dataset)
-    in_memory, size = rows_in_memory(state.torch, dataset, length)
-    if loader.samples.files:
-        in_memory = False
+    in_memory, size = rows_in_memory(torch, dataset, length)
     getter = getattr(type(innermost(dataset)), "__iter__" if iterable else "__getitem__", None)
-    yield ("loader", loader.id), {
-        "type": "loader", "id": loader.id, "use": loader.use or "train", "workers": real.num_workers, "batch_size": batch_size(real),
+    return {
+        "workers": real.num_workers, "batch_size": batch_size(real),
         "pin_memory": bool(real.pin_memory), "prefetch_factor": getattr(real, "prefetch_factor", None) if real.num_workers else None,
         "persistent_workers": bool(getattr(real, "persistent_workers", False)), "drop_last": bool(real.drop_last),
         "iterable": iterable, "map_style": not iterable, "collate": getattr(real.collate_fn, "__qualname__", type(real.collate_fn).__name__),
         "sampler": type(getattr(real, "sampler", None)).__name__, "dataset": type(innermost(dataset)).__name__,
         "dataset_where": places.of_function(getter), "dataset_len": length, "in_memory": in_memory, "in_memory_bytes": size,
         "batched_getitem": bool(getattr(dataset, "__getitems__", None)) or not real._auto_collation,
-        "start_method": start_method(real), "where": loader.where, "epochs": loader.epochs, "batches": loader.batches,
-        "wait_seconds": loader.wait_ns * 1e-9,
+        "start_method": start_method(real), "where": loader.where, "samples_per_epoch": samples_per_epoch(real),
     }
+
+
+def loader_notes(loader):
+    facts = loader.facts
+    if facts is None:
+        return
+    in_memory = False if loader.samples.files else facts["in_memory"]
+    yield ("loader", loader.id), dict(
+        facts, type="loader", id=loader.id, use=loader.use or "train", in_memory=in_memory, epochs=loader.epochs,
+        batches=loader.batches, wait_seconds=loader.wait_ns * 1e-9)
     if loader.starts:
         yield ("loader_start", loader.id), {
             "type": "loader_start", "id": loader.id, "count": loader.starts, "seconds_total": loader.start_ns * 1e-9,
-            "seconds_last": loader.start_last_ns * 1e-9, "in_training": loader.start_waited_ns * 1e-9, "workers": real.num_workers}
+            "seconds_last": loader.start_last_ns * 1e-9, "in_training": loader.start_waited_ns * 1e-9, "workers": facts["workers"]}
 
 
 def start_method(real):

@@ -5,7 +5,7 @@ import sys
 import threading
 import weakref
 
-from . import hiding, off, places, samples as sampling, session
+from . import hiding, inspection, off, places, probe, samples as sampling, session
 from .calls import size_of
 from .loop import now
 
@@ -23,6 +23,7 @@ class Loader:
         self.starting_ns = None   # workers are being started; ns so far
         self.slot = None          # shared with the first worker: how long its first batch took
         self.samples = sampling.Samples(number)  # made in this process
+        self.facts = None         # what inspection has read from it, kept when it is gone
         self.real = None          # weak reference to the DataLoader
 
 
@@ -31,7 +32,8 @@ def install(state):
     from torch.utils.data._utils import fetch as fetching
     from torch.utils.data._utils import worker
 
-    state.loaders = weakref.WeakKeyDictionary()
+    state.loaders = weakref.WeakKeyDictionary()  # by DataLoader
+    state.all_loaders = []
     state.starting = None
     _patch_loader(state, dataloader.DataLoader)
     _patch_iterator(state, dataloader._BaseDataLoaderIter)
@@ -43,9 +45,19 @@ def install(state):
 def loader_of(state, real):
     known = state.loaders.get(real)
     if known is None:
-        known = state.loaders[real] = Loader(len(state.loaders), places.here(3))
-        known.real = weakref.ref(real)
+        known = state.loaders[real] = _successor(state, places.here(3))
+        known.real, known.facts = weakref.ref(real), None
     return known
+
+
+def _successor(state, where):
+    """A loader that is made anew each epoch or each run of a search is the same one, as long as its predecessor is gone."""
+    for loader in state.all_loaders:
+        if loader.where == where and where is not None and loader.real() is None:
+            return loader
+    loader = Loader(len(state.all_loaders), where)
+    state.all_loaders.append(loader)
+    return loader
 
 
 def _patch_loader(state, DataLoader):
@@ -154,9 +166,11 @@ def _patch_iterator(state, Iterator):
                 loader.wait_ns += own
                 loader.batches += got
                 if loader.starting_ns is not None or not got:
-                    _started(loader, own, got, self)
+                    _started(loop, loader, t0, own, got, self)
                 loop.fetch_ends(loader, t0, t1, own, size_of(batch) if got else 0, got)
                 if got:
+                    if loader.facts is None:
+                        loader.facts = inspection.loader_facts(state.torch, loader)
                     state.facts.batch_seen(loader, batch)
             except Exception as failure:
                 off(failure)
@@ -164,13 +178,14 @@ def _patch_iterator(state, Iterator):
     Iterator.__next__ = hiding.wraps(original)(following)
 
 
-def _started(loader, own_ns, got, iterator):
+def _started(loop, loader, t0, own_ns, got, iterator):
     """Starting workers costs from iter() to the first batch, less what fetching that batch takes anyway; and at the end
     of the epoch the time to shut them down."""
     if not got:
         if loader.starts and getattr(iterator, "_num_workers", 0) and not getattr(iterator, "_persistent_workers", False):
             loader.start_ns += own_ns
             loader.start_waited_ns += own_ns
+            loop.ring.emit(probe.LOADER_START, t0, own_ns, loop.steps)
         return
     spent = loader.starting_ns + own_ns
     loader.starting_ns = None
@@ -181,6 +196,7 @@ def _started(loader, own_ns, got, iterator):
     loader.start_ns += spent
     loader.start_waited_ns += spent
     loader.start_last_ns = spent
+    loop.ring.emit(probe.LOADER_START, t0 - (spent - own_ns if spent > own_ns else 0), spent, loop.steps)
 
 
 def _patch_fetcher(state, Fetcher):

@@ -60,12 +60,14 @@ class Loop:
         self.samples = 0
         self.stepped_at = 0     # end of the last optimiser step
         self.phase = STARTUP_PHASE
+        self.validations = 0
         self.validation = None  # [begin, end, samples]
-        self.maybe_validation = None
         self.pending = None     # (loader, begin, input ns so far): fetched from a loader of which the use is not known
+        self.last_loader = None  # of the newest batch
         self.eval_called = 0
         self.roots = {}         # id of an outermost module -> it was seen training
         self.eval_roots = {}    # trained although in evaluation mode
+        self.perhaps_trains = 0  # in evaluation mode, but with gradients: a backward pass will tell
         self.lone_eval = None
         self.gap_is_input = None
         self.gap_ns = 0
@@ -168,6 +170,10 @@ class Loop:
     def fetch_ends(self, loader, t0, t1, own_ns, samples, got):
         """`samples`: in the batch; `got`: there was one, it was not the end of the epoch."""
         self.phase = TRAIN_PHASE
+        if got:
+            self.last_loader = loader
+        elif self.last_loader is loader:
+            self.last_loader = None
         if loader.use == "validate":
             self.touch_validation(t1)
             self.phase = VALIDATE_PHASE
@@ -198,8 +204,28 @@ class Loop:
             parts.input = max(0, parts.input - input_ns)
             self.open_validation(begin)
             self.validation[2] += parts.samples
+            self.validation[3] = True
             parts.samples = parts.fetches = 0
             parts.fresh = True
+        self.touch_validation(t)
+
+    def trains_after_all(self, loader):
+        """A frozen model saw the batches first, and so the loader was taken for one of validation."""
+        loader.use = "train"
+        validation, self.validation = self.validation, None
+        parts = self.current(validation[0] if validation is not None else now())
+        parts.fetches += 1
+        parts.samples += validation[2] if validation is not None else 0
+        if validation is not None and not parts.optimizers:
+            parts.begin = min(parts.begin, validation[0])
+
+    def validates_after_all(self, t):
+        """The model is evaluated on the batches of the training loader."""
+        parts = self.parts
+        self.open_validation(parts.begin)
+        self.validation[2], self.validation[3] = parts.samples, False
+        parts.input = parts.samples = parts.fetches = 0
+        parts.fresh = True
         self.touch_validation(t)
 
     # -- forward -------------------------------------------------------------------------------------------------
@@ -208,13 +234,19 @@ class Loop:
         """True when this is a forward pass of training, False of validation, None of neither (left to its step)."""
         key = id(module)
         trains = grad and (module.training or key in self.eval_roots)
+        self.perhaps_trains = key if grad and not trains else 0
         if self.pending is not None and not self.in_optimizer:
             self.settle_pending(not trains, t)
         if trains:
             self.roots[key] = True
             self.lone_eval = None
             if self.in_optimizer:
+                parts = self.current(t)
+                parts.forward_samples = max(parts.forward_samples, samples)
                 return True
+            last = self.last_loader
+            if last is not None and last.use == "validate":
+                self.trains_after_all(last)
             if self.validation is not None:
                 self.close_validation(t)
             parts = self.parts
@@ -236,6 +268,10 @@ class Loop:
             return False
         parts = self.parts
         if parts is not None and not parts.optimizers and (parts.fetches or parts.forwards or parts.backwards):
+            if key in self.roots and not module.training and not parts.forwards and not parts.backwards:
+                self.validates_after_all(t)
+                self.phase = VALIDATE_PHASE
+                return False
             return None  # within a step: a frozen model beside the one that trains
         if not self.in_optimizer and (key in self.roots or self.steps == 0 or self.lone_eval is not None):
             begin = self.lone_eval or t
@@ -278,6 +314,7 @@ class Loop:
         self.validation = None
         self.phase = TRAIN_PHASE
         begin, end, samples, _ = validation
+        self.validations += 1
         self.ring.emit(probe.VALIDATE, begin, max(0, end - begin), self.steps, samples)
         parts = self.parts
         if parts is not None and not (parts.input or parts.forward or parts.optimizers) and t is not None:
@@ -285,22 +322,34 @@ class Loop:
 
     # -- the rest ------------------------------------------------------------------------------------------------
 
+    def backward_begins(self):
+        if self.perhaps_trains:
+            self.eval_roots[self.perhaps_trains] = True
+            self.roots[self.perhaps_trains] = True
+            self.perhaps_trains = 0
+            if self.last_loader is not None and self.last_loader.use == "validate":
+                self.trains_after_all(self.last_loader)
+            self.validation = None
+        parts = self.parts
+        if parts is not None and parts.optimizers and not self.in_optimizer:
+            self.split(self.stepped_at, False)  # neither batch nor model: a loop of bare tensors
+
     def backward_ends(self, t0, t1, own_ns, loss):
         parts = self.current(t0)
         if self.validation is not None:
             self.close_validation(t0)
         parts.backward += own_ns
-        parts.backwards += 1
+        parts.backwards = max(1, parts.backwards) if self.in_optimizer else parts.backwards + 1  # a closure is called again
         parts.fresh = True
         parts.last = t1
         if loss is not None and (self.in_optimizer or not parts.optimizers):
             parts.loss += loss
             parts.losses += 1
 
-    def optimizer_begins(self, optimizer, t):
+    def optimizer_begins(self, optimizer):
         parts = self.parts
-        if parts is not None and id(optimizer) in parts.optimizers and not parts.forwards and not parts.fetches:
-            self.split(self.stepped_at, True)  # neither batch nor model: a loop of bare tensors
+        if parts is not None and id(optimizer) in parts.optimizers:
+            self.split(self.stepped_at, True)  # all of the step is in its closure
 
     def optimizer_ends(self, optimizer, t0, t1, own_ns):
         parts = self.current(t0)

@@ -1,0 +1,266 @@
+"""The loop's reading of what a program calls, without torch: a script of calls against a clock of its own."""
+
+import os
+import sys
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "shim"))
+
+from _unidle_shim import loop as looping  # noqa: E402
+from _unidle_shim import probe  # noqa: E402
+
+
+class FakeRing:
+    def __init__(self):
+        self.events = []
+
+    def emit(self, kind, t_ns, duration_ns, step=0, a=0, b=0, value=0.0, reserved=0):
+        self.events.append((kind, t_ns, duration_ns, step, a, b, value))
+
+    def of(self, kind):
+        return [event for event in self.events if event[0] == kind]
+
+
+class Module:
+    def __init__(self, training=True):
+        self.training = training
+
+
+class Loader:
+    def __init__(self, use=None):
+        self.use = use
+
+
+class Optimizer:
+    pass
+
+
+class Program:
+    """Calls of a training program, each taking the time it is given."""
+
+    def __init__(self, max_steps=0):
+        self.ring = FakeRing()
+        self.loop = looping.Loop(self.ring, 1, 0, max_steps)
+        self.t = 1000
+
+    def idle(self, ns):
+        self.t += ns
+
+    def fetch(self, loader, ns=10, samples=4, got=True):
+        t0 = self.t
+        self.loop.fetch_begins(loader, t0)
+        self.t += ns
+        self.loop.total += ns
+        self.loop.fetch_ends(loader, t0, self.t, ns, samples, got)
+
+    def forward(self, module, ns=20, grad=True, samples=4, wait=0):
+        kind = self.loop.forward_begins(module, self.t, grad, samples)
+        self.t += ns
+        self.loop.total += ns
+        self.loop.forward_ends(kind, self.t, ns, samples)
+
+    def backward(self, ns=30, loss=1.0):
+        self.loop.backward_begins()
+        t0 = self.t
+        self.t += ns
+        self.loop.total += ns
+        self.loop.backward_ends(t0, self.t, ns, loss)
+
+    def step(self, optimizer, ns=5):
+        self.loop.optimizer_begins(optimizer)
+        t0 = self.t
+        self.t += ns
+        self.loop.total += ns
+        self.loop.optimizer_ends(optimizer, t0, self.t, ns)
+
+    def steps(self):
+        return self.ring.of(probe.STEP)
+
+
+class LoopTest(unittest.TestCase):
+    def setUp(self):
+        self.program = Program()
+        self.model, self.optimizer, self.loader = Module(), Optimizer(), Loader()
+
+    def iteration(self, optimizer=None):
+        self.program.fetch(self.loader)
+        self.program.forward(self.model)
+        self.program.backward()
+        self.program.step(optimizer or self.optimizer)
+
+    def test_steps_lie_end_to_end(self):
+        for _ in range(5):
+            self.iteration()
+            self.program.idle(7)
+        self.program.loop.finish()
+        steps = self.program.steps()
+        self.assertEqual(len(steps), 5)
+        for one, following in zip(steps, steps[1:]):
+            self.assertEqual(one[1] + one[2], following[1])
+        self.assertEqual([step[2] for step in steps], [72, 72, 72, 72, 65])
+        self.assertEqual([step[4] for step in steps], [4] * 5)
+        self.assertEqual([event[2] for event in self.program.ring.of(probe.INPUT)], [10] * 5)
+        self.assertEqual([event[2] for event in self.program.ring.of(probe.FORWARD)], [20] * 5)
+        self.assertEqual(self.loader.use, "train")
+
+    def test_the_last_step_is_not_lost(self):
+        self.iteration()
+        self.assertEqual(self.program.steps(), [])
+        self.program.loop.finish()
+        self.assertEqual(len(self.program.steps()), 1)
+
+    def test_micro_batches_are_of_one_step(self):
+        for _ in range(3):
+            for _ in range(4):
+                self.program.fetch(self.loader)
+                self.program.forward(self.model)
+                self.program.backward(loss=0.25)
+            self.program.step(self.optimizer)
+        self.program.loop.finish()
+        self.assertEqual([(step[4], step[5]) for step in self.program.steps()], [(16, 4)] * 3)
+        self.assertEqual([event[6] for event in self.program.ring.of(probe.LOSS)], [1.0] * 3)
+
+    def test_two_optimisers_make_one_step(self):
+        generator, other = Module(), Optimizer()
+        for loader in (self.loader, None):
+            program = self.program = Program()
+            for _ in range(4):
+                if loader:
+                    program.fetch(loader)
+                for module, optimizer in ((self.model, self.optimizer), (generator, other)):
+                    program.forward(module)
+                    program.backward()
+                    program.step(optimizer)
+            program.loop.finish()
+            self.assertEqual([(step[4], step[5]) for step in program.steps()], [(4, 1)] * 4)
+            self.assertEqual([event[2] for event in program.ring.of(probe.OPTIMIZER)], [10] * 4)
+
+    def test_without_a_loader_the_forward_pass_begins_a_step(self):
+        for _ in range(4):
+            self.program.forward(self.model, samples=8)
+            self.program.backward()
+            self.program.step(self.optimizer)
+            self.program.idle(11)
+        self.program.loop.finish()
+        self.assertEqual([step[2] for step in self.program.steps()], [66, 66, 66, 55])
+        self.assertEqual([step[4] for step in self.program.steps()], [8] * 4)
+        self.assertEqual(self.program.ring.of(probe.INPUT), [])
+
+    def test_time_before_the_forward_pass_is_input_only_when_the_lines_say_so(self):
+        self.program.loop.gap_is_input = True
+        for _ in range(3):
+            self.program.forward(self.model)
+            self.program.backward()
+            self.program.step(self.optimizer)
+            self.program.idle(11)
+        self.program.loop.finish()
+        self.assertEqual([event[2] for event in self.program.ring.of(probe.INPUT)], [11, 11])
+
+    def test_bare_tensors_make_steps_too(self):
+        for _ in range(4):
+            self.program.backward()
+            self.program.step(self.optimizer)
+        self.program.loop.finish()
+        self.assertEqual([(step[2], step[5]) for step in self.program.steps()], [(35, 1)] * 4)
+
+    def test_validation_by_a_loader_of_its_own(self):
+        held_out = Loader()
+        for _ in range(2):
+            for _ in range(3):
+                self.iteration()
+            self.program.fetch(self.loader, got=False)
+            self.model.training = False
+            for _ in range(2):
+                self.program.fetch(held_out, ns=100, samples=50)
+                self.program.forward(self.model, grad=False, samples=50)
+            self.program.fetch(held_out, got=False)
+            self.model.training = True
+        self.program.fetch(self.loader)
+        self.program.loop.finish()
+        self.assertEqual(held_out.use, "validate")
+        spans = self.program.ring.of(probe.VALIDATE)
+        self.assertEqual([span[4] for span in spans], [100, 100])
+        self.assertEqual([span[2] for span in spans], [250, 250])
+        self.assertEqual(len(self.program.steps()), 6)
+        self.assertLess(max(event[2] for event in self.program.ring.of(probe.INPUT)), 100)
+
+    def test_validation_without_a_loader(self):
+        for _ in range(2):
+            for _ in range(3):
+                self.program.forward(self.model)
+                self.program.backward()
+                self.program.step(self.optimizer)
+            self.model.training = False
+            for _ in range(2):
+                self.program.forward(self.model, grad=False, samples=50)
+            self.model.training = True
+        self.program.forward(self.model)
+        self.program.loop.finish()
+        self.assertEqual([span[4] for span in self.program.ring.of(probe.VALIDATE)], [100, 100])
+        self.assertEqual(len(self.program.steps()), 6)
+
+    def test_a_frozen_teacher_is_no_validation(self):
+        teacher = Module(training=False)
+        for _ in range(4):
+            self.program.fetch(self.loader)
+            self.program.forward(teacher, grad=False)
+            self.program.forward(self.model)
+            self.program.backward()
+            self.program.step(self.optimizer)
+        self.program.loop.finish()
+        self.assertEqual(self.loader.use, "train")
+        self.assertEqual(self.program.ring.of(probe.VALIDATE), [])
+        self.assertEqual([step[4] for step in self.program.steps()], [4] * 4)
+
+    def test_a_model_that_trains_in_evaluation_mode(self):
+        self.model.training = False
+        for _ in range(5):
+            self.iteration()
+        self.program.loop.finish()
+        self.assertEqual(len(self.program.steps()), 5)
+        self.assertEqual(self.program.ring.of(probe.VALIDATE), [])
+        self.assertEqual(self.loader.use, "train")
+
+    def test_evaluating_on_the_training_loader(self):
+        for _ in range(3):
+            self.iteration()
+        self.model.training = False
+        for _ in range(3):
+            self.program.fetch(self.loader)
+            self.program.forward(self.model, grad=False)
+        self.model.training = True
+        for _ in range(2):
+            self.iteration()
+        self.program.loop.finish()
+        self.assertEqual(len(self.program.steps()), 5)
+        self.assertGreaterEqual(len(self.program.ring.of(probe.VALIDATE)), 1)
+
+    def test_a_closure_is_part_of_its_optimiser_step(self):
+        loop = self.program.loop
+        for _ in range(3):
+            loop.optimizer_begins(self.optimizer)
+            loop.in_optimizer += 1
+            for _ in range(4):
+                self.program.forward(self.model)
+                self.program.backward()
+            loop.in_optimizer -= 1
+            self.program.step(self.optimizer)
+        loop.finish()
+        self.assertEqual([(step[4], step[5]) for step in self.program.steps()], [(4, 1), (4, 1), (4, 1)])
+
+    def test_it_stops_after_the_asked_steps(self):
+        program = self.program = Program(max_steps=3)
+        with self.assertRaises(SystemExit) as stopped:
+            for _ in range(10):
+                self.iteration()
+        self.assertEqual(stopped.exception.code, 0)
+        self.assertEqual(len(program.steps()), 3)
+
+    def test_startup_ends_where_the_first_step_begins(self):
+        self.iteration()
+        self.program.loop.finish()
+        self.assertEqual(self.program.ring.of(probe.STARTUP)[0][1:3], (0, 1000))
+
+
+if __name__ == "__main__":
+    unittest.main()
