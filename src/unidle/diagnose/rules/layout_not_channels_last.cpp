@@ -49,7 +49,7 @@ Evaluation evaluate(const Context& context, const Policy& policy) {
   };
   if (context.on_cpu && context.signals.model_has_depthwise == true) {
     finding.share = *context.compute * (1 - 1 / policy.layout_gain_depthwise);
-    finding.speedup_bound = amdahl(*finding.share);
+    // No bound: the gain of other models and kernels may well be larger than the usual one.
     finding.evidence.push_back(
         context.say("the model has depth-wise convolutions, which run about {}x as fast channels-last",
                     format_number(policy.layout_gain_depthwise)));
