@@ -32,7 +32,7 @@ struct Arguments {
 
 /// What a run is named after: the script rather than the interpreter, "train" for `python train.py`.
 std::string name_of(const std::vector<std::string>& command) {
-  const std::string program = fs::path(command[0]).filename().string();
+  std::string program = fs::path(command[0]).filename().string();
   if (program.starts_with("python") || program == "bash" || program == "sh") {
     for (std::size_t i = 1; i < command.size(); ++i) {
       if (!command[i].starts_with("-")) {
