@@ -12,9 +12,8 @@
 #include <utility>
 
 #include "unidle/base/clock.h"
+#include "unidle/base/environment.h"
 #include "unidle/base/error.h"
-
-extern char** environ;
 
 namespace unidle {
 
@@ -31,29 +30,6 @@ Pipe make_pipe() {
     throw system_error(ErrorCode::kChild, "pipe", "cannot be created", errno);
   }
   return {UniqueFd(ends[0]), UniqueFd(ends[1])};
-}
-
-std::vector<std::string> merged_environment(const std::map<std::string, std::string>& added) {
-  std::vector<std::string> merged;
-  for (char** entry = environ; *entry != nullptr; ++entry) {
-    const std::string text = *entry;
-    if (!added.contains(text.substr(0, text.find('=')))) {
-      merged.push_back(text);
-    }
-  }
-  for (const auto& [name, value] : added) {
-    merged.push_back(name + "=" + value);
-  }
-  return merged;
-}
-
-std::vector<char*> pointers(std::vector<std::string>& strings) {
-  std::vector<char*> result;
-  for (std::string& text : strings) {
-    result.push_back(text.data());
-  }
-  result.push_back(nullptr);
-  return result;
 }
 
 /// Async-signal-safe: runs between fork and exec.
@@ -91,8 +67,8 @@ ChildProcess::ChildProcess(const Command& command) : own_group_(command.own_grou
   }
   std::vector<std::string> arguments = command.argv;
   std::vector<std::string> environment = merged_environment(command.environment);
-  const std::vector<char*> argv = pointers(arguments);
-  const std::vector<char*> envp = pointers(environment);
+  const std::vector<char*> argv = c_strings(arguments);
+  const std::vector<char*> envp = c_strings(environment);
   Pipe out = command.out == Command::Stream::kPipe ? make_pipe() : Pipe{};
   Pipe err = command.err == Command::Stream::kPipe ? make_pipe() : Pipe{};
   Pipe failure = make_pipe();  // closed by a successful exec, otherwise carries errno

@@ -8,36 +8,12 @@
 #include <array>
 #include <cerrno>
 
+#include "unidle/base/environment.h"
 #include "unidle/base/error.h"
-
-extern char** environ;
 
 namespace unidle::observe {
 
 namespace {
-
-std::vector<std::string> merged_environment(const std::map<std::string, std::string>& added) {
-  std::vector<std::string> merged;
-  for (char** entry = environ; *entry != nullptr; ++entry) {
-    const std::string text = *entry;
-    if (!added.contains(text.substr(0, text.find('=')))) {
-      merged.push_back(text);
-    }
-  }
-  for (const auto& [name, value] : added) {
-    merged.push_back(name + "=" + value);
-  }
-  return merged;
-}
-
-std::vector<char*> pointers(std::vector<std::string>& strings) {
-  std::vector<char*> result;
-  for (std::string& text : strings) {
-    result.push_back(text.data());
-  }
-  result.push_back(nullptr);
-  return result;
-}
 
 /// Async-signal-safe: runs between fork and exec.
 void prepare_child(const SpawnOptions& options, const OutputStreams& streams, const SignalForwarder& signals) {
@@ -61,8 +37,8 @@ void prepare_child(const SpawnOptions& options, const OutputStreams& streams, co
 pid_t spawn(const SpawnOptions& options, const OutputStreams& streams, const SignalForwarder& signals) {
   std::vector<std::string> arguments = options.argv;
   std::vector<std::string> environment = merged_environment(options.environment);
-  const std::vector<char*> argv = pointers(arguments);
-  const std::vector<char*> envp = pointers(environment);
+  const std::vector<char*> argv = c_strings(arguments);
+  const std::vector<char*> envp = c_strings(environment);
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
     throw system_error(ErrorCode::kChild, "pipe", "cannot be created", errno);
