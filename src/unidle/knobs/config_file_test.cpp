@@ -168,6 +168,13 @@ TEST(ConfigFile, NamesFileAndLineOfASyntaxError) {
   EXPECT_THROW(ConfigFile::load("/nowhere/at/all.yaml"), Error);
 }
 
+TEST(ConfigFile, StopsAtAStrayBracket) {
+  for (const char* text : {"a: 1\n}\n", "}", "{a: 1}}\n", "# c\n  \"x\": {\"a\": 1},\n}\n", "]"}) {
+    EXPECT_THROW(ConfigFile::from_text(text, "bad.yaml"), Error) << text;
+  }
+  EXPECT_EQ(ConfigFile::from_text("---\n---\na: 1\n---\n", "empty.yaml").scalars().size(), 3u);
+}
+
 TEST(ConfigFile, StopsAtAliasesThatExplode) {
   std::string text = "a0: &a0 [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]\n";
   for (int i = 1; i < 9; ++i) {

@@ -11,6 +11,159 @@
 namespace unidle::knobs {
 namespace {
 
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+Recognition read(const std::string& text, const std::string& name = "c.yaml") {
+  return recognize(ConfigFile::from_text(text, name));
+}
+
+/// "knob=value" of each, with what the value says and a mark for validation where that is not plain.
+std::vector<std::string> found(const std::string& text, const std::string& name = "c.yaml") {
+  std::vector<std::string> lines;
+  for (const Recognized& setting : read(text, name).knobs) {
+    std::string line = fmt::format("{}={}", setting.knob, setting.canonical.value_or("?"));
+    line += setting.meaning == Meaning::kGlobalBatch ? " global" : setting.meaning == Meaning::kOption ? " option" : "";
+    lines.push_back(line + (setting.phase == Phase::kValidation ? " validation" : ""));
+  }
+  return lines;
+}
+
+TEST(Recognize, ReadsKeysByTheirWords) {
+  for (const char* key : {"num_workers", "NUM_WORKERS", "numWorkers", "num-workers", "workers", "n_workers",
+                          "dataloader_num_workers", "workers_per_gpu", "train_num_workers"}) {
+    EXPECT_THAT(found(std::string(key) + ": 4\n"), ElementsAre("loader.workers=4")) << key;
+  }
+  EXPECT_THAT(found("bs: 4\n"), ElementsAre("batch.size=4"));
+  EXPECT_THAT(found("learning_rate: 1e-3\n"), ElementsAre("optimizer.lr=0.001"));
+  EXPECT_THAT(found("accumulate_grad_batches: 2\n"), ElementsAre("batch.accumulation=2"));
+  EXPECT_THAT(found("optim:\n  params:\n    fused: True\n"), ElementsAre("optimizer.fused=true"));
+  EXPECT_THAT(found("torch_compile:\n  enable: false\n  mode: max-autotune\n"),
+              ElementsAre("compile.mode=off", "compile.mode=? option"));
+}
+
+TEST(Recognize, TellsBatchesApart) {
+  EXPECT_THAT(found("global_batch_size: 64\nmicro_batch_size: 4\neval_batch_size: 8\n"),
+              ElementsAre("batch.size=64 global", "batch.size=4", "batch.size=8 validation"));
+  EXPECT_THAT(found("train_batch_size: 64\n"), ElementsAre("batch.size=64"));
+  EXPECT_THAT(found("{\"train_batch_size\": 64, \"zero_optimization\": {\"stage\": 1}}", "ds.json"),
+              ElementsAre("batch.size=64 global"));
+  EXPECT_THAT(found("val:\n  loader: {batch_size: 2}\ntrain:\n  loader: {batch_size: 4}\n"),
+              ElementsAre("batch.size=2 validation", "batch.size=4"));
+}
+
+TEST(Recognize, RejectsLookAlikes) {
+  for (const char* text : {"zero_optimization: {offload_param: {pin_memory: true}}\n",
+                           "preprocessing_num_workers: 8\n",
+                           "dataset_num_proc: 8\n",
+                           "structure_prediction: {batch_size: 4}\n",
+                           "min_lr: 1e-6\n",
+                           "warmup_lr: 1e-6\n",
+                           "lr_decay: 0.1\n",
+                           "scheduler: {lr: 1}\n",
+                           "stage3_prefetch_bucket_size: 5\n",
+                           "export_dtype: float32\n",
+                           "model: {encoder: {use_fp16: true}}\n",
+                           "# num_workers: 4\nx: 1\n",
+                           "num_workers: many\n",
+                           "pin_memory: 3\n",
+                           "precision: 4\n",
+                           "batch: 4\n",
+                           "batch_size:\n",
+                           "fsdp_config: {mixed_precision: PURE}\n",
+                           "bias_gelu_fusion: true\n",
+                           "text: |\n  num_workers: 4\n",
+                           "auto_scale_lr: {base_batch_size: 256}\n",
+                           "batch_size_per_image: 512\n",
+                           "lr_scheduler: cosine\n",
+                           "half: true\n"}) {
+    EXPECT_THAT(found(text), IsEmpty()) << text;
+  }
+  EXPECT_EQ(read("min_lr: 1e-6\nx:\n").others.size(), 1u) << "a key without a value is not set";
+  EXPECT_EQ(read("a: 1\nmin_lr: 1e-6\n").others.at(1).line, 2);
+}
+
+TEST(Recognize, TakesGeneralWordsOnlyInCompany) {
+  EXPECT_THAT(found("batch: 16\nworkers: 8\n"), ElementsAre("batch.size=16", "loader.workers=8"));
+  EXPECT_THAT(found("a: {dtype: bf16}\nb: {num_workers: 1}\n"), ElementsAre("loader.workers=1"));
+}
+
+TEST(Recognize, UnderstandsPrecision) {
+  const auto amp = [](const std::string& text) {
+    const auto all = configured(read(text));
+    const auto value = all.find("precision.amp");
+    return value == all.end() ? std::string("?") : value->second.value;
+  };
+  EXPECT_EQ(amp("bf16: true\nfp16: false\n"), "bf16");
+  EXPECT_EQ(amp("fp16: {enabled: true}\n"), "fp16");
+  EXPECT_EQ(amp("use_amp: true\namp_dtype: float16\n"), "fp16");
+  EXPECT_EQ(amp("use_amp: false\namp_dtype: float16\n"), "off");
+  EXPECT_EQ(amp("use_amp: true\n"), "?") << "in which format, the program knows";
+  EXPECT_EQ(amp("amp: bf16\n"), "bf16");
+  EXPECT_EQ(amp("trainer: {precision: bf16-mixed}\n"), "bf16");
+  EXPECT_EQ(amp("trainer: {precision: 32}\n"), "off");
+  EXPECT_EQ(amp("bf16: auto\n"), "?");
+  EXPECT_EQ(amp("mixed_precision: fp8\n"), "?");
+}
+
+TEST(Recognize, FollowsReferences) {
+  const Recognition hydra = read(
+      "n: 3\ndata:\n  num_workers: ${n}\nother:\n  start_value: ${base_lr}\nbase_lr: 0.1\n"
+      "lr:\n  end_value: ${base_lr}\n  start_value: ${base_lr}\n");
+  std::vector<std::string> lines;
+  for (const Recognized& setting : hydra.knobs) {
+    lines.push_back(fmt::format("{}:{} from {}", setting.line, setting.path, setting.literal));
+  }
+  EXPECT_THAT(lines,
+              ElementsAre("3:data.num_workers from n", "6:base_lr from base_lr", "9:lr.start_value from base_lr"));
+  EXPECT_EQ(hydra.knobs[0].canonical, "3");
+  const Recognition computed = read("num_workers: ${oc.env:N,4}\n");
+  EXPECT_EQ(computed.knobs.at(0).canonical, std::nullopt);
+  EXPECT_EQ(computed.knobs.at(0).literal, "");
+}
+
+TEST(Recognize, ListsWrittenPlacesOnly) {
+  const Recognition merged = read(
+      "a: &a {batch_size: 4, lr: 1}\nb:\n  <<: *a\n  lr: 2\nc: {num_workers: &n 3}\n"
+      "d: {num_workers: *n}\n");
+  std::vector<std::string> paths;
+  for (const Recognized& setting : merged.knobs) {
+    paths.push_back(setting.path);
+  }
+  EXPECT_THAT(paths, ElementsAre("a.batch_size", "a.lr", "b.lr", "c.num_workers", "d.num_workers"));
+  EXPECT_EQ(merged.knobs.back().line, 6);
+}
+
+TEST(Recognize, LeavesOutWhatContradictsItself) {
+  const auto all = configured(read("one: {batch_size: 2, num_workers: 4}\ntwo: {batch_size: 8, num_workers: 4}\n"));
+  EXPECT_FALSE(all.contains("batch.size"));
+  EXPECT_EQ(all.at("loader.workers").value, "4");
+  EXPECT_EQ(all.at("loader.workers").path, "one.num_workers");
+  EXPECT_EQ(all.at("loader.workers").line, 1);
+}
+
+TEST(Recognize, NamesTheFramework) {
+  EXPECT_EQ(read("SOLVER: {IMS_PER_BATCH: 16, BASE_LR: 1}\n").framework, "detectron2");
+  EXPECT_EQ(read("per_device_train_batch_size: 4\n").framework, "huggingface");
+  EXPECT_EQ(read("trainer: {max_epochs: 1, accumulate_grad_batches: 2}\nseed_everything: 1\n").framework, "lightning");
+  EXPECT_EQ(read("optim_wrapper = dict()\ntrain_dataloader = dict(batch_size=2)\ntrain_cfg = dict(x=1)\n"
+                 "optim_wrapper = dict(type='A')\n",
+                 "c.py")
+                .framework,
+            "mmengine");
+  EXPECT_EQ(read("workload: superres\nloader: {workers: 1}\n").framework, "unidle");
+  EXPECT_EQ(read("batch_size: 4\n").framework, "pytorch");
+}
+
+TEST(Recognize, EveryKnobUnderItsOwnName) {
+  for (const Knob* knob : all_catalogue()) {
+    const std::string value = knob->fallback.empty() ? "1" : knob->fallback;
+    const std::size_t dot = knob->name.find('.');
+    const std::string text = knob->name.substr(0, dot) + ":\n  " + knob->name.substr(dot + 1) + ": " + value + "\n";
+    EXPECT_THAT(found(text), ElementsAre(knob->name + "=" + value));
+  }
+}
+
 std::string tag_of(const Recognized& setting) {
   static const std::map<std::string, std::string> kTags = {
       {"batch.size", "batch"},

@@ -19,6 +19,72 @@ constexpr const char* kHead =
     "semantic`.\n\n"
     "In the configuration of a workload the part before the dot is the group: `loader: {workers: 4}`.\n";
 
+constexpr const char* kNames =
+    "\n## In configurations of other programs\n\n"
+    "`unidle knobs recognize FILE...` finds these knobs in YAML, JSON (comments and trailing commas allowed), TOML, "
+    "INI "
+    "and Python files (assignments of literals, keyword arguments such as mmengine's `dict(num_workers=2)`, defaults "
+    "of "
+    "`add_argument`), under whatever name the program has for them:\n\n"
+    "    $ unidle knobs recognize ds_config.json\n"
+    "    ds_config.json: deepspeed, 3 settings\n"
+    "      batch.size                 4            ds_config.json:2: train_micro_batch_size_per_gpu\n"
+    "      batch.size                 64           ds_config.json:3: train_batch_size (over all devices)\n"
+    "      precision.amp              fp16         ds_config.json:4: fp16.enabled\n\n"
+    "`--format json` prints `unidle.knobs/1`: per file the framework, each setting with knob, value, meaning, phase "
+    "(training or validation), path and line, what each knob is configured to altogether, and all other keys. `--all` "
+    "adds the other keys to the text.\n\n"
+    "A key is read by its words, in any order and joined in any way: `num_workers`, `NUM_WORKERS`, `numWorkers` and "
+    "`--num-workers` are one. Below, a word after `?` may be missing and `a|b` is either; any other word makes it "
+    "another key, so that `preprocessing_num_workers` or `stage3_prefetch_bucket_size` are no knobs. Where the key "
+    "alone "
+    "does not tell, the one above it is read along: `amp: {enabled: true}`. Keys below one of the words in the last "
+    "column are something else: ZeRO's `offload_param.pin_memory` is not the loader's. The nearest word of `train` or "
+    "`val`, `eval`, `test` above or in the key decides the phase. The value must be of the right kind. What refers to "
+    "another key (`${a.b}`, `@a`, a YAML alias) counts, and is edited where the literal stands; what a merge key "
+    "copies "
+    "is not listed again.\n\n"
+    "| knob | names | what the value says | not below |\n|---|---|---|---|\n";
+
+std::string_view describe(Meaning meaning) {
+  switch (meaning) {
+    case Meaning::kValue: return "the value";
+    case Meaning::kInverted: return "the opposite";
+    case Meaning::kGlobalBatch: return "the sum over devices";
+    case Meaning::kSwitch: return "on or off, or the choice";
+    case Meaning::kMeansFp16: return "fp16 when true";
+    case Meaning::kMeansBf16: return "bf16 when true";
+    case Meaning::kFormat: return "the number format";
+    case Meaning::kOption: return "a detail of it";
+    case Meaning::kMemoryFormat: return "channels_last or nhwc";
+    case Meaning::kMatmulPrecision: return "high and medium are TF32";
+    case Meaning::kOptimizerName: return "whether the name contains fused";
+  }
+  return "";
+}
+
+/// A bar would end the table's cell.
+std::string in_cell(std::string text) {
+  for (std::size_t at = text.find('|'); at != std::string::npos; at = text.find('|', at + 2)) {
+    text.replace(at, 1, "\\|");
+  }
+  return text;
+}
+
+std::string names_table() {
+  std::string text;
+  for (const Knob* knob : all_catalogue()) {
+    for (const Spelling& spelling : knob->names.spellings) {
+      std::string remark(describe(spelling.meaning));
+      remark += spelling.frameworks.empty() ? "" : "; only in " + spelling.frameworks;
+      remark += spelling.weak ? "; only beside another knob" : "";
+      text += fmt::format("| `{}` | {} | {} | {} |\n", knob->name, in_cell(spelling.words), remark,
+                          knob->names.never_under);
+    }
+  }
+  return text;
+}
+
 std::string values_of(const Knob& knob) {
   if (knob.type == ValueType::kChoice) {
     return fmt::format("`{}`", fmt::join(knob.choices, "`, `"));
@@ -35,6 +101,12 @@ std::string reference_markdown() {
     const std::string fallback = knob->fallback.empty() ? "" : "`" + knob->fallback + "`";
     text += fmt::format("| `{}` | {} | {} | {} | {} |\n", knob->name, to_string(knob->knob_class), values_of(*knob),
                         fallback, knob->explanation);
+  }
+  text += kNames + names_table();
+  for (const Knob* knob : all_catalogue()) {
+    if (!knob->names.environment.empty()) {
+      text += fmt::format("\nThe variable `{}` sets `{}` before a command.\n", knob->names.environment, knob->name);
+    }
   }
   return text;
 }

@@ -29,7 +29,14 @@ class Builder : public YAML::EventHandler {
   Builder(Document& document, const std::string& text)
       : document_(document), text_(text), bom_(text.starts_with(kUtf8Bom) ? kUtf8Bom.size() : 0) {}
 
-  void OnDocumentStart(const YAML::Mark&) override { anchors_.clear(); }
+  void OnDocumentStart(const YAML::Mark& mark) override {
+    anchors_.clear();
+    // A stray closing bracket makes yaml-cpp report empty documents without end.
+    if (mark.pos == last_start_) {
+      throw YAML::ParserException(mark, "unexpected character");
+    }
+    last_start_ = mark.pos;
+  }
   void OnDocumentEnd() override {}
 
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
@@ -187,6 +194,7 @@ class Builder : public YAML::EventHandler {
   Document& document_;
   const std::string& text_;
   std::size_t bom_;
+  int last_start_ = -1;
   std::vector<Frame> stack_;
   std::map<YAML::anchor_t, int> anchors_;
 };

@@ -60,6 +60,7 @@ class IniReader {
   }
 
   std::vector<Scalar> scalars;
+  std::vector<std::string> owners;  // of each scalar, its section: keys may hold dots
   std::vector<Section> sections;
 
  private:
@@ -114,6 +115,7 @@ class IniReader {
       scalar.value = value.substr(1, value.size() - 2);
     }
     scalars.push_back(std::move(scalar));
+    owners.push_back(sections.empty() ? "" : sections.back().name);
   }
 
   [[noreturn]] void fail(int line, const char* why) const {
@@ -159,10 +161,8 @@ std::string ini_inserted(const std::string& text, const std::string& name, std::
   const std::string key(dot == std::string_view::npos ? path : path.substr(dot + 1));
   std::string result = text;
   const Scalar* last = nullptr;
-  for (const Scalar& scalar : reader.scalars) {
-    const std::size_t cut = scalar.path.rfind('.');
-    const std::string own = cut == std::string::npos ? "" : scalar.path.substr(0, cut);
-    last = own == section ? &scalar : last;
+  for (std::size_t i = 0; i < reader.scalars.size(); ++i) {
+    last = reader.owners[i] == section ? &reader.scalars[i] : last;
   }
   if (last != nullptr) {
     if (!last->editable) {

@@ -1,6 +1,7 @@
 // JSON as people write it: with comments and trailing commas. The libraries at hand tell no positions.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <optional>
 
