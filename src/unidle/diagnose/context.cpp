@@ -85,6 +85,19 @@ void add_step_facts(Context& context, const Policy& policy) {
   }
 }
 
+void add_device_facts(Context& context) {
+  const Signals& signals = context.signals;
+  if (!context.on_gpu || !signals.device_busy || !context.input) {
+    return;
+  }
+  double busy = *signals.device_busy;
+  if (signals.device_step_s && signals.step_s && *signals.step_s > 0) {
+    busy = std::min(busy, *signals.device_step_s / *signals.step_s);  // NVML counts time in which any kernel ran
+  }
+  context.starved = std::max(0.0, (1 - busy) * *context.train - *context.input - *context.transfer);
+  context.launching = std::max(0.0, *context.starved - *context.sync);
+}
+
 }  // namespace
 
 Context make_context(const Signals& signals, const Policy& policy, Language language) {
@@ -100,10 +113,7 @@ Context make_context(const Signals& signals, const Policy& policy, Language lang
   }
   add_step_facts(context, policy);
   add_loader_facts(context);
-  if (context.on_gpu && signals.device_busy && context.input) {
-    context.starved = std::max(0.0, (1 - *signals.device_busy) * *context.train - *context.input - *context.transfer);
-    context.launching = std::max(0.0, *context.starved - *context.sync);
-  }
+  add_device_facts(context);
   if (signals.cpus_allowed && *signals.cpus_allowed > 0) {
     context.cpus = signals.cpus_allowed;
   }

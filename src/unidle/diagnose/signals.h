@@ -29,6 +29,7 @@ struct LoaderFacts {
   std::optional<bool> pin_memory;
   std::optional<bool> persistent_workers;
   std::optional<bool> map_style;  // samples are fetched one by one by their key
+  std::optional<bool> batched;    // a batch is fetched by one call
   std::optional<bool> in_memory;  // the samples are held in memory; nothing is read for one
   std::string dataset;            // its class
   std::string dataset_where;      // file:line of what makes a sample

@@ -173,6 +173,9 @@ void read_busy(const record::Reader& reader, const Timeline& timeline, Signals& 
   detail::read_host_series(reader, readings, signals);
   if (signals.device_kind != "cpu") {
     detail::read_gpu_series(reader, readings, signals);
+    if (const auto device_s = readings.mean("step.device")) {
+      signals.device_step_s = device_s;
+    }
     if (!signals.device_busy && signals.device_step_s && signals.step_s && *signals.step_s > 0) {
       signals.device_busy = std::clamp(*signals.device_step_s / *signals.step_s, 0.0, 1.0);
       signals.device_busy_how = "device time of the steps by its own events";

@@ -42,6 +42,17 @@ std::string name_of(const ::testing::TestParamInfo<std::filesystem::path>& timel
 
 INSTANTIATE_TEST_SUITE_P(All, Timelines, ::testing::ValuesIn(timelines_in(kFolder)), name_of);
 
+TEST_P(Timelines, NamesAndOrdersDoNotMatter) {
+  const TimelineCase timeline = read_timeline(GetParam());
+  const std::string plain = to_json(diagnosis_of(timeline, {})).dump();
+  for (const Disguise& disguise :
+       {Disguise{4711, 1000000000, false}, Disguise{42, 86400000000000, false}, Disguise{42, 1000000000, true}}) {
+    const TemporaryFolder folder;
+    write_record(timeline, {}, folder.path() / "other name", disguise);
+    EXPECT_EQ(to_json(diagnose_record(folder.path() / "other name")).dump(), plain);
+  }
+}
+
 TEST(TimelinesAll, EveryRuleHasOneWithANearMiss) {
   std::set<std::string> covered;
   for (const auto& file : timelines_in(kFolder)) {

@@ -132,6 +132,7 @@ void Notes::read_loader(Signals& signals) const {
     facts.map_style = !*flag(body, "iterable");
   }
   facts.in_memory = flag(body, "in_memory");
+  facts.batched = flag(body, "batched_getitem");
   facts.dataset = text(body, "dataset");
   facts.dataset_where = text(body, "dataset_where");
   facts.where = text(body, "where");

@@ -16,7 +16,7 @@ Evaluation evaluate(const Context& context, const Policy& policy) {
   if (!signals.loader || !signals.loader->in_memory || !signals.loader->map_style) {
     return Missing{"whether the samples are rows of a table in memory"};
   }
-  if (!*signals.loader->in_memory || !*signals.loader->map_style) {
+  if (!*signals.loader->in_memory || !*signals.loader->map_style || signals.loader->batched.value_or(false)) {
     return Nothing{};
   }
   if (!row_s(signals)) {

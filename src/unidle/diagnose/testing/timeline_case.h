@@ -77,9 +77,16 @@ struct TimelineCase {
 /// Throws kInput with subject "file:line" when it cannot be understood.
 TimelineCase read_timeline(const std::filesystem::path& file);
 
+/// What must not matter for a diagnosis.
+struct Disguise {
+  std::int64_t process = 42;           // pid of the training process
+  std::int64_t start_ns = 1000000000;  // of the clock
+  bool reversed = false;               // settings and notes come last first
+};
+
 /// Writes the run as a record into `folder`. Throws kInput with subject "file:line".
 void write_record(const TimelineCase& timeline, const std::map<std::string, std::string>& replaced,
-                  const std::filesystem::path& folder);
+                  const std::filesystem::path& folder, const Disguise& disguise = {});
 
 /// What is wrong with the diagnosis of the run, one line each; empty when it is as expected.
 std::vector<std::string> judge(const TimelineCase& timeline, const Diagnosis& diagnosis);

@@ -15,16 +15,18 @@ namespace unidle::diagnose::testing {
 
 namespace {
 
-constexpr std::int64_t kStart_ns = 1'000 * kNsPerSecond;
-constexpr std::int64_t kProcess = 42;
 constexpr std::int64_t kReading_ns = 250 * kNsPerMs;  // as the sampler reads
 
 /// Plays the lines of one run into a record.
 class Player {
  public:
   Player(const TimelineCase& timeline, const std::map<std::string, std::string>& replaced,
-         const std::filesystem::path& folder)
-      : timeline_(timeline), values_(timeline.values), writer_(folder) {
+         const std::filesystem::path& folder, const Disguise& disguise)
+      : timeline_(timeline),
+        disguise_(disguise),
+        values_(timeline.values),
+        writer_(folder),
+        now_ns_(disguise.start_ns) {
     for (const auto& [name, value] : replaced) {
       if (!values_.contains(name)) {
         throw Error(ErrorCode::kInput, timeline.file.string(), "there is no let " + name);
@@ -34,9 +36,10 @@ class Player {
   }
 
   void play() {
-    writer_.set_meta(record::meta::kStartNs, kStart_ns);
+    writer_.set_meta(record::meta::kStartNs, disguise_.start_ns);
     run_lines(0, timeline_.lines.size());
     write_series();
+    write_words();
     writer_.set_meta(record::meta::kEndNs, now_ns_);
     writer_.set_meta(record::meta::kHost, host_);
     writer_.set_meta(record::meta::kGpus, gpus_);
@@ -253,9 +256,9 @@ class Player {
       }
     }
     if (configured) {
-      writer_.add(record::Setting{knob, words[2], "configured", location});
+      settings_.push_back(record::Setting{knob, words[2], "configured", location});
     }
-    writer_.add(record::Setting{knob, effective, "effective", ""});
+    settings_.push_back(record::Setting{knob, effective, "effective", ""});
   }
 
   void note(const std::string& what, const std::string& line) {
@@ -265,13 +268,14 @@ class Player {
     if (!body.is_object()) {
       fail("a note is a JSON object");
     }
-    const auto process = at == std::string::npos ? kProcess : static_cast<std::int64_t>(number(what.substr(at + 1)));
-    writer_.add(record::Note{now_ns_, process, std::move(body)});
+    const auto process =
+        at == std::string::npos ? disguise_.process : static_cast<std::int64_t>(number(what.substr(at + 1)));
+    notes_.push_back(record::Note{now_ns_, process, std::move(body)});
   }
 
   void span(const std::string& kind, std::int64_t duration_ns) {
     if (kind != "pause") {
-      writer_.add(record::Span{kind, kProcess, now_ns_, duration_ns, 0});
+      writer_.add(record::Span{kind, disguise_.process, now_ns_, duration_ns, 0});
     }
     now_ns_ += duration_ns;
   }
@@ -307,7 +311,7 @@ class Player {
     const int nth = has_other ? static_cast<int>(number(*(every + 1))) : 0;
     for (int i = 0; i < count; ++i) {
       record::Step step;
-      step.process = kProcess;
+      step.process = disguise_.process;
       step.index = index_++;
       step.t_ns = now_ns_;
       std::int64_t other_ns = 0;
@@ -333,9 +337,9 @@ class Player {
     }
     const auto samples = std::llround(number(found.at("samples")));
     const std::int64_t each_ns = time_ns(found.at("each"));
-    for (std::int64_t t = kStart_ns; t + kNsPerSecond <= now_ns_; t += kNsPerSecond) {
+    for (std::int64_t t = disguise_.start_ns; t + kNsPerSecond <= now_ns_; t += kNsPerSecond) {
       for (int thread = 1; thread <= threads; ++thread) {
-        writer_.add(record::SampleWork{kProcess, thread, t, samples, samples * each_ns, each_ns, 0});
+        writer_.add(record::SampleWork{disguise_.process, thread, t, samples, samples * each_ns, each_ns, 0});
       }
     }
   }
@@ -347,24 +351,40 @@ class Player {
     output_ += text.substr(text.find_first_not_of(' ')) + "\n";
   }
 
+  void write_words() {
+    if (disguise_.reversed) {
+      std::reverse(settings_.begin(), settings_.end());
+      std::reverse(notes_.begin(), notes_.end());
+    }
+    for (const record::Setting& setting : settings_) {
+      writer_.add(setting);
+    }
+    for (const record::Note& note : notes_) {
+      writer_.add(note);
+    }
+  }
+
   void write_series() {
     for (const Series& one : series_) {
       const std::int64_t id = writer_.series({one.name, "", one.subject});
-      for (std::int64_t t = kStart_ns; t < now_ns_; t += kReading_ns) {
+      for (std::int64_t t = disguise_.start_ns; t < now_ns_; t += kReading_ns) {
         writer_.add_point(id, {t, one.value});
       }
     }
   }
 
   const TimelineCase& timeline_;
+  const Disguise disguise_;
   std::map<std::string, std::string> values_;
   record::Writer writer_;
   std::size_t line_ = 0;
-  std::int64_t now_ns_ = kStart_ns;
+  std::int64_t now_ns_;
   std::int64_t index_ = 0;
   nlohmann::json host_ = nlohmann::json::object();
   nlohmann::json gpus_ = nlohmann::json::array();
   std::vector<Series> series_;
+  std::vector<record::Setting> settings_;
+  std::vector<record::Note> notes_;
   std::string output_;
   std::string outcome_;
   int exit_code_ = 0;
@@ -374,8 +394,8 @@ class Player {
 }  // namespace
 
 void write_record(const TimelineCase& timeline, const std::map<std::string, std::string>& replaced,
-                  const std::filesystem::path& folder) {
-  Player(timeline, replaced, folder).play();
+                  const std::filesystem::path& folder, const Disguise& disguise) {
+  Player(timeline, replaced, folder, disguise).play();
 }
 
 }  // namespace unidle::diagnose::testing
