@@ -157,6 +157,7 @@ Result run(const Options& options) {
   }
   SignalForwarder signals(options.forward_signals);
   Recorder recorder(options.record, options.argv);
+  recorder.add_configured(options.configured);
   OutputStreams streams = make_streams(options);
   const pid_t pid = start_command(options, recorder, streams, signals);
   signals.set_target(pid, options.quiet);

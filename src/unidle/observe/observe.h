@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "unidle/base/process.h"
+#include "unidle/record/record.h"
 
 namespace unidle::observe {
 
@@ -19,6 +20,7 @@ struct Options {
   bool capture = true;                             // keep the end of the output while passing it on
   bool forward_signals = true;                     // INT, TERM, HUP, QUIT, USR1, USR2 go to the command
   bool python = true;                              // put the shim on the command's PYTHONPATH
+  std::vector<record::Setting> configured;         // what configuration files set, for the record
   bool quiet = false;                              // the command's output goes nowhere but the record's tail (trials)
   std::optional<double> timeout_s;
   std::stop_token stop;  // ends the command

@@ -131,6 +131,14 @@ void Recorder::write_start(const std::vector<std::string>& argv) {
   });
 }
 
+void Recorder::add_configured(const std::vector<record::Setting>& settings) {
+  guarded([&](record::Writer& writer) {
+    for (const record::Setting& setting : settings) {
+      writer.add(setting);
+    }
+  });
+}
+
 std::optional<fs::path> Recorder::probe_folder() const {
   return writer_ ? std::optional(folder_ / "probe") : std::nullopt;
 }

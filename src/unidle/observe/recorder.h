@@ -30,6 +30,8 @@ class Recorder {
   Recorder(const Recorder&) = delete;
   Recorder& operator=(const Recorder&) = delete;
 
+  /// Puts what configuration files set into the record, beside what the live program will tell.
+  void add_configured(const std::vector<record::Setting>& settings);
   /// Where the command's processes put their rings; nothing when there is no record.
   std::optional<std::filesystem::path> probe_folder() const;
   /// Starts to collect. `streams` must outlive finish().

@@ -10,6 +10,7 @@
 
 #include "unidle/base/error.h"
 #include "unidle/cli/apply.h"
+#include "unidle/cli/configured.h"
 #include "unidle/cli/subcommand.h"
 #include "unidle/observe/observe.h"
 #include "unidle/record/record.h"
@@ -59,8 +60,9 @@ int execute(const Arguments& arguments) {
   if (arguments.steps) {
     options.environment["UNIDLE_MAX_STEPS"] = std::to_string(*arguments.steps);
   }
-  const observe::Result result = observe::run(options);
   std::error_code ignored;
+  options.configured = configured_settings(options.argv, fs::current_path(ignored));
+  const observe::Result result = observe::run(options);
   if (fs::exists(options.record / "record.db", ignored)) {
     if (!named) {
       record::link_latest(options.record);

@@ -1,0 +1,64 @@
+#include "unidle/cli/configured.h"
+
+#include <gmock/gmock.h>
+
+#include "unidle/base/files.h"
+
+namespace unidle::cli {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+class Configured : public ::testing::Test {
+ protected:
+  void write(const std::string& name, const std::string& text) const {
+    std::filesystem::create_directories((folder() / name).parent_path());
+    write_file_atomic(folder() / name, text);
+  }
+  std::vector<std::string> settings(const std::vector<std::string>& command) const {
+    std::vector<std::string> out;
+    for (const record::Setting& setting : configured_settings(command, folder())) {
+      out.push_back(setting.knob + "=" + setting.value + " " + setting.location + " " + setting.source);
+    }
+    return out;
+  }
+  const std::filesystem::path& folder() const { return temporary_.path(); }
+  TemporaryFolder temporary_;
+};
+
+TEST_F(Configured, AFileThatTheScriptNames) {
+  write("train.py", "cfg = load('experiment.yaml')\n");
+  write("experiment.yaml", "seed: 3\ndata:\n  loader:\n    workers: 2\n");
+  write("other.yaml", "data:\n  loader:\n    workers: 9\n");
+  EXPECT_THAT(settings({"python", "train.py"}), ElementsAre("loader.workers=2 experiment.yaml:4 configured"));
+}
+
+TEST_F(Configured, AFileOnTheCommandLine) {
+  write("a/b.yaml", "num_workers: 4\n");
+  EXPECT_THAT(settings({"python", "train.py", "--config=a/b.yaml"}),
+              ElementsAre("loader.workers=4 a/b.yaml:1 configured"));
+  EXPECT_THAT(settings({"python", "train.py", "--config", "a/b.yaml"}),
+              ElementsAre("loader.workers=4 a/b.yaml:1 configured"));
+}
+
+TEST_F(Configured, WhatFilesContradictIsLeftOut) {
+  write("a.yaml", "num_workers: 4\npin_memory: true\n");
+  write("b.yaml", "num_workers: 8\n");
+  EXPECT_THAT(settings({"./train", "a.yaml", "b.yaml"}), ElementsAre("loader.pin_memory=true a.yaml:2 configured"));
+}
+
+TEST_F(Configured, BatchSizesAreNotCompared) {
+  write("a.yaml", "batch_size: 4\n");
+  EXPECT_THAT(settings({"./train", "a.yaml"}), IsEmpty());
+}
+
+TEST_F(Configured, WhatCannotBeReadIsLeftOut) {
+  write("a.yaml", "a: [1,\n b: }\n");
+  EXPECT_THAT(settings({"./train", "a.yaml", "nothing.yaml"}), IsEmpty());
+  EXPECT_THAT(settings({}), IsEmpty());
+  EXPECT_THAT(configured_settings({"./train"}, "/nowhere/at/all"), IsEmpty());
+}
+
+}  // namespace
+}  // namespace unidle::cli
