@@ -19,6 +19,14 @@ bool still_there(const Context& context, const Policy& policy) {
   return *signals.late_input_s / signals.wall_s >= *context.steady_input * (1 - 1 / passes) / 2;
 }
 
+/// Mean cost of a sample. Where the CPUs are full, waiting for one is no property of a sample: then only its CPU time
+/// counts.
+double mean_cost_s(const Context& context, const Policy& policy) {
+  const SampleFacts& samples = *context.signals.samples;
+  const bool full = detail::cpus_full(context, policy).value_or(false);
+  return (full ? samples.cpu_s.value_or(samples.total_s) : samples.total_s) / static_cast<double>(samples.count);
+}
+
 Evaluation evaluate(const Context& context, const Policy& policy) {
   const Signals& signals = context.signals;
   if (!signals.samples || !signals.samples->p50_s || !signals.samples->p99_s || signals.samples->count < 1) {
@@ -29,7 +37,7 @@ Evaluation evaluate(const Context& context, const Policy& policy) {
   }
   const double p50_s = *signals.samples->p50_s;
   const double p99_s = *signals.samples->p99_s;
-  const double mean_s = signals.samples->total_s / static_cast<double>(signals.samples->count);
+  const double mean_s = mean_cost_s(context, policy);
   const bool tail =
       p99_s >= policy.tail_ratio * p50_s && p99_s >= policy.slow_sample_s && mean_s >= policy.tail_mean * p50_s;
   const double share = tail ? *context.steady_input * (1 - p50_s / mean_s) : 0;
