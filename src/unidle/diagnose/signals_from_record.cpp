@@ -117,6 +117,12 @@ void read_passes(const record::Reader& reader, const Timeline& timeline, Signals
     return;
   }
   signals.epochs = samples / *per_pass;
+  if (signals.loader && signals.loader->workers.value_or(0) > 0 && signals.loader->persistent_workers == false &&
+      signals.loader->starts.value_or(0) > 1) {
+    // The program times a start up to its first batch; workers that start later hold the next ones up.
+    const double seen_s = detail::pass_start_wait_s(timeline, *per_pass, *signals.loader->workers);
+    signals.loader->start_wait_s = std::max(signals.loader->start_wait_s.value_or(0), seen_s);
+  }
   if (const auto later = detail::later_passes(timeline, *per_pass)) {
     signals.late_input_s = later->input_s;
     double busy_ns = 0;

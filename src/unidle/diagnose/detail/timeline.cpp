@@ -269,4 +269,26 @@ std::optional<LaterPasses> later_passes(const Timeline& timeline, double per_pas
   return later;
 }
 
+double pass_start_wait_s(const Timeline& timeline, double per_pass, std::int64_t workers) {
+  std::vector<double> waits;
+  for (const record::Step& step : timeline.steps) {
+    waits.push_back(static_cast<double>(positive(step.input_ns)));
+  }
+  if (waits.empty()) {
+    return 0;
+  }
+  const auto middle = waits.begin() + static_cast<std::ptrdiff_t>(waits.size() / 2);
+  std::nth_element(waits.begin(), middle, waits.end());
+  const double usual_ns = *middle;
+  double total_ns = 0;
+  std::int64_t step_of_pass = 0;
+  walk_passes(timeline, per_pass, [&](const record::Step& step, bool first, double) {
+    step_of_pass = first ? 0 : step_of_pass + 1;
+    if (step_of_pass < workers) {
+      total_ns += std::max(0.0, static_cast<double>(positive(step.input_ns)) - usual_ns);
+    }
+  });
+  return total_ns * 1e-9;
+}
+
 }  // namespace unidle::diagnose::detail

@@ -59,6 +59,10 @@ struct LaterPasses {
 /// Nothing while the first pass goes on. REQUIRES: per_pass > 0.
 std::optional<LaterPasses> later_passes(const Timeline& timeline, double per_pass);
 
+/// Seconds that the first `workers` steps of each pass waited for input beyond the usual: each worker's first batch
+/// comes only once it has started. REQUIRES: per_pass > 0.
+double pass_start_wait_s(const Timeline& timeline, double per_pass, std::int64_t workers);
+
 /// The whole period of a step: its duration, or the sum of its parts where the wait for input lies before its begin;
 /// validation and checkpoints inside it are taken out.
 std::int64_t step_period_ns(const record::Step& step, const Intervals& pauses);
