@@ -1,0 +1,78 @@
+"""The ring that the shim writes, byte by byte as docs/probe-format.md has it."""
+
+import os
+import shutil
+import struct
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "shim"))
+
+from _unidle_shim import probe  # noqa: E402
+
+
+@unittest.skipUnless(os.uname().machine == "x86_64", "other machines write through libunidle_probe")
+class RingTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.folder)
+        os.environ["UNIDLE_PROBE_DIR"] = self.folder
+        self.addCleanup(os.environ.pop, "UNIDLE_PROBE_DIR")
+
+    def bytes(self, name="%d.ring" % os.getpid()):
+        with open(os.path.join(self.folder, name), "rb") as file:
+            return file.read()
+
+    def test_header_and_events(self):
+        ring = probe.open_ring("worker")
+        ring.emit(probe.SAMPLE, 11, 22, 33, 44, 55, 6.5, 77)
+        content = self.bytes()
+        self.assertEqual(struct.unpack_from("<QIIQII", content), (0x31474E52444E5500, 1, 64, 2048, os.getpid(), 0))
+        self.assertEqual(content[40:56].rstrip(b"\0"), b"worker")
+        self.assertEqual(struct.unpack_from("<I", content, 56), (1,))
+        self.assertEqual(struct.unpack_from("<Q", content, 64), (1,))
+        self.assertEqual(struct.unpack_from("<QQQQQdIIQ", content, 4096), (11, 22, 33, 44, 55, 6.5, 8, 0, 77))
+        self.assertEqual(len(content), 4096 + 2048 * 64)
+        ring.close()
+        self.assertEqual(struct.unpack_from("<I", self.bytes(), 56), (2,))
+
+    def test_a_full_ring_drops_and_counts(self):
+        ring = probe.open_ring("worker")
+        for number in range(2048 + 5):
+            ring.emit(probe.STEP, number, 0)
+        content = self.bytes()
+        self.assertEqual(struct.unpack_from("<Q", content, 64), (2048,))
+        self.assertEqual(struct.unpack_from("<Q", content, 192), (5,))
+        self.assertEqual(struct.unpack_from("<Q", content, 4096), (0,))  # nothing was written over
+
+    def test_a_reader_makes_room(self):
+        ring = probe.open_ring("worker")
+        for number in range(2048):
+            ring.emit(probe.STEP, number, 0)
+        with open(os.path.join(self.folder, "%d.ring" % os.getpid()), "r+b") as file:
+            file.seek(128)
+            file.write(struct.pack("<Q", 100))
+        ring.emit(probe.STEP, 9999, 0)
+        content = self.bytes()
+        self.assertEqual(struct.unpack_from("<Q", content, 192), (0,))
+        self.assertEqual(struct.unpack_from("<Q", content, 4096), (9999,))
+
+    def test_a_second_ring_gets_another_name(self):
+        probe.open_ring("train")
+        probe.open_ring("train")
+        self.assertTrue(os.path.exists(os.path.join(self.folder, "%d.1.ring" % os.getpid())))
+
+    def test_no_folder_no_ring(self):
+        os.environ["UNIDLE_PROBE_DIR"] = os.path.join(self.folder, "gone")
+        self.assertIsNone(probe.open_ring("train"))
+
+    def test_no_descriptor_is_kept(self):
+        before = os.listdir("/proc/self/fd")
+        ring = probe.open_ring("train")
+        self.assertEqual(os.listdir("/proc/self/fd"), before)
+        ring.close()
+
+
+if __name__ == "__main__":
+    unittest.main()

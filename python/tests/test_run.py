@@ -1,0 +1,180 @@
+"""`unidle run` on real PyTorch programs: what is recorded, and that the program cannot tell the difference."""
+
+import importlib.util
+import json
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+UNIDLE = os.path.join(os.environ.get("UNIDLE_BIN", ""), "unidle")
+TRAIN = os.path.join(HERE, "programs", "train.py")
+HAS_TORCH = importlib.util.find_spec("torch") is not None
+
+
+def environment(**more):
+    kept = {key: value for key, value in os.environ.items() if not key.startswith("UNIDLE_")}
+    return dict(kept, **more)
+
+
+class Record:
+    def __init__(self, folder):
+        self.database = sqlite3.connect(os.path.join(folder, "record.db"))
+
+    def rows(self, query):
+        return self.database.execute(query).fetchall()
+
+    def one(self, query):
+        return self.rows(query)[0][0]
+
+    def meta(self, key):
+        return json.loads(self.one("select value from meta where key='%s'" % key))
+
+    def notes(self, kind):
+        found = [json.loads(row[0]) for row in self.rows("select body from notes order by t_ns")]
+        return [note for note in found if note["type"] == kind]
+
+    def settings(self):
+        return dict(self.rows("select knob, value from settings order by rowid"))
+
+
+@unittest.skipUnless(os.path.exists(UNIDLE), "UNIDLE_BIN is not set: there is no unidle to run")
+class RunTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def bare(self, *command):
+        return subprocess.run(command, cwd=self.folder, env=environment(), capture_output=True, text=True)
+
+    def observed(self, *command, options=(), **more):
+        """Runs it, with our own last line cut off its stderr."""
+        path = os.path.join(self.folder, "record%d" % len(os.listdir(self.folder)))
+        done = subprocess.run([UNIDLE, "run", "-o", path, *options, "--", *command], cwd=self.folder,
+                              env=environment(**more), capture_output=True, text=True)
+        done.stderr = "".join(line for line in done.stderr.splitlines(True) if not line.startswith("unidle: recorded"))
+        self.record = Record(path)
+        self.assertEqual(self.record.meta("problems"), [])
+        return done
+
+    def same_as_bare(self, *command):
+        bare, done = self.bare(*command), self.observed(*command)
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (bare.returncode, bare.stdout, bare.stderr))
+        return done
+
+    # -- without torch ---------------------------------------------------------------------------------------------
+
+    def test_python_without_torch(self):
+        self.same_as_bare(sys.executable, "-c", "import sys; print([m for m in sys.path if 'unidle' in m]); sys.exit(3)")
+        self.assertTrue(self.record.meta("tier").endswith("+python"))
+        self.assertEqual([note["status"] for note in self.record.notes("shim")], ["on"])
+
+    def test_isolated_python_is_seen_from_outside_only(self):
+        self.same_as_bare(sys.executable, "-I", "-c", "print(1)")
+        self.assertNotIn("python", self.record.meta("tier"))
+
+    def test_an_existing_sitecustomize_runs(self):
+        os.makedirs(os.path.join(self.folder, "site"))
+        with open(os.path.join(self.folder, "site", "sitecustomize.py"), "w") as file:
+            file.write("print('mine', __name__, __file__[-16:])\n")
+        done = self.observed(sys.executable, "-c", "import sitecustomize; print(sitecustomize.__file__[-16:])",
+                             PYTHONPATH=os.path.join(self.folder, "site"))
+        self.assertEqual(done.stdout, "mine sitecustomize sitecustomize.py"[:-16] + "sitecustomize.py\nsitecustomize.py\n")
+
+    def test_uncaught_and_printed_exceptions(self):
+        code = "import traceback\ntry: 1 / 0\nexcept Exception: traceback.print_exc()\nraise KeyError('lost')\n"
+        path = os.path.join(self.folder, "fails.py")
+        with open(path, "w") as file:
+            file.write(code)
+        self.same_as_bare(sys.executable, path)
+        self.assertEqual([(note["class"], note["caught"], note["where"]) for note in self.record.notes("exception")],
+                         [("ZeroDivisionError", True, "fails.py:2"), ("KeyError", False, "fails.py:4")])
+
+    def test_a_broken_shim_gets_out_of_the_way(self):
+        shim = os.path.join(self.folder, "shim")
+        shutil.copytree(os.path.join(HERE, "..", "shim"), shim)
+        with open(os.path.join(shim, "_unidle_shim", "importing.py"), "a") as file:
+            file.write("raise RuntimeError('broken')\n")
+        done = self.observed(sys.executable, "-c", "print('works')", UNIDLE_SHIM_DIR=shim)
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "works\n", ""))
+
+    # -- with torch ------------------------------------------------------------------------------------------------
+
+    @unittest.skipUnless(HAS_TORCH, "there is no torch")
+    def test_a_training_run(self):
+        self.same_as_bare(sys.executable, TRAIN, "plain")
+        record = self.record
+        self.assertEqual(record.rows("select count(*), sum(samples), max(micro_batches) from steps"), [(32, 1024, 1)])
+        self.assertEqual(record.rows("select count(input_ns), count(forward_ns), count(backward_ns), count(optimizer_ns), count(loss) "
+                                     "from steps"), [(32, 32, 32, 32, 32)])
+        self.assertEqual(record.rows("select count(*) from steps where duration_ns < input_ns + forward_ns + backward_ns + optimizer_ns"), [(0,)])
+        self.assertEqual(record.rows("select kind, count(*), sum(samples) from spans group by kind order by kind"),
+                         [("checkpoint", 1, 0), ("startup", 1, 0), ("validate", 4, 1024)])
+        settings = record.settings()
+        self.assertEqual((settings["device"], settings["loader.workers"], settings["batch.size"], settings["precision.amp"],
+                          settings["cpu.threads"], settings["optimizer.fused"]), ("cpu", "0", "32", "off", "1", "false"))
+        loaders = {note["use"]: note for note in record.notes("loader")}
+        self.assertEqual((loaders["train"]["epochs"], loaders["validate"]["epochs"], loaders["train"]["in_memory"]), (4, 4, True))
+        self.assertEqual(record.notes("model")[-1]["parameters"], 577)
+        self.assertEqual(record.notes("samples")[-1]["count"], 1024)
+        self.assertEqual(record.one("select sum(samples) from sample_work"), 2048)
+
+    @unittest.skipUnless(HAS_TORCH, "there is no torch")
+    def test_workers_of_both_kinds(self):
+        for method in ("fork", "spawn"):
+            with self.subTest(method):
+                self.observed(sys.executable, TRAIN, "workers", method)
+                workers = [note for note in self.record.notes("shim") if note.get("role") == "worker"]
+                self.assertEqual(len(workers), 4)
+                self.assertEqual(self.record.one("select sum(samples) from sample_work"), 512)
+                self.assertEqual(self.record.notes("loader_start")[-1]["count"], 2)
+                self.assertEqual(self.record.one("select count(distinct process) from steps"), 1)
+
+    @unittest.skipUnless(HAS_TORCH, "there is no torch")
+    def test_tracebacks_are_the_programs_own(self):
+        done = self.same_as_bare(sys.executable, TRAIN, "error")
+        self.assertEqual(done.returncode, 1)
+        self.assertTrue(self.record.notes("exception")[0]["where"].endswith("train.py:22"))
+
+    @unittest.skipUnless(HAS_TORCH, "there is no torch")
+    def test_warnings_name_the_same_lines(self):
+        self.assertIn("Warning", self.same_as_bare(sys.executable, TRAIN, "warning").stderr)
+
+    @unittest.skipUnless(HAS_TORCH, "there is no torch")
+    def test_closed_descriptors_do_no_harm(self):
+        self.same_as_bare(sys.executable, TRAIN, "closed")
+        self.assertEqual(self.record.one("select count(*) from steps"), 8)
+
+    @unittest.skipUnless(HAS_TORCH, "there is no torch")
+    def test_a_killed_program_keeps_its_steps(self):
+        self.assertEqual(self.observed(sys.executable, TRAIN, "killed").returncode, 137)
+        self.assertEqual(self.record.one("select count(*) from steps"), 23)  # the last one was not known to be over
+
+    @unittest.skipUnless(HAS_TORCH, "there is no torch")
+    def test_steps_and_apply(self):
+        done = self.observed(sys.executable, TRAIN, "many", options=["--steps", "20", "--apply", "loader.workers=1", "--apply", "cpu.threads=2",
+                                                                     "--apply", "optimizer.fused=true", "--apply", "batch.size=64"])
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual(self.record.one("select count(*) from steps"), 20)
+        applied = {note["knob"]: note["status"] for note in self.record.notes("apply")}
+        self.assertEqual(applied, {"loader.workers": "taken", "cpu.threads": "taken", "optimizer.fused": "taken", "batch.size": "refused"})
+
+    @unittest.skipUnless(HAS_TORCH, "there is no torch")
+    def test_a_shim_that_fails_at_torch_says_so(self):
+        shim = os.path.join(self.folder, "shim")
+        shutil.copytree(os.path.join(HERE, "..", "shim"), shim)
+        with open(os.path.join(shim, "_unidle_shim", "calls.py"), "a") as file:
+            file.write("\ndef size_of(value, depth=0):\n    raise RuntimeError('broken')\n")
+        bare = self.bare(sys.executable, TRAIN, "plain")
+        done = self.observed(sys.executable, TRAIN, "plain", UNIDLE_SHIM_DIR=shim)
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, bare.stdout, ""))
+        self.assertEqual([note["reason"] for note in self.record.notes("shim") if note["status"] == "off"],
+                         ["RuntimeError: broken (calls.py:%d)" % len(open(os.path.join(shim, "_unidle_shim", "calls.py")).readlines())])
+
+
+if __name__ == "__main__":
+    unittest.main()
