@@ -12,7 +12,7 @@ def _start():
     folder = os.path.dirname(os.path.abspath(__file__))
     if folder in sys.path:
         sys.path.remove(folder)
-    if not os.environ.get("UNIDLE_PROBE_DIR"):
+    if not os.environ.get("UNIDLE_PROBE_DIR") or sys.version_info < (3, 9):
         return
     sys.path.insert(0, folder)
     try:
@@ -24,6 +24,8 @@ def _start():
 
 def _pass_on():
     """Runs the next sitecustomize on the path, as the module of that name. What it raises is the program's own."""
+    if sys.version_info < (3, 5):
+        return
     from importlib.machinery import PathFinder
     from importlib.util import module_from_spec
 
