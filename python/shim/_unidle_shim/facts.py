@@ -23,6 +23,7 @@ class Facts:
         self.sent = {}                # key -> what was last written
         self.model_note = None
         self.model_ref = None
+        self.parallel = None
         self.forwards = 0
         self.amp = None               # "off", "bf16", "fp16" inside the forward pass
         self.scaler = None            # last scale seen, None: no scaler
@@ -63,6 +64,7 @@ class Facts:
                 self.model_note, self.model_ref = note, weakref.ref(module)
                 note["input_channels_last"] = inspection.channels_last_input(torch, first)
                 note["training_where"] = inspection.caller()
+                self.parallel = inspection.parallel_note(torch, note)  # the group is gone again at the end
 
     def batch_seen(self, loader, batch):
         if loader.batches % _LOOK_EVERY == 1 and loader.use != "validate":

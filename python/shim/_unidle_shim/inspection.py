@@ -112,7 +112,7 @@ def training_notes(state, facts):
     compiled = compile_note(state, facts)
     yield ("compile",), compiled
     settings["compile.mode"] = compiled["mode"] if compiled["compiled"] else "off"
-    yield ("parallel",), parallel_note(torch, facts)
+    yield ("parallel",), facts.parallel
     yield from measured_settings(state, facts, settings)
     if facts.padding[1]:
         yield ("padding",), {"type": "padding", "real": facts.padding[0], "padded": facts.padding[1], "where": facts.padding[2]}
@@ -319,9 +319,9 @@ def compile_note(state, facts):
     return note
 
 
-def parallel_note(torch, facts):
-    wrapper = (facts.model_note or {}).get("wrapper")
-    kind = {"DataParallel": "data_parallel", "DistributedDataParallel": "ddp", "FullyShardedDataParallel": "fsdp"}.get(wrapper, "none")
+def parallel_note(torch, model):
+    kinds = {"DataParallel": "data_parallel", "DistributedDataParallel": "ddp", "FullyShardedDataParallel": "fsdp"}
+    kind = kinds.get(model["wrapper"], "none")
     note = {"type": "parallel", "kind": kind, "world_size": 1, "rank": 0, "backend": None}
     try:
         if torch.distributed.is_available() and torch.distributed.is_initialized():
