@@ -5,6 +5,7 @@
 #include "unidle/diagnose/context.h"
 #include "unidle/diagnose/ranking.h"
 #include "unidle/diagnose/rule.h"
+#include "unidle/diagnose/signals_from_logs.h"
 #include "unidle/diagnose/signals_from_record.h"
 
 namespace unidle::diagnose {
@@ -35,6 +36,9 @@ Diagnosis diagnose(const Signals& signals, const Policy& policy, Language langua
       for (std::string& evidence : finding->evidence) {
         evidence = std::string(translate(language, evidence));  // messages without numbers are plain text in the rules
       }
+      if (const auto more = signals.evidence.find(rule->id); more != signals.evidence.end()) {
+        finding->evidence.insert(finding->evidence.end(), more->second.begin(), more->second.end());
+      }
       diagnosis.findings.push_back(std::move(*finding));
     } else if (auto* missing = std::get_if<Missing>(&evaluation)) {
       diagnosis.abstained.push_back({rule->id, std::string(translate(language, missing->signal))});
@@ -51,6 +55,11 @@ Diagnosis diagnose(const Signals& signals, const Policy& policy, Language langua
 
 Diagnosis diagnose_record(const std::filesystem::path& path, const Policy& policy, Language language) {
   return diagnose(read_signals(record::Reader(path)), policy, language);
+}
+
+Diagnosis diagnose_logs(const std::vector<std::filesystem::path>& files, const Policy& policy, Language language,
+                        const logs::OnRead& on_read) {
+  return diagnose(read_log_signals(files, on_read), policy, language);
 }
 
 }  // namespace unidle::diagnose

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <filesystem>
+#include <vector>
 
 #include "unidle/diagnose/diagnosis.h"
 #include "unidle/diagnose/policy.h"
 #include "unidle/diagnose/signals.h"
+#include "unidle/logs/source.h"
 
 namespace unidle::diagnose {
 
@@ -16,5 +18,10 @@ Diagnosis diagnose(const Signals& signals, const Policy& policy = {}, Language l
 /// `path`: a record's folder or its record.db. Throws kInput (subject: the path) when it is no record.
 Diagnosis diagnose_record(const std::filesystem::path& path, const Policy& policy = {},
                           Language language = Language::kEnglish);
+
+/// What the logs of one run tell together: nvidia-smi CSV and dmon, Slurm output, training logs, profiler traces.
+/// Throws kInput (subject: the file) when one is missing or damaged, or none tells anything.
+Diagnosis diagnose_logs(const std::vector<std::filesystem::path>& files, const Policy& policy = {},
+                        Language language = Language::kEnglish, const logs::OnRead& on_read = {});
 
 }  // namespace unidle::diagnose

@@ -204,6 +204,9 @@ struct Signals {
   /// Keys of the configuration that the program did not read, with file:line.
   std::vector<std::pair<std::string, std::string>> unread_keys;
 
+  /// Facts that only the source of the signals knows, by rule id; they join the finding when the rule fires.
+  std::map<std::string, std::vector<std::string>> evidence;
+
   std::optional<std::string> effective(const std::string& knob) const;
 };
 

@@ -8,6 +8,8 @@
 #include "unidle/base/terminal.h"
 #include "unidle/cli/subcommand.h"
 #include "unidle/diagnose/pages.h"
+#include "unidle/logs/job_files.h"
+#include "unidle/logs/sniff.h"
 #include "unidle/record/record.h"
 
 namespace unidle::cli::commands {
@@ -15,7 +17,9 @@ namespace unidle::cli::commands {
 namespace {
 
 struct Options {
-  std::string record;
+  std::vector<std::string> files;
+  std::string job_id;
+  std::string results = ".";
   std::string format = "text";
   std::string fail_on;
   std::string explain;
@@ -32,6 +36,41 @@ bool reached(const diagnose::Diagnosis& diagnosis, const std::string& level) {
   });
 }
 
+diagnose::Diagnosis of_logs(const std::vector<std::filesystem::path>& files) {
+  std::unique_ptr<Progress> progress;
+  std::uint64_t size = 0;
+  return diagnose::diagnose_logs(files, {}, [&](std::uint64_t taken, std::uint64_t of) {
+    if (progress == nullptr || of != size || taken <= of / 100) {
+      progress = std::make_unique<Progress>("reading", of);
+      size = of;
+    }
+    progress->update(taken);
+  });
+}
+
+std::vector<std::filesystem::path> files_of_job(const Options& options) {
+  const logs::JobFiles job = logs::find_job_files(options.job_id, options.results);
+  std::vector<std::filesystem::path> files = job.all();
+  for (const std::filesystem::path& file : files) {
+    fmt::print(stderr, "unidle: job {}: {}{}\n", options.job_id, file.string(),
+               file == job.by_time ? " (paired by its time)" : "");
+  }
+  return files;
+}
+
+diagnose::Diagnosis diagnosis_of(const Options& options) {
+  if (!options.job_id.empty()) {
+    return of_logs(files_of_job(options));
+  }
+  if (options.files.empty()) {
+    return diagnose::diagnose_record(record::latest_run_folder());
+  }
+  if (options.files.size() == 1 && logs::sniff(options.files.front()) == logs::Kind::kRecord) {
+    return diagnose::diagnose_record(options.files.front());
+  }
+  return of_logs({options.files.begin(), options.files.end()});
+}
+
 int run(const Options& options) {
   if (options.rules_markdown) {
     fmt::print("{}", diagnose::rules_markdown());
@@ -42,8 +81,7 @@ int run(const Options& options) {
     fmt::print("{}", diagnose::explain(options.explain, width));
     return 0;
   }
-  const diagnose::Diagnosis diagnosis = diagnose::diagnose_record(
-      options.record.empty() ? record::latest_run_folder() : std::filesystem::path(options.record));
+  const diagnose::Diagnosis diagnosis = diagnosis_of(options);
   if (options.format == "json") {
     // Captured output need not be UTF-8.
     fmt::print("{}\n", diagnose::to_json(diagnosis).dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
@@ -55,7 +93,16 @@ int run(const Options& options) {
 
 std::function<int()> setup(CLI::App& app) {
   auto options = std::make_shared<Options>();
-  app.add_option("record", options->record, "A record's folder or its record.db; the latest record by default");
+  auto* files =
+      app.add_option("record", options->files,
+                     "A record's folder or its record.db, or the logs of one run: nvidia-smi CSV or dmon, Slurm "
+                     "output, training logs, profiler traces; the latest record by default");
+  auto* job = app.add_option("--job-id", options->job_id, "Diagnose the logs of this job, found in --results");
+  app.add_option("--results", options->results, "The folder to look for the job's logs in")
+      ->needs(job)
+      ->check(CLI::ExistingDirectory)
+      ->capture_default_str();
+  job->excludes(files);
   app.add_option("--format", options->format, "text or json")
       ->check(CLI::IsMember({"text", "json"}))
       ->capture_default_str();
@@ -76,6 +123,8 @@ const Subcommand& diagnose() {
       "  unidle diagnose\n"
       "  unidle diagnose .unidle/runs/latest --format json\n"
       "  unidle diagnose --fail-on warning\n"
+      "  unidle diagnose gpu_utilization.log slurm-4711.out\n"
+      "  unidle diagnose --job-id 4711 --results results\n"
       "  unidle diagnose --explain loader-no-workers",
       setup,
   };

@@ -55,12 +55,11 @@ Evaluation evaluate(const Context& context, const Policy&) {
     finding.evidence.push_back(context.say("it said: {}", failure->message));
     finding.where = failure->where;
   }
-  if (end.empty()) {
+  if (end.empty() && failure->went_on) {
+    finding.severity = Severity::kInfo;
+    finding.evidence.push_back("training went on after it");
+  } else if (end.empty() && signals.exit_code) {
     finding.evidence.push_back("the exit code is 0 all the same");
-    if (failure->went_on) {
-      finding.severity = Severity::kInfo;
-      finding.evidence.back() = "training went on after it";
-    }
   }
   return finding;
 }

@@ -1,0 +1,97 @@
+#include "unidle/diagnose/logs/how_far.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "unidle/base/units.h"
+
+namespace unidle::diagnose::detail {
+
+namespace {
+
+using unidle::logs::Counter;
+using unidle::logs::TextLog;
+
+double seconds_between(std::int64_t from_ns, std::int64_t to_ns) { return static_cast<double>(to_ns - from_ns) * 1e-9; }
+
+/// Time of one unit, validation and checkpoints between them included: that is what a whole run pays.
+std::optional<double> seconds_each(const Counter& counter) {
+  if (!counter.first_ns || !counter.changed_ns || counter.advanced <= 0 || *counter.changed_ns <= *counter.first_ns) {
+    return std::nullopt;
+  }
+  return seconds_between(*counter.first_ns, *counter.changed_ns) / counter.advanced;
+}
+
+bool is_done(const Counter& counter) {
+  return counter.total && counter.last >= *counter.total && counter.last_had_loss;
+}
+
+/// What was still to come when the log broke off, counted in `counter`'s own units.
+struct Rest {
+  const Counter* counter = nullptr;
+  double units = 0;
+};
+
+/// The loop that was running at the end: of two nested ones the outer, unless it was done before the other began.
+std::optional<Rest> rest_of(const TextLog& log) {
+  const Counter* outer = nullptr;
+  const Counter* latest = nullptr;
+  for (const Counter& counter : log.counters) {
+    if (!counter.total || !counter.changed_ns) {
+      continue;
+    }
+    if (counter.restarts == 0 && !is_done(counter) && (outer == nullptr || *counter.total < *outer->total)) {
+      outer = &counter;
+    }
+    if (latest == nullptr || *counter.last_ns > *latest->last_ns) {
+      latest = &counter;
+    }
+  }
+  const Counter* counter = outer != nullptr ? outer : latest;
+  if (counter == nullptr || counter->last >= *counter->total) {
+    return std::nullopt;
+  }
+  // A line that tells a loss names what is done, any other one what begins.
+  const double done = counter->last_had_loss && counter->first_had_loss ? counter->last : counter->last - 1;
+  return Rest{counter, *counter->total - std::max(0.0, done)};
+}
+
+std::string passes_sentence(const TextLog& log, const Signals& signals) {
+  const Counter* epochs = log.counter("epoch");
+  if (epochs == nullptr || !log.rows_per_epoch || !signals.samples_per_s) {
+    return "";
+  }
+  return fmt::format("an epoch of {} samples took {} of training: {} samples/s", grouped(*log.rows_per_epoch),
+                     format_seconds(*log.rows_per_epoch / *signals.samples_per_s), grouped(*signals.samples_per_s));
+}
+
+}  // namespace
+
+void add_how_far(const TextLog& log, const JobTimes& times, Signals& signals) {
+  std::vector<std::string> facts;
+  const auto rest = rest_of(log);
+  const auto each = rest ? seconds_each(*rest->counter) : std::nullopt;
+  if (rest) {
+    facts.push_back(fmt::format("it had come to {} {} of {}{}", rest->counter->kind, grouped(rest->counter->last),
+                                grouped(*rest->counter->total),
+                                each ? fmt::format(", {} each", format_seconds(*each)) : ""));
+  }
+  if (each && times.begin_ns) {
+    const double needed = seconds_between(*times.begin_ns, *rest->counter->changed_ns) + rest->units * *each;
+    facts.push_back(fmt::format("at that speed the whole run needs {} ({:.1f} times what it had)",
+                                format_seconds(needed), needed / std::max(1.0, signals.wall_s)));
+  }
+  if (const std::string sentence = passes_sentence(log, signals); !sentence.empty()) {
+    facts.push_back(sentence);
+  }
+  for (const char* rule : {"run-timed-out", "run-failed"}) {
+    const bool told = rule == std::string_view("run-timed-out") || signals.steps_after_exception == 0;
+    if (told) {
+      auto& evidence = signals.evidence[rule];
+      evidence.insert(evidence.end(), facts.begin(), facts.end());
+    }
+  }
+}
+
+}  // namespace unidle::diagnose::detail

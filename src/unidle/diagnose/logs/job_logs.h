@@ -1,0 +1,54 @@
+// The logs of one run, read and sorted by kind.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "unidle/diagnose/signals.h"
+#include "unidle/logs/gpu_log.h"
+#include "unidle/logs/text_log.h"
+#include "unidle/logs/trace.h"
+
+namespace unidle::diagnose::detail {
+
+struct GpuFile {
+  std::filesystem::path path;
+  bool dmon = false;
+  unidle::logs::GpuLog log;
+};
+
+struct JobLogs {
+  std::vector<unidle::logs::TextLog> texts;
+  std::vector<GpuFile> gpus;
+  std::vector<unidle::logs::TraceSummary> traces;
+
+  /// The text with most progress in it: the training's own log; nullptr without any text.
+  const unidle::logs::TextLog* main_text() const;
+};
+
+/// As read_log_signals() says.
+JobLogs read_job_logs(const std::vector<std::filesystem::path>& files, const unidle::logs::OnRead& on_read);
+
+/// Begin and end of the run on the logs' clock, and where between them training looped.
+struct JobTimes {
+  std::optional<std::int64_t> begin_ns;
+  std::optional<std::int64_t> end_ns;
+  bool has_date = false;
+};
+JobTimes times_of(const JobLogs& logs);
+
+/// How it ended: outcome, failures, what was claimed.
+void add_end(const JobLogs& logs, Signals& signals);
+/// Phases, counters, throughput, settings; how far a run came that was cut off.
+void add_progress(const JobLogs& logs, const JobTimes& times, Signals& signals);
+void add_gpus(const JobLogs& logs, const unidle::logs::OnRead& on_read, Signals& signals);
+void add_traces(const JobLogs& logs, Signals& signals);
+
+/// "run.log:17", without the folders before the name.
+std::string place_in(const std::string& file, std::uint64_t line);
+/// 2103611 -> "2,103,611"
+std::string grouped(double whole);
+
+}  // namespace unidle::diagnose::detail

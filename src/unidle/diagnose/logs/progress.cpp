@@ -1,0 +1,202 @@
+// What a run did with its time, by its logs.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "unidle/base/units.h"
+#include "unidle/diagnose/logs/how_far.h"
+#include "unidle/diagnose/logs/job_logs.h"
+
+namespace unidle::diagnose::detail {
+
+namespace {
+
+using unidle::logs::BarUse;
+using unidle::logs::Counter;
+using unidle::logs::LogEnd;
+using unidle::logs::TextLog;
+
+double seconds_between(std::int64_t from_ns, std::int64_t to_ns) { return static_cast<double>(to_ns - from_ns) * 1e-9; }
+
+/// By the times in the lines; the run's whole time, of which other files may know the begin and the end.
+void add_timed_phases(const TextLog& log, const JobTimes& times, Signals& signals) {
+  const auto& phases = log.phases;
+  signals.wall_s = seconds_between(*times.begin_ns, *times.end_ns);
+  PhaseTimes& time = signals.time;
+  if (!phases.training_seen) {
+    time.other = signals.wall_s;
+    return;
+  }
+  time.startup = phases.startup_s + seconds_between(*times.begin_ns, *log.first_ns);
+  time.train = phases.train_s;
+  time.validate = phases.validate_s;
+  time.checkpoint = phases.checkpoint_s;
+  const double rest = signals.wall_s - time.startup - time.train - time.validate - time.checkpoint;
+  // What was cut off was still at work between its last line and the cut.
+  (signals.outcome == Outcome::kTimedOut ? time.train : time.other) += std::max(0.0, rest);
+  if (phases.validations > 0) {
+    signals.validations = phases.validations;
+  }
+  if (phases.checkpoints > 0) {
+    signals.checkpoints = phases.checkpoints;
+  }
+}
+
+/// The training bar with most time in it; inner bars of the same loop have less.
+const BarUse* main_bar(const TextLog& log) {
+  const BarUse* best = nullptr;
+  for (const BarUse& bar : log.bars) {
+    if (!bar.validation && bar.seconds > (best == nullptr ? 0 : best->seconds)) {
+      best = &bar;
+    }
+  }
+  return best;
+}
+
+/// Validation by bars and stated durations, where the lines tell no begin.
+void add_untimed_validation(const TextLog& log, Signals& signals) {
+  if (signals.validations) {
+    return;
+  }
+  double seconds = 0;
+  std::int64_t count = 0;
+  for (const BarUse& bar : log.bars) {
+    if (bar.validation) {
+      seconds += bar.seconds;
+      count += bar.runs;
+    }
+  }
+  if (count == 0 && log.stated_validation_s) {
+    seconds = log.stated_validation_s.sum;
+    count = log.stated_validation_s.count;
+  }
+  const bool lines_have_times = signals.wall_s > 0;
+  if (count == 0 || seconds <= 0 || (lines_have_times && seconds > signals.time.train)) {
+    return;
+  }
+  signals.validations = count;
+  signals.time.validate = seconds;
+  if (lines_have_times) {
+    signals.time.train -= seconds;
+  }
+}
+
+/// Lines without times: bars have clocks of their own, and some programs tell how long an epoch took.
+void add_untimed_phases(const TextLog& log, Signals& signals) {
+  if (const BarUse* bar = main_bar(log)) {
+    signals.time.train = bar->seconds;
+  } else if (log.stated_epoch_s) {
+    signals.time.train = log.stated_epoch_s.sum;
+  }
+  add_untimed_validation(log, signals);
+  signals.wall_s = signals.time.train + signals.time.validate;
+}
+
+/// The counter of the innermost loop: the one that moves fastest.
+const Counter* step_counter(const TextLog& log) {
+  const Counter* best = nullptr;
+  for (const Counter& counter : log.counters) {
+    if (counter.kind != "epoch" && counter.kind != "sample" &&
+        counter.advanced > (best == nullptr ? 0 : best->advanced)) {
+      best = &counter;
+    }
+  }
+  return best;
+}
+
+/// What a counter moved in a second of training; nothing when it told no time.
+std::optional<double> rate_of(const Counter* counter) {
+  if (counter == nullptr || counter->advanced <= 0 || counter->train_s_changed <= counter->train_s_first) {
+    return std::nullopt;
+  }
+  return counter->advanced / (counter->train_s_changed - counter->train_s_first);
+}
+
+void add_steps(const TextLog& log, Signals& signals) {
+  const Counter* steps = step_counter(log);
+  if (steps != nullptr) {
+    signals.steps = std::llround(steps->restarts == 0 ? steps->last : steps->advanced);
+  }
+  if (const auto rate = rate_of(steps)) {
+    signals.step_s = 1 / *rate;
+  } else if (const BarUse* bar = main_bar(log); bar != nullptr && bar->steps > 0) {
+    signals.step_s = bar->seconds / bar->steps;
+    signals.steps = std::llround(bar->steps);
+  }
+}
+
+std::optional<double> setting_number(const TextLog& log, const std::string& knob) {
+  const auto found = log.settings.find(knob);
+  if (found == log.settings.end()) {
+    return std::nullopt;
+  }
+  const char* begin = found->second.value.c_str();
+  char* end = nullptr;
+  const double value = std::strtod(begin, &end);
+  return end != begin && *end == '\0' && std::isfinite(value) ? std::optional(value) : std::nullopt;
+}
+
+/// As stated; by samples that were counted; by passes over a training set of known size; by steps of a known batch.
+void add_throughput(const TextLog& log, Signals& signals) {
+  const Counter* epochs = log.counter("epoch");
+  const auto epoch_rate = rate_of(epochs);
+  const auto step_rate = rate_of(step_counter(log));
+  const auto sample_rate = rate_of(log.counter("sample"));
+  const auto batch = setting_number(log, "batch.size");
+  if (log.samples_per_s) {
+    signals.samples_per_s = log.samples_per_s.mean();
+  } else if (sample_rate) {
+    signals.samples_per_s = sample_rate;
+  } else if (epoch_rate && log.rows_per_epoch) {
+    signals.samples_per_s = *epoch_rate * *log.rows_per_epoch;
+  } else if (step_rate && batch && *batch >= 1) {
+    signals.samples_per_s = *step_rate * *batch;
+  }
+  if (batch && *batch >= 1) {
+    signals.batch_samples = std::llround(*batch);
+  }
+  if (epochs != nullptr) {
+    signals.epochs = epochs->last_had_loss ? epochs->last : std::max(0.0, epochs->last - 1);
+  }
+}
+
+void add_settings(const TextLog& log, Signals& signals) {
+  for (const auto& [knob, stated] : log.settings) {
+    signals.settings[knob].configured = stated.value;
+    signals.settings[knob].configured_at = place_in(log.file, stated.line);
+  }
+}
+
+void add_device(const JobLogs& job, Signals& signals) {
+  for (const TextLog& log : job.texts) {
+    if (log.device) {
+      signals.device_kind = *log.device == "hip" ? "rocm" : *log.device;
+    }
+    if (log.capability) {
+      signals.gpu_capability = log.capability;
+    }
+  }
+}
+
+}  // namespace
+
+void add_progress(const JobLogs& job, const JobTimes& times, Signals& signals) {
+  const TextLog* log = job.main_text();
+  if (log == nullptr) {
+    return;
+  }
+  add_device(job, signals);
+  if (times.begin_ns && log->first_ns && *times.end_ns > *times.begin_ns) {
+    add_timed_phases(*log, times, signals);
+    add_untimed_validation(*log, signals);
+  } else {
+    add_untimed_phases(*log, signals);
+  }
+  add_steps(*log, signals);
+  add_throughput(*log, signals);
+  add_settings(*log, signals);
+  add_how_far(*log, times, signals);
+}
+
+}  // namespace unidle::diagnose::detail

@@ -1,0 +1,117 @@
+#include "unidle/diagnose/signals_from_logs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "unidle/base/error.h"
+#include "unidle/diagnose/logs/job_logs.h"
+#include "unidle/logs/sniff.h"
+
+namespace unidle::diagnose {
+
+namespace detail {
+
+namespace {
+
+constexpr const char* kExpected =
+    "expected: nvidia-smi CSV or dmon, Slurm output, a training log, or a torch profiler trace";
+
+/// Reads one file; false when it tells nothing.
+bool read_one(const std::filesystem::path& path, const logs::OnRead& on_read, JobLogs& job) {
+  const logs::Kind kind = logs::sniff(path);
+  if (kind == logs::Kind::kRecord) {
+    throw Error(ErrorCode::kUsage, path.string(), "is a record: diagnose it by itself, without logs");
+  }
+  if (kind == logs::Kind::kEmpty) {
+    return false;
+  }
+  logs::Source source(path, on_read);
+  switch (kind) {
+    case logs::Kind::kGpuQuery: job.gpus.push_back({path, false, logs::read_gpu_query(source)}); return true;
+    case logs::Kind::kGpuDmon: job.gpus.push_back({path, true, logs::read_gpu_dmon(source)}); return true;
+    case logs::Kind::kTrace: job.traces.push_back(logs::read_trace(source)); return true;
+    default: break;
+  }
+  logs::TextLog text = logs::read_text_log(source);
+  if (text.says_nothing()) {
+    return false;
+  }
+  job.texts.push_back(std::move(text));
+  return true;
+}
+
+}  // namespace
+
+const logs::TextLog* JobLogs::main_text() const {
+  const auto most = std::max_element(texts.begin(), texts.end(), [](const auto& a, const auto& b) {
+    return std::pair(a.progress_lines, a.lines) < std::pair(b.progress_lines, b.lines);
+  });
+  return most == texts.end() ? nullptr : &*most;
+}
+
+JobLogs read_job_logs(const std::vector<std::filesystem::path>& files, const logs::OnRead& on_read) {
+  JobLogs job;
+  const std::filesystem::path* silent = nullptr;
+  bool empty = false;
+  for (const std::filesystem::path& file : files) {
+    if (!read_one(file, on_read, job) && silent == nullptr) {
+      silent = &file;
+      empty = std::filesystem::file_size(file) == 0;
+    }
+  }
+  if (job.texts.empty() && job.gpus.empty() && job.traces.empty()) {
+    if (silent == nullptr) {
+      throw Error(ErrorCode::kUsage, "diagnose", "no log was named");
+    }
+    throw Error(ErrorCode::kInput, silent->string(), empty ? "is empty" : "holds nothing that a training run writes",
+                kExpected);
+  }
+  return job;
+}
+
+JobTimes times_of(const JobLogs& job) {
+  JobTimes times;
+  const logs::TextLog* main = job.main_text();
+  if (main == nullptr) {
+    return times;
+  }
+  times.has_date = main->has_date;
+  for (const logs::TextLog& text : job.texts) {
+    if (text.has_date != main->has_date || !text.first_ns) {
+      continue;
+    }
+    times.begin_ns = std::min(times.begin_ns.value_or(*text.first_ns), *text.first_ns);
+    times.end_ns = std::max(times.end_ns.value_or(*text.last_ns), *text.last_ns);
+  }
+  return times;
+}
+
+std::string place_in(const std::string& file, std::uint64_t line) {
+  return fmt::format("{}:{}", std::filesystem::path(file).filename().string(), line);
+}
+
+std::string grouped(double whole) {
+  std::string text = fmt::format("{:.0f}", whole);
+  const std::size_t sign = text.starts_with('-') ? 1 : 0;
+  for (std::size_t at = text.size(); at > sign + 3;) {
+    at -= 3;
+    text.insert(at, ",");
+  }
+  return text;
+}
+
+}  // namespace detail
+
+Signals read_log_signals(const std::vector<std::filesystem::path>& files, const logs::OnRead& on_read) {
+  const detail::JobLogs job = detail::read_job_logs(files, on_read);
+  Signals signals;
+  detail::add_end(job, signals);
+  detail::add_progress(job, detail::times_of(job), signals);
+  detail::add_traces(job, signals);
+  detail::add_gpus(job, on_read, signals);
+  return signals;
+}
+
+}  // namespace unidle::diagnose

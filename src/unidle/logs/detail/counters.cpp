@@ -1,0 +1,204 @@
+#include "unidle/logs/detail/counters.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "unidle/logs/detail/numbers.h"
+
+namespace unidle::logs::detail {
+
+namespace {
+
+constexpr std::size_t kMostBars = 16;
+constexpr double kMostCount = 1e15;
+
+std::string_view kind_of(Word word) {
+  switch (word) {
+    case Word::kEpoch: return "epoch";
+    case Word::kStep: return "step";
+    case Word::kIteration: return "iteration";
+    case Word::kBatch: return "batch";
+    default: return "";
+  }
+}
+
+/// "Epoch 3/10:  45%" and "Epoch 4/10:  50%" are runs of one bar.
+std::string without_digits(std::string_view label) {
+  std::string text;
+  for (const char c : label.substr(0, 60)) {
+    if (!is_digit(c) && static_cast<unsigned char>(c) >= 0x20) {
+      text += c;
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+void Counters::count(std::string_view kind, double value, std::optional<double> total, bool with_loss,
+                     std::optional<std::int64_t> now_ns) {
+  if (!(value < kMostCount)) {
+    return;
+  }
+  auto counter =
+      std::find_if(log_.counters.begin(), log_.counters.end(), [&](const Counter& one) { return one.kind == kind; });
+  if (counter == log_.counters.end()) {
+    Counter fresh;
+    fresh.kind = kind;
+    fresh.first = fresh.last = value;
+    fresh.first_had_loss = with_loss;
+    fresh.first_ns = fresh.changed_ns = now_ns;
+    fresh.train_s_first = fresh.train_s_changed = phases_.train_s();
+    log_.counters.push_back(fresh);
+    counter = log_.counters.end() - 1;
+  }
+  if (value != counter->last) {
+    counter->restarts += value < counter->last ? 1 : 0;
+    counter->advanced += value > counter->last ? value - counter->last : value;
+    counter->last = value;
+    counter->changed_ns = now_ns;
+    counter->train_s_changed = phases_.train_s();
+  }
+  if (total && *total >= value && *total > 0) {
+    counter->total = total;
+  }
+  ++counter->seen;
+  counter->last_had_loss = with_loss;
+  counter->last_ns = now_ns;
+  counter->train_s_last = phases_.train_s();
+}
+
+bool Counters::read_counts(const LogLine& line, bool with_loss, std::optional<std::int64_t> now_ns) {
+  bool any = false;
+  std::uint32_t passed = 0;  // "Epoch: [3][120/5000]" tells two counts
+  for (const Hit& hit : line.hits.all()) {
+    const std::string_view kind = kind_of(hit.keyword->word);
+    if (kind.empty() || hit.begin < passed) {
+      continue;
+    }
+    auto seen = count_after(line.text, hit.end);
+    if (!seen && static_cast<signed char>(hit.keyword->text.front()) < 0) {
+      seen = count_before(line.text, hit.begin);
+    }
+    if (!seen) {
+      continue;
+    }
+    any = true;
+    passed = hit.end;
+    count(kind, seen->value, seen->total, with_loss, now_ns);
+    if (seen->inner) {
+      count(seen->inner_is_samples ? "sample" : "step", *seen->inner, seen->inner_total, with_loss, now_ns);
+    }
+  }
+  return any;
+}
+
+bool Counters::read_losses(const LogLine& line) {
+  bool finite = false;
+  bool bad = false;
+  for (const Hit& hit : line.hits.all()) {
+    if (hit.keyword->word != Word::kLoss) {
+      continue;
+    }
+    if (const auto value = value_after(line.text, hit.end)) {
+      (std::isfinite(*value) ? finite : bad) = true;
+    }
+  }
+  if (!finite && !bad) {
+    return false;
+  }
+  const Quote here{bad ? quotable(line.text) : "", line.number, log_.progress_lines};
+  ++log_.loss_lines;
+  log_.bad_loss_lines += bad ? 1 : 0;
+  if (bad && !log_.bad_loss) {
+    log_.bad_loss = here;
+  }
+  if (finite) {
+    log_.hopeless_loss_lines = 0;
+  } else if (log_.hopeless_loss_lines++ == 0) {
+    log_.hopeless_loss = here;
+  }
+  return true;
+}
+
+void Counters::read_rates(const LogLine& line) {
+  for (const Hit& hit : line.hits.all()) {
+    std::optional<double> rate;
+    if (hit.keyword->word == Word::kSampleRate) {
+      rate = value_before(line.text, hit.begin);
+    } else if (hit.keyword->word == Word::kSampleRateKey) {
+      std::size_t end = hit.end;
+      while (end < line.text.size() && is_word(line.text[end])) {
+        ++end;  // samples_per_second, samples_per_sec
+      }
+      rate = value_after(line.text, end);
+    }
+    if (rate && *rate > 0 && std::isfinite(*rate) && phases_.training_seen() && !phases_.validating() &&
+        !line.hits.has(Word::kValidation)) {
+      log_.samples_per_s.add(*rate);
+    }
+  }
+}
+
+void Counters::close(const OpenBar& open) {
+  auto use = std::find_if(log_.bars.begin(), log_.bars.end(), [&](const BarUse& one) {
+    return one.label == open.label && one.validation == open.validation;
+  });
+  if (use == log_.bars.end()) {
+    if (log_.bars.size() >= kMostBars) {
+      return;
+    }
+    log_.bars.push_back({open.label, open.validation, 0, 0, 0});
+    use = log_.bars.end() - 1;
+  }
+  ++use->runs;
+  use->seconds += open.elapsed_s;
+  use->steps += open.done;
+}
+
+void Counters::bar(const Bar& seen, bool validation) {
+  const std::string label = without_digits(seen.label);
+  const auto open = std::find_if(open_bars_.begin(), open_bars_.end(), [&](const OpenBar& one) {
+    return one.label == label && one.validation == validation;
+  });
+  const OpenBar now{label, seen.total, seen.done, seen.elapsed_s, validation};
+  if (open == open_bars_.end()) {
+    if (open_bars_.size() < kMostBars) {
+      open_bars_.push_back(now);
+    }
+    return;
+  }
+  if (seen.done < open->done || seen.elapsed_s < open->elapsed_s || seen.total != open->total) {
+    close(*open);  // a new run of it
+  }
+  *open = now;
+}
+
+Counters::News Counters::read(const LogLine& line, std::optional<std::int64_t> now_ns) {
+  News news;
+  const bool names_loss = line.hits.has(Word::kLoss);
+  news.counted = line.hits.has_any(Word::kEpoch, Word::kStep, Word::kIteration, Word::kBatch) &&
+                 read_counts(line, names_loss, now_ns);
+  news.loss = names_loss && read_losses(line);
+  if (line.hits.has_any(Word::kSampleRate, Word::kSampleRateKey)) {
+    read_rates(line);
+  }
+  const std::size_t mark = line.text.find("%|");
+  if (mark != std::string_view::npos) {
+    if (const auto seen = read_bar(line.text, mark)) {
+      news.is_bar = true;
+      news.validation_bar = line.hits.has(Word::kValidation);
+      bar(*seen, news.validation_bar);
+    }
+  }
+  return news;
+}
+
+void Counters::finish() {
+  for (const OpenBar& open : open_bars_) {
+    close(open);
+  }
+  open_bars_.clear();
+}
+
+}  // namespace unidle::logs::detail

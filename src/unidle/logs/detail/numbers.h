@@ -1,0 +1,54 @@
+// Numbers out of text, without a locale and without throwing.
+#pragma once
+
+#include <charconv>
+#include <cmath>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace unidle::logs::detail {
+
+inline bool is_digit(char c) { return c >= '0' && c <= '9'; }
+inline bool is_blank(char c) { return c == ' ' || c == '\t'; }
+/// Letters, digits, "_" and every byte of a character outside ASCII.
+inline bool is_word(char c) {
+  return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || static_cast<signed char>(c) < 0;
+}
+inline char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c; }
+
+inline std::string_view trimmed(std::string_view text) {
+  while (!text.empty() && (is_blank(text.front()) || text.front() == '\r')) {
+    text.remove_prefix(1);
+  }
+  while (!text.empty() && (is_blank(text.back()) || text.back() == '\r')) {
+    text.remove_suffix(1);
+  }
+  return text;
+}
+
+/// The number that `text` begins with, moved past; "1,234,567" counts as one number where the groups fit. Never inf or
+/// nan. Exponents are read, hexadecimal numbers are not.
+std::optional<double> take_number(std::string_view& text);
+
+/// `text` as one whole number: nothing else may stand behind it.
+inline std::optional<double> whole_number(std::string_view text) {
+  const auto value = take_number(text);
+  return text.empty() ? value : std::nullopt;
+}
+
+/// The unsigned digits at the front of `text`, moved past; nothing when there is none or they do not fit.
+inline std::optional<std::int64_t> take_digits(std::string_view& text) {
+  std::int64_t value = 0;
+  if (text.empty() || !is_digit(text.front())) {
+    return std::nullopt;
+  }
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{}) {
+    return std::nullopt;
+  }
+  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+  return value;
+}
+
+}  // namespace unidle::logs::detail

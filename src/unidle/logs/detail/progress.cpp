@@ -1,0 +1,286 @@
+#include "unidle/logs/detail/progress.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "unidle/logs/detail/numbers.h"
+
+namespace unidle::logs::detail {
+
+namespace {
+
+constexpr std::size_t kMostSigns = 4;
+
+bool is_letter(char c) { return lower(c) >= 'a' && lower(c) <= 'z'; }
+
+bool is_sign(char c) { return std::string_view(" \t:=#[('\">*").find(c) != std::string_view::npos; }
+
+/// Passes over ": ", "=", "[ " and their like, and over the full-width colon; how many there were.
+std::size_t skip_signs(std::string_view& text, std::size_t most = kMostSigns) {
+  std::size_t count = 0;
+  while (!text.empty() && count < most) {
+    if (is_sign(text.front())) {
+      text.remove_prefix(1);
+    } else if (text.starts_with("：")) {
+      text.remove_prefix(3);
+    } else {
+      break;
+    }
+    ++count;
+  }
+  return count;
+}
+
+void skip_blanks(std::string_view& text) {
+  while (!text.empty() && is_blank(text.front())) {
+    text.remove_prefix(1);
+  }
+}
+
+std::optional<double> take_total(std::string_view& text) {
+  std::string_view rest = text;
+  skip_blanks(rest);
+  if (rest.starts_with("/")) {
+    rest.remove_prefix(1);
+  } else if (rest.starts_with("of ")) {
+    rest.remove_prefix(3);
+  } else {
+    return std::nullopt;
+  }
+  skip_blanks(rest);
+  const auto total = take_number(rest);
+  if (total) {
+    text = rest;
+  }
+  return total;
+}
+
+/// "][120/5000]" or " [12800/60000 (21%)]" behind a count.
+void take_inner(std::string_view text, Count& count) {
+  while (!text.empty() && (text.front() == ']' || text.front() == ')' || text.front() == ' ' || text.front() == ':')) {
+    text.remove_prefix(1);
+  }
+  if (text.empty() || text.front() != '[') {
+    return;
+  }
+  text.remove_prefix(1);
+  skip_blanks(text);
+  const auto value = take_number(text);
+  const auto total = value ? take_total(text) : std::nullopt;
+  if (!total || *total <= 0) {
+    return;
+  }
+  count.inner = *value;
+  count.inner_total = *total;
+  skip_blanks(text);
+  count.inner_is_samples = text.starts_with("(");
+}
+
+/// Seconds that a unit at the front of `text` stands for; 0 when there is none.
+double unit_seconds(std::string_view text) {
+  skip_blanks(text);
+  const auto is = [&](std::string_view unit) {
+    return text.starts_with(unit) && (text.size() == unit.size() || !is_letter(text[unit.size()]));
+  };
+  if (is("ms")) {
+    return 1e-3;
+  }
+  if (is("s") || is("sec") || is("secs") || is("seconds") || text.starts_with("秒")) {
+    return 1;
+  }
+  if (is("min") || is("mins") || is("minutes") || is("m") || text.starts_with("分")) {
+    return 60;
+  }
+  return is("h") || is("hours") || text.starts_with("小时") ? 3600 : 0;
+}
+
+/// "12", "01:23", "1:02:03", "1 day, 0:00:01" is not read; moved past.
+std::optional<double> take_clock(std::string_view& text) {
+  double seconds = 0;
+  for (int part = 0; part < 3; ++part) {
+    const auto digits = take_digits(text);
+    if (!digits || *digits > 100'000'000) {
+      return std::nullopt;
+    }
+    seconds = seconds * 60 + static_cast<double>(*digits);
+    if (text.empty() || text.front() != ':') {
+      break;
+    }
+    text.remove_prefix(1);
+  }
+  return seconds;
+}
+
+/// tqdm's numbers: "450", "1.20k", "5.00M", "?".
+std::optional<double> take_scaled(std::string_view& text) {
+  const auto value = take_number(text);
+  if (!value || text.empty()) {
+    return value;
+  }
+  const double scale = text.front() == 'k' ? 1e3 : text.front() == 'M' ? 1e6 : text.front() == 'G' ? 1e9 : 0;
+  if (scale > 0) {
+    text.remove_prefix(1);
+    return *value * scale;
+  }
+  return value;
+}
+
+}  // namespace
+
+std::optional<Count> count_after(std::string_view line, std::size_t end) {
+  std::string_view rest = line.substr(std::min(end, line.size()));
+  for (const std::string_view tail : {"ation", "index", "idx", "_idx"}) {
+    if (rest.starts_with(tail)) {
+      rest.remove_prefix(tail.size());
+      break;
+    }
+  }
+  if (rest.empty() || skip_signs(rest) == 0) {
+    return std::nullopt;
+  }
+  const auto value = take_number(rest);
+  if (!value || *value < 0 || (!rest.empty() && (is_letter(rest.front()) || rest.front() == '%'))) {
+    return std::nullopt;
+  }
+  Count count;
+  count.value = *value;
+  count.total = take_total(rest);
+  take_inner(rest, count);
+  return count;
+}
+
+std::optional<Count> count_before(std::string_view line, std::size_t begin) {
+  std::size_t at = begin;
+  const auto is_part = [](char c) { return is_digit(c) || c == '/' || c == ' '; };
+  while (at > 0 && begin - at < 24 && is_part(line[at - 1])) {
+    --at;
+  }
+  std::string_view text = line.substr(at, begin - at);
+  const bool ordinal = line.substr(0, at).ends_with("第");
+  skip_blanks(text);
+  const auto value = take_number(text);
+  if (!value || *value < 0) {
+    return std::nullopt;
+  }
+  Count count;
+  count.value = *value;
+  count.total = take_total(text);
+  return ordinal || count.total ? std::optional(count) : std::nullopt;
+}
+
+std::optional<double> value_after(std::string_view line, std::size_t end) {
+  std::string_view rest = line.substr(std::min(end, line.size()));
+  if (skip_signs(rest) == 0) {
+    return std::nullopt;
+  }
+  if (const auto value = take_number(rest)) {
+    return value;
+  }
+  const double sign = rest.starts_with("-") ? -1 : 1;
+  rest.remove_prefix(sign < 0 ? 1 : 0);
+  const auto is = [&](std::string_view word) {
+    if (rest.size() < word.size() || (rest.size() > word.size() && is_word(rest[word.size()]))) {
+      return false;
+    }
+    return std::equal(word.begin(), word.end(), rest.begin(), [](char a, char b) { return a == lower(b); });
+  };
+  if (is("nan")) {
+    return std::numeric_limits<double>::quiet_NaN();
+  }
+  if (is("inf") || is("infinity")) {
+    return sign * std::numeric_limits<double>::infinity();
+  }
+  return std::nullopt;
+}
+
+std::optional<double> value_before(std::string_view line, std::size_t begin) {
+  std::size_t end = begin;
+  while (end > 0 && is_blank(line[end - 1])) {
+    --end;
+  }
+  std::size_t at = end;
+  while (at > 0 && end - at < 24 && (is_digit(line[at - 1]) || line[at - 1] == '.' || line[at - 1] == ',')) {
+    --at;
+  }
+  std::string_view text = line.substr(at, end - at);
+  while (!text.empty() && text.front() == ',') {
+    text.remove_prefix(1);
+  }
+  return whole_number(text);
+}
+
+std::string_view token_after(std::string_view line, std::size_t end) {
+  std::string_view rest = line.substr(std::min(end, line.size()));
+  if (skip_signs(rest) == 0) {
+    return {};
+  }
+  std::size_t size = 0;
+  while (
+      size < rest.size() && size < 32 &&
+      (is_letter(rest[size]) || is_digit(rest[size]) || rest[size] == '.' || rest[size] == ':' || rest[size] == '_')) {
+    ++size;
+  }
+  rest = rest.substr(0, size);
+  while (!rest.empty() && (rest.back() == '.' || rest.back() == ':')) {
+    rest.remove_suffix(1);
+  }
+  return rest;
+}
+
+std::optional<double> seconds_after(std::string_view line, std::size_t end, bool bare) {
+  std::string_view rest = line.substr(std::min(end, line.size()));
+  if (skip_signs(rest) == 0) {
+    return std::nullopt;
+  }
+  std::string_view clock = rest;
+  if (const auto seconds = take_clock(clock);
+      seconds && clock.data() > rest.data() &&
+      rest.substr(0, rest.size() - clock.size()).find(':') != std::string_view::npos) {
+    return seconds;
+  }
+  const auto value = take_number(rest);
+  if (!value || *value < 0) {
+    return std::nullopt;
+  }
+  const double unit = unit_seconds(rest);
+  return unit > 0 ? std::optional(*value * unit) : bare ? value : std::nullopt;
+}
+
+std::optional<Bar> read_bar(std::string_view line, std::size_t bar_at) {
+  Bar bar;
+  std::size_t percent = bar_at;
+  while (percent > 0 && is_digit(line[percent - 1])) {
+    --percent;
+  }
+  if (percent == bar_at) {
+    return std::nullopt;
+  }
+  bar.label = trimmed(line.substr(0, percent));
+  const std::size_t close = line.find('|', bar_at + 2);
+  if (close == std::string_view::npos) {
+    return std::nullopt;
+  }
+  std::string_view rest = line.substr(close + 1);
+  skip_blanks(rest);
+  const auto done = take_scaled(rest);
+  if (!done || rest.empty() || rest.front() != '/') {
+    return std::nullopt;
+  }
+  rest.remove_prefix(1);
+  const auto total = take_scaled(rest);
+  const std::size_t bracket = rest.find('[');
+  if (!total || bracket == std::string_view::npos || bracket > 24) {
+    return std::nullopt;
+  }
+  rest.remove_prefix(bracket + 1);
+  const auto elapsed = take_clock(rest);
+  if (!elapsed || *done < 0 || *total <= 0) {
+    return std::nullopt;
+  }
+  bar.done = *done;
+  bar.total = *total;
+  bar.elapsed_s = *elapsed;
+  return bar;
+}
+
+}  // namespace unidle::logs::detail

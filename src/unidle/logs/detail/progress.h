@@ -1,0 +1,46 @@
+// Numbers beside words: "epoch 3/10", "loss=0.5", "12.5it/s", progress bars.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace unidle::logs::detail {
+
+struct Count {
+  double value = 0;
+  std::optional<double> total;
+  /// "Epoch: [3][120/5000]" and "Epoch: 3 [12800/60000 (21%)]" carry a second count; of samples where a percentage
+  /// follows.
+  std::optional<double> inner;
+  double inner_total = 0;
+  bool inner_is_samples = false;
+};
+
+/// The count behind a word that ends at `end`: "epoch 3/10", "step=40", "iteration: 40 of 200", "迭代 500". Nothing for
+/// "epochs: 150", which is a setting, and for "step_time".
+std::optional<Count> count_after(std::string_view line, std::size_t end);
+/// The count before a word that begins at `begin`: "第 3/10 轮".
+std::optional<Count> count_before(std::string_view line, std::size_t begin);
+
+/// The value behind a word: number, nan and inf alike. Nothing when none follows within a few signs.
+std::optional<double> value_after(std::string_view line, std::size_t end);
+/// The value that stands before a unit: "123.4 samples/s".
+std::optional<double> value_before(std::string_view line, std::size_t begin);
+/// The word or number behind "key:" or "key=": "True", "1024", "cuda:0"; empty when none follows.
+std::string_view token_after(std::string_view line, std::size_t end);
+/// A duration behind a word: "took 12.3 s", "time: 0:01:23", "耗时 12秒"; without a unit only where `bare` says that
+/// such a number is seconds.
+std::optional<double> seconds_after(std::string_view line, std::size_t end, bool bare);
+
+/// A progress bar as tqdm draws it.
+struct Bar {
+  std::string_view label;  // what stands before the percentage
+  double done = 0;
+  double total = 0;
+  double elapsed_s = 0;
+};
+/// `bar_at`: where "%|" stands.
+std::optional<Bar> read_bar(std::string_view line, std::size_t bar_at);
+
+}  // namespace unidle::logs::detail

@@ -1,0 +1,243 @@
+#include "unidle/logs/detail/trace_events.h"
+
+#include <fmt/format.h>
+
+#include <iterator>
+#include <vector>
+
+#include "unidle/base/error.h"
+#include "unidle/base/units.h"
+#include "unidle/logs/detail/numbers.h"
+
+namespace unidle::logs::detail {
+
+namespace {
+
+using Json = nlohmann::json;
+constexpr std::size_t kLongestText = 512;  // of a name that is kept
+
+/// The source's bytes one by one, as nlohmann's parser wants them.
+class ByteFeed {
+ public:
+  explicit ByteFeed(Source& source) : source_(source), buffer_(std::size_t{256} << 10U) { refill(); }
+  bool at_end() const { return at_ == size_; }
+  char current() const { return buffer_[at_]; }
+  void advance() {
+    if (++at_ == size_) {
+      refill();
+    }
+  }
+  std::uint64_t position() const { return before_ + at_; }
+
+ private:
+  void refill() {
+    before_ += size_;
+    at_ = 0;
+    size_ = source_.read(buffer_);
+  }
+  Source& source_;
+  std::vector<char> buffer_;
+  std::size_t at_ = 0;
+  std::size_t size_ = 0;
+  std::uint64_t before_ = 0;
+};
+
+struct FeedIterator {
+  using iterator_category = std::input_iterator_tag;
+  using value_type = char;
+  using difference_type = std::ptrdiff_t;
+  using pointer = const char*;
+  using reference = char;
+
+  ByteFeed* feed = nullptr;
+
+  char operator*() const { return feed->current(); }
+  FeedIterator& operator++() {
+    feed->advance();
+    return *this;
+  }
+  FeedIterator operator++(int) {
+    const FeedIterator before = *this;
+    ++*this;
+    return before;
+  }
+  bool operator==(const FeedIterator& other) const {
+    const bool mine = feed == nullptr || feed->at_end();
+    const bool theirs = other.feed == nullptr || other.feed->at_end();
+    return mine == theirs;
+  }
+  bool operator!=(const FeedIterator& other) const { return !(*this == other); }
+};
+
+/// Where in the document the parser is: only events, their args and device entries are looked at.
+enum class Place { kOutside, kEvents, kEvent, kArgs, kDevices, kDevice };
+
+class Handler : public nlohmann::json_sax<Json> {
+ public:
+  Handler(const std::function<void(const TraceEvent&)>& on_event,
+          const std::function<void(const TraceDevice&)>& on_device)
+      : on_event_(on_event), on_device_(on_device) {}
+
+  bool seen_events = false;
+  std::optional<std::size_t> failed_at;
+
+  bool null() override { return true; }
+  bool boolean(bool) override { return true; }
+  bool number_integer(number_integer_t value) override { return number(static_cast<double>(value)); }
+  bool number_unsigned(number_unsigned_t value) override { return number(static_cast<double>(value)); }
+  bool number_float(number_float_t value, const string_t&) override { return number(value); }
+  bool binary(binary_t&) override { return true; }
+  bool parse_error(std::size_t position, const std::string&, const nlohmann::detail::exception&) override {
+    failed_at = position;
+    return false;
+  }
+
+  bool string(string_t& value) override {
+    const Place place = place_.empty() ? Place::kOutside : place_.back();
+    if (place == Place::kEvent) {
+      text_of_event(value);
+    } else if (place == Place::kDevice && key_ == "name") {
+      device_.name = value.substr(0, kLongestText);
+    }
+    return true;
+  }
+
+  bool key(string_t& value) override {
+    key_.assign(value, 0, kLongestText);
+    return true;
+  }
+
+  bool start_object(std::size_t) override {
+    const Place outer = place_.empty() ? Place::kOutside : place_.back();
+    Place inner = Place::kOutside;
+    if (outer == Place::kEvents) {
+      inner = Place::kEvent;
+      event_.clear();
+    } else if (outer == Place::kEvent && key_ == "args") {
+      inner = Place::kArgs;
+    } else if (outer == Place::kDevices) {
+      inner = Place::kDevice;
+      device_ = {};
+    }
+    place_.push_back(inner);
+    return true;
+  }
+
+  bool end_object() override {
+    const Place place = place_.back();
+    place_.pop_back();
+    if (place == Place::kEvent && event_.phase == "X" && event_.begin_us && event_.duration_us) {
+      event_.thread = process_ + "/" + thread_;
+      on_event_(event_);
+    } else if (place == Place::kDevice) {
+      on_device_(device_);
+    }
+    return true;
+  }
+
+  bool start_array(std::size_t) override {
+    Place inner = Place::kOutside;
+    if (place_.empty() || (place_.size() == 1 && key_ == "traceEvents")) {
+      inner = Place::kEvents;  // the bare array form has no object around it
+      seen_events = true;
+    } else if (place_.size() == 1 && key_ == "deviceProperties") {
+      inner = Place::kDevices;
+    }
+    place_.push_back(inner);
+    return true;
+  }
+
+  bool end_array() override {
+    place_.pop_back();
+    return true;
+  }
+
+ private:
+  void text_of_event(const std::string& value) {
+    if (key_ == "name") {
+      event_.name.assign(value, 0, kLongestText);
+    } else if (key_ == "cat") {
+      event_.category.assign(value, 0, kLongestText);
+    } else if (key_ == "ph") {
+      event_.phase.assign(value, 0, 8);
+    } else if (key_ == "tid") {
+      thread_.assign(value, 0, 64);
+    } else if (key_ == "pid") {
+      process_.assign(value, 0, 64);
+    } else if (key_ == "ts" || key_ == "dur") {
+      if (const auto parsed = whole_number(value)) {
+        number(*parsed);
+      }
+    }
+  }
+
+  bool number(double value) {
+    const Place place = place_.empty() ? Place::kOutside : place_.back();
+    if (place == Place::kEvent) {
+      if (key_ == "ts") {
+        event_.begin_us = value;
+      } else if (key_ == "dur") {
+        event_.duration_us = value;
+      } else if (key_ == "tid") {
+        thread_ = fmt::format("{}", value);
+      } else if (key_ == "pid") {
+        process_ = fmt::format("{}", value);
+      }
+    } else if (place == Place::kArgs && key_ == "device") {
+      event_.device = fmt::format("{}", value);
+    } else if (place == Place::kDevice) {
+      device_number(value);
+    }
+    return true;
+  }
+
+  void device_number(double value) {
+    if (key_ == "totalGlobalMem") {
+      device_.memory = value;
+    } else if (key_ == "computeMajor" && value >= 0 && value < 1000) {
+      device_.major = static_cast<std::int64_t>(value);
+    } else if (key_ == "computeMinor" && value >= 0 && value < 1000) {
+      device_.minor = static_cast<std::int64_t>(value);
+    }
+  }
+
+  const std::function<void(const TraceEvent&)>& on_event_;
+  const std::function<void(const TraceDevice&)>& on_device_;
+  std::vector<Place> place_;
+  std::string key_;
+  std::string process_;
+  std::string thread_;
+  TraceEvent event_;
+  TraceDevice device_;
+};
+
+}  // namespace
+
+void TraceEvent::clear() {
+  name.clear();
+  category.clear();
+  phase.clear();
+  thread.clear();
+  device.clear();
+  begin_us.reset();
+  duration_us.reset();
+}
+
+void for_each_event(Source& source, const std::function<void(const TraceEvent&)>& on_event,
+                    const std::function<void(const TraceDevice&)>& on_device) {
+  ByteFeed feed(source);
+  Handler handler(on_event, on_device);
+  const bool whole = Json::sax_parse(FeedIterator{&feed}, FeedIterator{}, &handler);
+  if (!whole) {
+    throw Error(ErrorCode::kInput, source.name(),
+                fmt::format("{} after {}", feed.at_end() ? "the JSON is cut off" : "the JSON is damaged",
+                            format_bytes(feed.position())),
+                "a whole torch profiler trace (Chrome JSON) was expected");
+  }
+  if (!handler.seen_events) {
+    throw Error(ErrorCode::kInput, source.name(), "is JSON without traceEvents",
+                "a torch profiler trace (Chrome JSON) was expected");
+  }
+}
+
+}  // namespace unidle::logs::detail

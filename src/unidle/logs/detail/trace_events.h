@@ -1,0 +1,40 @@
+// Chrome trace JSON as a stream of events.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "unidle/logs/source.h"
+
+namespace unidle::logs::detail {
+
+/// A complete event (ph "X"); times in microseconds. Strings are valid during the call.
+struct TraceEvent {
+  std::string name;
+  std::string category;
+  std::string phase;
+  std::string thread;  // "pid/tid" as written
+  std::string device;  // args.device
+  std::optional<double> begin_us;
+  std::optional<double> duration_us;
+
+  void clear();
+};
+
+/// One entry of deviceProperties.
+struct TraceDevice {
+  std::string name;
+  std::optional<double> memory;
+  std::optional<std::int64_t> major;
+  std::optional<std::int64_t> minor;
+};
+
+/// Calls `on_event` for each event and `on_device` for each device. Throws kInput (subject: the source's name) when the
+/// text is no JSON, is cut off, or has no traceEvents.
+void for_each_event(Source& source, const std::function<void(const TraceEvent&)>& on_event,
+                    const std::function<void(const TraceDevice&)>& on_device);
+
+}  // namespace unidle::logs::detail

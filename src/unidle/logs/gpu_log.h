@@ -1,0 +1,126 @@
+// What nvidia-smi wrote about GPUs: query CSV, dmon, and the plain table.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "unidle/logs/source.h"
+
+namespace unidle::logs {
+
+/// Readings of one quantity. Without a reading there is no mean: absent is not zero.
+struct Readings {
+  std::int64_t count = 0;
+  double sum = 0;
+  double least = 0;
+  double most = 0;
+
+  void add(double value) {
+    least = count == 0 ? value : std::min(least, value);
+    most = count == 0 ? value : std::max(most, value);
+    sum += value;
+    ++count;
+  }
+  void add(const std::optional<double>& value) {
+    if (value) {
+      add(*value);
+    }
+  }
+  explicit operator bool() const { return count > 0; }
+  double mean() const { return sum / static_cast<double>(count); }  // REQUIRES: count > 0
+};
+
+/// One row about one GPU. Shares are 0..1, sizes bytes. `id` and `name` are valid while the row is handed over.
+struct GpuSample {
+  std::string_view id;
+  std::string_view name;
+  std::optional<std::int64_t> t_ns;
+  std::optional<double> utilisation;
+  std::optional<double> memory_utilisation;  // share of time in which memory was read or written
+  std::optional<double> memory_used;
+  std::optional<double> memory_free;
+  std::optional<double> memory_total;
+  std::optional<double> power_w;
+  std::optional<double> power_limit_w;
+  std::optional<double> temperature_c;
+  std::optional<double> sm_mhz;
+  std::optional<double> sm_mhz_most;
+  std::optional<double> link_gen;
+  std::optional<double> link_gen_most;
+  std::optional<double> link_width;
+  std::optional<double> link_width_most;
+  std::optional<bool> throttled;  // by heat or by a hardware slow-down
+};
+
+/// All samples of one GPU.
+struct GpuUse {
+  std::string id;    // index, UUID or bus id, as written; "0", "1", ... in the order of rows where there is none
+  std::string name;  // may be empty
+  std::int64_t samples = 0;
+  std::int64_t idle_samples = 0;  // utilisation read as zero
+  std::optional<std::int64_t> first_ns;
+  std::optional<std::int64_t> last_ns;
+  std::int64_t longest_idle_ns = 0;
+  std::int64_t longest_idle_from_ns = 0;
+  Readings utilisation;
+  Readings memory_utilisation;
+  Readings memory_used;
+  Readings memory_total;
+  Readings power_w;
+  Readings power_limit_w;
+  Readings temperature_c;
+  Readings sm_mhz;
+  Readings sm_mhz_most;
+  Readings link_gen;
+  Readings link_gen_most;
+  Readings link_width;
+  Readings link_width_most;
+  std::int64_t throttled_known = 0;
+  std::int64_t throttled = 0;
+
+  void add(const GpuSample& sample);
+
+ private:
+  std::optional<std::int64_t> idle_since_ns_;
+};
+
+struct GpuLog {
+  std::string file;
+  std::vector<GpuUse> gpus;  // in the order in which they appear
+  std::int64_t samples = 0;
+  std::int64_t broken_lines = 0;         // neither header nor sample
+  std::optional<std::string> complaint;  // the last line in which nvidia-smi itself reports trouble
+  std::optional<std::int64_t> first_ns;
+  std::optional<std::int64_t> last_ns;
+
+  void add(const GpuSample& sample);
+  /// The one that was used most; nullptr when no utilisation was read.
+  const GpuUse* busiest() const;
+};
+
+/// Samples outside it are passed over.
+struct Window {
+  std::int64_t from_ns = INT64_MIN;
+  std::int64_t to_ns = INT64_MAX;
+  bool contains(const std::optional<std::int64_t>& t_ns) const { return !t_ns || (*t_ns >= from_ns && *t_ns <= to_ns); }
+};
+
+/// `nvidia-smi --query-gpu=... --format=csv`: columns in any order, units in cells or header, headers repeated, the
+/// last line cut off. Without a header the columns are told apart by their units. Throws kInput when no sample is in
+/// it.
+GpuLog read_gpu_query(Source& source, const Window& window = {});
+/// `nvidia-smi dmon`, with or without date and time. Throws kInput when no sample is in it.
+GpuLog read_gpu_dmon(Source& source, const Window& window = {});
+
+/// How many fields of the line name a column of nvidia-smi's CSV.
+int known_columns(std::string_view header);
+/// True for a line like "2025/08/22 16:46:12.159, 0 %, 572 MiB": cells, at least two of them numbers with a unit.
+bool is_query_row(std::string_view line);
+/// True for "# gpu    pwr  gtemp ...".
+bool is_dmon_header(std::string_view line);
+
+}  // namespace unidle::logs

@@ -1,0 +1,119 @@
+#include "unidle/logs/sniff.h"
+
+#include <algorithm>
+
+#include "unidle/base/error.h"
+#include "unidle/logs/detail/numbers.h"
+#include "unidle/logs/gpu_log.h"
+#include "unidle/logs/lines.h"
+#include "unidle/logs/source.h"
+
+namespace unidle::logs {
+
+namespace {
+
+constexpr std::size_t kHead = std::size_t{64} << 10U;
+constexpr const char* kExpected =
+    "expected: nvidia-smi CSV or dmon, Slurm output, a training log, a torch profiler trace, or a record";
+
+bool is_space(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
+
+/// NUL never stands in text; other control characters do, but rarely.
+bool is_binary(std::string_view head) {
+  std::size_t odd = 0;
+  for (const char c : head) {
+    if (c == '\0') {
+      return true;
+    }
+    const auto byte = static_cast<unsigned char>(c);
+    odd += (byte < 0x20 && !is_space(c) && c != '\x1b' && c != '\b' && c != '\f') || byte == 0x7f ? 1 : 0;
+  }
+  return odd * 50 > head.size();
+}
+
+/// Chrome JSON: an object with the profiler's keys, or a bare array of events.
+bool is_trace(std::string_view head) {
+  if (head.starts_with("{")) {
+    const std::string_view start = head.substr(0, 16384);
+    return start.find("\"traceEvents\"") != std::string_view::npos ||
+           (start.find("\"schemaVersion\"") != std::string_view::npos && start.find('\n') < 64);
+  }
+  if (!head.starts_with("[")) {
+    return false;
+  }
+  head.remove_prefix(1);
+  while (!head.empty() && is_space(head.front())) {
+    head.remove_prefix(1);
+  }
+  return head.starts_with("{") && head.substr(0, 4096).find("\"ph\"") != std::string_view::npos;
+}
+
+Kind kind_of_lines(std::string_view head) {
+  Source source("", head);
+  Lines lines(source);
+  std::string_view line;
+  int rows = 0;
+  int others = 0;
+  bool header = false;
+  while (lines.next(line)) {
+    line = detail::trimmed(line);
+    if (line.empty() || (!lines.ended() && rows + others > 0)) {
+      continue;
+    }
+    if (is_dmon_header(line)) {
+      return Kind::kGpuDmon;
+    }
+    const auto cells = std::count(line.begin(), line.end(), ',') + 1;
+    if (known_columns(line) * 2 >= cells) {
+      header = true;
+      ++rows;
+    } else if (is_query_row(line) || (header && cells > 1 && detail::is_digit(line.front()))) {
+      ++rows;
+    } else {
+      ++others;
+    }
+  }
+  return rows > others ? Kind::kGpuQuery : Kind::kText;
+}
+
+}  // namespace
+
+Kind sniff_bytes(std::string_view head, const std::string& name) {
+  if (head.starts_with("SQLite format 3")) {
+    return Kind::kRecord;
+  }
+  if (is_binary(head)) {
+    throw Error(ErrorCode::kInput, name, "holds binary data, no log", kExpected);
+  }
+  if (head.starts_with("\xef\xbb\xbf")) {
+    head.remove_prefix(3);
+  }
+  while (!head.empty() && is_space(head.front())) {
+    head.remove_prefix(1);
+  }
+  if (head.empty()) {
+    return Kind::kEmpty;
+  }
+  return is_trace(head) ? Kind::kTrace : kind_of_lines(head);
+}
+
+Kind sniff(const std::filesystem::path& path) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored) && std::filesystem::exists(path / "record.db", ignored)) {
+    return Kind::kRecord;
+  }
+  Source source(path);
+  std::string head(kHead, '\0');
+  std::size_t size = 0;
+  while (size < head.size()) {
+    const std::size_t got = source.read({head.data() + size, head.size() - size});
+    if (got == 0) {
+      break;
+    }
+    size += got;
+  }
+  head.resize(size);
+  return sniff_bytes(head, source.name());
+}
+
+}  // namespace unidle::logs

@@ -1,0 +1,142 @@
+#include "unidle/logs/source.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "unidle/base/error.h"
+
+namespace unidle::logs {
+
+namespace {
+constexpr std::size_t kStoredBlock = std::size_t{256} << 10U;
+constexpr int kGzipWindow = 15 + 16;  // zlib: the largest window, gzip header expected
+}  // namespace
+
+struct Source::Inflater {
+  z_stream stream{};
+  bool in_member = true;  // between members a file may end
+
+  Inflater() {
+    if (::inflateInit2(&stream, kGzipWindow) != Z_OK) {
+      throw Error(ErrorCode::kOutOfMemory, "gzip", "no memory to unpack with");
+    }
+  }
+  ~Inflater() { ::inflateEnd(&stream); }
+  Inflater(const Inflater&) = delete;
+  Inflater& operator=(const Inflater&) = delete;
+};
+
+Source::Source(const std::filesystem::path& path, OnRead on_read) : name_(path.string()), on_read_(std::move(on_read)) {
+  fd_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd_ < 0) {
+    throw system_error(ErrorCode::kInput, name_, "cannot be opened", errno);
+  }
+  struct stat status {};
+  if (::fstat(fd_, &status) == 0 && S_ISDIR(status.st_mode)) {
+    ::close(fd_);
+    throw Error(ErrorCode::kInput, name_, "is a folder", "name log files, or a record's folder");
+  }
+  stored_bytes_ = static_cast<std::uint64_t>(std::max<off_t>(0, status.st_size));
+  ::posix_fadvise(fd_, 0, 0, POSIX_FADV_SEQUENTIAL);
+  look_at_first_bytes();
+}
+
+Source::Source(std::string name, std::string_view bytes)
+    : name_(std::move(name)), memory_(bytes), stored_bytes_(bytes.size()) {
+  look_at_first_bytes();
+}
+
+Source::~Source() {
+  if (fd_ >= 0) {
+    ::close(fd_);
+  }
+}
+
+std::size_t Source::read_stored(std::span<char> into) {
+  if (fd_ < 0) {
+    const std::size_t size = std::min(into.size(), memory_.size());
+    std::memcpy(into.data(), memory_.data(), size);
+    memory_.remove_prefix(size);
+    taken_bytes_ += size;
+    return size;
+  }
+  for (;;) {
+    const ssize_t got = ::read(fd_, into.data(), into.size());
+    if (got >= 0) {
+      taken_bytes_ += static_cast<std::uint64_t>(got);
+      if (on_read_) {
+        on_read_(taken_bytes_, stored_bytes_);
+      }
+      return static_cast<std::size_t>(got);
+    }
+    if (errno != EINTR) {
+      throw system_error(ErrorCode::kInput, name_, "cannot be read", errno);
+    }
+  }
+}
+
+void Source::look_at_first_bytes() {
+  stored_.resize(kStoredBlock);
+  stored_.resize(read_stored(stored_));
+  if (stored_.size() >= 2 && stored_[0] == '\x1f' && stored_[1] == '\x8b') {
+    inflater_ = std::make_unique<Inflater>();
+  }
+}
+
+std::size_t Source::read(std::span<char> into) {
+  if (into.empty()) {
+    return 0;
+  }
+  if (inflater_ != nullptr) {
+    return inflate_into(into);
+  }
+  if (stored_at_ < stored_.size()) {
+    const std::size_t size = std::min(into.size(), stored_.size() - stored_at_);
+    std::memcpy(into.data(), stored_.data() + stored_at_, size);
+    stored_at_ += size;
+    return size;
+  }
+  return read_stored(into);
+}
+
+std::size_t Source::inflate_into(std::span<char> into) {
+  z_stream& stream = inflater_->stream;
+  stream.next_out = reinterpret_cast<Bytef*>(into.data());
+  stream.avail_out = static_cast<uInt>(std::min<std::size_t>(into.size(), std::size_t{1} << 30U));
+  const uInt wanted = stream.avail_out;
+  while (stream.avail_out == wanted) {
+    if (stored_at_ == stored_.size()) {
+      stored_.resize(kStoredBlock);
+      stored_.resize(read_stored(stored_));
+      stored_at_ = 0;
+      if (stored_.empty()) {
+        if (inflater_->in_member) {
+          throw Error(ErrorCode::kInput, name_, "the gzip stream is cut off", "a complete gzip file was expected");
+        }
+        return 0;
+      }
+    }
+    if (!inflater_->in_member) {  // another member follows
+      ::inflateReset(&stream);
+      inflater_->in_member = true;
+    }
+    stream.next_in = reinterpret_cast<Bytef*>(stored_.data() + stored_at_);
+    stream.avail_in = static_cast<uInt>(stored_.size() - stored_at_);
+    const int result = ::inflate(&stream, Z_NO_FLUSH);
+    stored_at_ = stored_.size() - stream.avail_in;
+    if (result == Z_STREAM_END) {
+      inflater_->in_member = false;
+    } else if (result != Z_OK && result != Z_BUF_ERROR) {
+      throw Error(ErrorCode::kInput, name_, "the gzip stream is damaged", "a complete gzip file was expected");
+    }
+  }
+  return wanted - stream.avail_out;
+}
+
+}  // namespace unidle::logs

@@ -1,0 +1,56 @@
+// The bytes of a log, plain or gzip, in the order in which they stand.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace unidle::logs {
+
+/// Told how much of a file was read, and how large it is, both as stored.
+using OnRead = std::function<void(std::uint64_t taken, std::uint64_t of)>;
+
+/// Not thread-safe. gzip is recognised by its first bytes and unpacked on the way.
+class Source {
+ public:
+  /// Throws kInput (subject: the path) when the file is missing, unreadable or a folder.
+  explicit Source(const std::filesystem::path& path, OnRead on_read = {});
+  /// Reads from memory instead, for tests and fuzzing. `name` stands for the path; `bytes` must outlive the source.
+  Source(std::string name, std::string_view bytes);
+  ~Source();
+  Source(const Source&) = delete;
+  Source& operator=(const Source&) = delete;
+
+  /// Fills the front of `into` and returns how much; 0 only at the end. Throws kInput when a gzip stream is damaged or
+  /// cut off, or the disk cannot read.
+  std::size_t read(std::span<char> into);
+
+  const std::string& name() const { return name_; }
+  bool compressed() const { return inflater_ != nullptr; }
+  /// Of the file, as stored; nothing is known for a pipe.
+  std::uint64_t stored_bytes() const { return stored_bytes_; }
+  /// How much of the file was read so far, as stored.
+  std::uint64_t taken_bytes() const { return taken_bytes_; }
+
+ private:
+  struct Inflater;
+  std::size_t read_stored(std::span<char> into);
+  void look_at_first_bytes();
+  std::size_t inflate_into(std::span<char> into);
+
+  std::string name_;
+  OnRead on_read_;
+  int fd_ = -1;
+  std::string_view memory_;
+  std::vector<char> stored_;  // read and not yet handed out
+  std::size_t stored_at_ = 0;
+  std::uint64_t stored_bytes_ = 0;
+  std::uint64_t taken_bytes_ = 0;
+  std::unique_ptr<Inflater> inflater_;
+};
+
+}  // namespace unidle::logs

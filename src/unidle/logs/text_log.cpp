@@ -1,0 +1,333 @@
+#include "unidle/logs/text_log.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "unidle/logs/detail/counters.h"
+#include "unidle/logs/detail/failures.h"
+#include "unidle/logs/detail/keywords.h"
+#include "unidle/logs/detail/numbers.h"
+#include "unidle/logs/detail/phases.h"
+#include "unidle/logs/detail/progress.h"
+#include "unidle/logs/detail/smi_table.h"
+#include "unidle/logs/lines.h"
+#include "unidle/logs/timestamp.h"
+
+namespace unidle::logs {
+
+namespace {
+
+using detail::Hit;
+using detail::Hits;
+using detail::LogLine;
+using detail::Word;
+
+/// A time this far from the last one is another matter: a file's date, a quoted line.
+constexpr std::int64_t kFarNs = std::int64_t{30} * 86'400 * 1'000'000'000;
+/// Words of a begin stand this close to what begins: "running validation", "开始验证".
+constexpr std::uint32_t kCloseBytes = 6;
+constexpr double kFewestRows = 10;
+
+/// Terminal colours and cursor moves are no part of the text.
+std::string_view without_escapes(std::string_view line, std::string& scratch) {
+  if (line.find('\x1b') == std::string_view::npos) {
+    return line;
+  }
+  scratch.clear();
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    if (line[i] != '\x1b') {
+      scratch += line[i];
+      continue;
+    }
+    if (i + 1 < line.size() && line[i + 1] == '[') {
+      for (i += 2; i < line.size() && (line[i] < '@' || line[i] > '~'); ++i) {
+      }
+    }
+  }
+  return scratch;
+}
+
+const detail::Matcher& matcher() {
+  static const detail::Matcher kMatcher(detail::log_keywords());
+  return kMatcher;
+}
+
+class TextReader {
+ public:
+  explicit TextReader(TextLog& log) : log_(log), failures_(log), counters_(log, phases_) {}
+
+  void read(std::string_view raw, std::uint64_t number) {
+    const std::string_view text = without_escapes(raw, scratch_);
+    if (const auto stamp = stamps_.at_begin(text)) {
+      set_time(*stamp);
+    }
+    if (failures_.in_traceback(text)) {
+      return;
+    }
+    matcher().find(text, hits_);
+    const LogLine line{text, number, hits_};
+    table_row(line);
+    if (hits_.empty() && text.find("%|") == std::string_view::npos) {
+      return;
+    }
+    read_times(line);
+    failures_.read(line);
+    read_settings(line);
+    read_run(line);
+  }
+
+  void finish() {
+    failures_.finish();
+    counters_.finish();
+    log_.phases = phases_.result();
+    log_.first_ns = first_ns_;
+    log_.last_ns = last_ns_;
+    log_.has_date = rank_ == 2;
+  }
+
+ private:
+  void set_time(const Stamp& stamp) {
+    const int rank = stamp.has_year ? 2 : stamp.has_day ? 1 : 0;
+    if (rank < rank_) {
+      return;
+    }
+    const bool far = last_ns_ && std::abs(stamp.ns - *last_ns_) > kFarNs;
+    if (rank == rank_ && far && phases_.training_seen()) {
+      return;
+    }
+    if (rank > rank_ || far) {
+      first_ns_ = stamp.ns;
+      last_ns_ = stamp.ns;
+      rank_ = rank;
+      phases_.restart(stamp.ns);
+      return;
+    }
+    now_ns_ = stamp.ns;
+    first_ns_ = std::min(first_ns_.value_or(stamp.ns), stamp.ns);
+    last_ns_ = std::max(last_ns_.value_or(stamp.ns), stamp.ns);
+    phases_.at(stamp.ns);
+  }
+
+  /// Times that do not stand at the front: `date`'s output, the scheduler's, JSON fields.
+  void read_times(const LogLine& line) {
+    if (hits_.has_any(Word::kWeekday, Word::kCancelled)) {
+      if (const auto stamp = stamps_.anywhere(line.text)) {
+        set_time(*stamp);
+        if (hits_.has(Word::kCancelled)) {
+          log_.ended_ns = stamp->ns;
+        }
+      }
+    } else if (const Hit* key = hits_.first(Word::kTimeKey); key != nullptr && line.text.front() == '{') {
+      json_time(line.text.substr(key->end));
+    }
+  }
+
+  /// "2025-08-04T15:47:39" or seconds since 1970.
+  void json_time(std::string_view rest) {
+    while (!rest.empty() && (rest.front() == ':' || rest.front() == ' ' || rest.front() == '"')) {
+      rest.remove_prefix(1);
+    }
+    if (const auto ns = take_date_time(rest)) {
+      set_time({*ns, true, true});
+      return;
+    }
+    constexpr double kFirst = 631152000;  // 1990
+    constexpr double kLast = 4102444800;  // 2100
+    const auto seconds = detail::take_number(rest);
+    if (seconds && *seconds > kFirst && *seconds < kLast) {
+      set_time({static_cast<std::int64_t>(*seconds * 1e9), true, true});
+    }
+  }
+
+  void table_row(const LogLine& line) {
+    if (hits_.has(Word::kSmiRow)) {
+      table_.use_row(line.text, now_or_last(), log_.tables);
+    } else if (!line.text.empty() && line.text.front() == '|') {
+      table_.name_row(line.text);
+    }
+  }
+
+  std::optional<std::int64_t> now_or_last() const { return now_ns_ ? now_ns_ : last_ns_; }
+
+  void read_settings(const LogLine& line) {
+    if (!hits_.has_any(Word::kSetting, Word::kDevice, Word::kCapability, Word::kTrainSet, Word::kJobId)) {
+      return;
+    }
+    for (const Hit& hit : hits_.all()) {
+      switch (hit.keyword->word) {
+        case Word::kSetting: setting(line, hit); break;
+        case Word::kDevice: device(line, hit); break;
+        case Word::kTrainSet: training_rows(line, hit); break;
+        case Word::kJobId: job_id(line, hit); break;
+        case Word::kCapability:
+          if (const auto token = detail::token_after(line.text, hit.end); detail::whole_number(token)) {
+            log_.capability = std::string(token);
+          }
+          break;
+        default: break;
+      }
+    }
+  }
+
+  void setting(const LogLine& line, const Hit& hit) {
+    const std::string_view value = detail::token_after(line.text, hit.end);
+    if (!value.empty()) {
+      log_.settings[std::string(hit.keyword->knob)] = {std::string(value), line.number};
+    }
+  }
+
+  void device(const LogLine& line, const Hit& hit) {
+    const std::string_view token = detail::token_after(line.text, hit.end);
+    const auto is = [&](std::string_view name) {
+      return token.starts_with(name) && (token.size() == name.size() || token[name.size()] == ':');
+    };
+    if (is("cuda") || is("cpu") || is("hip")) {
+      log_.device = std::string(token.substr(0, token.find(':')));
+    }
+  }
+
+  void training_rows(const LogLine& line, const Hit& hit) {
+    if (log_.rows_per_epoch || phases_.validating()) {
+      return;
+    }
+    std::size_t at = hit.end;
+    const std::size_t most = std::min(line.text.size(), hit.end + std::size_t{24});
+    while (at < most && !detail::is_digit(line.text[at])) {
+      ++at;
+    }
+    std::string_view rest = line.text.substr(at);
+    const auto rows = detail::take_number(rest);
+    if (rows && *rows >= kFewestRows && *rows == std::floor(*rows) && !rest.starts_with("%")) {
+      log_.rows_per_epoch = rows;
+    }
+  }
+
+  void job_id(const LogLine& line, const Hit& hit) {
+    std::string_view rest = line.text.substr(hit.end);
+    while (!rest.empty() && (rest.front() == ' ' || rest.front() == ':' || rest.front() == '=')) {
+      rest.remove_prefix(1);
+    }
+    if (const auto id = detail::take_digits(rest); id && *id > 0 && !log_.job_id) {
+      log_.job_id = id;
+    }
+  }
+
+  /// A word of a begin right beside one of validation.
+  bool announces_validation() const {
+    if (!hits_.has(Word::kBegin)) {
+      return false;
+    }
+    for (const Hit& begin : hits_.all()) {
+      for (const Hit& what : hits_.all()) {
+        if (begin.keyword->word != Word::kBegin || what.keyword->word != Word::kValidation) {
+          continue;
+        }
+        const bool before = begin.begin <= what.begin && what.begin <= begin.end + kCloseBytes;
+        const bool behind = what.end <= begin.begin && begin.begin <= what.end + 2 * kCloseBytes;
+        if (before || behind) {
+          return true;
+        }
+      }
+    }
+    return false;
+  }
+
+  void validation(const LogLine& line, const detail::Counters::News& news) {
+    const bool result = news.loss || hits_.has(Word::kMetric) || hits_.has(Word::kEnd);
+    if (!result && (announces_validation() || news.validation_bar)) {
+      phases_.validation_begin();
+      return;
+    }
+    stated_duration(line, log_.stated_validation_s);
+    if (result && phases_.validating()) {
+      phases_.validation_end();
+      ++log_.told_validations;
+    } else if (news.loss) {
+      ++log_.told_validations;
+      if (news.counted && !phases_.training_seen()) {
+        phases_.train();  // one line an epoch, validation and all
+      }
+    }
+  }
+
+  void stated_duration(const LogLine& line, Readings& readings) {
+    const Hit* hit = hits_.first(Word::kDuration);
+    if (hit == nullptr) {
+      return;
+    }
+    const bool bare = hit->keyword->text == "runtime" || hit->keyword->text == "val_time";
+    const auto seconds = detail::seconds_after(line.text, hit->end, bare);
+    if (seconds && *seconds > 0 && *seconds < 1e8) {
+      readings.add(*seconds);
+    }
+  }
+
+  void checkpoint() {
+    if (hits_.has(Word::kSaved) && hits_.has(Word::kModel)) {
+      phases_.checkpoint_end();
+    } else if (hits_.has(Word::kSaving) && hits_.has(Word::kModel)) {
+      phases_.checkpoint_begin();
+    }
+  }
+
+  void read_run(const LogLine& line) {
+    const detail::Counters::News news = counters_.read(line, now_or_last());
+    if (hits_.has(Word::kValidation)) {
+      validation(line, news);
+    } else if (news.counted || news.is_bar || (news.loss && phases_.training_seen())) {
+      phases_.train();
+      if (hits_.has(Word::kEpoch) && news.counted) {
+        stated_duration(line, log_.stated_epoch_s);
+      }
+    }
+    if (hits_.has_any(Word::kSaving, Word::kSaved)) {
+      checkpoint();
+    }
+    log_.progress_lines += news.counted || news.is_bar || news.loss ? 1 : 0;
+  }
+
+  TextLog& log_;
+  detail::Failures failures_;
+  detail::Phases phases_;
+  detail::Counters counters_;
+  detail::SmiTable table_;
+  StampReader stamps_;
+  Hits hits_;
+  std::string scratch_;
+  int rank_ = -1;
+  std::optional<std::int64_t> now_ns_;
+  std::optional<std::int64_t> first_ns_;
+  std::optional<std::int64_t> last_ns_;
+};
+
+}  // namespace
+
+const Counter* TextLog::counter(std::string_view kind) const {
+  const auto found =
+      std::find_if(counters.begin(), counters.end(), [&](const Counter& one) { return one.kind == kind; });
+  return found == counters.end() ? nullptr : &*found;
+}
+
+bool TextLog::says_nothing() const {
+  return !first_ns && progress_lines == 0 && end == LogEnd::kUnknown && !traceback && !exception && !crash && !error &&
+         !out_of_memory && !host_out_of_memory && !claim && tables.gpus.empty() && bars.empty();
+}
+
+TextLog read_text_log(Source& source) {
+  TextLog log;
+  log.file = source.name();
+  log.tables.file = source.name();
+  TextReader reader(log);
+  Lines lines(source);
+  std::string_view line;
+  while (lines.next(line)) {
+    log.cut_lines += lines.cut() ? 1 : 0;
+    reader.read(line, lines.number());
+  }
+  log.lines = lines.number();
+  log.bytes = lines.bytes();
+  reader.finish();
+  return log;
+}
+
+}  // namespace unidle::logs

@@ -1,0 +1,127 @@
+// What the text of a run tells: Slurm's output and the program's own log, in one pass and constant memory.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "unidle/logs/gpu_log.h"
+#include "unidle/logs/source.h"
+
+namespace unidle::logs {
+
+/// A line worth quoting.
+struct Quote {
+  std::string text;
+  std::uint64_t line = 0;
+  std::int64_t progress_before = 0;  // progress lines up to here
+};
+
+/// Something that is counted: "epoch", "step", "iteration", "batch", "sample".
+struct Counter {
+  std::string kind;
+  std::int64_t seen = 0;  // lines that name it
+  double first = 0;
+  double last = 0;
+  std::optional<double> total;
+  double advanced = 0;          // sum of its steps forward, over restarts
+  std::int64_t restarts = 0;    // times that it fell back: the inner one of two loops
+  bool first_had_loss = false;  // the line that named it first told a loss: it names what is done, not what begins
+  bool last_had_loss = false;
+  std::optional<std::int64_t> first_ns;
+  std::optional<std::int64_t> changed_ns;  // when its last value was first named
+  std::optional<std::int64_t> last_ns;     // when it was last named
+  double train_s_first = 0;                // seconds of training before first_ns
+  double train_s_changed = 0;              // and before changed_ns
+  double train_s_last = 0;
+};
+
+/// Where the time went, by the times in the lines.
+struct LogPhases {
+  double startup_s = 0;
+  double train_s = 0;
+  double validate_s = 0;
+  double checkpoint_s = 0;
+  std::int64_t validations = 0;  // with a begin that was told
+  std::int64_t checkpoints = 0;
+  bool training_seen = false;
+  std::optional<std::int64_t> loop_begin_ns;
+  std::optional<std::int64_t> loop_end_ns;  // the last event of the loop
+};
+
+/// A progress bar, all its runs together: it has a clock of its own, so lines need none.
+struct BarUse {
+  std::string label;  // digits left out
+  bool validation = false;
+  std::int64_t runs = 0;
+  double seconds = 0;
+  double steps = 0;
+};
+
+/// A setting as the log states it.
+struct StatedSetting {
+  std::string value;
+  std::uint64_t line = 0;
+};
+
+enum class LogEnd { kUnknown, kTimeLimit, kCancelled, kPreempted, kNodeFailed };
+
+struct TextLog {
+  std::string file;
+  std::uint64_t bytes = 0;
+  std::uint64_t lines = 0;
+  std::uint64_t cut_lines = 0;  // too long to be read whole
+  std::optional<std::int64_t> first_ns;
+  std::optional<std::int64_t> last_ns;
+  bool has_date = false;  // times carry a year, so that they compare with other files
+  std::optional<std::int64_t> job_id;
+
+  // The end
+  LogEnd end = LogEnd::kUnknown;
+  std::optional<Quote> end_line;         // the scheduler's own words
+  std::optional<std::int64_t> ended_ns;  // by the scheduler
+  std::optional<Quote> traceback;        // the last one, from its header to its message
+  std::optional<Quote> exception;        // a line like "RuntimeError: ...", without a traceback
+  std::optional<Quote> crash;            // segmentation fault, killed, could not start
+  std::optional<Quote> error;            // the last line of level ERROR
+  std::int64_t error_lines = 0;
+  std::optional<Quote> out_of_memory;  // of the device
+  std::optional<Quote> host_out_of_memory;
+  std::optional<int> exit_code;
+  std::optional<Quote> claim;  // the last line that claims success
+
+  // Loss
+  std::int64_t loss_lines = 0;
+  std::int64_t bad_loss_lines = 0;       // with a loss that is nan or infinite
+  std::int64_t hopeless_loss_lines = 0;  // the last lines in a row without any finite loss
+  std::optional<Quote> bad_loss;         // the first such line
+  std::optional<Quote> hopeless_loss;    // where that row begins
+
+  // Progress
+  std::int64_t progress_lines = 0;
+  std::vector<Counter> counters;
+  LogPhases phases;
+  std::vector<BarUse> bars;
+  std::optional<double> rows_per_epoch;  // samples of the training set, as stated
+  Readings samples_per_s;                // as stated while training
+  Readings stated_validation_s;
+  Readings stated_epoch_s;
+  std::int64_t told_validations = 0;  // results of a validation, timed or not
+
+  // What it runs on
+  std::map<std::string, StatedSetting> settings;  // by knob
+  std::optional<std::string> device;              // "cuda", "cpu"
+  std::optional<std::string> capability;
+  GpuLog tables;  // plain nvidia-smi tables in the text
+
+  const Counter* counter(std::string_view kind) const;
+  /// Nothing in it is known to come from a run.
+  bool says_nothing() const;
+};
+
+/// Throws kInput when the source cannot be read.
+TextLog read_text_log(Source& source);
+
+}  // namespace unidle::logs
