@@ -93,11 +93,11 @@ std::string place_in(const std::string& file, std::uint64_t line) {
 }
 
 std::string grouped(double whole) {
-  std::string text = fmt::format("{:.0f}", whole);
-  const std::size_t sign = text.starts_with('-') ? 1 : 0;
-  for (std::size_t at = text.size(); at > sign + 3;) {
-    at -= 3;
-    text.insert(at, ",");
+  const std::string digits = fmt::format("{:.0f}", whole);
+  std::string text;
+  for (std::size_t i = 0; i < digits.size(); ++i) {
+    const bool group = i > 0 && digits[i - 1] != '-' && (digits.size() - i) % 3 == 0;
+    text.append(group ? "," : "").push_back(digits[i]);
   }
   return text;
 }

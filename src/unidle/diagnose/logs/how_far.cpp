@@ -62,7 +62,7 @@ std::string passes_sentence(const TextLog& log, const Signals& signals) {
   if (epochs == nullptr || !log.rows_per_epoch || !signals.samples_per_s) {
     return "";
   }
-  return fmt::format("an epoch of {} samples took {} of training: {} samples/s", grouped(*log.rows_per_epoch),
+  return fmt::format("an epoch of {} rows took {} of training: {} rows/s", grouped(*log.rows_per_epoch),
                      format_seconds(*log.rows_per_epoch / *signals.samples_per_s), grouped(*signals.samples_per_s));
 }
 
@@ -89,7 +89,7 @@ void add_how_far(const TextLog& log, const JobTimes& times, Signals& signals) {
     const bool told = rule == std::string_view("run-timed-out") || signals.steps_after_exception == 0;
     if (told) {
       auto& evidence = signals.evidence[rule];
-      evidence.insert(evidence.end(), facts.begin(), facts.end());
+      evidence.insert(evidence.begin(), facts.begin(), facts.end());  // they say more than the quotes do
     }
   }
 }

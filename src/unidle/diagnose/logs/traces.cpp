@@ -17,7 +17,7 @@ constexpr std::size_t kKernelsTold = 3;
 constexpr std::size_t kLongestName = 60;
 
 std::string short_name(const std::string& name) {
-  return name.size() <= kLongestName ? name : name.substr(0, kLongestName) + "...";
+  return fmt::format("{:.{}}{}", name, kLongestName, name.size() > kLongestName ? "..." : "");
 }
 
 std::string describe(const TraceSummary& trace, const DeviceUse& device) {
@@ -25,8 +25,8 @@ std::string describe(const TraceSummary& trace, const DeviceUse& device) {
                                  format_seconds(device.busy_s), format_seconds(trace.window_s));
   if (!trace.gaps.empty()) {
     const auto& gap = trace.gaps.front();
-    text += fmt::format("; longest gap {}{}", format_seconds(gap.seconds),
-                        gap.host.empty() ? "" : " while the host was in " + short_name(gap.host));
+    text += fmt::format("; longest gap {}{}{}", format_seconds(gap.seconds),
+                        gap.host.empty() ? "" : " while the host was in ", short_name(gap.host));
   }
   if (trace.kernel_count > 0) {
     text += fmt::format("; {} kernels of {} on average, most time in", grouped(static_cast<double>(trace.kernel_count)),

@@ -60,6 +60,8 @@ Evaluation evaluate(const Context& context, const Policy&) {
     finding.evidence.push_back("training went on after it");
   } else if (end.empty() && signals.exit_code) {
     finding.evidence.push_back("the exit code is 0 all the same");
+  } else if (end.empty()) {
+    finding.evidence.insert(finding.evidence.begin(), "its exit code is not known");
   }
   return finding;
 }
