@@ -10,6 +10,7 @@ namespace unidle::logs::detail {
 namespace {
 
 constexpr std::size_t kMostBars = 16;
+constexpr std::size_t kLongestLabel = 60;
 constexpr double kMostCount = 1e15;
 
 std::string_view kind_of(Word word) {
@@ -25,7 +26,7 @@ std::string_view kind_of(Word word) {
 /// "Epoch 3/10:  45%" and "Epoch 4/10:  50%" are runs of one bar.
 std::string without_digits(std::string_view label) {
   std::string text;
-  for (const char c : label.substr(0, 60)) {
+  for (const char c : label.substr(0, kLongestLabel)) {
     if (!is_digit(c) && static_cast<unsigned char>(c) >= 0x20) {
       text += c;
     }
@@ -161,14 +162,16 @@ void Counters::bar(const Bar& seen, bool validation) {
   const auto open = std::find_if(open_bars_.begin(), open_bars_.end(), [&](const OpenBar& one) {
     return one.label == label && one.validation == validation;
   });
-  const OpenBar now{label, seen.total, seen.done, seen.elapsed_s, validation};
+  const OpenBar now{label,     std::string(seen.label.substr(0, kLongestLabel)), seen.total, seen.done, seen.elapsed_s,
+                    validation};
   if (open == open_bars_.end()) {
     if (open_bars_.size() < kMostBars) {
       open_bars_.push_back(now);
     }
     return;
   }
-  if (seen.done < open->done || seen.elapsed_s < open->elapsed_s || seen.total != open->total) {
+  if (now.as_drawn != open->as_drawn || seen.done < open->done || seen.elapsed_s < open->elapsed_s ||
+      seen.total != open->total) {
     close(*open);  // a new run of it
   }
   *open = now;

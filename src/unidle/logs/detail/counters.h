@@ -34,7 +34,8 @@ class Counters {
   void bar(const Bar& seen, bool validation);
 
   struct OpenBar {
-    std::string label;
+    std::string label;     // digits left out
+    std::string as_drawn;  // with them: they tell one run from the next
     double total = 0;
     double done = 0;
     double elapsed_s = 0;

@@ -76,7 +76,7 @@ bool Failures::in_traceback(std::string_view line) {
 }
 
 void Failures::begin_traceback(const LogLine& line, std::size_t at) {
-  if (ignored_line_ + 1 == line.number) {
+  if (ignored_line_ && *ignored_line_ + 1 == line.number) {
     return;  // Python itself ignores it, mostly in destructors while it shuts down
   }
   prefix_ = at <= kLongestPrefix ? std::string(line.text.substr(0, at)) : "";

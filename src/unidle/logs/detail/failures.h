@@ -41,7 +41,7 @@ class Failures {
   bool open_ = false;
   Quote traceback_;
   std::string prefix_;  // "[rank0]: " before every line
-  std::uint64_t ignored_line_ = 0;
+  std::optional<std::uint64_t> ignored_line_;
 };
 
 /// At most 400 bytes of a line, without control characters, cut at a whole character.

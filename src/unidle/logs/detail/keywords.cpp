@@ -76,7 +76,7 @@ constexpr std::array kKeywords = {
     Keyword{"acc", Word::kMetric, Edge::kBoth},
     Keyword{"auc", Word::kMetric},
     Keyword{"psnr", Word::kMetric},
-    Keyword{"f1", Word::kMetric, Edge::kFrontWord},
+    Keyword{"f1_score", Word::kMetric},
     Keyword{"perplexity", Word::kMetric},
     Keyword{"指标", Word::kMetric},
     Keyword{"准确率", Word::kMetric},

@@ -37,8 +37,8 @@ std::optional<double> take_number(std::string_view& text) {
   if (text.empty() || !(is_digit(text.front()) || text.front() == '-' || text.front() == '+' || text.front() == '.')) {
     return std::nullopt;  // keeps "inf" and "nan" out
   }
-  const std::size_t sign = text.front() == '+' ? 1 : 0;
-  const std::size_t first = sign + (text.size() > sign && text[sign] == '-' ? 1 : 0);
+  const std::size_t sign = text.front() == '+' ? 1 : 0;  // from_chars takes no plus
+  const std::size_t first = text.front() == '-' || text.front() == '+' ? 1 : 0;
   if (first >= text.size() || !(is_digit(text[first]) || text[first] == '.')) {
     return std::nullopt;
   }

@@ -129,7 +129,7 @@ std::optional<double> take_scaled(std::string_view& text) {
 
 std::optional<Count> count_after(std::string_view line, std::size_t end) {
   std::string_view rest = line.substr(std::min(end, line.size()));
-  for (const std::string_view tail : {"ation", "index", "idx", "_idx"}) {
+  for (const std::string_view tail : {"ation", "次", "index", "idx", "_idx"}) {
     if (rest.starts_with(tail)) {
       rest.remove_prefix(tail.size());
       break;

@@ -1,0 +1,203 @@
+#include "unidle/diagnose/signals_from_logs.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "unidle/base/error.h"
+#include "unidle/base/files.h"
+#include "unidle/diagnose/diagnose.h"
+#include "unidle/diagnose/diagnosis.h"
+#include "unidle/logs/job_files.h"
+
+namespace unidle::diagnose {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class LogSignals : public ::testing::Test {
+ protected:
+  fs::path file(const std::string& name, const std::string& bytes) {
+    write_file_atomic(folder_.path() / name, bytes);
+    return folder_.path() / name;
+  }
+  TemporaryFolder folder_;
+};
+
+const Finding* find(const Diagnosis& diagnosis, std::string_view id) {
+  const auto found = std::find_if(diagnosis.findings.begin(), diagnosis.findings.end(),
+                                  [&](const Finding& finding) { return finding.id == id; });
+  return found == diagnosis.findings.end() ? nullptr : &*found;
+}
+
+std::string evidence(const Diagnosis& diagnosis, std::string_view id) {
+  const Finding* finding = find(diagnosis, id);
+  return finding == nullptr ? "" : fmt::format("{}", fmt::join(finding->evidence, "\n"));
+}
+
+bool abstains(const Diagnosis& diagnosis, std::string_view id) {
+  return std::any_of(diagnosis.abstained.begin(), diagnosis.abstained.end(),
+                     [&](const Abstention& one) { return one.id == id && !one.missing.empty(); });
+}
+
+TEST_F(LogSignals, AFailureBehindAClaim) {
+  const auto log = file("a.out",
+                        "epoch 1 loss 0.5\nTraceback (most recent call last):\n  File \"train.py\", line 7, in main\n"
+                        "TypeError: not serializable\nTraining finished successfully\n");
+  const Diagnosis diagnosis = diagnose_logs({log});
+  EXPECT_EQ(diagnosis.outcome, Outcome::kFailed);
+  EXPECT_EQ(diagnosis.verdict, Verdict::kFailed);
+  ASSERT_NE(find(diagnosis, "run-failed"), nullptr);
+  EXPECT_EQ(find(diagnosis, "run-failed")->where, "train.py:7");
+  EXPECT_THAT(evidence(diagnosis, "run-failed"), HasSubstr("a later line claims success"));
+  EXPECT_THAT(evidence(diagnosis, "run-failed"), HasSubstr("a.out:2"));
+}
+
+TEST_F(LogSignals, ATracebackAfterWhichTrainingGoesOnIsAHint) {
+  const auto log = file("a.out",
+                        "epoch 1 loss 0.5\nTraceback (most recent call last):\n  File \"train.py\", line 7, in main\n"
+                        "TypeError: x\nepoch 2 loss 0.4\nepoch 3 loss 0.3\n");
+  const Diagnosis diagnosis = diagnose_logs({log});
+  ASSERT_NE(find(diagnosis, "run-failed"), nullptr);
+  EXPECT_EQ(find(diagnosis, "run-failed")->severity, Severity::kInfo);
+}
+
+TEST_F(LogSignals, ACompletedRun) {
+  const auto log = file("a.out", "epoch 1 loss 0.5\nepoch 2 loss 0.4\nTraining completed successfully\n");
+  EXPECT_EQ(diagnose_logs({log}).outcome, Outcome::kCompleted);
+}
+
+TEST_F(LogSignals, LossThatStaysNan) {
+  std::string text;
+  for (int i = 0; i < 10; ++i) {
+    text += fmt::format("step {} loss: {}\n", i, i < 4 ? "0.5" : "nan");
+  }
+  const Diagnosis diagnosis = diagnose_logs({file("a.log", text)});
+  EXPECT_EQ(diagnosis.verdict, Verdict::kFailed);
+  EXPECT_THAT(evidence(diagnosis, "run-failed"), HasSubstr("a.log:5"));
+}
+
+TEST_F(LogSignals, HowFarATimedOutRunCame) {
+  std::string text = "2025-01-01 10:00:00 job starts\n";
+  for (int step = 1; step <= 51; ++step) {
+    text += fmt::format("2025-01-01 10:{:02}:00 Step {}/200\n", step, step);
+  }
+  text += "slurmstepd: error: *** JOB 5 ON n CANCELLED AT 2025-01-01T11:00:00 DUE TO TIME LIMIT ***\n";
+  const Diagnosis diagnosis = diagnose_logs({file("a.out", text)});
+  EXPECT_EQ(diagnosis.outcome, Outcome::kTimedOut);
+  EXPECT_THAT(evidence(diagnosis, "run-timed-out"), HasSubstr("step 51 of 200, 1 min 0 s each"));
+  EXPECT_THAT(evidence(diagnosis, "run-timed-out"), HasSubstr("needs 3 h 21 min"));
+  const PhaseTimes& time = diagnosis.time;
+  EXPECT_NEAR(time.startup + time.train + time.validate + time.checkpoint + time.other, 3600, 1e-6);
+}
+
+TEST_F(LogSignals, AnUnusedGpuBesideARunOnTheCpu) {
+  std::string gpu = "timestamp, utilization.gpu [%], memory.used [MiB], memory.total [MiB]\n";
+  std::string text;
+  for (int i = 0; i < 40; ++i) {
+    gpu += fmt::format("2025/01/01 10:00:{:02}.000, 0 %, 4 MiB, 81920 MiB\n", i);
+    text += fmt::format("2025-01-01 10:00:{:02} step {} loss 0.5\n", i, i);
+  }
+  const Diagnosis diagnosis = diagnose_logs({file("gpu.csv", gpu), file("a.log", text)});
+  EXPECT_EQ(diagnosis.verdict, Verdict::kDeviceUnused);
+  EXPECT_THAT(evidence(diagnosis, "device-unused"), HasSubstr("40 samples"));
+}
+
+TEST_F(LogSignals, AGpuLogAloneGivesUtilisationAndNoCause) {
+  const auto log =
+      file("x.txt", "timestamp, utilization.gpu [%]\n2025/01/01 10:00:00.000, 10 %\n2025/01/01 10:00:10.000, 30 %\n");
+  const Diagnosis diagnosis = diagnose_logs({log});
+  EXPECT_EQ(diagnosis.device.kind, "cuda");
+  EXPECT_NEAR(*diagnosis.device.busy, 0.2, 1e-9);
+  EXPECT_EQ(diagnosis.verdict, Verdict::kUnknown);
+  EXPECT_TRUE(diagnosis.findings.empty());
+  EXPECT_TRUE(abstains(diagnosis, "loader-no-workers"));
+  EXPECT_TRUE(abstains(diagnosis, "run-failed"));
+  EXPECT_TRUE(abstains(diagnosis, "validation-dominates"));
+}
+
+TEST_F(LogSignals, WhatIsNoLogIsRefusedWithItsName) {
+  for (const std::string& bytes :
+       {std::string(), std::string("key: value\n"), std::string("\0\1\2\3", 4), std::string(3'000'000, 'x'),
+        std::string("{\"traceEvents\": [{\"ph\":\"X\""), std::string("\x1f\x8b\x08\x00garbage", 11)}) {
+    const auto path = file("odd.log", bytes);
+    try {
+      diagnose_logs({path});
+      FAIL() << "nothing was noticed in " << bytes.substr(0, 20);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.exit_code(), 2);
+      EXPECT_EQ(error.subject(), path.string());
+      EXPECT_EQ(std::string(error.what()).find('\n'), std::string::npos);
+    }
+  }
+}
+
+TEST_F(LogSignals, EmptyFilesBesideAnotherArePassedOver) {
+  EXPECT_EQ(diagnose_logs({file("a.err", ""), file("a.out", "epoch 1 loss 0.5\n")}).outcome, Outcome::kUnknown);
+}
+
+TEST_F(LogSignals, FilesOfAJobByNameAndTime) {
+  file("gpu_utilization_77.log",
+       "timestamp, utilization.gpu [%]\n2025/01/01 10:00:00.000, 10 %\n2025/01/01 12:00:00.000, 30 %\n");
+  const auto near =
+      file("run_20250101.log", "2025-01-01 10:01:00 epoch 1 loss 0.5\n2025-01-01 11:00:00 epoch 2 loss 0.4\n");
+  file("other.log", "2025-01-01 10:20:00 epoch 1 loss 0.5\n");
+  file("day_before.log", "2024-12-31 10:01:00 epoch 1 loss 0.5\n");
+  file("gpu_utilization_177.log", "timestamp, utilization.gpu [%]\n2025/01/01 10:00:00.000, 10 %\n");
+  const logs::JobFiles job = logs::find_job_files("77", folder_.path());
+  EXPECT_THAT(job.by_name, ElementsAre(folder_.path() / "gpu_utilization_77.log"));
+  EXPECT_EQ(job.by_time, near);
+  EXPECT_THROW(logs::find_job_files("78", folder_.path()), Error);
+  EXPECT_THROW(logs::find_job_files("x", folder_.path()), Error);
+}
+
+class RealLogs : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const char* shared = std::getenv("UNIDLE_SHARED");
+    if (shared == nullptr) {
+      GTEST_SKIP() << "UNIDLE_SHARED names no folder with real logs";
+    }
+    folder_ = fs::path(shared) / "real/recsys-slurm";
+  }
+  Diagnosis of_job(std::string_view id) const { return diagnose_logs(logs::find_job_files(id, folder_).all()); }
+  fs::path folder_;
+};
+
+TEST_F(RealLogs, AnIdleGpuAndItsRunTogether) {
+  const Diagnosis diagnosis = of_job("909648");
+  EXPECT_NEAR(diagnosis.device.busy.value_or(0), 0.0215, 5e-5);
+  EXPECT_THAT(diagnosis.device.how, HasSubstr("mean utilisation 2.15 %, at most 33 %"));
+  EXPECT_THAT(diagnosis.device.how, HasSubstr("mean power 64.5 W"));
+  EXPECT_EQ(diagnosis.verdict, Verdict::kValidationBound);
+  ASSERT_FALSE(diagnosis.findings.empty());
+  EXPECT_EQ(diagnosis.findings.front().id, "validation-dominates");
+  EXPECT_THAT(evidence(diagnosis, "validation-dominates"), HasSubstr("238 validations of 1 min 35 s each take 87 %"));
+  EXPECT_THAT(evidence(diagnosis, "validation-dominates"), HasSubstr("14.1 s of training"));
+  EXPECT_TRUE(abstains(diagnosis, "loader-no-workers"));
+}
+
+TEST_F(RealLogs, ATimeLimit) {
+  const Diagnosis diagnosis = of_job("52178");
+  EXPECT_EQ(diagnosis.outcome, Outcome::kTimedOut);
+  EXPECT_EQ(diagnosis.findings.front().id, "run-timed-out");
+  EXPECT_NEAR(diagnosis.samples_per_s.value_or(0), 1810, 5);
+  EXPECT_THAT(evidence(diagnosis, "run-timed-out"), HasSubstr("step 43 of 200"));
+  EXPECT_THAT(evidence(diagnosis, "run-timed-out"), HasSubstr("6 h 56 min"));
+  EXPECT_THAT(evidence(diagnosis, "run-timed-out"), HasSubstr("1,810 rows/s"));
+}
+
+TEST_F(RealLogs, AFailureThatClaimsSuccess) {
+  const Diagnosis diagnosis = of_job("53480");
+  EXPECT_EQ(diagnosis.outcome, Outcome::kFailed);
+  EXPECT_EQ(diagnosis.findings.front().id, "run-failed");
+  EXPECT_THAT(evidence(diagnosis, "run-failed"), HasSubstr("mapping values are not allowed here"));
+  EXPECT_THAT(evidence(diagnosis, "run-failed"), HasSubstr("claims success"));
+}
+
+}  // namespace
+}  // namespace unidle::diagnose

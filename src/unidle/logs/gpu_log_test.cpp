@@ -1,0 +1,151 @@
+#include "unidle/logs/gpu_log.h"
+
+#include <gmock/gmock.h>
+
+#include <cstdlib>
+
+#include "unidle/base/error.h"
+
+namespace unidle::logs {
+namespace {
+
+using ::testing::DoubleNear;
+
+GpuLog query(std::string_view bytes, const Window& window = {}) {
+  Source source("gpu.csv", bytes);
+  return read_gpu_query(source, window);
+}
+GpuLog dmon(std::string_view bytes) {
+  Source source("dmon.txt", bytes);
+  return read_gpu_dmon(source);
+}
+
+TEST(GpuQuery, UnitsInCells) {
+  const GpuLog log = query(
+      "timestamp, utilization.gpu [%], memory.used [MiB], memory.total [MiB], power.draw [W], temperature.gpu\n"
+      "2025/08/22 16:46:12.159, 0 %, 572 MiB, 81920 MiB, 63.63 W, 37\n"
+      "2025/08/22 16:46:22.164, 33 %, 1144 MiB, 81920 MiB, 65.00 W, 38\n");
+  ASSERT_EQ(log.gpus.size(), 1U);
+  const GpuUse& use = log.gpus.front();
+  EXPECT_EQ(use.samples, 2);
+  EXPECT_EQ(use.idle_samples, 1);
+  EXPECT_NEAR(use.utilisation.mean(), 0.165, 1e-12);
+  EXPECT_NEAR(use.utilisation.most, 0.33, 1e-12);
+  EXPECT_EQ(use.memory_used.most, 1144 * 1048576.0);
+  EXPECT_NEAR(use.power_w.mean(), 64.315, 1e-9);
+  EXPECT_EQ(*log.last_ns - *log.first_ns, 10'005'000'000);
+}
+
+TEST(GpuQuery, UnitsInTheHeaderAnyOrder) {
+  const GpuLog log = query(
+      "power.draw [W], index, utilization.gpu [%], memory.used [MiB], timestamp\n"
+      "100.5, 0, 90, 1000, 2025/08/22 16:46:12.159\n"
+      "[N/A], 1, 10, 2000, 2025/08/22 16:46:12.161\n"
+      "[N/A], 1, [N/A], 2000, 2025/08/22 16:46:13.161\n");
+  ASSERT_EQ(log.gpus.size(), 2U);
+  EXPECT_EQ(log.gpus[0].id, "0");
+  EXPECT_NEAR(log.gpus[0].utilisation.mean(), 0.9, 1e-12);
+  EXPECT_FALSE(log.gpus[1].power_w);  // absent, not zero
+  EXPECT_EQ(log.gpus[1].utilisation.count, 1);
+  EXPECT_EQ(log.busiest()->id, "0");
+}
+
+TEST(GpuQuery, SeveralGpusWithoutAnId) {
+  const GpuLog log = query(
+      "timestamp, utilization.gpu [%]\n"
+      "2025/08/22 16:46:12.159, 10 %\n2025/08/22 16:46:12.161, 20 %\n"
+      "2025/08/22 16:46:22.159, 30 %\n2025/08/22 16:46:22.161, 40 %\n");
+  ASSERT_EQ(log.gpus.size(), 2U);
+  EXPECT_NEAR(log.gpus[0].utilisation.mean(), 0.2, 1e-12);
+  EXPECT_NEAR(log.gpus[1].utilisation.mean(), 0.3, 1e-12);
+}
+
+TEST(GpuQuery, WithoutAHeader) {
+  const GpuLog log = query("2025/08/22 16:46:12.159, 50 %, 3 %, 572 MiB, 81920 MiB, 63.63 W, 300.00 W\n");
+  const GpuUse& use = log.gpus.front();
+  EXPECT_NEAR(use.utilisation.mean(), 0.5, 1e-12);
+  EXPECT_NEAR(use.memory_utilisation.mean(), 0.03, 1e-12);
+  EXPECT_EQ(use.memory_used.most, 572 * 1048576.0);
+  EXPECT_EQ(use.memory_total.most, 81920 * 1048576.0);
+  EXPECT_EQ(use.power_limit_w.most, 300);
+}
+
+TEST(GpuQuery, BrokenLinesAndRepeatedHeaders) {
+  const GpuLog log = query(
+      "timestamp, utilization.gpu [%], power.draw [W]\n"
+      "2025/08/22 16:46:12.159, 50 %, 63.63 W\n"
+      "timestamp, utilization.gpu [%], power.draw [W]\n"
+      "Unable to determine the device handle for GPU 0000:61:00.0: GPU is lost.\n"
+      "2025/08/22 16:46:13.159, 150 %, 63.63 W\n"
+      "2025/08/22 16:46:14.1");
+  EXPECT_EQ(log.samples, 1);
+  EXPECT_EQ(log.broken_lines, 3);
+  EXPECT_THAT(log.complaint.value_or(""), ::testing::HasSubstr("GPU is lost"));
+}
+
+TEST(GpuQuery, LongestIdleTimeAndWindow) {
+  const std::string bytes =
+      "timestamp, utilization.gpu [%]\n"
+      "2025/08/22 10:00:00.000, 50 %\n2025/08/22 10:00:10.000, 0 %\n2025/08/22 10:00:20.000, 0 %\n"
+      "2025/08/22 10:00:30.000, 0 %\n2025/08/22 10:00:40.000, 90 %\n";
+  const GpuLog log = query(bytes);
+  EXPECT_EQ(log.gpus.front().longest_idle_ns, 20'000'000'000);
+  const std::int64_t last = *log.last_ns;
+  EXPECT_NEAR(query(bytes, {last - 10'000'000'000, last}).gpus.front().utilisation.mean(), 0.45, 1e-12);
+}
+
+TEST(GpuQuery, SaysWhenThereIsNoSample) {
+  for (const char* bytes : {"", "timestamp, utilization.gpu [%]\n", "hello\nworld\n"}) {
+    try {
+      query(bytes);
+      FAIL() << "nothing was noticed";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::kInput);
+      EXPECT_EQ(error.subject(), "gpu.csv");
+    }
+  }
+}
+
+TEST(GpuDmon, ColumnsByName) {
+  const GpuLog log = dmon(
+      "# gpu    pwr  gtemp  mtemp     sm    mem   mclk   pclk     fb\n"
+      "# Idx      W      C      C      %      %    MHz    MHz     MB\n"
+      "    0     63     37      -     10      2   1512   1410    572\n"
+      "    1      -     37      -     80      2   1512   1410    572\n"
+      "# gpu    pwr  gtemp  mtemp     sm    mem   mclk   pclk     fb\n"
+      "    0     65     37      -     30      2   1512   1410    572\n"
+      "    1     64     3");
+  ASSERT_EQ(log.gpus.size(), 2U);
+  EXPECT_NEAR(log.gpus[0].utilisation.mean(), 0.2, 1e-12);
+  EXPECT_NEAR(log.gpus[0].power_w.mean(), 64, 1e-12);
+  EXPECT_FALSE(log.gpus[1].power_w);
+  EXPECT_EQ(log.broken_lines, 1);
+}
+
+TEST(GpuDmon, DateAndTime) {
+  const GpuLog log = dmon(
+      "#Date       Time        gpu     sm    mem\n"
+      "#YYYYMMDD   HH:MM:SS    Idx      %      %\n"
+      " 20250822   16:46:12      0     10      0\n"
+      " 20250822   16:46:13      0     10      0\n");
+  EXPECT_EQ(*log.last_ns - *log.first_ns, 1'000'000'000);
+}
+
+TEST(GpuQuery, RealLog) {
+  const char* shared = std::getenv("UNIDLE_SHARED");
+  if (shared == nullptr) {
+    GTEST_SKIP() << "UNIDLE_SHARED names no folder with real logs";
+  }
+  Source source(std::filesystem::path(shared) / "real/recsys-slurm/gpu_utilization_909648.log");
+  const GpuLog log = read_gpu_query(source);
+  const GpuUse& use = log.gpus.front();
+  EXPECT_EQ(log.gpus.size(), 1U);
+  EXPECT_EQ(use.samples, 3625);
+  EXPECT_EQ(log.broken_lines, 0);
+  EXPECT_THAT(use.utilisation.mean(), DoubleNear(0.02152, 1e-5));
+  EXPECT_THAT(use.utilisation.most, DoubleNear(0.33, 1e-9));
+  EXPECT_THAT(use.power_w.mean(), DoubleNear(64.54, 0.01));
+}
+
+}  // namespace
+}  // namespace unidle::logs

@@ -1,0 +1,100 @@
+#include "unidle/logs/lines.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <zlib.h>
+
+#include <cstdio>
+
+#include "unidle/base/error.h"
+#include "unidle/base/files.h"
+
+namespace unidle::logs {
+namespace {
+
+using ::testing::ElementsAre;
+
+std::vector<std::string> read(std::string_view bytes, std::size_t longest = std::size_t{64} << 10U) {
+  Source source("memory", bytes);
+  Lines lines(source, longest);
+  std::vector<std::string> all;
+  std::string_view line;
+  while (lines.next(line)) {
+    all.push_back(fmt::format("{}:{}{}{}", lines.number(), line, lines.cut() ? "..." : "", lines.ended() ? "" : "|"));
+  }
+  return all;
+}
+
+std::string gzipped(const std::string& bytes) {
+  TemporaryFolder folder;
+  const std::string path = folder.path() / "a.gz";
+  gzFile file = ::gzopen(path.c_str(), "wb");
+  ::gzwrite(file, bytes.data(), static_cast<unsigned>(bytes.size()));
+  ::gzclose(file);
+  return read_file(path);
+}
+
+TEST(Lines, EveryKindOfEnd) {
+  EXPECT_THAT(read("a\nb\r\nc\rd"), ElementsAre("1:a", "2:b", "3:c", "3:d|"));
+  EXPECT_THAT(read("a\n\nb\n"), ElementsAre("1:a", "2:", "3:b"));
+  EXPECT_THAT(read(""), ElementsAre());
+  EXPECT_THAT(read("\n"), ElementsAre("1:"));
+}
+
+TEST(Lines, LeavesTheByteOrderMarkOut) {
+  EXPECT_THAT(read("\xef\xbb\xbf"
+                   "a\nb"),
+              ElementsAre("1:a", "2:b|"));
+}
+
+TEST(Lines, CutsLongOnesAndGoesOn) {
+  EXPECT_THAT(read("abcdef\ngh\n", 4), ElementsAre("1:abcd...|", "2:gh"));
+  const std::string huge(5'000'000, 'x');
+  const auto lines = read(fmt::format("{}\nend\n", huge), 1000);
+  ASSERT_EQ(lines.size(), 2U);
+  EXPECT_EQ(lines[1], "2:end");
+}
+
+TEST(Lines, JoinsAcrossReads) {
+  std::string bytes;
+  for (int i = 0; i < 200'000; ++i) {
+    bytes += fmt::format("line {}\n", i);
+  }
+  const auto lines = read(bytes);
+  ASSERT_EQ(lines.size(), 200'000U);
+  EXPECT_EQ(lines[123'456], "123457:line 123456");
+}
+
+TEST(Source, UnpacksGzipAndItsMembers) {
+  const std::string two = gzipped("a\n") + gzipped("b\n");
+  EXPECT_THAT(read(two), ElementsAre("1:a", "2:b"));
+}
+
+TEST(Source, SaysWhenGzipIsCutOffOrDamaged) {
+  const std::string whole = gzipped(std::string(100'000, 'x'));
+  for (const std::string& bytes : {whole.substr(0, whole.size() / 2), fmt::format("{}garbage", whole.substr(0, 12))}) {
+    try {
+      read(bytes);
+      FAIL() << "nothing was noticed";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::kInput);
+      EXPECT_EQ(error.subject(), "memory");
+    }
+  }
+}
+
+TEST(Source, NamesWhatCannotBeRead) {
+  TemporaryFolder folder;
+  for (const auto& path : {folder.path(), folder.path() / "absent"}) {
+    try {
+      Source source(path);
+      FAIL() << "nothing was noticed";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::kInput);
+      EXPECT_EQ(error.subject(), path.string());
+    }
+  }
+}
+
+}  // namespace
+}  // namespace unidle::logs
