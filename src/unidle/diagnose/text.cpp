@@ -109,6 +109,10 @@ std::string numbers(const Diagnosis& diagnosis, const Style& style) {
                                  format_share(step.input), format_share(step.transfer), format_share(step.compute),
                                  format_share(step.sync), format_share(step.optimizer), format_share(step.other)));
   }
+  if (diagnosis.device.busy) {
+    out += style.block(0, "",
+                       style.say("Device: {} busy ({}).", format_share(*diagnosis.device.busy), diagnosis.device.how));
+  }
   if (diagnosis.samples_per_s) {
     out += style.block(0, "", style.say("Speed: {} samples/s.", format_number(*diagnosis.samples_per_s)));
   }

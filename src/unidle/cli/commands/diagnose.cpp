@@ -39,7 +39,7 @@ bool reached(const diagnose::Diagnosis& diagnosis, const std::string& level) {
 diagnose::Diagnosis of_logs(const std::vector<std::filesystem::path>& files) {
   std::unique_ptr<Progress> progress;
   std::uint64_t size = 0;
-  return diagnose::diagnose_logs(files, {}, [&](std::uint64_t taken, std::uint64_t of) {
+  return diagnose::diagnose_logs(files, {}, diagnose::Language::kEnglish, [&](std::uint64_t taken, std::uint64_t of) {
     if (progress == nullptr || of != size || taken <= of / 100) {
       progress = std::make_unique<Progress>("reading", of);
       size = of;

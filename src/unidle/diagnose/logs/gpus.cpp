@@ -87,10 +87,35 @@ void add_memory(const GpuUse& use, Signals& signals) {
   }
 }
 
+/// What the rules about the card itself look at; a log that lacks the columns leaves them absent.
+void add_card(const GpuUse& use, Signals& signals) {
+  const auto mean = [](const unidle::logs::Readings& readings) {
+    return readings ? std::optional(readings.mean()) : std::nullopt;
+  };
+  const auto most = [](const unidle::logs::Readings& readings) {
+    return readings ? std::optional(readings.most) : std::nullopt;
+  };
+  GpuFacts& gpu = signals.gpu;
+  if (use.throttled_known > 0) {
+    gpu.throttled = static_cast<double>(use.throttled) / static_cast<double>(use.throttled_known);
+    gpu.throttle_reasons = "heat or a hardware slow-down";
+  }
+  gpu.clock_mhz = mean(use.sm_mhz);
+  gpu.clock_max_mhz = most(use.sm_mhz_most);
+  gpu.link_width = most(use.link_width);
+  gpu.link_width_max = most(use.link_width_most);
+  gpu.link_generation = most(use.link_gen);
+  gpu.link_generation_max = most(use.link_gen_most);
+  if (use.memory_total) {
+    gpu.memory_bytes = static_cast<std::int64_t>(use.memory_total.most);
+  }
+}
+
 void add_use(const GpuUse& use, const JobLogs& job, Signals& signals) {
   signals.device_busy = std::clamp(use.utilisation.mean(), 0.0, 1.0);
   signals.device_busy_how = describe(use);
   add_memory(use, signals);
+  add_card(use, signals);
   if (unused(use, job)) {
     signals.device_kind = "cpu";
     signals.evidence["device-unused"].push_back(fmt::format("{} was idle and its memory empty in all {} samples",

@@ -61,7 +61,7 @@ Evaluation evaluate(const Context& context, const Policy&) {
   } else if (end.empty() && signals.exit_code) {
     finding.evidence.push_back("the exit code is 0 all the same");
   } else if (end.empty()) {
-    finding.evidence.insert(finding.evidence.begin(), fmt::format("its exit code is not known"));
+    finding.evidence.insert(finding.evidence.begin(), context.say("its exit code is not known"));
   }
   return finding;
 }
