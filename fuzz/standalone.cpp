@@ -55,8 +55,9 @@ class Mutator {
   std::size_t below(std::size_t bound) { return bound == 0 ? 0 : random_() % bound; }
 
   void mutate(std::string& text) {
-    static constexpr const char* kPieces[] = {"\n", "\r", ",", "nan", "-1", "1e308", "9999999999999999999", "%", " [N/A]",
-                                              "\"", "{", "[", "}", "]", "|", "\xe8\xbd\xae", "/", ":", "#", "\0x", "0"};
+    static constexpr const char* kPieces[] = {"\n", "\r",           ",",  "nan", "-1", "1e308", "9999999999999999999",
+                                              "%",  " [N/A]",       "\"", "{",   "[",  "}",     "]",
+                                              "|",  "\xe8\xbd\xae", "/",  ":",   "#",  "\0x",   "0"};
     const std::size_t at = below(text.size() + 1);
     const std::size_t size = std::min(below(32), text.size() - at);
     switch (below(6)) {

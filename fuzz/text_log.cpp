@@ -1,6 +1,6 @@
+#include "unidle/logs/text_log.h"
 #include "target.h"
 #include "unidle/logs/sniff.h"
-#include "unidle/logs/text_log.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   return unidle::fuzz::one_input(data, size, [&](unidle::logs::Source& source) {

@@ -1,5 +1,5 @@
-#include "target.h"
 #include "unidle/logs/trace.h"
+#include "target.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   return unidle::fuzz::one_input(data, size, [](unidle::logs::Source& source) {

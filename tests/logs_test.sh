@@ -1,0 +1,91 @@
+#!/usr/bin/env bash
+# unidle diagnose on logs: kinds, exit codes, pairing by job id, and files that are no logs.
+set -u
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+cd "$folder" || exit 1
+export UNIDLE_HOME="$folder/.unidle"
+unidle="$UNIDLE_BIN/unidle"
+failures=0
+
+fail() {
+  echo "FAIL: $1" >&2
+  failures=$((failures + 1))
+}
+expect() {
+  local code=$1
+  shift
+  "$unidle" "$@" >out 2>err
+  local got=$?
+  [ "$got" = "$code" ] || fail "unidle $*: exit code $got, expected $code: $(cat err)"
+}
+has() { grep -qF -- "$2" "$1" || fail "$1 lacks '$2': $(cat "$1")"; }
+# refused FILE: exit code 2, one line that names the file, nothing on stdout.
+refused() {
+  expect 2 diagnose "$1"
+  has err "$1"
+  [ "$(wc -l <err)" = 1 ] || fail "$1: more than one line: $(cat err)"
+  [ ! -s out ] || fail "$1: something on stdout"
+}
+
+mkdir results
+{ echo "timestamp, utilization.gpu [%], power.draw [W]"
+  for s in 10 20 30 40; do echo "2025/01/01 10:00:$s.000, 50 %, 100.00 W"; done
+  printf '2025/01/01 10:0'; } >results/gpu_4711.log
+printf '2025-01-01 10:00:12 epoch 1 loss 0.5\n2025-01-01 10:00:30 epoch 2 loss 0.4\nTraining completed successfully\n' >results/train.log
+expect 0 diagnose results/gpu_4711.log --format json
+has out '"kind": "cuda"'
+has out '"busy": 0.5'
+has out '"verdict": "unknown"'
+expect 0 diagnose --job-id 4711 --results results --format json
+has err "train.log (paired by its time)"
+has out '"outcome": "completed"'
+has out 'mean utilisation 50.00 %'
+cp results/gpu_4711.log anything.json
+expect 0 diagnose anything.json results/train.log
+
+printf 'epoch 1 loss 0.5\nTraceback (most recent call last):\n  File "train.py", line 7, in main\nTypeError: x\nAll done successfully\n' >slurm-5.out
+: >slurm-5.err
+expect 1 diagnose slurm-5.out slurm-5.err
+has out "TypeError: x"
+has out "train.py:7"
+has out "a later line claims success"
+expect 1 diagnose --job-id 5 --format json
+has out '"id": "run-failed"'
+gzip -k slurm-5.out
+expect 1 diagnose slurm-5.out.gz
+
+: >empty.log
+head -c 100000 /dev/urandom >noise.log
+head -c 3000000 /dev/zero | tr '\0' x >huge.log
+printf '{"traceEvents": [{"ph": "X", "cat": "kernel", "ts": 1, "dur"' >cut.json
+echo 'key: value' >config.yaml
+head -c 40 slurm-5.out.gz >cut.gz
+for file in empty.log noise.log huge.log cut.json config.yaml cut.gz absent.log results; do refused "$file"; done
+
+expect 2 diagnose --job-id 12345 --results results
+has err 12345
+expect 2 diagnose --job-id abc --results results
+expect 2 diagnose --job-id 4711 --results nowhere
+expect 2 diagnose --results results
+expect 2 diagnose --job-id 4711 results/train.log
+for shell in bash fish; do
+  "$unidle" completion "$shell" >out
+  has out job-id
+  has out results
+done
+
+if [ -n "${UNIDLE_SHARED:-}" ]; then
+  real="$UNIDLE_SHARED/real/recsys-slurm"
+  expect 0 diagnose --job-id 909648 --results "$real"
+  has out "validation-dominates"
+  expect 1 diagnose --job-id 52178 --results "$real" --format json
+  has out '"outcome": "timed-out"'
+  expect 1 diagnose --job-id 53480 --results "$real" --format json
+  has out '"outcome": "failed"'
+else
+  echo "UNIDLE_SHARED names no folder with real logs: those are not tested"
+fi
+
+[ "$failures" = 0 ] && echo "all good"
+exit "$failures"
