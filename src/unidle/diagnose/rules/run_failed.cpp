@@ -48,20 +48,21 @@ Evaluation evaluate(const Context& context, const Policy&) {
   }
   Finding finding;
   finding.severity = Severity::kCritical;
+  const bool went_on = end.empty() && failure->went_on;
   if (!end.empty()) {
     finding.evidence.push_back(end);
+  } else if (!signals.exit_code && !went_on) {
+    finding.evidence.push_back(context.say("its exit code is not known"));
   }
   if (failure) {
     finding.evidence.push_back(context.say("it said: {}", failure->message));
     finding.where = failure->where;
   }
-  if (end.empty() && failure->went_on) {
+  if (went_on) {
     finding.severity = Severity::kInfo;
     finding.evidence.push_back("training went on after it");
   } else if (end.empty() && signals.exit_code) {
     finding.evidence.push_back("the exit code is 0 all the same");
-  } else if (end.empty()) {
-    finding.evidence.insert(finding.evidence.begin(), context.say("its exit code is not known"));
   }
   return finding;
 }
