@@ -248,6 +248,27 @@ class LoopTest(unittest.TestCase):
         loop.finish()
         self.assertEqual([(step[4], step[5]) for step in self.program.steps()], [(4, 1), (4, 1), (4, 1)])
 
+    def test_a_closure_after_a_fetch_shows_what_its_loader_is_for(self):
+        loop, held_out = self.program.loop, Loader()
+        for _ in range(2):
+            for _ in range(3):
+                self.program.fetch(self.loader)
+                loop.optimizer_begins(self.optimizer)
+                loop.in_optimizer += 1
+                self.program.forward(self.model)
+                self.program.backward()
+                loop.in_optimizer -= 1
+                self.program.step(self.optimizer)
+            self.model.training = False
+            self.program.fetch(held_out)
+            self.program.forward(self.model, grad=False)
+            self.model.training = True
+        self.program.fetch(self.loader)
+        loop.finish()
+        self.assertEqual((self.loader.use, held_out.use), ("train", "validate"))
+        self.assertEqual(len(self.program.ring.of(probe.INPUT)), 6)
+        self.assertEqual(len(self.program.ring.of(probe.VALIDATE)), 2)
+
     def test_it_stops_after_the_asked_steps(self):
         program = self.program = Program(max_steps=3)
         with self.assertRaises(SystemExit) as stopped:

@@ -24,6 +24,7 @@ class Loader:
         self.slot = None          # shared with the first worker: how long its first batch took
         self.samples = sampling.Samples(number)  # made in this process
         self.facts = None         # what inspection has read from it, kept when it is gone
+        self.likeness = None      # tells loaders apart that are made at the same line
         self.real = None          # weak reference to the DataLoader
 
 
@@ -45,17 +46,23 @@ def install(state):
 def loader_of(state, real):
     known = state.loaders.get(real)
     if known is None:
-        known = state.loaders[real] = _successor(state, places.here(3))
+        known = state.loaders[real] = _successor(state, places.here(3), _likeness(real))
         known.real, known.facts = weakref.ref(real), None
     return known
 
 
-def _successor(state, where):
-    """A loader that is made anew each epoch or each run of a search is the same one, as long as its predecessor is gone."""
+def _likeness(real):
+    return (type(real.dataset).__name__, real.batch_size, real.num_workers, type(getattr(real, "sampler", None)).__name__)
+
+
+def _successor(state, where, likeness):
+    """A loader that is made anew each epoch or each run of a search is the same one, as long as its predecessor is gone.
+    A framework makes all of them at one line: then they have to be alike."""
     for loader in state.all_loaders:
-        if loader.where == where and where is not None and loader.real() is None:
+        if loader.where == where and where is not None and loader.likeness == likeness and loader.real() is None:
             return loader
     loader = Loader(len(state.all_loaders), where)
+    loader.likeness = likeness
     state.all_loaders.append(loader)
     return loader
 

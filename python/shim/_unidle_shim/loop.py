@@ -235,7 +235,7 @@ class Loop:
         key = id(module)
         trains = grad and (module.training or key in self.eval_roots)
         self.perhaps_trains = key if grad and not trains else 0
-        if self.pending is not None and not self.in_optimizer:
+        if self.pending is not None and (trains or not self.in_optimizer):
             self.settle_pending(not trains, t)
         if trains:
             self.roots[key] = True
