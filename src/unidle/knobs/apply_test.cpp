@@ -37,6 +37,13 @@ TEST(SetKnob, SpeaksTheWordsOfTheFile) {
             "torch_compile:\n  enabled: true\n  backend: x\n");
 }
 
+TEST(SetKnob, KnowsTheWrapperOfMmengine) {
+  EXPECT_EQ(turned("optim_wrapper = dict(type='OptimWrapper', x=1)\n", "precision.amp", "fp16", "c.py"),
+            "optim_wrapper = dict(type='AmpOptimWrapper', x=1)\n");
+  EXPECT_EQ(turned("optim_wrapper = dict(type='AmpOptimWrapper')\n", "precision.amp", "off", "c.py"),
+            "optim_wrapper = dict(type='OptimWrapper')\n");
+}
+
 TEST(SetKnob, TurnsOneFlagOffAndTheOtherOn) {
   EXPECT_EQ(turned("fp16: true\nbf16: false\n", "precision.amp", "bf16"), "fp16: false\nbf16: true\n");
   EXPECT_EQ(turned("per_device_train_batch_size: 4\nfp16: true\n", "precision.amp", "bf16"),

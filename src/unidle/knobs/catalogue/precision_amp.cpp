@@ -15,6 +15,7 @@ const Knob& precision_amp() {
           .spellings =
               {
                   {"mixed precision", Meaning::kFormat, false, "accelerate"},
+                  {"optim wrapper type", Meaning::kSwitch},
                   {"amp dtype|precision|type ?torch ?train", Meaning::kFormat},
                   {"autocast dtype|precision|type", Meaning::kFormat},
                   {"mixed precision dtype|type|param|mode ?train", Meaning::kFormat},

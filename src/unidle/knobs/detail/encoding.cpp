@@ -40,11 +40,18 @@ bool is_mode_choice(std::string_view word) {
   return std::find(kModes.begin(), kModes.end(), word) != kModes.end();
 }
 
+/// mmengine switches by the class of its optimiser wrapper.
+constexpr std::string_view kWrapper = "OptimWrapper";
+constexpr std::string_view kAmpWrapper = "AmpOptimWrapper";
+
 Decoded known(std::string canonical, Meaning meaning) { return {Reading::kKnown, std::move(canonical), meaning}; }
 
 Decoded decode_switch(const Knob& knob, std::string_view value) {
   const std::optional<bool> on = boolean_of(value);
   if (knob.name == "precision.amp") {
+    if (value == kWrapper || value == kAmpWrapper) {
+      return value == kWrapper ? known("off", Meaning::kSwitch) : Decoded{Reading::kUnknown, {}, Meaning::kSwitch};
+    }
     if (on) {
       // Which format an "on" means is up to the program and its other keys.
       return *on ? Decoded{Reading::kUnknown, {}, Meaning::kSwitch} : known("off", Meaning::kSwitch);
@@ -162,6 +169,9 @@ std::optional<std::string> encode(const Knob& knob, Meaning meaning, std::string
     case Meaning::kSwitch:
       if (knob.name == "compile.mode" && is_mode_choice(lower(old)) && canonical != "off") {
         return std::string(canonical);
+      }
+      if (old == kWrapper || old == kAmpWrapper) {
+        return std::string(canonical == "off" ? kWrapper : kAmpWrapper);
       }
       return boolean_like(canonical != "off", old);
     case Meaning::kMeansFp16: return boolean_like(canonical == "fp16", old);
