@@ -36,6 +36,11 @@ has out "loader-no-workers"
 expect 2 diagnose --explain no-such-rule
 has err "no-such-rule"
 
+LC_ALL=zh_CN.UTF-8 "$unidle" diagnose --explain loader-no-workers >out
+has out "加载器运行在训练进程内"
+expect 0 diagnose --explain loader-no-workers --lang en
+has out "The loader runs in the training process"
+
 expect 0 diagnose --rules-markdown
 cmp -s out "$UNIDLE_SOURCE/docs/rules.md" || fail "docs/rules.md is stale: unidle diagnose --rules-markdown > docs/rules.md"
 
@@ -65,6 +70,10 @@ expect 1 diagnose claims
 has out "The run failed"
 has out "TypeError: not serializable"
 has out "train.py:7"
+expect 1 diagnose claims --lang zh
+has out "运行失败"
+expect 1 diagnose claims --lang zh --format json
+has out "it said: TypeError"
 expect 1 diagnose claims --format json
 has out '"outcome": "failed"'
 

@@ -23,6 +23,7 @@ struct Options {
   std::string format = "text";
   std::string fail_on;
   std::string explain;
+  std::string language;
   bool rules_markdown = false;
 };
 
@@ -36,10 +37,14 @@ bool reached(const diagnose::Diagnosis& diagnosis, const std::string& level) {
   });
 }
 
-diagnose::Diagnosis of_logs(const std::vector<std::filesystem::path>& files) {
+diagnose::Language language_of(const Options& options) {
+  return options.language.empty() ? diagnose::language_of_environment() : diagnose::language_of(options.language);
+}
+
+diagnose::Diagnosis of_logs(const std::vector<std::filesystem::path>& files, diagnose::Language language) {
   std::unique_ptr<Progress> progress;
   std::uint64_t size = 0;
-  return diagnose::diagnose_logs(files, {}, diagnose::Language::kEnglish, [&](std::uint64_t taken, std::uint64_t of) {
+  return diagnose::diagnose_logs(files, {}, language, [&](std::uint64_t taken, std::uint64_t of) {
     if (progress == nullptr || of != size || taken <= of / 100) {
       progress = std::make_unique<Progress>("reading", of);
       size = of;
@@ -59,16 +64,18 @@ std::vector<std::filesystem::path> files_of_job(const Options& options) {
 }
 
 diagnose::Diagnosis diagnosis_of(const Options& options) {
+  // JSON is for programs: one language.
+  const diagnose::Language language = options.format == "json" ? diagnose::Language::kEnglish : language_of(options);
   if (!options.job_id.empty()) {
-    return of_logs(files_of_job(options));
+    return of_logs(files_of_job(options), language);
   }
   if (options.files.empty()) {
-    return diagnose::diagnose_record(record::latest_run_folder());
+    return diagnose::diagnose_record(record::latest_run_folder(), {}, language);
   }
   if (options.files.size() == 1 && logs::sniff(options.files.front()) == logs::Kind::kRecord) {
-    return diagnose::diagnose_record(options.files.front());
+    return diagnose::diagnose_record(options.files.front(), {}, language);
   }
-  return of_logs({options.files.begin(), options.files.end()});
+  return of_logs({options.files.begin(), options.files.end()}, language);
 }
 
 int run(const Options& options) {
@@ -78,7 +85,7 @@ int run(const Options& options) {
   }
   const int width = terminal_width(stdout);
   if (!options.explain.empty()) {
-    fmt::print("{}", diagnose::explain(options.explain, width));
+    fmt::print("{}", diagnose::explain(options.explain, width, language_of(options)));
     return 0;
   }
   const diagnose::Diagnosis diagnosis = diagnosis_of(options);
@@ -86,7 +93,7 @@ int run(const Options& options) {
     // Captured output need not be UTF-8.
     fmt::print("{}\n", diagnose::to_json(diagnosis).dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
   } else {
-    fmt::print("{}", diagnose::to_text(diagnosis, width, use_colour(stdout)));
+    fmt::print("{}", diagnose::to_text(diagnosis, width, use_colour(stdout), language_of(options)));
   }
   return diagnosis.verdict == diagnose::Verdict::kFailed || reached(diagnosis, options.fail_on) ? 1 : 0;
 }
@@ -109,6 +116,7 @@ std::function<int()> setup(CLI::App& app) {
   app.add_option("--fail-on", options->fail_on, "Exit with 1 when a finding of this severity or above is there")
       ->check(CLI::IsMember({"info", "warning", "critical"}));
   app.add_option("--explain", options->explain, "Explain one rule and leave");
+  app.add_option("--lang", options->language, "en or zh; by default that of the locale. JSON is always English");
   app.add_flag("--rules-markdown", options->rules_markdown)->group("");
   return [options] { return run(*options); };
 }
