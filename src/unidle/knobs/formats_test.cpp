@@ -160,6 +160,7 @@ TEST(Toml, InsertsWhereAPersonWould) {
   EXPECT_EQ(edited("a.toml", "x = 1", "loader.workers", "4"), "x = 1\n\n[loader]\nworkers = 4\n");
   EXPECT_EQ(edited("a.toml", "", "a", "x"), "a = \"x\"\n");
   EXPECT_EQ(edited("a.toml", "[a]\r\nb = 1\r\n", "a.c", "2"), "[a]\r\nb = 1\r\nc = 2\r\n");
+  EXPECT_EQ(edited("a.toml", "a = { b = \"}\" }\n", "a.c", "1"), "a = { b = \"}\", c = 1 }\n");
   EXPECT_EQ(error_of("a.toml", kSections, "training.size.x", "1"), ErrorCode::kInput);
   EXPECT_EQ(error_of("a.toml", kSections, "runs.x", "1"), ErrorCode::kInput);
 }

@@ -11,7 +11,7 @@ bool is_blank(char c) { return c == ' ' || c == '\t'; }
 bool is_space(char c) { return is_blank(c) || c == '\r' || c == '\n'; }
 
 /// A quote opens a quoted scalar only where a value or key may begin; elsewhere it is a letter of a plain scalar.
-bool opens_token(std::string_view text, std::size_t at, std::size_t floor) {
+bool opens_token(std::string_view text, std::size_t at, std::size_t floor, std::string_view openers) {
   if (at <= floor) {
     return false;
   }
@@ -19,7 +19,7 @@ bool opens_token(std::string_view text, std::size_t at, std::size_t floor) {
   while (before > floor && is_space(text[before])) {
     --before;
   }
-  return std::string_view("{[,:?").find(text[before]) != std::string_view::npos;
+  return openers.find(text[before]) != std::string_view::npos;
 }
 
 std::size_t indent_of(std::string_view text, std::size_t begin) {
@@ -86,7 +86,7 @@ std::size_t end_of_block_scalar(std::string_view text, std::size_t begin) {
   return end;
 }
 
-FlowEnd end_of_flow(std::string_view text, std::size_t begin) {
+FlowEnd end_of_flow(std::string_view text, std::size_t begin, std::string_view openers) {
   int depth = 0;
   std::size_t content = begin;
   for (std::size_t i = begin; i < text.size(); ++i) {
@@ -95,7 +95,7 @@ FlowEnd end_of_flow(std::string_view text, std::size_t begin) {
       i = std::min(text.find('\n', i), text.size());
       continue;
     }
-    if ((c == '"' || c == '\'') && opens_token(text, i, begin)) {
+    if ((c == '"' || c == '\'') && opens_token(text, i, begin, openers)) {
       i = end_of_quoted(text, i) - 1;
     } else if (c == '{' || c == '[') {
       ++depth;

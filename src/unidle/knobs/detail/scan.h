@@ -18,7 +18,8 @@ struct FlowEnd {
   std::size_t close;
   std::size_t content_end;
 };
-FlowEnd end_of_flow(std::string_view text, std::size_t begin);
+/// A quote opens a string only behind one of `openers` (and blanks); elsewhere it is a letter.
+FlowEnd end_of_flow(std::string_view text, std::size_t begin, std::string_view openers = "{[,:?");
 
 /// Skips anchors and tags ("&a !!str ") and the blanks after them.
 std::size_t skip_properties(std::string_view text, std::size_t begin);

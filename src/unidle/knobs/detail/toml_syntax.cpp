@@ -16,6 +16,8 @@ namespace unidle::knobs::detail {
 
 namespace {
 
+constexpr std::string_view kOpeners = "{[,=";
+
 /// Bytes of positions in lines and code points, both counted from 1.
 class Positions {
  public:
@@ -188,7 +190,7 @@ class TomlInserter {
  private:
   std::string into_inline(const toml::table& table, const std::string& rest) const {
     const std::size_t open = positions_.byte(table.source().begin);
-    const FlowEnd end = end_of_flow(text_, open);
+    const FlowEnd end = end_of_flow(text_, open, kOpeners);
     std::string result = text_;
     const bool empty = text_.find_first_not_of(" \t", open + 1) == end.close;
     return result.insert(empty ? open + 1 : end.content_end,
@@ -219,7 +221,7 @@ class TomlInserter {
         continue;
       }
       const bool simple = !child.is_table() && !child.is_array();
-      const std::size_t end = simple ? end_of_value(text_, begin) : end_of_flow(text_, begin).close;
+      const std::size_t end = simple ? end_of_value(text_, begin) : end_of_flow(text_, begin, kOpeners).close;
       keys.push_back({line_begin(text_, begin), line_end(text_, end)});
     }
     std::sort(keys.begin(), keys.end(), [](const Own& a, const Own& b) { return a.end < b.end; });
