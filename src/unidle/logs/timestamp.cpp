@@ -43,11 +43,15 @@ bool take(std::string_view& text, char c) {
   return true;
 }
 
+/// Days since 1970 by the civil calendar; nothing for a day that there is not.
 std::optional<std::int64_t> day_ns(int year, int month, int day) {
   using namespace std::chrono;
+  if (year < 1970 || year > 2200 || month < 1 || month > 12 || day < 1) {
+    return std::nullopt;
+  }
   const year_month_day date{std::chrono::year(year), std::chrono::month(static_cast<unsigned>(month)),
                             std::chrono::day(static_cast<unsigned>(day))};
-  if (year < 1970 || year > 2200 || month < 0 || day < 0 || !date.ok()) {
+  if (!date.ok()) {
     return std::nullopt;
   }
   return sys_days(date).time_since_epoch().count() * kDayNs;
@@ -219,6 +223,10 @@ std::optional<std::int64_t> take_unix_date(std::string_view& text) {
 
 Stamp StampReader::full(std::int64_t ns) {
   using namespace std::chrono;
+  if (year_ != 0 && ns >= day_ns_ && ns - day_ns_ < kDayNs) {  // nearly every line: the day of the one before
+    last_of_day_ns_ = ns - day_ns_;
+    return {ns, true, true};
+  }
   day_ns_ = ns - ns % kDayNs;
   last_of_day_ns_ = ns % kDayNs;
   year_ = static_cast<int>(year_month_day(sys_days(days(ns / kDayNs))).year());

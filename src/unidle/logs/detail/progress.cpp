@@ -13,7 +13,22 @@ constexpr std::size_t kMostSigns = 4;
 
 bool is_letter(char c) { return lower(c) >= 'a' && lower(c) <= 'z'; }
 
-bool is_sign(char c) { return std::string_view(" \t:=#[('\">*").find(c) != std::string_view::npos; }
+bool is_sign(char c) {
+  switch (c) {
+    case ' ':
+    case '\t':
+    case ':':
+    case '=':
+    case '#':
+    case '[':
+    case '(':
+    case '\'':
+    case '"':
+    case '>':
+    case '*': return true;
+    default: return false;
+  }
+}
 
 /// Passes over ": ", "=", "[ " and their like, and over the full-width colon; how many there were.
 std::size_t skip_signs(std::string_view& text, std::size_t most = kMostSigns) {
@@ -129,8 +144,9 @@ std::optional<double> take_scaled(std::string_view& text) {
 
 std::optional<Count> count_after(std::string_view line, std::size_t end) {
   std::string_view rest = line.substr(std::min(end, line.size()));
+  const bool may_have_tail = !rest.empty() && is_word(rest.front());
   for (const std::string_view tail : {"ation", "次", "index", "idx", "_idx"}) {
-    if (rest.starts_with(tail)) {
+    if (may_have_tail && rest.starts_with(tail)) {
       rest.remove_prefix(tail.size());
       break;
     }
