@@ -15,8 +15,11 @@ endif()
 
 find_program(UNIDLE_CCACHE ccache)
 if(UNIDLE_CCACHE)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${UNIDLE_CCACHE})
-  set(CMAKE_C_COMPILER_LAUNCHER ${UNIDLE_CCACHE})
+  # Sloppiness: what it takes to know files with a precompiled header. Base folder: checkouts and build folders share.
+  set(launcher ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1
+               CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${UNIDLE_CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${launcher})
+  set(CMAKE_C_COMPILER_LAUNCHER ${launcher})
 endif()
 
 find_program(UNIDLE_LLD ld.lld)

@@ -3,15 +3,8 @@
 # unidle_precompiled_headers(NAME HEADER LINKS target...)  makes one, shared by all targets that
 # unidle_reuse_headers(TARGET NAME) names.
 
-# What ccache needs to know files that use a precompiled header.
-function(unidle_cache_with_headers TARGET)
-  if(UNIDLE_CCACHE)
-    set(launcher ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
-                 ${UNIDLE_CCACHE})
-    set_target_properties(${TARGET} PROPERTIES CXX_COMPILER_LAUNCHER "${launcher}")
-    target_compile_options(${TARGET} PRIVATE -fpch-preprocess)
-  endif()
-endfunction()
+# ccache asks for this, to know what a precompiled header holds.
+set(UNIDLE_PRECOMPILED_OPTIONS -fpch-preprocess)
 
 function(unidle_precompiled_headers NAME HEADER)
   cmake_parse_arguments(ARG "" "" "LINKS" ${ARGN})
@@ -19,15 +12,13 @@ function(unidle_precompiled_headers NAME HEADER)
   target_link_libraries(${NAME} PRIVATE unidle_options fmt::fmt spdlog::spdlog Threads::Threads nlohmann_json::nlohmann_json
                         ${ARG_LINKS})
   target_precompile_headers(${NAME} PRIVATE ${CMAKE_SOURCE_DIR}/cmake/precompiled/${HEADER})
-  unidle_cache_with_headers(${NAME})
-  target_compile_options(${NAME} PRIVATE -fPIC)
+  target_compile_options(${NAME} PRIVATE -fPIC ${UNIDLE_PRECOMPILED_OPTIONS})
 endfunction()
 
 function(unidle_reuse_headers TARGET NAME)
   target_precompile_headers(${TARGET} REUSE_FROM ${NAME})
   # The compiler takes them only where the code is of the same kind; programs would be -fPIE.
-  target_compile_options(${TARGET} PRIVATE -fPIC)
-  unidle_cache_with_headers(${TARGET})
+  target_compile_options(${TARGET} PRIVATE -fPIC ${UNIDLE_PRECOMPILED_OPTIONS})
 endfunction()
 
 unidle_precompiled_headers(unidle_core_headers core_headers.h)
