@@ -16,6 +16,7 @@
 #include "unidle/base/terminal.h"
 #include "unidle/base/units.h"
 #include "unidle/train/device.h"
+#include "unidle/train/machine_speed.h"
 #include "unidle/train/trainer.h"
 #include "workloads/registry.h"
 
@@ -124,6 +125,9 @@ int main(int argc, char** argv) {
   try {
     init_log();
     keep_freed_memory();
+    if (argc > 1 && std::string_view(argv[1]) == "speed") {  // for `unidle check --speed`
+      return train::speed_main(argc - 2, argv + 2);
+    }
     app.parse(argc, argv);
     return run(options);
   } catch (const CLI::ParseError& error) {

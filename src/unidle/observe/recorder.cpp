@@ -152,7 +152,7 @@ void Recorder::start(std::int64_t root_pid, const OutputStreams& streams) {
     std::vector<std::unique_ptr<telemetry::Source>> sources;
     sources.push_back(telemetry::process_tree_source(root_pid));
     sources.push_back(telemetry::host_source());
-    write_gpus(sources);
+    write_gpus(root_pid, sources);
     guarded([&](record::Writer& writer) { writer.set_meta(record::meta::kPid, root_pid); });
     sampler_ = std::make_unique<telemetry::Sampler>(clock_, telemetry::kSampleInterval_ns, std::move(sources),
                                                     [queue = queue_](const telemetry::Reading& reading) {
@@ -164,7 +164,7 @@ void Recorder::start(std::int64_t root_pid, const OutputStreams& streams) {
 }
 
 /// To start a GPU's library takes long: it is done while the command starts.
-void Recorder::write_gpus(std::vector<std::unique_ptr<telemetry::Source>>& sources) {
+void Recorder::write_gpus(std::int64_t root_pid, std::vector<std::unique_ptr<telemetry::Source>>& sources) {
   telemetry::GpuInventory found = telemetry::find_gpus();
   if (!found.known || (std::getenv("UNIDLE_NVML_LIBRARY") != nullptr && !found.problem.empty())) {
     problems_.push_back("GPUs were not read: " + found.problem);
@@ -174,7 +174,7 @@ void Recorder::write_gpus(std::vector<std::unique_ptr<telemetry::Source>>& sourc
     const std::vector<telemetry::GpuFacts> more = reader->facts();
     facts.insert(facts.end(), more.begin(), more.end());
     nvml_seen_ = nvml_seen_ || (!more.empty() && more.front().kind == "cuda");
-    sources.push_back(telemetry::gpu_source(std::move(reader)));
+    sources.push_back(telemetry::gpu_source(std::move(reader), root_pid));
   }
   if (found.known || !facts.empty()) {  // an empty list is measured: there is none
     guarded([&](record::Writer& writer) { writer.set_meta(record::meta::kGpus, to_json(facts)); });

@@ -45,7 +45,7 @@ class Recorder {
   struct Queue;
 
   void write_start(const std::vector<std::string>& argv);
-  void write_gpus(std::vector<std::unique_ptr<telemetry::Source>>& sources);
+  void write_gpus(std::int64_t root_pid, std::vector<std::unique_ptr<telemetry::Source>>& sources);
   void loop(std::stop_token stop);
   void collect(bool everything);
   void find_files();

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <limits>
 #include <optional>
 #include <utility>
@@ -144,23 +145,40 @@ std::optional<nlohmann::json> Reader::meta(std::string_view key) const {
   return value;
 }
 
+namespace {
+
+constexpr std::string_view kStepColumns =
+    "process, idx, t_ns, duration_ns, samples, micro_batches, input_ns, transfer_ns, forward_ns, backward_ns, "
+    "optimizer_ns, sync_ns, syncs, samples_before, loss, typeof(loss) = 'text'";
+
+Step step_of(Statement& row) {
+  Step step{row.integer(0),        row.integer(1),       row.integer(2),        row.integer(3),
+            row.integer(4),        row.integer(5),       row.maybe_integer(6),  row.maybe_integer(7),
+            row.maybe_integer(8),  row.maybe_integer(9), row.maybe_integer(10), row.maybe_integer(11),
+            row.maybe_integer(12), std::nullopt,         row.maybe_integer(13)};
+  if (row.integer(15) != 0) {
+    step.loss = std::numeric_limits<double>::quiet_NaN();
+  } else if (!row.is_null(14)) {
+    step.loss = row.real(14);
+  }
+  return step;
+}
+
+}  // namespace
+
 std::vector<Step> Reader::steps() const {
   std::vector<Step> steps;
+  impl_->each(fmt::format("SELECT {} FROM steps ORDER BY rowid", kStepColumns),
+              [&](Statement& row) { steps.push_back(step_of(row)); });
+  return steps;
+}
+
+std::vector<Step> Reader::last_steps(std::int64_t most) const {
+  std::vector<Step> steps;
   impl_->each(
-      "SELECT process, idx, t_ns, duration_ns, samples, micro_batches, input_ns, transfer_ns, forward_ns, backward_ns, "
-      "optimizer_ns, sync_ns, syncs, samples_before, loss, typeof(loss) = 'text' FROM steps ORDER BY rowid",
-      [&](Statement& row) {
-        Step step{row.integer(0),        row.integer(1),       row.integer(2),        row.integer(3),
-                  row.integer(4),        row.integer(5),       row.maybe_integer(6),  row.maybe_integer(7),
-                  row.maybe_integer(8),  row.maybe_integer(9), row.maybe_integer(10), row.maybe_integer(11),
-                  row.maybe_integer(12), std::nullopt,         row.maybe_integer(13)};
-        if (row.integer(15) != 0) {
-          step.loss = std::numeric_limits<double>::quiet_NaN();
-        } else if (!row.is_null(14)) {
-          step.loss = row.real(14);
-        }
-        steps.push_back(step);
-      });
+      fmt::format("SELECT {} FROM steps ORDER BY rowid DESC LIMIT ?", kStepColumns),
+      [&](Statement& row) { steps.push_back(step_of(row)); }, most);
+  std::reverse(steps.begin(), steps.end());
   return steps;
 }
 

@@ -132,6 +132,8 @@ class Reader {
   const std::filesystem::path& folder() const;
   std::optional<nlohmann::json> meta(std::string_view key) const;
   std::vector<Step> steps() const;
+  /// The last `most` of them, in order.
+  std::vector<Step> last_steps(std::int64_t most) const;
   std::vector<Span> spans() const;
   std::vector<SampleWork> sample_work() const;
   std::vector<Metric> metrics(std::string_view name) const;

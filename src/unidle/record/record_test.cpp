@@ -89,6 +89,9 @@ TEST(Record, GivesBackWhatWasWritten) {
   EXPECT_EQ(steps[0].loss, 0.5);
   EXPECT_EQ(steps[0].samples_before, 96);
   EXPECT_EQ(steps[1].index, 2);
+  ASSERT_EQ(reader.last_steps(1).size(), 1U);
+  EXPECT_EQ(reader.last_steps(1)[0].index, 2);
+  EXPECT_EQ(reader.last_steps(9).front().index, 1) << "in order";
   EXPECT_FALSE(steps[1].input_ns.has_value());
   EXPECT_FALSE(steps[1].loss.has_value());
   ASSERT_EQ(reader.spans().size(), 1U);

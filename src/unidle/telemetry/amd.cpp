@@ -115,7 +115,8 @@ class AmdReader final : public GpuReader {
         reading.pcie_generation = speed;
         reading.pcie_width = width;
       }
-      subjects.push_back({fmt::format("gpu{}", first_index_ + i), reading});
+      const auto index = first_index_ + static_cast<unsigned>(i);
+      subjects.push_back({fmt::format("gpu{}", index), reading, index, false});
     }
     return subjects;
   }

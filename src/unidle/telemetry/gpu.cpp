@@ -5,6 +5,8 @@
 #include <charconv>
 #include <utility>
 
+#include "unidle/telemetry/process_use.h"
+
 namespace unidle::telemetry {
 
 namespace fs = std::filesystem;
@@ -32,7 +34,7 @@ class NvmlReader final : public GpuReader {
     const unsigned count = nvml_->count().value.value_or(0);
     const std::vector<Xid> xids = nvml_->xids();
     for (unsigned gpu = 0; gpu < count; ++gpu) {
-      Subject& subject = subjects.emplace_back(Subject{fmt::format("gpu{}", gpu), {}});
+      Subject& subject = subjects.emplace_back(Subject{fmt::format("gpu{}", gpu), {}, gpu, false});
       read_device(gpu, t_ns, subject.reading);
       if (slow || !refreshed_.contains(gpu)) {
         refresh(gpu);
@@ -125,7 +127,7 @@ class NvmlReader final : public GpuReader {
       if (slice.gpu_instance) {
         put_activity(nvml_->gpm_mig(gpu, *slice.gpu_instance, t_ns), reading);
       }
-      subjects.push_back({fmt::format("gpu{}/mig{}", gpu, slice.index), reading});
+      subjects.push_back({fmt::format("gpu{}/mig{}", gpu, slice.index), reading, gpu, true});
     }
   }
 
@@ -136,7 +138,8 @@ class NvmlReader final : public GpuReader {
 
 class GpuSource final : public Source {
  public:
-  explicit GpuSource(std::unique_ptr<GpuReader> reader) : reader_(std::move(reader)) {}
+  GpuSource(std::unique_ptr<GpuReader> reader, std::optional<std::int64_t> root_pid)
+      : reader_(std::move(reader)), root_pid_(root_pid) {}
 
   std::string_view name() const override { return "gpu"; }
 
@@ -151,11 +154,33 @@ class GpuSource final : public Source {
           sink({column.series, column.unit, subject.name, t_ns, *value});
         }
       }
+      if (slow && root_pid_ && !subject.slice) {
+        read_foreign(subject, t_ns, sink);
+      }
     }
   }
 
  private:
+  void read_foreign(const GpuReader::Subject& subject, std::int64_t t_ns, const Sink& sink) {
+    const auto all = reader_->processes(subject.device);
+    const auto foreign = all ? foreign_processes(*all, process_tree(*root_pid_)) : std::nullopt;
+    if (!foreign) {
+      return;
+    }
+    double bytes = 0;
+    std::optional<double> share = 0;
+    for (const GpuProcess& process : *foreign) {
+      bytes += static_cast<double>(process.used_bytes.value_or(0));
+      share = share && process.share ? std::optional(*share + *process.share) : std::nullopt;
+    }
+    sink({"gpu.foreign_memory", "bytes", subject.name, t_ns, bytes});
+    if (share) {
+      sink({"gpu.foreign_share", "share", subject.name, t_ns, *share});
+    }
+  }
+
   std::unique_ptr<GpuReader> reader_;
+  std::optional<std::int64_t> root_pid_;
   std::int64_t next_slow_ns_ = 0;
 };
 
@@ -250,8 +275,8 @@ std::unique_ptr<GpuReader> nvml_reader(std::unique_ptr<Nvml> nvml) {
   return std::make_unique<NvmlReader>(std::move(nvml));
 }
 
-std::unique_ptr<Source> gpu_source(std::unique_ptr<GpuReader> reader) {
-  return std::make_unique<GpuSource>(std::move(reader));
+std::unique_ptr<Source> gpu_source(std::unique_ptr<GpuReader> reader, std::optional<std::int64_t> root_pid) {
+  return std::make_unique<GpuSource>(std::move(reader), root_pid);
 }
 
 std::unique_ptr<Source> gpu_source(std::unique_ptr<Nvml> nvml) { return gpu_source(nvml_reader(std::move(nvml))); }

@@ -60,6 +60,8 @@ class GpuReader {
   struct Subject {
     std::string name;  // "gpu0", or "gpu0/mig1" for a slice of it
     GpuReading reading;
+    unsigned device = 0;
+    bool slice = false;
   };
 
   virtual ~GpuReader() = default;
@@ -92,8 +94,9 @@ void add_locality(GpuFacts& facts, const std::filesystem::path& root = host_root
 /// Empty where NVML counts none or does not answer.
 std::vector<GpuFacts> read_gpu_facts(Nvml& nvml);
 
-/// The columns above as series; the subject is that of the reader.
-std::unique_ptr<Source> gpu_source(std::unique_ptr<GpuReader> reader);
+/// The columns above as series; the subject is that of the reader. With the root of the watched tree also what
+/// processes outside of it take: gpu.foreign_memory (bytes) and, where the driver says, gpu.foreign_share (0..1).
+std::unique_ptr<Source> gpu_source(std::unique_ptr<GpuReader> reader, std::optional<std::int64_t> root_pid = {});
 std::unique_ptr<Source> gpu_source(std::unique_ptr<Nvml> nvml);
 
 /// What throttle_reasons mean, in words, the harmless ones (idle, chosen clocks) left out.

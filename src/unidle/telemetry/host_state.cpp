@@ -98,7 +98,8 @@ void find_disk(const std::string& number, Storage& storage, const fs::path& root
   const auto rotational = detail::number<int>(try_read_file(folder / "queue/rotational").value_or(""));
   if (storage.device.starts_with("nvme")) {
     storage.kind = "nvme";
-  } else if (rotational) {
+  } else if (rotational && (*rotational == 0 || !storage.device.starts_with("vd"))) {
+    // A virtual disk says "rotational" whatever lies below it.
     storage.kind = *rotational != 0 ? "hdd" : "ssd";
   }
 }
@@ -124,9 +125,9 @@ MemoryState read_memory_state(const fs::path& root) {
 
 std::optional<Pressure> read_pressure(std::string_view resource, const fs::path& root) {
   // "some avg10=0.00 avg60=0.00 avg300=0.00 total=0" in microseconds
-  const std::string text = try_read_file(root / "proc/pressure" / resource).value_or("");
-  const auto end = text.find('\n');
-  const std::string line = text.substr(0, end);
+  std::istringstream text(try_read_file(root / "proc/pressure" / resource).value_or(""));
+  std::string line;
+  std::getline(text, line);
   const auto total = line.find("total=");
   const auto recent = line.find("avg10=");
   if (!line.starts_with("some") || total == std::string::npos) {

@@ -110,6 +110,11 @@ std::optional<ProcessStat> parse_process_stat(std::string_view text) {
   stat.start_ticks = static_cast<std::uint64_t>(rest[18]);
   stat.rss_bytes = static_cast<std::uint64_t>(std::max<std::int64_t>(rest[20], 0)) *
                    static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  stat.minor_faults = static_cast<std::uint64_t>(rest[6]);
+  stat.major_faults = static_cast<std::uint64_t>(rest[8]);
+  if (rest.size() > 38) {
+    stat.io_delay_s = static_cast<double>(rest[38]) / ticks;
+  }
   return stat;
 }
 
@@ -163,6 +168,8 @@ TreeUsage ProcessTreeReader::read(bool rediscover, bool proportional) {
     usage.processes += 1;
     usage.threads += stat->threads;
     usage.in_disk_wait += stat->state == 'D' ? 1 : 0;
+    usage.io_delay_s += stat->io_delay_s;
+    usage.major_faults += stat->major_faults;
     if (const auto read = field(try_read_file(proc(root_, pid) / "io"), "\nread_bytes:")) {
       std::uint64_t& last = read_bytes_[pid];
       total_read_bytes_ += *read - std::min(last, *read);

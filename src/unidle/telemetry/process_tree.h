@@ -22,7 +22,10 @@ struct ProcessStat {
   double children_cpu_s = 0;  // of the children it has waited for
   int threads = 0;
   std::uint64_t rss_bytes = 0;
-  std::uint64_t start_ticks = 0;  // with the pid, who it is
+  std::uint64_t start_ticks = 0;   // with the pid, who it is
+  std::uint64_t minor_faults = 0;  // pages that were found in memory
+  std::uint64_t major_faults = 0;  // pages that were read from storage
+  double io_delay_s = 0;           // waited for block devices; zero too where the kernel does not account for it
 };
 
 /// Nothing when the process is gone or the text is malformed. The name may hold blanks and brackets.
@@ -39,7 +42,9 @@ struct TreeUsage {
   std::optional<std::uint64_t> read_bytes;  // from storage, since the start; absent when the kernel does not say
   int processes = 0;
   int threads = 0;
-  int in_disk_wait = 0;  // processes in state D
+  int in_disk_wait = 0;            // processes in state D
+  double io_delay_s = 0;           // of the processes that are there now
+  std::uint64_t major_faults = 0;  // the same
 };
 
 /// Follows one tree. Not thread-safe. A process that cannot be read any more has ended; that is never an error.

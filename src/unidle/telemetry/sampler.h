@@ -62,9 +62,10 @@ class Sampler {
   std::jthread thread_;  // last: it uses all the others
 };
 
-/// tree.cpu, tree.memory, tree.read, tree.processes, tree.threads, tree.disk_wait.
+/// tree.cpu, tree.memory, tree.read, tree.processes, tree.threads, tree.disk_wait, tree.run_delay, tree.io_delay,
+/// tree.major_faults; role.cpu, role.processes and role.run_delay by role.
 std::unique_ptr<Source> process_tree_source(std::int64_t root_pid);
-/// host.cpu.
+/// host.cpu, host.iowait, host.*_pressure, host.memory_available, host.shm, cgroup.throttled, cgroup.memory.
 std::unique_ptr<Source> host_source();
 
 }  // namespace unidle::telemetry

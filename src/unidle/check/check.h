@@ -1,0 +1,86 @@
+// What this machine offers a training run, and what is wrong with it.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "unidle/base/files.h"
+#include "unidle/telemetry/gpu.h"
+#include "unidle/telemetry/host.h"
+#include "unidle/telemetry/host_state.h"
+
+namespace unidle::check {
+
+enum class Level { kInfo, kWarning, kCritical };
+std::string_view to_string(Level level);
+
+/// One thing that costs speed or stops training, and what to do about it.
+struct Problem {
+  Level level = Level::kInfo;
+  std::string id;       // stable, e.g. "cpu-quota"
+  std::string subject;  // "gpu0", "cpu", "memory", ...
+  std::string message;  // what was measured
+  std::string fix;      // may be empty
+};
+
+/// One GPU, and how it was found.
+struct GpuState {
+  telemetry::GpuFacts facts;
+  telemetry::GpuReading reading;
+  std::optional<std::vector<telemetry::GpuProcess>> processes;
+  // NVIDIA's only; absent elsewhere and where the driver does not say.
+  std::optional<double> power_default_limit_w;
+  std::optional<double> slowdown_temperature_c;
+  std::optional<bool> ecc_on, rows_pending, rows_failed, persistence, mig_on;
+  std::optional<unsigned> compute_mode;
+  bool answers = true;
+};
+
+/// Everything that is looked at. The rules read nothing else.
+struct Machine {
+  std::string kernel;
+  telemetry::HostFacts host;
+  std::optional<int> cores;  // physical
+  std::optional<int> numa_nodes;
+  std::string affinity;  // a CPU list
+  std::string governor, scaling_driver;
+  std::optional<double> load_1min;
+  std::optional<telemetry::Pressure> cpu_pressure;
+  telemetry::MemoryState memory;
+  telemetry::CgroupUse cgroup;
+  std::vector<telemetry::Storage> storage;  // of the working folder and of the temporary folder where it is another
+  std::optional<std::uint64_t> open_files_limit;
+  std::map<std::string, std::string> environment;  // those of watched_variables() that are set
+
+  bool gpus_known = true;
+  telemetry::NvmlFailure nvml_failure = telemetry::NvmlFailure::kNone;
+  std::string nvml_problem;
+  std::optional<std::string> driver_version, cuda_version;
+  std::vector<std::string> nvidia_pci;  // bus ids of NVIDIA display or compute controllers, driver or not
+  std::vector<GpuState> gpus;
+};
+
+/// Environment variables that change how training runs.
+const std::vector<std::string_view>& watched_variables();
+
+/// Looks at this machine; never throws for what cannot be read.
+Machine inspect(const std::filesystem::path& folder = ".", const std::filesystem::path& root = host_root());
+
+/// What is wrong, worst first. Thresholds and their sources are in problems.cpp and docs/check.md.
+std::vector<Problem> find_problems(const Machine& machine);
+
+/// 1 when a problem is a warning or worse, else 0.
+int exit_code(const std::vector<Problem>& problems);
+
+/// `speed`: what speed.h measured; null when it was not.
+std::string to_text(const Machine& machine, const std::vector<Problem>& problems, const nlohmann::json& speed,
+                    int width);
+nlohmann::json to_json(const Machine& machine, const std::vector<Problem>& problems, const nlohmann::json& speed);
+
+}  // namespace unidle::check

@@ -1,0 +1,209 @@
+// What is wrong with the GPUs of a machine.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "unidle/base/units.h"
+#include "unidle/check/check.h"
+
+namespace unidle::check {
+
+std::vector<Problem> gpu_problems(const Machine& machine);
+
+namespace {
+
+using Problems = std::vector<Problem>;
+namespace nvml = telemetry::nvml;
+
+/// Somebody else's contexts of a few hundred MiB are common; a twentieth of the device is more than that.
+constexpr double kForeignMemoryShare = 0.05;
+/// NVML reports whole percents of short windows; less is noise of a desktop or a monitor.
+constexpr double kForeignBusyShare = 0.05;
+/// Boards differ by a few watts between default and enforced limit.
+constexpr double kLowPowerShare = 0.95;
+constexpr double kHotMargin_c = 5;
+/// Reading it counts as load only above this: an idle link rests at a lower generation to save power.
+constexpr double kUnderLoad = 0.3;
+constexpr std::uint64_t kHardReasons = nvml::kReasonHardwareSlowdown | nvml::kReasonSoftwareThermal |
+                                       nvml::kReasonHardwareThermal | nvml::kReasonPowerBrake;
+
+std::string driver_fix(const Machine& machine) {
+  if (machine.nvml_problem.find(fmt::format("({})", nvml::kVersionMismatch)) != std::string::npos) {
+    return "library and kernel module are of different drivers, as after an update: reboot, or reload the module";
+  }
+  if (machine.nvml_problem.find(fmt::format("({})", nvml::kDriverNotLoaded)) != std::string::npos) {
+    return "the kernel module is not loaded: modprobe nvidia; in a container: start it with --gpus all";
+  }
+  return "nvidia-smi shows whether the driver works at all; dmesg says why not";
+}
+
+void check_presence(const Machine& machine, Problems& problems) {
+  if (machine.nvml_failure == telemetry::NvmlFailure::kUnusable) {
+    problems.push_back({Level::kCritical, "gpu-driver-broken", "gpu",
+                        "an NVIDIA driver is installed and does not work: " + machine.nvml_problem,
+                        driver_fix(machine)});
+    return;
+  }
+  if (machine.nvml_failure == telemetry::NvmlFailure::kNotInstalled && !machine.nvidia_pci.empty()) {
+    problems.push_back({Level::kCritical, "gpu-driver-missing", "gpu",
+                        fmt::format("{} NVIDIA GPU(s) on the PCI bus ({}), and no driver library is found",
+                                    machine.nvidia_pci.size(), fmt::join(machine.nvidia_pci, ", ")),
+                        "install the driver (apt install nvidia-driver); in a container: start it with --gpus all"});
+    return;
+  }
+  if (machine.gpus.empty() && machine.nvml_failure == telemetry::NvmlFailure::kNone) {
+    problems.push_back({Level::kWarning, "gpu-none-visible", "gpu", "the NVIDIA driver works and shows no device",
+                        "a scheduler or a container may hide them: ask for one (Slurm: --gres=gpu:1)"});
+  } else if (machine.gpus.empty()) {
+    problems.push_back({Level::kInfo, "gpu-none", "gpu",
+                        "no NVIDIA driver and no AMD device is found: the CPU is what trains here", ""});
+  }
+  for (const char* name : {"CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES"}) {
+    const auto set = machine.environment.find(name);
+    if (!machine.gpus.empty() && set != machine.environment.end() && (set->second.empty() || set->second == "-1")) {
+      problems.push_back({Level::kWarning, "gpu-hidden", "environment",
+                          fmt::format("{}=\"{}\" hides every GPU from the program", name, set->second),
+                          fmt::format("unset {}", name)});
+    }
+  }
+}
+
+void check_health(const GpuState& gpu, const std::string& name, Problems& problems) {
+  if (gpu.reading.ecc_uncorrected.value_or(0) > 0) {
+    problems.push_back(
+        {Level::kCritical, "gpu-ecc-errors", name,
+         fmt::format("{:.0f} uncorrectable memory errors since the driver was loaded", *gpu.reading.ecc_uncorrected),
+         "results may be wrong: reset the device, and have it replaced when they return"});
+  }
+  if (gpu.rows_failed.value_or(false)) {
+    problems.push_back({Level::kCritical, "gpu-memory-worn", name, "a row of its memory could not be remapped",
+                        "have the device replaced"});
+  } else if (gpu.rows_pending.value_or(false)) {
+    problems.push_back({Level::kWarning, "gpu-reset-needed", name, "rows of its memory wait to be remapped",
+                        "reset the device: nvidia-smi --gpu-reset, or reboot"});
+  }
+  if (gpu.compute_mode == 2U) {
+    problems.push_back({Level::kCritical, "gpu-prohibited", name, "its compute mode forbids computing",
+                        "nvidia-smi --compute-mode=0"});
+  }
+  if (gpu.persistence == false && gpu.facts.kind == "cuda") {
+    problems.push_back({Level::kInfo, "gpu-persistence", name,
+                        "persistence mode is off: the first use of the device takes seconds longer",
+                        "nvidia-smi -pm 1"});
+  }
+}
+
+void check_clocks(const GpuState& gpu, const std::string& name, Problems& problems) {
+  const auto reasons = static_cast<std::uint64_t>(gpu.reading.throttle_reasons.value_or(0));
+  if ((reasons & kHardReasons) != 0) {
+    problems.push_back(
+        {Level::kWarning, "gpu-throttled", name,
+         fmt::format("its clocks are held down: {}", fmt::join(telemetry::throttle_names(reasons), ", ")),
+         "look at fans, air flow and power cables"});
+  } else if ((reasons & nvml::kReasonPowerCap) != 0) {
+    problems.push_back({Level::kInfo, "gpu-at-power-limit", name, "its clocks are held down by the power limit",
+                        "normal under full load"});
+  }
+  const auto& power = gpu.facts.power_limit_w;
+  if (power && gpu.power_default_limit_w && *power < kLowPowerShare * *gpu.power_default_limit_w) {
+    problems.push_back(
+        {Level::kWarning, "gpu-power-limit", name,
+         fmt::format("its power limit is {:.0f} W, by default it has {:.0f} W", *power, *gpu.power_default_limit_w),
+         fmt::format("nvidia-smi -i {} -pl {:.0f}", gpu.facts.index, *gpu.power_default_limit_w)});
+  }
+  if (gpu.reading.temperature_c && gpu.slowdown_temperature_c &&
+      *gpu.reading.temperature_c > *gpu.slowdown_temperature_c - kHotMargin_c) {
+    problems.push_back(
+        {Level::kWarning, "gpu-hot", name,
+         fmt::format("{:.0f} C; at {:.0f} C it slows down", *gpu.reading.temperature_c, *gpu.slowdown_temperature_c),
+         "look at fans and air flow"});
+  }
+}
+
+void check_link(const GpuState& gpu, const std::string& name, Problems& problems) {
+  const telemetry::Pcie& link = gpu.facts.pcie;
+  if (link.width && link.max_width && *link.width < *link.max_width) {
+    problems.push_back({Level::kWarning, "gpu-link-width", name,
+                        fmt::format("PCIe runs on {} of {} lanes", *link.width, *link.max_width),
+                        "reseat the card; look for a slot with all lanes, or a riser that is the limit"});
+  }
+  const bool loaded = gpu.reading.utilisation.value_or(0) > kUnderLoad;
+  if (link.generation && link.max_generation && *link.generation < *link.max_generation) {
+    problems.push_back({loaded ? Level::kWarning : Level::kInfo, "gpu-link-generation", name,
+                        fmt::format("PCIe runs at generation {} of {}", *link.generation, *link.max_generation),
+                        loaded ? "the BIOS may limit the slot; a riser may too"
+                               : "an idle link rests to save power: look again under load"});
+  }
+}
+
+void check_sharing(const GpuState& gpu, const std::string& name, Problems& problems) {
+  if (!gpu.processes || gpu.processes->empty()) {
+    return;
+  }
+  std::uint64_t bytes = 0;
+  double busy = 0;
+  std::vector<std::int64_t> pids;
+  for (const telemetry::GpuProcess& process : *gpu.processes) {
+    bytes += process.used_bytes.value_or(0);
+    busy += process.share.value_or(0);
+    pids.push_back(process.pid);
+  }
+  const double total = static_cast<double>(gpu.facts.memory_bytes.value_or(0));
+  const bool matters =
+      busy > kForeignBusyShare || (total > 0 && static_cast<double>(bytes) > kForeignMemoryShare * total);
+  problems.push_back({matters ? Level::kWarning : Level::kInfo, "gpu-in-use", name,
+                      fmt::format("{} process(es) compute on it already, with {} of its memory (pid {})", pids.size(),
+                                  format_bytes(bytes), fmt::join(pids, ", ")),
+                      "wait for them, or choose another device with CUDA_VISIBLE_DEVICES"});
+}
+
+void check_place(const Machine& machine, const GpuState& gpu, const std::string& name, Problems& problems) {
+  if (gpu.mig_on.value_or(false)) {
+    const bool none = gpu.facts.mig.empty();
+    std::vector<std::string> slices;
+    for (const telemetry::MigDevice& slice : gpu.facts.mig) {
+      slices.push_back(slice.name);
+    }
+    problems.push_back({none ? Level::kWarning : Level::kInfo, "gpu-mig", name,
+                        none ? "MIG mode is on and there is no slice: no program can compute on it"
+                             : fmt::format("MIG mode is on: a program gets one slice ({})", fmt::join(slices, ", ")),
+                        none ? "nvidia-smi mig -cgi ... -C, or turn MIG off" : ""});
+  }
+  if (!gpu.facts.local_cpus || machine.numa_nodes.value_or(1) < 2) {
+    return;
+  }
+  const std::vector<int> near = telemetry::parse_cpu_list(*gpu.facts.local_cpus);
+  const std::vector<int> ours = telemetry::parse_cpu_list(machine.affinity);
+  const bool meets = std::any_of(ours.begin(), ours.end(),
+                                 [&](int cpu) { return std::find(near.begin(), near.end(), cpu) != near.end(); });
+  if (!near.empty() && !ours.empty() && !meets) {
+    problems.push_back({Level::kWarning, "gpu-far", name,
+                        fmt::format("this job may run on CPUs {}, the device is next to CPUs {}", machine.affinity,
+                                    *gpu.facts.local_cpus),
+                        fmt::format("taskset -c {} CMD, or numactl --cpunodebind", *gpu.facts.local_cpus)});
+  }
+}
+
+}  // namespace
+
+std::vector<Problem> gpu_problems(const Machine& machine) {
+  Problems problems;
+  check_presence(machine, problems);
+  for (const GpuState& gpu : machine.gpus) {
+    const std::string name = fmt::format("gpu{}", gpu.facts.index);
+    if (!gpu.answers) {
+      problems.push_back({Level::kCritical, "gpu-lost", name, "the driver counts it and it does not answer",
+                          "dmesg | grep -i xid says why; reset or reboot"});
+      continue;
+    }
+    check_health(gpu, name, problems);
+    check_clocks(gpu, name, problems);
+    check_link(gpu, name, problems);
+    check_sharing(gpu, name, problems);
+    check_place(machine, gpu, name, problems);
+  }
+  return problems;
+}
+
+}  // namespace unidle::check

@@ -1,0 +1,175 @@
+#include <sys/resource.h>
+#include <sys/utsname.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <set>
+#include <sstream>
+#include <utility>
+
+#include "unidle/base/clock.h"
+#include "unidle/check/check.h"
+
+namespace unidle::check {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+std::string first_line(const fs::path& file) {
+  std::istringstream text(try_read_file(file).value_or(""));
+  std::string line;
+  std::getline(text, line);
+  return line;
+}
+
+/// Folders of `parent` whose name is `prefix` and a number.
+int count_numbered(const fs::path& parent, std::string_view prefix) {
+  int count = 0;
+  std::error_code failure;
+  for (fs::directory_iterator entry(parent, failure), end; !failure && entry != end; entry.increment(failure)) {
+    const std::string name = entry->path().filename().string();
+    count += name.starts_with(prefix) && name.size() > prefix.size() &&
+                     name.find_first_not_of("0123456789", prefix.size()) == std::string::npos
+                 ? 1
+                 : 0;
+  }
+  return count;
+}
+
+/// Physical cores: threads of one core name the same siblings.
+std::optional<int> count_cores(const fs::path& root, int cpus) {
+  std::set<std::string> cores;
+  for (int cpu = 0; cpu < cpus; ++cpu) {
+    const std::string siblings =
+        first_line(root / "sys/devices/system/cpu" / ("cpu" + std::to_string(cpu)) / "topology/thread_siblings_list");
+    if (siblings.empty()) {
+      return std::nullopt;
+    }
+    cores.insert(siblings);
+  }
+  return static_cast<int>(cores.size());
+}
+
+std::vector<std::string> find_nvidia_devices(const fs::path& root) {
+  std::vector<std::string> found;
+  std::error_code failure;
+  for (fs::directory_iterator entry(root / "sys/bus/pci/devices", failure), end; !failure && entry != end;
+       entry.increment(failure)) {
+    // PCI class 03: display controllers, which compute cards are too.
+    if (first_line(entry->path() / "vendor") == "0x10de" && first_line(entry->path() / "class").starts_with("0x03")) {
+      found.push_back(entry->path().filename().string());
+    }
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+void add_nvml_states(telemetry::Nvml& nvml, std::vector<GpuState>& gpus) {
+  for (GpuState& gpu : gpus) {
+    if (gpu.facts.kind != "cuda") {
+      continue;
+    }
+    const unsigned index = gpu.facts.index;
+    gpu.power_default_limit_w = nvml.power_default_limit_w(index).value;
+    gpu.slowdown_temperature_c = nvml.slowdown_temperature_c(index).value;
+    gpu.ecc_on = nvml.ecc_on(index).value;
+    gpu.rows_pending = nvml.rows_pending(index).value;
+    gpu.rows_failed = nvml.rows_failed(index).value;
+    gpu.persistence = nvml.persistence_mode(index).value;
+    gpu.mig_on = nvml.mig_on(index).value;
+    gpu.compute_mode = nvml.compute_mode(index).value;
+    gpu.answers = nvml.name(index).value || nvml.memory(index).value;
+  }
+}
+
+void inspect_gpus(Machine& machine, const fs::path& root) {
+  telemetry::GpuInventory found = telemetry::find_gpus(root);
+  machine.gpus_known = found.known;
+  machine.nvml_failure = found.nvml_failure;
+  machine.nvml_problem = found.problem;
+  machine.driver_version = found.driver_version;
+  machine.cuda_version = found.cuda_version;
+  machine.nvidia_pci = find_nvidia_devices(root);
+  for (const auto& reader : found.readers) {
+    std::map<std::string, telemetry::GpuReading> readings;
+    for (const auto& subject : reader->read(system_clock().now_ns(), true)) {
+      readings[subject.name] = subject.reading;
+    }
+    for (telemetry::GpuFacts& facts : reader->facts()) {
+      telemetry::add_locality(facts, root);
+      GpuState& gpu = machine.gpus.emplace_back();
+      gpu.reading = readings["gpu" + std::to_string(facts.index)];
+      gpu.processes = reader->processes(facts.index);
+      gpu.facts = std::move(facts);
+    }
+  }
+  if (found.nvml_failure == telemetry::NvmlFailure::kNone) {
+    std::string ignored;
+    if (const auto nvml = telemetry::Nvml::load(ignored)) {
+      add_nvml_states(*nvml, machine.gpus);
+    }
+  }
+}
+
+}  // namespace
+
+const std::vector<std::string_view>& watched_variables() {
+  static const std::vector<std::string_view> kNames = {"OMP_NUM_THREADS",
+                                                       "MKL_NUM_THREADS",
+                                                       "OPENBLAS_NUM_THREADS",
+                                                       "OMP_WAIT_POLICY",
+                                                       "CUDA_VISIBLE_DEVICES",
+                                                       "HIP_VISIBLE_DEVICES",
+                                                       "CUDA_LAUNCH_BLOCKING",
+                                                       "NVIDIA_TF32_OVERRIDE",
+                                                       "TORCH_CUDNN_V8_API_DISABLED",
+                                                       "PYTORCH_NO_CUDA_MEMORY_CACHING",
+                                                       "PYTORCH_CUDA_ALLOC_CONF",
+                                                       "SLURM_CPUS_PER_TASK",
+                                                       "SLURM_JOB_ID"};
+  return kNames;
+}
+
+Machine inspect(const fs::path& folder, const fs::path& root) {
+  Machine machine;
+  struct utsname system {};
+  if (::uname(&system) == 0) {
+    machine.kernel = std::string(system.sysname) + " " + system.release;
+  }
+  machine.host = telemetry::read_host_facts(root);
+  machine.cores = count_cores(root, machine.host.cpus_online);
+  if (const int nodes = count_numbered(root / "sys/devices/system/node", "node"); nodes > 0) {
+    machine.numa_nodes = nodes;
+  }
+  machine.affinity = telemetry::affinity_list(root);
+  machine.governor = first_line(root / "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor");
+  machine.scaling_driver = first_line(root / "sys/devices/system/cpu/cpu0/cpufreq/scaling_driver");
+  const std::string load = first_line(root / "proc/loadavg");
+  double value = 0;
+  if (std::from_chars(load.data(), load.data() + load.size(), value).ec == std::errc()) {
+    machine.load_1min = value;
+  }
+  machine.cpu_pressure = telemetry::read_pressure("cpu", root);
+  machine.memory = telemetry::read_memory_state(root);
+  machine.cgroup = telemetry::read_cgroup_use(root);
+  machine.storage.push_back(telemetry::read_storage(folder, root));
+  const telemetry::Storage temporary = telemetry::read_storage(fs::temp_directory_path(), root);
+  if (temporary.device != machine.storage[0].device || temporary.filesystem != machine.storage[0].filesystem) {
+    machine.storage.push_back(temporary);
+  }
+  struct rlimit files {};
+  if (::getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur != RLIM_INFINITY) {
+    machine.open_files_limit = files.rlim_cur;
+  }
+  for (const std::string_view name : watched_variables()) {
+    if (const char* set = std::getenv(std::string(name).c_str())) {
+      machine.environment[std::string(name)] = set;
+    }
+  }
+  inspect_gpus(machine, root);
+  return machine;
+}
+
+}  // namespace unidle::check

@@ -1,0 +1,54 @@
+// unidle check: what this machine offers and what is wrong with it.
+#include "unidle/check/check.h"
+
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "unidle/base/terminal.h"
+#include "unidle/check/speed.h"
+#include "unidle/cli/subcommand.h"
+
+namespace unidle::cli::commands {
+
+namespace {
+
+struct Arguments {
+  bool speed = false;
+  std::string format = "text";
+};
+
+int execute(const Arguments& arguments) {
+  const nlohmann::json speed = arguments.speed ? check::measure_speed({}) : nlohmann::json(nullptr);
+  const check::Machine machine = check::inspect();
+  const std::vector<check::Problem> problems = check::find_problems(machine);
+  if (arguments.format == "json") {
+    fmt::print("{}\n",
+               check::to_json(machine, problems, speed).dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+  } else {
+    fmt::print("{}", check::to_text(machine, problems, speed, terminal_width(stdout)));
+  }
+  return check::exit_code(problems);
+}
+
+std::function<int()> setup(CLI::App& app) {
+  auto arguments = std::make_shared<Arguments>();
+  app.add_flag("--speed", arguments->speed, "also measure: arithmetic, copies, disk, decoding (half a minute)");
+  app.add_option("--format", arguments->format, "text or json")->check(CLI::IsMember({"text", "json"}));
+  return [arguments] { return execute(*arguments); };
+}
+
+}  // namespace
+
+const Subcommand& check() {
+  static const Subcommand kCommand = {"check", "what this machine offers a training run, and what is wrong with it",
+                                      "Exit code: 0 all is well, 1 there is a problem of level warning or worse, 3 "
+                                      "--speed needs unidle-train.\n\nExamples:\n"
+                                      "  unidle check\n"
+                                      "  unidle check --speed\n"
+                                      "  unidle check --format json",
+                                      setup};
+  return kCommand;
+}
+
+}  // namespace unidle::cli::commands
