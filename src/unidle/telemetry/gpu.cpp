@@ -13,7 +13,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// Traffic and modes change slowly, and asking for traffic makes the driver wait: once a second.
+/// What changes slowly is asked for once a second: every call of the driver costs CPU time, and that for PCIe traffic
+/// makes the caller wait.
 constexpr std::int64_t kSlowInterval_ns = kNsPerSecond;
 
 std::string trimmed(std::string text) {
@@ -31,9 +32,11 @@ class NvmlReader final : public GpuReader {
 
   std::vector<Subject> read(std::int64_t t_ns, bool slow) override {
     std::vector<Subject> subjects;
-    const unsigned count = nvml_->count().value.value_or(0);
-    const std::vector<Xid> xids = nvml_->xids();
-    for (unsigned gpu = 0; gpu < count; ++gpu) {
+    if (slow || !count_) {
+      count_ = nvml_->count().value;
+    }
+    const std::vector<Xid> xids = slow ? nvml_->xids() : std::vector<Xid>();
+    for (unsigned gpu = 0; gpu < count_.value_or(0); ++gpu) {
       Subject& subject = subjects.emplace_back(Subject{fmt::format("gpu{}", gpu), {}, gpu, false});
       read_device(gpu, t_ns, subject.reading);
       if (slow || !refreshed_.contains(gpu)) {
@@ -71,14 +74,9 @@ class NvmlReader final : public GpuReader {
     if (const auto memory = nvml_->memory(gpu)) {
       reading.memory_bytes = static_cast<double>((*memory).used_bytes);
     }
-    reading.power_w = nvml_->power_w(gpu).value;
-    reading.power_instant_w = nvml_->power_instant_w(gpu).value;
-    reading.energy_j = nvml_->energy_j(gpu).value;
-    reading.temperature_c = nvml_->temperature_c(gpu).value;
-    reading.sm_clock_mhz = nvml_->sm_clock_mhz(gpu).value;
-    reading.memory_clock_mhz = nvml_->memory_clock_mhz(gpu).value;
-    if (const auto reasons = nvml_->throttle_reasons(gpu)) {
-      reading.throttle_reasons = static_cast<double>(*reasons);
+    if (const auto power = nvml_->power(gpu)) {
+      reading.power_w = (*power).w;
+      reading.power_instant_w = (*power).instant_w;
     }
     const GpmActivity activity = nvml_->gpm(gpu, t_ns);
     put_activity(activity, reading);
@@ -108,6 +106,13 @@ class NvmlReader final : public GpuReader {
     if (!slow) {
       return;
     }
+    reading.energy_j = nvml_->energy_j(gpu).value;
+    reading.temperature_c = nvml_->temperature_c(gpu).value;
+    reading.sm_clock_mhz = nvml_->sm_clock_mhz(gpu).value;
+    reading.memory_clock_mhz = nvml_->memory_clock_mhz(gpu).value;
+    if (const auto reasons = nvml_->throttle_reasons(gpu)) {
+      reading.throttle_reasons = static_cast<double>(*reasons);
+    }
     reading.ecc_uncorrected = known.ecc_uncorrected;
     reading.pcie_generation = known.pcie.generation;
     reading.pcie_width = known.pcie.width;
@@ -132,6 +137,7 @@ class NvmlReader final : public GpuReader {
   }
 
   std::unique_ptr<Nvml> nvml_;
+  std::optional<unsigned> count_;
   std::map<unsigned, Slow> refreshed_;
   unsigned traffic_turn_ = 0;
 };

@@ -66,7 +66,8 @@ class GpuReader {
 
   virtual ~GpuReader() = default;
   virtual std::vector<GpuFacts> facts() = 0;
-  /// Every device that answers. `slow` allows readings that make the caller wait for 20 ms a device.
+  /// Every device. Without `slow` only what changes fast: utilisation, activity, power, memory. With it everything, and
+  /// the caller may wait for 20 ms a device.
   virtual std::vector<Subject> read(std::int64_t t_ns, bool slow) = 0;
   /// Processes that compute on a device; nothing where that is not known.
   virtual std::optional<std::vector<GpuProcess>> processes(unsigned device) = 0;

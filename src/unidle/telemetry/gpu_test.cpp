@@ -61,10 +61,10 @@ TEST_F(GpuTest, SamplesThatAreNotSupportedFallBackToTheRate) {
 
 TEST_F(GpuTest, PowerByFieldAndItsFallback) {
   const auto nvml = load("count 2\n0.field.185 300000\n0.field.186 410000\npower 200000\nenergy 5000\n");
-  EXPECT_EQ(nvml->power_w(0).value, 300);
-  EXPECT_EQ(nvml->power_instant_w(0).value, 410);
-  EXPECT_EQ(nvml->power_w(1).value, 200) << "no field: the older call";
-  EXPECT_FALSE(nvml->power_instant_w(1));
+  EXPECT_DOUBLE_EQ((*nvml->power(0)).w, 300);
+  EXPECT_DOUBLE_EQ((*nvml->power(0)).instant_w.value_or(0), 410);
+  EXPECT_DOUBLE_EQ((*nvml->power(1)).w, 200) << "no field: the older call";
+  EXPECT_FALSE((*nvml->power(1)).instant_w.has_value());
   EXPECT_EQ(nvml->energy_j(0).value, 5);
 }
 
@@ -248,7 +248,9 @@ TEST_F(GpuTest, SourceGivesEverySeriesOnce) {
   seen.clear();
   source->read(2, sink);
   EXPECT_EQ(seen.count("gpu.pcie_rx"), 0U) << "it makes the driver wait: once a second";
+  EXPECT_EQ(seen.count("gpu.temperature"), 0U);
   EXPECT_EQ(seen.count("gpu.utilisation"), 1U);
+  EXPECT_EQ(seen.count("gpu.power"), 1U);
 }
 
 }  // namespace

@@ -181,25 +181,39 @@ Measured<double> Nvml::utilisation(unsigned device) {
   });
 }
 
-Measured<double> Nvml::field_w(unsigned device, unsigned field) {
-  return ask<double>(device, api_->fields != nullptr, [&](nvml::Device known, double* value) {
-    nvml::FieldValue answer{};
-    answer.field = field;
-    const int result = api_->fields(known, 1, &answer);
-    *value = answer.value.number * 1e-3;  // milliwatts, as unsigned int
-    return result == nvml::kSuccess ? answer.result : result;
+bool Nvml::power_by_fields(unsigned device, nvml::Device known, GpuPower& power) {
+  if (api_->fields == nullptr || without_power_fields_.contains(device)) {
+    return false;
+  }
+  std::array<nvml::FieldValue, 2> answers{};
+  answers[0].field = nvml::kFieldPowerAverage;
+  answers[1].field = nvml::kFieldPowerInstant;
+  const int result = api_->fields(known, static_cast<int>(answers.size()), answers.data());
+  const bool average = result == nvml::kSuccess && answers[0].result == nvml::kSuccess;
+  const bool instant = result == nvml::kSuccess && answers[1].result == nvml::kSuccess;
+  if (!average && !instant && result != nvml::kGpuIsLost && answers[0].result != nvml::kGpuIsLost) {
+    without_power_fields_.insert(device);
+  }
+  if (instant) {
+    power.instant_w = answers[1].value.number * 1e-3;  // milliwatts, as unsigned int
+  }
+  if (average) {
+    power.w = answers[0].value.number * 1e-3;
+  }
+  return average;
+}
+
+Measured<GpuPower> Nvml::power(unsigned device) {
+  return ask<GpuPower>(device, true, [&](nvml::Device known, GpuPower* value) {
+    if (power_by_fields(device, known, *value)) {
+      return nvml::kSuccess;
+    }
+    unsigned milliwatts = 0;
+    const int result = api_->power != nullptr ? api_->power(known, &milliwatts) : nvml::kFunctionNotFound;
+    value->w = milliwatts * 1e-3;
+    return result;
   });
 }
-
-Measured<double> Nvml::power_w(unsigned device) {
-  if (auto average = field_w(device, nvml::kFieldPowerAverage)) {
-    return average;
-  }
-  return scaled(ask<unsigned>(device, api_->power != nullptr, [&](auto d, unsigned* v) { return api_->power(d, v); }),
-                1e-3);
-}
-
-Measured<double> Nvml::power_instant_w(unsigned device) { return field_w(device, nvml::kFieldPowerInstant); }
 
 Measured<double> Nvml::power_limit_w(unsigned device) {
   return scaled(

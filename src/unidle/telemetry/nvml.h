@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,11 @@ struct Measured {
 struct GpuMemory {
   std::uint64_t total_bytes = 0;
   std::uint64_t used_bytes = 0;
+};
+
+struct GpuPower {
+  double w = 0;                     // over a second where the device can, else at this instant
+  std::optional<double> instant_w;  // where the driver tells the two apart
 };
 
 struct GpuProcess {
@@ -93,8 +99,8 @@ class Nvml {
   Measured<double> utilisation(unsigned device);
   /// The same over all the time since this was last asked, out of the driver's buffer of samples. Missing at first.
   Measured<double> utilisation_since(unsigned device);
-  Measured<double> power_w(unsigned device);          // over a second where the device can, else at this instant
-  Measured<double> power_instant_w(unsigned device);  // missing where the driver does not tell the two apart
+  /// One call of the driver where it can answer both.
+  Measured<GpuPower> power(unsigned device);
   Measured<double> power_limit_w(unsigned device);
   Measured<double> power_default_limit_w(unsigned device);
   Measured<double> energy_j(unsigned device);  // since the driver was loaded
@@ -137,7 +143,7 @@ class Nvml {
   template <typename Entry>
   int list_processes(nvml::Device device, int (*call)(nvml::Device, unsigned*, Entry*), std::vector<GpuProcess>& found);
   void add_shares(unsigned device, std::vector<GpuProcess>& processes);
-  Measured<double> field_w(unsigned device, unsigned field);
+  bool power_by_fields(unsigned device, nvml::Device known, GpuPower& power);
   std::optional<MigDevice> mig_device(nvml::Device slice);
   GpmActivity gpm_between(Gpm& state, nvml::Device device, std::optional<unsigned> gpu_instance, std::int64_t t_ns);
 
@@ -145,6 +151,10 @@ class Nvml {
   std::vector<nvml::Device> handles_;                  // by index; null where not known
   std::map<unsigned, unsigned long long> samples_us_;  // by device: the last utilisation sample that was seen
   std::map<unsigned, unsigned long long> processes_us_;
+  // What a device has said that it does not support is not asked again: at ten readings a second each call counts.
+  std::set<unsigned> without_samples_;
+  std::set<unsigned> without_power_fields_;
+  std::vector<nvml::Sample> sample_buffer_;
   std::map<std::pair<unsigned, unsigned>, std::unique_ptr<Gpm>> gpm_;  // by device and GPU instance
   nvml::EventSet events_ = nullptr;
   bool events_tried_ = false;

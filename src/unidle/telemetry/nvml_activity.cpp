@@ -8,31 +8,35 @@
 namespace unidle::telemetry {
 
 Measured<double> Nvml::utilisation_since(unsigned device) {
-  return ask<double>(device, api_->samples != nullptr, [&](nvml::Device known, double* value) {
+  const bool present = api_->samples != nullptr && !without_samples_.contains(device);
+  return ask<double>(device, present, [&](nvml::Device known, double* value) {
+    // Room for more than any driver keeps (100 to 120 at a time), so that one call is enough.
+    constexpr std::size_t kRoom = 512;
+    sample_buffer_.resize(kRoom);
     unsigned type = 0;
-    unsigned count = 0;
+    auto count = static_cast<unsigned>(kRoom);
     unsigned long long& seen_us = samples_us_[device];
-    int result = api_->samples(known, nvml::kUtilisationSamples, seen_us, &type, &count, nullptr);
+    const unsigned long long before_us = seen_us;
+    const int result = api_->samples(known, nvml::kUtilisationSamples, before_us, &type, &count, sample_buffer_.data());
     if (result != nvml::kSuccess) {
+      if (result == nvml::kNotSupported) {
+        without_samples_.insert(device);
+      }
       return result;
     }
-    std::vector<nvml::Sample> samples(std::max(count, 1U));
-    result = api_->samples(known, nvml::kUtilisationSamples, seen_us, &type, &count, samples.data());
-    samples.resize(result == nvml::kSuccess ? std::min<std::size_t>(count, samples.size()) : 0);
-    const bool first = seen_us == 0;  // the buffer then holds what happened before anybody watched
     double sum = 0;
     std::size_t used = 0;
-    for (const nvml::Sample& sample : samples) {
-      if (sample.t_us > seen_us || first) {
+    for (std::size_t i = 0; i < std::min<std::size_t>(count, kRoom); ++i) {
+      const nvml::Sample& sample = sample_buffer_[i];
+      if (sample.t_us > before_us) {
         sum += sample.value.number;
         ++used;
       }
-    }
-    for (const nvml::Sample& sample : samples) {
       seen_us = std::max(seen_us, sample.t_us);
     }
     *value = used > 0 ? sum / static_cast<double>(used) / 100.0 : 0;
-    return used == 0 || first ? nvml::kNotFound : nvml::kSuccess;
+    // The first time the buffer holds what happened before anybody watched.
+    return used == 0 || before_us == 0 ? nvml::kNotFound : nvml::kSuccess;
   });
 }
 

@@ -45,7 +45,7 @@ TEST_F(NvmlTest, ReadsWhatTheLibraryAnswers) {
   EXPECT_EQ((*nvml->memory(0)).used_bytes, 300U);
   EXPECT_EQ((*nvml->memory(1)).used_bytes, 400U) << "falls back to the first version";
   EXPECT_DOUBLE_EQ(*nvml->utilisation(0), 0.73);
-  EXPECT_DOUBLE_EQ(*nvml->power_w(0), 250.5);
+  EXPECT_DOUBLE_EQ((*nvml->power(0)).w, 250.5);
   EXPECT_DOUBLE_EQ(*nvml->power_limit_w(0), 700);
   EXPECT_DOUBLE_EQ(*nvml->temperature_c(0), 55);
   EXPECT_DOUBLE_EQ(*nvml->sm_clock_mhz(0), 1980);
@@ -60,7 +60,7 @@ TEST_F(NvmlTest, MissingIsNotZero) {
   const auto nvml = load("count 1\nutilisation 0\nprocesses none\n");
   EXPECT_EQ(nvml->utilisation(0).value, 0.0);
   EXPECT_THAT(*nvml->compute_processes(0), IsEmpty());
-  const auto power = nvml->power_w(0);
+  const auto power = nvml->power(0);
   EXPECT_FALSE(power);
   EXPECT_THAT(power.reason, HasSubstr("Not Supported"));
   EXPECT_FALSE(nvml->memory(0));
@@ -108,7 +108,7 @@ TEST_F(NvmlTest, OldDriverWithoutOptionalSymbols) {
   EXPECT_EQ(*nvml->count(), 1U);
   EXPECT_FALSE(nvml->name(0));
   EXPECT_FALSE(nvml->memory(0));
-  EXPECT_FALSE(nvml->power_w(0));
+  EXPECT_FALSE(nvml->power(0));
   EXPECT_FALSE(nvml->capability(0));
   const auto processes = nvml->compute_processes(0);
   ASSERT_THAT(*processes, SizeIs(2));

@@ -1,0 +1,95 @@
+// unidle monitor: what devices and loaders do, now.
+#include "unidle/monitor/monitor.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <map>
+#include <memory>
+
+#include "unidle/base/terminal.h"
+#include "unidle/cli/subcommand.h"
+
+namespace unidle::cli::commands {
+
+namespace {
+
+struct Arguments {
+  double seconds = 0;
+  double interval_ms = 1000;
+  std::optional<std::int64_t> pid;
+  std::string record;
+  std::string format;
+  std::string listen;
+};
+
+monitor::Format choose_format(const Arguments& arguments) {
+  static const std::map<std::string, monitor::Format> kFormats = {{"live", monitor::Format::kLive},
+                                                                  {"lines", monitor::Format::kLines},
+                                                                  {"csv", monitor::Format::kCsv},
+                                                                  {"json", monitor::Format::kJson}};
+  const bool terminal = ::isatty(STDOUT_FILENO) == 1 && ::isatty(STDIN_FILENO) == 1;
+  if (!arguments.format.empty()) {
+    const monitor::Format format = kFormats.at(arguments.format);
+    return format == monitor::Format::kLive && !terminal ? monitor::Format::kLines : format;
+  }
+  if (terminal) {
+    return monitor::Format::kLive;
+  }
+  return arguments.listen.empty() ? monitor::Format::kLines : monitor::Format::kSilent;
+}
+
+bool print(std::string_view text) {
+  return std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
+}
+
+int execute(const Arguments& arguments) {
+  monitor::Options options;
+  options.seconds = arguments.seconds;
+  options.interval_ns = static_cast<std::int64_t>(arguments.interval_ms * static_cast<double>(kNsPerMs));
+  options.pid = arguments.pid;
+  if (!arguments.record.empty()) {
+    options.record = arguments.record;
+  }
+  options.format = choose_format(arguments);
+  options.listen = arguments.listen;
+  options.width = terminal_width(stdout);
+  options.print = print;
+  options.note = [](std::string_view text) { fmt::print(stderr, "unidle: {}", text); };
+  monitor::watch(options);
+  return 0;
+}
+
+std::function<int()> setup(CLI::App& app) {
+  auto arguments = std::make_shared<Arguments>();
+  app.add_option("RECORD", arguments->record, "run to follow (default: the newest that is under way)");
+  app.add_option("--seconds", arguments->seconds, "stop after so many seconds (0: when told to)")
+      ->check(CLI::NonNegativeNumber);
+  app.add_option("--interval", arguments->interval_ms, "milliseconds between readings (1000)")
+      ->check(CLI::Range(10.0, 3600000.0));
+  app.add_option("--pid", arguments->pid, "watch this process and its children, and stop when it ends")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--format", arguments->format,
+                 "live on a terminal, otherwise lines; csv or json (lines) to go on with")
+      ->check(CLI::IsMember({"live", "lines", "csv", "json"}));
+  app.add_option("--listen", arguments->listen, "serve metrics for Prometheus, on 127.0.0.1 unless a host is named")
+      ->type_name("HOST:PORT");
+  return [arguments] { return execute(*arguments); };
+}
+
+}  // namespace
+
+const Subcommand& monitor() {
+  static const Subcommand kCommand = {"monitor", "watch devices, loaders and the run under way",
+                                      "Keys of the live view: h help, s sort, p pause, q quit. A summary and a verdict "
+                                      "end it, also on Ctrl-C.\n\nExamples:\n"
+                                      "  unidle monitor\n"
+                                      "  unidle monitor --seconds 60 --format csv > readings.csv\n"
+                                      "  unidle monitor --pid 4711\n"
+                                      "  unidle monitor --listen :9400",
+                                      setup};
+  return kCommand;
+}
+
+}  // namespace unidle::cli::commands

@@ -1,0 +1,183 @@
+#include "unidle/monitor/collector.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "unidle/base/error.h"
+#include "unidle/base/files.h"
+#include "unidle/telemetry/host.h"
+
+namespace unidle::monitor {
+
+namespace {
+
+constexpr std::int64_t kRunInterval_ns = 2 * kNsPerSecond;
+/// Some readings come once a second, GPM ones not more often than ten times: what is younger than this still holds.
+constexpr std::int64_t kFresh_ns = 3 * kNsPerSecond;
+
+}  // namespace
+
+std::optional<double> Snapshot::cpu_used() const {
+  if (pid) {
+    return tree_cpu;
+  }
+  const auto used = host.find("host.cpu");
+  return used != host.end() ? std::optional(used->second) : std::nullopt;
+}
+
+std::optional<double> Snapshot::cpu_share() const {
+  const auto used = cpu_used();
+  const double all = pid ? cpus_allowed : cpus_online;
+  return used && all > 0 ? std::optional(std::min(*used / all, 1.0)) : std::nullopt;
+}
+
+Collector::Collector(Clock& clock, CollectorOptions options)
+    : clock_(clock), options_(std::move(options)), inventory_(telemetry::find_gpus()), host_(telemetry::host_source()) {
+  if (options_.pid && !telemetry::read_process_stat(*options_.pid)) {
+    throw Error(ErrorCode::kInput, fmt::format("--pid {}", *options_.pid), "there is no such process");
+  }
+  const telemetry::HostFacts host = telemetry::read_host_facts();
+  now_.cpus_online = host.cpus_online;
+  now_.cpus_allowed = host.cpus_allowed();
+  now_.gpus_known = inventory_.known || !inventory_.readers.empty();
+  for (const auto& reader : inventory_.readers) {
+    for (telemetry::GpuFacts& facts : reader->facts()) {
+      facts_[fmt::format("gpu{}", facts.index)] = std::move(facts);
+    }
+  }
+  watch(options_.pid);
+}
+
+void Collector::watch(std::optional<std::int64_t> pid) {
+  if (now_.pid == pid && tree_.has_value() == pid.has_value()) {
+    return;
+  }
+  now_.pid = pid;
+  now_.tree_cpu.reset();
+  now_.processes.clear();
+  counters_.clear();
+  last_tree_ns_ = 0;
+  tree_.reset();
+  if (pid) {
+    tree_.emplace(*pid);
+  }
+}
+
+Snapshot Collector::take() {
+  const std::int64_t t_ns = clock_.now_ns();
+  now_.t_ns = t_ns;
+  now_.wall_ns = clock_.wall_ns();
+  const bool slow = t_ns >= next_slow_ns_;
+  read_gpus(t_ns, slow);
+  if (slow) {
+    next_slow_ns_ = t_ns + kNsPerSecond;
+    if (t_ns >= next_run_ns_) {
+      next_run_ns_ = t_ns + kRunInterval_ns;
+      read_run(t_ns);
+    }
+    read_host(t_ns);
+    read_tree(t_ns);
+  }
+  return now_;
+}
+
+void Collector::remember(const telemetry::GpuReader::Subject& subject, std::int64_t t_ns, GpuNow& gpu) {
+  Recent& recent = recent_[subject.name];
+  for (const telemetry::GpuColumn& column : telemetry::gpu_columns()) {
+    std::int64_t& seen_ns = recent.seen_ns[column.series];
+    if (subject.reading.*column.value) {
+      recent.reading.*column.value = subject.reading.*column.value;
+      seen_ns = t_ns;
+    } else if (t_ns - seen_ns > kFresh_ns) {
+      (recent.reading.*column.value).reset();
+    }
+  }
+  recent.reading.xid = subject.reading.xid;
+  recent.xids += subject.reading.xid ? 1 : 0;
+  gpu.reading = recent.reading;
+  gpu.xids = recent.xids;
+}
+
+void Collector::read_gpus(std::int64_t t_ns, bool slow) {
+  std::map<std::string, std::vector<telemetry::GpuProcess>> processes;
+  for (GpuNow& gpu : now_.gpus) {
+    processes[gpu.subject] = std::move(gpu.processes);
+  }
+  now_.gpus.clear();
+  for (const auto& reader : inventory_.readers) {
+    for (const telemetry::GpuReader::Subject& subject : reader->read(t_ns, slow)) {
+      GpuNow& gpu = now_.gpus.emplace_back();
+      gpu.subject = subject.name;
+      if (const auto facts = facts_.find(subject.name); facts != facts_.end()) {
+        gpu.name = facts->second.name;
+        gpu.uuid = facts->second.uuid.value_or("");
+        if (facts->second.memory_bytes) {
+          gpu.memory_total_bytes = static_cast<double>(*facts->second.memory_bytes);
+        }
+      }
+      remember(subject, t_ns, gpu);
+      if (slow && !subject.slice) {
+        gpu.processes = reader->processes(subject.device).value_or(std::vector<telemetry::GpuProcess>());
+      } else {
+        gpu.processes = std::move(processes[subject.name]);
+      }
+    }
+  }
+}
+
+void Collector::read_host(std::int64_t t_ns) {
+  try {
+    std::map<std::string, double> readings;
+    host_->read(t_ns, [&](const telemetry::Reading& reading) { readings[std::string(reading.name)] = reading.value; });
+    now_.host.swap(readings);
+  } catch (const std::exception&) {
+    now_.host.clear();  // /proc cannot be read: nothing is known
+  }
+}
+
+void Collector::read_tree(std::int64_t t_ns) {
+  if (!tree_) {
+    return;
+  }
+  const std::vector<telemetry::ProcessUse> processes = tree_->read();
+  const std::int64_t since_ns = std::exchange(last_tree_ns_, t_ns);
+  const double passed_s = since_ns > 0 ? seconds(t_ns - since_ns) : 0;
+  // One that has ended stays as a zombie until its parent asks for it.
+  const bool gone = processes.empty() || processes.front().stat.state == 'Z' || processes.front().stat.state == 'X';
+  ended_ = options_.pid.has_value() && gone;
+  now_.processes.clear();
+  now_.tree_cpu = passed_s > 0 ? std::optional(0.0) : std::nullopt;
+  std::map<std::int64_t, Counters> counters;
+  for (const telemetry::ProcessUse& process : processes) {
+    const telemetry::ProcessStat& stat = process.stat;
+    ProcessNow& row = now_.processes.emplace_back();
+    row = {stat.pid, stat.name, process.role, stat.state, {}, {}, stat.rss_bytes, stat.threads};
+    const Counters& last = counters_[stat.pid];
+    const bool same = last.start_ticks == stat.start_ticks;
+    counters[stat.pid] = {stat.start_ticks, stat.cpu_s, process.run_delay_s};
+    if (passed_s > 0) {
+      row.cpu = std::max(0.0, stat.cpu_s - (same ? last.cpu_s : 0)) / passed_s;
+      *now_.tree_cpu += *row.cpu;
+      if (process.run_delay_s && (!same || last.run_delay_s)) {
+        row.run_delay = std::max(0.0, *process.run_delay_s - (same ? *last.run_delay_s : 0)) / passed_s;
+      }
+    }
+  }
+  counters_.swap(counters);
+}
+
+void Collector::read_run(std::int64_t /*t_ns*/) {
+  now_.run = options_.record ? monitor::read_run(*options_.record) : read_run_under_way();
+  if (options_.pid) {
+    // Somebody else's run says nothing about the process that was asked for.
+    if (now_.run && now_.run->pid != *options_.pid) {
+      now_.run.reset();
+    }
+    return;
+  }
+  watch(now_.run && now_.run->pid > 0 ? std::optional(now_.run->pid) : std::nullopt);
+}
+
+}  // namespace unidle::monitor

@@ -1,0 +1,71 @@
+// Takes snapshots: devices at every call, the host once a second, the record of a run every two.
+#pragma once
+
+#include <array>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "unidle/base/clock.h"
+#include "unidle/monitor/snapshot.h"
+#include "unidle/telemetry/sampler.h"
+
+namespace unidle::monitor {
+
+struct CollectorOptions {
+  std::optional<std::int64_t> pid;              // of the tree to watch; otherwise that of the run under way, if any
+  std::optional<std::filesystem::path> record;  // the run to follow; otherwise the newest that is under way
+};
+
+/// Not thread-safe. Reading never fails: what is not there is absent.
+class Collector {
+ public:
+  /// `clock` must outlive it. Throws kInput (subject: the pid) when the given process does not exist.
+  Collector(Clock& clock, CollectorOptions options);
+
+  Snapshot take();
+  /// The process that was asked for has ended.
+  bool ended() const { return ended_; }
+
+ private:
+  struct Recent {
+    telemetry::GpuReading reading;
+    std::map<std::string_view, std::int64_t> seen_ns;
+    std::uint64_t xids = 0;
+  };
+  struct Counters {
+    std::uint64_t start_ticks = 0;
+    double cpu_s = 0;
+    std::optional<double> run_delay_s;
+  };
+
+  void read_gpus(std::int64_t t_ns, bool slow);
+  void remember(const telemetry::GpuReader::Subject& subject, std::int64_t t_ns, GpuNow& gpu);
+  void read_host(std::int64_t t_ns);
+  void read_tree(std::int64_t t_ns);
+  void read_run(std::int64_t t_ns);
+  void watch(std::optional<std::int64_t> pid);
+
+  Clock& clock_;
+  CollectorOptions options_;
+  telemetry::GpuInventory inventory_;
+  std::map<std::string, telemetry::GpuFacts> facts_;  // by subject
+  std::map<std::string, Recent> recent_;
+  std::unique_ptr<telemetry::Source> host_;
+  std::optional<telemetry::ProcessUseReader> tree_;
+  std::map<std::int64_t, Counters> counters_;
+  std::int64_t last_tree_ns_ = 0;
+  std::int64_t next_slow_ns_ = 0;
+  std::int64_t next_run_ns_ = 0;
+  bool ended_ = false;
+  Snapshot now_;
+};
+
+/// The newest record if its run goes on; nothing otherwise. Rates are over its last ten seconds.
+std::optional<RunNow> read_run_under_way();
+/// The same of one record.
+std::optional<RunNow> read_run(const std::filesystem::path& folder);
+
+}  // namespace unidle::monitor

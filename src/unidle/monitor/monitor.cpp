@@ -1,0 +1,204 @@
+#include "unidle/monitor/monitor.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <memory>
+
+#include "unidle/base/error.h"
+#include "unidle/base/handle.h"
+#include "unidle/monitor/collector.h"
+#include "unidle/monitor/exporter.h"
+#include "unidle/monitor/lines.h"
+#include "unidle/monitor/screen.h"
+#include "unidle/monitor/summary.h"
+#include "unidle/monitor/terminal.h"
+
+namespace unidle::monitor {
+
+namespace {
+
+/// Signals that end the watching, as a file to wait for. The mask is put back in the end.
+class StopSignals {
+ public:
+  StopSignals() {
+    sigset_t mask;
+    sigemptyset(&mask);
+    sigaddset(&mask, SIGINT);
+    sigaddset(&mask, SIGTERM);
+    struct sigaction hang_up {};
+    if (::sigaction(SIGHUP, nullptr, &hang_up) == 0 && hang_up.sa_handler != SIG_IGN) {  // nohup wants us to go on
+      sigaddset(&mask, SIGHUP);
+    }
+    ::pthread_sigmask(SIG_BLOCK, &mask, &before_);
+    fd_.reset(::signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK));
+    if (!fd_) {
+      throw system_error(ErrorCode::kIo, "signalfd", "cannot be made", errno);
+    }
+  }
+  ~StopSignals() {
+    // A second Ctrl-C while the summary is printed has done its work already.
+    struct signalfd_siginfo info {};
+    while (::read(fd_.get(), &info, sizeof info) > 0) {
+    }
+    ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+  StopSignals(const StopSignals&) = delete;
+  StopSignals& operator=(const StopSignals&) = delete;
+  int fd() const { return fd_.get(); }
+
+ private:
+  sigset_t before_{};
+  UniqueFd fd_;
+};
+
+class Session {
+ public:
+  explicit Session(const Options& options)
+      : options_(options), collector_(system_clock(), {options.pid, options.record}) {
+    if (!options.listen.empty()) {
+      exporter_ = std::make_unique<Exporter>(options.listen);
+      options.note(fmt::format("serving {}\n", exporter_->url()));
+    }
+    if (options.format == Format::kLive) {
+      terminal_ = LiveTerminal::open();
+      state_.unicode = terminal_ && terminal_->unicode();
+    }
+    format_ = options.format == Format::kLive && !terminal_ ? Format::kLines : options.format;
+  }
+
+  void run() {
+    Clock& clock = system_clock();
+    const std::int64_t start_ns = clock.now_ns();
+    const std::int64_t end_ns =
+        options_.seconds > 0 ? start_ns + static_cast<std::int64_t>(options_.seconds * kNsPerSecond) : INT64_MAX;
+    std::int64_t next_ns = start_ns;
+    while (!stop_) {
+      sample();
+      next_ns = std::max(next_ns + options_.interval_ns, clock.now_ns());
+      const std::int64_t until_ns = std::min(next_ns, end_ns);
+      while (!stop_ && clock.now_ns() < until_ns) {
+        wait(until_ns - clock.now_ns());
+      }
+      stop_ = stop_ || clock.now_ns() >= end_ns || collector_.ended();
+    }
+    terminal_.reset();
+    finish();
+  }
+
+ private:
+  void sample() {
+    latest_ = collector_.take();
+    if (collector_.ended()) {
+      return;  // what is read of a tree that has ended is no reading
+    }
+    summary_.add(latest_);
+    histories_.add(latest_);
+    if (exporter_) {
+      exporter_->publish(latest_);
+    }
+    switch (format_) {
+      case Format::kLive:
+        if (!state_.paused) {
+          shown_ = latest_;
+          draw();
+        }
+        break;
+      case Format::kLines: print(plain_lines(latest_) + "\n"); break;
+      case Format::kCsv:
+        if (!header_written_) {
+          header_written_ = true;
+          print(csv_.header(latest_) + "\n");
+        }
+        print(csv_.row(latest_) + "\n");
+        break;
+      case Format::kJson: print(sample_json(latest_).dump(-1, ' ', false, kReplace) + "\n"); break;
+      case Format::kSilent: break;
+    }
+  }
+
+  void print(const std::string& text) { stop_ = stop_ || !options_.print(text); }
+
+  void draw() { terminal_->draw(layout(shown_, histories_, state_, terminal_->rows(), terminal_->columns())); }
+
+  /// Until the time is over, a signal comes or a key is pressed.
+  void wait(std::int64_t wait_ns) {
+    std::array<struct pollfd, 2> files = {{{signals_.fd(), POLLIN, 0}, {STDIN_FILENO, POLLIN, 0}}};
+    const auto milliseconds = static_cast<int>(std::min<std::int64_t>(wait_ns / kNsPerMs + 1, 3'600'000));
+    const int ready = ::poll(files.data(), terminal_ ? 2 : 1, milliseconds);
+    if (ready > 0 && (files[0].revents & POLLIN) != 0) {
+      stop_ = true;
+      return;
+    }
+    if (!terminal_) {
+      return;
+    }
+    if (ready > 0 && (files[1].revents & (POLLHUP | POLLERR)) != 0) {
+      stop_ = true;  // the terminal is gone
+      return;
+    }
+    bool changed = false;
+    while (const auto key = terminal_->key()) {
+      changed = true;
+      take_key(*key);
+    }
+    if (changed && !stop_) {
+      draw();
+    }
+  }
+
+  void take_key(int key) {
+    switch (key) {
+      case 'q':
+      case 'Q': stop_ = true; break;
+      case 'h':
+      case '?': state_.help = !state_.help; break;
+      case 's': state_.sort = next(state_.sort); break;
+      case 'p':
+      case ' ':
+        state_.paused = !state_.paused;
+        shown_ = latest_;
+        break;
+      default: break;
+    }
+  }
+
+  void finish() {
+    if (format_ == Format::kJson) {
+      options_.print(summary_.to_json().dump(-1, ' ', false, kReplace) + "\n");
+    } else if (format_ == Format::kCsv) {
+      options_.note(summary_.to_text(options_.width));
+    } else {
+      options_.print(summary_.to_text(options_.width));
+    }
+  }
+
+  static constexpr auto kReplace = nlohmann::json::error_handler_t::replace;
+
+  const Options& options_;
+  StopSignals signals_;  // before anything starts a thread
+  Collector collector_;
+  std::unique_ptr<Exporter> exporter_;
+  std::unique_ptr<LiveTerminal> terminal_;
+  Format format_ = Format::kLines;
+  Summary summary_;
+  Histories histories_;
+  ViewState state_;
+  CsvWriter csv_;
+  bool header_written_ = false;
+  Snapshot latest_;
+  Snapshot shown_;
+  bool stop_ = false;
+};
+
+}  // namespace
+
+void watch(const Options& options) { Session(options).run(); }
+
+}  // namespace unidle::monitor

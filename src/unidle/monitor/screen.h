@@ -1,0 +1,52 @@
+// The live view as lines of styled text: everything but the terminal itself, so that it can be tested without one.
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "unidle/monitor/snapshot.h"
+
+namespace unidle::monitor {
+
+enum class Style { kPlain, kBold, kDim, kGood, kMiddling, kBad };
+
+struct Span {
+  std::string text;  // UTF-8, no control characters
+  Style style = Style::kPlain;
+};
+using ScreenLine = std::vector<Span>;
+
+enum class SortBy { kCpu, kMemory, kPid, kRole };
+std::string_view to_string(SortBy sort);
+SortBy next(SortBy sort);
+
+/// What the keys have set.
+struct ViewState {
+  bool paused = false;
+  bool help = false;
+  SortBy sort = SortBy::kCpu;
+  bool unicode = true;  // bars and histories of block characters, else of ASCII
+};
+
+/// The last values of every bar, newest last.
+class Histories {
+ public:
+  void add(const Snapshot& snapshot);
+  const std::deque<double>& of(const std::string& key) const;
+
+ private:
+  void push(const std::string& key, const std::optional<double>& value);
+  std::map<std::string, std::deque<double>> values_;
+};
+
+/// At most `rows` lines of at most `columns` characters; works at any size.
+std::vector<ScreenLine> layout(const Snapshot& snapshot, const Histories& histories, const ViewState& state, int rows,
+                               int columns);
+
+/// Characters on the screen, each taken for one wide.
+std::size_t width_of(const ScreenLine& line);
+
+}  // namespace unidle::monitor

@@ -1,0 +1,53 @@
+// What a session of watching amounts to: figures by device, and a verdict in one sentence.
+#pragma once
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "unidle/monitor/distribution.h"
+#include "unidle/monitor/snapshot.h"
+
+namespace unidle::monitor {
+
+class Summary {
+ public:
+  void add(const Snapshot& snapshot);
+
+  std::string to_text(int width) const;
+  /// {"type": "summary", "seconds", "samples", "cpu": {...}, "gpus": [...], "run": {...}, "verdict"}; a figure is
+  /// {"mean", "p5", "p50", "p95", "peak"}, and null when there was no reading.
+  nlohmann::json to_json() const;
+  /// One sentence: what the device did, and what to do next.
+  std::string verdict() const;
+
+ private:
+  struct Gpu {
+    std::string name;
+    std::map<std::string, Distribution> figures;  // by column of gpu_figures()
+    std::optional<double> first_energy_j, last_energy_j;
+    double integrated_j = 0;  // of power over time, where there is no counter
+    std::uint64_t xids = 0;
+    bool throttled = false;
+    bool slice = false;
+  };
+
+  std::optional<double> energy_j(const Gpu& gpu) const;
+  std::string gpu_verdict() const;
+  std::string cpu_verdict() const;
+  std::string advice() const;
+
+  std::vector<std::string> order_;  // of the devices
+  std::map<std::string, Gpu> gpus_;
+  bool gpus_known_ = true;
+  Distribution cpu_share_, cpu_used_, steps_per_s_, samples_per_s_, input_share_;
+  double cpus_ = 0;
+  bool tree_ = false;
+  std::int64_t first_ns_ = 0;
+  std::int64_t last_ns_ = 0;
+  std::uint64_t samples_ = 0;
+};
+
+}  // namespace unidle::monitor
