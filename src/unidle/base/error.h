@@ -34,7 +34,7 @@ class Error : public std::runtime_error {
   /// What to do about it; may be empty.
   const std::string& hint() const { return hint_; }
 
-  /// The program's exit code for this error: 2 for usage, input and a file system that refuses, 3 for something missing, 1 otherwise.
+  /// The exit code of the program: 2 for usage, input and a file system that refuses, 3 for something missing, else 1.
   int exit_code() const;
 
  private:
