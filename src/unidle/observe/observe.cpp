@@ -134,7 +134,7 @@ std::string_view outcome_of(const ExitStatus& status, const Supervisor& supervis
 
 pid_t start_command(const Options& options, Recorder& recorder, const OutputStreams& streams,
                     const SignalForwarder& signals) {
-  SpawnOptions spawning{options.argv, options.environment, options.quiet};
+  SpawnOptions spawning{options.argv, options.environment, options.folder.string(), options.quiet};
   if (const auto folder = recorder.probe_folder()) {
     spawning.environment["UNIDLE_PROBE_DIR"] = folder->string();
     if (options.python) {

@@ -52,7 +52,9 @@ pid_t spawn(const SpawnOptions& options, const OutputStreams& streams, const Sig
   }
   if (pid == 0) {
     prepare_child(options, streams, signals);
-    ::execvpe(argv[0], argv.data(), envp.data());
+    if (options.folder.empty() || ::chdir(options.folder.c_str()) == 0) {
+      ::execvpe(argv[0], argv.data(), envp.data());
+    }
     const int number = errno;
     [[maybe_unused]] const ssize_t put = ::write(fail.get(), &number, sizeof number);
     ::_exit(127);

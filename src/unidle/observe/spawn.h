@@ -13,10 +13,11 @@ namespace unidle::observe {
 struct SpawnOptions {
   std::vector<std::string> argv;
   std::map<std::string, std::string> environment;  // added to ours
+  std::string folder;                              // to start in; empty: ours
   bool own_group = false;                          // leads a group of its own, has no input, and dies with us
 };
 
-/// The pid. stdin, limits, folder, mask and dispositions are those that we were started with. Call before there are
+/// The pid. stdin, limits, mask and dispositions are those that we were started with. Call before there are
 /// threads. Throws kInput (subject: argv[0]) when the program cannot be started, kChild when fork fails.
 pid_t spawn(const SpawnOptions& options, const OutputStreams& streams, const SignalForwarder& signals);
 

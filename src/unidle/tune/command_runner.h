@@ -2,13 +2,12 @@
 #pragma once
 
 #include <filesystem>
-#include <map>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "unidle/knobs/config_file.h"
 #include "unidle/tune/trial.h"
+#include "unidle/tune/trial_record.h"
 
 namespace unidle::tune {
 
@@ -30,12 +29,10 @@ class CommandRunner : public TrialRunner {
   TrialResult run(const Settings& changes, std::stop_token stop) override;
 
  private:
-  std::optional<double> comparable_loss(const std::map<long long, double>& losses);
-
   Options options_;
   knobs::ConfigFile config_;
   int trials_ = 0;
-  std::map<long long, double> first_losses_;  // by samples seen before
+  CommonLosses losses_;
 };
 
 }  // namespace unidle::tune

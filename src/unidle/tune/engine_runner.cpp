@@ -16,6 +16,7 @@
 #include "unidle/record/record.h"
 #include "unidle/tune/output.h"
 #include "unidle/tune/suggestions.h"
+#include "unidle/tune/trial_record.h"
 
 namespace unidle::tune {
 
@@ -102,24 +103,6 @@ ErrorCode code_of(const ExitStatus& status) {
 double validation_share(const diagnose::Diagnosis& diagnosis) {
   const double loop = diagnosis.time.train + diagnosis.time.validate + diagnosis.time.checkpoint;
   return loop > 0 ? diagnosis.time.validate / loop : 0;
-}
-
-/// Mean CPUs in use on the machine beyond those of the trial itself.
-std::optional<double> others_cpus(const record::Reader& reader) {
-  std::map<std::string, std::vector<double>> values;
-  for (const record::Series& series : reader.all_series()) {
-    if (series.name == record::series::kHostCpu || series.name == record::series::kTreeCpu) {
-      for (const record::Point& point : reader.points(series)) {
-        values[series.name].push_back(point.value);
-      }
-    }
-  }
-  const auto& host = values[std::string(record::series::kHostCpu)];
-  const auto& tree = values[std::string(record::series::kTreeCpu)];
-  if (host.empty() || tree.empty()) {
-    return std::nullopt;
-  }
-  return std::max(0.0, mean(host) - mean(tree));
 }
 
 }  // namespace

@@ -57,23 +57,6 @@ Hardware hardware_for(const knobs::ConfigFile& config, const OptimizeOptions& op
   return hardware;
 }
 
-void write_record(OptimizeResult& result) {
-  const std::filesystem::path folder = record::new_run_folder("optimize");
-  try {
-    record::Writer writer(folder);
-    nlohmann::json document = to_json(result);
-    writer.set_meta("kind", "optimize");
-    writer.set_meta(record::meta::kStartedUtc, format_utc(system_clock().wall_ns()));
-    for (const char* key : {"config", "conclusion", "trials", "changes", "verification", "not_taken", "plan"}) {
-      writer.set_meta(key, document[key]);
-    }
-    writer.flush();
-    result.record = folder;
-  } catch (const Error& failure) {
-    spdlog::warn("the trials were not recorded: {}", failure.what());
-  }
-}
-
 /// Runs the search; the scratch folder lives as long as the trials do.
 void benchmark(const OptimizeOptions& options, const knobs::ConfigFile& config, const std::string& workload,
                const Tuner::OnTrial& on_trial, std::stop_token stop, OptimizeResult& result) {
@@ -137,6 +120,24 @@ void predict(const OptimizeOptions& options, knobs::ConfigFile& config, Optimize
 }
 
 }  // namespace
+
+void write_record(OptimizeResult& result) {
+  const std::filesystem::path folder = record::new_run_folder("optimize");
+  try {
+    record::Writer writer(folder);
+    nlohmann::json document = to_json(result);
+    writer.set_meta("kind", "optimize");
+    writer.set_meta(record::meta::kStartedUtc, format_utc(system_clock().wall_ns()));
+    for (const char* key :
+         {"config", "conclusion", "trials", "changes", "verification", "not_taken", "plan", "program"}) {
+      writer.set_meta(key, document[key]);
+    }
+    writer.flush();
+    result.record = folder;
+  } catch (const Error& failure) {
+    spdlog::warn("the trials were not recorded: {}", failure.what());
+  }
+}
 
 OptimizeResult optimize(const OptimizeOptions& options, const Tuner::OnTrial& on_trial, std::stop_token stop) {
   knobs::ConfigFile config = knobs::ConfigFile::load(options.config);

@@ -10,13 +10,15 @@
 #include <vector>
 
 #include "unidle/tune/advise.h"
+#include "unidle/tune/apply_runner.h"
+#include "unidle/tune/code_changes.h"
 #include "unidle/tune/engine_runner.h"
 #include "unidle/tune/tuner.h"
 
 namespace unidle::tune {
 
 struct OptimizeOptions {
-  std::filesystem::path config;
+  std::filesystem::path config;         // empty: `command` is tuned through what can be changed while it runs
   std::vector<std::string> command;     // empty: the workload's own program
   std::filesystem::path train_program;  // unidle-train
   bool benchmark = false;
@@ -26,6 +28,17 @@ struct OptimizeOptions {
   double cpus = 0;                       // of another machine; 0: what this job may use here
   double budget_s = 600;
   int trials = 12;
+  bool ask_to_write = false;  // refuse to run trials of a program where they write over its files
+};
+
+/// Of a program that was tuned without a configuration.
+struct ProgramResult {
+  std::vector<std::string> command;
+  ProgramPlan plan;
+  bool copied = false;           // trials ran in copies of the working folder
+  std::string note;              // why not
+  std::string run;               // the command with the changes; empty when there are none
+  std::vector<CodeChange> code;  // the same as lines of the program
 };
 
 struct OptimizeResult {
@@ -39,13 +52,22 @@ struct OptimizeResult {
   std::string framework;                // whose configuration it is
   std::optional<TunerOutcome> outcome;  // of a benchmark
   std::optional<TrialPlan> plan;        // of a benchmark of a workload
-  std::filesystem::path record;         // of a benchmark; empty when it could not be written
+  std::optional<ProgramResult> program;
+  std::filesystem::path record;  // of a benchmark; empty when it could not be written
 };
 
 /// Finds a better configuration. Without a benchmark any program's configuration will do; with one, or a command, the
 /// keys must be unidle's own names. Writes nothing but the record of a benchmark and scratch files that are removed.
 /// Throws kInput for a configuration that cannot be used (subject: file, line, key), kMissing without `train_program`.
 OptimizeResult optimize(const OptimizeOptions& options, const Tuner::OnTrial& on_trial, std::stop_token stop);
+
+/// The same for a command without a configuration, always measured. Trials run in copies of the working folder where
+/// that is possible; otherwise in the folder itself, or not at all (kUsage) with `ask_to_write`. Throws as
+/// ApplyRunner::calibrate.
+OptimizeResult optimize_program(const OptimizeOptions& options, const Tuner::OnTrial& on_trial, std::stop_token stop);
+
+/// Makes `.unidle/runs/TIME-optimize` and names it in `result`; a failure is only logged.
+void write_record(OptimizeResult& result);
 
 struct Written {
   std::filesystem::path output;

@@ -40,6 +40,35 @@ std::string table(const std::vector<LoggedTrial>& trials) {
   return text;
 }
 
+json to_json(const ProgramResult& program) {
+  json code = json::array();
+  for (const CodeChange& change : program.code) {
+    code.push_back(
+        {{"knob", change.knob}, {"where", change.where.empty() ? json() : json(change.where)}, {"code", change.code}});
+  }
+  return {{"command", program.command},
+          {"device", program.plan.device},
+          {"steps", program.plan.steps},
+          {"trial_limit_s", program.plan.limit_s},
+          {"settings", program.plan.settings},
+          {"working_folder", program.copied ? "copy" : "in-place"},
+          {"note", program.note},
+          {"run", program.run.empty() ? json() : json(program.run)},
+          {"code", code}};
+}
+
+/// What to do now.
+std::string advice_text(const ProgramResult& program) {
+  std::string text;
+  if (!program.run.empty()) {
+    text += "\nWithout touching the program:\n  " + program.run + "\nIn the program:\n";
+  }
+  for (const CodeChange& change : program.code) {
+    text += fmt::format("  {}{}\n", change.where.empty() ? "" : change.where + ": ", change.code);
+  }
+  return text;
+}
+
 }  // namespace
 
 json to_json(const Change& change) {
@@ -61,6 +90,8 @@ json to_json(const LoggedTrial& trial) {
           {"loss", optional_number(result.loss)},
           {"metric", result.metrics},
           {"effective", result.effective},
+          {"refused", result.refused},
+          {"loss_error", result.loss ? json(result.loss_error) : json()},
           {"seconds", result.seconds},
           {"others_cpus", optional_number(result.others_cpus)},
           {"verdict", trial.verdict},
@@ -89,6 +120,8 @@ json to_json(const OptimizeResult& result) {
                    {"verification", nullptr},
                    {"not_taken", json::array()},
                    {"plan", nullptr},
+                   {"program", nullptr},
+                   {"best", json::object()},
                    {"framework", result.framework},
                    {"left", result.left},
                    {"notes", result.notes},
@@ -105,7 +138,11 @@ json to_json(const OptimizeResult& result) {
                         {"epoch_samples", optional_number(result.plan->epoch_samples)},
                         {"validation_counted", result.plan->whole_epochs}};
   }
+  if (result.program) {
+    document["program"] = to_json(*result.program);
+  }
   if (result.outcome) {
+    document["best"] = result.outcome->best;
     for (const LoggedTrial& trial : result.outcome->trials) {
       document["trials"].push_back(to_json(trial));
     }
@@ -151,6 +188,9 @@ std::string to_text(const OptimizeResult& result) {
     }
   }
   text += result.outcome->conclusion + "\n";
+  if (result.program) {
+    text += advice_text(*result.program);
+  }
   if (!result.record.empty()) {
     text += "record: " + result.record.string() + "\n";
   }

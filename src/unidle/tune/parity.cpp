@@ -12,15 +12,19 @@ namespace {
 
 Parity broken(std::string why) { return {false, std::move(why)}; }
 
-Parity check_loss(double baseline, double changed, bool exact, const ParityBands& bands) {
+Parity check_loss(const TrialResult& before, const TrialResult& after, bool exact, const ParityBands& bands) {
+  const double baseline = *before.loss;
+  const double changed = *after.loss;
   if (!std::isfinite(changed)) {
     return broken("the loss is not finite");
   }
   if (!std::isfinite(baseline)) {
     return {};
   }
-  const double band = exact ? bands.exact_loss : bands.numeric_loss;
-  const double difference = (changed - baseline) / std::max(std::abs(baseline), 1e-12);
+  const double scale = std::max(std::abs(baseline), 1e-12);
+  const double chance = bands.loss_errors * std::hypot(before.loss_error, after.loss_error) / scale;
+  const double band = std::max(exact ? bands.exact_loss : bands.numeric_loss, chance);
+  const double difference = (changed - baseline) / scale;
   const bool out = exact ? std::abs(difference) > band : difference > band;
   if (!out) {
     return {};
@@ -58,7 +62,7 @@ bool larger_is_better(const std::string& metric) {
 Parity check_parity(const TrialResult& baseline, const TrialResult& changed, const Settings& changes,
                     const ParityBands& bands) {
   if (baseline.loss && changed.loss) {
-    const Parity loss = check_loss(*baseline.loss, *changed.loss, is_exact(changes), bands);
+    const Parity loss = check_loss(baseline, changed, is_exact(changes), bands);
     if (!loss.held) {
       return loss;
     }

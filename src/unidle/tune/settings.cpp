@@ -79,6 +79,8 @@ bool is_exact(const Settings& changes) {
   return !is_semantic(changes) && !any_of_class(changes, knobs::KnobClass::kNumeric);
 }
 
+std::string pair_key(const std::string& knob, const std::string& value) { return knob + "=" + value; }
+
 std::string describe(const Settings& changes) {
   std::string text;
   for (const auto& [knob, value] : changes) {

@@ -30,6 +30,8 @@ bool is_semantic(const Settings& changes);
 /// Every changed knob leaves the arithmetic alone.
 bool is_exact(const Settings& changes);
 
+/// "loader.workers=2"
+std::string pair_key(const std::string& knob, const std::string& value);
 /// "loader.workers=2 precision.amp=bf16"
 std::string describe(const Settings& changes);
 

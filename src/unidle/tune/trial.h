@@ -25,10 +25,14 @@ struct TrialResult {
   double rate = 0;                  // samples/s that the search maximises: everything after start-up counted in
   std::optional<double> step_rate;  // samples/s of the training steps alone
   std::optional<double> loss;       // at the end of the trial
+  /// Standard error of the loss, from how its steps differ from those of the first trial one by one: 0 where both are
+  /// the same, more where samples are drawn or changed at random.
+  double loss_error = 0;
   std::map<std::string, double> metrics;
-  Settings effective;                      // as the live program reports it
-  double seconds = 0;                      // wall time of the whole trial, start-up included
-  std::optional<double> validation_share;  // of the time after start-up
+  Settings effective;                          // as the live program reports it
+  std::map<std::string, std::string> refused;  // knobs that are not in force, with the reason
+  double seconds = 0;                          // wall time of the whole trial, start-up included
+  std::optional<double> validation_share;      // of the time after start-up
   /// CPUs that other processes used meanwhile; they take from the trial what they use.
   std::optional<double> others_cpus;
   std::vector<Suggestion> suggestions;

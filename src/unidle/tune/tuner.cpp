@@ -24,8 +24,6 @@ const std::vector<std::vector<std::string>>& tied_knobs() {
   return kTied;
 }
 
-std::string pair_key(const std::string& knob, const std::string& value) { return knob + "=" + value; }
-
 bool shares_knob(const Settings& a, const Settings& b) {
   return std::any_of(a.begin(), a.end(), [&](const auto& change) { return b.contains(change.first); });
 }
@@ -58,7 +56,8 @@ TunerOutcome Tuner::run(std::stop_token stop) {
   LoggedTrial baseline = measure({}, "baseline", stop);
   if (!baseline.result.interrupted) {
     if (!baseline.result.ok) {
-      throw Error(ErrorCode::kChild, "baseline trial", baseline.result.problem, "the configuration must run as it is");
+      throw Error(ErrorCode::kChild, "baseline trial", baseline.result.problem,
+                  "the " + options_.subject + " must run as it is");
     }
     baseline.verdict = "baseline";
     baseline_ = incumbent_ = baseline.result;

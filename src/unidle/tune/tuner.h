@@ -29,6 +29,11 @@ struct TunerOptions {
   double noise = 0.03;
   double disturbed_noise = 0.08;  // the same while other processes use the CPUs
   ParityBands bands;
+  double least_gain = 0;  // a verified ratio below 1 plus this is not worth a change
+  /// When no trial was better, verify the fastest of them, so that "nothing to gain" comes with an interval.
+  bool verify_fastest = false;
+  std::string subject = "configuration";  // what is tuned, for sentences
+  std::string done = "written";           // what becomes of the result
 };
 
 /// One trial of the search, for the table and the record.
@@ -115,6 +120,8 @@ class Tuner {
 
   std::optional<Verification> verify(std::stop_token stop);
   bool verify_pair(Verification& verification, std::stop_token stop);
+  void verify_best(std::stop_token stop);
+  bool take_fastest();
   void conclude(std::stop_token stop);
 
   bool may_go_on(std::stop_token stop, int reserve) const;

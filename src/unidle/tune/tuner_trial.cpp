@@ -133,6 +133,18 @@ Tuner::Judgement Tuner::judge(LoggedTrial& trial, double reference, double margi
 bool Tuner::disturbed() const { return disturbed_trials_ * 3 > measured_trials_; }
 
 void Tuner::drop_what_did_not_take(LoggedTrial& trial) {
+  for (const auto& [knob, why] : trial.result.refused) {
+    const auto found = trial.changes.find(knob);
+    if (found == trial.changes.end()) {
+      continue;
+    }
+    const std::string asked = pair_key(knob, found->second);
+    trial.changes.erase(found);
+    trial.why += fmt::format("; {} did not take: {}", knob, why);
+    if (refused_.insert(asked).second) {
+      outcome_.not_taken.push_back(fmt::format("{}: {}", asked, why));
+    }
+  }
   for (const auto& [knob, asked] : Settings(trial.changes)) {
     const auto found = trial.result.effective.find(knob);
     const knobs::Knob* known = knobs::find_knob(knob);
@@ -145,7 +157,7 @@ void Tuner::drop_what_did_not_take(LoggedTrial& trial) {
     }
     trial.changes.erase(knob);
     trial.why += fmt::format("; {} did not take: {} is in force, not {}", knob, in_force, asked);
-    if (refused_.insert(knob + "=" + asked).second) {
+    if (refused_.insert(pair_key(knob, asked)).second) {
       outcome_.not_taken.push_back(fmt::format("{}: asked for {}, in force is {}", knob, asked, in_force));
     }
   }

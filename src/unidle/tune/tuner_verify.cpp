@@ -23,13 +23,14 @@ Settings exact_part(const Settings& settings) {
   return exact;
 }
 
-void take_stock(Verification& verification) {
+void take_stock(Verification& verification, double least_gain) {
   if (verification.baseline.empty() || verification.winner.empty()) {
     return;
   }
   verification.ratio = mean(verification.winner) / mean(verification.baseline);
   verification.interval = bootstrap_ratio(verification.baseline, verification.winner);
-  verification.shown = verification.parity.held && verification.interval.low > 1;
+  verification.shown =
+      verification.parity.held && verification.interval.low > 1 && verification.ratio >= 1 + least_gain;
 }
 
 }  // namespace
@@ -79,35 +80,61 @@ std::optional<Verification> Tuner::verify(std::stop_token stop) {
     if (!verify_pair(verification, stop)) {
       break;
     }
-    take_stock(verification);
+    take_stock(verification, options_.least_gain);
   }
   if (stop.stop_requested()) {
     return std::nullopt;
   }
-  take_stock(verification);
+  take_stock(verification, options_.least_gain);
   return verification;
 }
 
-void Tuner::conclude(std::stop_token stop) {
-  if (!stop.stop_requested() && !changes_of(outcome_.best).empty()) {
+void Tuner::verify_best(std::stop_token stop) {
+  outcome_.verification = verify(stop);
+  const Settings exact = exact_part(outcome_.best);
+  const bool parity_broke = outcome_.verification && !outcome_.verification->parity.held;
+  if (parity_broke && !exact.empty() && exact != outcome_.best) {
+    // What changes rounding is the offender; the rest may still be a gain.
+    outcome_.best = exact;
     outcome_.verification = verify(stop);
-    const Settings exact = exact_part(outcome_.best);
-    const bool parity_broke = outcome_.verification && !outcome_.verification->parity.held;
-    if (parity_broke && !exact.empty() && exact != outcome_.best) {
-      // What changes rounding is the offender; the rest may still be a gain.
-      outcome_.best = exact;
-      outcome_.verification = verify(stop);
+  }
+}
+
+/// No trial was better: the fastest one becomes the best, to be verified. False when there is none.
+bool Tuner::take_fastest() {
+  const LoggedTrial* fastest = nullptr;
+  for (const LoggedTrial& trial : outcome_.trials) {
+    if (trial.verdict == "no gain" && !changes_of(trial.changes).empty() &&
+        (fastest == nullptr || trial.result.rate > fastest->result.rate)) {
+      fastest = &trial;
     }
+  }
+  if (fastest != nullptr) {
+    outcome_.best = fastest->changes;
+  }
+  return fastest != nullptr;
+}
+
+void Tuner::conclude(std::stop_token stop) {
+  const bool found_some = !changes_of(outcome_.best).empty();
+  const bool time_left = elapsed_s() + 2 * baseline_.seconds <= options_.budget_s;
+  if (!stop.stop_requested() && (found_some || (options_.verify_fastest && time_left && take_fastest()))) {
+    verify_best(stop);
+  }
+  if (!found_some && !(outcome_.verification && outcome_.verification->shown)) {
+    outcome_.best.clear();
   }
   outcome_.interrupted = stop.stop_requested();
   if (outcome_.interrupted) {
-    outcome_.conclusion = outcome_.best.empty() ? "stopped before anything better was found; nothing was written"
-                                                : "stopped; the best so far (" + describe(outcome_.best) +
-                                                      ") is not verified, so nothing was written";
+    outcome_.conclusion = outcome_.best.empty()
+                              ? "stopped before anything better was found; nothing was " + options_.done
+                              : "stopped; the best so far (" + describe(outcome_.best) +
+                                    ") is not verified, so nothing was " + options_.done;
   } else if (!outcome_.verification) {
-    outcome_.conclusion = search_trials_ < 2
+    outcome_.conclusion = candidates_.empty() ? "nothing to gain: nothing that could matter to it can be changed"
+                          : search_trials_ < 2
                               ? "nothing was tried: the budget ended with the first trial; give more with --budget"
-                              : "nothing to gain: no change was faster than the configuration as it is";
+                              : "nothing to gain: no change was faster than the " + options_.subject + " as it is";
   } else if (const Verification& found = *outcome_.verification; found.shown) {
     outcome_.changes = changes_of(outcome_.best);
     outcome_.conclusion = fmt::format("{:.2f}x as fast as before (95 % interval {:.2f} to {:.2f}, {} pairs)",
@@ -118,8 +145,9 @@ void Tuner::conclude(std::stop_token stop) {
   } else {
     outcome_.conclusion =
         found.parity.held
-            ? fmt::format("nothing to gain: the best is {:.2f}x of the baseline (95 % interval {:.2f} to {:.2f})",
-                          found.ratio, found.interval.low, found.interval.high)
+            ? fmt::format("nothing to gain: the {} is {:.2f}x of the baseline (95 % interval {:.2f} to {:.2f})",
+                          found_some ? "best" : "fastest change tried", found.ratio, found.interval.low,
+                          found.interval.high)
             : "nothing to gain: " + found.parity.why;
   }
   if (disturbed()) {

@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
@@ -38,6 +39,7 @@ struct Arguments {
   bool in_place = false;
   bool dry_run = false;
   bool undo = false;
+  bool yes = false;
 };
 
 /// The write end of the pipe below; a signal handler can reach nothing else.
@@ -134,6 +136,7 @@ tune::OptimizeOptions options_of(const Arguments& arguments) {
   options.cpus = arguments.cpus;
   options.budget_s = parse_duration(arguments.budget);
   options.trials = arguments.trials;
+  options.ask_to_write = !arguments.yes && ::isatty(STDIN_FILENO) != 0;
   return options;
 }
 
@@ -171,7 +174,39 @@ int undo(const Arguments& arguments) {
   return 0;
 }
 
-int run(const Arguments& arguments) {
+/// How many words follow the first "--" of our own command line; CLI11 does not tell on which side a word stood.
+std::size_t words_after_marker() {
+  const std::string line = try_read_file("/proc/self/cmdline").value_or("");
+  const std::string marker = std::string(1, '\0') + "--" + '\0';
+  const std::size_t at = line.find(marker);
+  return at == std::string::npos
+             ? 0
+             : static_cast<std::size_t>(
+                   std::count(line.begin() + static_cast<std::ptrdiff_t>(at + marker.size()), line.end(), '\0'));
+}
+
+/// `unidle optimize -- CMD ...` has no configuration: what was taken for one is the program.
+Arguments sorted_out(Arguments arguments) {
+  if (!arguments.config.empty() && words_after_marker() == arguments.command.size() + 1) {
+    arguments.command.insert(arguments.command.begin(), arguments.config);
+    arguments.config.clear();
+  }
+  if (arguments.config.empty()) {
+    if (arguments.command.empty()) {
+      throw Error(ErrorCode::kUsage, "optimize", "neither CONFIG nor a command is given",
+                  "name a configuration, or the training command after --");
+    }
+    if (!arguments.output.empty() || arguments.in_place || arguments.undo) {
+      throw Error(ErrorCode::kUsage, "optimize", "there is no CONFIG to write", "name it before --");
+    }
+    arguments.benchmark = true;
+    arguments.dry_run = true;
+  }
+  return arguments;
+}
+
+int run(const Arguments& given) {
+  const Arguments arguments = sorted_out(given);
   if (arguments.undo) {
     return undo(arguments);
   }
@@ -182,7 +217,8 @@ int run(const Arguments& arguments) {
   }
   tune::OptimizeResult result;
   try {
-    result = tune::optimize(
+    const auto optimize = options.config.empty() ? tune::optimize_program : tune::optimize;
+    result = optimize(
         options, [](const tune::LoggedTrial& trial) { fmt::print(stderr, "{}\n", one_line(trial)); },
         stop ? stop->token() : std::stop_token());
   } catch (const Error& failure) {
@@ -206,7 +242,7 @@ int run(const Arguments& arguments) {
 
 std::function<int()> setup(CLI::App& app) {
   auto arguments = std::make_shared<Arguments>();
-  app.add_option("config", arguments->config, "Configuration file (YAML, JSON, TOML, INI, Python)")->required();
+  app.add_option("config", arguments->config, "Configuration file (YAML, JSON, TOML, INI, Python)");
   auto* output = app.add_option("-o,--output", arguments->output, "Where to write; NAME.optimized.EXT beside CONFIG");
   app.add_flag("--in-place", arguments->in_place, "Change CONFIG itself; the old one becomes NAME.bak.EXT")
       ->excludes(output);
@@ -224,6 +260,9 @@ std::function<int()> setup(CLI::App& app) {
   app.add_option("--device", arguments->device, "Advise for this GPU, e.g. A100-40GB, RTX 4090, or cpu");
   app.add_option("--cpus", arguments->cpus, "Advise for this many CPUs")->check(CLI::Range(1.0, 4096.0));
   app.add_flag("--dry-run", arguments->dry_run, "Write nothing");
+  app.add_flag("--yes", arguments->yes,
+               "Without CONFIG: trials may write over the program's files where they cannot run "
+               "in a copy of the working folder");
   app.add_flag("--undo", arguments->undo, "Take back the last --in-place");
   app.add_option("--format", arguments->format, "text or json")
       ->check(CLI::IsMember({"text", "json"}))
@@ -243,6 +282,7 @@ const Subcommand& optimize() {
       "  unidle optimize workloads/superres/naive.yaml --benchmark --in-place\n"
       "  unidle optimize ds_config.json --device H100 --profile fast --dry-run\n"
       "  unidle optimize train.yaml --in-place && unidle optimize train.yaml --undo\n"
+      "  unidle optimize --benchmark -- python train.py\n"
       "  unidle optimize train.yaml --benchmark -- python train.py --config {config}\n",
       setup,
   };

@@ -1,0 +1,242 @@
+#include "unidle/tune/apply_runner.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <set>
+
+#include "unidle/base/clock.h"
+#include "unidle/base/error.h"
+#include "unidle/base/log.h"
+#include "unidle/diagnose/diagnose.h"
+#include "unidle/knobs/knob.h"
+#include "unidle/observe/observe.h"
+#include "unidle/tune/output.h"
+#include "unidle/tune/suggestions.h"
+#include "unidle/tune/working_folder.h"
+
+namespace unidle::tune {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr long long kCalibrationSteps = 30;
+constexpr long long kLeastTrialSteps = 30;
+constexpr long long kMostTrialSteps = 100'000;
+/// So many trials have to fit into the budget, or they get shorter: a search of a few and three pairs.
+constexpr double kTrialsInBudget = 14;
+constexpr double kShortestTarget_s = 3;
+/// A trial that takes this many times what the baseline takes hangs, or is hopeless.
+constexpr double kHopeless = 4;
+constexpr double kStartupAllowance_s = 30;
+/// The calibration may take this share of the budget, and at least half a minute.
+constexpr double kCalibrationShare = 0.5;
+
+/// What the shim said of each knob that it was asked for; the worst where several processes said something.
+std::map<std::string, std::string> refusals(const record::Reader& reader, const Settings& asked) {
+  std::map<std::string, std::string> refused;
+  std::set<std::string> heard;
+  for (const record::Note& note : reader.notes()) {
+    if (note.body.value("type", "") != "apply" || !note.body.contains("knob")) {
+      continue;
+    }
+    const std::string knob = note.body["knob"].get<std::string>();
+    heard.insert(knob);
+    if (note.body.value("status", "") != "taken") {
+      const nlohmann::json why = note.body.value("why", nlohmann::json());
+      refused[knob] = why.is_string() ? why.get<std::string>() : "the program has another value";
+    }
+  }
+  for (const auto& [knob, value] : asked) {
+    if (!heard.contains(knob)) {
+      refused.emplace(knob, "the program ended before it could be read back");
+    }
+  }
+  return refused;
+}
+
+std::map<std::string, std::string> places_in(const record::Reader& reader) {
+  std::map<std::string, std::string> places;
+  long long most = -1;
+  for (const record::Note& note : reader.notes()) {
+    const std::string type = note.body.value("type", "");
+    const auto place = [&](const char* key) {
+      const nlohmann::json value = note.body.value(key, nlohmann::json());
+      return value.is_string() ? value.get<std::string>() : std::string();
+    };
+    if (type == "loader" && note.body.value("use", "") == "train" && note.body.value("batches", 0LL) > most) {
+      most = note.body.value("batches", 0LL);
+      places["loader"] = place("where");
+    } else if (type == "model") {
+      places["model"] = place("training_where");
+    }
+  }
+  std::erase_if(places, [](const auto& entry) { return entry.second.empty(); });
+  return places;
+}
+
+Settings tunable_settings(const record::Reader& reader) {
+  Settings settings;
+  for (const auto& [name, text] : effective_settings(reader)) {
+    const knobs::Knob* knob = knobs::find_knob(name);
+    const auto value = knob == nullptr ? std::nullopt : knobs::canonical_value(*knob, text);
+    if (value) {
+      settings[name] = *value;
+    }
+  }
+  return settings;
+}
+
+std::string json_of(const Settings& changes) { return nlohmann::json(changes).dump(); }
+
+}  // namespace
+
+bool applies_at_run_time(const std::string& knob, const std::string& value) {
+  static constexpr std::array<std::string_view, 13> kKnobs = {"loader.workers",
+                                                              "loader.pin_memory",
+                                                              "loader.prefetch_factor",
+                                                              "loader.persistent_workers",
+                                                              "transfer.non_blocking",
+                                                              "precision.amp",
+                                                              "precision.tf32",
+                                                              "compile.mode",
+                                                              "layout.channels_last",
+                                                              "cudnn.benchmark",
+                                                              "optimizer.fused",
+                                                              "optimizer.zero_to_none",
+                                                              "cpu.threads"};
+  if (value == "fp16" || value == "graph") {
+    return false;  // a scaler, or a captured step, is the program's own business
+  }
+  return std::find(kKnobs.begin(), kKnobs.end(), knob) != kKnobs.end();
+}
+
+bool matters_on(const std::string& device, const std::string& knob) {
+  if (device != "cpu") {
+    return true;
+  }
+  return knob != "loader.pin_memory" && knob != "transfer.non_blocking" && knob != "precision.tf32" &&
+         knob != "cudnn.benchmark";
+}
+
+long long steps_of_trial(double step_s, double target_s) {
+  const double wanted = step_s > 0 ? std::ceil(target_s / step_s) : 0;
+  return std::clamp(static_cast<long long>(std::min(wanted, 1e9)), kLeastTrialSteps, kMostTrialSteps);
+}
+
+struct ApplyRunner::Ended {
+  observe::Result result;
+  double seconds = 0;
+};
+
+ApplyRunner::Ended ApplyRunner::start(const Settings& changes, long long steps, double limit_s, std::stop_token stop) {
+  const std::string name = fmt::format("trial-{}", trials_++);
+  observe::Options run;
+  run.argv = options_.command;
+  run.record = options_.scratch / name;
+  run.environment["UNIDLE_APPLY"] = changes.empty() ? "" : json_of(changes);
+  run.environment["UNIDLE_MAX_STEPS"] = std::to_string(steps);
+  run.quiet = true;
+  run.forward_signals = false;  // a stop comes through the token
+  run.timeout_s = limit_s;
+  run.stop = std::move(stop);
+  if (!options_.folder.empty()) {
+    run.folder = options_.scratch / (name + "-folder");
+    copy_folder(options_.folder, run.folder);
+  }
+  const std::int64_t begin = system_clock().now_ns();
+  Ended ended{observe::run(run), 0};
+  ended.seconds = seconds(system_clock().now_ns() - begin);
+  if (!run.folder.empty()) {
+    std::error_code ignored;  // the whole scratch folder goes at the end
+    fs::remove_all(run.folder, ignored);
+  }
+  return ended;
+}
+
+const ProgramPlan& ApplyRunner::calibrate(std::stop_token stop) {
+  const double limit_s = std::max(30.0, options_.budget_s * kCalibrationShare);
+  const Ended ended = start({}, kCalibrationSteps, limit_s, stop);
+  if (stop.stop_requested()) {
+    throw Error(ErrorCode::kCancelled, "optimize", "stopped before the first trial");
+  }
+  const std::string& program = options_.command.front();
+  if (!ended.result.timed_out && !ended.result.status.ok()) {
+    throw Error(ErrorCode::kChild, program, last_words(ended.result.err_tail, ended.result.out_tail),
+                "the program must run as it is");
+  }
+  const record::Reader reader(ended.result.record);
+  const std::vector<record::Step> steps = reader.steps();
+  if (steps.size() < kLeastSteps) {
+    const bool late = ended.result.timed_out;
+    throw Error(late ? ErrorCode::kChild : ErrorCode::kInput, program,
+                fmt::format("only {} training steps of PyTorch were seen in {:.0f} s", steps.size(), ended.seconds),
+                late ? "give more with --budget" : "a trial needs at least 8; unidle run shows what can be seen of it");
+  }
+  const std::size_t skip = steps.size() / 4;
+  const std::int64_t end_ns = steps.back().t_ns + steps.back().duration_ns;
+  plan_.step_s = seconds(end_ns - steps[skip].t_ns) / static_cast<double>(steps.size() - skip);
+  plan_.startup_s = std::max(0.0, ended.seconds - seconds(end_ns - steps.front().t_ns));
+  const double target_s =
+      std::clamp(options_.budget_s / kTrialsInBudget - plan_.startup_s, kShortestTarget_s, options_.target_s);
+  plan_.steps = steps_of_trial(plan_.step_s, target_s);
+  plan_.expected_s = plan_.startup_s + static_cast<double>(plan_.steps) * plan_.step_s;
+  plan_.limit_s = kStartupAllowance_s + kHopeless * plan_.expected_s;
+  plan_.settings = tunable_settings(reader);
+  plan_.places = places_in(reader);
+  plan_.device = diagnose::diagnose_record(ended.result.record).device.kind;
+  return plan_;
+}
+
+void ApplyRunner::read(const fs::path& record, const Settings& changes, TrialResult& result) {
+  const record::Reader reader(record);
+  const std::vector<record::Step> steps = reader.steps();
+  result.rate = steps.size() < kLeastSteps ? 0 : rate_after_warmup(steps);
+  result.ok = result.rate > 0;
+  if (!result.ok) {
+    result.problem = fmt::format("only {} training steps were seen in {:.0f} s", steps.size(), result.seconds);
+    return;
+  }
+  if (const auto loss = losses_.read(losses_of(reader, steps))) {
+    result.loss = loss->value;
+    result.loss_error = loss->error;
+  }
+  result.effective = effective_settings(reader);
+  result.refused = refusals(reader, changes);
+  result.others_cpus = others_cpus(reader);
+  try {
+    result.suggestions = suggestions_of(diagnose::diagnose_record(record), options_.allow_semantic);
+  } catch (const Error& failure) {
+    spdlog::warn("trial {}: no diagnosis: {}", trials_, failure.what());
+  }
+  std::erase_if(result.suggestions, [&](const Suggestion& suggestion) {
+    return std::any_of(suggestion.changes.begin(), suggestion.changes.end(), [&](const auto& change) {
+      return !applies_at_run_time(change.first, change.second) || !matters_on(plan_.device, change.first);
+    });
+  });
+}
+
+TrialResult ApplyRunner::run(const Settings& changes, std::stop_token stop) {
+  const Ended ended = start(changes, plan_.steps, plan_.limit_s, stop);
+  TrialResult result;
+  result.seconds = ended.seconds;
+  result.interrupted = stop.stop_requested();
+  if (result.interrupted) {
+    return result;
+  }
+  if (ended.result.timed_out) {
+    result.problem = fmt::format("took longer than {:.0f} s and was ended", plan_.limit_s);
+    return result;
+  }
+  if (!ended.result.status.ok()) {
+    result.problem = last_words(ended.result.err_tail, ended.result.out_tail);
+    return result;
+  }
+  read(ended.result.record, changes, result);
+  return result;
+}
+
+}  // namespace unidle::tune

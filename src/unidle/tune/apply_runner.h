@@ -1,0 +1,66 @@
+// Trials of any PyTorch program: its command as it is, with knobs changed at run time.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "unidle/tune/trial.h"
+#include "unidle/tune/trial_record.h"
+
+namespace unidle::tune {
+
+/// What a short run of the program showed, and how long trials are because of it.
+struct ProgramPlan {
+  long long steps = 0;                        // of a trial; a program that ends earlier ends
+  double step_s = 0;                          // mean, waits and validation counted in
+  double startup_s = 0;                       // until the first step
+  double expected_s = 0;                      // of a trial of the program as it is
+  double limit_s = 0;                         // after which a trial is ended
+  Settings settings;                          // in effect, those that can be changed at run time, in canonical form
+  std::string device;                         // "cpu", "cuda", "rocm" or "unknown"
+  std::map<std::string, std::string> places;  // "loader", "model": file:line in the program
+};
+
+/// True for knobs and values that the shim can set in a running program.
+bool applies_at_run_time(const std::string& knob, const std::string& value);
+/// False for knobs that mean nothing on `device`: pinned memory, TF32, cuDNN and copies without a GPU.
+bool matters_on(const std::string& device, const std::string& knob);
+
+/// Steps of a trial: about `target_s` of training, at least 30, and all that the program has when it has fewer.
+long long steps_of_trial(double step_s, double target_s);
+
+/// Each trial is a fresh process that is stopped in order after the same number of steps. Not thread-safe.
+class ApplyRunner : public TrialRunner {
+ public:
+  struct Options {
+    std::vector<std::string> command;
+    std::filesystem::path scratch;
+    std::filesystem::path folder;  // that trials run in a copy of; empty: they run in the working folder itself
+    bool allow_semantic = false;
+    double budget_s = 600;  // of everything: decides how long a trial may be
+    double target_s = 10;   // of training in a trial
+  };
+
+  explicit ApplyRunner(Options options) : options_(std::move(options)) {}
+
+  /// Runs the program for 30 steps. REQUIRES: before run(). Throws kChild with the program's own last words when it
+  /// fails, kInput when no training step of PyTorch was seen, kCancelled when stopped.
+  const ProgramPlan& calibrate(std::stop_token stop);
+  TrialResult run(const Settings& changes, std::stop_token stop) override;
+
+ private:
+  struct Ended;
+  Ended start(const Settings& changes, long long steps, double limit_s, std::stop_token stop);
+  void read(const std::filesystem::path& record, const Settings& changes, TrialResult& result);
+
+  Options options_;
+  ProgramPlan plan_;
+  int trials_ = 0;
+  CommonLosses losses_;
+};
+
+}  // namespace unidle::tune

@@ -1,0 +1,107 @@
+#include "unidle/tune/code_changes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <string_view>
+
+namespace unidle::tune {
+
+namespace {
+
+struct Line {
+  std::string_view knob;
+  std::string_view place;  // in ProgramPlan::places
+  std::string_view code;   // {0}: the value as Python writes it
+};
+
+constexpr Line kLines[] = {
+    {"loader.workers", "loader", "DataLoader(..., num_workers={0})"},
+    {"loader.pin_memory", "loader", "DataLoader(..., pin_memory={0})"},
+    {"loader.persistent_workers", "loader", "DataLoader(..., persistent_workers={0})"},
+    {"loader.prefetch_factor", "loader", "DataLoader(..., prefetch_factor={0})"},
+    {"transfer.non_blocking", "", "batch.to(device, non_blocking={0})"},
+    {"precision.tf32", "",
+     "torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = {0}, before the model is made"},
+    {"cudnn.benchmark", "", "torch.backends.cudnn.benchmark = {0}, before the first step"},
+    {"optimizer.fused", "", "fused={0} where the optimiser is made, e.g. torch.optim.AdamW(..., fused={0})"},
+    {"optimizer.zero_to_none", "", "optimizer.zero_grad(set_to_none={0})"},
+    {"cpu.threads", "", "torch.set_num_threads({0})"},
+};
+
+std::string python_value(const std::string& value) {
+  return value == "true" ? "True" : value == "false" ? "False" : value;
+}
+
+/// What depends on more than the value.
+std::string special_code(const Change& change, const std::string& device) {
+  if (change.knob == "precision.amp") {
+    return change.to == "off"
+               ? "no torch.autocast around the forward pass"
+               : fmt::format("with torch.autocast(\"{}\", dtype=torch.{}): around the forward pass",
+                             device == "cpu" ? "cpu" : "cuda", change.to == "bf16" ? "bfloat16" : "float16");
+  }
+  if (change.knob == "layout.channels_last") {
+    return change.to == "true" ? "model.to(memory_format=torch.channels_last), and the same for its 4-d inputs"
+                               : "no memory_format=torch.channels_last";
+  }
+  if (change.knob == "compile.mode") {
+    return change.to == "off"       ? "no torch.compile"
+           : change.to == "default" ? "model = torch.compile(model)"
+                                    : fmt::format("model = torch.compile(model, mode=\"{}\")", change.to);
+  }
+  return {};
+}
+
+std::string quoted(const std::string& word) {
+  const bool plain = !word.empty() && std::all_of(word.begin(), word.end(), [](unsigned char c) {
+    return std::isalnum(c) != 0 || std::string_view("_-./=:,+@%").find(static_cast<char>(c)) != std::string_view::npos;
+  });
+  if (plain) {
+    return word;
+  }
+  std::string text = "'";
+  for (const char c : word) {
+    text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  }
+  return text + "'";
+}
+
+}  // namespace
+
+std::vector<CodeChange> code_changes(const std::vector<Change>& changes,
+                                     const std::map<std::string, std::string>& places, const std::string& device) {
+  const auto place = [&](const std::string& name) {
+    const auto found = places.find(name);
+    return found == places.end() ? std::string() : found->second;
+  };
+  std::vector<CodeChange> found;
+  for (const Change& change : changes) {
+    if (const std::string code = special_code(change, device); !code.empty()) {
+      found.push_back({change.knob, place("model"), code});
+      continue;
+    }
+    const auto* line =
+        std::find_if(std::begin(kLines), std::end(kLines), [&](const Line& each) { return each.knob == change.knob; });
+    if (line != std::end(kLines)) {
+      found.push_back({change.knob, line->place.empty() ? std::string() : place(std::string(line->place)),
+                       fmt::format(fmt::runtime(line->code), python_value(change.to))});
+    }
+  }
+  return found;
+}
+
+std::string run_command(const Settings& changes, const std::vector<std::string>& command) {
+  std::string text = "unidle run";
+  for (const auto& [knob, value] : changes) {
+    text += " --apply " + quoted(knob + "=" + value);
+  }
+  text += " --";
+  for (const std::string& word : command) {
+    text += " " + quoted(word);
+  }
+  return text;
+}
+
+}  // namespace unidle::tune

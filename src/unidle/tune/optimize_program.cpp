@@ -1,0 +1,117 @@
+// `unidle optimize -- CMD`: any PyTorch program, tuned through what can be changed in it while it runs.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "unidle/base/clock.h"
+#include "unidle/base/error.h"
+#include "unidle/base/files.h"
+#include "unidle/base/log.h"
+#include "unidle/tune/apply_runner.h"
+#include "unidle/tune/code_changes.h"
+#include "unidle/tune/optimize.h"
+#include "unidle/tune/working_folder.h"
+
+namespace unidle::tune {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+/// Programs differ more from trial to trial than the engine does, and to change code for less than this does not pay.
+constexpr double kLeastGain = 0.03;
+
+/// The diagnosis decides what is tried first; what only the hardware suggests comes one by one afterwards.
+std::vector<Proposal> proposals_for(const ProgramPlan& plan, bool allow_semantic) {
+  Hardware hardware = this_machine();
+  if (plan.device == "cpu") {
+    hardware.gpus = 0;  // the program does not use one
+  }
+  std::vector<Proposal> proposals = propose(plan.settings, "", hardware, {allow_semantic, true});
+  const bool no_workers = value_of(plan.settings, "loader.workers") == "0";
+  std::erase_if(proposals, [&](const Proposal& proposal) {
+    return std::any_of(proposal.changes.begin(), proposal.changes.end(), [&](const auto& change) {
+      const bool of_workers = change.first == "loader.persistent_workers" || change.first == "loader.prefetch_factor";
+      return !applies_at_run_time(change.first, change.second) || !matters_on(plan.device, change.first) ||
+             (of_workers && no_workers);
+    });
+  });
+  if (hardware.gpus > 0 && value_of(plan.settings, "compile.mode") == "off") {
+    proposals.push_back({{{"compile.mode", "default"}},
+                         "compiled kernels do several operations in one pass; compiling itself costs start-up",
+                         0.1,
+                         false});
+  }
+  for (Proposal& proposal : proposals) {
+    proposal.safe = false;
+  }
+  return proposals;
+}
+
+/// Runs the calibration in a copy of the working folder when that can be, otherwise in the folder itself.
+std::unique_ptr<ApplyRunner> calibrated(const OptimizeOptions& options, const fs::path& scratch, ProgramResult& program,
+                                        std::stop_token stop) {
+  const fs::path here = fs::current_path();
+  ApplyRunner::Options running{options.command, scratch / "copies", here, options.allow_semantic, options.budget_s};
+  std::string why = why_not_copied(here, options.command).value_or("");
+  if (why.empty()) {
+    auto runner = std::make_unique<ApplyRunner>(running);
+    try {
+      program.plan = runner->calibrate(stop);
+      program.copied = true;
+      return runner;
+    } catch (const Error& failure) {
+      if (failure.code() != ErrorCode::kChild) {
+        throw;
+      }
+      why = fmt::format("in a copy of the working folder the program fails: {}", failure.message());
+    }
+  }
+  if (options.ask_to_write) {
+    throw Error(ErrorCode::kUsage, "optimize", why + "; in the folder itself trials overwrite what the program writes",
+                "--yes allows that");
+  }
+  spdlog::warn("{}; trials run in the folder itself and write what the program writes", why);
+  program.note = why;
+  running.scratch = scratch / "trials";
+  running.folder.clear();
+  auto runner = std::make_unique<ApplyRunner>(running);
+  program.plan = runner->calibrate(stop);
+  return runner;
+}
+
+}  // namespace
+
+OptimizeResult optimize_program(const OptimizeOptions& options, const Tuner::OnTrial& on_trial, std::stop_token stop) {
+  const TemporaryFolder scratch("unidle-optimize");
+  const std::int64_t start = system_clock().now_ns();
+  OptimizeResult result;
+  ProgramResult& program = result.program.emplace();
+  program.command = options.command;
+  const std::unique_ptr<ApplyRunner> runner = calibrated(options, scratch.path(), program, stop);
+  spdlog::info("trials of {} steps, about {:.0f} s each", program.plan.steps, program.plan.expected_s);
+
+  TunerOptions tuning;
+  tuning.trials = options.trials;
+  tuning.budget_s = options.budget_s - seconds(system_clock().now_ns() - start);
+  tuning.least_gain = kLeastGain;
+  tuning.verify_fastest = true;
+  tuning.subject = "program";
+  tuning.done = "advised";
+  Tuner tuner(*runner, system_clock(), program.plan.settings, proposals_for(program.plan, options.allow_semantic),
+              tuning, on_trial);
+  result.outcome = tuner.run(stop);
+  result.changes = result.outcome->changes;
+  Settings wanted;
+  for (const Change& change : result.changes) {
+    wanted[change.knob] = change.to;
+  }
+  if (!wanted.empty()) {
+    program.run = run_command(wanted, options.command);
+    program.code = code_changes(result.changes, program.plan.places, program.plan.device);
+  }
+  write_record(result);
+  return result;
+}
+
+}  // namespace unidle::tune

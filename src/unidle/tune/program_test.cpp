@@ -1,0 +1,188 @@
+// What `unidle optimize -- CMD` is made of, but for the trials themselves.
+#include <gmock/gmock.h>
+
+#include "unidle/base/files.h"
+#include "unidle/tune/apply_runner.h"
+#include "unidle/tune/code_changes.h"
+#include "unidle/tune/parity.h"
+#include "unidle/tune/testing/fake_runner.h"
+#include "unidle/tune/trial_record.h"
+#include "unidle/tune/tuner.h"
+#include "unidle/tune/working_folder.h"
+
+namespace unidle::tune {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+TEST(ProgramTrials, HaveThirtyStepsAtLeast) {
+  EXPECT_EQ(steps_of_trial(0.1, 10), 100);
+  EXPECT_EQ(steps_of_trial(5, 10), 30);
+  EXPECT_EQ(steps_of_trial(1e-9, 10), 100'000);
+}
+
+TEST(ProgramTrials, TouchOnlyWhatCanBeChangedAndMatters) {
+  EXPECT_TRUE(applies_at_run_time("loader.workers", "2"));
+  EXPECT_TRUE(applies_at_run_time("precision.amp", "bf16"));
+  EXPECT_FALSE(applies_at_run_time("precision.amp", "fp16"));
+  EXPECT_FALSE(applies_at_run_time("batch.size", "8"));
+  EXPECT_FALSE(matters_on("cpu", "loader.pin_memory"));
+  EXPECT_TRUE(matters_on("cuda", "loader.pin_memory"));
+  EXPECT_TRUE(matters_on("cpu", "loader.workers"));
+}
+
+record::Step step(std::int64_t process, double begin_s, double seconds, std::int64_t samples) {
+  record::Step made;
+  made.process = process;
+  made.t_ns = static_cast<std::int64_t>(begin_s * 1e9);
+  made.duration_ns = static_cast<std::int64_t>(seconds * 1e9);
+  made.samples = samples;
+  return made;
+}
+
+TEST(TrialRecord, RateLeavesOutWarmUpAndCountsGaps) {
+  std::vector<record::Step> steps;
+  for (int i = 0; i < 4; ++i) {
+    steps.push_back(step(1, 100 + 10 * i, 10, 4));  // warm-up, slow
+  }
+  for (int i = 0; i < 12; ++i) {
+    steps.push_back(step(1, 200 + 2 * i, 1, 4));  // a second of validation after each
+  }
+  EXPECT_DOUBLE_EQ(rate_after_warmup(steps), 12 * 4 / 23.0);
+  const std::vector<record::Step> one = steps;
+  for (record::Step other : one) {
+    other.process = 2;
+    steps.push_back(other);
+  }
+  EXPECT_DOUBLE_EQ(rate_after_warmup(steps), 2 * 12 * 4 / 23.0);
+  EXPECT_EQ(rate_after_warmup({}), 0);
+}
+
+std::map<long long, double> losses(double level, double swing) {
+  std::map<long long, double> found;
+  for (int i = 0; i < 40; ++i) {
+    found[i * 4] = level + (i % 2 == 0 ? swing : -swing);
+  }
+  return found;
+}
+
+TEST(TrialRecord, LossesThatDifferByChanceHaveAnError) {
+  CommonLosses common;
+  const auto first = common.read(losses(1.0, 0.4));
+  const auto same = common.read(losses(1.0, 0.4));
+  const auto other = common.read(losses(1.05, -0.4));
+  const auto shifted = common.read(losses(1.05, 0.4));
+  ASSERT_TRUE(first && same && other && shifted);
+  EXPECT_EQ(first->error, 0);
+  EXPECT_EQ(same->error, 0);
+  EXPECT_GT(other->error, 0.1);
+  EXPECT_NEAR(shifted->error, 0, 1e-9);
+  EXPECT_FALSE(common.read({}));
+
+  TrialResult before;
+  before.loss = first->value;
+  const auto parity_of = [&](const LossReading& reading) {
+    TrialResult after;
+    after.loss = reading.value;
+    after.loss_error = reading.error;
+    return check_parity(before, after, {{"loader.workers", "2"}}).held;
+  };
+  EXPECT_TRUE(parity_of(*same));
+  EXPECT_TRUE(parity_of(*other)) << "random samples in another order";
+  EXPECT_FALSE(parity_of(*shifted)) << "every single step is worse: that is no chance";
+}
+
+TEST(CodeChanges, NameTheLineAndTheCode) {
+  const std::map<std::string, std::string> places = {{"loader", "train.py:81"}, {"model", "train.py:90"}};
+  const std::vector<Change> changes = {{"loader.workers", "0", "2", "", std::nullopt},
+                                       {"loader.pin_memory", "false", "true", "", std::nullopt},
+                                       {"precision.amp", "off", "bf16", "", std::nullopt},
+                                       {"optimizer.fused", "false", "true", "", std::nullopt}};
+  const auto found = code_changes(changes, places, "cuda");
+  ASSERT_EQ(found.size(), 4u);
+  EXPECT_EQ(found[0].where, "train.py:81");
+  EXPECT_EQ(found[0].code, "DataLoader(..., num_workers=2)");
+  EXPECT_EQ(found[1].code, "DataLoader(..., pin_memory=True)");
+  EXPECT_EQ(found[2].where, "train.py:90");
+  EXPECT_THAT(found[2].code, HasSubstr("torch.autocast(\"cuda\", dtype=torch.bfloat16)"));
+  EXPECT_EQ(found[3].where, "");
+  EXPECT_EQ(run_command({{"loader.workers", "2"}}, {"python", "my train.py", "--lr=1"}),
+            "unidle run --apply loader.workers=2 -- python 'my train.py' --lr=1");
+}
+
+TEST(WorkingFolder, IsCopiedWhereThatIsSafe) {
+  const TemporaryFolder scratch;
+  const fs::path from = scratch.path() / "from";
+  make_folders(from / "data");
+  make_folders(from / ".unidle/runs");
+  write_file_atomic(from / "train.py", "print()");
+  write_file_atomic(from / "data/a.txt", "a");
+  fs::create_symlink("data/a.txt", from / "link");
+  EXPECT_FALSE(why_not_copied(from, {"python", "train.py"}));
+  copy_folder(from, scratch.path() / "to");
+  EXPECT_EQ(read_file(scratch.path() / "to/data/a.txt"), "a");
+  EXPECT_TRUE(fs::is_symlink(scratch.path() / "to/link"));
+  EXPECT_FALSE(fs::exists(scratch.path() / "to/.unidle"));
+
+  EXPECT_THAT(why_not_copied(from, {"python", "../train.py"}).value_or(""), HasSubstr("../train.py"));
+  fs::create_symlink("../elsewhere", from / "out");
+  EXPECT_THAT(why_not_copied(from, {"python", "train.py"}).value_or(""), HasSubstr("out"));
+  fs::remove(from / "out");
+  fs::resize_file(from / "train.py", 300 << 20);
+  EXPECT_THAT(why_not_copied(from, {"python", "train.py"}).value_or(""), HasSubstr("too large"));
+}
+
+const Settings kSettings = {{"loader.workers", "0"}, {"cpu.threads", "2"}};
+
+TEST(ProgramTuner, ARefusedKnobIsReportedAndDoesNotCount) {
+  unidle::testing::FakeClock clock;
+  testing::FakeRunner runner(clock, [](const Settings& changes) {
+    TrialResult result = testing::at_rate(100);
+    if (changes.contains("loader.workers")) {
+      result.rate = 200;  // faster for whatever reason, but not because of this
+      result.refused["loader.workers"] = "given by position in the program";
+    }
+    return result;
+  });
+  Tuner tuner(runner, clock, kSettings, {{{{"loader.workers", "2"}}, "why", 0.5, false}}, {});
+  const TunerOutcome outcome = tuner.run({});
+  EXPECT_TRUE(outcome.changes.empty());
+  EXPECT_THAT(outcome.not_taken, ElementsAre("loader.workers=2: given by position in the program"));
+  EXPECT_EQ(outcome.trials.at(1).verdict, "not taken");
+}
+
+TunerOutcome tune_fastest(double first, double later) {
+  unidle::testing::FakeClock clock;
+  int trials = 0;
+  testing::FakeRunner runner(clock, [&](const Settings& changes) {
+    const double factor = changes.empty() ? 1 : ++trials == 1 ? first : later;
+    return testing::at_rate(100 * factor);
+  });
+  TunerOptions options;
+  options.verify_fastest = true;
+  options.least_gain = 0.03;
+  options.subject = "program";
+  Tuner tuner(runner, clock, kSettings, {{{{"loader.workers", "2"}}, "why", 0.5, false}}, options);
+  return tuner.run({});
+}
+
+TEST(ProgramTuner, NothingToGainComesWithAnInterval) {
+  const TunerOutcome outcome = tune_fastest(1.01, 1.01);
+  EXPECT_TRUE(outcome.changes.empty());
+  EXPECT_TRUE(outcome.best.empty());
+  ASSERT_TRUE(outcome.verification);
+  EXPECT_NEAR(outcome.verification->ratio, 1.01, 1e-9);
+  EXPECT_FALSE(outcome.verification->shown) << "one percent is not worth a change";
+  EXPECT_THAT(outcome.conclusion, HasSubstr("nothing to gain: the fastest change tried is 1.01x"));
+}
+
+TEST(ProgramTuner, VerifyingTheFastestMayShowAGainThatItsTrialMissed) {
+  const TunerOutcome outcome = tune_fastest(1.0, 1.5);
+  ASSERT_EQ(outcome.changes.size(), 1u);
+  EXPECT_EQ(outcome.changes[0].to, "2");
+}
+
+}  // namespace
+}  // namespace unidle::tune

@@ -1,0 +1,115 @@
+#include "unidle/tune/trial_record.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "unidle/base/clock.h"
+#include "unidle/base/stats.h"
+
+namespace unidle::tune {
+
+namespace {
+
+constexpr double kWarmupShare = 0.25;
+/// Losses at fewer common positions than this are no comparison.
+constexpr std::size_t kLeastLosses = 4;
+
+double rate_of_process(const std::vector<record::Step>& steps) {
+  const auto skip = static_cast<std::size_t>(static_cast<double>(steps.size()) * kWarmupShare);
+  double samples = 0;
+  for (std::size_t i = skip; i < steps.size(); ++i) {
+    samples += static_cast<double>(steps[i].samples);
+  }
+  const record::Step& last = steps.back();
+  const double time_s = seconds(last.t_ns + last.duration_ns - steps[skip].t_ns);
+  return time_s > 0 ? samples / time_s : 0;
+}
+
+}  // namespace
+
+double rate_after_warmup(const std::vector<record::Step>& steps) {
+  std::map<std::int64_t, std::vector<record::Step>> by_process;
+  for (const record::Step& step : steps) {
+    by_process[step.process].push_back(step);
+  }
+  double rate = 0;
+  for (const auto& [process, own] : by_process) {
+    rate += rate_of_process(own);
+  }
+  return rate;
+}
+
+/// A loss that is read back long after its step is recorded as a metric.
+std::map<long long, double> losses_of(const record::Reader& reader, const std::vector<record::Step>& steps) {
+  std::map<long long, double> losses;
+  for (const record::Metric& metric : reader.metrics("loss")) {
+    losses[metric.samples] = metric.value;
+  }
+  long long seen = 0;
+  for (const record::Step& step : steps) {
+    if (step.process != steps.front().process) {
+      continue;
+    }
+    if (step.loss) {
+      losses[step.samples_before.value_or(seen)] = *step.loss;
+    }
+    seen += step.samples;
+  }
+  return losses;
+}
+
+std::optional<double> others_cpus(const record::Reader& reader) {
+  std::map<std::string, std::vector<double>> values;
+  for (const record::Series& series : reader.all_series()) {
+    if (series.name == record::series::kHostCpu || series.name == record::series::kTreeCpu) {
+      for (const record::Point& point : reader.points(series)) {
+        values[series.name].push_back(point.value);
+      }
+    }
+  }
+  const auto& host = values[std::string(record::series::kHostCpu)];
+  const auto& tree = values[std::string(record::series::kTreeCpu)];
+  if (host.empty() || tree.empty()) {
+    return std::nullopt;
+  }
+  return std::max(0.0, mean(host) - mean(tree));
+}
+
+Settings effective_settings(const record::Reader& reader) {
+  Settings effective;
+  for (const record::Setting& setting : reader.settings()) {
+    if (setting.source == "effective") {
+      effective[setting.knob] = setting.value;
+    }
+  }
+  return effective;
+}
+
+std::optional<LossReading> CommonLosses::read(const std::map<long long, double>& losses) {
+  if (first_.empty()) {
+    first_ = losses;
+    if (!losses.empty()) {
+      first_.erase(first_.begin(), first_.lower_bound(losses.rbegin()->first / 2));
+    }
+  }
+  double ours = 0;
+  double firsts = 0;
+  double all_firsts = 0;
+  std::vector<double> differences;
+  for (const auto& [position, loss] : first_) {
+    all_firsts += loss;
+    if (const auto found = losses.find(position); found != losses.end()) {
+      ours += found->second;
+      firsts += loss;
+      differences.push_back(found->second - loss);
+    }
+  }
+  if (differences.size() < kLeastLosses || firsts == 0) {
+    return std::nullopt;
+  }
+  const double level = all_firsts / static_cast<double>(first_.size());
+  return LossReading{level * ours / firsts,
+                     standard_deviation(differences) / std::sqrt(static_cast<double>(differences.size()))};
+}
+
+}  // namespace unidle::tune

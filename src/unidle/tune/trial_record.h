@@ -1,0 +1,46 @@
+// What the record of a trial says: its rate, its losses, what was in force.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "unidle/record/record.h"
+#include "unidle/tune/settings.h"
+
+namespace unidle::tune {
+
+/// Fewer steps than this are no measurement.
+constexpr std::size_t kLeastSteps = 8;
+
+/// Samples/s, waits and validation counted in, without the first quarter of the steps: allocation, algorithm choice,
+/// filling queues. Processes that train side by side add up. 0 when there is nothing to measure.
+double rate_after_warmup(const std::vector<record::Step>& steps);
+
+/// Losses of the first process by the number of samples seen before the step.
+std::map<long long, double> losses_of(const record::Reader& reader, const std::vector<record::Step>& steps);
+
+/// Mean CPUs in use on the machine beyond those of the trial itself.
+std::optional<double> others_cpus(const record::Reader& reader);
+
+/// Settings that the live program had, by knob; values as it gave them.
+Settings effective_settings(const record::Reader& reader);
+
+struct LossReading {
+  double value = 0;
+  double error = 0;  // standard error of the step-by-step differences from the first trial
+};
+
+/// Losses of several trials on one scale. A program may report fewer losses in one trial than in another: they are
+/// compared where both have one, over the second half of the first trial, where they have settled. Not thread-safe.
+class CommonLosses {
+ public:
+  /// Nothing when there are too few losses in common to compare. The first call sets what later ones are compared with.
+  std::optional<LossReading> read(const std::map<long long, double>& losses);
+
+ private:
+  std::map<long long, double> first_;
+};
+
+}  // namespace unidle::tune
