@@ -217,8 +217,8 @@ int run(const Arguments& given) {
   }
   tune::OptimizeResult result;
   try {
-    const auto optimize = options.config.empty() ? tune::optimize_program : tune::optimize;
-    result = optimize(
+    const auto search = options.config.empty() ? tune::optimize_program : tune::optimize;
+    result = search(
         options, [](const tune::LoggedTrial& trial) { fmt::print(stderr, "{}\n", one_line(trial)); },
         stop ? stop->token() : std::stop_token());
   } catch (const Error& failure) {
