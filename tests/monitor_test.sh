@@ -302,7 +302,7 @@ fi
 [ $? = 2 ] || fail "a malformed address"
 port=${url#http://127.0.0.1:}
 "$unidle" monitor --listen "${port%/metrics}" --seconds 0.2 >/dev/null 2>err2
-[ $? = 1 ] || fail "a port that is taken: $(cat err2)"
+[ $? = 2 ] || fail "a port that is taken: $(cat err2)"
 kill -INT $watcher
 wait $watcher || fail "serving, then Ctrl-C: exit code $?"
 has out "Verdict"

@@ -28,6 +28,7 @@ class Facts:
         self.amp = None               # "off", "bf16", "fp16" inside the forward pass
         self.scaler = None            # last scale seen, None: no scaler
         self.optimizers = []          # weak references
+        self.optimizer_note = None    # of the newest, as it was last seen: the object is often gone at the end
         self.zero_to_none = None
         self.shapes, self.batches = set(), 0
         self.padding = [0, 0, None]
@@ -72,6 +73,7 @@ class Facts:
 
     def optimizer_made(self, optimizer):
         self.optimizers.append(weakref.ref(optimizer))
+        self.optimizer_note = inspection.optimizer_note(optimizer)
 
     def scaler_seen(self, scaler):
         self.scaler = bool(scaler.is_enabled())

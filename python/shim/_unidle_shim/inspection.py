@@ -104,7 +104,9 @@ def training_notes(state, facts):
         settings["precision.amp"] = facts.amp
     optimizer = next((found for found in (ref() for ref in reversed(facts.optimizers)) if found is not None), None)
     if optimizer is not None:
-        note = optimizer_note(optimizer, facts.zero_to_none)
+        facts.optimizer_note = optimizer_note(optimizer)
+    if facts.optimizer_note is not None:
+        note = dict(facts.optimizer_note, zero_to_none=facts.zero_to_none)
         yield ("optimizer",), note
         settings["optimizer.fused"] = bool(note["fused"])
         if facts.zero_to_none is not None:
@@ -287,12 +289,12 @@ def rows_of(torch, value):
     return 0, 0
 
 
-def optimizer_note(optimizer, zero_to_none):
+def optimizer_note(optimizer):
     groups = optimizer.param_groups
     tensors = [p for group in groups for p in group["params"]]
     return {
         "type": "optimizer", "class": type(optimizer).__name__, "fused": groups[0].get("fused"), "foreach": groups[0].get("foreach"),
-        "tensors": len(tensors), "parameters": sum(p.numel() for p in tensors), "zero_to_none": zero_to_none,
+        "tensors": len(tensors), "parameters": sum(p.numel() for p in tensors),
     }
 
 

@@ -85,7 +85,7 @@ TEST(Knob, ReadsNumbers) {
 }
 
 TEST(Reference, DocsAreUpToDate) {
-  const auto path = std::filesystem::path(__FILE__).parent_path() / "../../../docs/knobs.md";
+  const auto path = std::filesystem::path(UNIDLE_SOURCE_DIR) / "docs/knobs.md";
   if (std::getenv("UNIDLE_UPDATE_DOCS") != nullptr) {
     write_file_atomic(path, reference_markdown());
   }
