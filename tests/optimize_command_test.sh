@@ -60,6 +60,7 @@ echo "by the user" >written.txt
 
 timeout 500 "$unidle" optimize --budget 6m --trials 3 --format json -- "$python" train.py >out.json 2>err.txt </dev/null
 check "returns 0" test $? -eq 0
+[ $failures -eq 0 ] || cat err.txt
 check "finds the workers" "$python" - <<'PY'
 import json
 

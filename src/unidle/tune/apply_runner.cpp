@@ -171,7 +171,7 @@ const ProgramPlan& ApplyRunner::calibrate(std::stop_token stop) {
   const record::Reader reader(ended.result.record);
   const std::vector<record::Step> steps = reader.steps();
   if (steps.size() < kLeastSteps) {
-    const bool late = ended.result.timed_out;
+    const bool late = too_slow_ = ended.result.timed_out;
     throw Error(late ? ErrorCode::kChild : ErrorCode::kInput, program,
                 fmt::format("only {} training steps of PyTorch were seen in {:.0f} s", steps.size(), ended.seconds),
                 late ? "give more with --budget" : "a trial needs at least 8; unidle run shows what can be seen of it");

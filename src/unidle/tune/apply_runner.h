@@ -51,6 +51,8 @@ class ApplyRunner : public TrialRunner {
   /// fails, kInput when no training step of PyTorch was seen, kCancelled when stopped.
   const ProgramPlan& calibrate(std::stop_token stop);
   TrialResult run(const Settings& changes, std::stop_token stop) override;
+  /// The calibration did not fail but was too slow for the budget.
+  bool too_slow() const { return too_slow_; }
 
  private:
   struct Ended;
@@ -60,6 +62,7 @@ class ApplyRunner : public TrialRunner {
   Options options_;
   ProgramPlan plan_;
   int trials_ = 0;
+  bool too_slow_ = false;
   CommonLosses losses_;
 };
 

@@ -61,7 +61,7 @@ std::unique_ptr<ApplyRunner> calibrated(const OptimizeOptions& options, const fs
       program.copied = true;
       return runner;
     } catch (const Error& failure) {
-      if (failure.code() != ErrorCode::kChild) {
+      if (failure.code() != ErrorCode::kChild || runner->too_slow()) {
         throw;
       }
       why = fmt::format("in a copy of the working folder the program fails: {}", failure.message());
