@@ -1,8 +1,8 @@
-# unidle_module(NAME [USES module...] [LINKS target...])
+# unidle_module(NAME [HOT] [USES module...] [LINKS target...])
 #
 # One static library `unidle_NAME` out of the folder's sources, one test program `unidle_NAME_test`
 # out of its *_test.cpp files, and `unidle_NAME_testing` out of testing/ (fakes for other modules' tests).
-# New files are picked up by themselves. HEADERS names the precompiled headers of the library (default: the core's;
+# New files are picked up by themselves. HOT: of those whose speed counts (see UnidleOptions). HEADERS names the precompiled headers of the library (default: the core's;
 # OWN: the module sees to its own, also for its tests).
 include(GoogleTest)
 
@@ -18,9 +18,12 @@ function(unidle_module_headers TARGET HEADERS)
 endfunction()
 
 function(unidle_module NAME)
-  cmake_parse_arguments(ARG "" "HEADERS" "USES;LINKS;TEST_USES" ${ARGN})
+  cmake_parse_arguments(ARG "HOT" "HEADERS" "USES;LINKS;TEST_USES" ${ARGN})
   if(NOT ARG_HEADERS)
     set(ARG_HEADERS unidle_core_headers)
+    if(ARG_HOT)
+      set(ARG_HEADERS unidle_hot_headers)
+    endif()
   endif()
   file(GLOB_RECURSE sources RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
   set(tests ${sources})

@@ -6,10 +6,13 @@
 #include <array>
 #include <exception>
 #include <map>
-#include <set>
+#include <optional>
+#include <regex>
 #include <string_view>
+#include <utility>
 
 #include "unidle/base/files.h"
+#include "unidle/knobs/command_line.h"
 #include "unidle/knobs/recognize.h"
 
 namespace unidle::cli {
@@ -29,13 +32,12 @@ bool is_configuration(const fs::path& path) {
          fs::file_size(path, failure) <= kLargestConfig_bytes && !failure;
 }
 
-/// Knobs whose value in the live program means the same as in a file. A batch size is not one: it may be of all
-/// devices, or of all micro-batches.
+/// Knobs whose value in the live program can be compared with the one in a file.
 bool comparable(std::string_view knob) {
-  static constexpr std::array<std::string_view, 11> kKnobs = {
-      "loader.workers", "loader.pin_memory", "loader.prefetch_factor", "loader.persistent_workers", "precision.amp",
-      "precision.tf32", "compile.mode",      "layout.channels_last",   "cudnn.benchmark",           "optimizer.fused",
-      "cpu.threads"};
+  static constexpr std::array<std::string_view, 12> kKnobs = {
+      "batch.size",      "loader.workers", "loader.pin_memory", "loader.prefetch_factor", "loader.persistent_workers",
+      "precision.amp",   "precision.tf32", "compile.mode",      "layout.channels_last",   "cudnn.benchmark",
+      "optimizer.fused", "cpu.threads"};
   return std::find(kKnobs.begin(), kKnobs.end(), knob) != kKnobs.end();
 }
 
@@ -60,29 +62,110 @@ void add_named(const fs::path& folder, const std::string& script, std::vector<fs
   }
 }
 
-std::vector<fs::path> find_files(const std::vector<std::string>& command, const fs::path& folder) {
-  std::vector<fs::path> files;
-  std::string scripts;
-  for (const std::string& word : command) {
+/// Where `python -m a.b` finds its module, when that is one of the program's own.
+fs::path module_file(const fs::path& folder, std::string name) {
+  std::replace(name.begin(), name.end(), '.', '/');
+  const fs::path package = folder / name / "__main__.py";
+  std::error_code failure;
+  return fs::is_regular_file(package, failure) ? package : folder / (name + ".py");
+}
+
+/// Adds the modules beside `script` that its text imports.
+void add_imported(const fs::path& script, const std::string& text, std::vector<fs::path>& scripts) {
+  static const std::regex kImport(R"((?:^|\n)[ \t]*(?:from|import)[ \t]+\.?([A-Za-z_][A-Za-z0-9_.]*))");
+  for (std::sregex_iterator match(text.begin(), text.end(), kImport), end; match != end; ++match) {
+    const fs::path file = module_file(script.parent_path(), (*match)[1].str());
+    std::error_code failure;
+    if (scripts.size() < kMostFiles && fs::is_regular_file(file, failure)) {
+      scripts.push_back(file);
+    }
+  }
+}
+
+void keep_first_of_equal(std::vector<fs::path>& files) {
+  std::vector<fs::path> kept;
+  for (const fs::path& file : files) {
+    if (std::find(kept.begin(), kept.end(), file) == kept.end()) {
+      kept.push_back(file);
+    }
+  }
+  files = std::move(kept);
+}
+
+ConfiguredFiles find_files(const std::vector<std::string>& command, const fs::path& folder) {
+  ConfiguredFiles files;
+  for (std::size_t i = 0; i < command.size(); ++i) {
+    const std::string& word = command[i];
     const auto equals = word.find('=');
-    const fs::path path = folder / (equals == std::string::npos ? word : word.substr(equals + 1));
-    if (is_configuration(path)) {
-      files.push_back(path);
-    } else if (path.extension() == ".py") {
-      scripts += text_of(path);
+    const bool module = i > 0 && command[i - 1] == "-m";
+    const fs::path path =
+        module ? module_file(folder, word) : folder / (equals == std::string::npos ? word : word.substr(equals + 1));
+    if (path.extension() == ".py" && files.scripts.empty()) {
+      files.scripts.push_back(path);
+    } else if (is_configuration(path) || path.extension() == ".py") {
+      files.configurations.push_back(path);
+    }
+  }
+  std::string texts;
+  if (!files.scripts.empty()) {
+    texts = text_of(files.scripts.front());
+    add_imported(files.scripts.front(), texts, files.scripts);
+    for (std::size_t i = 1; i < files.scripts.size(); ++i) {
+      texts += text_of(files.scripts[i]);
     }
   }
   for (const char* inside : {"", "config", "configs", "conf"}) {
-    add_named(folder / inside, scripts, files);
+    add_named(folder / inside, texts, files.configurations);
   }
-  std::sort(files.begin(), files.end());
-  files.erase(std::unique(files.begin(), files.end()), files.end());
+  keep_first_of_equal(files.scripts);
+  keep_first_of_equal(files.configurations);
   return files;
+}
+
+/// What one source of settings says: a knob that it sets in a way that cannot be told has no setting.
+using Layer = std::map<std::string, std::optional<record::Setting>>;
+
+Layer from_files(const std::vector<fs::path>& files, const fs::path& folder) {
+  Layer layer;
+  for (const fs::path& file : files) {
+    try {
+      const knobs::Recognition recognition = knobs::recognize(file);
+      const auto told = knobs::configured(recognition);
+      for (const knobs::Recognized& one : recognition.knobs) {
+        if (one.phase == knobs::Phase::kTraining && !told.contains(one.knob)) {
+          layer[one.knob] = std::nullopt;
+        }
+      }
+      for (const auto& [knob, value] : told) {
+        const std::string where = fmt::format("{}:{}", file.lexically_relative(folder).string(), value.line);
+        const auto [known, added] = layer.try_emplace(knob, record::Setting{knob, value.value, "configured", where});
+        if (!added && known->second && known->second->value != value.value) {
+          known->second.reset();
+        }
+      }
+    } catch (const std::exception&) {
+      continue;  // not for us to complain about: the program will, if it reads it
+    }
+  }
+  return layer;
+}
+
+Layer from_command(const std::vector<std::string>& command) {
+  Layer layer;
+  for (const knobs::CommandSetting& setting : knobs::recognize_command(command)) {
+    if (setting.phase == knobs::Phase::kTraining) {
+      const bool plain = setting.canonical && setting.meaning == knobs::Meaning::kValue;
+      layer[setting.knob] =
+          plain ? std::optional(record::Setting{setting.knob, *setting.canonical, "configured", setting.spelling})
+                : std::nullopt;
+    }
+  }
+  return layer;
 }
 
 }  // namespace
 
-std::vector<fs::path> configuration_files(const std::vector<std::string>& command, const fs::path& folder) {
+ConfiguredFiles configured_files(const std::vector<std::string>& command, const fs::path& folder) {
   try {
     return find_files(command, folder);
   } catch (const std::exception&) {
@@ -91,25 +174,14 @@ std::vector<fs::path> configuration_files(const std::vector<std::string>& comman
 }
 
 std::vector<record::Setting> configured_settings(const std::vector<std::string>& command, const fs::path& folder) {
-  std::map<std::string, record::Setting> settings;
-  std::set<std::string> contradicted;
-  for (const fs::path& file : configuration_files(command, folder)) {
-    try {
-      for (const auto& [knob, value] : knobs::configured(knobs::recognize(file))) {
-        const std::string where = fmt::format("{}:{}", file.lexically_relative(folder).string(), value.line);
-        const auto [known, added] = settings.try_emplace(knob, record::Setting{knob, value.value, "configured", where});
-        if (!added && known->second.value != value.value) {
-          contradicted.insert(knob);
-        }
-      }
-    } catch (const std::exception&) {
-      continue;  // not for us to complain about: the program will, if it reads it
-    }
-  }
+  const ConfiguredFiles files = configured_files(command, folder);
+  Layer settings = from_command(command);
+  settings.merge(from_files(files.configurations, folder));
+  settings.merge(from_files(files.scripts, folder));
   std::vector<record::Setting> found;
   for (const auto& [knob, setting] : settings) {
-    if (comparable(knob) && !contradicted.contains(knob)) {
-      found.push_back(setting);
+    if (comparable(knob) && setting) {
+      found.push_back(*setting);
     }
   }
   return found;

@@ -9,14 +9,21 @@
 
 namespace unidle::cli {
 
-/// Configuration files that `command` reads, as far as that can be told without running it: files that it is given
-/// (path, --config path, --config=path), and files of `folder` and of its folders config, configs and conf that the
-/// script of the command names. Never throws; what cannot be read is left out.
-std::vector<std::filesystem::path> configuration_files(const std::vector<std::string>& command,
-                                                       const std::filesystem::path& folder);
+/// Files that a command takes its settings from, as far as that can be told without running it.
+struct ConfiguredFiles {
+  /// Given on the command line (path, --config path, --config=path), and files of `folder` and of its folders config,
+  /// configs and conf that the program's own Python files name.
+  std::vector<std::filesystem::path> configurations;
+  /// The script of the command and the modules that it imports from its own folder: their constants and the defaults
+  /// of their arguments are settings too, until a file or the command line says otherwise.
+  std::vector<std::filesystem::path> scripts;
+};
 
-/// Their settings of knobs that a running program can be asked for, with file:line. A knob that two files set
-/// differently is left out.
+/// Never throws; what cannot be read is left out.
+ConfiguredFiles configured_files(const std::vector<std::string>& command, const std::filesystem::path& folder);
+
+/// What the command line, the configuration files and the scripts set of the knobs that a running program can be asked
+/// for, with the place: each goes before the next. A knob that two files of one kind set differently is left out.
 std::vector<record::Setting> configured_settings(const std::vector<std::string>& command,
                                                  const std::filesystem::path& folder);
 

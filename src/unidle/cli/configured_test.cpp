@@ -48,9 +48,30 @@ TEST_F(Configured, WhatFilesContradictIsLeftOut) {
   EXPECT_THAT(settings({"./train", "a.yaml", "b.yaml"}), ElementsAre("loader.pin_memory=true a.yaml:2 configured"));
 }
 
-TEST_F(Configured, BatchSizesAreNotCompared) {
-  write("a.yaml", "batch_size: 4\n");
-  EXPECT_THAT(settings({"./train", "a.yaml"}), IsEmpty());
+TEST_F(Configured, ConstantsAndDefaultsOfTheScript) {
+  write("train.py", "import options\nNUM_WORKERS = 4\n");
+  write("options.py", "parser.add_argument('--batch-size', type=int, default=64)\n");
+  write("unused.py", "PIN_MEMORY = True\n");
+  EXPECT_THAT(settings({"python", "train.py"}),
+              ElementsAre("batch.size=64 options.py:1 configured", "loader.workers=4 train.py:2 configured"));
+}
+
+TEST_F(Configured, TheCommandLineGoesBeforeFilesAndTheseBeforeTheScript) {
+  write("train.py", "cfg = load('a.yaml')\nNUM_WORKERS = 4\nPIN_MEMORY = True\n");
+  write("a.yaml", "num_workers: 2\nbatch_size: 8\n");
+  EXPECT_THAT(settings({"python", "train.py", "--batch-size", "32"}),
+              ElementsAre("batch.size=32 --batch-size configured", "loader.pin_memory=true train.py:3 configured",
+                          "loader.workers=2 a.yaml:1 configured"));
+}
+
+TEST_F(Configured, AModuleThatIsRunByItsName) {
+  write("pkg/train.py", "NUM_WORKERS = 4\n");
+  EXPECT_THAT(settings({"python", "-m", "pkg.train"}), ElementsAre("loader.workers=4 pkg/train.py:1 configured"));
+}
+
+TEST_F(Configured, WhatTheCommandSaysUnclearlyIsNotTakenFromElsewhere) {
+  write("train.py", "NUM_WORKERS = 4\n");
+  EXPECT_THAT(settings({"python", "train.py", "--num-workers", "auto"}), IsEmpty());
 }
 
 TEST_F(Configured, WhatCannotBeReadIsLeftOut) {

@@ -2,25 +2,17 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <cmath>
 
 #include <fmt/format.h>
+
+#include "unidle/base/numbers.h"
 
 namespace unidle::diagnose {
 
 namespace {
 
 constexpr double kMostShare = 0.999;
-
-std::optional<double> number(std::string_view text) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size() || text.empty() || !std::isfinite(value)) {
-    return std::nullopt;
-  }
-  return value;
-}
 
 /// Loader work of one step on one thread, in seconds.
 std::optional<double> loader_work_s(const Context& context) {
@@ -44,7 +36,7 @@ void add_loader_facts(Context& context) {
   if (signals.loader && signals.loader->workers) {
     context.workers = signals.loader->workers;
   } else if (const auto text = signals.effective("loader.workers")) {
-    if (const auto value = number(*text); value && *value >= 0) {
+    if (const auto value = parse_number<double>(*text); value && *value >= 0) {
       context.workers = std::llround(*value);
     }
   }
@@ -118,7 +110,7 @@ Context make_context(const Signals& signals, const Policy& policy, Language lang
     context.cpus = signals.cpus_allowed;
   }
   if (const auto threads = signals.effective("cpu.threads")) {
-    const auto value = number(*threads);
+    const auto value = parse_number<double>(*threads);
     if (value && *value >= 1) {
       context.cpu_threads = value;
     }
@@ -169,7 +161,7 @@ std::string canonical(std::string_view value) {
   std::string text(value);
   std::transform(text.begin(), text.end(), text.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  if (const auto parsed = number(text)) {
+  if (const auto parsed = parse_number<double>(text)) {
     return fmt::format("{}", *parsed);
   }
   if (text.starts_with("torch.")) {
@@ -194,7 +186,7 @@ bool in_effect(std::string_view configured, std::string_view effective) {
   if (want == "true") {
     // A switch is in effect whatever the program chose when it was turned on: amp true -> bf16, compile true ->
     // default.
-    return have == "1" || (!is_off(have) && !number(have));
+    return have == "1" || (!is_off(have) && !parse_number<double>(have));
   }
   if (have == "true") {
     return want == "1";
@@ -206,12 +198,10 @@ nlohmann::json setting_value(std::string_view text) {
   if (text == "true" || text == "false") {
     return text == "true";
   }
-  std::int64_t whole = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), whole);
-  if (error == std::errc{} && end == text.data() + text.size() && !text.empty()) {
-    return whole;
+  if (const auto whole = parse_number<std::int64_t>(text)) {
+    return *whole;
   }
-  if (const auto parsed = number(text)) {
+  if (const auto parsed = parse_number<double>(text)) {
     return *parsed;
   }
   return std::string(text);

@@ -3,8 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
+
+#include "unidle/base/numbers.h"
 
 namespace unidle::knobs {
 
@@ -28,22 +29,13 @@ std::optional<std::string> canonical_bool(const std::string& text) {
 }
 
 std::optional<std::string> canonical_int(std::string_view text) {
-  long long value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  // All integer knobs count things.
-  if (error != std::errc() || end != text.data() + text.size() || value < 0) {
-    return std::nullopt;
-  }
-  return std::to_string(value);
+  const auto value = parse_number<long long>(text);
+  return value && *value >= 0 ? std::optional(std::to_string(*value)) : std::nullopt;  // all integer knobs count things
 }
 
 std::optional<std::string> canonical_double(std::string_view text) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value)) {
-    return std::nullopt;
-  }
-  return fmt::format("{}", value);
+  const auto value = parse_number<double>(text);
+  return value ? std::optional(fmt::format("{}", *value)) : std::nullopt;
 }
 
 std::optional<std::string> canonical_choice(const Knob& knob, const std::string& text) {

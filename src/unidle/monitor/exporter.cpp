@@ -6,12 +6,12 @@
 #include <prometheus/metric_family.h>
 #include <prometheus/text_serializer.h>
 
-#include <charconv>
 #include <mutex>
 #include <utility>
 #include <vector>
 
 #include "unidle/base/error.h"
+#include "unidle/base/numbers.h"
 
 namespace unidle::monitor {
 
@@ -185,9 +185,7 @@ std::string whole_address(const std::string& address) {
   const auto colon = address.rfind(':');
   const std::string host = colon == std::string::npos || colon == 0 ? "127.0.0.1" : address.substr(0, colon);
   const std::string port = colon == std::string::npos ? address : address.substr(colon + 1);
-  unsigned number = 0;
-  const auto [end, failure] = std::from_chars(port.data(), port.data() + port.size(), number);
-  if (failure != std::errc() || end != port.data() + port.size() || number > 65535) {
+  if (!parse_number<std::uint16_t>(port)) {
     throw Error(ErrorCode::kUsage, "--listen " + address, "is no address", "HOST:PORT or PORT, e.g. 127.0.0.1:9400");
   }
   return (host == "localhost" ? "127.0.0.1" : host) + ":" + port;

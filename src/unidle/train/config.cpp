@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <cmath>
 #include <optional>
 
 #include "unidle/base/error.h"
+#include "unidle/base/numbers.h"
 #include "unidle/knobs/config_file.h"
 
 namespace unidle::train {
@@ -25,16 +25,6 @@ std::optional<std::string> canonical_bool(std::string_view raw) {
     }
   }
   return std::nullopt;
-}
-
-template <typename Number>
-std::optional<Number> parse_number(std::string_view raw) {
-  Number number{};
-  const auto [end, status] = std::from_chars(raw.data(), raw.data() + raw.size(), number);
-  if (raw.empty() || status != std::errc{} || end != raw.data() + raw.size()) {
-    return std::nullopt;
-  }
-  return number;
 }
 
 /// The text as the getters read it, or nothing when it is not of the setting's type.
@@ -56,7 +46,7 @@ std::optional<std::string> canonical(const Setting& setting, const std::string& 
     }
     case SettingType::kReal: {
       const auto number = parse_number<double>(raw);
-      return number && std::isfinite(*number) && *number >= setting.minimum ? std::optional(raw) : std::nullopt;
+      return number && *number >= setting.minimum ? std::optional(raw) : std::nullopt;
     }
   }
   return std::nullopt;

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 
 #include "unidle/base/error.h"
+#include "unidle/base/numbers.h"
 #include "unidle/base/units.h"
 #include "unidle/knobs/apply.h"
 #include "unidle/knobs/knob.h"
@@ -61,13 +61,7 @@ class Adviser {
   }
   std::optional<long long> number(const char* knob) const {
     const auto found = configured_.find(knob);
-    long long value = 0;
-    if (found == configured_.end()) {
-      return std::nullopt;
-    }
-    const std::string& text = found->second.value;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    return error == std::errc() && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
+    return found == configured_.end() ? std::nullopt : parse_number<long long>(found->second.value);
   }
 
   /// Tries the edit; what the file cannot say is told, not forced.

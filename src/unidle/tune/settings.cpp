@@ -4,9 +4,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 
 #include "unidle/base/error.h"
+#include "unidle/base/numbers.h"
 #include "unidle/knobs/knob.h"
 
 namespace unidle::tune {
@@ -59,11 +59,7 @@ std::string value_of(const Settings& settings, std::string_view knob) {
 }
 
 std::optional<long long> integer_of(const Settings& settings, std::string_view knob) {
-  const std::string text = value_of(settings, knob);
-  long long value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() && end == text.data() + text.size() && !text.empty() ? std::optional(value)
-                                                                                   : std::nullopt;
+  return parse_number<long long>(value_of(settings, knob));
 }
 
 Settings overlaid(Settings base, const Settings& changes) {

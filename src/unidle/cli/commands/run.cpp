@@ -46,6 +46,12 @@ std::string name_of(const std::vector<std::string>& command) {
   return program;
 }
 
+/// True for a knob that --apply sets: what the configuration says of it is overruled on purpose.
+bool is_applied(const Arguments& arguments, const std::string& knob) {
+  return std::any_of(arguments.apply.begin(), arguments.apply.end(),
+                     [&](const std::string& change) { return change.starts_with(knob + "="); });
+}
+
 int execute(const Arguments& arguments) {
   const bool named = !arguments.record.empty();
   observe::Options options;
@@ -62,6 +68,7 @@ int execute(const Arguments& arguments) {
   }
   std::error_code ignored;
   options.configured = configured_settings(options.argv, fs::current_path(ignored));
+  std::erase_if(options.configured, [&](const record::Setting& one) { return is_applied(arguments, one.knob); });
   const observe::Result result = observe::run(options);
   if (fs::exists(options.record / "record.db", ignored)) {
     if (!named) {

@@ -4,6 +4,7 @@
 #include <array>
 #include <string_view>
 
+#include "unidle/base/numbers.h"
 #include "unidle/diagnose/detail/finding.h"
 #include "unidle/diagnose/rule.h"
 
@@ -34,9 +35,24 @@ FixClass class_of(std::string_view knob) {
 
 std::string at(const std::string& location) { return location.empty() ? "" : " (" + location + ")"; }
 
-/// True for values that leave the choice to the program, so that whatever is in effect is what was asked for.
-bool leaves_choice(const std::string& knob, const std::string& configured) {
-  return knob == "cpu.threads" && canonical(configured) == "0";
+/// A batch size may be meant for all devices or for all micro-batches of a step, and without a loader the live one is
+/// an average only.
+bool same_batch(const Signals& signals, const std::string& configured, const std::string& effective) {
+  const bool exact = signals.loader && signals.loader->batch_size;
+  const bool one_device = !signals.parallel || *signals.parallel == "none";
+  const auto whole = parse_number<long>(configured);
+  const auto live = parse_number<long>(effective);
+  const auto parts = parse_number<long>(signals.effective("batch.accumulation").value_or("1"));
+  return !exact || !one_device || !whole || !live || (parts && *live * *parts == *whole);
+}
+
+/// True where the difference is none: a value that leaves the choice to the program, a batch that is only counted in
+/// another way.
+bool means_the_same(const Signals& signals, const std::string& knob, const SettingPair& pair) {
+  if (knob == "cpu.threads") {
+    return canonical(*pair.configured) == "0";
+  }
+  return knob == "batch.size" && same_batch(signals, *pair.configured, *pair.effective);
 }
 
 /// Adds every setting whose live value is not the configured one; counts those that could be compared.
@@ -47,7 +63,7 @@ int compare_settings(const Context& context, Finding& finding) {
       continue;
     }
     ++compared;
-    if (in_effect(*pair.configured, *pair.effective) || leaves_choice(knob, *pair.configured)) {
+    if (in_effect(*pair.configured, *pair.effective) || means_the_same(context.signals, knob, pair)) {
       continue;
     }
     finding.severity = Severity::kWarning;

@@ -2,12 +2,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <sstream>
 
 #include "unidle/base/clock.h"
 #include "unidle/base/error.h"
+#include "unidle/base/numbers.h"
 #include "unidle/diagnose/testing/timeline_case.h"
 #include "unidle/record/record.h"
 
@@ -165,12 +165,11 @@ class Player {
   }
 
   double number(const std::string& text) const {
-    double value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc{} || end != text.data() + text.size()) {
+    const auto value = parse_number<double>(text);
+    if (!value) {
       fail("'" + text + "' is no number");
     }
-    return value;
+    return *value;
   }
 
   /// A number with a unit out of `units`.

@@ -3,7 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
+
+#include "unidle/base/numbers.h"
 
 namespace unidle::knobs::detail {
 
@@ -74,9 +75,7 @@ bool is_json_literal(std::string_view value) {
   if (value == "true" || value == "false" || value == "null") {
     return true;
   }
-  double number = 0;
-  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
-  return error == std::errc() && end == value.data() + value.size();
+  return parse_number<double>(value).has_value();
 }
 
 }  // namespace unidle::knobs::detail
