@@ -10,7 +10,7 @@ set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
 # step is in modules marked HOT, and tests are not optimised at all.
 set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O1 -g1 -DNDEBUG")
 set(UNIDLE_HOT_OPTIONS "$<$<CONFIG:RelWithDebInfo>:-O2>")
-set(UNIDLE_TEST_OPTIONS "$<$<CONFIG:RelWithDebInfo>:-O0>")
+set(UNIDLE_TEST_OPTIONS "$<$<CONFIG:RelWithDebInfo>:-O0;-g0>")
 set(CMAKE_CXX_FLAGS_DEBUG "-O1 -g")
 
 if(NOT CMAKE_BUILD_TYPE)
