@@ -14,8 +14,8 @@
 #include "unidle/base/stats.h"
 #include "unidle/logs/gpu_log.h"
 #include "unidle/logs/text_log.h"
-#include "unidle/logs/trace.h"
 #include "unidle/telemetry/host.h"
+#include "unidle/trace/summary.h"
 
 namespace {
 
@@ -124,7 +124,7 @@ int main(int argc, char** argv) {
   const unidle::TemporaryFolder folder;
   const auto text = [](Source& source) { return static_cast<std::int64_t>(unidle::logs::read_text_log(source).lines); };
   const auto query = [](Source& source) { return unidle::logs::read_gpu_query(source).samples; };
-  const auto kernels = [](Source& source) { return unidle::logs::read_trace(source).kernel_count; };
+  const auto kernels = [](Source& source) { return unidle::trace::read_trace(source).kernel_count; };
   for (const Sample& sample : {Sample{"chatter", chatter, text}, Sample{"progress", progress, text},
                                Sample{"gpu_query", gpu, query}, Sample{"trace", trace, kernels}}) {
     measure(sample, folder.path(), megabytes << 20U, rounds);

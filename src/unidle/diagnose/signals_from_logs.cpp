@@ -31,7 +31,7 @@ bool read_one(const std::filesystem::path& path, const logs::OnRead& on_read, Jo
   switch (kind) {
     case logs::Kind::kGpuQuery: job.gpus.push_back({path, false, logs::read_gpu_query(source)}); return true;
     case logs::Kind::kGpuDmon: job.gpus.push_back({path, true, logs::read_gpu_dmon(source)}); return true;
-    case logs::Kind::kTrace: job.traces.push_back(logs::read_trace(source)); return true;
+    case logs::Kind::kTrace: job.traces.push_back(trace::read_trace(source)); return true;
     default: break;
   }
   logs::TextLog text = logs::read_text_log(source);

@@ -9,7 +9,7 @@
 #include "unidle/diagnose/signals.h"
 #include "unidle/logs/gpu_log.h"
 #include "unidle/logs/text_log.h"
-#include "unidle/logs/trace.h"
+#include "unidle/trace/summary.h"
 
 namespace unidle::diagnose::detail {
 
@@ -22,7 +22,7 @@ struct GpuFile {
 struct JobLogs {
   std::vector<unidle::logs::TextLog> texts;
   std::vector<GpuFile> gpus;
-  std::vector<unidle::logs::TraceSummary> traces;
+  std::vector<unidle::trace::TraceSummary> traces;
 
   /// The text with most progress in it: the training's own log; nullptr without any text.
   const unidle::logs::TextLog* main_text() const;

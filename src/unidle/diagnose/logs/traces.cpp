@@ -10,8 +10,8 @@ namespace unidle::diagnose::detail {
 
 namespace {
 
-using unidle::logs::DeviceUse;
-using unidle::logs::TraceSummary;
+using unidle::trace::DeviceUse;
+using unidle::trace::TraceSummary;
 
 constexpr std::size_t kKernelsTold = 3;
 constexpr std::size_t kLongestName = 60;

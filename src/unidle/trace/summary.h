@@ -2,19 +2,38 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "unidle/logs/gpu_log.h"
 #include "unidle/logs/source.h"
 
-namespace unidle::logs {
+namespace unidle::trace {
 
+/// Kernels of one name.
 struct KernelUse {
   std::string name;
   std::int64_t count = 0;
   double total_s = 0;
+  bool matrix_units = false;  // by its name: tensor cores, matrix cores
+};
+
+/// Copies and fills of one kind: "HtoD (Pageable -> Device)", "Memset (Device)".
+struct CopyUse {
+  std::string kind;
+  std::int64_t count = 0;
+  double total_s = 0;
+  double bytes = 0;  // as far as the events tell
+};
+
+/// Operators of one name, on the host.
+struct OperatorUse {
+  std::string name;
+  std::int64_t count = 0;
+  double self_s = 0;  // less what the operators inside it took
 };
 
 /// A time in which no device worked.
@@ -45,12 +64,19 @@ struct TraceSummary {
   double span_s = 0;    // first event to last
   double window_s = 0;  // first step to last where steps are marked, otherwise the device's first work to its last
   double begin_us = 0;  // of the window, on the trace's own clock
+  /// CLOCK_MONOTONIC at zero of the trace's clock, where the trace has our clock marks (clock_mark()).
+  std::optional<std::int64_t> zero_ns;
   std::vector<DeviceUse> devices;  // empty: nothing ran on a device
   std::vector<DeviceGap> gaps;     // of the busiest device, longest first, at most five
   std::vector<KernelUse> kernels;  // by time, at most ten
   std::int64_t kernel_count = 0;
-  double kernel_s = 0;  // sum over kernels; more than busy_s where streams overlap
-  Readings step_s;      // by ProfilerStep
+  double kernel_s = 0;                 // sum over kernels; more than busy_s where streams overlap
+  double matrix_s = 0;                 // of it, kernels of the matrix units
+  std::vector<CopyUse> copies;         // by time, at most ten
+  std::vector<OperatorUse> operators;  // by time of their own, at most ten; empty when there were too many to sort
+  std::int64_t launches = 0;           // calls by which the host starts kernels and graphs
+  double launch_s = 0;                 // spent in them
+  logs::Readings step_s;               // by ProfilerStep
   std::optional<StepParts> parts;
   std::optional<double> syncs_per_step;   // calls that make the host wait for the device
   std::optional<bool> loader_in_process;  // the loader has no worker processes
@@ -59,10 +85,21 @@ struct TraceSummary {
   std::optional<double> device_memory;    // bytes
 
   const DeviceUse* busiest() const;
+  /// Of the window; absent without a device.
+  std::optional<double> busy() const;
+  /// Matrix units' part of the kernel time; absent without kernels.
+  std::optional<double> matrix_share() const;
 };
 
 /// Throws kInput when it is no such trace, is damaged or cut off. Memory follows the number of gaps between kernels and
-/// of long host events, not the size of the file.
-TraceSummary read_trace(Source& source);
+/// of host events, up to a bound, not the size of the file.
+TraceSummary read_trace(logs::Source& source);
 
-}  // namespace unidle::logs
+/// By name: a kernel of tensor cores (NVIDIA) or matrix cores (AMD). The names are those that cuBLAS, cuDNN, CUTLASS,
+/// FlashAttention and Tensile give their kernels; what a compiler generates (Triton) does not tell.
+bool uses_matrix_units(std::string_view kernel);
+
+/// "unidle.clock.": an annotation of that name and the monotonic nanoseconds at its begin ties a trace to a record.
+std::string_view clock_mark();
+
+}  // namespace unidle::trace

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-namespace unidle::logs::detail {
+namespace unidle::trace::detail {
 
 struct Span {
   double begin = 0;
@@ -33,4 +33,4 @@ class SpanSet {
   bool joined_ = true;
 };
 
-}  // namespace unidle::logs::detail
+}  // namespace unidle::trace::detail

@@ -9,7 +9,7 @@
 
 #include "unidle/logs/source.h"
 
-namespace unidle::logs::detail {
+namespace unidle::trace::detail {
 
 /// A complete event (ph "X"); times in microseconds. Strings are valid during the call.
 struct TraceEvent {
@@ -20,6 +20,7 @@ struct TraceEvent {
   std::string device;  // args.device
   std::optional<double> begin_us;
   std::optional<double> duration_us;
+  std::optional<double> bytes;  // args.bytes
 
   void clear();
 };
@@ -34,7 +35,7 @@ struct TraceDevice {
 
 /// Calls `on_event` for each event and `on_device` for each device. Throws kInput (subject: the source's name) when the
 /// text is no JSON, is cut off, or has no traceEvents.
-void for_each_event(Source& source, const std::function<void(const TraceEvent&)>& on_event,
+void for_each_event(logs::Source& source, const std::function<void(const TraceEvent&)>& on_event,
                     const std::function<void(const TraceDevice&)>& on_device);
 
-}  // namespace unidle::logs::detail
+}  // namespace unidle::trace::detail

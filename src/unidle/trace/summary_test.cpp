@@ -1,12 +1,13 @@
-#include "unidle/logs/trace.h"
+#include "unidle/trace/summary.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include "unidle/base/error.h"
-#include "unidle/logs/detail/spans.h"
+#include "unidle/trace/detail/spans.h"
+#include "unidle/trace/document.h"
 
-namespace unidle::logs {
+namespace unidle::trace {
 namespace {
 
 std::string event(std::string_view category, std::string_view name, double begin, double duration, int thread = 1,
@@ -16,7 +17,7 @@ std::string event(std::string_view category, std::string_view name, double begin
 }
 
 TraceSummary read(std::string_view bytes) {
-  Source source("trace.json", bytes);
+  logs::Source source("trace.json", bytes);
   return read_trace(source);
 }
 
@@ -104,6 +105,91 @@ TEST(Trace, OddEventsDoNotDisturb) {
   EXPECT_NEAR(trace.kernel_s, 5e-6, 1e-12);
 }
 
+TEST(Trace, CopiesByKindWithTheirBytes) {
+  const TraceSummary trace =
+      read("[" + event("gpu_memcpy", "Memcpy HtoD (Pageable -> Device)", 0, 10, 7, R"({"device":0,"bytes":1000})") +
+           "," + event("gpu_memcpy", "Memcpy HtoD (Pageable -> Device)", 20, 10, 7, R"({"device":0,"bytes":500})") +
+           "," + event("gpu_memset", "Memset (Device)", 40, 5, 7, R"({"device":0})") + "]");
+  ASSERT_EQ(trace.copies.size(), 2U);
+  EXPECT_EQ(trace.copies[0].kind, "HtoD (Pageable -> Device)");
+  EXPECT_EQ(trace.copies[0].count, 2);
+  EXPECT_DOUBLE_EQ(trace.copies[0].bytes, 1500);
+  EXPECT_NEAR(trace.copies[1].total_s, 5e-6, 1e-12);
+  EXPECT_FALSE(trace.matrix_share());  // no kernel: not zero
+}
+
+TEST(Trace, OperatorsByTheTimeOfTheirOwn) {
+  const TraceSummary trace =
+      read("[" + event("cpu_op", "aten::linear", 0, 100) + "," + event("cpu_op", "aten::addmm", 10, 60) + "," +
+           event("cpu_op", "aten::copy_", 20, 10) + "," + event("cpu_op", "aten::linear", 0, 30, 2) + "]");
+  ASSERT_EQ(trace.operators.size(), 3U);
+  EXPECT_EQ(trace.operators[0].name, "aten::linear");
+  EXPECT_EQ(trace.operators[0].count, 2);
+  EXPECT_NEAR(trace.operators[0].self_s, 70e-6, 1e-12);  // 40 of its own on one thread, 30 on the other
+  EXPECT_NEAR(trace.operators[1].self_s, 50e-6, 1e-12);
+  EXPECT_NEAR(trace.operators[2].self_s, 10e-6, 1e-12);
+}
+
+TEST(Trace, LaunchesAreCounted) {
+  const TraceSummary trace =
+      read("[" + event("cuda_runtime", "cudaLaunchKernel", 0, 5) + "," +
+           event("cuda_driver", "cuLaunchKernelEx", 10, 7) + "," + event("cuda_runtime", "cudaGetDevice", 20, 7) + "]");
+  EXPECT_EQ(trace.launches, 2);
+  EXPECT_NEAR(trace.launch_s, 12e-6, 1e-12);
+}
+
+TEST(Trace, TheClockMarkWithLeastDelayTiesItToTheRecord) {
+  const TraceSummary trace = read("[" + event("user_annotation", "unidle.clock.5000000", 4000, 1) + "," +
+                                  event("user_annotation", "unidle.clock.9000000", 7500, 1) + "," +
+                                  event("user_annotation", "unidle.clock.x", 1, 1) + "]");
+  EXPECT_EQ(trace.zero_ns, 9000000 - 7500000);
+  EXPECT_FALSE(read(two_steps()).zero_ns);
+}
+
+TEST(KernelNames, MatrixUnits) {
+  for (const char* name :
+       {"volta_h884gemm_64x64_ldg8_nn", "ampere_bf16_s16816gemm_bf16_128x128_ldg8_f2f_stages_32x5_tn",
+        "turing_fp16_s1688cudnn_fp16_128x128_ldg8_relu_f2f_exp_medium_nhwc_gelu_tn_v1",
+        "sm80_xmma_fprop_implicit_gemm_indexed_tf32f32_tf32f32_f32_nhwckrsc_nchw_tilesize128x128x16_stage4",
+        "nvjet_hsh_256x128_64x4_1x2_h_bz_coopA_NNT", "sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize64x128x64",
+        "void cutlass::Kernel2<cutlass_80_tensorop_bf16_s16816gemm_relu_bf16_256x128_32x3_nn_align8>(...)",
+        "void flash_fwd_kernel<Flash_fwd_kernel_traits<64, 128, 128, 4>>(Flash_fwd_params)",
+        "Cijk_Alik_Bljk_SB_Bias_AS_SAV_UserArgs_MT64x16x32_MI16x16x1_SN"}) {
+    EXPECT_TRUE(uses_matrix_units(name)) << name;
+  }
+  for (const char* name :
+       {"volta_sgemm_64x64_nt", "ampere_sgemm_32x32_sliced1x4_tn", "cudnn_infer_volta_scudnn_128x64_relu_medium_nn_v1",
+        "sm80_xmma_gemm_f32f32_f32f32_f32_nn_n_tilesize32x32x8_stage3_warpsize1x2x1_ffma_aligna4_alignc4_execute",
+        "void cutlass::Kernel2<cutlass_80_simt_sgemm_128x64_8x5_nt_align1>(...)",
+        "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>>",
+        "triton_poi_fused_add_0", "ampere_gcgemm_64x64_nt", ""}) {
+    EXPECT_FALSE(uses_matrix_units(name)) << name;
+  }
+}
+
+TEST(TraceDocument, ComesBackWhole) {
+  TraceSummary trace = read(two_steps());
+  trace.copies.front().bytes = 12;
+  trace.operators.push_back({"aten::add", 3, 0.5});
+  trace.zero_ns = -5;
+  const nlohmann::json document = to_json(trace);
+  EXPECT_EQ(to_json(summary_from_json(document, "x")), document);
+  EXPECT_EQ(to_text(summary_from_json(document, "x"), 100), to_text(trace, 100));
+}
+
+TEST(TraceDocument, DamagedOnesAreRefused) {
+  nlohmann::json document = to_json(read(two_steps()));
+  document["kernels"][0]["count"] = "many";
+  for (const nlohmann::json& bad : {document, nlohmann::json(), nlohmann::json::object(), nlohmann::json::array()}) {
+    try {
+      summary_from_json(bad, "run");
+      FAIL() << "nothing was noticed in " << bad.dump();
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::kCorrupt);
+    }
+  }
+}
+
 TEST(SpanSet, JoinsMeetsAndTakesAway) {
   detail::SpanSet set;
   set.add(0, 10);
@@ -119,4 +205,4 @@ TEST(SpanSet, JoinsMeetsAndTakesAway) {
 }
 
 }  // namespace
-}  // namespace unidle::logs
+}  // namespace unidle::trace

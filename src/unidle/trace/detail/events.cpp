@@ -1,15 +1,16 @@
-#include "unidle/logs/detail/trace_events.h"
+#include "unidle/trace/detail/events.h"
 
 #include <fmt/format.h>
 
+#include <charconv>
+#include <cmath>
 #include <iterator>
 #include <vector>
 
 #include "unidle/base/error.h"
 #include "unidle/base/units.h"
-#include "unidle/logs/detail/numbers.h"
 
-namespace unidle::logs::detail {
+namespace unidle::trace::detail {
 
 namespace {
 
@@ -19,7 +20,7 @@ constexpr std::size_t kLongestText = 512;  // of a name that is kept
 /// The source's bytes one by one, as nlohmann's parser wants them.
 class ByteFeed {
  public:
-  explicit ByteFeed(Source& source) : source_(source), buffer_(std::size_t{256} << 10U) { refill(); }
+  explicit ByteFeed(logs::Source& source) : source_(source), buffer_(std::size_t{256} << 10U) { refill(); }
   bool at_end() const { return at_ == size_; }
   char current() const { return buffer_[at_]; }
   void advance() {
@@ -35,7 +36,7 @@ class ByteFeed {
     at_ = 0;
     size_ = source_.read(buffer_);
   }
-  Source& source_;
+  logs::Source& source_;
   std::vector<char> buffer_;
   std::size_t at_ = 0;
   std::size_t size_ = 0;
@@ -165,8 +166,11 @@ class Handler : public nlohmann::json_sax<Json> {
     } else if (key_ == "pid") {
       process_.assign(value, 0, 64);
     } else if (key_ == "ts" || key_ == "dur") {
-      if (const auto parsed = whole_number(value)) {
-        number(*parsed);
+      double parsed = 0;
+      const char* value_end = value.data() + value.size();
+      const auto [end, error] = std::from_chars(value.data(), value_end, parsed);
+      if (error == std::errc{} && end == value_end && std::isfinite(parsed)) {
+        number(parsed);
       }
     }
   }
@@ -185,6 +189,8 @@ class Handler : public nlohmann::json_sax<Json> {
       }
     } else if (place == Place::kArgs && key_ == "device") {
       event_.device = fmt::format("{}", value);
+    } else if (place == Place::kArgs && key_ == "bytes") {
+      event_.bytes = value;
     } else if (place == Place::kDevice) {
       device_number(value);
     }
@@ -221,9 +227,10 @@ void TraceEvent::clear() {
   device.clear();
   begin_us.reset();
   duration_us.reset();
+  bytes.reset();
 }
 
-void for_each_event(Source& source, const std::function<void(const TraceEvent&)>& on_event,
+void for_each_event(logs::Source& source, const std::function<void(const TraceEvent&)>& on_event,
                     const std::function<void(const TraceDevice&)>& on_device) {
   ByteFeed feed(source);
   Handler handler(on_event, on_device);
@@ -240,4 +247,4 @@ void for_each_event(Source& source, const std::function<void(const TraceEvent&)>
   }
 }
 
-}  // namespace unidle::logs::detail
+}  // namespace unidle::trace::detail

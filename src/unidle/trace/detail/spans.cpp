@@ -1,8 +1,8 @@
-#include "unidle/logs/detail/spans.h"
+#include "unidle/trace/detail/spans.h"
 
 #include <algorithm>
 
-namespace unidle::logs::detail {
+namespace unidle::trace::detail {
 
 void SpanSet::add(double begin, double end) {
   if (!(end > begin)) {
@@ -89,4 +89,4 @@ SpanSet SpanSet::minus(SpanSet& other) {
   return result;
 }
 
-}  // namespace unidle::logs::detail
+}  // namespace unidle::trace::detail

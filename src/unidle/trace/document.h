@@ -1,0 +1,20 @@
+// A summary as text for people and as JSON for programs and records.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "unidle/trace/summary.h"
+
+namespace unidle::trace {
+
+/// docs/trace.md describes the document, "unidle.trace/1". What was not seen is null or an empty list.
+nlohmann::json to_json(const TraceSummary& trace);
+
+/// The inverse, as far as the document goes. Throws kCorrupt (subject: `from`) when it is none.
+TraceSummary summary_from_json(const nlohmann::json& document, const std::string& from);
+
+/// Lines of at most `width` columns.
+std::string to_text(const TraceSummary& trace, int width);
+
+}  // namespace unidle::trace

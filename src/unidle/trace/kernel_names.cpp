@@ -1,0 +1,38 @@
+#include <algorithm>
+#include <array>
+
+#include "unidle/trace/summary.h"
+
+namespace unidle::trace {
+
+namespace {
+
+/// Parts of names that only kernels of matrix units have. A number such as 16816 is the shape of one matrix
+/// instruction (16x8x16) in the names of cuBLAS and CUTLASS.
+constexpr auto kMatrix = std::to_array<std::string_view>(
+    {// instruction shapes: Volta, Turing, Ampere, and the integer ones
+     "h884", "s884", "d884", "i8816", "h1688", "s1688", "c1688", "16816", "16832", "16864", "tensor16x8",
+     // CUTLASS, cuBLAS, cuDNN
+     "tensorop", "TensorOp", "hmma", "imma", "wgmma", "_gmma", "nvjet", "xmma_gemm", "xmma_sparse", "xmma_fprop",
+     "xmma_dgrad", "xmma_wgrad", "xmma_implicit_gemm", "xmma_warp_specialized",
+     // attention
+     "flash_fwd", "flash_bwd", "FlashAttnFwd", "FlashAttnBwd", "fmha_cutlassF_f16", "fmha_cutlassF_bf16",
+     "fmha_cutlassB_f16", "fmha_cutlassB_bf16",
+     // AMD: Tensile's matrix instructions
+     "_MI16x16", "_MI32x32", "_MI4x4"});
+/// The same libraries' kernels for the ordinary units.
+constexpr auto kOrdinary = std::to_array<std::string_view>({"_ffma", "_simt", "Simt"});
+
+template <std::size_t N>
+bool any_in(std::string_view name, const std::array<std::string_view, N>& parts) {
+  return std::any_of(parts.begin(), parts.end(),
+                     [&](std::string_view part) { return name.find(part) != std::string_view::npos; });
+}
+
+}  // namespace
+
+bool uses_matrix_units(std::string_view kernel) { return any_in(kernel, kMatrix) && !any_in(kernel, kOrdinary); }
+
+std::string_view clock_mark() { return "unidle.clock."; }
+
+}  // namespace unidle::trace

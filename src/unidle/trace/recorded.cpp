@@ -1,0 +1,102 @@
+#include "unidle/trace/recorded.h"
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include "unidle/base/clock.h"
+#include "unidle/base/error.h"
+#include "unidle/trace/document.h"
+
+namespace unidle::trace {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::string_view kPrefix = "trace-";
+constexpr std::string_view kSuffix = ".json";
+
+/// The process of `trace-<pid>.json`; 0 for any other name.
+std::int64_t process_of(const std::string& name) {
+  if (!name.starts_with(kPrefix) || !name.ends_with(kSuffix)) {
+    return 0;
+  }
+  std::int64_t pid = 0;
+  const char* end = name.data() + name.size() - kSuffix.size();
+  const auto [stopped, error] = std::from_chars(name.data() + kPrefix.size(), end, pid);
+  return error == std::errc{} && stopped == end ? pid : 0;
+}
+
+std::vector<fs::path> trace_files(const fs::path& folder) {
+  std::vector<fs::path> files;
+  std::error_code failure;
+  for (fs::directory_iterator entry(folder, failure), end; !failure && entry != end; entry.increment(failure)) {
+    if (process_of(entry->path().filename().string()) > 0) {
+      files.push_back(entry->path());
+    }
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+nlohmann::json analysed(const fs::path& file) {
+  nlohmann::json note = {{"type", "trace_analysis"}, {"file", file.filename().string()}};
+  try {
+    logs::Source source(file);
+    TraceSummary summary = read_trace(source);
+    summary.file = file.filename().string();  // the folder may move
+    note["analysis"] = to_json(summary);
+  } catch (const Error& error) {
+    note["problem"] = error.message();
+  }
+  return note;
+}
+
+std::string text_in(const nlohmann::json& body, const char* key) {
+  const auto found = body.find(key);
+  return found != body.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+}  // namespace
+
+void take_in(record::Writer& writer, const fs::path& folder) {
+  for (const fs::path& file : trace_files(folder)) {
+    writer.add(record::Note{system_clock().now_ns(), process_of(file.filename().string()), analysed(file)});
+  }
+}
+
+std::vector<RecordedTrace> recorded_traces(const record::Reader& reader) {
+  std::vector<RecordedTrace> traces;
+  for (const record::Note& note : reader.notes()) {
+    if (!note.body.is_object() || text_in(note.body, "type") != "trace_analysis" || !note.body.contains("analysis")) {
+      continue;
+    }
+    const fs::path file = reader.folder() / text_in(note.body, "file");
+    try {
+      traces.push_back({note.process, file, summary_from_json(note.body["analysis"], file.string())});
+    } catch (const Error&) {
+      // Written by a version that knows more; what is not understood is not there.
+    }
+  }
+  std::sort(traces.begin(), traces.end(), [](const auto& a, const auto& b) { return a.process < b.process; });
+  return traces;
+}
+
+std::string why_no_trace(const record::Reader& reader) {
+  std::string why;
+  for (const record::Note& note : reader.notes()) {
+    if (!note.body.is_object()) {
+      continue;
+    }
+    const std::string type = text_in(note.body, "type");
+    if (type == "trace" && !text_in(note.body, "reason").empty()) {
+      why = text_in(note.body, "reason");
+    } else if (type == "trace_analysis" && !text_in(note.body, "problem").empty()) {
+      why = text_in(note.body, "file") + " " + text_in(note.body, "problem");
+    }
+  }
+  return why;
+}
+
+}  // namespace unidle::trace
