@@ -5,16 +5,15 @@ set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
 set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
-# -g1 keeps line numbers in backtraces at a fraction of the size and link time of full debug info.
 # Most modules run once or once a second: -O1 compiles a quarter faster. What runs for each event, sample, log line or
-# step is in modules marked HOT, and tests are not optimised at all.
-set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O1 -g1 -DNDEBUG")
-set(UNIDLE_HOT_OPTIONS "$<$<CONFIG:RelWithDebInfo>:-O2>")
-set(UNIDLE_TEST_OPTIONS "$<$<CONFIG:RelWithDebInfo>:-O0;-g0>")
+# step is in modules marked HOT, and tests are not optimised at all. Line numbers are the dev preset's business.
+set(CMAKE_CXX_FLAGS_RELEASE "-O1 -DNDEBUG")
+set(UNIDLE_HOT_OPTIONS "$<$<CONFIG:Release>:-O2>")
+set(UNIDLE_TEST_OPTIONS "$<$<CONFIG:Release>:-O0>")
 set(CMAKE_CXX_FLAGS_DEBUG "-O1 -g")
 
 if(NOT CMAKE_BUILD_TYPE)
-  set(CMAKE_BUILD_TYPE RelWithDebInfo)
+  set(CMAKE_BUILD_TYPE Release)
 endif()
 
 find_program(UNIDLE_CCACHE ccache)

@@ -1,27 +1,9 @@
 #!/usr/bin/env bash
 # unidle check on this machine, on folders that stand for others, and with a library that stands for NVML.
-set -u
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
-cd "$folder" || exit 1
-unidle="$UNIDLE_BIN/unidle"
+subcommand=check
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 fake="$UNIDLE_LIB/libunidle_fake_nvml.so"
-failures=0
 
-fail() {
-  echo "FAIL: $1" >&2
-  failures=$((failures + 1))
-}
-# expect CODE ARGUMENT...: runs unidle check, keeps its streams in out and err, checks the exit code.
-expect() {
-  local code=$1
-  shift
-  "$unidle" check "$@" >out 2>err
-  local got=$?
-  [ "$got" = "$code" ] || fail "unidle check $*: exit code $got, expected $code: $(cat out err)"
-}
-has() { grep -qF -- "$2" "$1" || fail "$1 lacks '$2': $(cat "$1")"; }
-lacks() { ! grep -qF -- "$2" "$1" || fail "$1 has '$2': $(cat "$1")"; }
 json() { python3 -c "import json, sys; d = json.load(open('out')); sys.exit(not ($1))" || fail "not true: $1: $(cat out)"; }
 # put FILE TEXT: a file of the machine that is made up.
 put() {
@@ -153,5 +135,4 @@ if [ -x "$UNIDLE_BIN/unidle-train" ]; then
   has out "matmul TFLOP/s"
 fi
 
-[ $failures = 0 ] && echo "check: ok"
-exit $((failures > 0))
+finish

@@ -1,26 +1,6 @@
 #!/usr/bin/env bash
 # unidle diagnose on records of real commands: exit codes, formats, and the generated rule page.
-set -u
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
-cd "$folder" || exit 1
-export UNIDLE_HOME="$folder/.unidle"
-unidle="$UNIDLE_BIN/unidle"
-failures=0
-
-fail() {
-  echo "FAIL: $1" >&2
-  failures=$((failures + 1))
-}
-# expect CODE ARGUMENT...: runs unidle, keeps its streams in out and err, checks the exit code.
-expect() {
-  local code=$1
-  shift
-  "$unidle" "$@" >out 2>err
-  local got=$?
-  [ "$got" = "$code" ] || fail "unidle $*: exit code $got, expected $code: $(cat err)"
-}
-has() { grep -qF -- "$2" "$1" || fail "$1 lacks '$2': $(cat "$1")"; }
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 expect 2 diagnose
 expect 2 diagnose "$folder/nothing"
@@ -91,5 +71,4 @@ assert all(entry["missing"] for entry in document["abstained"])
 ' || fail "the JSON document has not the fixed keys"
 fi
 
-[ "$failures" = 0 ] && echo "all good"
-exit "$failures"
+finish

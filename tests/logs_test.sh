@@ -1,32 +1,6 @@
 #!/usr/bin/env bash
 # unidle diagnose on logs: kinds, exit codes, pairing by job id, and files that are no logs.
-set -u
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
-cd "$folder" || exit 1
-export UNIDLE_HOME="$folder/.unidle"
-unidle="$UNIDLE_BIN/unidle"
-failures=0
-
-fail() {
-  echo "FAIL: $1" >&2
-  failures=$((failures + 1))
-}
-expect() {
-  local code=$1
-  shift
-  "$unidle" "$@" >out 2>err
-  local got=$?
-  [ "$got" = "$code" ] || fail "unidle $*: exit code $got, expected $code: $(cat err)"
-}
-has() { grep -qF -- "$2" "$1" || fail "$1 lacks '$2': $(cat "$1")"; }
-# refused FILE: exit code 2, one line that names the file, nothing on stdout.
-refused() {
-  expect 2 diagnose "$1"
-  has err "$1"
-  [ "$(wc -l <err)" = 1 ] || fail "$1: more than one line: $(cat err)"
-  [ ! -s out ] || fail "$1: something on stdout"
-}
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 mkdir results
 { echo "timestamp, utilization.gpu [%], power.draw [W]"
@@ -61,7 +35,10 @@ head -c 3000000 /dev/zero | tr '\0' x >huge.log
 printf '{"traceEvents": [{"ph": "X", "cat": "kernel", "ts": 1, "dur"' >cut.json
 echo 'key: value' >config.yaml
 head -c 40 slurm-5.out.gz >cut.gz
-for file in empty.log noise.log huge.log cut.json config.yaml cut.gz absent.log results; do refused "$file"; done
+for file in empty.log noise.log huge.log cut.json config.yaml cut.gz absent.log results; do
+  refused diagnose "$file"
+  has err "$file"
+done
 
 expect 2 diagnose --job-id 12345 --results results
 has err 12345
@@ -87,5 +64,4 @@ else
   echo "UNIDLE_SHARED names no folder with real logs: those are not tested"
 fi
 
-[ "$failures" = 0 ] && echo "all good"
-exit "$failures"
+finish

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # unidle monitor: lines, CSV, JSON, the live view in a pseudo-terminal, and what it serves to Prometheus.
-set -u
-folder=$(mktemp -d)
+subcommand=monitor
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+fake="$UNIDLE_LIB/libunidle_fake_nvml.so"
 children=()
 cleanup() {
   for pid in "${children[@]}"; do kill "$pid" 2>/dev/null; done
@@ -9,25 +10,6 @@ cleanup() {
   rm -rf "$folder"
 }
 trap cleanup EXIT
-cd "$folder" || exit 1
-export UNIDLE_HOME="$folder/.unidle"
-export unidle="$UNIDLE_BIN/unidle"
-fake="$UNIDLE_LIB/libunidle_fake_nvml.so"
-failures=0
-
-fail() {
-  echo "FAIL: $1" >&2
-  failures=$((failures + 1))
-}
-# expect CODE ARGUMENT...: runs unidle monitor, keeps its streams in out and err, checks the exit code.
-expect() {
-  local code=$1
-  shift
-  "$unidle" monitor "$@" >out 2>err
-  local got=$?
-  [ "$got" = "$code" ] || fail "unidle monitor $*: exit code $got, expected $code: $(cat out err)"
-}
-has() { grep -qF -- "$2" "$1" || fail "$1 lacks '$2': $(cat "$1")"; }
 
 # Usage.
 expect 2 --interval 1
@@ -308,5 +290,4 @@ wait $watcher || fail "serving, then Ctrl-C: exit code $?"
 has out "Verdict"
 grep -q 'util ' out && fail "lines although it only serves"
 
-[ $failures = 0 ] && echo "monitor: ok"
-exit $((failures > 0))
+finish

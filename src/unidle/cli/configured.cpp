@@ -187,4 +187,20 @@ std::vector<record::Setting> configured_settings(const std::vector<std::string>&
   return found;
 }
 
+std::vector<record::Setting> environment_settings(const std::vector<std::string>& environment) {
+  std::vector<record::Setting> found;
+  for (const std::string& entry : environment) {
+    // OMP_NUM_THREADS is known as a variable, BATCH_SIZE reads like a flag.
+    const std::string name = entry.substr(0, entry.find('='));
+    std::string flag = entry;
+    std::transform(name.begin(), name.end(), flag.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? c + 32 : c; });
+    for (const knobs::CommandSetting& one : knobs::recognize_command({"env", entry, "program", flag})) {
+      if (one.canonical && one.meaning == knobs::Meaning::kValue && comparable(one.knob)) {
+        found.push_back({one.knob, *one.canonical, "environment", name});
+      }
+    }
+  }
+  return found;
+}
+
 }  // namespace unidle::cli

@@ -27,4 +27,8 @@ ConfiguredFiles configured_files(const std::vector<std::string>& command, const 
 std::vector<record::Setting> configured_settings(const std::vector<std::string>& command,
                                                  const std::filesystem::path& folder);
 
+/// Entries of `environment` ("NAME=value") that by their name set a knob, with source "environment": whether the
+/// program reads them shows in the value that it has.
+std::vector<record::Setting> environment_settings(const std::vector<std::string>& environment);
+
 }  // namespace unidle::cli

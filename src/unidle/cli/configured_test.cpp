@@ -74,6 +74,14 @@ TEST_F(Configured, WhatTheCommandSaysUnclearlyIsNotTakenFromElsewhere) {
   EXPECT_THAT(settings({"python", "train.py", "--num-workers", "auto"}), IsEmpty());
 }
 
+TEST_F(Configured, VariablesThatReadLikeSettings) {
+  const auto found =
+      environment_settings({"PATH=/bin", "BATCH_SIZE=16", "OMP_NUM_THREADS=1", "NUM_WORKERS=many", "EDITOR", ""});
+  ASSERT_EQ(found.size(), 2U);
+  EXPECT_EQ(found[0].knob + found[0].value + found[0].location, "batch.size16BATCH_SIZE");
+  EXPECT_EQ(found[1].knob + found[1].value + found[1].source, "cpu.threads1environment");
+}
+
 TEST_F(Configured, WhatCannotBeReadIsLeftOut) {
   write("a.yaml", "a: [1,\n b: }\n");
   EXPECT_THAT(settings({"./train", "a.yaml", "nothing.yaml"}), IsEmpty());

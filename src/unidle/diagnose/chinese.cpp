@@ -258,6 +258,8 @@ const std::vector<std::pair<std::string_view, std::string_view>>& chinese_messag
       {"The time limit ended the run", "运行因时限终止"},
       {"time limit", "时限"},
       {"a longer limit, or a faster run by way of the other findings", "放宽时限，或按其他发现加快运行"},
+      {"{} is configured as {}{}, but {} is in effect, as the environment variable {} says",
+       "{} 配置为 {}{}，实际生效的却是 {}，由环境变量 {} 决定"},
       {"{} is configured as {}{}, but {} is in effect", "{} 配置为 {}{}，实际生效的却是 {}"},
       {"make the configured value reach the program, or remove it from the configuration", "让配置的值真正传到程序，或从配置中删去"},
       {"nothing reads the key {}{}", "没有任何代码读取键 {}{}"},

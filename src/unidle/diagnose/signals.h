@@ -17,6 +17,7 @@ struct SettingPair {
   std::optional<std::string> configured;
   std::string configured_at;  // file:line
   std::optional<std::string> effective;
+  std::vector<std::pair<std::string, std::string>> environment;  // variables that by their name set it, and the value
 };
 
 /// The loader that feeds training, as the program described it.

@@ -56,6 +56,8 @@ void read_settings(const record::Reader& reader, Signals& signals) {
       pair.configured_at = setting.location;
     } else if (setting.source == "effective") {
       pair.effective = setting.value;
+    } else if (setting.source == "environment") {
+      pair.environment.emplace_back(setting.location, setting.value);
     }
   }
 }

@@ -67,8 +67,8 @@ struct Metric {
 struct Setting {
   std::string knob;
   std::string value;
-  std::string source;    // "configured" or "effective"
-  std::string location;  // "file:line" of a configured one; may be empty
+  std::string source;    // "configured", "effective" or "environment"
+  std::string location;  // "file:line" or flag of a configured one, the variable's name; may be empty
 };
 
 /// One named time series of the host or a device, e.g. {"process.cpu", "cores"}.

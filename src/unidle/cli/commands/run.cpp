@@ -2,12 +2,14 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "unidle/base/environment.h"
 #include "unidle/base/error.h"
 #include "unidle/cli/apply.h"
 #include "unidle/cli/configured.h"
@@ -68,6 +70,8 @@ int execute(const Arguments& arguments) {
   }
   std::error_code ignored;
   options.configured = configured_settings(options.argv, fs::current_path(ignored));
+  const std::vector<record::Setting> variables = environment_settings(merged_environment(options.environment));
+  options.configured.insert(options.configured.end(), variables.begin(), variables.end());
   std::erase_if(options.configured, [&](const record::Setting& one) { return is_applied(arguments, one.knob); });
   const observe::Result result = observe::run(options);
   if (fs::exists(options.record / "record.db", ignored)) {

@@ -1,4 +1,7 @@
+#include <utility>
+
 #include "unidle/base/units.h"
+#include "unidle/diagnose/detail/copies.h"
 #include "unidle/diagnose/detail/finding.h"
 #include "unidle/diagnose/rule.h"
 
@@ -8,18 +11,11 @@ namespace {
 
 Evaluation evaluate(const Context& context, const Policy& policy) {
   const Signals& signals = context.signals;
-  if (context.on_cpu) {
-    return Missing{"copies to the device (the device is a CPU)"};
-  }
-  if (!signals.transfer || signals.transfer->pinned_bytes + signals.transfer->pageable_bytes <= 0) {
-    return Missing{"the memory that copies to the device come from"};
-  }
-  if (!context.transfer) {
-    return Missing{context.no_steps};
+  if (auto missing = detail::missing_for_copies(context)) {
+    return Missing{std::move(*missing)};
   }
   const TransferFacts& facts = *signals.transfer;
-  const double pinned = facts.pinned_bytes / (facts.pinned_bytes + facts.pageable_bytes);
-
+  const double pinned = detail::pinned_part(facts);
   const double share = *context.transfer * (1 - pinned);
   if (share < policy.warning_share) {
     return Nothing{};

@@ -8,6 +8,7 @@ namespace {
 
 using ::testing::Contains;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr const char* kTraceback =
     "epoch 2 loss 0.1\nTraceback (most recent call last):\n"
@@ -151,6 +152,29 @@ TEST(SettingIgnored, AnAutomaticValueIsNeverIgnored) {
   EXPECT_TRUE(silent("setting-ignored", signals));
   signals.settings["cpu.threads"] = {"2", "a.yaml:9", "4"};
   EXPECT_FALSE(silent("setting-ignored", signals));
+}
+
+TEST(SettingIgnored, ABatchSizeOnlyWhereALoaderTellsIt) {
+  Signals signals = healthy_cpu();
+  signals.settings["batch.size"] = {"64", "a.yaml:2", "16"};
+  signals.loader.reset();
+  EXPECT_TRUE(silent("setting-ignored", signals));  // an average of steps, not what a loader was given
+  signals.loader.emplace().batch_size = 16;
+  EXPECT_FALSE(silent("setting-ignored", signals));
+  set_effective(signals, "batch.accumulation", "4");
+  EXPECT_TRUE(silent("setting-ignored", signals));  // 64 in four parts
+  set_effective(signals, "batch.accumulation", "2");
+  EXPECT_FALSE(silent("setting-ignored", signals));
+  signals.parallel = "ddp";
+  EXPECT_TRUE(silent("setting-ignored", signals));  // may be meant for all devices
+}
+
+TEST(SettingIgnored, NamesTheVariableThatOverrules) {
+  Signals signals = healthy_cpu();
+  signals.settings["loader.workers"] = {"4", "a.yaml:2", "0", {{"MAX_WORKERS", "8"}, {"NUM_WORKERS", "0"}}};
+  EXPECT_THAT(fired("setting-ignored", signals).evidence, Contains(HasSubstr("variable NUM_WORKERS says")));
+  signals.settings["loader.workers"] = {"4", "a.yaml:2", "2", {{"NUM_WORKERS", "0"}}};
+  EXPECT_THAT(fired("setting-ignored", signals).evidence, Not(Contains(HasSubstr("variable"))));
 }
 
 TEST(SettingIgnored, UnreadKeys) {

@@ -55,6 +55,26 @@ bool means_the_same(const Signals& signals, const std::string& knob, const Setti
   return knob == "batch.size" && same_batch(signals, *pair.configured, *pair.effective);
 }
 
+/// The variable that explains the live value; empty when none does.
+std::string overruling_variable(const SettingPair& pair) {
+  for (const auto& [name, value] : pair.environment) {
+    if (in_effect(value, *pair.effective)) {
+      return name;
+    }
+  }
+  return "";
+}
+
+std::string difference(const Context& context, const std::string& knob, const SettingPair& pair) {
+  const std::string configured_at = at(pair.configured_at);
+  const std::string variable = overruling_variable(pair);
+  return variable.empty()
+             ? context.say("{} is configured as {}{}, but {} is in effect", knob, *pair.configured, configured_at,
+                           *pair.effective)
+             : context.say("{} is configured as {}{}, but {} is in effect, as the environment variable {} says", knob,
+                           *pair.configured, configured_at, *pair.effective, variable);
+}
+
 /// Adds every setting whose live value is not the configured one; counts those that could be compared.
 int compare_settings(const Context& context, Finding& finding) {
   int compared = 0;
@@ -67,8 +87,7 @@ int compare_settings(const Context& context, Finding& finding) {
       continue;
     }
     finding.severity = Severity::kWarning;
-    finding.evidence.push_back(context.say("{} is configured as {}{}, but {} is in effect", knob, *pair.configured,
-                                           at(pair.configured_at), *pair.effective));
+    finding.evidence.push_back(difference(context, knob, pair));
     finding.fixes.push_back(
         detail::make_fix(context, knob, setting_value(*pair.configured), class_of(knob),
                          "make the configured value reach the program, or remove it from the configuration"));

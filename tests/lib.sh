@@ -1,0 +1,40 @@
+# Sourced by whole-program tests: a folder of their own to be in, and expectations that count what went wrong.
+#   subcommand=check; . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+# What the last expect saw lies in the files out and err. A test ends with `finish`.
+set -u
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+cd "$folder" || exit 1
+export UNIDLE_HOME="$folder/.unidle"
+export unidle="$UNIDLE_BIN/unidle"
+failures=0
+
+fail() {
+  echo "FAIL: $1" >&2
+  failures=$((failures + 1))
+}
+
+# expect CODE ARGUMENT...: runs unidle with $subcommand, if there is one, and these; checks the exit code.
+expect() {
+  local code=$1
+  shift
+  "$unidle" ${subcommand:-} "$@" >out 2>err
+  local got=$?
+  [ "$got" = "$code" ] || fail "unidle ${subcommand:-} $*: exit code $got, expected $code: $(cat out err)"
+}
+
+# has FILE TEXT, lacks FILE TEXT
+has() { grep -qF -- "$2" "$1" || fail "$1 lacks '$2': $(cat "$1")"; }
+lacks() { ! grep -qF -- "$2" "$1" || fail "$1 has '$2': $(cat "$1")"; }
+
+# refused ARGUMENT...: exit code 2, one line on stderr, nothing on stdout.
+refused() {
+  expect 2 "$@"
+  [ "$(wc -l <err)" = 1 ] || fail "$*: more than one line: $(cat err)"
+  [ ! -s out ] || fail "$*: something on stdout"
+}
+
+finish() {
+  [ "$failures" = 0 ] && echo "all good"
+  exit $((failures > 0))
+}
