@@ -1,0 +1,73 @@
+#!/usr/bin/env bash
+# What `unidle monitor --listen` serves, scraped by a real Prometheus server and asked back from it.
+subcommand=monitor
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+PATH=$PATH:$UNIDLE_SOURCE/.venv/prometheus/usr/bin   # where ./dev setup unpacks it
+if ! command -v prometheus >/dev/null || ! command -v promtool >/dev/null; then
+  echo "skipped: no prometheus (./dev setup unpacks one on Debian and Ubuntu)"
+  exit 77
+fi
+children=()
+cleanup() {
+  for pid in "${children[@]}"; do kill "$pid" 2>/dev/null; done
+  wait 2>/dev/null
+  rm -rf "$folder"
+}
+trap cleanup EXIT
+
+export UNIDLE_NVML_LIBRARY="$UNIDLE_LIB/libunidle_fake_nvml.so" UNIDLE_FAKE_NVML_SCRIPT="$folder/script"
+cat >script <<'SCRIPT'
+count 1
+name H200
+memory 150754820096:40000000000
+utilisation 14
+power 350000
+SCRIPT
+"$unidle" monitor --listen :0 --interval 100 >out 2>err &
+children+=("$!")
+# The server's own port: the kernel's choice, given back a moment before the server takes it.
+port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+for _ in $(seq 200); do grep -q 'serving http' err && break; sleep 0.1; done
+target=$(sed -n 's,.*serving http://\(.*\)/metrics.*,\1,p' err)
+[ -n "$target" ] || fail "monitor serves nothing: $(cat err)"
+
+cat >prometheus.yml <<YML
+global: {scrape_interval: 200ms, scrape_timeout: 200ms}
+scrape_configs:
+  - job_name: unidle
+    static_configs: [{targets: ["$target"]}]
+YML
+promtool check config prometheus.yml >promtool.out 2>&1 || fail "the configuration: $(cat promtool.out)"
+prometheus --config.file=prometheus.yml --storage.tsdb.path=data --web.listen-address="127.0.0.1:$port" \
+  >server.out 2>&1 &
+children+=("$!")
+
+python3 - "$port" <<'PY' || fail "asked back from the server: $(tail -3 server.out)"
+import json, sys, time, urllib.error, urllib.parse, urllib.request
+
+def ask(query):
+    url = "http://127.0.0.1:%s/api/v1/query?query=%s" % (sys.argv[1], urllib.parse.quote(query))
+    return json.load(urllib.request.urlopen(url, timeout=10))["data"]["result"]
+
+deadline = time.monotonic() + 60
+result = []
+while time.monotonic() < deadline and not result:
+    try:
+        result = ask("unidle_gpu_utilisation_ratio")
+    except (OSError, ValueError):
+        pass
+    time.sleep(0.1)
+assert result, "the server never had a value"
+assert result[0]["metric"]["gpu"] == "gpu0" and result[0]["metric"]["job"] == "unidle", result
+assert float(result[0]["value"][1]) == 0.14, result
+assert float(ask("unidle_gpu_memory_used_bytes")[0]["value"][1]) == 40000000000
+assert ask("up{job='unidle'}")[0]["value"][1] == "1"
+families = {one["metric"]["__name__"] for one in ask('{__name__=~"unidle_.+"}')}
+assert len(families) > 5, families
+PY
+python3 -c 'import sys, urllib.request; sys.stdout.write(urllib.request.urlopen(sys.argv[1], timeout=20).read().decode())' \
+  "http://$target/metrics" >metrics.txt
+promtool check metrics <metrics.txt >promtool.out 2>&1 || fail "promtool: $(cat promtool.out)"
+
+finish
