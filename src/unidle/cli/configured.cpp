@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <exception>
 #include <map>
 #include <optional>
@@ -49,14 +50,22 @@ std::string text_of(const fs::path& path) {
   return read_file(path);
 }
 
-/// Files of one folder that `script` names.
-void add_named(const fs::path& folder, const std::string& script, std::vector<fs::path>& files) {
+std::string text_of(const std::vector<fs::path>& files) {
+  std::string texts;
+  for (const fs::path& file : files) {
+    texts += text_of(file);
+  }
+  return texts;
+}
+
+/// Files of one folder that `scripts` name.
+void add_named(const fs::path& folder, const std::string& scripts, std::vector<fs::path>& files) {
   std::error_code failure;
   std::size_t looked_at = 0;
   for (fs::directory_iterator entry(folder, failure), end; !failure && entry != end && ++looked_at <= kMostFiles;
        entry.increment(failure)) {
     const std::string name = entry->path().filename().string();
-    if (script.find(name) != std::string::npos && is_configuration(entry->path())) {
+    if (scripts.find(name) != std::string::npos && is_configuration(entry->path())) {
       files.push_back(entry->path());
     }
   }
@@ -106,26 +115,46 @@ ConfiguredFiles find_files(const std::vector<std::string>& command, const fs::pa
       files.configurations.push_back(path);
     }
   }
-  std::string texts;
   if (!files.scripts.empty()) {
-    texts = text_of(files.scripts.front());
-    add_imported(files.scripts.front(), texts, files.scripts);
-    for (std::size_t i = 1; i < files.scripts.size(); ++i) {
-      texts += text_of(files.scripts[i]);
-    }
-  }
-  for (const char* inside : {"", "config", "configs", "conf"}) {
-    add_named(folder / inside, texts, files.configurations);
+    add_imported(files.scripts.front(), text_of(files.scripts.front()), files.scripts);
   }
   keep_first_of_equal(files.scripts);
+  const std::string scripts = text_of(files.scripts);
+  for (const char* inside : {"", "config", "configs", "conf"}) {
+    add_named(folder / inside, scripts, files.configurations);
+  }
   keep_first_of_equal(files.configurations);
   return files;
 }
 
-/// What one source of settings says: a knob that it sets in a way that cannot be told has no setting.
-using Layer = std::map<std::string, std::optional<record::Setting>>;
+bool has_word(const std::string& text, const std::string& word) {
+  const auto in_word = [&](std::size_t at) {
+    return at < text.size() && (std::isalnum(static_cast<unsigned char>(text[at])) != 0 || text[at] == '_');
+  };
+  for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) {
+    if ((at == 0 || !in_word(at - 1)) && !in_word(at + word.size())) {
+      return true;
+    }
+  }
+  return false;
+}
 
-Layer from_files(const std::vector<fs::path>& files, const fs::path& folder) {
+/// False where the program's scripts cannot have read the key `path`: none has its last part as a word, and none takes
+/// keys as they come.
+bool may_be_read(const std::string& scripts, const std::string& path) {
+  return scripts.empty() || scripts.find("**") != std::string::npos || scripts.find("setattr") != std::string::npos ||
+         has_word(scripts, path.substr(path.find_last_of("./") + 1));
+}
+
+struct Told {
+  record::Setting setting;
+  std::string unnamed_key;  // when the scripts cannot have read it
+};
+/// What one source of settings says: a knob that it sets in a way that cannot be told holds nothing.
+using Layer = std::map<std::string, std::optional<Told>>;
+
+/// `scripts`: the text of the program's scripts.
+Layer from_files(const std::vector<fs::path>& files, const fs::path& folder, const std::string& scripts) {
   Layer layer;
   for (const fs::path& file : files) {
     try {
@@ -138,8 +167,9 @@ Layer from_files(const std::vector<fs::path>& files, const fs::path& folder) {
       }
       for (const auto& [knob, value] : told) {
         const std::string where = fmt::format("{}:{}", file.lexically_relative(folder).string(), value.line);
-        const auto [known, added] = layer.try_emplace(knob, record::Setting{knob, value.value, "configured", where});
-        if (!added && known->second && known->second->value != value.value) {
+        Told one{{knob, value.value, "configured", where}, may_be_read(scripts, value.path) ? "" : value.path};
+        const auto [known, added] = layer.try_emplace(knob, std::move(one));
+        if (!added && known->second && known->second->setting.value != value.value) {
           known->second.reset();
         }
       }
@@ -150,13 +180,21 @@ Layer from_files(const std::vector<fs::path>& files, const fs::path& folder) {
   return layer;
 }
 
+std::string text_of_scripts(const ConfiguredFiles& files) {
+  try {
+    return text_of(files.scripts);
+  } catch (const std::exception&) {
+    return "";
+  }
+}
+
 Layer from_command(const std::vector<std::string>& command) {
   Layer layer;
   for (const knobs::CommandSetting& setting : knobs::recognize_command(command)) {
     if (setting.phase == knobs::Phase::kTraining) {
       const bool plain = setting.canonical && setting.meaning == knobs::Meaning::kValue;
       layer[setting.knob] =
-          plain ? std::optional(record::Setting{setting.knob, *setting.canonical, "configured", setting.spelling})
+          plain ? std::optional(Told{{setting.knob, *setting.canonical, "configured", setting.spelling}, ""})
                 : std::nullopt;
     }
   }
@@ -176,12 +214,16 @@ ConfiguredFiles configured_files(const std::vector<std::string>& command, const 
 std::vector<record::Setting> configured_settings(const std::vector<std::string>& command, const fs::path& folder) {
   const ConfiguredFiles files = configured_files(command, folder);
   Layer settings = from_command(command);
-  settings.merge(from_files(files.configurations, folder));
-  settings.merge(from_files(files.scripts, folder));
+  settings.merge(from_files(files.configurations, folder, text_of_scripts(files)));
+  settings.merge(from_files(files.scripts, folder, ""));
   std::vector<record::Setting> found;
-  for (const auto& [knob, setting] : settings) {
-    if (comparable(knob) && setting) {
-      found.push_back(*setting);
+  for (const auto& [knob, told] : settings) {
+    if (!comparable(knob) || !told) {
+      continue;
+    }
+    found.push_back(told->setting);
+    if (!told->unnamed_key.empty()) {
+      found.push_back({knob, told->setting.value, "unnamed", told->unnamed_key});
     }
   }
   return found;
@@ -197,6 +239,7 @@ std::vector<record::Setting> environment_settings(const std::vector<std::string>
     for (const knobs::CommandSetting& one : knobs::recognize_command({"env", entry, "program", flag})) {
       if (one.canonical && one.meaning == knobs::Meaning::kValue && comparable(one.knob)) {
         found.push_back({one.knob, *one.canonical, "environment", name});
+        break;
       }
     }
   }

@@ -23,7 +23,8 @@ struct ConfiguredFiles {
 ConfiguredFiles configured_files(const std::vector<std::string>& command, const std::filesystem::path& folder);
 
 /// What the command line, the configuration files and the scripts set of the knobs that a running program can be asked
-/// for, with the place: each goes before the next. A knob that two files of one kind set differently is left out.
+/// for, with the place: each goes before the next, and a setting with source "unnamed" follows a configured one whose
+/// key no script can have read. A knob that two files of one kind set differently is left out.
 std::vector<record::Setting> configured_settings(const std::vector<std::string>& command,
                                                  const std::filesystem::path& folder);
 

@@ -7,8 +7,11 @@
 namespace unidle::cli {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 class Configured : public ::testing::Test {
  protected:
@@ -28,10 +31,20 @@ class Configured : public ::testing::Test {
 };
 
 TEST_F(Configured, AFileThatTheScriptNames) {
-  write("train.py", "cfg = load('experiment.yaml')\n");
+  write("train.py", "cfg = load('experiment.yaml')['data']['loader']['workers']\n");
   write("experiment.yaml", "seed: 3\ndata:\n  loader:\n    workers: 2\n");
   write("other.yaml", "data:\n  loader:\n    workers: 9\n");
   EXPECT_THAT(settings({"python", "train.py"}), ElementsAre("loader.workers=2 experiment.yaml:4 configured"));
+}
+
+TEST_F(Configured, AKeyThatNoScriptNames) {
+  write("train.py", "cfg = load('a.yaml')\nloader(cfg['num_workers'], cfg['pin_memory'])\n");
+  write("a.yaml", "data:\n  loader:\n    workers: 2\npin_memory: true\n");
+  EXPECT_THAT(settings({"python", "train.py"}),
+              ElementsAre("loader.pin_memory=true a.yaml:4 configured", "loader.workers=2 a.yaml:3 configured",
+                          "loader.workers=2 data.loader.workers unnamed"));
+  write("train.py", "cfg = load('a.yaml')\nloader(**cfg['loader'])\n");
+  EXPECT_THAT(settings({"python", "train.py"}), Not(Contains(HasSubstr("unnamed"))));
 }
 
 TEST_F(Configured, AFileOnTheCommandLine) {
@@ -57,7 +70,7 @@ TEST_F(Configured, ConstantsAndDefaultsOfTheScript) {
 }
 
 TEST_F(Configured, TheCommandLineGoesBeforeFilesAndTheseBeforeTheScript) {
-  write("train.py", "cfg = load('a.yaml')\nNUM_WORKERS = 4\nPIN_MEMORY = True\n");
+  write("train.py", "cfg = load('a.yaml')['num_workers']\nNUM_WORKERS = 4\nPIN_MEMORY = True\n");
   write("a.yaml", "num_workers: 2\nbatch_size: 8\n");
   EXPECT_THAT(settings({"python", "train.py", "--batch-size", "32"}),
               ElementsAre("batch.size=32 --batch-size configured", "loader.pin_memory=true train.py:3 configured",

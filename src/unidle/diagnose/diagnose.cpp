@@ -59,7 +59,7 @@ Diagnosis diagnose_record(const std::filesystem::path& path, const Policy& polic
 
 Diagnosis diagnose_logs(const std::vector<std::filesystem::path>& files, const Policy& policy, Language language,
                         const logs::OnRead& on_read) {
-  return diagnose(read_log_signals(files, on_read), policy, language);
+  return diagnose(read_log_signals(files, language, on_read), policy, language);
 }
 
 }  // namespace unidle::diagnose

@@ -17,7 +17,9 @@ struct SettingPair {
   std::optional<std::string> configured;
   std::string configured_at;  // file:line
   std::optional<std::string> effective;
-  std::vector<std::pair<std::string, std::string>> environment;  // variables that by their name set it, and the value
+  /// Variables that by their name set it, and their values.
+  std::vector<std::pair<std::string, std::string>> environment = {};
+  std::string unnamed_key = {};  // the configured key, when no file of the program has its name in it
 };
 
 /// The loader that feeds training, as the program described it.

@@ -51,8 +51,9 @@ const logs::TextLog* JobLogs::main_text() const {
   return most == texts.end() ? nullptr : &*most;
 }
 
-JobLogs read_job_logs(const std::vector<std::filesystem::path>& files, const logs::OnRead& on_read) {
+JobLogs read_job_logs(const std::vector<std::filesystem::path>& files, Language language, const logs::OnRead& on_read) {
   JobLogs job;
+  job.language = language;
   const std::filesystem::path* silent = nullptr;
   bool empty = false;
   for (const std::filesystem::path& file : files) {
@@ -104,8 +105,9 @@ std::string grouped(double whole) {
 
 }  // namespace detail
 
-Signals read_log_signals(const std::vector<std::filesystem::path>& files, const logs::OnRead& on_read) {
-  const detail::JobLogs job = detail::read_job_logs(files, on_read);
+Signals read_log_signals(const std::vector<std::filesystem::path>& files, Language language,
+                         const logs::OnRead& on_read) {
+  const detail::JobLogs job = detail::read_job_logs(files, language, on_read);
   Signals signals;
   detail::add_end(job, signals);
   detail::add_progress(job, detail::times_of(job), signals);

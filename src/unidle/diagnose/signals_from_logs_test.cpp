@@ -57,6 +57,18 @@ TEST_F(LogSignals, AFailureBehindAClaim) {
   EXPECT_THAT(evidence(diagnosis, "run-failed"), HasSubstr("a.out:2"));
 }
 
+TEST_F(LogSignals, EvidenceInChinese) {
+  const auto log = file("a.out",
+                        "epoch 1 loss 0.5\nTraceback (most recent call last):\n  File \"train.py\", line 7, in main\n"
+                        "TypeError: not serializable\nTraining finished successfully\n");
+  const auto gpu =
+      file("gpu.csv", "timestamp, utilization.gpu [%]\n2025/01/01 10:00:00.000, 0 %\n2025/01/01 10:00:10.000, 50 %\n");
+  const Diagnosis diagnosis = diagnose_logs({log, gpu}, {}, Language::kChinese);
+  EXPECT_THAT(evidence(diagnosis, "run-failed"),
+              HasSubstr("之后却有一行声称成功：“Training finished successfully”（a.out:5）"));
+  EXPECT_THAT(diagnosis.device.how, HasSubstr("：平均利用率 25.00 %，最高 50 %"));
+}
+
 TEST_F(LogSignals, ATracebackAfterWhichTrainingGoesOnIsAHint) {
   const auto log = file("a.out",
                         "epoch 1 loss 0.5\nTraceback (most recent call last):\n  File \"train.py\", line 7, in main\n"

@@ -58,6 +58,8 @@ void read_settings(const record::Reader& reader, Signals& signals) {
       pair.effective = setting.value;
     } else if (setting.source == "environment") {
       pair.environment.emplace_back(setting.location, setting.value);
+    } else if (setting.source == "unnamed") {
+      pair.unnamed_key = setting.location;
     }
   }
 }

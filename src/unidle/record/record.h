@@ -67,7 +67,7 @@ struct Metric {
 struct Setting {
   std::string knob;
   std::string value;
-  std::string source;    // "configured", "effective" or "environment"
+  std::string source;    // "configured", "effective", "environment" or "unnamed"
   std::string location;  // "file:line" or flag of a configured one, the variable's name; may be empty
 };
 

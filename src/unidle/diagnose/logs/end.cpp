@@ -1,6 +1,4 @@
 // How a run ended, by its logs.
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "unidle/diagnose/logs/job_logs.h"
@@ -37,24 +35,24 @@ Failure failure_of(const TextLog& log, const Quote& quote, std::string message) 
   return {&log, quote, std::move(message), false, log.progress_lines - quote.progress_before};
 }
 
-void add_losses(const TextLog& log, std::vector<Failure>& failures) {
+void add_losses(const TextLog& log, Language language, std::vector<Failure>& failures) {
   if (log.hopeless_loss && log.hopeless_loss_lines >= kHopelessLines) {
-    Failure failure = failure_of(
-        log, *log.hopeless_loss,
-        fmt::format("the loss is nan or infinite in the last {} lines that tell it, from {} on: {}",
-                    log.hopeless_loss_lines, place_in(log.file, log.hopeless_loss->line), log.hopeless_loss->text));
+    Failure failure =
+        failure_of(log, *log.hopeless_loss,
+                   say(language, "the loss is nan or infinite in the last {} lines that tell it, from {} on: {}",
+                       log.hopeless_loss_lines, place_in(log.file, log.hopeless_loss->line), log.hopeless_loss->text));
     failure.progress_after = 0;  // steps after it are of no use
     failures.push_back(std::move(failure));
   } else if (log.bad_loss) {
     failures.push_back(failure_of(log, *log.bad_loss,
-                                  fmt::format("a loss is nan or infinite in {} of the {} lines that tell losses",
-                                              log.bad_loss_lines, log.loss_lines)));
+                                  say(language, "a loss is nan or infinite in {} of the {} lines that tell losses",
+                                      log.bad_loss_lines, log.loss_lines)));
     failures.back().progress_after = std::max<std::int64_t>(1, failures.back().progress_after);
   }
 }
 
 /// By how much they tell, most first.
-std::vector<Failure> failures_of(const TextLog& log) {
+std::vector<Failure> failures_of(const TextLog& log, Language language) {
   std::vector<Failure> failures;
   if (log.traceback) {
     failures.push_back(failure_of(log, *log.traceback, last_line(log.traceback->text)));
@@ -65,7 +63,7 @@ std::vector<Failure> failures_of(const TextLog& log) {
       failures.push_back(failure_of(log, **quote, (*quote)->text));
     }
   }
-  add_losses(log, failures);
+  add_losses(log, language, failures);
   // A line of level ERROR alone is no failure: programs log errors and go on. At the very end it is.
   if (log.error && log.error->progress_before == log.progress_lines && log.progress_lines > 0 &&
       (!log.claim || log.claim->line < log.error->line)) {
@@ -88,7 +86,7 @@ const TextLog* ended_by_scheduler(const JobLogs& job) {
 std::optional<Failure> worst_failure(const JobLogs& job) {
   std::vector<Failure> all;
   for (const TextLog& log : job.texts) {
-    for (Failure& failure : failures_of(log)) {
+    for (Failure& failure : failures_of(log, job.language)) {
       all.push_back(std::move(failure));
     }
   }
@@ -113,14 +111,14 @@ void add_failure(const Failure& failure, const JobLogs& job, Signals& signals) {
     signals.output_tail += failure.quote.text;
   }
   auto& evidence = signals.evidence["run-failed"];
-  evidence.push_back("it stands at " + place_in(failure.log->file, failure.quote.line));
+  evidence.push_back(say(job.language, "it stands at {}", place_in(failure.log->file, failure.quote.line)));
   if (failure.progress_after == 0 && failure.log->exit_code) {
     signals.exit_code = failure.log->exit_code;
   }
   const auto& claim = failure.log->claim;
   if (claim && claim->line > failure.quote.line && failure.progress_after == 0) {
-    evidence.push_back(fmt::format("a later line claims success all the same: \"{}\" ({})", claim->text,
-                                   place_in(failure.log->file, claim->line)));
+    evidence.push_back(say(job.language, "a later line claims success all the same: \"{}\" ({})", claim->text,
+                           place_in(failure.log->file, claim->line)));
   }
 }
 
@@ -138,8 +136,8 @@ void add_end(const JobLogs& job, Signals& signals) {
                       : log->end == LogEnd::kCancelled ? Outcome::kStopped
                                                        : Outcome::kFailed;
     const char* rule = log->end == LogEnd::kTimeLimit ? "run-timed-out" : "run-failed";
-    signals.evidence[rule].push_back(
-        fmt::format("the scheduler said: {} ({})", log->end_line->text, place_in(log->file, log->end_line->line)));
+    signals.evidence[rule].push_back(say(job.language, "the scheduler said: {} ({})", log->end_line->text,
+                                         place_in(log->file, log->end_line->line)));
   }
   if (const auto failure = worst_failure(job)) {
     add_failure(*failure, job, signals);

@@ -27,27 +27,27 @@ std::string gpu_name(const GpuUse& use) {
   return use.name.empty() ? "GPU " + use.id : fmt::format("GPU {} ({})", use.id, use.name);
 }
 
-std::string describe(const GpuUse& use) {
+std::string describe(const GpuUse& use, Language language) {
   std::string text =
-      fmt::format("nvidia-smi on {}, {} samples", gpu_name(use), grouped(static_cast<double>(use.samples)));
+      say(language, "nvidia-smi on {}, {} samples", gpu_name(use), grouped(static_cast<double>(use.samples)));
   if (use.first_ns && *use.last_ns > *use.first_ns) {
-    text += " over " + format_seconds(static_cast<double>(*use.last_ns - *use.first_ns) * 1e-9);
+    text += say(language, " over {}", format_seconds(static_cast<double>(*use.last_ns - *use.first_ns) * 1e-9));
   }
-  text += fmt::format(": mean utilisation {}, at most {:.0f} %, none in {} of the samples",
-                      percent(use.utilisation.mean()), use.utilisation.most * 100,
-                      format_share(static_cast<double>(use.idle_samples) / static_cast<double>(use.utilisation.count)));
+  text += say(language, ": mean utilisation {}, at most {:.0f} %, none in {} of the samples",
+              percent(use.utilisation.mean()), use.utilisation.most * 100,
+              format_share(static_cast<double>(use.idle_samples) / static_cast<double>(use.utilisation.count)));
   if (use.power_w) {
-    text += fmt::format(", mean power {:.1f} W", use.power_w.mean());
+    text += say(language, ", mean power {:.1f} W", use.power_w.mean());
     if (use.power_limit_w) {
-      text += fmt::format(" of {:.0f} W", use.power_limit_w.most);
+      text += say(language, " of {:.0f} W", use.power_limit_w.most);
     }
   }
   if (use.memory_used && use.memory_total) {
-    text += fmt::format(", memory at most {} of {}", format_share(use.memory_used.most / use.memory_total.most),
-                        format_bytes(static_cast<std::uint64_t>(std::max(0.0, use.memory_total.most))));
+    text += say(language, ", memory at most {} of {}", format_share(use.memory_used.most / use.memory_total.most),
+                format_bytes(static_cast<std::uint64_t>(std::max(0.0, use.memory_total.most))));
   }
   if (use.longest_idle_ns > 0) {
-    text += fmt::format(", longest idle time {}", format_seconds(static_cast<double>(use.longest_idle_ns) * 1e-9));
+    text += say(language, ", longest idle time {}", format_seconds(static_cast<double>(use.longest_idle_ns) * 1e-9));
   }
   return text;
 }
@@ -67,7 +67,7 @@ std::string in_loop(const GpuFile& file, const GpuUse& busiest, const JobLogs& j
   const GpuLog log = file.dmon ? read_gpu_dmon(source, window) : read_gpu_query(source, window);
   for (const GpuUse& use : log.gpus) {
     if (use.id == busiest.id && use.utilisation) {
-      return fmt::format("; inside the training loop, by the run's own log, {}", percent(use.utilisation.mean()));
+      return say(job.language, "; inside the training loop, by the run's own log, {}", percent(use.utilisation.mean()));
     }
   }
   return "";
@@ -113,13 +113,13 @@ void add_card(const GpuUse& use, Signals& signals) {
 
 void add_use(const GpuUse& use, const JobLogs& job, Signals& signals) {
   signals.device_busy = std::clamp(use.utilisation.mean(), 0.0, 1.0);
-  signals.device_busy_how = describe(use);
+  signals.device_busy_how = describe(use, job.language);
   add_memory(use, signals);
   add_card(use, signals);
   if (unused(use, job)) {
     signals.device_kind = "cpu";
-    signals.evidence["device-unused"].push_back(fmt::format("{} was idle and its memory empty in all {} samples",
-                                                            gpu_name(use), grouped(static_cast<double>(use.samples))));
+    signals.evidence["device-unused"].push_back(say(job.language, "{} was idle and its memory empty in all {} samples",
+                                                    gpu_name(use), grouped(static_cast<double>(use.samples))));
     signals.device_busy.reset();
     signals.device_busy_how.clear();
   } else if (signals.device_kind == "unknown") {
@@ -167,7 +167,7 @@ void add_gpus(const JobLogs& job, const unidle::logs::OnRead& on_read, Signals& 
     signals.device_busy_how += in_loop(*from, *busiest, job, on_read);
   }
   if (by_trace) {  // the trace sees every kernel, but only a few steps: the samples see the whole run
-    signals.device_busy_how += "; in the traced steps " + before.device_busy_how;
+    signals.device_busy_how += say(job.language, "; in the traced steps {}", before.device_busy_how);
   }
 }
 

@@ -1,7 +1,5 @@
 #include "unidle/diagnose/logs/how_far.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "unidle/base/units.h"
@@ -57,32 +55,32 @@ std::optional<Rest> rest_of(const TextLog& log) {
   return Rest{counter, *counter->total - std::max(0.0, done)};
 }
 
-std::string passes_sentence(const TextLog& log, const Signals& signals) {
+std::string passes_sentence(const TextLog& log, Language language, const Signals& signals) {
   const Counter* epochs = log.counter("epoch");
   if (epochs == nullptr || !log.rows_per_epoch || !signals.samples_per_s) {
     return "";
   }
-  return fmt::format("an epoch of {} rows took {} of training: {} rows/s", grouped(*log.rows_per_epoch),
-                     format_seconds(*log.rows_per_epoch / *signals.samples_per_s), grouped(*signals.samples_per_s));
+  return say(language, "an epoch of {} rows took {} of training: {} rows/s", grouped(*log.rows_per_epoch),
+             format_seconds(*log.rows_per_epoch / *signals.samples_per_s), grouped(*signals.samples_per_s));
 }
 
 }  // namespace
 
-void add_how_far(const TextLog& log, const JobTimes& times, Signals& signals) {
+void add_how_far(const TextLog& log, const JobTimes& times, Language language, Signals& signals) {
   std::vector<std::string> facts;
   const auto rest = rest_of(log);
   const auto each = rest ? seconds_each(*rest->counter) : std::nullopt;
   if (rest) {
-    facts.push_back(fmt::format("it had come to {} {} of {}{}", rest->counter->kind, grouped(rest->counter->last),
-                                grouped(*rest->counter->total),
-                                each ? fmt::format(", {} each", format_seconds(*each)) : ""));
+    facts.push_back(say(language, "it had come to {} {} of {}{}", translate(language, rest->counter->kind),
+                        grouped(rest->counter->last), grouped(*rest->counter->total),
+                        each ? say(language, ", {} each", format_seconds(*each)) : ""));
   }
   if (each && times.begin_ns) {
     const double needed = seconds_between(*times.begin_ns, *rest->counter->changed_ns) + rest->units * *each;
-    facts.push_back(fmt::format("at that speed the whole run needs {} ({:.1f} times what it had)",
-                                format_seconds(needed), needed / std::max(1.0, signals.wall_s)));
+    facts.push_back(say(language, "at that speed the whole run needs {} ({:.1f} times what it had)",
+                        format_seconds(needed), needed / std::max(1.0, signals.wall_s)));
   }
-  if (const std::string sentence = passes_sentence(log, signals); !sentence.empty()) {
+  if (const std::string sentence = passes_sentence(log, language, signals); !sentence.empty()) {
     facts.push_back(sentence);
   }
   for (const char* rule : {"run-timed-out", "run-failed"}) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "unidle/diagnose/language.h"
 #include "unidle/diagnose/signals.h"
 #include "unidle/logs/gpu_log.h"
 #include "unidle/logs/text_log.h"
@@ -20,6 +21,7 @@ struct GpuFile {
 };
 
 struct JobLogs {
+  Language language = Language::kEnglish;  // of the evidence
   std::vector<unidle::logs::TextLog> texts;
   std::vector<GpuFile> gpus;
   std::vector<unidle::trace::TraceSummary> traces;
@@ -29,7 +31,8 @@ struct JobLogs {
 };
 
 /// As read_log_signals() says.
-JobLogs read_job_logs(const std::vector<std::filesystem::path>& files, const unidle::logs::OnRead& on_read);
+JobLogs read_job_logs(const std::vector<std::filesystem::path>& files, Language language,
+                      const unidle::logs::OnRead& on_read);
 
 /// Begin and end of the run on the logs' clock, and where between them training looped.
 struct JobTimes {

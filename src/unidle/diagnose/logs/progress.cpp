@@ -196,7 +196,7 @@ void add_progress(const JobLogs& job, const JobTimes& times, Signals& signals) {
   add_steps(*log, signals);
   add_throughput(*log, signals);
   add_settings(*log, signals);
-  add_how_far(*log, times, signals);
+  add_how_far(*log, times, job.language, signals);
 }
 
 }  // namespace unidle::diagnose::detail

@@ -173,7 +173,8 @@ TEST(SettingIgnored, NamesTheVariableThatOverrules) {
   Signals signals = healthy_cpu();
   signals.settings["loader.workers"] = {"4", "a.yaml:2", "0", {{"MAX_WORKERS", "8"}, {"NUM_WORKERS", "0"}}};
   EXPECT_THAT(fired("setting-ignored", signals).evidence, Contains(HasSubstr("variable NUM_WORKERS says")));
-  signals.settings["loader.workers"] = {"4", "a.yaml:2", "2", {{"NUM_WORKERS", "0"}}};
+  signals.settings["loader.workers"] = {"4", "a.yaml:2", "2", {{"NUM_WORKERS", "0"}}, "data.workers"};
+  EXPECT_THAT(fired("setting-ignored", signals).evidence, Contains(HasSubstr("names the key data.workers")));
   EXPECT_THAT(fired("setting-ignored", signals).evidence, Not(Contains(HasSubstr("variable"))));
 }
 

@@ -67,12 +67,16 @@ std::string overruling_variable(const SettingPair& pair) {
 
 std::string difference(const Context& context, const std::string& knob, const SettingPair& pair) {
   const std::string configured_at = at(pair.configured_at);
-  const std::string variable = overruling_variable(pair);
-  return variable.empty()
-             ? context.say("{} is configured as {}{}, but {} is in effect", knob, *pair.configured, configured_at,
-                           *pair.effective)
-             : context.say("{} is configured as {}{}, but {} is in effect, as the environment variable {} says", knob,
-                           *pair.configured, configured_at, *pair.effective, variable);
+  if (const std::string variable = overruling_variable(pair); !variable.empty()) {
+    return context.say("{} is configured as {}{}, but {} is in effect, as the environment variable {} says", knob,
+                       *pair.configured, configured_at, *pair.effective, variable);
+  }
+  if (!pair.unnamed_key.empty()) {
+    return context.say("{} is configured as {}{}, but {} is in effect: no file of the program names the key {}", knob,
+                       *pair.configured, configured_at, *pair.effective, pair.unnamed_key);
+  }
+  return context.say("{} is configured as {}{}, but {} is in effect", knob, *pair.configured, configured_at,
+                     *pair.effective);
 }
 
 /// Adds every setting whose live value is not the configured one; counts those that could be compared.
