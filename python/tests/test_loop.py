@@ -1,6 +1,7 @@
 """The loop's reading of what a program calls, without torch: a script of calls against a clock of its own."""
 
 import os
+import struct
 import sys
 import unittest
 
@@ -16,6 +17,11 @@ class FakeRing:
 
     def emit(self, kind, t_ns, duration_ns, step=0, a=0, b=0, value=0.0, reserved=0):
         self.events.append((kind, t_ns, duration_ns, step, a, b, value))
+
+    def emit_all(self, layout, values):
+        content = probe.packer_of(layout).pack(*values)
+        for t_ns, duration_ns, step, a, b, value, kind, _, _ in struct.iter_unpack("=QQQQQdIIQ", content):
+            self.emit(kind, t_ns, duration_ns, step, a, b, value)
 
     def of(self, kind):
         return [event for event in self.events if event[0] == kind]

@@ -20,6 +20,7 @@ class Actuators:
         self.pending = False
         self.adapted = {}      # id of a model -> what is done around its forward pass
         self.amp = self.channels_last = self.compile_mode = None
+        self.adapts = False    # something is done around forward passes
         try:
             self.asked = dict(json.loads(asked)) if asked else {}
         except (ValueError, TypeError):
@@ -63,6 +64,7 @@ class Actuators:
         self.channels_last = self.on("layout.channels_last")
         mode = str(self.asked.get("compile.mode", "off"))
         self.compile_mode = None if mode in ("off", "False", "false") else mode
+        self.adapts = bool(self.amp is not None or self.channels_last or self.compile_mode)
         if "optimizer.fused" in self.asked:
             self._fused(torch.optim.Optimizer)
 
@@ -126,8 +128,6 @@ class Actuators:
 
     def forward_begins(self, module, args, kwargs, kind):
         """None, or what runs the outermost forward pass instead of the plain call."""
-        if self.amp is None and not self.channels_last and self.compile_mode is None:
-            return None
         known = self.adapted.get(id(module))
         if known is None or known() is not module:
             if not kind:

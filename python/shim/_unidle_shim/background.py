@@ -11,6 +11,7 @@ from .loop import VALIDATE_PHASE
 
 _RATE_HZ = 20
 _SLOW_RATE_HZ = 5
+_WORKERS_RATE_HZ = 80      # of all workers of a loader together: they come by the hundred
 _FIRST_NOTES_S = 1.0
 _NOTES_S, _MAX_NOTES_S, _NOTES_GROWTH = 2.0, 60.0, 1.3
 _MAX_BUSY = 0.002          # share of the wall time that this thread may take before it looks less often
@@ -21,8 +22,10 @@ _GAP_HITS = 5
 
 
 class Background:
-    def __init__(self, state):
+    def __init__(self, state, workers=1):
+        """`workers`: processes that do as this one does."""
         self.state = state
+        self.rate_hz = min(_RATE_HZ, _WORKERS_RATE_HZ / max(1, workers))
         self.stopped = False
         self.busy_s = 0.0
         self.thinned = False
@@ -48,7 +51,7 @@ class Background:
     def _loop(self):
         state = self.state
         begin = time.monotonic()
-        interval, notes_s, next_notes = 1.0 / _RATE_HZ, _NOTES_S, begin + _FIRST_NOTES_S
+        interval, notes_s, next_notes = 1.0 / self.rate_hz, _NOTES_S, begin + _FIRST_NOTES_S
         while not self.stopped and state.background is self:
             time.sleep(interval)
             if self.stopped or not state.thread:
@@ -62,7 +65,7 @@ class Background:
                 notes_s = min(_MAX_NOTES_S, notes_s * _NOTES_GROWTH)
             self.busy_s += time.thread_time() - busy
             if not self.thinned and at - begin > 5 and self.busy_s > _MAX_BUSY * (at - begin):
-                self.thinned, interval = True, 1.0 / _SLOW_RATE_HZ
+                self.thinned, interval = True, max(interval, 1.0 / _SLOW_RATE_HZ)
 
     def _look(self, thread):
         frame = sys._current_frames().get(thread)

@@ -19,6 +19,13 @@ def install(state):
 
 def size_of(value, depth=0):
     """Samples in a batch: the first dimension of the first tensor in it; 0 where there is none."""
+    kind = type(value)
+    if kind is list or kind is tuple:
+        for item in value:
+            size = size_of(item, depth + 1) if depth < 4 else 0
+            if size:
+                return size
+        return len(value) if depth == 0 and value and isinstance(value[0], (str, int, float)) else 0
     shape = getattr(value, "shape", None)
     if shape is not None:
         try:
@@ -28,61 +35,64 @@ def size_of(value, depth=0):
     if depth > 3 or value is None or isinstance(value, (str, bytes, int, float)):
         return 0
     if hasattr(value, "values") and hasattr(value, "keys"):
-        value = list(value.values())
+        return size_of(list(value.values()), depth + 1)
     if isinstance(value, (list, tuple)):
-        for item in value:
-            size = size_of(item, depth + 1)
-            if size:
-                return size
-        return len(value) if depth == 0 and value and isinstance(value[0], (str, int, float)) else 0
+        return size_of(list(value), depth)
     graphs = getattr(value, "num_graphs", None)
     return graphs if isinstance(graphs, int) else 0
 
 
 def _patch_module(state, torch):
-    Module = torch.nn.Module
+    Module, Tensor = torch.nn.Module, torch.Tensor
     original = Module.__call__
     grad_enabled = torch.is_grad_enabled
 
-    def call(self, *args, **kwargs):
-        loop = state.loop
-        if (loop is not None and loop.inside) or _get_ident() != state.thread:
-            return original(self, *args, **kwargs)
-        return outermost(self, args, kwargs)
-
-    def outermost(self, args, kwargs):
+    def outermost(self, args, kwargs, loop):
+        """What is not inside of another forward pass."""
         try:
-            if not session.observe():
-                return original(self, *args, **kwargs)
-            loop = state.loop
-            samples = size_of(args) or size_of(kwargs)
+            if loop is None:
+                if not session.observe():
+                    return original(self, *args, **kwargs)
+                loop = state.loop
             t0 = now()
+            weighed = loop.weight.on
+            first = args[0] if args else None
+            shape = first.shape if type(first) is Tensor else None
+            samples = shape[0] if shape else size_of(args) or size_of(kwargs)
             kind = loop.forward_begins(self, t0, grad_enabled(), samples)
-            adapted = state.actuators.forward_begins(self, args, kwargs, kind)
             if kind:
                 state.facts.forward_seen(self, args, kwargs)
                 if state.device is not None:
                     state.device.begin(loop.steps)
+            call = state.actuators.forward_begins(self, args, kwargs, kind) if state.actuators.adapts else None
+            before, loop.inside = loop.total, True
         except Exception as failure:
             off(failure)
             return original(self, *args, **kwargs)
-        before, loop.inside = loop.total, True
+        t1 = now() if weighed else t0
         try:
-            if adapted is not None:
-                return adapted(original, self)
-            return original(self, *args, **kwargs)
+            result = original(self, *args, **kwargs) if call is None else call(original, self)
         except BaseException as error:
+            loop.inside = False
             state.facts.failed(error)
             raise
-        finally:
-            t1 = now()
+        t2 = now()
+        try:
             loop.inside = False
-            try:
-                own = t1 - t0 - (loop.total - before)
-                loop.total += own
-                loop.forward_ends(kind, t1, own, samples)
-            except Exception as failure:
-                off(failure)
+            own = t2 - t0 - (loop.total - before)
+            loop.total = before + t2 - t0
+            loop.forward_ends(kind, t2, own, samples)
+            if weighed:
+                loop.weight.ns += t1 - t0 + now() - t2
+        except Exception as failure:
+            off(failure)
+        return result
+
+    def call(self, *args, **kwargs):
+        loop = state.loop
+        if (loop is None or not loop.inside) and _get_ident() == state.thread:
+            return outermost(self, args, kwargs, loop)
+        return original(self, *args, **kwargs)
 
     def train(self, mode=True):
         result = original_train(self, mode)
@@ -113,35 +123,41 @@ def _patch_backward(state, torch):
         if _get_ident() != state.thread:
             return original(tensors, *args, **kwargs)
         try:
-            if not session.observe():
-                return original(tensors, *args, **kwargs)
-            loop, loss = state.loop, None
-            if isinstance(tensors, Tensor) and tensors.numel() == 1:
-                if tensors.device.type == "cpu":
-                    loss = item(tensors.detach())
+            t0 = now()
+            loop = state.loop
+            if loop is None:
+                if not session.observe():
+                    return original(tensors, *args, **kwargs)
+                loop = state.loop
+            weight, loss = loop.weight, None
+            weighed = weight.on
+            if (weight.every == 1 or loop.steps % weight.every == 0) and isinstance(tensors, Tensor) and tensors.numel() == 1:
+                if tensors.is_cpu:
+                    loss = item(tensors)
                 else:
                     state.waits.watch_loss(tensors)
             loop.backward_begins()
-            inside, before = loop.inside, loop.total
+            inside, before, loop.inside = loop.inside, loop.total, True
         except Exception as failure:
             off(failure)
             return original(tensors, *args, **kwargs)
-        loop.inside = True
-        t0 = now()
+        t1 = now() if weighed else t0
         try:
-            return original(tensors, *args, **kwargs)
+            original(tensors, *args, **kwargs)
         except BaseException as error:
+            loop.inside = inside
             state.facts.failed(error)
             raise
-        finally:
-            t1 = now()
+        t2 = now()
+        try:
             loop.inside = inside
-            try:
-                own = t1 - t0 - (loop.total - before)
-                loop.total += own
-                loop.backward_ends(t0, t1, own, loss)
-            except Exception as failure:
-                off(failure)
+            own = t2 - t0 - (loop.total - before)
+            loop.total = before + t2 - t0
+            loop.backward_ends(t0, t2, own, loss)
+            if weighed:
+                weight.ns += t1 - t0 + now() - t2
+        except Exception as failure:
+            off(failure)
 
     torch.autograd.backward = hiding.wraps(original)(backward)
 
@@ -184,6 +200,8 @@ def _patch_optimizers(state, torch):
         try:
             if state.actuators.zero_to_none:
                 args, kwargs = (), {"set_to_none": True}
+            elif Optimizer.zero_grad is zero_grad and _get_ident() == state.thread:
+                Optimizer.zero_grad = original_zero  # once is enough
             if state.facts.zero_to_none is None and _get_ident() == state.thread:
                 state.facts.zero_grad_called(original_zero, args, kwargs)
         except Exception as failure:
@@ -196,28 +214,38 @@ def _patch_optimizers(state, torch):
 
 def optimizer_step(state, optimizer, call, args, kwargs):
     try:
-        if not session.observe():
-            return call(*args, **kwargs)
+        t0 = now()
         loop = state.loop
+        if loop is None:
+            if not session.observe():
+                return call(*args, **kwargs)
+            loop = state.loop
+        weighed = loop.weight.on
         loop.optimizer_begins(optimizer)
-        t0, before = now(), loop.total
+        before = loop.total
+        loop.in_optimizer += 1
     except Exception as failure:
         off(failure)
         return call(*args, **kwargs)
-    loop.in_optimizer += 1
+    t1 = now() if weighed else t0
     try:
-        return call(*args, **kwargs)
-    finally:
+        result = call(*args, **kwargs)
+    except BaseException:
         loop.in_optimizer -= 1
-        t1 = now()
-        try:
-            own = t1 - t0 - (loop.total - before)
-            loop.total += own
-            loop.optimizer_ends(optimizer, t0, t1, own)
-            if state.device is not None:
-                state.device.end()
-        except Exception as failure:
-            off(failure)
+        raise
+    t2 = now()
+    try:
+        loop.in_optimizer -= 1
+        own = t2 - t0 - (loop.total - before)
+        loop.total = before + t2 - t0
+        loop.optimizer_ends(optimizer, t0, t2, own)
+        if state.device is not None:
+            state.device.end()
+        if weighed:
+            loop.weight.ns += t1 - t0 + now() - t2
+    except Exception as failure:
+        off(failure)
+    return result
 
 
 optimizer_step.__code__ = optimizer_step.__code__.replace(co_filename=hiding.MARK)

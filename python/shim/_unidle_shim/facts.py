@@ -13,7 +13,6 @@ import weakref
 from . import inspection, off, write_notes
 
 _MAX_SHAPES = 1000
-_LOOK_EVERY = 16   # batches between looks at padding
 
 
 class Facts:
@@ -30,29 +29,29 @@ class Facts:
         self.optimizers = []          # weak references
         self.optimizer_note = None    # of the newest, as it was last seen: the object is often gone at the end
         self.zero_to_none = None
-        self.shapes, self.batches = set(), 0
+        self.shapes, self.batches, self.shape = set(), 0, None
         self.padding = [0, 0, None]
         self.seen_lengths = 0
         self.ooms, self.oom_message = 0, None
-        self.micro = {}
-        self.step_cost_ns = 0
         self.began = time.monotonic()
         self.last_sample = None
 
     # -- called by the training thread -----------------------------------------------------------------------------
 
     def forward_seen(self, module, args, kwargs):
-        self.forwards += 1
+        self.forwards = forwards = self.forwards + 1
         first = args[0] if args else next(iter(kwargs.values()), None)
         shape = getattr(first, "shape", None)
         if shape is not None:
             self.batches += 1
-            if len(self.shapes) < _MAX_SHAPES:
-                self.shapes.add(tuple(shape))
-        if self.forwards == 3 and self.amp == "off":
-            inspection.look_inside(self, self.state.torch, module)
-        if self.forwards > 2 and self.model_ref is not None and (self.forwards & 255):
+            if shape != self.shape:
+                self.shape = shape
+                if len(self.shapes) < _MAX_SHAPES:
+                    self.shapes.add(tuple(shape))
+        if forwards > 3 and forwards & 255 and self.model_ref is not None:
             return
+        if forwards == 3 and self.amp == "off":
+            inspection.look_inside(self, self.state.torch, module)
         torch = self.state.torch
         amp = inspection.amp_of(torch, first)
         if amp != "off" or self.amp is None:
@@ -68,7 +67,7 @@ class Facts:
                 self.parallel = inspection.parallel_note(torch, note)  # the group is gone again at the end
 
     def batch_seen(self, loader, batch):
-        if loader.batches % _LOOK_EVERY == 1 and loader.use != "validate":
+        if loader.use != "validate":
             inspection.add_padding(self, self.state.torch, batch)
 
     def optimizer_made(self, optimizer):
@@ -94,15 +93,16 @@ class Facts:
         except Exception as failure:
             off(failure)
 
-    def step_written(self, loop, parts):
-        micro = parts.micro_batches()
-        self.micro[micro] = self.micro.get(micro, 0) + 1
-        if self.state.device is None and self.state.has_device and loop.steps == 1:
+    def step_written(self, loop):
+        """Of the first steps: until nothing is left to be done with them."""
+        if loop.steps == 1 and self.state.has_device and self.state.device is None:
             from . import device
 
             self.state.device = device.begin(self.state)
         if self.state.actuators.pending:
             self.state.actuators.read_back()
+        elif loop.steps > 1:
+            loop.on_step = None
 
     # -- called by the background thread, and at the end -----------------------------------------------------------
 
@@ -134,13 +134,14 @@ class Facts:
         yield ("shim",), self._shim_note(final)
 
     def _shim_note(self, final):
-        wall = time.monotonic() - self.began
-        steps = self.state.loop.steps if self.state.loop is not None else 0
-        overhead = (steps * self.step_cost_ns * 1e-9 + self.state.background.busy_s) / wall if wall > 0 else 0
-        return {
+        wall, loop = time.monotonic() - self.began, self.state.loop
+        cost_ns = loop.weight.cost_ns() if loop is not None else 0
+        spent_s = self.state.background.busy_s + (loop.steps * cost_ns * 1e-9 if loop is not None else 0)
+        note = {
             "type": "shim", "status": "on", "python": "%d.%d.%d" % sys.version_info[:3], "role": self.state.role,
-            "torch": str(self.state.torch.__version__), "thinned": self.state.background.thinned,
-            "overhead": round(overhead, 5) if final or wall > 5 else None,
+            "torch": str(self.state.torch.__version__), "thinned": self.state.background.thinned or (loop is not None and loop.weight.every > 1),
         }
-
-
+        if final or wall > 5:
+            note.update(overhead=round(spent_s / wall, 5) if wall > 0 and (cost_ns or loop is None) else None,
+                        step_cost_us=round(cost_ns * 1e-3, 1) if cost_ns else None)
+        return note

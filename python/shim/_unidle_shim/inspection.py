@@ -136,8 +136,9 @@ def training_notes(state, facts):
 def measured_settings(state, facts, settings):
     """Settings that are not written anywhere but show in what the loop does."""
     loop = state.loop
-    if facts.micro and loop.steps >= 3:
-        settings["batch.accumulation"] = max(facts.micro, key=facts.micro.get)
+    micro = dict(loop.micro)
+    if micro and loop.steps >= 3:
+        settings["batch.accumulation"] = max(micro, key=micro.get)
         if "batch.size" not in settings and loop.samples:
             settings["batch.size"] = round(loop.samples / loop.steps / settings["batch.accumulation"])
     reads = [entry[2] for key, entry in list(state.waits.places.items()) if key[0] == "item"]
@@ -192,7 +193,7 @@ def length_of(value):
 
 
 def loader_facts(torch, loader):
-    """What does not change while it runs; read once, when its first batch is there. None when it is gone."""
+    """What does not change while it runs; read once, when it is first iterated over. None when it is gone."""
     real = loader.real()
     if real is None:
         return None

@@ -10,6 +10,7 @@ from .calls import size_of
 from .loop import now
 
 _get_ident = threading.get_ident
+_LOOK_EVERY = 15  # a mask: the first batch and each sixteenth after it is looked at more closely
 
 
 class Loader:
@@ -116,6 +117,8 @@ def _patch_loader(state, DataLoader):
             loader.starting_ns = own if starts else None
             loop.fetch_ends(loader, t0, t1, own, 0, False)
             iterator._unidle = loader
+            if loader.facts is None:  # now: a DataLoader that nobody keeps is gone before its first batch
+                loader.facts = inspection.loader_facts(state.torch, loader)
         except Exception as failure:
             off(failure)
         return iterator
@@ -143,57 +146,65 @@ def _patch_iterator(state, Iterator):
         if loop is None or loop.inside or _get_ident() != state.thread:
             return original(self)
         try:
+            t0 = now()
             loader = self.__dict__.get("_unidle")
             if loader is None:
                 return original(self)
-            t0, before = now(), loop.total
+            weighed = loop.weight.on
             loop.fetch_begins(loader, t0)
+            before, loop.inside, state.samples = loop.total, True, loader.samples
         except Exception as failure:
             off(failure)
             return original(self)
-        loop.inside = True
-        state.samples = loader.samples
-        batch, got = None, False
+        t1 = now()  # what our own part takes, the last step's events among it, is no waiting
         try:
             batch = original(self)
-            got = True
-            return batch
         except StopIteration:
+            ended(loop, loader, self, t1, before)
             raise
         except BaseException as error:
+            loop.inside, state.samples = False, None
             state.facts.failed(error)
             raise
-        finally:
-            t1 = now()
-            loop.inside = False
-            state.samples = None
-            try:
-                own = t1 - t0 - (loop.total - before)
-                loop.total += own
-                loader.wait_ns += own
-                loader.batches += got
-                if loader.starting_ns is not None or not got:
-                    _started(loop, loader, t0, own, got, self)
-                loop.fetch_ends(loader, t0, t1, own, size_of(batch) if got else 0, got)
-                if got:
-                    if loader.facts is None:
-                        loader.facts = inspection.loader_facts(state.torch, loader)
-                    state.facts.batch_seen(loader, batch)
-            except Exception as failure:
-                off(failure)
+        t2 = now()
+        try:
+            loop.inside, state.samples = False, None
+            own = t2 - t1 - (loop.total - before)
+            loop.total = before + t2 - t1
+            loader.wait_ns += own
+            loader.batches = batches = loader.batches + 1
+            if loader.starting_ns is not None:
+                _started(loop, loader, t1, own)
+            loop.fetch_ends(loader, t1, t2, own, size_of(batch), True)
+            if batches & _LOOK_EVERY == 1:
+                state.facts.batch_seen(loader, batch)
+            if weighed:
+                loop.weight.ns += t1 - t0 + now() - t2
+        except Exception as failure:
+            off(failure)
+        return batch
+
+    def ended(loop, loader, iterator, t0, before):
+        """The epoch is over; to shut its workers down took the time."""
+        t1 = now()
+        try:
+            loop.inside, state.samples = False, None
+            own = t1 - t0 - (loop.total - before)
+            loop.total = before + t1 - t0
+            loader.wait_ns += own
+            if loader.starts and getattr(iterator, "_num_workers", 0) and not getattr(iterator, "_persistent_workers", False):
+                loader.start_ns += own
+                loader.start_waited_ns += own
+                loop.ring.emit(probe.LOADER_START, t0, own, loop.steps)
+            loop.fetch_ends(loader, t0, t1, own, 0, False)
+        except Exception as failure:
+            off(failure)
 
     Iterator.__next__ = hiding.wraps(original)(following)
 
 
-def _started(loop, loader, t0, own_ns, got, iterator):
-    """Starting workers costs from iter() to the first batch, less what fetching that batch takes anyway; and at the end
-    of the epoch the time to shut them down."""
-    if not got:
-        if loader.starts and getattr(iterator, "_num_workers", 0) and not getattr(iterator, "_persistent_workers", False):
-            loader.start_ns += own_ns
-            loader.start_waited_ns += own_ns
-            loop.ring.emit(probe.LOADER_START, t0, own_ns, loop.steps)
-        return
+def _started(loop, loader, t0, own_ns):
+    """Starting workers costs from iter() to the first batch, less what fetching that batch takes anyway."""
     spent = loader.starting_ns + own_ns
     loader.starting_ns = None
     if loader.slot is not None:
@@ -213,13 +224,7 @@ def _patch_fetcher(state, Fetcher):
         mine = state.samples  # a worker's, or of the loader that is being asked
         if mine is None or _get_ident() != state.thread:
             return original(self, index)
-        try:
-            if getattr(self, "_unidle", None) is not mine:
-                sampling.prepare(self, mine)
-        except Exception as failure:
-            off(failure)
-            return original(self, index)
-        return sampling.fetch(original, self, index, mine, state.ring)
+        return sampling.fetch(original, self, index, mine, state)
 
     Fetcher.fetch = hiding.wraps(original)(fetch)
 
@@ -232,8 +237,8 @@ def _patch_worker(state, worker):
         try:
             starting, state.starting = state.starting, None
             slot = starting.slot if starting is not None else None
-            worker_id = args[10] if len(args) > 10 and isinstance(args[10], int) else -1
-            _begin_worker(state, starting.id if starting is not None else 0, slot if worker_id == 0 else None)
+            worker_id, workers = args[10:12] if len(args) > 11 and isinstance(args[10], int) and isinstance(args[11], int) else (-1, 1)
+            _begin_worker(state, starting.id if starting is not None else 0, slot if worker_id == 0 else None, workers)
         except Exception as failure:
             off(failure)
         try:
@@ -244,9 +249,9 @@ def _patch_worker(state, worker):
     worker._worker_loop = hiding.wraps(original)(_worker_loop)
 
 
-def _begin_worker(state, loader_id, slot):
+def _begin_worker(state, loader_id, slot, workers):
     state.thread = _get_ident()
-    if not session.observe_worker():
+    if not session.observe_worker(workers):
         return
     state.samples = sampling.Samples(loader_id)
     state.samples.slot = slot

@@ -74,4 +74,5 @@ def _take(state, loop, t0, t1, own, frame):
     entry[1] += own
     loop.total += own
     parts.log += own
+    parts.rare = True
     parts.last = t1

@@ -13,39 +13,11 @@ trains, is followed; the others pass through.
 import time
 
 from . import probe
+from .parts import Parts
+from .weight import Weight
 
 now = time.monotonic_ns
 STARTUP_PHASE, INPUT_PHASE, TRAIN_PHASE, VALIDATE_PHASE = "startup", "input", "train", "validate"
-
-
-class Parts:
-    """What is known of one step so far. Times in ns."""
-
-    __slots__ = ("begin", "end", "input", "transfer", "moved", "pinned", "forward", "backward", "optimizer", "sync", "syncs", "log",
-                 "flush", "fetches", "backwards", "samples", "forward_samples", "loss", "losses", "optimizers", "last", "fresh", "forwards")
-
-    def __init__(self, begin):
-        self.begin = self.last = begin
-        self.end = self.input = self.transfer = self.moved = self.pinned = 0
-        self.forward = self.backward = self.optimizer = 0
-        self.sync = self.syncs = self.log = self.flush = 0
-        self.fetches = self.backwards = self.samples = self.forward_samples = self.forwards = 0
-        self.loss, self.losses = 0.0, 0
-        self.optimizers = []
-        self.fresh = True  # the next batch begins a micro-batch
-
-    def absorb(self, later):
-        """`later` turned out to be of the same step."""
-        for name in ("input", "transfer", "moved", "forward", "backward", "optimizer", "sync", "syncs", "log", "flush",
-                     "fetches", "backwards", "samples", "forwards"):
-            setattr(self, name, getattr(self, name) + getattr(later, name))
-        self.optimizers += later.optimizers
-        self.last, self.fresh = later.last, later.fresh
-
-    def micro_batches(self):
-        if self.fetches:
-            return self.fetches
-        return max(1, round(self.backwards / max(1, len(self.optimizers))))
 
 
 class Loop:
@@ -74,7 +46,9 @@ class Loop:
         self.optimizer_steps = 0
         self.device = None
         self.device_begin = None
-        self.on_step = None     # called after a step is written
+        self.on_step = None     # called after a step is written, while it is not None
+        self.micro = {}         # micro-batches -> steps that had as many
+        self.weight = Weight()
         self.process_start_ns = process_start_ns
         self.max_steps = max_steps
         self.ended = False
@@ -113,32 +87,56 @@ class Loop:
         raise SystemExit(0)
 
     def write(self, parts):
-        ring, step, begin = self.ring, self.steps, parts.begin
+        """All events of a step at once."""
+        step, begin, weight = self.steps, parts.begin, self.weight
         if step == 0:
-            ring.emit(probe.STARTUP, self.process_start_ns, max(0, begin - self.process_start_ns))
+            self.ring.emit(probe.STARTUP, self.process_start_ns, max(0, begin - self.process_start_ns))
+        layout, values = "", []
         if parts.input:
-            ring.emit(probe.INPUT, begin, parts.input, step)
-        if parts.transfer or parts.moved:
-            ring.emit(probe.TRANSFER, begin, parts.transfer, step, parts.moved, parts.pinned)
+            layout = "p"
+            values += (begin, parts.input, step, probe.INPUT)
         if parts.forward:
-            ring.emit(probe.FORWARD, begin, parts.forward, step)
+            layout += "p"
+            values += (begin, parts.forward, step, probe.FORWARD)
         if parts.backward:
-            ring.emit(probe.BACKWARD, begin, parts.backward, step)
-        ring.emit(probe.OPTIMIZER, begin, parts.optimizer, step)
-        if parts.syncs:
-            ring.emit(probe.SYNC, begin, parts.sync, step, 0, 0, float(parts.syncs))
-        if parts.log:
-            ring.emit(probe.LOG, begin, parts.log, step)
-        if parts.flush:
-            ring.emit(probe.FLUSH, begin, parts.flush, step)
-        if parts.losses:
-            ring.emit(probe.LOSS, parts.last, 0, step, self.samples, 0, parts.loss)
+            layout += "p"
+            values += (begin, parts.backward, step, probe.BACKWARD)
+        if parts.rare:
+            layout += self._rare_parts(parts, step, values)
         samples = parts.samples or parts.forward_samples
-        ring.emit(probe.STEP, begin, parts.end - begin, step, samples, parts.micro_batches())
+        micro = parts.fetches or parts.micro_batches()
+        values += (begin, parts.optimizer, step, probe.OPTIMIZER)
+        if parts.losses:
+            layout += "plS"
+            values += (parts.last, step, self.samples, parts.loss, probe.LOSS)
+        else:
+            layout += "pS"
+        values += (begin, parts.end - begin, step, samples, micro, probe.STEP)
+        self.ring.emit_all(layout, values)
+        self.micro[micro] = self.micro.get(micro, 0) + 1
         self.steps = step + 1
         self.samples += samples
+        if step >= weight.next_step:
+            weight.turn(step, parts.end)
         if self.on_step is not None:
-            self.on_step(self, parts)
+            self.on_step(self)
+
+    @staticmethod
+    def _rare_parts(parts, step, values):
+        begin, layout = parts.begin, ""
+        if parts.transfer or parts.moved:
+            layout += "e"
+            values += (begin, parts.transfer, step, parts.moved, parts.pinned, 0.0, probe.TRANSFER)
+        if parts.syncs:
+            layout += "e"
+            values += (begin, parts.sync, step, 0, 0, float(parts.syncs), probe.SYNC)
+        if parts.log:
+            layout += "p"
+            values += (begin, parts.log, step, probe.LOG)
+        if parts.flush:
+            layout += "p"
+            values += (begin, parts.flush, step, probe.FLUSH)
+        return layout
 
     def finish(self):
         """The process ends: what is still held is written."""
@@ -180,7 +178,7 @@ class Loop:
             if got:
                 self.validation[2] += samples
             return
-        parts = self.current(t0)
+        parts = self.parts or self.current(t0)
         parts.input += own_ns
         parts.last = t1
         if self.pending is not None:
@@ -292,7 +290,7 @@ class Loop:
                 if not validation[3]:
                     validation[2] += samples
             return
-        parts = self.current(t - own_ns)
+        parts = self.parts or self.current(t - own_ns)
         parts.forward += own_ns
         parts.last = t
 
@@ -335,7 +333,7 @@ class Loop:
             self.split(self.stepped_at, False)  # neither batch nor model: a loop of bare tensors
 
     def backward_ends(self, t0, t1, own_ns, loss):
-        parts = self.current(t0)
+        parts = self.parts or self.current(t0)
         if self.validation is not None:
             self.close_validation(t0)
         parts.backward += own_ns
@@ -352,7 +350,7 @@ class Loop:
             self.split(self.stepped_at, True)  # all of the step is in its closure
 
     def optimizer_ends(self, optimizer, t0, t1, own_ns):
-        parts = self.current(t0)
+        parts = self.parts or self.current(t0)
         key = id(optimizer)
         held = self.held
         if held is not None:
@@ -365,7 +363,7 @@ class Loop:
         parts.optimizer += own_ns
         parts.last = self.stepped_at = t1
         if key not in parts.optimizers:
-            parts.optimizers.append(key)
+            parts.optimizers += (key,)
         self.optimizer_steps += 1
 
     def pause_ends(self, t1):

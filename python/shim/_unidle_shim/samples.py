@@ -7,6 +7,8 @@ from .loop import now
 
 _thread_time = time.thread_time_ns
 _EACH_FROM_NS = 20_000     # a sample cheaper than this is timed by the batch: two clock readings would be dear beside it
+_CPU_FROM_NS = 500_000     # of batches cheaper than this only some are asked for their CPU time: the question is a system call
+_SEVERAL_NS = 20_000_000   # cheap batches are told of together, those of so long
 _TRACK_IDS = 1 << 20       # ids kept to tell samples seen again
 _BUCKETS_PER_OCTAVE = 4
 
@@ -22,10 +24,24 @@ class Samples:
         self.histogram = {}
         self.timed = 0         # samples in the histogram
         self.worst = 0         # of the batch that is going on
-        self.collate_begin = 0
+        self.collate_begin = self.collated = 0
         self.files = None      # whether samples are read from files: read calls seen while the first ones were made
         self.first_fetch_ns = 0
         self.slot = None       # shared with the training process: takes first_fetch_ns
+        self.asked_ns = 0      # time of the batches that were asked for their CPU time
+        self.untold = None     # cheap batches that no event tells of yet: [begin, ns, samples, slowest]
+        self.ring = None
+
+    def cpu_seconds(self):
+        busy = self.total_ns + self.collate_ns
+        return self.cpu_ns * 1e-9 * (busy / self.asked_ns if 0 < self.asked_ns < busy else 1)
+
+    def tell(self):
+        """Of the batches that nothing was told of yet."""
+        untold, self.untold = self.untold, None
+        if untold is not None and self.ring is not None:
+            begin, busy, count, slowest = untold
+            self.ring.emit(probe.SAMPLE, begin, busy, 0, 0, 0, float(count), slowest)
 
     def take_one(self, duration_ns):
         bucket = int(_BUCKETS_PER_OCTAVE * _log2(duration_ns))
@@ -37,7 +53,7 @@ class Samples:
     def each(self):
         """Whether the samples of the next batch are timed one by one."""
         batches = self.batches
-        return batches < 2 or self.total_ns > _EACH_FROM_NS * self.count or batches % 64 == 0
+        return batches < 2 or self.total_ns > _EACH_FROM_NS * self.count or not batches & 63
 
     def percentile(self, part):
         left = part * self.timed
@@ -50,10 +66,11 @@ class Samples:
     def note(self):
         if not self.count:
             return None
+        cpu_s = self.cpu_seconds()
         body = {
             "id": self.loader, "count": self.count, "seconds_total": self.total_ns * 1e-9, "max": self.max_ns * 1e-9,
-            "batch_collate_seconds": self.collate_ns * 1e-9, "cpu_seconds": self.cpu_ns * 1e-9,
-            "wait_seconds": max(0, self.total_ns + self.collate_ns - self.cpu_ns) * 1e-9, "batches": self.batches,
+            "batch_collate_seconds": self.collate_ns * 1e-9, "cpu_seconds": cpu_s,
+            "wait_seconds": max(0, (self.total_ns + self.collate_ns) * 1e-9 - cpu_s), "batches": self.batches,
         }
         if self.timed >= 10:
             body.update(p50=self.percentile(0.5), p95=self.percentile(0.95), p99=self.percentile(0.99))
@@ -82,13 +99,17 @@ class TimedDataset:
         self.samples.take_one(now() - t0)
         return item
 
+    def step_aside(self, fetcher):
+        fetcher.dataset = self.dataset
+
 
 class TimedIterator:
-    __slots__ = ("iterator", "samples", "ns", "count")
+    """The same for the iterator of an iterable dataset."""
+
+    __slots__ = ("iterator", "samples")
 
     def __init__(self, iterator, samples):
         self.iterator, self.samples = iterator, samples
-        self.ns = self.count = 0
 
     def __iter__(self):
         return self
@@ -96,11 +117,11 @@ class TimedIterator:
     def __next__(self):
         t0 = now()
         item = next(self.iterator)
-        took = now() - t0
-        self.samples.take_one(took)
-        self.ns += took
-        self.count += 1
+        self.samples.take_one(now() - t0)
         return item
+
+    def step_aside(self, fetcher):
+        fetcher.dataset_iter = self.iterator
 
 
 for _kind in (TimedDataset, TimedIterator):
@@ -123,59 +144,77 @@ def read_calls():
 
 
 def prepare(fetcher, samples):
-    """Once a fetcher: its collate function marks where the samples end."""
+    """Once a fetcher: its collate function marks where the samples end, and how many there were."""
     collate = fetcher.collate_fn
 
     def timed_collate(data):
         samples.collate_begin = now()
+        if type(data) is list:
+            samples.collated = len(data)
         return collate(data)
 
     timed_collate.__code__ = timed_collate.__code__.replace(co_filename=hiding.MARK)
     fetcher.collate_fn = timed_collate
     fetcher._unidle = samples
     if hasattr(fetcher, "dataset_iter"):
-        fetcher.dataset_iter = TimedIterator(fetcher.dataset_iter, samples)
+        fetcher._unidle_iterator = TimedIterator(fetcher.dataset_iter, samples)
 
 
-def fetch(original, fetcher, index, samples, ring):
+def fetch(original, fetcher, index, samples, state):
     """One batch, timed. What the dataset raises passes through."""
-    iterator = getattr(fetcher, "dataset_iter", None)
-    dataset = None
-    probing = samples.batches in (1, 2, 3)
-    reads = read_calls() if probing else None
-    if iterator is not None:
-        had, spent = iterator.count, iterator.ns
-    elif fetcher.auto_collation and samples.each() and not getattr(fetcher.dataset, "__getitems__", None):
-        dataset = fetcher.dataset
-        fetcher.dataset = TimedDataset(dataset, samples)
-    samples.collate_begin = samples.worst = 0
-    c0, t0 = _thread_time(), now()
+    try:
+        if getattr(fetcher, "_unidle", None) is not samples:
+            prepare(fetcher, samples)
+        batches = samples.batches
+        stand_in = _stand_in(fetcher, samples) if batches < 4 or samples.each() else None
+        probing = 0 < batches < 4
+        reads = read_calls() if probing else None
+        asks = batches < 4 or not batches & 15 or samples.total_ns > _CPU_FROM_NS * batches
+        samples.collate_begin = samples.collated = samples.worst = 0
+        c0 = _thread_time() if asks else 0
+    except Exception as failure:
+        off(failure)
+        return original(fetcher, index)
+    t0 = now()
     try:
         return original(fetcher, index)
     finally:
-        t1, c1 = now(), _thread_time()
+        t1 = now()
         try:
-            if dataset is not None:
-                fetcher.dataset = dataset
+            if stand_in is not None:
+                stand_in.step_aside(fetcher)
             collated = samples.collate_begin or t1
-            if iterator is not None:
-                count, busy = iterator.count - had, iterator.ns - spent
-            else:
-                count, busy = len(index) if fetcher.auto_collation else 1, collated - t0
-            if reads is not None:
+            if asks:
+                samples.cpu_ns += _thread_time() - c0
+                samples.asked_ns += t1 - t0
+            if probing:
                 after = read_calls()
                 # the asking itself reads: once before, once after
-                samples.files = bool(samples.files) or (after is not None and after - reads > 2)
-            first = track(samples, index) if dataset is not None else 0
-            account(samples, ring, t0, t1, count, busy, t1 - collated, c1 - c0, first)
+                samples.files = bool(samples.files) or (reads is not None and after is not None and after - reads > 2)
+            first = track(samples, index) if type(stand_in) is TimedDataset else 0
+            if not samples.collate_begin:
+                count = 0  # the end of an iterable dataset, or an exception
+            else:
+                count = (samples.collated or len(index)) if fetcher.auto_collation else 1
+            account(samples, state.ring, t0, t1, count, collated - t0, t1 - collated, first)
         except Exception as failure:
             off(failure)
 
 
-def account(samples, ring, t0, t1, count, busy, collate_ns, cpu_ns, first):
+def _stand_in(fetcher, samples):
+    """What times each sample of the next batch; None where a batch is made by one call."""
+    if hasattr(fetcher, "dataset_iter"):
+        fetcher.dataset_iter = fetcher._unidle_iterator
+        return fetcher._unidle_iterator
+    if not fetcher.auto_collation or getattr(fetcher.dataset, "__getitems__", None):
+        return None
+    fetcher.dataset = stand_in = TimedDataset(fetcher.dataset, samples)
+    return stand_in
+
+
+def account(samples, ring, t0, t1, count, busy, collate_ns, first):
     samples.count += count
     samples.total_ns += busy
-    samples.cpu_ns += cpu_ns
     samples.collate_ns += collate_ns
     samples.batches += 1
     if not samples.first_fetch_ns:
@@ -183,8 +222,22 @@ def account(samples, ring, t0, t1, count, busy, collate_ns, cpu_ns, first):
         if samples.slot is not None:
             samples.slot[0:8] = samples.first_fetch_ns.to_bytes(8, "little")
     worst = samples.worst or (busy // count if count else 0)
-    samples.max_ns = max(samples.max_ns, worst)
-    if count:
+    if worst > samples.max_ns:
+        samples.max_ns = worst
+    if not count:
+        return
+    untold = samples.untold
+    if untold is not None:
+        if t1 - untold[0] < _SEVERAL_NS:
+            untold[1] += busy
+            untold[2] += count
+            if worst > untold[3]:
+                untold[3] = worst
+            return
+        samples.tell()
+    if t1 - t0 < _SEVERAL_NS:
+        samples.ring, samples.untold = ring, [t0, busy, count, worst]
+    else:
         ring.emit(probe.SAMPLE, t0, busy, 0, first, 0, float(count), worst)
 
 

@@ -62,15 +62,15 @@ def observe():
     return True
 
 
-def observe_worker():
-    """In a process that makes samples; models that a dataset runs are not training."""
-    if state.began or not _open("worker"):
+def observe_worker(workers):
+    """In one of so many processes that make samples; models that a dataset runs are not training."""
+    if state.began or not _open("worker", workers):
         return False
     state.background.start()
     return True
 
 
-def _open(role):
+def _open(role, workers=1):
     from . import background
 
     state.began = True
@@ -78,18 +78,22 @@ def _open(role):
     if state.ring is None:
         off("no ring could be made in UNIDLE_PROBE_DIR")
         return False
-    state.background = background.Background(state)
+    state.background = background.Background(state, workers)
     return True
 
 
 def finish():
     """The process ends in order."""
+    from . import inspection
+
     thread, state.thread = state.thread, 0
     if state.ring is None or not thread:
         return
     try:
         if state.loop is not None:
             state.loop.finish()
+        for samples in inspection.all_samples(state):
+            samples.tell()
         state.background.stop()
         state.facts.write(final=True)
         state.ring.close()

@@ -1,0 +1,33 @@
+"""What is known of one step of the training loop."""
+
+
+class Parts:
+    """What is known of one step so far. Times in ns."""
+
+    __slots__ = ("begin", "end", "input", "transfer", "moved", "pinned", "forward", "backward", "optimizer", "sync", "syncs", "log",
+                 "flush", "fetches", "backwards", "samples", "forward_samples", "loss", "losses", "optimizers", "last", "fresh", "forwards", "rare")
+
+    def __init__(self, begin):
+        self.begin = self.last = begin
+        self.end = self.input = self.transfer = self.moved = self.pinned = 0
+        self.forward = self.backward = self.optimizer = 0
+        self.sync = self.syncs = self.log = self.flush = 0
+        self.fetches = self.backwards = self.samples = self.forward_samples = self.forwards = 0
+        self.loss, self.losses = 0.0, 0
+        self.optimizers = ()
+        self.rare = False  # something of transfer, sync, log and flush is there
+        self.fresh = True  # the next batch begins a micro-batch
+
+    def absorb(self, later):
+        """`later` turned out to be of the same step."""
+        for name in ("input", "transfer", "moved", "forward", "backward", "optimizer", "sync", "syncs", "log", "flush",
+                     "fetches", "backwards", "samples", "forwards"):
+            setattr(self, name, getattr(self, name) + getattr(later, name))
+        self.optimizers += later.optimizers
+        self.last, self.fresh, self.rare = later.last, later.fresh, self.rare or later.rare
+
+    def micro_batches(self):
+        if self.fetches:
+            return self.fetches
+        each = len(self.optimizers)
+        return self.backwards if each == 1 and self.backwards else max(1, round(self.backwards / max(1, each)))
