@@ -107,7 +107,11 @@ class Actuators:
 
         def init(optimizer, params, defaults, *args, **kwargs):
             if wanted and "fused" in defaults and not defaults.get("foreach") and not defaults.get("differentiable"):
-                params = list(params)
+                params = [dict(one, params=list(one["params"])) if isinstance(one, dict) and not hasattr(one["params"], "device") else one
+                          for one in params]  # generators can be gone through once only
+                if not _can_fuse(self.state.torch, params):
+                    self.say("optimizer.fused", True, "refused", "this torch has no fused form for parameters on this device")
+                    return original(optimizer, params, defaults, *args, **kwargs)
                 try:
                     original(optimizer, params, dict(defaults, fused=True), *args, **kwargs)
                     if optimizer.defaults.get("fused"):
@@ -220,6 +224,22 @@ class Actuators:
                     self.say(knob, asked, "taken" if same else "ignored", None if same else "the program has another value", value)
         except Exception as failure:
             off(failure)
+
+
+def _can_fuse(torch, params):
+    """Asked beforehand: where the class does not check it, it would fail in the program's first step."""
+    try:
+        from torch.utils._foreach_utils import _get_fused_kernels_supported_devices
+
+        kinds = _get_fused_kernels_supported_devices()
+    except ImportError:
+        kinds = ["cuda"]
+    tensors = []
+    for one in params:
+        inner = one["params"] if isinstance(one, dict) else [one]
+        tensors += [inner] if isinstance(inner, torch.Tensor) else inner
+    tensors = [p[1] if isinstance(p, tuple) else p for p in tensors]  # with names
+    return all(isinstance(p, torch.Tensor) and p.device.type in kinds and p.is_floating_point() for p in tensors)
 
 
 def _to_float(torch, value):

@@ -7,6 +7,8 @@ from .places import MARK
 # Python's warnings count no frames whose file name has "importlib" and "_bootstrap" in it when they look for the caller
 # (stacklevel), so a warning from a wrapped function names the same line as without us. MARK has both.
 
+_MACHINERY = "<frozen importlib"
+
 
 def wraps(original):
     """Like functools.wraps, for a wrapper whose frames are hidden."""
@@ -23,15 +25,20 @@ def wraps(original):
 
 
 def strip(trace):
-    """The traceback without our frames."""
-    while trace is not None and trace.tb_frame.f_code.co_filename == MARK:
-        trace = trace.tb_next
-    first = trace
+    """The traceback without our frames, and without those of Python's import machinery that lead to them: Python leaves
+    these out by itself where they lead straight to the module."""
+    kept, hidden = [], False
     while trace is not None:
-        follower = trace.tb_next
-        while follower is not None and follower.tb_frame.f_code.co_filename == MARK:
-            follower = follower.tb_next
-        if follower is not trace.tb_next:
-            trace.tb_next = follower
-        trace = follower
-    return first
+        name = trace.tb_frame.f_code.co_filename
+        if name == MARK:
+            while kept and kept[-1].tb_frame.f_code.co_filename.startswith(_MACHINERY):
+                kept.pop()
+            hidden = True
+        elif not (hidden and name.startswith(_MACHINERY)):
+            kept.append(trace)
+            hidden = False
+        trace = trace.tb_next
+    for one, follower in zip(kept, kept[1:] + [None]):
+        if one.tb_next is not follower:
+            one.tb_next = follower
+    return kept[0] if kept else None

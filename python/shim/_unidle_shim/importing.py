@@ -49,6 +49,10 @@ class _Loader:
         self._callback(module)
 
 
+# So that a traceback out of the import of a watched module can be shown without us; hiding.py tells of the name.
+_Loader.exec_module.__code__ = _Loader.exec_module.__code__.replace(co_filename="<unidle importlib._bootstrap>")
+
+
 def watch(name, callback):
     """Calls `callback(module)` once `name` is imported; at once when it is there already."""
     if name in sys.modules:

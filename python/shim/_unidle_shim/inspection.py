@@ -198,7 +198,7 @@ def loader_facts(torch, loader):
     if real is None:
         return None
     dataset = real.dataset
-    iterable = "Iterable" in type(dataset).__name__ or hasattr(type(dataset), "__iter__") and not hasattr(type(dataset), "__getitem__")
+    iterable = isinstance(dataset, torch.utils.data.IterableDataset)
     length = None if iterable else length_of(dataset)
     in_memory, size = rows_in_memory(torch, dataset, length)
     getter = getattr(type(innermost(dataset)), "__iter__" if iterable else "__getitem__", None)
