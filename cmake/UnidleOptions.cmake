@@ -38,6 +38,11 @@ if(UNIDLE_WERROR)
 endif()
 target_include_directories(unidle_options INTERFACE ${CMAKE_SOURCE_DIR}/src)
 
+# A fuzzer sees where it comes only in code that tells it.
+if(UNIDLE_FUZZ AND CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+  add_compile_options(-fsanitize=fuzzer-no-link)
+endif()
+
 if(UNIDLE_SANITIZE)
   add_compile_options(-fsanitize=${UNIDLE_SANITIZE} -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${UNIDLE_SANITIZE})
