@@ -10,6 +10,15 @@ _TRUE = (True, 1, "true", "on", "yes", "1", "True")
 _LOADER = {"loader.workers": "num_workers", "loader.pin_memory": "pin_memory",
            "loader.persistent_workers": "persistent_workers", "loader.prefetch_factor": "prefetch_factor"}
 
+# Why not, where it could look as if it were possible.
+_NEVER = {
+    "batch.size": "the program's own loop decides when the optimiser steps, so that the effective batch would change",
+    "batch.accumulation": "the program's own loop decides when the optimiser steps",
+    "metrics.interval": "what the program does with a value that it reads cannot be seen: it may decide something by it",
+    "validation.interval": "what the program does with the result cannot be seen: it may stop or keep a checkpoint by it",
+    "data.on_device": "where the program moves its batches is in its own hands",
+}
+
 
 class Actuators:
     def __init__(self, state, asked):
@@ -21,6 +30,7 @@ class Actuators:
         self.adapted = {}      # id of a model -> what is done around its forward pass
         self.amp = self.channels_last = self.compile_mode = None
         self.adapts = False    # something is done around forward passes
+        self.fetching = None   # fetching.Fetching
         try:
             self.asked = dict(json.loads(asked)) if asked else {}
         except (ValueError, TypeError):
@@ -39,10 +49,11 @@ class Actuators:
     def install(self):
         """torch is there, the program has not begun to use it."""
         known = set(_LOADER) | {"transfer.non_blocking", "precision.tf32", "precision.amp", "cudnn.benchmark", "layout.channels_last",
-                                "optimizer.fused", "optimizer.zero_to_none", "compile.mode", "cpu.threads"}
+                                "optimizer.fused", "optimizer.zero_to_none", "compile.mode", "cpu.threads", "cache.features",
+                                "loader.gather"}
         for knob in self.asked:
             if knob not in known:
-                self.say(knob, self.asked[knob], "refused", "cannot be changed in a running program")
+                self.say(knob, self.asked[knob], "refused", _NEVER.get(knob, "cannot be changed in a running program"))
         torch = self.state.torch
         self._watch_compile(torch)
         if not self.asked:
@@ -67,6 +78,10 @@ class Actuators:
         self.adapts = bool(self.amp is not None or self.channels_last or self.compile_mode)
         if "optimizer.fused" in self.asked:
             self._fused(torch.optim.Optimizer)
+        if self.on("loader.gather") or self.asked.get("cache.features") == "memory":
+            from . import fetching
+
+            self.fetching = fetching.install(self)
 
     # -- loaders ---------------------------------------------------------------------------------------------------
 
@@ -214,7 +229,7 @@ class Actuators:
             live = {body["knob"]: body["value"] for _, body in inspection.training_notes(self.state, self.state.facts)
                     if body and body.get("type") == "setting"}
             for knob, asked in self.asked.items():
-                if any(said[0] == knob for said in self.said):
+                if any(said[0] == knob for said in self.said) or self.fetching is not None and self.fetching.will_say(knob):
                     continue
                 value = live.get(knob)
                 if value is None:

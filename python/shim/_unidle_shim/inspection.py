@@ -111,6 +111,8 @@ def training_notes(state, facts):
         settings["optimizer.fused"] = bool(note["fused"])
         if facts.zero_to_none is not None:
             settings["optimizer.zero_to_none"] = facts.zero_to_none
+    if state.actuators.fetching is not None:
+        settings.update((knob, state.actuators.fetching.value(knob)) for knob in ("cache.features", "loader.gather"))
     compiled = compile_note(state, facts)
     yield ("compile",), compiled
     settings["compile.mode"] = compiled["mode"] if compiled["compiled"] else "off"

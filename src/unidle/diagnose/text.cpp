@@ -37,7 +37,7 @@ struct Style {
   }
 };
 
-std::string value_text(const nlohmann::json& value, const std::string& unknown) {
+std::string value_text(const nlohmann::json& value, const std::string& unknown = {}) {
   if (value.is_null()) {
     return unknown;
   }
@@ -45,8 +45,11 @@ std::string value_text(const nlohmann::json& value, const std::string& unknown) 
 }
 
 std::string fix_text(const Finding& finding, const Fix& fix, const Style& style) {
-  std::string text = fmt::format("{}: {} -> {} ({})", fix.knob, value_text(fix.from, "?"),
-                                 value_text(fix.to, style.word("yours to find")), style.word(to_string(fix.fix_class)));
+  std::string text = fix.knob + ": ";
+  if (!fix.from.is_null()) {
+    text += value_text(fix.from) + " -> ";
+  }
+  text += fmt::format("{} ({})", value_text(fix.to, style.word("yours to find")), style.word(to_string(fix.fix_class)));
   if (&fix == &finding.fixes.front() && finding.where) {
     text += style.say(" at {}", *finding.where);
   }

@@ -41,7 +41,8 @@ TEST(Knob, AllNamesOfTheManualAreThere) {
                                           "model.width",
                                           "model.depth",
                                           "input.size",
-                                          "validation.interval"};
+                                          "validation.interval",
+                                          "loader.gather"};
   std::set<std::string> names;
   for (const Knob* knob : all_catalogue()) {
     EXPECT_TRUE(names.insert(knob->name).second) << knob->name;

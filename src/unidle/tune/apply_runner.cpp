@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <set>
 
@@ -11,6 +10,7 @@
 #include "unidle/base/error.h"
 #include "unidle/base/log.h"
 #include "unidle/diagnose/diagnose.h"
+#include "unidle/diagnose/run_time.h"
 #include "unidle/knobs/knob.h"
 #include "unidle/observe/observe.h"
 #include "unidle/tune/output.h"
@@ -35,24 +35,30 @@ constexpr double kStartupAllowance_s = 30;
 /// The calibration may take this share of the budget, and at least half a minute.
 constexpr double kCalibrationShare = 0.5;
 
-/// What the shim said of each knob that it was asked for; the worst where several processes said something.
+/// What the shim said of each knob that it was asked for; the worst where several processes said something. Of several
+/// datasets some may have what a knob needs and others not ("refused-in-part"): then one that has it is enough.
 std::map<std::string, std::string> refusals(const record::Reader& reader, const Settings& asked) {
   std::map<std::string, std::string> refused;
-  std::set<std::string> heard;
+  std::set<std::string> taken;
+  std::map<std::string, std::string> in_part;
   for (const record::Note& note : reader.notes()) {
     if (note.body.value("type", "") != "apply" || !note.body.contains("knob")) {
       continue;
     }
     const std::string knob = note.body["knob"].get<std::string>();
-    heard.insert(knob);
-    if (note.body.value("status", "") != "taken") {
-      const nlohmann::json why = note.body.value("why", nlohmann::json());
-      refused[knob] = why.is_string() ? why.get<std::string>() : "the program has another value";
+    const std::string status = note.body.value("status", "");
+    if (status == "taken") {
+      taken.insert(knob);
+      continue;
     }
+    const nlohmann::json why = note.body.value("why", nlohmann::json());
+    auto& said = status == "refused-in-part" ? in_part : refused;
+    said[knob] = why.is_string() ? why.get<std::string>() : "the program has another value";
   }
   for (const auto& [knob, value] : asked) {
-    if (!heard.contains(knob)) {
-      refused.emplace(knob, "the program ended before it could be read back");
+    if (!taken.contains(knob)) {
+      const auto part = in_part.find(knob);
+      refused.emplace(knob, part != in_part.end() ? part->second : "the program ended before it could be read back");
     }
   }
   return refused;
@@ -70,6 +76,7 @@ std::map<std::string, std::string> places_in(const record::Reader& reader) {
     if (type == "loader" && note.body.value("use", "") == "train" && note.body.value("batches", 0LL) > most) {
       most = note.body.value("batches", 0LL);
       places["loader"] = place("where");
+      places["dataset"] = place("dataset_where");
     } else if (type == "model") {
       places["model"] = place("training_where");
     }
@@ -95,23 +102,10 @@ std::string json_of(const Settings& changes) { return nlohmann::json(changes).du
 }  // namespace
 
 bool applies_at_run_time(const std::string& knob, const std::string& value) {
-  static constexpr std::array<std::string_view, 13> kKnobs = {"loader.workers",
-                                                              "loader.pin_memory",
-                                                              "loader.prefetch_factor",
-                                                              "loader.persistent_workers",
-                                                              "transfer.non_blocking",
-                                                              "precision.amp",
-                                                              "precision.tf32",
-                                                              "compile.mode",
-                                                              "layout.channels_last",
-                                                              "cudnn.benchmark",
-                                                              "optimizer.fused",
-                                                              "optimizer.zero_to_none",
-                                                              "cpu.threads"};
   if (value == "fp16" || value == "graph") {
     return false;  // a scaler, or a captured step, is the program's own business
   }
-  return std::find(kKnobs.begin(), kKnobs.end(), knob) != kKnobs.end();
+  return diagnose::applies_at_run_time(knob);
 }
 
 bool matters_on(const std::string& device, const std::string& knob) {

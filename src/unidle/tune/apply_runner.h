@@ -22,7 +22,7 @@ struct ProgramPlan {
   double limit_s = 0;                         // after which a trial is ended
   Settings settings;                          // in effect, those that can be changed at run time, in canonical form
   std::string device;                         // "cpu", "cuda", "rocm" or "unknown"
-  std::map<std::string, std::string> places;  // "loader", "model": file:line in the program
+  std::map<std::string, std::string> places;  // "loader", "dataset", "model": file:line
 };
 
 /// True for knobs and values that the shim can set in a running program.

@@ -3,8 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <string_view>
+
+#include "unidle/base/shell.h"
 
 namespace unidle::tune {
 
@@ -21,6 +22,11 @@ constexpr Line kLines[] = {
     {"loader.pin_memory", "loader", "DataLoader(..., pin_memory={0})"},
     {"loader.persistent_workers", "loader", "DataLoader(..., persistent_workers={0})"},
     {"loader.prefetch_factor", "loader", "DataLoader(..., prefetch_factor={0})"},
+    {"loader.gather", "loader",
+     "DataLoader(dataset, sampler=BatchSampler(RandomSampler(dataset), batch_size, drop_last), batch_size=None): the "
+     "dataset then gets a list of indices"},
+    {"cache.features", "dataset",
+     "keep what __getitem__ computes, by index, e.g. computed once before the first epoch"},
     {"transfer.non_blocking", "", "batch.to(device, non_blocking={0})"},
     {"precision.tf32", "",
      "torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = {0}, before the model is made"},
@@ -54,20 +60,6 @@ std::string special_code(const Change& change, const std::string& device) {
   return {};
 }
 
-std::string quoted(const std::string& word) {
-  const bool plain = !word.empty() && std::all_of(word.begin(), word.end(), [](unsigned char c) {
-    return std::isalnum(c) != 0 || std::string_view("_-./=:,+@%").find(static_cast<char>(c)) != std::string_view::npos;
-  });
-  if (plain) {
-    return word;
-  }
-  std::string text = "'";
-  for (const char c : word) {
-    text += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  }
-  return text + "'";
-}
-
 }  // namespace
 
 std::vector<CodeChange> code_changes(const std::vector<Change>& changes,
@@ -95,13 +87,9 @@ std::vector<CodeChange> code_changes(const std::vector<Change>& changes,
 std::string run_command(const Settings& changes, const std::vector<std::string>& command) {
   std::string text = "unidle run";
   for (const auto& [knob, value] : changes) {
-    text += " --apply " + quoted(knob + "=" + value);
+    text += " --apply " + shell_quoted(knob + "=" + value);
   }
-  text += " --";
-  for (const std::string& word : command) {
-    text += " " + quoted(word);
-  }
-  return text;
+  return text + " -- " + shell_joined(command);
 }
 
 }  // namespace unidle::tune

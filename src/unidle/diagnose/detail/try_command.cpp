@@ -1,54 +1,13 @@
 #include "unidle/diagnose/detail/try_command.h"
 
-#include <algorithm>
-#include <array>
-#include <cctype>
 #include <string_view>
+
+#include "unidle/base/shell.h"
+#include "unidle/diagnose/run_time.h"
 
 namespace unidle::diagnose::detail {
 
 namespace {
-
-/// What can be changed in a running Python program; the rest is in its own hands.
-bool applies_at_run_time(std::string_view knob) {
-  static constexpr std::array<std::string_view, 13> kKnobs = {"loader.workers",
-                                                              "loader.pin_memory",
-                                                              "loader.prefetch_factor",
-                                                              "loader.persistent_workers",
-                                                              "transfer.non_blocking",
-                                                              "precision.amp",
-                                                              "precision.tf32",
-                                                              "compile.mode",
-                                                              "layout.channels_last",
-                                                              "cudnn.benchmark",
-                                                              "optimizer.fused",
-                                                              "optimizer.zero_to_none",
-                                                              "cpu.threads"};
-  return std::find(kKnobs.begin(), kKnobs.end(), knob) != kKnobs.end();
-}
-
-/// As a shell reads it back.
-std::string quoted(const std::string& word) {
-  const bool plain = !word.empty() && std::all_of(word.begin(), word.end(), [](unsigned char c) {
-    return std::isalnum(c) != 0 || std::string_view("_-./=:,+@%").find(static_cast<char>(c)) != std::string_view::npos;
-  });
-  if (plain) {
-    return word;
-  }
-  std::string out = "'";
-  for (const char c : word) {
-    out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  }
-  return out + "'";
-}
-
-std::string joined(const std::vector<std::string>& words) {
-  std::string out;
-  for (const std::string& word : words) {
-    out += (out.empty() ? "" : " ") + quoted(word);
-  }
-  return out;
-}
 
 /// True for `unidle train X.yaml` and the program behind it, which take KEY=VALUE.
 bool is_workload(const std::vector<std::string>& command) {
@@ -69,12 +28,13 @@ std::optional<std::string> try_command(const Diagnosis& diagnosis, const Finding
       continue;
     }
     const std::string value = fix.to.is_string() ? fix.to.get<std::string>() : fix.to.dump();
-    changes += (workload ? " " : " --apply ") + quoted(fix.knob + "=" + value);
+    changes += (workload ? " " : " --apply ") + shell_quoted(fix.knob + "=" + value);
   }
   if (changes.empty()) {
     return std::nullopt;
   }
-  return workload ? joined(diagnosis.command) + changes : "unidle run" + changes + " -- " + joined(diagnosis.command);
+  return workload ? shell_joined(diagnosis.command) + changes
+                  : "unidle run" + changes + " -- " + shell_joined(diagnosis.command);
 }
 
 }  // namespace unidle::diagnose::detail

@@ -39,6 +39,8 @@ Evaluation evaluate(const Context& context, const Policy& policy) {
   }
   finding.evidence.push_back(context.say("{} of each step is waiting for input ({} of the wall time)",
                                          format_share(signals.step->input), format_share(*context.input)));
+  finding.fixes.push_back(
+      detail::make_fix(context, "loader.gather", true, FixClass::kExact, "fetch the rows of a batch together"));
   return finding;
 }
 
@@ -60,8 +62,8 @@ const Rule& loader_per_row() {
       .needs =
           "whether the dataset holds its rows in memory, the cost of one sample, step times with the wait for input",
       .proposes =
-          "let the dataset return a batch for a list of indices (__getitems__, or a sampler of batches with "
-          "batch_size=None), or index the tensors in the loop",
+          "loader.gather, or in the code: let the dataset return a batch for a list of indices (__getitems__, or a "
+          "sampler of batches with batch_size=None), or index the tensors in the loop",
       .evaluate = evaluate,
   };
   return kRule;

@@ -69,8 +69,12 @@ Evaluation evaluate(const Context& context, const Policy& policy) {
                   format_seconds(later_s), format_number(*context.passes), format_share(1 - 1 / *context.passes)));
   finding.evidence.push_back(
       context.say("after the first pass the steps still wait for it, {} of the wall time", format_share(share)));
-  finding.fixes.push_back(detail::make_fix(context, "cache.features", "memory", FixClass::kExact,
-                                           "keep what the first epoch computed for the later ones"));
+  Fix keep = detail::make_fix(context, "cache.features", "memory", FixClass::kExact,
+                              "keep what the first epoch computed for the later ones");
+  if (keep.from.is_null()) {
+    keep.from = "off";  // later samples cost what the first ones did
+  }
+  finding.fixes.push_back(std::move(keep));
   return finding;
 }
 

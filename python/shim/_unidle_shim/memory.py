@@ -1,0 +1,26 @@
+"""How much memory this process may still take."""
+
+
+def available_bytes():
+    """What the machine has free, or the cgroup of this process when that is less."""
+    found = [_meminfo()] + [limit - used for limit, used in _cgroups()]
+    return max(0, min(found))
+
+
+def _meminfo():
+    with open("/proc/meminfo") as file:
+        for line in file:
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * 1024
+    return 0
+
+
+def _cgroups():
+    for limit, used in (("memory.max", "memory.current"), ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes")):
+        try:
+            with open("/sys/fs/cgroup/" + limit) as file:
+                most = file.read().strip()
+            with open("/sys/fs/cgroup/" + used) as file:
+                yield int(most), int(file.read())
+        except (OSError, ValueError):
+            continue  # another version of cgroups, or "max"

@@ -1,0 +1,78 @@
+"""Trains on a dataset of the kind that is named; prints the losses to the last bit."""
+
+import random
+import sys
+import time
+
+import numpy as np
+import torch
+from torch.utils.data import DataLoader, Dataset
+
+
+class Costly(Dataset):
+    """A millisecond of work for what is always the same."""
+
+    def __init__(self, kind):
+        self.kind, self.epoch = kind, 0
+
+    def __len__(self):
+        return 24
+
+    def __getitem__(self, i):
+        begin = time.perf_counter()
+        while time.perf_counter() - begin < 0.001:
+            pass
+        picture = np.full((2, 3, 4), i, dtype=np.float32).transpose(2, 0, 1)
+        if self.kind == "draws":
+            picture = picture + random.random()
+        elif self.kind == "differs":
+            picture = picture + np.random.default_rng().random()
+        elif self.kind == "epochs":
+            picture = picture + self.epoch
+        elif self.kind == "object":
+            return torch.from_numpy(picture + 0.5), frozenset([i])
+        return torch.from_numpy(picture + 0.5), {"number": i / 24, "name": "sample %d" % i, "kept": np.int64(i)}
+
+
+class Table(Dataset):
+    def __init__(self, kind):
+        rng = np.random.default_rng(0)
+        self.kind = kind
+        self.ids, self.x = rng.integers(0, 9, (400, 2)), rng.random((400, 3), dtype=np.float32)
+
+    def __len__(self):
+        return len(self.x)
+
+    def __getitem__(self, i):
+        if self.kind == "noisy":
+            return self.ids[i, 0], self.x[i] + np.random.rand()
+        if self.kind == "branches":
+            return self.ids[i, 0], self.x[i] if i % 2 else -self.x[i]
+        if self.kind == "mixes":
+            return self.ids[i, 0], self.x[i] - self.x[i].mean()
+        return self.ids[i, 0], self.x[i]
+
+
+def main():
+    family, kind, workers = sys.argv[1], sys.argv[2], int(sys.argv[3])
+    torch.manual_seed(0)
+    random.seed(0)
+    np.random.seed(0)
+    dataset = Costly(kind) if family == "costly" else Table(kind)
+    collate = (lambda rows: torch.utils.data.default_collate([row[0] for row in rows])) if kind == "object" else None
+    loader = DataLoader(dataset, batch_size=8 if family == "costly" else 50, shuffle=True, num_workers=workers, collate_fn=collate)
+    net = torch.nn.Linear(3, 1)
+    opt = torch.optim.SGD(net.parameters(), lr=0.01)
+    for epoch in range(3):
+        if kind == "epochs":
+            dataset.epoch = epoch
+        for batch in loader:
+            x = batch if kind == "object" else batch[0] if family == "costly" else batch[1].float()
+            loss = net(x.flatten(1)[:, :3]).square().mean()
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+        print(epoch, loss.item().hex(), x.stride(), flush=True)
+
+
+main()

@@ -1,0 +1,111 @@
+"""cache.features and loader.gather at run time: the same batches to the byte, or a refusal that says why."""
+
+import importlib.util
+import os
+import subprocess
+import sys
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "shim"))
+
+import test_run  # noqa: E402
+from test_run import HAS_TORCH, HERE, environment  # noqa: E402
+
+SAMPLES = os.path.join(HERE, "programs", "samples.py")
+CACHE, GATHER = "cache.features", "loader.gather"
+
+
+@unittest.skipUnless(HAS_TORCH, "this Python has no torch")
+class FetchingTest(unittest.TestCase):
+    setUp, observed = test_run.RunTest.setUp, test_run.RunTest.observed
+
+    def applied(self, setting, *arguments):
+        """What is said of the knob; the output has to be what it is without it."""
+        command = (sys.executable, SAMPLES) + arguments
+        bare = subprocess.run(command, cwd=self.folder, env=environment(), capture_output=True, text=True)
+        done = self.observed(*command, options=["--apply", setting])
+        self.assertEqual((done.returncode, done.stdout), (0, bare.stdout), done.stderr)
+        said = [note for note in self.record.notes("apply") if note["knob"] == setting.split("=")[0]]
+        self.assertEqual([note for note in self.record.notes("shim") if note["status"] == "off"], [])
+        return {note["status"] for note in said}, " ".join(note["why"] or "" for note in said)
+
+    def test_pure_samples_are_kept(self):
+        for workers in ("0", "2"):
+            self.assertEqual(self.applied(CACHE + "=memory", "costly", "pure", workers)[0], {"taken"})
+            self.assertEqual(self.record.settings()[CACHE], "memory")
+
+    def test_kept_samples_are_not_made_again(self):
+        self.applied(CACHE + "=memory", "costly", "pure", "0")
+        made = [note for note in self.record.notes("samples")]
+        self.assertLess(made[-1]["p50"], 0.0009)  # each costs a millisecond to make, and two of three were kept
+
+    def test_samples_that_draw_are_refused(self):
+        status, why = self.applied(CACHE + "=memory", "costly", "draws", "0")
+        self.assertNotIn("taken", status)
+        self.assertIn("python's random", why)
+
+    def test_samples_that_hold_what_cannot_be_copied_are_refused(self):
+        status, why = self.applied(CACHE + "=memory", "costly", "object", "0")
+        self.assertNotIn("taken", status)
+        self.assertIn("frozenset", why)
+
+    def test_cheap_samples_are_refused(self):
+        status, why = self.applied(CACHE + "=memory", "table", "plain", "0")
+        self.assertNotIn("taken", status)
+        self.assertIn("looking it up", why)
+
+    def test_a_dataset_that_is_changed_between_epochs_is_refused(self):
+        status, why = self.applied(CACHE + "=memory", "costly", "epochs", "0")
+        self.assertIn("refused", status)
+        self.assertIn("changed between epochs", why)
+
+    def test_samples_that_differ_each_time_are_refused(self):
+        done = self.observed(sys.executable, SAMPLES, "costly", "differs", "0", options=["--apply", CACHE + "=memory"])
+        self.assertEqual(done.returncode, 0)
+        said = self.record.notes("apply")
+        self.assertIn("the same index gives another sample", said[0]["why"])
+
+    def test_rows_of_a_table_are_gathered(self):
+        for workers in ("0", "1"):
+            self.assertEqual(self.applied(GATHER + "=true", "table", "plain", workers)[0], {"taken"})
+
+    def test_rows_that_are_not_independent_are_refused(self):
+        for kind, reason in (("noisy", "not the same"), ("branches", "ValueError"), ("mixes", "not the same")):
+            status, why = self.applied(GATHER + "=true", "table", kind, "0")
+            self.assertNotIn("taken", status, kind)
+            self.assertIn(reason, why)
+
+
+@unittest.skipUnless(HAS_TORCH, "this Python has no torch")
+class PackingTest(unittest.TestCase):
+    def test_what_comes_back_is_the_same(self):
+        import numpy as np
+        import torch
+        from _unidle_shim import packing
+
+        sample = {
+            "picture": torch.arange(24.0).reshape(2, 3, 4).permute(2, 0, 1), "half": torch.ones(3).bfloat16(), "empty": torch.zeros(0, 2),
+            "array": np.asfortranarray(np.arange(6).reshape(2, 3)), "flag": np.bool_(True), 3: [1, (2.5, None), "text", b"raw", float("nan")],
+        }
+        back = packing.unpacked(memoryview(packing.packed(sample)))
+        self.assertEqual(packing.packed(back), packing.packed(sample))
+        self.assertEqual(back["picture"].stride(), sample["picture"].stride())
+        self.assertTrue(torch.equal(back["picture"], sample["picture"]))
+        self.assertEqual(back["half"].dtype, torch.bfloat16)
+        self.assertEqual(back["array"].flags.f_contiguous, True)
+        self.assertIs(type(back["flag"]), np.bool_)
+        back["picture"][0] = 7  # a copy, and writable
+        self.assertFalse(torch.equal(back["picture"], sample["picture"]))
+
+    def test_what_cannot_be_kept_is_named(self):
+        import torch
+        from _unidle_shim import packing
+
+        for value, name in ((object(), "object"), (torch.ones(1, requires_grad=True), "gradients"), ({(1, 2): 3}, "dict")):
+            with self.assertRaisesRegex(TypeError, name):
+                packing.packed(value)
+
+
+if __name__ == "__main__":
+    unittest.main()
