@@ -70,6 +70,21 @@ Interval bootstrap_mean(std::span<const double> values, double confidence, int r
   return percentile_interval(draws, confidence);
 }
 
+Interval bootstrap_median(std::span<const double> values, double confidence, int rounds, std::uint64_t seed) {
+  if (values.empty()) {
+    throw Error(ErrorCode::kInternal, "bootstrap_median", "no values");
+  }
+  std::mt19937_64 random(seed);
+  std::uniform_int_distribution<std::size_t> pick(0, values.size() - 1);
+  std::vector<double> drawn(values.size());
+  std::vector<double> draws(static_cast<std::size_t>(rounds));
+  for (double& draw : draws) {
+    std::generate(drawn.begin(), drawn.end(), [&] { return values[pick(random)]; });
+    draw = median(drawn);
+  }
+  return percentile_interval(draws, confidence);
+}
+
 Interval bootstrap_ratio(std::span<const double> a, std::span<const double> b, double confidence, int rounds,
                          std::uint64_t seed) {
   std::mt19937_64 random(seed);

@@ -23,6 +23,10 @@ struct Interval {
 Interval bootstrap_mean(std::span<const double> values, double confidence = 0.95, int rounds = 2000,
                         std::uint64_t seed = 1);
 
+/// The same of the median.
+Interval bootstrap_median(std::span<const double> values, double confidence = 0.95, int rounds = 2000,
+                          std::uint64_t seed = 1);
+
 /// Interval of mean(b)/mean(a), resampling both sides.
 Interval bootstrap_ratio(std::span<const double> a, std::span<const double> b, double confidence = 0.95,
                          int rounds = 2000, std::uint64_t seed = 1);

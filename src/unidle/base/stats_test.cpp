@@ -54,5 +54,15 @@ TEST(Stats, BlocksDropTheRest) {
   EXPECT_EQ(block_means(values, 2), (std::vector<double>{2, 6}));
 }
 
+TEST(BootstrapMedian, OneOutlierDoesNotMoveIt) {
+  const std::vector<double> values = {1.5, 1.51, 1.49, 1.5, 1.52, 0.4};
+  const Interval interval = bootstrap_median(values);
+  EXPECT_GT(interval.low, 0.9);
+  EXPECT_LT(interval.high, 1.53);
+  const std::vector<double> one = {2.0};
+  EXPECT_EQ(bootstrap_median(one).low, 2.0);
+  EXPECT_THROW(bootstrap_median({}), Error);
+}
+
 }  // namespace
 }  // namespace unidle

@@ -61,6 +61,7 @@ TunerOutcome Tuner::run(std::stop_token stop) {
     }
     baseline.verdict = "baseline";
     baseline_ = incumbent_ = baseline.result;
+    incumbent_is_newest_ = true;
     log(baseline);
     add_suggestions(baseline_);
     take_bundles(stop);
@@ -145,18 +146,17 @@ void Tuner::take_bundles(std::stop_token stop) {
     if (all.empty()) {
       return;
     }
-    const double before = incumbent_.rate;
     const Settings best_before = outcome_.best;
     Judgement judgement = try_settings(overlaid(outcome_.best, all), "diagnosis", describe(all), 1, stop);
     if (judgement == Judgement::kBetter) {
       mark_tried(all);
       add_suggestions(incumbent_);
       if (all.size() == 1 && !best_before.contains(all.begin()->first)) {
-        gains_[all.begin()->first] = incumbent_.rate / before;
+        gains_[all.begin()->first] = last_ratio_;
       }
       continue;
     }
-    if (judgement == Judgement::kNoGain && outcome_.trials.back().result.rate > incumbent_.rate * (1 - noise())) {
+    if (judgement == Judgement::kNoGain && last_ratio_ > 1 - noise()) {
       mark_tried(all);  // neither gain nor loss: that its parts cancel out exactly is not worth many trials
       return;
     }
@@ -196,7 +196,6 @@ void Tuner::take_steps(std::stop_token stop) {
     }
     candidate->tried = true;
     const Settings changes = candidate->changes;
-    const double before = incumbent_.rate;
     const Settings best_before = outcome_.best;
     const Judgement judgement = try_settings(overlaid(outcome_.best, changes), "step", describe(changes), 1, stop);
     if (judgement != Judgement::kBetter) {
@@ -210,7 +209,7 @@ void Tuner::take_steps(std::stop_token stop) {
     for (const auto& [knob, value] : changes) {
       // Better than another new value is not yet better than the old one.
       if (!best_before.contains(knob)) {
-        gains_[knob] = incumbent_.rate / before;
+        gains_[knob] = last_ratio_;
       }
     }
     add_suggestions(incumbent_);

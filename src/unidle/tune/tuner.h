@@ -19,10 +19,13 @@
 
 namespace unidle::tune {
 
+/// Fewer pairs than this verify nothing; time for them is kept back.
+constexpr int kLeastPairs = 3;
+
 struct TunerOptions {
   int trials = 12;        // of the search; verification comes on top
   double budget_s = 600;  // of all; verification is kept back from it
-  int pairs = 3;          // baseline and winner, one after the other, this many times
+  int pairs = 6;          // baseline and winner in turns, this many times; fewer when the gain is beyond all doubt
   int plateau = 5;        // steps in a row without a gain, after which the search stops
   /// Relative difference of two single trials that counts as a difference. Repeated short trials on an otherwise quiet
   /// machine differ by 1 to 2 %.
@@ -39,19 +42,22 @@ struct TunerOptions {
 /// One trial of the search, for the table and the record.
 struct LoggedTrial {
   int index = 0;
-  std::string stage;  // "baseline", "diagnosis", "step", "removal", "again", "verify-baseline", "verify-winner"
-  Settings changes;   // against the configuration
+  /// "baseline", "diagnosis", "step", "removal"; "again" and "reference" of undecided ones, whose turns precede their
+  /// own line; "verify-baseline", "verify-winner".
+  std::string stage;
+  Settings changes;  // against the configuration
   TrialResult result;
   std::string verdict;  // "baseline", "kept", "no gain", "reverted", "parity broken", "failed", "not taken"
   std::string why;
 };
 
 struct Verification {
-  std::vector<double> baseline;  // samples/s
+  std::vector<double> baseline;  // samples/s, of each pair
   std::vector<double> winner;
-  double ratio = 1;         // of the means
+  double ratio = 1;         // median of the ratios of the pairs
   Interval interval{1, 1};  // 95 %, bootstrap over the pairs
-  bool shown = false;       // the interval lies above 1 and parity holds
+  bool clear = false;       // every pair shows a gain that noise cannot make
+  bool shown = false;       // the interval lies above 1, the gain is worth it and parity holds
   Parity parity;
   bool compared = false;  // there was a loss or a metric to compare
 };
@@ -88,6 +94,14 @@ class Tuner {
   };
   /// Knobs that are taken back together.
   using Unit = std::vector<std::string>;
+  /// Runs of a change and of the best so far alternately.
+  struct Turns {
+    double change = 0;     // newest rate, samples/s
+    double reference = 0;  // the same of the best so far
+    std::vector<double> ratios;
+    bool neighbours = false;  // the ratios are of runs one after the other; otherwise the only one is to an older run
+    bool reference_next = true;
+  };
   enum class Judgement { kBetter, kNoGain, kRejected, kStopped };
 
   void add_candidate(Candidate candidate);
@@ -109,9 +123,10 @@ class Tuner {
   LoggedTrial measure(const Settings& changes, const std::string& stage, std::stop_token stop);
   Judgement try_settings(const Settings& changes, const std::string& stage, const std::string& what, double least_ratio,
                          std::stop_token stop);
-  Judgement judge(LoggedTrial& trial, double reference, double margin);
+  Judgement judge(LoggedTrial& trial, double ratio, double margin);
   bool rejected(LoggedTrial& trial);
-  bool measure_again(LoggedTrial& trial, double& reference, std::stop_token stop);
+  bool undecided(const Turns& turns, double margin) const;
+  bool take_turn(const Settings& changes, Turns& turns, std::stop_token stop);
   bool may_repeat(std::stop_token stop) const;
   bool disturbed() const;
   double noise() const { return disturbed() ? options_.disturbed_noise : options_.noise; }
@@ -120,6 +135,8 @@ class Tuner {
 
   std::optional<Verification> verify(std::stop_token stop);
   bool verify_pair(Verification& verification, std::stop_token stop);
+  bool compare_pair(Verification& verification, const TrialResult& baseline, LoggedTrial& winner) const;
+  void take_stock(Verification& verification) const;
   void verify_best(std::stop_token stop);
   bool take_fastest();
   void conclude(std::stop_token stop);
@@ -140,13 +157,15 @@ class Tuner {
   int search_trials_ = 0;
   TunerOutcome outcome_;
   TrialResult baseline_;
-  TrialResult incumbent_;                // of outcome_.best
+  TrialResult incumbent_;                // of outcome_.best; its newest rate
   std::map<std::string, double> gains_;  // by knob, measured alone
   std::set<std::string> refused_;        // "knob=value" that does not take
-  double last_ratio_ = 1;                // of the last trial judged
+  double last_ratio_ = 1;                // of the last trial judged, to the best so far
   int measured_trials_ = 0;              // with those that were repeated
   int disturbed_trials_ = 0;
-  bool steady_ = false;  // a repeated trial came out the same
+  bool incumbent_is_newest_ = false;  // the newest run was of outcome_.best
+  bool last_disturbed_ = false;       // of the newest trial
+  bool steady_ = false;               // a much slower trial was repeated and came out the same
 };
 
 }  // namespace unidle::tune

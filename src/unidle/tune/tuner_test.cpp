@@ -70,7 +70,7 @@ struct Fixture {
 
 int search_trials(const TunerOutcome& outcome) {
   return static_cast<int>(std::count_if(outcome.trials.begin(), outcome.trials.end(), [](const LoggedTrial& trial) {
-    return !trial.stage.starts_with("verify") && trial.stage != "again";
+    return !trial.stage.starts_with("verify") && trial.stage != "again" && trial.stage != "reference";
   }));
 }
 
@@ -293,8 +293,8 @@ TEST(Tuner, VerifiesInTurns) {
       order.push_back(trial.stage);
     }
   }
-  const std::vector<std::string> expected = {"verify-baseline", "verify-winner",   "verify-baseline",
-                                             "verify-winner",   "verify-baseline", "verify-winner"};
+  const std::vector<std::string> expected = {"verify-baseline", "verify-winner",   "verify-winner",
+                                             "verify-baseline", "verify-baseline", "verify-winner"};
   EXPECT_EQ(order, expected);
   EXPECT_NEAR(outcome.verification->ratio, 1.5, 1e-9);
 }
@@ -311,7 +311,41 @@ TEST(Tuner, ASlowMachineIsNotMistakenForASlowKnob) {
   const TunerOutcome outcome = fixture.tune(runner);
   EXPECT_EQ(outcome.best.at("loader.workers"), "2");
   EXPECT_EQ(outcome.best.at("layout.channels_last"), "true");
-  EXPECT_THAT(outcome.trials, Contains(::testing::Field(&LoggedTrial::stage, "again")));
+  EXPECT_THAT(outcome.trials, Contains(::testing::Field(&LoggedTrial::stage, "reference")));
+}
+
+TEST(Tuner, AMachineThatGetsSlowerAllTheTimeChangesNothing) {
+  const Factors factors = {{"loader.workers", {{"2", 1.5}}}, {"optimizer.fused", {{"true", 1.12}}}};
+  int right = 0;
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    Fixture fixture;
+    double slower = 1;
+    FakeRunner runner(
+        fixture.clock,
+        [&](const Settings& changes) {
+          TrialResult result = product(changes, factors);
+          result.rate *= slower *= 0.985;
+          return result;
+        },
+        0.008, seed);
+    const TunerOutcome outcome = fixture.tune(runner);
+    right += outcome.best.contains("loader.workers") && outcome.best.contains("optimizer.fused") &&
+             outcome.verification && outcome.verification->shown;
+  }
+  EXPECT_GE(right, 18) << "of 20 seeds";
+}
+
+TEST(Tuner, AGainThatIsSmallTakesMorePairs) {
+  const auto pairs_at = [](double factor, double noise) {
+    Fixture fixture;
+    FakeRunner runner(
+        fixture.clock, [&](const Settings& changes) { return product(changes, {{"loader.workers", {{"2", factor}}}}); },
+        noise);
+    const TunerOutcome outcome = fixture.tune(runner);
+    return outcome.verification ? outcome.verification->winner.size() : 0;
+  };
+  EXPECT_EQ(pairs_at(1.5, 0.005), 3u);
+  EXPECT_GE(pairs_at(1.06, 0.005), 6u);
 }
 
 TEST(Tuner, SaysWhenTheMachineWasNotQuiet) {

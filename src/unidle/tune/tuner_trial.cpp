@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "unidle/base/stats.h"
 #include "unidle/knobs/knob.h"
 #include "unidle/tune/tuner.h"
 
@@ -11,10 +12,12 @@ namespace unidle::tune {
 
 namespace {
 
-/// Less than this share of the speed of the best so far is rather the machine's doing than a knob's.
+/// Less than this share of the speed of the best so far may be the machine's doing rather than a knob's.
 constexpr double kSuspicious = 0.85;
-/// Repeated measurements on top of the trials of a search.
-constexpr int kMostRepeats = 4;
+/// Ratios of neighbouring runs after which the median decides, however far apart they are.
+constexpr std::size_t kMostRatios = 5;
+/// Of the noise: a single ratio that is further than this from the limit decides.
+constexpr double kClearance = 0.5;
 /// CPUs in use by others from which on a trial counts as disturbed.
 constexpr double kDisturbingCpus = 0.25;
 
@@ -28,8 +31,10 @@ LoggedTrial Tuner::measure(const Settings& changes, const std::string& stage, st
   trial.result = runner_.run(changes, stop);
   trial.result.interrupted = trial.result.interrupted || stop.stop_requested();
   ++measured_trials_;
-  disturbed_trials_ += trial.result.others_cpus.value_or(0) > kDisturbingCpus;
-  search_trials_ += stage.starts_with("verify") || stage == "again" ? 0 : 1;
+  incumbent_is_newest_ = false;
+  last_disturbed_ = trial.result.others_cpus.value_or(0) > kDisturbingCpus;
+  disturbed_trials_ += last_disturbed_;
+  search_trials_ += stage.starts_with("verify") || stage == "again" || stage == "reference" ? 0 : 1;
   return trial;
 }
 
@@ -40,65 +45,80 @@ void Tuner::log(LoggedTrial trial) {
   }
 }
 
-/// Takes the settings when they are faster than the best so far by more than `margin` times the noise.
+/// Takes the settings when they are faster than the best so far by more than `margin` times the noise. What one trial
+/// leaves open is decided by turns of both, each compared with its neighbours only, so that a machine that gets slower
+/// meanwhile is no argument.
 Tuner::Judgement Tuner::try_settings(const Settings& changes, const std::string& stage, const std::string& what,
                                      double margin, std::stop_token stop) {
+  const bool neighbours = incumbent_is_newest_;
   LoggedTrial trial = measure(changes, stage, stop);
   trial.why = what;
   if (trial.result.interrupted) {
     return Judgement::kStopped;
   }
-  double reference = incumbent_.rate;
-  bool out = rejected(trial);
-  if (!out && trial.result.rate < kSuspicious * reference && may_repeat(stop)) {
-    if (!measure_again(trial, reference, stop)) {
-      return Judgement::kStopped;
-    }
-    out = rejected(trial);
+  if (rejected(trial)) {
+    log(std::move(trial));
+    return Judgement::kRejected;
   }
-  const Judgement judgement = out ? Judgement::kRejected : judge(trial, reference, margin);
+  Turns turns{trial.result.rate, incumbent_.rate, {trial.result.rate / incumbent_.rate}, neighbours};
+  while (undecided(turns, margin) && may_repeat(stop) && take_turn(trial.changes, turns, stop)) {
+  }
+  if (stop.stop_requested()) {
+    return Judgement::kStopped;
+  }
+  trial.index = static_cast<int>(outcome_.trials.size()) + 1;
+  trial.result.rate = turns.change;
+  incumbent_.rate = turns.reference;
+  trial.why += turns.ratios.size() > 1 ? fmt::format("; median of {} turns", turns.ratios.size()) : "";
+  const Judgement judgement = judge(trial, median(turns.ratios), margin);
   if (judgement == Judgement::kBetter) {
-    const double at_full_speed = trial.result.rate * incumbent_.rate / reference;
     incumbent_ = trial.result;
-    incumbent_.rate = at_full_speed;
     outcome_.best = trial.changes;
   }
+  incumbent_is_newest_ = (judgement == Judgement::kBetter) == turns.reference_next;
   log(std::move(trial));
   return judgement;
 }
 
-/// A much slower trial may be the machine's doing: the best so far is measured once more. When that has become slower
-/// too, the trial is repeated at once and judged against it; `reference` is what to judge against. False when stopped.
-bool Tuner::measure_again(LoggedTrial& trial, double& reference, std::stop_token stop) {
-  LoggedTrial again = measure(outcome_.best, "again", stop);
-  if (again.result.interrupted || !again.result.ok) {
-    return !again.result.interrupted;
+bool Tuner::undecided(const Turns& turns, double margin) const {
+  const double limit = 1 + margin * noise();
+  const auto& ratios = turns.ratios;
+  if (ratios.size() == 1) {
+    const bool slow = ratios[0] < kSuspicious && !steady_;
+    const bool stale = !turns.neighbours && (ratios[0] > 1 / kSuspicious || last_disturbed_);
+    return slow || stale || std::abs(ratios[0] - limit) < kClearance * noise();
   }
-  const double rate = again.result.rate;
-  const double drift = rate / incumbent_.rate;
-  again.why = fmt::format("the best so far once more; {:.3f}x of what it was", drift);
-  again.verdict = "reference";
-  steady_ = std::abs(drift - 1) <= options_.noise && !disturbed();
-  log(std::move(again));
-  if (drift >= 1 - noise()) {
-    incumbent_.rate = reference = drift > 1 + noise() ? rate : (incumbent_.rate + rate) / 2;
-    trial.index = static_cast<int>(outcome_.trials.size()) + 1;
-    return true;
-  }
-  reference = rate;
-  const std::string what = trial.why;
-  trial = measure(trial.changes, trial.stage, stop);
-  trial.why = what;
-  --search_trials_;  // the same trial, once more
-  return !trial.result.interrupted;
+  const auto above = std::count_if(ratios.begin(), ratios.end(), [&](double ratio) { return ratio > limit; });
+  return ratios.size() < kMostRatios && above != 0 && above != static_cast<std::ptrdiff_t>(ratios.size());
 }
 
-/// On a machine that has shown itself steady, repeating is a waste.
+/// One more run, which makes a ratio with the run before it. False when there is none.
+bool Tuner::take_turn(const Settings& changes, Turns& turns, std::stop_token stop) {
+  const bool reference = turns.reference_next;
+  LoggedTrial turn = measure(reference ? outcome_.best : changes, reference ? "reference" : "again", stop);
+  if (turn.result.interrupted || !turn.result.ok) {
+    return false;
+  }
+  const double rate = turn.result.rate;
+  if (reference) {
+    steady_ = std::abs(rate / turns.reference - 1) <= options_.noise && !disturbed();
+  }
+  (reference ? turns.reference : turns.change) = rate;
+  if (!turns.neighbours) {
+    turns.ratios.clear();
+    turns.neighbours = true;
+  }
+  turns.ratios.push_back(turns.change / turns.reference);
+  turns.reference_next = !reference;
+  turn.verdict = "turn";
+  turn.why =
+      fmt::format("{}; {:.3f}x", reference ? "the best so far once more" : "the change once more", turns.ratios.back());
+  log(std::move(turn));
+  return true;
+}
+
 bool Tuner::may_repeat(std::stop_token stop) const {
-  const auto repeats = std::count_if(outcome_.trials.begin(), outcome_.trials.end(),
-                                     [](const LoggedTrial& trial) { return trial.stage == "again"; });
-  return !steady_ && repeats < kMostRepeats && !stop.stop_requested() &&
-         elapsed_s() + 2 * incumbent_.seconds + verification_s() <= options_.budget_s;
+  return !stop.stop_requested() && elapsed_s() + incumbent_.seconds + verification_s() <= options_.budget_s;
 }
 
 /// Fills in verdict and reason when the trial cannot be taken whatever its speed.
@@ -121,8 +141,8 @@ bool Tuner::rejected(LoggedTrial& trial) {
   return !parity.held;
 }
 
-Tuner::Judgement Tuner::judge(LoggedTrial& trial, double reference, double margin) {
-  const double ratio = last_ratio_ = trial.result.rate / reference;
+Tuner::Judgement Tuner::judge(LoggedTrial& trial, double ratio, double margin) {
+  last_ratio_ = ratio;
   const bool better = ratio > 1 + margin * noise();
   const bool removal = trial.stage == "removal";
   trial.verdict = better ? (removal ? "reverted" : "kept") : (removal ? "needed" : "no gain");
@@ -171,6 +191,6 @@ bool Tuner::may_go_on(std::stop_token stop, int reserve) const {
 
 double Tuner::elapsed_s() const { return seconds(clock_.now_ns() - start_ns_); }
 
-double Tuner::verification_s() const { return options_.pairs * (baseline_.seconds + incumbent_.seconds); }
+double Tuner::verification_s() const { return kLeastPairs * (baseline_.seconds + incumbent_.seconds); }
 
 }  // namespace unidle::tune

@@ -11,7 +11,9 @@ namespace unidle::tune {
 namespace {
 
 /// Further pairs when the first ones leave it open.
-constexpr int kExtraPairs = 2;
+constexpr int kExtraPairs = 4;
+/// A gain in every pair of so many times the noise needs no further pairs.
+constexpr double kClearGain = 3;
 
 Settings exact_part(const Settings& settings) {
   Settings exact;
@@ -23,50 +25,73 @@ Settings exact_part(const Settings& settings) {
   return exact;
 }
 
-void take_stock(Verification& verification, double least_gain) {
-  if (verification.baseline.empty() || verification.winner.empty()) {
-    return;
-  }
-  verification.ratio = mean(verification.winner) / mean(verification.baseline);
-  verification.interval = bootstrap_ratio(verification.baseline, verification.winner);
-  verification.shown =
-      verification.parity.held && verification.interval.low > 1 && verification.ratio >= 1 + least_gain;
-}
-
 }  // namespace
 
-/// False when it was interrupted or the winner failed.
+void Tuner::take_stock(Verification& verification) const {
+  const std::size_t pairs = std::min(verification.baseline.size(), verification.winner.size());
+  if (pairs == 0) {
+    return;
+  }
+  std::vector<double> ratios;
+  for (std::size_t i = 0; i < pairs; ++i) {
+    ratios.push_back(verification.winner[i] / verification.baseline[i]);
+  }
+  verification.ratio = median(ratios);
+  verification.interval = bootstrap_median(ratios);
+  verification.clear =
+      pairs >= kLeastPairs && *std::min_element(ratios.begin(), ratios.end()) > 1 + kClearGain * noise();
+  verification.shown = verification.parity.held && verification.interval.low > 1 &&
+                       verification.ratio >= 1 + options_.least_gain &&
+                       (verification.clear || pairs >= static_cast<std::size_t>(options_.pairs));
+}
+
+/// False when it was interrupted, or the winner failed or trains something else. Every other pair is turned round, so
+/// that a machine that gets slower steadily favours neither.
 bool Tuner::verify_pair(Verification& verification, std::stop_token stop) {
-  LoggedTrial baseline = measure({}, "verify-baseline", stop);
-  if (baseline.result.interrupted || !baseline.result.ok) {
+  const bool winner_first = verification.winner.size() % 2 == 1;
+  const auto run = [&](bool winner) {
+    return measure(winner ? outcome_.best : Settings{}, winner ? "verify-winner" : "verify-baseline", stop);
+  };
+  LoggedTrial first = run(winner_first);
+  if (first.result.interrupted) {
     return false;
   }
-  baseline.verdict = "baseline";
-  log(baseline);
-  LoggedTrial winner = measure(outcome_.best, "verify-winner", stop);
-  if (winner.result.interrupted) {
+  LoggedTrial second = run(!winner_first);
+  if (second.result.interrupted) {
     return false;
   }
+  LoggedTrial& baseline = winner_first ? second : first;
+  LoggedTrial& winner = winner_first ? first : second;
+  second.index = first.index + 1;
+  baseline.verdict = baseline.result.ok ? "baseline" : "failed";
+  winner.verdict = winner.result.ok ? "winner" : "failed";
   if (!winner.result.ok) {
-    winner.verdict = "failed";
     winner.why = winner.result.problem;
     verification.parity = {false, "the winner failed: " + winner.result.problem};
-    log(winner);
-    return false;
   }
-  verification.baseline.push_back(baseline.result.rate);
+  bool good = baseline.result.ok && winner.result.ok;
+  if (good) {
+    good = compare_pair(verification, baseline.result, winner);
+  }
+  log(std::move(first));
+  log(std::move(second));
+  return good;
+}
+
+/// Adds the pair; false when the winner trains something else.
+bool Tuner::compare_pair(Verification& verification, const TrialResult& baseline, LoggedTrial& winner) const {
+  verification.baseline.push_back(baseline.rate);
   verification.winner.push_back(winner.result.rate);
-  const Parity parity = check_parity(baseline.result, winner.result, outcome_.best, options_.bands);
+  const Parity parity = check_parity(baseline, winner.result, outcome_.best, options_.bands);
+  const bool common_metric = std::any_of(baseline.metrics.begin(), baseline.metrics.end(), [&](const auto& metric) {
+    return winner.result.metrics.contains(metric.first);
+  });
+  verification.compared = (baseline.loss && winner.result.loss) || common_metric;
   if (!parity.held) {
     verification.parity = parity;
+    winner.verdict = "parity broken";
   }
-  const bool common_metric =
-      std::any_of(baseline.result.metrics.begin(), baseline.result.metrics.end(),
-                  [&](const auto& metric) { return winner.result.metrics.contains(metric.first); });
-  verification.compared = (baseline.result.loss && winner.result.loss) || common_metric;
-  winner.verdict = parity.held ? "winner" : "parity broken";
   winner.why = parity.why;
-  log(winner);
   return parity.held;
 }
 
@@ -74,18 +99,20 @@ std::optional<Verification> Tuner::verify(std::stop_token stop) {
   Verification verification;
   for (int pair = 0; pair < options_.pairs + kExtraPairs; ++pair) {
     const double pair_s = baseline_.seconds + incumbent_.seconds;
-    if (pair >= options_.pairs && (verification.shown || elapsed_s() + pair_s > options_.budget_s)) {
+    const bool enough = verification.clear || (pair >= options_.pairs && verification.shown);
+    const bool hopeless = pair >= options_.pairs && verification.interval.high < 1 + options_.least_gain;
+    if (enough || hopeless || (pair >= kLeastPairs && elapsed_s() + pair_s > options_.budget_s)) {
       break;
     }
     if (!verify_pair(verification, stop)) {
       break;
     }
-    take_stock(verification, options_.least_gain);
+    take_stock(verification);
   }
   if (stop.stop_requested()) {
     return std::nullopt;
   }
-  take_stock(verification, options_.least_gain);
+  take_stock(verification);
   return verification;
 }
 
