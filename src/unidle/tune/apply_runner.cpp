@@ -9,10 +9,12 @@
 #include "unidle/base/clock.h"
 #include "unidle/base/error.h"
 #include "unidle/base/log.h"
+#include "unidle/base/units.h"
 #include "unidle/diagnose/diagnose.h"
 #include "unidle/diagnose/run_time.h"
 #include "unidle/knobs/knob.h"
 #include "unidle/observe/observe.h"
+#include "unidle/tune/memory_watch.h"
 #include "unidle/tune/output.h"
 #include "unidle/tune/suggestions.h"
 #include "unidle/tune/working_folder.h"
@@ -30,8 +32,10 @@ constexpr long long kMostTrialSteps = 100'000;
 constexpr double kTrialsInBudget = 14;
 constexpr double kShortestTarget_s = 3;
 /// A trial that takes this many times what the baseline takes hangs, or is hopeless.
-constexpr double kHopeless = 4;
-constexpr double kStartupAllowance_s = 30;
+constexpr double kHopeless = 3;
+constexpr double kStartupAllowance_s = 15;
+constexpr double kEpochsInTrial = 3;
+constexpr double kLongestForEpochs_s = 20;
 /// The calibration may take this share of the budget, and at least half a minute.
 constexpr double kCalibrationShare = 0.5;
 
@@ -97,6 +101,19 @@ Settings tunable_settings(const record::Reader& reader) {
   return settings;
 }
 
+/// Optimiser steps in one pass over the data; 0 when that is not known.
+double epoch_steps(const record::Reader& reader, const Settings& settings) {
+  const auto batch = integer_of(settings, "batch.size");
+  const auto accumulated = integer_of(settings, "batch.accumulation");
+  for (const record::Note& note : reader.notes()) {
+    const nlohmann::json samples = note.body.value("samples_per_epoch", nlohmann::json());
+    if (note.body.value("type", "") == "data" && samples.is_number() && batch && *batch > 0) {
+      return samples.get<double>() / static_cast<double>(*batch * std::max(1LL, accumulated.value_or(1)));
+    }
+  }
+  return 0;
+}
+
 std::string json_of(const Settings& changes) { return nlohmann::json(changes).dump(); }
 
 }  // namespace
@@ -116,14 +133,18 @@ bool matters_on(const std::string& device, const std::string& knob) {
          knob != "cudnn.benchmark";
 }
 
-long long steps_of_trial(double step_s, double target_s) {
-  const double wanted = step_s > 0 ? std::ceil(target_s / step_s) : 0;
+long long steps_of_trial(double step_s, double target_s, double epoch_steps) {
+  double wanted = step_s > 0 ? std::ceil(target_s / step_s) : 0;
+  if (const double epochs = std::ceil(epoch_steps * kEpochsInTrial); epochs * step_s <= kLongestForEpochs_s) {
+    wanted = std::max(wanted, epochs);
+  }
   return std::clamp(static_cast<long long>(std::min(wanted, 1e9)), kLeastTrialSteps, kMostTrialSteps);
 }
 
 struct ApplyRunner::Ended {
   observe::Result result;
   double seconds = 0;
+  bool out_of_memory = false;  // the machine had too little left, and it was ended
 };
 
 ApplyRunner::Ended ApplyRunner::start(const Settings& changes, long long steps, double limit_s, std::stop_token stop) {
@@ -136,13 +157,20 @@ ApplyRunner::Ended ApplyRunner::start(const Settings& changes, long long steps, 
   run.quiet = true;
   run.forward_signals = false;  // a stop comes through the token
   run.timeout_s = limit_s;
-  run.stop = std::move(stop);
+  std::stop_source ending;
+  const std::stop_callback stopped(stop, [&ending] { ending.request_stop(); });
+  run.stop = ending.get_token();
   if (!options_.folder.empty()) {
     run.folder = options_.scratch / (name + "-folder");
     copy_folder(options_.folder, run.folder);
   }
   const std::int64_t begin = system_clock().now_ns();
-  Ended ended{observe::run(run), 0};
+  Ended ended;
+  {
+    const MemoryWatch watch(ending);
+    ended.result = observe::run(run);
+    ended.out_of_memory = watch.tripped();
+  }
   ended.seconds = seconds(system_clock().now_ns() - begin);
   if (!run.folder.empty()) {
     std::error_code ignored;  // the whole scratch folder goes at the end
@@ -176,10 +204,11 @@ const ProgramPlan& ApplyRunner::calibrate(std::stop_token stop) {
   plan_.startup_s = std::max(0.0, ended.seconds - seconds(end_ns - steps.front().t_ns));
   const double target_s =
       std::clamp(options_.budget_s / kTrialsInBudget - plan_.startup_s, kShortestTarget_s, options_.target_s);
-  plan_.steps = steps_of_trial(plan_.step_s, target_s);
+  plan_.settings = tunable_settings(reader);
+  plan_.steps = steps_of_trial(plan_.step_s, target_s, epoch_steps(reader, plan_.settings));
   plan_.expected_s = plan_.startup_s + static_cast<double>(plan_.steps) * plan_.step_s;
   plan_.limit_s = kStartupAllowance_s + kHopeless * plan_.expected_s;
-  plan_.settings = tunable_settings(reader);
+  plan_.in_copy = !options_.folder.empty();
   plan_.places = places_in(reader);
   plan_.device = diagnose::diagnose_record(ended.result.record).device.kind;
   return plan_;
@@ -194,7 +223,8 @@ void ApplyRunner::read(const fs::path& record, const Settings& changes, TrialRes
     result.problem = fmt::format("only {} training steps were seen in {:.0f} s", steps.size(), result.seconds);
     return;
   }
-  if (const auto loss = losses_.read(losses_of(reader, steps))) {
+  result.losses = losses_of(reader, steps);
+  if (const auto loss = losses_.read(result.losses)) {
     result.loss = loss->value;
     result.loss_error = loss->error;
   }
@@ -214,22 +244,26 @@ void ApplyRunner::read(const fs::path& record, const Settings& changes, TrialRes
 }
 
 TrialResult ApplyRunner::run(const Settings& changes, std::stop_token stop) {
-  const Ended ended = start(changes, plan_.steps, plan_.limit_s, stop);
   TrialResult result;
-  result.seconds = ended.seconds;
-  result.interrupted = stop.stop_requested();
-  if (result.interrupted) {
-    return result;
+  try {
+    const Ended ended = start(changes, plan_.steps, plan_.limit_s, stop);
+    result.seconds = ended.seconds;
+    result.interrupted = stop.stop_requested();
+    if (result.interrupted) {
+      return result;
+    }
+    if (ended.out_of_memory) {
+      result.problem = fmt::format("left less than {} of memory and was ended", format_bytes(memory_to_keep()));
+    } else if (ended.result.timed_out) {
+      result.problem = fmt::format("took longer than {:.0f} s and was ended", plan_.limit_s);
+    } else if (!ended.result.status.ok()) {
+      result.problem = last_words(ended.result.err_tail, ended.result.out_tail);
+    } else {
+      read(ended.result.record, changes, result);
+    }
+  } catch (const Error& failure) {  // no room for the copy or the record: this trial is lost, not the search
+    result.problem = failure.what();
   }
-  if (ended.result.timed_out) {
-    result.problem = fmt::format("took longer than {:.0f} s and was ended", plan_.limit_s);
-    return result;
-  }
-  if (!ended.result.status.ok()) {
-    result.problem = last_words(ended.result.err_tail, ended.result.out_tail);
-    return result;
-  }
-  read(ended.result.record, changes, result);
   return result;
 }
 

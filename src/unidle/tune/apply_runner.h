@@ -22,6 +22,7 @@ struct ProgramPlan {
   double limit_s = 0;                         // after which a trial is ended
   Settings settings;                          // in effect, those that can be changed at run time, in canonical form
   std::string device;                         // "cpu", "cuda", "rocm" or "unknown"
+  bool in_copy = false;                       // trials run in copies of the working folder
   std::map<std::string, std::string> places;  // "loader", "dataset", "model": file:line
 };
 
@@ -30,8 +31,9 @@ bool applies_at_run_time(const std::string& knob, const std::string& value);
 /// False for knobs that mean nothing on `device`: pinned memory, TF32, cuDNN and copies without a GPU.
 bool matters_on(const std::string& device, const std::string& knob);
 
-/// Steps of a trial: about `target_s` of training, at least 30, and all that the program has when it has fewer.
-long long steps_of_trial(double step_s, double target_s);
+/// Steps of a trial: about `target_s` of training, at least 30, and three epochs where those take no more than
+/// 20 s: what is kept for later epochs does not show before.
+long long steps_of_trial(double step_s, double target_s, double epoch_steps = 0);
 
 /// Each trial is a fresh process that is stopped in order after the same number of steps. Not thread-safe.
 class ApplyRunner : public TrialRunner {
@@ -42,7 +44,7 @@ class ApplyRunner : public TrialRunner {
     std::filesystem::path folder;  // that trials run in a copy of; empty: they run in the working folder itself
     bool allow_semantic = false;
     double budget_s = 600;  // of everything: decides how long a trial may be
-    double target_s = 10;   // of training in a trial
+    double target_s = 6;    // of training in a trial
   };
 
   explicit ApplyRunner(Options options) : options_(std::move(options)) {}
@@ -50,7 +52,10 @@ class ApplyRunner : public TrialRunner {
   /// Runs the program for 30 steps. REQUIRES: before run(). Throws kChild with the program's own last words when it
   /// fails, kInput when no training step of PyTorch was seen, kCancelled when stopped.
   const ProgramPlan& calibrate(std::stop_token stop);
+  /// In place of calibrate(): what an earlier search of the same program found.
+  void resume(const ProgramPlan& plan) { plan_ = plan; }
   TrialResult run(const Settings& changes, std::stop_token stop) override;
+  void recall(const TrialResult& result) override { losses_.read(result.losses); }
   /// The calibration did not fail but was too slow for the budget.
   bool too_slow() const { return too_slow_; }
 

@@ -28,6 +28,7 @@ struct OptimizeOptions {
   double cpus = 0;                       // of another machine; 0: what this job may use here
   double budget_s = 600;
   int trials = 12;
+  bool fresh = false;         // measure anew what an earlier search, which was killed, has measured
   bool ask_to_write = false;  // refuse to run trials of a program where they write over its files
 };
 

@@ -187,6 +187,9 @@ std::string to_text(const OptimizeResult& result) {
       text += "validation.interval only changes how often you look; training is the same\n";
     }
   }
+  for (const std::string& note : result.notes) {
+    text += "note: " + note + "\n";
+  }
   text += result.outcome->conclusion + "\n";
   if (result.program) {
     text += advice_text(*result.program);

@@ -10,6 +10,7 @@
 #include "unidle/tune/apply_runner.h"
 #include "unidle/tune/code_changes.h"
 #include "unidle/tune/optimize.h"
+#include "unidle/tune/trial_store.h"
 #include "unidle/tune/working_folder.h"
 
 namespace unidle::tune {
@@ -80,6 +81,25 @@ std::unique_ptr<ApplyRunner> calibrated(const OptimizeOptions& options, const fs
   return runner;
 }
 
+/// Goes on with a search that was killed, or begins one.
+std::unique_ptr<ApplyRunner> runner_for(const OptimizeOptions& options, const fs::path& scratch, TrialStore& store,
+                                        ProgramResult& program, std::stop_token stop) {
+  const auto known = options.fresh ? std::nullopt : store.plan();
+  if (!known || (!known->in_copy && options.ask_to_write)) {
+    store.clear();
+    auto runner = calibrated(options, scratch, program, stop);
+    store.keep(program.plan);
+    return runner;
+  }
+  const fs::path here = known->in_copy ? fs::current_path() : fs::path();
+  auto runner = std::make_unique<ApplyRunner>(
+      ApplyRunner::Options{options.command, scratch / "trials", here, options.allow_semantic, options.budget_s});
+  runner->resume(*known);
+  program.plan = *known;
+  program.copied = known->in_copy;
+  return runner;
+}
+
 }  // namespace
 
 OptimizeResult optimize_program(const OptimizeOptions& options, const Tuner::OnTrial& on_trial, std::stop_token stop) {
@@ -88,7 +108,9 @@ OptimizeResult optimize_program(const OptimizeOptions& options, const Tuner::OnT
   OptimizeResult result;
   ProgramResult& program = result.program.emplace();
   program.command = options.command;
-  const std::unique_ptr<ApplyRunner> runner = calibrated(options, scratch.path(), program, stop);
+  TrialStore store(home_folder() / "searches", search_identity(options.command, fs::current_path(), this_machine()));
+  const std::unique_ptr<ApplyRunner> runner = runner_for(options, scratch.path(), store, program, stop);
+  ResumingRunner resuming(*runner, store);
   spdlog::info("trials of {} steps, about {:.0f} s each", program.plan.steps, program.plan.expected_s);
 
   TunerOptions tuning;
@@ -98,9 +120,17 @@ OptimizeResult optimize_program(const OptimizeOptions& options, const Tuner::OnT
   tuning.verify_fastest = true;
   tuning.subject = "program";
   tuning.done = "advised";
-  Tuner tuner(*runner, system_clock(), program.plan.settings, proposals_for(program.plan, options.allow_semantic),
+  Tuner tuner(resuming, system_clock(), program.plan.settings, proposals_for(program.plan, options.allow_semantic),
               tuning, on_trial);
   result.outcome = tuner.run(stop);
+  if (resuming.resumed() > 0) {
+    result.notes.push_back(fmt::format(
+        "{} trials were measured by an earlier search that did not come to its end; --fresh measures them anew",
+        resuming.resumed()));
+  }
+  if (!result.outcome->interrupted) {
+    store.clear();
+  }
   result.changes = result.outcome->changes;
   Settings wanted;
   for (const Change& change : result.changes) {

@@ -1,12 +1,19 @@
 // What `unidle optimize -- CMD` is made of, but for the trials themselves.
 #include <gmock/gmock.h>
+#include <stdlib.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
 
 #include "unidle/base/files.h"
 #include "unidle/tune/apply_runner.h"
 #include "unidle/tune/code_changes.h"
+#include "unidle/tune/memory_watch.h"
 #include "unidle/tune/parity.h"
 #include "unidle/tune/testing/fake_runner.h"
 #include "unidle/tune/trial_record.h"
+#include "unidle/tune/trial_store.h"
 #include "unidle/tune/tuner.h"
 #include "unidle/tune/working_folder.h"
 
@@ -21,6 +28,8 @@ TEST(ProgramTrials, HaveThirtyStepsAtLeast) {
   EXPECT_EQ(steps_of_trial(0.1, 10), 100);
   EXPECT_EQ(steps_of_trial(5, 10), 30);
   EXPECT_EQ(steps_of_trial(1e-9, 10), 100'000);
+  EXPECT_EQ(steps_of_trial(0.1, 6, 50), 150) << "three epochs of 5 s";
+  EXPECT_EQ(steps_of_trial(0.1, 6, 500), 60) << "three epochs would take too long";
 }
 
 TEST(ProgramTrials, TouchOnlyWhatCanBeChangedAndMatters) {
@@ -132,6 +141,103 @@ TEST(WorkingFolder, IsCopiedWhereThatIsSafe) {
   fs::remove(from / "out");
   fs::resize_file(from / "train.py", 300 << 20);
   EXPECT_THAT(why_not_copied(from, {"python", "train.py"}).value_or(""), HasSubstr("too large"));
+}
+
+TrialResult kept_result() {
+  TrialResult result = testing::at_rate(42.5);
+  result.losses = {{8, 1.5}, {16, 1.25}};
+  result.effective = {{"loader.workers", "2"}};
+  result.refused = {{"cpu.threads", "why"}};
+  result.others_cpus = 0.5;
+  result.suggestions = {{{{"loader.workers", "2"}}, "loader-no-workers", "how", 0.4}};
+  return result;
+}
+
+class Recalling : public testing::FakeRunner {
+ public:
+  using FakeRunner::FakeRunner;
+  void recall(const TrialResult& result) override { recalled.push_back(result); }
+  std::vector<TrialResult> recalled;
+};
+
+TEST(TrialStore, ASearchThatWasKilledGoesOn) {
+  const TemporaryFolder home;
+  unidle::testing::FakeClock clock;
+  const Settings two = {{"loader.workers", "2"}};
+  {
+    TrialStore store(home.path(), "a");
+    Recalling first(clock, [](const Settings&) { return kept_result(); });
+    ResumingRunner runner(first, store);
+    runner.run(two, {});
+    EXPECT_EQ(runner.resumed(), 0);
+  }
+  TrialStore store(home.path(), "a");
+  Recalling second(clock, [](const Settings&) { return testing::at_rate(7); });
+  ResumingRunner runner(second, store);
+  const TrialResult known = runner.run(two, {});
+  EXPECT_EQ(runner.resumed(), 1);
+  EXPECT_EQ(known.rate, 42.5);
+  EXPECT_EQ(known.losses, kept_result().losses);
+  EXPECT_EQ(known.refused, kept_result().refused);
+  EXPECT_EQ(known.others_cpus, 0.5);
+  ASSERT_EQ(known.suggestions.size(), 1u);
+  EXPECT_EQ(known.suggestions[0].changes, two);
+  ASSERT_EQ(second.recalled.size(), 1u) << "later losses are compared with this one's";
+  EXPECT_EQ(runner.run(two, {}).rate, 7) << "the same settings a second time are another measurement";
+  EXPECT_EQ(runner.run({}, {}).rate, 7);
+  EXPECT_FALSE(TrialStore(home.path(), "b").find(two, 0)) << "another program";
+  store.clear();
+  EXPECT_FALSE(store.find(two, 0));
+}
+
+TEST(TrialStore, WhatCannotBeReadIsNotThere) {
+  const TemporaryFolder home;
+  TrialStore store(home.path(), "a");
+  store.keep({}, 0, kept_result());
+  for (const auto& file : fs::recursive_directory_iterator(home.path())) {
+    if (file.is_regular_file()) {
+      write_file_atomic(file.path(), R"({"ok": true})");
+    }
+  }
+  EXPECT_FALSE(store.find({}, 0));
+  EXPECT_FALSE(store.plan());
+}
+
+TEST(TrialStore, AnotherCodeIsAnotherSearch) {
+  const TemporaryFolder folder;
+  write_file_atomic(folder.path() / "train.py", "print(1)");
+  const std::string before = search_identity({"python", "train.py"}, folder.path(), {});
+  EXPECT_EQ(search_identity({"python", "train.py"}, folder.path(), {}), before);
+  EXPECT_NE(search_identity({"python", "train.py", "-x"}, folder.path(), {}), before);
+  Hardware other;
+  other.cpus = 64;
+  EXPECT_NE(search_identity({"python", "train.py"}, folder.path(), other), before);
+  write_file_atomic(folder.path() / "train.py", "print(22)");
+  EXPECT_NE(search_identity({"python", "train.py"}, folder.path(), {}), before);
+}
+
+TEST(MemoryWatch, EndsATrialThatLeavesTooLittle) {
+  const TemporaryFolder root;
+  make_folders(root.path() / "proc");
+  const auto available = [&](const std::string& kib) {
+    write_file_atomic(root.path() / "proc/meminfo", "MemTotal: 8388608 kB\nMemAvailable: " + kib + " kB\n");
+  };
+  available("4194304");
+  EXPECT_EQ(memory_left(root.path()), 4ULL << 30);
+  EXPECT_EQ(memory_to_keep(root.path()), (8ULL << 30) / 20);
+  ::setenv("UNIDLE_HOST_ROOT", root.path().c_str(), 1);
+  std::stop_source ending;
+  {
+    const MemoryWatch watch(ending);
+    available("1024");
+    std::mutex mutex;
+    std::condition_variable_any wake;
+    std::unique_lock lock(mutex);
+    wake.wait_for(lock, ending.get_token(), std::chrono::seconds(30), [&] { return ending.stop_requested(); });
+    EXPECT_TRUE(watch.tripped());
+  }
+  ::unsetenv("UNIDLE_HOST_ROOT");
+  EXPECT_TRUE(ending.stop_requested());
 }
 
 const Settings kSettings = {{"loader.workers", "0"}, {"cpu.threads", "2"}};

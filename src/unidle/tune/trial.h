@@ -28,6 +28,7 @@ struct TrialResult {
   /// Standard error of the loss, from how its steps differ from those of the first trial one by one: 0 where both are
   /// the same, more where samples are drawn or changed at random.
   double loss_error = 0;
+  std::map<long long, double> losses;  // as the program reported them, by samples seen; of programs only
   std::map<std::string, double> metrics;
   Settings effective;                          // as the live program reports it
   std::map<std::string, std::string> refused;  // knobs that are not in force, with the reason
@@ -45,6 +46,8 @@ class TrialRunner {
   virtual ~TrialRunner() = default;
   /// A fresh process with `changes` on top of the configuration. A trial that fails is a result, not an exception.
   virtual TrialResult run(const Settings& changes, std::stop_token stop) = 0;
+  /// A result of an earlier search with the same program stands for a run.
+  virtual void recall(const TrialResult& /*result*/) {}
 };
 
 }  // namespace unidle::tune

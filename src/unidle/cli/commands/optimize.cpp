@@ -40,6 +40,7 @@ struct Arguments {
   bool dry_run = false;
   bool undo = false;
   bool yes = false;
+  bool fresh = false;
 };
 
 /// The write end of the pipe below; a signal handler can reach nothing else.
@@ -136,6 +137,7 @@ tune::OptimizeOptions options_of(const Arguments& arguments) {
   options.cpus = arguments.cpus;
   options.budget_s = parse_duration(arguments.budget);
   options.trials = arguments.trials;
+  options.fresh = arguments.fresh;
   options.ask_to_write = !arguments.yes && ::isatty(STDIN_FILENO) != 0;
   return options;
 }
@@ -263,6 +265,8 @@ std::function<int()> setup(CLI::App& app) {
   app.add_flag("--yes", arguments->yes,
                "Without CONFIG: trials may write over the program's files where they cannot run "
                "in a copy of the working folder");
+  app.add_flag("--fresh", arguments->fresh,
+               "Without CONFIG: do not go on with a search that was stopped, measure everything anew");
   app.add_flag("--undo", arguments->undo, "Take back the last --in-place");
   app.add_option("--format", arguments->format, "text or json")
       ->check(CLI::IsMember({"text", "json"}))

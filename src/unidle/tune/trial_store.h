@@ -1,0 +1,58 @@
+// Trials kept on disk while a search goes on, so that one that was killed goes on where it was.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "unidle/tune/apply_runner.h"
+#include "unidle/tune/hardware.h"
+#include "unidle/tune/trial.h"
+
+namespace unidle::tune {
+
+/// Of a search: the command, the files of the working folder (names, sizes, times), this machine, and our version.
+/// Searches with the same identity may use each other's trials.
+std::string search_identity(const std::vector<std::string>& command, const std::filesystem::path& folder,
+                            const Hardware& hardware);
+
+/// One search's trials, as files in a folder of its own. Trouble with the disk is logged once, and the search goes on
+/// without. Not thread-safe.
+class TrialStore {
+ public:
+  /// `home` holds the folders of all searches. Trials that are older than a day are left out: machines change.
+  TrialStore(const std::filesystem::path& home, const std::string& identity);
+
+  std::optional<ProgramPlan> plan() const;
+  void keep(const ProgramPlan& plan);
+  /// The n-th run with these settings, counted from 0.
+  std::optional<TrialResult> find(const Settings& changes, int number) const;
+  void keep(const Settings& changes, int number, const TrialResult& result);
+  /// The search is over: a later one measures anew.
+  void clear();
+
+ private:
+  std::filesystem::path file_of(const Settings& changes, int number) const;
+  void write(const std::filesystem::path& file, const std::string& text);
+
+  std::filesystem::path folder_;
+  bool broken_ = false;
+};
+
+/// Answers from the store what was measured before, and keeps what `inner` measures. Both must outlive it.
+class ResumingRunner : public TrialRunner {
+ public:
+  ResumingRunner(TrialRunner& inner, TrialStore& store) : inner_(inner), store_(store) {}
+  TrialResult run(const Settings& changes, std::stop_token stop) override;
+  int resumed() const { return resumed_; }
+
+ private:
+  TrialRunner& inner_;
+  TrialStore& store_;
+  std::map<Settings, int> runs_;
+  int resumed_ = 0;
+};
+
+}  // namespace unidle::tune
