@@ -41,6 +41,23 @@ void add_step_means(Summary& summary, const RunData& run, std::span<const Cycle>
   summary.samples_per_step = median(samples);
 }
 
+/// W of all devices together, mean over the time.
+std::optional<double> total_power(const RunData& run, std::int64_t from_ns, std::int64_t to_ns) {
+  std::optional<double> total;
+  for (const auto* points : run.points(record::series::kGpuPower)) {
+    std::vector<double> values;
+    for (const record::Point& point : *points) {
+      if (point.t_ns >= from_ns && point.t_ns <= to_ns) {
+        values.push_back(point.value);
+      }
+    }
+    if (!values.empty()) {
+      total = total.value_or(0) + mean(values);
+    }
+  }
+  return total;
+}
+
 struct Readings {
   std::optional<std::string> configured;
   std::optional<std::string> effective;
@@ -167,6 +184,9 @@ Summary summarise(const RunData& run, const std::vector<Cycle>& all, std::uint64
     if (const auto cores = series_mean(run, record::series::kTreeCpu, from, to); cores && run.cpus() > 0) {
       summary.cpu_busy = clamped_share(*cores / run.cpus());
     }
+    if (const auto watts = total_power(run, from, to); watts && summary.throughput.training) {
+      summary.energy_per_sample_j = *watts / summary.throughput.training->value;
+    }
   }
   return summary;
 }
@@ -192,6 +212,15 @@ Comparison compare(const RunData& a, const RunData& b, double tolerance) {
   find_regressions(c);
   add_notes(c, a, b);
   return c;
+}
+
+void rejudge(Comparison& c, std::optional<Ratio> training, std::optional<Ratio> total) {
+  c.training_ratio = std::move(training);
+  c.total_ratio = std::move(total);
+  c.training = judge(c.training_ratio, c.tolerance);
+  c.total = judge(c.total_ratio, c.tolerance);
+  c.regressions.clear();
+  find_regressions(c);
 }
 
 std::string headline(const Comparison& c, const std::string& a, const std::string& b) {

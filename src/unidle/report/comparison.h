@@ -23,8 +23,9 @@ struct Summary {
   double wall_s = 0;
   std::size_t validations = 0;
   std::size_t checkpoints = 0;
-  std::optional<double> gpu_busy;  // 0..1, mean utilisation while it trained
-  std::optional<double> cpu_busy;  // 0..1 of the CPUs that the run was allowed to use
+  std::optional<double> gpu_busy;             // 0..1, mean utilisation while it trained
+  std::optional<double> cpu_busy;             // 0..1 of the CPUs that the run was allowed to use
+  std::optional<double> energy_per_sample_j;  // of all devices while it trained, where they tell their power
 };
 
 Summary summarise(const RunData& run, const std::vector<Cycle>& cycles, std::uint64_t seed = 1);
@@ -37,6 +38,13 @@ struct SettingDifference {
   std::optional<std::string> effective_a, effective_b;
 };
 
+/// Two runs that stood side by side, one of each.
+struct RunPair {
+  double a = 0;  // training samples/s
+  double b = 0;
+  double ratio = 0;
+};
+
 struct Comparison {
   Summary a;
   Summary b;
@@ -46,6 +54,7 @@ struct Comparison {
   Change training = Change::kUnknown;
   Change total = Change::kUnknown;
   std::vector<SettingDifference> settings;
+  std::vector<RunPair> pairs;  // in turns; empty for two single runs
   Parity loss;
   std::vector<Parity> metrics;
   std::vector<std::string> regressions;          // each a sentence; empty: B is no regression
@@ -57,6 +66,9 @@ struct Comparison {
 
 /// Pure and seeded: the same runs give the same result. `tolerance` as a share.
 Comparison compare(const RunData& a, const RunData& b, double tolerance = 0.05);
+
+/// Puts other ratios, of more runs, in place of the two runs' own, and judges anew.
+void rejudge(Comparison& comparison, std::optional<Ratio> training, std::optional<Ratio> total);
 
 /// The answer in one sentence, with the names that the reader knows the two by.
 std::string headline(const Comparison& comparison, const std::string& a = "A", const std::string& b = "B");

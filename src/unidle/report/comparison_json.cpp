@@ -75,7 +75,8 @@ json side(const Summary& s) {
           {"validations", s.validations},
           {"checkpoints", s.checkpoints},
           {"gpu_busy", number(s.gpu_busy)},
-          {"cpu_busy", number(s.cpu_busy)}};
+          {"cpu_busy", number(s.cpu_busy)},
+          {"energy_per_sample_j", number(s.energy_per_sample_j)}};
 }
 
 json parity(const Parity& p) {
@@ -103,7 +104,12 @@ json to_json(const Comparison& c) {
   for (const Parity& metric : c.metrics) {
     metrics.push_back(parity(metric));
   }
+  json pairs = json::array();
+  for (const RunPair& pair : c.pairs) {
+    pairs.push_back({{"a", number(pair.a)}, {"b", number(pair.b)}, {"ratio", number(pair.ratio)}});
+  }
   return {{"schema", "unidle.comparison/1"},
+          {"pairs", c.pairs.empty() ? json() : pairs},
           {"answer", headline(c)},
           {"regression", c.regression()},
           {"regressions", c.regressions},

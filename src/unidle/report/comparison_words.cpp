@@ -110,6 +110,14 @@ std::vector<WordRow> throughput_rows(const Comparison& c) {
   if (c.a.cpu_busy || c.b.cpu_busy) {
     rows.push_back({"CPUs busy", {share_words(c.a.cpu_busy), share_words(c.b.cpu_busy), ""}});
   }
+  if (c.a.energy_per_sample_j || c.b.energy_per_sample_j) {
+    const auto words = [](const std::optional<double>& joules) {
+      return joules ? format_number(*joules) + " J" : std::string(kAbsent);
+    };
+    rows.push_back({"energy a sample",
+                    {words(c.a.energy_per_sample_j), words(c.b.energy_per_sample_j),
+                     change_words_of(c.a.energy_per_sample_j.value_or(0), c.b.energy_per_sample_j.value_or(0))}});
+  }
   return rows;
 }
 

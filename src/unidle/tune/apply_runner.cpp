@@ -32,8 +32,8 @@ constexpr long long kMostTrialSteps = 100'000;
 constexpr double kTrialsInBudget = 14;
 constexpr double kShortestTarget_s = 3;
 /// A trial that takes this many times what the baseline takes hangs, or is hopeless.
-constexpr double kHopeless = 3;
-constexpr double kStartupAllowance_s = 15;
+constexpr double kHopeless = 4;
+constexpr double kStartupAllowance_s = 20;
 constexpr double kEpochsInTrial = 3;
 constexpr double kLongestForEpochs_s = 20;
 /// The calibration may take this share of the budget, and at least half a minute.

@@ -335,6 +335,44 @@ TEST(Tuner, AMachineThatGetsSlowerAllTheTimeChangesNothing) {
   EXPECT_GE(right, 18) << "of 20 seeds";
 }
 
+TEST(Tuner, AWorseLossThatChanceHidesInOneTrialShowsInAll) {
+  const auto tune_with = [](double worse) {
+    Fixture fixture;
+    FakeRunner runner(fixture.clock, [&](const Settings& changes) {
+      // A gain that takes six pairs; the loss is uncertain by 2 %, so that 8 % pass for chance in a single trial.
+      TrialResult result = product(changes, {{"loader.workers", {{"2", 1.07}}}});
+      if (changes.contains("loader.workers")) {
+        result.loss = 1 + worse;
+        result.loss_error = 0.02;
+      }
+      return result;
+    });
+    return fixture.tune(runner);
+  };
+  EXPECT_FALSE(tune_with(0.01).changes.empty());
+  const TunerOutcome worse = tune_with(0.06);
+  EXPECT_TRUE(worse.changes.empty());
+  ASSERT_TRUE(worse.verification);
+  EXPECT_FALSE(worse.verification->parity.held);
+}
+
+TEST(Tuner, OnePairThatFailsIsNotTheEnd) {
+  Fixture fixture;
+  int verifying = 0;
+  FakeRunner runner(fixture.clock, [&](const Settings& changes) {
+    TrialResult result = product(changes, {{"loader.workers", {{"2", 1.5}}}});
+    if (changes.empty() && ++verifying == 2) {
+      result.ok = false;
+      result.problem = "took too long";
+    }
+    return result;
+  });
+  const TunerOutcome outcome = fixture.tune(runner);
+  ASSERT_TRUE(outcome.verification);
+  EXPECT_TRUE(outcome.verification->shown);
+  EXPECT_EQ(outcome.verification->failures, 1);
+}
+
 TEST(Tuner, AGainThatIsSmallTakesMorePairs) {
   const auto pairs_at = [](double factor, double noise) {
     Fixture fixture;

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "unidle/base/units.h"
 #include "unidle/tune/tuner.h"
@@ -12,6 +13,8 @@ namespace {
 
 /// Further pairs when the first ones leave it open.
 constexpr int kExtraPairs = 4;
+/// Pairs that may fail: a machine that is busy with something else may be too slow for once.
+constexpr int kMostFailures = 2;
 /// A gain in every pair of so many times the noise needs no further pairs.
 constexpr double kClearGain = 3;
 
@@ -23,6 +26,34 @@ Settings exact_part(const Settings& settings) {
     }
   }
   return exact;
+}
+
+/// Losses and metrics of several runs of the same settings. Where some have none, none.
+TrialResult averaged(const std::vector<TrialResult>& runs) {
+  TrialResult mean_of = runs.front();
+  const auto count = static_cast<double>(runs.size());
+  double loss = 0;
+  double squares = 0;
+  for (const TrialResult& run : runs) {
+    if (!run.loss) {
+      mean_of.loss.reset();
+      break;
+    }
+    loss += *run.loss / count;
+    squares += run.loss_error * run.loss_error;
+  }
+  if (mean_of.loss) {
+    mean_of.loss = loss;
+    mean_of.loss_error = std::sqrt(squares) / count;
+  }
+  for (auto& [name, value] : mean_of.metrics) {
+    value = 0;
+    for (const TrialResult& run : runs) {
+      const auto found = run.metrics.find(name);
+      value += (found == run.metrics.end() ? runs.front().metrics.at(name) : found->second) / count;
+    }
+  }
+  return mean_of;
 }
 
 }  // namespace
@@ -65,13 +96,16 @@ bool Tuner::verify_pair(Verification& verification, std::stop_token stop) {
   second.index = first.index + 1;
   baseline.verdict = baseline.result.ok ? "baseline" : "failed";
   winner.verdict = winner.result.ok ? "winner" : "failed";
-  if (!winner.result.ok) {
-    winner.why = winner.result.problem;
-    verification.parity = {false, "the winner failed: " + winner.result.problem};
-  }
-  bool good = baseline.result.ok && winner.result.ok;
-  if (good) {
+  baseline.why = baseline.result.problem;
+  winner.why = winner.result.problem;
+  bool good = true;
+  if (baseline.result.ok && winner.result.ok) {
     good = compare_pair(verification, baseline.result, winner);
+  } else if (++verification.failures >= kMostFailures) {
+    const bool by_winner = !winner.result.ok;
+    verification.parity = {false, fmt::format("the {} failed: {}", by_winner ? "winner" : "program as it is",
+                                              by_winner ? winner.why : baseline.why)};
+    good = false;
   }
   log(std::move(first));
   log(std::move(second));
@@ -82,7 +116,14 @@ bool Tuner::verify_pair(Verification& verification, std::stop_token stop) {
 bool Tuner::compare_pair(Verification& verification, const TrialResult& baseline, LoggedTrial& winner) const {
   verification.baseline.push_back(baseline.rate);
   verification.winner.push_back(winner.result.rate);
-  const Parity parity = check_parity(baseline, winner.result, outcome_.best, options_.bands);
+  verification.baselines.push_back(baseline);
+  verification.winners.push_back(winner.result);
+  Parity parity = check_parity(baseline, winner.result, outcome_.best, options_.bands);
+  if (parity.held && verification.winners.size() > 1) {
+    // Together they show what chance hides in each of them.
+    parity =
+        check_parity(averaged(verification.baselines), averaged(verification.winners), outcome_.best, options_.bands);
+  }
   const bool common_metric = std::any_of(baseline.metrics.begin(), baseline.metrics.end(), [&](const auto& metric) {
     return winner.result.metrics.contains(metric.first);
   });

@@ -3,11 +3,16 @@
 
 #include <filesystem>
 #include <memory>
+#include <set>
 
 #include "unidle/base/error.h"
+#include "unidle/base/files.h"
 #include "unidle/base/terminal.h"
+#include "unidle/cli/configured.h"
+#include "unidle/cli/signal_stop.h"
 #include "unidle/cli/subcommand.h"
 #include "unidle/report/comparison.h"
+#include "unidle/report/turns.h"
 
 namespace unidle::cli::commands {
 
@@ -18,21 +23,42 @@ struct Options {
   std::string b;
   std::string format = "text";
   double tolerance_percent = 5;
+  int runs = 3;
+  double seconds = 30;
+  std::vector<std::string> command;
 };
 
-void refuse_config(const std::string& path) {
-  const std::string extension = std::filesystem::path(path).extension().string();
-  if (extension == ".yaml" || extension == ".yml") {
-    throw Error(ErrorCode::kUsage, path, "compare takes two records, and this is a config file",
-                "run each config with `unidle run -o RECORD -- CMD` and compare the records");
+bool is_config(const std::string& path) {
+  static const std::set<std::string> kExtensions = {".yaml", ".yml", ".json", ".toml", ".ini", ".py"};
+  return std::filesystem::is_regular_file(path) && kExtensions.contains(std::filesystem::path(path).extension());
+}
+
+report::Comparison compared(const Options& options) {
+  const double tolerance = options.tolerance_percent / 100;
+  if (is_config(options.a) != is_config(options.b)) {
+    throw Error(ErrorCode::kUsage, is_config(options.a) ? options.a : options.b,
+                "is a configuration and the other is none", "compare two records, or two configurations");
   }
+  if (!is_config(options.a)) {
+    return report::compare(report::load_run(options.a), report::load_run(options.b), tolerance);
+  }
+  report::TurnsOptions turns;
+  turns.a = options.a;
+  turns.b = options.b;
+  turns.command = options.command;
+  turns.train_program = program_folder() / "unidle-train";
+  turns.runs = options.runs;
+  turns.seconds = options.seconds;
+  turns.configured = [](const std::vector<std::string>& command) {
+    return configured_settings(command, std::filesystem::current_path());
+  };
+  turns.progress = [](const std::string& line) { fmt::print(stderr, "{}\n", line); };
+  const SignalStop stop;
+  return report::compare_turns(report::run_in_turns(turns, stop.token()), tolerance);
 }
 
 int run(const Options& options) {
-  refuse_config(options.a);
-  refuse_config(options.b);
-  const report::Comparison comparison =
-      report::compare(report::load_run(options.a), report::load_run(options.b), options.tolerance_percent / 100);
+  const report::Comparison comparison = compared(options);
   if (options.format == "json") {
     fmt::print("{}\n", report::to_json(comparison).dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
   } else {
@@ -43,8 +69,9 @@ int run(const Options& options) {
 
 std::function<int()> setup(CLI::App& app) {
   const auto options = std::make_shared<Options>();
-  app.add_option("A", options->a, "The record before: its folder or the record.db in it")->required();
-  app.add_option("B", options->b, "The record after")->required();
+  app.add_option("A", options->a, "Before: a record (its folder or the record.db in it) or a configuration")
+      ->required();
+  app.add_option("B", options->b, "After: the same")->required();
   app.add_option("--format", options->format, "How to print the answer")
       ->check(CLI::IsMember({"text", "json"}))
       ->capture_default_str();
@@ -52,6 +79,13 @@ std::function<int()> setup(CLI::App& app) {
                  "Per cent by which B may be slower before it counts as a regression")
       ->check(CLI::Range(0.0, 100.0))
       ->capture_default_str();
+  app.add_option("--runs", options->runs, "Of two configurations: runs of each, in turns")
+      ->check(CLI::Range(1, 100))
+      ->capture_default_str();
+  app.add_option("--seconds", options->seconds, "Of two configurations: how long a run may take")
+      ->check(CLI::Range(1.0, 1e6))
+      ->capture_default_str();
+  app.add_option("command", options->command, "After --: the training command, with {config} for the file");
   return [options] { return run(*options); };
 }
 
@@ -59,10 +93,12 @@ std::function<int()> setup(CLI::App& app) {
 
 const Subcommand& compare() {
   static const Subcommand kCommand = {
-      "compare", "Two records side by side: is the second faster, and does it learn as well?",
+      "compare", "Two records or configurations side by side: is the second faster, and does it learn as well?",
       "Examples:\n"
       "  unidle compare .unidle/runs/before .unidle/runs/after\n"
-      "  unidle compare before after --format json --tolerance 2\n\n"
+      "  unidle compare before after --format json --tolerance 2\n"
+      "  unidle compare naive.yaml tuned.yaml --runs 5\n"
+      "  unidle compare a.yaml b.yaml --seconds 60 -- python train.py --config {config}\n\n"
       "Exit code 1: B is a regression (slower beyond the tolerance, a higher loss, a PSNR more than 0.1 dB lower,\n"
       "or a run that failed).",
       setup};

@@ -1,21 +1,15 @@
 // `unidle optimize`: a better configuration, predicted or measured.
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <atomic>
-#include <cerrno>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <stop_token>
-#include <thread>
 
 #include "unidle/base/error.h"
 #include "unidle/base/files.h"
-#include "unidle/base/handle.h"
+#include "unidle/cli/signal_stop.h"
 #include "unidle/cli/subcommand.h"
 #include "unidle/tune/optimize.h"
 #include "unidle/tune/undo.h"
@@ -41,69 +35,6 @@ struct Arguments {
   bool undo = false;
   bool yes = false;
   bool fresh = false;
-};
-
-/// The write end of the pipe below; a signal handler can reach nothing else.
-std::atomic<int> g_signal_pipe{-1};
-
-void on_signal(int number) {
-  const auto byte = static_cast<char>(number);
-  [[maybe_unused]] const ssize_t put = ::write(g_signal_pipe.load(), &byte, 1);
-}
-
-/// Turns INT and TERM into a stop while it lives, so that a trial is ended properly and nothing is left half written.
-/// By a handler, not by a blocked mask: trials would inherit the mask and could not be ended.
-class SignalStop {
- public:
-  SignalStop() {
-    std::array<int, 2> ends{};
-    if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
-      throw system_error(ErrorCode::kIo, "pipe", "cannot be created", errno);
-    }
-    read_ = UniqueFd(ends[0]);
-    write_ = UniqueFd(ends[1]);
-    g_signal_pipe = write_.get();
-    waiter_ = std::thread([this] { wait(); });
-    struct sigaction action {};
-    action.sa_handler = on_signal;
-    action.sa_flags = SA_RESTART;
-    ::sigaction(SIGINT, &action, &before_int_);
-    ::sigaction(SIGTERM, &action, &before_term_);
-  }
-  ~SignalStop() {
-    ::sigaction(SIGINT, &before_int_, nullptr);
-    ::sigaction(SIGTERM, &before_term_, nullptr);
-    g_signal_pipe = -1;
-    write_.reset();  // ends the waiter
-    waiter_.join();
-  }
-  SignalStop(const SignalStop&) = delete;
-  SignalStop& operator=(const SignalStop&) = delete;
-
-  std::stop_token token() const { return source_.get_token(); }
-  int signal() const { return signal_; }
-
- private:
-  void wait() {
-    char number = 0;
-    for (;;) {
-      const ssize_t got = ::read(read_.get(), &number, 1);
-      if (got == 1) {
-        signal_ = number;
-        source_.request_stop();
-      } else if (got == 0 || errno != EINTR) {
-        return;
-      }
-    }
-  }
-
-  UniqueFd read_;
-  UniqueFd write_;
-  struct sigaction before_int_ {};
-  struct sigaction before_term_ {};
-  std::stop_source source_;
-  std::atomic<int> signal_{0};
-  std::thread waiter_;
 };
 
 /// "90", "90s", "10m", "1.5h" in seconds.

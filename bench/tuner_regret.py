@@ -1,0 +1,139 @@
+"""How far what `unidle optimize -- python train.py` finds is from the best of all settings.
+
+    bench/tuner_regret.py [--rounds 2] [--steps 60] [--json]
+
+Two programs: pictures that are decoded in __getitem__ beside a convolutional net, and rows of a table beside a small one. Every combination of
+the settings in GRID is measured in random order, several times; then the search runs, and its choice is looked up in the grid: its median rate over
+the best median rate. What the search changed beside the grid's settings (all exact or rounding only) is measured as one more point.
+"""
+
+import argparse
+import itertools
+import json
+import os
+import platform
+import random
+import sqlite3
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+BIN = Path(os.environ.get("UNIDLE_BIN", ROOT / "build" / "bin"))
+
+PICTURES = """
+import io
+import numpy as np, torch
+from PIL import Image
+from torch import nn
+from torch.utils.data import DataLoader, Dataset
+torch.manual_seed(0)
+rng = np.random.default_rng(0)
+def encoded():
+    target = io.BytesIO()
+    Image.fromarray(rng.integers(0, 255, (160, 160, 3), dtype=np.uint8)).save(target, "JPEG", quality=90)
+    return target.getvalue()
+files = [encoded() for _ in range(256)]
+class Pictures(Dataset):
+    def __len__(self):
+        return len(files)
+    def __getitem__(self, i):
+        picture = np.asarray(Image.open(io.BytesIO(files[i])).convert("RGB").resize((64, 64)), dtype=np.float32) / 255
+        return torch.from_numpy(picture).permute(2, 0, 1), torch.tensor(float(i % 7))
+net = nn.Sequential(nn.Conv2d(3, 24, 3), nn.ReLU(), nn.Conv2d(24, 24, 3), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(24, 1))
+opt = torch.optim.AdamW(net.parameters())
+loader = DataLoader(Pictures(), batch_size=16, shuffle=True)
+for epoch in range(1000):
+    for x, y in loader:
+        loss = nn.functional.mse_loss(net(x).squeeze(1), y)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+"""
+
+TABLE = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+torch.manual_seed(0)
+data = TensorDataset(torch.randn(20000, 64), torch.randn(20000, 1))
+net = nn.Sequential(nn.Linear(64, 128), nn.ReLU(), nn.Linear(128, 1))
+opt = torch.optim.Adam(net.parameters())
+loader = DataLoader(data, batch_size=1000, shuffle=True)
+for epoch in range(1000):
+    for x, y in loader:
+        loss = nn.functional.mse_loss(net(x), y)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+"""
+
+GRID = {
+    "pictures": (PICTURES, {"loader.workers": ["0", "1", "2"], "cache.features": ["off", "memory"], "layout.channels_last": ["false", "true"],
+                            "optimizer.fused": ["false", "true"]}),
+    "table": (TABLE, {"loader.workers": ["0", "1", "2"], "loader.gather": ["false", "true"], "optimizer.fused": ["false", "true"],
+                      "cpu.threads": ["1", "2"]}),
+}
+
+
+def rate(settings, steps, folder, number):
+    """Samples/s after the first half of the steps."""
+    record = folder / ("record%d" % number)
+    apply = [word for knob, value in settings.items() for word in ("--apply", "%s=%s" % (knob, value))]
+    subprocess.run([BIN / "unidle", "run", "-o", record, "--steps", str(steps), *apply, "--", sys.executable, "train.py"], cwd=folder, check=True,
+                   capture_output=True)
+    rows = sqlite3.connect(record / "record.db").execute("select t_ns, duration_ns, samples from steps order by t_ns").fetchall()
+    rows = rows[len(rows) // 2:]
+    return sum(row[2] for row in rows) / (rows[-1][0] + rows[-1][1] - rows[0][0]) * 1e9
+
+
+def measure(name, rounds, steps):
+    program, grid = GRID[name]
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch) / name
+        folder.mkdir()
+        os.environ["UNIDLE_HOME"] = str(Path(scratch) / "home")
+        (folder / "train.py").write_text(program)
+        done = subprocess.run([BIN / "unidle", "optimize", "--benchmark", "--yes", "--format", "json", "--", sys.executable, "train.py"],
+                              cwd=folder, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+        if done.returncode != 0:
+            raise SystemExit(done.stderr)
+        document = json.loads(done.stdout)
+        chosen = {change["knob"]: change["to"] for change in document["changes"]}
+        points = [dict(zip(grid, values)) for values in itertools.product(*grid.values())] + [chosen]
+        rates = [[] for _ in points]
+        for number in range(rounds):
+            order = list(range(len(points)))
+            random.Random(number).shuffle(order)
+            for at in order:
+                rates[at].append(rate(points[at], steps, folder, number * len(points) + at))
+    medians = [statistics.median(found) for found in rates]
+    best = max(range(len(points)), key=medians.__getitem__)
+    trials = [t for t in document["trials"] if t["stage"] in ("baseline", "diagnosis", "step", "removal")]
+    return {"program": name, "share_of_best": medians[-1] / medians[best], "chosen": chosen, "best": points[best], "rate": medians[-1],
+            "best_rate": medians[best], "as_it_is": medians[0], "trials": len(trials), "runs": len(document["trials"]), "points": len(points) - 1}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", nargs="+", choices=sorted(GRID), default=sorted(GRID))
+    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--steps", type=int, default=60)
+    parser.add_argument("--json", action="store_true")
+    arguments = parser.parse_args()
+    found = [measure(name, arguments.rounds, arguments.steps) for name in arguments.only]
+    if arguments.json:
+        print(json.dumps({"name": "tuner_regret", "unit": "share of the best rate", "ours": {f["program"]: f["share_of_best"] for f in found},
+                          "peers": {"exhaustive grid": 1.0}, "ratio": min(f["share_of_best"] for f in found), "programs": found,
+                          "machine": "%s, %d CPUs" % (platform.processor() or platform.machine(), os.cpu_count())}))
+        return
+    for f in found:
+        print("%-9s %.0f %% of the best: %.0f samples/s against %.0f (as it is %.0f); %d trials, %d runs, grid of %d" % (
+            f["program"], 100 * f["share_of_best"], f["rate"], f["best_rate"], f["as_it_is"], f["trials"], f["runs"], f["points"]))
+        print("          chosen %s; best %s" % (f["chosen"], f["best"]))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,50 @@
+"""Every setting that can be changed at run time: what became of it is read back from the live program."""
+
+import os
+import sys
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+import test_run  # noqa: E402
+from test_run import HAS_TORCH, HERE  # noqa: E402
+
+PICTURES = os.path.join(HERE, "programs", "pictures.py")
+
+
+@unittest.skipUnless(HAS_TORCH, "this Python has no torch")
+class ActuatorTest(unittest.TestCase):
+    setUp, observed = test_run.RunTest.setUp, test_run.RunTest.observed
+
+    def applied(self, *settings):
+        done = self.observed(sys.executable, PICTURES, options=[word for setting in settings for word in ("--apply", setting)])
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual([note for note in self.record.notes("shim") if note["status"] == "off"], [])
+        self.live = self.record.settings()
+        return {note["knob"]: (note["status"], note["why"] or "") for note in self.record.notes("apply")}
+
+    def test_taken(self):
+        settings = {"loader.workers": "1", "loader.persistent_workers": "true", "loader.prefetch_factor": "3", "cpu.threads": "2",
+                    "precision.amp": "bf16", "layout.channels_last": "true", "optimizer.fused": "true", "optimizer.zero_to_none": "true"}
+        found = self.applied(*("%s=%s" % setting for setting in settings.items()))
+        self.assertEqual(found, {knob: ("taken", "") for knob in settings})
+        self.assertEqual({knob: str(self.live[knob]).lower() for knob in settings}, settings)
+
+    def test_refused_with_the_reason(self):
+        reasons = {"batch.size=32": "effective batch", "batch.accumulation=2": "loop decides", "metrics.interval=10": "cannot be seen",
+                   "validation.interval=2": "cannot be seen", "data.on_device=true": "own hands", "precision.amp=fp16": "scaler",
+                   "compile.mode=graph": "cannot compile", "grad.clip_norm=1": "cannot be changed"}
+        found = self.applied(*reasons)
+        for setting, reason in reasons.items():
+            status, why = found[setting.split("=")[0]]
+            self.assertEqual(status, "refused", setting)
+            self.assertIn(reason, why)
+
+    def test_ignored_where_it_means_nothing(self):
+        found = self.applied("precision.tf32=true", "cudnn.benchmark=true", "transfer.non_blocking=true", "loader.persistent_workers=true")
+        self.assertEqual({status for status, _ in found.values()}, {"ignored"}, found)
+        self.assertIn("no workers", found["loader.persistent_workers"][1])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,82 @@
+#include "unidle/report/turns.h"
+
+#include <gmock/gmock.h>
+
+#include "unidle/base/error.h"
+#include "unidle/report/testing/scripted_run.h"
+
+namespace unidle::report {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using testing::Script;
+using testing::scripted_run;
+
+Script at(double compute_ms, std::uint64_t seed) {
+  Script script;
+  script.compute_ms = compute_ms;
+  script.seed = seed;
+  return script;
+}
+
+TEST(Turns, ADriftingMachineIsNoDifference) {
+  Turns turns;
+  // Each pair is slower than the one before by a tenth, both sides alike.
+  for (int pair = 0; pair < 5; ++pair) {
+    const double ms = 50 * (1 + 0.1 * pair);
+    turns.a.push_back(scripted_run(at(ms, 10 + pair)));
+    turns.b.push_back(scripted_run(at(ms, 20 + pair)));
+  }
+  const Comparison c = compare_turns(turns);
+  EXPECT_EQ(c.training, Change::kNoDifference);
+  EXPECT_EQ(c.pairs.size(), 5u);
+  EXPECT_NEAR(c.training_ratio->value, 1, 0.02);
+  EXPECT_FALSE(c.regression());
+}
+
+TEST(Turns, ASlowerConfigurationIsARegression) {
+  Turns turns;
+  for (int pair = 0; pair < 3; ++pair) {
+    turns.a.push_back(scripted_run(at(50, 10 + pair)));
+    turns.b.push_back(scripted_run(at(100, 20 + pair)));
+  }
+  const Comparison c = compare_turns(turns);
+  EXPECT_EQ(c.training, Change::kRegression);
+  EXPECT_TRUE(c.regression());
+  EXPECT_EQ(to_json(c)["pairs"].size(), 3u);
+  EXPECT_THAT(to_text(c, 100, false), HasSubstr("3 runs of each"));
+}
+
+TEST(Turns, OnePairIsAnOrdinaryComparison) {
+  const Comparison c = compare_turns({{scripted_run(at(50, 1))}, {scripted_run(at(50, 2))}});
+  EXPECT_TRUE(c.pairs.empty());
+  EXPECT_TRUE(to_json(c)["pairs"].is_null());
+}
+
+TEST(Turns, TheCommandTakesTheConfiguration) {
+  TurnsOptions options;
+  options.command = {"python", "train.py", "--config={config}"};
+  EXPECT_THAT(command_for(options, "/x/a.yaml"), ElementsAre("python", "train.py", "--config=/x/a.yaml"));
+  options.command = {"python", "train.py"};
+  EXPECT_THROW(command_for(options, "/x/a.yaml"), Error);
+  options.command.clear();
+  options.train_program = "/nowhere/unidle-train";
+  EXPECT_THROW(command_for(options, "/x/a.yaml"), Error);
+}
+
+TEST(Summary, EnergyNeedsADeviceThatTellsIt) {
+  RunData run = scripted_run(at(50, 1));
+  std::erase_if(run.series, [](const auto& series) { return series.first.name == record::series::kGpuPower; });
+  EXPECT_FALSE(summarise(run).energy_per_sample_j);
+  record::Series power;
+  power.name = record::series::kGpuPower;
+  power.subject = "gpu0";
+  run.series.push_back({power, {{run.start_ns, 200}, {(run.start_ns + run.end_ns) / 2, 200}, {run.end_ns, 200}}});
+  const Summary summary = summarise(run);
+  ASSERT_TRUE(summary.energy_per_sample_j && summary.throughput.training);
+  EXPECT_NEAR(*summary.energy_per_sample_j, 200 / summary.throughput.training->value, 1e-9);
+}
+
+}  // namespace
+}  // namespace unidle::report
