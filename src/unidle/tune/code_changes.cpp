@@ -68,17 +68,19 @@ std::vector<CodeChange> code_changes(const std::vector<Change>& changes,
     const auto found = places.find(name);
     return found == places.end() ? std::string() : found->second;
   };
+  const std::string near = place("loader").empty() ? place("model") : place("loader");
   std::vector<CodeChange> found;
   for (const Change& change : changes) {
+    const std::string value = python_value(change.to);
     if (const std::string code = special_code(change, device); !code.empty()) {
-      found.push_back({change.knob, place("model"), code});
+      found.push_back({change.knob, place("model"), code, value, near});
       continue;
     }
     const auto* line =
         std::find_if(std::begin(kLines), std::end(kLines), [&](const Line& each) { return each.knob == change.knob; });
     if (line != std::end(kLines)) {
       found.push_back({change.knob, line->place.empty() ? std::string() : place(std::string(line->place)),
-                       fmt::format(fmt::runtime(line->code), python_value(change.to))});
+                       fmt::format(fmt::runtime(line->code), value), value, near});
     }
   }
   return found;

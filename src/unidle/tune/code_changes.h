@@ -13,6 +13,8 @@ struct CodeChange {
   std::string knob;
   std::string where;  // file:line of the call; empty when it was not seen
   std::string code;
+  std::string value;  // as Python writes it
+  std::string near;   // file:line of the loader, or of the model's call; empty when neither was seen
 };
 
 /// One for each change that has a line of code. `places`: see ProgramPlan. `device`: of the run.

@@ -40,6 +40,7 @@ struct ProgramResult {
   std::string note;              // why not
   std::string run;               // the command with the changes; empty when there are none
   std::vector<CodeChange> code;  // the same as lines of the program
+  std::string patch;             // the same as a unified diff of its files, as far as that can be told
 };
 
 struct OptimizeResult {

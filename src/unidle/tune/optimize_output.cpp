@@ -54,7 +54,8 @@ json to_json(const ProgramResult& program) {
           {"working_folder", program.copied ? "copy" : "in-place"},
           {"note", program.note},
           {"run", program.run.empty() ? json() : json(program.run)},
-          {"code", code}};
+          {"code", code},
+          {"patch", program.patch}};
 }
 
 /// What to do now.
@@ -65,6 +66,9 @@ std::string advice_text(const ProgramResult& program) {
   }
   for (const CodeChange& change : program.code) {
     text += fmt::format("  {}{}\n", change.where.empty() ? "" : change.where + ": ", change.code);
+  }
+  if (!program.patch.empty()) {
+    text += "\n" + program.patch;
   }
   return text;
 }

@@ -9,6 +9,7 @@
 #include "unidle/base/log.h"
 #include "unidle/tune/apply_runner.h"
 #include "unidle/tune/code_changes.h"
+#include "unidle/tune/code_patch.h"
 #include "unidle/tune/optimize.h"
 #include "unidle/tune/trial_store.h"
 #include "unidle/tune/working_folder.h"
@@ -139,6 +140,7 @@ OptimizeResult optimize_program(const OptimizeOptions& options, const Tuner::OnT
   if (!wanted.empty()) {
     program.run = run_command(wanted, options.command);
     program.code = code_changes(result.changes, program.plan.places, program.plan.device);
+    program.patch = code_patch(program.code, fs::current_path());
   }
   write_record(result);
   return result;
