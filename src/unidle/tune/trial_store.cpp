@@ -56,21 +56,21 @@ json to_json(const TrialResult& result) {
 
 TrialResult trial_of(const json& body) {
   TrialResult result;
-  result.ok = body.at("ok");
-  result.problem = body.at("problem");
-  result.rate = body.at("rate");
+  result.ok = body.at("ok").get<bool>();
+  result.problem = body.at("problem").get<std::string>();
+  result.rate = body.at("rate").get<double>();
   result.loss = optional_number(body.at("loss"));
-  result.loss_error = body.at("loss_error");
+  result.loss_error = body.at("loss_error").get<double>();
   for (const json& each : body.at("losses")) {
-    result.losses[each.at(0)] = each.at(1).is_number() ? each.at(1).get<double>() : std::nan("");
+    result.losses[each.at(0).get<long long>()] = each.at(1).is_number() ? each.at(1).get<double>() : std::nan("");
   }
   result.effective = body.at("effective").get<Settings>();
   result.refused = body.at("refused").get<std::map<std::string, std::string>>();
-  result.seconds = body.at("seconds");
+  result.seconds = body.at("seconds").get<double>();
   result.others_cpus = optional_number(body.at("others_cpus"));
   for (const json& each : body.at("suggestions")) {
-    result.suggestions.push_back(
-        {each.at("changes").get<Settings>(), each.at("finding"), each.at("how"), each.at("share")});
+    result.suggestions.push_back({each.at("changes").get<Settings>(), each.at("finding").get<std::string>(),
+                                  each.at("how").get<std::string>(), each.at("share").get<double>()});
   }
   return result;
 }
@@ -83,15 +83,15 @@ json to_json(const ProgramPlan& plan) {
 
 ProgramPlan plan_of(const json& body) {
   ProgramPlan plan;
-  plan.steps = body.at("steps");
-  plan.step_s = body.at("step_s");
-  plan.startup_s = body.at("startup_s");
-  plan.expected_s = body.at("expected_s");
-  plan.limit_s = body.at("limit_s");
+  plan.steps = body.at("steps").get<long long>();
+  plan.step_s = body.at("step_s").get<double>();
+  plan.startup_s = body.at("startup_s").get<double>();
+  plan.expected_s = body.at("expected_s").get<double>();
+  plan.limit_s = body.at("limit_s").get<double>();
   plan.settings = body.at("settings").get<Settings>();
-  plan.device = body.at("device");
+  plan.device = body.at("device").get<std::string>();
   plan.places = body.at("places").get<std::map<std::string, std::string>>();
-  plan.in_copy = body.at("in_copy");
+  plan.in_copy = body.at("in_copy").get<bool>();
   return plan;
 }
 
