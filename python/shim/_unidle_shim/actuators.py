@@ -4,7 +4,7 @@ import inspect
 import json
 import weakref
 
-from . import off, write_line
+from . import inspection, off, write_line
 
 _TRUE = (True, 1, "true", "on", "yes", "1", "True")
 _LOADER = {"loader.workers": "num_workers", "loader.pin_memory": "pin_memory",
@@ -180,8 +180,10 @@ class Actuators:
             kwargs = {k: self._last(torch, v) for k, v in kwargs.items()}
         if self.amp is None:
             return call(module, *args, **kwargs)
-        kind = next((a.device.type for a in list(args) + list(kwargs.values()) if isinstance(a, torch.Tensor)), "cpu")
-        with torch.autocast(kind, dtype=self.amp):
+        first = next((a for a in list(args) + list(kwargs.values()) if isinstance(a, torch.Tensor)), None)
+        with torch.autocast("cpu" if first is None else first.device.type, dtype=self.amp):
+            if self.pending:
+                self.state.facts.amp = inspection.amp_of(torch, first)  # is read back before anybody looks into the model
             out = call(module, *args, **kwargs)
         return _to_float(torch, out)
 
@@ -224,8 +226,6 @@ class Actuators:
             return
         self.pending = False
         try:
-            from . import inspection
-
             live = {body["knob"]: body["value"] for _, body in inspection.training_notes(self.state, self.state.facts)
                     if body and body.get("type") == "setting"}
             for knob, asked in self.asked.items():
