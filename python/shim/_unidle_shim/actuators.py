@@ -159,6 +159,7 @@ class Actuators:
         torch = self.state.torch
         if self.channels_last:
             module.to(memory_format=torch.channels_last)
+            self.state.facts.model_ref = None  # what was read before it is no longer so
         if self.compile_mode is not None:
             self._compile(torch, module)
 
