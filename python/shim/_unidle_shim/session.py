@@ -26,6 +26,7 @@ class State:
         self.device = None     # device.DeviceTimer
         self.background = None
         self.actuators = None
+        self.tracing = None    # tracing.Tracing, where a profiler window was asked for
         self.began = False     # something of training or loading was seen here
 
 
@@ -34,7 +35,7 @@ state = State()
 
 def begin(torch):
     """torch has just been imported."""
-    from . import actuators, calls, facts, loaders, logging_time, waits
+    from . import actuators, calls, facts, loaders, logging_time, tracing, waits
 
     state.torch = torch
     state.facts = facts.Facts(state)
@@ -45,6 +46,8 @@ def begin(torch):
     waits.install(state)
     logging_time.install(state)
     state.actuators.install()
+    if tracing.wanted():
+        state.tracing = tracing.Tracing(state, tracing.wanted())
     state.thread = _get_ident()
     atexit.register(finish)
 
@@ -58,6 +61,8 @@ def observe():
     steps = os.environ.get("UNIDLE_MAX_STEPS", "")
     state.loop = Loop(state.ring, state.thread, _process_start_ns(), int(steps) if steps.isdigit() else 0)
     state.loop.on_step = state.facts.step_written
+    if state.tracing is not None:
+        state.tracing.follow(state.loop)
     state.background.start()
     return True
 
@@ -92,6 +97,8 @@ def finish():
     try:
         if state.loop is not None:
             state.loop.finish()
+            if state.tracing is not None:
+                state.tracing.finish()
         for samples in inspection.all_samples(state):
             samples.tell()
         state.background.stop()
@@ -112,6 +119,8 @@ def forked():
     from . import facts, waits
 
     state.thread = _get_ident()
+    if state.tracing is not None:
+        state.tracing.forked()
     state.loop = state.ring = state.samples = state.background = state.device = None
     state.began = False
     state.role = "train"

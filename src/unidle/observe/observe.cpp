@@ -175,7 +175,7 @@ Result run(const Options& options) {
   streams.finish();
   signals.hold();
   recorder.finish(result.status.code, result.status.signal,
-                  outcome_of(result.status, supervisor, signals.stop_signal()));
+                  outcome_of(result.status, supervisor, signals.stop_signal()), options.before_close);
   if (options.quiet) {
     result.out_tail = streams.tail(1).text();
     result.err_tail = streams.tail(2).text();

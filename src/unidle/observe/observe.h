@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <optional>
 #include <stop_token>
@@ -24,6 +25,8 @@ struct Options {
   std::vector<record::Setting> configured;         // what configuration files set, for the record
   bool quiet = false;                              // the command's output goes nowhere but the record's tail (trials)
   std::optional<double> timeout_s;
+  /// Called once the command has ended and all else is written, with the record and its folder, to add to it.
+  std::function<void(record::Writer&, const std::filesystem::path&)> before_close;
   std::stop_token stop;  // ends the command
 };
 

@@ -289,7 +289,8 @@ void Recorder::write_tails(bool everything) {
   }
 }
 
-void Recorder::finish(int code, int signal, std::string_view outcome) {
+void Recorder::finish(int code, int signal, std::string_view outcome,
+                      const std::function<void(record::Writer&, const fs::path&)>& before_close) {
   const std::int64_t end_ns = clock_.now_ns();
   if (thread_.joinable()) {
     thread_.request_stop();
@@ -304,6 +305,9 @@ void Recorder::finish(int code, int signal, std::string_view outcome) {
     collect(true);
   });
   write_end(code, signal, outcome);
+  if (before_close) {
+    guarded([&](record::Writer& writer) { before_close(writer, folder_); });
+  }
   remove_probe_folder();
   merger_.reset();
   writer_.reset();

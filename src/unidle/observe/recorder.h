@@ -36,8 +36,9 @@ class Recorder {
   std::optional<std::filesystem::path> probe_folder() const;
   /// Starts to collect. `streams` must outlive finish().
   void start(std::int64_t root_pid, const OutputStreams& streams);
-  /// The command has ended: collects the rest and closes the record.
-  void finish(int code, int signal, std::string_view outcome);
+  /// The command has ended: collects the rest, lets `before_close` add to it (empty: nothing) and closes the record.
+  void finish(int code, int signal, std::string_view outcome,
+              const std::function<void(record::Writer&, const std::filesystem::path&)>& before_close);
   /// The command never started: removes what was made.
   void abandon();
 

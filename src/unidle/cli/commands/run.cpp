@@ -16,6 +16,7 @@
 #include "unidle/cli/subcommand.h"
 #include "unidle/observe/observe.h"
 #include "unidle/record/record.h"
+#include "unidle/trace/recorded.h"
 
 namespace unidle::cli::commands {
 
@@ -30,6 +31,7 @@ struct Arguments {
   std::optional<double> timeout_s;
   std::vector<std::string> apply;
   std::optional<int> steps;
+  std::optional<int> trace;
   std::vector<std::string> command;
 };
 
@@ -54,6 +56,16 @@ bool is_applied(const Arguments& arguments, const std::string& knob) {
                      [&](const std::string& change) { return change.starts_with(knob + "="); });
 }
 
+/// What became of the profiler window, for the end of the last line.
+std::string traced(const fs::path& folder, const std::string& record) {
+  const record::Reader reader(folder);
+  if (!trace::recorded_traces(reader).empty()) {
+    return ", unidle trace" + record;
+  }
+  const std::string why = trace::why_no_trace(reader);
+  return "; no profiler window was recorded: " + (why.empty() ? "no training step of PyTorch was seen" : why);
+}
+
 int execute(const Arguments& arguments) {
   const bool named = !arguments.record.empty();
   observe::Options options;
@@ -68,6 +80,10 @@ int execute(const Arguments& arguments) {
   if (arguments.steps) {
     options.environment["UNIDLE_MAX_STEPS"] = std::to_string(*arguments.steps);
   }
+  if (arguments.trace) {
+    options.environment["UNIDLE_TRACE_STEPS"] = std::to_string(*arguments.trace);
+    options.before_close = trace::take_in;
+  }
   std::error_code ignored;
   options.configured = configured_settings(options.argv, fs::current_path(ignored));
   const std::vector<record::Setting> variables = environment_settings(merged_environment(options.environment));
@@ -78,8 +94,9 @@ int execute(const Arguments& arguments) {
     if (!named) {
       record::link_latest(options.record);
     }
-    fmt::print(stderr, "unidle: recorded {}; next: unidle diagnose{}\n", options.record.string(),
-               named ? " " + options.record.string() : "");
+    const std::string record = named ? " " + options.record.string() : "";
+    fmt::print(stderr, "unidle: recorded {}; next: unidle diagnose{}{}\n", options.record.string(), record,
+               arguments.trace ? traced(options.record, record) : "");
   }
   return result.status.shell_code();
 }
@@ -101,6 +118,10 @@ std::function<int()> setup(CLI::App& app) {
   app.add_option("--steps", arguments->steps, "stop the program in order after N optimiser steps")
       ->check(CLI::PositiveNumber)
       ->type_name("N");
+  app.add_option("--trace", arguments->trace,
+                 "record N steps with the torch profiler, once start-up is over; unidle trace shows them")
+      ->check(CLI::Range(1, 1000))
+      ->type_name("N");
   app.add_option("command", arguments->command, "the command and its arguments, after --")
       ->required()
       ->type_name("CMD");
@@ -116,7 +137,8 @@ const Subcommand& run() {
                                       "  unidle run -- python train.py --epochs 3\n"
                                       "  unidle run -o /tmp/before -- ./train config.yaml\n"
                                       "  unidle run --timeout 600 -- torchrun train.py\n"
-                                      "  unidle run --steps 200 --apply loader.workers=4 -- python train.py",
+                                      "  unidle run --steps 200 --apply loader.workers=4 -- python train.py\n"
+                                      "  unidle run --trace 10 -- python train.py",
                                       setup};
   return kCommand;
 }
