@@ -156,6 +156,7 @@ struct Signals {
   std::optional<std::int64_t> batch_samples;  // micro-batch size as seen
   std::optional<double> micro_batches;        // mean number to one step
   std::optional<double> device_step_s;        // time the device computed for one step
+  std::optional<double> matrix_share;         // of the kernels' time, on matrix units
 
   // Loader
   std::optional<LoaderFacts> loader;

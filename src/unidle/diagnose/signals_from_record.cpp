@@ -3,11 +3,14 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <utility>
 
 #include "unidle/diagnose/context.h"
 #include "unidle/diagnose/detail/notes.h"
 #include "unidle/diagnose/detail/readings.h"
 #include "unidle/diagnose/detail/timeline.h"
+#include "unidle/diagnose/detail/trace_facts.h"
+#include "unidle/trace/recorded.h"
 
 namespace unidle::diagnose {
 
@@ -178,6 +181,31 @@ void read_device_kind(Signals& signals) {
   }
 }
 
+/// A profiler window of the training process, or of the one whose device is least busy. It sees every kernel, where the
+/// program's own events also count the time between two of them as the device's.
+void read_window(const record::Reader& reader, const Timeline& timeline, Signals& signals) {
+  const std::vector<trace::RecordedTrace> windows = trace::recorded_traces(reader);
+  const auto rank = [&](const trace::RecordedTrace& one) {
+    return std::pair(one.process != timeline.process.value_or(one.process), one.summary.busy().value_or(1));
+  };
+  const auto chosen =
+      std::min_element(windows.begin(), windows.end(), [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
+  if (chosen == windows.end() || chosen->summary.busiest() == nullptr || signals.device_kind == "cpu") {
+    return;
+  }
+  const trace::TraceSummary& window = chosen->summary;
+  const trace::DeviceUse& device = *window.busiest();
+  detail::add_kernel_facts(window, signals);
+  if (!window.step_s) {
+    return;
+  }
+  signals.device_step_s = device.busy_s / static_cast<double>(window.step_s.count);
+  if (!signals.device_busy && signals.step_s && *signals.step_s > 0) {
+    signals.device_busy = std::clamp(*signals.device_step_s / *signals.step_s, 0.0, 1.0);
+    signals.device_busy_how = detail::describe(window, device);
+  }
+}
+
 void read_busy(const record::Reader& reader, const Timeline& timeline, Signals& signals) {
   const detail::Readings readings(reader, timeline);
   detail::read_host_series(reader, readings, signals);
@@ -186,6 +214,7 @@ void read_busy(const record::Reader& reader, const Timeline& timeline, Signals& 
     if (const auto device_s = readings.mean("step.device")) {
       signals.device_step_s = device_s;
     }
+    read_window(reader, timeline, signals);
     if (!signals.device_busy && signals.device_step_s && signals.step_s && *signals.step_s > 0) {
       signals.device_busy = std::clamp(*signals.device_step_s / *signals.step_s, 0.0, 1.0);
       signals.device_busy_how = "device time of the steps by its own events";

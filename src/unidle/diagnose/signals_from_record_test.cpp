@@ -7,6 +7,7 @@
 #include "unidle/base/files.h"
 #include "unidle/diagnose/detail/timeline.h"
 #include "unidle/diagnose/diagnose.h"
+#include "unidle/trace/document.h"
 
 namespace unidle::diagnose {
 namespace {
@@ -112,6 +113,50 @@ TEST_F(SignalsFromRecord, PhasesSumToTheWallTime) {
   EXPECT_NEAR(signals.time.other, 0.5, 1e-9);
   EXPECT_EQ(signals.validations, 1);
   EXPECT_EQ(signals.checkpoints, 1);
+}
+
+/// Two steps of 10 ms; the device has one kernel of 2 ms and one copy of 1 ms in each.
+nlohmann::json window_of_two_steps() {
+  trace::TraceSummary window;
+  window.window_s = 0.020;
+  window.step_s.add(0.010);
+  window.step_s.add(0.010);
+  window.devices = {{"0", 0.006}};
+  window.kernels = {{"nvjet_hsh", 2, 0.003, true}, {"add", 2, 0.001, false}};
+  window.kernel_count = 4;
+  window.kernel_s = 0.004;
+  window.matrix_s = 0.003;
+  window.copies = {{"HtoD (Pageable -> Device)", 2, 0.002, 3000}, {"HtoD (Pinned -> Device)", 1, 0.001, 1000}};
+  return {{"type", "trace_analysis"}, {"file", "trace-42.json"}, {"analysis", trace::to_json(window)}};
+}
+
+TEST_F(SignalsFromRecord, AProfilerWindowTellsOfKernelsAndCopies) {
+  Script script(folder());
+  write_waiting_run(script);
+  script.effective("device", "cuda:0");
+  script.note(window_of_two_steps());
+  script.writer.flush();
+  const Signals signals = read();
+  EXPECT_NEAR(*signals.device_step_s, 0.003, 1e-9);
+  EXPECT_NEAR(*signals.device_busy, 0.03, 1e-9);  // of steps that take 100 ms when nobody profiles them
+  EXPECT_NEAR(*signals.matrix_share, 0.75, 1e-9);
+  EXPECT_NEAR(signals.transfer->pageable_bytes, 3000, 1e-9);
+  EXPECT_NEAR(signals.transfer->pinned_bytes, 1000, 1e-9);
+  EXPECT_EQ(signals.evidence.at("launch-bound").size(), 1U);
+}
+
+TEST_F(SignalsFromRecord, AWindowWithoutADeviceTellsNothingOfOne) {
+  Script script(folder());
+  write_waiting_run(script);
+  trace::TraceSummary window;
+  window.step_s.add(0.010);
+  script.note({{"type", "trace_analysis"}, {"file", "trace-42.json"}, {"analysis", trace::to_json(window)}});
+  script.writer.flush();
+  const Signals signals = read();
+  EXPECT_FALSE(signals.matrix_share);
+  EXPECT_FALSE(signals.device_step_s);
+  EXPECT_FALSE(signals.transfer);
+  EXPECT_NEAR(*signals.device_busy, 0.25, 1e-9);  // of the CPUs, as without a window
 }
 
 TEST_F(SignalsFromRecord, StepsHostAndSettings) {

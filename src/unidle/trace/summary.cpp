@@ -163,7 +163,9 @@ void add_steps(Collector& seen, TraceSummary& summary) {
   }
   StepParts parts;
   parts.input = take(host.input);
-  parts.sync = take(host.sync);
+  // A copy call that returns only when the kernels before it are done waits for them.
+  SpanSet waiting = host.transfer.within(seen.computing);
+  parts.sync = take(host.sync) + take(waiting);
   parts.transfer = take(host.transfer);
   parts.optimizer = take(host.optimizer);
   parts.rest = steps.total() / whole;

@@ -52,8 +52,8 @@ struct DeviceUse {
 /// Where the steps went, on the thread that runs them; shares of their time, summing to 1 with `rest`.
 struct StepParts {
   double input = 0;      // enumerate(DataLoader)
-  double sync = 0;       // cuda*Synchronize
-  double transfer = 0;   // cudaMemcpy calls, which block for pageable memory
+  double sync = 0;       // cuda*Synchronize, and cudaMemcpy calls while kernels run
+  double transfer = 0;   // the rest of cudaMemcpy calls, which block for pageable memory
   double optimizer = 0;  // Optimizer.step
   double rest = 0;
 };

@@ -130,6 +130,15 @@ TEST(Trace, OperatorsByTheTimeOfTheirOwn) {
   EXPECT_NEAR(trace.operators[2].self_s, 10e-6, 1e-12);
 }
 
+TEST(Trace, ACopyCallThatWaitsForKernelsWaitsForTheDevice) {
+  const TraceSummary trace = read(
+      "[" + event("user_annotation", "ProfilerStep#1", 0, 100) + "," +
+      event("kernel", "gemm", 0, 60, 7, R"({"device":0})") + "," + event("cuda_runtime", "cudaMemcpyAsync", 20, 60) +
+      "," + event("gpu_memcpy", "Memcpy DtoH (Device -> Pageable)", 60, 15, 7, R"({"device":0})") + "]");
+  EXPECT_NEAR(trace.parts->sync, 0.4, 1e-9);
+  EXPECT_NEAR(trace.parts->transfer, 0.2, 1e-9);
+}
+
 TEST(Trace, LaunchesAreCounted) {
   const TraceSummary trace =
       read("[" + event("cuda_runtime", "cudaLaunchKernel", 0, 5) + "," +

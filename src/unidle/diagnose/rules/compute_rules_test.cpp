@@ -51,6 +51,20 @@ TEST(PrecisionFp32, MissingAndOn) {
   EXPECT_TRUE(silent("precision-fp32", healthy_gpu()));
 }
 
+TEST(PrecisionFp32, AModelInSixteenBitsUsesTheUnitsWithoutAutocast) {
+  Signals signals = fp32_gpu();
+  set_effective(signals, "precision.tf32", "false");
+  signals.matrix_share = 0.9;
+  EXPECT_TRUE(silent("precision-fp32", signals));
+  EXPECT_TRUE(silent("tf32-off", signals));
+  signals.matrix_share = 0;  // measured: unused
+  EXPECT_TRUE(fix_of(fired("precision-fp32", signals), "precision.amp"));
+  EXPECT_TRUE(fix_of(fired("tf32-off", signals), "precision.tf32"));
+  set_effective(signals, "precision.tf32", "true");
+  signals.matrix_share = 0.9;  // by TF32: 16 bits are faster still
+  EXPECT_TRUE(fix_of(fired("precision-fp32", signals), "precision.amp"));
+}
+
 TEST(LayoutNotChannelsLast, OnACpuByTheKindOfConvolution) {
   Signals signals = healthy_cpu();
   set_effective(signals, "layout.channels_last", "false");

@@ -59,6 +59,10 @@ Evaluation evaluate(const Context& context, const Policy& policy) {
   if (small && context.signals.model_has_convolutions == false) {
     return Nothing{};
   }
+  if (signals.matrix_share.value_or(0) > policy.mostly &&
+      !detail::effective_on(context, "precision.tf32").value_or(false)) {
+    return Nothing{};  // measured: the model itself is in a 16-bit format
+  }
   if (!context.compute) {
     return Missing{context.no_steps};
   }

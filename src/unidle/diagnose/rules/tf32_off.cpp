@@ -27,6 +27,9 @@ Evaluation evaluate(const Context& context, const Policy& policy) {
   if (*tf32 || detail::effective_on(context, "precision.amp").value_or(false)) {
     return Nothing{};  // under autocast the products are not in fp32
   }
+  if (signals.matrix_share.value_or(0) > policy.mostly) {
+    return Nothing{};  // measured: the model itself is in a 16-bit format
+  }
   if (!context.compute) {
     return Missing{context.no_steps};
   }

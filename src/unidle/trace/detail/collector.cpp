@@ -61,6 +61,7 @@ void Collector::event(const TraceEvent& event) {
   last = std::max(last, end);
   if (is_kernel(event.category)) {
     busy[event.device].add(begin, end);
+    computing.add(begin, end);
     kernel(event, end - begin);
   } else if (is_copy(event.category)) {
     busy[event.device].add(begin, end);

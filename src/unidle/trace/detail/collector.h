@@ -58,6 +58,7 @@ class Collector {
   double first = 1e300;
   double last = -1e300;
   std::map<std::string, SpanSet> busy;
+  SpanSet computing;  // kernels of all devices
   std::unordered_map<std::string, KernelUse> kernels;
   std::map<std::string, CopyUse> copies;
   std::int64_t kernel_count = 0;

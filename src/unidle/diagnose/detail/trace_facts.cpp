@@ -1,0 +1,80 @@
+#include "unidle/diagnose/detail/trace_facts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "unidle/base/units.h"
+#include "unidle/diagnose/logs/job_logs.h"
+
+namespace unidle::diagnose::detail {
+
+namespace {
+
+using trace::TraceSummary;
+
+constexpr std::size_t kKernelsTold = 3;
+constexpr std::size_t kLongestName = 60;
+
+std::string short_name(const std::string& name) {
+  return fmt::format("{:.{}}{}", name, kLongestName, name.size() > kLongestName ? "..." : "");
+}
+
+void add_evidence(const TraceSummary& trace, Signals& signals) {
+  const auto kernels = static_cast<double>(trace.kernel_count);
+  std::string launching = fmt::format("profiler trace: {} kernels of {} on average", grouped(kernels),
+                                      format_seconds(trace.kernel_s / kernels));
+  if (trace.launches > 0) {
+    launching += fmt::format("; to launch one takes the host {}",
+                             format_seconds(trace.launch_s / static_cast<double>(trace.launches)));
+  }
+  for (const char* rule : {"launch-bound", "compile-off"}) {
+    signals.evidence[rule].push_back(launching);
+  }
+  for (const char* rule : {"precision-fp32", "tf32-off"}) {
+    signals.evidence[rule].push_back(
+        fmt::format("profiler trace: {} of the kernels' time is on matrix units", format_share(*trace.matrix_share())));
+  }
+}
+
+void add_transfer(const TraceSummary& trace, Signals& signals) {
+  TransferFacts facts;
+  for (const trace::CopyUse& copy : trace.copies) {
+    facts.pageable_bytes += copy.kind == "HtoD (Pageable -> Device)" ? copy.bytes : 0;
+    facts.pinned_bytes += copy.kind == "HtoD (Pinned -> Device)" ? copy.bytes : 0;
+  }
+  if (!signals.transfer && facts.pageable_bytes + facts.pinned_bytes > 0) {
+    signals.transfer = facts;
+  }
+}
+
+}  // namespace
+
+std::string describe(const TraceSummary& trace, const trace::DeviceUse& device) {
+  std::string text = fmt::format("profiler trace, device {}: kernels and copies cover {} of {}", device.id,
+                                 format_seconds(device.busy_s), format_seconds(trace.window_s));
+  if (!trace.gaps.empty()) {
+    const auto& gap = trace.gaps.front();
+    text += fmt::format("; longest gap {}{}{}", format_seconds(gap.seconds),
+                        gap.host.empty() ? "" : " while the host was in ", short_name(gap.host));
+  }
+  if (const auto kernels = static_cast<double>(trace.kernel_count); kernels > 0) {
+    text += fmt::format("; {} kernels of {} on average, most time in", grouped(kernels),
+                        format_seconds(trace.kernel_s / kernels));
+    for (std::size_t i = 0; i < std::min(kKernelsTold, trace.kernels.size()); ++i) {
+      text += fmt::format("{} {} ({})", i == 0 ? "" : ",", short_name(trace.kernels[i].name),
+                          format_share(trace.kernels[i].total_s / std::max(trace.kernel_s, 1e-12)));
+    }
+  }
+  return text;
+}
+
+void add_kernel_facts(const TraceSummary& trace, Signals& signals) {
+  if (const auto share = trace.matrix_share()) {
+    signals.matrix_share = share;
+    add_evidence(trace, signals);
+  }
+  add_transfer(trace, signals);
+}
+
+}  // namespace unidle::diagnose::detail
