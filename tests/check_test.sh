@@ -132,7 +132,7 @@ if [ -x "$UNIDLE_BIN/unidle-train" ]; then
   json 'd["speed"]["torch"]["devices"][0]["matmul_tflops"]["fp32"] > 0'
   json 'd["speed"]["disk"]["read_bytes_s"] > 0 and d["speed"]["decode"]["jpeg_images_s"] > 0'
   "$unidle" check --speed >out 2>err
-  has out "matmul TFLOP/s"
+  has out "matmul GFLOP/s"
 fi
 
 finish

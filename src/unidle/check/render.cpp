@@ -225,12 +225,15 @@ std::string speed_text(const json& speed, int width) {
               width);
   for (const json& device : speed["torch"].value("devices", json::array())) {
     const std::string name = "  " + device["device"].get<std::string>();
+    // A CPU's are thousandths of a GPU's.
+    const bool cpu = device["device"] == "cpu";
     std::vector<std::string> parts;
     for (const auto& [precision, rate] : device["matmul_tflops"].items()) {
-      parts.push_back(rate.is_number() ? fmt::format("{} {}", precision, format_number(rate.get<double>()))
-                                       : fmt::format("{} -", precision));
+      parts.push_back(rate.is_number()
+                          ? fmt::format("{} {}", precision, format_number(rate.get<double>() * (cpu ? 1e3 : 1)))
+                          : fmt::format("{} -", precision));
     }
-    std::string line = fmt::format("matmul TFLOP/s: {}", fmt::join(parts, ", "));
+    std::string line = fmt::format("matmul {}: {}", cpu ? "GFLOP/s" : "TFLOP/s", fmt::join(parts, ", "));
     for (const auto& [key, label] :
          {std::pair("copy_pinned_bytes_s", "pinned"), {"copy_pageable_bytes_s", "pageable"}}) {
       if (device.contains(key) && device[key].is_number()) {

@@ -10,10 +10,12 @@
 #include "unidle/base/error.h"
 #include "unidle/base/terminal.h"
 #include "unidle/cli/subcommand.h"
+#include "unidle/diagnose/diagnose.h"
 #include "unidle/logs/sniff.h"
 #include "unidle/record/record.h"
 #include "unidle/trace/document.h"
 #include "unidle/trace/recorded.h"
+#include "unidle/trace/timeline.h"
 
 namespace unidle::cli::commands {
 
@@ -26,11 +28,42 @@ constexpr const char* kHint = "unidle run --trace 10 -- python train.py records 
 struct Options {
   std::string what;
   std::string format = "text";
+  std::string output;
 };
 
-std::vector<trace::TraceSummary> summaries_of(const Options& options) {
-  const fs::path what = options.what.empty() ? record::latest_run_folder() : fs::path(options.what);
-  if (!options.what.empty() && !fs::is_directory(what) && logs::sniff(what) != logs::Kind::kRecord) {
+bool is_record(const fs::path& what) { return fs::is_directory(what) || logs::sniff(what) == logs::Kind::kRecord; }
+
+/// What the diagnosis found, where training begins: a cause holds for the whole run.
+std::vector<trace::Instant> findings_of(const fs::path& what, const record::Reader& reader) {
+  std::int64_t t_ns = reader.meta(record::meta::kStartNs).value_or(0);
+  for (const record::Span& span : reader.spans()) {
+    t_ns = span.kind == "startup" ? span.t_ns + span.duration_ns : t_ns;
+  }
+  std::vector<trace::Instant> instants;
+  for (const diagnose::Finding& finding : diagnose::diagnose_record(what).findings) {
+    nlohmann::json details = {{"severity", diagnose::to_string(finding.severity)}, {"evidence", finding.evidence}};
+    instants.push_back({t_ns, finding.id, std::move(details)});
+  }
+  return instants;
+}
+
+int write_timeline(const fs::path& what, const fs::path& output) {
+  if (!is_record(what)) {
+    throw Error(ErrorCode::kUsage, what.string(), "is no record", "--output takes a record to other programs' format");
+  }
+  const record::Reader reader(what);
+  const trace::Timeline timeline = trace::write_timeline(reader, findings_of(what, reader), output);
+  for (const std::string& left_out : timeline.left_out) {
+    fmt::print(stderr, "unidle: left out: {}\n", left_out);
+  }
+  fmt::print(stderr, "unidle: {} events; open the file in https://ui.perfetto.dev or chrome://tracing\n",
+             timeline.events);
+  fmt::print("{}\n", output.string());
+  return 0;
+}
+
+std::vector<trace::TraceSummary> summaries_of(const fs::path& what) {
+  if (!is_record(what)) {
     Progress progress("reading", fs::file_size(what));
     logs::Source source(what, [&](std::uint64_t taken, std::uint64_t) { progress.update(taken); });
     return {trace::read_trace(source)};
@@ -48,7 +81,11 @@ std::vector<trace::TraceSummary> summaries_of(const Options& options) {
 }
 
 int run(const Options& options) {
-  const std::vector<trace::TraceSummary> summaries = summaries_of(options);
+  const fs::path what = options.what.empty() ? record::latest_run_folder() : fs::path(options.what);
+  if (!options.output.empty()) {
+    return write_timeline(what, options.output);
+  }
+  const std::vector<trace::TraceSummary> summaries = summaries_of(what);
   if (options.format == "json") {
     nlohmann::json document = {{"schema", "unidle.traces/1"}, {"traces", nlohmann::json::array()}};
     for (const trace::TraceSummary& summary : summaries) {
@@ -68,6 +105,9 @@ std::function<int()> setup(CLI::App& app) {
   app.add_option("record", options->what,
                  "A record's folder or its record.db, or a torch profiler trace (Chrome JSON, also gzip); the latest "
                  "record by default");
+  app.add_option("-o,--output", options->output,
+                 "Write the whole record as a timeline for Perfetto and chrome://tracing; .gz compresses it")
+      ->type_name("FILE.json[.gz]");
   app.add_option("--format", options->format, "text or json")
       ->check(CLI::IsMember({"text", "json"}))
       ->capture_default_str();
@@ -82,6 +122,7 @@ const Subcommand& trace() {
       "Show what a profiler window of a run, or a trace file, tells about the device",
       "Examples:\n"
       "  unidle run --trace 10 -- python train.py && unidle trace\n"
+      "  unidle trace .unidle/runs/latest -o timeline.json.gz\n"
       "  unidle trace worker0.pt.trace.json.gz --format json",
       setup,
   };

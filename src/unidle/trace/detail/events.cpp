@@ -217,6 +217,20 @@ class Handler : public nlohmann::json_sax<Json> {
   TraceDevice device_;
 };
 
+/// Says what is wrong with a trace that was not read to its end, or has no events.
+void check_end(const logs::Source& source, const ByteFeed& feed, bool whole, bool seen_events) {
+  if (!whole) {
+    throw Error(ErrorCode::kInput, source.name(),
+                fmt::format("{} after {}", feed.at_end() ? "the JSON is cut off" : "the JSON is damaged",
+                            format_bytes(feed.position())),
+                "a whole torch profiler trace (Chrome JSON) was expected");
+  }
+  if (!seen_events) {
+    throw Error(ErrorCode::kInput, source.name(), "is JSON without traceEvents",
+                "a torch profiler trace (Chrome JSON) was expected");
+  }
+}
+
 }  // namespace
 
 void TraceEvent::clear() {
@@ -235,16 +249,30 @@ void for_each_event(logs::Source& source, const std::function<void(const TraceEv
   ByteFeed feed(source);
   Handler handler(on_event, on_device);
   const bool whole = Json::sax_parse(FeedIterator{&feed}, FeedIterator{}, &handler);
-  if (!whole) {
-    throw Error(ErrorCode::kInput, source.name(),
-                fmt::format("{} after {}", feed.at_end() ? "the JSON is cut off" : "the JSON is damaged",
-                            format_bytes(feed.position())),
-                "a whole torch profiler trace (Chrome JSON) was expected");
-  }
-  if (!handler.seen_events) {
-    throw Error(ErrorCode::kInput, source.name(), "is JSON without traceEvents",
-                "a torch profiler trace (Chrome JSON) was expected");
-  }
+  check_end(source, feed, whole, handler.seen_events);
+}
+
+void for_each_raw_event(logs::Source& source, const std::function<void(Json&)>& on_event) {
+  ByteFeed feed(source);
+  std::string key;
+  bool seen_events = false;
+  int array_depth = -1;  // of traceEvents; its elements lie one deeper
+  const Json::parser_callback_t visit = [&](int depth, Json::parse_event_t kind, Json& value) {
+    if (kind == Json::parse_event_t::key && depth == 1) {
+      key = value.get<std::string>();
+    } else if (kind == Json::parse_event_t::array_start && (depth == 0 || (depth == 1 && key == "traceEvents"))) {
+      array_depth = depth;
+      seen_events = true;
+    } else if (kind == Json::parse_event_t::array_end && depth == array_depth) {
+      array_depth = -1;
+    } else if (kind == Json::parse_event_t::object_end && array_depth >= 0 && depth == array_depth + 1) {
+      on_event(value);
+      return false;  // done with: nothing is kept
+    }
+    return true;
+  };
+  const Json rest = Json::parse(FeedIterator{&feed}, FeedIterator{}, visit, false);
+  check_end(source, feed, !rest.is_discarded(), seen_events);
 }
 
 }  // namespace unidle::trace::detail

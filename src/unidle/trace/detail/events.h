@@ -38,4 +38,7 @@ struct TraceDevice {
 void for_each_event(logs::Source& source, const std::function<void(const TraceEvent&)>& on_event,
                     const std::function<void(const TraceDevice&)>& on_device);
 
+/// Calls `on_event` with each event as it stands, of any phase. Throws as for_each_event() does.
+void for_each_raw_event(logs::Source& source, const std::function<void(nlohmann::json&)>& on_event);
+
 }  // namespace unidle::trace::detail
