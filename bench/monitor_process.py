@@ -37,7 +37,7 @@ processes none
 def cpu_s(seconds, environment):
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run([str(BIN / "unidle"), "monitor", "--interval", "100", "--seconds", str(seconds), "--format", "csv"],
-                   env=environment, stdout=subprocess.DEVNULL, check=True)
+                   env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 

@@ -55,4 +55,29 @@ expect 2 bare -o nowhere/x.json
 "$unidle" run --trace 0 -- true 2>err
 [ $? = 2 ] || fail "--trace 0"
 
+# Kernels of a whole run: a program that loads the library as the CUDA driver does, on a stand-in for CUPTI.
+cat >driver.py <<'PYTHON'
+import ctypes, os
+print(ctypes.CDLL(os.environ["CUDA_INJECTION64_PATH"]).InitializeInjection())
+PYTHON
+export UNIDLE_CUPTI_LIBRARY="$UNIDLE_LIB/libunidle_mock_cupti.so"
+query() { sqlite3 "$1/record.db" "$2"; }
+same() { [ "$2" = "$3" ] || fail "$1: expected '$2', got '$3'"; }
+if [ -f "$UNIDLE_CUPTI_LIBRARY" ]; then
+  "$unidle" run -o kernels --kernels -- python3 driver.py >out 2>err || fail "--kernels: $(cat err)"
+  same "the driver" 1 "$(cat out)"
+  same "busy time" "gpu1|0.005" "$(query kernels "select subject, round(value, 6) from points join series on series = id where name = 'cupti.busy'")"
+  same "kernels" 2.0 "$(query kernels "select value from points join series on series = id where name = 'cupti.kernels'")"
+  same "matrix units" 0.75 "$(query kernels "select value from points join series on series = id where name = 'cupti.matrix_units'")"
+  UNIDLE_MOCK_CUPTI=held "$unidle" run -o held --kernels -- python3 driver.py >out 2>err || fail "--kernels, held: $(cat err)"
+  same "held" off "$(query held "select json_extract(body, '$.status') from notes where body like '%cupti%'")"
+  UNIDLE_MOCK_CUPTI=full "$unidle" run -o full --kernels -- python3 driver.py >out 2>err || fail "--kernels, full: $(cat err)"
+  query full "select body from notes where body like '%cupti%'" >out
+  has out "3 records were lost"
+fi
+CUDA_INJECTION64_PATH=other.so "$unidle" run --kernels -- true 2>err
+[ $? = 2 ] || fail "--kernels beside another tool"
+"$unidle" run --kernels --trace 3 -- true 2>err
+[ $? = 2 ] || fail "--kernels and --trace"
+
 finish

@@ -329,6 +329,8 @@ const std::vector<std::pair<std::string_view, std::string_view>>& chinese_messag
       {"take the call out of the loop; time with events instead", "把该调用移出循环；改用事件计时"},
       {"TF32 units (the device is a CPU)", "TF32 单元（设备是 CPU）"},
       {"whether TF32 is allowed (effective precision.tf32)", "是否允许 TF32（实际生效的 precision.tf32）"},
+      {"in the profiled steps {} of the kernels' time is on matrix units", "在所分析的步中，内核时间有 {} 用在矩阵单元上"},
+      {"in the profiled steps a kernel takes {}, and the host {} to launch one", "在所分析的步中，一个内核平均运行 {}，主机启动一个需要 {}"},
       {"the GPU (compute capability {}) has TF32 units, and fp32 products do not use them", "GPU（计算能力 {}）有 TF32 单元，fp32 乘法却没有使用"},
       {"forward and backward take {} of the wall time", "前向与反向占总时长的 {}"},
       {"fp32 matrix products run without TF32", "fp32 矩阵乘未使用 TF32"},

@@ -113,6 +113,13 @@ struct LoggingFacts {
   std::string where;
 };
 
+/// What a profiler trace tells of the kernels in it.
+struct KernelFacts {
+  double mean_s = 0;
+  std::optional<double> launch_s;  // of the host's time, to launch one
+  double matrix_share = 0;         // of the kernels' time, on matrix units
+};
+
 /// What the driver says about the device while training; each may be missing by itself.
 struct GpuFacts {
   std::optional<double> throttled;  // share of readings with a thermal or power reason
@@ -156,7 +163,7 @@ struct Signals {
   std::optional<std::int64_t> batch_samples;  // micro-batch size as seen
   std::optional<double> micro_batches;        // mean number to one step
   std::optional<double> device_step_s;        // time the device computed for one step
-  std::optional<double> matrix_share;         // of the kernels' time, on matrix units
+  std::optional<KernelFacts> kernels;         // of a profiler trace
 
   // Loader
   std::optional<LoaderFacts> loader;

@@ -211,6 +211,7 @@ void read_busy(const record::Reader& reader, const Timeline& timeline, Signals& 
   detail::read_host_series(reader, readings, signals);
   if (signals.device_kind != "cpu") {
     detail::read_gpu_series(reader, readings, signals);
+    detail::read_kernel_series(readings, signals);
     if (const auto device_s = readings.mean("step.device")) {
       signals.device_step_s = device_s;
     }

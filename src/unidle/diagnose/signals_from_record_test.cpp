@@ -139,10 +139,25 @@ TEST_F(SignalsFromRecord, AProfilerWindowTellsOfKernelsAndCopies) {
   const Signals signals = read();
   EXPECT_NEAR(*signals.device_step_s, 0.003, 1e-9);
   EXPECT_NEAR(*signals.device_busy, 0.03, 1e-9);  // of steps that take 100 ms when nobody profiles them
-  EXPECT_NEAR(*signals.matrix_share, 0.75, 1e-9);
+  EXPECT_NEAR(signals.kernels->matrix_share, 0.75, 1e-9);
+  EXPECT_NEAR(signals.kernels->mean_s, 0.001, 1e-9);
+  EXPECT_FALSE(signals.kernels->launch_s);  // none was seen: not zero
   EXPECT_NEAR(signals.transfer->pageable_bytes, 3000, 1e-9);
   EXPECT_NEAR(signals.transfer->pinned_bytes, 1000, 1e-9);
-  EXPECT_EQ(signals.evidence.at("launch-bound").size(), 1U);
+}
+
+TEST_F(SignalsFromRecord, KernelsOfTheWholeRunAreTruerThanNvml) {
+  Script script(folder());
+  write_waiting_run(script);
+  script.effective("device", "cuda:0");
+  const std::int64_t utilisation = script.writer.series({std::string(record::series::kGpuUtil), "share", "gpu0"});
+  const std::int64_t kernels = script.writer.series({"cupti.busy", "share", "gpu0"});
+  for (std::int64_t second = 2; second < 15; ++second) {
+    script.writer.add_point(utilisation, {kStart + ms(second * 1000), 0.9});
+    script.writer.add_point(kernels, {kStart + ms(second * 1000), 0.25});
+  }
+  script.writer.flush();
+  EXPECT_NEAR(*read().device_busy, 0.25, 1e-9);
 }
 
 TEST_F(SignalsFromRecord, AWindowWithoutADeviceTellsNothingOfOne) {
@@ -153,7 +168,7 @@ TEST_F(SignalsFromRecord, AWindowWithoutADeviceTellsNothingOfOne) {
   script.note({{"type", "trace_analysis"}, {"file", "trace-42.json"}, {"analysis", trace::to_json(window)}});
   script.writer.flush();
   const Signals signals = read();
-  EXPECT_FALSE(signals.matrix_share);
+  EXPECT_FALSE(signals.kernels);
   EXPECT_FALSE(signals.device_step_s);
   EXPECT_FALSE(signals.transfer);
   EXPECT_NEAR(*signals.device_busy, 0.25, 1e-9);  // of the CPUs, as without a window

@@ -49,6 +49,7 @@ void EventMerger::take(std::int64_t process, const unidle_event& event) {
     case UNIDLE_EVENT_FLUSH: write_point(process, event, record::series::kStepFlush); break;
     case UNIDLE_EVENT_LOADER_START: write_point(process, event, record::series::kLoaderStart); break;
     case UNIDLE_EVENT_DEVICE: write_point(process, event, record::series::kStepDevice); break;
+    case UNIDLE_EVENT_KERNELS: write_kernels(event); break;
     default: add_part(process, event); break;
   }
 }
@@ -130,6 +131,20 @@ void EventMerger::write_span(std::int64_t process, const unidle_event& event, co
 void EventMerger::write_point(std::int64_t process, const unidle_event& event, std::string_view name) {
   const std::int64_t series = writer_.series({std::string(name), "s", fmt::format("pid {}", process)});
   writer_.add_point(series, {signed_value(event.t_ns), static_cast<double>(event.duration_ns) * 1e-9});
+}
+
+void EventMerger::write_kernels(const unidle_event& event) {
+  const auto write = [&](std::string_view name, std::string_view unit, double value) {
+    const std::int64_t series =
+        writer_.series({std::string(name), std::string(unit), fmt::format("gpu{}", event.thread)});
+    writer_.add_point(series, {signed_value(event.t_ns), value});
+  };
+  write("cupti.busy", "share", std::min(static_cast<double>(event.duration_ns) * 1e-9, 1.0));
+  write("cupti.kernels", "1/s", static_cast<double>(event.a));
+  write("cupti.copied", "bytes/s", static_cast<double>(event.b));
+  if (event.value >= 0) {
+    write("cupti.matrix_units", "share", event.value);
+  }
 }
 
 void EventMerger::take_note(std::int64_t process, std::int64_t t_ns, nlohmann::json body) {

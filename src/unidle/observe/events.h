@@ -38,6 +38,7 @@ class EventMerger {
   void add_work(std::int64_t process, const unidle_event& event);
   void write_span(std::int64_t process, const unidle_event& event, const char* kind);
   void write_point(std::int64_t process, const unidle_event& event, std::string_view name);
+  void write_kernels(const unidle_event& event);
 
   record::Writer& writer_;
   std::map<StepKey, record::Step> parts_;         // of steps that are not over

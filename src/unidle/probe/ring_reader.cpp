@@ -45,7 +45,7 @@ std::string header_problem(const RingHeader& header, std::uint64_t bytes) {
 
 bool possible(const unidle_event& event) {
   constexpr std::uint64_t kMaxTime = kMaxInteger / 4;
-  return event.kind >= UNIDLE_EVENT_STEP && event.kind <= UNIDLE_EVENT_DEVICE && event.t_ns <= kMaxTime &&
+  return event.kind >= UNIDLE_EVENT_STEP && event.kind <= UNIDLE_EVENT_KERNELS && event.t_ns <= kMaxTime &&
          event.duration_ns <= kMaxTime && event.step <= kMaxInteger && event.a <= kMaxInteger && event.b <= kMaxInteger;
 }
 

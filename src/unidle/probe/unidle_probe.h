@@ -36,7 +36,10 @@ enum unidle_event_kind {
   UNIDLE_EVENT_LOG = 13,          /* print, logging, progress bars inside the loop */
   UNIDLE_EVENT_FLUSH = 14,        /* the allocator was flushed or the garbage collector run inside the loop */
   UNIDLE_EVENT_LOADER_START = 15, /* loader workers were started or shut down; also part of the step's INPUT */
-  UNIDLE_EVENT_DEVICE = 16        /* the device's own time for step `step`, known only later */
+  UNIDLE_EVENT_DEVICE = 16,       /* the device's own time for step `step`, known only later */
+  /* One second of device `thread`: duration = time in which kernels, copies or fills ran, a = kernels, b = bytes
+   * copied, value = share of the kernels' time on matrix units, -1 without kernels. */
+  UNIDLE_EVENT_KERNELS = 17
 };
 
 /* 64 bytes. Times are CLOCK_MONOTONIC nanoseconds. `step` ties the parts of a step to its STEP event,

@@ -178,7 +178,7 @@ class Exporter {
   }
 
   std::int64_t place_of(const record::Series& series) {
-    if (!series.name.starts_with("gpu.")) {
+    if (!series.name.starts_with("gpu.") && !series.name.starts_with("cupti.")) {
       if (tracks_.emplace(kHost, 0).second) {
         file_.name(kHost, 0, "host", 1);
       }

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -11,6 +12,7 @@
 
 #include "unidle/base/environment.h"
 #include "unidle/base/error.h"
+#include "unidle/base/files.h"
 #include "unidle/cli/apply.h"
 #include "unidle/cli/configured.h"
 #include "unidle/cli/subcommand.h"
@@ -32,6 +34,7 @@ struct Arguments {
   std::vector<std::string> apply;
   std::optional<int> steps;
   std::optional<int> trace;
+  bool kernels = false;
   std::vector<std::string> command;
 };
 
@@ -54,6 +57,20 @@ std::string name_of(const std::vector<std::string>& command) {
 bool is_applied(const Arguments& arguments, const std::string& knob) {
   return std::any_of(arguments.apply.begin(), arguments.apply.end(),
                      [&](const std::string& change) { return change.starts_with(knob + "="); });
+}
+
+/// What the CUDA driver loads into the command; a tool that is injected already goes first.
+std::string injected_library() {
+  const char* other = std::getenv("CUDA_INJECTION64_PATH");
+  if (other != nullptr && *other != '\0') {
+    throw Error(ErrorCode::kUsage, "--kernels", "CUDA_INJECTION64_PATH is set: another tool watches the kernels",
+                "unset it, or leave --kernels out");
+  }
+  const fs::path library = program_folder().parent_path() / "lib/libunidle_cupti.so";
+  if (!fs::exists(library)) {
+    throw Error(ErrorCode::kMissing, library.string(), "was not built", "./dev build makes it");
+  }
+  return library.string();
 }
 
 /// What became of the profiler window, for the end of the last line.
@@ -83,6 +100,9 @@ int execute(const Arguments& arguments) {
   if (arguments.trace) {
     options.environment["UNIDLE_TRACE_STEPS"] = std::to_string(*arguments.trace);
     options.before_close = trace::take_in;
+  }
+  if (arguments.kernels) {
+    options.environment["CUDA_INJECTION64_PATH"] = injected_library();
   }
   std::error_code ignored;
   options.configured = configured_settings(options.argv, fs::current_path(ignored));
@@ -118,10 +138,13 @@ std::function<int()> setup(CLI::App& app) {
   app.add_option("--steps", arguments->steps, "stop the program in order after N optimiser steps")
       ->check(CLI::PositiveNumber)
       ->type_name("N");
-  app.add_option("--trace", arguments->trace,
-                 "record N steps with the torch profiler, once start-up is over; unidle trace shows them")
-      ->check(CLI::Range(1, 1000))
-      ->type_name("N");
+  auto* trace = app.add_option("--trace", arguments->trace,
+                               "record N steps with the torch profiler, once start-up is over; unidle trace shows them")
+                    ->check(CLI::Range(1, 1000))
+                    ->type_name("N");
+  app.add_flag("--kernels", arguments->kernels,
+               "watch the kernels of the whole run through CUPTI; a profiler in the program gets no kernels meanwhile")
+      ->excludes(trace);
   app.add_option("command", arguments->command, "the command and its arguments, after --")
       ->required()
       ->type_name("CMD");

@@ -178,4 +178,16 @@ void read_gpu_series(const record::Reader& reader, const Readings& readings, Sig
   read_foreign(readings, *busiest, signals);
 }
 
+void read_kernel_series(const Readings& readings, Signals& signals) {
+  std::optional<double> most;
+  for (const std::string& gpu : readings.subjects("cupti.busy")) {
+    const auto busy = readings.mean("cupti.busy", &gpu);
+    if (busy && *busy > most.value_or(-1)) {
+      most = busy;
+      signals.device_busy = std::clamp(*busy, 0.0, 1.0);
+      signals.device_busy_how = "kernels and copies while training (" + gpu + "), the union of all streams";
+    }
+  }
+}
+
 }  // namespace unidle::diagnose::detail

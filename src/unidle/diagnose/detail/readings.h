@@ -40,4 +40,7 @@ void read_host_series(const record::Reader& reader, const Readings& readings, Si
 /// Of several GPUs the busiest: which of them the program uses is not told.
 void read_gpu_series(const record::Reader& reader, const Readings& readings, Signals& signals);
 
+/// Of `run --kernels`: truer than NVML's "some kernel ran". Without such series nothing changes.
+void read_kernel_series(const Readings& readings, Signals& signals);
+
 }  // namespace unidle::diagnose::detail

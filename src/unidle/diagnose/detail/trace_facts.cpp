@@ -20,23 +20,6 @@ std::string short_name(const std::string& name) {
   return fmt::format("{:.{}}{}", name, kLongestName, name.size() > kLongestName ? "..." : "");
 }
 
-void add_evidence(const TraceSummary& trace, Signals& signals) {
-  const auto kernels = static_cast<double>(trace.kernel_count);
-  std::string launching = fmt::format("profiler trace: {} kernels of {} on average", grouped(kernels),
-                                      format_seconds(trace.kernel_s / kernels));
-  if (trace.launches > 0) {
-    launching += fmt::format("; to launch one takes the host {}",
-                             format_seconds(trace.launch_s / static_cast<double>(trace.launches)));
-  }
-  for (const char* rule : {"launch-bound", "compile-off"}) {
-    signals.evidence[rule].push_back(launching);
-  }
-  for (const char* rule : {"precision-fp32", "tf32-off"}) {
-    signals.evidence[rule].push_back(
-        fmt::format("profiler trace: {} of the kernels' time is on matrix units", format_share(*trace.matrix_share())));
-  }
-}
-
 void add_transfer(const TraceSummary& trace, Signals& signals) {
   TransferFacts facts;
   for (const trace::CopyUse& copy : trace.copies) {
@@ -71,8 +54,11 @@ std::string describe(const TraceSummary& trace, const trace::DeviceUse& device) 
 
 void add_kernel_facts(const TraceSummary& trace, Signals& signals) {
   if (const auto share = trace.matrix_share()) {
-    signals.matrix_share = share;
-    add_evidence(trace, signals);
+    KernelFacts facts{trace.kernel_s / static_cast<double>(trace.kernel_count), std::nullopt, *share};
+    if (trace.launches > 0) {
+      facts.launch_s = trace.launch_s / static_cast<double>(trace.launches);
+    }
+    signals.kernels = facts;
   }
   add_transfer(trace, signals);
 }

@@ -11,8 +11,7 @@ namespace unidle::diagnose::detail {
 /// Busy time, longest gap and kernels of one device, in one line.
 std::string describe(const trace::TraceSummary& trace, const trace::DeviceUse& device);
 
-/// Use of the matrix units, memory that copies came from (where nobody told yet), kernels as evidence for the rules
-/// that are about them. Without a device in the trace nothing changes.
+/// Kernels, and the memory that copies came from where nobody told yet. Without a device in the trace nothing changes.
 void add_kernel_facts(const trace::TraceSummary& trace, Signals& signals);
 
 }  // namespace unidle::diagnose::detail

@@ -40,6 +40,10 @@ Evaluation evaluate(const Context& context, const Policy& policy) {
                   "wall time",
                   format_share(*context.launching)),
   };
+  if (const auto& kernels = context.signals.kernels; kernels && kernels->launch_s) {
+    finding.evidence.push_back(context.say("in the profiled steps a kernel takes {}, and the host {} to launch one",
+                                           format_seconds(kernels->mean_s), format_seconds(*kernels->launch_s)));
+  }
   finding.fixes.push_back(detail::make_fix(context, "compile.mode", "reduce-overhead", FixClass::kNumeric,
                                            "torch.compile(model, mode=\"reduce-overhead\")"));
   return finding;

@@ -54,14 +54,14 @@ TEST(PrecisionFp32, MissingAndOn) {
 TEST(PrecisionFp32, AModelInSixteenBitsUsesTheUnitsWithoutAutocast) {
   Signals signals = fp32_gpu();
   set_effective(signals, "precision.tf32", "false");
-  signals.matrix_share = 0.9;
+  signals.kernels = KernelFacts{1e-4, std::nullopt, 0.9};
   EXPECT_TRUE(silent("precision-fp32", signals));
   EXPECT_TRUE(silent("tf32-off", signals));
-  signals.matrix_share = 0;  // measured: unused
-  EXPECT_TRUE(fix_of(fired("precision-fp32", signals), "precision.amp"));
-  EXPECT_TRUE(fix_of(fired("tf32-off", signals), "precision.tf32"));
+  signals.kernels->matrix_share = 0;  // measured: unused
+  EXPECT_THAT(fired("precision-fp32", signals).evidence.back(), HasSubstr("matrix units"));
+  EXPECT_THAT(fired("tf32-off", signals).evidence.back(), HasSubstr("matrix units"));
   set_effective(signals, "precision.tf32", "true");
-  signals.matrix_share = 0.9;  // by TF32: 16 bits are faster still
+  signals.kernels->matrix_share = 0.9;  // by TF32: 16 bits are faster still
   EXPECT_TRUE(fix_of(fired("precision-fp32", signals), "precision.amp"));
 }
 

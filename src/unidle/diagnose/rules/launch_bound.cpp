@@ -27,6 +27,10 @@ Evaluation evaluate(const Context& context, const Policy& policy) {
       context.say("the host is busy launching for {} of the wall time more than the device computes",
                   format_share(*context.launching)),
   };
+  if (const auto& kernels = context.signals.kernels; kernels && kernels->launch_s) {
+    finding.evidence.push_back(context.say("in the profiled steps a kernel takes {}, and the host {} to launch one",
+                                           format_seconds(kernels->mean_s), format_seconds(*kernels->launch_s)));
+  }
   if (!detail::effective_on(context, "compile.mode").value_or(false)) {
     finding.fixes.push_back(detail::make_fix(context, "compile.mode", "reduce-overhead", FixClass::kNumeric,
                                              "launch the step as one graph"));

@@ -59,7 +59,7 @@ Evaluation evaluate(const Context& context, const Policy& policy) {
   if (small && context.signals.model_has_convolutions == false) {
     return Nothing{};
   }
-  if (signals.matrix_share.value_or(0) > policy.mostly &&
+  if (signals.kernels && signals.kernels->matrix_share > policy.mostly &&
       !detail::effective_on(context, "precision.tf32").value_or(false)) {
     return Nothing{};  // measured: the model itself is in a 16-bit format
   }
@@ -85,6 +85,10 @@ Evaluation evaluate(const Context& context, const Policy& policy) {
       context.say("forward and backward take {} of the wall time; in {} the matrix units are up to {}x as fast",
                   format_share(compute), units->format, format_number(units->gain)),
   };
+  if (signals.kernels) {
+    finding.evidence.push_back(context.say("in the profiled steps {} of the kernels' time is on matrix units",
+                                           format_share(signals.kernels->matrix_share)));
+  }
   finding.fixes.push_back(detail::make_fix(context, "precision.amp", units->format, FixClass::kNumeric,
                                            "run matrix products and convolutions under autocast"));
   return finding;
@@ -107,7 +111,8 @@ const Rule& precision_fp32() {
           "Share = compute x (1 - 1/gain), gain 2 (precision_gain_cuda, precision_gain_cpu: vendor peak rates); on a "
           "GPU "
           "compute counts only while the device is busy. Nothing for a model without convolutions below "
-          "low_precision_parameters (100,000). A warning from warning_share (10 %), never critical.",
+          "low_precision_parameters (100,000). A warning from warning_share (10 %), never critical. Nothing where a "
+          "profiled window has most of the kernels' time on matrix units, unless by TF32.",
       .needs = "the effective precision.amp, the GPU's compute capability or the CPU's flags, step times",
       .proposes = "precision.amp: bf16 where the device has it, otherwise fp16",
       .evaluate = evaluate,

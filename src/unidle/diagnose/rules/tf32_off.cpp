@@ -27,7 +27,7 @@ Evaluation evaluate(const Context& context, const Policy& policy) {
   if (*tf32 || detail::effective_on(context, "precision.amp").value_or(false)) {
     return Nothing{};  // under autocast the products are not in fp32
   }
-  if (signals.matrix_share.value_or(0) > policy.mostly) {
+  if (signals.kernels && signals.kernels->matrix_share > policy.mostly) {
     return Nothing{};  // measured: the model itself is in a 16-bit format
   }
   if (!context.compute) {
@@ -46,6 +46,10 @@ Evaluation evaluate(const Context& context, const Policy& policy) {
                   *signals.gpu_capability),
       context.say("forward and backward take {} of the wall time", format_share(compute)),
   };
+  if (signals.kernels) {
+    finding.evidence.push_back(context.say("in the profiled steps {} of the kernels' time is on matrix units",
+                                           format_share(signals.kernels->matrix_share)));
+  }
   finding.fixes.push_back(detail::make_fix(context, "precision.tf32", true, FixClass::kNumeric,
                                            "torch.set_float32_matmul_precision(\"high\")"));
   return finding;
@@ -66,7 +70,7 @@ const Rule& tf32_off() {
       .thresholds =
           "Share = compute while the device is busy x (1 - 1/tf32_gain), gain 2: peak rates differ by 8 (NVIDIA "
           "A100 data sheet: 156 and 19.5 TFLOP/s), whole steps by far less. A warning from warning_share (10 %), "
-          "never critical.",
+          "never critical. Nothing where a profiled window has most of the kernels' time on matrix units.",
       .needs = "the GPU's compute capability, the effective precision.tf32 and precision.amp, step times",
       .proposes = "precision.tf32",
       .evaluate = evaluate,

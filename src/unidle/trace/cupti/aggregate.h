@@ -1,0 +1,62 @@
+// Kernels and copies, second by second.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "unidle/trace/detail/spans.h"
+
+namespace unidle::trace::cupti {
+
+/// One second of one device. Times in ns of CLOCK_MONOTONIC.
+struct DeviceSecond {
+  std::uint32_t device = 0;
+  std::int64_t begin_ns = 0;
+  std::int64_t busy_ns = 0;  // union of kernels, copies and fills
+  std::uint64_t kernels = 0;
+  std::uint64_t copied_bytes = 0;
+  double matrix_share = 0;  // of the kernels' time; NaN without kernels
+};
+
+/// Thread-safe. A second is handed over, under our lock, once something that began two seconds later was seen; what
+/// comes later still is counted and left out.
+class Aggregate {
+ public:
+  using Emit = std::function<void(const DeviceSecond&)>;
+  explicit Aggregate(Emit emit) : emit_(std::move(emit)) {}
+
+  void kernel(std::uint32_t device, std::int64_t begin_ns, std::int64_t end_ns, std::string_view name);
+  /// A copy, or a fill (0 bytes).
+  void copy(std::uint32_t device, std::int64_t begin_ns, std::int64_t end_ns, std::uint64_t bytes);
+  /// Hands over all that is held.
+  void finish();
+  std::uint64_t late() const { return late_; }
+
+ private:
+  struct Window {
+    detail::SpanSet busy;
+    std::uint64_t kernels = 0;
+    std::uint64_t copied_bytes = 0;
+    double kernel_ns = 0;
+    double matrix_ns = 0;
+  };
+  using Key = std::pair<std::int64_t, std::uint32_t>;  // second, device
+
+  Window* add(std::uint32_t device, std::int64_t begin_ns, std::int64_t end_ns);
+  void hand_over(std::int64_t before);
+  bool on_matrix_units(std::string_view name);
+
+  std::mutex mutex_;
+  Emit emit_;
+  std::map<Key, Window> windows_;
+  std::int64_t first_open_ = 0;  // seconds before are handed over
+  std::uint64_t late_ = 0;
+  std::map<std::string, bool, std::less<>> names_;
+};
+
+}  // namespace unidle::trace::cupti

@@ -1,0 +1,123 @@
+// libunidle_mock_cupti.so: as much of CUPTI as we use, for tests without a device. $UNIDLE_MOCK_CUPTI is what goes
+// wrong: "held" (somebody else has the subscription), "kinds" (activity cannot be enabled), "full" (records are
+// dropped). Two kernels, a copy and a fill of device 1 come with the first flush, in buffers that it asks for as the
+// real one does.
+#include <time.h>
+
+#include <array>
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+
+#include "unidle/trace/cupti/abi.h"
+
+namespace {
+
+using namespace unidle::trace::cupti;
+
+constexpr int kHeld = 39;           // CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED
+constexpr int kRefused = 35;        // CUPTI_ERROR_NOT_INITIALIZED
+constexpr int kNoMore = 12;         // CUPTI_ERROR_MAX_LIMIT_REACHED
+constexpr std::size_t kSlot = 192;  // every record in the mock's buffers takes so much
+
+BufferRequested asked = nullptr;
+BufferCompleted done = nullptr;
+bool given = false;
+
+bool wrong(std::string_view what) {
+  const char* script = std::getenv("UNIDLE_MOCK_CUPTI");
+  return script != nullptr && what == script;
+}
+
+/// A clock of its own: an hour ahead of CLOCK_MONOTONIC.
+std::uint64_t now_ns() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (static_cast<std::uint64_t>(now.tv_sec) + 3600) * 1'000'000'000 + static_cast<std::uint64_t>(now.tv_nsec);
+}
+
+template <typename Kind>
+void put(std::uint8_t* buffer, std::size_t& at, const Kind& record) {
+  std::memcpy(buffer + at, &record, sizeof record);
+  at += kSlot;
+}
+
+std::size_t fill(std::uint8_t* buffer) {
+  // In the middle of a second, so that nothing spans two.
+  const std::uint64_t begin = now_ns() / 1'000'000'000 * 1'000'000'000 - 500'000'000;
+  std::size_t at = 0;
+  KernelRecord kernel{};
+  kernel.kind = kConcurrentKernel;
+  kernel.device = 1;
+  kernel.name = "nvjet_hsh_256x128";
+  kernel.start = begin;
+  kernel.end = begin + 3'000'000;
+  put(buffer, at, kernel);
+  kernel.name = "vectorized_add";
+  kernel.start = begin + 2'000'000;  // overlaps the first
+  kernel.end = begin + 3'000'000;
+  put(buffer, at, kernel);
+  CopyRecord copy{};
+  copy.kind = kMemcpy;
+  copy.device = 1;
+  copy.bytes = 4096;
+  copy.start = begin + 5'000'000;
+  copy.end = begin + 6'000'000;
+  put(buffer, at, copy);
+  FillRecord zero{};
+  zero.kind = kMemset;
+  zero.device = 1;
+  zero.start = begin + 6'000'000;
+  zero.end = begin + 7'000'000;
+  put(buffer, at, zero);
+  put(buffer, at, Record{77});  // of a kind that nobody asked for
+  return at;
+}
+
+}  // namespace
+
+extern "C" {
+Result cuptiSubscribe(void** subscriber, Callback, void*) {
+  *subscriber = &given;
+  return wrong("held") ? kHeld : kSuccess;
+}
+Result cuptiUnsubscribe(void*) { return kSuccess; }
+Result cuptiActivityRegisterCallbacks(BufferRequested requested, BufferCompleted completed) {
+  asked = requested;
+  done = completed;
+  return kSuccess;
+}
+Result cuptiActivityEnable(std::uint32_t) { return wrong("kinds") ? kRefused : kSuccess; }
+Result cuptiActivityDisable(std::uint32_t) { return kSuccess; }
+Result cuptiActivityFlushPeriod(std::uint32_t) { return kSuccess; }
+Result cuptiGetTimestamp(std::uint64_t* ns) {
+  *ns = now_ns();
+  return kSuccess;
+}
+Result cuptiActivityFlushAll(std::uint32_t) {
+  if (given || asked == nullptr) {
+    return kSuccess;
+  }
+  given = true;
+  std::uint8_t* buffer = nullptr;
+  std::size_t bytes = 0;
+  std::size_t most = 1;
+  asked(&buffer, &bytes, &most);
+  if (buffer != nullptr && bytes >= 8 * kSlot) {
+    done(nullptr, 0, buffer, bytes, fill(buffer));
+  }
+  return kSuccess;
+}
+Result cuptiActivityGetNextRecord(std::uint8_t* buffer, std::size_t valid_bytes, Record** record) {
+  std::uint8_t* next = *record == nullptr ? buffer : reinterpret_cast<std::uint8_t*>(*record) + kSlot;
+  if (next >= buffer + valid_bytes) {
+    return kNoMore;
+  }
+  *record = reinterpret_cast<Record*>(next);
+  return kSuccess;
+}
+Result cuptiActivityGetNumDroppedRecords(void*, std::uint32_t, std::size_t* dropped) {
+  *dropped = wrong("full") ? 3 : 0;
+  return kSuccess;
+}
+}
