@@ -85,7 +85,7 @@ TEST_F(SessionTest, TakesItsBuffersOnTheRecordsClock) {
     std::string why;
     EXPECT_FALSE(Session::start(UNIDLE_MOCK_CUPTI, aggregate_, why));  // one at a time
     session->flush();
-    EXPECT_EQ(session->dropped(), 0U);
+    EXPECT_EQ(Session::dropped(), 0U);
   }
   aggregate_.finish();
   ASSERT_EQ(seconds_.size(), 1U);

@@ -134,7 +134,7 @@ Session::~Session() {
 
 void Session::flush() { functions_.flush_all(0); }
 
-std::uint64_t Session::dropped() const { return lost; }
+std::uint64_t Session::dropped() { return lost; }
 
 void Session::requested(std::uint8_t** buffer, std::size_t* bytes, std::size_t* most_records) {
   *buffer = static_cast<std::uint8_t*>(std::aligned_alloc(kAlign, kBufferBytes));

@@ -24,8 +24,8 @@ class Session {
 
   /// Hands over what CUPTI holds.
   void flush();
-  /// Records that CUPTI had no room for.
-  std::uint64_t dropped() const;
+  /// Records of this process that CUPTI had no room for, so far.
+  static std::uint64_t dropped();
 
  private:
   Session(Functions functions, Aggregate& into) : functions_(functions), into_(into) {}

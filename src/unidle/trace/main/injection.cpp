@@ -49,10 +49,9 @@ void stop() {
   if (::getpid() != injection->pid) {
     return;  // a forked child: none of it is its own
   }
-  const std::uint64_t dropped = injection->session->dropped();
   injection->session.reset();
   injection->aggregate->finish();
-  const std::uint64_t missed = dropped + injection->aggregate->late();
+  const std::uint64_t missed = Session::dropped() + injection->aggregate->late();
   note("ended", missed > 0 ? std::to_string(missed) + " records were lost" : "");
   unidle_probe_close(injection->probe);
 }
