@@ -28,6 +28,7 @@ class Tracing:
         self.state, self.steps = state, steps
         self.stage = _WAITING
         self.profiler = self.step_mark = None
+        self.told = None       # who was told of steps before
         self.making = False    # a profiler that is made now is ours
         self.first = _FIRST_STEP
         self.taken = 0         # steps in the window so far
@@ -43,14 +44,17 @@ class Tracing:
         """The loop begins: from now on every step that is over is told of."""
         if loop.max_steps:
             self.first = min(self.first, max(1, loop.max_steps - self.steps - 2))
-        told = loop.on_step
+        self.told = loop.on_step
+        loop.on_step = self._on_step
 
-        def on_step(loop, parts):
-            told(loop, parts)
-            if self.stage != _OVER:
-                self._step_over(loop)
-
-        loop.on_step = on_step
+    def _on_step(self, loop):
+        if self.told is not None:
+            loop.on_step = self.told
+            self.told(loop)
+            self.told = loop.on_step  # it takes itself off once it has nothing left to do
+        if self.stage != _OVER:
+            self._step_over(loop)
+        loop.on_step = self.told if self.stage == _OVER else self._on_step
 
     def finish(self):
         """The process ends in order."""
