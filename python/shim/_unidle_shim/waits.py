@@ -29,15 +29,20 @@ class Waits:
     def watch_loss(self, loss):
         self.loss_pointer, self.loss_step = loss.data_ptr(), self.state.loop.steps
 
+    def _entry(self, call, frame):
+        """The counts of this place; None when there are too many places already."""
+        key = (call, frame.f_code, frame.f_lineno) if frame is not None else (call, None, 0)
+        entry = self.places.get(key)
+        if entry is None and len(self.places) < _MAX_PLACES:
+            entry = self.places[key] = [0, 0, 0]
+        return entry
+
     def take(self, call, t0, t1, own, waited, frame):
         loop = self.state.loop
         frame = places.own_frame(frame)
-        key = (call, frame.f_code, frame.f_lineno) if frame is not None else (call, None, 0)
-        entry = self.places.get(key)
+        entry = self._entry(call, frame)
         if entry is None:
-            if len(self.places) >= _MAX_PLACES:
-                return
-            entry = self.places[key] = [0, 0, 0]
+            return
         entry[0] += 1
         entry[1] += own
         parts = loop.parts
@@ -60,12 +65,9 @@ class Waits:
         """On a CPU nothing is waited for: only that it was called, and from where."""
         while frame is not None and not places.is_own(frame.f_code):
             frame = frame.f_back
-        key = (call, frame.f_code, frame.f_lineno) if frame is not None else (call, None, 0)
-        entry = self.places.get(key)
+        entry = self._entry(call, frame)
         if entry is None:
-            if len(self.places) >= _MAX_PLACES:
-                return
-            entry = self.places[key] = [0, 0, 0]
+            return
         entry[0] += 1
         loop = self.state.loop
         if loop.validation is not None:
