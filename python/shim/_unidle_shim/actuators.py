@@ -214,6 +214,7 @@ class Actuators:
         original = torch.compile
 
         def compile(model=None, **kwargs):
+            state.roots.widen_for_good()
             state.compiled = (kwargs.get("mode"), str(kwargs.get("backend", "inductor")))
             return original(model, **kwargs)
 

@@ -6,8 +6,8 @@ import threading
 import weakref
 
 from . import hiding, inspection, off, places, probe, samples as sampling, session
-from .calls import size_of
 from .loop import now
+from .models import size_of
 
 _get_ident = threading.get_ident
 _LOOK_EVERY = 15  # a mask: the first batch and each sixteenth after it is looked at more closely
@@ -92,6 +92,8 @@ def _patch_loader(state, DataLoader):
             if not session.observe():
                 return original_iter(self)
             loop, loader = state.loop, loader_of(state, self)
+            if not loader.epochs:
+                state.roots.widen(loop.steps)
             t0 = now()
             starts = self.num_workers > 0 and getattr(self, "_iterator", None) is None
             loop.fetch_begins(loader, t0)
@@ -192,6 +194,8 @@ def _patch_iterator(state, Iterator):
             own = t1 - t0 - (loop.total - before)
             loop.total = before + t1 - t0
             loader.wait_ns += own
+            if loader.use == "train" and not loader.epochs & (loader.epochs - 1):
+                state.roots.widen(loop.steps)
             if loader.starts and getattr(iterator, "_num_workers", 0) and not getattr(iterator, "_persistent_workers", False):
                 loader.start_ns += own
                 loader.start_waited_ns += own

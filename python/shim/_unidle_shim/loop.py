@@ -20,6 +20,10 @@ now = time.monotonic_ns
 STARTUP_PHASE, INPUT_PHASE, TRAIN_PHASE, VALIDATE_PHASE = "startup", "input", "train", "validate"
 
 
+def _nobody(step):
+    pass
+
+
 class Loop:
     def __init__(self, ring, thread, process_start_ns, max_steps=0):
         self.ring, self.thread = ring, thread
@@ -47,6 +51,9 @@ class Loop:
         self.device = None
         self.device_begin = None
         self.on_step = None     # called after a step is written, while it is not None
+        self.widen = _nobody    # called with the step where a model is expected and none was seen
+        self.unseen = False     # a batch of validation, as yet
+        self.look_again = 1000  # the step at which to look for models anyway
         self.micro = {}         # micro-batches -> steps that had as many
         self.weight = Weight()
         self.process_start_ns = process_start_ns
@@ -98,6 +105,8 @@ class Loop:
         if parts.forward:
             layout += "p"
             values += (begin, parts.forward, step, probe.FORWARD)
+        else:
+            self.widen(step)
         if parts.backward:
             layout += "p"
             values += (begin, parts.backward, step, probe.BACKWARD)
@@ -118,6 +127,9 @@ class Loop:
         self.samples += samples
         if step >= weight.next_step:
             weight.turn(step, parts.end)
+            if step >= self.look_again:
+                self.look_again *= 2
+                self.widen(step)
         if self.on_step is not None:
             self.on_step(self)
 
@@ -155,6 +167,9 @@ class Loop:
     def fetch_begins(self, loader, t):
         self.phase = INPUT_PHASE
         if loader.use == "validate":
+            if self.unseen:
+                self.widen(self.steps)
+            self.unseen = True
             self.split(t, True)
             self.open_validation(t)
             self.phase = VALIDATE_PHASE
@@ -162,8 +177,11 @@ class Loop:
         if loader.use == "train":
             self.close_validation(t)
         self.split(t, True)
-        if loader.use is None and self.pending is None:
-            self.pending = [loader, t, 0]
+        if loader.use is None:
+            if self.pending is None:
+                self.pending = [loader, t, 0]
+            else:
+                self.widen(self.steps)
 
     def fetch_ends(self, loader, t0, t1, own_ns, samples, got):
         """`samples`: in the batch; `got`: there was one, it was not the end of the epoch."""
@@ -231,6 +249,7 @@ class Loop:
     def forward_begins(self, module, t, grad, samples):
         """True when this is a forward pass of training, False of validation, None of neither (left to its step)."""
         key = id(module)
+        self.unseen = False
         trains = grad and (module.training or key in self.eval_roots)
         self.perhaps_trains = key if grad and not trains else 0
         if self.pending is not None and (trains or not self.in_optimizer):

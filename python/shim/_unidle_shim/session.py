@@ -26,6 +26,7 @@ class State:
         self.device = None     # device.DeviceTimer
         self.background = None
         self.actuators = None
+        self.roots = None      # roots.Roots
         self.tracing = None    # tracing.Tracing, where a profiler window was asked for
         self.began = False     # something of training or loading was seen here
 
@@ -35,12 +36,13 @@ state = State()
 
 def begin(torch):
     """torch has just been imported."""
-    from . import actuators, calls, facts, loaders, logging_time, tracing, waits
+    from . import actuators, calls, facts, loaders, logging_time, models, tracing, waits
 
     state.torch = torch
     state.facts = facts.Facts(state)
     state.actuators = actuators.Actuators(state, os.environ.get("UNIDLE_APPLY"))
     state.waits = waits.Waits(state)
+    models.install(state)
     calls.install(state)
     loaders.install(state)
     waits.install(state)
@@ -61,6 +63,7 @@ def observe():
     steps = os.environ.get("UNIDLE_MAX_STEPS", "")
     state.loop = Loop(state.ring, state.thread, _process_start_ns(), int(steps) if steps.isdigit() else 0)
     state.loop.on_step = state.facts.step_written
+    state.loop.widen = state.roots.widen
     if state.tracing is not None:
         state.tracing.follow(state.loop)
     state.background.start()
@@ -119,6 +122,7 @@ def forked():
     from . import facts, waits
 
     state.thread = _get_ident()
+    state.roots.widen(0)
     if state.tracing is not None:
         state.tracing.forked()
     state.loop = state.ring = state.samples = state.background = state.device = None

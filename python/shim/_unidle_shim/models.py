@@ -1,0 +1,143 @@
+"""Patches of nn.Module: the calls of the outermost modules, and train() and eval()."""
+
+import threading
+
+from . import hiding, off, session
+from .loop import now
+from .roots import Roots
+
+_get_ident = threading.get_ident
+
+
+def size_of(value, depth=0):
+    """Samples in a batch: the first dimension of the first tensor in it; 0 where there is none."""
+    kind = type(value)
+    if kind is list or kind is tuple:
+        for item in value:
+            size = size_of(item, depth + 1) if depth < 4 else 0
+            if size:
+                return size
+        return len(value) if depth == 0 and value and isinstance(value[0], (str, int, float)) else 0
+    shape = getattr(value, "shape", None)
+    if shape is not None:
+        try:
+            return int(shape[0]) if len(shape) else 1
+        except (TypeError, ValueError, IndexError):
+            return 0
+    if depth > 3 or value is None or isinstance(value, (str, bytes, int, float)):
+        return 0
+    if hasattr(value, "values") and hasattr(value, "keys"):
+        return size_of(list(value.values()), depth + 1)
+    if isinstance(value, (list, tuple)):
+        return size_of(list(value), depth)
+    graphs = getattr(value, "num_graphs", None)
+    return graphs if isinstance(graphs, int) else 0
+
+
+def install(state):
+    torch = state.torch
+    Module = torch.nn.Module
+    original = Module.__call__
+    outermost = _outermost(state, torch)
+
+    def call(self, *args, **kwargs):
+        loop = state.loop
+        if (loop is None or not loop.inside) and _get_ident() == state.thread:
+            return outermost(original, self, args, kwargs, loop)
+        return original(self, *args, **kwargs)
+
+    def class_call(self, *args, **kwargs):
+        """Of the class of an outermost module; nn.Module has torch's own again, or what the program has put there."""
+        loop = state.loop
+        if (loop is None or not loop.inside) and _get_ident() == state.thread:
+            return outermost(Module.__call__, self, args, kwargs, loop)
+        return Module.__call__(self, *args, **kwargs)
+
+    hiding.wraps(original)(call)
+    hiding.wraps(original)(class_call)
+    state.roots = Roots(Module, call, class_call, hasattr(torch, "compile"))
+    Module.__call__ = call
+    _patch_train(state, Module)
+    _watch_export(state, torch)
+
+
+def _outermost(state, torch):
+    Tensor, grad_enabled = torch.Tensor, torch.is_grad_enabled
+
+    def outermost(original, self, args, kwargs, loop):
+        """What is not inside of another forward pass."""
+        try:
+            if loop is None:
+                if not session.observe():
+                    return original(self, *args, **kwargs)
+                loop = state.loop
+            t0 = now()
+            weighed = loop.weight.on
+            if state.roots.watching:
+                state.roots.seen(self, loop.steps)
+            first = args[0] if args else None
+            shape = first.shape if type(first) is Tensor else None
+            samples = shape[0] if shape else size_of(args) or size_of(kwargs)
+            kind = loop.forward_begins(self, t0, grad_enabled(), samples)
+            if kind:
+                state.facts.forward_seen(self, args, kwargs)
+                if state.device is not None:
+                    state.device.begin(loop.steps)
+            call = state.actuators.forward_begins(self, args, kwargs, kind) if state.actuators.adapts else None
+            before, loop.inside = loop.total, True
+        except Exception as failure:
+            off(failure)
+            return original(self, *args, **kwargs)
+        t1 = now() if weighed else t0
+        try:
+            result = original(self, *args, **kwargs) if call is None else call(original, self)
+        except BaseException as error:
+            loop.inside = False
+            state.facts.failed(error)
+            raise
+        t2 = now()
+        try:
+            loop.inside = False
+            own = t2 - t0 - (loop.total - before)
+            loop.total = before + t2 - t0
+            loop.forward_ends(kind, t2, own, samples)
+            if weighed:
+                loop.weight.ns += t1 - t0 + now() - t2
+        except Exception as failure:
+            off(failure)
+        return result
+
+    outermost.__code__ = outermost.__code__.replace(co_filename=hiding.MARK)
+    return outermost
+
+
+def _patch_train(state, Module):
+    original = Module.train
+
+    def train(self, mode=True):
+        result = original(self, mode)
+        try:
+            loop = state.loop
+            if loop is not None and not loop.inside and _get_ident() == state.thread:
+                state.roots.switched(self, loop.steps)
+                if mode:
+                    loop.touch_validation(now())
+                else:
+                    loop.eval_called = now()
+        except Exception as failure:
+            off(failure)
+        return result
+
+    Module.train = hiding.wraps(original)(train)
+
+
+def _watch_export(state, torch):
+    export = getattr(getattr(torch, "export", None), "export", None)
+    if export is None:
+        return
+
+    def exporting(*args, **kwargs):
+        state.roots.widen_for_good()
+        return export(*args, **kwargs)
+
+    torch.export.export = hiding.wraps(export)(exporting)
