@@ -16,6 +16,15 @@ if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE Release)
 endif()
 
+# Most of the time that a file takes goes into headers that it shares with its neighbours: eight files at once take a
+# third of the time. A change then compiles eight files, so the dev preset does without.
+option(UNIDLE_UNITY "Compile several files at once" OFF)
+if(UNIDLE_UNITY)
+  set(CMAKE_UNITY_BUILD ON)
+  set(CMAKE_UNITY_BUILD_BATCH_SIZE 8)
+  add_compile_options(-Wno-subobject-linkage)  # a class private to a file is none to a compiler that sees it included
+endif()
+
 find_program(UNIDLE_CCACHE ccache)
 if(UNIDLE_CCACHE)
   # Sloppiness: what it takes to know files with a precompiled header. Base folder: checkouts and build folders share.

@@ -1,18 +1,20 @@
 #!/usr/bin/env bash
-# clang-tidy over the sources that a build folder compiles. Tests and files that parse torch are left out:
-# the first for time, the second because their headers take minutes.
+# clang-tidy over the sources that a build folder compiles, as it compiles them: several at once in the release preset, which
+# parses their common headers once. Tests and files that parse torch are left out: the first for time, the second because
+# their headers take minutes.
 #   tools/tidy.sh BUILD_FOLDER [FILE ...]
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 build=$1; shift
 files=("$@")
 if [ ${#files[@]} -eq 0 ]; then
-  mapfile -t files < <(git ls-files --cached --others --exclude-standard 'src/*.cpp' | grep -vE '_test\.cpp$|/testing/|^src/unidle/train/')
+  mapfile -t files < <(sed -nE 's/^ *"file": "(.*)",?$/\1/p' "$build/compile_commands.json" | grep -E '/src/unidle/' |
+    grep -vE '_test\.cpp$|_(test|testing)\.dir/|/testing/|/fake_|/src/unidle/train/|cmake_pch' | sort -u)
 fi
 # The compiler's precompiled headers are not clang's: its commands without them.
 database=$(mktemp -d)
 trap 'rm -rf "$database"' EXIT
 sed -E 's/ -(Winvalid-pch|fpch-preprocess)\b//g; s/ -include [^ ]*cmake_pch\.hxx//g' "$build/compile_commands.json" \
   > "$database/compile_commands.json"
-printf '%s\n' "${files[@]}" | xargs -P "$(nproc)" -n 4 .venv/bin/clang-tidy -p "$database" --quiet \
+printf '%s\n' "${files[@]}" | xargs -P "$(nproc)" -n 1 .venv/bin/clang-tidy -p "$database" --quiet \
   2> >(grep -vE 'warnings? (and|generated|treated)|^Suppressed|Processing file' >&2)

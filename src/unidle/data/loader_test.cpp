@@ -88,7 +88,7 @@ struct Shape {
   std::int64_t batch;
 };
 
-class LoaderOrderTest : public testing::TestWithParam<Shape> {
+class LoaderOrderTest : public ::testing::TestWithParam<Shape> {
  protected:
   static std::vector<std::string> deliver(int workers, std::int64_t start, int batches, bool shuffle = true) {
     const NumberSource source(GetParam().items, GetParam().per_item);
@@ -177,8 +177,8 @@ TEST_P(LoaderOrderTest, AHeldBatchKeepsItsBytesWhileTheNextIsTaken) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Shapes, LoaderOrderTest,
-                         testing::Values(Shape{10, 1, 4}, Shape{7, 3, 4}, Shape{5, 4, 4}, Shape{3, 8, 3},
-                                         Shape{1, 1, 5}, Shape{4, 11, 2}, Shape{9, 2, 16}, Shape{2, 5, 1}),
+                         ::testing::Values(Shape{10, 1, 4}, Shape{7, 3, 4}, Shape{5, 4, 4}, Shape{3, 8, 3},
+                                           Shape{1, 1, 5}, Shape{4, 11, 2}, Shape{9, 2, 16}, Shape{2, 5, 1}),
                          [](const auto& shape) {
                            return "items" + std::to_string(shape.param.items) + "per" +
                                   std::to_string(shape.param.per_item) + "batch" + std::to_string(shape.param.batch);
@@ -325,7 +325,7 @@ TEST(LoaderErrorTest, SkipPutsTheNextItemInItsPlaceAndCounts) {
     for (const std::string& sample : take(loader, 5)) {
       items.push_back(item_of(sample));
     }
-    EXPECT_THAT(items, testing::ElementsAre(0, 0, 1, 1, 2, 2, 4, 4, 4, 4, 5, 5, 8, 8, 8, 8, 8, 8, 9, 9));
+    EXPECT_THAT(items, ::testing::ElementsAre(0, 0, 1, 1, 2, 2, 4, 4, 4, 4, 5, 5, 8, 8, 8, 8, 8, 8, 9, 9));
     EXPECT_EQ(loader.skipped(), 3) << workers;
   }
 }

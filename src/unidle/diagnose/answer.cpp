@@ -4,6 +4,7 @@
 #include <string_view>
 #include <utility>
 
+#include "unidle/base/json.h"
 #include "unidle/base/units.h"
 #include "unidle/diagnose/diagnosis.h"
 
@@ -107,8 +108,7 @@ std::string verdict_sentence(const Diagnosis& diagnosis, const Finding* finding,
 std::string change(const Finding& finding, Language language) {
   for (const Fix& fix : finding.fixes) {
     if (!fix.to.is_null()) {
-      const std::string to = fix.to.is_string() ? fix.to.get<std::string>() : fix.to.dump();
-      return say(language, "set {} to {}", fix.knob, to);
+      return say(language, "set {} to {}", fix.knob, plain_text(fix.to));
     }
   }
   return "";

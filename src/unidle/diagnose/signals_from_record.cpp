@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "unidle/base/json.h"
 #include "unidle/diagnose/context.h"
 #include "unidle/diagnose/detail/notes.h"
 #include "unidle/diagnose/detail/readings.h"
@@ -24,10 +25,6 @@ std::optional<double> number_in(const json& object, const char* key) {
     return std::nullopt;
   }
   return object[key].get<double>();
-}
-
-std::string text_in(const json& object, const char* key) {
-  return object.is_object() && object.contains(key) && object[key].is_string() ? object[key].get<std::string>() : "";
 }
 
 void read_end(const record::Reader& reader, Signals& signals) {

@@ -4,6 +4,7 @@
 #include <set>
 #include <string_view>
 
+#include "unidle/base/json.h"
 #include "unidle/base/units.h"
 #include "unidle/diagnose/detail/layout.h"
 #include "unidle/diagnose/detail/try_command.h"
@@ -38,10 +39,7 @@ struct Style {
 };
 
 std::string value_text(const nlohmann::json& value, const std::string& unknown = {}) {
-  if (value.is_null()) {
-    return unknown;
-  }
-  return value.is_string() ? value.get<std::string>() : value.dump();
+  return value.is_null() ? unknown : plain_text(value);
 }
 
 std::string fix_text(const Finding& finding, const Fix& fix, const Style& style) {

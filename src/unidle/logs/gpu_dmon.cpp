@@ -12,11 +12,11 @@ namespace unidle::logs {
 
 namespace {
 
-constexpr std::size_t kMostColumns = 64;
-using Tokens = std::array<std::string_view, kMostColumns>;
+constexpr std::size_t kMostWords = 64;
+using Tokens = std::array<std::string_view, kMostWords>;
 
 /// Words between blanks; commas count as blanks, which covers dmon's own CSV form.
-std::size_t split(std::string_view line, Tokens& tokens) {
+std::size_t words_of(std::string_view line, Tokens& tokens) {
   std::size_t count = 0;
   std::size_t at = 0;
   const auto is_gap = [](char c) { return c == ' ' || c == '\t' || c == ','; };
@@ -43,7 +43,7 @@ std::size_t header_words(std::string_view line, Tokens& tokens) {
   if (line.empty() || line.front() != '#') {
     return 0;
   }
-  return split(line.substr(1), tokens);
+  return words_of(line.substr(1), tokens);
 }
 
 bool is_name(std::string_view word, std::string_view name) {
@@ -86,7 +86,7 @@ class DmonReader {
       return;
     }
     Tokens cells;
-    if (columns_ == 0 || split(line, cells) != columns_ || !row(cells)) {
+    if (columns_ == 0 || words_of(line, cells) != columns_ || !row(cells)) {
       ++log_.broken_lines;
     }
   }

@@ -2,6 +2,7 @@
 #include <array>
 #include <charconv>
 
+#include "unidle/base/characters.h"
 #include "unidle/base/error.h"
 #include "unidle/logs/detail/numbers.h"
 #include "unidle/logs/gpu_log.h"
@@ -315,7 +316,7 @@ class QueryReader {
     if (line.empty()) {
       return;
     }
-    const bool may_be_row = header_ && (detail::is_digit(line.front()) || line.front() == '[' || !known_columns(line));
+    const bool may_be_row = header_ && (is_digit(line.front()) || line.front() == '[' || !known_columns(line));
     if (!may_be_row) {
       if (auto header = read_header(line)) {
         header_ = *header;

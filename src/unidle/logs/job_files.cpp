@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <fstream>
 
+#include "unidle/base/characters.h"
 #include "unidle/base/clock.h"
 #include "unidle/base/error.h"
 #include "unidle/logs/detail/numbers.h"
@@ -123,8 +124,8 @@ std::vector<fs::path> JobFiles::all() const {
 
 bool carries_id(std::string_view name, std::string_view id) {
   for (std::size_t at = name.find(id); at != std::string_view::npos; at = name.find(id, at + 1)) {
-    const bool front = at == 0 || !detail::is_digit(name[at - 1]);
-    const bool back = at + id.size() >= name.size() || !detail::is_digit(name[at + id.size()]);
+    const bool front = at == 0 || !is_digit(name[at - 1]);
+    const bool back = at + id.size() >= name.size() || !is_digit(name[at + id.size()]);
     if (front && back) {
       return true;
     }
@@ -147,7 +148,7 @@ std::optional<TimeRange> time_range(const fs::path& path) {
 }
 
 JobFiles find_job_files(std::string_view id, const fs::path& folder) {
-  if (id.empty() || !std::all_of(id.begin(), id.end(), detail::is_digit)) {
+  if (id.empty() || !std::all_of(id.begin(), id.end(), is_digit)) {
     throw Error(ErrorCode::kUsage, "--job-id", fmt::format("'{}' is no job id", id), "a number was expected");
   }
   const std::vector<fs::path> files = files_under(folder);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "unidle/base/characters.h"
 #include "unidle/base/error.h"
 #include "unidle/logs/detail/numbers.h"
 #include "unidle/logs/gpu_log.h"
@@ -67,7 +68,7 @@ Kind kind_of_lines(std::string_view head) {
     if (known_columns(line) * 2 >= cells) {
       header = true;
       ++rows;
-    } else if (is_query_row(line) || (header && cells > 1 && detail::is_digit(line.front()))) {
+    } else if (is_query_row(line) || (header && cells > 1 && is_digit(line.front()))) {
       ++rows;
     } else {
       ++others;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "unidle/base/characters.h"
 #include "unidle/logs/detail/counters.h"
 #include "unidle/logs/detail/failures.h"
 #include "unidle/logs/detail/keywords.h"
@@ -192,7 +193,7 @@ class TextReader {
     }
     std::size_t at = hit.end;
     const std::size_t most = std::min(line.text.size(), hit.end + std::size_t{24});
-    while (at < most && !detail::is_digit(line.text[at])) {
+    while (at < most && !is_digit(line.text[at])) {
       ++at;
     }
     std::string_view rest = line.text.substr(at);

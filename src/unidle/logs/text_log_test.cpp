@@ -14,7 +14,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-TextLog read(std::string_view bytes) {
+TextLog log_of(std::string_view bytes) {
   Source source("run.log", bytes);
   return read_text_log(source);
 }
@@ -49,7 +49,7 @@ TEST(Progress, CommonShapes) {
            Shape{"[Global仿真] ===== Step 43/200 =====", "step", 43, 200},
            Shape{"\x1b[32mBatch\x1b[0m 7/9 loss 0.1", "batch", 7, 9},
        }) {
-    const TextLog log = read(shape.line);
+    const TextLog log = log_of(shape.line);
     EXPECT_EQ(counter(log, shape.kind).last, shape.value) << shape.line;
     EXPECT_EQ(counter(log, shape.kind).total.value_or(0), shape.total) << shape.line;
   }
@@ -58,12 +58,12 @@ TEST(Progress, CommonShapes) {
 TEST(Progress, WhatIsNoCount) {
   for (const char* line : {"epochs: 150", "step_play_time_T: 458635.0", "batch_size: 1024", "num_epochs=10",
                            "[GPU速度测试] 完成100次迭代，用时: 0.23秒", "stepping 3 aside", "Epoch 50% done"}) {
-    EXPECT_TRUE(read(line).counters.empty()) << line;
+    EXPECT_TRUE(log_of(line).counters.empty()) << line;
   }
 }
 
 TEST(Progress, BarsHaveAClockOfTheirOwn) {
-  const TextLog log = read(
+  const TextLog log = log_of(
       "Epoch 1:   0%|          | 0/100 [00:00<?, ?it/s]\r"
       "Epoch 1:  50%|#####     | 50/100 [00:05<00:05, 10.0it/s, loss=0.5]\r"
       "Epoch 1: 100%|##########| 100/100 [00:10<00:00, 10.0it/s, loss=0.4]\n"
@@ -81,7 +81,7 @@ TEST(Progress, BarsHaveAClockOfTheirOwn) {
 }
 
 TEST(Phases, ByTheTimesInTheLines) {
-  const TextLog log = read(
+  const TextLog log = log_of(
       "2025-01-01 10:00:00 start\n"
       "2025-01-01 10:01:00 Epoch 1/2\n"
       "2025-01-01 10:02:00 step 100 loss 0.5\n"
@@ -100,7 +100,7 @@ TEST(Phases, ByTheTimesInTheLines) {
 }
 
 TEST(Phases, MentionsOfValidationAreNoValidation) {
-  const TextLog log = read(
+  const TextLog log = log_of(
       "2025-01-01 10:00:00 开始划分用户，验证集比例: 0.2\n"
       "2025-01-01 10:00:01 训练集: 4752050, 验证集: 4752050\n"
       "2025-01-01 10:00:02 monitor: val_loss, val_interval: 5\n"
@@ -113,7 +113,7 @@ TEST(Phases, MentionsOfValidationAreNoValidation) {
 }
 
 TEST(Phases, StatedDurations) {
-  const TextLog log = read(
+  const TextLog log = log_of(
       "step 10 loss 0.5\n{'eval_loss': 0.4, 'eval_runtime': 12.5, 'epoch': 1.0}\n"
       "validation took 0:01:30\n验证耗时: 3秒\n");
   EXPECT_EQ(log.stated_validation_s.count, 3);
@@ -121,7 +121,7 @@ TEST(Phases, StatedDurations) {
 }
 
 TEST(Failures, ATracebackBehindAClaim) {
-  const TextLog log = read(
+  const TextLog log = log_of(
       "epoch 1 loss 0.5\n"
       "[rank0]: Traceback (most recent call last):\n"
       "[rank0]:   File \"/work/train.py\", line 7, in main\n"
@@ -140,36 +140,36 @@ TEST(Failures, ATracebackBehindAClaim) {
 
 TEST(Failures, TheLastTracebackCountsUnlessItOnlyWraps) {
   const std::string header = "Traceback (most recent call last):\n  File \"a.py\", line 1\n";
-  const TextLog log = read(
+  const TextLog log = log_of(
       header + "KeyError: 'a'\n\nDuring handling of the above exception, another exception occurred:\n\n" + header +
       "ValueError: b\n" + header + "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: \n");
   ASSERT_TRUE(log.traceback);
   EXPECT_THAT(log.traceback->text, HasSubstr("ValueError: b"));
-  EXPECT_FALSE(read("Exception ignored in: <function a>\n" + header + "TypeError: x\n").traceback);
-  const TextLog cut = read(header);
+  EXPECT_FALSE(log_of("Exception ignored in: <function a>\n" + header + "TypeError: x\n").traceback);
+  const TextLog cut = log_of(header);
   ASSERT_TRUE(cut.traceback);
 }
 
 TEST(Failures, WhatTheSchedulerSays) {
   const TextLog limit =
-      read("slurmstepd: error: *** JOB 52178 ON gpu01 CANCELLED AT 2025-08-04T15:47:39 DUE TO TIME LIMIT ***\n");
+      log_of("slurmstepd: error: *** JOB 52178 ON gpu01 CANCELLED AT 2025-08-04T15:47:39 DUE TO TIME LIMIT ***\n");
   EXPECT_EQ(limit.end, LogEnd::kTimeLimit);
   EXPECT_TRUE(limit.ended_ns);
   EXPECT_EQ(limit.job_id, 52178);
-  EXPECT_EQ(read("slurmstepd: error: *** JOB 1 ON n CANCELLED AT 2025-08-04T15:47:39 ***").end, LogEnd::kCancelled);
-  EXPECT_EQ(read("slurmstepd: error: *** JOB 1 ON n CANCELLED AT 2025-08-04T15:47:39 DUE TO NODE FAILURE ***").end,
+  EXPECT_EQ(log_of("slurmstepd: error: *** JOB 1 ON n CANCELLED AT 2025-08-04T15:47:39 ***").end, LogEnd::kCancelled);
+  EXPECT_EQ(log_of("slurmstepd: error: *** JOB 1 ON n CANCELLED AT 2025-08-04T15:47:39 DUE TO NODE FAILURE ***").end,
             LogEnd::kNodeFailed);
-  const TextLog memory = read("slurmstepd: error: Detected 1 oom_kill event in StepId=1.batch.\n");
+  const TextLog memory = log_of("slurmstepd: error: Detected 1 oom_kill event in StepId=1.batch.\n");
   EXPECT_TRUE(memory.host_out_of_memory);
-  const TextLog code = read("srun: error: gpu01: task 0: Exited with exit code 137\n");
+  const TextLog code = log_of("srun: error: gpu01: task 0: Exited with exit code 137\n");
   EXPECT_EQ(code.exit_code, 137);
-  EXPECT_TRUE(read("/var/spool/slurm_script: line 42: 12345 Killed                  python train.py").crash);
-  EXPECT_TRUE(read("Segmentation fault (core dumped)").crash);
-  EXPECT_TRUE(read("python: can't open file 'x.py': [Errno 2] No such file or directory").crash);
+  EXPECT_TRUE(log_of("/var/spool/slurm_script: line 42: 12345 Killed                  python train.py").crash);
+  EXPECT_TRUE(log_of("Segmentation fault (core dumped)").crash);
+  EXPECT_TRUE(log_of("python: can't open file 'x.py': [Errno 2] No such file or directory").crash);
 }
 
 TEST(Failures, WordsThatAreNoFailure) {
-  const TextLog log = read(
+  const TextLog log = log_of(
       "epoch 1 val_error: 0.3 loss 0.2\nwe killed the noise\nsuccess rate: 0.5\nerror bars are drawn\n"
       "not successful yet\nout of the memory bank\n");
   EXPECT_FALSE(log.crash);
@@ -184,16 +184,16 @@ TEST(Losses, NanThatStaysAndInfBesideAFiniteOne) {
   for (int i = 0; i < 10; ++i) {
     text += fmt::format("step {} loss: {}\n", i, i < 4 ? "0.5" : "nan");
   }
-  const TextLog log = read(text);
+  const TextLog log = log_of(text);
   EXPECT_EQ(log.hopeless_loss_lines, 6);
   EXPECT_EQ(log.hopeless_loss->line, 5U);
-  const TextLog beside = read("step 1 train_play_time_loss: inf, train_click_loss: 0.6\n");
+  const TextLog beside = log_of("step 1 train_play_time_loss: inf, train_click_loss: 0.6\n");
   EXPECT_EQ(beside.bad_loss_lines, 1);
   EXPECT_EQ(beside.hopeless_loss_lines, 0);
 }
 
 TEST(Settings, AsTheLogStatesThem) {
-  const TextLog log = read(
+  const TextLog log = log_of(
       "Using device: cuda:0\n"
       "[DataLoader] 创建完成 - batch_size: 1024, num_workers: 64, pin_memory: True\n"
       "计算能力: 8.0\nNum examples = 60,000\n");
@@ -207,7 +207,7 @@ TEST(Settings, AsTheLogStatesThem) {
 }
 
 TEST(Tables, PlainNvidiaSmiInTheText) {
-  const TextLog log = read(
+  const TextLog log = log_of(
       "Mon Aug  4 13:47:38 2025       \n"
       "|   0  NVIDIA A30                     On  |   00000000:61:00.0 Off |                    0 |\n"
       "| N/A   32C    P0             29W /  165W |       1MiB /  24576MiB |     17%      Default |\n");
@@ -220,16 +220,16 @@ TEST(Tables, PlainNvidiaSmiInTheText) {
 }
 
 TEST(TextLog, JsonLinesCarryTheirTime) {
-  const TextLog log =
-      read("{\"ts\": 1754315257.5, \"step\": 1, \"loss\": 0.5}\n{\"ts\": 1754315267.5, \"step\": 11, \"loss\": 0.4}\n");
+  const TextLog log = log_of(
+      "{\"ts\": 1754315257.5, \"step\": 1, \"loss\": 0.5}\n{\"ts\": 1754315267.5, \"step\": 11, \"loss\": 0.4}\n");
   EXPECT_EQ(*log.last_ns - *log.first_ns, 10'000'000'000);
   EXPECT_DOUBLE_EQ(counter(log, "step").train_s_changed, 10);
 }
 
 TEST(TextLog, SaysNothingWhenItIsNoLog) {
-  EXPECT_TRUE(read("key: value\nother: 3\n").says_nothing());
-  EXPECT_TRUE(read("").says_nothing());
-  EXPECT_FALSE(read("epoch 1 loss 0.5\n").says_nothing());
+  EXPECT_TRUE(log_of("key: value\nother: 3\n").says_nothing());
+  EXPECT_TRUE(log_of("").says_nothing());
+  EXPECT_FALSE(log_of("epoch 1 loss 0.5\n").says_nothing());
 }
 
 TEST(Matcher, FindsEveryKeywordWhereverItStands) {

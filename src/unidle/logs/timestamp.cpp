@@ -5,6 +5,7 @@
 #include <array>
 #include <chrono>
 
+#include "unidle/base/characters.h"
 #include "unidle/base/clock.h"
 #include "unidle/logs/detail/numbers.h"
 
@@ -13,7 +14,6 @@ namespace unidle::logs {
 namespace {
 
 using detail::is_blank;
-using detail::is_digit;
 using detail::lower;
 
 constexpr std::int64_t kDayNs = 86'400 * kNsPerSecond;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "unidle/base/clock.h"
+#include "unidle/base/json.h"
 
 namespace unidle::observe {
 
@@ -26,8 +27,7 @@ std::string text_of(const nlohmann::json& body, const char* key) {
   if (found == body.end()) {
     return {};
   }
-  return found->is_string() ? found->get<std::string>()
-                            : found->dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return plain_text(*found);
 }
 
 std::int64_t integer_of(const nlohmann::json& body, const char* key, std::int64_t otherwise) {

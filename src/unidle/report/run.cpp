@@ -7,6 +7,8 @@
 #include <limits>
 #include <set>
 
+#include "unidle/base/json.h"
+
 namespace unidle::report {
 
 namespace {
@@ -151,10 +153,7 @@ void say_what_is_missing(RunData& run, std::size_t dropped) {
 
 }  // namespace
 
-std::string RunData::meta_text(std::string_view key) const {
-  const auto found = meta.find(key);
-  return found != meta.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
+std::string RunData::meta_text(std::string_view key) const { return text_in(meta, key); }
 
 std::vector<const std::vector<record::Point>*> RunData::points(std::string_view series_name) const {
   std::vector<const std::vector<record::Point>*> found;

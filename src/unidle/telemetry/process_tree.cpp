@@ -7,13 +7,13 @@
 #include <sstream>
 #include <utility>
 
+#include "unidle/telemetry/detail/text.h"
+
 namespace unidle::telemetry {
 
 namespace fs = std::filesystem;
 
 namespace {
-
-fs::path proc(const fs::path& root, std::int64_t pid) { return root / "proc" / std::to_string(pid); }
 
 std::vector<std::int64_t> numbers(std::string_view text) {
   std::vector<std::int64_t> found;
@@ -64,7 +64,7 @@ std::optional<std::vector<std::int64_t>> children(std::int64_t pid, const fs::pa
   std::vector<std::int64_t> found;
   bool any = false;
   std::error_code failure;
-  const fs::path tasks = proc(root, pid) / "task";
+  const fs::path tasks = detail::process_folder(root, pid) / "task";
   for (fs::directory_iterator entry(tasks, failure), end; !failure && entry != end; entry.increment(failure)) {
     if (const auto text = try_read_file(entry->path() / "children")) {
       any = true;
@@ -119,7 +119,7 @@ std::optional<ProcessStat> parse_process_stat(std::string_view text) {
 }
 
 std::optional<ProcessStat> read_process_stat(std::int64_t pid, const fs::path& root) {
-  const auto text = try_read_file(proc(root, pid) / "stat");
+  const auto text = try_read_file(detail::process_folder(root, pid) / "stat");
   return text ? parse_process_stat(*text) : std::nullopt;
 }
 
@@ -170,14 +170,14 @@ TreeUsage ProcessTreeReader::read(bool rediscover, bool proportional) {
     usage.in_disk_wait += stat->state == 'D' ? 1 : 0;
     usage.io_delay_s += stat->io_delay_s;
     usage.major_faults += stat->major_faults;
-    if (const auto read = field(try_read_file(proc(root_, pid) / "io"), "\nread_bytes:")) {
+    if (const auto read = field(try_read_file(detail::process_folder(root_, pid) / "io"), "\nread_bytes:")) {
       std::uint64_t& last = read_bytes_[pid];
       total_read_bytes_ += *read - std::min(last, *read);
       last = *read;
       read_bytes_known_ = true;
     }
     if (pss_known) {
-      const auto kib = field(try_read_file(proc(root_, pid) / "smaps_rollup"), "\nPss:");
+      const auto kib = field(try_read_file(detail::process_folder(root_, pid) / "smaps_rollup"), "\nPss:");
       pss_known = kib.has_value() || stat->rss_bytes == 0;
       pss += kib.value_or(0) * 1024;
     }

@@ -22,8 +22,6 @@ constexpr std::array<std::string_view, 20> kLaunchers = {
 
 bool holds(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
 
-fs::path proc(const fs::path& root, std::int64_t pid) { return root / "proc" / std::to_string(pid); }
-
 /// The initial PID namespace has this fixed inode (PROC_PID_INIT_INO in the kernel).
 bool in_initial_namespace(const fs::path& root) {
   std::error_code failure;
@@ -33,7 +31,8 @@ bool in_initial_namespace(const fs::path& root) {
 /// All numbers of a process, from the outermost namespace that we see to its own.
 void add_numbers(std::int64_t pid, const fs::path& root, std::set<std::int64_t>& numbers) {
   numbers.insert(pid);
-  std::istringstream words(detail::field(try_read_file(proc(root, pid) / "status").value_or(""), "NSpid").value_or(""));
+  std::istringstream words(
+      detail::field(try_read_file(detail::process_folder(root, pid) / "status").value_or(""), "NSpid").value_or(""));
   for (std::int64_t number = 0; words >> number;) {
     numbers.insert(number);
   }
@@ -76,7 +75,7 @@ ProcessUseReader::ProcessUseReader(std::int64_t root_pid, fs::path root)
     : root_pid_(root_pid), root_(std::move(root)) {}
 
 std::string ProcessUseReader::command_of(std::int64_t pid) {
-  std::string command = try_read_file(proc(root_, pid) / "cmdline").value_or("");
+  std::string command = try_read_file(detail::process_folder(root_, pid) / "cmdline").value_or("");
   std::replace(command.begin(), command.end(), '\0', ' ');
   return command;
 }
@@ -120,7 +119,7 @@ std::optional<double> read_run_delay(std::int64_t pid, const fs::path& root) {
   std::uint64_t total_ns = 0;
   bool any = false;
   std::error_code failure;
-  for (fs::directory_iterator task(proc(root, pid) / "task", failure), end; !failure && task != end;
+  for (fs::directory_iterator task(detail::process_folder(root, pid) / "task", failure), end; !failure && task != end;
        task.increment(failure)) {
     std::istringstream words(try_read_file(task->path() / "schedstat").value_or(""));  // ran, waited, slices
     std::uint64_t ran = 0;

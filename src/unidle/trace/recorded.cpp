@@ -6,6 +6,7 @@
 
 #include "unidle/base/clock.h"
 #include "unidle/base/error.h"
+#include "unidle/base/json.h"
 #include "unidle/trace/document.h"
 
 namespace unidle::trace {
@@ -51,11 +52,6 @@ nlohmann::json analysed(const fs::path& file) {
     note["problem"] = error.message();
   }
   return note;
-}
-
-std::string text_in(const nlohmann::json& body, const char* key) {
-  const auto found = body.find(key);
-  return found != body.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
 }  // namespace

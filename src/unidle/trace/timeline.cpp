@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "unidle/base/error.h"
+#include "unidle/base/json.h"
 #include "unidle/trace/detail/event_file.h"
 #include "unidle/trace/detail/events.h"
 #include "unidle/trace/recorded.h"
@@ -31,11 +32,6 @@ constexpr std::int64_t kInSteps = kNoProcess + 2;
 constexpr std::int64_t kHost = kNoProcess;
 constexpr std::int64_t kMetrics = kNoProcess + 1;
 constexpr std::int64_t kDevices = kNoProcess + 2;
-
-std::string text_in(const json& body, const char* key) {
-  const auto found = body.find(key);
-  return found != body.end() && found->is_string() ? found->get<std::string>() : "";
-}
 
 class Exporter {
  public:

@@ -8,6 +8,7 @@
 
 #include "unidle/base/clock.h"
 #include "unidle/base/error.h"
+#include "unidle/base/json.h"
 #include "unidle/base/log.h"
 #include "unidle/base/units.h"
 #include "unidle/diagnose/diagnose.h"
@@ -31,8 +32,6 @@ constexpr long long kMostTrialSteps = 100'000;
 /// So many trials have to fit into the budget, or they get shorter: a search of a few and three pairs.
 constexpr double kTrialsInBudget = 14;
 constexpr double kShortestTarget_s = 3;
-/// A trial that takes this many times what the baseline takes hangs, or is hopeless.
-constexpr double kHopeless = 4;
 constexpr double kStartupAllowance_s = 20;
 constexpr double kEpochsInTrial = 3;
 constexpr double kLongestForEpochs_s = 20;
@@ -73,10 +72,7 @@ std::map<std::string, std::string> places_in(const record::Reader& reader) {
   long long most = -1;
   for (const record::Note& note : reader.notes()) {
     const std::string type = note.body.value("type", "");
-    const auto place = [&](const char* key) {
-      const nlohmann::json value = note.body.value(key, nlohmann::json());
-      return value.is_string() ? value.get<std::string>() : std::string();
-    };
+    const auto place = [&](const char* key) { return text_in(note.body, key); };
     if (type == "loader" && note.body.value("use", "") == "train" && note.body.value("batches", 0LL) > most) {
       most = note.body.value("batches", 0LL);
       places["loader"] = place("where");

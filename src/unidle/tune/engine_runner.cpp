@@ -28,8 +28,6 @@ constexpr std::array<double, 3> kCalibrationSeconds = {6, 25, 90};
 constexpr double kLongestEpochSeconds = 5;
 /// More samples than any calibration gets through.
 constexpr long long kEndless = 1'000'000'000;
-/// A trial that takes this many times what the baseline takes is hopeless.
-constexpr double kHopeless = 4;
 /// Start-up of the program, model and data, at most.
 constexpr double kStartupAllowance = 60;
 

@@ -2,6 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "unidle/base/json.h"
+
 namespace unidle::tune {
 
 namespace {
@@ -28,8 +30,6 @@ std::optional<double> number(const json& document, const char* key) {
   const auto found = document.find(key);
   return found != document.end() && found->is_number() ? std::optional(found->get<double>()) : std::nullopt;
 }
-
-std::string plain_text(const json& value) { return value.is_string() ? value.get<std::string>() : value.dump(); }
 
 }  // namespace
 

@@ -1,5 +1,6 @@
 #include "unidle/tune/suggestions.h"
 
+#include "unidle/base/json.h"
 #include "unidle/knobs/knob.h"
 
 namespace unidle::tune {
@@ -16,7 +17,7 @@ std::optional<std::string> value_of_fix(const diagnose::Fix& fix, bool allow_sem
   if (semantic && !allow_semantic) {
     return std::nullopt;
   }
-  return knobs::canonical_value(*knob, fix.to.is_string() ? fix.to.get<std::string>() : fix.to.dump());
+  return knobs::canonical_value(*knob, plain_text(fix.to));
 }
 
 }  // namespace

@@ -11,6 +11,9 @@
 
 namespace unidle::tune {
 
+/// A trial that takes this many times what the baseline takes hangs, or is hopeless.
+constexpr double kHopeless = 4;
+
 /// A change that the diagnosis of a trial proposes.
 struct Suggestion {
   Settings changes;

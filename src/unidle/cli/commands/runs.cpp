@@ -12,6 +12,7 @@
 #include "unidle/base/clock.h"
 #include "unidle/base/error.h"
 #include "unidle/base/files.h"
+#include "unidle/base/json.h"
 #include "unidle/base/units.h"
 #include "unidle/cli/subcommand.h"
 #include "unidle/record/record.h"
@@ -71,7 +72,7 @@ std::string command_of(const json& run) {
   }
   std::string text;
   for (const json& word : run["command"].is_array() ? run["command"] : json::array()) {
-    text += (text.empty() ? "" : " ") + (word.is_string() ? word.get<std::string>() : word.dump());
+    text += (text.empty() ? "" : " ") + plain_text(word);
   }
   return text;
 }

@@ -131,4 +131,14 @@ std::optional<WaitFacts> waits_of(const Signals& signals, Waits family) {
   return facts;
 }
 
+std::optional<double> lost_by_waiting(const Context& context, double waits) {
+  if (context.on_cpu) {
+    return waits;
+  }
+  if (!context.signals.device_busy) {
+    return std::nullopt;
+  }
+  return std::min(waits, (1 - *context.signals.device_busy) * context.train.value_or(1));
+}
+
 }  // namespace unidle::diagnose::detail

@@ -50,5 +50,8 @@ struct WaitFacts {
 };
 /// Nothing when calls were not watched or no step was seen.
 std::optional<WaitFacts> waits_of(const Signals& signals, Waits family);
+/// The share of the wall time that `waits` (a share too) costs: a host that waits while the device computes loses
+/// nothing, only the device's idle time can be won back. Nothing when how busy a GPU is was not measured.
+std::optional<double> lost_by_waiting(const Context& context, double waits);
 
 }  // namespace unidle::diagnose::detail

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <utility>
 
+#include "unidle/base/json.h"
+
 namespace unidle::diagnose::detail {
 
 namespace {
@@ -29,11 +31,6 @@ std::optional<std::int64_t> whole(const json& body, const char* key) {
 std::optional<bool> flag(const json& body, const char* key) {
   const auto found = body.find(key);
   return found != body.end() && found->is_boolean() ? std::optional(found->get<bool>()) : std::nullopt;
-}
-
-std::string text(const json& body, const char* key) {
-  const auto found = body.find(key);
-  return found != body.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
 /// What tells notes of one type apart.
@@ -70,7 +67,7 @@ Notes::Notes(std::vector<record::Note> notes, std::optional<std::int64_t> traini
     if (!note.body.is_object()) {
       continue;
     }
-    record::Note& kept = newest_[{text(note.body, "type"), note.process, key_of(note.body)}];
+    record::Note& kept = newest_[{text_in(note.body, "type"), note.process, key_of(note.body)}];
     if (note.t_ns >= kept.t_ns) {
       kept = std::move(note);
     }
@@ -91,7 +88,7 @@ bool Notes::feeds_training(const json& id) const {
   each("loader", [&](const record::Note& note) {
     if (note.body.contains("id") && note.body["id"] == id) {
       known = true;
-      feeds = feeds || text(note.body, "use") == "train";
+      feeds = feeds || text_in(note.body, "use") == "train";
     }
   });
   return feeds || !known;
@@ -111,7 +108,7 @@ void Notes::read_loader(Signals& signals) const {
   const record::Note* newest = nullptr;
   each("loader", [&](const record::Note& note) {
     const bool training = !training_ || note.process == *training_;
-    if (training && text(note.body, "use") == "train" && (newest == nullptr || note.t_ns >= newest->t_ns)) {
+    if (training && text_in(note.body, "use") == "train" && (newest == nullptr || note.t_ns >= newest->t_ns)) {
       newest = &note;
     }
   });
@@ -133,9 +130,9 @@ void Notes::read_loader(Signals& signals) const {
   }
   facts.in_memory = flag(body, "in_memory");
   facts.batched = flag(body, "batched_getitem");
-  facts.dataset = text(body, "dataset");
-  facts.dataset_where = text(body, "dataset_where");
-  facts.where = text(body, "where");
+  facts.dataset = text_in(body, "dataset");
+  facts.dataset_where = text_in(body, "dataset_where");
+  facts.where = text_in(body, "where");
   each("loader_start", [&](const record::Note& note) {
     if ((training_ && note.process != *training_) || !feeds_training(note.body.value("id", json()))) {
       return;
@@ -177,8 +174,8 @@ void Notes::read_samples(Signals& signals) const {
   each("hot", [&](const record::Note& note) {
     const auto hits = whole(note.body, "hits");
     if (hits && *hits > 0) {
-      signals.hot.push_back({text(note.body, "role"), text(note.body, "phase"), text(note.body, "where"),
-                             text(note.body, "function"), *hits, whole(note.body, "total").value_or(0)});
+      signals.hot.push_back({text_in(note.body, "role"), text_in(note.body, "phase"), text_in(note.body, "where"),
+                             text_in(note.body, "function"), *hits, whole(note.body, "total").value_or(0)});
     }
   });
 }
@@ -188,7 +185,7 @@ void Notes::read_waits(Signals& signals) const {
     if (training_ && note.process != *training_) {
       return;
     }
-    SyncCall call{text(note.body, "call"), text(note.body, "where"), whole(note.body, "count").value_or(0),
+    SyncCall call{text_in(note.body, "call"), text_in(note.body, "where"), whole(note.body, "count").value_or(0),
                   whole(note.body, "in_step").value_or(0), number(note.body, "seconds").value_or(0)};
     if (!signals.syncs) {
       signals.syncs.emplace();
@@ -200,7 +197,7 @@ void Notes::read_waits(Signals& signals) const {
     const double bytes =
         number(note.body, "pinned_bytes").value_or(0) + number(note.body, "pageable_bytes").value_or(0);
     if (facts.where.empty() || bytes > facts.pinned_bytes + facts.pageable_bytes) {
-      facts.where = text(note.body, "where");
+      facts.where = text_in(note.body, "where");
     }
     facts.pinned_bytes += number(note.body, "pinned_bytes").value_or(0);
     facts.pageable_bytes += number(note.body, "pageable_bytes").value_or(0);
@@ -217,7 +214,7 @@ void Notes::read_waits(Signals& signals) const {
     LoggingFacts facts = signals.logging.value_or(LoggingFacts{});
     const double seconds = number(note.body, "seconds").value_or(0);
     if (facts.where.empty() || seconds > facts.seconds) {
-      facts.where = text(note.body, "where");
+      facts.where = text_in(note.body, "where");
     }
     facts.seconds += seconds;
     facts.calls += whole(note.body, "calls").value_or(0);
@@ -241,10 +238,10 @@ void Notes::read_model(Signals& signals) const {
     }
     either(signals.model_has_convolutions, convolutions);
     either(signals.model_has_depthwise, flag(note.body, "depthwise"));
-    if (const std::string where = text(note.body, "training_where"); !where.empty()) {
+    if (const std::string where = text_in(note.body, "training_where"); !where.empty()) {
       signals.model_where = where;
     }
-    if (const std::string device = text(note.body, "device"); !device.empty() && !signals.effective("device")) {
+    if (const std::string device = text_in(note.body, "device"); !device.empty() && !signals.effective("device")) {
       signals.settings["device"].effective = device;
     }
   });
@@ -252,27 +249,27 @@ void Notes::read_model(Signals& signals) const {
 
 void Notes::read_step(Signals& signals) const {
   each("optimizer", [&](const record::Note& note) {
-    signals.optimizer = OptimizerFacts{text(note.body, "class"), flag(note.body, "fused"), flag(note.body, "foreach"),
-                                       whole(note.body, "tensors")};
+    signals.optimizer = OptimizerFacts{text_in(note.body, "class"), flag(note.body, "fused"),
+                                       flag(note.body, "foreach"), whole(note.body, "tensors")};
   });
   each("compile", [&](const record::Note& note) {
     CompileFacts facts = signals.compile.value_or(CompileFacts{});
     facts.compiled = facts.compiled || flag(note.body, "compiled").value_or(false);
     facts.recompilations += whole(note.body, "recompilations").value_or(0);
     facts.seconds += number(note.body, "seconds").value_or(0);
-    facts.reason = facts.reason.empty() ? text(note.body, "reason") : facts.reason;
+    facts.reason = facts.reason.empty() ? text_in(note.body, "reason") : facts.reason;
     signals.compile = std::move(facts);
   });
   each("padding", [&](const record::Note& note) {
     PaddingFacts facts = signals.padding.value_or(PaddingFacts{});
     facts.real += number(note.body, "real").value_or(0);
     facts.padded += number(note.body, "padded").value_or(0);
-    facts.where = facts.where.empty() ? text(note.body, "where") : facts.where;
+    facts.where = facts.where.empty() ? text_in(note.body, "where") : facts.where;
     signals.padding = std::move(facts);
   });
   each("shapes", [&](const record::Note& note) { signals.batch_shapes = whole(note.body, "distinct"); });
   each("parallel", [&](const record::Note& note) {
-    if (const std::string kind = text(note.body, "kind"); !kind.empty()) {
+    if (const std::string kind = text_in(note.body, "kind"); !kind.empty()) {
       signals.parallel = kind;
     }
   });
@@ -289,7 +286,7 @@ void Notes::read_step(Signals& signals) const {
 void Notes::read_device(Signals& signals) const {
   each("device", [&](const record::Note& note) {
     const json& body = note.body;
-    const std::string kind = text(body, "kind");
+    const std::string kind = text_in(body, "kind");
     if (!kind.empty() && !signals.effective("device")) {
       signals.settings["device"].effective = kind;
     }
@@ -303,7 +300,7 @@ void Notes::read_device(Signals& signals) const {
         signals.gpu_memory_used = std::clamp(*peak / *bytes, 0.0, 1.0);
       }
     }
-    if (const std::string capability = text(body, "capability"); !capability.empty()) {
+    if (const std::string capability = text_in(body, "capability"); !capability.empty()) {
       signals.gpu_capability = capability;
     }
     signals.gpu.alloc_retries = whole(body, "alloc_retries");

@@ -5,6 +5,8 @@
 #include <cctype>
 #include <vector>
 
+#include "unidle/base/characters.h"
+
 namespace unidle::diagnose::detail {
 
 namespace {
@@ -35,7 +37,6 @@ bool blank(const std::string& line) {
   return std::all_of(line.begin(), line.end(), [](unsigned char c) { return std::isspace(c) != 0; });
 }
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
 /// "train.py:78" of `  File "/home/a/train.py", line 78, in main`; nothing for frames of libraries.

@@ -2,6 +2,7 @@
 
 #include <string_view>
 
+#include "unidle/base/json.h"
 #include "unidle/base/shell.h"
 #include "unidle/diagnose/run_time.h"
 
@@ -27,7 +28,7 @@ std::optional<std::string> try_command(const Diagnosis& diagnosis, const Finding
     if (fix.to.is_null() || fix.fix_class == FixClass::kSemantic || (!workload && !applies_at_run_time(fix.knob))) {
       continue;
     }
-    const std::string value = fix.to.is_string() ? fix.to.get<std::string>() : fix.to.dump();
+    const std::string value = plain_text(fix.to);
     changes += (workload ? " " : " --apply ") + shell_quoted(fix.knob + "=" + value);
   }
   if (changes.empty()) {

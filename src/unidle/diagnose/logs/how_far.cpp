@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "unidle/base/clock.h"
 #include "unidle/base/units.h"
 
 namespace unidle::diagnose::detail {
@@ -11,14 +12,12 @@ namespace {
 using unidle::logs::Counter;
 using unidle::logs::TextLog;
 
-double seconds_between(std::int64_t from_ns, std::int64_t to_ns) { return static_cast<double>(to_ns - from_ns) * 1e-9; }
-
 /// Time of one unit, validation and checkpoints between them included: that is what a whole run pays.
 std::optional<double> seconds_each(const Counter& counter) {
   if (!counter.first_ns || !counter.changed_ns || counter.advanced <= 0 || *counter.changed_ns <= *counter.first_ns) {
     return std::nullopt;
   }
-  return seconds_between(*counter.first_ns, *counter.changed_ns) / counter.advanced;
+  return seconds(*counter.changed_ns - *counter.first_ns) / counter.advanced;
 }
 
 bool is_done(const Counter& counter) {
@@ -76,7 +75,7 @@ void add_how_far(const TextLog& log, const JobTimes& times, Language language, S
                         each ? say(language, ", {} each", format_seconds(*each)) : ""));
   }
   if (each && times.begin_ns) {
-    const double needed = seconds_between(*times.begin_ns, *rest->counter->changed_ns) + rest->units * *each;
+    const double needed = seconds(*rest->counter->changed_ns - *times.begin_ns) + rest->units * *each;
     facts.push_back(say(language, "at that speed the whole run needs {} ({:.1f} times what it had)",
                         format_seconds(needed), needed / std::max(1.0, signals.wall_s)));
   }

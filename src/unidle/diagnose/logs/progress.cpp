@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "unidle/base/clock.h"
 #include "unidle/base/units.h"
 #include "unidle/diagnose/logs/how_far.h"
 #include "unidle/diagnose/logs/job_logs.h"
@@ -17,18 +18,16 @@ using unidle::logs::Counter;
 using unidle::logs::LogEnd;
 using unidle::logs::TextLog;
 
-double seconds_between(std::int64_t from_ns, std::int64_t to_ns) { return static_cast<double>(to_ns - from_ns) * 1e-9; }
-
 /// By the times in the lines; the run's whole time, of which other files may know the begin and the end.
 void add_timed_phases(const TextLog& log, const JobTimes& times, Signals& signals) {
   const auto& phases = log.phases;
-  signals.wall_s = seconds_between(*times.begin_ns, *times.end_ns);
+  signals.wall_s = seconds(*times.end_ns - *times.begin_ns);
   PhaseTimes& time = signals.time;
   if (!phases.training_seen) {
     time.other = signals.wall_s;
     return;
   }
-  time.startup = phases.startup_s + seconds_between(*times.begin_ns, *log.first_ns);
+  time.startup = phases.startup_s + seconds(*log.first_ns - *times.begin_ns);
   time.train = phases.train_s;
   time.validate = phases.validate_s;
   time.checkpoint = phases.checkpoint_s;

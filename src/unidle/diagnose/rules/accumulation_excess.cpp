@@ -37,7 +37,7 @@ std::int64_t divisor_of(std::int64_t accumulation, double used, const Policy& po
   return 1;
 }
 
-Evaluation evaluate(const Context& context, const Policy& policy) {
+Evaluation evaluate_accumulation_excess(const Context& context, const Policy& policy) {
   const Signals& signals = context.signals;
   auto accumulation = detail::effective_int(context, "batch.accumulation");
   if (!accumulation && signals.micro_batches) {
@@ -102,7 +102,7 @@ const Rule& accumulation_excess() {
           "small_micro_batch (8) samples, because vector units are full with few.",
       .needs = "batch.accumulation in effect, memory use, step times",
       .proposes = "batch.size and batch.accumulation by exact divisors",
-      .evaluate = evaluate,
+      .evaluate = evaluate_accumulation_excess,
   };
   return kRule;
 }

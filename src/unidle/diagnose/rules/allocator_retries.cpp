@@ -6,7 +6,7 @@ namespace unidle::diagnose::rules {
 
 namespace {
 
-Evaluation evaluate(const Context& context, const Policy& policy) {
+Evaluation evaluate_allocator_retries(const Context& context, const Policy& policy) {
   const Signals& signals = context.signals;
   if (context.on_cpu) {
     return Missing{"the device allocator (the device is a CPU)"};
@@ -51,7 +51,7 @@ const Rule& allocator_retries() {
       .thresholds = "Any retry is a hint; a warning from retries_per_step (0.01).",
       .needs = "the retries that the allocator counts",
       .proposes = "batch.size with batch.accumulation; grad.checkpointing; expandable_segments",
-      .evaluate = evaluate,
+      .evaluate = evaluate_allocator_retries,
   };
   return kRule;
 }

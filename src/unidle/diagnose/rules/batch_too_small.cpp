@@ -55,7 +55,7 @@ Finding make_finding(const Context& context, const Policy& policy) {
   return finding;
 }
 
-Evaluation evaluate(const Context& context, const Policy& policy) {
+Evaluation evaluate_batch_too_small(const Context& context, const Policy& policy) {
   const Signals& signals = context.signals;
   if (!signals.gpu_memory_used) {
     return Missing{context.on_cpu ? "device memory use (the device is a CPU)" : "device memory use"};
@@ -97,7 +97,7 @@ const Rule& batch_too_small() {
           "batch.size and, where gradients are accumulated, batch.accumulation by exact divisors, up to memory_target "
           "(80 %) and "
           "max_batch_growth (8x)",
-      .evaluate = evaluate,
+      .evaluate = evaluate_batch_too_small,
   };
   return kRule;
 }

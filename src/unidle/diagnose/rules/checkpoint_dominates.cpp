@@ -10,7 +10,7 @@ namespace unidle::diagnose::rules {
 
 namespace {
 
-Evaluation evaluate(const Context& context, const Policy& policy) {
+Evaluation evaluate_checkpoint_dominates(const Context& context, const Policy& policy) {
   const Signals& signals = context.signals;
   if (!signals.checkpoints) {
     return Missing{context.say("when the program saves checkpoints")};
@@ -56,7 +56,7 @@ const Rule& checkpoint_dominates() {
           "longer run spreads it out.",
       .needs = "checkpoint times",
       .proposes = "save less often, to a faster disk, or beside the training",
-      .evaluate = evaluate,
+      .evaluate = evaluate_checkpoint_dominates,
   };
   return kRule;
 }

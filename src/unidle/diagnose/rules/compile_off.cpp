@@ -6,7 +6,7 @@ namespace unidle::diagnose::rules {
 
 namespace {
 
-Evaluation evaluate(const Context& context, const Policy& policy) {
+Evaluation evaluate_compile_off(const Context& context, const Policy& policy) {
   auto compiled = detail::effective_on(context, "compile.mode");
   if (context.signals.compile && context.signals.compile->compiled) {
     compiled = true;
@@ -63,7 +63,7 @@ const Rule& compile_off() {
       .thresholds = "As launch-bound: from launch_share (20 %) of the wall time. A warning at most.",
       .needs = "the effective compile.mode, how busy the device is, step times with their parts",
       .proposes = "compile.mode",
-      .evaluate = evaluate,
+      .evaluate = evaluate_compile_off,
   };
   return kRule;
 }

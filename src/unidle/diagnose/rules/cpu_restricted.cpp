@@ -36,7 +36,7 @@ std::optional<Demand> demand_of(const Context& context, const Policy& policy) {
   return std::nullopt;
 }
 
-Evaluation evaluate(const Context& context, const Policy& policy) {
+Evaluation evaluate_cpu_restricted(const Context& context, const Policy& policy) {
   const Signals& signals = context.signals;
   if (!context.cpus || !signals.cpus_online) {
     return Missing{"the CPUs of this machine and those that the run may use"};
@@ -96,7 +96,7 @@ const Rule& cpu_restricted() {
           "device more compute threads than CPUs.",
       .needs = "CPUs online, allowed and used, the effective loader.workers and cpu.threads, step times",
       .proposes = "more CPUs for the job; loader.workers and cpu.threads that fit",
-      .evaluate = evaluate,
+      .evaluate = evaluate_cpu_restricted,
   };
   return kRule;
 }

@@ -6,7 +6,7 @@ namespace unidle::diagnose::rules {
 
 namespace {
 
-Evaluation evaluate(const Context& context, const Policy& policy) {
+Evaluation evaluate_cudnn_not_tuned(const Context& context, const Policy& policy) {
   const Signals& signals = context.signals;
   if (context.on_cpu) {
     return Missing{"cuDNN's choices (the device is a CPU)"};
@@ -63,7 +63,7 @@ const Rule& cudnn_not_tuned() {
           "whether the model has convolutions, the effective cudnn.benchmark and cudnn.deterministic, batch shapes, "
           "step times",
       .proposes = "cudnn.benchmark",
-      .evaluate = evaluate,
+      .evaluate = evaluate_cudnn_not_tuned,
   };
   return kRule;
 }

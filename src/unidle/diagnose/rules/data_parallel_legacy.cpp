@@ -5,7 +5,7 @@ namespace unidle::diagnose::rules {
 
 namespace {
 
-Evaluation evaluate(const Context& context, const Policy&) {
+Evaluation evaluate_data_parallel_legacy(const Context& context, const Policy&) {
   if (!context.signals.parallel) {
     return Missing{"how the model is spread over devices"};
   }
@@ -37,7 +37,7 @@ const Rule& data_parallel_legacy() {
       .thresholds = "None: it is so or it is not.",
       .needs = "how the model is wrapped",
       .proposes = "torchrun and DistributedDataParallel",
-      .evaluate = evaluate,
+      .evaluate = evaluate_data_parallel_legacy,
   };
   return kRule;
 }

@@ -8,7 +8,7 @@ namespace unidle::diagnose::rules {
 
 namespace {
 
-Evaluation evaluate(const Context& context, const Policy& policy) {
+Evaluation evaluate_dataset_fits_device(const Context& context, const Policy& policy) {
   const Signals& signals = context.signals;
   if (context.on_cpu) {
     return Missing{"device memory (the device is a CPU)"};
@@ -60,7 +60,7 @@ const Rule& dataset_fits_device() {
           "the size of the dataset in memory, device memory and its use, passes over the data, step times with "
           "their copies",
       .proposes = "data.on_device",
-      .evaluate = evaluate,
+      .evaluate = evaluate_dataset_fits_device,
   };
   return kRule;
 }

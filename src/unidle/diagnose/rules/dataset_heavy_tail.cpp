@@ -27,7 +27,7 @@ double mean_cost_s(const Context& context, const Policy& policy) {
   return (full ? samples.cpu_s.value_or(samples.total_s) : samples.total_s) / static_cast<double>(samples.count);
 }
 
-Evaluation evaluate(const Context& context, const Policy& policy) {
+Evaluation evaluate_dataset_heavy_tail(const Context& context, const Policy& policy) {
   const Signals& signals = context.signals;
   if (!signals.samples || !signals.samples->p50_s || !signals.samples->p99_s || signals.samples->count < 1) {
     return Missing{"how the costs of samples are spread"};
@@ -78,7 +78,7 @@ const Rule& dataset_heavy_tail() {
           "from warning_share (10 %) of the wall time.",
       .needs = "the spread of sample costs, step times with the wait for input",
       .proposes = "treat the few apart: sort or bucket by size, prepare them before; loader.prefetch_factor",
-      .evaluate = evaluate,
+      .evaluate = evaluate_dataset_heavy_tail,
   };
   return kRule;
 }

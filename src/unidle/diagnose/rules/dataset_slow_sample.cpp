@@ -26,7 +26,7 @@ void add_function(const Context& context, Finding& finding) {
   }
 }
 
-Evaluation evaluate(const Context& context, const Policy& policy) {
+Evaluation evaluate_dataset_slow_sample(const Context& context, const Policy& policy) {
   const Signals& signals = context.signals;
   if (!signals.sample_s) {
     return Missing{"what one sample costs"};
@@ -81,7 +81,7 @@ const Rule& dataset_slow_sample() {
           "the cost of one sample, step times with the wait for input, the CPUs that the run may use; names the "
           "function where the program was looked at",
       .proposes = "less work in the function that it names; cache.features",
-      .evaluate = evaluate,
+      .evaluate = evaluate_dataset_slow_sample,
   };
   return kRule;
 }

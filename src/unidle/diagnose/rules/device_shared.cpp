@@ -6,7 +6,7 @@ namespace unidle::diagnose::rules {
 
 namespace {
 
-Evaluation evaluate(const Context& context, const Policy& policy) {
+Evaluation evaluate_device_shared(const Context& context, const Policy& policy) {
   const Signals& signals = context.signals;
   if (context.on_cpu && signals.gpus.value_or(0) == 0) {
     return Missing{"processes on the device (the device is a CPU)"};
@@ -46,7 +46,7 @@ const Rule& device_shared() {
           "is not told.",
       .needs = "the processes that the driver lists for the device",
       .proposes = "a device of its own, or a share by MIG or MPS",
-      .evaluate = evaluate,
+      .evaluate = evaluate_device_shared,
   };
   return kRule;
 }

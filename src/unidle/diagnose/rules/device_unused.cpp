@@ -7,7 +7,7 @@ namespace unidle::diagnose::rules {
 
 namespace {
 
-Evaluation evaluate(const Context& context, const Policy&) {
+Evaluation evaluate_device_unused(const Context& context, const Policy&) {
   const Signals& signals = context.signals;
   if (!context.on_cpu && !context.on_gpu) {
     return Missing{context.say("the device that the model runs on")};
@@ -58,7 +58,7 @@ const Rule& device_unused() {
       .thresholds = "None: it is so or it is not.",
       .needs = "the device of the model, and the GPUs of the machine or the configured device",
       .proposes = "device",
-      .evaluate = evaluate,
+      .evaluate = evaluate_device_unused,
   };
   return kRule;
 }

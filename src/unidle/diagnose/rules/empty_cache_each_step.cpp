@@ -8,7 +8,7 @@ namespace unidle::diagnose::rules {
 
 namespace {
 
-Evaluation evaluate(const Context& context, const Policy& policy) {
+Evaluation evaluate_empty_cache_each_step(const Context& context, const Policy& policy) {
   const auto calls = detail::waits_of(context.signals, detail::Waits::kFlush);
   if (!calls) {
     return Missing{"calls that flush the allocator or collect garbage"};
@@ -54,7 +54,7 @@ const Rule& empty_cache_each_step() {
           "flush_share (3 %) of the wall time.",
       .needs = "calls of empty_cache() and gc.collect() and their time",
       .proposes = "take the call out of the loop",
-      .evaluate = evaluate,
+      .evaluate = evaluate_empty_cache_each_step,
   };
   return kRule;
 }

@@ -6,7 +6,7 @@ namespace unidle::diagnose::rules {
 
 namespace {
 
-Evaluation evaluate(const Context& context, const Policy& policy) {
+Evaluation evaluate_launch_bound(const Context& context, const Policy& policy) {
   if (context.on_cpu) {
     return Missing{"device time apart from host time (the device is a CPU)"};
   }
@@ -55,7 +55,7 @@ const Rule& launch_bound() {
           "input, copies nor the device, and more than the wait for input.",
       .needs = "how busy the device is, step times with their parts",
       .proposes = "compile.mode: reduce-overhead or graph; batch.size; optimizer.fused",
-      .evaluate = evaluate,
+      .evaluate = evaluate_launch_bound,
   };
   return kRule;
 }

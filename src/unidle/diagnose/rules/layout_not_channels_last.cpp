@@ -8,7 +8,7 @@ namespace unidle::diagnose::rules {
 
 namespace {
 
-Evaluation evaluate(const Context& context, const Policy& policy) {
+Evaluation evaluate_layout_not_channels_last(const Context& context, const Policy& policy) {
   const auto convolutions = context.signals.model_has_convolutions;
   if (!convolutions) {
     return Missing{context.say("whether the model has convolutions")};
@@ -85,7 +85,7 @@ const Rule& layout_not_channels_last() {
           "precision.amp), step "
           "times",
       .proposes = "layout.channels_last",
-      .evaluate = evaluate,
+      .evaluate = evaluate_layout_not_channels_last,
   };
   return kRule;
 }

@@ -21,7 +21,7 @@ std::optional<double> part_of_bandwidth(const GpuFacts& gpu) {
   return std::clamp(part, 0.0, 1.0);
 }
 
-Evaluation evaluate(const Context& context, const Policy& policy) {
+Evaluation evaluate_link_degraded(const Context& context, const Policy& policy) {
   const Signals& signals = context.signals;
   if (context.on_cpu) {
     return Missing{"the device's link (the device is a CPU)"};
@@ -69,7 +69,7 @@ const Rule& link_degraded() {
           "time that the full link would save.",
       .needs = "the link's width and generation now and at most, while training",
       .proposes = "another slot, cable or riser; a look at the BIOS settings of the slot",
-      .evaluate = evaluate,
+      .evaluate = evaluate_link_degraded,
   };
   return kRule;
 }

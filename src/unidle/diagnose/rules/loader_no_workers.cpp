@@ -18,7 +18,7 @@ std::int64_t workers_needed(const Context& context, double work_s) {
   return std::llround(std::clamp(std::ceil(work_s / rest_s), 1.0, most));
 }
 
-Evaluation evaluate(const Context& context, const Policy& policy) {
+Evaluation evaluate_loader_no_workers(const Context& context, const Policy& policy) {
   const Signals& signals = context.signals;
   if (!context.workers) {
     return Missing{context.say("the loader's worker count in the live program")};
@@ -97,7 +97,7 @@ const Rule& loader_no_workers() {
       .proposes =
           "loader.workers: as many as hide the work, one CPU left for the training thread; cache.features when epochs "
           "repeat and it is off",
-      .evaluate = evaluate,
+      .evaluate = evaluate_loader_no_workers,
   };
   return kRule;
 }

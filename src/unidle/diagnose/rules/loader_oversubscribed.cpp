@@ -42,7 +42,7 @@ std::optional<Finding> judge(const Context& context, const Policy& policy, doubl
   return std::nullopt;
 }
 
-Evaluation evaluate(const Context& context, const Policy& policy) {
+Evaluation evaluate_loader_oversubscribed(const Context& context, const Policy& policy) {
   const Signals& signals = context.signals;
   if (!context.workers) {
     return Missing{"the loader's worker count in the live program"};
@@ -109,7 +109,7 @@ const Rule& loader_oversubscribed() {
           "shares the CPUs with them: then a warning without a share.",
       .needs = "the effective loader.workers, how busy the workers are, CPUs allowed and used",
       .proposes = "loader.workers, cpu.threads",
-      .evaluate = evaluate,
+      .evaluate = evaluate_loader_oversubscribed,
   };
   return kRule;
 }

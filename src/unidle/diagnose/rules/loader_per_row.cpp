@@ -11,7 +11,7 @@ std::optional<double> row_s(const Signals& signals) {
   return signals.samples && signals.samples->p50_s ? signals.samples->p50_s : signals.sample_s;
 }
 
-Evaluation evaluate(const Context& context, const Policy& policy) {
+Evaluation evaluate_loader_per_row(const Context& context, const Policy& policy) {
   const Signals& signals = context.signals;
   if (!signals.loader || !signals.loader->in_memory || !signals.loader->map_style) {
     return Missing{"whether the samples are rows of a table in memory"};
@@ -64,7 +64,7 @@ const Rule& loader_per_row() {
       .proposes =
           "loader.gather, or in the code: let the dataset return a batch for a list of indices (__getitems__, or a "
           "sampler of batches with batch_size=None), or index the tensors in the loop",
-      .evaluate = evaluate,
+      .evaluate = evaluate_loader_per_row,
   };
   return kRule;
 }

@@ -6,7 +6,7 @@ namespace unidle::diagnose::rules {
 
 namespace {
 
-Evaluation evaluate(const Context& context, const Policy& policy) {
+Evaluation evaluate_loader_respawn(const Context& context, const Policy& policy) {
   const Signals& signals = context.signals;
   if (!context.workers) {
     return Missing{"the loader's worker count in the live program"};
@@ -59,7 +59,7 @@ const Rule& loader_respawn() {
           "the effective loader.workers and loader.persistent_workers, how often workers were started and how long "
           "training waited for it",
       .proposes = "loader.persistent_workers",
-      .evaluate = evaluate,
+      .evaluate = evaluate_loader_respawn,
   };
   return kRule;
 }

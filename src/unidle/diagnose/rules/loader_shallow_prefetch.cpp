@@ -8,7 +8,7 @@ namespace unidle::diagnose::rules {
 
 namespace {
 
-Evaluation evaluate(const Context& context, const Policy& policy) {
+Evaluation evaluate_loader_shallow_prefetch(const Context& context, const Policy& policy) {
   const Signals& signals = context.signals;
   if (!context.workers) {
     return Missing{"the loader's worker count in the live program"};
@@ -66,7 +66,7 @@ const Rule& loader_shallow_prefetch() {
           "the effective loader.workers and loader.prefetch_factor, step times with the wait for input, how busy "
           "the workers are",
       .proposes = "loader.prefetch_factor",
-      .evaluate = evaluate,
+      .evaluate = evaluate_loader_shallow_prefetch,
   };
   return kRule;
 }

@@ -34,7 +34,7 @@ Finding make_finding(const Context& context, const Policy& policy, double worker
   return finding;
 }
 
-Evaluation evaluate(const Context& context, const Policy& policy) {
+Evaluation evaluate_loader_too_few_workers(const Context& context, const Policy& policy) {
   const Signals& signals = context.signals;
   const auto workers = context.workers;
   if (!workers) {
@@ -81,7 +81,7 @@ const Rule& loader_too_few_workers() {
           "and "
           "used",
       .proposes = "loader.workers: enough to hide the work, no more than the free CPUs carry",
-      .evaluate = evaluate,
+      .evaluate = evaluate_loader_too_few_workers,
   };
   return kRule;
 }

@@ -8,7 +8,7 @@ namespace unidle::diagnose::rules {
 
 namespace {
 
-Evaluation evaluate(const Context& context, const Policy& policy) {
+Evaluation evaluate_logging_dominates(const Context& context, const Policy& policy) {
   const auto& logging = context.signals.logging;
   if (!logging) {
     return Missing{"the time spent on logging"};
@@ -48,7 +48,7 @@ const Rule& logging_dominates() {
       .thresholds = "From warning_share (10 %) of the wall time, critical from critical_share (30 %).",
       .needs = "the time of logging calls inside the loop",
       .proposes = "metrics.interval",
-      .evaluate = evaluate,
+      .evaluate = evaluate_logging_dominates,
   };
   return kRule;
 }

@@ -6,7 +6,7 @@ namespace unidle::diagnose::rules {
 
 namespace {
 
-Evaluation evaluate(const Context& context, const Policy& policy) {
+Evaluation evaluate_memory_nearly_full(const Context& context, const Policy& policy) {
   const Signals& signals = context.signals;
   const auto used = context.on_gpu ? signals.gpu_memory_used : signals.host_memory_used;
   if (!used) {
@@ -35,7 +35,7 @@ const Rule& memory_nearly_full() {
       .thresholds = "A hint from memory_full (90 %), where the engine proposes a smaller batch too.",
       .needs = "device memory use; on a CPU the memory of the command and its limit",
       .proposes = "batch.size with batch.accumulation; grad.checkpointing",
-      .evaluate = evaluate,
+      .evaluate = evaluate_memory_nearly_full,
   };
   return kRule;
 }

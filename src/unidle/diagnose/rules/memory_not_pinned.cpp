@@ -9,7 +9,7 @@ namespace unidle::diagnose::rules {
 
 namespace {
 
-Evaluation evaluate(const Context& context, const Policy& policy) {
+Evaluation evaluate_memory_not_pinned(const Context& context, const Policy& policy) {
   const Signals& signals = context.signals;
   if (auto missing = detail::missing_for_copies(context)) {
     return Missing{std::move(*missing)};
@@ -53,7 +53,7 @@ const Rule& memory_not_pinned() {
           "critical_share (30 %).",
       .needs = "the memory that copies come from, step times with their copies",
       .proposes = "loader.pin_memory, transfer.non_blocking",
-      .evaluate = evaluate,
+      .evaluate = evaluate_memory_not_pinned,
   };
   return kRule;
 }

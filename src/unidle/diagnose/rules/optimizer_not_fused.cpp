@@ -20,7 +20,7 @@ std::optional<bool> per_tensor(const Context& context) {
   return optimizer && optimizer->foreach ? !*optimizer->foreach : context.on_cpu || !optimizer;
 }
 
-Evaluation evaluate(const Context& context, const Policy& policy) {
+Evaluation evaluate_optimizer_not_fused(const Context& context, const Policy& policy) {
   const auto slow = per_tensor(context);
   if (!slow) {
     return Missing{"how the optimiser updates its tensors (effective optimizer.fused)"};
@@ -67,7 +67,7 @@ const Rule& optimizer_not_fused() {
           "5.3 times less than the plain loop on one CPU core), from warning_share (10 %). A warning at most.",
       .needs = "the effective optimizer.fused or how the optimiser was made, step times with the optimiser",
       .proposes = "optimizer.fused",
-      .evaluate = evaluate,
+      .evaluate = evaluate_optimizer_not_fused,
   };
   return kRule;
 }

@@ -26,7 +26,7 @@ bool killed_at_the_limit(const Signals& signals, const Policy& policy) {
   return killed && signals.host_memory_used.value_or(0) >= policy.memory_full;
 }
 
-Evaluation evaluate(const Context& context, const Policy& policy) {
+Evaluation evaluate_out_of_memory(const Context& context, const Policy& policy) {
   const Signals& signals = context.signals;
   const bool ended = signals.exit_code || signals.exit_signal || signals.outcome != Outcome::kUnknown;
   const bool said =
@@ -78,7 +78,7 @@ const Rule& out_of_memory() {
           "least memory_full (90 %) full.",
       .needs = "how the run ended, the end of its output, the program's own count",
       .proposes = "batch.size with batch.accumulation; grad.checkpointing",
-      .evaluate = evaluate,
+      .evaluate = evaluate_out_of_memory,
   };
   return kRule;
 }

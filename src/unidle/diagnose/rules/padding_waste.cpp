@@ -8,7 +8,7 @@ namespace unidle::diagnose::rules {
 
 namespace {
 
-Evaluation evaluate(const Context& context, const Policy& policy) {
+Evaluation evaluate_padding_waste(const Context& context, const Policy& policy) {
   const auto& padding = context.signals.padding;
   if (!padding || padding->padded <= 0) {
     return Missing{"how much of the batches is padding"};
@@ -47,7 +47,7 @@ const Rule& padding_waste() {
           "are linear in the length and is too low for attention; from warning_share (10 %) of the wall time.",
       .needs = "real and padded elements of the batches, step times",
       .proposes = "batches by length: buckets, or a token budget",
-      .evaluate = evaluate,
+      .evaluate = evaluate_padding_waste,
   };
   return kRule;
 }

@@ -38,7 +38,7 @@ std::optional<Units> units_of(const Context& context, const Policy& policy) {
                policy.precision_gain_cuda};
 }
 
-Evaluation evaluate(const Context& context, const Policy& policy) {
+Evaluation evaluate_precision_fp32(const Context& context, const Policy& policy) {
   const Signals& signals = context.signals;
   const auto amp = detail::effective_on(context, "precision.amp");
   if (!amp) {
@@ -115,7 +115,7 @@ const Rule& precision_fp32() {
           "profiled window has most of the kernels' time on matrix units, unless by TF32.",
       .needs = "the effective precision.amp, the GPU's compute capability or the CPU's flags, step times",
       .proposes = "precision.amp: bf16 where the device has it, otherwise fp16",
-      .evaluate = evaluate,
+      .evaluate = evaluate_precision_fp32,
   };
   return kRule;
 }

@@ -8,7 +8,7 @@ namespace unidle::diagnose::rules {
 
 namespace {
 
-Evaluation evaluate(const Context& context, const Policy& policy) {
+Evaluation evaluate_recompiles(const Context& context, const Policy& policy) {
   const auto& compile = context.signals.compile;
   if (!compile) {
     return detail::effective_on(context, "compile.mode") == false ? Evaluation(Nothing{})
@@ -61,7 +61,7 @@ const Rule& recompiles() {
           "(8, the default of torch._dynamo.config.recompile_limit) of them.",
       .needs = "how often and how long the compiler ran",
       .proposes = "fixed batch shapes: drop_last=True, padding to a few lengths, or dynamic=True",
-      .evaluate = evaluate,
+      .evaluate = evaluate_recompiles,
   };
   return kRule;
 }

@@ -27,7 +27,7 @@ double late_wait(const Context& context, double passes) {
   return std::min(of_later_passes, *context.signals.late_input_s / context.signals.wall_s);
 }
 
-Evaluation evaluate(const Context& context, const Policy& policy) {
+Evaluation evaluate_recomputed_features(const Context& context, const Policy& policy) {
   const Signals& signals = context.signals;
   const auto cached = kept(context);
   if (!cached) {
@@ -99,7 +99,7 @@ const Rule& recomputed_features() {
           "the effective cache.features (or a loader that fetches samples by key), passes over the data, the cost of "
           "one sample, step times with the wait for input",
       .proposes = "cache.features",
-      .evaluate = evaluate,
+      .evaluate = evaluate_recomputed_features,
   };
   return kRule;
 }

@@ -35,7 +35,7 @@ std::optional<detail::OutputFailure> told_failure(const Signals& signals) {
   return failure;
 }
 
-Evaluation evaluate(const Context& context, const Policy&) {
+Evaluation evaluate_run_failed(const Context& context, const Policy&) {
   const Signals& signals = context.signals;
   if (signals.outcome == Outcome::kStopped) {
     return Nothing{};  // on request
@@ -86,7 +86,7 @@ const Rule& run_failed() {
           "step, it/s) follow the traceback in the output.",
       .needs = "how the run ended, or the end of its output",
       .proposes = "mend the error that it quotes",
-      .evaluate = evaluate,
+      .evaluate = evaluate_run_failed,
   };
   return kRule;
 }

@@ -7,7 +7,7 @@ namespace unidle::diagnose::rules {
 
 namespace {
 
-Evaluation evaluate(const Context& context, const Policy&) {
+Evaluation evaluate_run_timed_out(const Context& context, const Policy&) {
   const Signals& signals = context.signals;
   if (signals.outcome == Outcome::kUnknown) {
     return Missing{context.say("how the run ended")};
@@ -35,7 +35,7 @@ const Rule& run_timed_out() {
       .thresholds = "None: it is so or it is not.",
       .needs = "how the run ended",
       .proposes = "a longer limit, or a faster run by way of the other findings",
-      .evaluate = evaluate,
+      .evaluate = evaluate_run_timed_out,
   };
   return kRule;
 }

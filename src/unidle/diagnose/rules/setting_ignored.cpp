@@ -114,7 +114,7 @@ void add_unread(const Context& context, Finding& finding) {
   }
 }
 
-Evaluation evaluate(const Context& context, const Policy&) {
+Evaluation evaluate_setting_ignored(const Context& context, const Policy&) {
   Finding finding;
   const int compared = compare_settings(context, finding);
   add_unread(context, finding);
@@ -146,7 +146,7 @@ const Rule& setting_ignored() {
           "their name are about speed; other unread keys are a hint.",
       .needs = "settings as configured and as in effect, or the keys that the program did not read",
       .proposes = "the configured value of each knob",
-      .evaluate = evaluate,
+      .evaluate = evaluate_setting_ignored,
   };
   return kRule;
 }

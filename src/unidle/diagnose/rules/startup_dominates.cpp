@@ -8,7 +8,7 @@ namespace unidle::diagnose::rules {
 
 namespace {
 
-Evaluation evaluate(const Context& context, const Policy& policy) {
+Evaluation evaluate_startup_dominates(const Context& context, const Policy& policy) {
   const Signals& signals = context.signals;
   if (!context.startup || signals.steps.value_or(0) < 1) {
     return Missing{context.say("when training began")};
@@ -50,7 +50,7 @@ const Rule& startup_dominates() {
           "least startup_long_s (120 s).",
       .needs = "when the first step began",
       .proposes = "keep prepared data between runs",
-      .evaluate = evaluate,
+      .evaluate = evaluate_startup_dominates,
   };
   return kRule;
 }

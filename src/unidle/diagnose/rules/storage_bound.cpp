@@ -8,7 +8,7 @@ namespace unidle::diagnose::rules {
 
 namespace {
 
-Evaluation evaluate(const Context& context, const Policy& policy) {
+Evaluation evaluate_storage_bound(const Context& context, const Policy& policy) {
   const Signals& signals = context.signals;
   if (!context.work_on_cpu) {
     return Missing{"how much of the sample work is waiting"};
@@ -64,7 +64,7 @@ const Rule& storage_bound() {
           "CPU time and wall time of samples, processes in disk wait or bytes read from storage, step times with "
           "the wait for input",
       .proposes = "local or in-memory data, larger reads; cache.features",
-      .evaluate = evaluate,
+      .evaluate = evaluate_storage_bound,
   };
   return kRule;
 }

@@ -8,7 +8,7 @@ namespace unidle::diagnose::rules {
 
 namespace {
 
-Evaluation evaluate(const Context& context, const Policy& policy) {
+Evaluation evaluate_straggler_rank(const Context& context, const Policy& policy) {
   const std::vector<RankTime>& ranks = context.signals.ranks;
   if (ranks.size() < 2) {
     const bool alone = context.signals.parallel && *context.signals.parallel != "ddp";
@@ -56,7 +56,7 @@ const Rule& straggler_rank() {
           "critical from critical_share (30 %).",
       .needs = "each rank's time in steps and in collectives",
       .proposes = "look at that rank by itself: device, CPUs, data",
-      .evaluate = evaluate,
+      .evaluate = evaluate_straggler_rank,
   };
   return kRule;
 }

@@ -8,17 +8,6 @@ namespace unidle::diagnose::rules {
 
 namespace {
 
-/// A host that waits while the device computes loses nothing: only the device's idle time can be won back.
-std::optional<double> loss_of(const Context& context, double waits) {
-  if (context.on_cpu) {
-    return waits;
-  }
-  if (!context.signals.device_busy) {
-    return std::nullopt;
-  }
-  return std::min(waits, (1 - *context.signals.device_busy) * context.train.value_or(1));
-}
-
 /// Waits of a step and their part of all waiting, without explicit synchronisation, which has a rule of its own.
 std::optional<detail::WaitFacts> reads(const Signals& signals) {
   if (auto facts = detail::waits_of(signals, detail::Waits::kReads)) {
@@ -53,7 +42,7 @@ Finding make_finding(const Context& context, const Policy& policy, const detail:
   return finding;
 }
 
-Evaluation evaluate(const Context& context, const Policy& policy) {
+Evaluation evaluate_sync_each_step(const Context& context, const Policy& policy) {
   const auto waits = reads(context.signals);
   if (!waits) {
     return Missing{"how often the host waits for the device"};
@@ -64,7 +53,7 @@ Evaluation evaluate(const Context& context, const Policy& policy) {
   if (!context.sync) {
     return Missing{context.no_steps};
   }
-  const auto share = loss_of(context, *context.sync * waits->of_all);
+  const auto share = detail::lost_by_waiting(context, *context.sync * waits->of_all);
   if (!share) {
     return Missing{"how busy the device is"};
   }
@@ -93,7 +82,7 @@ const Rule& sync_each_step() {
           "%).",
       .needs = "the number and time of waits in each step; on a GPU also how busy it is",
       .proposes = "metrics.interval",
-      .evaluate = evaluate,
+      .evaluate = evaluate_sync_each_step,
   };
   return kRule;
 }

@@ -1,5 +1,3 @@
-#include <algorithm>
-
 #include "unidle/base/units.h"
 #include "unidle/diagnose/detail/finding.h"
 #include "unidle/diagnose/rule.h"
@@ -8,18 +6,7 @@ namespace unidle::diagnose::rules {
 
 namespace {
 
-/// A host that waits while the device computes loses nothing: only the device's idle time can be won back.
-std::optional<double> loss_of(const Context& context, double waits) {
-  if (context.on_cpu) {
-    return waits;
-  }
-  if (!context.signals.device_busy) {
-    return std::nullopt;
-  }
-  return std::min(waits, (1 - *context.signals.device_busy) * context.train.value_or(1));
-}
-
-Evaluation evaluate(const Context& context, const Policy& policy) {
+Evaluation evaluate_synchronize_each_step(const Context& context, const Policy& policy) {
   const auto waits = detail::waits_of(context.signals, detail::Waits::kSynchronize);
   if (!waits) {
     return Missing{"calls that synchronise the device"};
@@ -30,7 +17,7 @@ Evaluation evaluate(const Context& context, const Policy& policy) {
   if (!context.sync) {
     return Missing{context.no_steps};
   }
-  const auto share = loss_of(context, *context.sync * waits->of_all);
+  const auto share = detail::lost_by_waiting(context, *context.sync * waits->of_all);
   if (!share) {
     return Missing{"how busy the device is"};
   }
@@ -62,7 +49,7 @@ const Rule& synchronize_each_step() {
           "the time the device was idle.",
       .needs = "calls of synchronize() and their time, how busy the device is",
       .proposes = "take the call out of the loop; time with events instead",
-      .evaluate = evaluate,
+      .evaluate = evaluate_synchronize_each_step,
   };
   return kRule;
 }

@@ -9,7 +9,7 @@ namespace unidle::diagnose::rules {
 
 namespace {
 
-Evaluation evaluate(const Context& context, const Policy& policy) {
+Evaluation evaluate_tf32_off(const Context& context, const Policy& policy) {
   const Signals& signals = context.signals;
   if (context.on_cpu) {
     return Missing{"TF32 units (the device is a CPU)"};
@@ -73,7 +73,7 @@ const Rule& tf32_off() {
           "never critical. Nothing where a profiled window has most of the kernels' time on matrix units.",
       .needs = "the GPU's compute capability, the effective precision.tf32 and precision.amp, step times",
       .proposes = "precision.tf32",
-      .evaluate = evaluate,
+      .evaluate = evaluate_tf32_off,
   };
   return kRule;
 }

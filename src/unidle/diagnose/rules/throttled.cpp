@@ -8,7 +8,7 @@ namespace unidle::diagnose::rules {
 
 namespace {
 
-Evaluation evaluate(const Context& context, const Policy& policy) {
+Evaluation evaluate_throttled(const Context& context, const Policy& policy) {
   const Signals& signals = context.signals;
   if (context.on_cpu) {
     return Missing{"clock limits (the device is a CPU)"};
@@ -54,7 +54,7 @@ const Rule& throttled() {
           "throttle_share (5 %) of the wall time, or, where clocks are not known, when only the power limit is named.",
       .needs = "the driver's reasons for low clocks, clocks now and at most",
       .proposes = "cooling, dust, the power limit (nvidia-smi -pl)",
-      .evaluate = evaluate,
+      .evaluate = evaluate_throttled,
   };
   return kRule;
 }

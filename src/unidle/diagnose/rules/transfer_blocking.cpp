@@ -9,7 +9,7 @@ namespace unidle::diagnose::rules {
 
 namespace {
 
-Evaluation evaluate(const Context& context, const Policy& policy) {
+Evaluation evaluate_transfer_blocking(const Context& context, const Policy& policy) {
   const Signals& signals = context.signals;
   if (auto missing = detail::missing_for_copies(context)) {
     return Missing{std::move(*missing)};
@@ -58,7 +58,7 @@ const Rule& transfer_blocking() {
           "%) of the wall time.",
       .needs = "the memory that copies come from, whether they block, step times with their copies",
       .proposes = "transfer.non_blocking",
-      .evaluate = evaluate,
+      .evaluate = evaluate_transfer_blocking,
   };
   return kRule;
 }

@@ -20,7 +20,7 @@ nlohmann::json longer_interval(const Context& context, double train_s, double va
   return static_cast<std::int64_t>(std::ceil(static_cast<double>(*interval) * factor));
 }
 
-Evaluation evaluate(const Context& context, const Policy& policy) {
+Evaluation evaluate_validation_dominates(const Context& context, const Policy& policy) {
   const Signals& signals = context.signals;
   if (!signals.validations) {
     return Missing{context.say("when the program validates")};
@@ -79,7 +79,7 @@ const Rule& validation_dominates() {
           "validation_of_loop_critical (50 %). A single validation is a hint: a longer run spreads it out.",
       .needs = "validation times",
       .proposes = "validation.interval, so that validation takes about 10 % of the loop",
-      .evaluate = evaluate,
+      .evaluate = evaluate_validation_dominates,
   };
   return kRule;
 }

@@ -5,16 +5,15 @@
 #include <algorithm>
 #include <utility>
 
+#include "unidle/base/characters.h"
 #include "unidle/base/error.h"
 
 namespace unidle::knobs::detail {
 
 namespace {
 
-bool is_letter(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || static_cast<unsigned char>(c) >= 0x80;
-}
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
+/// What a Python name may begin with.
+bool begins_name(char c) { return is_letter(c) || c == '_' || static_cast<unsigned char>(c) >= 0x80; }
 
 class Tokenizer {
  public:
@@ -75,8 +74,8 @@ class Tokenizer {
   void token() {
     const std::size_t begin = at_;
     const char c = peek();
-    if (is_letter(c)) {
-      while (is_letter(peek()) || is_digit(peek())) {
+    if (begins_name(c)) {
+      while (begins_name(peek()) || is_digit(peek())) {
         ++at_;
       }
       const bool prefix = at_ - begin <= 2 && (peek() == '"' || peek() == '\'') && is_prefix(begin);
@@ -99,7 +98,7 @@ class Tokenizer {
   }
 
   void number(std::size_t begin) {
-    while (is_letter(peek()) || is_digit(peek()) || peek() == '.' ||
+    while (begins_name(peek()) || is_digit(peek()) || peek() == '.' ||
            ((peek() == '+' || peek() == '-') && (text_[at_ - 1] == 'e' || text_[at_ - 1] == 'E') &&
             text_.compare(begin, 2, "0x") != 0)) {
       ++at_;

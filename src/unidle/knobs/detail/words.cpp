@@ -4,13 +4,14 @@
 #include <array>
 #include <utility>
 
+#include "unidle/base/characters.h"
+
 namespace unidle::knobs::detail {
 
 namespace {
 
 bool is_upper(char c) { return c >= 'A' && c <= 'Z'; }
 bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 /// Words that people write together, or shorten.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 19> kForms = {{

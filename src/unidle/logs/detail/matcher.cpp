@@ -1,5 +1,6 @@
 #include <cstring>
 
+#include "unidle/base/characters.h"
 #include "unidle/logs/detail/keywords.h"
 #include "unidle/logs/detail/numbers.h"
 
@@ -7,7 +8,6 @@ namespace unidle::logs::detail {
 
 namespace {
 
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 /// As is_word, but a character outside ASCII parts words: Chinese needs no spaces.
 bool is_ascii_word(char c) { return is_letter(c) || is_digit(c) || c == '_'; }
 

@@ -7,14 +7,13 @@
 #include <optional>
 #include <string_view>
 
+#include "unidle/base/characters.h"
+
 namespace unidle::logs::detail {
 
-inline bool is_digit(char c) { return c >= '0' && c <= '9'; }
 inline bool is_blank(char c) { return c == ' ' || c == '\t'; }
 /// Letters, digits, "_" and every byte of a character outside ASCII.
-inline bool is_word(char c) {
-  return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || static_cast<signed char>(c) < 0;
-}
+inline bool is_word(char c) { return is_digit(c) || is_letter(c) || c == '_' || static_cast<signed char>(c) < 0; }
 inline char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c; }
 
 inline std::string_view trimmed(std::string_view text) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "unidle/base/characters.h"
 #include "unidle/logs/detail/numbers.h"
 
 namespace unidle::logs::detail {
@@ -10,8 +11,6 @@ namespace unidle::logs::detail {
 namespace {
 
 constexpr std::size_t kMostSigns = 4;
-
-bool is_letter(char c) { return lower(c) >= 'a' && lower(c) <= 'z'; }
 
 bool is_sign(char c) {
   switch (c) {

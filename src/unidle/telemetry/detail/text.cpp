@@ -40,6 +40,8 @@ fs::path v1_mount(const fs::path& cgroups, const std::string& controllers, const
 
 }  // namespace
 
+fs::path process_folder(const fs::path& root, std::int64_t pid) { return root / "proc" / std::to_string(pid); }
+
 std::string_view trim(std::string_view text) {
   const auto begin = text.find_first_not_of(" \t\n");
   return begin == std::string_view::npos ? std::string_view()

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <charconv>
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <optional>
@@ -9,6 +10,9 @@
 #include <string_view>
 
 namespace unidle::telemetry::detail {
+
+/// /proc/PID under `root`.
+std::filesystem::path process_folder(const std::filesystem::path& root, std::int64_t pid);
 
 std::string_view trim(std::string_view text);
 

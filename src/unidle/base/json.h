@@ -1,0 +1,17 @@
+// Values out of JSON documents that others wrote, and that may hold anything.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+
+namespace unidle {
+
+/// The text at `key`; empty where `object` is none, has no such key, or has something else there.
+std::string text_in(const nlohmann::json& object, std::string_view key);
+
+/// A text as it is, without quotes, and all else as JSON; bytes that are no UTF-8 are replaced, so that it never
+/// throws.
+std::string plain_text(const nlohmann::json& value);
+
+}  // namespace unidle
