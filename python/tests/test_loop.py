@@ -66,7 +66,7 @@ class Program:
         self.loop.forward_ends(kind, self.t, ns, samples)
 
     def backward(self, ns=30, loss=1.0):
-        self.loop.backward_begins()
+        self.loop.backward_begins(self.t)
         t0 = self.t
         self.t += ns
         self.loop.total += ns
@@ -153,7 +153,7 @@ class LoopTest(unittest.TestCase):
         self.assertEqual(self.program.ring.of(probe.INPUT), [])
 
     def test_time_before_the_forward_pass_is_input_only_when_the_lines_say_so(self):
-        self.program.loop.gap_is_input = True
+        self.program.loop.gap_is_input[looping.AFTER_STEP] = 1.0
         for _ in range(3):
             self.program.forward(self.model)
             self.program.backward()
@@ -161,6 +161,41 @@ class LoopTest(unittest.TestCase):
             self.program.idle(11)
         self.program.loop.finish()
         self.assertEqual([event[2] for event in self.program.ring.of(probe.INPUT)], [11, 11])
+
+    def test_time_within_a_step_is_input_where_the_lines_say_so(self):
+        self.program.loop.gap_is_input[looping.AFTER_FORWARD] = 1.0
+        self.program.loop.gap_is_input[looping.AFTER_BACKWARD] = 0.5
+        for _ in range(3):
+            for _ in range(2):
+                self.program.forward(self.model)
+                self.program.idle(11)
+                self.program.backward()
+                self.program.idle(4)
+            self.program.step(self.optimizer)
+        self.program.loop.finish()
+        self.assertEqual([event[2] for event in self.program.ring.of(probe.INPUT)], [24, 24, 24])
+        self.assertEqual([(step[2], step[5]) for step in self.program.steps()], [(135, 2)] * 3)
+
+    def test_parameters_that_are_changed_by_hand(self):
+        for _ in range(4):
+            self.program.forward(self.model)
+            self.program.backward()
+            self.program.loop.updates_by_hand(self.program.t)
+            self.program.idle(7)
+        self.program.loop.finish()
+        self.assertEqual([(step[2], step[5]) for step in self.program.steps()], [(57, 1)] * 3 + [(50, 1)])
+        self.assertEqual(self.program.ring.of(probe.OPTIMIZER), [])
+
+    def test_an_optimiser_ends_changes_by_hand(self):
+        for _ in range(4):
+            for _ in range(2):
+                self.program.forward(self.model)
+                self.program.backward()
+                if self.program.loop.by_hand:  # it was made before anybody looked
+                    self.program.loop.updates_by_hand(self.program.t)
+            self.program.step(self.optimizer)
+        self.program.loop.finish()
+        self.assertEqual([step[5] for step in self.program.steps()][-3:], [2] * 3)
 
     def test_bare_tensors_make_steps_too(self):
         for _ in range(4):

@@ -133,6 +133,15 @@ class RunTest(unittest.TestCase):
         self.assertEqual(record.one("select sum(samples) from sample_work"), 2048)
 
     @unittest.skipUnless(HAS_TORCH, "there is no torch")
+    def test_a_loop_of_its_own(self):
+        for mode, optimizers in (("optimizer", 48), ("by-hand", 0)):
+            with self.subTest(mode):
+                self.same_as_bare(sys.executable, os.path.join(HERE, "programs", "words.py"), mode)
+                self.assertEqual(self.record.rows("select count(*), sum(samples), max(micro_batches), count(optimizer_ns), count(loss) from steps"),
+                                 [(48, 192, 1, optimizers, 48)])
+                self.assertEqual(self.record.rows("select count(*), sum(samples) from spans where kind = 'validate'"), [(2, 8)])
+
+    @unittest.skipUnless(HAS_TORCH, "there is no torch")
     def test_workers_of_both_kinds(self):
         for method in ("fork", "spawn"):
             with self.subTest(method):

@@ -7,7 +7,7 @@ import sys
 import time
 
 from . import off, places
-from .loop import VALIDATE_PHASE
+from .loop import AFTER_STEP, VALIDATE_PHASE
 
 _RATE_HZ = 20
 _SLOW_RATE_HZ = 5
@@ -31,7 +31,7 @@ class Background:
         self.thinned = False
         self.hits = {}         # (phase, code, line) -> stack samples
         self.totals = {}       # phase -> stack samples
-        self.gap_hits = self.gap_reads = 0
+        self.gap_hits, self.gap_reads = [0, 0, 0], [0, 0, 0]  # by what the gap follows
         self.reads = {}        # (file, line) -> whether the line looks like fetching data
 
     def start(self):
@@ -83,20 +83,22 @@ class Background:
             self._judge_gap(loop, own.f_code.co_filename, own.f_lineno)
 
     def _judge_gap(self, loop, name, line):
-        """Without a loader nothing says that the time before the forward pass goes into getting data; the lines that are
-        running then do."""
+        """Without a loader nothing says that the time between two calls goes into getting data; the lines that are running
+        then do."""
         parts = loop.parts
         if parts is None or parts.fetches or loop.inside or loop.in_optimizer or loop.phase == VALIDATE_PHASE:
             return
-        if not parts.optimizers or loop.validation is not None:
+        after = loop.after
+        if loop.validation is not None or (after == AFTER_STEP and not parts.optimizers):
             return
         reads = self.reads.get((name, line))
         if reads is None:
             reads = self.reads[(name, line)] = bool(_READS.search(linecache.getline(name, line)))
-        self.gap_hits += 1
-        self.gap_reads += reads
-        if self.gap_hits >= _GAP_HITS:
-            loop.gap_is_input = 2 * self.gap_reads >= self.gap_hits
+        self.gap_hits[after] += 1
+        self.gap_reads[after] += reads
+        if self.gap_hits[after] >= _GAP_HITS:
+            share = self.gap_reads[after] / self.gap_hits[after]
+            loop.gap_is_input[after] = share if share >= 0.5 else 0.0
 
     def notes(self):
         role = self.state.role

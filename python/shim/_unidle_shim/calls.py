@@ -38,7 +38,7 @@ def _patch_backward(state, torch):
                     loss = item(tensors)
                 else:
                     state.waits.watch_loss(tensors)
-            loop.backward_begins()
+            loop.backward_begins(t0)
             inside, before, loop.inside = loop.inside, loop.total, True
         except Exception as failure:
             off(failure)
@@ -56,6 +56,8 @@ def _patch_backward(state, torch):
             own = t2 - t0 - (loop.total - before)
             loop.total = before + t2 - t0
             loop.backward_ends(t0, t2, own, loss)
+            if loop.by_hand and not state.facts.optimizers:
+                loop.updates_by_hand(t2)
             if weighed:
                 weight.ns += t1 - t0 + now() - t2
         except Exception as failure:

@@ -64,6 +64,8 @@ class Facts:
                 self.model_note, self.model_ref = note, weakref.ref(module)
                 note["input_channels_last"] = inspection.channels_last_input(torch, first)
                 note["training_where"] = inspection.caller()
+                if known is not module:
+                    inspection.look_for_time_major(self.state.loop, module, first)
                 self.parallel = inspection.parallel_note(torch, note)  # the group is gone again at the end
 
     def batch_seen(self, loader, batch):

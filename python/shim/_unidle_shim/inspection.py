@@ -6,6 +6,7 @@ import sys
 from . import places
 
 _AMP_NAMES = {"torch.bfloat16": "bf16", "torch.float16": "fp16"}
+_TIME_MAJOR = ("RNN", "LSTM", "GRU", "MultiheadAttention")
 _CONVOLUTIONS = ("Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d")
 
 
@@ -45,6 +46,26 @@ def look_inside(facts, torch, module):
                 handle.remove()
 
             handle = leaf.register_forward_pre_hook(ask)
+            return
+
+
+def look_for_time_major(loop, module, first):
+    """Recurrent and attention layers of torch take (time, batch, ...) unless they are told otherwise. Where such a layer gets what the
+    model was given in that order, the second dimension counts the samples."""
+    given = getattr(first, "shape", ())
+    if len(given) < 2 or hasattr(module, "_orig_mod") or getattr(module, "_compiled_call_impl", None) is not None:
+        return
+    for layer in module.modules():
+        if type(layer).__name__ in _TIME_MAJOR and getattr(layer, "batch_first", True) is False:
+            def ask(_, args):
+                handle.remove()
+                got = getattr(args[0], "shape", ()) if args else ()
+                if len(got) == 3 and got[:2] == given[:2]:
+                    loop.batch_axis = 1
+                    if loop.parts is not None:
+                        loop.parts.forward_samples = int(given[1])
+
+            handle = layer.register_forward_pre_hook(ask)
             return
 
 

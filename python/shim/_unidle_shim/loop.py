@@ -18,6 +18,8 @@ from .weight import Weight
 
 now = time.monotonic_ns
 STARTUP_PHASE, INPUT_PHASE, TRAIN_PHASE, VALIDATE_PHASE = "startup", "input", "train", "validate"
+AFTER_STEP, AFTER_FORWARD, AFTER_BACKWARD = 0, 1, 2
+_HAND = (-1,)  # stands for the optimiser of a program that has none
 
 
 def _nobody(step):
@@ -45,8 +47,10 @@ class Loop:
         self.eval_roots = {}    # trained although in evaluation mode
         self.perhaps_trains = 0  # in evaluation mode, but with gradients: a backward pass will tell
         self.lone_eval = None
-        self.gap_is_input = None
-        self.gap_ns = 0
+        self.after = AFTER_STEP  # what the time since the last call that was seen follows
+        self.gap_is_input = [0.0, 0.0, 0.0]  # how much of such a time goes into getting data where there is no loader
+        self.by_hand = True     # no optimiser was called: the program changes its parameters itself
+        self.batch_axis = 0     # of what the model is given
         self.optimizer_steps = 0
         self.device = None
         self.device_begin = None
@@ -112,14 +116,16 @@ class Loop:
             values += (begin, parts.backward, step, probe.BACKWARD)
         if parts.rare:
             layout += self._rare_parts(parts, step, values)
-        samples = parts.samples or parts.forward_samples
+        samples = (parts.forward_samples if self.batch_axis else 0) or parts.samples or parts.forward_samples
         micro = parts.fetches or parts.micro_batches()
-        values += (begin, parts.optimizer, step, probe.OPTIMIZER)
+        if parts.optimizer:
+            layout += "p"
+            values += (begin, parts.optimizer, step, probe.OPTIMIZER)
         if parts.losses:
-            layout += "plS"
+            layout += "lS"
             values += (parts.last, step, self.samples, parts.loss, probe.LOSS)
         else:
-            layout += "pS"
+            layout += "S"
         values += (begin, parts.end - begin, step, samples, micro, probe.STEP)
         self.ring.emit_all(layout, values)
         self.micro[micro] = self.micro.get(micro, 0) + 1
@@ -267,12 +273,11 @@ class Loop:
             if self.validation is not None:
                 self.close_validation(t)
             parts = self.parts
-            if parts is not None and parts.optimizers:
-                self.gap_ns = t - max(parts.last, self.stepped_at)
-                if self.gap_is_input:
-                    parts.input += self.gap_ns
-                    self.total += self.gap_ns
-                self.split(t, False)
+            if parts is not None:
+                if self.gap_is_input[self.after]:
+                    self.gap(parts, t)
+                if parts.optimizers:
+                    self.split(t, False)
             parts = self.current(t)
             parts.forwards += 1
             parts.fresh = True
@@ -312,6 +317,7 @@ class Loop:
         parts = self.parts or self.current(t - own_ns)
         parts.forward += own_ns
         parts.last = t
+        self.after = AFTER_FORWARD
 
     # -- validation ----------------------------------------------------------------------------------------------
 
@@ -339,7 +345,16 @@ class Loop:
 
     # -- the rest ------------------------------------------------------------------------------------------------
 
-    def backward_begins(self):
+    def gap(self, parts, t):
+        """Nothing that is patched was called up to now, and the lines that run there get data."""
+        if parts.fetches:
+            return
+        begin = parts.last if self.after else max(parts.last, self.stepped_at)
+        own = round((t - begin) * self.gap_is_input[self.after])
+        parts.input += own
+        self.total += own
+
+    def backward_begins(self, t):
         if self.perhaps_trains:
             self.eval_roots[self.perhaps_trains] = True
             self.roots[self.perhaps_trains] = True
@@ -350,6 +365,8 @@ class Loop:
         parts = self.parts
         if parts is not None and parts.optimizers and not self.in_optimizer:
             self.split(self.stepped_at, False)  # neither batch nor model: a loop of bare tensors
+        elif parts is not None and self.gap_is_input[AFTER_FORWARD] and self.after == AFTER_FORWARD:
+            self.gap(parts, t)
 
     def backward_ends(self, t0, t1, own_ns, loss):
         parts = self.parts or self.current(t0)
@@ -359,9 +376,16 @@ class Loop:
         parts.backwards = max(1, parts.backwards) if self.in_optimizer else parts.backwards + 1  # a closure is called again
         parts.fresh = True
         parts.last = t1
+        self.after = AFTER_BACKWARD
         if loss is not None and (self.in_optimizer or not parts.optimizers):
             parts.loss += loss
             parts.losses += 1
+
+    def updates_by_hand(self, t):
+        """No optimiser was made: what follows a backward pass is the program's own change of its parameters."""
+        if self.by_hand and not self.in_optimizer:
+            self.optimizer_ends(_HAND, t, t, 0)
+            self.by_hand = True
 
     def optimizer_begins(self, optimizer):
         parts = self.parts
@@ -381,6 +405,7 @@ class Loop:
                 parts = self.parts = held
         parts.optimizer += own_ns
         parts.last = self.stepped_at = t1
+        self.after, self.by_hand = AFTER_STEP, False
         if key not in parts.optimizers:
             parts.optimizers += (key,)
         self.optimizer_steps += 1

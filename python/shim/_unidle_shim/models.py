@@ -77,7 +77,12 @@ def _outermost(state, torch):
                 state.roots.seen(self, loop.steps)
             first = args[0] if args else None
             shape = first.shape if type(first) is Tensor else None
-            samples = shape[0] if shape else size_of(args) or size_of(kwargs)
+            if loop.batch_axis and shape is not None and len(shape) > 1:
+                samples = shape[1]
+            else:
+                samples = shape[0] if shape else size_of(args) or size_of(kwargs)
+            if not (self._modules or self._parameters):
+                samples = 0  # a loss, which may be given a flattened batch
             kind = loop.forward_begins(self, t0, grad_enabled(), samples)
             if kind:
                 state.facts.forward_seen(self, args, kwargs)
