@@ -63,7 +63,7 @@ def _after(line, more):
 
 _MNIST = {
     "script": "examples/mnist/main.py",
-    "prepare": lambda copy: digits(copy.parent / "data", 12000, 1000),
+    "prepare": lambda copy: digits(copy.parent / "data", 6000, 1000),
     "arguments": ["--epochs", "3"],
     "edits": [("in enumerate(train_loader):", "in enumerate(hand.Timed(train_loader)):"),
               ("        optimizer.step()\n", "        optimizer.step(); hand.step(len(data))\n")],

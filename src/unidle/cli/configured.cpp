@@ -79,11 +79,11 @@ fs::path module_file(const fs::path& folder, std::string name) {
   return fs::is_regular_file(package, failure) ? package : folder / (name + ".py");
 }
 
-/// Adds the modules beside `script` that its text imports.
-void add_imported(const fs::path& script, const std::string& text, std::vector<fs::path>& scripts) {
+/// Adds the modules in `folder` that the text of a script there imports.
+void add_imported(const fs::path& folder, const std::string& text, std::vector<fs::path>& scripts) {
   static const std::regex kImport(R"((?:^|\n)[ \t]*(?:from|import)[ \t]+\.?([A-Za-z_][A-Za-z0-9_.]*))");
   for (std::sregex_iterator match(text.begin(), text.end(), kImport), end; match != end; ++match) {
-    const fs::path file = module_file(script.parent_path(), (*match)[1].str());
+    const fs::path file = module_file(folder, (*match)[1].str());
     std::error_code failure;
     if (scripts.size() < kMostFiles && fs::is_regular_file(file, failure)) {
       scripts.push_back(file);
@@ -116,7 +116,8 @@ ConfiguredFiles find_files(const std::vector<std::string>& command, const fs::pa
     }
   }
   if (!files.scripts.empty()) {
-    add_imported(files.scripts.front(), text_of(files.scripts.front()), files.scripts);
+    const fs::path script = files.scripts.front();
+    add_imported(script.parent_path(), text_of(script), files.scripts);
   }
   keep_first_of_equal(files.scripts);
   const std::string scripts = text_of(files.scripts);

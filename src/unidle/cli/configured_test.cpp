@@ -47,6 +47,16 @@ TEST_F(Configured, AKeyThatNoScriptNames) {
   EXPECT_THAT(settings({"python", "train.py"}), Not(Contains(HasSubstr("unnamed"))));
 }
 
+TEST_F(Configured, AScriptOfManyModules) {
+  std::string script = "cfg = load('a.yaml')\n";
+  for (int i = 0; i < 20; ++i) {
+    script += "import part" + std::to_string(i) + "\n";
+    write("part" + std::to_string(i) + ".py", "");
+  }
+  write("train.py", script);
+  EXPECT_EQ(configured_files({"python", "train.py"}, folder()).scripts.size(), 21U);
+}
+
 TEST_F(Configured, AFileOnTheCommandLine) {
   write("a/b.yaml", "num_workers: 4\n");
   EXPECT_THAT(settings({"python", "train.py", "--config=a/b.yaml"}),
