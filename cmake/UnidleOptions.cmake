@@ -22,7 +22,9 @@ option(UNIDLE_UNITY "Compile several files at once" OFF)
 if(UNIDLE_UNITY)
   set(CMAKE_UNITY_BUILD ON)
   set(CMAKE_UNITY_BUILD_BATCH_SIZE 8)
-  add_compile_options(-Wno-subobject-linkage)  # a class private to a file is none to a compiler that sees it included
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")  # a class private to a file is none to a compiler that sees it included
+    add_compile_options(-Wno-subobject-linkage)
+  endif()
 endif()
 
 find_program(UNIDLE_CCACHE ccache)

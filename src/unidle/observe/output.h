@@ -55,7 +55,6 @@ class Pump {
   Tail& tail_;
   UniqueFd wake_read_;
   UniqueFd wake_write_;
-  bool reader_gone_ = false;
   std::thread thread_;
 };
 

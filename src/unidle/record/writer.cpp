@@ -121,7 +121,7 @@ Writer::~Writer() {
     // which does no harm.
     sqlite3_busy_timeout(impl_->session->db.get(), 100);
     sqlite3_exec(impl_->session->db.get(), "PRAGMA journal_mode=DELETE", nullptr, nullptr, nullptr);
-  } catch (const Error&) {
+  } catch (const Error&) {  // NOLINT(bugprone-empty-catch)
     // Nothing that a destructor could do; flush() is where the caller learns of it.
   }
 }

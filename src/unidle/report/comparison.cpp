@@ -215,8 +215,8 @@ Comparison compare(const RunData& a, const RunData& b, double tolerance) {
 }
 
 void rejudge(Comparison& c, std::optional<Ratio> training, std::optional<Ratio> total) {
-  c.training_ratio = std::move(training);
-  c.total_ratio = std::move(total);
+  c.training_ratio = training;
+  c.total_ratio = total;
   c.training = judge(c.training_ratio, c.tolerance);
   c.total = judge(c.total_ratio, c.tolerance);
   c.regressions.clear();

@@ -71,7 +71,7 @@ std::vector<RecordedTrace> recorded_traces(const record::Reader& reader) {
     const fs::path file = reader.folder() / text_in(note.body, "file");
     try {
       traces.push_back({note.process, file, summary_from_json(note.body["analysis"], file.string())});
-    } catch (const Error&) {
+    } catch (const Error&) {  // NOLINT(bugprone-empty-catch)
       // Written by a version that knows more; what is not understood is not there.
     }
   }

@@ -84,7 +84,7 @@ void take_inner(std::string_view text, Count& count) {
   if (!total || *total <= 0) {
     return;
   }
-  count.inner = *value;
+  count.inner = value;
   count.inner_total = *total;
   skip_blanks(text);
   count.inner_is_samples = text.starts_with("(");

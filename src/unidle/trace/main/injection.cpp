@@ -82,7 +82,7 @@ extern "C" __attribute__((visibility("default"))) int InitializeInjection() {
     if (injection == nullptr) {
       start();
     }
-  } catch (...) {
+  } catch (...) {  // NOLINT(bugprone-empty-catch)
     // no memory; the program goes on unobserved
   }
   return 1;
