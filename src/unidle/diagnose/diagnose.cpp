@@ -54,7 +54,7 @@ Diagnosis diagnose(const Signals& signals, const Policy& policy, Language langua
 }
 
 Diagnosis diagnose_record(const std::filesystem::path& path, const Policy& policy, Language language) {
-  return diagnose(read_signals(record::Reader(path)), policy, language);
+  return diagnose(read_signals(record::Reader(path), language), policy, language);
 }
 
 Diagnosis diagnose_logs(const std::vector<std::filesystem::path>& files, const Policy& policy, Language language,

@@ -180,7 +180,7 @@ void read_device_kind(Signals& signals) {
 
 /// A profiler window of the training process, or of the one whose device is least busy. It sees every kernel, where the
 /// program's own events also count the time between two of them as the device's.
-void read_window(const record::Reader& reader, const Timeline& timeline, Signals& signals) {
+void read_window(const record::Reader& reader, const Timeline& timeline, Language language, Signals& signals) {
   const std::vector<trace::RecordedTrace> windows = trace::recorded_traces(reader);
   const auto rank = [&](const trace::RecordedTrace& one) {
     return std::pair(one.process != timeline.process.value_or(one.process), one.summary.busy().value_or(1));
@@ -199,27 +199,28 @@ void read_window(const record::Reader& reader, const Timeline& timeline, Signals
   signals.device_step_s = device.busy_s / static_cast<double>(window.step_s.count);
   if (!signals.device_busy && signals.step_s && *signals.step_s > 0) {
     signals.device_busy = std::clamp(*signals.device_step_s / *signals.step_s, 0.0, 1.0);
-    signals.device_busy_how = detail::describe(window, device);
+    signals.device_busy_how = detail::describe(window, device, language);
   }
 }
 
-void read_busy(const record::Reader& reader, const Timeline& timeline, Signals& signals) {
+void read_busy(const record::Reader& reader, const Timeline& timeline, Language language, Signals& signals) {
   const detail::Readings readings(reader, timeline);
   detail::read_host_series(reader, readings, signals);
   if (signals.device_kind != "cpu") {
-    detail::read_gpu_series(reader, readings, signals);
-    detail::read_kernel_series(readings, signals);
+    detail::read_gpu_series(reader, readings, language, signals);
+    detail::read_kernel_series(readings, language, signals);
     if (const auto device_s = readings.mean("step.device")) {
       signals.device_step_s = device_s;
     }
-    read_window(reader, timeline, signals);
+    read_window(reader, timeline, language, signals);
     if (!signals.device_busy && signals.device_step_s && signals.step_s && *signals.step_s > 0) {
       signals.device_busy = std::clamp(*signals.device_step_s / *signals.step_s, 0.0, 1.0);
-      signals.device_busy_how = "device time of the steps by its own events";
+      signals.device_busy_how = translate(language, "device time of the steps by its own events");
     }
   } else if (signals.cpus_used && signals.cpus_allowed && *signals.cpus_allowed > 0) {
     signals.device_busy = std::clamp(*signals.cpus_used / *signals.cpus_allowed, 0.0, 1.0);
-    signals.device_busy_how = "CPU time of the command and its children while training, of the CPUs that it may use";
+    signals.device_busy_how =
+        translate(language, "CPU time of the command and its children while training, of the CPUs that it may use");
   }
 }
 
@@ -263,7 +264,7 @@ void read_loader(const record::Reader& reader, const Timeline& timeline, Signals
 
 }  // namespace
 
-Signals read_signals(const record::Reader& reader) {
+Signals read_signals(const record::Reader& reader, Language language) {
   const Timeline timeline = detail::make_timeline(reader);
   Signals signals;
   read_end(reader, signals);
@@ -288,7 +289,7 @@ Signals read_signals(const record::Reader& reader) {
   read_notes(reader, timeline, signals);
   read_host(reader, signals);
   read_device_kind(signals);
-  read_busy(reader, timeline, signals);
+  read_busy(reader, timeline, language, signals);
   read_loader(reader, timeline, signals);
   read_passes(reader, timeline, signals);
   return signals;

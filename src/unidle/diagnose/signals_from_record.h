@@ -1,13 +1,15 @@
 // What a run record says, as signals.
 #pragma once
 
+#include "unidle/diagnose/language.h"
 #include "unidle/diagnose/signals.h"
 #include "unidle/record/record.h"
 
 namespace unidle::diagnose {
 
 /// Never throws on odd data: what cannot be read stays missing. Of several training processes the one with most steps
-/// is taken. A record without an end (still running, or cut off) is measured up to its last timestamp.
-Signals read_signals(const record::Reader& reader);
+/// is taken. `language`: of how the device's busy time was measured. A record without an end (still running, or cut
+/// off) is measured up to its last timestamp.
+Signals read_signals(const record::Reader& reader, Language language = Language::kEnglish);
 
 }  // namespace unidle::diagnose

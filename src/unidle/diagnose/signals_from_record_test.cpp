@@ -139,6 +139,8 @@ TEST_F(SignalsFromRecord, AProfilerWindowTellsOfKernelsAndCopies) {
   const Signals signals = read();
   EXPECT_NEAR(*signals.device_step_s, 0.003, 1e-9);
   EXPECT_NEAR(*signals.device_busy, 0.03, 1e-9);  // of steps that take 100 ms when nobody profiles them
+  EXPECT_THAT(read_signals(record::Reader(folder()), Language::kChinese).device_busy_how,
+              ::testing::HasSubstr("内核与复制占"));
   EXPECT_NEAR(signals.kernels->matrix_share, 0.75, 1e-9);
   EXPECT_NEAR(signals.kernels->mean_s, 0.001, 1e-9);
   EXPECT_FALSE(signals.kernels->launch_s);  // none was seen: not zero
@@ -158,6 +160,8 @@ TEST_F(SignalsFromRecord, KernelsOfTheWholeRunAreTruerThanNvml) {
   }
   script.writer.flush();
   EXPECT_NEAR(*read().device_busy, 0.25, 1e-9);
+  EXPECT_THAT(read_signals(record::Reader(folder()), Language::kChinese).device_busy_how,
+              ::testing::HasSubstr("CPU 时间"));
 }
 
 TEST_F(SignalsFromRecord, AWindowWithoutADeviceTellsNothingOfOne) {

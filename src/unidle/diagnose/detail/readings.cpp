@@ -152,13 +152,14 @@ void read_host_series(const record::Reader& reader, const Readings& readings, Si
   }
 }
 
-void read_gpu_series(const record::Reader& reader, const Readings& readings, Signals& signals) {
+void read_gpu_series(const record::Reader& reader, const Readings& readings, Language language, Signals& signals) {
   std::optional<std::string> busiest;
   for (const std::string& gpu : readings.subjects(record::series::kGpuUtil)) {
     const auto busy = readings.mean(record::series::kGpuUtil, &gpu);
     if (busy && *busy > signals.device_busy.value_or(-1)) {
       signals.device_busy = std::clamp(*busy, 0.0, 1.0);
-      signals.device_busy_how = "NVML utilisation while training (" + gpu + "): some kernel ran, on however few units";
+      signals.device_busy_how =
+          say(language, "NVML utilisation while training ({}): some kernel ran, on however few units", gpu);
       busiest = gpu;
     }
   }
@@ -178,14 +179,14 @@ void read_gpu_series(const record::Reader& reader, const Readings& readings, Sig
   read_foreign(readings, *busiest, signals);
 }
 
-void read_kernel_series(const Readings& readings, Signals& signals) {
+void read_kernel_series(const Readings& readings, Language language, Signals& signals) {
   std::optional<double> most;
   for (const std::string& gpu : readings.subjects("cupti.busy")) {
     const auto busy = readings.mean("cupti.busy", &gpu);
     if (busy && *busy > most.value_or(-1)) {
       most = busy;
       signals.device_busy = std::clamp(*busy, 0.0, 1.0);
-      signals.device_busy_how = "kernels and copies while training (" + gpu + "), the union of all streams";
+      signals.device_busy_how = say(language, "kernels and copies while training ({}), the union of all streams", gpu);
     }
   }
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "unidle/diagnose/detail/timeline.h"
+#include "unidle/diagnose/language.h"
 #include "unidle/diagnose/signals.h"
 #include "unidle/record/record.h"
 
@@ -38,9 +39,9 @@ class Readings {
 /// CPUs, memory and storage. Needs the host's facts to be read before.
 void read_host_series(const record::Reader& reader, const Readings& readings, Signals& signals);
 /// Of several GPUs the busiest: which of them the program uses is not told.
-void read_gpu_series(const record::Reader& reader, const Readings& readings, Signals& signals);
+void read_gpu_series(const record::Reader& reader, const Readings& readings, Language language, Signals& signals);
 
 /// Of `run --kernels`: truer than NVML's "some kernel ran". Without such series nothing changes.
-void read_kernel_series(const Readings& readings, Signals& signals);
+void read_kernel_series(const Readings& readings, Language language, Signals& signals);
 
 }  // namespace unidle::diagnose::detail

@@ -33,17 +33,18 @@ void add_transfer(const TraceSummary& trace, Signals& signals) {
 
 }  // namespace
 
-std::string describe(const TraceSummary& trace, const trace::DeviceUse& device) {
-  std::string text = fmt::format("profiler trace, device {}: kernels and copies cover {} of {}", device.id,
-                                 format_seconds(device.busy_s), format_seconds(trace.window_s));
+std::string describe(const TraceSummary& trace, const trace::DeviceUse& device, Language language) {
+  std::string text = say(language, "profiler trace, device {}: kernels and copies cover {} of {}", device.id,
+                         format_seconds(device.busy_s), format_seconds(trace.window_s));
   if (!trace.gaps.empty()) {
     const auto& gap = trace.gaps.front();
-    text += fmt::format("; longest gap {}{}{}", format_seconds(gap.seconds),
-                        gap.host.empty() ? "" : " while the host was in ", short_name(gap.host));
+    text += gap.host.empty() ? say(language, "; longest gap {}", format_seconds(gap.seconds))
+                             : say(language, "; longest gap {} while the host was in {}", format_seconds(gap.seconds),
+                                   short_name(gap.host));
   }
   if (const auto kernels = static_cast<double>(trace.kernel_count); kernels > 0) {
-    text += fmt::format("; {} kernels of {} on average, most time in", grouped(kernels),
-                        format_seconds(trace.kernel_s / kernels));
+    text += say(language, "; {} kernels of {} on average, most time in", grouped(kernels),
+                format_seconds(trace.kernel_s / kernels));
     for (std::size_t i = 0; i < std::min(kKernelsTold, trace.kernels.size()); ++i) {
       text += fmt::format("{} {} ({})", i == 0 ? "" : ",", short_name(trace.kernels[i].name),
                           format_share(trace.kernels[i].total_s / std::max(trace.kernel_s, 1e-12)));

@@ -3,13 +3,14 @@
 
 #include <string>
 
+#include "unidle/diagnose/language.h"
 #include "unidle/diagnose/signals.h"
 #include "unidle/trace/summary.h"
 
 namespace unidle::diagnose::detail {
 
 /// Busy time, longest gap and kernels of one device, in one line.
-std::string describe(const trace::TraceSummary& trace, const trace::DeviceUse& device);
+std::string describe(const trace::TraceSummary& trace, const trace::DeviceUse& device, Language language);
 
 /// Kernels, and the memory that copies came from where nobody told yet. Without a device in the trace nothing changes.
 void add_kernel_facts(const trace::TraceSummary& trace, Signals& signals);

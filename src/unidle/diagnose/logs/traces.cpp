@@ -50,7 +50,7 @@ void add_traces(const JobLogs& job, Signals& signals) {
     signals.device_kind = "cuda";
     signals.gpus = std::max(signals.gpus.value_or(0), static_cast<int>(chosen->devices.size()));
     signals.device_busy = busy(*chosen);
-    signals.device_busy_how = describe(*chosen, *device);
+    signals.device_busy_how = describe(*chosen, *device, job.language);
   } else if (signals.device_kind == "unknown") {
     signals.device_kind = "cpu";
   }
