@@ -83,7 +83,6 @@ def step_s(times):
 
 def measure(name, program, source, folder, pairs):
     copy, record = make_copy(program, source, folder), folder / "record"
-    run(program, copy, None)  # fills caches
     longer = []
     for pair in range(pairs):
         times = {observed: run(program, copy, record if observed else None) for observed in ([False, True] if pair % 2 == 0 else [True, False])}

@@ -103,7 +103,7 @@ PROGRAMS = {
     "Lightning": {
         "script": "pytorch-lightning/examples/pytorch/basics/backbone_image_classifier.py",
         "prepare": lambda copy: digits(copy / "Datasets", 60000, 1000),
-        "arguments": ["--trainer.max_epochs=1", "--trainer.accelerator=cpu", "--trainer.limit_val_batches=20", "--trainer.limit_test_batches=5",
+        "arguments": ["--trainer.max_epochs=1", "--trainer.accelerator=cpu", "--trainer.limit_train_batches=800", "--trainer.limit_val_batches=20", "--trainer.limit_test_batches=5",
                       "--trainer.limit_predict_batches=5", "--trainer.enable_progress_bar=false"],
         "edits": [  # its own MNIST asks another machine first
             ("from lightning.pytorch.demos.mnist_datamodule import MNIST\n", "from torchvision.datasets import MNIST\n"),

@@ -142,6 +142,14 @@ class RunTest(unittest.TestCase):
                 self.assertEqual(self.record.rows("select count(*), sum(samples) from spans where kind = 'validate'"), [(2, 8)])
 
     @unittest.skipUnless(HAS_TORCH, "there is no torch")
+    def test_each_rank_tells_of_itself(self):
+        self.observed(sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", "2", os.path.join(HERE, "programs", "ranks.py"), "1")
+        self.assertEqual(self.record.rows("select count(*), sum(samples) from steps group by process"), [(40, 320)] * 2)
+        self.assertEqual(sorted(note["rank"] for note in self.record.notes("parallel") if note["kind"] == "ddp"), [0, 1])
+        wait_s = {note["rank"]: note["wait_seconds"] for note in self.record.notes("rank")}
+        self.assertGreater(wait_s[0], 4 * wait_s.get(1, 0))
+
+    @unittest.skipUnless(HAS_TORCH, "there is no torch")
     def test_workers_of_both_kinds(self):
         for method in ("fork", "spawn"):
             with self.subTest(method):

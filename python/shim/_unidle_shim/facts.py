@@ -23,6 +23,7 @@ class Facts:
         self.model_note = None
         self.model_ref = None
         self.parallel = None
+        self.exchange_wait_s = None   # of a step, for gradients of other ranks
         self.forwards = 0
         self.amp = None               # "off", "bf16", "fp16" inside the forward pass
         self.scaler = None            # last scale seen, None: no scaler
@@ -52,6 +53,8 @@ class Facts:
             return
         if forwards == 3 and self.amp == "off":
             inspection.look_inside(self, self.state.torch, module)
+        if self.parallel is not None and self.parallel["kind"] == "ddp":
+            self.exchange_wait_s = inspection.exchange_wait(module) or self.exchange_wait_s
         torch = self.state.torch
         amp = inspection.amp_of(torch, first)
         if amp != "off" or self.amp is None:

@@ -99,6 +99,7 @@ struct RankTime {
   int rank = 0;
   double step_s = 0;
   double wait_s = 0;  // of it, in collectives
+  std::int64_t process = 0;
 };
 
 struct PaddingFacts {

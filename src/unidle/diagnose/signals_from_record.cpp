@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 #include <utility>
+#include <vector>
 
 #include "unidle/base/json.h"
+#include "unidle/base/stats.h"
 #include "unidle/diagnose/context.h"
 #include "unidle/diagnose/detail/notes.h"
 #include "unidle/diagnose/detail/readings.h"
@@ -108,6 +111,31 @@ void read_notes(const record::Reader& reader, const Timeline& timeline, Signals&
     }
   }
   detail::Notes(std::move(notes), timeline.process).read(signals);
+}
+
+/// What the ranks of a data-parallel program do at the same time: their samples add up, and each has step times of its
+/// own.
+void read_ranks(const record::Reader& reader, const Timeline& timeline, Signals& signals) {
+  if (signals.parallel != "ddp" && signals.parallel != "fsdp") {
+    return;
+  }
+  double samples = 0;
+  double own_samples = 0;
+  std::map<std::int64_t, std::vector<double>> step_s;
+  for (const record::Step& step : reader.steps()) {
+    samples += static_cast<double>(step.samples);
+    own_samples += step.process == timeline.process ? static_cast<double>(step.samples) : 0;
+    step_s[step.process].push_back(static_cast<double>(step.duration_ns) * 1e-9);
+  }
+  if (signals.samples_per_s && own_samples > 0) {
+    *signals.samples_per_s *= samples / own_samples;
+  }
+  for (RankTime& rank : signals.ranks) {
+    if (rank.step_s <= 0 && step_s.contains(rank.process)) {
+      rank.step_s = median(step_s[rank.process]);
+    }
+  }
+  std::erase_if(signals.ranks, [](const RankTime& rank) { return rank.step_s <= 0; });
 }
 
 void read_passes(const record::Reader& reader, const Timeline& timeline, Signals& signals) {
@@ -287,6 +315,7 @@ Signals read_signals(const record::Reader& reader, Language language) {
   }
   read_settings(reader, signals);
   read_notes(reader, timeline, signals);
+  read_ranks(reader, timeline, signals);
   read_host(reader, signals);
   read_device_kind(signals);
   read_busy(reader, timeline, language, signals);

@@ -12,6 +12,9 @@
 namespace unidle::diagnose {
 namespace {
 
+using ::testing::Contains;
+using ::testing::Field;
+
 constexpr std::int64_t kStart = 1'000 * kNsPerSecond;
 constexpr std::int64_t kProcess = 42;
 std::int64_t ms(std::int64_t value) { return value * kNsPerMs; }
@@ -162,6 +165,26 @@ TEST_F(SignalsFromRecord, KernelsOfTheWholeRunAreTruerThanNvml) {
   EXPECT_NEAR(*read().device_busy, 0.25, 1e-9);
   EXPECT_THAT(read_signals(record::Reader(folder()), Language::kChinese).device_busy_how,
               ::testing::HasSubstr("CPU 时间"));
+}
+
+TEST_F(SignalsFromRecord, RanksWorkAtTheSameTime) {
+  Script script(folder());
+  write_waiting_run(script);
+  for (int i = 0; i < 100; ++i) {
+    script.step(2000 + i * 110, 110, 10, kProcess + 1);
+  }
+  for (const std::int64_t rank : {0, 1}) {
+    const std::int64_t process = kProcess + rank;
+    script.writer.add(record::Note{kStart, process, {{"type", "parallel"}, {"kind", "ddp"}, {"rank", rank}}});
+    script.writer.add(record::Note{kStart, process, {{"type", "rank"}, {"rank", rank}, {"wait_seconds", 0.06 * rank}}});
+  }
+  script.writer.flush();
+  const Signals signals = read();
+  ASSERT_EQ(signals.ranks.size(), 2U);
+  EXPECT_NEAR(signals.ranks[0].step_s, 0.10, 1e-9);
+  EXPECT_NEAR(signals.ranks[1].step_s, 0.11, 1e-9);
+  EXPECT_NEAR(*signals.samples_per_s, 160, 1e-6);
+  EXPECT_THAT(diagnose(signals).findings, Contains(Field(&Finding::id, "straggler-rank")));
 }
 
 TEST_F(SignalsFromRecord, AWindowWithoutADeviceTellsNothingOfOne) {

@@ -275,10 +275,10 @@ void Notes::read_step(Signals& signals) const {
   });
   each("rank", [&](const record::Note& note) {
     const auto rank = whole(note.body, "rank");
-    const auto step_s = number(note.body, "step_seconds");
     const auto wait_s = number(note.body, "wait_seconds");
-    if (rank && step_s && wait_s) {
-      signals.ranks.push_back({static_cast<int>(*rank), *step_s, *wait_s});
+    if (rank && wait_s) {
+      signals.ranks.push_back(
+          {static_cast<int>(*rank), number(note.body, "step_seconds").value_or(0), *wait_s, note.process});
     }
   });
 }
