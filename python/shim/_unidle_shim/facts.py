@@ -65,7 +65,7 @@ class Facts:
             # The largest model is the one that is meant: a GAN has two, a loss may be a module.
             if self.model_note is None or known is module or note["parameters"] >= self.model_note["parameters"]:
                 self.model_note, self.model_ref = note, weakref.ref(module)
-                note["input_channels_last"] = inspection.channels_last_input(torch, first)
+                note["input_channels_last"] = inspection.channels_last(torch, first)
                 note["training_where"] = inspection.caller()
                 if known is not module:
                     inspection.look_for_time_major(self.state.loop, module, first)

@@ -76,7 +76,8 @@ def model_note(torch, module):
     parameters = [p for p in inner.parameters()]
     first = parameters[0] if parameters else None
     convolutions = [m for m in inner.modules() if type(m).__name__ in _CONVOLUTIONS]
-    weights = [m.weight for m in convolutions if getattr(m, "weight", None) is not None and m.weight.dim() == 4 and min(m.weight.shape[1:2]) > 1]
+    orders = [channels_last(torch, m.weight) for m in convolutions if getattr(m, "weight", None) is not None]
+    orders = [last for last in orders if last is not None]
     return {
         "type": "model", "class": type(inner).__name__, "wrapper": type(real).__name__ if wrapped else None,
         "parameters": sum(p.numel() for p in parameters),
@@ -84,14 +85,16 @@ def model_note(torch, module):
         "device": str(first.device) if first is not None else None,
         "convolutions": bool(convolutions),
         "depthwise": any(m.groups > 1 and m.groups == m.in_channels for m in convolutions),
-        "channels_last": bool(weights) and all(w.is_contiguous(memory_format=torch.channels_last) for w in weights),
+        "channels_last": bool(orders) and all(orders),
     }
 
 
-def channels_last_input(torch, tensor):
-    if not isinstance(tensor, torch.Tensor) or tensor.dim() != 4 or tensor.shape[1] < 2:
+def channels_last(torch, tensor):
+    """None where the order cannot be told: of one channel, or of one pixel, both orders are the same."""
+    if not isinstance(tensor, torch.Tensor) or tensor.dim() != 4:
         return None
-    return tensor.is_contiguous(memory_format=torch.channels_last)
+    last = tensor.is_contiguous(memory_format=torch.channels_last)
+    return None if last and tensor.is_contiguous() else last
 
 
 def all_samples(state):

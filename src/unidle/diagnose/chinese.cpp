@@ -247,7 +247,7 @@ const std::vector<std::pair<std::string_view, std::string_view>>& chinese_messag
       {"the program says that it ran out of memory", "程序报告内存耗尽"},
       {"training went on after it", "此后训练继续进行"},
       {"Memory ran out", "内存耗尽"},
-      {"memory at all", "内存是否够用"},
+      {"enough memory", "内存是否够用"},
       {"how much of the batches is padding", "批次中填充所占的比例"},
       {"{} of all elements in the batches are padding", "批次中 {} 的元素是填充"},
       {"forward and backward take {} of the wall time, on padding too", "前向与反向占总时长的 {}，其中也在计算填充"},

@@ -69,7 +69,7 @@ const Rule& out_of_memory() {
       .id = "out-of-memory",
       .verdict = Verdict::kUnknown,
       .title = "Memory ran out",
-      .topic = "memory at all",
+      .topic = "enough memory",
       .explanation =
           "The device or the host had no memory left. A program may catch that and go on with a smaller batch; "
           "mostly it ends the run. The kernel ends a process that exceeds the host's memory without a word.",
