@@ -118,6 +118,16 @@ TEST_F(SignalsFromRecord, PhasesSumToTheWallTime) {
   EXPECT_EQ(signals.checkpoints, 1);
 }
 
+TEST_F(SignalsFromRecord, ACheckpointBeforeAValidationIsSeenToBeOver) {
+  Script script(folder());
+  write_waiting_run(script);
+  script.span("checkpoint", 8200, 700);
+  script.writer.flush();
+  const Signals signals = read();
+  EXPECT_NEAR(signals.time.validate, 1.3, 1e-9);
+  EXPECT_NEAR(signals.time.checkpoint, 1.2, 1e-9);
+}
+
 /// Two steps of 10 ms; the device has one kernel of 2 ms and one copy of 1 ms in each.
 nlohmann::json window_of_two_steps() {
   trace::TraceSummary window;

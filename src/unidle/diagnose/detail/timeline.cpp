@@ -127,8 +127,9 @@ Timeline make_timeline(const record::Reader& reader) {
 
 PhaseTimes phase_times(const Timeline& timeline, const std::vector<record::Span>& spans) {
   const Intervals run({{timeline.begin_ns, timeline.end_ns}});
-  const Intervals validate = spans_of(spans, "validate", timeline);
-  const Intervals checkpoint = spans_of(spans, "checkpoint", timeline).minus(validate);
+  // Whoever keeps the best model saves it before the validation is seen to be over.
+  const Intervals checkpoint = spans_of(spans, "checkpoint", timeline);
+  const Intervals validate = spans_of(spans, "validate", timeline).minus(checkpoint);
   Intervals startup = spans_of(spans, "startup", timeline);
   if (!timeline.training.empty()) {
     startup = startup.plus(Intervals({{timeline.begin_ns, timeline.training.all().front().begin_ns}}));
