@@ -42,10 +42,18 @@ places = [(nn.Module, "__call__"), (nn.Module, "train"), (torch.autograd, "backw
 patches = [(owner, name, getattr(owner, name), getattr(owner, name).__wrapped__) for owner, name in places] if shim else []
 thread = shim.state.thread if shim else 0
 def observe(on):
+    if not shim:
+        return
+    roots = shim.state.roots
     for owner, name, ours, theirs in patches:
-        setattr(owner, name, ours if on else theirs)
-    if shim:
-        shim.state.thread = thread if on else 0
+        if owner is not nn.Module or name != "__call__" or roots.watching:
+            setattr(owner, name, ours if on else theirs)
+    for kind in roots.patched:  # the class of the model in place of nn.Module
+        if on:
+            kind.__call__ = roots.class_call
+        elif "__call__" in vars(kind):
+            del kind.__call__
+    shim.state.thread = thread if on else 0
 def middle(times):
     times = sorted(times[2:])
     times = times[len(times) // 8:len(times) - len(times) // 4]

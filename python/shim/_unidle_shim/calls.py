@@ -33,7 +33,7 @@ def _patch_backward(state, torch):
                 loop = state.loop
             weight, loss = loop.weight, None
             weighed = weight.on
-            if (weight.every == 1 or loop.steps % weight.every == 0) and isinstance(tensors, Tensor) and tensors.numel() == 1:
+            if loop.close and isinstance(tensors, Tensor) and tensors.numel() == 1:
                 if tensors.is_cpu:
                     loss = item(tensors)
                 else:

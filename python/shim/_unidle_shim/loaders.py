@@ -154,7 +154,11 @@ def _patch_iterator(state, Iterator):
                 return original(self)
             weighed = loop.weight.on
             loop.fetch_begins(loader, t0)
-            before, loop.inside, state.samples = loop.total, True, loader.samples
+            mine = loader.samples
+            looks = loop.close or not mine.cheap
+            before, loop.inside = loop.total, True
+            if looks:
+                state.samples = mine
         except Exception as failure:
             off(failure)
             return original(self)
@@ -177,7 +181,10 @@ def _patch_iterator(state, Iterator):
             loader.batches = batches = loader.batches + 1
             if loader.starting_ns is not None:
                 _started(loop, loader, t1, own)
-            loop.fetch_ends(loader, t1, t2, own, size_of(batch), True)
+            size = size_of(batch)
+            loop.fetch_ends(loader, t1, t2, own, size, True)
+            if not looks:
+                mine.pass_by(state.ring, t1, own, size)
             if batches & _LOOK_EVERY == 1:
                 state.facts.batch_seen(loader, batch)
             if weighed:

@@ -12,7 +12,7 @@ trains, is followed; the others pass through.
 
 import time
 
-from . import probe
+from . import probe, steps
 from .parts import Parts
 from .weight import Weight
 
@@ -52,14 +52,13 @@ class Loop:
         self.by_hand = True     # no optimiser was called: the program changes its parameters itself
         self.batch_axis = 0     # of what the model is given
         self.optimizer_steps = 0
-        self.device = None
-        self.device_begin = None
         self.on_step = None     # called after a step is written, while it is not None
         self.widen = _nobody    # called with the step where a model is expected and none was seen
         self.unseen = False     # a batch of validation, as yet
         self.look_again = 1000  # the step at which to look for models anyway
         self.micro = {}         # micro-batches -> steps that had as many
         self.weight = Weight()
+        self.close = True       # this step is looked at in all that is worth knowing, see Weight.every
         self.process_start_ns = process_start_ns
         self.max_steps = max_steps
         self.ended = False
@@ -102,35 +101,15 @@ class Loop:
         step, begin, weight = self.steps, parts.begin, self.weight
         if step == 0:
             self.ring.emit(probe.STARTUP, self.process_start_ns, max(0, begin - self.process_start_ns))
-        layout, values = "", []
-        if parts.input:
-            layout = "p"
-            values += (begin, parts.input, step, probe.INPUT)
-        if parts.forward:
-            layout += "p"
-            values += (begin, parts.forward, step, probe.FORWARD)
-        else:
-            self.widen(step)
-        if parts.backward:
-            layout += "p"
-            values += (begin, parts.backward, step, probe.BACKWARD)
-        if parts.rare:
-            layout += self._rare_parts(parts, step, values)
         samples = (parts.forward_samples if self.batch_axis else 0) or parts.samples or parts.forward_samples
         micro = parts.fetches or parts.micro_batches()
-        if parts.optimizer:
-            layout += "p"
-            values += (begin, parts.optimizer, step, probe.OPTIMIZER)
-        if parts.losses:
-            layout += "lS"
-            values += (parts.last, step, self.samples, parts.loss, probe.LOSS)
-        else:
-            layout += "S"
-        values += (begin, parts.end - begin, step, samples, micro, probe.STEP)
-        self.ring.emit_all(layout, values)
+        if not parts.forward:
+            self.widen(step)
+        steps.write(self.ring, parts, step, self.samples, samples, micro)
         self.micro[micro] = self.micro.get(micro, 0) + 1
         self.steps = step + 1
         self.samples += samples
+        self.close = weight.every == 1 or not self.steps % weight.every
         if step >= weight.next_step:
             weight.turn(step, parts.end)
             if step >= self.look_again:
@@ -138,23 +117,6 @@ class Loop:
                 self.widen(step)
         if self.on_step is not None:
             self.on_step(self)
-
-    @staticmethod
-    def _rare_parts(parts, step, values):
-        begin, layout = parts.begin, ""
-        if parts.transfer or parts.moved:
-            layout += "e"
-            values += (begin, parts.transfer, step, parts.moved, parts.pinned, 0.0, probe.TRANSFER)
-        if parts.syncs:
-            layout += "e"
-            values += (begin, parts.sync, step, 0, 0, float(parts.syncs), probe.SYNC)
-        if parts.log:
-            layout += "p"
-            values += (begin, parts.log, step, probe.LOG)
-        if parts.flush:
-            layout += "p"
-            values += (begin, parts.flush, step, probe.FLUSH)
-        return layout
 
     def finish(self):
         """The process ends: what is still held is written."""
@@ -172,6 +134,15 @@ class Loop:
 
     def fetch_begins(self, loader, t):
         self.phase = INPUT_PHASE
+        if loader.use == "train" and self.validation is None and self.held is None:  # most steps; the rest would do the same
+            parts = self.parts
+            if parts is not None and parts.optimizers:
+                parts.end = t
+                self.parts = Parts(t)
+                self.write(parts)
+                if self.max_steps and self.steps >= self.max_steps:
+                    self.stop()
+            return
         if loader.use == "validate":
             if self.unseen:
                 self.widen(self.steps)
@@ -251,6 +222,19 @@ class Loop:
         self.touch_validation(t)
 
     # -- forward -------------------------------------------------------------------------------------------------
+
+    def forward_goes_on(self, module):
+        """True: a forward pass of training on the batch that was fetched for it, as in most steps. False: forward_begins knows.
+        Gradients are on."""
+        parts, loader = self.parts, self.last_loader
+        if (parts is None or not parts.samples or parts.optimizers or self.validation is not None or self.pending is not None
+                or loader is None or loader.use != "train" or self.in_optimizer or self.batch_axis or not module.training):
+            return False
+        self.roots[id(module)] = True
+        self.lone_eval, self.perhaps_trains, self.unseen = None, 0, False
+        parts.forwards += 1
+        parts.fresh = True
+        return True
 
     def forward_begins(self, module, t, grad, samples):
         """True when this is a forward pass of training, False of validation, None of neither (left to its step)."""

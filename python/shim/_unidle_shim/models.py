@@ -14,6 +14,9 @@ def size_of(value, depth=0):
     kind = type(value)
     if kind is list or kind is tuple:
         for item in value:
+            shape = getattr(item, "shape", None)
+            if isinstance(shape, tuple) and shape and type(shape[0]) is int:
+                return shape[0]
             size = size_of(item, depth + 1) if depth < 4 else 0
             if size:
                 return size
@@ -21,8 +24,10 @@ def size_of(value, depth=0):
     shape = getattr(value, "shape", None)
     if shape is not None:
         try:
-            return int(shape[0]) if len(shape) else 1
-        except (TypeError, ValueError, IndexError):
+            if not len(shape):
+                return 1
+            return shape[0] if type(shape[0]) is int else 0  # a symbol where the model is traced: not to be asked for its value
+        except (TypeError, IndexError):
             return 0
     if depth > 3 or value is None or isinstance(value, (str, bytes, int, float)):
         return 0
@@ -32,6 +37,15 @@ def size_of(value, depth=0):
         return size_of(list(value), depth)
     graphs = getattr(value, "num_graphs", None)
     return graphs if isinstance(graphs, int) else 0
+
+
+def _samples_of(module, loop, args, kwargs):
+    if not (module._modules or module._parameters):
+        return 0  # a loss, which may be given a flattened batch
+    shape = getattr(args[0], "shape", None) if loop.batch_axis and args else None
+    if isinstance(shape, tuple) and len(shape) > 1 and type(shape[1]) is int:
+        return shape[1]
+    return size_of(args) or size_of(kwargs)
 
 
 def install(state):
@@ -62,7 +76,7 @@ def install(state):
 
 
 def _outermost(state, torch):
-    Tensor, grad_enabled = torch.Tensor, torch.is_grad_enabled
+    grad_enabled = torch.is_grad_enabled
 
     def outermost(original, self, args, kwargs, loop):
         """What is not inside of another forward pass."""
@@ -75,17 +89,14 @@ def _outermost(state, torch):
             weighed = loop.weight.on
             if state.roots.watching:
                 state.roots.seen(self, loop.steps)
-            first = args[0] if args else None
-            shape = first.shape if type(first) is Tensor else None
-            if loop.batch_axis and shape is not None and len(shape) > 1:
-                samples = shape[1]
+            if grad_enabled() and loop.forward_goes_on(self):
+                kind, samples = True, 0
             else:
-                samples = shape[0] if shape else size_of(args) or size_of(kwargs)
-            if not (self._modules or self._parameters):
-                samples = 0  # a loss, which may be given a flattened batch
-            kind = loop.forward_begins(self, t0, grad_enabled(), samples)
+                samples = _samples_of(self, loop, args, kwargs)
+                kind = loop.forward_begins(self, t0, grad_enabled(), samples)
             if kind:
-                state.facts.forward_seen(self, args, kwargs)
+                if loop.close:
+                    state.facts.forward_seen(self, args, kwargs)
                 if state.device is not None:
                     state.device.begin(loop.steps)
             call = state.actuators.forward_begins(self, args, kwargs, kind) if state.actuators.adapts else None

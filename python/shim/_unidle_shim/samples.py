@@ -29,12 +29,26 @@ class Samples:
         self.first_fetch_ns = 0
         self.slot = None       # shared with the training process: takes first_fetch_ns
         self.asked_ns = 0      # time of the batches that were asked for their CPU time
+        self.cheap = False     # not every batch has to be looked into
+        self.passed_batches = self.passed = self.passed_ns = 0  # of the batches that were not: how many, samples, ns
         self.untold = None     # cheap batches that no event tells of yet: [begin, ns, samples, slowest]
         self.ring = None
 
     def cpu_seconds(self):
-        busy = self.total_ns + self.collate_ns
+        busy = self.total_ns + self.collate_ns + self.passed_ns
         return self.cpu_ns * 1e-9 * (busy / self.asked_ns if 0 < self.asked_ns < busy else 1)
+
+    def pass_by(self, ring, begin_ns, duration_ns, count):
+        """A batch that was only waited for."""
+        self.passed_batches += 1
+        self.passed += count
+        self.passed_ns += duration_ns
+        untold = self.untold
+        if untold is None:
+            self.ring, self.untold = ring, [begin_ns, duration_ns, count, 0]
+        else:
+            untold[1] += duration_ns
+            untold[2] += count
 
     def tell(self):
         """Of the batches that nothing was told of yet."""
@@ -66,15 +80,16 @@ class Samples:
     def note(self):
         if not self.count:
             return None
-        cpu_s = self.cpu_seconds()
+        cpu_s, looked_ns = self.cpu_seconds(), max(1, self.total_ns + self.collate_ns)
+        all_s = 1e-9 * (1 + self.passed_ns / looked_ns)  # the batches that were passed by taken to be alike
         body = {
-            "id": self.loader, "count": self.count, "seconds_total": self.total_ns * 1e-9, "max": self.max_ns * 1e-9,
-            "batch_collate_seconds": self.collate_ns * 1e-9, "cpu_seconds": cpu_s,
-            "wait_seconds": max(0, (self.total_ns + self.collate_ns) * 1e-9 - cpu_s), "batches": self.batches,
+            "id": self.loader, "count": self.count + self.passed, "seconds_total": self.total_ns * all_s, "max": self.max_ns * 1e-9,
+            "batch_collate_seconds": self.collate_ns * all_s, "cpu_seconds": cpu_s,
+            "wait_seconds": max(0, looked_ns * all_s - cpu_s), "batches": self.batches + self.passed_batches,
         }
         if self.timed >= 10:
             body.update(p50=self.percentile(0.5), p95=self.percentile(0.95), p99=self.percentile(0.99))
-        if self.seen:
+        if self.seen and not self.passed:
             body.update(distinct=len(self.seen), repeats=self.repeats)
         if self.files is not None:
             body["reads_files"] = self.files
@@ -217,6 +232,7 @@ def account(samples, ring, t0, t1, count, busy, collate_ns, first):
     samples.total_ns += busy
     samples.collate_ns += collate_ns
     samples.batches += 1
+    samples.cheap = samples.batches >= 4 and samples.total_ns < _EACH_FROM_NS * samples.count
     if not samples.first_fetch_ns:
         samples.first_fetch_ns = t1 - t0
         if samples.slot is not None:
