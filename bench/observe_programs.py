@@ -101,17 +101,18 @@ def deviation(row):
     return max(abs(ours["steps"] / hand["steps"] - 1), abs(ours["samples_per_s"] / hand["samples_per_s"] - 1), abs(ours["input"] - hand["input"]))
 
 
-def table(rows):
-    yield "| program | commit | steps, hand / unidle | input wait | samples/s | one step | steps take longer | verdict, findings above info |"
-    yield "|---|---|---|---|---|---|---|---|"
-    for row in rows:
-        hand, ours = row["hand"], row["unidle"]
-        input_share = "none" if ours["input"] is None else f"{ours['input']:.1%}"
-        rate = "none" if ours["samples_per_s"] is None else f"{ours['samples_per_s']:.1f} ({ours['samples_per_s'] / hand['samples_per_s'] - 1:+.1%})"
-        yield (f"| {row['program']} | {row['commit']} | {hand['steps']} / {ours['steps']} | {hand['input']:.1%} / {input_share} "
-               f"| {hand['samples_per_s']:.1f} / {rate} | {row['step_ms']:.1f} ms "
-               f"| {row['longer']:+.1%} ({min(row['longer_all']):+.1%} to {max(row['longer_all']):+.1%}) "
-               f"| {', '.join([ours['verdict']] + ours['findings'])} |")
+HEADER = ("| program | commit | steps, hand / unidle | input wait | samples/s | one step | steps take longer | verdict, findings above info |\n"
+          "|---|---|---|---|---|---|---|---|")
+
+
+def line(row):
+    hand, ours = row["hand"], row["unidle"]
+    input_share = "none" if ours["input"] is None else f"{ours['input']:.1%}"
+    rate = "none" if ours["samples_per_s"] is None else f"{ours['samples_per_s']:.1f} ({ours['samples_per_s'] / hand['samples_per_s'] - 1:+.1%})"
+    return (f"| {row['program']} | {row['commit']} | {hand['steps']} / {ours['steps']} | {hand['input']:.1%} / {input_share} "
+            f"| {hand['samples_per_s']:.1f} / {rate} | {row['step_ms']:.1f} ms "
+            f"| {row['longer']:+.1%} ({min(row['longer_all']):+.1%} to {max(row['longer_all']):+.1%}) "
+            f"| {', '.join([ours['verdict']] + ours['findings'])} |")
 
 
 def main():
@@ -133,14 +134,14 @@ def main():
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir(parents=True)
             rows.append(measure(name, program, options.folder, folder, options.pairs))
+        if not options.json:
+            print(line(rows[-1]) if len(rows) > 1 else HEADER + "\n" + line(rows[-1]), flush=True)
     if not rows:
         raise SystemExit("observe_programs: none of the programs is there")
     if options.json:
         print(json.dumps({"name": "observe_programs", "unit": "largest deviation from times by hand", "ours": max(map(deviation, rows)), "peers": {},
                           "ratio": statistics.median(row["longer"] for row in rows) + 1,
                           "machine": f"{os.cpu_count()} CPUs, {platform.processor() or platform.machine()}", "programs": rows}))
-    else:
-        print("\n".join(table(rows)))
     return 0
 
 
