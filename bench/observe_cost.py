@@ -58,7 +58,7 @@ def observed_run(options, record):
         process.send_signal(signal.SIGCONT)
     output = process.communicate()[0]
     if process.returncode != 0:
-        sys.exit(f"observe_cost: the run failed with exit code {process.returncode}")
+        sys.exit(f"observe_cost: the run failed with exit code {process.returncode}; are there pictures? unidle train {options.config} --prepare")
     return json.loads(output), windows, busy / seen if seen else 0.0
 
 
