@@ -18,7 +18,8 @@ step unidle run -o "$demo/naive" -- unidle train workloads/superres/naive.yaml
 step unidle diagnose "$demo/naive"
 step unidle optimize workloads/superres/naive.yaml --benchmark -o "$demo/superres.yaml"
 step unidle run -o "$demo/optimized" -- unidle train "$demo/superres.yaml"
-step unidle compare "$demo/naive" "$demo/optimized"
+# In turns: what the machine does meanwhile would move two single runs apart.
+step unidle compare workloads/superres/naive.yaml "$demo/superres.yaml" --runs 2
 search=$(ls -d "$UNIDLE_HOME"/runs/*-optimize | tail -n 1)   # names sort by time
 step unidle report "$demo/naive" "$demo/optimized" "$search" -o "$demo/report.html"
 printf '\nThe whole loop took %d s. Open %s\n' $((SECONDS - started)) "$demo/report.html"
