@@ -142,6 +142,11 @@ class RunTest(unittest.TestCase):
                 self.assertEqual(self.record.rows("select count(*), sum(samples) from spans where kind = 'validate'"), [(2, 8)])
 
     @unittest.skipUnless(HAS_TORCH, "there is no torch")
+    def test_a_layer_that_is_never_called_keeps_nothing_of_ours(self):
+        done = self.same_as_bare(sys.executable, os.path.join(HERE, "programs", "words.py"), "spare")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+    @unittest.skipUnless(HAS_TORCH, "there is no torch")
     def test_each_rank_tells_of_itself(self):
         self.observed(sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", "2", os.path.join(HERE, "programs", "ranks.py"), "1")
         self.assertEqual(self.record.rows("select count(*), sum(samples) from steps group by process"), [(40, 320)] * 2)

@@ -22,6 +22,7 @@ class Facts:
         self.sent = {}                # key -> what was last written
         self.model_note = None
         self.model_ref = None
+        self.asking = []              # handles of hooks on layers of the model, for one forward pass
         self.parallel = None
         self.exchange_wait_s = None   # of a step, for gradients of other ranks
         self.forwards = 0
@@ -52,7 +53,7 @@ class Facts:
         if forwards > 3 and forwards & 255 and self.model_ref is not None:
             return
         if forwards == 3 and self.amp == "off":
-            inspection.look_inside(self, self.state.torch, module)
+            self.asking += inspection.look_inside(self, self.state.torch, module)
         if self.parallel is not None and self.parallel["kind"] == "ddp":
             self.exchange_wait_s = inspection.exchange_wait(module) or self.exchange_wait_s
         torch = self.state.torch
@@ -68,7 +69,7 @@ class Facts:
                 note["input_channels_last"] = inspection.channels_last(torch, first)
                 note["training_where"] = inspection.caller()
                 if known is not module:
-                    inspection.look_for_time_major(self.state.loop, module, first)
+                    self.asking += inspection.look_for_time_major(self.state.loop, module, first)
                 self.parallel = inspection.parallel_note(torch, note)  # the group is gone again at the end
 
     def batch_seen(self, loader, batch):
@@ -89,6 +90,12 @@ class Facts:
             self.zero_to_none = bool(args[0])
         else:
             self.zero_to_none = inspection.default_of(original, "set_to_none")
+
+    def forward_over(self):
+        """Takes back the questions to layers that the pass did not come to."""
+        for handle in self.asking:
+            handle.remove()
+        self.asking = []
 
     def failed(self, error):
         try:

@@ -3,7 +3,7 @@
 import inspect
 import sys
 
-from . import places
+from . import off, places
 
 _AMP_NAMES = {"torch.bfloat16": "bf16", "torch.float16": "fp16"}
 _TIME_MAJOR = ("RNN", "LSTM", "GRU", "MultiheadAttention")
@@ -33,40 +33,55 @@ def amp_of(torch, tensor):
     return _AMP_NAMES.get(str(kept), str(kept)) if on else "off"
 
 
-def look_inside(facts, torch, module):
-    """Frameworks switch autocast on within the outermost call: one leaf is asked once."""
-    if hasattr(module, "_orig_mod") or getattr(module, "_compiled_call_impl", None) is not None:
-        return
-    for leaf in module.modules():
-        if not list(leaf.children()) and type(leaf).__name__ in ("Linear", "Conv1d", "Conv2d", "LSTM", "GRU"):
-            def ask(_, args, hold=[]):
-                found = amp_of(torch, args[0] if args else None)
-                if found != "off":
-                    facts.amp = found
-                handle.remove()
+def _ask(layer, question):
+    """Calls `question(args)` before the layer is, once. Returns the handle of the hook: it is to be removed after the forward pass,
+    which need not come to the layer; a model that keeps our hook could not be pickled."""
+    def hook(_, args):
+        try:
+            handle.remove()
+            question(args)
+        except Exception as failure:
+            off(failure)
 
-            handle = leaf.register_forward_pre_hook(ask)
-            return
+    handle = layer.register_forward_pre_hook(hook)
+    return handle
+
+
+def _compiled(module):
+    return hasattr(module, "_orig_mod") or getattr(module, "_compiled_call_impl", None) is not None
+
+
+def look_inside(facts, torch, module):
+    """Frameworks switch autocast on within the outermost call: one leaf is asked once. Returns the handles of hooks."""
+    def question(args):
+        found = amp_of(torch, args[0] if args else None)
+        if found != "off":
+            facts.amp = found
+
+    if not _compiled(module):
+        for leaf in module.modules():
+            if not list(leaf.children()) and type(leaf).__name__ in ("Linear", "Conv1d", "Conv2d", "LSTM", "GRU"):
+                return [_ask(leaf, question)]
+    return []
 
 
 def look_for_time_major(loop, module, first):
     """Recurrent and attention layers of torch take (time, batch, ...) unless they are told otherwise. Where such a layer gets what the
-    model was given in that order, the second dimension counts the samples."""
+    model was given in that order, the second dimension counts the samples. Returns the handles of hooks."""
     given = getattr(first, "shape", ())
-    if len(given) < 2 or hasattr(module, "_orig_mod") or getattr(module, "_compiled_call_impl", None) is not None:
-        return
-    for layer in module.modules():
-        if type(layer).__name__ in _TIME_MAJOR and getattr(layer, "batch_first", True) is False:
-            def ask(_, args):
-                handle.remove()
-                got = getattr(args[0], "shape", ()) if args else ()
-                if len(got) == 3 and got[:2] == given[:2]:
-                    loop.batch_axis = 1
-                    if loop.parts is not None:
-                        loop.parts.forward_samples = int(given[1])
 
-            handle = layer.register_forward_pre_hook(ask)
-            return
+    def question(args):
+        got = getattr(args[0], "shape", ()) if args else ()
+        if len(got) == 3 and got[:2] == given[:2]:
+            loop.batch_axis = 1
+            if loop.parts is not None:
+                loop.parts.forward_samples = int(given[1])
+
+    if len(given) >= 2 and not _compiled(module):
+        for layer in module.modules():
+            if type(layer).__name__ in _TIME_MAJOR and getattr(layer, "batch_first", True) is False:
+                return [_ask(layer, question)]
+    return []
 
 
 def model_note(torch, module):

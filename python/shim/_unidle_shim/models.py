@@ -109,11 +109,15 @@ def _outermost(state, torch):
             result = original(self, *args, **kwargs) if call is None else call(original, self)
         except BaseException as error:
             loop.inside = False
+            if state.facts.asking:
+                state.facts.forward_over()
             state.facts.failed(error)
             raise
         t2 = now()
         try:
             loop.inside = False
+            if state.facts.asking:
+                state.facts.forward_over()
             own = t2 - t0 - (loop.total - before)
             loop.total = before + t2 - t0
             loop.forward_ends(kind, t2, own, samples)
