@@ -4,6 +4,7 @@
 #include <ATen/autocast_mode.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "workloads/superres/kernels.h"
@@ -28,15 +29,38 @@ void split(std::int64_t count, const Body& body) {
   at::parallel_for(0, count, (count + threads - 1) / threads, body);
 }
 
-/// The same with a private [rows, columns] of zeros for each thread; returns their sum, always in the same order.
+/// The same, in pieces whose pixels stay in the core's cache from one operation to the next.
 template <typename Body>
-at::Tensor split_and_sum(std::int64_t count, std::int64_t rows, std::int64_t columns, const Body& body) {
-  const at::Tensor partial = at::zeros({at::get_num_threads(), rows, columns});
-  float* first = data(partial);
-  split(count,
-        [&](std::int64_t begin, std::int64_t end) { body(first + at::get_thread_num() * rows * columns, begin, end); });
-  return partial.sum(0);
+void split_into_chunks(std::int64_t rows, std::int64_t chunk, const Body& body) {
+  split(rows, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t first = begin; first < end; first += chunk) {
+      body(first, std::min(first + chunk, end));
+    }
+  });
 }
+
+std::int64_t chunk_rows(const Shape& shape) {
+  constexpr std::int64_t kPixels = 64;
+  return std::max<std::int64_t>(1, kPixels / shape.width);
+}
+
+/// A [rows, columns] matrix for each thread.
+class PerThread {
+ public:
+  PerThread(std::int64_t rows, std::int64_t columns, bool zeros)
+      : all_(zeros ? at::zeros({at::get_num_threads(), rows, columns})
+                   : at::empty({at::get_num_threads(), rows, columns})),
+        size_(rows * columns) {}
+
+  /// The calling thread's.
+  float* mine() const { return data(all_) + at::get_thread_num() * size_; }
+  /// Always in the same order.
+  at::Tensor sum() const { return all_.sum(0); }
+
+ private:
+  at::Tensor all_;
+  std::int64_t size_;
+};
 
 Shape shape_of(const at::Tensor& x) { return {x.size(2), x.size(3), x.size(1)}; }
 at::Tensor padded_zeros(const at::Tensor& like) {
@@ -47,48 +71,132 @@ at::Tensor by_tap(const at::Tensor& depthwise) {
   return depthwise.reshape({depthwise.size(0), kTaps * kTaps}).t().contiguous();
 }
 
+/// The weights as the passes want them: the affine part of LayerNorm is folded into expand, gamma into project.
+struct Folded {
+  at::Tensor expand;   // [4w, w]
+  at::Tensor project;  // [w, 4w]
+};
+Folded fold(const at::Tensor& expand, const at::Tensor& norm, const at::Tensor& project, const at::Tensor& gamma) {
+  return {expand * norm, project * gamma};
+}
+
 struct Forward {
   at::Tensor output;
   at::Tensor padded;      // x with its border
   at::Tensor normalised;  // [pixels, w]
   at::Tensor inverse_deviation;
-  at::Tensor activated;  // gelu, [pixels, 4w]
+  at::Tensor activated;  // gelu, [pixels, 4w]; this and the next for a backward pass only
   at::Tensor slope;      // its derivative
 };
+
+Forward allocate_forward(const at::Tensor& x, const Shape& shape, bool for_backward) {
+  const std::int64_t pixels = x.size(0) * shape.height * shape.width;
+  Forward f;
+  f.output = at::empty_like(x);
+  f.padded = padded_zeros(x);
+  f.normalised = at::empty({pixels, shape.channels});
+  f.inverse_deviation = at::empty({pixels});
+  if (for_backward) {
+    f.activated = at::empty({pixels, 4 * shape.channels});
+    f.slope = at::empty_like(f.activated);
+  }
+  return f;
+}
 
 Forward run_forward(const at::Tensor& x, const BlockWeights& weights, bool for_backward) {
   const Kernels& k = *kernels();
   const Shape shape = shape_of(x);
+  const std::int64_t width = shape.channels;
+  const std::int64_t hidden = 4 * width;
   const std::int64_t rows = x.size(0) * shape.height;
-  const std::int64_t pixels = rows * shape.width;
-  Forward f;
-  f.padded = padded_zeros(x);
-  f.normalised = at::empty({pixels, shape.channels});
-  f.inverse_deviation = at::empty({pixels});
+  Forward f = allocate_forward(x, shape, for_backward);
+  const Folded folded = fold(weights.expand, weights.norm, weights.project, weights.gamma);
   const at::Tensor taps = by_tap(weights.depthwise);
-  const float* bias = read(weights.depthwise_bias);
-  split(rows, [&](std::int64_t begin, std::int64_t end) { k.pad(shape, read(x), data(f.padded), begin, end); });
-  split(rows, [&](std::int64_t begin, std::int64_t end) {
-    k.convolve_normalise(shape, read(f.padded), read(taps), bias, kEpsilon, data(f.normalised),
-                         data(f.inverse_deviation), begin, end);
-  });
-
-  const at::Tensor expand = weights.expand * weights.norm;
+  const at::Tensor expand = folded.expand.t().contiguous();
   const at::Tensor expand_bias = at::addmv(weights.expand_bias, weights.expand, weights.norm_bias);
-  f.activated = at::mm(f.normalised, expand.t());
-  f.slope = for_backward ? at::empty_like(f.activated) : at::Tensor();
-  split(pixels, [&](std::int64_t begin, std::int64_t end) {
-    k.gelu(4 * shape.channels, read(expand_bias), data(f.activated), for_backward ? data(f.slope) : nullptr, begin,
-           end);
-  });
-
+  const at::Tensor project = folded.project.t().contiguous();
   const at::Tensor project_bias = weights.project_bias * weights.gamma;
-  const at::Tensor rows_out = at::mm(f.activated, (weights.project * weights.gamma).t());
-  split(pixels, [&](std::int64_t begin, std::int64_t end) {
-    k.add(shape.channels, read(x), read(project_bias), data(rows_out), begin, end);
+  const std::int64_t chunk = chunk_rows(shape);
+  const PerThread scratch(for_backward ? 0 : chunk * shape.width, hidden, false);
+
+  split(rows, [&](std::int64_t begin, std::int64_t end) { k.pad(shape, read(x), data(f.padded), begin, end); });
+  split_into_chunks(rows, chunk, [&](std::int64_t begin, std::int64_t end) {
+    const std::int64_t first = begin * shape.width;
+    const std::int64_t pixels = (end - begin) * shape.width;
+    const float* normalised = read(f.normalised) + first * width;
+    float* activated = for_backward ? data(f.activated) + first * hidden : scratch.mine();
+    float* slope = for_backward ? data(f.slope) + first * hidden : nullptr;
+    float* out = data(f.output) + first * width;
+    k.convolve_normalise(shape, read(f.padded), read(taps), read(weights.depthwise_bias), kEpsilon, data(f.normalised),
+                         data(f.inverse_deviation), begin, end);
+    k.multiply({normalised, width, 1, read(expand), activated, pixels, width, hidden});
+    k.gelu(hidden, read(expand_bias), activated, slope, 0, pixels);
+    k.multiply({activated, hidden, 1, read(project), out, pixels, hidden, width});
+    k.add(width, read(x) + first * width, read(project_bias), out, 0, pixels);
   });
-  f.output = rows_out.view({x.size(0), shape.height, shape.width, shape.channels}).permute({0, 3, 1, 2});
   return f;
+}
+
+/// Gradients of the folded weights and of what comes before them.
+struct Backward {
+  at::Tensor project_bias;
+  at::Tensor project;  // [w, 4w]
+  at::Tensor expand_bias;
+  at::Tensor expand;  // [4w, w]
+  at::Tensor padded;  // of the convolution's output, with a border
+};
+
+Backward back_to_convolution(const at::Tensor& out_gradient, const Forward& f, const Folded& folded) {
+  const Kernels& k = *kernels();
+  const Shape shape = shape_of(out_gradient);
+  const std::int64_t width = shape.channels;
+  const std::int64_t hidden = 4 * width;
+  const std::int64_t chunk = chunk_rows(shape);
+  const at::Tensor padded = padded_zeros(out_gradient);
+  const PerThread project_bias(1, width, true);
+  const PerThread project(width, hidden, true);
+  const PerThread expand_bias(1, hidden, true);
+  const PerThread expand(hidden, width, true);
+  const PerThread hidden_scratch(chunk * shape.width, hidden, false);
+  const PerThread normalised_scratch(chunk * shape.width, width, false);
+
+  split_into_chunks(out_gradient.size(0) * shape.height, chunk, [&](std::int64_t begin, std::int64_t end) {
+    const std::int64_t first = begin * shape.width;
+    const std::int64_t pixels = (end - begin) * shape.width;
+    const float* out = read(out_gradient) + first * width;
+    const float* normalised = read(f.normalised) + first * width;
+    float* hidden_gradient = hidden_scratch.mine();
+    float* normalised_gradient = normalised_scratch.mine();
+    k.column_sums(width, out, project_bias.mine(), 0, pixels);
+    k.multiply_add({out, 1, width, read(f.activated) + first * hidden, project.mine(), width, pixels, hidden});
+    k.multiply({out, width, 1, read(folded.project), hidden_gradient, pixels, width, hidden});
+    k.gelu_backward(hidden, read(f.slope) + first * hidden, hidden_gradient, expand_bias.mine(), 0, pixels);
+    k.multiply_add({hidden_gradient, 1, hidden, normalised, expand.mine(), hidden, pixels, width});
+    k.multiply({hidden_gradient, hidden, 1, read(folded.expand), normalised_gradient, pixels, hidden, width});
+    k.normalise_backward(shape, normalised_gradient, read(f.normalised), read(f.inverse_deviation), data(padded), begin,
+                         end);
+  });
+  return {project_bias.sum()[0], project.sum(), expand_bias.sum()[0], expand.sum(), padded};
+}
+
+struct ConvolutionGradients {
+  at::Tensor input;
+  at::Tensor taps;  // [49 weights and the bias, w]
+};
+
+ConvolutionGradients back_through_convolution(const at::Tensor& out_gradient, const at::Tensor& padded,
+                                              const at::Tensor& padded_gradient, const at::Tensor& depthwise) {
+  const Kernels& k = *kernels();
+  const Shape shape = shape_of(out_gradient);
+  const PerThread taps(kTaps * kTaps + 1, shape.channels, true);
+  // The gradient of a convolution is the convolution with the kernel turned round.
+  const at::Tensor turned = by_tap(depthwise.flip({2, 3}));
+  const at::Tensor input = at::empty_like(out_gradient);
+  split_into_chunks(out_gradient.size(0) * shape.height, chunk_rows(shape), [&](std::int64_t begin, std::int64_t end) {
+    k.weight_gradient(shape, read(padded), read(padded_gradient), taps.mine(), begin, end);
+    k.convolve_add(shape, read(padded_gradient), read(turned), read(out_gradient), data(input), begin, end);
+  });
+  return {input, taps.sum()};
 }
 
 class FastBlock : public torch::autograd::Function<FastBlock> {
@@ -108,66 +216,22 @@ class FastBlock : public torch::autograd::Function<FastBlock> {
 
   static variable_list backward(AutogradContext* context, variable_list gradients) {
     const variable_list saved = context->get_saved_variables();
-    const at::Tensor &padded = saved[0], &normalised = saved[1], &inverse_deviation = saved[2], &activated = saved[3],
-                     &slope = saved[4], &depthwise = saved[5], &norm = saved[6], &norm_bias = saved[7],
-                     &expand = saved[8], &project = saved[9], &project_bias = saved[10], &gamma = saved[11];
-    const Kernels& k = *kernels();
+    const Forward f = {{}, saved[0], saved[1], saved[2], saved[3], saved[4]};
+    const at::Tensor &depthwise = saved[5], &norm = saved[6], &norm_bias = saved[7], &expand = saved[8],
+                     &project = saved[9], &project_bias = saved[10], &gamma = saved[11];
     const at::Tensor out_gradient = gradients[0].contiguous(at::MemoryFormat::ChannelsLast);
-    const Shape shape = shape_of(out_gradient);
-    const std::int64_t rows = out_gradient.size(0) * shape.height;
-    const std::int64_t pixels = rows * shape.width;
-    const std::int64_t hidden = 4 * shape.channels;
-    const at::Tensor out_rows = out_gradient.permute({0, 2, 3, 1}).view({pixels, shape.channels});
-
-    // Project, with gamma folded in.
-    const at::Tensor scaled_project_bias_gradient = sums_of(k, out_rows);
-    const at::Tensor scaled_project_gradient = at::mm(out_rows.t(), activated);
-    const at::Tensor hidden_gradient = at::mm(out_rows, project * gamma);
-    const at::Tensor expand_bias_gradient =
-        split_and_sum(pixels, 1, hidden, [&](float* sums, std::int64_t begin, std::int64_t end) {
-          k.gelu_backward(hidden, read(slope), data(hidden_gradient), sums, begin, end);
-        }).view({hidden});
-
-    // Expand, with the affine part of LayerNorm folded in.
-    const at::Tensor folded_expand_gradient = at::mm(hidden_gradient.t(), normalised);
-    const at::Tensor normalised_gradient = at::mm(hidden_gradient, expand * norm);
-
-    const at::Tensor padded_gradient = padded_zeros(out_gradient);
-    split(rows, [&](std::int64_t begin, std::int64_t end) {
-      k.normalise_backward(shape, read(normalised_gradient), read(normalised), read(inverse_deviation),
-                           data(padded_gradient), begin, end);
-    });
-    const at::Tensor tap_gradient =
-        split_and_sum(rows, kTaps * kTaps + 1, shape.channels, [&](float* sums, std::int64_t begin, std::int64_t end) {
-          k.weight_gradient(shape, read(padded), read(padded_gradient), sums, begin, end);
-        });
-    // The gradient of a convolution is the convolution with the kernel turned round.
-    const at::Tensor turned = by_tap(depthwise.flip({2, 3}));
-    const at::Tensor in_gradient = at::empty_like(out_gradient);
-    split(rows, [&](std::int64_t begin, std::int64_t end) {
-      k.convolve_add(shape, read(padded_gradient), read(turned), read(out_gradient), data(in_gradient), begin, end);
-    });
-
-    return {
-        in_gradient,
-        tap_gradient.narrow(0, 0, kTaps * kTaps).t().reshape(depthwise.sizes()),
-        tap_gradient[kTaps * kTaps],
-        (folded_expand_gradient * expand).sum(0),
-        at::mv(expand.t(), expand_bias_gradient),
-        at::addr(folded_expand_gradient * norm, expand_bias_gradient, norm_bias),
-        expand_bias_gradient,
-        scaled_project_gradient * gamma,
-        scaled_project_bias_gradient * gamma,
-        ((scaled_project_gradient * project).sum() + at::dot(scaled_project_bias_gradient, project_bias)).view({1})};
-  }
-
- private:
-  static at::Tensor sums_of(const Kernels& k, const at::Tensor& matrix) {
-    return split_and_sum(matrix.size(0), 1, matrix.size(1),
-                         [&](float* sums, std::int64_t begin, std::int64_t end) {
-                           k.column_sums(matrix.size(1), read(matrix), sums, begin, end);
-                         })
-        .view({matrix.size(1)});
+    const Backward b = back_to_convolution(out_gradient, f, fold(expand, norm, project, gamma));
+    const ConvolutionGradients c = back_through_convolution(out_gradient, f.padded, b.padded, depthwise);
+    return {c.input,
+            c.taps.narrow(0, 0, kTaps * kTaps).t().reshape(depthwise.sizes()),
+            c.taps[kTaps * kTaps],
+            (b.expand * expand).sum(0),
+            at::mv(expand.t(), b.expand_bias),
+            at::addr(b.expand * norm, b.expand_bias, norm_bias),
+            b.expand_bias,
+            b.project * gamma,
+            b.project_bias * gamma,
+            ((b.project * project).sum() + at::dot(b.project_bias, project_bias)).view({1})};
   }
 };
 

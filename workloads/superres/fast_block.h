@@ -21,9 +21,10 @@ struct BlockWeights {
 bool fast_block_fits(const at::Tensor& x, const BlockWeights& weights);
 
 /// x + gamma * project(gelu(expand(norm(depthwise(x))))), equal to torch's operations within rounding (GELU within
-/// 2e-7). What it saves: the depth-wise convolution and LayerNorm are one pass, GELU keeps its slope so that the
-/// backward pass needs no second exponential, and the affine part of LayerNorm, gamma and the biases are folded into
-/// the weights and the passes beside them. REQUIRES: fast_block_fits().
+/// 2e-7). What it saves: a thread takes some rows of pictures through all of it while they are in its cache, with one
+/// barrier in the forward pass and two in the backward pass; the depth-wise convolution and LayerNorm are one pass,
+/// GELU keeps its slope so that the backward pass needs no second exponential, and the affine part of LayerNorm, gamma
+/// and the biases are folded into the weights and the passes beside them. REQUIRES: fast_block_fits().
 at::Tensor fast_block(const at::Tensor& x, const BlockWeights& weights);
 
 }  // namespace unidle::workloads::superres

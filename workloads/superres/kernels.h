@@ -18,6 +18,19 @@ struct Shape {
   std::int64_t channels;
 };
 
+/// c [rows, columns] = a * b, or c += a * b. b [depth, columns] and c lie row by row; element (r, k) of a lies at
+/// a[r * a_row + k * a_depth], so that a may be a transposed view. columns % kLanes == 0.
+struct Product {
+  const float* a;
+  std::int64_t a_row;
+  std::int64_t a_depth;
+  const float* b;
+  float* c;
+  std::int64_t rows;
+  std::int64_t depth;
+  std::int64_t columns;
+};
+
 /// Each works on rows `begin` to `end` of the n * height rows, or of the pixels where it says so.
 struct Kernels {
   /// Copies rows into the padded picture.
@@ -31,7 +44,7 @@ struct Kernels {
   void (*convolve_add)(const Shape& shape, const float* padded, const float* weights, const float* residual, float* out,
                        std::int64_t begin, std::int64_t end);
 
-  /// Gradient of the normalisation, written into the inside of a padded picture.
+  /// Gradient of the normalisation, written into the inside of a padded picture. `gradient` begins at row `begin`.
   void (*normalise_backward)(const Shape& shape, const float* gradient, const float* normalised,
                              const float* inverse_deviation, float* padded, std::int64_t begin, std::int64_t end);
 
@@ -53,6 +66,10 @@ struct Kernels {
 
   /// sums [columns] += column sums. Over pixels.
   void (*column_sums)(std::int64_t columns, const float* values, float* sums, std::int64_t begin, std::int64_t end);
+
+  /// For the few dozen rows that lie in the cache; a BLAS packs its arguments anew for each of them.
+  void (*multiply)(const Product& product);
+  void (*multiply_add)(const Product& product);
 };
 
 /// nullptr where the processor has neither AVX2 nor FMA; torch's own operations do the work there.
