@@ -112,6 +112,12 @@ int run(const Options& options) {
   return summary.stopped ? 128 + SIGINT : 0;
 }
 
+int out_of_memory() {
+  fmt::print(stderr,
+             "unidle-train: out of memory (a smaller batch.size, model.width or loader.prefetch_factor needs less)\n");
+  return 1;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -136,10 +142,12 @@ int main(int argc, char** argv) {
     fmt::print(stderr, "unidle-train: {}\n", error.what());
     return error.exit_code();
   } catch (const std::bad_alloc&) {
-    fmt::print(stderr, "unidle-train: out of memory (a smaller batch.size or loader.prefetch_factor needs less)\n");
-    return 1;
+    return out_of_memory();
   } catch (const std::exception& error) {
     const std::string text = error.what();
+    if (text.find("out of memory") != std::string::npos || text.find("allocate memory") != std::string::npos) {
+      return out_of_memory();  // torch's allocators, on a GPU and on the host
+    }
     fmt::print(stderr, "unidle-train: {}\n", text.substr(0, text.find('\n')));
     return 1;
   }

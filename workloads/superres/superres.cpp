@@ -39,6 +39,15 @@ at::Tensor to_tensor(const data::Picture& picture) {
                        at::TensorOptions(at::kByte));
 }
 
+torch::jit::Module load_features(const std::string& path, at::Device device) {
+  try {
+    return torch::jit::load(path, device);
+  } catch (const c10::Error&) {
+    throw Error(ErrorCode::kInput, path, "is no TorchScript module, or a damaged one",
+                "make one with torch.jit.script(features).save(path)");
+  }
+}
+
 /// Distance of deep features, from a TorchScript module that maps pictures to one tensor.
 class PerceptualLoss {
  public:
@@ -51,7 +60,7 @@ class PerceptualLoss {
       throw Error(ErrorCode::kInput, config.location("loss.perceptual_weight") + ": loss.perceptual_features",
                   "expected a TorchScript file, found '" + path + "'");
     }
-    features_.emplace(torch::jit::load(path, device));
+    features_.emplace(load_features(path, device));
     features_->eval();
     for (const at::Tensor& parameter : features_->parameters()) {
       parameter.requires_grad_(false);

@@ -119,6 +119,26 @@ TEST(Superres, PerceptualLossNeedsItsFile) {
     EXPECT_EQ(error.exit_code(), 2);
     EXPECT_THAT(error.subject(), HasSubstr("loss.perceptual_features"));
   }
+  const std::filesystem::path damaged = folder.path() / "features.pt";
+  write_file_atomic(damaged, "no zip archive");
+  try {
+    train_small(folder.path(), {"loss.perceptual_weight=0.1", "loss.perceptual_features=" + damaged.string()});
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.exit_code(), 2);
+    EXPECT_EQ(error.subject(), damaged.string());
+  }
+}
+
+TEST(Superres, MoreThreadsThanCanWorkAreRefused) {
+  const TemporaryFolder folder;
+  try {
+    train_small(folder.path(), {"cpu.threads=9999"});
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.exit_code(), 2);
+    EXPECT_THAT(error.message(), HasSubstr("0 to 1024"));
+  }
 }
 
 TEST(Registry, NamesTheKnownWorkloads) {

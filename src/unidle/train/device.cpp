@@ -4,6 +4,7 @@
 #include <ATen/Parallel.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 #include <dlfcn.h>
+#include <fmt/format.h>
 #include <sched.h>
 
 #include <algorithm>
@@ -75,7 +76,13 @@ int usable_cpus() {
 }
 
 void configure_torch(const Config& config) {
-  const auto threads = static_cast<int>(config.integer("cpu.threads"));
+  constexpr std::int64_t kMostThreads = 1024;  // thousands that spin for a few CPUs never end a step
+  const std::int64_t wanted = config.integer("cpu.threads");
+  if (wanted > kMostThreads) {
+    throw Error(ErrorCode::kInput, config.location("cpu.threads") + ": cpu.threads",
+                fmt::format("expected 0 to {}, found {}", kMostThreads, wanted));
+  }
+  const auto threads = static_cast<int>(wanted);
   at::set_num_threads(threads > 0 ? threads : usable_cpus());
   at::Context& context = at::globalContext();
   const bool tf32 = config.flag("precision.tf32");

@@ -40,7 +40,8 @@ report::Comparison compared(const Options& options) {
                 "is a configuration and the other is none", "compare two records, or two configurations");
   }
   if (!is_config(options.a)) {
-    return report::compare(report::load_run(options.a), report::load_run(options.b), tolerance);
+    const report::RunData a = report::load_run(options.a);  // first, so that the error names it
+    return report::compare(a, report::load_run(options.b), tolerance);
   }
   report::TurnsOptions turns;
   turns.a = options.a;
