@@ -69,7 +69,7 @@ void add_options(CLI::App& app, Options& options) {
   app.add_option("WORKLOAD.yaml", options.config, "Configuration")->required();
   app.add_option("KEY=VALUE", options.overrides, "Settings that differ from the file, e.g. batch.size=8");
   app.add_option("--format", options.format, "Of the answer on stdout")->check(CLI::IsMember({"text", "json"}));
-  app.add_option("--resume", options.resume, "Checkpoint to go on from");
+  app.add_option("--resume", options.resume, "Checkpoint to go on from, or the folder that it lies in");
   app.add_flag("--prepare", options.prepare, "Make the data and end");
   app.add_flag("-q,--quiet", options.quiet, "No progress on stderr");
 }

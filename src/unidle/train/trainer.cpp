@@ -45,7 +45,9 @@ Trainer::Trainer(Workload& workload, const Config& config, at::Device device, Ev
                  {.weight_decay = config.real("optimizer.weight_decay"), .fused = config.flag("optimizer.fused")}),
       losses_(config.integer("metrics.interval")) {
   if (options_.resume) {
-    position_ = load_checkpoint(*options_.resume, workload_.model(), optimizer_, precision_);
+    const std::filesystem::path& from = *options_.resume;
+    position_ = load_checkpoint(std::filesystem::is_directory(from) ? from / kCheckpointName : from, workload_.model(),
+                                optimizer_, precision_);
   }
   first_sample_ = position_.samples;
   read_up_to_ = position_.samples;

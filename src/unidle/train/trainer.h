@@ -24,7 +24,7 @@
 namespace unidle::train {
 
 struct TrainOptions {
-  std::optional<std::filesystem::path> resume;
+  std::optional<std::filesystem::path> resume;  // a checkpoint, or its folder
   /// Looked at after every step; when true the run ends there, with a checkpoint if those are on.
   const std::atomic<bool>* stop = nullptr;
   /// After every step: samples so far, samples in all, the last loss that was read.

@@ -103,7 +103,7 @@ TEST(Trainer, ResumesBitForBit) {
     const Outcome whole = train_line(with({"train.samples=80"}));
     train_line(with({"train.samples=36"}));
     TrainOptions options;
-    options.resume = folder.path() / "checkpoint.pt";
+    options.resume = folder.path();  // the file's own path does as well, see RefusesWhatIsNone
     const Outcome rest = train_line(with({"train.samples=80"}), options);
     EXPECT_EQ(rest.summary.samples, 44);
     EXPECT_TRUE(equal(whole.parameters, rest.parameters));
