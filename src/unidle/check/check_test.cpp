@@ -3,9 +3,8 @@
 #include <gmock/gmock.h>
 #include <stdlib.h>
 
-#include <fstream>
-
 #include "unidle/base/error.h"
+#include "unidle/base/testing/machine_files.h"
 #include "unidle/check/speed.h"
 
 namespace unidle::check {
@@ -220,20 +219,12 @@ TEST(CheckTest, WorstFirst) {
   EXPECT_EQ(problems[2].level, Level::kInfo);
 }
 
-class InspectTest : public ::testing::Test {
+class InspectTest : public unidle::testing::MachineFiles {
  protected:
   ~InspectTest() override {
     ::unsetenv("UNIDLE_NVML_LIBRARY");
     ::unsetenv("UNIDLE_FAKE_NVML_SCRIPT");
   }
-  void put(const std::string& path, const std::string& text) const {
-    make_folders((root() / path).parent_path());
-    std::ofstream(root() / path) << text;
-  }
-  const fs::path& root() const { return folder_.path(); }
-
- private:
-  TemporaryFolder folder_;
 };
 
 TEST_F(InspectTest, AMachineOutOfFiles) {

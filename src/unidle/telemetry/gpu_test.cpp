@@ -3,13 +3,13 @@
 #include <gmock/gmock.h>
 #include <stdlib.h>
 
-#include <fstream>
 #include <map>
+
+#include "unidle/base/testing/machine_files.h"
 
 namespace unidle::telemetry {
 namespace {
 
-namespace fs = std::filesystem;
 using ::testing::Contains;
 using ::testing::DoubleNear;
 using ::testing::ElementsAre;
@@ -20,7 +20,7 @@ using ::testing::SizeIs;
 
 constexpr std::int64_t kStep = kNsPerSecond;
 
-class GpuTest : public ::testing::Test {
+class GpuTest : public unidle::testing::MachineFiles {
  protected:
   ~GpuTest() override {
     ::unsetenv("UNIDLE_NVML_LIBRARY");
@@ -36,14 +36,6 @@ class GpuTest : public ::testing::Test {
     EXPECT_NE(nvml, nullptr) << reason;
     return nvml;
   }
-  void put(const std::string& path, const std::string& text) const {
-    make_folders((root() / path).parent_path());
-    std::ofstream(root() / path) << text;
-  }
-  const fs::path& root() const { return folder_.path(); }
-
- private:
-  TemporaryFolder folder_;
 };
 
 TEST_F(GpuTest, UtilisationOutOfTheDriversSamples) {

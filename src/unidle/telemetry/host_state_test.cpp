@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-#include <fstream>
+#include "unidle/base/testing/machine_files.h"
 
 namespace unidle::telemetry {
 namespace {
@@ -11,17 +11,7 @@ namespace fs = std::filesystem;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-class HostState : public ::testing::Test {
- protected:
-  void put(const std::string& path, const std::string& text) const {
-    make_folders((root() / path).parent_path());
-    std::ofstream(root() / path) << text;
-  }
-  const fs::path& root() const { return folder_.path(); }
-
- private:
-  TemporaryFolder folder_;
-};
+class HostState : public unidle::testing::MachineFiles {};
 
 TEST_F(HostState, NothingIsKnownOfAnEmptyMachine) {
   const MemoryState memory = read_memory_state(root());

@@ -2,25 +2,12 @@
 
 #include <gmock/gmock.h>
 
-#include <fstream>
+#include "unidle/base/testing/machine_files.h"
 
 namespace unidle::telemetry {
 namespace {
 
-namespace fs = std::filesystem;
-
-class Host : public ::testing::Test {
- protected:
-  void put(const std::string& path, const std::string& text) const {
-    const fs::path file = root() / path;
-    make_folders(file.parent_path());
-    std::ofstream(file) << text;
-  }
-  const fs::path& root() const { return folder_.path(); }
-
- private:
-  TemporaryFolder folder_;
-};
+class Host : public unidle::testing::MachineFiles {};
 
 TEST_F(Host, CpuLists) {
   EXPECT_EQ(count_cpu_list("0-3,8,10-11\n"), 7);

@@ -6,10 +6,10 @@
 #include <unistd.h>
 
 #include <condition_variable>
-#include <fstream>
 #include <mutex>
 
 #include "unidle/base/testing/fake_clock.h"
+#include "unidle/base/testing/machine_files.h"
 #include "unidle/telemetry/sampler.h"
 
 namespace unidle::telemetry {
@@ -19,23 +19,14 @@ namespace fs = std::filesystem;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 
-class ProcessTree : public ::testing::Test {
+class ProcessTree : public unidle::testing::MachineFiles {
  protected:
-  void put(const std::string& path, const std::string& text) const {
-    const fs::path file = root() / path;
-    make_folders(file.parent_path());
-    std::ofstream(file) << text;
-  }
   void put_process(int pid, int parent, const std::string& name, int user_ticks, int child_ticks, char state) const {
     const std::string folder = "proc/" + std::to_string(pid) + "/";
     put(folder + "stat", std::to_string(pid) + " (" + name + ") " + state + " " + std::to_string(parent) +
                              " 1 1 0 -1 4194304 1 2 3 4 " + std::to_string(user_ticks) + " 0 " +
                              std::to_string(child_ticks) + " 0 20 0 3 0 555 1000000 10 18446744073709551615 1 1 1\n");
   }
-  const fs::path& root() const { return folder_.path(); }
-
- private:
-  TemporaryFolder folder_;
 };
 
 TEST_F(ProcessTree, NamesWithBlanksAndBrackets) {

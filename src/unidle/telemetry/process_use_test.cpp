@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include <fstream>
 #include <map>
 
+#include "unidle/base/testing/machine_files.h"
 #include "unidle/telemetry/host_state.h"
 #include "unidle/telemetry/sampler.h"
 
@@ -38,12 +38,8 @@ TEST(ClassifyTest, RolesByNameAndCommand) {
   EXPECT_EQ(classify(named("kworker"), "", ""), Role::kTrainer) << "no command line is no copy";
 }
 
-class ProcessUseTest : public ::testing::Test {
+class ProcessUseTest : public unidle::testing::MachineFiles {
  protected:
-  void put(const std::string& path, const std::string& text) const {
-    make_folders((root() / path).parent_path());
-    std::ofstream(root() / path) << text;
-  }
   void put_process(int pid, int parent, const std::string& name, const std::string& command, int ticks,
                    std::int64_t wait_ns) const {
     const std::string folder = "proc/" + std::to_string(pid) + "/";
@@ -55,10 +51,6 @@ class ProcessUseTest : public ::testing::Test {
     put(folder + "task/" + std::to_string(pid) + "/schedstat", "5 " + std::to_string(wait_ns) + " 1\n");
     put(folder + "task/" + std::to_string(pid + 1000) + "/schedstat", "5 1000000000 1\n");
   }
-  const fs::path& root() const { return folder_.path(); }
-
- private:
-  TemporaryFolder folder_;
 };
 
 TEST_F(ProcessUseTest, TreeWithRolesAndDelays) {
