@@ -1,13 +1,21 @@
-// GB/s of the readers of foreign logs, on generated files that lie in the page cache. Peers: `wc -l` and `grep -c loss`
-// on the same file (piped: into /dev/null grep would stop at the first match), interleaved with ours; the median of
-// each counts. Prints one JSON document a line.
+// GB/s of the readers of foreign logs, on generated files. Peers on the same file, interleaved with ours, the median of
+// each counts: reading it and nothing else; `wc -l`; `grep -c loss` (piped: into /dev/null grep would stop at the first
+// match). With --cold every file is dropped from the page cache first, so that all of them read from the disk. Prints
+// one JSON document a line.
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
 
 #include "unidle/base/clock.h"
 #include "unidle/base/files.h"
@@ -39,6 +47,21 @@ std::string progress(std::size_t i) {
   return fmt::format(
       "2025-08-22 {:02}:{:02}:{:02} - train - INFO - Epoch {}/90 step {} loss: {:.4f} lr: 1.0e-04 acc: 0.71\n",
       i / 3600 % 24, i / 60 % 60, i % 60, i / 5000 + 1, i % 5000, 1.0 / (1.0 + static_cast<double>(i % 997)));
+}
+
+std::string bar(std::size_t i) {
+  const std::size_t done = i % 1000;
+  return fmt::format("\rEpoch {}: {:3}%|{:<10}| {}/1000 [{:02}:{:02}<{:02}:{:02}, {:5.2f}it/s, loss={:.3f}]{}",
+                     i / 1000, done / 10, std::string(done / 100, '#'), done, done / 600, done / 10 % 60,
+                     (1000 - done) / 600, (1000 - done) / 10 % 60, 9.0 + static_cast<double>(i % 7),
+                     1.0 / static_cast<double>(1 + i % 97), done == 999 ? "\n" : "");
+}
+
+std::string json(std::size_t i) {
+  return fmt::format(
+      R"({{"time": "2025-08-22 {:02}:{:02}:{:02}", "epoch": {}, "step": {}, "loss": {:.6f}, "lr": 0.0001, "tokens_per_s": {}}})"
+      "\n",
+      i / 3600 % 24, i / 60 % 60, i % 60, i / 5000, i % 5000, 1.0 / static_cast<double>(1 + i % 997), 90000 + i % 9000);
 }
 
 std::string gpu(std::size_t i) {
@@ -83,29 +106,63 @@ void shell(const std::string& command) {
   }
 }
 
-void measure(const Sample& sample, const fs::path& folder, std::size_t bytes, int rounds) {
-  const fs::path path = folder / "log";
-  const auto gigabytes = static_cast<double>(write(path, sample, bytes)) * 1e-9;
-  std::vector<double> ours;
-  std::vector<double> wc;
-  std::vector<double> grep;
-  for (int round = 0; round < rounds; ++round) {
-    ours.push_back(gigabytes / seconds_of([&] {
-                     Source source(path);
-                     if (sample.read(source) == 0) {
-                       fmt::print(stderr, "{}: nothing was read\n", sample.name);
-                       std::exit(1);
-                     }
-                   }));
-    wc.push_back(gigabytes / seconds_of([&] { shell("wc -l " + path.string() + " | cat > /dev/null"); }));
-    grep.push_back(gigabytes /
-                   seconds_of([&] { shell("LC_ALL=C grep -c loss " + path.string() + " | cat > /dev/null"); }));
+/// What is left of a file in the page cache is dropped.
+void drop(const fs::path& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY);
+  ::fsync(fd);
+  ::posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+  ::close(fd);
+}
+
+void read_alone(const fs::path& path) {
+  std::vector<char> buffer(std::size_t{1} << 20U);
+  const int fd = ::open(path.c_str(), O_RDONLY);
+  while (::read(fd, buffer.data(), buffer.size()) > 0) {
   }
-  const nlohmann::json document = {{"name", std::string("log_reading_") + sample.name},
+  ::close(fd);
+}
+
+struct Setup {
+  fs::path folder;
+  std::size_t bytes = 0;
+  int rounds = 0;
+  bool cold = false;
+};
+
+void measure(const Sample& sample, const Setup& setup) {
+  const fs::path path = setup.folder / "log";
+  const auto gigabytes = static_cast<double>(write(path, sample, setup.bytes)) * 1e-9;
+  std::map<std::string, std::vector<double>> speeds;
+  const auto time = [&](const std::string& who, const std::function<void()>& work) {
+    if (setup.cold) {
+      drop(path);
+    }
+    speeds[who].push_back(gigabytes / seconds_of(work));
+  };
+  for (int round = 0; round < setup.rounds; ++round) {
+    time("read alone", [&] { read_alone(path); });
+    time("ours", [&] {
+      Source source(path);
+      if (sample.read(source) == 0) {
+        fmt::print(stderr, "{}: nothing was read\n", sample.name);
+        std::exit(1);
+      }
+    });
+    time("wc -l", [&] { shell("wc -l " + path.string() + " | cat > /dev/null"); });
+    time("grep -c", [&] { shell("LC_ALL=C grep -c loss " + path.string() + " | cat > /dev/null"); });
+  }
+  nlohmann::json peers;
+  for (const auto& [who, values] : speeds) {
+    peers[who] = unidle::median(values);
+  }
+  const double ours = peers["ours"];
+  const double alone = peers["read alone"];
+  peers.erase("ours");
+  const nlohmann::json document = {{"name", fmt::format("log_reading_{}{}", sample.name, setup.cold ? "_cold" : "")},
                                    {"unit", "GB/s"},
-                                   {"ours", unidle::median(ours)},
-                                   {"peers", {{"grep -c", unidle::median(grep)}, {"wc -l", unidle::median(wc)}}},
-                                   {"ratio", unidle::median(ours) / unidle::median(grep)},
+                                   {"ours", ours},
+                                   {"peers", peers},
+                                   {"ratio", ours / alone},
                                    {"machine", unidle::telemetry::read_host_facts().cpu_model}};
   fmt::print("{}\n", document.dump());
 }
@@ -116,18 +173,28 @@ int main(int argc, char** argv) {
   CLI::App app("Speed of reading logs");
   std::size_t megabytes = 256;
   int rounds = 5;
-  bool json = false;
+  bool json_lines = false;
+  bool cold = false;
+  std::vector<std::string> only;
   app.add_option("--megabytes", megabytes, "Size of each generated file")->capture_default_str();
   app.add_option("--rounds", rounds)->check(CLI::PositiveNumber)->capture_default_str();
-  app.add_flag("--json", json, "One JSON document a line, which is what it prints anyway");
+  app.add_option("--only", only, "Of: chatter, progress, bar, json, gpu_query, trace");
+  app.add_flag("--cold", cold, "Read from the disk, not from the page cache");
+  app.add_flag("--json", json_lines, "One JSON document a line, which is what it prints anyway");
   CLI11_PARSE(app, argc, argv);
   const unidle::TemporaryFolder folder;
   const auto text = [](Source& source) { return static_cast<std::int64_t>(unidle::logs::read_text_log(source).lines); };
   const auto query = [](Source& source) { return unidle::logs::read_gpu_query(source).samples; };
   const auto kernels = [](Source& source) { return unidle::trace::read_trace(source).kernel_count; };
-  for (const Sample& sample : {Sample{"chatter", chatter, text}, Sample{"progress", progress, text},
-                               Sample{"gpu_query", gpu, query}, Sample{"trace", trace, kernels}}) {
-    measure(sample, folder.path(), megabytes << 20U, rounds);
+  for (const Sample& sample :
+       {Sample{"chatter", chatter, text}, Sample{"progress", progress, text}, Sample{"bar", bar, text},
+        Sample{"json", json, text}, Sample{"gpu_query", gpu, query}, Sample{"trace", trace, kernels}}) {
+    if (only.empty() || std::find(only.begin(), only.end(), sample.name) != only.end()) {
+      measure(sample, {folder.path(), megabytes << 20U, rounds, cold});
+    }
   }
+  struct rusage usage {};
+  ::getrusage(RUSAGE_SELF, &usage);
+  fmt::print(stderr, "most memory: {} MiB\n", usage.ru_maxrss / 1024);
   return 0;
 }

@@ -6,61 +6,55 @@
 namespace unidle::logs {
 
 namespace {
-constexpr std::size_t kBuffer = std::size_t{1} << 20U;
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 }  // namespace
 
-Lines::Lines(Source& source, std::size_t longest)
-    : source_(source), longest_(longest), buffer_(std::max(kBuffer, 2 * longest)) {}
+Lines::Lines(Source& source, std::size_t longest) : blocks_(source, longest), longest_(longest) {}
 
-/// Moves what is left to the front and reads behind it; false when nothing was read.
+/// Reads more behind what is left; false when there is no more.
 bool Lines::fill() {
-  if (exhausted_) {
+  const std::size_t left = rest_.size();
+  if (exhausted_ || !blocks_.next(rest_)) {
+    exhausted_ = true;
     return false;
   }
-  std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
-  end_ -= begin_;
-  begin_ = 0;
-  newline_known_ = false;
-  const std::size_t got = source_.read({buffer_.data() + end_, buffer_.size() - end_});
-  exhausted_ = got == 0;
-  end_ += got;
-  bytes_ += got;
-  return got > 0;
+  bytes_ += rest_.size() - left;
+  newline_ = nullptr;
+  return_ = nullptr;
+  return true;
 }
 
-/// The first \n or \r at or behind begin_; nullptr when the buffer holds none.
+/// The first `sign` of the rest, the end of the rest when there is none; `place` keeps it for the lines before it.
+const char* Lines::find(char sign, const char*& place) const {
+  if (place == nullptr || place < rest_.data()) {
+    const void* found = rest_.empty() ? nullptr : std::memchr(rest_.data(), sign, rest_.size());
+    place = found == nullptr ? rest_.data() + rest_.size() : static_cast<const char*>(found);
+  }
+  return place;
+}
+
+/// The first \n or \r of the rest; nullptr when it holds none.
 const char* Lines::end_of_line() {
-  const char* const begin = buffer_.data() + begin_;
-  if (!newline_known_ || newline_ < begin_) {
-    const void* found = begin_ < end_ ? std::memchr(begin, '\n', end_ - begin_) : nullptr;
-    newline_ = found == nullptr ? end_ : static_cast<std::size_t>(static_cast<const char*>(found) - buffer_.data());
-    newline_known_ = true;
-  }
-  if (newline_ > begin_) {
-    if (const void* found = std::memchr(begin, '\r', newline_ - begin_)) {
-      return static_cast<const char*>(found);
-    }
-  }
-  return newline_ < end_ ? buffer_.data() + newline_ : nullptr;
+  const char* const end = std::min(find('\n', newline_), find('\r', return_));
+  return end < rest_.data() + rest_.size() ? end : nullptr;
+}
+
+/// Moves behind the end of a line.
+void Lines::pass(const char* end) {
+  rest_.remove_prefix(static_cast<std::size_t>(end - rest_.data()) + 1);
+  after_return_ = *end == '\r';
+  starts_row_ = *end == '\n';
 }
 
 void Lines::pass_over_rest() {
-  cut_ = true;
   ended_ = false;
-  for (;;) {
-    const char* const end = end_of_line();
-    if (end != nullptr) {
-      begin_ = static_cast<std::size_t>(end - buffer_.data()) + 1;
-      after_return_ = *end == '\r';
-      starts_row_ = *end == '\n';
+  do {
+    if (const char* const end = end_of_line()) {
+      pass(end);
       return;
     }
-    begin_ = end_;
-    if (!fill()) {
-      return;
-    }
-  }
+    rest_ = {};
+  } while (fill());
 }
 
 bool Lines::next(std::string_view& line) {
@@ -69,16 +63,16 @@ bool Lines::next(std::string_view& line) {
     cut_ = false;
   }
   for (;;) {
-    if (after_return_ && begin_ < end_) {
+    if (after_return_ && !rest_.empty()) {
       after_return_ = false;
-      if (buffer_[begin_] == '\n') {
-        ++begin_;
+      if (rest_.front() == '\n') {
+        rest_.remove_prefix(1);
         starts_row_ = true;
         continue;
       }
     }
     const char* const end = end_of_line();
-    const std::size_t size = (end == nullptr ? end_ : static_cast<std::size_t>(end - buffer_.data())) - begin_;
+    const std::size_t size = end == nullptr ? rest_.size() : static_cast<std::size_t>(end - rest_.data());
     const bool whole = end != nullptr && size <= longest_;
     if (!whole && size <= longest_ && fill()) {
       continue;  // the end may lie in what was just read
@@ -90,21 +84,20 @@ bool Lines::next(std::string_view& line) {
     starts_row_ = false;
     if (first_) {
       first_ = false;
-      if (size >= kByteOrderMark.size() && std::string_view(buffer_.data() + begin_, 3) == kByteOrderMark) {
-        begin_ += kByteOrderMark.size();
+      if (size >= kByteOrderMark.size() && rest_.starts_with(kByteOrderMark)) {
+        rest_.remove_prefix(kByteOrderMark.size());
         --number_;
         starts_row_ = true;
         continue;
       }
     }
-    line = {buffer_.data() + begin_, std::min(size, longest_)};
+    line = rest_.substr(0, std::min(size, longest_));
     cut_ = size > longest_;
     ended_ = whole;
-    begin_ += line.size();
     if (whole) {
-      ++begin_;
-      after_return_ = *end == '\r';
-      starts_row_ = *end == '\n';
+      pass(end);
+    } else {
+      rest_.remove_prefix(line.size());
     }
     return true;
   }

@@ -3,8 +3,8 @@
 
 #include <cstdint>
 #include <string_view>
-#include <vector>
 
+#include "unidle/logs/detail/read_ahead.h"
 #include "unidle/logs/source.h"
 
 namespace unidle::logs {
@@ -28,16 +28,16 @@ class Lines {
 
  private:
   bool fill();
+  void pass(const char* end);
   void pass_over_rest();
+  const char* find(char sign, const char*& place) const;
   const char* end_of_line();
 
-  Source& source_;
+  detail::ReadAhead blocks_;
   std::size_t longest_;
-  std::vector<char> buffer_;
-  std::size_t begin_ = 0;
-  std::size_t end_ = 0;
-  std::size_t newline_ = 0;  // first \n at or behind begin_, end_ when there is none
-  bool newline_known_ = false;
+  std::string_view rest_;          // read and not yet given
+  const char* newline_ = nullptr;  // the first one of the rest, or its end; not known where it lies before the rest
+  const char* return_ = nullptr;   // the same
   bool exhausted_ = false;
   bool after_return_ = false;  // the last line ended with \r, so that a \n behind it belongs to the same end
   bool starts_row_ = true;     // the next line is the first after a \n

@@ -96,5 +96,48 @@ TEST(Source, NamesWhatCannotBeRead) {
   }
 }
 
+TEST(Lines, EveryBlockOfALargeFileComesInOrder) {
+  const TemporaryFolder folder;
+  std::string bytes;
+  for (int i = 0; bytes.size() < 3'000'000; ++i) {
+    bytes += fmt::format("{} {}\n", i, std::string(static_cast<std::size_t>(i % 301), 'x'));
+  }
+  write_file_atomic(folder.path() / "log", bytes);
+  Source source(folder.path() / "log");
+  Lines lines(source);
+  std::string_view line;
+  std::string again;
+  while (lines.next(line)) {
+    again.append(line).append("\n");
+  }
+  EXPECT_TRUE(again == bytes);
+  EXPECT_EQ(lines.bytes(), bytes.size());
+}
+
+TEST(Lines, MayBeLeftBeforeTheEnd) {
+  const std::string bytes(5'000'000, '\n');
+  for (int some = 0; some < 20; ++some) {
+    Source source("memory", bytes);
+    Lines lines(source);
+    std::string_view line;
+    for (int i = 0; i < some; ++i) {
+      EXPECT_TRUE(lines.next(line));
+    }
+  }
+}
+
+TEST(Lines, DamageInALaterBlockIsToldByTheOneWhoReads) {
+  std::string bytes;
+  for (int i = 0; i < 1'000'000; ++i) {
+    bytes += fmt::format("{}\n", i * 7919LL % 1000003);
+  }
+  std::string packed = gzipped(bytes);
+  packed.resize(packed.size() - 100);
+  Source source("cut.gz", packed);
+  Lines lines(source);
+  std::string_view line;
+  EXPECT_THROW(while (lines.next(line)){}, Error);
+}
+
 }  // namespace
 }  // namespace unidle::logs

@@ -11,7 +11,8 @@
 
 namespace unidle::logs {
 
-/// Told how much of a file was read, and how large it is, both as stored.
+/// Told how much of a file was read, and how large it is, both as stored; perhaps on a thread that reads ahead, but
+/// never by two at once.
 using OnRead = std::function<void(std::uint64_t taken, std::uint64_t of)>;
 
 /// Not thread-safe. gzip is recognised by its first bytes and unpacked on the way.

@@ -10,6 +10,7 @@
 #include "unidle/logs/detail/numbers.h"
 #include "unidle/logs/detail/phases.h"
 #include "unidle/logs/detail/progress.h"
+#include "unidle/logs/detail/shapes.h"
 #include "unidle/logs/detail/smi_table.h"
 #include "unidle/logs/lines.h"
 #include "unidle/logs/timestamp.h"
@@ -19,7 +20,6 @@ namespace unidle::logs {
 namespace {
 
 using detail::Hit;
-using detail::Hits;
 using detail::LogLine;
 using detail::Word;
 
@@ -55,20 +55,21 @@ const detail::Matcher& matcher() {
 
 class TextReader {
  public:
-  explicit TextReader(TextLog& log) : log_(log), failures_(log), counters_(log, phases_) {}
+  explicit TextReader(TextLog& log) : log_(log), failures_(log), counters_(log, phases_), shapes_(matcher()) {}
 
   void read(std::string_view raw, std::uint64_t number) {
-    const std::string_view text = without_escapes(raw, scratch_);
+    const detail::Shape* shape = shapes_.known(raw);
+    const std::string_view text = shape != nullptr ? raw : without_escapes(raw, scratch_);
     if (const auto stamp = stamps_.at_begin(text)) {
       set_time(*stamp);
     }
     if (failures_.in_traceback(text)) {
       return;
     }
-    matcher().find(text, hits_);
-    const LogLine line{text, number, hits_};
+    shape = shape != nullptr ? shape : &shapes_.look(text);
+    const LogLine line{text, number, shape->hits, shape->bar_at};
     table_row(line);
-    if (hits_.empty() && text.find("%|") == std::string_view::npos) {
+    if (line.hits.empty() && line.bar_at == std::string_view::npos) {
       return;
     }
     read_times(line);
@@ -111,14 +112,14 @@ class TextReader {
 
   /// Times that do not stand at the front: `date`'s output, the scheduler's, JSON fields.
   void read_times(const LogLine& line) {
-    if (hits_.has_any(Word::kWeekday, Word::kCancelled)) {
+    if (line.hits.has_any(Word::kWeekday, Word::kCancelled)) {
       if (const auto stamp = stamps_.anywhere(line.text)) {
         set_time(*stamp);
-        if (hits_.has(Word::kCancelled)) {
+        if (line.hits.has(Word::kCancelled)) {
           log_.ended_ns = stamp->ns;
         }
       }
-    } else if (const Hit* key = hits_.first(Word::kTimeKey); key != nullptr && line.text.front() == '{') {
+    } else if (const Hit* key = line.hits.first(Word::kTimeKey); key != nullptr && line.text.front() == '{') {
       json_time(line.text.substr(key->end));
     }
   }
@@ -128,7 +129,7 @@ class TextReader {
     while (!rest.empty() && (rest.front() == ':' || rest.front() == ' ' || rest.front() == '"')) {
       rest.remove_prefix(1);
     }
-    if (const auto ns = take_date_time(rest)) {
+    if (const auto ns = stamps_.date_time(rest)) {
       set_time({*ns, true, true});
       return;
     }
@@ -141,7 +142,7 @@ class TextReader {
   }
 
   void table_row(const LogLine& line) {
-    if (hits_.has(Word::kSmiRow)) {
+    if (line.hits.has(Word::kSmiRow)) {
       table_.use_row(line.text, now_or_last(), log_.tables);
     } else if (!line.text.empty() && line.text.front() == '|') {
       table_.name_row(line.text);
@@ -151,10 +152,10 @@ class TextReader {
   std::optional<std::int64_t> now_or_last() const { return now_ns_ ? now_ns_ : last_ns_; }
 
   void read_settings(const LogLine& line) {
-    if (!hits_.has_any(Word::kSetting, Word::kDevice, Word::kCapability, Word::kTrainSet, Word::kJobId)) {
+    if (!line.hits.has_any(Word::kSetting, Word::kDevice, Word::kCapability, Word::kTrainSet, Word::kJobId)) {
       return;
     }
-    for (const Hit& hit : hits_.all()) {
+    for (const Hit& hit : line.hits.all()) {
       switch (hit.keyword->word) {
         case Word::kSetting: setting(line, hit); break;
         case Word::kDevice: device(line, hit); break;
@@ -214,12 +215,12 @@ class TextReader {
   }
 
   /// A word of a begin right beside one of validation.
-  bool announces_validation() const {
-    if (!hits_.has(Word::kBegin)) {
+  static bool announces_validation(const LogLine& line) {
+    if (!line.hits.has(Word::kBegin)) {
       return false;
     }
-    for (const Hit& begin : hits_.all()) {
-      for (const Hit& what : hits_.all()) {
+    for (const Hit& begin : line.hits.all()) {
+      for (const Hit& what : line.hits.all()) {
         if (begin.keyword->word != Word::kBegin || what.keyword->word != Word::kValidation) {
           continue;
         }
@@ -234,8 +235,8 @@ class TextReader {
   }
 
   void validation(const LogLine& line, const detail::Counters::News& news) {
-    const bool result = news.loss || hits_.has(Word::kMetric) || hits_.has(Word::kEnd);
-    if (!result && (announces_validation() || news.validation_bar)) {
+    const bool result = news.loss || line.hits.has(Word::kMetric) || line.hits.has(Word::kEnd);
+    if (!result && (announces_validation(line) || news.validation_bar)) {
       phases_.validation_begin();
       return;
     }
@@ -252,7 +253,7 @@ class TextReader {
   }
 
   void stated_duration(const LogLine& line, Readings& readings) {
-    const Hit* hit = hits_.first(Word::kDuration);
+    const Hit* hit = line.hits.first(Word::kDuration);
     if (hit == nullptr) {
       return;
     }
@@ -263,26 +264,26 @@ class TextReader {
     }
   }
 
-  void checkpoint() {
-    if (hits_.has(Word::kSaved) && hits_.has(Word::kModel)) {
+  void checkpoint(const LogLine& line) {
+    if (line.hits.has(Word::kSaved) && line.hits.has(Word::kModel)) {
       phases_.checkpoint_end();
-    } else if (hits_.has(Word::kSaving) && hits_.has(Word::kModel)) {
+    } else if (line.hits.has(Word::kSaving) && line.hits.has(Word::kModel)) {
       phases_.checkpoint_begin();
     }
   }
 
   void read_run(const LogLine& line) {
     const detail::Counters::News news = counters_.read(line, now_or_last());
-    if (hits_.has(Word::kValidation)) {
+    if (line.hits.has(Word::kValidation)) {
       validation(line, news);
     } else if (news.counted || news.is_bar || (news.loss && phases_.training_seen())) {
       phases_.train();
-      if (hits_.has(Word::kEpoch) && news.counted) {
+      if (line.hits.has(Word::kEpoch) && news.counted) {
         stated_duration(line, log_.stated_epoch_s);
       }
     }
-    if (hits_.has_any(Word::kSaving, Word::kSaved)) {
-      checkpoint();
+    if (line.hits.has_any(Word::kSaving, Word::kSaved)) {
+      checkpoint(line);
     }
     log_.progress_lines += news.counted || news.is_bar || news.loss ? 1 : 0;
   }
@@ -293,7 +294,7 @@ class TextReader {
   detail::Counters counters_;
   detail::SmiTable table_;
   StampReader stamps_;
-  Hits hits_;
+  detail::Shapes shapes_;
   std::string scratch_;
   int rank_ = -1;
   std::optional<std::int64_t> now_ns_;

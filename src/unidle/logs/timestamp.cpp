@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 
@@ -73,24 +74,26 @@ std::int64_t take_fraction(std::string_view& text) {
   return ns;
 }
 
+/// Two digits at `at`; above 99 when there are none.
+int two_digits(const char* at) {
+  const int tens = at[0] - '0';
+  const int ones = at[1] - '0';
+  return tens >= 0 && tens <= 9 && ones >= 0 && ones <= 9 ? tens * 10 + ones : 100;
+}
+
 /// "16:47:34" with a fraction; since midnight.
 std::optional<std::int64_t> take_time(std::string_view& text) {
-  std::string_view rest = text;
-  const int hour = take_fixed(rest, 2);
-  if (hour < 0 || hour > 23 || !take(rest, ':')) {
+  if (text.size() < 8 || text[2] != ':' || text[5] != ':') {
     return std::nullopt;
   }
-  const int minute = take_fixed(rest, 2);
-  if (minute < 0 || minute > 59 || !take(rest, ':')) {
+  const int hour = two_digits(text.data());
+  const int minute = two_digits(text.data() + 3);
+  const int second = two_digits(text.data() + 6);
+  if (hour > 23 || minute > 59 || second > 60 || (text.size() > 8 && is_digit(text[8]))) {
     return std::nullopt;
   }
-  const int second = take_fixed(rest, 2);
-  if (second < 0 || second > 60 || (!rest.empty() && is_digit(rest.front()))) {
-    return std::nullopt;
-  }
-  const std::int64_t ns = ((hour * 60 + minute) * 60 + second) * kNsPerSecond + take_fraction(rest);
-  text = rest;
-  return ns;
+  text.remove_prefix(8);
+  return ((hour * 60 + minute) * 60 + second) * kNsPerSecond + take_fraction(text);
 }
 
 /// "08/22/2025 16:47:34" and "08/22 16:47:34".
@@ -251,6 +254,22 @@ Stamp StampReader::of_year(std::int64_t since_leap_year_ns) const {
   return day ? Stamp{*day + since_leap_year_ns % kDayNs, true, true} : Stamp{since_leap_year_ns, false, true};
 }
 
+std::optional<std::int64_t> StampReader::date_time(std::string_view text) {
+  if (text.size() > date_.size() && text.substr(0, date_.size()) == std::string_view(date_.data(), date_.size())) {
+    text.remove_prefix(date_.size());
+    const auto time = take_time(text);
+    return time ? std::optional(date_ns_ + *time) : std::nullopt;
+  }
+  std::string_view rest = text;
+  const auto ns = take_date_time(rest);
+  if (ns) {
+    std::copy_n(text.begin(), date_.size(), date_.begin());
+    text.remove_prefix(date_.size());
+    date_ns_ = *ns - *take_time(text);  // not the midnight before it: there is 23:59:60
+  }
+  return ns;
+}
+
 std::optional<Stamp> StampReader::at_begin(std::string_view line) {
   while (!line.empty() && (line.front() == '[' || line.front() == '(' || line.front() == ' ' || line.front() == '"')) {
     line.remove_prefix(1);
@@ -262,7 +281,7 @@ std::optional<Stamp> StampReader::at_begin(std::string_view line) {
   if (!is_digit(line.front())) {
     stamp = take_glog(line);
   } else if (is_digit(line[2])) {
-    const auto ns = take_date_time(line);
+    const auto ns = date_time(line);
     return ns ? std::optional(full(*ns)) : std::nullopt;
   } else if (line[2] == '/') {
     stamp = take_month_first(line);

@@ -1,6 +1,7 @@
 // Times as logs write them.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -24,6 +25,8 @@ class StampReader {
   std::optional<Stamp> at_begin(std::string_view line);
   /// A time anywhere in `line`: "Mon Aug  4 13:47:37 HKT 2025" or "2025-08-04T15:47:39".
   std::optional<Stamp> anywhere(std::string_view line);
+  /// As take_date_time, faster where dates repeat; remembers no day.
+  std::optional<std::int64_t> date_time(std::string_view text);
 
  private:
   Stamp full(std::int64_t ns);
@@ -32,6 +35,8 @@ class StampReader {
 
   std::int64_t day_ns_ = 0;  // midnight before the last time
   std::int64_t last_of_day_ns_ = -1;
+  std::array<char, 11> date_{};  // "2025-08-22 " of the last line that had one, and its midnight
+  std::int64_t date_ns_ = 0;
   int year_ = 0;  // of the last full time; 0: none was seen
 };
 

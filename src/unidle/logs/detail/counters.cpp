@@ -13,15 +13,7 @@ constexpr std::size_t kMostBars = 16;
 constexpr std::size_t kLongestLabel = 60;
 constexpr double kMostCount = 1e15;
 
-std::string_view kind_of(Word word) {
-  switch (word) {
-    case Word::kEpoch: return "epoch";
-    case Word::kStep: return "step";
-    case Word::kIteration: return "iteration";
-    case Word::kBatch: return "batch";
-    default: return "";
-  }
-}
+constexpr std::array<std::string_view, 5> kKindNames = {"epoch", "step", "iteration", "batch", "sample"};
 
 /// "Epoch 3/10:  45%" and "Epoch 4/10:  50%" are runs of one bar.
 std::string without_digits(std::string_view label) {
@@ -36,45 +28,58 @@ std::string without_digits(std::string_view label) {
 
 }  // namespace
 
-void Counters::count(std::string_view kind, double value, std::optional<double> total, bool with_loss,
-                     std::optional<std::int64_t> now_ns) {
+Counters::Kind Counters::kind_of(Word word) {
+  switch (word) {
+    case Word::kEpoch: return kEpoch;
+    case Word::kStep: return kStep;
+    case Word::kIteration: return kIteration;
+    case Word::kBatch: return kBatch;
+    default: return kKinds;
+  }
+}
+
+/// The log's counter of a kind, made with `value` when there is none yet.
+Counter& Counters::counter(Kind kind, double value, const Moment& moment) {
+  if (places_[kind] == 0) {
+    Counter fresh;
+    fresh.kind = kKindNames[kind];
+    fresh.first = fresh.last = value;
+    fresh.first_had_loss = moment.with_loss;
+    fresh.first_ns = fresh.changed_ns = moment.now_ns;
+    fresh.train_s_first = fresh.train_s_changed = moment.train_s;
+    log_.counters.push_back(fresh);
+    places_[kind] = log_.counters.size();
+  }
+  return log_.counters[places_[kind] - 1];
+}
+
+void Counters::count(Kind kind, double value, std::optional<double> total, const Moment& moment) {
   if (!(value < kMostCount)) {
     return;
   }
-  auto counter =
-      std::find_if(log_.counters.begin(), log_.counters.end(), [&](const Counter& one) { return one.kind == kind; });
-  if (counter == log_.counters.end()) {
-    Counter fresh;
-    fresh.kind = kind;
-    fresh.first = fresh.last = value;
-    fresh.first_had_loss = with_loss;
-    fresh.first_ns = fresh.changed_ns = now_ns;
-    fresh.train_s_first = fresh.train_s_changed = phases_.train_s();
-    log_.counters.push_back(fresh);
-    counter = log_.counters.end() - 1;
-  }
-  if (value != counter->last) {
-    counter->restarts += value < counter->last ? 1 : 0;
-    counter->advanced += value > counter->last ? value - counter->last : value;
-    counter->last = value;
-    counter->changed_ns = now_ns;
-    counter->train_s_changed = phases_.train_s();
+  Counter& one = counter(kind, value, moment);
+  if (value != one.last) {
+    one.restarts += value < one.last ? 1 : 0;
+    one.advanced += value > one.last ? value - one.last : value;
+    one.last = value;
+    one.changed_ns = moment.now_ns;
+    one.train_s_changed = moment.train_s;
   }
   if (total && *total >= value && *total > 0) {
-    counter->total = total;
+    one.total = total;
   }
-  ++counter->seen;
-  counter->last_had_loss = with_loss;
-  counter->last_ns = now_ns;
-  counter->train_s_last = phases_.train_s();
+  ++one.seen;
+  one.last_had_loss = moment.with_loss;
+  one.last_ns = moment.now_ns;
+  one.train_s_last = moment.train_s;
 }
 
-bool Counters::read_counts(const LogLine& line, bool with_loss, std::optional<std::int64_t> now_ns) {
+bool Counters::read_counts(const LogLine& line, const Moment& moment) {
   bool any = false;
   std::uint32_t passed = 0;  // "Epoch: [3][120/5000]" tells two counts
   for (const Hit& hit : line.hits.all()) {
-    const std::string_view kind = kind_of(hit.keyword->word);
-    if (kind.empty() || hit.begin < passed) {
+    const Kind kind = kind_of(hit.keyword->word);
+    if (kind == kKinds || hit.begin < passed) {
       continue;
     }
     auto seen = count_after(line.text, hit.end);
@@ -86,9 +91,9 @@ bool Counters::read_counts(const LogLine& line, bool with_loss, std::optional<st
     }
     any = true;
     passed = hit.end;
-    count(kind, seen->value, seen->total, with_loss, now_ns);
+    count(kind, seen->value, seen->total, moment);
     if (seen->inner) {
-      count(seen->inner_is_samples ? "sample" : "step", *seen->inner, seen->inner_total, with_loss, now_ns);
+      count(seen->inner_is_samples ? kSample : kStep, *seen->inner, seen->inner_total, moment);
     }
   }
   return any;
@@ -101,23 +106,23 @@ bool Counters::read_losses(const LogLine& line) {
     if (hit.keyword->word != Word::kLoss) {
       continue;
     }
-    if (const auto value = value_after(line.text, hit.end)) {
-      (std::isfinite(*value) ? finite : bad) = true;
+    if (const auto is_finite = finite_after(line.text, hit.end)) {
+      (*is_finite ? finite : bad) = true;
     }
   }
   if (!finite && !bad) {
     return false;
   }
-  const Quote here{bad ? quotable(line.text) : "", line.number, log_.progress_lines};
   ++log_.loss_lines;
   log_.bad_loss_lines += bad ? 1 : 0;
+  const auto here = [&] { return Quote{quotable(line.text), line.number, log_.progress_lines}; };
   if (bad && !log_.bad_loss) {
-    log_.bad_loss = here;
+    log_.bad_loss = here();
   }
   if (finite) {
     log_.hopeless_loss_lines = 0;
   } else if (log_.hopeless_loss_lines++ == 0) {
-    log_.hopeless_loss = here;
+    log_.hopeless_loss = here();
   }
   return true;
 }
@@ -158,37 +163,43 @@ void Counters::close(const OpenBar& open) {
 }
 
 void Counters::bar(const Bar& seen, bool validation) {
-  const std::string label = without_digits(seen.label);
-  const auto open = std::find_if(open_bars_.begin(), open_bars_.end(), [&](const OpenBar& one) {
-    return one.label == label && one.validation == validation;
+  const std::string_view as_drawn = seen.label.substr(0, kLongestLabel);
+  auto open = std::find_if(open_bars_.begin(), open_bars_.end(), [&](const OpenBar& one) {
+    return one.as_drawn == as_drawn && one.validation == validation;
   });
-  const OpenBar now{label,     std::string(seen.label.substr(0, kLongestLabel)), seen.total, seen.done, seen.elapsed_s,
-                    validation};
   if (open == open_bars_.end()) {
-    if (open_bars_.size() < kMostBars) {
-      open_bars_.push_back(now);
+    const std::string label = without_digits(seen.label);
+    open = std::find_if(open_bars_.begin(), open_bars_.end(),
+                        [&](const OpenBar& one) { return one.label == label && one.validation == validation; });
+    if (open == open_bars_.end()) {
+      if (open_bars_.size() < kMostBars) {
+        open_bars_.push_back({label, std::string(as_drawn), seen.total, seen.done, seen.elapsed_s, validation});
+      }
+      return;
     }
-    return;
   }
-  if (now.as_drawn != open->as_drawn || seen.done < open->done || seen.elapsed_s < open->elapsed_s ||
-      seen.total != open->total) {
-    close(*open);  // a new run of it
+  const bool same_run = open->as_drawn == as_drawn && seen.done >= open->done && seen.elapsed_s >= open->elapsed_s &&
+                        seen.total == open->total;
+  if (!same_run) {
+    close(*open);
+    open->as_drawn = as_drawn;
   }
-  *open = now;
+  open->total = seen.total;
+  open->done = seen.done;
+  open->elapsed_s = seen.elapsed_s;
 }
 
 Counters::News Counters::read(const LogLine& line, std::optional<std::int64_t> now_ns) {
   News news;
   const bool names_loss = line.hits.has(Word::kLoss);
   news.counted = line.hits.has_any(Word::kEpoch, Word::kStep, Word::kIteration, Word::kBatch) &&
-                 read_counts(line, names_loss, now_ns);
+                 read_counts(line, {now_ns, phases_.train_s(), names_loss});
   news.loss = names_loss && read_losses(line);
   if (line.hits.has_any(Word::kSampleRate, Word::kSampleRateKey)) {
     read_rates(line);
   }
-  const std::size_t mark = line.text.find("%|");
-  if (mark != std::string_view::npos) {
-    if (const auto seen = read_bar(line.text, mark)) {
+  if (line.bar_at != std::string_view::npos) {
+    if (const auto seen = read_bar(line.text, line.bar_at)) {
       news.is_bar = true;
       news.validation_bar = line.hits.has(Word::kValidation);
       bar(*seen, news.validation_bar);

@@ -1,6 +1,7 @@
 // Counters, losses and progress bars of a log.
 #pragma once
 
+#include <array>
 #include <string>
 #include <vector>
 
@@ -26,9 +27,17 @@ class Counters {
   void finish();
 
  private:
-  void count(std::string_view kind, double value, std::optional<double> total, bool with_loss,
-             std::optional<std::int64_t> now_ns);
-  bool read_counts(const LogLine& line, bool with_loss, std::optional<std::int64_t> now_ns);
+  enum Kind : std::size_t { kEpoch, kStep, kIteration, kBatch, kSample, kKinds };
+  static Kind kind_of(Word word);  // kKinds: of none
+  /// When a line is read and what it tells beside counts.
+  struct Moment {
+    std::optional<std::int64_t> now_ns;
+    double train_s = 0;
+    bool with_loss = false;
+  };
+  Counter& counter(Kind kind, double value, const Moment& moment);
+  void count(Kind kind, double value, std::optional<double> total, const Moment& moment);
+  bool read_counts(const LogLine& line, const Moment& moment);
   bool read_losses(const LogLine& line);
   void read_rates(const LogLine& line);
   void bar(const Bar& seen, bool validation);
@@ -46,6 +55,7 @@ class Counters {
   TextLog& log_;
   const Phases& phases_;
   std::vector<OpenBar> open_bars_;
+  std::array<std::size_t, kKinds> places_{};  // of a kind among the log's counters, from 1; 0: not seen yet
 };
 
 }  // namespace unidle::logs::detail

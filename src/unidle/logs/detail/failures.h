@@ -14,6 +14,7 @@ struct LogLine {
   std::string_view text;
   std::uint64_t number = 0;
   const Hits& hits;
+  std::size_t bar_at = std::string_view::npos;  // where "%|" stands
 };
 
 /// Not thread-safe. Writes what it finds into the log that it was made with.

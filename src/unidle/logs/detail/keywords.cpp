@@ -1,5 +1,9 @@
 #include "unidle/logs/detail/keywords.h"
 
+#include <algorithm>
+
+#include "unidle/base/characters.h"
+
 namespace unidle::logs::detail {
 
 namespace {
@@ -76,7 +80,7 @@ constexpr std::array kKeywords = {
     Keyword{"acc", Word::kMetric, Edge::kBoth},
     Keyword{"auc", Word::kMetric},
     Keyword{"psnr", Word::kMetric},
-    Keyword{"f1_score", Word::kMetric},
+    Keyword{"_score", Word::kMetric},
     Keyword{"perplexity", Word::kMetric},
     Keyword{"指标", Word::kMetric},
     Keyword{"准确率", Word::kMetric},
@@ -157,6 +161,9 @@ constexpr std::array kKeywords = {
     Keyword{"用时", Word::kDuration},
 };
 static_assert(kKeywords.size() < 256, "Matcher keeps entry numbers in a byte");
+static_assert(std::none_of(kKeywords.begin(), kKeywords.end(),
+                           [](const Keyword& one) { return std::any_of(one.text.begin(), one.text.end(), is_digit); }),
+              "Shapes takes lines that differ in digits for one");
 
 }  // namespace
 

@@ -112,7 +112,7 @@ class Matcher {
   void find(std::string_view line, Hits& hits) const;
 
  private:
-  static constexpr unsigned kBits = 12;
+  static constexpr unsigned kBits = 14;
   static std::uint32_t slot(std::uint32_t three_bytes) {
     return ((three_bytes | 0x202020U) * 0x9E3779B1U) >> (32U - kBits);
   }

@@ -1,5 +1,7 @@
 #include "unidle/logs/detail/numbers.h"
 
+#include <array>
+
 namespace unidle::logs::detail {
 
 namespace {
@@ -23,32 +25,64 @@ std::size_t grouped(std::string_view text) {
   return text[at - 1] == ',' || at < 5 ? 0 : at;
 }
 
+/// Nearly every number of a log: "12", "0.0313", at most fifteen digits and no exponent. Then the digits as a whole and
+/// the power of ten are exact, and so their quotient is rounded once, as from_chars does it. Returns its length; 0: it
+/// is another.
+std::size_t plain_number(std::string_view text, double& value) {
+  static constexpr std::array<double, 16> kPowers = {1e0, 1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                                     1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
+  std::uint64_t digits = 0;
+  std::size_t at = 0;
+  std::size_t behind_point = 0;
+  for (; at < text.size() && is_digit(text[at]); ++at) {
+    digits = digits * 10 + static_cast<std::uint64_t>(text[at] - '0');
+  }
+  if (at > 0 && at < text.size() && text[at] == '.') {
+    const std::size_t point = at++;
+    for (; at < text.size() && is_digit(text[at]); ++at) {
+      digits = digits * 10 + static_cast<std::uint64_t>(text[at] - '0');
+    }
+    behind_point = at - point - 1;
+  }
+  if (at == 0 || at > 15 || (at < text.size() && (text[at] == ',' || (text[at] | 0x20) == 'e'))) {
+    return 0;
+  }
+  value = static_cast<double>(static_cast<std::int64_t>(digits));
+  if (behind_point > 0) {
+    value /= kPowers[behind_point];
+  }
+  return at;
+}
+
 }  // namespace
 
-std::optional<double> take_number(std::string_view& text) {
+bool take_number(std::string_view& text, double& value) {
+  if (const std::size_t size = plain_number(text, value); size > 0) {
+    text.remove_prefix(size);
+    return true;
+  }
   if (const std::size_t size = grouped(text); size > 0) {
-    double value = 0;
+    value = 0;
     for (const char c : text.substr(0, size)) {
       value = c == ',' ? value : value * 10 + (c - '0');
     }
     text.remove_prefix(size);
-    return value;
+    return true;
   }
   if (text.empty() || !(is_digit(text.front()) || text.front() == '-' || text.front() == '+' || text.front() == '.')) {
-    return std::nullopt;  // keeps "inf" and "nan" out
+    return false;  // keeps "inf" and "nan" out
   }
   const std::size_t sign = text.front() == '+' ? 1 : 0;  // from_chars takes no plus
   const std::size_t first = text.front() == '-' || text.front() == '+' ? 1 : 0;
   if (first >= text.size() || !(is_digit(text[first]) || text[first] == '.')) {
-    return std::nullopt;
+    return false;
   }
-  double value = 0;
   const auto [end, error] = std::from_chars(text.data() + sign, text.data() + text.size(), value);
   if (error != std::errc{} || !std::isfinite(value)) {
-    return std::nullopt;
+    return false;
   }
   text.remove_prefix(static_cast<std::size_t>(end - text.data()));
-  return value;
+  return true;
 }
 
 }  // namespace unidle::logs::detail

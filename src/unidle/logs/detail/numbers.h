@@ -28,7 +28,11 @@ inline std::string_view trimmed(std::string_view text) {
 
 /// The number that `text` begins with, moved past; "1,234,567" counts as one number where the groups fit. Never inf or
 /// nan. Exponents are read, hexadecimal numbers are not.
-std::optional<double> take_number(std::string_view& text);
+bool take_number(std::string_view& text, double& value);
+inline std::optional<double> take_number(std::string_view& text) {
+  double value = 0;  // not an optional from the start: those are slow to hand around
+  return take_number(text, value) ? std::optional(value) : std::nullopt;
+}
 
 /// `text` as one whole number: nothing else may stand behind it.
 inline std::optional<double> whole_number(std::string_view text) {
@@ -38,16 +42,17 @@ inline std::optional<double> whole_number(std::string_view text) {
 
 /// The unsigned digits at the front of `text`, moved past; nothing when there is none or they do not fit.
 inline std::optional<std::int64_t> take_digits(std::string_view& text) {
+  constexpr std::size_t kMost = 18;  // that many fit, whatever they are
   std::int64_t value = 0;
-  if (text.empty() || !is_digit(text.front())) {
-    return std::nullopt;
+  std::size_t size = 0;
+  for (; size < text.size() && is_digit(text[size]); ++size) {
+    if (size == kMost) {
+      return std::nullopt;
+    }
+    value = value * 10 + (text[size] - '0');
   }
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{}) {
-    return std::nullopt;
-  }
-  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
-  return value;
+  text.remove_prefix(size);
+  return size > 0 ? std::optional(value) : std::nullopt;
 }
 
 }  // namespace unidle::logs::detail

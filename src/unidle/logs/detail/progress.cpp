@@ -1,6 +1,7 @@
 #include "unidle/logs/detail/progress.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 
 #include "unidle/base/characters.h"
@@ -51,7 +52,7 @@ void skip_blanks(std::string_view& text) {
   }
 }
 
-std::optional<double> take_total(std::string_view& text) {
+bool take_total(std::string_view& text, double& total) {
   std::string_view rest = text;
   skip_blanks(rest);
   if (rest.starts_with("/")) {
@@ -59,14 +60,12 @@ std::optional<double> take_total(std::string_view& text) {
   } else if (rest.starts_with("of ")) {
     rest.remove_prefix(3);
   } else {
-    return std::nullopt;
+    return false;
   }
   skip_blanks(rest);
-  const auto total = take_number(rest);
-  if (total) {
-    text = rest;
-  }
-  return total;
+  const bool found = take_number(rest, total);
+  text = found ? rest : text;
+  return found;
 }
 
 /// "][120/5000]" or " [12800/60000 (21%)]" behind a count.
@@ -79,13 +78,13 @@ void take_inner(std::string_view text, Count& count) {
   }
   text.remove_prefix(1);
   skip_blanks(text);
-  const auto value = take_number(text);
-  const auto total = value ? take_total(text) : std::nullopt;
-  if (!total || *total <= 0) {
+  double value = 0;
+  double total = 0;
+  if (!take_number(text, value) || !take_total(text, total) || total <= 0) {
     return;
   }
   count.inner = value;
-  count.inner_total = *total;
+  count.inner_total = total;
   skip_blanks(text);
   count.inner_is_samples = text.starts_with("(");
 }
@@ -126,41 +125,49 @@ std::optional<double> take_clock(std::string_view& text) {
 }
 
 /// tqdm's numbers: "450", "1.20k", "5.00M", "?".
-std::optional<double> take_scaled(std::string_view& text) {
-  const auto value = take_number(text);
-  if (!value || text.empty()) {
-    return value;
+bool take_scaled(std::string_view& text, double& value) {
+  if (!take_number(text, value)) {
+    return false;
   }
-  const double scale = text.front() == 'k' ? 1e3 : text.front() == 'M' ? 1e6 : text.front() == 'G' ? 1e9 : 0;
+  const char letter = text.empty() ? ' ' : text.front();
+  const double scale = letter == 'k' ? 1e3 : letter == 'M' ? 1e6 : letter == 'G' ? 1e9 : 0;
   if (scale > 0) {
     text.remove_prefix(1);
-    return *value * scale;
+    value *= scale;
   }
-  return value;
+  return true;
+}
+
+/// Of what may stand between a word and its count: "iteration 3", "batch_idx=3", "轮次: 3".
+std::size_t tail_size(std::string_view text) {
+  static constexpr std::array<std::string_view, 5> kTails = {"ation", "次", "index", "idx", "_idx"};
+  for (const std::string_view tail : kTails) {
+    if (text.starts_with(tail)) {
+      return tail.size();
+    }
+  }
+  return 0;
 }
 
 }  // namespace
 
 std::optional<Count> count_after(std::string_view line, std::size_t end) {
   std::string_view rest = line.substr(std::min(end, line.size()));
-  const bool may_have_tail = !rest.empty() && is_word(rest.front());
-  for (const std::string_view tail : {"ation", "次", "index", "idx", "_idx"}) {
-    if (may_have_tail && rest.starts_with(tail)) {
-      rest.remove_prefix(tail.size());
-      break;
-    }
+  if (!rest.empty() && is_word(rest.front())) {
+    rest.remove_prefix(tail_size(rest));
   }
-  if (rest.empty() || skip_signs(rest) == 0) {
-    return std::nullopt;
+  std::optional<Count> count;
+  double value = 0;
+  if (rest.empty() || skip_signs(rest) == 0 || !take_number(rest, value) || value < 0 ||
+      (!rest.empty() && (is_letter(rest.front()) || rest.front() == '%'))) {
+    return count;
   }
-  const auto value = take_number(rest);
-  if (!value || *value < 0 || (!rest.empty() && (is_letter(rest.front()) || rest.front() == '%'))) {
-    return std::nullopt;
+  count.emplace();
+  count->value = value;
+  if (double total = 0; take_total(rest, total)) {
+    count->total = total;
   }
-  Count count;
-  count.value = *value;
-  count.total = take_total(rest);
-  take_inner(rest, count);
+  take_inner(rest, *count);
   return count;
 }
 
@@ -179,7 +186,9 @@ std::optional<Count> count_before(std::string_view line, std::size_t begin) {
   }
   Count count;
   count.value = *value;
-  count.total = take_total(text);
+  if (double total = 0; take_total(text, total)) {
+    count.total = total;
+  }
   return ordinal || count.total ? std::optional(count) : std::nullopt;
 }
 
@@ -206,6 +215,24 @@ std::optional<double> value_after(std::string_view line, std::size_t end) {
     return sign * std::numeric_limits<double>::infinity();
   }
   return std::nullopt;
+}
+
+std::optional<bool> finite_after(std::string_view line, std::size_t end) {
+  constexpr std::size_t kMostDigits = 30;
+  std::string_view rest = line.substr(std::min(end, line.size()));
+  if (skip_signs(rest) == 0 || rest.empty()) {
+    return std::nullopt;
+  }
+  std::size_t at = rest.front() == '-' ? 1 : 0;
+  const std::size_t begin = at;
+  while (at < rest.size() && (is_digit(rest[at]) || (rest[at] == '.' && at > begin))) {
+    ++at;
+  }
+  if (at > begin && at - begin <= kMostDigits && (at == rest.size() || (rest[at] | 0x20) != 'e')) {
+    return true;
+  }
+  const auto value = value_after(line, end);
+  return value ? std::optional(std::isfinite(*value)) : std::nullopt;
 }
 
 std::optional<double> value_before(std::string_view line, std::size_t begin) {
@@ -262,38 +289,32 @@ std::optional<double> seconds_after(std::string_view line, std::size_t end, bool
 }
 
 std::optional<Bar> read_bar(std::string_view line, std::size_t bar_at) {
-  Bar bar;
   std::size_t percent = bar_at;
   while (percent > 0 && is_digit(line[percent - 1])) {
     --percent;
   }
-  if (percent == bar_at) {
-    return std::nullopt;
-  }
-  bar.label = trimmed(line.substr(0, percent));
-  const std::size_t close = line.find('|', bar_at + 2);
+  const std::size_t close = percent == bar_at ? std::string_view::npos : line.find('|', bar_at + 2);
   if (close == std::string_view::npos) {
     return std::nullopt;
   }
   std::string_view rest = line.substr(close + 1);
   skip_blanks(rest);
-  const auto done = take_scaled(rest);
-  if (!done || rest.empty() || rest.front() != '/') {
+  Bar bar;
+  if (!take_scaled(rest, bar.done) || rest.empty() || rest.front() != '/') {
     return std::nullopt;
   }
   rest.remove_prefix(1);
-  const auto total = take_scaled(rest);
+  const bool has_total = take_scaled(rest, bar.total);
   const std::size_t bracket = rest.find('[');
-  if (!total || bracket == std::string_view::npos || bracket > 24) {
+  if (!has_total || bracket == std::string_view::npos || bracket > 24) {
     return std::nullopt;
   }
   rest.remove_prefix(bracket + 1);
   const auto elapsed = take_clock(rest);
-  if (!elapsed || *done < 0 || *total <= 0) {
+  if (!elapsed || bar.done < 0 || bar.total <= 0) {
     return std::nullopt;
   }
-  bar.done = *done;
-  bar.total = *total;
+  bar.label = trimmed(line.substr(0, percent));
   bar.elapsed_s = *elapsed;
   return bar;
 }

@@ -25,6 +25,8 @@ std::optional<Count> count_before(std::string_view line, std::size_t begin);
 
 /// The value behind a word: number, nan and inf alike. Nothing when none follows within a few signs.
 std::optional<double> value_after(std::string_view line, std::size_t end);
+/// Whether value_after would be finite; nothing when none follows. Most often it need not be computed for that.
+std::optional<bool> finite_after(std::string_view line, std::size_t end);
 /// The value that stands before a unit: "123.4 samples/s".
 std::optional<double> value_before(std::string_view line, std::size_t begin);
 /// The word or number behind "key:" or "key=": "True", "1024", "cuda:0"; empty when none follows.

@@ -1,0 +1,50 @@
+// What a line tells whatever the values of its digits: most lines of a training log differ from an earlier one in
+// digits alone, and then nothing has to be looked for in them again.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+#include "unidle/logs/detail/keywords.h"
+
+namespace unidle::logs::detail {
+
+struct Shape {
+  Hits hits;
+  std::size_t bar_at = std::string_view::npos;  // where "%|" stands
+};
+
+/// Remembers the shapes of some lines of every length. The answers are those of the matcher, because keywords hold no
+/// digits and their edges take all digits for one. Not thread-safe; the matcher must outlive it.
+class Shapes {
+ public:
+  explicit Shapes(const Matcher& matcher) : matcher_(matcher) {}
+
+  /// The shape of `line` when one like it was looked at not long ago, else nullptr. Valid until the next look().
+  const Shape* known(std::string_view line);
+  /// Looks at a line. Valid until the next call.
+  const Shape& look(std::string_view line);
+
+ private:
+  static constexpr std::size_t kShortest = 16;
+  static constexpr std::size_t kLongest = 320;  // a longer line is looked at each time
+  static constexpr std::size_t kSets = 64;
+  static constexpr std::size_t kWays = 4;
+
+  struct Slot {
+    std::size_t size = 0;  // 0: empty
+    Shape shape;
+    std::array<char, kLongest> line;
+  };
+  struct Set {
+    std::array<Slot, kWays> slots;
+    std::size_t newest = 0;
+  };
+
+  const Matcher& matcher_;
+  std::array<Set, kSets> sets_;
+  Shape unkept_;
+};
+
+}  // namespace unidle::logs::detail
