@@ -21,6 +21,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(os.environ.get("UNIDLE_BIN", ROOT / "build" / "bin"))
+EPOCH_S = 0.25  # by turns: long enough for some rounds of steps seen in full and others
+WARM_S = 4.0    # at first every step is seen in full
 
 PROGRAM = """
 import json, sys, time, torch
@@ -28,7 +30,7 @@ from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 from torch.utils.data import dataloader
 from torch.utils.data._utils import fetch
-width, layers, each, epochs = (int(text) for text in sys.argv[1:5])
+width, layers, each, epochs, warm = (int(text) for text in sys.argv[1:6])
 torch.manual_seed(0)
 torch.set_num_threads(1)
 data = TensorDataset(torch.randn(32 * each, 64), torch.randn(32 * each, 1))
@@ -40,11 +42,10 @@ shim = sys.modules.get("_unidle_shim.session")
 places = [(nn.Module, "__call__"), (nn.Module, "train"), (torch.autograd, "backward"), (type(opt), "step"), (DataLoader, "__iter__"),
           (dataloader._BaseDataLoaderIter, "__next__"), (fetch._MapDatasetFetcher, "fetch"), (torch.Tensor, "item")]
 patches = [(owner, name, getattr(owner, name), getattr(owner, name).__wrapped__) for owner, name in places] if shim else []
-thread = shim.state.thread if shim else 0
 def observe(on):
     if not shim:
         return
-    roots = shim.state.roots
+    roots, background = shim.state.roots, shim.state.background
     for owner, name, ours, theirs in patches:
         if owner is not nn.Module or name != "__call__" or roots.watching:
             setattr(owner, name, ours if on else theirs)
@@ -53,30 +54,27 @@ def observe(on):
             kind.__call__ = roots.class_call
         elif "__call__" in vars(kind):
             del kind.__call__
-    shim.state.thread = thread if on else 0
-def middle(times):
-    times = sorted(times[2:])
-    times = times[len(times) // 8:len(times) - len(times) // 4]
-    return sum(times) / len(times)
+    if background is not None and background.stopped == on:  # the thread that looks at stacks
+        background.stopped = not on
+        if on:
+            background.start()
 pairs, losses = {False: [], True: []}, []
 by_turns = "turns" in sys.argv
 for epoch in range(epochs):
-    on = epoch % 4 in (1, 2) if by_turns and epoch >= 4 else True
+    on = epoch % 4 in (1, 2) if by_turns and epoch >= warm else True
     observe(on)
-    wall, cpu = [], []
-    w, c = time.perf_counter(), time.thread_time()
+    done = 0
     for x, y in loader:
         opt.zero_grad()
         loss = nn.functional.mse_loss(net(x), y)
         loss.backward()
         opt.step()
-        w1, c1 = time.perf_counter(), time.thread_time()
-        wall.append(w1 - w)
-        cpu.append(c1 - c)
-        w, c = w1, c1
+        done += 1
+        if done == 2:  # the first one of an epoch is another's
+            w, c = time.perf_counter(), time.thread_time()
+    if epoch >= warm:
+        pairs[on].append(((time.perf_counter() - w) / (each - 2), (time.thread_time() - c) / (each - 2)))
     losses.append(loss.item().hex())
-    if epoch >= 4:
-        pairs[on].append((middle(wall), middle(cpu)))
 observe(True)
 print(json.dumps({"off": pairs[False], "on": pairs[True], "all_cpu_s": time.process_time(), "losses": losses}))
 """
@@ -101,18 +99,19 @@ def run(shape, record, *more):
 
 
 def shape_for(step_s, seconds):
-    """Width, layers, steps an epoch and epochs of a model whose steps take about so long here."""
+    """Width, layers, steps an epoch, epochs and those left out of a model whose steps take about so long here."""
     width, layers = 64, 1
     for _ in range(12):
-        took = statistics.median(wall for wall, _ in run((width, layers, 16, 8), None)["on"])
+        took = statistics.median(wall for wall, _ in run((width, layers, 16, 8, 4), None)["on"])
         if took >= 0.7 * step_s:
             break
         if width < 2048:
             width = min(2048, int(width * min(4.0, max(1.2, (step_s / took) ** 0.5))))
         else:
             layers = max(layers + 1, int(layers * min(4.0, step_s / took)))
-    each = min(32, max(8, int(0.2 / took)))
-    return width, layers, each, 4 + 4 * max(4, int(seconds / took / each / 4))
+    each = min(512, max(8, int(EPOCH_S / took)))
+    warm = 1 + int(WARM_S / (each * took))
+    return width, layers, each, warm + 4 * max(4, int(seconds / took / each / 4)), warm
 
 
 def interval(values, rounds=4000):
@@ -130,16 +129,16 @@ def measure(name, step_s, seconds):
     shape = shape_for(step_s, seconds)
     with tempfile.TemporaryDirectory() as folder:
         turns = run(shape, Path(folder) / "turns", "turns")
-        short = (*shape[:3], 6)
+        short = (*shape[:3], 2 * shape[4], 1)
         bare, seen = run(short, None), run(short, Path(folder) / "observed")
     off, on = turns["off"], turns["on"]
     cpu = [1e6 * (b[1] - a[1]) for a, b in zip(off, on)]
     wall = [1e6 * (b[0] - a[0]) for a, b in zip(off, on)]
     step_us = 1e6 * statistics.median(a[0] for a in off)
     print(f"{name}: {len(cpu)} pairs of epochs of {shape[2]} steps", file=sys.stderr)
-    return {"step_us": step_us, "cpu_us": spread(cpu), "wall_us": spread(wall), "said_us": turns["said"].get("step_cost_us"),
+    return {"step_us": step_us, "cpu_us": spread(cpu), "wall_us": spread(wall), "said_us": turns["said"].get("step_cost_us"), "in_full": turns["said"].get("steps_in_full"),
             "beside": seen["beside"] - bare["beside"], "pairs": len(cpu),
-            "losses_equal": seen["losses"] == bare["losses"], "steps_counted": seen["steps"] == shape[2] * 6}
+            "losses_equal": seen["losses"] == bare["losses"], "steps_counted": seen["steps"] == short[2] * short[3]}
 
 
 def main():

@@ -7,7 +7,7 @@ import sys
 import time
 
 from . import off, places
-from .loop import AFTER_STEP, VALIDATE_PHASE
+from .loop import AFTER_STEP, INPUT_PHASE, TRAIN_PHASE, VALIDATE_PHASE
 
 _RATE_HZ = 20
 _SLOW_RATE_HZ = 5
@@ -70,7 +70,9 @@ class Background:
     def _look(self, thread):
         frame = sys._current_frames().get(thread)
         loop = self.state.loop
-        phase = loop.phase if loop is not None else "input"
+        phase = loop.phase if loop is not None else INPUT_PHASE
+        if loop is not None and loop.light is not None:
+            phase = INPUT_PHASE if loop.inside else TRAIN_PHASE
         own = places.own_frame(frame)
         del frame
         self.totals[phase] = self.totals.get(phase, 0) + 1
@@ -86,7 +88,7 @@ class Background:
         """Without a loader nothing says that the time between two calls goes into getting data; the lines that are running
         then do."""
         parts = loop.parts
-        if parts is None or parts.fetches or loop.inside or loop.in_optimizer or loop.phase == VALIDATE_PHASE:
+        if parts is None or loop.light is not None or parts.fetches or loop.inside or loop.in_optimizer or loop.phase == VALIDATE_PHASE:
             return
         after = loop.after
         if loop.validation is not None or (after == AFTER_STEP and not parts.optimizers):

@@ -10,13 +10,46 @@ _get_ident = threading.get_ident
 
 def install(state):
     torch = state.torch
-    _patch_backward(state, torch)
+    state.backward = Backward(state, torch)
     _patch_optimizers(state, torch)
     _patch_scaler(state, torch)
     _patch_checkpoint(state, torch)
 
 
-def _patch_backward(state, torch):
+class Backward:
+    """The patch of torch.autograd.backward. While steps go by light it is not there; of a program without an optimiser it
+    marks the steps."""
+
+    def __init__(self, state, torch):
+        self.autograd = torch.autograd
+        self.bare = torch.autograd.backward
+        self.ours = _watched_backward(state, torch)
+        self.marking = _marking_backward(state, self.bare)
+        self.aside = False
+        torch.autograd.backward = self.ours
+
+    def step_aside(self, by_hand):
+        if self.autograd.backward is self.ours:  # else somebody else has patched it on top: theirs stays
+            self.autograd.backward = self.marking if by_hand else self.bare
+            self.aside = True
+
+    def step_back(self):
+        if self.aside and self.autograd.backward in (self.bare, self.marking):
+            self.autograd.backward = self.ours
+        self.aside = False
+
+
+def _marking_backward(state, original):
+    def backward(tensors, *args, **kwargs):
+        original(tensors, *args, **kwargs)
+        light = state.light
+        if light is not None and _get_ident() == state.thread:
+            light.mark()
+
+    return hiding.wraps(original)(backward)
+
+
+def _watched_backward(state, torch):
     original = torch.autograd.backward
     Tensor = torch.Tensor
     item = Tensor.item
@@ -33,7 +66,7 @@ def _patch_backward(state, torch):
                 loop = state.loop
             weight, loss = loop.weight, None
             weighed = weight.on
-            if loop.close and isinstance(tensors, Tensor) and tensors.numel() == 1:
+            if isinstance(tensors, Tensor) and tensors.numel() == 1:
                 if tensors.is_cpu:
                     loss = item(tensors)
                 else:
@@ -63,7 +96,7 @@ def _patch_backward(state, torch):
         except Exception as failure:
             off(failure)
 
-    torch.autograd.backward = hiding.wraps(original)(backward)
+    return hiding.wraps(original)(backward)
 
 
 def _patch_optimizers(state, torch):
@@ -91,6 +124,12 @@ def _patch_optimizers(state, torch):
 
     def wrapped(original):
         def step(self, *args, **kwargs):
+            light = state.light
+            if light is not None and goes_by(self, light):
+                result = original(self, *args, **kwargs)
+                if id(self) == light.optimizer and not light.scaled:
+                    light.mark()
+                return result
             loop = state.loop
             if _get_ident() != state.thread or (loop is not None and loop.in_optimizer):
                 return original(self, *args, **kwargs)
@@ -99,6 +138,17 @@ def _patch_optimizers(state, torch):
         hiding.wraps(original)(step)
         step._unidle = True
         return step
+
+    def goes_by(optimizer, light):
+        """It belongs to the steps that go by light; another one ends them."""
+        key = id(optimizer)
+        if key == light.optimizer or key in light.others or _get_ident() != state.thread:
+            return True
+        try:
+            state.loop.look_up()
+        except Exception as failure:
+            off(failure)
+        return False
 
     def zero_grad(self, *args, **kwargs):
         try:
@@ -172,6 +222,12 @@ def _wrap_scaler(state, scaler):
     original = scaler.step
 
     def step(self, optimizer, *args, **kwargs):
+        light = state.light
+        if light is not None and light.scaled:
+            result = original(self, optimizer, *args, **kwargs)
+            if id(optimizer) == light.optimizer:
+                light.mark()
+            return result
         loop = state.loop
         if _get_ident() != state.thread or (loop is not None and loop.in_optimizer):
             return original(self, optimizer, *args, **kwargs)

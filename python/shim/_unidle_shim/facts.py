@@ -148,11 +148,13 @@ class Facts:
     def _shim_note(self, final):
         wall, loop = time.monotonic() - self.began, self.state.loop
         cost_ns = loop.weight.cost_ns() if loop is not None else 0
-        spent_s = self.state.background.busy_s + (loop.steps * cost_ns * 1e-9 if loop is not None else 0)
+        spent_s = self.state.background.busy_s + (loop.in_full * cost_ns * 1e-9 if loop is not None else 0)
         note = {
             "type": "shim", "status": "on", "python": "%d.%d.%d" % sys.version_info[:3], "role": self.state.role,
-            "torch": str(self.state.torch.__version__), "thinned": self.state.background.thinned or (loop is not None and loop.weight.every > 1),
+            "torch": str(self.state.torch.__version__), "thinned": self.state.background.thinned or (loop is not None and loop.in_full < loop.steps),
         }
+        if loop is not None and loop.in_full < loop.steps:
+            note["steps_in_full"] = loop.in_full
         if final or wall > 5:
             note.update(overhead=round(spent_s / wall, 5) if wall > 0 and (cost_ns or loop is None) else None,
                         step_cost_us=round(cost_ns * 1e-3, 1) if cost_ns else None)

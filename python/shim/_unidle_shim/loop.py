@@ -19,7 +19,7 @@ from .weight import Weight
 now = time.monotonic_ns
 STARTUP_PHASE, INPUT_PHASE, TRAIN_PHASE, VALIDATE_PHASE = "startup", "input", "train", "validate"
 AFTER_STEP, AFTER_FORWARD, AFTER_BACKWARD = 0, 1, 2
-_HAND = (-1,)  # stands for the optimiser of a program that has none
+HAND = (-1,)  # stands for the optimiser of a program that has none
 
 
 def _nobody(step):
@@ -58,7 +58,12 @@ class Loop:
         self.look_again = 1000  # the step at which to look for models anyway
         self.micro = {}         # micro-batches -> steps that had as many
         self.weight = Weight()
-        self.close = True       # this step is looked at in all that is worth knowing, see Weight.every
+        self.lights = None      # light.Light
+        self.light = None       # the same, while steps go by light
+        self.alike, self.alike_steps = ((), 0), 0  # optimisers and batches of a step, and how many steps before had the same
+        self.in_full = 0        # steps that were seen in full
+        self.usual_samples = 0  # of the newest of them
+        self.iterator = 0       # id of the one that gave the newest batch
         self.process_start_ns = process_start_ns
         self.max_steps = max_steps
         self.ended = False
@@ -98,28 +103,48 @@ class Loop:
 
     def write(self, parts):
         """All events of a step at once."""
-        step, begin, weight = self.steps, parts.begin, self.weight
+        step, begin = self.steps, parts.begin
         if step == 0:
             self.ring.emit(probe.STARTUP, self.process_start_ns, max(0, begin - self.process_start_ns))
-        samples = (parts.forward_samples if self.batch_axis else 0) or parts.samples or parts.forward_samples
+        if parts.dim:
+            parts.forward = parts.backward = parts.optimizer = 0
+            samples = parts.samples if parts.samples and not self.batch_axis else self.usual_samples
+        else:
+            samples = (parts.forward_samples if self.batch_axis else 0) or parts.samples or parts.forward_samples
+            self.usual_samples = samples
+            self.in_full += 1
+            if not parts.forward:
+                self.widen(step)
         micro = parts.fetches or parts.micro_batches()
-        if not parts.forward:
-            self.widen(step)
+        alike = parts.optimizers, parts.fetches
+        self.alike_steps = self.alike_steps + 1 if alike == self.alike else 0
+        self.alike = alike
         steps.write(self.ring, parts, step, self.samples, samples, micro)
         self.micro[micro] = self.micro.get(micro, 0) + 1
         self.steps = step + 1
         self.samples += samples
-        self.close = weight.every == 1 or not self.steps % weight.every
-        if step >= weight.next_step:
-            weight.turn(step, parts.end)
-            if step >= self.look_again:
-                self.look_again *= 2
-                self.widen(step)
+        if step >= self.weight.next_step:
+            self.turn(step, parts.end)
         if self.on_step is not None:
             self.on_step(self)
 
+    def turn(self, step, t):
+        weight = self.weight
+        weight.turn(step, t)
+        if step >= self.look_again:
+            self.look_again *= 2
+            self.widen(step)
+        if weight.light_until and not (self.lights is not None and self.lights.begin(self, weight.light_until)):
+            weight.resume(step, t, 0)
+
+    def look_up(self):
+        """Something else than what training steps do begins, or it is time to see some in full."""
+        if self.light is not None:
+            self.light.end(self)
+
     def finish(self):
         """The process ends: what is still held is written."""
+        self.look_up()
         self.close_validation(None)
         if self.held is not None:
             self.write(self.held)
@@ -368,7 +393,7 @@ class Loop:
     def updates_by_hand(self, t):
         """No optimiser was made: what follows a backward pass is the program's own change of its parameters."""
         if self.by_hand and not self.in_optimizer:
-            self.optimizer_ends(_HAND, t, t, 0)
+            self.optimizer_ends(HAND, t, t, 0)
             self.by_hand = True
 
     def optimizer_begins(self, optimizer):

@@ -55,6 +55,8 @@ def install(state):
     outermost = _outermost(state, torch)
 
     def call(self, *args, **kwargs):
+        if state.light is not None and not state.actuators.adapts:
+            return original(self, *args, **kwargs)
         loop = state.loop
         if (loop is None or not loop.inside) and _get_ident() == state.thread:
             return outermost(original, self, args, kwargs, loop)
@@ -62,6 +64,8 @@ def install(state):
 
     def class_call(self, *args, **kwargs):
         """Of the class of an outermost module; nn.Module has torch's own again, or what the program has put there."""
+        if state.light is not None and not state.actuators.adapts:
+            return Module.__call__(self, *args, **kwargs)
         loop = state.loop
         if (loop is None or not loop.inside) and _get_ident() == state.thread:
             return outermost(Module.__call__, self, args, kwargs, loop)
@@ -85,17 +89,19 @@ def _outermost(state, torch):
                 if not session.observe():
                     return original(self, *args, **kwargs)
                 loop = state.loop
+            if loop.light is not None and not (grad_enabled() and self.training):
+                loop.look_up()
             t0 = now()
             weighed = loop.weight.on
             if state.roots.watching:
                 state.roots.seen(self, loop.steps)
-            if grad_enabled() and loop.forward_goes_on(self):
+            if loop.light is not None or (grad_enabled() and loop.forward_goes_on(self)):
                 kind, samples = True, 0
             else:
                 samples = _samples_of(self, loop, args, kwargs)
                 kind = loop.forward_begins(self, t0, grad_enabled(), samples)
             if kind:
-                if loop.close:
+                if loop.light is None:
                     state.facts.forward_seen(self, args, kwargs)
                 if state.device is not None:
                     state.device.begin(loop.steps)
@@ -135,7 +141,13 @@ def _patch_train(state, Module):
     original = Module.train
 
     def train(self, mode=True):
-        result = original(self, mode)
+        if state.switching:
+            return original(self, mode)  # of a module within another
+        state.switching = True
+        try:
+            result = original(self, mode)
+        finally:
+            state.switching = False
         try:
             loop = state.loop
             if loop is not None and not loop.inside and _get_ident() == state.thread:
@@ -143,6 +155,7 @@ def _patch_train(state, Module):
                 if mode:
                     loop.touch_validation(now())
                 else:
+                    loop.look_up()
                     loop.eval_called = now()
         except Exception as failure:
             off(failure)

@@ -5,7 +5,7 @@ class Parts:
     """What is known of one step so far. Times in ns."""
 
     __slots__ = ("begin", "end", "input", "transfer", "moved", "pinned", "forward", "backward", "optimizer", "sync", "syncs", "log",
-                 "flush", "fetches", "backwards", "samples", "forward_samples", "loss", "losses", "optimizers", "last", "fresh", "forwards", "rare")
+                 "flush", "fetches", "backwards", "samples", "forward_samples", "loss", "losses", "optimizers", "last", "fresh", "forwards", "rare", "dim")
 
     def __init__(self, begin):
         self.begin = self.last = begin
@@ -17,6 +17,7 @@ class Parts:
         self.optimizers = ()
         self.rare = False  # something of transfer, sync, log and flush is there
         self.fresh = True  # the next batch begins a micro-batch
+        self.dim = False   # some of it went by light: its forward and backward passes are not known
 
     def absorb(self, later):
         """`later` turned out to be of the same step."""
@@ -24,7 +25,7 @@ class Parts:
                      "fetches", "backwards", "samples", "forwards"):
             setattr(self, name, getattr(self, name) + getattr(later, name))
         self.optimizers += later.optimizers
-        self.last, self.fresh, self.rare = later.last, later.fresh, self.rare or later.rare
+        self.last, self.fresh, self.rare, self.dim = later.last, later.fresh, self.rare or later.rare, self.dim or later.dim
 
     def micro_batches(self):
         if self.fetches:

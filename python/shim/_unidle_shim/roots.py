@@ -29,6 +29,7 @@ class Roots:
         self.kinds = []           # classes that were called outermost
         self.known = set()        # classes that were switched between training and evaluation
         self.patched = []
+        self.aside = []           # of these, those without the patch for a while
         self.times = 0
         self.due = _PATIENCE      # the step at which the general patch goes
 
@@ -64,6 +65,23 @@ class Roots:
         self.times += 1
         self.for_good |= self.times >= _MOST_TIMES
         self.due = steps + (_PATIENCE << max(0, self.times - _OFTEN) if self.times < 20 else 1 << 16)
+
+    def looks_out(self, steps):
+        """Every call is of interest: which classes are called outermost is being found out."""
+        return self.watching and not self.for_good and steps <= self.due
+
+    def step_aside(self):
+        """No call is of interest for a while."""
+        for kind in self.patched:
+            if kind.__dict__.get("__call__") is self.class_call:
+                del kind.__call__
+                self.aside.append(kind)
+
+    def step_back(self):
+        aside, self.aside = self.aside, []
+        for kind in aside:
+            if "__call__" not in kind.__dict__:
+                kind.__call__ = self.class_call
 
     def widen_for_good(self):
         """A compiler is going to read the classes: it takes a `__call__` of their own for the program's."""

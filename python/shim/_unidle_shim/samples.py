@@ -38,9 +38,9 @@ class Samples:
         busy = self.total_ns + self.collate_ns + self.passed_ns
         return self.cpu_ns * 1e-9 * (busy / self.asked_ns if 0 < self.asked_ns < busy else 1)
 
-    def pass_by(self, ring, begin_ns, duration_ns, count):
-        """A batch that was only waited for."""
-        self.passed_batches += 1
+    def pass_by(self, ring, begin_ns, duration_ns, count, batches):
+        """Batches that were only waited for."""
+        self.passed_batches += batches
         self.passed += count
         self.passed_ns += duration_ns
         untold = self.untold
@@ -181,7 +181,7 @@ def fetch(original, fetcher, index, samples, state):
         if getattr(fetcher, "_unidle", None) is not samples:
             prepare(fetcher, samples)
         batches = samples.batches
-        stand_in = _stand_in(fetcher, samples) if batches < 4 or samples.each() else None
+        stand_in = _stand_in(fetcher, samples) if batches < 4 or (samples.each() and state.light is None) else None
         probing = 0 < batches < 4
         reads = read_calls() if probing else None
         asks = batches < 4 or not batches & 15 or samples.total_ns > _CPU_FROM_NS * batches

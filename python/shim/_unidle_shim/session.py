@@ -27,6 +27,9 @@ class State:
         self.background = None
         self.actuators = None
         self.roots = None      # roots.Roots
+        self.backward = None   # calls.Backward
+        self.light = None      # light.Light, while steps go by light
+        self.switching = False  # in train() or eval() of a model
         self.tracing = None    # tracing.Tracing, where a profiler window was asked for
         self.began = False     # something of training or loading was seen here
 
@@ -60,10 +63,13 @@ def observe():
         return state.loop is not None
     if not _open("train"):
         return False
+    from . import light
+
     steps = os.environ.get("UNIDLE_MAX_STEPS", "")
     state.loop = Loop(state.ring, state.thread, _process_start_ns(), int(steps) if steps.isdigit() else 0)
     state.loop.on_step = state.facts.step_written
     state.loop.widen = state.roots.widen
+    state.loop.lights = light.Light(state)
     if state.tracing is not None:
         state.tracing.follow(state.loop)
     state.background.start()
@@ -113,6 +119,7 @@ def finish():
 
 def shut_down():
     state.thread = 0
+    state.light = None
 
 
 def forked():
@@ -122,6 +129,9 @@ def forked():
     from . import facts, waits
 
     state.thread = _get_ident()
+    state.light = None
+    state.backward.step_back()
+    state.roots.step_back()
     state.roots.widen(0)
     if state.tracing is not None:
         state.tracing.forked()

@@ -302,6 +302,41 @@ TEST_F(SignalsFromRecord, WarmUpIsLeftOut) {
   EXPECT_NEAR(read().step->input, 0, 1e-9);
 }
 
+TEST_F(SignalsFromRecord, StepsThatWereNotSeenInFullAreTakenToBeLikeTheOthers) {
+  for (const bool input_known : {true, false}) {
+    const auto place = folder() / (input_known ? "known" : "unknown");
+    Script script(place);
+    for (std::int64_t i = 0; i < 400; ++i) {
+      if (i % 20 < 2) {
+        script.step(i * 100, 100, 20);
+        continue;
+      }
+      record::Step step;
+      step.process = kProcess;
+      step.index = script.index++;
+      step.t_ns = kStart + ms(i * 100);
+      step.duration_ns = ms(100);
+      step.samples = 8;
+      step.sync_ns = i % 20 == 2 ? std::optional(ms(90)) : std::nullopt;  // none of the steps in full has it
+      if (input_known) {
+        step.input_ns = ms(10);
+      }
+      script.writer.add(step);
+    }
+    script.end(40'000);
+    const Signals signals = read_signals(record::Reader(place));
+    ASSERT_TRUE(signals.step);
+    const StepShares& step = *signals.step;
+    EXPECT_NEAR(step.sync, 0.045, 0.001);
+    EXPECT_NEAR(step.input, input_known ? 0.11 : 0.2, 0.002);
+    const double left = 1 - step.input - step.sync;
+    EXPECT_NEAR(step.compute, left * 70 / 80, 0.002);
+    EXPECT_NEAR(step.optimizer, left * 10 / 80, 0.002);
+    EXPECT_NEAR(step.other, 0, 0.002);
+    EXPECT_NEAR(*signals.samples_per_s, 80, 0.1);
+  }
+}
+
 TEST_F(SignalsFromRecord, BusyWorkers) {
   Script script(folder());
   for (int i = 0; i < 100; ++i) {

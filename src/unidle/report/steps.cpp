@@ -1,7 +1,9 @@
 #include "unidle/report/steps.h"
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
+#include <utility>
 
 namespace unidle::report {
 
@@ -31,6 +33,37 @@ Parts fit_parts(Parts parts, double wall_s) {
     parts[kOther] = wall_s - sum;
   }
   return parts;
+}
+
+/// An observer that thins itself out times the passes of some steps only.
+bool seen_in_full(const record::Step& step) { return step.forward_ns || step.backward_ns; }
+
+/// What a step leaves unexplained that was not seen in full is divided as in those that were.
+void fill_gaps(const std::vector<record::Step>& steps, std::vector<Cycle>& all) {
+  Parts full{};
+  std::size_t count = 0;
+  bool input_in_all = false;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    if (seen_in_full(steps[i])) {
+      ++count;
+      std::transform(full.begin(), full.end(), all[i].parts.begin(), full.begin(), std::plus<>());
+    } else {
+      input_in_all = input_in_all || steps[i].input_ns.has_value();
+    }
+  }
+  full[kTransfer] = full[kSync] = 0;  // known of every step
+  full[kInput] = input_in_all ? 0 : full[kInput];
+  const double whole = std::accumulate(full.begin(), full.end(), 0.0);
+  if (count == 0 || count == steps.size() || whole <= 0) {
+    return;
+  }
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    if (!seen_in_full(steps[i])) {
+      const double left = std::exchange(all[i].parts[kOther], 0);
+      std::transform(full.begin(), full.end(), all[i].parts.begin(), all[i].parts.begin(),
+                     [&](double share, double known) { return known + left * share / whole; });
+    }
+  }
 }
 
 struct Stretch {
@@ -85,6 +118,7 @@ std::vector<Cycle> cycles(const RunData& run) {
     cycle.parts = fit_parts(parts, cycle.wall_s);
     out.push_back(cycle);
   }
+  fill_gaps(run.steps, out);
   return out;
 }
 

@@ -53,6 +53,29 @@ TEST(Cycles, PartsAlwaysSumToTheWallTime) {
   EXPECT_EQ(all[0].parts[kOther], 0);
 }
 
+TEST(Cycles, WhatWasNotSeenInFullIsDividedAsInTheStepsThatWere) {
+  record::Step full = step_at(0, 100);
+  full.input_ns = 20 * kMs;
+  full.forward_ns = full.backward_ns = 30 * kMs;
+  full.optimizer_ns = 20 * kMs;
+  record::Step other = step_at(100, 100);
+  other.sync_ns = 50 * kMs;
+  for (const bool input_known : {true, false}) {
+    if (input_known) {
+      other.input_ns = 10 * kMs;
+    }
+    const auto all = cycles(run_of({full, other}));
+    const Parts& parts = all[1].parts;
+    EXPECT_NEAR(parts[kSync], 0.05, 1e-12);
+    EXPECT_NEAR(parts[kInput], 0.01, 1e-12);
+    EXPECT_NEAR(parts[kCompute], 0.03, 1e-12);
+    EXPECT_NEAR(parts[kOptimizer], 0.01, 1e-12);
+    EXPECT_NEAR(parts[kOther], 0, 1e-12);
+    EXPECT_NEAR(all[0].parts[kCompute], 0.06, 1e-12);
+    other.input_ns.reset();
+  }
+}
+
 TEST(Phases, SumToTheWallTimeAndStartUpIsWhatPrecedesTheFirstStep) {
   RunData run;
   run.meta["start_ns"] = 0;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <numeric>
 
@@ -147,6 +148,9 @@ bool seen(const std::vector<record::Step>& steps, Part part) {
   return std::any_of(steps.begin(), steps.end(), [&](const record::Step& step) { return (step.*part).has_value(); });
 }
 
+/// An observer that thins itself out times the passes of some steps only. Where none has a time nobody looked.
+bool seen_in_full(const record::Step& step) { return step.forward_ns || step.backward_ns; }
+
 double sum(const std::vector<record::Step>& steps, Part part) {
   double total = 0;
   for (const record::Step& step : steps) {
@@ -155,14 +159,41 @@ double sum(const std::vector<record::Step>& steps, Part part) {
   return total;
 }
 
-StepShares shares_of(const std::vector<record::Step>& steps, double starts_ns, double period_ns) {
+double period_of(const std::vector<record::Step>& steps, const Intervals& pauses) {
+  double total = 0;
+  for (const record::Step& step : steps) {
+    total += static_cast<double>(step_period_ns(step, pauses));
+  }
+  return total;
+}
+
+/// Waits and copies are those of all steps. What they leave is divided as in the steps that were seen in full.
+StepShares shares_of(const std::vector<record::Step>& steps, const Intervals& pauses, double starts_ns,
+                     double period_ns) {
+  std::vector<record::Step> full;
+  bool input_in_all = false;
+  std::copy_if(steps.begin(), steps.end(), std::back_inserter(full), seen_in_full);
+  if (full.empty() || full.size() == steps.size()) {
+    full = steps;
+  } else {
+    input_in_all = std::any_of(steps.begin(), steps.end(),
+                               [](const record::Step& step) { return !seen_in_full(step) && step.input_ns; });
+  }
+  const double full_ns = std::max(1.0, period_of(full, pauses));
   const auto share = [&](Part part) { return sum(steps, part) / period_ns; };
+  const auto full_share = [&](Part part) { return sum(full, part) / full_ns; };
+  const double training = 1 - starts_ns / period_ns;  // the rest is starting workers
   StepShares shares;
-  shares.input = share(&record::Step::input_ns) + starts_ns / period_ns;
+  shares.input = input_in_all ? share(&record::Step::input_ns) : training * full_share(&record::Step::input_ns);
   shares.transfer = share(&record::Step::transfer_ns);
-  shares.compute = share(&record::Step::forward_ns) + share(&record::Step::backward_ns);
   shares.sync = share(&record::Step::sync_ns);
-  shares.optimizer = share(&record::Step::optimizer_ns);
+  const double left = std::max(0.0, training - shares.input - shares.transfer - shares.sync);
+  const double full_left = 1 - full_share(&record::Step::input_ns) - full_share(&record::Step::transfer_ns) -
+                           full_share(&record::Step::sync_ns);
+  const double scale = full_left > 0 ? left / full_left : 0;
+  shares.compute = scale * (full_share(&record::Step::forward_ns) + full_share(&record::Step::backward_ns));
+  shares.optimizer = scale * full_share(&record::Step::optimizer_ns);
+  shares.input += starts_ns / period_ns;
   shares.other = std::max(0.0, 1 - shares.input - shares.transfer - shares.compute - shares.sync - shares.optimizer);
   if (!seen(steps, &record::Step::forward_ns) && !seen(steps, &record::Step::backward_ns)) {
     std::swap(shares.compute, shares.other);  // what is left of a step is computing, unless its parts were seen
@@ -192,10 +223,9 @@ void add_rate(const std::vector<record::Step>& steps, const Intervals& pauses, S
 std::optional<StepFacts> step_facts(const Timeline& timeline) {
   const auto begin = timeline.steps.begin() + static_cast<std::ptrdiff_t>(timeline.first_steady);
   const std::vector<record::Step> steady(begin, timeline.steps.end());
-  double period_ns = 0;
+  double period_ns = period_of(steady, timeline.pauses);
   double micro_batches = 0;
   for (const record::Step& step : steady) {
-    period_ns += static_cast<double>(step_period_ns(step, timeline.pauses));
     micro_batches += static_cast<double>(std::max<std::int64_t>(1, step.micro_batches));
   }
   double starts_ns = 0;
@@ -209,7 +239,7 @@ std::optional<StepFacts> step_facts(const Timeline& timeline) {
   }
   const auto count = static_cast<double>(steady.size());
   StepFacts facts;
-  facts.shares = shares_of(steady, starts_ns, period_ns);
+  facts.shares = shares_of(steady, timeline.pauses, starts_ns, period_ns);
   facts.micro_batches = micro_batches / count;
   facts.step_s = period_ns * 1e-9 / count;
   add_rate(steady, timeline.pauses, facts);

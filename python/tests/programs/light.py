@@ -1,0 +1,121 @@
+"""Some seconds of short steps, which are not all seen in full; it tells what it did by itself. See test_light.py."""
+
+import json
+import sys
+import time
+
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, IterableDataset, TensorDataset
+
+MODE, SECONDS = sys.argv[1], float(sys.argv[2])
+torch.manual_seed(0)
+torch.set_num_threads(1)
+x, y = torch.randn(2000, 16), torch.randn(2000, 1)
+net = nn.Sequential(nn.Linear(16, 64), nn.ReLU(), nn.Linear(64, 1))
+other = nn.Linear(16, 1)
+if MODE != "by-hand":
+    opt, second = torch.optim.SGD(net.parameters(), lr=1e-3), torch.optim.SGD(other.parameters(), lr=1e-3)
+done = {"steps": 0, "samples": 0, "validations": 0, "input_s": 0.0, "losses": []}
+began = time.perf_counter()
+
+
+class Stream(IterableDataset):
+    def __iter__(self):
+        return iter(zip(x, y))
+
+
+def going_on():
+    """A number of steps that is the same in every run of the same length."""
+    return done["steps"] < SECONDS * 400
+
+
+def learn(model, optimizer, a, b):
+    optimizer.zero_grad()
+    loss = nn.functional.mse_loss(model(a), b)
+    loss.backward()
+    optimizer.step()
+    return loss
+
+
+def count(samples, loss):
+    done["steps"] += 1
+    done["samples"] += samples
+    if done["steps"] % 100 == 0:
+        done["losses"].append(loss.item().hex())
+
+
+def validate():
+    net.eval()
+    with torch.no_grad():
+        for a, b in DataLoader(TensorDataset(x, y), 500):
+            net(a)
+    net.train()
+    done["validations"] += 1
+
+
+def by_loader(data, every):
+    loader = DataLoader(data, 32)
+    while going_on():
+        iterator = iter(loader)
+        while True:
+            t = time.perf_counter()
+            batch = next(iterator, None)
+            done["input_s"] += time.perf_counter() - t
+            if batch is None:
+                break
+            loss = learn(net, opt, *batch)
+            count(len(batch[0]), loss)
+            if done["steps"] % every == 0:
+                validate()
+
+
+if MODE == "map":
+    by_loader(TensorDataset(x, y), 350)
+elif MODE == "iterable":
+    by_loader(Stream(), 100_000)
+elif MODE == "often":
+    by_loader(TensorDataset(x, y), 5)
+elif MODE == "accumulated":
+    loader = DataLoader(TensorDataset(x, y), 8, drop_last=True)
+    while going_on():
+        for index, (a, b) in enumerate(loader):
+            loss = nn.functional.mse_loss(net(a), b) / 5
+            loss.backward()
+            if index % 5 == 4:
+                opt.step()
+                opt.zero_grad()
+                count(40, loss)
+elif MODE == "sliced":
+    while going_on():
+        i = done["steps"] % 60
+        count(32, learn(net, opt, x[i * 32:i * 32 + 32], y[i * 32:i * 32 + 32]))
+elif MODE == "two":
+    loader = DataLoader(TensorDataset(x, y), 50)
+    while going_on():
+        for a, b in loader:
+            learn(net, opt, a, b)
+            count(50, learn(other, second, a, b))
+elif MODE == "scaled":
+    scaler = torch.amp.GradScaler("cpu", init_scale=2.0 ** 120, growth_interval=40)  # overflows now and then: those steps are left out
+    while going_on():
+        for a, b in DataLoader(TensorDataset(x, y), 50):
+            opt.zero_grad()
+            loss = nn.functional.mse_loss(net(a), b)
+            scaler.scale(loss).backward()
+            scaler.step(opt)
+            scaler.update()
+            count(50, loss)
+elif MODE == "by-hand":
+    while going_on():
+        for i in range(60):
+            net.zero_grad()
+            loss = nn.functional.mse_loss(net(x[i * 32:i * 32 + 32]), y[i * 32:i * 32 + 32])
+            loss.backward()
+            with torch.no_grad():
+                for p in net.parameters():
+                    p -= 1e-3 * p.grad
+            count(32, loss)
+done["seconds"] = time.perf_counter() - began
+with open(sys.argv[3], "w") as file:
+    json.dump(done, file)

@@ -1,0 +1,95 @@
+"""Runs of short steps, of which some are seen in full only: what is recorded of all of them against the program's own counts."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+from test_run import HAS_TORCH, HERE, UNIDLE, Record, environment
+
+PROGRAM = os.path.join(HERE, "programs", "light.py")
+
+
+@unittest.skipUnless(os.path.exists(UNIDLE) and HAS_TORCH, "UNIDLE_BIN is not set, or there is no torch")
+class LightTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def run_program(self, mode, seconds=6, *options):
+        record, told = os.path.join(self.folder, "record"), os.path.join(self.folder, "told.json")
+        command = [sys.executable, PROGRAM, mode, str(seconds), told]
+        done = subprocess.run([UNIDLE, "run", "-o", record, *options, "--", *command], env=environment(OMP_NUM_THREADS="1"),
+                              cwd=self.folder, capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.record = Record(record)
+        self.assertEqual(self.record.meta("problems"), [])
+        self.note = self.record.notes("shim")[-1]
+        self.assertEqual(self.note["status"], "on", self.note)
+        self.said = self.read(told) if os.path.exists(told) else None
+
+    @staticmethod
+    def read(path):
+        with open(path) as file:
+            return json.load(file)
+
+    def check(self, mode, thinned=True, seconds=6):
+        self.run_program(mode, seconds)
+        steps, samples = self.record.rows("select count(*), sum(samples) from steps")[0]
+        self.assertEqual((steps, samples), (self.said["steps"], self.said["samples"]))
+        full = self.record.one("select count(*) from steps where forward_ns is not null or backward_ns is not null")
+        if thinned:
+            self.assertLess(full, 0.9 * steps)
+            self.assertEqual(self.note["steps_in_full"], full)
+        overlapping = self.record.one("select count(*) from steps a join steps b on b.idx = a.idx + 1 where a.t_ns + a.duration_ns > b.t_ns")
+        self.assertEqual(overlapping, 0)
+        return steps, full
+
+    def test_a_loader_with_validation_now_and_then(self):
+        steps, _ = self.check("map")
+        self.assertEqual(self.record.one("select count(*) from spans where kind = 'validate'"), self.said["validations"])
+        waited = self.record.one("select sum(input_ns) from steps") * 1e-9
+        self.assertLess(abs(waited - self.said["input_s"]) / self.said["input_s"], 0.1)
+        self.assertEqual([note for note in self.record.notes("loader") if note["id"] == 0][-1]["batches"], steps)
+        samples = [note for note in self.record.notes("samples") if note["id"] == 0][-1]
+        self.assertEqual(samples["count"], self.said["samples"])
+        bare = os.path.join(self.folder, "bare.json")
+        subprocess.run([sys.executable, PROGRAM, "map", "6", bare], env=environment(OMP_NUM_THREADS="1"), check=True)
+        self.assertEqual(self.read(bare)["losses"], self.said["losses"])
+
+    def test_an_iterable_dataset(self):
+        self.check("iterable")
+
+    def test_validation_every_few_steps(self):
+        self.check("often", thinned=False)
+        self.assertEqual(self.record.one("select count(*) from spans where kind = 'validate'"), self.said["validations"])
+
+    def test_micro_batches(self):
+        self.check("accumulated")
+        self.assertEqual(self.record.rows("select distinct micro_batches from steps"), [(5,)])
+
+    def test_without_a_loader(self):
+        self.check("sliced")
+
+    def test_without_an_optimiser(self):
+        self.check("by-hand", seconds=12)
+
+    def test_two_optimisers(self):
+        self.check("two")
+
+    def test_a_scaler_that_leaves_steps_out(self):
+        self.check("scaled")
+
+    def test_it_stops_after_the_asked_steps(self):
+        self.run_program("map", 20, "--steps", "4321")
+        self.assertIsNone(self.said)
+        steps, last = self.record.rows("select count(*), max(idx) from steps")[0]
+        self.assertEqual((steps, last), (4321, 4320))
+        self.assertLess(self.note["steps_in_full"], 4321)
+
+
+if __name__ == "__main__":
+    unittest.main()
