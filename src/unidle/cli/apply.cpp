@@ -22,7 +22,7 @@ nlohmann::json typed(const knobs::Knob& knob, const std::string& canonical) {
   return canonical;
 }
 
-void add(nlohmann::json& wanted, const std::string& name, const std::string& value, const std::string& subject) {
+void add(tune::Settings& wanted, const std::string& name, const std::string& value, const std::string& subject) {
   const knobs::Knob* knob = knobs::find_knob(name);
   if (knob == nullptr) {
     throw Error(ErrorCode::kUsage, subject, fmt::format("there is no knob {}", name), "unidle knobs lists them");
@@ -35,16 +35,13 @@ void add(nlohmann::json& wanted, const std::string& name, const std::string& val
     }
     throw Error(ErrorCode::kUsage, subject, fmt::format("{} does not take '{}'", name, value), "expected " + expected);
   }
-  wanted[name] = typed(*knob, *canonical);
+  wanted[name] = *canonical;
 }
 
 }  // namespace
 
-std::string apply_json(const std::vector<std::string>& arguments) {
-  if (arguments.empty()) {
-    return {};
-  }
-  nlohmann::json wanted = nlohmann::json::object();
+tune::Settings apply_settings(const std::vector<std::string>& arguments) {
+  tune::Settings wanted;
   for (const std::string& argument : arguments) {
     const std::size_t equals = argument.find('=');
     if (equals != std::string::npos) {
@@ -55,6 +52,17 @@ std::string apply_json(const std::vector<std::string>& arguments) {
     for (const knobs::Scalar& scalar : file.scalars()) {
       add(wanted, scalar.path, scalar.value, fmt::format("{}:{}: {}", argument, scalar.line, scalar.path));
     }
+  }
+  return wanted;
+}
+
+std::string apply_json(const tune::Settings& settings) {
+  if (settings.empty()) {
+    return {};
+  }
+  nlohmann::json wanted = nlohmann::json::object();
+  for (const auto& [name, value] : settings) {
+    wanted[name] = typed(*knobs::find_knob(name), value);
   }
   return wanted.dump();
 }

@@ -4,11 +4,16 @@
 #include <string>
 #include <vector>
 
+#include "unidle/tune/settings.h"
+
 namespace unidle::cli {
 
-/// The JSON object for UNIDLE_APPLY out of arguments that are KNOB=VALUE or a configuration file whose keys are knobs;
-/// later ones win. "" when `arguments` is empty. Throws kUsage for an unknown knob or a value that it does not take
-/// (subject: the argument, or "file:line: key"), kInput for a file that cannot be read.
-std::string apply_json(const std::vector<std::string>& arguments);
+/// What arguments ask for that are KNOB=VALUE or a configuration file whose keys are knobs, in canonical form; later ones
+/// win. Throws kUsage for an unknown knob or a value that it does not take (subject: the argument, or
+/// "file:line: key"), kInput for a file that cannot be read.
+tune::Settings apply_settings(const std::vector<std::string>& arguments);
+
+/// The JSON object for UNIDLE_APPLY; "" when `settings` is empty.
+std::string apply_json(const tune::Settings& settings);
 
 }  // namespace unidle::cli

@@ -12,11 +12,11 @@
 #include "unidle/base/log.h"
 #include "unidle/base/units.h"
 #include "unidle/diagnose/diagnose.h"
-#include "unidle/diagnose/run_time.h"
 #include "unidle/knobs/knob.h"
 #include "unidle/observe/observe.h"
 #include "unidle/tune/memory_watch.h"
 #include "unidle/tune/output.h"
+#include "unidle/tune/reach.h"
 #include "unidle/tune/suggestions.h"
 #include "unidle/tune/working_folder.h"
 
@@ -29,6 +29,8 @@ namespace {
 constexpr long long kCalibrationSteps = 30;
 constexpr long long kLeastTrialSteps = 30;
 constexpr long long kMostTrialSteps = 100'000;
+/// Of a trial with larger batches: a quarter of them is warm-up.
+constexpr long long kLeastLargeSteps = 16;
 /// So many trials have to fit into the budget, or they get shorter: a search of a few and three pairs.
 constexpr double kTrialsInBudget = 14;
 constexpr double kShortestTarget_s = 3;
@@ -114,13 +116,6 @@ std::string json_of(const Settings& changes) { return nlohmann::json(changes).du
 
 }  // namespace
 
-bool applies_at_run_time(const std::string& knob, const std::string& value) {
-  if (value == "fp16" || value == "graph") {
-    return false;  // a scaler, or a captured step, is the program's own business
-  }
-  return diagnose::applies_at_run_time(knob);
-}
-
 bool matters_on(const std::string& device, const std::string& knob) {
   if (device != "cpu") {
     return true;
@@ -137,6 +132,18 @@ long long steps_of_trial(double step_s, double target_s, double epoch_steps) {
   return std::clamp(static_cast<long long>(std::min(wanted, 1e9)), kLeastTrialSteps, kMostTrialSteps);
 }
 
+long long steps_with(const ProgramPlan& plan, const Settings& changes) {
+  const auto samples_of_step = [](const Settings& settings) {
+    const long long size = std::max(1LL, integer_of(settings, "batch.size").value_or(1));
+    return size * std::max(1LL, integer_of(settings, "batch.accumulation").value_or(1));
+  };
+  const long long before = samples_of_step(plan.settings);
+  const long long after = samples_of_step(overlaid(plan.settings, changes));
+  return before == after ? plan.steps
+                         : std::clamp(plan.steps * before / after, std::min(plan.steps, kLeastLargeSteps),
+                                      kMostTrialSteps);
+}
+
 struct ApplyRunner::Ended {
   observe::Result result;
   double seconds = 0;
@@ -145,10 +152,11 @@ struct ApplyRunner::Ended {
 
 ApplyRunner::Ended ApplyRunner::start(const Settings& changes, long long steps, double limit_s, std::stop_token stop) {
   const std::string name = fmt::format("trial-{}", trials_++);
+  const Reach reached = reach(options_.command, changes);
   observe::Options run;
-  run.argv = options_.command;
+  run.argv = reached.command;
   run.record = options_.scratch / name;
-  run.environment["UNIDLE_APPLY"] = changes.empty() ? "" : json_of(changes);
+  run.environment["UNIDLE_APPLY"] = reached.at_run_time.empty() ? "" : json_of(reached.at_run_time);
   run.environment["UNIDLE_MAX_STEPS"] = std::to_string(steps);
   run.quiet = true;
   run.forward_signals = false;  // a stop comes through the token
@@ -225,16 +233,18 @@ void ApplyRunner::read(const fs::path& record, const Settings& changes, TrialRes
     result.loss_error = loss->error;
   }
   result.effective = effective_settings(reader);
-  result.refused = refusals(reader, changes);
+  result.refused = refusals(reader, reach(options_.command, changes).at_run_time);
   result.others_cpus = others_cpus(reader);
   try {
-    result.suggestions = suggestions_of(diagnose::diagnose_record(record), options_.allow_semantic);
+    const diagnose::Diagnosis diagnosis = diagnose::diagnose_record(record);
+    result.suggestions = suggestions_of(diagnosis, options_.allow_semantic);
+    refuse_full_memory(diagnosis, changes, result);
   } catch (const Error& failure) {
     spdlog::warn("trial {}: no diagnosis: {}", trials_, failure.what());
   }
   std::erase_if(result.suggestions, [&](const Suggestion& suggestion) {
     return std::any_of(suggestion.changes.begin(), suggestion.changes.end(), [&](const auto& change) {
-      return !applies_at_run_time(change.first, change.second) || !matters_on(plan_.device, change.first);
+      return !reaches(options_.command, change.first, change.second) || !matters_on(plan_.device, change.first);
     });
   });
 }
@@ -242,7 +252,7 @@ void ApplyRunner::read(const fs::path& record, const Settings& changes, TrialRes
 TrialResult ApplyRunner::run(const Settings& changes, std::stop_token stop) {
   TrialResult result;
   try {
-    const Ended ended = start(changes, plan_.steps, plan_.limit_s, stop);
+    const Ended ended = start(changes, steps_with(plan_, changes), plan_.limit_s, stop);
     result.seconds = ended.seconds;
     result.interrupted = stop.stop_requested();
     if (result.interrupted) {

@@ -26,10 +26,11 @@ struct ProgramPlan {
   std::map<std::string, std::string> places;  // "loader", "dataset", "model": file:line
 };
 
-/// True for knobs and values that the shim can set in a running program.
-bool applies_at_run_time(const std::string& knob, const std::string& value);
 /// False for knobs that mean nothing on `device`: pinned memory, TF32, cuDNN and copies without a GPU.
 bool matters_on(const std::string& device, const std::string& knob);
+
+/// Steps of a trial with `changes` that sees as many samples as one of `plan`, as far as that leaves it 16 steps.
+long long steps_with(const ProgramPlan& plan, const Settings& changes);
 
 /// Steps of a trial: about `target_s` of training, at least 30, and three epochs where those take no more than
 /// 20 s: what is kept for later epochs does not show before.

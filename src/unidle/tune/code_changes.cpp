@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "unidle/base/shell.h"
+#include "unidle/tune/reach.h"
 
 namespace unidle::tune {
 
@@ -87,11 +88,15 @@ std::vector<CodeChange> code_changes(const std::vector<Change>& changes,
 }
 
 std::string run_command(const Settings& changes, const std::vector<std::string>& command) {
+  const Reach reached = reach(command, changes);
+  if (reached.at_run_time.empty()) {
+    return shell_joined(reached.command);
+  }
   std::string text = "unidle run";
-  for (const auto& [knob, value] : changes) {
+  for (const auto& [knob, value] : reached.at_run_time) {
     text += " --apply " + shell_quoted(knob + "=" + value);
   }
-  return text + " -- " + shell_joined(command);
+  return text + " -- " + shell_joined(reached.command);
 }
 
 }  // namespace unidle::tune

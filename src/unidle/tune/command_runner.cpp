@@ -87,7 +87,9 @@ TrialResult CommandRunner::run(const Settings& changes, std::stop_token stop) {
   }
   result.effective = effective_settings(reader);
   result.others_cpus = others_cpus(reader);
-  result.suggestions = suggestions_of(diagnose::diagnose_record(run.record), options_.allow_semantic);
+  const diagnose::Diagnosis diagnosis = diagnose::diagnose_record(run.record);
+  result.suggestions = suggestions_of(diagnosis, options_.allow_semantic);
+  refuse_full_memory(diagnosis, changes, result);
   // A key that this program does not read would change nothing: only what the file has is worth trying.
   std::erase_if(result.suggestions, [&](const Suggestion& suggestion) {
     return std::any_of(suggestion.changes.begin(), suggestion.changes.end(),

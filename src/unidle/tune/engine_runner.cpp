@@ -183,6 +183,7 @@ TrialResult EngineRunner::run(const Settings& changes, std::stop_token stop) {
   try {
     const diagnose::Diagnosis diagnosis = diagnose::diagnose_record(folder);
     result.suggestions = suggestions_of(diagnosis, options_.allow_semantic);
+    refuse_full_memory(diagnosis, changes, result);
     result.validation_share = validation_share(diagnosis);
     result.others_cpus = others_cpus(record::Reader(folder));
   } catch (const Error& failure) {

@@ -84,7 +84,12 @@ void benchmark(const OptimizeOptions& options, const knobs::ConfigFile& config, 
         options.command, std::filesystem::absolute(options.config), scratch.path(), options.allow_semantic, trial_s});
   }
   tuning.budget_s -= seconds(system_clock().now_ns() - start);
-  const ProposalOptions wanted{options.allow_semantic, !options.command.empty()};
+  Settings known = settings;
+  if (options.command.empty() && settings.contains("batch.size")) {
+    known.try_emplace("batch.accumulation", value_of(settings, "batch.accumulation"));  // the engine reads it always
+  }
+  tuning.batches = batch_choices(known, options.allow_semantic);
+  const ProposalOptions wanted{!options.command.empty()};
   Tuner tuner(*runner, system_clock(), settings, propose(settings, workload, hardware_for(config, options), wanted),
               tuning, on_trial);
   result.outcome = tuner.run(stop);

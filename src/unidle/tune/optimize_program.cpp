@@ -7,10 +7,12 @@
 #include "unidle/base/error.h"
 #include "unidle/base/files.h"
 #include "unidle/base/log.h"
+#include "unidle/knobs/command_line.h"
 #include "unidle/tune/apply_runner.h"
 #include "unidle/tune/code_changes.h"
 #include "unidle/tune/code_patch.h"
 #include "unidle/tune/optimize.h"
+#include "unidle/tune/reach.h"
 #include "unidle/tune/trial_store.h"
 #include "unidle/tune/working_folder.h"
 
@@ -24,12 +26,12 @@ namespace {
 constexpr double kLeastGain = 0.03;
 
 /// The diagnosis decides what is tried first; what only the hardware suggests comes one by one afterwards.
-std::vector<Proposal> proposals_for(const ProgramPlan& plan, bool allow_semantic) {
+std::vector<Proposal> proposals_for(const ProgramPlan& plan) {
   Hardware hardware = this_machine();
   if (plan.device == "cpu") {
     hardware.gpus = 0;  // the program does not use one
   }
-  std::vector<Proposal> proposals = propose(plan.settings, "", hardware, {allow_semantic, true});
+  std::vector<Proposal> proposals = propose(plan.settings, "", hardware, {true});
   const bool no_workers = value_of(plan.settings, "loader.workers") == "0";
   std::erase_if(proposals, [&](const Proposal& proposal) {
     return std::any_of(proposal.changes.begin(), proposal.changes.end(), [&](const auto& change) {
@@ -48,6 +50,23 @@ std::vector<Proposal> proposals_for(const ProgramPlan& plan, bool allow_semantic
     proposal.safe = false;
   }
   return proposals;
+}
+
+/// Sizes that words of the command can say; a loop counts its batches itself, so that no other way is safe.
+std::vector<BatchChoice> batches_of(const ProgramPlan& plan, const std::vector<std::string>& command,
+                                    bool allow_semantic) {
+  Settings said = plan.settings;
+  for (const char* knob : {"batch.size", "batch.accumulation"}) {
+    if (said.contains(knob) && !reaches(command, knob, said.at(knob))) {
+      said.erase(knob);
+    }
+  }
+  for (const knobs::CommandSetting& setting : knobs::recognize_command(command)) {
+    if (setting.knob == "optimizer.lr" && setting.canonical && reaches(command, setting.knob, *setting.canonical)) {
+      said[setting.knob] = *setting.canonical;
+    }
+  }
+  return batch_choices(said, allow_semantic);
 }
 
 /// Runs the calibration in a copy of the working folder when that can be, otherwise in the folder itself.
@@ -119,9 +138,10 @@ OptimizeResult optimize_program(const OptimizeOptions& options, const Tuner::OnT
   tuning.budget_s = options.budget_s - seconds(system_clock().now_ns() - start);
   tuning.least_gain = kLeastGain;
   tuning.verify_fastest = true;
+  tuning.batches = batches_of(program.plan, options.command, options.allow_semantic);
   tuning.subject = "program";
   tuning.done = "advised";
-  Tuner tuner(resuming, system_clock(), program.plan.settings, proposals_for(program.plan, options.allow_semantic),
+  Tuner tuner(resuming, system_clock(), program.plan.settings, proposals_for(program.plan),
               tuning, on_trial);
   result.outcome = tuner.run(stop);
   if (resuming.resumed() > 0) {

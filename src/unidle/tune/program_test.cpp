@@ -11,6 +11,7 @@
 #include "unidle/tune/code_changes.h"
 #include "unidle/tune/memory_watch.h"
 #include "unidle/tune/parity.h"
+#include "unidle/tune/reach.h"
 #include "unidle/tune/testing/fake_runner.h"
 #include "unidle/tune/trial_record.h"
 #include "unidle/tune/trial_store.h"
@@ -40,6 +41,30 @@ TEST(ProgramTrials, TouchOnlyWhatCanBeChangedAndMatters) {
   EXPECT_FALSE(matters_on("cpu", "loader.pin_memory"));
   EXPECT_TRUE(matters_on("cuda", "loader.pin_memory"));
   EXPECT_TRUE(matters_on("cpu", "loader.workers"));
+}
+
+TEST(ProgramTrials, LargerBatchesTakeFewerSteps) {
+  ProgramPlan plan;
+  plan.steps = 100;
+  plan.settings = {{"batch.size", "4"}, {"batch.accumulation", "2"}};
+  EXPECT_EQ(steps_with(plan, {{"loader.workers", "2"}}), 100);
+  EXPECT_EQ(steps_with(plan, {{"batch.size", "8"}, {"batch.accumulation", "1"}}), 100);
+  EXPECT_EQ(steps_with(plan, {{"batch.size", "8"}}), 50);
+  EXPECT_EQ(steps_with(plan, {{"batch.size", "400"}}), 16);
+  EXPECT_EQ(steps_with(plan, {{"batch.size", "1"}}), 400);
+}
+
+TEST(Reach, WordsOfTheCommandSayWhatCannotBeChangedInARunningProgram) {
+  const std::vector<std::string> command = {"python", "train.py", "--batch-size", "4", "--workers=0"};
+  const Reach found = reach(command, {{"batch.size", "16"}, {"loader.workers", "2"}});
+  EXPECT_THAT(found.command, ElementsAre("python", "train.py", "--batch-size", "16", "--workers=0"));
+  EXPECT_EQ(found.at_run_time, (Settings{{"loader.workers", "2"}}));
+  EXPECT_EQ(reach({"python", "train.py"}, {{"batch.size", "16"}}).at_run_time, (Settings{{"batch.size", "16"}}))
+      << "the shim says why not";
+  EXPECT_TRUE(reaches(command, "batch.size", "8"));
+  EXPECT_FALSE(reaches({"python", "train.py"}, "batch.size", "8"));
+  EXPECT_EQ(run_command({{"batch.size", "16"}}, {"python", "train.py", "--batch-size", "4"}),
+            "python train.py --batch-size 16");
 }
 
 record::Step step(std::int64_t process, double begin_s, double seconds, std::int64_t samples) {

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "unidle/base/units.h"
 #include "unidle/knobs/knob.h"
@@ -38,9 +37,6 @@ class Proposer {
     arithmetic();
     step();
     batch();
-    if (options_.allow_semantic) {
-      semantic();
-    }
     std::stable_sort(found_.begin(), found_.end(),
                      [](const Proposal& a, const Proposal& b) { return a.promise > b.promise; });
     return std::move(found_);
@@ -145,33 +141,17 @@ class Proposer {
     }
   }
 
+  /// The largest micro-batch that holds the effective batch; a search measures the others too, see BatchSearch.
   void batch() {
     const long long size = number("batch.size");
     const long long accumulation = number("batch.accumulation");
     const std::vector<long long> sizes = larger_micro_batches(size, accumulation);
-    const bool roomy = gpu() && hardware_.gpu_memory_bytes >= kRoomyGpuBytes;
-    for (auto it = sizes.rbegin(); it != sizes.rend(); ++it) {
-      const bool largest = it == sizes.rbegin();
-      if (!largest && *it != sizes.front() && *it != sizes[sizes.size() / 2]) {
-        continue;  // largest, middle and smallest are enough to find the slope
-      }
-      add({{"batch.size", std::to_string(*it)}, {"batch.accumulation", std::to_string(size * accumulation / *it)}},
-          largest ? 0.3 : 0.12, largest && roomy,
+    if (!sizes.empty()) {
+      const long long largest = sizes.back();
+      add({{"batch.size", std::to_string(largest)},
+           {"batch.accumulation", std::to_string(size * accumulation / largest)}},
+          0.3, gpu() && hardware_.gpu_memory_bytes >= kRoomyGpuBytes,
           fmt::format("larger micro-batches at the same effective batch of {}", size * accumulation));
-    }
-  }
-
-  void semantic() {
-    const long long size = number("batch.size");
-    const std::string rate = value_of(settings_, "optimizer.lr");
-    if (size <= 0 || rate.empty()) {
-      return;
-    }
-    for (const int factor : {4, 2}) {
-      // Adam-like optimisers keep their noise scale when the rate grows with the root of the batch (Malladi 2022).
-      const double scaled = std::stod(rate) * std::sqrt(factor);
-      add({{"batch.size", std::to_string(size * factor)}, {"optimizer.lr", fmt::format("{:.4g}", scaled)}}, 0.2, false,
-          fmt::format("an effective batch {} times as large, with the learning rate scaled by its root", factor));
     }
   }
 

@@ -18,13 +18,11 @@ struct Proposal {
 };
 
 struct ProposalOptions {
-  bool allow_semantic = false;
   /// Only knobs that the configuration already has: for a foreign program, which may not read others.
   bool only_present = false;
 };
 
-/// Strongest promise first. Values equal to the present ones are left out; the effective batch stays what it is unless
-/// semantic changes are allowed. `workload` is the name of a unidle workload, or empty.
+/// Strongest promise first. Values equal to the present ones are left out; the effective batch stays what it is. `workload` is the name of a unidle workload, or empty.
 std::vector<Proposal> propose(const Settings& settings, const std::string& workload, const Hardware& hardware,
                               const ProposalOptions& options);
 

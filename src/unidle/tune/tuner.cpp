@@ -47,6 +47,9 @@ Tuner::Tuner(TrialRunner& runner, Clock& clock, Settings settings, std::vector<P
       options_(std::move(options)),
       on_trial_(std::move(on_trial)) {
   for (const Proposal& proposal : proposals) {
+    if (is_left_to_the_batch_search(proposal.changes)) {
+      continue;
+    }
     add_candidate({proposal.changes, proposal.reason, proposal.promise, proposal.safe, false});
   }
 }
@@ -65,6 +68,7 @@ TunerOutcome Tuner::run(std::stop_token stop) {
     log(baseline);
     add_suggestions(baseline_);
     take_bundles(stop);
+    take_batch(stop);
     take_steps(stop);
     take_removals(stop);
     drop_dead_letters();
@@ -89,11 +93,16 @@ void Tuner::add_candidate(Candidate candidate) {
 
 void Tuner::add_suggestions(const TrialResult& result) {
   for (const Suggestion& suggestion : result.suggestions) {
-    if (!suggestion.changes.empty()) {
+    if (!suggestion.changes.empty() && !is_left_to_the_batch_search(suggestion.changes)) {
       add_candidate({suggestion.changes, suggestion.finding + ": " + suggestion.how, kMeasuredFirst + suggestion.share,
                      true, false});
     }
   }
+}
+
+/// Where the batch has a search of its own, other candidates for it would be tried twice.
+bool Tuner::is_left_to_the_batch_search(const Settings& changes) const {
+  return !options_.batches.empty() && (changes.contains("batch.size") || changes.contains("batch.accumulation"));
 }
 
 bool Tuner::is_new(const Candidate& candidate) const {
@@ -188,10 +197,8 @@ Tuner::Candidate* Tuner::next_step() {
 void Tuner::take_steps(std::stop_token stop) {
   int without_gain = 0;
   while (without_gain < options_.plateau) {
-    const std::size_t open = unconfirmed().size();
-    const int reserve = open < 2 ? 0 : std::min(kRemovalReserve, 1 + static_cast<int>(open - open / 2));
     Candidate* candidate = next_step();
-    if (candidate == nullptr || !may_go_on(stop, reserve)) {
+    if (candidate == nullptr || !may_go_on(stop, removal_reserve())) {
       return;
     }
     candidate->tried = true;
@@ -214,6 +221,12 @@ void Tuner::take_steps(std::stop_token stop) {
     }
     add_suggestions(incumbent_);
   }
+}
+
+/// Trials that taking back what the bundles brought will need.
+int Tuner::removal_reserve() const {
+  const std::size_t open = unconfirmed().size();
+  return open < 2 ? 0 : std::min(kRemovalReserve, 1 + static_cast<int>(open - open / 2));
 }
 
 std::vector<Tuner::Unit> Tuner::unconfirmed() const {

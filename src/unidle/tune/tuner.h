@@ -13,6 +13,7 @@
 #include "unidle/base/clock.h"
 #include "unidle/base/stats.h"
 #include "unidle/tune/advise.h"
+#include "unidle/tune/batch_search.h"
 #include "unidle/tune/parity.h"
 #include "unidle/tune/proposals.h"
 #include "unidle/tune/trial.h"
@@ -35,6 +36,8 @@ struct TunerOptions {
   double least_gain = 0;  // a verified ratio below 1 plus this is not worth a change
   /// When no trial was better, verify the fastest of them, so that "nothing to gain" comes with an interval.
   bool verify_fastest = false;
+  /// Sizes that the program may be given, see batch_choices; empty where its batch cannot be changed.
+  std::vector<BatchChoice> batches;
   std::string subject = "configuration";  // what is tuned, for sentences
   std::string done = "written";           // what becomes of the result
 };
@@ -42,7 +45,7 @@ struct TunerOptions {
 /// One trial of the search, for the table and the record.
 struct LoggedTrial {
   int index = 0;
-  /// "baseline", "diagnosis", "step", "removal"; "again" and "reference" of undecided ones, whose turns precede their
+  /// "baseline", "diagnosis", "batch", "step", "removal"; "again" and "reference" of undecided ones, whose turns precede their
   /// own line; "verify-baseline", "verify-winner".
   std::string stage;
   Settings changes;  // against the configuration
@@ -108,11 +111,14 @@ class Tuner {
 
   void add_candidate(Candidate candidate);
   void add_suggestions(const TrialResult& result);
+  bool is_left_to_the_batch_search(const Settings& changes) const;
   bool is_new(const Candidate& candidate) const;
   Settings bundle(bool exact_only) const;
   void mark_tried(const Settings& changes);
 
   void take_bundles(std::stop_token stop);
+  void take_batch(std::stop_token stop);
+  BatchSearch::Result try_batch(const BatchChoice& choice, std::stop_token stop);
   void take_steps(std::stop_token stop);
   Candidate* next_step();
   void take_removals(std::stop_token stop);
@@ -120,6 +126,7 @@ class Tuner {
   void split_and_remove(std::span<const Unit> group, std::stop_token stop);
   void drop_dead_letters();
   std::vector<Unit> unconfirmed() const;
+  int removal_reserve() const;
   double promise_of(const Unit& unit) const;
 
   LoggedTrial measure(const Settings& changes, const std::string& stage, std::stop_token stop);
@@ -127,6 +134,8 @@ class Tuner {
                          std::stop_token stop);
   Judgement judge(LoggedTrial& trial, double ratio, double margin);
   bool rejected(LoggedTrial& trial);
+  bool changes_effective_batch(const Settings& changes) const;
+  Parity parity_of(const TrialResult& baseline, const TrialResult& changed, const Settings& changes) const;
   bool undecided(const Turns& turns, double margin) const;
   bool take_turn(const Settings& changes, Turns& turns, std::stop_token stop);
   bool may_repeat(std::stop_token stop) const;

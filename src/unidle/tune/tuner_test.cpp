@@ -63,6 +63,7 @@ struct Fixture {
   std::stop_source stop;
 
   TunerOutcome tune(FakeRunner& runner, const std::string& workload = "superres") {
+    options.batches = batch_choices(kConfig, false);
     Tuner tuner(runner, clock, kConfig, propose(kConfig, workload, small_machine(), {}), options);
     return tuner.run(stop.get_token());
   }

@@ -133,7 +133,7 @@ bool Tuner::rejected(LoggedTrial& trial) {
     trial.verdict = "not taken";
     return true;
   }
-  const Parity parity = check_parity(baseline_, trial.result, trial.changes, options_.bands);
+  const Parity parity = parity_of(baseline_, trial.result, trial.changes);
   if (!parity.held) {
     trial.verdict = "parity broken";
     trial.why += "; " + parity.why;

@@ -128,11 +128,10 @@ bool Tuner::compare_pair(Verification& verification, const TrialResult& baseline
   verification.winner.push_back(winner.result.rate);
   verification.baselines.push_back(baseline);
   verification.winners.push_back(winner.result);
-  Parity parity = check_parity(baseline, winner.result, outcome_.best, options_.bands);
+  Parity parity = parity_of(baseline, winner.result, outcome_.best);
   if (parity.held && verification.winners.size() > 1) {
     // Together they show what chance hides in each of them.
-    parity =
-        check_parity(averaged(verification.baselines), averaged(verification.winners), outcome_.best, options_.bands);
+    parity = parity_of(averaged(verification.baselines), averaged(verification.winners), outcome_.best);
   }
   const bool common_metric = std::any_of(baseline.metrics.begin(), baseline.metrics.end(), [&](const auto& metric) {
     return winner.result.metrics.contains(metric.first);
@@ -217,7 +216,10 @@ void Tuner::conclude(std::stop_token stop) {
     outcome_.changes = changes_of(outcome_.best);
     outcome_.conclusion = fmt::format("{:.2f}x as fast as before (95 % interval {:.2f} to {:.2f}, {} pairs)",
                                       found.ratio, found.interval.low, found.interval.high, found.winner.size());
-    if (!found.compared) {
+    if (changes_effective_batch(outcome_.best)) {
+      outcome_.conclusion +=
+          "; another effective batch learns differently from sample to sample, so compare the losses of whole runs";
+    } else if (!found.compared) {
       outcome_.conclusion += "; neither loss nor metric was there to compare, so look at them yourself";
     }
   } else {

@@ -19,6 +19,7 @@
 #include "unidle/observe/observe.h"
 #include "unidle/record/record.h"
 #include "unidle/trace/recorded.h"
+#include "unidle/tune/reach.h"
 
 namespace unidle::cli::commands {
 
@@ -86,13 +87,14 @@ std::string traced(const fs::path& folder, const std::string& record) {
 int execute(const Arguments& arguments) {
   const bool named = !arguments.record.empty();
   observe::Options options;
-  options.argv = arguments.command;
   options.record = named ? fs::path(arguments.record)
                          : record::new_run_folder(arguments.name.empty() ? name_of(arguments.command) : arguments.name);
   options.capture = !arguments.no_capture;
   options.timeout_s = arguments.timeout_s;
-  if (const std::string wanted = apply_json(arguments.apply); !wanted.empty()) {
-    options.environment["UNIDLE_APPLY"] = wanted;
+  const tune::Reach reached = tune::reach(arguments.command, apply_settings(arguments.apply));
+  options.argv = reached.command;
+  if (!reached.at_run_time.empty()) {
+    options.environment["UNIDLE_APPLY"] = apply_json(reached.at_run_time);
   }
   if (arguments.steps) {
     options.environment["UNIDLE_MAX_STEPS"] = std::to_string(*arguments.steps);

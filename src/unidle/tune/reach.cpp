@@ -1,0 +1,32 @@
+#include "unidle/tune/reach.h"
+
+#include "unidle/diagnose/run_time.h"
+#include "unidle/knobs/command_line.h"
+
+namespace unidle::tune {
+
+bool applies_at_run_time(const std::string& knob, const std::string& value) {
+  if (value == "fp16" || value == "graph") {
+    return false;  // a scaler, or a captured step, is the program's own business
+  }
+  return diagnose::applies_at_run_time(knob);
+}
+
+Reach reach(const std::vector<std::string>& command, const Settings& changes) {
+  Reach found{command, {}};
+  for (const auto& [knob, value] : changes) {
+    auto spelled = applies_at_run_time(knob, value) ? std::nullopt : knobs::apply_to_command(found.command, knob, value);
+    if (spelled) {
+      found.command = std::move(*spelled);
+    } else {
+      found.at_run_time[knob] = value;
+    }
+  }
+  return found;
+}
+
+bool reaches(const std::vector<std::string>& command, const std::string& knob, const std::string& value) {
+  return applies_at_run_time(knob, value) || knobs::apply_to_command(command, knob, value).has_value();
+}
+
+}  // namespace unidle::tune
