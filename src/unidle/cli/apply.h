@@ -8,9 +8,9 @@
 
 namespace unidle::cli {
 
-/// What arguments ask for that are KNOB=VALUE or a configuration file whose keys are knobs, in canonical form; later ones
-/// win. Throws kUsage for an unknown knob or a value that it does not take (subject: the argument, or
-/// "file:line: key"), kInput for a file that cannot be read.
+/// What arguments ask for that are KNOB=VALUE or a configuration file whose keys are knobs, in canonical form; later
+/// ones win. Throws kUsage for an unknown knob or a value that it does not take (subject: the argument, or "file:line:
+/// key"), kInput for a file that cannot be read.
 tune::Settings apply_settings(const std::vector<std::string>& arguments);
 
 /// The JSON object for UNIDLE_APPLY; "" when `settings` is empty.

@@ -139,9 +139,9 @@ long long steps_with(const ProgramPlan& plan, const Settings& changes) {
   };
   const long long before = samples_of_step(plan.settings);
   const long long after = samples_of_step(overlaid(plan.settings, changes));
-  return before == after ? plan.steps
-                         : std::clamp(plan.steps * before / after, std::min(plan.steps, kLeastLargeSteps),
-                                      kMostTrialSteps);
+  return before == after
+             ? plan.steps
+             : std::clamp(plan.steps * before / after, std::min(plan.steps, kLeastLargeSteps), kMostTrialSteps);
 }
 
 struct ApplyRunner::Ended {

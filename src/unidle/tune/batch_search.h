@@ -17,8 +17,8 @@ struct BatchChoice {
   std::string reason;
 };
 
-/// Smallest first, the present size (with no changes) among them; empty when there is none but that. The effective batch
-/// (size times accumulation) is held by exact divisors. With `allow_semantic` it may change: then sizes are the
+/// Smallest first, the present size (with no changes) among them; empty when there is none but that. The effective
+/// batch (size times accumulation) is held by exact divisors. With `allow_semantic` it may change: then sizes are the
 /// present one times 2^n and 3 * 2^n up to a factor of 4096 either way, and a learning rate that `settings` has
 /// goes with the root of the effective batch.
 std::vector<BatchChoice> batch_choices(const Settings& settings, bool allow_semantic);
@@ -52,10 +52,10 @@ class BatchSearch {
   std::vector<long long> sizes_;
   std::size_t start_ = 0;
   std::size_t best_ = 0;
-  int left_ = 0;           // trials
-  bool up_ = true;         // still doubling
-  std::size_t reach_ = 0;  // the largest size that was doubled to
-  bool flat_ = false;      // the last doubling gave nothing
+  int left_ = 0;                      // trials
+  bool up_ = true;                    // still doubling
+  std::size_t reach_ = 0;             // the largest size that was doubled to
+  bool flat_ = false;                 // the last doubling gave nothing
   bool down_ = false;                 // looking below the present size
   std::optional<std::size_t> above_;  // smallest size known not to pay, larger than the best
 };

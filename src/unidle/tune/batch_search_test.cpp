@@ -8,8 +8,8 @@
 namespace unidle::tune {
 namespace {
 
-using ::testing::ElementsAre;
 using testing::at_rate;
+using ::testing::ElementsAre;
 using testing::FakeRunner;
 using ::testing::HasSubstr;
 
@@ -49,10 +49,10 @@ std::vector<long long> asked(std::vector<long long> sizes, std::size_t start, Ra
   while (const auto next = search.next()) {
     const double now = rate(sizes[*next]);
     found.push_back(sizes[*next]);
-    search.report(now == 0                ? BatchSearch::Result::kFailed
-                  : now > 1.03 * fastest  ? BatchSearch::Result::kBetter
-                  : now > 0.97 * fastest  ? BatchSearch::Result::kFlat
-                                          : BatchSearch::Result::kWorse);
+    search.report(now == 0               ? BatchSearch::Result::kFailed
+                  : now > 1.03 * fastest ? BatchSearch::Result::kBetter
+                  : now > 0.97 * fastest ? BatchSearch::Result::kFlat
+                                         : BatchSearch::Result::kWorse);
     fastest = std::max(fastest, now);
   }
   if (best != nullptr) {
@@ -71,7 +71,9 @@ TEST(BatchSearch, DoublesWhileItPays) {
 
 TEST(BatchSearch, HalvesTheDistanceToWhatHasNoRoom) {
   long long best = 0;
-  const auto room_for = [](long long most) { return [most](long long size) { return size > most ? 0 : double(size); }; };
+  const auto room_for = [](long long most) {
+    return [most](long long size) { return size > most ? 0 : double(size); };
+  };
   EXPECT_THAT(asked(kSizes, 3, room_for(24), &best), ElementsAre(8, 16, 32, 24));
   EXPECT_EQ(best, 24);
   EXPECT_THAT(asked(kSizes, 3, room_for(6), &best), ElementsAre(8, 6));
@@ -82,8 +84,10 @@ TEST(BatchSearch, HalvesTheDistanceToWhatHasNoRoom) {
 
 TEST(BatchSearch, LooksDownwardsWhenTheFirstDoublingIsSlower) {
   long long best = 0;
-  EXPECT_THAT(asked(kSizes, 11, [](long long size) { return 1.0 / double(size); }), ElementsAre()) << "64 is the largest";
-  EXPECT_THAT(asked(kSizes, 9, [](long long size) { return size < 8 ? 0.5 : 8.0 / double(size); }, &best),
+  EXPECT_THAT(asked(kSizes, 11, [](long long size) { return 1.0 / double(size); }), ElementsAre())
+      << "64 is the largest";
+  EXPECT_THAT(asked(
+                  kSizes, 9, [](long long size) { return size < 8 ? 0.5 : 8.0 / double(size); }, &best),
               ElementsAre(64, 16, 8, 4));
   EXPECT_EQ(best, 8);
   EXPECT_THAT(asked(kSizes, 3, [](long long) { return 1.0; }, &best), ElementsAre(8, 16)) << "flat: nothing to find";

@@ -141,8 +141,7 @@ OptimizeResult optimize_program(const OptimizeOptions& options, const Tuner::OnT
   tuning.batches = batches_of(program.plan, options.command, options.allow_semantic);
   tuning.subject = "program";
   tuning.done = "advised";
-  Tuner tuner(resuming, system_clock(), program.plan.settings, proposals_for(program.plan),
-              tuning, on_trial);
+  Tuner tuner(resuming, system_clock(), program.plan.settings, proposals_for(program.plan), tuning, on_trial);
   result.outcome = tuner.run(stop);
   if (resuming.resumed() > 0) {
     result.notes.push_back(fmt::format(

@@ -22,7 +22,8 @@ struct ProposalOptions {
   bool only_present = false;
 };
 
-/// Strongest promise first. Values equal to the present ones are left out; the effective batch stays what it is. `workload` is the name of a unidle workload, or empty.
+/// Strongest promise first. Values equal to the present ones are left out; the effective batch stays what it is.
+/// `workload` is the name of a unidle workload, or empty.
 std::vector<Proposal> propose(const Settings& settings, const std::string& workload, const Hardware& hardware,
                               const ProposalOptions& options);
 

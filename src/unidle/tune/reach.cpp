@@ -15,7 +15,8 @@ bool applies_at_run_time(const std::string& knob, const std::string& value) {
 Reach reach(const std::vector<std::string>& command, const Settings& changes) {
   Reach found{command, {}};
   for (const auto& [knob, value] : changes) {
-    auto spelled = applies_at_run_time(knob, value) ? std::nullopt : knobs::apply_to_command(found.command, knob, value);
+    auto spelled =
+        applies_at_run_time(knob, value) ? std::nullopt : knobs::apply_to_command(found.command, knob, value);
     if (spelled) {
       found.command = std::move(*spelled);
     } else {

@@ -12,8 +12,8 @@ namespace unidle::tune {
 /// (unless allowed) semantic ones are left out. Batch size and accumulation of one finding stay together.
 std::vector<Suggestion> suggestions_of(const diagnose::Diagnosis& diagnosis, bool allow_semantic);
 
-/// A trial of another batch size that left no margin in memory counts as failed: full beyond 90 %, or the allocator had to
-/// flush its cache to go on. Says so in `result`.
+/// A trial of another batch size that left no margin in memory counts as failed: full beyond 90 %, or the allocator had
+/// to flush its cache to go on. Says so in `result`.
 void refuse_full_memory(const diagnose::Diagnosis& diagnosis, const Settings& changes, TrialResult& result);
 
 }  // namespace unidle::tune
