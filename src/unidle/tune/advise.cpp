@@ -34,9 +34,9 @@ std::vector<Change> advise(const knobs::ConfigFile& config, const std::string& w
   return changes;
 }
 
-void apply_changes(const std::vector<Change>& changes, knobs::ConfigFile& config) {
-  for (const Change& change : changes) {
-    config.set(change.knob, change.to);
+void apply_changes(std::vector<Change>& changes, knobs::ConfigFile& config) {
+  for (Change& change : changes) {
+    change.paths = write_setting(config, change.knob, change.to);
   }
 }
 

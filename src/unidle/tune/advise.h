@@ -31,7 +31,7 @@ std::vector<Change> advise(const knobs::ConfigFile& config, const std::string& w
                            bool only_present = false, Profile profile = Profile::kBalanced);
 
 /// The changes as edits of `config`, which keeps every other byte. Throws as ConfigFile::set does.
-void apply_changes(const std::vector<Change>& changes, knobs::ConfigFile& config);
+void apply_changes(std::vector<Change>& changes, knobs::ConfigFile& config);
 
 /// The diff of the two texts with each change's reason behind the line it explains.
 std::string explained_diff(const std::string& before, const knobs::ConfigFile& after,

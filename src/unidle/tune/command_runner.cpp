@@ -8,11 +8,14 @@
 #include "unidle/base/error.h"
 #include "unidle/base/files.h"
 #include "unidle/base/log.h"
+#include "unidle/base/units.h"
 #include "unidle/diagnose/diagnose.h"
 #include "unidle/observe/observe.h"
 #include "unidle/record/record.h"
+#include "unidle/tune/memory_watch.h"
 #include "unidle/tune/output.h"
 #include "unidle/tune/suggestions.h"
+#include "unidle/tune/working_folder.h"
 
 namespace unidle::tune {
 
@@ -42,10 +45,31 @@ CommandRunner::CommandRunner(Options options)
 }
 
 TrialResult CommandRunner::run(const Settings& changes, std::stop_token stop) {
+  try {
+    TrialResult result = run_once(changes, stop);
+    if (result.ok || result.interrupted || trials_ > 1 || options_.folder.empty()) {
+      return result;
+    }
+    if (options_.only_in_copy) {
+      result.problem += ", in a copy of the working folder; --yes allows trials in the folder itself";
+      return result;
+    }
+    note_ = fmt::format("in a copy of the working folder the program fails: {}", result.problem);
+    spdlog::warn("{}; trials run in the folder itself and write what the program writes", note_);
+    options_.folder.clear();
+    return run_once(changes, stop);
+  } catch (const Error& failure) {  // no room for the copy or the record: this trial is lost, not the search
+    TrialResult result;
+    result.problem = failure.what();
+    return result;
+  }
+}
+
+TrialResult CommandRunner::run_once(const Settings& changes, std::stop_token stop) {
   const std::filesystem::path folder = options_.scratch / fmt::format("trial-{}", ++trials_);
   knobs::ConfigFile config = config_;
   for (const auto& [knob, value] : changes) {
-    config.set(knob, value);
+    write_setting(config, knob, value);
   }
   make_folders(folder);
   const std::filesystem::path file = folder / options_.config.filename();
@@ -59,14 +83,29 @@ TrialResult CommandRunner::run(const Settings& changes, std::stop_token stop) {
   run.quiet = true;
   run.forward_signals = false;
   run.timeout_s = options_.trial_s;
-  run.stop = stop;
+  std::stop_source ending;
+  const std::stop_callback stopped(stop, [&ending] { ending.request_stop(); });
+  run.stop = ending.get_token();
+  if (!options_.folder.empty()) {
+    run.folder = folder / "copy";
+    copy_folder(options_.folder, run.folder);
+  }
   const std::int64_t start = system_clock().now_ns();
+  const MemoryWatch watch(ending);
   const observe::Result ended = observe::run(run);
+  if (!run.folder.empty()) {
+    std::error_code ignored;  // the whole scratch folder goes at the end
+    std::filesystem::remove_all(run.folder, ignored);
+  }
 
   TrialResult result;
   result.seconds = seconds(system_clock().now_ns() - start);
   result.interrupted = stop.stop_requested();
   if (result.interrupted) {
+    return result;
+  }
+  if (watch.tripped()) {
+    result.problem = fmt::format("left less than {} of memory and was ended", format_bytes(memory_to_keep()));
     return result;
   }
   if (!ended.timed_out && !ended.status.ok()) {
@@ -90,10 +129,10 @@ TrialResult CommandRunner::run(const Settings& changes, std::stop_token stop) {
   const diagnose::Diagnosis diagnosis = diagnose::diagnose_record(run.record);
   result.suggestions = suggestions_of(diagnosis, options_.allow_semantic);
   refuse_full_memory(diagnosis, changes, result);
-  // A key that this program does not read would change nothing: only what the file has is worth trying.
+  // A key that this program does not read would change nothing: only what the file can say is worth trying.
   std::erase_if(result.suggestions, [&](const Suggestion& suggestion) {
     return std::any_of(suggestion.changes.begin(), suggestion.changes.end(),
-                       [&](const auto& change) { return config_.find(change.first) == nullptr; });
+                       [&](const auto& change) { return !can_write(config_, change.first, change.second); });
   });
   return result;
 }

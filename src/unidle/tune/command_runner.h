@@ -20,18 +20,26 @@ class CommandRunner : public TrialRunner {
     std::vector<std::string> command;  // with {config} where the file's path goes
     std::filesystem::path config;
     std::filesystem::path scratch;
+    std::filesystem::path folder;  // that trials run in a copy of; empty: they run in the working folder itself
+    bool only_in_copy = false;     // a program that fails in a copy is not tried in the folder itself
     bool allow_semantic = false;
     double trial_s = 30;
   };
 
   /// Throws kUsage when the command has no {config}, kInput when the configuration cannot be read.
   explicit CommandRunner(Options options);
+  /// A program that fails in a copy of its working folder runs in the folder itself from then on.
   TrialResult run(const Settings& changes, std::stop_token stop) override;
+  /// Why trials run in the folder itself although a copy was wanted; empty when they do not.
+  const std::string& note() const { return note_; }
 
  private:
+  TrialResult run_once(const Settings& changes, std::stop_token stop);
+
   Options options_;
   knobs::ConfigFile config_;
   int trials_ = 0;
+  std::string note_;
   CommonLosses losses_;
 };
 

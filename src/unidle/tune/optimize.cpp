@@ -16,6 +16,7 @@
 #include "unidle/tune/foreign_advice.h"
 #include "unidle/tune/gpu_table.h"
 #include "unidle/tune/undo.h"
+#include "unidle/tune/working_folder.h"
 
 namespace unidle::tune {
 
@@ -57,17 +58,42 @@ Hardware hardware_for(const knobs::ConfigFile& config, const OptimizeOptions& op
   return hardware;
 }
 
+/// Throws kUsage where trials would write over the program's files and nobody has allowed that.
+std::unique_ptr<CommandRunner> command_runner(const OptimizeOptions& options, const std::filesystem::path& scratch,
+                                              const TunerOptions& tuning) {
+  CommandRunner::Options running;
+  running.command = options.command;
+  running.config = std::filesystem::absolute(options.config);
+  running.scratch = scratch;
+  running.only_in_copy = options.ask_to_write;
+  running.allow_semantic = options.allow_semantic;
+  running.trial_s =
+      std::clamp(options.budget_s / (options.trials + 2 * tuning.pairs + 1), kShortestTrial, kLongestTrial);
+  const std::filesystem::path here = std::filesystem::current_path();
+  const std::string why = why_not_copied(here, options.command).value_or("");
+  if (why.empty()) {
+    running.folder = here;
+  } else if (options.ask_to_write) {
+    throw Error(ErrorCode::kUsage, "optimize", why + "; in the folder itself trials overwrite what the program writes",
+                "--yes allows that");
+  } else {
+    spdlog::warn("{}; trials run in the folder itself and write what the program writes", why);
+  }
+  return std::make_unique<CommandRunner>(running);
+}
+
 /// Runs the search; the scratch folder lives as long as the trials do.
 void benchmark(const OptimizeOptions& options, const knobs::ConfigFile& config, const std::string& workload,
                const Tuner::OnTrial& on_trial, std::stop_token stop, OptimizeResult& result) {
   const TemporaryFolder scratch("unidle-optimize");
-  const Settings settings = read_settings(config);
+  const Settings settings = options.command.empty() ? read_settings(config) : read_foreign_settings(config);
   TunerOptions tuning;
   tuning.trials = options.trials;
   tuning.budget_s = options.budget_s;
   const std::int64_t start = system_clock().now_ns();
 
   std::unique_ptr<TrialRunner> runner;
+  const CommandRunner* foreign = nullptr;
   if (options.command.empty()) {
     if (!std::filesystem::exists(options.train_program)) {
       throw Error(ErrorCode::kMissing, options.train_program.string(), "is not there, and trials need it",
@@ -78,10 +104,9 @@ void benchmark(const OptimizeOptions& options, const knobs::ConfigFile& config, 
     result.plan = engine->calibrate(stop);
     runner = std::move(engine);
   } else {
-    const double trial_s =
-        std::clamp(options.budget_s / (options.trials + 2 * tuning.pairs + 1), kShortestTrial, kLongestTrial);
-    runner = std::make_unique<CommandRunner>(CommandRunner::Options{
-        options.command, std::filesystem::absolute(options.config), scratch.path(), options.allow_semantic, trial_s});
+    auto command = command_runner(options, scratch.path(), tuning);
+    foreign = command.get();
+    runner = std::move(command);
   }
   tuning.budget_s -= seconds(system_clock().now_ns() - start);
   Settings known = settings;
@@ -94,6 +119,9 @@ void benchmark(const OptimizeOptions& options, const knobs::ConfigFile& config, 
               tuning, on_trial);
   result.outcome = tuner.run(stop);
   result.changes = result.outcome->changes;
+  if (foreign != nullptr && !foreign->note().empty()) {
+    result.notes.push_back(foreign->note());
+  }
 }
 
 /// From the file and the hardware alone. A workload's own configuration may get any key; another program's only what it

@@ -7,7 +7,9 @@
 
 #include "unidle/base/error.h"
 #include "unidle/base/numbers.h"
+#include "unidle/knobs/apply.h"
 #include "unidle/knobs/knob.h"
+#include "unidle/knobs/recognize.h"
 
 namespace unidle::tune {
 
@@ -47,6 +49,41 @@ Settings read_settings(const knobs::ConfigFile& config) {
     settings[knob->name] = *value;
   }
   return settings;
+}
+
+namespace {
+
+/// True where the file is a workload's, or has the key.
+bool has_own_name(const knobs::ConfigFile& config, const std::string& knob) {
+  return config.find(knob) != nullptr || config.find("workload") != nullptr;
+}
+
+}  // namespace
+
+Settings read_foreign_settings(const knobs::ConfigFile& config) {
+  Settings settings = read_settings(config);
+  for (const auto& [knob, found] : knobs::configured(knobs::recognize(config))) {
+    if (can_write(config, knob, found.value)) {
+      settings.try_emplace(knob, found.value);
+    }
+  }
+  return settings;
+}
+
+std::vector<std::string> write_setting(knobs::ConfigFile& config, const std::string& knob, const std::string& value) {
+  if (has_own_name(config, knob)) {
+    config.set(knob, value);
+    return {knob};
+  }
+  std::vector<std::string> paths;
+  for (const knobs::Edit& edit : knobs::set_knob(config, knob, value)) {
+    paths.push_back(edit.path);
+  }
+  return paths;
+}
+
+bool can_write(const knobs::ConfigFile& config, const std::string& knob, const std::string& value) {
+  return has_own_name(config, knob) || knobs::can_set(config, knob, value);
 }
 
 std::string value_of(const Settings& settings, std::string_view knob) {
