@@ -7,7 +7,7 @@ best off, all under the same limit of memory (RLIMIT_DATA):
 
   unidle                          `unidle optimize --allow semantic` from a batch of 4, which measures samples/s with the loader in it
   Lightning, power and binsearch  `Tuner.scale_batch_size` from 4: the largest size that fits, or the whole data set
-  accelerate                      `find_executable_batch_size` from the whole data set downwards: the first size that fits
+  accelerate                      `find_executable_batch_size` from 512 downwards: the first size that fits
 
 Then the program runs with each size in turns, the loader in it, and the rates after the first quarter of the time are compared. Peers that cannot be
 imported (lightning, accelerate) are named as absent.
@@ -28,7 +28,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(os.environ.get("UNIDLE_BIN", ROOT / "build" / "bin"))
-START, SAMPLES = 4, 4096
+START, MOST, SAMPLES = 4, 512, 4096
 
 TRAINING = """
 import io
@@ -136,7 +136,7 @@ ACCELERATE = """
 import itertools
 from accelerate.utils import find_executable_batch_size
 import training
-@find_executable_batch_size(starting_batch_size=SAMPLES)
+@find_executable_batch_size(starting_batch_size=MOST)
 def find(batch_size):
     model = training.net()
     optimizer = training.optimizer_of(model)
@@ -145,7 +145,7 @@ def find(batch_size):
         training.step(model, optimizer, batch)
     return batch_size
 print(find())
-""".replace("SAMPLES", str(SAMPLES))
+""".replace("MOST", str(MOST))
 
 
 class Limited:

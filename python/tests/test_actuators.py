@@ -2,6 +2,7 @@
 
 import os
 import sys
+import tempfile
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -44,6 +45,52 @@ class ActuatorTest(unittest.TestCase):
         found = self.applied("precision.tf32=true", "cudnn.benchmark=true", "transfer.non_blocking=true", "loader.persistent_workers=true")
         self.assertEqual({status for status, _ in found.values()}, {"ignored"}, found)
         self.assertIn("no workers", found["loader.persistent_workers"][1])
+
+    def test_what_a_word_of_the_command_says_is_changed_there(self):
+        done = self.observed(sys.executable, PICTURES, "--batch-size", "4", options=["--apply", "batch.size=2"])
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(str(self.record.settings()["batch.size"]), "2")
+
+
+class AsideTest(unittest.TestCase):
+    """Checkpoints of trials."""
+
+    def setUp(self):
+        sys.path.insert(0, os.path.join(HERE, "..", "shim"))
+        self.addCleanup(sys.path.pop, 0)
+        from _unidle_shim import saving
+
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        self.root = scratch.name
+        self.aside = saving.Aside(os.path.join(self.root, "trial"))
+
+    def path(self, name, text=None):
+        path = os.path.join(self.root, name)
+        if text is not None:
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "w") as out:
+                out.write(text)
+        return path
+
+    def test_a_file_of_the_user_is_left_alone(self):
+        best = self.path("best.pt", "the user's")
+        placed = self.aside.place(best)
+        self.assertTrue(placed.startswith(os.path.join(self.root, "trial", "saved")), placed)
+        self.assertEqual(self.aside.place(best), placed)
+        self.assertEqual(self.aside.found(best), placed)
+
+    def test_so_it_is_through_a_link(self):
+        self.path("best.pt", "the user's")
+        os.makedirs(self.path("trial"))
+        os.symlink(self.root, self.path("trial/outside"))
+        self.assertIn("saved", self.aside.place(self.path("trial/outside/best.pt")))
+
+    def test_what_destroys_nothing_stays_where_it_is(self):
+        for path in (self.path("trial/own.pt", "an older one"), self.path("new.pt"), self.path("empty.pt", "")):
+            self.assertEqual(self.aside.place(path), path)
+        self.path("new.pt", "now it is there")
+        self.assertEqual(self.aside.place(self.path("new.pt")), self.path("new.pt"))
 
 
 if __name__ == "__main__":

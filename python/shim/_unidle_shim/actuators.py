@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import os
 import weakref
 
 from . import inspection, off, write_line
@@ -12,8 +13,9 @@ _LOADER = {"loader.workers": "num_workers", "loader.pin_memory": "pin_memory",
 
 # Why not, where it could look as if it were possible.
 _NEVER = {
-    "batch.size": "the program's own loop decides when the optimiser steps, so that the effective batch would change",
-    "batch.accumulation": "the program's own loop decides when the optimiser steps",
+    "batch.size": "the program's own loop decides when the optimiser steps, so that the effective batch would change; where a word of "
+                  "the command says it (--batch-size 8), it is changed there",
+    "batch.accumulation": "the program's own loop decides when the optimiser steps; where a word of the command says it, it is changed there",
     "metrics.interval": "what the program does with a value that it reads cannot be seen: it may decide something by it",
     "validation.interval": "what the program does with the result cannot be seen: it may stop or keep a checkpoint by it",
     "data.on_device": "where the program moves its batches is in its own hands",
@@ -56,6 +58,10 @@ class Actuators:
                 self.say(knob, self.asked[knob], "refused", _NEVER.get(knob, "cannot be changed in a running program"))
         torch = self.state.torch
         self._watch_compile(torch)
+        if os.environ.get("UNIDLE_SCRATCH"):
+            from . import saving
+
+            saving.install(torch, os.environ["UNIDLE_SCRATCH"])
         if not self.asked:
             return
         self.pending = True

@@ -27,6 +27,7 @@ RunData one_run(const TurnsOptions& options, const fs::path& config, const fs::p
   observe::Options run;
   run.argv = command_for(options, config);
   run.record = scratch / "record";
+  run.environment["UNIDLE_SCRATCH"] = scratch.string();
   run.quiet = true;
   run.forward_signals = false;
   run.timeout_s = options.seconds;
@@ -35,8 +36,7 @@ RunData one_run(const TurnsOptions& options, const fs::path& config, const fs::p
     run.configured = options.configured(run.argv);
   }
   if (!options.command.empty() && !tune::why_not_copied(fs::current_path(), options.command)) {
-    run.folder = scratch / "folder";
-    tune::copy_folder(fs::current_path(), run.folder);
+    run.folder = tune::copy_for_trial(fs::current_path(), options.command, scratch / "folder");
   }
   if (options.command.empty()) {
     run.argv.push_back("checkpoint.folder=" + (scratch / "checkpoints").string());

@@ -164,9 +164,10 @@ ApplyRunner::Ended ApplyRunner::start(const Settings& changes, long long steps, 
   std::stop_source ending;
   const std::stop_callback stopped(stop, [&ending] { ending.request_stop(); });
   run.stop = ending.get_token();
+  const fs::path own = options_.scratch / (name + "-folder");
+  run.environment["UNIDLE_SCRATCH"] = own.string();
   if (!options_.folder.empty()) {
-    run.folder = options_.scratch / (name + "-folder");
-    copy_folder(options_.folder, run.folder);
+    run.folder = copy_for_trial(options_.folder, options_.command, own);
   }
   const std::int64_t begin = system_clock().now_ns();
   Ended ended;
@@ -176,10 +177,8 @@ ApplyRunner::Ended ApplyRunner::start(const Settings& changes, long long steps, 
     ended.out_of_memory = watch.tripped();
   }
   ended.seconds = seconds(system_clock().now_ns() - begin);
-  if (!run.folder.empty()) {
-    std::error_code ignored;  // the whole scratch folder goes at the end
-    fs::remove_all(run.folder, ignored);
-  }
+  std::error_code ignored;  // the whole scratch folder goes at the end
+  fs::remove_all(own, ignored);
   return ended;
 }
 
@@ -192,7 +191,7 @@ const ProgramPlan& ApplyRunner::calibrate(std::stop_token stop) {
   const std::string& program = options_.command.front();
   if (!ended.result.timed_out && !ended.result.status.ok()) {
     throw Error(ErrorCode::kChild, program, last_words(ended.result.err_tail, ended.result.out_tail),
-                "the program must run as it is");
+                "the program must run as it is, without a terminal");
   }
   const record::Reader reader(ended.result.record);
   const std::vector<record::Step> steps = reader.steps();

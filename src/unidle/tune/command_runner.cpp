@@ -80,6 +80,7 @@ TrialResult CommandRunner::run_once(const Settings& changes, std::stop_token sto
     run.argv.push_back(replaced(word, file.string()));
   }
   run.record = folder / "record";
+  run.environment["UNIDLE_SCRATCH"] = folder.string();
   run.quiet = true;
   run.forward_signals = false;
   run.timeout_s = options_.trial_s;
@@ -87,8 +88,7 @@ TrialResult CommandRunner::run_once(const Settings& changes, std::stop_token sto
   const std::stop_callback stopped(stop, [&ending] { ending.request_stop(); });
   run.stop = ending.get_token();
   if (!options_.folder.empty()) {
-    run.folder = folder / "copy";
-    copy_folder(options_.folder, run.folder);
+    run.folder = copy_for_trial(options_.folder, options_.command, folder / "copy");
   }
   const std::int64_t start = system_clock().now_ns();
   const MemoryWatch watch(ending);

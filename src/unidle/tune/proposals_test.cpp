@@ -97,7 +97,7 @@ TEST(Advise, ExplainsEveryChangedLine) {
   const std::string before = "workload: superres\nloader:\n  workers: 0  # none\nseed: 1\n";
   knobs::ConfigFile config = knobs::ConfigFile::from_text(before, "c.yaml");
   std::vector<Change> changes = {{"loader.workers", "0", "2", "the step waits", 1.5},
-                                       {"cache.features", "off", "memory", "the same every epoch", std::nullopt}};
+                                 {"cache.features", "off", "memory", "the same every epoch", std::nullopt}};
   apply_changes(changes, config);
   const std::string diff = explained_diff(before, config, changes, "c.yaml");
   EXPECT_THAT(diff, HasSubstr("+  workers: 2  # none\n    # loader.workers: the step waits (1.5x)\n"));

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <regex>
 
 #include "unidle/base/error.h"
 #include "unidle/base/files.h"
@@ -16,6 +17,28 @@ namespace {
 constexpr std::uintmax_t kLargestCopy = 256ULL << 20;
 constexpr int kMostFiles = 5000;
 
+constexpr std::uintmax_t kLongestScript_bytes = 1 << 20;
+
+/// Adds the NAMEs of "../NAME" and of "..", "NAME" in `text`.
+void add_named(const std::string& text, std::set<std::string>& names) {
+  static const std::regex kAbove(R"((?:^|[^./\w])\.\./([\w-][\w.-]*)|["']\.\.["']\s*,\s*["']([\w-][\w.-]*))");
+  for (std::sregex_iterator match(text.begin(), text.end(), kAbove), end; match != end; ++match) {
+    names.insert((*match)[1].matched ? (*match)[1].str() : (*match)[2].str());
+  }
+}
+
+bool is_text_of_program(const fs::directory_entry& entry) {
+  static const std::set<std::string> kEndings = {".py", ".sh", ".yaml", ".yml", ".json", ".toml", ".ini", ".cfg"};
+  return entry.is_regular_file() && kEndings.contains(entry.path().extension()) &&
+         entry.file_size() <= kLongestScript_bytes;
+}
+
+/// Out of the folder, and not only to something beside it.
+bool leads_far(const std::string& word) {
+  const std::size_t at = word.find("..");
+  return at != std::string::npos && word.find("..", at + 2) != std::string::npos;
+}
+
 bool leads_out(const fs::path& path) { return std::find(path.begin(), path.end(), "..") != path.end(); }
 
 /// Records of earlier runs are nothing that a program reads, and may be large.
@@ -23,10 +46,30 @@ bool is_record(const fs::path& entry) { return entry.filename() == ".unidle"; }
 
 }  // namespace
 
+std::set<std::string> named_siblings(const fs::path& folder, const std::vector<std::string>& command) {
+  std::set<std::string> names;
+  for (const std::string& word : command) {
+    add_named(word, names);
+  }
+  try {
+    for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+      if (is_text_of_program(entry)) {
+        add_named(read_file(entry.path()), names);
+      }
+    }
+  } catch (const fs::filesystem_error&) {
+    return names;  // as far as it can be read
+  }
+  std::erase_if(names, [&](const std::string& name) {
+    return name == folder.filename() || !fs::exists(folder.parent_path() / name);
+  });
+  return names;
+}
+
 std::optional<std::string> why_not_copied(const fs::path& folder, const std::vector<std::string>& command) {
   for (const std::string& word : command) {
-    if (leads_out(word)) {
-      return fmt::format("{} leads out of the working folder", word);
+    if (leads_far(word)) {
+      return fmt::format("{} leads far out of the working folder", word);
     }
   }
   std::uintmax_t bytes = 0;
@@ -71,6 +114,19 @@ void copy_folder(const fs::path& from, const fs::path& to) {
   } catch (const fs::filesystem_error& failure) {
     throw Error(ErrorCode::kIo, from.string(), "cannot be copied for a trial: " + failure.code().message());
   }
+}
+
+fs::path copy_for_trial(const fs::path& from, const std::vector<std::string>& command, const fs::path& to) {
+  const fs::path copy = to / (from.has_filename() ? from.filename() : fs::path("folder"));
+  copy_folder(from, copy);
+  for (const std::string& name : named_siblings(from, command)) {
+    std::error_code failure;
+    fs::create_symlink(from.parent_path() / name, to / name, failure);
+    if (failure) {
+      throw Error(ErrorCode::kIo, (to / name).string(), "cannot be made for a trial: " + failure.message());
+    }
+  }
+  return copy;
 }
 
 }  // namespace unidle::tune

@@ -3,17 +3,28 @@
 
 #include <filesystem>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 namespace unidle::tune {
 
+/// Names of what lies beside `folder` and is named as ../NAME by a word of `command` or in a script or configuration of
+/// the folder itself.
+std::set<std::string> named_siblings(const std::filesystem::path& folder, const std::vector<std::string>& command);
+
 /// Why trials of `command` cannot run in copies of `folder`; nothing when they can. They can when the folder is small
-/// (256 MiB, 5,000 files: a copy takes about a second) and neither the command nor a relative link leads out of it.
+/// (256 MiB, 5,000 files: a copy takes about a second), no relative link leads out of it, and the command further than
+/// to what lies beside it.
 std::optional<std::string> why_not_copied(const std::filesystem::path& folder, const std::vector<std::string>& command);
 
 /// Copies `from` with its content, without records of runs, to `to`, which must not exist. Links stay links. Sockets,
 /// pipes and devices are left out. Throws kIo.
 void copy_folder(const std::filesystem::path& from, const std::filesystem::path& to);
+
+/// Copies `from` into `to`, under its own name, with links to its named_siblings beside it. Returns the copy's path.
+/// Throws kIo.
+std::filesystem::path copy_for_trial(const std::filesystem::path& from, const std::vector<std::string>& command,
+                                     const std::filesystem::path& to);
 
 }  // namespace unidle::tune
