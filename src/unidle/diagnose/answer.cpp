@@ -129,7 +129,8 @@ std::string answer(const Diagnosis& diagnosis, Language language) {
   } else if (finding != nullptr) {
     if (const std::string what = change(*finding, language); !what.empty()) {
       text.append(colon).append(what);
-      if (finding->speedup_bound) {
+      constexpr double kPrintsAboveOne = 1.05;  // most of a short run is its start: nothing to look forward to
+      if (finding->speedup_bound.value_or(0) >= kPrintsAboveOne) {
         text += say(language, ", at best {:.1f}x", *finding->speedup_bound);
       }
     }

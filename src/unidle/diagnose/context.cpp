@@ -118,6 +118,19 @@ Context make_context(const Signals& signals, const Policy& policy, Language lang
   return context;
 }
 
+Policy without_start_up(Policy policy, const Signals& signals) {
+  constexpr double kLeast = 0.1;
+  if (signals.wall_s <= 0 || signals.time.startup >= policy.startup_long_s) {
+    return policy;
+  }
+  const double rest = std::clamp(1 - signals.time.startup / signals.wall_s, kLeast, 1.0);
+  for (double Policy::*share : {&Policy::warning_share, &Policy::checkpoint_share, &Policy::flush_share,
+                                &Policy::launch_share, &Policy::unexplained_share}) {
+    policy.*share *= rest;
+  }
+  return policy;
+}
+
 double amdahl(double share) { return 1 / (1 - std::clamp(share, 0.0, kMostShare)); }
 
 double bound_of_run(const Context& context, double step_s, double best_s) {

@@ -68,6 +68,11 @@ struct Context {
 
 Context make_context(const Signals& signals, const Policy& policy, Language language = Language::kEnglish);
 
+/// `policy` for rules to judge this run by: a start-up below startup_long_s is left out of the wall time that shares
+/// are compared with, because a longer run spreads it out and a short trial must name the same causes. At least a tenth
+/// of the run counts.
+Policy without_start_up(Policy policy, const Signals& signals);
+
 /// 1 / (1 - share): what removing a cause of that share could give at most. REQUIRES: 0 <= share <= 1; capped at 1000.
 double amdahl(double share);
 

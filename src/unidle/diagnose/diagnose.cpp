@@ -29,8 +29,9 @@ Diagnosis diagnose(const Signals& signals, const Policy& policy, Language langua
   diagnosis.step = signals.step;
 
   const Context context = make_context(signals, policy, language);
+  const Policy judging = without_start_up(policy, signals);
   for (const Rule* rule : all_rules()) {
-    Evaluation evaluation = rule->evaluate(context, policy);
+    Evaluation evaluation = rule->evaluate(context, judging);
     if (auto* finding = std::get_if<Finding>(&evaluation)) {
       finding->id = rule->id;
       for (std::string& evidence : finding->evidence) {
@@ -46,7 +47,7 @@ Diagnosis diagnose(const Signals& signals, const Policy& policy, Language langua
   }
   diagnosis.folded = fold(diagnosis.findings, language);
   rank(diagnosis.findings);
-  diagnosis.verdict = verdict_of(diagnosis.findings, context, policy);
+  diagnosis.verdict = verdict_of(diagnosis.findings, context, judging);
   if (diagnosis.verdict == Verdict::kFailed && signals.outcome != Outcome::kTimedOut) {
     diagnosis.outcome = Outcome::kFailed;
   }

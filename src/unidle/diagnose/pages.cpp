@@ -17,8 +17,10 @@ constexpr const char* kHead =
     "src/unidle/diagnose/rules/. -->\n\n"
     "What `unidle diagnose` looks for. A rule whose signal is missing abstains. Thresholds have their names and "
     "reasons in\n"
-    "`src/unidle/diagnose/policy.h`; how findings are ordered, folded and turned into a verdict is in "
-    "[diagnose.md](diagnose.md).\n";
+    "`src/unidle/diagnose/policy.h`; a start-up of less than two minutes is left out of the wall time that they "
+    "compare "
+    "with.\n"
+    "How findings are ordered, folded and turned into a verdict is in [diagnose.md](diagnose.md).\n";
 
 std::string verdict_text(const Rule& rule) {
   return rule.verdict == Verdict::kUnknown ? "whatever most of the time went into" : to_string(rule.verdict);

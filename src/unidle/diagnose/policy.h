@@ -5,7 +5,8 @@
 
 namespace unidle::diagnose {
 
-/// Shares are of the wall time of the run unless said otherwise. "Own choice" marks what is judgement, not measurement.
+/// Shares are of the wall time of the run, a short start-up left out, unless said otherwise. "Own choice" marks what is
+/// judgement, not measurement.
 struct Policy {
   /// Shares of fewer steps say nothing: the first steps of any run allocate, tune and compile. Own choice.
   std::int64_t min_steps = 5;
@@ -121,6 +122,8 @@ struct Policy {
   /// published logs with the fault stand at 0.66 to 0.87. Own choice.
   double validation_of_loop = 0.30;
   double validation_of_loop_critical = 0.50;
+  /// What a proposed interval leaves of it. Own choice.
+  double validation_target = 0.10;
 
   /// Saving writes at most every few minutes in a well-kept run, which is far below this. Own choice.
   double checkpoint_share = 0.10;

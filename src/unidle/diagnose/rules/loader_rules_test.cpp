@@ -29,10 +29,21 @@ TEST(LoaderNoWorkers, LeavesOneCpuAndNeverProposesNone) {
 }
 
 TEST(LoaderNoWorkers, NearMissIsSilent) {
-  EXPECT_TRUE(silent("loader-no-workers", waiting_cpu(0.11)));  // 9.9 % of the wall time
+  EXPECT_TRUE(silent("loader-no-workers", waiting_cpu(0.09)));
   Signals one_worker = waiting_cpu(0.6);
   set_effective(one_worker, "loader.workers", "1");
   EXPECT_TRUE(silent("loader-no-workers", one_worker));
+}
+
+// Half of a short trial imports the framework.
+TEST(LoaderNoWorkers, AShortTrialIsJudgedByWhatALongRunHas) {
+  Signals trial = waiting_cpu(0.15);
+  trial.wall_s = 20;
+  trial.time = {.startup = 10, .train = 10, .validate = 0, .checkpoint = 0, .other = 0};
+  EXPECT_NEAR(*fired("loader-no-workers", trial).share, 0.075, 1e-9) << "of the run as it was";
+  trial.wall_s = 400;
+  trial.time = {.startup = 200, .train = 200, .validate = 0, .checkpoint = 0, .other = 0};
+  EXPECT_TRUE(silent("loader-no-workers", trial)) << "a start of minutes is paid by every run";
 }
 
 TEST(LoaderNoWorkers, MissingIsNotZero) {

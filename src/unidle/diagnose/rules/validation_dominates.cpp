@@ -56,7 +56,7 @@ Evaluation evaluate_validation_dominates(const Context& context, const Policy& p
                   format_seconds(signals.time.train / static_cast<double>(*signals.validations))));
   finding.fixes.push_back(
       detail::make_fix(context, "validation.interval",
-                       longer_interval(context, signals.time.train, signals.time.validate, policy.warning_share),
+                       longer_interval(context, signals.time.train, signals.time.validate, policy.validation_target),
                        FixClass::kExact, "validate less often, or on a fixed part of the data in between"));
   return finding;
 }

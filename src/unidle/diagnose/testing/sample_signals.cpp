@@ -85,7 +85,7 @@ Evaluation ask(std::string_view id, const Signals& signals, const Policy& policy
   if (rule == nullptr) {
     throw Error(ErrorCode::kInternal, std::string(id), "there is no such rule");
   }
-  return rule->evaluate(make_context(signals, policy), policy);
+  return rule->evaluate(make_context(signals, policy), without_start_up(policy, signals));
 }
 
 }  // namespace unidle::diagnose::testing
