@@ -44,8 +44,14 @@ std::size_t plain_number(std::string_view text, double& value) {
     }
     behind_point = at - point - 1;
   }
-  if (at == 0 || at > 15 || (at < text.size() && (text[at] == ',' || (text[at] | 0x20) == 'e'))) {
+  if (at == 0 || at > 15) {
     return 0;
+  }
+  if (at < text.size()) {
+    const bool grouped = text[at] == ',' && at + 1 < text.size() && is_digit(text[at + 1]);
+    if (grouped || (text[at] | 0x20) == 'e') {
+      return 0;
+    }
   }
   value = static_cast<double>(static_cast<std::int64_t>(digits));
   if (behind_point > 0) {

@@ -36,7 +36,7 @@ std::size_t skip_signs(std::string_view& text, std::size_t most = kMostSigns) {
   while (!text.empty() && count < most) {
     if (is_sign(text.front())) {
       text.remove_prefix(1);
-    } else if (text.starts_with("：")) {
+    } else if (static_cast<signed char>(text.front()) < 0 && text.starts_with("：")) {
       text.remove_prefix(3);
     } else {
       break;
@@ -92,6 +92,9 @@ void take_inner(std::string_view text, Count& count) {
 /// Seconds that a unit at the front of `text` stands for; 0 when there is none.
 double unit_seconds(std::string_view text) {
   skip_blanks(text);
+  if (text.empty() || (static_cast<signed char>(text.front()) >= 0 && !is_letter(text.front()))) {
+    return 0;
+  }
   const auto is = [&](std::string_view unit) {
     return text.starts_with(unit) && (text.size() == unit.size() || !is_letter(text[unit.size()]));
   };

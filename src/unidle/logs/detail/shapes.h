@@ -34,8 +34,8 @@ class Shapes {
 
   struct Slot {
     std::size_t size = 0;  // 0: empty
-    Shape shape;
     std::array<char, kLongest> line;
+    Shape shape;
   };
   struct Set {
     std::array<Slot, kWays> slots;
