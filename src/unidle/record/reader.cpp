@@ -164,10 +164,16 @@ Step step_of(Statement& row) {
   return step;
 }
 
+/// A damaged record may claim any number of rows.
+constexpr std::size_t kMostReserved = 1'000'000;
+
 }  // namespace
 
 std::vector<Step> Reader::steps() const {
   std::vector<Step> steps;
+  impl_->each("SELECT COALESCE(MAX(rowid), 0) FROM steps", [&](Statement& row) {
+    steps.reserve(std::min(kMostReserved, static_cast<std::size_t>(row.integer(0))));
+  });
   impl_->each(fmt::format("SELECT {} FROM steps ORDER BY rowid", kStepColumns),
               [&](Statement& row) { steps.push_back(step_of(row)); });
   return steps;

@@ -7,7 +7,10 @@ namespace unidle::diagnose::detail {
 
 Intervals::Intervals(std::vector<Interval> any) {
   std::erase_if(any, [](const Interval& one) { return one.end_ns <= one.begin_ns; });
-  std::sort(any.begin(), any.end(), [](const Interval& a, const Interval& b) { return a.begin_ns < b.begin_ns; });
+  const auto earlier = [](const Interval& a, const Interval& b) { return a.begin_ns < b.begin_ns; };
+  if (!std::is_sorted(any.begin(), any.end(), earlier)) {  // steps come in order
+    std::sort(any.begin(), any.end(), earlier);
+  }
   for (const Interval& one : any) {
     if (!all_.empty() && one.begin_ns <= all_.back().end_ns) {
       all_.back().end_ns = std::max(all_.back().end_ns, one.end_ns);

@@ -5,11 +5,13 @@
 #include <iterator>
 #include <map>
 #include <numeric>
+#include <span>
 
 namespace unidle::diagnose::detail {
 
 namespace {
 
+using Steps = std::span<const record::Step>;
 using Part = std::optional<std::int64_t> record::Step::*;
 
 std::int64_t positive(const std::optional<std::int64_t>& value) { return std::max<std::int64_t>(0, value.value_or(0)); }
@@ -22,15 +24,20 @@ std::int64_t parts_ns(const record::Step& step) {
 std::vector<record::Step> steps_of_busiest(std::vector<record::Step> steps) {
   std::erase_if(steps, [](const record::Step& step) { return step.duration_ns < 0; });
   std::map<std::int64_t, std::size_t> count;
-  for (const record::Step& step : steps) {
-    ++count[step.process];
+  for (auto at = steps.begin(); at != steps.end();) {
+    const auto next = std::find_if(at, steps.end(), [&](const auto& step) { return step.process != at->process; });
+    count[at->process] += static_cast<std::size_t>(next - at);
+    at = next;
   }
   const auto most =
       std::max_element(count.begin(), count.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
-  if (most != count.end()) {
+  if (count.size() > 1) {
     std::erase_if(steps, [&](const record::Step& step) { return step.process != most->first; });
   }
-  std::stable_sort(steps.begin(), steps.end(), [](const auto& a, const auto& b) { return a.t_ns < b.t_ns; });
+  const auto earlier = [](const record::Step& a, const record::Step& b) { return a.t_ns < b.t_ns; };
+  if (!std::is_sorted(steps.begin(), steps.end(), earlier)) {
+    std::stable_sort(steps.begin(), steps.end(), earlier);
+  }
   return steps;
 }
 
@@ -144,14 +151,14 @@ PhaseTimes phase_times(const Timeline& timeline, const std::vector<record::Span>
 
 namespace {
 
-bool seen(const std::vector<record::Step>& steps, Part part) {
+bool seen(Steps steps, Part part) {
   return std::any_of(steps.begin(), steps.end(), [&](const record::Step& step) { return (step.*part).has_value(); });
 }
 
 /// An observer that thins itself out times the passes of some steps only. Where none has a time nobody looked.
 bool seen_in_full(const record::Step& step) { return step.forward_ns || step.backward_ns; }
 
-double sum(const std::vector<record::Step>& steps, Part part) {
+double sum(Steps steps, Part part) {
   double total = 0;
   for (const record::Step& step : steps) {
     total += static_cast<double>(positive(step.*part));
@@ -159,7 +166,7 @@ double sum(const std::vector<record::Step>& steps, Part part) {
   return total;
 }
 
-double period_of(const std::vector<record::Step>& steps, const Intervals& pauses) {
+double period_of(Steps steps, const Intervals& pauses) {
   double total = 0;
   for (const record::Step& step : steps) {
     total += static_cast<double>(step_period_ns(step, pauses));
@@ -168,14 +175,15 @@ double period_of(const std::vector<record::Step>& steps, const Intervals& pauses
 }
 
 /// Waits and copies are those of all steps. What they leave is divided as in the steps that were seen in full.
-StepShares shares_of(const std::vector<record::Step>& steps, const Intervals& pauses, double starts_ns,
-                     double period_ns) {
-  std::vector<record::Step> full;
+StepShares shares_of(Steps steps, const Intervals& pauses, double starts_ns, double period_ns) {
+  std::vector<record::Step> some;
+  Steps full = steps;
   bool input_in_all = false;
-  std::copy_if(steps.begin(), steps.end(), std::back_inserter(full), seen_in_full);
-  if (full.empty() || full.size() == steps.size()) {
-    full = steps;
-  } else {
+  const auto seen_count = static_cast<std::size_t>(std::count_if(steps.begin(), steps.end(), seen_in_full));
+  if (seen_count > 0 && seen_count < steps.size()) {
+    some.reserve(seen_count);
+    std::copy_if(steps.begin(), steps.end(), std::back_inserter(some), seen_in_full);
+    full = some;
     input_in_all = std::any_of(steps.begin(), steps.end(),
                                [](const record::Step& step) { return !seen_in_full(step) && step.input_ns; });
   }
@@ -202,7 +210,7 @@ StepShares shares_of(const std::vector<record::Step>& steps, const Intervals& pa
 }
 
 /// Samples over the time from the first step's begin to the last one's end, validation and checkpoints taken out.
-void add_rate(const std::vector<record::Step>& steps, const Intervals& pauses, StepFacts& facts) {
+void add_rate(Steps steps, const Intervals& pauses, StepFacts& facts) {
   double samples = 0;
   std::int64_t batch = 0;
   for (const record::Step& step : steps) {
@@ -221,8 +229,7 @@ void add_rate(const std::vector<record::Step>& steps, const Intervals& pauses, S
 }  // namespace
 
 std::optional<StepFacts> step_facts(const Timeline& timeline) {
-  const auto begin = timeline.steps.begin() + static_cast<std::ptrdiff_t>(timeline.first_steady);
-  const std::vector<record::Step> steady(begin, timeline.steps.end());
+  const Steps steady = Steps(timeline.steps).subspan(timeline.first_steady);
   double period_ns = period_of(steady, timeline.pauses);
   double micro_batches = 0;
   for (const record::Step& step : steady) {
