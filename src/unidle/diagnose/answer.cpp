@@ -72,6 +72,19 @@ std::string overhead_sentence(const Diagnosis& diagnosis, const Finding* finding
              wall_share(diagnosis, diagnosis.time.startup + diagnosis.time.checkpoint));
 }
 
+/// No rule found a cause: what is known of the run all the same.
+std::string unknown_sentence(const Diagnosis& diagnosis, Language language) {
+  if (diagnosis.device.busy) {
+    return say(language, "Your {} is {} busy; what was read does not show why", device_name(diagnosis, language),
+               format_share(*diagnosis.device.busy));
+  }
+  if (diagnosis.time.train > 0) {
+    return say(language, "Your run spends {} of its time training; what was read does not show what its steps wait for",
+               wall_share(diagnosis, diagnosis.time.train));
+  }
+  return say(language, "What was read does not show what the run spent its time on");
+}
+
 std::string verdict_sentence(const Diagnosis& diagnosis, const Finding* finding, Language language) {
   const StepShares step = diagnosis.step.value_or(StepShares{});
   const std::string_view device = device_name(diagnosis, language);
@@ -99,19 +112,19 @@ std::string verdict_sentence(const Diagnosis& diagnosis, const Finding* finding,
     case Verdict::kFailed:
       return diagnosis.outcome == Outcome::kTimedOut ? say(language, "The time limit ended the run")
                                                      : say(language, "The run failed");
-    case Verdict::kUnknown: return say(language, "This record does not show what the run spent its time on");
+    case Verdict::kUnknown: return unknown_sentence(diagnosis, language);
   }
   return "";
 }
 
-/// The first change of a finding that has a value.
+/// The first change of a finding that has a value, else the first one in words.
 std::string change(const Finding& finding, Language language) {
   for (const Fix& fix : finding.fixes) {
     if (!fix.to.is_null()) {
       return say(language, "set {} to {}", fix.knob, plain_text(fix.to));
     }
   }
-  return "";
+  return finding.fixes.empty() ? "" : finding.fixes.front().how;
 }
 
 }  // namespace

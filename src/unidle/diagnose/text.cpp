@@ -1,8 +1,13 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <array>
 #include <map>
 #include <set>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "unidle/base/json.h"
 #include "unidle/base/units.h"
@@ -16,6 +21,7 @@ namespace unidle::diagnose {
 namespace {
 
 constexpr std::size_t kMostFindings = 5;
+constexpr std::size_t kMostUnseen = 6;
 constexpr int kNarrowest = 40;
 
 struct Style {
@@ -76,7 +82,12 @@ std::string changes(const Finding& finding, const Rule* rule, const Diagnosis& d
 
 std::string finding_text(const Finding& finding, std::size_t number, const Diagnosis& diagnosis, const Style& style) {
   const Rule* rule = find_rule(finding.id);
-  std::string head = rule == nullptr ? finding.id : fmt::format("{} [{}]", style.word(rule->title), finding.id);
+  const bool survived = finding.id == "run-failed" && finding.severity == Severity::kInfo;
+  std::string head = rule == nullptr ? finding.id
+                                     : fmt::format("{} [{}]",
+                                                   survived ? style.word("An error after which training went on")
+                                                            : style.word(rule->title),
+                                                   finding.id);
   head += style.word(": ") + style.word(to_string(finding.severity));
   if (finding.share) {
     head += style.say(", {} of the wall time", format_share(*finding.share));
@@ -99,10 +110,13 @@ std::string duration(double seconds) { return seconds < 5e-4 ? "0 s" : format_se
 
 std::string numbers(const Diagnosis& diagnosis, const Style& style) {
   const PhaseTimes& time = diagnosis.time;
-  std::string out = style.block(
-      0, "",
-      style.say("Time: start-up {}, training {}, validation {}, checkpoints {}, other {}.", duration(time.startup),
-                duration(time.train), duration(time.validate), duration(time.checkpoint), duration(time.other)));
+  std::string out;
+  if (time.startup + time.train + time.validate + time.checkpoint + time.other > 0) {
+    out += style.block(
+        0, "",
+        style.say("Time: start-up {}, training {}, validation {}, checkpoints {}, other {}.", duration(time.startup),
+                  duration(time.train), duration(time.validate), duration(time.checkpoint), duration(time.other)));
+  }
   if (diagnosis.step) {
     const StepShares& step = *diagnosis.step;
     out += style.block(0, "",
@@ -152,9 +166,30 @@ std::string_view way_to_see(const Diagnosis& diagnosis, const std::set<std::stri
   return ids.empty() ? "" : "unidle diagnose --explain ID says what each rule needs.";
 }
 
+using BySignal = std::map<std::string, std::set<std::string>>;
+
+/// The signals that most rules lack, with these rules; the others are only counted.
+std::string unseen_signals(const BySignal& by_signal, const Style& style) {
+  std::vector<BySignal::const_pointer> order;
+  for (const auto& entry : by_signal) {
+    order.push_back(&entry);
+  }
+  std::stable_sort(order.begin(), order.end(), [](auto* a, auto* b) { return a->second.size() > b->second.size(); });
+  std::string out;
+  const std::size_t shown = order.size() <= kMostUnseen + 1 ? order.size() : kMostUnseen;
+  for (std::size_t i = 0; i < shown; ++i) {
+    const auto& [signal, rules] = *order[i];
+    out += style.block(2, "- ", fmt::format("{} [{}]", signal, fmt::join(rules, ", ")));
+  }
+  if (shown < order.size()) {
+    out += style.block(2, "- ", style.say("{} more with --format json.", order.size() - shown));
+  }
+  return out;
+}
+
 /// By what is missing; rules about GPUs on a machine that trains on its CPU are only counted.
 std::string unseen(const Diagnosis& diagnosis, const Style& style) {
-  std::map<std::string, std::set<std::string>> by_signal;
+  BySignal by_signal;
   std::set<std::string> ids;
   std::size_t gpu_only = 0;
   for (const Abstention& abstention : diagnosis.abstained) {
@@ -171,13 +206,7 @@ std::string unseen(const Diagnosis& diagnosis, const Style& style) {
     return "";
   }
   std::string out = "\n" + style.block(0, "", style.word("Not seen:"));
-  for (const auto& [signal, rules] : by_signal) {
-    std::string names;
-    for (const std::string& id : rules) {
-      names += (names.empty() ? "" : ", ") + id;
-    }
-    out += style.block(2, "- ", signal + " [" + names + "]");
-  }
+  out += unseen_signals(by_signal, style);
   if (gpu_only > 0) {
     out += style.block(2, "- ", style.say("{} rules are about GPUs, and this run trains on the CPU", gpu_only));
   }
@@ -191,8 +220,10 @@ std::string unseen(const Diagnosis& diagnosis, const Style& style) {
 
 std::string to_text(const Diagnosis& diagnosis, int width, bool colour, Language language) {
   const Style style{width, colour, language};
-  std::string out =
-      style.paint("1", style.block(0, "", answer(diagnosis, language))) + "\n" + numbers(diagnosis, style);
+  std::string out = style.paint("1", style.block(0, "", answer(diagnosis, language)));
+  if (const std::string known = numbers(diagnosis, style); !known.empty()) {
+    out += "\n" + known;
+  }
   const std::size_t shown = std::min(kMostFindings, diagnosis.findings.size());
   for (std::size_t i = 0; i < shown; ++i) {
     out += "\n" + finding_text(diagnosis.findings[i], i + 1, diagnosis, style);

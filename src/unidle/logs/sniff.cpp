@@ -103,6 +103,12 @@ Kind sniff(const std::filesystem::path& path) {
   if (std::filesystem::is_directory(path, ignored) && std::filesystem::exists(path / "record.db", ignored)) {
     return Kind::kRecord;
   }
+  const auto status = std::filesystem::status(path, ignored);
+  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status) &&
+      !std::filesystem::is_directory(status)) {
+    throw Error(ErrorCode::kInput, path.string(), "is a pipe or a device, and logs are read more than once",
+                "a file was expected: write the stream to one first");
+  }
   Source source(path);
   std::string head(kHead, '\0');
   std::size_t size = 0;

@@ -8,6 +8,7 @@
 #include "unidle/base/terminal.h"
 #include "unidle/cli/subcommand.h"
 #include "unidle/diagnose/pages.h"
+#include "unidle/diagnose/policy_file.h"
 #include "unidle/logs/job_files.h"
 #include "unidle/logs/sniff.h"
 #include "unidle/record/record.h"
@@ -24,6 +25,8 @@ struct Options {
   std::string fail_on;
   std::string explain;
   std::string language;
+  std::string policy;
+  bool print_policy = false;
   bool rules_markdown = false;
 };
 
@@ -41,10 +44,15 @@ diagnose::Language language_of(const Options& options) {
   return options.language.empty() ? diagnose::language_of_environment() : diagnose::language_of(options.language);
 }
 
-diagnose::Diagnosis of_logs(const std::vector<std::filesystem::path>& files, diagnose::Language language) {
+diagnose::Policy policy_of(const Options& options) {
+  return options.policy.empty() ? diagnose::Policy{} : diagnose::read_policy(options.policy);
+}
+
+diagnose::Diagnosis of_logs(const std::vector<std::filesystem::path>& files, const diagnose::Policy& policy,
+                            diagnose::Language language) {
   std::unique_ptr<Progress> progress;
   std::uint64_t size = 0;
-  return diagnose::diagnose_logs(files, {}, language, [&](std::uint64_t taken, std::uint64_t of) {
+  return diagnose::diagnose_logs(files, policy, language, [&](std::uint64_t taken, std::uint64_t of) {
     if (progress == nullptr || of != size || taken <= of / 100) {
       progress = std::make_unique<Progress>("reading", of);
       size = of;
@@ -66,21 +74,26 @@ std::vector<std::filesystem::path> files_of_job(const Options& options) {
 diagnose::Diagnosis diagnosis_of(const Options& options) {
   // JSON is for programs: one language.
   const diagnose::Language language = options.format == "json" ? diagnose::Language::kEnglish : language_of(options);
+  const diagnose::Policy policy = policy_of(options);
   if (!options.job_id.empty()) {
-    return of_logs(files_of_job(options), language);
+    return of_logs(files_of_job(options), policy, language);
   }
   if (options.files.empty()) {
-    return diagnose::diagnose_record(record::latest_run_folder(), {}, language);
+    return diagnose::diagnose_record(record::latest_run_folder(), policy, language);
   }
   if (options.files.size() == 1 && logs::sniff(options.files.front()) == logs::Kind::kRecord) {
-    return diagnose::diagnose_record(options.files.front(), {}, language);
+    return diagnose::diagnose_record(options.files.front(), policy, language);
   }
-  return of_logs({options.files.begin(), options.files.end()}, language);
+  return of_logs({options.files.begin(), options.files.end()}, policy, language);
 }
 
 int run(const Options& options) {
   if (options.rules_markdown) {
     fmt::print("{}", diagnose::rules_markdown());
+    return 0;
+  }
+  if (options.print_policy) {
+    fmt::print("{}", diagnose::to_yaml(policy_of(options)));
     return 0;
   }
   const int width = terminal_width(stdout);
@@ -117,6 +130,8 @@ std::function<int()> setup(CLI::App& app) {
       ->check(CLI::IsMember({"info", "warning", "critical"}));
   app.add_option("--explain", options->explain, "Explain one rule and leave");
   app.add_option("--lang", options->language, "en or zh; by default that of the locale. JSON is always English");
+  app.add_option("--policy", options->policy, "A file with thresholds in place of our own: YAML, NAME: VALUE");
+  app.add_flag("--print-policy", options->print_policy, "Print all thresholds as such a file and leave");
   app.add_flag("--rules-markdown", options->rules_markdown)->group("");
   return [options] { return run(*options); };
 }

@@ -50,7 +50,7 @@ const Rule& device_unused() {
       .id = "device-unused",
       .verdict = Verdict::kDeviceUnused,
       .title = "A GPU is there, or was asked for, and the model runs on the CPU",
-      .topic = "device",
+      .topic = "the device it runs on",
       .explanation =
           "A torch without CUDA, a forgotten .to(device) or a job without a GPU falls back to the CPU without a word. "
           "Nothing else "

@@ -17,7 +17,9 @@ Evaluation evaluate_run_timed_out(const Context& context, const Policy&) {
   }
   Finding finding;
   finding.severity = Severity::kCritical;
-  finding.evidence.push_back(context.say("the time limit ended the run after {}", format_seconds(signals.wall_s)));
+  finding.evidence.push_back(signals.wall_s > 0
+                                 ? context.say("the time limit ended the run after {}", format_seconds(signals.wall_s))
+                                 : context.say("the time limit ended the run, after an unknown time"));
   return finding;
 }
 
