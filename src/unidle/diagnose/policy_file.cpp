@@ -70,6 +70,7 @@ constexpr std::array kThresholds = {
     Threshold{"layout_gain_depthwise", &Policy::layout_gain_depthwise},
     Threshold{"validation_of_loop", &Policy::validation_of_loop},
     Threshold{"validation_of_loop_critical", &Policy::validation_of_loop_critical},
+    Threshold{"validation_target", &Policy::validation_target},
     Threshold{"checkpoint_share", &Policy::checkpoint_share},
     Threshold{"startup_long_s", &Policy::startup_long_s},
     Threshold{"startup_info_share", &Policy::startup_info_share},
