@@ -142,6 +142,17 @@ class RunTest(unittest.TestCase):
                 self.assertEqual(self.record.rows("select count(*), sum(samples) from spans where kind = 'validate'"), [(2, 8)])
 
     @unittest.skipUnless(HAS_TORCH, "there is no torch")
+    def test_training_in_a_thread(self):
+        done = self.same_as_bare(sys.executable, os.path.join(HERE, "programs", "threaded.py"))
+        self.assertEqual(done.returncode, 0)
+        record = self.record
+        self.assertEqual(record.rows("select count(*), count(backward_ns), count(optimizer_ns), count(loss) from steps"), [(32, 32, 32, 32)])
+        # Who trains is known from the first backward pass on.
+        self.assertEqual(record.rows("select count(*), sum(samples) from steps where idx > 0 and input_ns > 0 and forward_ns > 0"), [(31, 248)])
+        self.assertEqual((record.settings()["loader.workers"], record.settings()["batch.size"]), ("0", "8"))
+        self.assertEqual(len(record.notes("optimizer")), 1)
+
+    @unittest.skipUnless(HAS_TORCH, "there is no torch")
     def test_a_layer_that_is_never_called_keeps_nothing_of_ours(self):
         done = self.same_as_bare(sys.executable, os.path.join(HERE, "programs", "words.py"), "spare")
         self.assertEqual((done.returncode, done.stderr), (0, ""))

@@ -55,9 +55,10 @@ def _watched_backward(state, torch):
     item = Tensor.item
 
     def backward(tensors, *args, **kwargs):
-        if _get_ident() != state.thread:
-            return original(tensors, *args, **kwargs)
         try:
+            if _get_ident() != state.thread and not session.adopt():
+                return original(tensors, *args, **kwargs)
+            state.trains = True
             t0 = now()
             loop = state.loop
             if loop is None:
@@ -107,7 +108,7 @@ def _patch_optimizers(state, torch):
         result = original_init(self, *args, **kwargs)
         try:
             wrap_class(type(self))
-            if _get_ident() == state.thread:
+            if not state.trains or _get_ident() == state.thread:
                 state.facts.optimizer_made(self)
         except Exception as failure:
             off(failure)
@@ -131,7 +132,7 @@ def _patch_optimizers(state, torch):
                     light.mark()
                 return result
             loop = state.loop
-            if _get_ident() != state.thread or (loop is not None and loop.in_optimizer):
+            if (_get_ident() != state.thread and not session.adopt()) or (loop is not None and loop.in_optimizer):
                 return original(self, *args, **kwargs)
             return optimizer_step(state, self, original, (self,) + args, kwargs)
 

@@ -79,14 +79,16 @@ def _patch_loader(state, DataLoader):
             off(failure)
         original_init(self, *args, **kwargs)
         try:
-            if _get_ident() == state.thread:
+            if not state.trains or _get_ident() == state.thread:
                 loader_of(state, self)
         except Exception as failure:
             off(failure)
 
     def iterate(self):
         loop = state.loop
-        if _get_ident() != state.thread or (loop is not None and loop.inside):
+        if _get_ident() != state.thread:
+            return made_elsewhere(self) if not state.trains else original_iter(self)
+        if loop is not None and loop.inside:
             return original_iter(self)
         try:
             if not session.observe():
@@ -126,8 +128,30 @@ def _patch_loader(state, DataLoader):
             off(failure)
         return iterator
 
+    def made_elsewhere(real):
+        """In a thread that is not followed: it may turn out to be the one that trains, see session.adopt."""
+        iterator = original_iter(real)
+        try:
+            loader = loader_of(state, real)
+            if loader.facts is None:  # now: a DataLoader that nobody keeps is gone before its first batch
+                loader.facts = inspection.loader_facts(state.torch, loader)
+            state.elsewhere = _get_ident(), loader, weakref.ref(iterator)
+        except Exception as failure:
+            off(failure)
+        return iterator
+
+    made_elsewhere.__code__ = made_elsewhere.__code__.replace(co_filename=hiding.MARK)
     DataLoader.__init__ = hiding.wraps(original_init)(init)
     DataLoader.__iter__ = hiding.wraps(original_iter)(iterate)
+
+
+def take_over(state):
+    """Follows the iterator that the training thread made before it was known to train; its first batch was not seen."""
+    (thread, loader, iterator), state.elsewhere = state.elsewhere, None
+    iterator = iterator()
+    if thread == state.thread and iterator is not None:
+        loader.epochs += 1
+        iterator._unidle = loader
 
 
 def _shared_slot(real):

@@ -32,6 +32,8 @@ class State:
         self.switching = False  # in train() or eval() of a model
         self.tracing = None    # tracing.Tracing, where a profiler window was asked for
         self.began = False     # something of training or loading was seen here
+        self.trains = False    # `thread` is known to be the one that trains
+        self.elsewhere = None  # the last iterator that another thread made meanwhile, see loaders.made_elsewhere
 
 
 state = State()
@@ -74,6 +76,19 @@ def observe():
         state.tracing.follow(state.loop)
     state.background.start()
     return True
+
+
+def adopt():
+    """This thread calls the first backward pass, or steps the first optimiser, and is not the one that imported torch: then
+    this one trains, and is followed from here on. False where another one is known to train."""
+    if state.trains or not state.thread or state.role != "train":
+        return False
+    state.trains, state.thread = True, _get_ident()
+    if observe() and state.elsewhere is not None:
+        from . import loaders
+
+        loaders.take_over(state)
+    return state.loop is not None
 
 
 def observe_worker(workers):
@@ -136,7 +151,8 @@ def forked():
     if state.tracing is not None:
         state.tracing.forked()
     state.loop = state.ring = state.samples = state.background = state.device = None
-    state.began = False
+    state.began = state.trains = False
+    state.elsewhere = None
     state.role = "train"
     state.facts = facts.Facts(state)
     state.waits = waits.Waits(state)
