@@ -196,8 +196,8 @@ def measured_settings(state, facts, settings):
         yield ("scaler",), {"type": "scaler", "enabled": facts.scaler}
     torch = state.torch
     yield ("cudnn",), {"type": "setting", "knob": "cudnn.deterministic", "value": bool(torch.backends.cudnn.deterministic), "source": "effective"}
+    settings["cudnn.benchmark"] = bool(torch.backends.cudnn.benchmark)
     if state.has_device:
-        settings["cudnn.benchmark"] = bool(torch.backends.cudnn.benchmark)
         settings["precision.tf32"] = bool(torch.backends.cuda.matmul.allow_tf32)
 
 

@@ -22,6 +22,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
+constexpr std::string_view kAmp = "precision.amp";
 constexpr std::uintmax_t kLargestConfig_bytes = 1 << 20;  // data in YAML or JSON is no configuration
 constexpr std::size_t kMostFiles = 200;                   // looked at in a folder
 
@@ -154,13 +155,35 @@ struct Told {
 /// What one source of settings says: a knob that it sets in a way that cannot be told holds nothing.
 using Layer = std::map<std::string, std::optional<Told>>;
 
+bool is_true(std::string value) {
+  std::transform(value.begin(), value.end(), value.begin(), [](unsigned char c) { return std::tolower(c); });
+  return value == "true" || value == "yes" || value == "on" || value == "1";
+}
+
+/// "amp: true" leaves the format to the program, and is on all the same: that nothing came of it can be told.
+std::optional<knobs::Configured> amp_switched_on(const knobs::Recognition& recognition) {
+  std::optional<knobs::Configured> on;
+  for (const knobs::Recognized& one : recognition.knobs) {
+    if (one.knob == kAmp && one.phase == knobs::Phase::kTraining) {
+      if (one.meaning != knobs::Meaning::kSwitch || !is_true(one.value)) {
+        return std::nullopt;
+      }
+      on = on ? on : knobs::Configured{"true", one.path, one.line};
+    }
+  }
+  return on;
+}
+
 /// `scripts`: the text of the program's scripts.
 Layer from_files(const std::vector<fs::path>& files, const fs::path& folder, const std::string& scripts) {
   Layer layer;
   for (const fs::path& file : files) {
     try {
       const knobs::Recognition recognition = knobs::recognize(file);
-      const auto told = knobs::configured(recognition);
+      auto told = knobs::configured(recognition);
+      if (const auto on = amp_switched_on(recognition)) {
+        told.try_emplace(std::string(kAmp), *on);
+      }
       for (const knobs::Recognized& one : recognition.knobs) {
         if (one.phase == knobs::Phase::kTraining && !told.contains(one.knob)) {
           layer[one.knob] = std::nullopt;
@@ -194,9 +217,12 @@ Layer from_command(const std::vector<std::string>& command) {
   for (const knobs::CommandSetting& setting : knobs::recognize_command(command)) {
     if (setting.phase == knobs::Phase::kTraining) {
       const bool plain = setting.canonical && setting.meaning == knobs::Meaning::kValue;
-      layer[setting.knob] =
-          plain ? std::optional(Told{{setting.knob, *setting.canonical, "configured", setting.spelling}, ""})
-                : std::nullopt;
+      const bool amp_on = setting.knob == kAmp && setting.meaning == knobs::Meaning::kSwitch &&
+                          (setting.value.empty() || is_true(setting.value));
+      const std::string value = plain ? *setting.canonical : "true";
+      layer[setting.knob] = plain || amp_on
+                                ? std::optional(Told{{setting.knob, value, "configured", setting.spelling}, ""})
+                                : std::nullopt;
     }
   }
   return layer;

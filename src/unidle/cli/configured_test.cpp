@@ -65,6 +65,19 @@ TEST_F(Configured, AFileOnTheCommandLine) {
               ElementsAre("loader.workers=4 a/b.yaml:1 configured"));
 }
 
+TEST_F(Configured, ASwitchForMixedPrecisionIsOnInWhateverFormat) {
+  write("train.py", "amp, use_amp, amp_dtype = load('a.yaml')\n");
+  for (const char* file : {"amp: true\n", "use_amp: yes\n"}) {
+    write("a.yaml", file);
+    EXPECT_THAT(settings({"python", "train.py"}), ElementsAre("precision.amp=true a.yaml:1 configured")) << file;
+  }
+  write("a.yaml", "use_amp: true\namp_dtype: float16\n");
+  EXPECT_THAT(settings({"python", "train.py"}), ElementsAre("precision.amp=fp16 a.yaml:2 configured"));
+  write("a.yaml", "amp: auto\n");
+  EXPECT_THAT(settings({"python", "train.py"}), IsEmpty());
+  EXPECT_THAT(settings({"python", "train.py", "--amp"}), ElementsAre("precision.amp=true --amp configured"));
+}
+
 TEST_F(Configured, WhatFilesContradictIsLeftOut) {
   write("a.yaml", "num_workers: 4\npin_memory: true\n");
   write("b.yaml", "num_workers: 8\n");

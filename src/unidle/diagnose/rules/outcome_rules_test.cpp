@@ -109,8 +109,17 @@ TEST(SettingIgnored, NamesFileAndLine) {
   EXPECT_EQ(finding.severity, Severity::kWarning);
   EXPECT_EQ(finding.where, "config.yaml:12");
   EXPECT_EQ(fix_of(finding, "precision.amp")->from, "off");
-  EXPECT_EQ(fix_of(finding, "precision.amp")->to, true);
+  EXPECT_EQ(fix_of(finding, "precision.amp")->to, "bf16") << "what the knob takes, not the switch";
   EXPECT_THAT(finding.evidence, Contains(HasSubstr("config.yaml:12")));
+}
+
+TEST(SettingIgnored, WhatOnlyAGpuHasIsAHintOnACpu) {
+  Signals cpu = healthy_cpu();
+  cpu.settings["cudnn.benchmark"] = {"true", "train.toml:2", "false"};
+  EXPECT_EQ(fired("setting-ignored", cpu).severity, Severity::kInfo);
+  Signals gpu = healthy_gpu();
+  gpu.settings["cudnn.benchmark"] = cpu.settings["cudnn.benchmark"];
+  EXPECT_EQ(fired("setting-ignored", gpu).severity, Severity::kWarning);
 }
 
 TEST(SettingIgnored, SpellingsOfOneValueAreEqual) {

@@ -79,8 +79,23 @@ std::string difference(const Context& context, const std::string& knob, const Se
                      *pair.effective);
 }
 
+/// True for a knob that changes nothing here: what it turns on, only a GPU has.
+bool idle_here(const Context& context, const std::string& knob) {
+  return context.signals.device_kind == "cpu" && (knob.starts_with("cudnn.") || knob == "precision.tf32");
+}
+
+/// The configured value as the knob takes it: a switch for mixed precision names no format.
+nlohmann::json wanted_value(const Context& context, const Policy& policy, const std::string& knob,
+                            const std::string& configured) {
+  if (knob == "precision.amp" && canonical(configured) == "true") {
+    const auto capability = parse_number<double>(context.signals.gpu_capability.value_or(""));
+    return capability && *capability < policy.bf16_capability ? "fp16" : "bf16";
+  }
+  return setting_value(configured);
+}
+
 /// Adds every setting whose live value is not the configured one; counts those that could be compared.
-int compare_settings(const Context& context, Finding& finding) {
+int compare_settings(const Context& context, const Policy& policy, Finding& finding) {
   int compared = 0;
   for (const auto& [knob, pair] : context.signals.settings) {
     if (!pair.configured || !pair.effective) {
@@ -90,10 +105,12 @@ int compare_settings(const Context& context, Finding& finding) {
     if (in_effect(*pair.configured, *pair.effective) || means_the_same(context.signals, knob, pair)) {
       continue;
     }
-    finding.severity = Severity::kWarning;
+    if (!idle_here(context, knob)) {
+      finding.severity = Severity::kWarning;
+    }
     finding.evidence.push_back(difference(context, knob, pair));
     finding.fixes.push_back(
-        detail::make_fix(context, knob, setting_value(*pair.configured), class_of(knob),
+        detail::make_fix(context, knob, wanted_value(context, policy, knob, *pair.configured), class_of(knob),
                          "make the configured value reach the program, or remove it from the configuration"));
     if (!finding.where && !pair.configured_at.empty()) {
       finding.where = pair.configured_at;
@@ -114,9 +131,9 @@ void add_unread(const Context& context, Finding& finding) {
   }
 }
 
-Evaluation evaluate_setting_ignored(const Context& context, const Policy&) {
+Evaluation evaluate_setting_ignored(const Context& context, const Policy& policy) {
   Finding finding;
-  const int compared = compare_settings(context, finding);
+  const int compared = compare_settings(context, policy, finding);
   add_unread(context, finding);
   if (!finding.evidence.empty()) {
     return finding;
@@ -143,7 +160,7 @@ const Rule& setting_ignored() {
       .thresholds =
           "None: spellings of the same value (true, on, 1) are equal. A warning for every difference and for unread "
           "keys that by "
-          "their name are about speed; other unread keys are a hint.",
+          "their name are about speed; other unread keys are a hint, and so is what only a GPU has, on a CPU.",
       .needs = "settings as configured and as in effect, or the keys that the program did not read",
       .proposes = "the configured value of each knob",
       .evaluate = evaluate_setting_ignored,
