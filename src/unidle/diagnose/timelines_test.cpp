@@ -1,7 +1,15 @@
 // Every timeline is diagnosed as it expects, and so are its near misses.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <cstdlib>
+#include <map>
+#include <optional>
 #include <set>
+#include <string>
+#include <string_view>
+#include <utility>
 
 #include "unidle/base/error.h"
 #include "unidle/base/files.h"
@@ -65,6 +73,86 @@ TEST(TimelinesAll, EveryRuleHasOneWithANearMiss) {
   }
   for (const Rule* rule : all_rules()) {
     EXPECT_TRUE(covered.contains(rule->id)) << rule->id;
+  }
+}
+
+/// "60ms", "0.35", "6e9": a number and its unit; times are in seconds.
+std::optional<std::pair<double, std::string>> amount_of(const std::string& text) {
+  char* end = nullptr;
+  const double value = std::strtod(text.c_str(), &end);
+  if (end == text.c_str()) {
+    return std::nullopt;
+  }
+  static const std::map<std::string_view, double> kSeconds = {{"us", 1e-6}, {"ms", 1e-3}, {"s", 1}, {"min", 60}};
+  const auto unit = kSeconds.find(end);
+  return unit == kSeconds.end() ? std::pair(value, std::string(end))
+                                : std::pair(value * unit->second, std::string("s"));
+}
+
+/// Values of a near miss turned step by step into those of the run; nothing where one of them is no amount.
+std::optional<std::map<std::string, std::string>> between(const TimelineCase& timeline, const Variant& near,
+                                                          double part) {
+  std::map<std::string, std::string> values;
+  for (const auto& [name, value] : near.values) {
+    const auto from = amount_of(value);
+    const auto to = amount_of(timeline.values.at(name));
+    if (name == "reasons" || !from || !to || from->second != to->second) {  // reasons are bits, not an amount
+      return std::nullopt;
+    }
+    const double now = from->first + part * (to->first - from->first);
+    const bool whole =
+        to->second.empty() && from->first == std::floor(from->first) && to->first == std::floor(to->first);
+    values[name] = fmt::format("{}{}", whole ? std::round(now) : now, to->second);
+  }
+  return values;
+}
+
+/// How much a diagnosis makes of a rule: its severity, and its share where it has one.
+std::pair<int, double> weight_of(const Diagnosis& diagnosis, const std::string& id) {
+  for (const Finding& finding : diagnosis.findings) {
+    if (finding.id == id) {
+      const int rank = finding.severity == Severity::kCritical ? 3 : finding.severity == Severity::kWarning ? 2 : 1;
+      return {rank, finding.share.value_or(0)};
+    }
+  }
+  return {0, 0};
+}
+
+/// Turns every near miss into the run; the first expected finding must never get weaker on the way.
+void expect_more_is_never_less(const TimelineCase& timeline) {
+  for (const Variant& near : timeline.variants) {
+    if (near.missing || timeline.expectations.empty() || !between(timeline, near, 0)) {
+      continue;
+    }
+    std::pair<int, double> last{0, 0};
+    for (const double part : {0.0, 0.25, 0.5, 0.75, 1.0}) {
+      const auto weight =
+          weight_of(diagnosis_of(timeline, *between(timeline, near, part)), timeline.expectations[0].id);
+      EXPECT_GE(weight.first, last.first) << near.name << " at " << part;
+      EXPECT_GE(weight.second, last.second - 0.005) << near.name << " at " << part;
+      last = weight;
+    }
+    EXPECT_GT(last.first, 0) << near.name;
+  }
+}
+
+TEST_P(Timelines, MoreOfTheCauseIsNeverLess) { expect_more_is_never_less(read_timeline(GetParam())); }
+
+TEST(TimelinesAll, EveryRuleIsTurnedUpOrIsAYesOrNo) {
+  // What these rules look at is so or is not; there is no more or less of it.
+  std::set<std::string> seen = {"cudnn-not-tuned", "data-parallel-legacy",     "device-unused", "link-degraded",
+                                "loader-respawn",  "layout-not-channels-last", "out-of-memory", "run-failed",
+                                "run-timed-out",   "setting-ignored",          "throttled",     "tf32-off"};
+  for (const auto& file : timelines_in(kFolder)) {
+    const TimelineCase timeline = read_timeline(file);
+    for (const Variant& near : timeline.variants) {
+      if (!near.missing && !timeline.expectations.empty() && between(timeline, near, 0)) {
+        seen.insert(timeline.expectations[0].id);
+      }
+    }
+  }
+  for (const Rule* rule : all_rules()) {
+    EXPECT_TRUE(seen.contains(rule->id)) << rule->id;
   }
 }
 
