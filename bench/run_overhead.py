@@ -39,13 +39,15 @@ net = nn.Sequential(nn.Linear(64, width), nn.ReLU(), *hidden, nn.Linear(width, 1
 opt = torch.optim.SGD(net.parameters(), lr=1e-3)
 loader = DataLoader(data, batch_size=32, shuffle=True)
 shim = sys.modules.get("_unidle_shim.session")
-places = [(nn.Module, "__call__"), (nn.Module, "train"), (torch.autograd, "backward"), (type(opt), "step"), (DataLoader, "__iter__"),
-          (dataloader._BaseDataLoaderIter, "__next__"), (fetch._MapDatasetFetcher, "fetch"), (torch.Tensor, "item")]
+places = [(nn.Module, "__call__"), (torch.autograd, "backward"), (type(opt), "step"),
+          (dataloader._BaseDataLoaderIter, "__next__"), (fetch._MapDatasetFetcher, "fetch")]
 patches = [(owner, name, getattr(owner, name), getattr(owner, name).__wrapped__) for owner, name in places] if shim else []
 def observe(on):
     if not shim:
         return
     roots, background = shim.state.roots, shim.state.background
+    if shim.state.loop is not None:
+        shim.state.loop.look_up()  # the patches that are aside now come back
     for owner, name, ours, theirs in patches:
         if owner is not nn.Module or name != "__call__" or roots.watching:
             setattr(owner, name, ours if on else theirs)

@@ -130,6 +130,31 @@ class LoopTest(unittest.TestCase):
         self.assertEqual([(step[4], step[5]) for step in self.program.steps()], [(16, 4)] * 3)
         self.assertEqual([event[6] for event in self.program.ring.of(probe.LOSS)], [1.0] * 3)
 
+    def test_batches_fetched_together_are_of_one_step(self):
+        """As the Trainer of transformers does it for its micro-batches."""
+        for _ in range(3):
+            for _ in range(4):
+                self.program.fetch(self.loader)
+            for _ in range(4):
+                self.program.forward(self.model)
+                self.program.backward(loss=0.25)
+            self.program.step(self.optimizer)
+        self.program.loop.finish()
+        self.assertEqual([(step[4], step[5]) for step in self.program.steps()], [(16, 4)] * 3)
+
+    def test_a_batch_fetched_ahead_is_of_the_step_that_uses_it(self):
+        """As accelerate does it, to know which batch is the last one."""
+        self.program.fetch(self.loader)
+        for index in range(5):
+            if index < 4:
+                self.program.fetch(self.loader, samples=4 if index < 3 else 2)
+            self.program.forward(self.model, samples=4 if index < 4 else 2)
+            self.program.backward()
+            self.program.step(self.optimizer)
+        self.program.loop.finish()
+        self.assertEqual([step[5] for step in self.program.steps()], [1] * 5)
+        self.assertEqual(sum(step[4] for step in self.program.steps()), 18)
+
     def test_two_optimisers_make_one_step(self):
         generator, other = Module(), Optimizer()
         for loader in (self.loader, None):
@@ -179,6 +204,22 @@ class LoopTest(unittest.TestCase):
         self.program.loop.finish()
         self.assertEqual([event[2] for event in self.program.ring.of(probe.INPUT)], [24, 24, 24])
         self.assertEqual([(step[2], step[5]) for step in self.program.steps()], [(135, 2)] * 3)
+
+    def test_time_within_a_step_is_input_where_arrays_become_tensors(self):
+        program = self.program
+        for _ in range(4):
+            for _ in range(2):
+                program.forward(self.model)
+                program.loop.assembled = True  # the next batch, as nanoGPT does it
+                program.idle(8)
+                program.backward()
+                program.idle(3)
+            program.idle(5)
+            program.loop.assembled = True
+            program.step(self.optimizer)
+            program.idle(6)
+        program.loop.finish()
+        self.assertEqual([event[2] for event in program.ring.of(probe.INPUT)], [16] * 4)
 
     def test_parameters_that_are_changed_by_hand(self):
         for _ in range(4):

@@ -14,6 +14,7 @@ def install(state):
     _patch_optimizers(state, torch)
     _patch_scaler(state, torch)
     _patch_checkpoint(state, torch)
+    _patch_assembly(state, torch)
 
 
 class Backward:
@@ -240,6 +241,19 @@ def _wrap_scaler(state, scaler):
         return optimizer_step(state, optimizer, original, (self, optimizer) + args, kwargs)
 
     scaler.step = hiding.wraps(original)(step)
+
+
+def _patch_assembly(state, torch):
+    """Where arrays become tensors a batch is put together by hand. Too short to be met by the thread that looks at lines."""
+    original = torch.from_numpy
+
+    def from_numpy(*args, **kwargs):
+        loop = state.loop
+        if loop is not None and not loop.inside and _get_ident() == state.thread:
+            loop.assembled = True
+        return original(*args, **kwargs)
+
+    torch.from_numpy = hiding.wraps(original)(from_numpy)
 
 
 def _patch_checkpoint(state, torch):

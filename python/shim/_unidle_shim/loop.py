@@ -14,10 +14,11 @@ import time
 
 from . import probe, steps
 from .parts import Parts
+from .validation import INPUT_PHASE, TRAIN_PHASE, VALIDATE_PHASE, Validations
 from .weight import Weight
 
 now = time.monotonic_ns
-STARTUP_PHASE, INPUT_PHASE, TRAIN_PHASE, VALIDATE_PHASE = "startup", "input", "train", "validate"
+STARTUP_PHASE = "startup"
 AFTER_STEP, AFTER_FORWARD, AFTER_BACKWARD = 0, 1, 2
 HAND = (-1,)  # stands for the optimiser of a program that has none
 
@@ -26,7 +27,7 @@ def _nobody(step):
     pass
 
 
-class Loop:
+class Loop(Validations):
     def __init__(self, ring, thread, process_start_ns, max_steps=0):
         self.ring, self.thread = ring, thread
         self.total = 0          # ns in calls that were taken into account: what a call spends in others is not its own
@@ -42,6 +43,7 @@ class Loop:
         self.validation = None  # [begin, end, samples]
         self.pending = None     # (loader, begin, input ns so far): fetched from a loader of which the use is not known
         self.last_loader = None  # of the newest batch
+        self.ahead = []         # (loader, samples) of batches that no forward pass has taken yet, but for the first such
         self.eval_called = 0
         self.roots = {}         # id of an outermost module -> it was seen training
         self.eval_roots = {}    # trained although in evaluation mode
@@ -49,6 +51,7 @@ class Loop:
         self.lone_eval = None
         self.after = AFTER_STEP  # what the time since the last call that was seen follows
         self.gap_is_input = [0.0, 0.0, 0.0]  # how much of such a time goes into getting data where there is no loader
+        self.assembled = False  # since the last call that was seen arrays became tensors
         self.by_hand = True     # no optimiser was called: the program changes its parameters itself
         self.batch_axis = 0     # of what the model is given
         self.optimizer_steps = 0
@@ -108,6 +111,8 @@ class Loop:
             self.ring.emit(probe.STARTUP, self.process_start_ns, max(0, begin - self.process_start_ns))
         if parts.dim:
             parts.forward = parts.backward = parts.optimizer = 0
+            if not parts.fetches:
+                parts.input = 0
             samples = parts.samples if parts.samples and not self.batch_axis else self.usual_samples
         else:
             samples = (parts.forward_samples if self.batch_axis else 0) or parts.samples or parts.forward_samples
@@ -123,6 +128,8 @@ class Loop:
         self.micro[micro] = self.micro.get(micro, 0) + 1
         self.steps = step + 1
         self.samples += samples
+        if self.ahead:
+            del self.ahead[:-1]  # one may be of the next step; more were fetched and not used
         if step >= self.weight.next_step:
             self.turn(step, parts.end)
         if self.on_step is not None:
@@ -188,6 +195,7 @@ class Loop:
     def fetch_ends(self, loader, t0, t1, own_ns, samples, got):
         """`samples`: in the batch; `got`: there was one, it was not the end of the epoch."""
         self.phase = TRAIN_PHASE
+        again = got and self.last_loader is loader
         if got:
             self.last_loader = loader
         elif self.last_loader is loader:
@@ -208,43 +216,13 @@ class Loop:
                 parts.fetches += 1
                 parts.samples += samples
                 parts.fresh = False
+            elif again:
+                self.ahead.append((loader, samples))
 
-    def settle_pending(self, validates, t):
-        """The first batch of a loader has reached a model: now its use is known."""
-        loader, begin, input_ns = self.pending
-        self.pending = None
-        loader.use = "validate" if validates else "train"
-        if not validates:
-            self.close_validation(begin)
-            return
-        parts = self.parts
-        if parts is not None:
-            parts.input = max(0, parts.input - input_ns)
-            self.open_validation(begin)
-            self.validation[2] += parts.samples
-            self.validation[3] = True
-            parts.samples = parts.fetches = 0
-            parts.fresh = True
-        self.touch_validation(t)
-
-    def trains_after_all(self, loader):
-        """A frozen model saw the batches first, and so the loader was taken for one of validation."""
-        loader.use = "train"
-        validation, self.validation = self.validation, None
-        parts = self.current(validation[0] if validation is not None else now())
+    def take_ahead(self, parts):
+        """A forward pass begins on a batch that was fetched together with the one before it."""
         parts.fetches += 1
-        parts.samples += validation[2] if validation is not None else 0
-        if validation is not None and not parts.optimizers:
-            parts.begin = min(parts.begin, validation[0])
-
-    def validates_after_all(self, t):
-        """The model is evaluated on the batches of the training loader."""
-        parts = self.parts
-        self.open_validation(parts.begin)
-        self.validation[2], self.validation[3] = parts.samples, False
-        parts.input = parts.samples = parts.fetches = 0
-        parts.fresh = True
-        self.touch_validation(t)
+        parts.samples += self.ahead.pop(0)[1]
 
     # -- forward -------------------------------------------------------------------------------------------------
 
@@ -257,6 +235,8 @@ class Loop:
             return False
         self.roots[id(module)] = True
         self.lone_eval, self.perhaps_trains, self.unseen = None, 0, False
+        if self.ahead and parts.backwards >= parts.fetches:
+            self.take_ahead(parts)
         parts.forwards += 1
         parts.fresh = True
         return True
@@ -283,11 +263,13 @@ class Loop:
                 self.close_validation(t)
             parts = self.parts
             if parts is not None:
-                if self.gap_is_input[self.after]:
+                if self.gap_is_input[self.after] or (self.assembled and self.after):
                     self.gap(parts, t)
                 if parts.optimizers:
                     self.split(t, False)
             parts = self.current(t)
+            if self.ahead and parts.backwards >= parts.fetches:
+                self.take_ahead(parts)
             parts.forwards += 1
             parts.fresh = True
             if parts.forward_samples == 0 or not parts.fetches:
@@ -326,40 +308,17 @@ class Loop:
         parts = self.parts or self.current(t - own_ns)
         parts.forward += own_ns
         parts.last = t
-        self.after = AFTER_FORWARD
-
-    # -- validation ----------------------------------------------------------------------------------------------
-
-    def open_validation(self, t):
-        if self.validation is None:
-            self.validation = [t, t, 0, self.phase == INPUT_PHASE]
-            self.lone_eval = None
-
-    def touch_validation(self, t):
-        if self.validation is not None:
-            self.validation[1] = t
-
-    def close_validation(self, t):
-        validation = self.validation
-        if validation is None:
-            return
-        self.validation = None
-        self.phase = TRAIN_PHASE
-        begin, end, samples, _ = validation
-        self.validations += 1
-        self.ring.emit(probe.VALIDATE, begin, max(0, end - begin), self.steps, samples)
-        parts = self.parts
-        if parts is not None and not (parts.input or parts.forward or parts.optimizers) and t is not None:
-            parts.begin = parts.last = end
+        self.after, self.assembled = AFTER_FORWARD, False
 
     # -- the rest ------------------------------------------------------------------------------------------------
 
     def gap(self, parts, t):
-        """Nothing that is patched was called up to now, and the lines that run there get data."""
+        """Nothing that is patched was called up to now, and the lines that run there get data: they look like it, or within
+        a step they made tensors of arrays."""
         if parts.fetches:
             return
         begin = parts.last if self.after else max(parts.last, self.stepped_at)
-        own = round((t - begin) * self.gap_is_input[self.after])
+        own = round((t - begin) * (1.0 if self.assembled and self.after else self.gap_is_input[self.after]))
         parts.input += own
         self.total += own
 
@@ -374,7 +333,7 @@ class Loop:
         parts = self.parts
         if parts is not None and parts.optimizers and not self.in_optimizer:
             self.split(self.stepped_at, False)  # neither batch nor model: a loop of bare tensors
-        elif parts is not None and self.gap_is_input[AFTER_FORWARD] and self.after == AFTER_FORWARD:
+        elif parts is not None and self.after == AFTER_FORWARD and (self.assembled or self.gap_is_input[AFTER_FORWARD]):
             self.gap(parts, t)
 
     def backward_ends(self, t0, t1, own_ns, loss):
@@ -385,7 +344,7 @@ class Loop:
         parts.backwards = max(1, parts.backwards) if self.in_optimizer else parts.backwards + 1  # a closure is called again
         parts.fresh = True
         parts.last = t1
-        self.after = AFTER_BACKWARD
+        self.after, self.assembled = AFTER_BACKWARD, False
         if loss is not None and (self.in_optimizer or not parts.optimizers):
             parts.loss += loss
             parts.losses += 1
@@ -414,7 +373,7 @@ class Loop:
                 parts = self.parts = held
         parts.optimizer += own_ns
         parts.last = self.stepped_at = t1
-        self.after, self.by_hand = AFTER_STEP, False
+        self.after, self.by_hand, self.assembled = AFTER_STEP, False, False
         if key not in parts.optimizers:
             parts.optimizers += (key,)
         self.optimizer_steps += 1

@@ -1,0 +1,125 @@
+"""Training loops of other kinds, and of frameworks; it tells what it did by itself. See test_loops.py."""
+
+import json
+import sys
+
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+torch.manual_seed(0)
+torch.set_num_threads(1)
+done = {"steps": 0, "samples": 0, "calls": 0}
+x, y = torch.randn(640, 16), torch.randn(640, 1)
+
+
+def network():
+    return nn.Sequential(nn.Linear(16, 32), nn.ReLU(), nn.Linear(32, 1))
+
+
+def gan():
+    generator, critic = nn.Sequential(nn.Linear(4, 32), nn.ReLU(), nn.Linear(32, 16)), network()
+    of_generator, of_critic = torch.optim.Adam(generator.parameters(), 1e-3), torch.optim.Adam(critic.parameters(), 1e-3)
+    judge = nn.BCEWithLogitsLoss()
+    for _ in range(2):
+        for real, _ in DataLoader(TensorDataset(x, y), 16):
+            ones, zeros = torch.ones(len(real), 1), torch.zeros(len(real), 1)
+            of_critic.zero_grad()
+            judge(critic(real), ones).backward()
+            made = generator(torch.randn(len(real), 4))
+            judge(critic(made.detach()), zeros).backward()
+            of_critic.step()
+            of_generator.zero_grad()
+            judge(critic(made), ones).backward()
+            of_generator.step()
+            done["steps"] += 1
+            done["samples"] += len(real)
+
+
+def closure():
+    net = network()
+    optimizer = torch.optim.LBFGS(net.parameters(), lr=0.1, max_iter=4)
+    for a, b in DataLoader(TensorDataset(x, y), 32):
+        def again():
+            done["calls"] += 1
+            optimizer.zero_grad()
+            loss = nn.functional.mse_loss(net(a), b)
+            loss.backward()
+            return loss
+        optimizer.step(again)
+        done["steps"] += 1
+        done["samples"] += len(a)
+
+
+def ranks():
+    from torch import distributed
+    from torch.nn.parallel import DistributedDataParallel
+    from torch.utils.data import DistributedSampler
+
+    distributed.init_process_group("gloo")
+    data = TensorDataset(x, y)
+    net = network()
+    model = DistributedDataParallel(net)
+    optimizer = torch.optim.SGD(model.parameters(), 0.01)
+    for a, b in DataLoader(data, 8, sampler=DistributedSampler(data)):
+        optimizer.zero_grad()
+        nn.functional.mse_loss(model(a), b).backward()
+        optimizer.step()
+        done["steps"] += 1
+        if done["steps"] == 30:
+            calls = {kind.__name__: kind.__dict__.get("__call__") for kind in (nn.Module, nn.Sequential, nn.Linear, DistributedDataParallel)}
+            print(distributed.get_rank(), json.dumps([name for name, call in calls.items() if call is not None
+                                                      and (type(call).__name__ == "_ClassCall" or hasattr(call, "__wrapped__"))]), flush=True)
+    distributed.destroy_process_group()
+
+
+def lightning():
+    import lightning
+
+    class Module(lightning.LightningModule):
+        def __init__(self):
+            super().__init__()
+            self.net = network()
+
+        def training_step(self, batch, index):
+            done["steps"] += 1
+            done["samples"] += len(batch[0])
+            return nn.functional.mse_loss(self.net(batch[0]), batch[1])
+
+        def validation_step(self, batch, index):
+            self.log("held_out", nn.functional.mse_loss(self.net(batch[0]), batch[1]))
+
+        def configure_optimizers(self):
+            return torch.optim.SGD(self.parameters(), 0.01)
+
+    trainer = lightning.Trainer(max_epochs=3, accelerator="cpu", logger=False, enable_checkpointing=False, enable_progress_bar=False,
+                                enable_model_summary=False, num_sanity_val_steps=0)
+    trainer.fit(Module(), DataLoader(TensorDataset(x, y), 16), DataLoader(TensorDataset(x, y), 64))
+
+
+def transformers():
+    from transformers import GPT2Config, GPT2LMHeadModel, Trainer, TrainerCallback, TrainingArguments
+
+    class Texts(torch.utils.data.Dataset):
+        def __len__(self):
+            return 96
+
+        def __getitem__(self, index):
+            ids = torch.arange(index, index + 12) % 50
+            return {"input_ids": ids, "labels": ids}
+
+    class Count(TrainerCallback):
+        def on_step_end(self, *args, **kwargs):
+            done["steps"] += 1
+            done["samples"] += 8
+
+    model = GPT2LMHeadModel(GPT2Config(vocab_size=50, n_embd=16, n_layer=1, n_head=2, n_positions=16))
+    arguments = TrainingArguments("out", per_device_train_batch_size=4, gradient_accumulation_steps=2, num_train_epochs=2, use_cpu=True, report_to=[],
+                                  save_strategy="no", eval_strategy="epoch", logging_steps=5, disable_tqdm=True)
+    Trainer(model, arguments, train_dataset=Texts(), eval_dataset=Texts(), callbacks=[Count()]).train()
+
+
+{"gan": gan, "closure": closure, "ranks": ranks, "lightning": lightning, "transformers": transformers}[sys.argv[1]]()
+if len(sys.argv) > 2:
+    with open(sys.argv[2], "w") as file:
+        json.dump(done, file)
