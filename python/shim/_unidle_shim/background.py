@@ -78,11 +78,12 @@ class Background:
         self.totals[phase] = self.totals.get(phase, 0) + 1
         if own is None:
             return
-        key = (phase, own.f_code, own.f_lineno)
+        line = places.line_of(own)
+        key = (phase, own.f_code, line)
         if key in self.hits or len(self.hits) < _MAX_PLACES:
             self.hits[key] = self.hits.get(key, 0) + 1
         if loop is not None:
-            self._judge_gap(loop, own.f_code.co_filename, own.f_lineno)
+            self._judge_gap(loop, own.f_code.co_filename, line)
 
     def _judge_gap(self, loop, name, line):
         """Without a loader nothing says that the time between two calls goes into getting data; the lines that are running

@@ -93,9 +93,9 @@ class Light:
             self._account(loop.last_loader, first, waited_all, fetched, sum(1 for at in self.marks if at > 0) // 3)
         self.marks = []
         loop.parts = parts = Parts(begin)
-        parts.dim, parts.fresh = True, not fetches
+        parts.dim = True
         parts.input, parts.samples, parts.fetches = waited, samples, fetches
-        parts.forwards = parts.backwards = 1 if fetches else 0
+        parts.forwards = parts.backwards = fetches
         parts.last = parts.begin + waited
         loop.after = AFTER_STEP
         if stepped:

@@ -68,7 +68,7 @@ def _take(state, loop, t0, t1, own, frame):
     if parts is None or not (loop.steps or parts.optimizers or parts.forwards):
         return
     frame = places.own_frame(frame)
-    key = (frame.f_code, frame.f_lineno) if frame is not None else (None, 0)
+    key = (frame.f_code, places.line_of(frame)) if frame is not None else (None, 0)
     entry = state.logging.places.setdefault(key, [0, 0]) if len(state.logging.places) < 256 else [0, 0]
     entry[0] += 1
     entry[1] += own

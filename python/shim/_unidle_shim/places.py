@@ -54,10 +54,15 @@ def own_frame(frame):
     return None
 
 
+def line_of(frame):
+    """Where it is; between two lines Python does not tell, and it counts as the function's first."""
+    return frame.f_lineno or frame.f_code.co_firstlineno
+
+
 def here(depth=2):
     """"file:line" of the innermost line of the program's own code that led here; None where there is none."""
     frame = own_frame(sys._getframe(depth))
-    return None if frame is None else "%s:%d" % (short(frame.f_code.co_filename), frame.f_lineno)
+    return None if frame is None else "%s:%d" % (short(frame.f_code.co_filename), line_of(frame))
 
 
 def of_function(function):

@@ -31,7 +31,7 @@ class Waits:
 
     def _entry(self, call, frame):
         """The counts of this place; None when there are too many places already."""
-        key = (call, frame.f_code, frame.f_lineno) if frame is not None else (call, None, 0)
+        key = (call, frame.f_code, places.line_of(frame)) if frame is not None else (call, None, 0)
         entry = self.places.get(key)
         if entry is None and len(self.places) < _MAX_PLACES:
             entry = self.places[key] = [0, 0, 0]
@@ -227,7 +227,7 @@ def _moved(state, tensor, t0, t1, size, blocking, frame):
     pinned = tensor.is_pinned()
     loop, own = state.loop, t1 - t0
     frame = places.own_frame(frame)
-    where = None if frame is None else "%s:%d" % (places.short(frame.f_code.co_filename), frame.f_lineno)
+    where = None if frame is None else "%s:%d" % (places.short(frame.f_code.co_filename), places.line_of(frame))
     entry = state.waits.transfers.get(where)
     if entry is None:
         if len(state.waits.transfers) >= _MAX_PLACES:

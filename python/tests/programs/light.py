@@ -26,8 +26,7 @@ class Stream(IterableDataset):
 
 
 def going_on():
-    """A number of steps that is the same in every run of the same length."""
-    return done["steps"] < SECONDS * 400
+    return time.perf_counter() - began < SECONDS
 
 
 def learn(model, optimizer, a, b):
