@@ -55,6 +55,17 @@ expect 2 bare -o nowhere/x.json
 "$unidle" run --trace 0 -- true 2>err
 [ $? = 2 ] || fail "--trace 0"
 
+# A window of the engine, where it was built and has pictures to train on.
+if [ -x "$UNIDLE_BIN/unidle-train" ] && "$UNIDLE_BIN/unidle-train" "$UNIDLE_SOURCE/workloads/superres/tuned.yaml" --prepare >out 2>err; then
+  "$unidle" run -o engine --trace 3 -- "$unidle" train "$UNIDLE_SOURCE/workloads/superres/tuned.yaml" train.samples=96 >out 2>err || fail "train: $(cat err)"
+  expect 0 engine
+  has out "3, "
+  has out "aten::convolution_backward"
+  lacks out "optimizer 0.0 %"
+else
+  echo "left out: a window of the engine (it was not built, or has no pictures)"
+fi
+
 # Kernels of a whole run: a program that loads the library as the CUDA driver does, on a stand-in for CUPTI.
 cat >driver.py <<'PYTHON'
 import ctypes, os

@@ -125,6 +125,13 @@ void Events::model(const ModelFacts& facts) {
   }
 }
 
+void Events::trace(nlohmann::json note) {
+  if (probe_ != nullptr) {
+    note["type"] = "trace";
+    unidle_probe_note(probe_, note.dump().c_str());
+  }
+}
+
 void Events::data(std::int64_t samples_per_epoch) {
   if (probe_ != nullptr) {
     const nlohmann::json note = {{"type", "data"}, {"samples_per_epoch", samples_per_epoch}};

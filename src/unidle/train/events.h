@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 
@@ -46,6 +47,8 @@ class Events {
   void model(const ModelFacts& facts);
   /// How many samples one pass over the training data has.
   void data(std::int64_t samples_per_epoch);
+  /// What became of a profiler window.
+  void trace(nlohmann::json note);
 
  private:
   unidle_probe* probe_;

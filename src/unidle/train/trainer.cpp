@@ -1,10 +1,13 @@
 #include "unidle/train/trainer.h"
 
+#include <ATen/record_function.h>
+
 #include <algorithm>
 #include <utility>
 
 #include "unidle/base/clock.h"
 #include "unidle/train/device.h"
+#include "unidle/train/tracing.h"
 
 namespace unidle::train {
 
@@ -79,9 +82,13 @@ Summary Trainer::run() {
   start_ns_ = Events::now_ns();
   warm_ns_ = start_ns_;
   bool stopped = false;
+  Tracing tracing(events_, !device_.is_cpu(), position_.steps, total_ / samples_per_step());
   while (position_.samples < total_ && !stopped) {
     const std::int64_t before = position_.samples;
     step();
+    const std::uint64_t traced = Events::now_ns();
+    tracing.step_over(position_.steps);
+    aside_ns_ += Events::now_ns() - traced;
     start_clock_when_warm();
     validate_if_due(before);
     save_if_due(before);
@@ -120,11 +127,17 @@ void Trainer::step() {
   ++position_.steps;
 }
 
+/// Under the name that a profiler window has it by.
+data::Batch Trainer::next_batch() {
+  RECORD_USER_SCOPE("enumerate(DataLoader)#unidle");
+  return loader_->next();
+}
+
 at::Tensor Trainer::micro_batch() {
   const auto number = static_cast<std::uint64_t>(position_.steps);
   std::uint64_t start = Events::now_ns();
   const bool ready = loader_->ready();
-  data::Batch batch = loader_->next();
+  data::Batch batch = next_batch();
   events_.span(UNIDLE_EVENT_INPUT, start, number, ready ? 1 : 0);
   events_.samples(batch, number);
 
@@ -152,6 +165,7 @@ at::Tensor Trainer::micro_batch() {
 }
 
 void Trainer::update() {
+  RECORD_USER_SCOPE("Optimizer.step#AdamW");
   const std::uint64_t start = Events::now_ns();
   const double limit = config_.real("grad.clip_norm");
   if (precision_.scaling()) {

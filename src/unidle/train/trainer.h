@@ -47,6 +47,7 @@ class Trainer {
   bool stopping() const { return options_.stop != nullptr && options_.stop->load(std::memory_order_relaxed); }
   std::int64_t samples_per_step() const { return batch_ * accumulation_; }
   void step();
+  data::Batch next_batch();
   at::Tensor micro_batch();
   void update();
   void read_losses();

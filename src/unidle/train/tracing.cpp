@@ -1,0 +1,142 @@
+#include "unidle/train/tracing.h"
+
+#include <ATen/record_function.h>
+#include <torch/csrc/autograd/profiler_kineto.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <exception>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+
+#include "unidle/base/clock.h"
+
+namespace unidle::train {
+
+namespace {
+
+namespace profiler = torch::autograd::profiler;
+namespace impl = torch::profiler::impl;
+using Mark = std::unique_ptr<at::RecordFunction>;
+
+constexpr std::int64_t kFirstStep = 10;                  // the steps before allocate and tune
+constexpr std::int64_t kLongest_ns = 60 * kNsPerSecond;  // slow steps end the window early: the trace must be readable
+
+std::int64_t wanted_steps() {
+  const char* text = std::getenv("UNIDLE_TRACE_STEPS");
+  return text != nullptr ? std::max<std::int64_t>(0, std::atoll(text)) : 0;
+}
+
+std::string marked_now() { return "unidle.clock." + std::to_string(Events::now_ns()); }
+
+Mark mark(const std::string& name) {
+  auto made = std::make_unique<at::RecordFunction>(at::RecordScope::USER_SCOPE);
+  made->before(name);
+  return made;
+}
+
+/// Ties the profiler's clock to ours.
+void mark_clock() {
+  for (int i = 0; i < 3; ++i) {
+    mark(marked_now());
+  }
+}
+
+}  // namespace
+
+/// Beside the marks of steps it holds what the profiler was prepared with.
+struct Tracing::Window {
+  impl::ProfilerConfig config{impl::ProfilerState::KINETO};
+  std::set<impl::ActivityType> activities;
+  bool open = false;
+  std::int64_t first = 0;
+  std::int64_t taken = 0;
+  std::uint64_t begin_ns = 0;
+  std::uint64_t cost_ns = 0;
+  Mark step;
+};
+
+Tracing::Tracing(Events& events, bool cuda, std::int64_t from, std::int64_t to)
+    : events_(events), cuda_(cuda), wanted_(events.observed() ? wanted_steps() : 0) {
+  first_ = from + std::clamp<std::int64_t>(to - from - wanted_ - 2, 1, kFirstStep);
+}
+
+Tracing::~Tracing() {
+  if (window_ && window_->open) {
+    close();
+  } else if (wanted_ > 0) {
+    events_.trace({{"status", "off"}, {"reason", "the run ended before the window was over"}});
+  }
+}
+
+void Tracing::step_over(std::int64_t steps) {
+  if (wanted_ == 0 || steps < first_) {
+    return;
+  }
+  const std::uint64_t start = Events::now_ns();
+  try {
+    if (!window_ || !window_->open) {
+      open(steps);
+    } else if (++window_->taken >= wanted_ || static_cast<std::int64_t>(start - window_->begin_ns) > kLongest_ns) {
+      close();
+    } else {
+      window_->step.reset();
+      window_->step = mark("ProfilerStep#" + std::to_string(window_->first + window_->taken));
+    }
+  } catch (const std::exception& error) {
+    wanted_ = 0;
+    window_.reset();
+    events_.trace({{"status", "off"}, {"reason", error.what()}});
+  }
+  if (window_) {
+    window_->cost_ns += Events::now_ns() - start;
+  }
+}
+
+/// The first time prepares, which takes a while; one step later the window begins.
+void Tracing::open(std::int64_t steps) {
+  if (!window_) {
+    window_ = std::make_unique<Window>();
+    window_->activities.insert(impl::ActivityType::CPU);
+    if (cuda_) {
+      window_->activities.insert(impl::ActivityType::CUDA);
+    }
+    profiler::prepareProfiler(window_->config, window_->activities);
+    return;
+  }
+  profiler::enableProfiler(window_->config, window_->activities, {});
+  window_->open = true;
+  window_->first = steps;
+  window_->begin_ns = Events::now_ns();
+  mark_clock();
+  window_->step = mark("ProfilerStep#" + std::to_string(steps));
+}
+
+void Tracing::close() {
+  wanted_ = 0;
+  const std::unique_ptr<Window> window = std::move(window_);
+  try {
+    const std::uint64_t end_ns = Events::now_ns();
+    window->step.reset();
+    mark_clock();
+    const auto result = profiler::disableProfiler();
+    const std::filesystem::path folder = std::filesystem::path(std::getenv("UNIDLE_PROBE_DIR")).parent_path();
+    const std::string file = "trace-" + std::to_string(::getpid()) + ".json";
+    result->save((folder / (file + ".part")).string());
+    std::filesystem::rename(folder / (file + ".part"), folder / file);
+    events_.trace({{"status", "recorded"},
+                   {"file", file},
+                   {"begin_ns", window->begin_ns},
+                   {"end_ns", end_ns},
+                   {"first_step", window->first},
+                   {"steps", window->taken},
+                   {"seconds", seconds(static_cast<std::int64_t>(Events::now_ns() - end_ns + window->cost_ns))}});
+  } catch (const std::exception& error) {
+    events_.trace({{"status", "off"}, {"reason", error.what()}});
+  }
+}
+
+}  // namespace unidle::train
