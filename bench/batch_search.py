@@ -1,9 +1,9 @@
 """Speed at the batch size that `unidle optimize` finds, against the sizes that other finders find for the same model and loader.
 
-    bench/batch_search.py [--rounds 3] [--seconds 5] [--memory-mib 1536] [--json]
+    bench/batch_search.py [--rounds 3] [--seconds 3] [--memory-mib 1536] [--json]
 
 The program decodes and crops small pictures in one loader process and trains a convolutional net on one thread. Each finder begins where it is
-best off, all under the same limit of memory (RLIMIT_DATA):
+best off and may try a dozen sizes, all under the same limit of memory (RLIMIT_DATA):
 
   unidle                          `unidle optimize --allow semantic` from a batch of 4, which measures samples/s with the loader in it
   Lightning, power and binsearch  `Tuner.scale_batch_size` from 4: the largest size that fits, or the whole data set
@@ -129,7 +129,7 @@ class Module(L.LightningModule):
         return training.optimizer_of(self.net)
 trainer = L.Trainer(accelerator="cpu", max_epochs=1, logger=False, enable_checkpointing=False, enable_progress_bar=False,
                     enable_model_summary=False)
-print(Tuner(trainer).scale_batch_size(Module(), mode=sys.argv[1], steps_per_trial=3, init_val=START))
+print(Tuner(trainer).scale_batch_size(Module(), mode=sys.argv[1], steps_per_trial=3, init_val=START, max_trials=12))
 """.replace("START", str(START))
 
 ACCELERATE = """
@@ -208,8 +208,8 @@ def measure(arguments):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--seconds", type=float, default=5, help="of a run")
-    parser.add_argument("--budget", type=int, default=150, help="seconds of the search")
+    parser.add_argument("--seconds", type=float, default=3, help="of a run")
+    parser.add_argument("--budget", type=int, default=100, help="seconds of the search")
     parser.add_argument("--memory-mib", type=int, default=1536)
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()

@@ -9,6 +9,31 @@ namespace unidle::knobs {
 
 namespace {
 
+constexpr const char* kDeclined =
+    "\n"
+    "## What is not changed in a running program\n"
+    "\n"
+    "`--apply` and the tuner decline these, with the reason, unless a word of the command sets them and can "
+    "be changed there:\n"
+    "\n"
+    "- `batch.size`, `batch.accumulation`: to hold the effective batch with smaller batches, "
+    "`optimizer.step`, `zero_grad`, the schedule's `step`, clipping and\n"
+    "  logging would all have to happen once in several turns of a loop that calls them in each; with larger "
+    "ones, a loop that accumulates would\n"
+    "  have to count to another number. `len(loader)` goes into schedules and the end of an epoch, batch "
+    "statistics change, and whether a loss is a mean or a sum shows\n"
+    "  only when it is too late. A short run with equal losses would not prove any of that for the rest of it.\n"
+    "- `precision.amp=fp16`: gradients have to be scaled before `backward`, unscaled before anything looks at "
+    "them (clipping, logging) and steps skipped; that\n"
+    "  is code between the program's own lines. bf16 needs none of it.\n"
+    "- `metrics.interval`, that is `.item()` served later from a copy: what the program does with the value "
+    "cannot be seen from outside. It may stop, skip a\n"
+    "  step or change the rate by it.\n"
+    "- `validation.interval`: its result may choose a checkpoint or end the training.\n"
+    "- `data.on_device`: the program moves its batches itself.\n"
+    "- `compile.mode=graph`: a captured step has fixed addresses, which the program's own code would have to "
+    "respect.\n";
+
 constexpr const char* kHead =
     "# Knobs\n\n"
     "<!-- Generated from src/unidle/knobs/catalogue; `UNIDLE_UPDATE_DOCS=1 ctest -R knobs.Reference` writes it. -->\n\n"
@@ -108,7 +133,7 @@ std::string reference_markdown() {
       text += fmt::format("\nThe variable `{}` sets `{}` before a command.\n", knob->names.environment, knob->name);
     }
   }
-  return text;
+  return text + kDeclined;
 }
 
 }  // namespace unidle::knobs

@@ -58,8 +58,7 @@ struct OptimizeResult {
   std::filesystem::path record;  // of a benchmark; empty when it could not be written
 };
 
-/// Finds a better configuration. Without a benchmark any program's configuration will do; with one, or a command, the
-/// keys must be unidle's own names. Writes nothing but the record of a benchmark and scratch files that are removed.
+/// Finds a better configuration, of any program without a benchmark or with a command, otherwise of a workload. Writes nothing but the record of a benchmark and scratch files that are removed.
 /// Throws kInput for a configuration that cannot be used (subject: file, line, key), kMissing without `train_program`.
 OptimizeResult optimize(const OptimizeOptions& options, const Tuner::OnTrial& on_trial, std::stop_token stop);
 

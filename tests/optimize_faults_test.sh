@@ -1,0 +1,153 @@
+#!/usr/bin/env bash
+# unidle optimize -- CMD with programs that are no help: the search survives them, the user's files stay, nothing is left running.
+set -uo pipefail
+
+unidle=${UNIDLE_BIN:?}/unidle
+python=${UNIDLE_PYTHON:-${UNIDLE_SOURCE:?}/.venv/bin/python}
+command -v "$python" >/dev/null || python=python3
+if ! "$python" -c 'import torch' 2>/dev/null; then
+  echo "skipped: $python has no torch"
+  exit 77
+fi
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+mkdir "$work/program" "$work/data" && cd "$work/program" || exit 1
+export UNIDLE_HOME=$work/.unidle NO_COLOR=1
+
+failures=0
+check() {  # check DESCRIPTION COMMAND...
+  local what=$1
+  shift
+  if ! "$@" >/dev/null 2>&1; then
+    echo "FAILED: $what"
+    tail -n 5 out.txt err.txt
+    failures=$((failures + 1))
+  fi
+}
+
+# Samples that take their time without using a CPU. With workers it does what its argument says.
+cat >train.py <<'PY'
+import os
+import random
+import sys
+import time
+
+import torch
+from torch.utils.data import DataLoader, Dataset, get_worker_info
+
+how = sys.argv[1] if len(sys.argv) > 1 else ""
+
+
+class Slow(Dataset):
+    def __len__(self):
+        return 200
+
+    def __getitem__(self, i):
+        if get_worker_info() is not None:
+            if how == "hangs":
+                time.sleep(1000)
+            if how == "eats":
+                self.hog = bytearray(8 << 30)
+            if how == "fills":
+                with open("full.bin", "ab") as out:
+                    out.write(b"x" * (8 << 20))
+        time.sleep(0.01)
+        return torch.full((4,), i / 200), torch.tensor([i / 100])
+
+
+if how == "ends":
+    sys.exit(0)
+if how == "asks":
+    input("go on? ")
+assert os.path.exists("../data/pictures"), "no data"
+torch.manual_seed(0)
+loader = DataLoader(Slow(), batch_size=4, shuffle=True)
+model = torch.nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+left = random.randrange(20, 60) if how == "varies" else 10**9
+for epoch in range(1000):
+    for x, y in loader:
+        loss = torch.nn.functional.mse_loss(model(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        left -= 1
+        if left == 0:
+            sys.exit(0)
+        if how == "saves":
+            torch.save(model.state_dict(), "model.pt")
+            torch.save(model.state_dict(), os.environ["FIXED"])
+            torch.save(model.state_dict(), "../data/best.pt.new")
+            os.replace("../data/best.pt.new", "../data/best.pt")
+            assert torch.load(os.environ["FIXED"]) and torch.load("../data/best.pt")
+PY
+echo pictures >../data/pictures
+
+# optimize CODE TRIALS HOW: with little time, and nothing to type into
+optimize() {
+  timeout 400 "$unidle" optimize --budget 4m --trials "$2" -- "$python" train.py "$3" >out.txt 2>err.txt </dev/null
+  local code=$?
+  check "'$3' returns $1, not $code" test $code -eq "$1"
+}
+
+optimize 2 2 ends
+check "no step was seen" grep -q "only 0 training steps" err.txt
+optimize 1 2 asks
+check "there is no terminal" grep -q "without a terminal" err.txt
+
+export FIXED=$work/fixed.pt
+for file in model.pt "$FIXED" ../data/best.pt; do echo "the user's" >"$file"; done
+optimize 0 1 saves
+for file in model.pt "$FIXED" ../data/best.pt; do
+  check "$file is the user's" grep -qx "the user's" "$file"
+done
+
+optimize 0 2 varies
+check "a run of any length has a rate" grep -Eq "^ +1  baseline +[0-9]" out.txt
+
+# What only fails with workers is one failed trial.
+optimize 0 2 hangs
+check "a trial that hangs is ended" grep -q "took longer than" out.txt
+(ulimit -d 5000000 && optimize 0 2 eats)
+check "a trial that eats the memory" grep -Eq "failed .*(MemoryError|memory|worker)" out.txt
+(ulimit -f 30000 && optimize 0 2 fills)
+check "a trial that fills the disk" grep -Eq "failed .*(OSError|too large|worker)" out.txt
+check "and leaves nothing" test ! -e full.bin
+
+# Processes of ours that are still there; those that were ended may take a moment to be gone.
+strays() {
+  for each in /proc/[0-9]*; do
+    tr '\0' '\n' 2>/dev/null <"$each/environ" | grep -qx "UNIDLE_MARK=$work" && echo "$each"
+  done
+}
+no_strays() {
+  for _ in $(seq 100); do
+    [ -z "$(strays)" ] && return 0
+    sleep 0.2
+  done
+  return 1
+}
+# begin SIGNAL TEXT: a search that gets the signal once it has said the text
+begin() {
+  : >err.txt
+  UNIDLE_MARK=$work bash -c 'echo $$ >pid; exec "$0" optimize --budget 5m --trials 4 -- "$1" train.py' "$unidle" "$python" \
+    >out.txt 2>err.txt </dev/null &
+  local search=$!
+  for _ in $(seq 2400); do
+    grep -Eq "$2" err.txt && break
+    sleep 0.1
+  done
+  kill "-$1" "$(cat pid)"
+  wait $search
+}
+begin KILL "^trial 1:"
+check "killed" test $? -eq 137
+check "a killed search leaves nothing running" no_strays
+begin INT "^trial [0-9]+: .*kept"
+check "Ctrl-C returns 130" test $? -eq 130
+check "it went on where the killed one was" grep -Eq "[1-9][0-9]* trials were measured by an earlier search" out.txt
+check "the best so far" grep -q "stopped; the best so far (.*loader.workers=" out.txt
+check "leaves nothing running" no_strays
+
+[ $failures -eq 0 ] && echo "all checks passed"
+exit $((failures > 0))
