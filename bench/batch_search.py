@@ -1,6 +1,6 @@
 """Speed at the batch size that `unidle optimize` finds, against the sizes that other finders find for the same model and loader.
 
-    bench/batch_search.py [--rounds 3] [--seconds 3] [--memory-mib 1536] [--json]
+    bench/batch_search.py [--rounds 3] [--seconds 3] [--memory-mib 1280] [--json]
 
 The program decodes and crops small pictures in one loader process and trains a convolutional net on one thread. Each finder begins where it is
 best off and may try a dozen sizes, all under the same limit of memory (RLIMIT_DATA):
@@ -29,6 +29,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(os.environ.get("UNIDLE_BIN", ROOT / "build" / "bin"))
 START, MOST, SAMPLES = 4, 512, 4096
+LONGEST_S = 60  # of another finder
 
 TRAINING = """
 import io
@@ -129,7 +130,7 @@ class Module(L.LightningModule):
         return training.optimizer_of(self.net)
 trainer = L.Trainer(accelerator="cpu", max_epochs=1, logger=False, enable_checkpointing=False, enable_progress_bar=False,
                     enable_model_summary=False)
-print(Tuner(trainer).scale_batch_size(Module(), mode=sys.argv[1], steps_per_trial=3, init_val=START, max_trials=12))
+print(Tuner(trainer).scale_batch_size(Module(), mode=sys.argv[1], steps_per_trial=2, init_val=START, max_trials=12))
 """.replace("START", str(START))
 
 ACCELERATE = """
@@ -141,7 +142,7 @@ def find(batch_size):
     model = training.net()
     optimizer = training.optimizer_of(model)
     data = training.loader(batch_size)
-    for batch in itertools.islice(itertools.chain(data, data, data), 3):
+    for batch in itertools.islice(itertools.chain(data, data), 2):
         training.step(model, optimizer, batch)
     return batch_size
 print(find())
@@ -154,9 +155,10 @@ class Limited:
     def __init__(self, folder, mebibytes):
         self.folder, self.bytes = folder, mebibytes << 20
 
-    def __call__(self, *command):
+    def __call__(self, *command, timeout=None):
         limit = lambda: resource.setrlimit(resource.RLIMIT_DATA, (self.bytes, self.bytes))
-        done = subprocess.run(list(map(str, command)), cwd=self.folder, capture_output=True, text=True, stdin=subprocess.DEVNULL, preexec_fn=limit)
+        done = subprocess.run(list(map(str, command)), cwd=self.folder, capture_output=True, text=True, stdin=subprocess.DEVNULL, preexec_fn=limit,
+                              timeout=timeout)
         if done.returncode != 0:
             raise SystemExit("%s: %s" % (command[-1], done.stderr[-2000:]))
         return done.stdout
@@ -176,9 +178,12 @@ def found_by_peers(run):
     sizes, absent = {}, []
     for name, (module, script, mode) in FINDERS.items():
         if importlib.util.find_spec(module) is None:
-            absent.append(name)
+            absent.append("%s is not installed" % name)
             continue
-        sizes[name] = int(run(sys.executable, script.lower() + "_finder.py", *([mode] if mode else [])).split()[-1])
+        try:
+            sizes[name] = int(run(sys.executable, script.lower() + "_finder.py", *([mode] if mode else []), timeout=LONGEST_S).split()[-1])
+        except subprocess.TimeoutExpired:
+            absent.append("%s had no answer after %d s" % (name, LONGEST_S))
     return sizes, absent
 
 
@@ -210,7 +215,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=3, help="of a run")
     parser.add_argument("--budget", type=int, default=100, help="seconds of the search")
-    parser.add_argument("--memory-mib", type=int, default=1536)
+    parser.add_argument("--memory-mib", type=int, default=1280)
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
     found = measure(arguments)
@@ -226,7 +231,7 @@ def main():
         print("%-20s batch %5d  %6.0f samples/s%s" % (name, size, found["rates"][name],
                                                      "" if ratio is None else "  ours %.2f times (%.2f to %.2f)" % (ratio["median"], ratio["low"], ratio["high"])))
     for name in found["absent"]:
-        print("%-20s is not installed" % name)
+        print(name)
 
 
 if __name__ == "__main__":

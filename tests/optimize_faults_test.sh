@@ -114,40 +114,5 @@ check "a trial that eats the memory" grep -Eq "failed .*(MemoryError|memory|work
 check "a trial that fills the disk" grep -Eq "failed .*(OSError|too large|worker)" out.txt
 check "and leaves nothing" test ! -e full.bin
 
-# Processes of ours that are still there; those that were ended may take a moment to be gone.
-strays() {
-  for each in /proc/[0-9]*; do
-    tr '\0' '\n' 2>/dev/null <"$each/environ" | grep -qx "UNIDLE_MARK=$work" && echo "$each"
-  done
-}
-no_strays() {
-  for _ in $(seq 100); do
-    [ -z "$(strays)" ] && return 0
-    sleep 0.2
-  done
-  return 1
-}
-# begin SIGNAL TEXT: a search that gets the signal once it has said the text
-begin() {
-  : >err.txt
-  UNIDLE_MARK=$work bash -c 'echo $$ >pid; exec "$0" optimize --budget 5m --trials 4 -- "$1" train.py' "$unidle" "$python" \
-    >out.txt 2>err.txt </dev/null &
-  local search=$!
-  for _ in $(seq 2400); do
-    grep -Eq "$2" err.txt && break
-    sleep 0.1
-  done
-  kill "-$1" "$(cat pid)"
-  wait $search
-}
-begin KILL "^trial 1:"
-check "killed" test $? -eq 137
-check "a killed search leaves nothing running" no_strays
-begin INT "^trial [0-9]+: .*kept"
-check "Ctrl-C returns 130" test $? -eq 130
-check "it went on where the killed one was" grep -Eq "[1-9][0-9]* trials were measured by an earlier search" out.txt
-check "the best so far" grep -q "stopped; the best so far (.*loader.workers=" out.txt
-check "leaves nothing running" no_strays
-
 [ $failures -eq 0 ] && echo "all checks passed"
 exit $((failures > 0))

@@ -58,8 +58,11 @@ TrialResult CommandRunner::run(const Settings& changes, std::stop_token stop) {
     spdlog::warn("{}; trials run in the folder itself and write what the program writes", note_);
     options_.folder.clear();
     return run_once(changes, stop);
-  } catch (const Error& failure) {  // no room for the copy or the record: this trial is lost, not the search
-    TrialResult result;
+  } catch (const Error& failure) {
+    if (failure.code() != ErrorCode::kIo) {
+      throw;
+    }
+    TrialResult result;  // no room for the copy or the record: this trial is lost, not the search
     result.problem = failure.what();
     return result;
   }
@@ -120,7 +123,8 @@ TrialResult CommandRunner::run_once(const Settings& changes, std::stop_token sto
   }
   result.ok = true;
   result.rate = rate_after_warmup(steps);
-  if (const auto loss = losses_.read(losses_of(reader, steps))) {
+  result.losses = losses_of(reader, steps);
+  if (const auto loss = losses_.read(result.losses)) {
     result.loss = loss->value;
     result.loss_error = loss->error;
   }

@@ -48,6 +48,8 @@ class EngineRunner : public TrialRunner {
   /// with the program's own last words when it does not train; with its exit code's meaning kept: kInput when it is 2,
   /// kMissing when it is 3.
   const TrialPlan& calibrate(std::stop_token stop);
+  /// In place of calibrate(): what an earlier search of the same configuration found.
+  void resume(const TrialPlan& plan) { plan_ = plan; }
   TrialResult run(const Settings& changes, std::stop_token stop) override;
 
  private:

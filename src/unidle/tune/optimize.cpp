@@ -12,20 +12,15 @@
 #include "unidle/base/files.h"
 #include "unidle/base/log.h"
 #include "unidle/record/record.h"
-#include "unidle/tune/command_runner.h"
 #include "unidle/tune/foreign_advice.h"
 #include "unidle/tune/gpu_table.h"
 #include "unidle/tune/undo.h"
-#include "unidle/tune/working_folder.h"
 
 namespace unidle::tune {
 
 namespace {
 
 constexpr std::array<std::string_view, 5> kWorkloads = {"keypoint", "protein", "recsys", "superres", "timeseries"};
-/// Bounds of a trial of a foreign command, whose speed is not known beforehand.
-constexpr double kShortestTrial = 10;
-constexpr double kLongestTrial = 60;
 
 /// The workload that the configuration names; empty with a command. Throws kInput when neither is there.
 std::string workload_of(const knobs::ConfigFile& config, bool has_command) {
@@ -56,72 +51,6 @@ Hardware hardware_for(const knobs::ConfigFile& config, const OptimizeOptions& op
     hardware.gpus = 0;  // the run will not use one
   }
   return hardware;
-}
-
-/// Throws kUsage where trials would write over the program's files and nobody has allowed that.
-std::unique_ptr<CommandRunner> command_runner(const OptimizeOptions& options, const std::filesystem::path& scratch,
-                                              const TunerOptions& tuning) {
-  CommandRunner::Options running;
-  running.command = options.command;
-  running.config = std::filesystem::absolute(options.config);
-  running.scratch = scratch;
-  running.only_in_copy = options.ask_to_write;
-  running.allow_semantic = options.allow_semantic;
-  running.trial_s =
-      std::clamp(options.budget_s / (options.trials + 2 * tuning.pairs + 1), kShortestTrial, kLongestTrial);
-  const std::filesystem::path here = std::filesystem::current_path();
-  const std::string why = why_not_copied(here, options.command).value_or("");
-  if (why.empty()) {
-    running.folder = here;
-  } else if (options.ask_to_write) {
-    throw Error(ErrorCode::kUsage, "optimize", why + "; in the folder itself trials overwrite what the program writes",
-                "--yes allows that");
-  } else {
-    spdlog::warn("{}; trials run in the folder itself and write what the program writes", why);
-  }
-  return std::make_unique<CommandRunner>(running);
-}
-
-/// Runs the search; the scratch folder lives as long as the trials do.
-void benchmark(const OptimizeOptions& options, const knobs::ConfigFile& config, const std::string& workload,
-               const Tuner::OnTrial& on_trial, std::stop_token stop, OptimizeResult& result) {
-  const TemporaryFolder scratch("unidle-optimize");
-  const Settings settings = options.command.empty() ? read_settings(config) : read_foreign_settings(config);
-  TunerOptions tuning;
-  tuning.trials = options.trials;
-  tuning.budget_s = options.budget_s;
-  const std::int64_t start = system_clock().now_ns();
-
-  std::unique_ptr<TrialRunner> runner;
-  const CommandRunner* foreign = nullptr;
-  if (options.command.empty()) {
-    if (!std::filesystem::exists(options.train_program)) {
-      throw Error(ErrorCode::kMissing, options.train_program.string(), "is not there, and trials need it",
-                  "build it with ./dev build");
-    }
-    auto engine = std::make_unique<EngineRunner>(EngineRunner::Options{
-        options.train_program, std::filesystem::absolute(options.config), scratch.path(), options.allow_semantic});
-    result.plan = engine->calibrate(stop);
-    runner = std::move(engine);
-  } else {
-    auto command = command_runner(options, scratch.path(), tuning);
-    foreign = command.get();
-    runner = std::move(command);
-  }
-  tuning.budget_s -= seconds(system_clock().now_ns() - start);
-  Settings known = settings;
-  if (options.command.empty() && settings.contains("batch.size")) {
-    known.try_emplace("batch.accumulation", value_of(settings, "batch.accumulation"));  // the engine reads it always
-  }
-  tuning.batches = batch_choices(known, options.allow_semantic);
-  const ProposalOptions wanted{!options.command.empty()};
-  Tuner tuner(*runner, system_clock(), settings, propose(settings, workload, hardware_for(config, options), wanted),
-              tuning, on_trial);
-  result.outcome = tuner.run(stop);
-  result.changes = result.outcome->changes;
-  if (foreign != nullptr && !foreign->note().empty()) {
-    result.notes.push_back(foreign->note());
-  }
 }
 
 /// From the file and the hardware alone. A workload's own configuration may get any key; another program's only what it
@@ -178,7 +107,8 @@ OptimizeResult optimize(const OptimizeOptions& options, const Tuner::OnTrial& on
   result.config = config.name();
   result.before = config.text();
   if (options.benchmark) {
-    benchmark(options, config, workload_of(config, !options.command.empty()), on_trial, stop, result);
+    const std::string workload = workload_of(config, !options.command.empty());
+    benchmark_config(options, config, workload, hardware_for(config, options), on_trial, stop, result);
     apply_changes(result.changes, config);
   } else {
     predict(options, config, result);

@@ -58,14 +58,20 @@ struct OptimizeResult {
   std::filesystem::path record;  // of a benchmark; empty when it could not be written
 };
 
-/// Finds a better configuration, of any program without a benchmark or with a command, otherwise of a workload. Writes nothing but the record of a benchmark and scratch files that are removed.
-/// Throws kInput for a configuration that cannot be used (subject: file, line, key), kMissing without `train_program`.
+/// Finds a better configuration, of any program without a benchmark or with a command, otherwise of a workload. Writes
+/// nothing but the record of a benchmark and scratch files that are removed. Throws kInput for a configuration that
+/// cannot be used (subject: file, line, key), kMissing without `train_program`.
 OptimizeResult optimize(const OptimizeOptions& options, const Tuner::OnTrial& on_trial, std::stop_token stop);
 
 /// The same for a command without a configuration, always measured. Trials run in copies of the working folder where
 /// that is possible; otherwise in the folder itself, or not at all (kUsage) with `ask_to_write`. Throws as
 /// ApplyRunner::calibrate.
 OptimizeResult optimize_program(const OptimizeOptions& options, const Tuner::OnTrial& on_trial, std::stop_token stop);
+
+/// The search of optimize() with a benchmark: fills in `result`, but for text and files.
+void benchmark_config(const OptimizeOptions& options, const knobs::ConfigFile& config, const std::string& workload,
+                      const Hardware& hardware, const Tuner::OnTrial& on_trial, std::stop_token stop,
+                      OptimizeResult& result);
 
 /// Makes `.unidle/runs/TIME-optimize` and names it in `result`; a failure is only logged.
 void write_record(OptimizeResult& result);

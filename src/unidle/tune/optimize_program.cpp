@@ -144,12 +144,12 @@ OptimizeResult optimize_program(const OptimizeOptions& options, const Tuner::OnT
   Tuner tuner(resuming, system_clock(), program.plan.settings, proposals_for(program.plan), tuning, on_trial);
   result.outcome = tuner.run(stop);
   if (resuming.resumed() > 0) {
-    result.notes.push_back(fmt::format(
-        "{} trials were measured by an earlier search that did not come to its end; --fresh measures them anew",
-        resuming.resumed()));
+    result.notes.push_back(resumed_note(resuming.resumed()));
   }
   if (!result.outcome->interrupted) {
     store.clear();
+  } else if (!result.outcome->best.empty()) {
+    result.notes.push_back("what was best so far, unverified: " + run_command(result.outcome->best, options.command));
   }
   result.changes = result.outcome->changes;
   Settings wanted;

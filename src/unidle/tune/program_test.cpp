@@ -193,6 +193,8 @@ TrialResult kept_result() {
   result.losses = {{8, 1.5}, {16, 1.25}};
   result.effective = {{"loader.workers", "2"}};
   result.refused = {{"cpu.threads", "why"}};
+  result.step_rate = 50;
+  result.metrics = {{"psnr", 25.5}};
   result.others_cpus = 0.5;
   result.suggestions = {{{{"loader.workers", "2"}}, "loader-no-workers", "how", 0.4}};
   return result;
@@ -225,6 +227,8 @@ TEST(TrialStore, ASearchThatWasKilledGoesOn) {
   EXPECT_EQ(known.losses, kept_result().losses);
   EXPECT_EQ(known.refused, kept_result().refused);
   EXPECT_EQ(known.others_cpus, 0.5);
+  EXPECT_EQ(known.step_rate, 50);
+  EXPECT_EQ(known.metrics, kept_result().metrics);
   ASSERT_EQ(known.suggestions.size(), 1u);
   EXPECT_EQ(known.suggestions[0].changes, two);
   ASSERT_EQ(second.recalled.size(), 1u) << "later losses are compared with this one's";
@@ -233,6 +237,20 @@ TEST(TrialStore, ASearchThatWasKilledGoesOn) {
   EXPECT_FALSE(TrialStore(home.path(), "b").find(two, 0)) << "another program";
   store.clear();
   EXPECT_FALSE(store.find(two, 0));
+}
+
+TEST(TrialStore, KeepsHowLongTrialsOfAWorkloadAre) {
+  const TemporaryFolder home;
+  TrialStore store(home.path(), "a");
+  EXPECT_FALSE(store.trial_plan());
+  store.keep(TrialPlan{144, 49, 48.0, 3.5, true});
+  const auto plan = store.trial_plan();
+  ASSERT_TRUE(plan);
+  EXPECT_EQ(plan->samples, 144);
+  EXPECT_EQ(plan->warmup_samples, 49);
+  EXPECT_EQ(plan->epoch_samples, 48.0);
+  EXPECT_EQ(plan->expected_s, 3.5);
+  EXPECT_TRUE(plan->whole_epochs);
 }
 
 TEST(TrialStore, WhatCannotBeReadIsNotThere) {

@@ -10,6 +10,7 @@
 #include "unidle/base/error.h"
 #include "unidle/base/files.h"
 #include "unidle/base/log.h"
+#include "unidle/tune/working_folder.h"
 
 namespace unidle::tune {
 
@@ -19,7 +20,7 @@ using nlohmann::json;
 namespace {
 
 /// Part of the identity: raise it when what a trial measures changes.
-constexpr int kFormat = 1;
+constexpr int kFormat = 2;
 constexpr std::chrono::hours kOldest(24);
 
 template <typename T>
@@ -50,6 +51,9 @@ json to_json(const TrialResult& result) {
           {"effective", result.effective},
           {"refused", result.refused},
           {"seconds", result.seconds},
+          {"step_rate", optional_json(result.step_rate)},
+          {"metrics", result.metrics},
+          {"validation_share", optional_json(result.validation_share)},
           {"others_cpus", optional_json(result.others_cpus)},
           {"suggestions", suggestions}};
 }
@@ -67,6 +71,9 @@ TrialResult trial_of(const json& body) {
   result.effective = body.at("effective").get<Settings>();
   result.refused = body.at("refused").get<std::map<std::string, std::string>>();
   result.seconds = body.at("seconds").get<double>();
+  result.step_rate = optional_number(body.at("step_rate"));
+  result.metrics = body.at("metrics").get<std::map<std::string, double>>();
+  result.validation_share = optional_number(body.at("validation_share"));
   result.others_cpus = optional_number(body.at("others_cpus"));
   for (const json& each : body.at("suggestions")) {
     result.suggestions.push_back({each.at("changes").get<Settings>(), each.at("finding").get<std::string>(),
@@ -92,6 +99,24 @@ ProgramPlan plan_of(const json& body) {
   plan.device = body.at("device").get<std::string>();
   plan.places = body.at("places").get<std::map<std::string, std::string>>();
   plan.in_copy = body.at("in_copy").get<bool>();
+  return plan;
+}
+
+json to_json(const TrialPlan& plan) {
+  return {{"samples", plan.samples},
+          {"warmup_samples", plan.warmup_samples},
+          {"epoch_samples", optional_json(plan.epoch_samples)},
+          {"expected_s", plan.expected_s},
+          {"whole_epochs", plan.whole_epochs}};
+}
+
+TrialPlan trial_plan_of(const json& body) {
+  TrialPlan plan;
+  plan.samples = body.at("samples").get<long long>();
+  plan.warmup_samples = body.at("warmup_samples").get<long long>();
+  plan.epoch_samples = optional_number(body.at("epoch_samples"));
+  plan.expected_s = body.at("expected_s").get<double>();
+  plan.whole_epochs = body.at("whole_epochs").get<bool>();
   return plan;
 }
 
@@ -142,7 +167,7 @@ std::string search_identity(const std::vector<std::string>& command, const fs::p
     const std::string name = entry->path().filename();
     if (name == ".unidle" || name == "__pycache__" || name == ".git") {
       entry.disable_recursion_pending();
-    } else if (entry->is_regular_file(failure)) {
+    } else if (is_program_text(*entry)) {
       files[entry->path().string()] =
           fmt::format("{} {}", entry->file_size(failure), entry->last_write_time(failure).time_since_epoch().count());
     }
@@ -158,6 +183,10 @@ TrialStore::TrialStore(const fs::path& home, const std::string& identity) : fold
 std::optional<ProgramPlan> TrialStore::plan() const { return read_as(folder_ / "plan.json", plan_of); }
 
 void TrialStore::keep(const ProgramPlan& plan) { write(folder_ / "plan.json", to_json(plan).dump()); }
+
+std::optional<TrialPlan> TrialStore::trial_plan() const { return read_as(folder_ / "trial-plan.json", trial_plan_of); }
+
+void TrialStore::keep(const TrialPlan& plan) { write(folder_ / "trial-plan.json", to_json(plan).dump()); }
 
 std::optional<TrialResult> TrialStore::find(const Settings& changes, int number) const {
   return read_as(file_of(changes, number), trial_of);
@@ -189,6 +218,11 @@ void TrialStore::write(const fs::path& file, const std::string& text) {
     broken_ = true;
     spdlog::warn("a search that is killed will have to begin anew: {}", failure.what());
   }
+}
+
+std::string resumed_note(int trials) {
+  return fmt::format(
+      "{} trials were measured by an earlier search that did not come to its end; --fresh measures them anew", trials);
 }
 
 TrialResult ResumingRunner::run(const Settings& changes, std::stop_token stop) {

@@ -8,13 +8,15 @@
 #include <vector>
 
 #include "unidle/tune/apply_runner.h"
+#include "unidle/tune/engine_runner.h"
 #include "unidle/tune/hardware.h"
 #include "unidle/tune/trial.h"
 
 namespace unidle::tune {
 
-/// Of a search: the command, the files of the working folder (names, sizes, times), this machine, and our version.
-/// Searches with the same identity may use each other's trials.
+/// Of a search: the command, the scripts and configurations in the working folder (names, sizes, times; what the
+/// program or a shell writes there meanwhile does not count), this machine, and our version. Searches with the same
+/// identity may use each other's trials.
 std::string search_identity(const std::vector<std::string>& command, const std::filesystem::path& folder,
                             const Hardware& hardware);
 
@@ -25,8 +27,10 @@ class TrialStore {
   /// `home` holds the folders of all searches. Trials that are older than a day are left out: machines change.
   TrialStore(const std::filesystem::path& home, const std::string& identity);
 
-  std::optional<ProgramPlan> plan() const;
+  std::optional<ProgramPlan> plan() const;  // of a program
   void keep(const ProgramPlan& plan);
+  std::optional<TrialPlan> trial_plan() const;  // of a workload
+  void keep(const TrialPlan& plan);
   /// The n-th run with these settings, counted from 0.
   std::optional<TrialResult> find(const Settings& changes, int number) const;
   void keep(const Settings& changes, int number, const TrialResult& result);
@@ -40,6 +44,9 @@ class TrialStore {
   std::filesystem::path folder_;
   bool broken_ = false;
 };
+
+/// What to say of so many trials that an earlier search measured.
+std::string resumed_note(int trials);
 
 /// Answers from the store what was measured before, and keeps what `inner` measures. Both must outlive it.
 class ResumingRunner : public TrialRunner {

@@ -27,12 +27,6 @@ void add_named(const std::string& text, std::set<std::string>& names) {
   }
 }
 
-bool is_text_of_program(const fs::directory_entry& entry) {
-  static const std::set<std::string> kEndings = {".py", ".sh", ".yaml", ".yml", ".json", ".toml", ".ini", ".cfg"};
-  return entry.is_regular_file() && kEndings.contains(entry.path().extension()) &&
-         entry.file_size() <= kLongestScript_bytes;
-}
-
 /// Out of the folder, and not only to something beside it.
 bool leads_far(const std::string& word) {
   const std::size_t at = word.find("..");
@@ -46,6 +40,13 @@ bool is_record(const fs::path& entry) { return entry.filename() == ".unidle"; }
 
 }  // namespace
 
+bool is_program_text(const fs::directory_entry& entry) {
+  static const std::set<std::string> kEndings = {".py", ".sh", ".yaml", ".yml", ".json", ".toml", ".ini", ".cfg"};
+  std::error_code unknown;
+  return kEndings.contains(entry.path().extension()) && entry.is_regular_file(unknown) &&
+         entry.file_size(unknown) <= kLongestScript_bytes;
+}
+
 std::set<std::string> named_siblings(const fs::path& folder, const std::vector<std::string>& command) {
   std::set<std::string> names;
   for (const std::string& word : command) {
@@ -53,7 +54,7 @@ std::set<std::string> named_siblings(const fs::path& folder, const std::vector<s
   }
   try {
     for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
-      if (is_text_of_program(entry)) {
+      if (is_program_text(entry)) {
         add_named(read_file(entry.path()), names);
       }
     }

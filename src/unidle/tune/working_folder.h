@@ -9,6 +9,9 @@
 
 namespace unidle::tune {
 
+/// A script or a configuration, by its ending, of up to 1 MiB; one that cannot be read is none.
+bool is_program_text(const std::filesystem::directory_entry& entry);
+
 /// Names of what lies beside `folder` and is named as ../NAME by a word of `command` or in a script or configuration of
 /// the folder itself.
 std::set<std::string> named_siblings(const std::filesystem::path& folder, const std::vector<std::string>& command);

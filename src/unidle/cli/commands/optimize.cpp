@@ -196,8 +196,7 @@ std::function<int()> setup(CLI::App& app) {
   app.add_flag("--yes", arguments->yes,
                "Without CONFIG: trials may write over the program's files where they cannot run "
                "in a copy of the working folder");
-  app.add_flag("--fresh", arguments->fresh,
-               "Without CONFIG: do not go on with a search that was stopped, measure everything anew");
+  app.add_flag("--fresh", arguments->fresh, "Do not go on with a search that was stopped, measure everything anew");
   app.add_flag("--undo", arguments->undo, "Take back the last --in-place");
   app.add_option("--format", arguments->format, "text or json")
       ->check(CLI::IsMember({"text", "json"}))

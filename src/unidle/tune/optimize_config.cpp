@@ -1,0 +1,126 @@
+// `unidle optimize CONFIG --benchmark`: trials of a workload, or of a command that takes the configuration.
+#include <algorithm>
+
+#include "unidle/base/clock.h"
+#include "unidle/base/error.h"
+#include "unidle/base/files.h"
+#include "unidle/base/log.h"
+#include "unidle/tune/command_runner.h"
+#include "unidle/tune/optimize.h"
+#include "unidle/tune/trial_store.h"
+#include "unidle/tune/working_folder.h"
+
+namespace unidle::tune {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+/// Bounds of a trial of a foreign command, whose speed is not known beforehand.
+constexpr double kShortestTrial = 10;
+constexpr double kLongestTrial = 60;
+
+/// Throws kUsage where trials would write over the program's files and nobody has allowed that.
+std::unique_ptr<CommandRunner> command_runner(const OptimizeOptions& options, const fs::path& scratch, double trial_s) {
+  CommandRunner::Options running;
+  running.command = options.command;
+  running.config = fs::absolute(options.config);
+  running.scratch = scratch;
+  running.only_in_copy = options.ask_to_write;
+  running.allow_semantic = options.allow_semantic;
+  running.trial_s = trial_s;
+  const fs::path here = fs::current_path();
+  const std::string why = why_not_copied(here, options.command).value_or("");
+  if (why.empty()) {
+    running.folder = here;
+  } else if (options.ask_to_write) {
+    throw Error(ErrorCode::kUsage, "optimize", why + "; in the folder itself trials overwrite what the program writes",
+                "--yes allows that");
+  } else {
+    spdlog::warn("{}; trials run in the folder itself and write what the program writes", why);
+  }
+  return std::make_unique<CommandRunner>(running);
+}
+
+std::unique_ptr<EngineRunner> engine_runner(const OptimizeOptions& options, const fs::path& scratch, TrialStore& store,
+                                            std::optional<TrialPlan>& plan, std::stop_token stop) {
+  if (!fs::exists(options.train_program)) {
+    throw Error(ErrorCode::kMissing, options.train_program.string(), "is not there, and trials need it",
+                "build it with ./dev build");
+  }
+  auto runner = std::make_unique<EngineRunner>(
+      EngineRunner::Options{options.train_program, fs::absolute(options.config), scratch, options.allow_semantic});
+  if (plan = store.trial_plan(); plan) {
+    runner->resume(*plan);
+  } else {
+    store.clear();
+    plan = runner->calibrate(stop);
+    store.keep(*plan);
+  }
+  return runner;
+}
+
+/// What a search of this configuration is told apart by: its text, what runs it, and how long trials are.
+std::string identity_of(const OptimizeOptions& options, const knobs::ConfigFile& config, double trial_s) {
+  std::vector<std::string> words = {config.name(), config.text(), options.allow_semantic ? "semantic" : ""};
+  if (options.command.empty()) {
+    std::error_code unknown;
+    const auto changed = fs::last_write_time(options.train_program, unknown).time_since_epoch().count();
+    words.insert(words.end(), {options.train_program.string(), std::to_string(changed)});
+    return search_identity(words, {}, this_machine());
+  }
+  words.push_back(std::to_string(trial_s));
+  words.insert(words.end(), options.command.begin(), options.command.end());
+  return search_identity(words, fs::current_path(), this_machine());
+}
+
+/// The engine reads every key; another program might not.
+std::vector<BatchChoice> batches_of(const OptimizeOptions& options, Settings settings) {
+  if (options.command.empty() && settings.contains("batch.size")) {
+    settings.try_emplace("batch.accumulation", value_of(settings, "batch.accumulation"));
+  }
+  return batch_choices(settings, options.allow_semantic);
+}
+
+}  // namespace
+
+void benchmark_config(const OptimizeOptions& options, const knobs::ConfigFile& config, const std::string& workload,
+                      const Hardware& hardware, const Tuner::OnTrial& on_trial, std::stop_token stop,
+                      OptimizeResult& result) {
+  const TemporaryFolder scratch("unidle-optimize");
+  const bool ours = options.command.empty();
+  const Settings settings = ours ? read_settings(config) : read_foreign_settings(config);
+  TunerOptions tuning;
+  tuning.trials = options.trials;
+  const double trial_s =
+      std::clamp(options.budget_s / (options.trials + 2 * tuning.pairs + 1), kShortestTrial, kLongestTrial);
+  TrialStore store(home_folder() / "searches", identity_of(options, config, trial_s));
+  if (options.fresh) {
+    store.clear();
+  }
+  const std::int64_t start = system_clock().now_ns();
+  std::unique_ptr<EngineRunner> engine;
+  std::unique_ptr<CommandRunner> foreign;
+  if (ours) {
+    engine = engine_runner(options, scratch.path(), store, result.plan, stop);
+  } else {
+    foreign = command_runner(options, scratch.path(), trial_s);
+  }
+  ResumingRunner runner(ours ? static_cast<TrialRunner&>(*engine) : *foreign, store);
+  tuning.budget_s = options.budget_s - seconds(system_clock().now_ns() - start);
+  tuning.batches = batches_of(options, settings);
+  Tuner tuner(runner, system_clock(), settings, propose(settings, workload, hardware, {!ours}), tuning, on_trial);
+  result.outcome = tuner.run(stop);
+  result.changes = result.outcome->changes;
+  if (foreign && !foreign->note().empty()) {
+    result.notes.push_back(foreign->note());
+  }
+  if (runner.resumed() > 0) {
+    result.notes.push_back(resumed_note(runner.resumed()));
+  }
+  if (!result.outcome->interrupted) {
+    store.clear();
+  }
+}
+
+}  // namespace unidle::tune
