@@ -62,7 +62,7 @@ def run_case(case, args):
     expect = json.loads((case / "expect.json").read_text())
     unidle = str((ROOT / args.build / "bin" / "unidle").resolve())
     environment = dict(os.environ, PATH=str(ROOT / ".venv/bin") + os.pathsep + os.environ["PATH"])
-    with tempfile.TemporaryDirectory(prefix="case-") as folder:
+    with tempfile.TemporaryDirectory(prefix="case-", ignore_cleanup_errors=True) as folder:
         work = pathlib.Path(folder) / case.name
         shutil.copytree(case, work, ignore=shutil.ignore_patterns("expect.json", "__pycache__"))
         record = pathlib.Path(args.keep).resolve() / case.name if args.keep else pathlib.Path(folder) / "record"
