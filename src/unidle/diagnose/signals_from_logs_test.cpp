@@ -5,6 +5,9 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "unidle/base/error.h"
 #include "unidle/base/files.h"
@@ -55,6 +58,30 @@ TEST_F(LogSignals, AFailureBehindAClaim) {
   EXPECT_EQ(find(diagnosis, "run-failed")->where, "train.py:7");
   EXPECT_THAT(evidence(diagnosis, "run-failed"), HasSubstr("a later line claims success"));
   EXPECT_THAT(evidence(diagnosis, "run-failed"), HasSubstr("a.out:2"));
+}
+
+TEST_F(LogSignals, TheOrderAndTheNamesOfFilesDoNotMatter) {
+  const std::string output =
+      "2025-08-04 10:00:00 epoch 1/10 loss 0.5\n2025-08-04 10:10:00 running validation\n"
+      "2025-08-04 10:40:00 validation loss 0.5 accuracy 0.7\n2025-08-04 10:50:00 epoch 2/10 loss 0.4\n";
+  const std::string gpu =
+      "timestamp, utilization.gpu [%], power.draw [W]\n2025/08/04 10:00:00.000, 3 %, 60.00 W\n"
+      "2025/08/04 10:50:00.000, 5 %, 61.00 W\n";
+  const std::string scheduler =
+      "slurmstepd: error: *** JOB 7 ON n1 CANCELLED AT 2025-08-04T10:55:00 DUE TO TIME LIMIT ***\n";
+  std::vector<fs::path> files = {file("a.x", output), file("b.x", gpu), file("c.x", scheduler)};
+  const std::string first = to_json(diagnose_logs(files)).dump();
+  while (std::next_permutation(files.begin(), files.end())) {
+    EXPECT_EQ(to_json(diagnose_logs(files)).dump(), first);
+  }
+  std::string renamed = to_json(diagnose_logs({file("7.x", scheduler), file("8.x", output), file("9.x", gpu)})).dump();
+  for (const auto& [now, before] : {std::pair("7.x", "c.x"), std::pair("8.x", "a.x"), std::pair("9.x", "b.x")}) {
+    for (std::size_t at = renamed.find(now); at != std::string::npos; at = renamed.find(now)) {
+      renamed.replace(at, 3, before);
+    }
+  }
+  EXPECT_EQ(renamed, first);
+  EXPECT_THAT(first, HasSubstr("run-timed-out"));
 }
 
 TEST_F(LogSignals, EvidenceInChinese) {
