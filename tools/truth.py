@@ -57,12 +57,24 @@ def share_of_cause(expect, document):
     return None
 
 
+def run_in_time(command, folder, environment):
+    """The finished process, or None where LIMIT_S was not enough: then it and what it started have been ended."""
+    with subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
+        try:
+            out, err = child.communicate(timeout=LIMIT_S)
+        except subprocess.TimeoutExpired:
+            child.terminate()  # unidle passes it on
+            child.communicate()
+            return None
+    return subprocess.CompletedProcess(command, child.returncode, out, err)
+
+
 def run_case(case, args):
     """One run; returns (what was wrong, the document or None, seconds under unidle, seconds bare)."""
     expect = json.loads((case / "expect.json").read_text())
     unidle = str((ROOT / args.build / "bin" / "unidle").resolve())
     environment = dict(os.environ, PATH=str(ROOT / ".venv/bin") + os.pathsep + os.environ["PATH"])
-    with tempfile.TemporaryDirectory(prefix="case-", ignore_cleanup_errors=True) as folder:
+    with tempfile.TemporaryDirectory(prefix="case-") as folder:
         work = pathlib.Path(folder) / case.name
         shutil.copytree(case, work, ignore=shutil.ignore_patterns("expect.json", "__pycache__"))
         record = pathlib.Path(args.keep).resolve() / case.name if args.keep else pathlib.Path(folder) / "record"
@@ -73,10 +85,8 @@ def run_case(case, args):
             subprocess.run(["python", "train.py"], cwd=work, env=environment, capture_output=True, check=False)
             bare = time.monotonic() - start
         start = time.monotonic()
-        try:
-            ran = subprocess.run([unidle, "run", "-o", str(record), "--", "python", "train.py"], cwd=work,
-                                 env=environment, capture_output=True, timeout=LIMIT_S, check=False)
-        except subprocess.TimeoutExpired:
+        ran = run_in_time([unidle, "run", "-o", str(record), "--", "python", "train.py"], work, environment)
+        if ran is None:
             return ["more than %d s" % LIMIT_S], None, LIMIT_S, bare
         seconds = time.monotonic() - start
         (record / "stderr.txt").write_bytes(ran.stderr)
