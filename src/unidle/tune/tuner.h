@@ -62,7 +62,7 @@ struct Verification {
   bool clear = false;       // every pair shows a gain that noise cannot make
   bool shown = false;       // the interval lies above 1, the gain is worth it and parity holds
   Parity parity;
-  bool compared = false;                        // there was a loss or a metric to compare
+  bool compared = false;                        // a pair had a loss or a metric to compare
   std::vector<TrialResult> baselines, winners;  // of the pairs, for comparing them together
   int failures = 0;                             // pairs of which one did not run
 };

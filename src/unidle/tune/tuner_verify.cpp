@@ -136,7 +136,7 @@ bool Tuner::compare_pair(Verification& verification, const TrialResult& baseline
   const bool common_metric = std::any_of(baseline.metrics.begin(), baseline.metrics.end(), [&](const auto& metric) {
     return winner.result.metrics.contains(metric.first);
   });
-  verification.compared = (baseline.loss && winner.result.loss) || common_metric;
+  verification.compared = verification.compared || (baseline.loss && winner.result.loss) || common_metric;
   if (!parity.held) {
     verification.parity = parity;
     winner.verdict = "parity broken";
