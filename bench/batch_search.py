@@ -1,6 +1,6 @@
 """Speed at the batch size that `unidle optimize` finds, against the sizes that other finders find for the same model and loader.
 
-    bench/batch_search.py [--rounds 3] [--seconds 3] [--memory-mib 1280] [--json]
+    bench/batch_search.py [--rounds 3] [--seconds 3] [--memory-mib 1536] [--json]
 
 The program decodes and crops small pictures in one loader process and trains a convolutional net on one thread. Each finder begins where it is
 best off and may try a dozen sizes, all under the same limit of memory (RLIMIT_DATA):
@@ -29,7 +29,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(os.environ.get("UNIDLE_BIN", ROOT / "build" / "bin"))
 START, MOST, SAMPLES = 4, 512, 4096
-LONGEST_S = 60  # of another finder
+LONGEST_S = 40  # of another finder
 
 TRAINING = """
 import io
@@ -160,7 +160,7 @@ class Limited:
         done = subprocess.run(list(map(str, command)), cwd=self.folder, capture_output=True, text=True, stdin=subprocess.DEVNULL, preexec_fn=limit,
                               timeout=timeout)
         if done.returncode != 0:
-            raise SystemExit("%s: %s" % (command[-1], done.stderr[-2000:]))
+            raise RuntimeError("exit code %d, %s" % (done.returncode, (done.stderr.strip().splitlines() or ["without a word"])[-1]))
         return done.stdout
 
     def rate(self, size, seconds):
@@ -184,6 +184,8 @@ def found_by_peers(run):
             sizes[name] = int(run(sys.executable, script.lower() + "_finder.py", *([mode] if mode else []), timeout=LONGEST_S).split()[-1])
         except subprocess.TimeoutExpired:
             absent.append("%s had no answer after %d s" % (name, LONGEST_S))
+        except RuntimeError as failure:
+            absent.append("%s failed: %s" % (name, failure))
     return sizes, absent
 
 
@@ -215,7 +217,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=3, help="of a run")
     parser.add_argument("--budget", type=int, default=100, help="seconds of the search")
-    parser.add_argument("--memory-mib", type=int, default=1280)
+    parser.add_argument("--memory-mib", type=int, default=1536)
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
     found = measure(arguments)
