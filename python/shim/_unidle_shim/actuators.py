@@ -240,7 +240,7 @@ class Actuators:
                 if any(said[0] == knob for said in self.said) or self.fetching is not None and self.fetching.will_say(knob):
                     continue
                 value = live.get(knob)
-                if value is None:
+                if value is None or (knob == "cudnn.benchmark" and not self.state.has_device):
                     self.say(knob, asked, "ignored", "the program has nothing that it applies to")
                 else:
                     same = str(value).lower() == str(asked).lower() or (value is True and asked in _TRUE)
