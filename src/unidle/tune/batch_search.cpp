@@ -117,7 +117,7 @@ void BatchSearch::report(Result result) {
   } else if (doubling && first && result == Result::kWorse) {
     down_ = true;
   } else {
-    above_ = *tried;
+    above_ = tried;
   }
 }
 
