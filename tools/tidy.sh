@@ -10,6 +10,11 @@ files=("$@")
 if [ ${#files[@]} -eq 0 ]; then
   mapfile -t files < <(sed -nE 's/^ *"file": "(.*)",?$/\1/p' "$build/compile_commands.json" | grep -E '/src/unidle/' |
     grep -vE '_test\.cpp$|_(test|testing|nvml|nvml_old)\.dir/|/testing/|/src/unidle/train/|cmake_pch' | sort -u)
+else
+  for i in "${!files[@]}"; do  # a file that is compiled with others is looked at with them
+    together=$(grep -rlF --include='unity_*.cxx' "/${files[$i]}\"" "$build" | head -n 1 || true)
+    files[i]=${together:-${files[$i]}}
+  done
 fi
 # The compiler's precompiled headers are not clang's: its commands without them.
 database=$(mktemp -d)
