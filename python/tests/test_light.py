@@ -42,7 +42,7 @@ class LightTest(unittest.TestCase):
         self.assertEqual((steps, samples), (self.said["steps"], self.said["samples"]))
         full = self.record.one("select count(*) from steps where forward_ns is not null or backward_ns is not null")
         if thinned:
-            self.assertLess(full, steps)  # how many depends on how fast the machine is
+            self.assertLess(full, 0.9 * steps)
             self.assertEqual(self.note["steps_in_full"], full)
         overlapping = self.record.one("select count(*) from steps a join steps b on b.idx = a.idx + 1 where a.t_ns + a.duration_ns > b.t_ns")
         self.assertEqual(overlapping, 0)

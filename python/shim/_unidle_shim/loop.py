@@ -57,7 +57,7 @@ class Loop(Validations):
         self.optimizer_steps = 0
         self.on_step = None     # called after a step is written, while it is not None
         self.widen = _nobody    # called with the step where a model is expected and none was seen
-        self.unseen = False     # a batch of validation, as yet
+        self.unseen = False     # a batch of validation, by any model as yet
         self.look_again = 1000  # the step at which to look for models anyway
         self.micro = {}         # micro-batches -> steps that had as many
         self.weight = Weight()
@@ -178,7 +178,6 @@ class Loop(Validations):
         if loader.use == "validate":
             if self.unseen:
                 self.widen(self.steps)
-            self.unseen = True
             self.split(t, True)
             self.open_validation(t)
             self.phase = VALIDATE_PHASE
@@ -205,6 +204,7 @@ class Loop(Validations):
             self.phase = VALIDATE_PHASE
             if got:
                 self.validation[2] += samples
+                self.unseen = True
             return
         parts = self.parts or self.current(t0)
         parts.input += own_ns
