@@ -3,9 +3,11 @@
 import os
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 from test_run import HAS_TORCH, HERE, UNIDLE, Record, environment
@@ -157,6 +159,27 @@ class FaultTest(unittest.TestCase):
         self.same_as_bare(sys.executable, "-I", FAULTS, "exit")
         self.assertEqual(self.steps(), 0)
         self.assertEqual(self.record.meta("tier").replace("+nvml", ""), "host")
+
+    def test_why_nothing_is_seen(self):
+        for words, why in (([sys.executable, "-I"], "isolated"), (["env", "-u", "PYTHONPATH", sys.executable], "environment")):
+            with self.subTest(why):
+                self.path = os.path.join(self.folder, why)
+                running = subprocess.Popen(self.command(*words, FAULTS, "wait"), cwd=self.folder, env=environment(),
+                                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                self.assertEqual(self.wait_for_note("unseen")["why"], why)
+                running.terminate()
+                running.wait()
+
+    def wait_for_note(self, kind):
+        """Until there is one in the record of a program that runs on; bounded by the test's time limit."""
+        while True:
+            try:
+                found = Record(self.path).notes(kind)
+            except sqlite3.OperationalError:  # no record, or no table, as yet
+                found = []
+            if found:
+                return found[0]
+            time.sleep(0.1)
 
     def test_import_hooks_of_the_program(self):
         site = os.path.join(self.folder, "site")

@@ -26,6 +26,7 @@ Diagnosis diagnose(const Signals& signals, const Policy& policy, Language langua
   }
   diagnosis.time = signals.time;
   diagnosis.command = signals.command;
+  diagnosis.blind = signals.blind;
   diagnosis.step = signals.step;
 
   const Context context = make_context(signals, policy, language);

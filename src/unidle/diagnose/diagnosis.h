@@ -87,6 +87,7 @@ struct Diagnosis {
   std::optional<StepShares> step;
   std::vector<Finding> findings;
   std::vector<Abstention> abstained;
+  std::string blind;                 // Signals::blind; not in the JSON
   std::vector<std::string> command;  // that was recorded; not in the JSON
   std::vector<std::string> folded;   // ids whose cause a more specific finding already explains; not in the JSON
 };

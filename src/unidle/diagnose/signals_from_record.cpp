@@ -100,6 +100,22 @@ std::optional<double> samples_per_pass(const record::Reader& reader, const Signa
   return each;
 }
 
+/// Of a record without steps. An unseen process explains more than what those that were seen say of themselves.
+std::string why_blind(const std::vector<record::Note>& notes) {
+  std::string why;
+  for (const record::Note& note : notes) {
+    const std::string type = text_in(note.body, "type");
+    if (type == "unseen") {
+      return text_in(note.body, "why");
+    }
+    if (type == "shim") {
+      const bool off = why == "off" || text_in(note.body, "status") == "off";
+      why = off ? "off" : "no-training";
+    }
+  }
+  return why;
+}
+
 void read_notes(const record::Reader& reader, const Timeline& timeline, Signals& signals) {
   std::vector<record::Note> notes = reader.notes();
   for (const record::Note& note : notes) {
@@ -109,6 +125,9 @@ void read_notes(const record::Reader& reader, const Timeline& timeline, Signals&
     } else if (type == "exception") {
       read_exception(note, timeline, signals);
     }
+  }
+  if (timeline.steps.empty()) {
+    signals.blind = why_blind(notes);
   }
   detail::Notes(std::move(notes), timeline.process).read(signals);
 }

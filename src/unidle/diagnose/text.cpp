@@ -152,11 +152,39 @@ std::string fine(const Diagnosis& diagnosis, const Style& style) {
   return topics.empty() ? "" : "\n" + style.block(0, "", style.say("Fine: {}.", topics));
 }
 
+std::string_view why_blind(std::string_view why) {
+  constexpr std::pair<std::string_view, std::string_view> kSentences[] = {
+      {"isolated",
+       "The training process was started with python -I or -E, which leaves out what unidle adds: without that option "
+       "its training loop is seen."},
+      {"no-site",
+       "The training process was started with python -S, which leaves out what unidle adds: without that option its "
+       "training loop is seen."},
+      {"environment",
+       "The training process was started without the variables that unidle set (by env -i, sudo or a container, say): "
+       "hand PYTHONPATH and UNIDLE_PROBE_DIR on to it, and its training loop is seen."},
+      {"no-python",
+       "The training process is no Python program; others tell of their steps through libunidle_probe "
+       "(docs/probe-format.md)."},
+      {"other",
+       "The training process did not load what unidle adds to a Python of 3.9 or newer; something changed how that "
+       "Python starts."},
+      {"off", "What observes the program from within gave way; the record's shim notes say why."},
+      {"no-training", "The program was followed and called nothing of PyTorch's training."},
+  };
+  for (const auto& [code, sentence] : kSentences) {
+    if (code == why) {
+      return sentence;
+    }
+  }
+  return "To see inside the training loop, record it with unidle run and a Python that has torch; unidle diagnose "
+         "--explain ID says what each rule needs.";
+}
+
 /// How what was not seen can be seen; nothing when there is no way on this machine.
 std::string_view way_to_see(const Diagnosis& diagnosis, const std::set<std::string>& ids) {
   if (!diagnosis.step) {
-    return "To see inside the training loop, record it with unidle run and a Python that has torch; unidle diagnose "
-           "--explain ID says what each rule needs.";
+    return why_blind(diagnosis.blind);
   }
   const bool busy = diagnosis.device.kind != "cpu" && !diagnosis.device.busy;
   if (busy) {

@@ -9,6 +9,7 @@
 #include "unidle/base/error.h"
 #include "unidle/base/files.h"
 #include "unidle/base/log.h"
+#include "unidle/observe/unseen.h"
 #include "unidle/telemetry/gpu.h"
 #include "unidle/telemetry/host.h"
 
@@ -148,6 +149,7 @@ void Recorder::start(std::int64_t root_pid, const OutputStreams& streams) {
     return;
   }
   streams_ = &streams;
+  root_pid_ = root_pid;
   thread_ = std::jthread([this, root_pid](std::stop_token stop) {
     std::vector<std::unique_ptr<telemetry::Source>> sources;
     sources.push_back(telemetry::process_tree_source(root_pid));
@@ -200,6 +202,7 @@ void Recorder::collect(bool everything) {
     if (second) {
       next_second_ns_ = now + kNsPerSecond;
       drain_notes();
+      look_for_unseen();
       merger_->write_seconds(now);
       write_tails(everything);
       writer.flush();
@@ -259,6 +262,22 @@ void Recorder::drain_notes() {
       python_seen_ = python_seen_ || is_running_shim(body);
       merger_->take_note(pid_of(path), clock_.now_ns(), std::move(body));
     });
+  }
+}
+
+/// While nobody writes events: is there somebody who should?
+void Recorder::look_for_unseen() {
+  if (unseen_told_ || !rings_.empty()) {
+    return;
+  }
+  std::set<std::int64_t> reporting;
+  for (const auto& [path, reader] : notes_) {
+    reporting.insert(pid_of(path));
+  }
+  if (const auto unseen = find_unseen(root_pid_, reporting)) {
+    unseen_told_ = true;
+    merger_->take_note(unseen->pid, clock_.now_ns(),
+                       {{"type", "unseen"}, {"command", unseen->command}, {"why", to_string(unseen->why)}});
   }
 }
 

@@ -52,6 +52,7 @@ class Recorder {
   void find_files();
   void drain_rings();
   void drain_notes();
+  void look_for_unseen();
   void take_readings();
   void write_tails(bool everything);
   void write_end(int code, int signal, std::string_view outcome);
@@ -73,10 +74,12 @@ class Recorder {
   bool probe_seen_ = false;
   bool python_seen_ = false;
   bool nvml_seen_ = false;
+  bool unseen_told_ = false;
   std::vector<std::string> problems_;
   const OutputStreams* streams_ = nullptr;
   std::uint64_t tail_bytes_written_ = 0;
   std::int64_t next_second_ns_ = 0;
+  std::int64_t root_pid_ = 0;
   std::int64_t next_tail_ns_ = 0;
   std::unique_ptr<telemetry::Sampler> sampler_;
   std::jthread thread_;

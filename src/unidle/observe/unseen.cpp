@@ -1,0 +1,108 @@
+#include "unidle/observe/unseen.h"
+
+#include <vector>
+
+#include "unidle/telemetry/process_tree.h"
+
+namespace unidle::observe {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::size_t kShownArguments = 4;
+
+std::vector<std::string_view> split_at_zeros(std::string_view text) {
+  std::vector<std::string_view> words;
+  while (!text.empty()) {
+    const std::size_t end = text.find('\0');
+    words.push_back(text.substr(0, end));
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+  }
+  return words;
+}
+
+bool is_python(std::string_view program) {
+  const std::size_t slash = program.rfind('/');
+  const std::string_view name = slash == std::string_view::npos ? program : program.substr(slash + 1);
+  return name.starts_with("python") || name.starts_with("pypy");
+}
+
+/// Python's own options: single letters, several in one word, up to the script, -c or -m. -W and -X have a value.
+std::string options_of(const std::vector<std::string_view>& arguments) {
+  std::string letters;
+  for (std::size_t i = 1; i < arguments.size() && arguments[i].size() > 1 && arguments[i][0] == '-'; ++i) {
+    for (std::size_t at = 1; at < arguments[i].size(); ++at) {
+      const char letter = arguments[i][at];
+      if (letter == 'c' || letter == 'm' || letter == '-') {
+        return letters;
+      }
+      if (letter == 'W' || letter == 'X') {
+        i += at + 1 == arguments[i].size() ? 1 : 0;
+        break;
+      }
+      letters += letter;
+    }
+  }
+  return letters;
+}
+
+bool has_torch(const fs::path& process) {
+  const auto maps = try_read_file(process / "maps");
+  return maps && maps->find("/libtorch_cpu.so") != std::string::npos;
+}
+
+}  // namespace
+
+std::string_view to_string(Blindness why) {
+  switch (why) {
+    case Blindness::kIsolated: return "isolated";
+    case Blindness::kNoSite: return "no-site";
+    case Blindness::kEnvironment: return "environment";
+    case Blindness::kNoPython: return "no-python";
+    case Blindness::kOther: break;
+  }
+  return "other";
+}
+
+Blindness why_unseen(std::string_view arguments, std::string_view variables) {
+  const std::vector<std::string_view> words = split_at_zeros(arguments);
+  if (words.empty() || !is_python(words[0])) {
+    return Blindness::kNoPython;
+  }
+  const std::string options = options_of(words);
+  if (options.find_first_of("IE") != std::string::npos) {
+    return Blindness::kIsolated;
+  }
+  if (options.find('S') != std::string::npos) {
+    return Blindness::kNoSite;
+  }
+  bool path = false;
+  bool folder = false;
+  for (const std::string_view variable : split_at_zeros(variables)) {
+    path = path || variable.starts_with("PYTHONPATH=");
+    folder = folder || variable.starts_with("UNIDLE_PROBE_DIR=");
+  }
+  return path && folder ? Blindness::kOther : Blindness::kEnvironment;
+}
+
+std::optional<UnseenProcess> find_unseen(std::int64_t root_pid, const std::set<std::int64_t>& reporting,
+                                         const fs::path& root) {
+  for (const std::int64_t pid : telemetry::process_tree(root_pid, root)) {
+    const auto stat = telemetry::read_process_stat(pid, root);
+    const fs::path process = root / "proc" / std::to_string(pid);
+    if (!stat || reporting.contains(pid) || reporting.contains(stat->parent) || !has_torch(process)) {
+      continue;
+    }
+    const std::string arguments = try_read_file(process / "cmdline").value_or("");
+    UnseenProcess found{pid, "", why_unseen(arguments, try_read_file(process / "environ").value_or(""))};
+    const std::vector<std::string_view> words = split_at_zeros(arguments);
+    for (std::size_t i = 0; i < std::min(words.size(), kShownArguments); ++i) {
+      found.command += (i > 0 ? " " : "") + std::string(words[i]);
+    }
+    return found;
+  }
+  return std::nullopt;
+}
+
+}  // namespace unidle::observe

@@ -1,0 +1,39 @@
+// A training process that does not report, and why.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "unidle/base/files.h"
+
+namespace unidle::observe {
+
+/// Why a process that has loaded torch does not report. The names are those in the record's note of type "unseen".
+enum class Blindness {
+  kIsolated,     // python -I or -E: PYTHONPATH is not looked at
+  kNoSite,       // python -S: no sitecustomize is imported
+  kEnvironment,  // it was started without the variables that unidle set
+  kNoPython,     // another program with LibTorch in it
+  kOther,        // a Python that is too old, or whose start-up was changed
+};
+std::string_view to_string(Blindness why);
+
+/// Of a process as /proc tells it: its arguments and its variables, each ended by a zero byte.
+Blindness why_unseen(std::string_view arguments, std::string_view variables);
+
+struct UnseenProcess {
+  std::int64_t pid = 0;
+  std::string command;  // its first arguments
+  Blindness why = Blindness::kOther;
+};
+
+/// Looks through the tree of `root_pid` for a process that has loaded torch and is not among `reporting`, nor a child of
+/// one that is. Reads /proc/PID/maps of every process that does not report.
+std::optional<UnseenProcess> find_unseen(std::int64_t root_pid, const std::set<std::int64_t>& reporting,
+                                         const std::filesystem::path& root = host_root());
+
+}  // namespace unidle::observe
