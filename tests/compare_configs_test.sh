@@ -1,29 +1,8 @@
 #!/usr/bin/env bash
 # unidle compare A.json B.json -- CMD {config}: two configurations of one program in turns, as a check for continuous integration.
-set -uo pipefail
-
-unidle=${UNIDLE_BIN:?}/unidle
-python=${UNIDLE_PYTHON:-${UNIDLE_SOURCE:?}/.venv/bin/python}
-command -v "$python" >/dev/null || python=python3
-if ! "$python" -c 'import torch' 2>/dev/null; then
-  echo "skipped: $python has no torch"
-  exit 77
-fi
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-mkdir "$work/program" && cd "$work/program" || exit 1
-export UNIDLE_HOME=$work/.unidle NO_COLOR=1
-
-failures=0
-check() {  # check DESCRIPTION COMMAND...
-  local what=$1
-  shift
-  if ! "$@" >/dev/null 2>&1; then
-    echo "FAILED: $what"
-    tail -n 20 out.txt err.txt
-    failures=$((failures + 1))
-  fi
-}
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+needs_torch
+mkdir program && cd program || exit 1
 
 # Samples that take their time without using a CPU: two workers are twice as fast on any machine.
 cat >train.py <<'PY'
@@ -93,5 +72,4 @@ compare 0 two.json none.json --runs 1 --tolerance 95
 compare 1 two.json wild.json --runs 1 --tolerance 95
 check "a loss that is worse" grep -qi "loss" out.txt
 
-[ $failures -eq 0 ] && echo "all checks passed"
-exit $((failures > 0))
+finish

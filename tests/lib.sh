@@ -5,13 +5,30 @@ set -u
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder" || exit 1
-export UNIDLE_HOME="$folder/.unidle"
+export UNIDLE_HOME="$folder/.unidle" NO_COLOR=1
 export unidle="$UNIDLE_BIN/unidle"
 failures=0
 
 fail() {
   echo "FAIL: $1" >&2
   failures=$((failures + 1))
+}
+
+# check DESCRIPTION COMMAND...: it succeeds. What it runs leaves its output in out.txt and err.txt.
+check() {
+  local what=$1
+  shift
+  "$@" >/dev/null 2>&1 || fail "$what: $(tail -n 20 out.txt err.txt 2>/dev/null)"
+}
+
+# needs_torch: skips the test where there is no Python that has torch; $python is one.
+needs_torch() {
+  python=${UNIDLE_PYTHON:-${UNIDLE_SOURCE:?}/.venv/bin/python}
+  command -v "$python" >/dev/null || python=python3
+  if ! "$python" -c 'import torch' 2>/dev/null; then
+    echo "skipped: $python has no torch"
+    exit 77
+  fi
 }
 
 # expect CODE ARGUMENT...: runs unidle with $subcommand, if there is one, and these; checks the exit code.

@@ -1,28 +1,8 @@
 #!/usr/bin/env bash
 # unidle optimize -- CMD: a PyTorch program that waits for its samples gets workers, its files stay as they are.
-set -uo pipefail
-
-unidle=${UNIDLE_BIN:?}/unidle
-python=${UNIDLE_PYTHON:-${UNIDLE_SOURCE:?}/.venv/bin/python}
-command -v "$python" >/dev/null || python=python3
-if ! "$python" -c 'import torch' 2>/dev/null; then
-  echo "skipped: $python has no torch"
-  exit 77
-fi
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-mkdir "$work/program" && cd "$work/program" || exit 1
-export UNIDLE_HOME=$work/.unidle NO_COLOR=1
-
-failures=0
-check() {  # check DESCRIPTION COMMAND...
-  local what=$1
-  shift
-  if ! "$@" >/dev/null 2>&1; then
-    echo "FAILED: $what"
-    failures=$((failures + 1))
-  fi
-}
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+needs_torch
+mkdir program && cd program || exit 1
 
 # Samples that take their time without using a CPU: two workers are twice as fast on any machine.
 cat >train.py <<'PY'
@@ -60,7 +40,6 @@ echo "by the user" >written.txt
 
 timeout 500 "$unidle" optimize --budget 6m --trials 3 --format json -- "$python" train.py >out.json 2>err.txt </dev/null
 check "returns 0" test $? -eq 0
-[ $failures -eq 0 ] || cat err.txt
 check "finds the workers" "$python" - <<'PY'
 import json
 
@@ -83,8 +62,8 @@ assert winner and all(t["effective"]["loader.workers"] == changes["loader.worker
 assert not any(k in t["knobs"] for t in d["trials"] for k in ("loader.pin_memory", "precision.tf32", "cudnn.benchmark")), d
 PY
 check "leaves the program's files alone" grep -qx "by the user" written.txt
-check "a search that came to its end keeps no trials" test -z "$(ls "$work/.unidle/searches" 2>/dev/null)"
-check "keeps a record" bash -c "ls '$work'/.unidle/runs/*-optimize/record.db"
+check "a search that came to its end keeps no trials" test -z "$(ls "$folder/.unidle/searches" 2>/dev/null)"
+check "keeps a record" bash -c "ls '$folder'/.unidle/runs/*-optimize/record.db"
 
 # Ctrl-C: no stray process, the signal's code.
 : >err.txt
@@ -94,13 +73,13 @@ check "keeps a record" bash -c "ls '$work'/.unidle/runs/*-optimize/record.db"
 done
 kill -INT "$(cat pid)") &
 waiter=$!
-UNIDLE_MARK=$work bash -c 'echo $$ >pid; exec "$0" optimize --budget 5m -- "$1" train.py' "$unidle" "$python" >out.txt 2>err.txt </dev/null
+UNIDLE_MARK=$folder bash -c 'echo $$ >pid; exec "$0" optimize --budget 5m -- "$1" train.py' "$unidle" "$python" >out.txt 2>err.txt </dev/null
 check "returns 130 after Ctrl-C" test $? -eq 130
 wait $waiter
 # Programs that were ended may take a moment to be gone.
 strays() {
   for each in /proc/[0-9]*; do
-    tr '\0' '\n' 2>/dev/null <"$each/environ" | grep -qx "UNIDLE_MARK=$work" && echo "$each"
+    tr '\0' '\n' 2>/dev/null <"$each/environ" | grep -qx "UNIDLE_MARK=$folder" && echo "$each"
   done
 }
 for _ in $(seq 50); do
@@ -108,7 +87,7 @@ for _ in $(seq 50); do
   sleep 0.2
 done
 check "leaves no process behind" test -z "$(strays)"
-check "keeps its trials for going on" bash -c "ls '$work'/.unidle/searches/*/plan.json"
+check "keeps its trials for going on" bash -c "ls '$folder'/.unidle/searches/*/plan.json"
 
 "$unidle" optimize -- "$python" train.py --broken >out.txt 2>err.txt </dev/null
 check "a program that fails returns 1" test $? -eq 1
@@ -118,4 +97,4 @@ check "neither configuration nor command" test $? -eq 2
 "$unidle" optimize -o x.yaml -- "$python" train.py >out.txt 2>err.txt </dev/null
 check "nothing to write" test $? -eq 2
 
-exit $((failures > 0))
+finish

@@ -1,29 +1,8 @@
 #!/usr/bin/env bash
 # unidle optimize -- CMD with programs that are no help: the search survives them, the user's files stay, nothing is left running.
-set -uo pipefail
-
-unidle=${UNIDLE_BIN:?}/unidle
-python=${UNIDLE_PYTHON:-${UNIDLE_SOURCE:?}/.venv/bin/python}
-command -v "$python" >/dev/null || python=python3
-if ! "$python" -c 'import torch' 2>/dev/null; then
-  echo "skipped: $python has no torch"
-  exit 77
-fi
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-mkdir "$work/program" "$work/data" && cd "$work/program" || exit 1
-export UNIDLE_HOME=$work/.unidle NO_COLOR=1
-
-failures=0
-check() {  # check DESCRIPTION COMMAND...
-  local what=$1
-  shift
-  if ! "$@" >/dev/null 2>&1; then
-    echo "FAILED: $what"
-    tail -n 5 out.txt err.txt
-    failures=$((failures + 1))
-  fi
-}
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+needs_torch
+mkdir program data && cd program || exit 1
 
 # Samples that take their time without using a CPU. With workers it does what its argument says.
 cat >train.py <<'PY'
@@ -98,7 +77,7 @@ check "no step was seen" grep -q "only 0 training steps" err.txt
 optimize 1 2 asks
 check "there is no terminal" grep -q "without a terminal" err.txt
 
-export FIXED=$work/fixed.pt
+export FIXED=$folder/fixed.pt
 for file in model.pt "$FIXED" ../data/best.pt; do echo "the user's" >"$file"; done
 optimize 0 1 saves
 for file in model.pt "$FIXED" ../data/best.pt; do
@@ -117,5 +96,4 @@ limit='ulimit -f 30000' optimize 0 2 fills
 check "a trial that fills the disk" grep -Eq "failed .*(OSError|too large|worker)" out.txt
 check "and leaves nothing" test ! -e full.bin
 
-[ $failures -eq 0 ] && echo "all checks passed"
-exit $((failures > 0))
+finish

@@ -1,29 +1,8 @@
 #!/usr/bin/env bash
 # unidle optimize -- CMD, killed and stopped: nothing is left running, the best so far is told, the next search goes on.
-set -uo pipefail
-
-unidle=${UNIDLE_BIN:?}/unidle
-python=${UNIDLE_PYTHON:-${UNIDLE_SOURCE:?}/.venv/bin/python}
-command -v "$python" >/dev/null || python=python3
-if ! "$python" -c 'import torch' 2>/dev/null; then
-  echo "skipped: $python has no torch"
-  exit 77
-fi
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-mkdir "$work/program" && cd "$work/program" || exit 1
-export UNIDLE_HOME=$work/.unidle NO_COLOR=1
-
-failures=0
-check() {  # check DESCRIPTION COMMAND...
-  local what=$1
-  shift
-  if ! "$@" >/dev/null 2>&1; then
-    echo "FAILED: $what"
-    tail -n 5 out.txt err.txt
-    failures=$((failures + 1))
-  fi
-}
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+needs_torch
+mkdir program && cd program || exit 1
 
 # Samples that take their time without using a CPU: with workers it is faster on any machine.
 cat >train.py <<'PY'
@@ -56,7 +35,7 @@ PY
 # Processes of ours that are still there; those that were ended may take a moment to be gone.
 strays() {
   for each in /proc/[0-9]*; do
-    tr '\0' '\n' 2>/dev/null <"$each/environ" | grep -qx "UNIDLE_MARK=$work" && echo "$each"
+    tr '\0' '\n' 2>/dev/null <"$each/environ" | grep -qx "UNIDLE_MARK=$folder" && echo "$each"
   done
 }
 no_strays() {
@@ -69,7 +48,7 @@ no_strays() {
 # begin SIGNAL TEXT: a search that gets the signal once it has said the text
 begin() {
   : >err.txt
-  UNIDLE_MARK=$work bash -c 'echo $$ >pid; exec "$0" optimize --budget 5m --trials 4 -- "$1" train.py' "$unidle" "$python" \
+  UNIDLE_MARK=$folder bash -c 'echo $$ >pid; exec "$0" optimize --budget 5m --trials 4 -- "$1" train.py' "$unidle" "$python" \
     >out.txt 2>err.txt </dev/null &
   local search=$!
   for _ in $(seq 2400); do
@@ -89,5 +68,4 @@ check "the best so far" grep -q "stopped; the best so far (.*loader.workers=" ou
 check "and the command for it" grep -q "unverified: unidle run --apply .*train.py" out.txt
 check "leaves nothing running" no_strays
 
-[ $failures -eq 0 ] && echo "all checks passed"
-exit $((failures > 0))
+finish

@@ -1,24 +1,9 @@
 #!/usr/bin/env bash
 # unidle optimize, without measuring: edits, backups, exit codes.
-set -uo pipefail
-
-unidle=${UNIDLE_BIN:?}/unidle
 naive=${UNIDLE_SOURCE:?}/workloads/superres/naive.yaml
 [ -e "$naive" ] || exit 77
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
-export UNIDLE_HOME=$work/.unidle NO_COLOR=1
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-failures=0
-check() {  # check DESCRIPTION COMMAND...
-  local what=$1
-  shift
-  if ! "$@" >/dev/null 2>&1; then
-    echo "FAILED: $what"
-    failures=$((failures + 1))
-  fi
-}
 returns() {  # returns CODE COMMAND...: exit code, and one line on stderr that holds $needs
   local expected=$1
   shift
@@ -123,7 +108,7 @@ assert b[\"framework\"] == \"deepspeed\" and not any(k[\"knob\"] == \"loader.pin
 
 # Ctrl-C: the running trial ends, nothing is written, nothing is left running.
 "$unidle" optimize none.yaml --benchmark -- bash -c 'echo $$ >"$0/pid.new"; mv "$0/pid.new" "$0/pid"; exec sleep 300' \
-  "$work" '{config}' >out.txt 2>err.txt &
+  "$folder" '{config}' >out.txt 2>err.txt &
 optimizer=$!
 for _ in $(seq 600); do [ -e pid ] && break; sleep 0.05; done
 check "the trial started" test -s pid
@@ -135,5 +120,4 @@ check "nothing was written" test ! -e none.optimized.yaml
 
 check "no leftovers" test -z "$(find . -name '*.tmp*' -o -name '*.bak3*')"
 
-[ $failures -eq 0 ] && echo "all checks passed"
-exit $((failures > 0))
+finish

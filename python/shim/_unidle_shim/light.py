@@ -14,6 +14,7 @@ from .probe import FLUSH, INPUT, LOG, STEP, SYNC, TRANSFER
 _ALIKE = 2          # steps before that were made up of the same calls
 _FEWEST = 8
 _MOST_MARKS = 16384
+_AT_ONCE = 32         # steps that are written together
 _MOST_CHANGES = 400  # of a class: from Python 3.13 one that was changed a thousand times is never cached again
 
 
@@ -103,34 +104,45 @@ class Light:
             parts.last = loop.stepped_at = stepped
 
     def _write(self, loop, parts, steps):
-        ring, micro = loop.ring, max(loop.micro, key=loop.micro.get)
+        ring, number, usual, micro = loop.ring, loop.steps, loop.usual_samples, max(loop.micro, key=loop.micro.get)
         shares = _laid(parts, steps) if parts.rare else None
+        row, count, values = "", 0, []  # steps in a row that are made up of the same events go out together
         for index, (begin, length, waited, samples, fetches) in enumerate(steps):
-            samples, micro = samples or loop.usual_samples, fetches or micro
-            layout, values = "", ()
-            if fetches:
-                layout, values = "p", (begin, waited, loop.steps, INPUT)
+            samples, micro = samples or usual, fetches or micro
+            layout, before = ("pS", (begin, waited, number, INPUT)) if fetches else ("S", ())
             if shares is not None:
-                moved, transfer, sync, syncs = shares[index]
-                if moved or transfer:
-                    layout += "e"
-                    values += (begin, transfer, loop.steps, moved, parts.pinned, 0.0, TRANSFER)
-                if syncs:
-                    layout += "e"
-                    values += (begin, sync, loop.steps, 0, 0, float(syncs), SYNC)
-            ring.emit_all(layout + "S", values + (begin, length, loop.steps, samples, micro, STEP))
+                rare, events = _rare(shares[index], parts.pinned, begin, number)
+                layout, before = rare + layout, events + before
+            if layout != row or count == _AT_ONCE:
+                ring.emit_all(row * count, values)
+                row, count, values = layout, 0, []
+            count += 1
+            values += before
+            values += (begin, length, number, samples, micro, STEP)
             loop.micro[micro] = loop.micro.get(micro, 0) + 1
-            loop.steps += 1
             loop.samples += samples
+            number += 1
+        ring.emit_all(row * count, values)
+        loop.steps = number
         for kind, ns in ((LOG, parts.log), (FLUSH, parts.flush)):
             if ns:
-                ring.emit(kind, parts.begin, ns, loop.steps)
+                ring.emit(kind, parts.begin, ns, number)
 
     def _account(self, loader, first, waited_ns, samples, batches):
         loader.wait_ns += waited_ns
         loader.batches += batches
         if loader.samples.cheap:
             loader.samples.pass_by(self.state.ring, first, waited_ns, samples, batches)
+
+
+def _rare(share, pinned, begin, number):
+    moved, transfer, sync, syncs = share
+    layout, values = "", ()
+    if moved or transfer:
+        layout, values = "e", (begin, transfer, number, moved, pinned, 0.0, TRANSFER)
+    if syncs:
+        layout, values = layout + "e", values + (begin, sync, number, 0, 0, float(syncs), SYNC)
+    return layout, values
 
 
 def _laid(parts, steps):

@@ -170,8 +170,10 @@ def _patch_iterator(state, Iterator):
 
     def following(self):
         light = state.light
-        if light is not None and id(self) == light.iterator and now() < light.until_ns and len(light.marks) < light.most:
-            return by_light(self, light)
+        if light is not None and id(self) == light.iterator:
+            t0 = now()
+            if t0 < light.until_ns and len(light.marks) < light.most:
+                return by_light(self, light, t0)
         loop = state.loop
         if loop is None or loop.inside or _get_ident() != state.thread:
             return original(self)
@@ -219,9 +221,9 @@ def _patch_iterator(state, Iterator):
             off(failure)
         return batch
 
-    def by_light(self, light):
+    def by_light(self, light, t0):
         """A batch of which only the wait and the samples are told, see Light."""
-        loop, t0 = state.loop, now()
+        loop = state.loop
         loop.inside, state.samples = True, light.samples
         try:
             batch = original(self)
