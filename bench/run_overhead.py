@@ -1,10 +1,10 @@
 """What observing a Python program costs it, and whether it changes anything.
 
-One process under `unidle run` trains epochs by turns with the patched calls in place and with torch's own put back, at steps of
-about 1, 10 and 100 ms. Neighbouring epochs are compared, so that what else the machine does moves both. Reported: CPU and
-wall time that a step takes longer (median of the pairs of epochs with its bootstrap interval), what the record says of it,
-and what `unidle run` itself uses beside it. A bare and an observed run of the same program have to give losses that are equal
-to the bit.
+One process under `unidle run` trains some steps by turns with what the shim has patched in place, and with torch's own put back, at
+steps of about 1, 10 and 100 ms. Neighbouring turns are compared, so that what else the machine does moves both. Turns are short because this
+noise grows with their length. Reported: CPU and wall time that a step takes longer (median of the pairs with its bootstrap interval), what the
+record says of it, the CPU time of the shim's own thread, and what `unidle run` itself uses beside it. A bare and an observed run of the
+same program have to give losses that are equal to the bit.
 """
 
 import argparse
@@ -21,7 +21,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(os.environ.get("UNIDLE_BIN", ROOT / "build" / "bin"))
-EPOCH_S = 0.25  # by turns: long enough for some rounds of steps seen in full and others
+TURN_S = 0.02
+SKIPPED = 4     # steps of a turn that fill the interpreter's caches again after a change of classes
 WARM_S = 4.0    # at first every step is seen in full
 
 PROGRAM = """
@@ -30,60 +31,69 @@ from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 from torch.utils.data import dataloader
 from torch.utils.data._utils import fetch
-width, layers, each, epochs, warm = (int(text) for text in sys.argv[1:6])
+width, layers, each, turns, warm, skipped = (int(text) for text in sys.argv[1:7])
 torch.manual_seed(0)
 torch.set_num_threads(1)
-data = TensorDataset(torch.randn(32 * each, 64), torch.randn(32 * each, 1))
+data = TensorDataset(torch.randn(32 * 4096, 64), torch.randn(32 * 4096, 1))
 hidden = [part for _ in range(layers) for part in (nn.Linear(width, width), nn.ReLU())]
 net = nn.Sequential(nn.Linear(64, width), nn.ReLU(), *hidden, nn.Linear(width, 1))
 opt = torch.optim.SGD(net.parameters(), lr=1e-3)
 loader = DataLoader(data, batch_size=32, shuffle=True)
 shim = sys.modules.get("_unidle_shim.session")
-places = [(nn.Module, "__call__"), (torch.autograd, "backward"), (type(opt), "step"),
+places = [(nn.Module, "__call__"), (type(net), "__call__"), (torch.autograd, "backward"), (type(opt), "step"),
           (dataloader._BaseDataLoaderIter, "__next__"), (fetch._MapDatasetFetcher, "fetch")]
-patches = [(owner, name, getattr(owner, name), getattr(owner, name).__wrapped__) for owner, name in places] if shim else []
+bare = {place: getattr(place[0].__dict__[place[1]], "__wrapped__", None) for place in places if place[1] in place[0].__dict__} if shim else {}
+patched = {}
 def observe(on):
-    if not shim:
+    if on:
+        for (owner, name), ours in patched.items():
+            setattr(owner, name, ours)
+        patched.clear()
         return
-    roots, background = shim.state.roots, shim.state.background
-    if shim.state.loop is not None:
-        shim.state.loop.look_up()  # the patches that are aside now come back
-    for owner, name, ours, theirs in patches:
-        if owner is not nn.Module or name != "__call__" or roots.watching:
-            setattr(owner, name, ours if on else theirs)
-    for kind in roots.patched:  # the class of the model in place of nn.Module
-        if on:
-            kind.__call__ = roots.class_call
-        elif "__call__" in vars(kind):
-            del kind.__call__
-    if background is not None and background.stopped == on:  # the thread that looks at stacks
-        background.stopped = not on
-        if on:
-            background.start()
-pairs, losses = {False: [], True: []}, []
-by_turns = "turns" in sys.argv
-for epoch in range(epochs):
-    on = epoch % 4 in (1, 2) if by_turns and epoch >= warm else True
-    observe(on)
-    done = 0
-    for x, y in loader:
+    for owner, name in places:
+        ours = owner.__dict__.get(name)
+        if owner is type(net):
+            if ours is not None:
+                patched[owner, name] = ours
+                delattr(owner, name)
+        elif ours is not None and ours is not bare[owner, name] and bare[owner, name] is not None:
+            patched[owner, name] = ours
+            setattr(owner, name, bare[owner, name])
+def batches():
+    while True:
+        yield from loader
+def steps(count):
+    for _ in range(count):
+        x, y = next(source)
         opt.zero_grad()
         loss = nn.functional.mse_loss(net(x), y)
         loss.backward()
         opt.step()
-        done += 1
-        if done == 2:  # the first one of an epoch is another's
-            w, c = time.perf_counter(), time.thread_time()
-    if epoch >= warm:
-        pairs[on].append(((time.perf_counter() - w) / (each - 2), (time.thread_time() - c) / (each - 2)))
+    return loss
+source = batches()
+times, losses = {False: [], True: []}, []
+by_turns = "turns" in sys.argv and shim
+for turn in range(turns):
+    on = turn % 4 in (1, 2)
+    by_turn = by_turns and turn >= warm
+    if by_turn and not on:
+        observe(False)
+    steps(skipped)
+    w, c = time.perf_counter(), time.thread_time()
+    loss = steps(each)
+    if turn >= warm:
+        times[on].append(((time.perf_counter() - w) / each, (time.thread_time() - c) / each))
+    if by_turn and not on:
+        observe(True)
     losses.append(loss.item().hex())
-observe(True)
-print(json.dumps({"off": pairs[False], "on": pairs[True], "all_cpu_s": time.process_time(), "losses": losses}))
+background = shim.state.background if shim else None
+print(json.dumps({"off": times[False], "on": times[True], "all_cpu_s": time.process_time(), "losses": losses,
+                  "thread_s": background.busy_s if background else 0.0}))
 """
 
 
 def run(shape, record, *more):
-    command = [sys.executable, "-c", PROGRAM, *map(str, shape), *more]
+    command = [sys.executable, "-c", PROGRAM, *map(str, shape), str(SKIPPED), *more]
     if record is not None:
         command = [str(BIN / "unidle"), "run", "-o", str(record), "--"] + command
     before = os.times()
@@ -101,7 +111,7 @@ def run(shape, record, *more):
 
 
 def shape_for(step_s, seconds):
-    """Width, layers, steps an epoch, epochs and those left out of a model whose steps take about so long here."""
+    """Width, layers, steps and turns, and those left out, of a model whose steps take about so long here."""
     width, layers = 64, 1
     for _ in range(12):
         took = statistics.median(wall for wall, _ in run((width, layers, 16, 8, 4), None)["on"])
@@ -111,9 +121,9 @@ def shape_for(step_s, seconds):
             width = min(2048, int(width * min(4.0, max(1.2, (step_s / took) ** 0.5))))
         else:
             layers = max(layers + 1, int(layers * min(4.0, step_s / took)))
-    each = min(512, max(8, int(EPOCH_S / took)))
-    warm = 1 + int(WARM_S / (each * took))
-    return width, layers, each, warm + 4 * max(4, int(seconds / took / each / 4)), warm
+    each = max(8, int(TURN_S / took))
+    warm = 1 + int(WARM_S / ((each + SKIPPED) * took))
+    return width, layers, each, warm + 4 * max(4, int(seconds / took / (each + SKIPPED) / 4)), warm
 
 
 def interval(values, rounds=4000):
@@ -131,16 +141,17 @@ def measure(name, step_s, seconds):
     shape = shape_for(step_s, seconds)
     with tempfile.TemporaryDirectory() as folder:
         turns = run(shape, Path(folder) / "turns", "turns")
-        short = (*shape[:3], 2 * shape[4], 1)
+        short = (*shape[:3], 3 * shape[4], 1)
         bare, seen = run(short, None), run(short, Path(folder) / "observed")
     off, on = turns["off"], turns["on"]
     cpu = [1e6 * (b[1] - a[1]) for a, b in zip(off, on)]
     wall = [1e6 * (b[0] - a[0]) for a, b in zip(off, on)]
     step_us = 1e6 * statistics.median(a[0] for a in off)
-    print(f"{name}: {len(cpu)} pairs of epochs of {shape[2]} steps", file=sys.stderr)
+    print(f"{name}: {len(cpu)} pairs of turns of {shape[2]} steps", file=sys.stderr)
     return {"step_us": step_us, "cpu_us": spread(cpu), "wall_us": spread(wall), "said_us": turns["said"].get("step_cost_us"), "in_full": turns["said"].get("steps_in_full"),
             "beside": seen["beside"] - bare["beside"], "pairs": len(cpu),
-            "losses_equal": seen["losses"] == bare["losses"], "steps_counted": seen["steps"] == short[2] * short[3]}
+            "losses_equal": seen["losses"] == bare["losses"], "steps_counted": seen["steps"] == (short[2] + SKIPPED) * short[3],
+            "thread": turns["thread_s"] / turns["all_cpu_s"]}
 
 
 def main():
@@ -160,12 +171,12 @@ def main():
     if options.json:
         print(json.dumps(result))
     else:
-        print("step ms   CPU us a step more (95 %)      of a step   wall us a step more (95 %)     it says   unidle run beside it")
+        print("step ms   CPU us a step more (95 %)      of a step   wall us a step more (95 %)     it says   its thread   unidle run beside it")
         for case in cases.values():
             cpu, wall = case["cpu_us"], case["wall_us"]
             print(f"{case['step_us'] * 1e-3:7.2f}   " + f"{cpu['median']:.1f} ({cpu['low']:.1f} to {cpu['high']:.1f})".ljust(31)
                   + f"{cpu['median'] / case['step_us']:8.2%}    " + f"{wall['median']:.1f} ({wall['low']:.1f} to {wall['high']:.1f})".ljust(31)
-                  + f"{case['said_us'] or 0:6.1f}    {case['beside']:.2%} of a CPU")
+                  + f"{case['said_us'] or 0:6.1f}    {case['thread']:8.2%}     {case['beside']:.2%} of a CPU")
         print("losses equal to the bit, every step counted" if good else "LOSSES DIFFER OR STEPS ARE MISSING")
     return 0 if good else 1
 

@@ -85,6 +85,9 @@ class LightTest(unittest.TestCase):
     def test_a_scaler_that_leaves_steps_out(self):
         self.check("scaled")
 
+    def test_schedulers_that_are_made_meanwhile(self):
+        self.check("scheduled")
+
     def test_it_stops_after_the_asked_steps(self):
         self.run_program("map", 300, "--steps", "4321")
         self.assertIsNone(self.said)

@@ -3,6 +3,7 @@
 import threading
 
 from . import hiding, off, probe, session
+from .light import Patch
 from .loop import now
 
 _get_ident = threading.get_ident
@@ -45,7 +46,7 @@ def _marking_backward(state, original):
         original(tensors, *args, **kwargs)
         light = state.light
         if light is not None and _get_ident() == state.thread:
-            light.mark()
+            light.mark(now())
 
     return hiding.wraps(original)(backward)
 
@@ -121,24 +122,41 @@ def _patch_optimizers(state, torch):
             step = owner.__dict__.get("step")
             if step is not None:
                 if not getattr(step, "_unidle", False):
-                    owner.step = wrapped(step)
+                    owner.step = wrapped(owner, step)
                 return
 
-    def wrapped(original):
+    def wrapped(owner, original):
         def step(self, *args, **kwargs):
             light = state.light
             if light is not None and goes_by(self, light):
                 result = original(self, *args, **kwargs)
                 if id(self) == light.optimizer and not light.scaled:
-                    light.mark()
+                    light.mark(now())
+                    light.shorten(patch)
                 return result
             loop = state.loop
             if (_get_ident() != state.thread and not session.adopt()) or (loop is not None and loop.in_optimizer):
                 return original(self, *args, **kwargs)
             return optimizer_step(state, self, original, (self,) + args, kwargs)
 
+        def by_light(light):
+            stepped, key = light.stepped, light.optimizer
+            mark = stepped.append if light.iterator else light.mark
+
+            def step_by_light(self, *args, **kwargs):
+                if id(self) != key or light.stepped is not stepped:  # a scheduler that was made in that stretch has kept this one
+                    return step(self, *args, **kwargs)
+                result = original(self, *args, **kwargs)
+                mark(now())
+                return result
+
+            hiding.wraps(original)(step_by_light)
+            step_by_light._unidle = True
+            return step_by_light
+
         hiding.wraps(original)(step)
         step._unidle = True
+        patch = Patch(owner, "step", step, by_light)
         return step
 
     def goes_by(optimizer, light):
@@ -228,7 +246,7 @@ def _wrap_scaler(state, scaler):
         if light is not None and light.scaled:
             result = original(self, optimizer, *args, **kwargs)
             if id(optimizer) == light.optimizer:
-                light.mark()
+                light.mark(now())
             return result
         loop = state.loop
         if _get_ident() != state.thread or (loop is not None and loop.in_optimizer):

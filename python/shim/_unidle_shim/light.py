@@ -13,9 +13,27 @@ from .probe import FLUSH, INPUT, LOG, STEP, SYNC, TRANSFER
 
 _ALIKE = 2          # steps before that were made up of the same calls
 _FEWEST = 8
-_MOST_MARKS = 16384
-_AT_ONCE = 32         # steps that are written together
+_MOST_STEPS = 4096
+_NEVER = 1 << 63     # ns
+_AT_ONCE = 32        # steps that are written together
 _MOST_CHANGES = 400  # of a class: from Python 3.13 one that was changed a thousand times is never cached again
+
+
+class Patch:
+    """One of ours that gives way to a shorter one while steps go by light. `shorter`: Light -> the function."""
+
+    def __init__(self, owner, name, ours, shorter):
+        self.owner, self.name, self.ours, self.shorter, self.there = owner, name, ours, shorter, None
+
+    def step_aside(self, light):
+        if self.owner.__dict__.get(self.name) is self.ours:  # else somebody else has patched it on top: theirs stays
+            self.there = self.shorter(light)
+            setattr(self.owner, self.name, self.there)
+
+    def step_back(self):
+        there, self.there = self.there, None
+        if there is not None and self.owner.__dict__.get(self.name) is there:
+            setattr(self.owner, self.name, self.ours)
 
 
 class Light:
@@ -25,7 +43,10 @@ class Light:
         self.optimizer = 0   # id of the one whose step is the last of a training step
         self.others = ()     # ids of those before it
         self.scaled = False  # it is stepped by a GradScaler, which may leave it out
-        self.marks = []      # of a batch: begin, end, samples; of an optimiser: its end, negative
+        self._forget()       # asked, got, sizes: of each batch, when and how many samples; stepped: when the optimiser had stepped
+        self.fetch = None    # what an iterator's patch passes on to
+        self.shorter = []    # patches that gave way
+        self.may_change = True
         self.until_ns = self.most = 0
         self.samples = None  # of the loader, where its samples are made in this process and are not cheap
         self.changes = 0
@@ -33,7 +54,7 @@ class Light:
     def begin(self, loop, until_ns):
         """From here on; False where steps are not alike or somebody else follows them."""
         state, roots = self.state, self.state.roots
-        left = loop.max_steps - loop.steps - 2 if loop.max_steps else _MOST_MARKS
+        left = loop.max_steps - loop.steps - 2 if loop.max_steps else _MOST_STEPS
         optimizers, fetches = loop.alike
         if (loop.alike_steps < _ALIKE or left < _FEWEST or not optimizers or loop.on_step is not None or loop.validation is not None
                 or loop.pending is not None or roots.looks_out(loop.steps)):
@@ -41,58 +62,71 @@ class Light:
         self.optimizer, self.others = optimizers[-1], optimizers[:-1]
         self.scaled = state.facts.scaler is not None
         self.iterator = loop.iterator if fetches else 0
-        self.until_ns, self.most, self.marks = until_ns, min(_MOST_MARKS, (4 if fetches else 1) * left), []
-        self.changes += 1
-        if not state.actuators.adapts and (self.changes < _MOST_CHANGES or sys.version_info < (3, 13)):
-            roots.step_aside()
-        state.backward.step_aside(self.optimizer == id(HAND))
+        self.until_ns, self.most = until_ns, min(_MOST_STEPS, left)
+        self._forget()
         loader = loop.last_loader
         self.samples = loader.samples if loader is not None and loader.samples.count and not loader.samples.cheap else None
+        self.changes += 1
+        self.may_change = self.changes < _MOST_CHANGES or sys.version_info < (3, 13)
+        self._step_aside(bool(fetches))
         state.waits.loss_pointer = 0
         state.light = loop.light = self
         return True
 
-    def mark(self):
+    def _step_aside(self, fetches):
+        state = self.state
+        if self.may_change and not state.actuators.adapts:
+            state.roots.step_aside()
+        state.backward.step_aside(self.optimizer == id(HAND))
+        self.fetch = state.fetches.shorter(self) if fetches else None
+
+    def first_fetch(self):
+        """Not before: the batch that is being fetched when the stretch begins is still seen in full."""
+        self.shorten(self.state.fetches)
+        if self.samples is None:
+            for patch in self.state.makers:
+                self.shorten(patch)
+
+    def shorten(self, patch):
+        if patch.there is None and self.may_change:
+            patch.step_aside(self)
+            self.shorter.append(patch)
+
+    def step_back(self):
+        """All patches are there again."""
+        for patch in self.shorter:
+            patch.step_back()
+        self.shorter = []
+        self.state.roots.step_back()
+        self.state.backward.step_back()
+
+    def _forget(self):
+        """New lists: by these the shorter patches know their stretch."""
+        self.asked, self.got, self.sizes, self.stepped = [], [], [], []
+
+    def mark(self, t):
         """The last optimiser of a step has stepped."""
-        t = now()
-        self.marks.append(-t)
-        if not self.iterator and (t >= self.until_ns or len(self.marks) >= self.most):
+        self.stepped.append(t)
+        if not self.iterator and (t >= self.until_ns or len(self.stepped) >= self.most):
             self.state.loop.look_up()
 
     def end(self, loop):
         """The next steps are seen in full."""
         self.state.light = loop.light = None
-        self.state.roots.step_back()
-        self.state.backward.step_back()
+        self.step_back()
         before = loop.steps
         self._tell(loop)
+        self._forget()
         loop.weight.resume(loop.steps, now(), max(1, loop.steps - before))
 
     def _tell(self, loop):
         """Of the steps of the stretch. The last one stays open: it goes on."""
-        steps, parts = [], loop.parts or Parts(now())
-        begin, waited, samples, fetches = parts.begin, parts.input, parts.samples, parts.fetches
-        stepped = loop.stepped_at if parts.optimizers and parts.optimizers[-1] == self.optimizer else 0
-        marks, at, waited_all, fetched, first = iter(self.marks), 0, 0, 0, 0
-        for at in marks:
-            if stepped:  # the step before is over
-                end = at if at > 0 else stepped
-                steps.append((begin, end - begin, waited, samples, fetches))
-                begin, waited, samples, fetches, stepped = end, 0, 0, 0, 0
-            if at < 0:
-                stepped = -at
-            else:
-                end, size = next(marks), next(marks)
-                first = first or at
-                waited += end - at
-                waited_all += end - at
-                samples += size
-                fetched += size
-                fetches += 1
+        parts = loop.parts or Parts(now())
+        ended = self._cut(parts, loop.stepped_at if parts.optimizers and parts.optimizers[-1] == self.optimizer else 0)
+        steps, begin, waited, samples, fetches, stepped = ended
         self._write(loop, parts, steps)
-        if first:
-            self._account(loop.last_loader, first, waited_all, fetched, sum(1 for at in self.marks if at > 0) // 3)
-        self.marks = []
+        if self.asked:
+            self._account(loop.last_loader, self.asked[0], sum(self.got) - sum(self.asked), sum(self.sizes), len(self.asked))
         loop.parts = parts = Parts(begin)
         parts.dim = True
         parts.input, parts.samples, parts.fetches = waited, samples, fetches
@@ -102,6 +136,28 @@ class Light:
         if stepped:
             parts.optimizers = self.others + (self.optimizer,)
             parts.last = loop.stepped_at = stepped
+
+    def _cut(self, parts, stepped):
+        """The steps that are over, each (begin, length, input wait, samples, batches), and the same of the one that is not, with
+        the end of its optimiser, if it has stepped. A step is over when the next batch is asked for, or the optimiser steps again."""
+        steps, begin, waited, samples, fetches = [], parts.begin, parts.input, parts.samples, parts.fetches
+        marks = iter(self.stepped)
+        mark = next(marks, _NEVER)
+        for asked, got, size in zip(self.asked + [_NEVER - 1], self.got + [_NEVER - 1], self.sizes + [0]):
+            while mark <= asked:
+                if stepped:
+                    steps.append((begin, stepped - begin, waited, samples, fetches))
+                    begin, waited, samples, fetches = stepped, 0, 0, 0
+                stepped, mark = mark, next(marks, _NEVER)
+            if asked >= _NEVER - 1:
+                break
+            if stepped:
+                steps.append((begin, asked - begin, waited, samples, fetches))
+                begin, waited, samples, fetches, stepped = asked, 0, 0, 0, 0
+            waited += got - asked
+            samples += size
+            fetches += 1
+        return steps, begin, waited, samples, fetches, stepped
 
     def _write(self, loop, parts, steps):
         ring, number, usual, micro = loop.ring, loop.steps, loop.usual_samples, max(loop.micro, key=loop.micro.get)
@@ -131,7 +187,7 @@ class Light:
     def _account(self, loader, first, waited_ns, samples, batches):
         loader.wait_ns += waited_ns
         loader.batches += batches
-        if loader.samples.cheap:
+        if loader.samples.count and self.samples is None:
             loader.samples.pass_by(self.state.ring, first, waited_ns, samples, batches)
 
 

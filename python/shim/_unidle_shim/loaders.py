@@ -6,6 +6,7 @@ import threading
 import weakref
 
 from . import hiding, inspection, off, places, probe, samples as sampling, session
+from .light import Patch
 from .loop import now
 from .models import size_of
 
@@ -39,8 +40,7 @@ def install(state):
     state.starting = None
     _patch_loader(state, dataloader.DataLoader)
     _patch_iterator(state, dataloader._BaseDataLoaderIter)
-    for fetcher in (fetching._MapDatasetFetcher, fetching._IterableDatasetFetcher):
-        _patch_fetcher(state, fetcher)
+    state.makers = [_patch_fetcher(state, fetcher) for fetcher in (fetching._MapDatasetFetcher, fetching._IterableDatasetFetcher)]
     _patch_worker(state, worker)
 
 
@@ -171,9 +171,8 @@ def _patch_iterator(state, Iterator):
     def following(self):
         light = state.light
         if light is not None and id(self) == light.iterator:
-            t0 = now()
-            if t0 < light.until_ns and len(light.marks) < light.most:
-                return by_light(self, light, t0)
+            light.first_fetch()
+            return light.fetch(self)
         loop = state.loop
         if loop is None or loop.inside or _get_ident() != state.thread:
             return original(self)
@@ -221,23 +220,36 @@ def _patch_iterator(state, Iterator):
             off(failure)
         return batch
 
-    def by_light(self, light, t0):
-        """A batch of which only the wait and the samples are told, see Light."""
-        loop = state.loop
-        loop.inside, state.samples = True, light.samples
-        try:
-            batch = original(self)
-        except BaseException as error:
+    def by_light(light):
+        """For the batches of one iterator, of which only the wait and the samples are told, see Light."""
+        loop, key, until_ns, most = state.loop, light.iterator, light.until_ns, light.most
+        asked, got, sizes, samples = light.asked, light.got, light.sizes, light.samples
+
+        def following_by_light(self):
+            if id(self) != key or light.got is not got:  # of a stretch that is over
+                return following(self)
+            t0 = now()
+            if t0 >= until_ns or len(got) >= most:
+                loop.look_up()
+                return following(self)
+            loop.inside, state.samples = True, samples
+            try:
+                batch = original(self)
+            except BaseException as error:
+                loop.inside, state.samples = False, None
+                over(loop, self, t0, error)
+                raise
+            t1 = now()
             loop.inside, state.samples = False, None
-            over(loop, self, t0, error)
-            raise
-        t1 = now()
-        try:
-            loop.inside, state.samples = False, None
-            light.marks += (t0, t1, size_of(batch))
-        except Exception as failure:
-            off(failure)
-        return batch
+            try:
+                sizes.append(size_of(batch))
+                asked.append(t0)
+                got.append(t1)
+            except Exception as failure:
+                off(failure)
+            return batch
+
+        return hiding.wraps(original)(following_by_light)
 
     def over(loop, iterator, t0, error):
         try:
@@ -252,8 +264,7 @@ def _patch_iterator(state, Iterator):
         except Exception as failure:
             off(failure)
 
-    for function in (by_light, over):
-        function.__code__ = function.__code__.replace(co_filename=hiding.MARK)
+    over.__code__ = over.__code__.replace(co_filename=hiding.MARK)
 
     def ended(loop, loader, iterator, t0, before):
         """The epoch is over; to shut its workers down took the time."""
@@ -274,6 +285,7 @@ def _patch_iterator(state, Iterator):
             off(failure)
 
     Iterator.__next__ = hiding.wraps(original)(following)
+    state.fetches = Patch(Iterator, "__next__", following, by_light)
 
 
 def _started(loop, loader, t0, own_ns):
@@ -300,6 +312,7 @@ def _patch_fetcher(state, Fetcher):
         return sampling.fetch(original, self, index, mine, state)
 
     Fetcher.fetch = hiding.wraps(original)(fetch)
+    return Patch(Fetcher, "fetch", fetch, lambda light: original)
 
 
 def _patch_worker(state, worker):

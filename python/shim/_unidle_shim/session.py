@@ -28,6 +28,8 @@ class State:
         self.actuators = None
         self.roots = None      # roots.Roots
         self.backward = None   # calls.Backward
+        self.fetches = None    # light.Patch of asking an iterator for its next batch
+        self.makers = ()       # light.Patch of making a batch in this process
         self.light = None      # light.Light, while steps go by light
         self.switching = False  # in train() or eval() of a model
         self.tracing = None    # tracing.Tracing, where a profiler window was asked for
@@ -134,6 +136,8 @@ def finish():
 
 def shut_down():
     state.thread = 0
+    if state.light is not None:
+        state.light.step_back()
     state.light = None
 
 
@@ -144,9 +148,9 @@ def forked():
     from . import facts, waits
 
     state.thread = _get_ident()
+    if state.light is not None:
+        state.light.step_back()
     state.light = None
-    state.backward.step_back()
-    state.roots.step_back()
     state.roots.widen(0)
     if state.tracing is not None:
         state.tracing.forked()

@@ -105,6 +105,12 @@ elif MODE == "scaled":
             scaler.step(opt)
             scaler.update()
             count(50, loss)
+elif MODE == "scheduled":
+    while going_on():
+        for a, b in DataLoader(TensorDataset(x, y), 50):
+            if done["steps"] % 700 == 300:  # it keeps the optimiser's step as it finds it now
+                scheduler = torch.optim.lr_scheduler.StepLR(opt, 1, 0.999)
+            count(50, learn(net, opt, a, b))
 elif MODE == "by-hand":
     while going_on():
         for i in range(60):
