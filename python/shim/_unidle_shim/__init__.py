@@ -70,9 +70,9 @@ def _torch_imported(torch):
     if not on:
         return
     try:
-        from . import session
+        from . import patching
 
-        session.begin(torch)
+        patching.begin(torch)
     except BaseException as failure:
         off(failure)
 

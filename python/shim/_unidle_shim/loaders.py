@@ -35,6 +35,7 @@ def install(state):
     from torch.utils.data._utils import fetch as fetching
     from torch.utils.data._utils import worker
 
+    state.take_over = lambda: take_over(state)
     state.loaders = weakref.WeakKeyDictionary()  # by DataLoader
     state.all_loaders = []
     state.starting = None

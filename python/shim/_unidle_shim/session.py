@@ -1,11 +1,10 @@
 """What this process has of the observation: one ring, one loop, the patches and the background thread."""
 
-import atexit
 import os
 import threading
 import time
 
-from . import off, probe
+from . import background, facts, inspection, light, off, probe, waits
 from .loop import Loop
 
 _get_ident = threading.get_ident
@@ -36,29 +35,10 @@ class State:
         self.began = False     # something of training or loading was seen here
         self.trains = False    # `thread` is known to be the one that trains
         self.elsewhere = None  # the last iterator that another thread made meanwhile, see loaders.made_elsewhere
+        self.take_over = None  # follows that iterator
 
 
 state = State()
-
-
-def begin(torch):
-    """torch has just been imported."""
-    from . import actuators, calls, facts, loaders, logging_time, models, tracing, waits
-
-    state.torch = torch
-    state.facts = facts.Facts(state)
-    state.actuators = actuators.Actuators(state, os.environ.get("UNIDLE_APPLY"))
-    state.waits = waits.Waits(state)
-    models.install(state)
-    calls.install(state)
-    loaders.install(state)
-    waits.install(state)
-    logging_time.install(state)
-    state.actuators.install()
-    if tracing.wanted():
-        state.tracing = tracing.Tracing(state, tracing.wanted())
-    state.thread = _get_ident()
-    atexit.register(finish)
 
 
 def observe():
@@ -67,8 +47,6 @@ def observe():
         return state.loop is not None
     if not _open("train"):
         return False
-    from . import light
-
     steps = os.environ.get("UNIDLE_MAX_STEPS", "")
     state.loop = Loop(state.ring, state.thread, _process_start_ns(), int(steps) if steps.isdigit() else 0)
     state.loop.on_step = state.facts.step_written
@@ -87,9 +65,7 @@ def adopt():
         return False
     state.trains, state.thread = True, _get_ident()
     if observe() and state.elsewhere is not None:
-        from . import loaders
-
-        loaders.take_over(state)
+        state.take_over()
     return state.loop is not None
 
 
@@ -102,8 +78,6 @@ def observe_worker(workers):
 
 
 def _open(role, workers=1):
-    from . import background
-
     state.began = True
     state.ring, state.role = probe.open_ring(role), role
     if state.ring is None:
@@ -115,8 +89,6 @@ def _open(role, workers=1):
 
 def finish():
     """The process ends in order."""
-    from . import inspection
-
     thread, state.thread = state.thread, 0
     if state.ring is None or not thread:
         return
@@ -145,8 +117,6 @@ def forked():
     """In a child: nothing of the parent's is ours. The patches stay; a ring is opened when there is something to tell."""
     if state.torch is None:
         return
-    from . import facts, waits
-
     state.thread = _get_ident()
     if state.light is not None:
         state.light.step_back()
