@@ -168,7 +168,7 @@ class Limited:
 
 
 def found_by_unidle(run, budget):
-    document = json.loads(run(BIN / "unidle", "optimize", "--benchmark", "--allow", "semantic", "--budget", "%ds" % budget, "--format", "json", "--",
+    document = json.loads(run(BIN / "unidle", "optimize", "--only", "batch.size", "--allow", "semantic", "--budget", "%ds" % budget, "--format", "json", "--",
                               sys.executable, "train.py", "--batch-size", START))
     tried = [trial["knobs"]["batch.size"] for trial in document["trials"] if trial["stage"] == "batch"]
     return int(document["best"].get("batch.size", START)), {"tried": tried, "conclusion": document["conclusion"]}

@@ -13,6 +13,8 @@ namespace {
 
 /// Of the present size, either way: further than any search of a few trials gets.
 constexpr long long kWidest = 4096;
+/// Nobody trains with more, and the product of two such numbers still is one.
+constexpr long long kLargest = 1 << 20;
 
 /// The learning rate for an effective batch that is `factor` times as large. Adam-like optimisers keep their noise
 /// scale when it grows with the root of the batch (Malladi 2022).
@@ -41,6 +43,18 @@ BatchChoice choice(const Settings& settings, long long size, long long accumulat
   return made;
 }
 
+std::vector<long long> divisors(long long number) {
+  std::vector<long long> found;
+  for (long long each = 1; each * each <= number; ++each) {
+    if (number % each == 0) {
+      found.insert(found.end(), {each, number / each});
+    }
+  }
+  std::sort(found.begin(), found.end());
+  found.erase(std::unique(found.begin(), found.end()), found.end());
+  return found;
+}
+
 std::vector<long long> free_sizes(long long size) {
   std::vector<long long> sizes;
   for (long long factor = 1; factor <= kWidest; factor *= 2) {
@@ -61,7 +75,7 @@ std::vector<long long> free_sizes(long long size) {
 std::vector<BatchChoice> batch_choices(const Settings& settings, bool allow_semantic) {
   const long long size = integer_of(settings, "batch.size").value_or(0);
   const long long accumulation = std::max(1LL, integer_of(settings, "batch.accumulation").value_or(1));
-  if (!settings.contains("batch.size") || size <= 0) {
+  if (!settings.contains("batch.size") || size <= 0 || size > kLargest || accumulation > kLargest) {
     return {};
   }
   const long long effective = size * accumulation;
@@ -72,10 +86,8 @@ std::vector<BatchChoice> batch_choices(const Settings& settings, bool allow_sema
       choices.push_back(choice(settings, each, divides ? effective / each : 1, effective));
     }
   } else if (settings.contains("batch.accumulation")) {
-    for (long long count = effective; count >= 1; --count) {
-      if (effective % count == 0) {
-        choices.push_back(choice(settings, effective / count, count, effective));
-      }
+    for (const long long each : divisors(effective)) {
+      choices.push_back(choice(settings, each, effective / each, effective));
     }
   }
   for (BatchChoice& each : choices) {

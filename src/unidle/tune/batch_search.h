@@ -36,7 +36,7 @@ class BatchSearch {
   };
 
   /// `sizes`: ascending and positive; `start`: where in them the present one is; at most `trials` in all.
-  BatchSearch(std::vector<long long> sizes, std::size_t start, int trials = 6);
+  BatchSearch(std::vector<long long> sizes, std::size_t start, int trials);
 
   /// Index of the size to measure; nothing when the search is over.
   std::optional<std::size_t> next() const;

@@ -43,7 +43,7 @@ TEST(BatchChoices, AnotherEffectiveBatchScalesTheLearningRate) {
 /// What is asked for, in order, when the speed is `rate` (0: it does not run).
 template <typename Rate>
 std::vector<long long> asked(std::vector<long long> sizes, std::size_t start, Rate rate, long long* best = nullptr) {
-  BatchSearch search(sizes, start);
+  BatchSearch search(sizes, start, 6);
   std::vector<long long> found;
   double fastest = rate(sizes[start]);
   while (const auto next = search.next()) {
@@ -133,6 +133,31 @@ TEST(BatchInTuner, ASizeThatDoesNotRunIsNotTheEnd) {
   options.batches = batch_choices(kProgram, true);
   Tuner tuner(runner, clock, kProgram, {}, options);
   EXPECT_EQ(tuner.run({}).best.at("batch.size"), "12");
+}
+
+TEST(SearchOfSomeKnobs, TriesNoOthers) {
+  const std::vector<Proposal> proposals = {{{{"loader.workers", "2"}}, "", 0.5, true},
+                                           {{{"loader.pin_memory", "true"}, {"transfer.non_blocking", "true"}}, "", 0.4, true},
+                                           {{{"optimizer.fused", "true"}}, "", 0.3, true}};
+  const auto tried = [&](const std::set<std::string>& only) {
+    unidle::testing::FakeClock clock;
+    FakeRunner runner(clock, [](const Settings&) { return at_rate(100); });
+    TunerOptions options;
+    options.only = only;
+    options.batches = batch_choices(kProgram, true);
+    Tuner(runner, clock, kProgram, proposals, options).run({});
+    std::set<std::string> knobs;
+    for (const Settings& asked : runner.asked) {
+      for (const auto& [knob, value] : asked) {
+        knobs.insert(knob);
+      }
+    }
+    return knobs;
+  };
+  EXPECT_THAT(tried({"loader.workers"}), ElementsAre("loader.workers"));
+  EXPECT_THAT(tried({"loader.pin_memory"}), ElementsAre("loader.pin_memory", "transfer.non_blocking")) << "they go together";
+  EXPECT_THAT(tried({"batch.size"}), ElementsAre("batch.size"));
+  EXPECT_THAT(tried({}), ::testing::IsSupersetOf({"batch.size", "loader.workers", "optimizer.fused"}));
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <stop_token>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,7 @@ struct OptimizeOptions {
   double cpus = 0;                       // of another machine; 0: what this job may use here
   double budget_s = 600;
   int trials = 12;
+  std::set<std::string> only;  // knobs to search; empty: all
   bool fresh = false;         // measure anew what an earlier search, which was killed, has measured
   bool ask_to_write = false;  // refuse to run trials of a program where they write over its files
 };

@@ -92,6 +92,7 @@ void benchmark_config(const OptimizeOptions& options, const knobs::ConfigFile& c
   const Settings settings = ours ? read_settings(config) : read_foreign_settings(config);
   TunerOptions tuning;
   tuning.trials = options.trials;
+  tuning.only = options.only;
   const double trial_s =
       std::clamp(options.budget_s / (options.trials + 2 * tuning.pairs + 1), kShortestTrial, kLongestTrial);
   TrialStore store(home_folder() / "searches", identity_of(options, config, trial_s));

@@ -46,6 +46,9 @@ Tuner::Tuner(TrialRunner& runner, Clock& clock, Settings settings, std::vector<P
       settings_(std::move(settings)),
       options_(std::move(options)),
       on_trial_(std::move(on_trial)) {
+  if (!options_.only.empty() && !is_asked_for("batch.size")) {
+    options_.batches.clear();
+  }
   for (const Proposal& proposal : proposals) {
     if (is_left_to_the_batch_search(proposal.changes)) {
       continue;
@@ -79,7 +82,21 @@ TunerOutcome Tuner::run(std::stop_token stop) {
 
 // ---- candidates -----------------------------------------------------------------------------------------------------
 
+bool Tuner::is_asked_for(const std::string& knob) const {
+  if (options_.only.empty() || options_.only.contains(knob)) {
+    return true;
+  }
+  return std::any_of(tied_knobs().begin(), tied_knobs().end(), [&](const auto& tied) {
+    return std::find(tied.begin(), tied.end(), knob) != tied.end() &&
+           std::any_of(tied.begin(), tied.end(), [&](const auto& other) { return options_.only.contains(other); });
+  });
+}
+
 void Tuner::add_candidate(Candidate candidate) {
+  std::erase_if(candidate.changes, [&](const auto& change) { return !is_asked_for(change.first); });
+  if (candidate.changes.empty()) {
+    return;
+  }
   const auto same = [&](const Candidate& other) { return other.changes == candidate.changes; };
   const auto known = std::find_if(candidates_.begin(), candidates_.end(), same);
   if (known == candidates_.end()) {

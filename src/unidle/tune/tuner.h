@@ -38,6 +38,7 @@ struct TunerOptions {
   bool verify_fastest = false;
   /// Sizes that the program may be given, see batch_choices; empty where its batch cannot be changed.
   std::vector<BatchChoice> batches;
+  std::set<std::string> only;  // knobs to search, with those that go with them; empty: all
   std::string subject = "configuration";  // what is tuned, for sentences
   std::string done = "written";           // what becomes of the result
 };
@@ -109,6 +110,7 @@ class Tuner {
   };
   enum class Judgement { kBetter, kNoGain, kRejected, kStopped };
 
+  bool is_asked_for(const std::string& knob) const;
   void add_candidate(Candidate candidate);
   void add_suggestions(const TrialResult& result);
   bool is_left_to_the_batch_search(const Settings& changes) const;

@@ -9,6 +9,8 @@ namespace {
 
 /// Of the noise.
 constexpr double kFurther = 0.5;
+/// For the batch, of a search that has much else to try.
+constexpr int kTrials = 6;
 
 }  // namespace
 
@@ -56,7 +58,8 @@ void Tuner::take_batch(std::stop_token stop) {
     start = choice.changes.empty() ? sizes.size() : start;
     sizes.push_back(choice.size);
   }
-  BatchSearch search(std::move(sizes), start);
+  // Asked for nothing but the batch, all trials are the batch's.
+  BatchSearch search(std::move(sizes), start, options_.only.empty() ? kTrials : options_.trials);
   double gain = 1;
   while (const auto next = search.next()) {
     if (!may_go_on(stop, removal_reserve())) {

@@ -5,12 +5,14 @@
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <stop_token>
 
 #include "unidle/base/error.h"
 #include "unidle/base/files.h"
 #include "unidle/cli/signal_stop.h"
 #include "unidle/cli/subcommand.h"
+#include "unidle/knobs/knob.h"
 #include "unidle/tune/optimize.h"
 #include "unidle/tune/undo.h"
 
@@ -27,6 +29,7 @@ struct Arguments {
   std::string profile = "balanced";
   std::string device;
   std::vector<std::string> command;
+  std::vector<std::string> only;
   int trials = 12;
   double cpus = 0;
   bool benchmark = false;
@@ -54,6 +57,15 @@ double parse_duration(const std::string& text) {
   return value * factor;
 }
 
+std::set<std::string> known_knobs(const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    if (knobs::find_knob(name) == nullptr) {
+      throw Error(ErrorCode::kUsage, "--only " + name, "there is no such knob", "unidle knobs lists them");
+    }
+  }
+  return {names.begin(), names.end()};
+}
+
 tune::OptimizeOptions options_of(const Arguments& arguments) {
   tune::OptimizeOptions options;
   options.config = arguments.config;
@@ -68,6 +80,7 @@ tune::OptimizeOptions options_of(const Arguments& arguments) {
   options.cpus = arguments.cpus;
   options.budget_s = parse_duration(arguments.budget);
   options.trials = arguments.trials;
+  options.only = known_knobs(arguments.only);
   options.fresh = arguments.fresh;
   options.ask_to_write = !arguments.yes && ::isatty(STDIN_FILENO) != 0;
   return options;
@@ -135,6 +148,9 @@ Arguments sorted_out(Arguments arguments) {
     arguments.benchmark = true;
     arguments.dry_run = true;
   }
+  if (!arguments.only.empty() && !arguments.benchmark) {
+    throw Error(ErrorCode::kUsage, "--only", "names knobs to measure, and nothing is measured", "add --benchmark");
+  }
   return arguments;
 }
 
@@ -185,6 +201,10 @@ std::function<int()> setup(CLI::App& app) {
   app.add_option("--trials", arguments->trials, "Trials of the search")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
+  app.add_option("--only", arguments->only, "Search these knobs alone, e.g. batch.size,loader.workers")
+      ->delimiter(',')
+      ->type_name("KNOB,...")
+      ->allow_extra_args(false);
   app.add_option("--profile", arguments->profile,
                  "How far to go without measuring: what leaves the arithmetic alone, also what changes rounding, also "
                  "what helps most programs but not all")
@@ -217,6 +237,7 @@ const Subcommand& optimize() {
       "  unidle optimize ds_config.json --device H100 --profile fast --dry-run\n"
       "  unidle optimize train.yaml --in-place && unidle optimize train.yaml --undo\n"
       "  unidle optimize --benchmark -- python train.py\n"
+      "  unidle optimize --only batch.size --allow semantic -- python train.py --batch-size 32\n"
       "  unidle optimize train.yaml --benchmark -- python train.py --config {config}\n",
       setup,
   };
