@@ -1,10 +1,11 @@
-"""How far what `unidle optimize -- python train.py` finds is from the best of all settings.
+"""How far what `unidle optimize` finds is from the best of all settings.
 
-    bench/tuner_regret.py [--rounds 2] [--steps 60] [--json]
+    bench/tuner_regret.py [--only pictures table superres] [--rounds 2] [--steps 60] [--json]
 
-Two programs: pictures that are decoded in __getitem__ beside a convolutional net, and rows of a table beside a small one. Every combination of
-the settings in GRID is measured in random order, several times; then the search runs, and its choice is looked up in the grid: its median rate over
-the best median rate. What the search changed beside the grid's settings (all exact or rounding only) is measured as one more point.
+Two Python programs, pictures that are decoded in __getitem__ beside a convolutional net and rows of a table beside a small one, and the workload
+superres from its naive configuration. The search runs; then every combination of the settings in GRID, and what the search chose as one more point
+(it may have changed others, all exact or rounding only), are measured in random order, several times. The figure is the choice's
+median rate over the best median rate.
 """
 
 import argparse
@@ -78,29 +79,64 @@ GRID = {
 }
 
 
-def rate(settings, steps, folder, number):
-    """Samples/s after the first half of the steps."""
-    record = folder / ("record%d" % number)
-    apply = [word for knob, value in settings.items() for word in ("--apply", "%s=%s" % (knob, value))]
-    subprocess.run([BIN / "unidle", "run", "-o", record, "--steps", str(steps), *apply, "--", sys.executable, "train.py"], cwd=folder, check=True,
-                   capture_output=True)
-    rows = sqlite3.connect(record / "record.db").execute("select t_ns, duration_ns, samples from steps order by t_ns").fetchall()
-    rows = rows[len(rows) // 2:]
-    return sum(row[2] for row in rows) / (rows[-1][0] + rows[-1][1] - rows[0][0]) * 1e9
+SUPERRES = {"loader.workers": ["0", "1", "2"], "cache.features": ["off", "memory"], "layout.channels_last": ["false", "true"],
+            "optimizer.fused": ["false", "true"], "validation.interval": ["1", "0"]}
+SAMPLES = 240
+NAIVE = ROOT / "workloads" / "superres" / "naive.yaml"
+
+
+def output(command, folder):
+    done = subprocess.run(list(map(str, command)), cwd=folder, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    if done.returncode != 0:
+        raise SystemExit(done.stderr)
+    return done.stdout
+
+
+class Program:
+    """A Python program without a configuration."""
+
+    def __init__(self, text, steps, folder):
+        self.folder, self.steps, self.count = folder, steps, 0
+        (folder / "train.py").write_text(text)
+
+    def search(self):
+        return [BIN / "unidle", "optimize", "--benchmark", "--yes", "--format", "json", "--", sys.executable, "train.py"]
+
+    def rate(self, settings):
+        """Samples/s after the first half of the steps."""
+        self.count += 1
+        record = self.folder / ("record%d" % self.count)
+        apply = [word for knob, value in settings.items() for word in ("--apply", "%s=%s" % (knob, value))]
+        output([BIN / "unidle", "run", "-o", record, "--steps", self.steps, *apply, "--", sys.executable, "train.py"], self.folder)
+        rows = sqlite3.connect(record / "record.db").execute("select t_ns, duration_ns, samples from steps order by t_ns").fetchall()
+        rows = rows[len(rows) // 2:]
+        return sum(row[2] for row in rows) / (rows[-1][0] + rows[-1][1] - rows[0][0]) * 1e9
+
+
+class Workload:
+    """Of the C++ engine, with pictures prepared in a place of its own."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        output([BIN / "unidle", "train", NAIVE, "--prepare"], folder)
+
+    def search(self):
+        return [BIN / "unidle", "optimize", NAIVE, "--benchmark", "--dry-run", "--format", "json"]
+
+    def rate(self, settings):
+        """Samples/s of the whole training, validation with it."""
+        words = ["%s=%s" % setting for setting in settings.items()]
+        said = json.loads(output([BIN / "unidle", "train", NAIVE, *words, "train.samples=%d" % SAMPLES, "--format", "json"], self.folder))
+        return said["samples"] / said["seconds"]
 
 
 def measure(name, rounds, steps):
-    program, grid = GRID[name]
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch) / name
         folder.mkdir()
         os.environ["UNIDLE_HOME"] = str(Path(scratch) / "home")
-        (folder / "train.py").write_text(program)
-        done = subprocess.run([BIN / "unidle", "optimize", "--benchmark", "--yes", "--format", "json", "--", sys.executable, "train.py"],
-                              cwd=folder, capture_output=True, text=True, stdin=subprocess.DEVNULL)
-        if done.returncode != 0:
-            raise SystemExit(done.stderr)
-        document = json.loads(done.stdout)
+        subject, grid = (Workload(folder), SUPERRES) if name == "superres" else (Program(GRID[name][0], steps, folder), GRID[name][1])
+        document = json.loads(output(subject.search(), folder))
         chosen = {change["knob"]: change["to"] for change in document["changes"]}
         points = [dict(zip(grid, values)) for values in itertools.product(*grid.values())] + [chosen]
         rates = [[] for _ in points]
@@ -108,7 +144,7 @@ def measure(name, rounds, steps):
             order = list(range(len(points)))
             random.Random(number).shuffle(order)
             for at in order:
-                rates[at].append(rate(points[at], steps, folder, number * len(points) + at))
+                rates[at].append(subject.rate(points[at]))
     medians = [statistics.median(found) for found in rates]
     best = max(range(len(points)), key=medians.__getitem__)
     trials = [t for t in document["trials"] if t["stage"] in ("baseline", "diagnosis", "step", "removal")]
@@ -118,7 +154,7 @@ def measure(name, rounds, steps):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", nargs="+", choices=sorted(GRID), default=sorted(GRID))
+    parser.add_argument("--only", nargs="+", choices=[*GRID, "superres"], default=[*GRID, "superres"])
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--steps", type=int, default=60)
     parser.add_argument("--json", action="store_true")

@@ -7,102 +7,18 @@
 #include "unidle/base/files.h"
 #include "unidle/diagnose/detail/timeline.h"
 #include "unidle/diagnose/diagnose.h"
-#include "unidle/trace/document.h"
+#include "unidle/diagnose/testing/scripted_record.h"
 
 namespace unidle::diagnose {
 namespace {
 
-using ::testing::Contains;
-using ::testing::Field;
+using testing::kProcess;
+using testing::kStart;
+using testing::ms;
+using testing::Script;
+using testing::write_waiting_run;
 
-constexpr std::int64_t kStart = 1'000 * kNsPerSecond;
-constexpr std::int64_t kProcess = 42;
-std::int64_t ms(std::int64_t value) { return value * kNsPerMs; }
-
-/// Writes a record of a CPU run step by step; times in milliseconds since the start.
-class Script {
- public:
-  explicit Script(const std::filesystem::path& folder) : writer(folder) {
-    writer.set_meta(record::meta::kStartNs, kStart);
-    writer.set_meta(record::meta::kHost, {{"cpus_allowed", 4}, {"cpu_quota", nullptr}, {"cpu_flags", {"avx2", "fma"}}});
-    writer.set_meta(record::meta::kGpus, nlohmann::json::array());
-  }
-  void end(std::int64_t at_ms, int code = 0) {
-    writer.set_meta(record::meta::kEndNs, kStart + ms(at_ms));
-    writer.set_meta(record::meta::kExit, {{"code", code}, {"signal", 0}});
-    writer.set_meta(record::meta::kOutcome, code == 0 ? "completed" : "failed");
-    writer.flush();
-  }
-  void effective(const std::string& knob, const std::string& value) {
-    writer.add(record::Setting{knob, value, "effective", ""});
-  }
-  void configured(const std::string& knob, const std::string& value, const std::string& at) {
-    writer.add(record::Setting{knob, value, "configured", at});
-  }
-  void span(const std::string& kind, std::int64_t at_ms, std::int64_t duration_ms) {
-    writer.add(record::Span{kind, kProcess, kStart + ms(at_ms), ms(duration_ms), 0});
-  }
-  void note(const nlohmann::json& body, std::int64_t at_ms = 0) {
-    writer.add(record::Note{kStart + ms(at_ms), kProcess, body});
-  }
-  /// A step with 10 ms of optimiser; the rest of what is not input is forward and backward.
-  void step(std::int64_t at_ms, std::int64_t duration_ms, std::int64_t input_ms, std::int64_t process = kProcess) {
-    record::Step step;
-    step.process = process;
-    step.index = index++;
-    step.t_ns = kStart + ms(at_ms);
-    step.duration_ns = ms(duration_ms);
-    step.samples = 8;
-    step.input_ns = ms(input_ms);
-    step.forward_ns = ms(duration_ms - input_ms - 10) / 2;
-    step.backward_ns = ms(duration_ms - input_ms - 10) / 2;
-    step.optimizer_ns = ms(10);
-    writer.add(step);
-  }
-  void cpu(double cores, std::int64_t from_ms, std::int64_t to_ms) {
-    const std::int64_t id = writer.series({std::string(record::series::kTreeCpu), "cores", ""});
-    for (std::int64_t t = from_ms; t < to_ms; t += 100) {
-      writer.add_point(id, {kStart + ms(t), cores});
-    }
-  }
-  record::Writer writer;
-  std::int64_t index = 0;
-};
-
-/// 100 steps of 100 ms from second 2 on, 60 ms of each waiting; one validation of 2 s after step 50, one checkpoint of
-/// 0.5 s at the end, half a second of something else.
-void write_waiting_run(Script& script) {
-  script.note({{"type", "data"}, {"samples_per_epoch", 200}});
-  script.note({{"type", "model"}, {"parameters", 60000}, {"convolutions", 12}, {"depthwise", true}});
-  script.effective("device", "cpu");
-  script.effective("loader.workers", "0");
-  script.configured("loader.workers", "0", "naive.yaml:7");
-  script.effective("precision.amp", "off");
-  script.span("startup", 0, 2000);
-  for (int i = 0; i < 50; ++i) {
-    script.step(2000 + i * 100, 100, 60);
-  }
-  script.span("validate", 7000, 2000);
-  for (int i = 0; i < 50; ++i) {
-    script.step(9000 + i * 100, 100, 60);
-  }
-  script.span("checkpoint", 14000, 500);
-  for (int second = 2; second < 14; ++second) {
-    script.writer.add(record::SampleWork{kProcess, 0, kStart + ms(second * 1000), 80, ms(600), ms(9), 0});
-  }
-  script.cpu(0.2, 0, 2000);
-  script.cpu(1.0, 2000, 7000);
-  script.cpu(4.0, 7000, 9000);  // validation is not training
-  script.cpu(1.0, 9000, 14000);
-  script.end(15000);
-}
-
-class SignalsFromRecord : public ::testing::Test {
- protected:
-  std::filesystem::path folder() const { return temporary_.path() / "run"; }
-  Signals read() const { return read_signals(record::Reader(folder())); }
-  TemporaryFolder temporary_;
-};
+class SignalsFromRecord : public testing::ScriptedRecord {};
 
 TEST_F(SignalsFromRecord, PhasesSumToTheWallTime) {
   Script script(folder());
@@ -126,89 +42,6 @@ TEST_F(SignalsFromRecord, ACheckpointBeforeAValidationIsSeenToBeOver) {
   const Signals signals = read();
   EXPECT_NEAR(signals.time.validate, 1.3, 1e-9);
   EXPECT_NEAR(signals.time.checkpoint, 1.2, 1e-9);
-}
-
-/// Two steps of 10 ms; the device has one kernel of 2 ms and one copy of 1 ms in each.
-nlohmann::json window_of_two_steps() {
-  trace::TraceSummary window;
-  window.window_s = 0.020;
-  window.step_s.add(0.010);
-  window.step_s.add(0.010);
-  window.devices = {{"0", 0.006}};
-  window.kernels = {{"nvjet_hsh", 2, 0.003, true}, {"add", 2, 0.001, false}};
-  window.kernel_count = 4;
-  window.kernel_s = 0.004;
-  window.matrix_s = 0.003;
-  window.copies = {{"HtoD (Pageable -> Device)", 2, 0.002, 3000}, {"HtoD (Pinned -> Device)", 1, 0.001, 1000}};
-  return {{"type", "trace_analysis"}, {"file", "trace-42.json"}, {"analysis", trace::to_json(window)}};
-}
-
-TEST_F(SignalsFromRecord, AProfilerWindowTellsOfKernelsAndCopies) {
-  Script script(folder());
-  write_waiting_run(script);
-  script.effective("device", "cuda:0");
-  script.note(window_of_two_steps());
-  script.writer.flush();
-  const Signals signals = read();
-  EXPECT_NEAR(*signals.device_step_s, 0.003, 1e-9);
-  EXPECT_NEAR(*signals.device_busy, 0.03, 1e-9);  // of steps that take 100 ms when nobody profiles them
-  EXPECT_THAT(read_signals(record::Reader(folder()), Language::kChinese).device_busy_how,
-              ::testing::HasSubstr("内核与复制占"));
-  EXPECT_NEAR(signals.kernels->matrix_share, 0.75, 1e-9);
-  EXPECT_NEAR(signals.kernels->mean_s, 0.001, 1e-9);
-  EXPECT_FALSE(signals.kernels->launch_s);  // none was seen: not zero
-  EXPECT_NEAR(signals.transfer->pageable_bytes, 3000, 1e-9);
-  EXPECT_NEAR(signals.transfer->pinned_bytes, 1000, 1e-9);
-}
-
-TEST_F(SignalsFromRecord, KernelsOfTheWholeRunAreTruerThanNvml) {
-  Script script(folder());
-  write_waiting_run(script);
-  script.effective("device", "cuda:0");
-  const std::int64_t utilisation = script.writer.series({std::string(record::series::kGpuUtil), "share", "gpu0"});
-  const std::int64_t kernels = script.writer.series({"cupti.busy", "share", "gpu0"});
-  for (std::int64_t second = 2; second < 15; ++second) {
-    script.writer.add_point(utilisation, {kStart + ms(second * 1000), 0.9});
-    script.writer.add_point(kernels, {kStart + ms(second * 1000), 0.25});
-  }
-  script.writer.flush();
-  EXPECT_NEAR(*read().device_busy, 0.25, 1e-9);
-  EXPECT_THAT(read_signals(record::Reader(folder()), Language::kChinese).device_busy_how,
-              ::testing::HasSubstr("所有流的并集"));
-}
-
-TEST_F(SignalsFromRecord, RanksWorkAtTheSameTime) {
-  Script script(folder());
-  write_waiting_run(script);
-  for (int i = 0; i < 100; ++i) {
-    script.step(2000 + i * 110, 110, 10, kProcess + 1);
-  }
-  for (const std::int64_t rank : {0, 1}) {
-    const std::int64_t process = kProcess + rank;
-    script.writer.add(record::Note{kStart, process, {{"type", "parallel"}, {"kind", "ddp"}, {"rank", rank}}});
-    script.writer.add(record::Note{kStart, process, {{"type", "rank"}, {"rank", rank}, {"wait_seconds", 0.06 * rank}}});
-  }
-  script.writer.flush();
-  const Signals signals = read();
-  ASSERT_EQ(signals.ranks.size(), 2U);
-  EXPECT_NEAR(signals.ranks[0].step_s, 0.10, 1e-9);
-  EXPECT_NEAR(signals.ranks[1].step_s, 0.11, 1e-9);
-  EXPECT_NEAR(*signals.samples_per_s, 160, 1e-6);
-  EXPECT_THAT(diagnose(signals).findings, Contains(Field(&Finding::id, "straggler-rank")));
-}
-
-TEST_F(SignalsFromRecord, AWindowWithoutADeviceTellsNothingOfOne) {
-  Script script(folder());
-  write_waiting_run(script);
-  trace::TraceSummary window;
-  window.step_s.add(0.010);
-  script.note({{"type", "trace_analysis"}, {"file", "trace-42.json"}, {"analysis", trace::to_json(window)}});
-  script.writer.flush();
-  const Signals signals = read();
-  EXPECT_FALSE(signals.kernels);
-  EXPECT_FALSE(signals.device_step_s);
-  EXPECT_FALSE(signals.transfer);
-  EXPECT_NEAR(*signals.device_busy, 0.25, 1e-9);  // of the CPUs, as without a window
 }
 
 TEST_F(SignalsFromRecord, StepsHostAndSettings) {
@@ -374,6 +207,24 @@ TEST_F(SignalsFromRecord, AnEmptyRecordIsUnknown) {
   EXPECT_FALSE(diagnosis.step.has_value());
 }
 
+TEST_F(SignalsFromRecord, WhyNothingWasSeen) {
+  Script script(folder());
+  script.note({{"type", "shim"}, {"status", "on"}});
+  script.writer.flush();
+  EXPECT_EQ(read().blind, "no-training");
+  script.note({{"type", "shim"}, {"status", "off"}, {"reason", "no ring"}});
+  script.note({{"type", "shim"}, {"status", "on"}});
+  script.writer.flush();
+  EXPECT_EQ(read().blind, "off");
+  script.note({{"type", "unseen"}, {"command", "python -I train.py"}, {"why", "isolated"}});
+  script.writer.flush();
+  EXPECT_EQ(read().blind, "isolated");
+  EXPECT_THAT(to_text(diagnose_record(folder()), 200, false), ::testing::HasSubstr("started with python -I or -E"));
+  script.step(0, 100, 0);
+  script.writer.flush();
+  EXPECT_EQ(read().blind, "") << "steps were seen after all";
+}
+
 TEST_F(SignalsFromRecord, OfSeveralProcessesTheOneWithMostSteps) {
   Script script(folder());
   for (int i = 0; i < 20; ++i) {
@@ -400,30 +251,6 @@ TEST_F(SignalsFromRecord, AnExceptionAndTheStepsAfterIt) {
   EXPECT_EQ(signals.steps_after_exception, 5);
   EXPECT_THAT(signals.unread_keys,
               ::testing::ElementsAre(std::pair<std::string, std::string>("loader.workers", "a.yaml:3")));
-}
-
-TEST_F(SignalsFromRecord, GpuSeries) {
-  Script script(folder());
-  script.writer.set_meta(record::meta::kGpus, {{{"index", 0}, {"memory_bytes", 1000}, {"capability", "9.0"}},
-                                               {{"index", 1}, {"memory_bytes", 1000}, {"capability", "9.0"}}});
-  script.effective("device", "cuda:1");
-  for (int i = 0; i < 20; ++i) {
-    script.step(i * 100, 100, 0);
-  }
-  for (const auto& [subject, busy, bytes] : {std::tuple("gpu0", 0.0, 10.0), std::tuple("gpu1", 0.8, 250.0)}) {
-    const auto util = script.writer.series({std::string(record::series::kGpuUtil), "", subject});
-    const auto memory = script.writer.series({std::string(record::series::kGpuMemory), "bytes", subject});
-    for (int t = 1000; t < 2000; t += 100) {
-      script.writer.add_point(util, {kStart + ms(t), busy});
-      script.writer.add_point(memory, {kStart + ms(t), bytes});
-    }
-  }
-  script.end(2000);
-  const Signals signals = read();
-  EXPECT_EQ(signals.device_kind, "cuda");
-  EXPECT_NEAR(*signals.device_busy, 0.8, 1e-9);
-  EXPECT_NEAR(*signals.gpu_memory_used, 0.25, 1e-9);
-  EXPECT_EQ(signals.gpu_capability, "9.0");
 }
 
 TEST_F(SignalsFromRecord, OddNotesAndMetaAreNotFatal) {

@@ -1,0 +1,130 @@
+#include "unidle/diagnose/signals_from_record.h"
+
+#include <gmock/gmock.h>
+
+#include "unidle/diagnose/diagnose.h"
+#include "unidle/diagnose/testing/scripted_record.h"
+#include "unidle/trace/document.h"
+
+namespace unidle::diagnose {
+namespace {
+
+using ::testing::Contains;
+using ::testing::Field;
+using testing::kProcess;
+using testing::kStart;
+using testing::ms;
+using testing::Script;
+using testing::write_waiting_run;
+
+class SignalsOfDevices : public testing::ScriptedRecord {};
+
+/// Two steps of 10 ms; the device has one kernel of 2 ms and one copy of 1 ms in each.
+nlohmann::json window_of_two_steps() {
+  trace::TraceSummary window;
+  window.window_s = 0.020;
+  window.step_s.add(0.010);
+  window.step_s.add(0.010);
+  window.devices = {{"0", 0.006}};
+  window.kernels = {{"nvjet_hsh", 2, 0.003, true}, {"add", 2, 0.001, false}};
+  window.kernel_count = 4;
+  window.kernel_s = 0.004;
+  window.matrix_s = 0.003;
+  window.copies = {{"HtoD (Pageable -> Device)", 2, 0.002, 3000}, {"HtoD (Pinned -> Device)", 1, 0.001, 1000}};
+  return {{"type", "trace_analysis"}, {"file", "trace-42.json"}, {"analysis", trace::to_json(window)}};
+}
+
+TEST_F(SignalsOfDevices, AProfilerWindowTellsOfKernelsAndCopies) {
+  Script script(folder());
+  write_waiting_run(script);
+  script.effective("device", "cuda:0");
+  script.note(window_of_two_steps());
+  script.writer.flush();
+  const Signals signals = read();
+  EXPECT_NEAR(*signals.device_step_s, 0.003, 1e-9);
+  EXPECT_NEAR(*signals.device_busy, 0.03, 1e-9);  // of steps that take 100 ms when nobody profiles them
+  EXPECT_THAT(read_signals(record::Reader(folder()), Language::kChinese).device_busy_how,
+              ::testing::HasSubstr("内核与复制占"));
+  EXPECT_NEAR(signals.kernels->matrix_share, 0.75, 1e-9);
+  EXPECT_NEAR(signals.kernels->mean_s, 0.001, 1e-9);
+  EXPECT_FALSE(signals.kernels->launch_s);  // none was seen: not zero
+  EXPECT_NEAR(signals.transfer->pageable_bytes, 3000, 1e-9);
+  EXPECT_NEAR(signals.transfer->pinned_bytes, 1000, 1e-9);
+}
+
+TEST_F(SignalsOfDevices, KernelsOfTheWholeRunAreTruerThanNvml) {
+  Script script(folder());
+  write_waiting_run(script);
+  script.effective("device", "cuda:0");
+  const std::int64_t utilisation = script.writer.series({std::string(record::series::kGpuUtil), "share", "gpu0"});
+  const std::int64_t kernels = script.writer.series({"cupti.busy", "share", "gpu0"});
+  for (std::int64_t second = 2; second < 15; ++second) {
+    script.writer.add_point(utilisation, {kStart + ms(second * 1000), 0.9});
+    script.writer.add_point(kernels, {kStart + ms(second * 1000), 0.25});
+  }
+  script.writer.flush();
+  EXPECT_NEAR(*read().device_busy, 0.25, 1e-9);
+  EXPECT_THAT(read_signals(record::Reader(folder()), Language::kChinese).device_busy_how,
+              ::testing::HasSubstr("所有流的并集"));
+}
+
+TEST_F(SignalsOfDevices, RanksWorkAtTheSameTime) {
+  Script script(folder());
+  write_waiting_run(script);
+  for (int i = 0; i < 100; ++i) {
+    script.step(2000 + i * 110, 110, 10, kProcess + 1);
+  }
+  for (const std::int64_t rank : {0, 1}) {
+    const std::int64_t process = kProcess + rank;
+    script.writer.add(record::Note{kStart, process, {{"type", "parallel"}, {"kind", "ddp"}, {"rank", rank}}});
+    script.writer.add(record::Note{kStart, process, {{"type", "rank"}, {"rank", rank}, {"wait_seconds", 0.06 * rank}}});
+  }
+  script.writer.flush();
+  const Signals signals = read();
+  ASSERT_EQ(signals.ranks.size(), 2U);
+  EXPECT_NEAR(signals.ranks[0].step_s, 0.10, 1e-9);
+  EXPECT_NEAR(signals.ranks[1].step_s, 0.11, 1e-9);
+  EXPECT_NEAR(*signals.samples_per_s, 160, 1e-6);
+  EXPECT_THAT(diagnose(signals).findings, Contains(Field(&Finding::id, "straggler-rank")));
+}
+
+TEST_F(SignalsOfDevices, AWindowWithoutADeviceTellsNothingOfOne) {
+  Script script(folder());
+  write_waiting_run(script);
+  trace::TraceSummary window;
+  window.step_s.add(0.010);
+  script.note({{"type", "trace_analysis"}, {"file", "trace-42.json"}, {"analysis", trace::to_json(window)}});
+  script.writer.flush();
+  const Signals signals = read();
+  EXPECT_FALSE(signals.kernels);
+  EXPECT_FALSE(signals.device_step_s);
+  EXPECT_FALSE(signals.transfer);
+  EXPECT_NEAR(*signals.device_busy, 0.25, 1e-9);  // of the CPUs, as without a window
+}
+
+TEST_F(SignalsOfDevices, GpuSeries) {
+  Script script(folder());
+  script.writer.set_meta(record::meta::kGpus, {{{"index", 0}, {"memory_bytes", 1000}, {"capability", "9.0"}},
+                                               {{"index", 1}, {"memory_bytes", 1000}, {"capability", "9.0"}}});
+  script.effective("device", "cuda:1");
+  for (int i = 0; i < 20; ++i) {
+    script.step(i * 100, 100, 0);
+  }
+  for (const auto& [subject, busy, bytes] : {std::tuple("gpu0", 0.0, 10.0), std::tuple("gpu1", 0.8, 250.0)}) {
+    const auto util = script.writer.series({std::string(record::series::kGpuUtil), "", subject});
+    const auto memory = script.writer.series({std::string(record::series::kGpuMemory), "bytes", subject});
+    for (int t = 1000; t < 2000; t += 100) {
+      script.writer.add_point(util, {kStart + ms(t), busy});
+      script.writer.add_point(memory, {kStart + ms(t), bytes});
+    }
+  }
+  script.end(2000);
+  const Signals signals = read();
+  EXPECT_EQ(signals.device_kind, "cuda");
+  EXPECT_NEAR(*signals.device_busy, 0.8, 1e-9);
+  EXPECT_NEAR(*signals.gpu_memory_used, 0.25, 1e-9);
+  EXPECT_EQ(signals.gpu_capability, "9.0");
+}
+
+}  // namespace
+}  // namespace unidle::diagnose
