@@ -150,6 +150,7 @@ void Recorder::start(std::int64_t root_pid, const OutputStreams& streams) {
   }
   streams_ = &streams;
   root_pid_ = root_pid;
+  started_ns_ = clock_.now_ns();
   thread_ = std::jthread([this, root_pid](std::stop_token stop) {
     std::vector<std::unique_ptr<telemetry::Source>> sources;
     sources.push_back(telemetry::process_tree_source(root_pid));
@@ -265,18 +266,20 @@ void Recorder::drain_notes() {
   }
 }
 
-/// While nobody writes events: is there somebody who should?
+/// While nobody writes events: is there somebody who should? Asked ever more seldom, for it costs the processes a little.
 void Recorder::look_for_unseen() {
-  if (unseen_told_ || !rings_.empty()) {
+  const std::int64_t now = clock_.now_ns();
+  if (unseen_told_ || !rings_.empty() || now < next_unseen_ns_) {
     return;
   }
+  next_unseen_ns_ = now + std::max(kNsPerSecond, (now - started_ns_) / 4);
   std::set<std::int64_t> reporting;
   for (const auto& [path, reader] : notes_) {
     reporting.insert(pid_of(path));
   }
   if (const auto unseen = find_unseen(root_pid_, reporting)) {
     unseen_told_ = true;
-    merger_->take_note(unseen->pid, clock_.now_ns(),
+    merger_->take_note(unseen->pid, now,
                        {{"type", "unseen"}, {"command", unseen->command}, {"why", to_string(unseen->why)}});
   }
 }

@@ -80,6 +80,8 @@ class Recorder {
   std::uint64_t tail_bytes_written_ = 0;
   std::int64_t next_second_ns_ = 0;
   std::int64_t root_pid_ = 0;
+  std::int64_t started_ns_ = 0;
+  std::int64_t next_unseen_ns_ = 0;
   std::int64_t next_tail_ns_ = 0;
   std::unique_ptr<telemetry::Sampler> sampler_;
   std::jthread thread_;

@@ -1,5 +1,6 @@
 #include "unidle/observe/unseen.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "unidle/telemetry/process_tree.h"
@@ -11,6 +12,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::size_t kShownArguments = 4;
+constexpr std::size_t kMostProcesses = 64;
 
 std::vector<std::string_view> split_at_zeros(std::string_view text) {
   std::vector<std::string_view> words;
@@ -88,7 +90,9 @@ Blindness why_unseen(std::string_view arguments, std::string_view variables) {
 
 std::optional<UnseenProcess> find_unseen(std::int64_t root_pid, const std::set<std::int64_t>& reporting,
                                          const fs::path& root) {
-  for (const std::int64_t pid : telemetry::process_tree(root_pid, root)) {
+  std::vector<std::int64_t> tree = telemetry::process_tree(root_pid, root);
+  tree.resize(std::min(tree.size(), kMostProcesses));
+  for (const std::int64_t pid : tree) {
     const auto stat = telemetry::read_process_stat(pid, root);
     const fs::path process = root / "proc" / std::to_string(pid);
     if (!stat || reporting.contains(pid) || reporting.contains(stat->parent) || !has_torch(process)) {
