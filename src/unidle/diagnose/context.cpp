@@ -154,6 +154,13 @@ std::optional<double> overlapped_step_s(const Context& context, double loader_cp
   return std::min(step_s, std::max(*context.rest_s, cpu_s / *context.cpus));
 }
 
+double workers_on(const Context& context, double cpus) {
+  constexpr double kMostlyWaiting = 0.5;
+  constexpr double kMostForEach = 4;
+  const double on_cpu = context.work_on_cpu.value_or(1);
+  return on_cpu < kMostlyWaiting ? std::floor(cpus * std::min(kMostForEach, 1 / std::max(on_cpu, 1e-3))) : cpus;
+}
+
 Severity severity_of(double share, const Policy& policy) {
   if (share >= policy.critical_share) {
     return Severity::kCritical;

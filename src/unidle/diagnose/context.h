@@ -84,6 +84,10 @@ double bound_of_run(const Context& context, double step_s, double best_s);
 /// compute share them. `loader_cpu_s`: CPU seconds of loader work a step. Absent when facts are missing.
 std::optional<double> overlapped_step_s(const Context& context, double loader_cpu_s);
 
+/// How many loader processes `cpus` CPUs carry: as many, or, where samples mostly wait (for a disk, a network), more in
+/// proportion, up to four for each CPU.
+double workers_on(const Context& context, double cpus);
+
 /// kCritical, kWarning or kInfo by share.
 Severity severity_of(double share, const Policy& policy);
 

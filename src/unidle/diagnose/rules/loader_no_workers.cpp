@@ -11,11 +11,12 @@ namespace unidle::diagnose::rules {
 
 namespace {
 
-/// Workers that hide the loader's work behind the rest of the step, with one CPU left for the training thread.
+/// Workers that hide the loader's work behind the rest of the step, as far as the CPUs carry them, one being left for the
+/// training thread.
 std::int64_t workers_needed(const Context& context, double work_s) {
-  const double most = std::max(1.0, std::floor(context.cpus.value_or(2)) - 1);
+  const double most = workers_on(context, std::max(1.0, std::floor(context.cpus.value_or(2)) - 1));
   const double rest_s = std::max(context.rest_s.value_or(0), 1e-9);
-  return std::llround(std::clamp(std::ceil(work_s / rest_s), 1.0, most));
+  return std::llround(std::clamp(std::ceil(work_s / rest_s - 1e-6), 1.0, most));
 }
 
 Evaluation evaluate_loader_no_workers(const Context& context, const Policy& policy) {
@@ -95,8 +96,8 @@ const Rule& loader_no_workers() {
           "may "
           "use and used",
       .proposes =
-          "loader.workers: as many as hide the work, one CPU left for the training thread; cache.features when epochs "
-          "repeat and it is off",
+          "loader.workers: as many as hide the work, one CPU left for the training thread, up to four a CPU where samples "
+          "mostly wait; cache.features when epochs repeat and it is off",
       .evaluate = evaluate_loader_no_workers,
   };
   return kRule;

@@ -28,6 +28,19 @@ TEST(LoaderNoWorkers, LeavesOneCpuAndNeverProposesNone) {
   EXPECT_EQ(fix_of(fired("loader-no-workers", signals), "loader.workers")->to, 1);
 }
 
+TEST(LoaderNoWorkers, SamplesThatWaitNeedNoCpuEach) {
+  Signals signals = waiting_cpu(0.9);
+  signals.samples.emplace();
+  signals.samples->cpu_s = 1;
+  signals.samples->wait_s = 9;
+  EXPECT_EQ(fix_of(fired("loader-no-workers", signals), "loader.workers")->to, 9) << "what hides the work";
+  signals.cpus_allowed = 2;
+  EXPECT_EQ(fix_of(fired("loader-no-workers", signals), "loader.workers")->to, 4);
+  signals.samples->cpu_s = 8;
+  signals.samples->wait_s = 2;
+  EXPECT_EQ(fix_of(fired("loader-no-workers", signals), "loader.workers")->to, 1);
+}
+
 TEST(LoaderNoWorkers, NearMissIsSilent) {
   EXPECT_TRUE(silent("loader-no-workers", waiting_cpu(0.09)));
   Signals one_worker = waiting_cpu(0.6);
