@@ -151,8 +151,9 @@ struct Signals {
   std::optional<std::string> exception;
   std::string exception_where;
   std::optional<std::int64_t> steps_after_exception;
-  /// Why no training step was seen: "why" of the record's note `unseen`, or "off" (the observer in the program gave way),
-  /// or "no-training" (a Python was followed, and nothing of PyTorch's training was called). Empty where there is no telling.
+  /// Why no training step was seen: "why" of the record's note `unseen`, or "off" (the observer in the program gave
+  /// way), or "no-training" (a Python was followed, and nothing of PyTorch's training was called). Empty where there is
+  /// no telling.
   std::string blind;
 
   // Time

@@ -266,7 +266,8 @@ void Recorder::drain_notes() {
   }
 }
 
-/// While nobody writes events: is there somebody who should? Asked ever more seldom, for it costs the processes a little.
+/// While nobody writes events: is there somebody who should? Asked ever more seldom, for it costs the processes a
+/// little.
 void Recorder::look_for_unseen() {
   const std::int64_t now = clock_.now_ns();
   if (unseen_told_ || !rings_.empty() || now < next_unseen_ns_) {

@@ -31,8 +31,8 @@ struct UnseenProcess {
   Blindness why = Blindness::kOther;
 };
 
-/// Looks through the tree of `root_pid` for a process that has loaded torch and is not among `reporting`, nor a child of
-/// one that is. Reads /proc/PID/maps of the processes that do not report, the first 64.
+/// Looks through the tree of `root_pid` for a process that has loaded torch and is not among `reporting`, nor a child
+/// of one that is. Reads /proc/PID/maps of the processes that do not report, the first 64.
 std::optional<UnseenProcess> find_unseen(std::int64_t root_pid, const std::set<std::int64_t>& reporting,
                                          const std::filesystem::path& root = host_root());
 

@@ -136,9 +136,10 @@ TEST(BatchInTuner, ASizeThatDoesNotRunIsNotTheEnd) {
 }
 
 TEST(SearchOfSomeKnobs, TriesNoOthers) {
-  const std::vector<Proposal> proposals = {{{{"loader.workers", "2"}}, "", 0.5, true},
-                                           {{{"loader.pin_memory", "true"}, {"transfer.non_blocking", "true"}}, "", 0.4, true},
-                                           {{{"optimizer.fused", "true"}}, "", 0.3, true}};
+  const std::vector<Proposal> proposals = {
+      {{{"loader.workers", "2"}}, "", 0.5, true},
+      {{{"loader.pin_memory", "true"}, {"transfer.non_blocking", "true"}}, "", 0.4, true},
+      {{{"optimizer.fused", "true"}}, "", 0.3, true}};
   const auto tried = [&](const std::set<std::string>& only) {
     unidle::testing::FakeClock clock;
     FakeRunner runner(clock, [](const Settings&) { return at_rate(100); });
@@ -155,7 +156,8 @@ TEST(SearchOfSomeKnobs, TriesNoOthers) {
     return knobs;
   };
   EXPECT_THAT(tried({"loader.workers"}), ElementsAre("loader.workers"));
-  EXPECT_THAT(tried({"loader.pin_memory"}), ElementsAre("loader.pin_memory", "transfer.non_blocking")) << "they go together";
+  EXPECT_THAT(tried({"loader.pin_memory"}), ElementsAre("loader.pin_memory", "transfer.non_blocking"))
+      << "they go together";
   EXPECT_THAT(tried({"batch.size"}), ElementsAre("batch.size"));
   EXPECT_THAT(tried({}), ::testing::IsSupersetOf({"batch.size", "loader.workers", "optimizer.fused"}));
 }

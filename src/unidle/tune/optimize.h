@@ -5,8 +5,8 @@
 #include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
-#include <stop_token>
 #include <set>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -30,8 +30,8 @@ struct OptimizeOptions {
   double budget_s = 600;
   int trials = 12;
   std::set<std::string> only;  // knobs to search; empty: all
-  bool fresh = false;         // measure anew what an earlier search, which was killed, has measured
-  bool ask_to_write = false;  // refuse to run trials of a program where they write over its files
+  bool fresh = false;          // measure anew what an earlier search, which was killed, has measured
+  bool ask_to_write = false;   // refuse to run trials of a program where they write over its files
 };
 
 /// Of a program that was tuned without a configuration.

@@ -38,7 +38,7 @@ struct TunerOptions {
   bool verify_fastest = false;
   /// Sizes that the program may be given, see batch_choices; empty where its batch cannot be changed.
   std::vector<BatchChoice> batches;
-  std::set<std::string> only;  // knobs to search, with those that go with them; empty: all
+  std::set<std::string> only;             // knobs to search, with those that go with them; empty: all
   std::string subject = "configuration";  // what is tuned, for sentences
   std::string done = "written";           // what becomes of the result
 };

@@ -11,8 +11,8 @@ namespace unidle::diagnose::rules {
 
 namespace {
 
-/// Workers that hide the loader's work behind the rest of the step, as far as the CPUs carry them, one being left for the
-/// training thread.
+/// Workers that hide the loader's work behind the rest of the step, as far as the CPUs carry them, one being left for
+/// the training thread.
 std::int64_t workers_needed(const Context& context, double work_s) {
   const double most = workers_on(context, std::max(1.0, std::floor(context.cpus.value_or(2)) - 1));
   const double rest_s = std::max(context.rest_s.value_or(0), 1e-9);
@@ -96,7 +96,8 @@ const Rule& loader_no_workers() {
           "may "
           "use and used",
       .proposes =
-          "loader.workers: as many as hide the work, one CPU left for the training thread, up to four a CPU where samples "
+          "loader.workers: as many as hide the work, one CPU left for the training thread, up to four a CPU where "
+          "samples "
           "mostly wait; cache.features when epochs repeat and it is off",
       .evaluate = evaluate_loader_no_workers,
   };
