@@ -1,6 +1,6 @@
 """How far what `unidle optimize` finds is from the best of all settings.
 
-    bench/tuner_regret.py [--only pictures table superres] [--rounds 2] [--steps 60] [--json]
+    bench/tuner_regret.py [--only pictures table superres] [--rounds 2] [--steps N] [--json]
 
 Two Python programs, pictures that are decoded in __getitem__ beside a convolutional net and rows of a table beside a small one, and the workload
 superres from its naive configuration. The search runs; then every combination of the settings in GRID, and what the search chose as one more point
@@ -71,10 +71,11 @@ for epoch in range(1000):
         opt.step()
 """
 
+# Text, steps of a run, settings.
 GRID = {
-    "pictures": (PICTURES, {"loader.workers": ["0", "1", "2"], "cache.features": ["off", "memory"], "layout.channels_last": ["false", "true"],
+    "pictures": (PICTURES, 60, {"loader.workers": ["0", "1", "2"], "cache.features": ["off", "memory"], "layout.channels_last": ["false", "true"],
                             "optimizer.fused": ["false", "true"]}),
-    "table": (TABLE, {"loader.workers": ["0", "1", "2"], "loader.gather": ["false", "true"], "optimizer.fused": ["false", "true"],
+    "table": (TABLE, 800, {"loader.workers": ["0", "1", "2"], "loader.gather": ["false", "true"], "optimizer.fused": ["false", "true"],
                       "cpu.threads": ["1", "2"]}),
 }
 
@@ -135,7 +136,7 @@ def measure(name, rounds, steps):
         folder = Path(scratch) / name
         folder.mkdir()
         os.environ["UNIDLE_HOME"] = str(Path(scratch) / "home")
-        subject, grid = (Workload(folder), SUPERRES) if name == "superres" else (Program(GRID[name][0], steps, folder), GRID[name][1])
+        subject, grid = (Workload(folder), SUPERRES) if name == "superres" else (Program(GRID[name][0], steps or GRID[name][1], folder), GRID[name][2])
         document = json.loads(output(subject.search(), folder))
         chosen = {change["knob"]: change["to"] for change in document["changes"]}
         points = [dict(zip(grid, values)) for values in itertools.product(*grid.values())] + [chosen]
@@ -156,7 +157,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="+", choices=[*GRID, "superres"], default=[*GRID, "superres"])
     parser.add_argument("--rounds", type=int, default=2)
-    parser.add_argument("--steps", type=int, default=60)
+    parser.add_argument("--steps", type=int, help="of a run of a Python program; what makes it some seconds long where not given")
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
     found = [measure(name, arguments.rounds, arguments.steps) for name in arguments.only]
