@@ -100,6 +100,11 @@ class Light:
         self.state.roots.step_back()
         self.state.backward.step_back()
 
+    def give_up(self):
+        """Nobody is followed any more: what a program has kept of the shorter patches passes on from here."""
+        self.step_back()
+        self._forget()
+
     def _forget(self):
         """New lists: by these the shorter patches know their stretch."""
         self.asked, self.got, self.sizes, self.stepped = [], [], [], []

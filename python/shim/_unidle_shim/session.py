@@ -109,7 +109,7 @@ def finish():
 def shut_down():
     state.thread = 0
     if state.light is not None:
-        state.light.step_back()
+        state.light.give_up()
     state.light = None
 
 
@@ -119,7 +119,7 @@ def forked():
         return
     state.thread = _get_ident()
     if state.light is not None:
-        state.light.step_back()
+        state.light.give_up()
     state.light = None
     state.roots.widen(0)
     if state.tracing is not None:
