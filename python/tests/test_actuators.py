@@ -33,7 +33,7 @@ class ActuatorTest(unittest.TestCase):
 
     def test_refused_with_the_reason(self):
         reasons = {"batch.size=32": "effective batch", "batch.accumulation=2": "loop decides", "metrics.interval=10": "cannot be seen",
-                   "validation.interval=2": "cannot be seen", "data.on_device=true": "own hands", "precision.amp=fp16": "scaler",
+                   "validation.interval=2": "cannot be seen", "data.on_device=true": "own hands",
                    "compile.mode=graph": "cannot compile", "grad.clip_norm=1": "cannot be changed"}
         found = self.applied(*reasons)
         for setting, reason in reasons.items():

@@ -5,7 +5,7 @@ import json
 import os
 import weakref
 
-from . import inspection, off, write_line
+from . import inspection, off, scaling, write_line
 
 _TRUE = (True, 1, "true", "on", "yes", "1", "True")
 _LOADER = {"loader.workers": "num_workers", "loader.pin_memory": "pin_memory",
@@ -31,6 +31,7 @@ class Actuators:
         self.pending = False
         self.adapted = {}      # id of a model -> what is done around its forward pass
         self.amp = self.channels_last = self.compile_mode = None
+        self.scaling = None    # scaling.LossScaling, with fp16
         self.adapts = False    # something is done around forward passes
         self.fetching = None   # fetching.Fetching
         try:
@@ -48,6 +49,21 @@ class Actuators:
     def on(self, knob):
         return self.asked.get(knob) in _TRUE
 
+    def install_precision(self):
+        """Before backward passes are watched."""
+        torch = self.state.torch
+        asked = str(self.asked.get("precision.amp", "off")).lower()
+        if asked in ("bf16", "bfloat16"):
+            self.amp = torch.bfloat16
+        elif asked in ("fp16", "float16"):
+            self.scaling = scaling.install(torch, self.state.facts.living_optimizers)
+            if self.scaling is not None:
+                self.amp = torch.float16
+            else:
+                self.say("precision.amp", asked, "refused", "gradients cannot be scaled with this torch; bf16 needs no scaling")
+        elif asked not in ("off", "false"):
+            self.say("precision.amp", asked, "refused", "off, bf16 and fp16 are known")
+
     def install(self):
         """torch is there, the program has not begun to use it."""
         known = set(_LOADER) | {"transfer.non_blocking", "precision.tf32", "precision.amp", "cudnn.benchmark", "layout.channels_last",
@@ -62,6 +78,10 @@ class Actuators:
             from . import saving
 
             saving.install(torch, os.environ["UNIDLE_SCRATCH"])
+        if os.environ.get("UNIDLE_LONGEST"):
+            from . import longest
+
+            longest.install()
         if not self.asked:
             return
         self.pending = True
@@ -73,11 +93,6 @@ class Actuators:
             torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = self.on("precision.tf32")
         if "cudnn.benchmark" in self.asked:
             torch.backends.cudnn.benchmark = self.on("cudnn.benchmark")
-        amp = str(self.asked.get("precision.amp", "off"))
-        if amp in ("bf16", "bfloat16"):
-            self.amp = torch.bfloat16
-        elif amp != "off" and amp.lower() != "false":
-            self.say("precision.amp", amp, "refused", "fp16 needs a gradient scaler in the program; bf16 does not")
         self.channels_last = self.on("layout.channels_last")
         mode = str(self.asked.get("compile.mode", "off"))
         self.compile_mode = None if mode in ("off", "False", "false") else mode
@@ -192,6 +207,8 @@ class Actuators:
             if self.pending:
                 self.state.facts.amp = inspection.amp_of(torch, first)  # is read back before anybody looks into the model
             out = call(module, *args, **kwargs)
+        if self.scaling is not None:
+            self.scaling.used = True
         return _to_float(torch, out)
 
     @staticmethod

@@ -80,6 +80,9 @@ class Facts:
         self.optimizers.append(weakref.ref(optimizer))
         self.optimizer_note = inspection.optimizer_note(optimizer)
 
+    def living_optimizers(self):
+        return [optimizer for optimizer in (reference() for reference in self.optimizers) if optimizer is not None]
+
     def scaler_seen(self, scaler):
         self.scaler = bool(scaler.is_enabled())
 

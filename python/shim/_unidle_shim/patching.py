@@ -13,6 +13,7 @@ def begin(torch):
     state.facts = facts.Facts(state)
     state.actuators = actuators.Actuators(state, os.environ.get("UNIDLE_APPLY"))
     state.waits = waits.Waits(state)
+    state.actuators.install_precision()
     models.install(state)
     calls.install(state)
     loaders.install(state)

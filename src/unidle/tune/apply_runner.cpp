@@ -150,17 +150,18 @@ struct ApplyRunner::Ended {
   bool out_of_memory = false;  // the machine had too little left, and it was ended
 };
 
-ApplyRunner::Ended ApplyRunner::start(const Settings& changes, long long steps, double limit_s, std::stop_token stop) {
+ApplyRunner::Ended ApplyRunner::start(const Settings& changes, const Length& length, std::stop_token stop) {
   const std::string name = fmt::format("trial-{}", trials_++);
   const Reach reached = reach(options_.command, changes);
   observe::Options run;
   run.argv = reached.command;
   run.record = options_.scratch / name;
   run.environment["UNIDLE_APPLY"] = reached.at_run_time.empty() ? "" : json_of(reached.at_run_time);
-  run.environment["UNIDLE_MAX_STEPS"] = std::to_string(steps);
+  run.environment["UNIDLE_MAX_STEPS"] = std::to_string(length.steps);
+  run.environment["UNIDLE_LONGEST"] = length.longest_first ? "1" : "";
   run.quiet = true;
   run.forward_signals = false;  // a stop comes through the token
-  run.timeout_s = limit_s;
+  run.timeout_s = length.limit_s;
   std::stop_source ending;
   const std::stop_callback stopped(stop, [&ending] { ending.request_stop(); });
   run.stop = ending.get_token();
@@ -184,7 +185,7 @@ ApplyRunner::Ended ApplyRunner::start(const Settings& changes, long long steps, 
 
 const ProgramPlan& ApplyRunner::calibrate(std::stop_token stop) {
   const double limit_s = std::max(30.0, options_.budget_s * kCalibrationShare);
-  const Ended ended = start({}, kCalibrationSteps, limit_s, stop);
+  const Ended ended = start({}, {kCalibrationSteps, limit_s}, stop);
   if (stop.stop_requested()) {
     throw Error(ErrorCode::kCancelled, "optimize", "stopped before the first trial");
   }
@@ -232,6 +233,8 @@ void ApplyRunner::read(const fs::path& record, const Settings& changes, TrialRes
     result.loss_error = loss->error;
   }
   result.effective = effective_settings(reader);
+  result.lengths_vary = lengths_vary(reader);
+  result.longest = longest_in(reader);
   result.refused = refusals(reader, reach(options_.command, changes).at_run_time);
   result.others_cpus = others_cpus(reader);
   try {
@@ -249,9 +252,17 @@ void ApplyRunner::read(const fs::path& record, const Settings& changes, TrialRes
 }
 
 TrialResult ApplyRunner::run(const Settings& changes, std::stop_token stop) {
+  return run(changes, {steps_with(plan_, changes), plan_.limit_s}, stop);
+}
+
+std::optional<TrialResult> ApplyRunner::run_longest(const Settings& changes, std::stop_token stop) {
+  return run(changes, {kLongestSteps, plan_.limit_s, true}, stop);
+}
+
+TrialResult ApplyRunner::run(const Settings& changes, const Length& length, std::stop_token stop) {
   TrialResult result;
   try {
-    const Ended ended = start(changes, steps_with(plan_, changes), plan_.limit_s, stop);
+    const Ended ended = start(changes, length, stop);
     result.seconds = ended.seconds;
     result.interrupted = stop.stop_requested();
     if (result.interrupted) {
@@ -260,7 +271,7 @@ TrialResult ApplyRunner::run(const Settings& changes, std::stop_token stop) {
     if (ended.out_of_memory) {
       result.problem = fmt::format("left less than {} of memory and was ended", format_bytes(memory_to_keep()));
     } else if (ended.result.timed_out) {
-      result.problem = fmt::format("took longer than {:.0f} s and was ended", plan_.limit_s);
+      result.problem = fmt::format("took longer than {:.0f} s and was ended", length.limit_s);
     } else if (!ended.result.status.ok()) {
       result.problem = last_words(ended.result.err_tail, ended.result.out_tail);
     } else {

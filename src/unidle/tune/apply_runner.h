@@ -56,13 +56,20 @@ class ApplyRunner : public TrialRunner {
   /// In place of calibrate(): what an earlier search of the same program found.
   void resume(const ProgramPlan& plan) { plan_ = plan; }
   TrialResult run(const Settings& changes, std::stop_token stop) override;
+  std::optional<TrialResult> run_longest(const Settings& changes, std::stop_token stop) override;
   void recall(const TrialResult& result) override { losses_.read(result.losses); }
   /// The calibration did not fail but was too slow for the budget.
   bool too_slow() const { return too_slow_; }
 
  private:
   struct Ended;
-  Ended start(const Settings& changes, long long steps, double limit_s, std::stop_token stop);
+  struct Length {
+    long long steps = 0;
+    double limit_s = 0;
+    bool longest_first = false;  // the first batch is made of the longest samples
+  };
+  Ended start(const Settings& changes, const Length& length, std::stop_token stop);
+  TrialResult run(const Settings& changes, const Length& length, std::stop_token stop);
   void read(const std::filesystem::path& record, const Settings& changes, TrialResult& result);
 
   Options options_;

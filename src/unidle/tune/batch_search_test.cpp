@@ -135,6 +135,57 @@ TEST(BatchInTuner, ASizeThatDoesNotRunIsNotTheEnd) {
   EXPECT_EQ(tuner.run({}).best.at("batch.size"), "12");
 }
 
+/// Short trials have room for 64 samples, the longest ones together only for `room` of them.
+class LongestRunner : public FakeRunner {
+ public:
+  LongestRunner(unidle::testing::FakeClock& clock, long long room, bool vary)
+      : FakeRunner(clock,
+                   [vary](const Settings& changes) {
+                     const long long size = size_of(changes);
+                     TrialResult result = at_rate(double(size));
+                     result.ok = size <= 64;
+                     result.lengths_vary = vary;
+                     return result;
+                   }),
+        room_(room) {}
+
+  std::optional<TrialResult> run_longest(const Settings& changes, std::stop_token) override {
+    probed.push_back(size_of(changes));
+    TrialResult result = at_rate(1);
+    result.ok = probed.back() <= room_;
+    return result;
+  }
+
+  std::vector<long long> probed;
+
+ private:
+  static long long size_of(const Settings& changes) {
+    return *integer_of(overlaid(kProgram, changes), "batch.size");
+  }
+  long long room_;
+};
+
+TEST(BatchInTuner, ASizeWithoutRoomForTheLongestSamplesIsNotTaken) {
+  const auto taken = [](long long room, bool vary, std::vector<long long>& probed) {
+    unidle::testing::FakeClock clock;
+    LongestRunner runner(clock, room, vary);
+    TunerOptions options;
+    options.batches = batch_choices(kProgram, true);
+    const TunerOutcome outcome = Tuner(runner, clock, kProgram, {}, options).run({});
+    probed = runner.probed;
+    return value_of(overlaid(kProgram, outcome.best), "batch.size");
+  };
+  std::vector<long long> probed;
+  EXPECT_EQ(taken(64, true, probed), "64");
+  EXPECT_THAT(probed, ElementsAre(64));
+  EXPECT_EQ(taken(20, true, probed), "16");
+  EXPECT_THAT(probed, ElementsAre(64, 32, 16));
+  EXPECT_EQ(taken(2, true, probed), "4") << "of the present size nobody asks";
+  EXPECT_THAT(probed, ElementsAre(64, 32, 16, 8));
+  EXPECT_EQ(taken(2, false, probed), "64") << "all samples are alike";
+  EXPECT_THAT(probed, ElementsAre());
+}
+
 TEST(SearchOfSomeKnobs, TriesNoOthers) {
   const std::vector<Proposal> proposals = {
       {{{"loader.workers", "2"}}, "", 0.5, true},

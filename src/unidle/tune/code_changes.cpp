@@ -44,10 +44,17 @@ std::string python_value(const std::string& value) {
 /// What depends on more than the value.
 std::string special_code(const Change& change, const std::string& device) {
   if (change.knob == "precision.amp") {
-    return change.to == "off"
-               ? "no torch.autocast around the forward pass"
-               : fmt::format("with torch.autocast(\"{}\", dtype=torch.{}): around the forward pass",
-                             device == "cpu" ? "cpu" : "cuda", change.to == "bf16" ? "bfloat16" : "float16");
+    if (change.to == "off") {
+      return "no torch.autocast around the forward pass";
+    }
+    const std::string kind = device == "cpu" ? "cpu" : "cuda";
+    const std::string around = fmt::format("with torch.autocast(\"{}\", dtype=torch.{}): around the forward pass", kind,
+                                           change.to == "bf16" ? "bfloat16" : "float16");
+    return change.to == "bf16" ? around
+                               : around + fmt::format(", and a torch.amp.GradScaler(\"{}\"): scaler.scale(loss).backward(), "
+                                                      "scaler.unscale_(optimizer) before gradients are clipped, "
+                                                      "scaler.step(optimizer), scaler.update()",
+                                                      kind);
   }
   if (change.knob == "layout.channels_last") {
     return change.to == "true" ? "model.to(memory_format=torch.channels_last), and the same for its 4-d inputs"

@@ -46,7 +46,7 @@ CommandRunner::CommandRunner(Options options)
 
 TrialResult CommandRunner::run(const Settings& changes, std::stop_token stop) {
   try {
-    TrialResult result = run_once(changes, stop);
+    TrialResult result = run_once(changes, false, stop);
     if (result.ok || result.interrupted || trials_ > 1 || options_.folder.empty()) {
       return result;
     }
@@ -57,7 +57,7 @@ TrialResult CommandRunner::run(const Settings& changes, std::stop_token stop) {
     note_ = fmt::format("in a copy of the working folder the program fails: {}", result.problem);
     spdlog::warn("{}; trials run in the folder itself and write what the program writes", note_);
     options_.folder.clear();
-    return run_once(changes, stop);
+    return run_once(changes, false, stop);
   } catch (const Error& failure) {
     if (failure.code() != ErrorCode::kIo) {
       throw;
@@ -68,7 +68,11 @@ TrialResult CommandRunner::run(const Settings& changes, std::stop_token stop) {
   }
 }
 
-TrialResult CommandRunner::run_once(const Settings& changes, std::stop_token stop) {
+std::optional<TrialResult> CommandRunner::run_longest(const Settings& changes, std::stop_token stop) {
+  return run_once(changes, true, stop);
+}
+
+TrialResult CommandRunner::run_once(const Settings& changes, bool longest_first, std::stop_token stop) {
   const std::filesystem::path folder = options_.scratch / fmt::format("trial-{}", ++trials_);
   knobs::ConfigFile config = config_;
   for (const auto& [knob, value] : changes) {
@@ -84,6 +88,10 @@ TrialResult CommandRunner::run_once(const Settings& changes, std::stop_token sto
   }
   run.record = folder / "record";
   run.environment["UNIDLE_SCRATCH"] = folder.string();
+  if (longest_first) {
+    run.environment["UNIDLE_LONGEST"] = "1";
+    run.environment["UNIDLE_MAX_STEPS"] = std::to_string(kLongestSteps);
+  }
   run.quiet = true;
   run.forward_signals = false;
   run.timeout_s = options_.trial_s;
@@ -115,11 +123,16 @@ TrialResult CommandRunner::run_once(const Settings& changes, std::stop_token sto
     result.problem = last_words(ended.err_tail, ended.out_tail);
     return result;
   }
-  const record::Reader reader(run.record);
+  read(run.record, changes, result);
+  return result;
+}
+
+void CommandRunner::read(const std::filesystem::path& record, const Settings& changes, TrialResult& result) {
+  const record::Reader reader(record);
   const std::vector<record::Step> steps = reader.steps();
   if (steps.size() < kLeastSteps) {
     result.problem = fmt::format("only {} training steps were seen in {:.0f} s", steps.size(), result.seconds);
-    return result;
+    return;
   }
   result.ok = true;
   result.rate = rate_after_warmup(steps);
@@ -130,7 +143,9 @@ TrialResult CommandRunner::run_once(const Settings& changes, std::stop_token sto
   }
   result.effective = effective_settings(reader);
   result.others_cpus = others_cpus(reader);
-  const diagnose::Diagnosis diagnosis = diagnose::diagnose_record(run.record);
+  result.lengths_vary = lengths_vary(reader);
+  result.longest = longest_in(reader);
+  const diagnose::Diagnosis diagnosis = diagnose::diagnose_record(record);
   result.suggestions = suggestions_of(diagnosis, options_.allow_semantic);
   refuse_full_memory(diagnosis, changes, result);
   // A key that this program does not read would change nothing: only what the file can say is worth trying.
@@ -138,7 +153,6 @@ TrialResult CommandRunner::run_once(const Settings& changes, std::stop_token sto
     return std::any_of(suggestion.changes.begin(), suggestion.changes.end(),
                        [&](const auto& change) { return !can_write(config_, change.first, change.second); });
   });
-  return result;
 }
 
 }  // namespace unidle::tune

@@ -30,12 +30,14 @@ class CommandRunner : public TrialRunner {
   explicit CommandRunner(Options options);
   /// A program that fails in a copy of its working folder runs in the folder itself from then on.
   TrialResult run(const Settings& changes, std::stop_token stop) override;
+  std::optional<TrialResult> run_longest(const Settings& changes, std::stop_token stop) override;
   void recall(const TrialResult& result) override { losses_.read(result.losses); }
   /// Why trials run in the folder itself although a copy was wanted; empty when they do not.
   const std::string& note() const { return note_; }
 
  private:
-  TrialResult run_once(const Settings& changes, std::stop_token stop);
+  TrialResult run_once(const Settings& changes, bool longest_first, std::stop_token stop);
+  void read(const std::filesystem::path& record, const Settings& changes, TrialResult& result);
 
   Options options_;
   knobs::ConfigFile config_;

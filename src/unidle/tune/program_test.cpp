@@ -36,7 +36,8 @@ TEST(ProgramTrials, HaveThirtyStepsAtLeast) {
 TEST(ProgramTrials, TouchOnlyWhatCanBeChangedAndMatters) {
   EXPECT_TRUE(applies_at_run_time("loader.workers", "2"));
   EXPECT_TRUE(applies_at_run_time("precision.amp", "bf16"));
-  EXPECT_FALSE(applies_at_run_time("precision.amp", "fp16"));
+  EXPECT_TRUE(applies_at_run_time("precision.amp", "fp16"));
+  EXPECT_FALSE(applies_at_run_time("compile.mode", "graph"));
   EXPECT_FALSE(applies_at_run_time("batch.size", "8"));
   EXPECT_FALSE(matters_on("cpu", "loader.pin_memory"));
   EXPECT_TRUE(matters_on("cuda", "loader.pin_memory"));
@@ -59,6 +60,10 @@ TEST(Reach, WordsOfTheCommandSayWhatCannotBeChangedInARunningProgram) {
   const Reach found = reach(command, {{"batch.size", "16"}, {"loader.workers", "2"}});
   EXPECT_THAT(found.command, ElementsAre("python", "train.py", "--batch-size", "16", "--workers=0"));
   EXPECT_EQ(found.at_run_time, (Settings{{"loader.workers", "2"}}));
+  EXPECT_EQ(reach({"python", "train.py", "--mixed_precision", "no"}, {{"precision.amp", "fp16"}}).command,
+            (std::vector<std::string>{"python", "train.py", "--mixed_precision", "fp16"}))
+      << "it has a scaler";
+  EXPECT_EQ(reach({"python", "train.py"}, {{"precision.amp", "fp16"}}).at_run_time, (Settings{{"precision.amp", "fp16"}}));
   EXPECT_EQ(reach({"python", "train.py"}, {{"batch.size", "16"}}).at_run_time, (Settings{{"batch.size", "16"}}))
       << "the shim says why not";
   EXPECT_TRUE(reaches(command, "batch.size", "8"));

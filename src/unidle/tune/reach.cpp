@@ -6,8 +6,8 @@
 namespace unidle::tune {
 
 bool applies_at_run_time(const std::string& knob, const std::string& value) {
-  if (value == "fp16" || value == "graph") {
-    return false;  // a scaler, or a captured step, is the program's own business
+  if (value == "graph") {
+    return false;  // the addresses of a captured step are the program's own business
   }
   return diagnose::applies_at_run_time(knob);
 }
@@ -15,8 +15,9 @@ bool applies_at_run_time(const std::string& knob, const std::string& value) {
 Reach reach(const std::vector<std::string>& command, const Settings& changes) {
   Reach found{command, {}};
   for (const auto& [knob, value] : changes) {
-    auto spelled =
-        applies_at_run_time(knob, value) ? std::nullopt : knobs::apply_to_command(found.command, knob, value);
+    // A program that has a word for fp16 has a scaler of its own.
+    const bool from_outside = applies_at_run_time(knob, value) && value != "fp16";
+    auto spelled = from_outside ? std::nullopt : knobs::apply_to_command(found.command, knob, value);
     if (spelled) {
       found.command = std::move(*spelled);
     } else {

@@ -40,7 +40,9 @@ struct TrialResult {
   /// CPUs that other processes used meanwhile; they take from the trial what they use.
   std::optional<double> others_cpus;
   std::vector<Suggestion> suggestions;
-  bool interrupted = false;  // stopped on request: no measurement
+  bool lengths_vary = false;  // batches had more shapes than full ones and a last one have
+  std::string longest;        // of run_longest: what it had in its first batch; empty where all samples are alike
+  bool interrupted = false;   // stopped on request: no measurement
 };
 
 /// Runs trials. Not thread-safe. All trials of one runner see the same number of samples, so that losses compare.
@@ -49,6 +51,11 @@ class TrialRunner {
   virtual ~TrialRunner() = default;
   /// A fresh process with `changes` on top of the configuration. A trial that fails is a result, not an exception.
   virtual TrialResult run(const Settings& changes, std::stop_token stop) = 0;
+  /// A few steps, the first of which has the longest samples that there are: whether there is room for them. Nothing
+  /// where the runner cannot arrange that.
+  virtual std::optional<TrialResult> run_longest(const Settings& /*changes*/, std::stop_token /*stop*/) {
+    return std::nullopt;
+  }
   /// A result of an earlier search with the same program stands for a run.
   virtual void recall(const TrialResult& /*result*/) {}
 };

@@ -1,5 +1,7 @@
 #include "unidle/tune/trial_record.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -83,6 +85,27 @@ Settings effective_settings(const record::Reader& reader) {
     }
   }
   return effective;
+}
+
+bool lengths_vary(const record::Reader& reader) {
+  const auto notes = reader.notes();
+  return std::any_of(notes.begin(), notes.end(), [](const record::Note& note) {
+    return note.body.value("type", "") == "shapes" && note.body.value("distinct", 0LL) > 2;
+  });
+}
+
+std::string longest_in(const record::Reader& reader) {
+  std::string found;
+  long long largest = 0;
+  for (const record::Note& note : reader.notes()) {
+    if (note.body.value("type", "") == "longest" && note.body.value("longest", 0LL) > largest) {
+      largest = note.body.value("longest", 0LL);
+      found = fmt::format("{} of {} samples in one batch, up to {} values each where the usual one has {}",
+                          note.body.value("batch", 0LL), note.body.value("samples", 0LL), largest,
+                          note.body.value("usual", 0LL));
+    }
+  }
+  return found;
 }
 
 std::optional<LossReading> CommonLosses::read(const std::map<long long, double>& losses) {

@@ -27,6 +27,15 @@ std::optional<double> others_cpus(const record::Reader& reader);
 /// Settings that the live program had, by knob; values as it gave them.
 Settings effective_settings(const record::Reader& reader);
 
+/// True when batches had more shapes than those of full ones and of a last one.
+bool lengths_vary(const record::Reader& reader);
+
+/// What was found of the longest samples, by UNIDLE_LONGEST, in words; empty where all are alike or none were looked at.
+std::string longest_in(const record::Reader& reader);
+
+/// Steps of a run that is to meet the longest samples in the first of them.
+constexpr long long kLongestSteps = 16;
+
 struct LossReading {
   double value = 0;
   double error = 0;  // standard error of the step-by-step differences from the first trial

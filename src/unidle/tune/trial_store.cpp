@@ -20,7 +20,7 @@ using nlohmann::json;
 namespace {
 
 /// Part of the identity: raise it when what a trial measures changes.
-constexpr int kFormat = 2;
+constexpr int kFormat = 3;
 constexpr std::chrono::hours kOldest(24);
 
 template <typename T>
@@ -55,6 +55,7 @@ json to_json(const TrialResult& result) {
           {"metrics", result.metrics},
           {"validation_share", optional_json(result.validation_share)},
           {"others_cpus", optional_json(result.others_cpus)},
+          {"lengths_vary", result.lengths_vary},
           {"suggestions", suggestions}};
 }
 
@@ -75,6 +76,7 @@ TrialResult trial_of(const json& body) {
   result.metrics = body.at("metrics").get<std::map<std::string, double>>();
   result.validation_share = optional_number(body.at("validation_share"));
   result.others_cpus = optional_number(body.at("others_cpus"));
+  result.lengths_vary = body.at("lengths_vary").get<bool>();
   for (const json& each : body.at("suggestions")) {
     result.suggestions.push_back({each.at("changes").get<Settings>(), each.at("finding").get<std::string>(),
                                   each.at("how").get<std::string>(), each.at("share").get<double>()});

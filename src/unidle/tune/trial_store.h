@@ -53,6 +53,9 @@ class ResumingRunner : public TrialRunner {
  public:
   ResumingRunner(TrialRunner& inner, TrialStore& store) : inner_(inner), store_(store) {}
   TrialResult run(const Settings& changes, std::stop_token stop) override;
+  std::optional<TrialResult> run_longest(const Settings& changes, std::stop_token stop) override {
+    return inner_.run_longest(changes, stop);
+  }
   int resumed() const { return resumed_; }
 
  private:

@@ -46,7 +46,7 @@ struct TunerOptions {
 /// One trial of the search, for the table and the record.
 struct LoggedTrial {
   int index = 0;
-  /// "baseline", "diagnosis", "batch", "step", "removal"; "again" and "reference" of undecided ones, whose turns
+  /// "baseline", "diagnosis", "batch", "longest", "step", "removal"; "again" and "reference" of undecided ones, whose turns
   /// precede their own line; "verify-baseline", "verify-winner".
   std::string stage;
   Settings changes;  // against the configuration
@@ -120,6 +120,7 @@ class Tuner {
 
   void take_bundles(std::stop_token stop);
   void take_batch(std::stop_token stop);
+  bool has_room_for_the_longest(std::stop_token stop);
   BatchSearch::Result try_batch(const BatchChoice& choice, std::stop_token stop);
   void take_steps(std::stop_token stop);
   Candidate* next_step();

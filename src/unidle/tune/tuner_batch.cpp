@@ -1,5 +1,6 @@
 // The part of the search that is about the batch: measured like everything else, with the loader in it.
 #include <limits>
+#include <utility>
 
 #include "unidle/tune/tuner.h"
 
@@ -51,7 +52,35 @@ BatchSearch::Result Tuner::try_batch(const BatchChoice& choice, std::stop_token 
   return BatchSearch::Result::kFailed;
 }
 
+/// A short trial may not meet the longest samples. True where it did, all are alike, or there is no way to tell.
+bool Tuner::has_room_for_the_longest(std::stop_token stop) {
+  if (!incumbent_.lengths_vary || stop.stop_requested()) {
+    return true;
+  }
+  auto result = runner_.run_longest(outcome_.best, stop);
+  if (!result || result->interrupted || stop.stop_requested()) {
+    return true;
+  }
+  LoggedTrial trial;
+  trial.index = static_cast<int>(outcome_.trials.size()) + 1;
+  trial.stage = "longest";
+  trial.changes = outcome_.best;
+  trial.result = std::move(*result);
+  const bool ok = trial.result.ok;
+  trial.verdict = ok ? "held" : "failed";
+  trial.why = "the longest samples together; " + (ok ? trial.result.longest : trial.result.problem);
+  incumbent_is_newest_ = false;
+  log(std::move(trial));
+  return ok;
+}
+
 void Tuner::take_batch(std::stop_token stop) {
+  struct Found {
+    std::size_t at = 0;
+    double gain = 1;
+    Settings best;
+    TrialResult incumbent;
+  };
   std::vector<long long> sizes;
   std::size_t start = 0;
   for (const BatchChoice& choice : options_.batches) {
@@ -60,21 +89,28 @@ void Tuner::take_batch(std::stop_token stop) {
   }
   // Asked for nothing but the batch, all trials are the batch's.
   BatchSearch search(std::move(sizes), start, options_.only.empty() ? kTrials : options_.trials);
-  double gain = 1;
+  std::vector<Found> found{{start, 1, outcome_.best, incumbent_}};
   while (const auto next = search.next()) {
     if (!may_go_on(stop, removal_reserve())) {
       break;
     }
     const BatchSearch::Result result = try_batch(options_.batches[*next], stop);
-    gain *= result == BatchSearch::Result::kBetter ? last_ratio_ : 1;
+    if (result == BatchSearch::Result::kBetter) {
+      found.push_back({*next, found.back().gain * last_ratio_, outcome_.best, incumbent_});
+    }
     search.report(result);
   }
-  if (search.best() != start) {
-    const BatchChoice& found = options_.batches[search.best()];
-    for (const auto& [knob, value] : found.changes) {
-      gains_[knob] = gain;
+  while (found.back().at > start && !has_room_for_the_longest(stop)) {
+    found.pop_back();
+    outcome_.best = found.back().best;
+    incumbent_ = found.back().incumbent;
+  }
+  if (const Found& taken = found.back(); taken.at != start) {
+    const BatchChoice& choice = options_.batches[taken.at];
+    for (const auto& [knob, value] : choice.changes) {
+      gains_[knob] = taken.gain;
     }
-    candidates_.push_back({found.changes, found.reason, 1, false, true});  // the reason, for the answer
+    candidates_.push_back({choice.changes, choice.reason, 1, false, true});  // the reason, for the answer
     add_suggestions(incumbent_);
   }
 }
