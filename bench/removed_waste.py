@@ -1,10 +1,11 @@
 """How much of the time that a fault costs `unidle optimize -- python train.py` takes away, without a change of the program.
 
-    bench/removed_waste.py CASES [--only 01 03 04] [--rounds 3] [--json]
+    bench/removed_waste.py CASES [--only 01 03 04 superres] [--rounds 3] [--json]
 
 CASES holds the cases, each a folder with train.py. For those known here the script is run as it is, with its fault mended by hand (the
 edits below), and under `unidle run` with what `unidle optimize` found, in turns. Reported are whole runs, start-up and first epoch
 counted in: the share of the removable time that is gone, (bare - ours) / (bare - mended), the trials and the seconds of the search.
+One more program is bench/peers/superres.py, as its guide found it (--mode naive) and as a careful person writes it (--mode tuned).
 """
 
 import argparse
@@ -36,21 +37,39 @@ MENDED = {
         ("        self.n = n\n", "        self.n = n\n        self.made = [self.make(i) for i in range(n)]\n"),
         ("    def __getitem__(self, i):\n", "    def __getitem__(self, i):\n        return self.made[i]\n\n    def make(self, i):\n"),
     ],
+    "05-playtime-mlp": [("if step % self.validate_every == 0:", "if step % 118 == 0:")],
     "06-nested-config": [('num_workers=cfg["data"].get("num_workers", 0)', 'num_workers=cfg["data"]["loader"]["workers"]')],
 }
+PEER = "superres"
 
 
-def prepared(case, name, folder):
-    bare, mended = folder / "bare", folder / "mended"
-    shutil.copytree(case, bare, ignore=shutil.ignore_patterns("expect.json"))
-    shutil.copytree(bare, mended)
-    text = (mended / "train.py").read_text()
-    for old, new in MENDED[name]:
-        if old not in text:
-            raise SystemExit("%s: train.py has no %r" % (name, old))
-        text = text.replace(old, new)
-    (mended / "train.py").write_text(text)
-    return bare, mended
+class Case:
+    """A script, and the same with its fault mended, each in a folder of its own."""
+
+    def __init__(self, case, folder):
+        self.name, self.bare, self.mended = case.name, folder / "bare", folder / "mended"
+        self.program = self.mended_program = [sys.executable, "train.py"]
+        shutil.copytree(case, self.bare, ignore=shutil.ignore_patterns("expect.json"))
+        shutil.copytree(self.bare, self.mended)
+        text = (self.mended / "train.py").read_text()
+        for old, new in MENDED[self.name]:
+            if old not in text:
+                raise SystemExit("%s: train.py has no %r" % (self.name, old))
+            text = text.replace(old, new)
+        (self.mended / "train.py").write_text(text)
+
+
+class Peer:
+    """The workload in Python, with pictures prepared in a place of its own."""
+
+    def __init__(self, _, folder):
+        self.name = PEER
+        self.bare = self.mended = folder / "peer"
+        self.bare.mkdir()
+        shutil.copy(ROOT / "bench" / "peers" / "superres.py", self.bare)
+        subprocess.run([BIN / "unidle", "train", ROOT / "workloads" / "superres" / "naive.yaml", "--prepare"], check=True, capture_output=True)
+        data = os.path.join(os.environ["UNIDLE_HOME"], "data", "superres")
+        self.program, self.mended_program = ([sys.executable, "superres.py", "--mode", mode, "--data", data] for mode in ("naive", "tuned"))
 
 
 def wall(command, folder):
@@ -59,27 +78,26 @@ def wall(command, folder):
     return time.monotonic() - begin
 
 
-def searched(folder):
+def searched(program, folder):
     begin = time.monotonic()
-    done = subprocess.run([BIN / "unidle", "optimize", "--benchmark", "--yes", "--format", "json", "--", sys.executable, "train.py"],
+    done = subprocess.run([BIN / "unidle", "optimize", "--benchmark", "--yes", "--format", "json", "--", *program],
                           cwd=folder, capture_output=True, text=True, stdin=subprocess.DEVNULL)
     if done.returncode != 0:
         raise SystemExit(done.stderr)
     return json.loads(done.stdout), time.monotonic() - begin
 
 
-def measure(case, rounds):
+def measure(folder, rounds):
     with tempfile.TemporaryDirectory() as scratch:
         os.environ["UNIDLE_HOME"] = str(Path(scratch) / "home")
-        bare, mended = prepared(case, case.name, Path(scratch))
-        document, search_s = searched(bare)
+        case = (Peer if folder.name == PEER else Case)(folder, Path(scratch))
+        document, search_s = searched(case.program, case.bare)
         apply = [word for change in document["changes"] for word in ("--apply", "%s=%s" % (change["knob"], change["to"]))]
-        program = [sys.executable, "train.py"]
         times = {"bare": [], "mended": [], "ours": []}
         for number in range(rounds):
-            times["bare"].append(wall(program, bare))
-            times["mended"].append(wall(program, mended))
-            times["ours"].append(wall([BIN / "unidle", "run", "-o", Path(scratch) / str(number), *apply, "--", *program], bare))
+            times["bare"].append(wall(case.program, case.bare))
+            times["mended"].append(wall(case.mended_program, case.mended))
+            times["ours"].append(wall([BIN / "unidle", "run", "-o", Path(scratch) / str(number), *apply, "--", *case.program], case.bare))
     middle = {kind: statistics.median(found) for kind, found in times.items()}
     removed = (middle["bare"] - middle["ours"]) / (middle["bare"] - middle["mended"])
     candidates = [t for t in document["trials"] if t["stage"] in ("diagnosis", "step", "removal")]
@@ -94,8 +112,8 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
-    folders = [each for each in sorted(Path(arguments.cases).glob("*")) if each.name in MENDED]
-    chosen = [each for each in folders if not arguments.only or each.name[:2] in arguments.only]
+    folders = [each for each in sorted(Path(arguments.cases).glob("*")) if each.name in MENDED] + [Path(PEER)]
+    chosen = [each for each in folders if not arguments.only or each.name[:2] in arguments.only or each.name in arguments.only]
     if not chosen:
         print("removed_waste: no cases in %s; name their folder" % arguments.cases, file=sys.stderr)
         return 0

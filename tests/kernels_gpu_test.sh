@@ -3,16 +3,7 @@
 subcommand=run
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-python="$UNIDLE_SOURCE/.venv/bin/python"
-[ -x "$python" ] || python=python3
-if ! ls /dev/nvidia[0-9]* >/dev/null 2>&1; then
-  echo "skipped: no NVIDIA GPU here"
-  exit 77
-fi
-if ! "$python" -c 'import sys, torch; sys.exit(not torch.cuda.is_available())' 2>/dev/null; then
-  echo "skipped: $python has no torch that can use the GPU"
-  exit 77
-fi
+needs_gpu
 
 cat >program.py <<'PROGRAM'
 import time

@@ -31,6 +31,19 @@ needs_torch() {
   fi
 }
 
+# needs_gpu: skips the test where there is no NVIDIA GPU that $python, which has torch, can use.
+needs_gpu() {
+  if ! ls /dev/nvidia[0-9]* >/dev/null 2>&1; then
+    echo "skipped: no NVIDIA GPU here"
+    exit 77
+  fi
+  needs_torch
+  if ! "$python" -c 'import sys, torch; sys.exit(not torch.cuda.is_available())' 2>/dev/null; then
+    echo "skipped: the torch of $python cannot use the GPU"
+    exit 77
+  fi
+}
+
 # expect CODE ARGUMENT...: runs unidle with $subcommand, if there is one, and these; checks the exit code.
 expect() {
   local code=$1
