@@ -56,6 +56,10 @@ for epoch in range(1000):
         if how == "saves":
             torch.save(model.state_dict(), "model.pt")
             torch.save(model.state_dict(), os.environ["FIXED"])
+            with open("../data/log.txt", "w") as log:
+                log.write("step\n")
+            assert open("../data/log.txt").read() == "step\n"
+            os.remove("../data/kept.txt")
             torch.save(model.state_dict(), "../data/best.pt.new")
             os.replace("../data/best.pt.new", "../data/best.pt")
             assert torch.load(os.environ["FIXED"]) and torch.load("../data/best.pt")
@@ -78,9 +82,10 @@ optimize 1 2 asks
 check "there is no terminal" grep -q "without a terminal" err.txt
 
 export FIXED=$folder/fixed.pt
-for file in model.pt "$FIXED" ../data/best.pt; do echo "the user's" >"$file"; done
+files=(model.pt "$FIXED" ../data/best.pt ../data/log.txt ../data/kept.txt)
+for file in "${files[@]}"; do echo "the user's" >"$file"; done
 optimize 0 1 saves
-for file in model.pt "$FIXED" ../data/best.pt; do
+for file in "${files[@]}"; do
   check "$file is the user's" grep -qx "the user's" "$file"
 done
 

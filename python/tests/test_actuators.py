@@ -1,6 +1,7 @@
 """Every setting that can be changed at run time: what became of it is read back from the live program."""
 
 import os
+import shutil
 import sys
 import tempfile
 import unittest
@@ -53,17 +54,18 @@ class ActuatorTest(unittest.TestCase):
 
 
 class AsideTest(unittest.TestCase):
-    """Checkpoints of trials."""
+    """What trials would write over."""
 
     def setUp(self):
         sys.path.insert(0, os.path.join(HERE, "..", "shim"))
         self.addCleanup(sys.path.pop, 0)
         from _unidle_shim import saving
 
+        self.saving = saving
         scratch = tempfile.TemporaryDirectory()
         self.addCleanup(scratch.cleanup)
         self.root = scratch.name
-        self.aside = saving.Aside(os.path.join(self.root, "trial"))
+        self.aside = saving.Aside(os.path.join(self.root, "trial"), 1 << 62)
 
     def path(self, name, text=None):
         path = os.path.join(self.root, name)
@@ -72,6 +74,10 @@ class AsideTest(unittest.TestCase):
             with open(path, "w") as out:
                 out.write(text)
         return path
+
+    def text(self, path):
+        with open(path) as file:
+            return file.read()
 
     def test_a_file_of_the_user_is_left_alone(self):
         best = self.path("best.pt", "the user's")
@@ -91,6 +97,45 @@ class AsideTest(unittest.TestCase):
             self.assertEqual(self.aside.place(path), path)
         self.path("new.pt", "now it is there")
         self.assertEqual(self.aside.place(self.path("new.pt")), self.path("new.pt"))
+
+    def test_what_is_younger_than_the_trial_is_not_the_users(self):
+        aside = self.saving.Aside(self.path("trial"), 0)
+        made = self.path("made", "by a library")
+        self.assertEqual(aside.place(made), made)
+        self.saving._removing(aside, os.remove)(made)
+        self.assertFalse(os.path.exists(made))
+
+    def test_logs_are_begun_and_continued_aside(self):
+        opened = self.saving._opening(self.aside, open)
+        log, data = self.path("train.log", "old\n"), self.path("rows.bin", "abc")
+        with opened(log, "a") as out:
+            out.write("new\n")
+        with opened(log) as file:
+            self.assertEqual(file.read(), "old\nnew\n")
+        with opened(data, "r+") as file:
+            file.write("x")
+        with opened(data) as file:
+            self.assertEqual(file.read(), "xbc")
+        with opened(log, "w") as out:
+            out.write("again")
+        with opened(self.path("fresh.log"), "w") as out:
+            out.write("fresh")
+        self.assertEqual((self.text(log), self.text(data), self.text(self.path("fresh.log"))), ("old\n", "abc", "fresh"))
+
+    def test_what_is_renamed_or_removed_stays(self):
+        replace, remove = self.saving._renaming(self.aside, os.replace), self.saving._removing(self.aside, os.remove)
+        rmtree = self.saving._removing_all(self.aside, shutil.rmtree)
+        log = self.path("runs/train.log", "old")
+        replace(log, log + ".1")
+        self.assertEqual((self.text(log), self.text(log + ".1")), ("old", "old"))
+        remove(log)
+        rmtree(self.path("runs"))
+        self.assertEqual(self.text(log), "old")
+        remove(log + ".1")
+        self.assertFalse(os.path.exists(log + ".1"))
+        own = self.path("trial/runs/train.log", "of the trial")
+        rmtree(os.path.dirname(own))
+        self.assertFalse(os.path.exists(own))
 
 
 if __name__ == "__main__":

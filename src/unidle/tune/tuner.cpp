@@ -337,7 +337,9 @@ bool Tuner::remove_units(std::span<const Unit> group, std::stop_token stop) {
   const double before = incumbent_.rate;
   // Half of a quiet machine's noise: several knobs that each give a little must not go one after the other.
   const double margin = -0.5 * options_.noise / noise();
-  const Judgement judgement = try_settings(without(outcome_.best, group), "removal", what, margin, stop);
+  // One lucky run must not take several at once.
+  const Judgement judgement =
+      try_settings(without(outcome_.best, group), "removal", what, margin, stop, group.size() > 1);
   if (judgement == Judgement::kBetter) {
     if (incumbent_.rate < before * (1 + noise())) {
       // Both are measurements of equally good settings, and the better of several noisy ones is too good.

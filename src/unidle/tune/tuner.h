@@ -107,6 +107,7 @@ class Tuner {
     std::vector<double> ratios;
     bool neighbours = false;  // the ratios are of runs one after the other; otherwise the only one is to an older run
     bool reference_next = true;
+    bool confirm = false;  // a single run in favour is not enough
   };
   enum class Judgement { kBetter, kNoGain, kRejected, kStopped };
 
@@ -133,8 +134,8 @@ class Tuner {
   double promise_of(const Unit& unit) const;
 
   LoggedTrial measure(const Settings& changes, const std::string& stage, std::stop_token stop);
-  Judgement try_settings(const Settings& changes, const std::string& stage, const std::string& what, double least_ratio,
-                         std::stop_token stop);
+  Judgement try_settings(const Settings& changes, const std::string& stage, const std::string& what, double margin,
+                         std::stop_token stop, bool confirm = false);
   Judgement judge(LoggedTrial& trial, double ratio, double margin);
   bool rejected(LoggedTrial& trial);
   bool changes_effective_batch(const Settings& changes) const;

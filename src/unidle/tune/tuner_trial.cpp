@@ -46,10 +46,10 @@ void Tuner::log(LoggedTrial trial) {
 }
 
 /// Takes the settings when they are faster than the best so far by more than `margin` times the noise. What one trial
-/// leaves open is decided by turns of both, each compared with its neighbours only, so that a machine that gets slower
+/// leaves open, or with `confirm` says in their favour, is decided by turns of both, each compared with its neighbours only, so that a machine that gets slower
 /// meanwhile is no argument.
 Tuner::Judgement Tuner::try_settings(const Settings& changes, const std::string& stage, const std::string& what,
-                                     double margin, std::stop_token stop) {
+                                     double margin, std::stop_token stop, bool confirm) {
   const bool neighbours = incumbent_is_newest_;
   LoggedTrial trial = measure(changes, stage, stop);
   trial.why = what;
@@ -61,6 +61,7 @@ Tuner::Judgement Tuner::try_settings(const Settings& changes, const std::string&
     return Judgement::kRejected;
   }
   Turns turns{trial.result.rate, incumbent_.rate, {trial.result.rate / incumbent_.rate}, neighbours};
+  turns.confirm = confirm;
   while (undecided(turns, margin) && may_repeat(stop) && take_turn(trial.changes, turns, stop)) {
   }
   if (stop.stop_requested()) {
@@ -86,7 +87,8 @@ bool Tuner::undecided(const Turns& turns, double margin) const {
   if (ratios.size() == 1) {
     const bool slow = ratios[0] < kSuspicious && !steady_;
     const bool stale = !turns.neighbours && (ratios[0] > 1 / kSuspicious || last_disturbed_);
-    return slow || stale || std::abs(ratios[0] - limit) < kClearance * noise();
+    const bool unconfirmed = turns.confirm && ratios[0] > limit;
+    return slow || stale || unconfirmed || std::abs(ratios[0] - limit) < kClearance * noise();
   }
   const auto above = std::count_if(ratios.begin(), ratios.end(), [&](double ratio) { return ratio > limit; });
   return ratios.size() < kMostRatios && above != 0 && above != static_cast<std::ptrdiff_t>(ratios.size());
