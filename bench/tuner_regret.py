@@ -1,11 +1,11 @@
 """How far what `unidle optimize` finds is from the best of all settings.
 
-    bench/tuner_regret.py [--only pictures table superres] [--rounds 4] [--steps N] [--json]
+    bench/tuner_regret.py [--only pictures table superres] [--pairs 8] [--steps N] [--json]
 
 Two Python programs, pictures that are decoded in __getitem__ beside a convolutional net and rows of a table beside a small one, and the workload
-superres from its naive configuration. The search runs; then every combination of the settings in GRID is measured once, in random order. The
-best of them and what the search chose (it may have changed others, all exact or rounding only) are then measured anew, several
-times in turns, because the best of many single measurements is too good. The figure is the choice's median rate over the best of these medians.
+superres from its naive configuration. The search runs; then every combination of the settings in GRID is measured once, in random order, and the
+best few of them twice more. The best of these and what the search chose (it may have changed others, all exact or rounding only) then
+run in turns, because the best of many single measurements is too good. The figure is the median of the ratios of neighbours.
 """
 
 import argparse
@@ -84,7 +84,6 @@ SUPERRES = {"loader.workers": ["0", "1", "2"], "cache.features": ["off", "memory
             "optimizer.fused": ["false", "true"], "validation.interval": ["1", "0"]}
 SAMPLES = 240
 FINALISTS = 4  # of the grid
-CHOICE = -1
 NAIVE = ROOT / "workloads" / "superres" / "naive.yaml"
 
 
@@ -133,7 +132,7 @@ class Workload:
         return said["samples"] / said["seconds"]
 
 
-def measure(name, rounds, steps):
+def measure(name, pairs, steps):
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch) / name
         folder.mkdir()
@@ -142,18 +141,27 @@ def measure(name, rounds, steps):
         document = json.loads(output(subject.search(), folder))
         chosen = {change["knob"]: change["to"] for change in document["changes"]}
         points = [dict(zip(grid, values)) for values in itertools.product(*grid.values())]
-        once = {at: subject.rate(points[at]) for at in shuffled(range(len(points)), 0)}
-        best = sorted(once, key=once.get)[-FINALISTS:]
-        rates = {at: [] for at in [CHOICE, *best]}
-        for number in range(rounds):
-            for at in shuffled(rates, number + 1):
-                rates[at].append(subject.rate(chosen if at == CHOICE else points[at]))
-    medians = {at: statistics.median(found) for at, found in rates.items()}
-    best = max(best, key=medians.get)
+        rates = {at: [subject.rate(points[at])] for at in shuffled(range(len(points)), 0)}
+        finalists = sorted(rates, key=lambda at: rates[at][0])[-FINALISTS:]
+        for number in (1, 2):
+            for at in shuffled(finalists, number):
+                rates[at].append(subject.rate(points[at]))
+        best = max(finalists, key=lambda at: statistics.median(rates[at]))
+        turns = {True: [], False: []}
+        for number in range(pairs):
+            for ours in ((True, False), (False, True))[number % 2]:
+                turns[ours].append(subject.rate(chosen if ours else points[best]))
+    ratios = [ours / theirs for ours, theirs in zip(turns[True], turns[False])]
     trials = [t for t in document["trials"] if t["stage"] in ("baseline", "diagnosis", "step", "removal")]
-    return {"program": name, "share_of_best": medians[CHOICE] / medians[best], "chosen": chosen, "best": points[best], "rates": rates[CHOICE],
-            "rate": medians[CHOICE], "best_rate": medians[best], "best_rates": rates[best], "as_it_is": once[0], "trials": len(trials),
-            "runs": len(document["trials"]), "points": len(points)}
+    return {"program": name, "share_of_best": statistics.median(ratios), "interval": interval(ratios), "chosen": chosen, "best": points[best],
+            "rate": statistics.median(turns[True]), "best_rate": statistics.median(turns[False]), "as_it_is": rates[0][0], "trials": len(trials),
+            "runs": len(document["trials"]), "points": len(points), "pairs": pairs}
+
+
+def interval(ratios, rounds=4000):
+    draw = random.Random(1)
+    medians = sorted(statistics.median(draw.choices(ratios, k=len(ratios))) for _ in range(rounds))
+    return medians[int(0.025 * rounds)], medians[int(0.975 * rounds)]
 
 
 def shuffled(items, seed):
@@ -165,20 +173,20 @@ def shuffled(items, seed):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="+", choices=[*GRID, "superres"], default=[*GRID, "superres"])
-    parser.add_argument("--rounds", type=int, default=4, help="of measuring the best of the grid and the choice")
+    parser.add_argument("--pairs", type=int, default=8, help="of the choice and the best of the grid")
     parser.add_argument("--steps", type=int, help="of a run of a Python program; what makes it some seconds long where not given")
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
-    found = [measure(name, arguments.rounds, arguments.steps) for name in arguments.only]
+    found = [measure(name, arguments.pairs, arguments.steps) for name in arguments.only]
     if arguments.json:
         print(json.dumps({"name": "tuner_regret", "unit": "share of the best rate", "ours": {f["program"]: f["share_of_best"] for f in found},
                           "peers": {"exhaustive grid": 1.0}, "ratio": min(f["share_of_best"] for f in found), "programs": found,
                           "machine": "%s, %d CPUs" % (platform.processor() or platform.machine(), os.cpu_count())}))
         return
     for f in found:
-        print("%-9s %.0f %% of the best: %.0f samples/s (%.0f to %.0f) against %.0f (%.0f to %.0f), as it is %.0f; %d trials, %d runs, grid of %d" % (
-            f["program"], 100 * f["share_of_best"], f["rate"], min(f["rates"]), max(f["rates"]), f["best_rate"], min(f["best_rates"]),
-            max(f["best_rates"]), f["as_it_is"], f["trials"], f["runs"], f["points"]))
+        print("%-9s %.0f %% of the best (%.0f to %.0f, %d pairs): %.0f samples/s against %.0f, as it is %.0f; %d trials, %d runs, grid of %d" % (
+            f["program"], 100 * f["share_of_best"], 100 * f["interval"][0], 100 * f["interval"][1], f["pairs"], f["rate"], f["best_rate"],
+            f["as_it_is"], f["trials"], f["runs"], f["points"]))
         print("          chosen %s; best %s" % (f["chosen"], f["best"]))
 
 

@@ -16,6 +16,8 @@ namespace {
 constexpr double kSuspicious = 0.85;
 /// Ratios of neighbouring runs after which the median decides, however far apart they are.
 constexpr std::size_t kMostRatios = 5;
+/// Ratios with which a second run of a change comes in.
+constexpr std::size_t kConfirming = 3;
 /// Of the noise: a single ratio that is further than this from the limit decides.
 constexpr double kClearance = 0.5;
 /// CPUs in use by others from which on a trial counts as disturbed.
@@ -84,11 +86,13 @@ Tuner::Judgement Tuner::try_settings(const Settings& changes, const std::string&
 bool Tuner::undecided(const Turns& turns, double margin) const {
   const double limit = 1 + margin * noise();
   const auto& ratios = turns.ratios;
+  if (turns.confirm && ratios.size() < kConfirming && ratios.back() > limit) {
+    return true;
+  }
   if (ratios.size() == 1) {
     const bool slow = ratios[0] < kSuspicious && !steady_;
     const bool stale = !turns.neighbours && (ratios[0] > 1 / kSuspicious || last_disturbed_);
-    const bool unconfirmed = turns.confirm && ratios[0] > limit;
-    return slow || stale || unconfirmed || std::abs(ratios[0] - limit) < kClearance * noise();
+    return slow || stale || std::abs(ratios[0] - limit) < kClearance * noise();
   }
   const auto above = std::count_if(ratios.begin(), ratios.end(), [&](double ratio) { return ratio > limit; });
   return ratios.size() < kMostRatios && above != 0 && above != static_cast<std::ptrdiff_t>(ratios.size());
