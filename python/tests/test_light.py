@@ -15,6 +15,8 @@ PROGRAM = os.path.join(HERE, "programs", "light.py")
 
 @unittest.skipUnless(os.path.exists(UNIDLE) and HAS_TORCH, "UNIDLE_BIN is not set, or there is no torch")
 class LightTest(unittest.TestCase):
+    more = {}
+
     def setUp(self):
         self.folder = tempfile.mkdtemp()
         self.addCleanup(shutil.rmtree, self.folder)
@@ -22,7 +24,7 @@ class LightTest(unittest.TestCase):
     def run_program(self, mode, seconds=6, *options):
         record, told = os.path.join(self.folder, "record"), os.path.join(self.folder, "told.json")
         command = [sys.executable, PROGRAM, mode, str(seconds), told]
-        done = subprocess.run([UNIDLE, "run", "-o", record, *options, "--", *command], env=environment(OMP_NUM_THREADS="1"),
+        done = subprocess.run([UNIDLE, "run", "-o", record, *options, "--", *command], env=environment(OMP_NUM_THREADS="1", **self.more),
                               cwd=self.folder, capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.record = Record(record)
@@ -85,6 +87,12 @@ class LightTest(unittest.TestCase):
     def test_a_scaler_that_leaves_steps_out(self):
         self.check("scaled")
 
+    def test_batches_that_are_not_learnt_from(self):
+        self.check("skips")
+
+    def test_parameters_that_something_else_changes(self):
+        self.check("clamped")
+
     def test_schedulers_that_are_made_meanwhile(self):
         self.check("scheduled")
 
@@ -94,6 +102,15 @@ class LightTest(unittest.TestCase):
         steps, last = self.record.rows("select count(*), max(idx) from steps")[0]
         self.assertEqual((steps, last), (4321, 4320))
         self.assertLess(self.note["steps_in_full"], 4321)
+
+
+class WithoutLibraryTest(LightTest):
+    """The patch of fetching a batch in Python, as where the library cannot be loaded."""
+    more = {"UNIDLE_LIGHT_LIBRARY": ""}
+
+    test_without_a_loader = test_without_an_optimiser = test_validation_every_few_steps = test_it_stops_after_the_asked_steps = None
+    test_two_optimisers = test_batches_that_are_not_learnt_from = test_parameters_that_something_else_changes = None
+    test_a_scaler_that_leaves_steps_out = test_an_iterable_dataset = None
 
 
 if __name__ == "__main__":

@@ -72,7 +72,7 @@ class Background:
         loop = self.state.loop
         phase = loop.phase if loop is not None else INPUT_PHASE
         if loop is not None and loop.light is not None:
-            phase = INPUT_PHASE if loop.inside else TRAIN_PHASE
+            phase = INPUT_PHASE if loop.within() else TRAIN_PHASE
         own = places.own_frame(frame)
         del frame
         self.totals[phase] = self.totals.get(phase, 0) + 1

@@ -1,5 +1,6 @@
 """Patches of the calls that make up a step beside the model's: backward pass, optimiser, gradients, checkpoints."""
 
+import sys
 import threading
 
 from . import hiding, off, probe, session
@@ -14,6 +15,7 @@ def install(state):
     state.backward = Backward(state, torch)
     _patch_optimizers(state, torch)
     _patch_scaler(state, torch)
+    _patch_schedulers(state)
     _patch_checkpoint(state, torch)
     _patch_assembly(state, torch)
 
@@ -140,11 +142,13 @@ def _patch_optimizers(state, torch):
             return optimizer_step(state, self, original, (self,) + args, kwargs)
 
         def by_light(light):
-            stepped, key = light.stepped, light.optimizer
-            mark = stepped.append if light.iterator else light.mark
+            if light.rhythm is not None:
+                return original  # its steps are counted afterwards
+            marks, key = light.marks, light.optimizer
+            mark = marks.stepped.append if light.iterator else light.mark
 
             def step_by_light(self, *args, **kwargs):
-                if id(self) != key or light.stepped is not stepped:  # a scheduler that was made in that stretch has kept this one
+                if id(self) != key or not marks.alive:  # a scheduler that was made in that stretch has kept this one
                     return step(self, *args, **kwargs)
                 result = original(self, *args, **kwargs)
                 mark(now())
@@ -261,13 +265,36 @@ def _wrap_scaler(state, scaler):
     scaler.step = hiding.wraps(original)(step)
 
 
+def _patch_schedulers(state):
+    """One that is made wraps the optimiser's step as it finds it, and that has to be ours."""
+    module = sys.modules.get("torch.optim.lr_scheduler")
+    for name in ("LRScheduler", "_LRScheduler"):
+        Scheduler = getattr(module, name, None)
+        if Scheduler is not None and "__init__" in Scheduler.__dict__ and not hasattr(Scheduler.__init__, "__wrapped__"):
+            _look_up_before(state, Scheduler)
+
+
+def _look_up_before(state, Scheduler):
+    original = Scheduler.__init__
+
+    def init(self, *args, **kwargs):
+        if state.light is not None:
+            try:
+                state.loop.look_up()
+            except Exception as failure:
+                off(failure)
+        original(self, *args, **kwargs)
+
+    Scheduler.__init__ = hiding.wraps(original)(init)
+
+
 def _patch_assembly(state, torch):
     """Where arrays become tensors a batch is put together by hand. Too short to be met by the thread that looks at lines."""
     original = torch.from_numpy
 
     def from_numpy(*args, **kwargs):
         loop = state.loop
-        if loop is not None and not loop.inside and _get_ident() == state.thread:
+        if loop is not None and not loop.within() and _get_ident() == state.thread:
             loop.assembled = True
         return original(*args, **kwargs)
 
@@ -279,7 +306,7 @@ def _patch_checkpoint(state, torch):
 
     def save(*args, **kwargs):
         loop = state.loop
-        if loop is None or _get_ident() != state.thread or loop.inside:
+        if loop is None or _get_ident() != state.thread or loop.within():
             return original(*args, **kwargs)
         t0, before = now(), loop.total
         try:

@@ -1,12 +1,20 @@
-"""Steps that go by light: only fetching the batch and stepping the optimiser leave a mark, all else is as without us.
+"""Steps that go by light: only fetching the batch leaves a mark, all else is as without us.
 
 Forward and backward passes are not patched meanwhile. When the stretch is over, or something comes that is not of such a
 step (another loader, an epoch's end, eval()), the marks become the events of the steps: their length, samples and input wait. Copies,
 waits and logging, which come seldom and are dear by themselves, are timed as ever and laid upon the steps of the stretch.
+
+How many samples a batch had and how often the optimiser stepped is found out afterwards (regular.py). Where it cannot be, both are marked,
+too. The patch that remains is a library's (python/native/light.cpp) where it can be loaded.
 """
 
+import importlib.machinery
+import importlib.util
+import os
 import sys
+import weakref
 
+from . import regular
 from .loop import AFTER_STEP, HAND, now
 from .parts import Parts
 from .probe import FLUSH, INPUT, LOG, STEP, SYNC, TRANSFER
@@ -17,6 +25,28 @@ _MOST_STEPS = 4096
 _NEVER = 1 << 63     # ns
 _AT_ONCE = 32        # steps that are written together
 _MOST_CHANGES = 400  # of a class: from Python 3.13 one that was changed a thousand times is never cached again
+
+
+def _library():
+    """None where this Python cannot load it."""
+    path = os.environ.get("UNIDLE_LIGHT_LIBRARY")
+    if not path or not getattr(sys, "_is_gil_enabled", lambda: True)():
+        return None
+    try:
+        loader = importlib.machinery.ExtensionFileLoader("_unidle_light", path)
+        module = importlib.util.module_from_spec(importlib.util.spec_from_loader("_unidle_light", loader))
+        loader.exec_module(module)
+        return module
+    except (ImportError, OSError):
+        return None
+
+
+class Marks:
+    """Of one stretch: of batches when each was asked for and got, and how many samples it had; when the optimiser had stepped."""
+
+    def __init__(self):
+        self.asked, self.got, self.sizes, self.stepped = [], [], [], []
+        self.alive = True  # the stretch is going on
 
 
 class Patch:
@@ -39,11 +69,19 @@ class Patch:
 class Light:
     def __init__(self, state):
         self.state = state
+        self.native = _library()
         self.iterator = 0    # id of the one that is asked for batches; 0 without a loader
         self.optimizer = 0   # id of the one whose step is the last of a training step
         self.others = ()     # ids of those before it
         self.scaled = False  # it is stepped by a GradScaler, which may leave it out
-        self._forget()       # asked, got, sizes: of each batch, when and how many samples; stepped: when the optimiser had stepped
+        self.marks = Marks()
+        self.plain = None    # light_fetch.Plain or the library's, where batches leave no more than times
+        self.versions = None  # regular.Versions, when the last stretch was over
+        self.rhythm = None   # regular.Rhythm: steps and samples are counted afterwards
+        self.size = 0        # of a batch, then
+        self.each = 0        # batches of a step
+        self.may_count = True
+        self.followed = None  # the iterator, weakly
         self.fetch = None    # what an iterator's patch passes on to
         self.shorter = []    # patches that gave way
         self.may_change = True
@@ -63,25 +101,39 @@ class Light:
         self.scaled = state.facts.scaler is not None
         self.iterator = loop.iterator if fetches else 0
         self.until_ns, self.most = until_ns, min(_MOST_STEPS, left)
-        self._forget()
+        self.marks, self.plain, self.fetch, self.followed = Marks(), None, None, None
         loader = loop.last_loader
         self.samples = loader.samples if loader is not None and loader.samples.count and not loader.samples.cheap else None
         self.changes += 1
         self.may_change = self.changes < _MOST_CHANGES or sys.version_info < (3, 13)
-        self._step_aside(bool(fetches))
+        self.each = fetches
+        self.rhythm = self._rhythm(loop, loader) if fetches else None
+        self._step_aside()
         state.waits.loss_pointer = 0
         state.light = loop.light = self
         return True
 
-    def _step_aside(self, fetches):
+    def _rhythm(self, loop, loader):
+        """Where both can be counted afterwards: batches of one size, and steps by the changes of a parameter."""
+        versions, self.size = self.versions, regular.batch_size(loader, self.state.torch)
+        if not self.may_count or self.scaled or self.samples is not None or not self.size or versions is None or versions.optimizer != self.optimizer:
+            return None
+        return versions.rhythm(loop.steps)
+
+    def asks(self):
+        """A batch is being fetched."""
+        return self.plain is not None and self.plain.asking
+
+    def _step_aside(self):
         state = self.state
         if self.may_change and not state.actuators.adapts:
             state.roots.step_aside()
         state.backward.step_aside(self.optimizer == id(HAND))
-        self.fetch = state.fetches.shorter(self) if fetches else None
 
-    def first_fetch(self):
+    def first_fetch(self, iterator):
         """Not before: the batch that is being fetched when the stretch begins is still seen in full."""
+        if self.fetch is None:
+            self.fetch, self.followed = self.state.fetches.shorter(self), weakref.ref(iterator)
         self.shorten(self.state.fetches)
         if self.samples is None:
             for patch in self.state.makers:
@@ -106,32 +158,64 @@ class Light:
         self._forget()
 
     def _forget(self):
-        """New lists: by these the shorter patches know their stretch."""
-        self.asked, self.got, self.sizes, self.stepped = [], [], [], []
+        """Shorter patches of the stretch that a program has kept pass on from here."""
+        self.marks.alive = False
+        if self.plain is not None:
+            self.plain.alive = False
 
     def mark(self, t):
         """The last optimiser of a step has stepped."""
-        self.stepped.append(t)
-        if not self.iterator and (t >= self.until_ns or len(self.stepped) >= self.most):
+        stepped = self.marks.stepped
+        stepped.append(t)
+        if not self.iterator and (t >= self.until_ns or len(stepped) >= self.most):
             self.state.loop.look_up()
 
     def end(self, loop):
         """The next steps are seen in full."""
         self.state.light = loop.light = None
         self.step_back()
+        self._forget()
         before = loop.steps
         self._tell(loop)
-        self._forget()
+        self._take_versions(loop)
         loop.weight.resume(loop.steps, now(), max(1, loop.steps - before))
+
+    def _take_versions(self, loop):
+        """From here to the next stretch it is found out how often a step changes a parameter."""
+        optimizer = next((one for one in self.state.facts.living_optimizers() if id(one) == self.optimizer), None)
+        stepped = self.optimizer in loop.parts.optimizers
+        self.versions = regular.Versions(optimizer, loop.steps + stepped) if optimizer is not None else None
+
+    def _marked(self, loop, parts):
+        """(asked, got, sizes, stepped) of the stretch."""
+        marks, plain = self.marks, self.plain
+        asked, got, sizes = marks.asked, marks.got, marks.sizes
+        if plain is not None:
+            asked, got = plain.asked, plain.got
+            sizes = regular.sizes(loop.last_loader, self.size, self.followed(), len(asked))
+        if self.rhythm is None:
+            return asked, got, sizes, marks.stepped
+        before, each = parts.fetches, self.each
+        batches, steps = before + len(asked), self.rhythm.steps()
+        if steps is None or not regular.fits(batches, each, steps):
+            self.may_count = False  # from now on each is marked
+            if steps is None or steps * each > batches:
+                steps = batches // each  # something else has changed the parameter
+            else:
+                each = batches // max(1, steps)  # some were left out
+        self.rhythm = None
+        stepped = marks.stepped if len(marks.stepped) >= steps else regular.marks(asked, before, each, steps, now())
+        return asked, got, sizes, stepped
 
     def _tell(self, loop):
         """Of the steps of the stretch. The last one stays open: it goes on."""
         parts = loop.parts or Parts(now())
-        ended = self._cut(parts, loop.stepped_at if parts.optimizers and parts.optimizers[-1] == self.optimizer else 0)
+        marked = asked, got, sizes, _ = self._marked(loop, parts)
+        ended = self._cut(parts, marked, loop.stepped_at if parts.optimizers and parts.optimizers[-1] == self.optimizer else 0)
         steps, begin, waited, samples, fetches, stepped = ended
         self._write(loop, parts, steps)
-        if self.asked:
-            self._account(loop.last_loader, self.asked[0], sum(self.got) - sum(self.asked), sum(self.sizes), len(self.asked))
+        if asked:
+            self._account(loop.last_loader, asked[0], sum(got) - sum(asked), sum(sizes), len(asked))
         loop.parts = parts = Parts(begin)
         parts.dim = True
         parts.input, parts.samples, parts.fetches = waited, samples, fetches
@@ -142,13 +226,15 @@ class Light:
             parts.optimizers = self.others + (self.optimizer,)
             parts.last = loop.stepped_at = stepped
 
-    def _cut(self, parts, stepped):
+    @staticmethod
+    def _cut(parts, marked, stepped):
         """The steps that are over, each (begin, length, input wait, samples, batches), and the same of the one that is not, with
         the end of its optimiser, if it has stepped. A step is over when the next batch is asked for, or the optimiser steps again."""
         steps, begin, waited, samples, fetches = [], parts.begin, parts.input, parts.samples, parts.fetches
-        marks = iter(self.stepped)
+        all_asked, all_got, all_sizes, all_stepped = marked
+        marks = iter(all_stepped)
         mark = next(marks, _NEVER)
-        for asked, got, size in zip(self.asked + [_NEVER - 1], self.got + [_NEVER - 1], self.sizes + [0]):
+        for asked, got, size in zip(all_asked + [_NEVER - 1], all_got + [_NEVER - 1], all_sizes + [0]):
             while mark <= asked:
                 if stepped:
                     steps.append((begin, stepped - begin, waited, samples, fetches))

@@ -5,7 +5,7 @@ import sys
 import threading
 import weakref
 
-from . import hiding, inspection, off, places, probe, samples as sampling, session
+from . import hiding, inspection, light_fetch, off, places, probe, samples as sampling, session
 from .light import Patch
 from .loop import now
 from .models import size_of
@@ -21,6 +21,7 @@ class Loader:
         self.id, self.where, self.use = number, where, None
         self.epochs = self.starts = 0
         self.batches = self.wait_ns = 0
+        self.largest = 0          # batch that was seen, in samples
         self.start_ns = self.start_last_ns = self.start_waited_ns = 0
         self.starting_ns = None   # workers are being started; ns so far
         self.slot = None          # shared with the first worker: how long its first batch took
@@ -89,7 +90,7 @@ def _patch_loader(state, DataLoader):
         loop = state.loop
         if _get_ident() != state.thread:
             return made_elsewhere(self) if not state.trains else original_iter(self)
-        if loop is not None and loop.inside:
+        if loop is not None and loop.within():
             return original_iter(self)
         try:
             if not session.observe():
@@ -172,10 +173,10 @@ def _patch_iterator(state, Iterator):
     def following(self):
         light = state.light
         if light is not None and id(self) == light.iterator:
-            light.first_fetch()
+            light.first_fetch(self)
             return light.fetch(self)
         loop = state.loop
-        if loop is None or loop.inside or _get_ident() != state.thread:
+        if loop is None or loop.within() or _get_ident() != state.thread:
             return original(self)
         try:
             t0 = now()
@@ -212,6 +213,8 @@ def _patch_iterator(state, Iterator):
             if loader.starting_ns is not None:
                 _started(loop, loader, t1, own)
             size = size_of(batch)
+            if size > loader.largest:
+                loader.largest = size
             loop.fetch_ends(loader, t1, t2, own, size, True)
             if batches & _LOOK_EVERY == 1:
                 state.facts.batch_seen(loader, batch)
@@ -222,35 +225,7 @@ def _patch_iterator(state, Iterator):
         return batch
 
     def by_light(light):
-        """For the batches of one iterator, of which only the wait and the samples are told, see Light."""
-        loop, key, until_ns, most = state.loop, light.iterator, light.until_ns, light.most
-        asked, got, sizes, samples = light.asked, light.got, light.sizes, light.samples
-
-        def following_by_light(self):
-            if id(self) != key or light.got is not got:  # of a stretch that is over
-                return following(self)
-            t0 = now()
-            if t0 >= until_ns or len(got) >= most:
-                loop.look_up()
-                return following(self)
-            loop.inside, state.samples = True, samples
-            try:
-                batch = original(self)
-            except BaseException as error:
-                loop.inside, state.samples = False, None
-                over(loop, self, t0, error)
-                raise
-            t1 = now()
-            loop.inside, state.samples = False, None
-            try:
-                sizes.append(size_of(batch))
-                asked.append(t0)
-                got.append(t1)
-            except Exception as failure:
-                off(failure)
-            return batch
-
-        return hiding.wraps(original)(following_by_light)
+        return light.fetch or light_fetch.shorter(state, light, original, following, over)
 
     def over(loop, iterator, t0, error):
         try:

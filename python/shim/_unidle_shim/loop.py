@@ -144,6 +144,10 @@ class Loop(Validations):
         if weight.light_until and not (self.lights is not None and self.lights.begin(self, weight.light_until)):
             weight.resume(step, t, 0)
 
+    def within(self):
+        """In a call that is timed as a whole, as fetching a batch is: what it calls itself is not of interest."""
+        return self.inside or (self.light is not None and self.light.asks())
+
     def look_up(self):
         """Something else than what training steps do begins, or it is time to see some in full."""
         if self.light is not None:

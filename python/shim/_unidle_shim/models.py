@@ -150,7 +150,7 @@ def _patch_train(state, Module):
             state.switching = False
         try:
             loop = state.loop
-            if loop is not None and not loop.inside and _get_ident() == state.thread:
+            if loop is not None and not loop.within() and _get_ident() == state.thread:
                 state.roots.switched(self, loop.steps)
                 if mode:
                     loop.touch_validation(now())

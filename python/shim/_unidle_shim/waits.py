@@ -126,7 +126,7 @@ def _patch_read(state, Tensor, name, call):
 
     def count(self, *args, **kwargs):
         loop = state.loop
-        if loop is not None and not loop.inside and not loop.in_optimizer and _get_ident() == state.thread:
+        if loop is not None and not loop.within() and not loop.in_optimizer and _get_ident() == state.thread:
             try:
                 state.waits.count(call, sys._getframe(1))
             except Exception as failure:
@@ -138,7 +138,7 @@ def _patch_read(state, Tensor, name, call):
         if loop is None or loop.in_optimizer or _get_ident() != state.thread:
             return original(self, *args, **kwargs)
         if self.is_cpu:
-            return count(self, *args, **kwargs) if not loop.inside else original(self, *args, **kwargs)
+            return count(self, *args, **kwargs) if not loop.within() else original(self, *args, **kwargs)
         t0, before = now(), loop.total
         result = original(self, *args, **kwargs)
         try:
@@ -191,7 +191,7 @@ def _patch_transfer(state, Tensor, name):
 
     def move(self, *args, **kwargs):
         loop = state.loop
-        if loop is None or loop.inside or _get_ident() != state.thread or self.device.type != "cpu":
+        if loop is None or loop.within() or _get_ident() != state.thread or self.device.type != "cpu":
             # Towards the host: .to("cpu") waits as .cpu() does.
             if loop is None or _get_ident() != state.thread or loop.in_optimizer:
                 return original(self, *args, **kwargs)
@@ -253,7 +253,7 @@ def _patch_module_to(state, Module):
 
         def move(self, *args, _original=original, **kwargs):
             loop = state.loop
-            if loop is None or loop.inside or _get_ident() != state.thread:
+            if loop is None or loop.within() or _get_ident() != state.thread:
                 return _original(self, *args, **kwargs)
             loop.inside = True
             try:

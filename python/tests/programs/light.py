@@ -111,6 +111,26 @@ elif MODE == "scheduled":
             if done["steps"] % 700 == 300:  # it keeps the optimiser's step as it finds it now
                 scheduler = torch.optim.lr_scheduler.StepLR(opt, 1, 0.999)
             count(50, learn(net, opt, a, b))
+elif MODE == "skips":  # now and then a batch is not learnt from
+    seen = 0
+    while going_on():
+        for a, b in DataLoader(TensorDataset(x, y), 50):
+            seen += 1
+            opt.zero_grad()
+            loss = nn.functional.mse_loss(net(a), b)
+            loss.backward()
+            done["samples"] += 50
+            if seen % 61 or not seen % 40:  # the last one of an epoch is
+                opt.step()
+                count(0, loss)
+elif MODE == "clamped":  # the optimiser is not the only one that changes parameters
+    while going_on():
+        for a, b in DataLoader(TensorDataset(x, y), 50):
+            count(50, learn(net, opt, a, b))
+            if done["steps"] % 500 == 0:
+                with torch.no_grad():
+                    for p in net.parameters():
+                        p.clamp_(-1, 1)
 elif MODE == "by-hand":
     while going_on():
         for i in range(60):

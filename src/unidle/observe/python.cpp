@@ -25,19 +25,20 @@ fs::path prefix() {
   }
 }
 
-std::optional<fs::path> existing(const fs::path& path, const fs::path& inside) {
+std::optional<fs::path> existing(const fs::path& path) {
   std::error_code failure;
-  return !path.empty() && fs::exists(path / inside, failure) ? std::optional(path) : std::nullopt;
+  return fs::exists(path, failure) ? std::optional(path) : std::nullopt;
 }
 
 }  // namespace
 
 std::optional<fs::path> find_python_shim() {
   const std::string named = variable("UNIDLE_SHIM_DIR");
-  return existing(named.empty() ? prefix() / "share/unidle/python/shim" : fs::path(named), "sitecustomize.py");
+  const fs::path folder = named.empty() ? prefix() / "share/unidle/python/shim" : fs::path(named);
+  return existing(folder / "sitecustomize.py") ? std::optional(folder) : std::nullopt;
 }
 
-std::optional<fs::path> find_probe_library() { return existing(prefix() / "lib/libunidle_probe.so", {}); }
+std::optional<fs::path> find_probe_library() { return existing(prefix() / "lib/libunidle_probe.so"); }
 
 void add_python_shim(std::map<std::string, std::string>& environment) {
   const auto shim = find_python_shim();
@@ -49,6 +50,11 @@ void add_python_shim(std::map<std::string, std::string>& environment) {
   environment["PYTHONPATH"] = shim->string() + (before.empty() ? "" : ":" + before);
   if (const auto library = find_probe_library()) {
     environment["UNIDLE_PROBE_LIBRARY"] = library->string();
+  }
+  // Set by the user, to nothing for one, it stays.
+  if (const auto library = existing(prefix() / "lib/_unidle_light.abi3.so");
+      library && std::getenv("UNIDLE_LIGHT_LIBRARY") == nullptr) {
+    environment["UNIDLE_LIGHT_LIBRARY"] = library->string();
   }
 }
 

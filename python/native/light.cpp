@@ -1,0 +1,209 @@
+// _unidle_light: the shim's patch of fetching a batch while steps go by light (python/shim/_unidle_shim/light.py), on as few
+// pages of memory as can be.
+//
+// A training step evicts from the caches what lies between two calls of a patch. So a patch costs what it touches, not what it
+// executes: in Python 7 to 11 us a call, where its instructions take one; here about 3. Only the stable ABI of Python 3.9 is used, so that one
+// library serves all later versions. Where it cannot be loaded, the same is done in Python.
+//
+// Called with the interpreter's lock held; not for interpreters without one. Throws nothing; trouble is a Python exception.
+#define Py_LIMITED_API 0x03090000
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+// After Python.h: needs its types.
+#include <structmember.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <ctime>
+#include <initializer_list>
+
+namespace {
+
+struct Times {
+  long long asked, got;  // ns, CLOCK_MONOTONIC
+};
+
+/// Stands for an iterator's __next__, and keeps when each batch was asked for and got. References are owned; `key` is only
+/// compared.
+struct Fetching {
+  PyObject ob_base;
+  PyObject* original;  // what is called
+  const void* key;     // the iterator that is followed
+  long long until_ns;
+  Times* times;
+  Py_ssize_t count, most;
+  char alive;   // the stretch is going on
+  char asking;  // a batch is being fetched
+  // From here on touched only where the stretch ends.
+  PyObject* fallback;  // called for other iterators, and when the stretch is over
+  PyObject* over;      // (loop, iterator, t0, error): a fetch raised
+  PyObject* loop;
+  PyObject* dict;
+};
+
+PyObject* method_type;
+
+long long now_ns() {
+  timespec time{};
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return time.tv_sec * 1'000'000'000LL + time.tv_nsec;
+}
+
+/// The exception that is set stays so.
+void tell_over(const Fetching& fetching, PyObject* iterator, long long t0) {
+  PyObject *kind = nullptr, *error = nullptr, *trace = nullptr;
+  PyErr_Fetch(&kind, &error, &trace);
+  PyErr_NormalizeException(&kind, &error, &trace);
+  PyObject* begin = PyLong_FromLongLong(t0);
+  if (begin != nullptr) {
+    Py_XDECREF(PyObject_CallFunctionObjArgs(fetching.over, fetching.loop, iterator, begin, error == nullptr ? Py_None : error, nullptr));
+    Py_DecRef(begin);
+  }
+  PyErr_Clear();
+  PyErr_Restore(kind, error, trace);
+}
+
+PyObject* fetch(Fetching& fetching, PyObject* iterator, PyObject* args, PyObject* kwargs) {
+  const long long t0 = now_ns();
+  if (t0 >= fetching.until_ns || fetching.count >= fetching.most) {
+    PyObject* seen = PyObject_CallMethod(fetching.loop, "look_up", nullptr);
+    Py_XDECREF(seen);
+    return seen != nullptr ? PyObject_Call(fetching.fallback, args, kwargs) : nullptr;
+  }
+  fetching.asking = 1;
+  PyObject* batch = PyObject_Call(fetching.original, args, kwargs);
+  fetching.asking = 0;
+  if (batch == nullptr) {
+    tell_over(fetching, iterator, t0);
+  } else {
+    fetching.times[fetching.count++] = {t0, now_ns()};
+  }
+  return batch;
+}
+
+PyObject* call(PyObject* self, PyObject* args, PyObject* kwargs) {
+  auto& fetching = *reinterpret_cast<Fetching*>(self);
+  PyObject* iterator = PyTuple_Size(args) > 0 ? PyTuple_GetItem(args, 0) : nullptr;
+  if (iterator != fetching.key || fetching.alive == 0 || fetching.asking != 0) {
+    return PyObject_Call(fetching.fallback, args, kwargs);
+  }
+  Py_IncRef(self);  // the end of the stretch drops it
+  PyObject* batch = fetch(fetching, iterator, args, kwargs);
+  Py_DecRef(self);
+  return batch;
+}
+
+PyObject* bind(PyObject* self, PyObject* instance, PyObject*) {
+  if (instance == nullptr || instance == Py_None) {
+    Py_IncRef(self);
+    return self;
+  }
+  return PyObject_CallFunctionObjArgs(method_type, self, instance, nullptr);
+}
+
+PyObject* owned(PyObject* object) {
+  Py_IncRef(object);
+  return object;
+}
+
+PyObject* make(PyTypeObject* type, PyObject* args, PyObject*) {
+  PyObject *original, *fallback, *over, *loop;
+  unsigned long long key = 0;
+  long long until_ns = 0;
+  Py_ssize_t most = 0;
+  if (PyArg_ParseTuple(args, "OOOKLnO:Fetching", &original, &fallback, &over, &key, &until_ns, &most, &loop) == 0) {
+    return nullptr;
+  }
+  if (most < 1 || most > (Py_ssize_t{1} << 24)) {
+    PyErr_SetString(PyExc_ValueError, "Fetching: most is 1 to 2^24");
+    return nullptr;
+  }
+  auto* times = static_cast<Times*>(malloc(static_cast<size_t>(most) * sizeof(Times)));
+  PyObject* self = times == nullptr ? PyErr_NoMemory() : reinterpret_cast<allocfunc>(PyType_GetSlot(type, Py_tp_alloc))(type, 0);
+  if (self == nullptr) {
+    free(times);
+    return nullptr;
+  }
+  auto& fetching = *reinterpret_cast<Fetching*>(self);  // what is not set is 0
+  fetching.original = owned(original);
+  fetching.key = reinterpret_cast<const void*>(static_cast<uintptr_t>(key));
+  fetching.until_ns = until_ns;
+  fetching.times = times;
+  fetching.most = most;
+  fetching.alive = 1;
+  fetching.fallback = owned(fallback);
+  fetching.over = owned(over);
+  fetching.loop = owned(loop);
+  return self;
+}
+
+void destroy(PyObject* self) {
+  auto& fetching = *reinterpret_cast<Fetching*>(self);
+  for (PyObject* each : {fetching.original, fetching.fallback, fetching.over, fetching.loop, fetching.dict}) {
+    Py_XDECREF(each);
+  }
+  free(fetching.times);
+  PyTypeObject* type = Py_TYPE(self);
+  reinterpret_cast<freefunc>(PyType_GetSlot(type, Py_tp_free))(self);
+  Py_DecRef(reinterpret_cast<PyObject*>(type));
+}
+
+/// functools.update_wrapper asks for it.
+PyObject* dict_of(PyObject* self, void*) {
+  auto& fetching = *reinterpret_cast<Fetching*>(self);
+  if (fetching.dict == nullptr && (fetching.dict = PyDict_New()) == nullptr) {
+    return nullptr;
+  }
+  return owned(fetching.dict);
+}
+
+template <long long Times::*Field>
+PyObject* list_of(PyObject* self, void*) {
+  const auto& fetching = *reinterpret_cast<Fetching*>(self);
+  PyObject* list = PyList_New(fetching.count);
+  for (Py_ssize_t i = 0; list != nullptr && i < fetching.count; ++i) {
+    PyObject* number = PyLong_FromLongLong(fetching.times[i].*Field);
+    if (number == nullptr || PyList_SetItem(list, i, number) != 0) {
+      Py_DecRef(list);
+      return nullptr;
+    }
+  }
+  return list;
+}
+
+PyGetSetDef computed[] = {{"__dict__", dict_of, nullptr, nullptr, nullptr},
+                          {"asked", list_of<&Times::asked>, nullptr, "ns, of each batch", nullptr},
+                          {"got", list_of<&Times::got>, nullptr, "ns, of each batch", nullptr},
+                          {nullptr, nullptr, nullptr, nullptr, nullptr}};
+PyMemberDef members[] = {{"alive", T_BOOL, offsetof(Fetching, alive), 0, "the stretch is going on"},
+                         {"asking", T_BOOL, offsetof(Fetching, asking), READONLY, "a batch is being fetched"},
+                         {"__dictoffset__", T_PYSSIZET, offsetof(Fetching, dict), READONLY, nullptr},
+                         {nullptr, 0, 0, 0, nullptr}};
+PyType_Slot slots[] = {{Py_tp_new, reinterpret_cast<void*>(make)},
+                       {Py_tp_dealloc, reinterpret_cast<void*>(destroy)},
+                       {Py_tp_call, reinterpret_cast<void*>(call)},
+                       {Py_tp_descr_get, reinterpret_cast<void*>(bind)},
+                       {Py_tp_getset, computed},
+                       {Py_tp_members, members},
+                       {0, nullptr}};
+PyType_Spec fetching_type = {"_unidle_light.Fetching", sizeof(Fetching), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_METHOD_DESCRIPTOR, slots};
+
+int execute(PyObject* module) {
+  PyObject* types = PyImport_ImportModule("types");
+  method_type = types == nullptr ? nullptr : PyObject_GetAttrString(types, "MethodType");
+  Py_XDECREF(types);
+  PyObject* type = method_type == nullptr ? nullptr : PyType_FromSpec(&fetching_type);
+  if (type == nullptr || PyModule_AddObject(module, "Fetching", type) != 0) {
+    Py_XDECREF(type);
+    return -1;
+  }
+  return 0;
+}
+
+PyModuleDef_Slot module_slots[] = {{Py_mod_exec, reinterpret_cast<void*>(execute)}, {0, nullptr}};
+PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_unidle_light", nullptr, 0, nullptr, module_slots, nullptr, nullptr, nullptr};
+
+}  // namespace
+
+PyMODINIT_FUNC PyInit__unidle_light() { return PyModuleDef_Init(&definition); }

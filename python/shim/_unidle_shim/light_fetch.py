@@ -1,0 +1,84 @@
+"""The shorter patches of asking an iterator for its next batch, see light.py."""
+
+import functools
+
+from . import hiding, off
+from .loop import now
+from .models import size_of
+
+
+class Plain:
+    """Of one stretch: when each batch was asked for and got, and nothing else. The library's Fetching has the same fields."""
+
+    def __init__(self):
+        self.asked, self.got = [], []
+        self.alive, self.asking = True, False
+
+
+def shorter(state, light, original, following, over):
+    """For the batches of one iterator. `following`: what is there otherwise; `over`: (loop, iterator, t0, error), a fetch raised."""
+    if light.rhythm is None:
+        return _sized(state, light, original, following, over)
+    if light.native is None:
+        return _plain(state, light, original, following, over)
+    light.plain = light.native.Fetching(original, following, over, light.iterator, light.until_ns, light.most, state.loop)
+    return functools.update_wrapper(light.plain, original)
+
+
+def _plain(state, light, original, following, over):
+    loop, key, until_ns, most = state.loop, light.iterator, light.until_ns, light.most
+    light.plain = plain = Plain()
+    asked, got = plain.asked, plain.got
+
+    def following_plainly(self):
+        if id(self) != key or not plain.alive or plain.asking:
+            return following(self)
+        t0 = now()
+        if t0 >= until_ns or len(got) >= most:
+            loop.look_up()
+            return following(self)
+        plain.asking = True
+        try:
+            batch = original(self)
+        except BaseException as error:
+            plain.asking = False
+            over(loop, self, t0, error)
+            raise
+        plain.asking = False
+        got.append(now())
+        asked.append(t0)
+        return batch
+
+    return hiding.wraps(original)(following_plainly)
+
+
+def _sized(state, light, original, following, over):
+    """The samples of each batch are counted, and those of a dataset that is not cheap are timed."""
+    loop, key, until_ns, most = state.loop, light.iterator, light.until_ns, light.most
+    marks, samples = light.marks, light.samples
+
+    def following_by_light(self):
+        if id(self) != key or not marks.alive:
+            return following(self)
+        t0 = now()
+        if t0 >= until_ns or len(marks.got) >= most:
+            loop.look_up()
+            return following(self)
+        loop.inside, state.samples = True, samples
+        try:
+            batch = original(self)
+        except BaseException as error:
+            loop.inside, state.samples = False, None
+            over(loop, self, t0, error)
+            raise
+        t1 = now()
+        loop.inside, state.samples = False, None
+        try:
+            marks.sizes.append(size_of(batch))
+            marks.asked.append(t0)
+            marks.got.append(t1)
+        except Exception as failure:
+            off(failure)
+        return batch
+
+    return hiding.wraps(original)(following_by_light)

@@ -1,0 +1,71 @@
+"""What can be told of steps afterwards, without a mark of each, where they are all alike: how many samples a batch had, from its
+loader, and how often the optimiser stepped, from the version that torch counts of every tensor that is changed in place."""
+
+import weakref
+
+_LOOKED_AT = 4  # parameters at either end
+
+
+class Versions:
+    """Of some parameters of an optimiser, when so many steps were done."""
+
+    def __init__(self, optimizer, steps):
+        parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
+        self.optimizer, self.steps = id(optimizer), steps
+        self.versions = [(weakref.ref(one), one._version) for one in parameters[:_LOOKED_AT] + parameters[_LOOKED_AT:][-_LOOKED_AT:]]
+
+    def rhythm(self, steps):
+        """By a parameter that changed equally often in each step since; None where there is none."""
+        since = steps - self.steps
+        for reference, version in self.versions:
+            parameter = reference()
+            if parameter is not None and since > 0:
+                changes, rest = divmod(parameter._version - version, since)
+                if changes > 0 and not rest:
+                    return Rhythm(parameter, changes)
+        return None
+
+
+class Rhythm:
+    """Counts steps from here on."""
+
+    def __init__(self, parameter, changes):
+        self.parameter, self.changes, self.version = parameter, changes, parameter._version
+
+    def steps(self):
+        """None where something else has changed the parameter, too."""
+        steps, rest = divmod(self.parameter._version - self.version, self.changes)
+        return None if rest or steps < 0 else steps
+
+
+def marks(asked, before, each, steps, end):
+    """When the optimiser had stepped, as far as it matters: just before the next batch was asked for. `before`: batches of the first
+    step that were there already; `each`: batches of a step."""
+    places = (number * each - before for number in range(1, steps + 1))
+    return [asked[place] if place < len(asked) else end for place in places]
+
+
+def fits(batches, each, steps):
+    """So many batches make so many steps, and at most one that has not stepped yet."""
+    return steps * each <= batches <= (steps + 1) * each
+
+
+def batch_size(loader, torch):
+    """Samples in each batch but the last one of an epoch; 0 where that is not known, or batches were seen to be of another size."""
+    real = loader.real() if loader is not None and loader.real is not None else None
+    sampler = getattr(real, "batch_sampler", None)
+    if type(sampler) is not torch.utils.data.BatchSampler or real._dataset_kind != 0 or loader.largest != sampler.batch_size:
+        return 0
+    return sampler.batch_size if hasattr(type(sampler.sampler), "__len__") else 0
+
+
+def sizes(loader, size, iterator, fetched):
+    """Of the newest so many batches of the iterator."""
+    found = [size] * fetched
+    real = loader.real()
+    if not fetched or real is None or iterator is None or real.batch_sampler.drop_last:
+        return found
+    samples = len(real.batch_sampler.sampler)
+    if samples % size and iterator._num_yielded == samples // size + 1:
+        found[-1] = samples % size
+    return found
