@@ -1,8 +1,8 @@
 """What observing a Python program costs it, and whether it changes anything.
 
 One process under `unidle run` trains some steps by turns with what the shim has patched in place, and with torch's own put back, at
-steps of about 1, 10 and 100 ms. Neighbouring turns are compared, so that what else the machine does moves both. Turns are short because this
-noise grows with their length. Reported: CPU and wall time that a step takes longer (median of the pairs with its bootstrap interval), what the
+steps of about 1, 10 and 100 ms. Neighbouring turns are compared, so that what else the machine does moves both; which comes first is drawn, so
+that nothing periodic, such as collecting garbage, does. Turns are short because the noise grows with their length. Reported: CPU and wall time that a step takes longer (median of the pairs with its bootstrap interval), what the
 record says of it, the CPU time of the shim's own thread, and what `unidle run` itself uses beside it. A bare and an observed run of the
 same program have to give losses that are equal to the bit.
 """
@@ -26,7 +26,7 @@ SKIPPED = 4     # steps of a turn that fill the interpreter's caches again after
 WARM_S = 4.0    # at first every step is seen in full
 
 PROGRAM = """
-import json, sys, time, torch
+import json, random, sys, time, torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 from torch.utils.data import dataloader
@@ -44,12 +44,20 @@ places = [(nn.Module, "__call__"), (type(net), "__call__"), (torch.autograd, "ba
           (dataloader._BaseDataLoaderIter, "__next__"), (fetch._MapDatasetFetcher, "fetch")]
 bare = {place: getattr(place[0].__dict__[place[1]], "__wrapped__", None) for place in places if place[1] in place[0].__dict__} if shim else {}
 patched = {}
+parameter, version = next(net.parameters()), 0
 def observe(on):
+    global version
     if on:
         for (owner, name), ours in patched.items():
             setattr(owner, name, ours)
         patched.clear()
+        light, unseen = shim.state.loop.lights, parameter._version - version  # the shim counts steps by that
+        if light.rhythm is not None:
+            light.rhythm.version += unseen
+        if light.versions is not None:
+            light.versions.versions = [(reference, before + unseen) for reference, before in light.versions.versions]
         return
+    version = parameter._version
     for owner, name in places:
         ours = owner.__dict__.get(name)
         if owner is type(net):
@@ -70,11 +78,12 @@ def steps(count):
         loss.backward()
         opt.step()
     return loss
-source = batches()
+source, coin = batches(), random.Random(1)
 times, losses = {False: [], True: []}, []
 by_turns = "turns" in sys.argv and shim
 for turn in range(turns):
-    on = turn % 4 in (1, 2)
+    first = coin.random() < 0.5 if turn % 2 == 0 else first
+    on = first == (turn % 2 == 0)
     by_turn = by_turns and turn >= warm
     if by_turn and not on:
         observe(False)
@@ -122,7 +131,7 @@ def shape_for(step_s, seconds):
         else:
             layers = max(layers + 1, int(layers * min(4.0, step_s / took)))
     each = max(8, int(TURN_S / took))
-    warm = 1 + int(WARM_S / ((each + SKIPPED) * took))
+    warm = 2 * (1 + int(WARM_S / ((each + SKIPPED) * took) / 2))
     return width, layers, each, warm + 4 * max(4, int(seconds / took / (each + SKIPPED) / 4)), warm
 
 

@@ -1,11 +1,13 @@
-// _unidle_light: the shim's patch of fetching a batch while steps go by light (python/shim/_unidle_shim/light.py), on as few
-// pages of memory as can be.
+// _unidle_light: the shim's patch of fetching a batch while steps go by light (python/shim/_unidle_shim/light.py), on
+// as few pages of memory as can be.
 //
-// A training step evicts from the caches what lies between two calls of a patch. So a patch costs what it touches, not what it
-// executes: in Python 7 to 11 us a call, where its instructions take one; here about 3. Only the stable ABI of Python 3.9 is used, so that one
-// library serves all later versions. Where it cannot be loaded, the same is done in Python.
+// A training step evicts from the caches what lies between two calls of a patch. So a patch costs what it touches, not
+// what it executes: in Python 7 to 11 us a call, where its instructions take one; here about 3. Only the stable ABI of
+// Python 3.9 is used, so that one library serves all later versions. Where it cannot be loaded, the same is done in
+// Python.
 //
-// Called with the interpreter's lock held; not for interpreters without one. Throws nothing; trouble is a Python exception.
+// Called with the interpreter's lock held; not for interpreters without one. Throws nothing; trouble is a Python
+// exception.
 #define Py_LIMITED_API 0x03090000
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -24,8 +26,8 @@ struct Times {
   long long asked, got;  // ns, CLOCK_MONOTONIC
 };
 
-/// Stands for an iterator's __next__, and keeps when each batch was asked for and got. References are owned; `key` is only
-/// compared.
+/// Stands for an iterator's __next__, and keeps when each batch was asked for and got. References are owned; `key` is
+/// only compared.
 struct Fetching {
   PyObject ob_base;
   PyObject* original;  // what is called
@@ -57,7 +59,8 @@ void tell_over(const Fetching& fetching, PyObject* iterator, long long t0) {
   PyErr_NormalizeException(&kind, &error, &trace);
   PyObject* begin = PyLong_FromLongLong(t0);
   if (begin != nullptr) {
-    Py_XDECREF(PyObject_CallFunctionObjArgs(fetching.over, fetching.loop, iterator, begin, error == nullptr ? Py_None : error, nullptr));
+    Py_XDECREF(PyObject_CallFunctionObjArgs(fetching.over, fetching.loop, iterator, begin,
+                                            error == nullptr ? Py_None : error, nullptr));
     Py_DecRef(begin);
   }
   PyErr_Clear();
@@ -120,7 +123,8 @@ PyObject* make(PyTypeObject* type, PyObject* args, PyObject*) {
     return nullptr;
   }
   auto* times = static_cast<Times*>(malloc(static_cast<size_t>(most) * sizeof(Times)));
-  PyObject* self = times == nullptr ? PyErr_NoMemory() : reinterpret_cast<allocfunc>(PyType_GetSlot(type, Py_tp_alloc))(type, 0);
+  PyObject* self =
+      times == nullptr ? PyErr_NoMemory() : reinterpret_cast<allocfunc>(PyType_GetSlot(type, Py_tp_alloc))(type, 0);
   if (self == nullptr) {
     free(times);
     return nullptr;
@@ -187,7 +191,8 @@ PyType_Slot slots[] = {{Py_tp_new, reinterpret_cast<void*>(make)},
                        {Py_tp_getset, computed},
                        {Py_tp_members, members},
                        {0, nullptr}};
-PyType_Spec fetching_type = {"_unidle_light.Fetching", sizeof(Fetching), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_METHOD_DESCRIPTOR, slots};
+PyType_Spec fetching_type = {"_unidle_light.Fetching", sizeof(Fetching), 0,
+                             Py_TPFLAGS_DEFAULT | Py_TPFLAGS_METHOD_DESCRIPTOR, slots};
 
 int execute(PyObject* module) {
   PyObject* types = PyImport_ImportModule("types");
@@ -202,7 +207,8 @@ int execute(PyObject* module) {
 }
 
 PyModuleDef_Slot module_slots[] = {{Py_mod_exec, reinterpret_cast<void*>(execute)}, {0, nullptr}};
-PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_unidle_light", nullptr, 0, nullptr, module_slots, nullptr, nullptr, nullptr};
+PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_unidle_light", nullptr, 0,      nullptr,
+                          module_slots,          nullptr,         nullptr, nullptr};
 
 }  // namespace
 
