@@ -52,19 +52,26 @@ long long now_ns() {
   return time.tv_sec * 1'000'000'000LL + time.tv_nsec;
 }
 
-/// The exception that is set stays so.
+/// The exception that is set stays so, unless telling of it raises another: the end of the program after the asked
+/// steps.
 void tell_over(const Fetching& fetching, PyObject* iterator, long long t0) {
   PyObject *kind = nullptr, *error = nullptr, *trace = nullptr;
   PyErr_Fetch(&kind, &error, &trace);
   PyErr_NormalizeException(&kind, &error, &trace);
   PyObject* begin = PyLong_FromLongLong(t0);
-  if (begin != nullptr) {
-    Py_XDECREF(PyObject_CallFunctionObjArgs(fetching.over, fetching.loop, iterator, begin,
-                                            error == nullptr ? Py_None : error, nullptr));
-    Py_DecRef(begin);
+  PyObject* raised = error == nullptr ? Py_None : error;
+  PyObject* told = begin == nullptr
+                       ? nullptr
+                       : PyObject_CallFunctionObjArgs(fetching.over, fetching.loop, iterator, begin, raised, nullptr);
+  Py_XDECREF(begin);
+  if (told != nullptr) {
+    Py_DecRef(told);
+    PyErr_Restore(kind, error, trace);
+  } else {
+    Py_XDECREF(kind);
+    Py_XDECREF(error);
+    Py_XDECREF(trace);
   }
-  PyErr_Clear();
-  PyErr_Restore(kind, error, trace);
 }
 
 PyObject* fetch(Fetching& fetching, PyObject* iterator, PyObject* args, PyObject* kwargs) {
@@ -79,7 +86,7 @@ PyObject* fetch(Fetching& fetching, PyObject* iterator, PyObject* args, PyObject
   fetching.asking = 0;
   if (batch == nullptr) {
     tell_over(fetching, iterator, t0);
-  } else {
+  } else if (fetching.count < fetching.most) {  // another thread may have asked the same iterator meanwhile
     fetching.times[fetching.count++] = {t0, now_ns()};
   }
   return batch;
@@ -88,7 +95,7 @@ PyObject* fetch(Fetching& fetching, PyObject* iterator, PyObject* args, PyObject
 PyObject* call(PyObject* self, PyObject* args, PyObject* kwargs) {
   auto& fetching = *reinterpret_cast<Fetching*>(self);
   PyObject* iterator = PyTuple_Size(args) > 0 ? PyTuple_GetItem(args, 0) : nullptr;
-  if (iterator != fetching.key || fetching.alive == 0 || fetching.asking != 0) {
+  if (iterator != fetching.key || fetching.alive == 0) {
     return PyObject_Call(fetching.fallback, args, kwargs);
   }
   Py_IncRef(self);  // the end of the stretch drops it

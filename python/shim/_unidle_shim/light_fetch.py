@@ -31,7 +31,7 @@ def _plain(state, light, original, following, over):
     asked, got = plain.asked, plain.got
 
     def following_plainly(self):
-        if id(self) != key or not plain.alive or plain.asking:
+        if id(self) != key or not plain.alive:
             return following(self)
         t0 = now()
         if t0 >= until_ns or len(got) >= most:
