@@ -102,12 +102,13 @@ class Tuner {
   using Unit = std::vector<std::string>;
   /// Runs of a change and of the best so far alternately.
   struct Turns {
-    double change = 0;     // newest rate, samples/s
-    double reference = 0;  // the same of the best so far
+    TrialResult change;     // the newest
+    TrialResult reference;  // the same of the best so far
     std::vector<double> ratios;
     bool neighbours = false;  // the ratios are of runs one after the other; otherwise the only one is to an older run
     bool reference_next = true;
     bool confirm = false;  // a single run in favour is not enough
+    int taken = 0;
   };
   enum class Judgement { kBetter, kNoGain, kRejected, kStopped };
 

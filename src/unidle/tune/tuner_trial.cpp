@@ -22,6 +22,13 @@ constexpr std::size_t kConfirming = 3;
 constexpr double kClearance = 0.5;
 /// CPUs in use by others from which on a trial counts as disturbed.
 constexpr double kDisturbingCpus = 0.25;
+/// Turns in all, those that say nothing with them.
+constexpr int kMostTurns = 7;
+
+/// Others did not use the CPUs during one of the runs only: then its rate says nothing about the other's.
+bool comparable(const TrialResult& a, const TrialResult& b) {
+  return std::abs(a.others_cpus.value_or(0) - b.others_cpus.value_or(0)) <= kDisturbingCpus;
+}
 
 }  // namespace
 
@@ -62,18 +69,24 @@ Tuner::Judgement Tuner::try_settings(const Settings& changes, const std::string&
     log(std::move(trial));
     return Judgement::kRejected;
   }
-  Turns turns{trial.result.rate, incumbent_.rate, {trial.result.rate / incumbent_.rate}, neighbours};
+  Turns turns{trial.result, incumbent_, {}, neighbours};
   turns.confirm = confirm;
+  if (comparable(turns.change, turns.reference)) {
+    turns.ratios.push_back(turns.change.rate / turns.reference.rate);
+  }
   while (undecided(turns, margin) && may_repeat(stop) && take_turn(trial.changes, turns, stop)) {
   }
   if (stop.stop_requested()) {
     return Judgement::kStopped;
   }
   trial.index = static_cast<int>(outcome_.trials.size()) + 1;
-  trial.result.rate = turns.change;
-  incumbent_.rate = turns.reference;
+  trial.result.rate = turns.change.rate;
+  trial.result.others_cpus = turns.change.others_cpus;
+  incumbent_.rate = turns.reference.rate;
+  incumbent_.others_cpus = turns.reference.others_cpus;
   trial.why += turns.ratios.size() > 1 ? fmt::format("; median of {} turns", turns.ratios.size()) : "";
-  const Judgement judgement = judge(trial, median(turns.ratios), margin);
+  const double ratio = turns.ratios.empty() ? turns.change.rate / turns.reference.rate : median(turns.ratios);
+  const Judgement judgement = judge(trial, ratio, margin);
   if (judgement == Judgement::kBetter) {
     incumbent_ = trial.result;
     outcome_.best = trial.changes;
@@ -86,6 +99,9 @@ Tuner::Judgement Tuner::try_settings(const Settings& changes, const std::string&
 bool Tuner::undecided(const Turns& turns, double margin) const {
   const double limit = 1 + margin * noise();
   const auto& ratios = turns.ratios;
+  if (ratios.empty() || turns.taken >= kMostTurns) {
+    return turns.taken < kMostTurns;
+  }
   if (turns.confirm && ratios.size() < kConfirming && ratios.back() > limit) {
     return true;
   }
@@ -105,20 +121,24 @@ bool Tuner::take_turn(const Settings& changes, Turns& turns, std::stop_token sto
   if (turn.result.interrupted || !turn.result.ok) {
     return false;
   }
-  const double rate = turn.result.rate;
   if (reference) {
-    steady_ = std::abs(rate / turns.reference - 1) <= options_.noise && !disturbed();
+    steady_ = std::abs(turn.result.rate / turns.reference.rate - 1) <= options_.noise && !disturbed();
   }
-  (reference ? turns.reference : turns.change) = rate;
+  (reference ? turns.reference : turns.change) = turn.result;
   if (!turns.neighbours) {
     turns.ratios.clear();
     turns.neighbours = true;
   }
-  turns.ratios.push_back(turns.change / turns.reference);
+  const double ratio = turns.change.rate / turns.reference.rate;
+  const bool counts = comparable(turns.change, turns.reference);
+  if (counts) {
+    turns.ratios.push_back(ratio);
+  }
   turns.reference_next = !reference;
+  ++turns.taken;
   turn.verdict = "turn";
-  turn.why =
-      fmt::format("{}; {:.3f}x", reference ? "the best so far once more" : "the change once more", turns.ratios.back());
+  turn.why = fmt::format("{}; {:.3f}x{}", reference ? "the best so far once more" : "the change once more", ratio,
+                         counts ? "" : ", not counted: others used the CPUs during one of the two");
   log(std::move(turn));
   return true;
 }

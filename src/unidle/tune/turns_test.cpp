@@ -1,4 +1,4 @@
-// What came in together is taken back only when that costs nothing, and not because of one lucky run.
+// What one run seems to say is not believed where it is lucky, or disturbed.
 #include <gmock/gmock.h>
 
 #include "unidle/tune/testing/fake_runner.h"
@@ -37,6 +37,25 @@ Settings found(double gain, double lucky) {
     return at_rate(100 * large_ones * (small_ones ? gain : 1));
   });
   return Tuner(runner, clock, kFourKnobs, four_at_once(), {}).run({}).best;
+}
+
+/// The first runs share the CPUs with somebody else, who takes five sixths of the speed.
+Settings found_beside_others(int disturbed_runs) {
+  unidle::testing::FakeClock clock;
+  int runs = 0;
+  FakeRunner runner(clock, [&](const Settings& changes) {
+    const bool disturbed = ++runs <= disturbed_runs;
+    TrialResult result = at_rate((changes.contains("loader.workers") ? 200 : 100) / (disturbed ? 6.0 : 1.0));
+    result.others_cpus = disturbed ? 1.0 : 0.0;
+    return result;
+  });
+  return Tuner(runner, clock, kFourKnobs, {{{{"loader.workers", "2"}}, "", 0.5, true}}, {}).run({}).best;
+}
+
+TEST(Turns, ARunThatOthersDisturbedIsNotComparedWithOneThatTheyDidNot) {
+  for (const int disturbed_runs : {0, 1, 2, 3, 100}) {
+    EXPECT_EQ(found_beside_others(disturbed_runs), (Settings{{"loader.workers", "2"}})) << disturbed_runs;
+  }
 }
 
 TEST(Removal, TakesBackWhatGivesNothing) { EXPECT_EQ(found(1.0, 1.0).size(), 2u); }
