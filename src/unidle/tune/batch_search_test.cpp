@@ -159,9 +159,7 @@ class LongestRunner : public FakeRunner {
   std::vector<long long> probed;
 
  private:
-  static long long size_of(const Settings& changes) {
-    return *integer_of(overlaid(kProgram, changes), "batch.size");
-  }
+  static long long size_of(const Settings& changes) { return *integer_of(overlaid(kProgram, changes), "batch.size"); }
   long long room_;
 };
 

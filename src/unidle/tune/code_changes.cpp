@@ -51,10 +51,11 @@ std::string special_code(const Change& change, const std::string& device) {
     const std::string around = fmt::format("with torch.autocast(\"{}\", dtype=torch.{}): around the forward pass", kind,
                                            change.to == "bf16" ? "bfloat16" : "float16");
     return change.to == "bf16" ? around
-                               : around + fmt::format(", and a torch.amp.GradScaler(\"{}\"): scaler.scale(loss).backward(), "
-                                                      "scaler.unscale_(optimizer) before gradients are clipped, "
-                                                      "scaler.step(optimizer), scaler.update()",
-                                                      kind);
+                               : around + fmt::format(
+                                              ", and a torch.amp.GradScaler(\"{}\"): scaler.scale(loss).backward(), "
+                                              "scaler.unscale_(optimizer) before gradients are clipped, "
+                                              "scaler.step(optimizer), scaler.update()",
+                                              kind);
   }
   if (change.knob == "layout.channels_last") {
     return change.to == "true" ? "model.to(memory_format=torch.channels_last), and the same for its 4-d inputs"

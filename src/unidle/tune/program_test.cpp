@@ -63,7 +63,8 @@ TEST(Reach, WordsOfTheCommandSayWhatCannotBeChangedInARunningProgram) {
   EXPECT_EQ(reach({"python", "train.py", "--mixed_precision", "no"}, {{"precision.amp", "fp16"}}).command,
             (std::vector<std::string>{"python", "train.py", "--mixed_precision", "fp16"}))
       << "it has a scaler";
-  EXPECT_EQ(reach({"python", "train.py"}, {{"precision.amp", "fp16"}}).at_run_time, (Settings{{"precision.amp", "fp16"}}));
+  EXPECT_EQ(reach({"python", "train.py"}, {{"precision.amp", "fp16"}}).at_run_time,
+            (Settings{{"precision.amp", "fp16"}}));
   EXPECT_EQ(reach({"python", "train.py"}, {{"batch.size", "16"}}).at_run_time, (Settings{{"batch.size", "16"}}))
       << "the shim says why not";
   EXPECT_TRUE(reaches(command, "batch.size", "8"));

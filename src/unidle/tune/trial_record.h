@@ -30,7 +30,8 @@ Settings effective_settings(const record::Reader& reader);
 /// True when batches had more shapes than those of full ones and of a last one.
 bool lengths_vary(const record::Reader& reader);
 
-/// What was found of the longest samples, by UNIDLE_LONGEST, in words; empty where all are alike or none were looked at.
+/// What was found of the longest samples, by UNIDLE_LONGEST, in words; empty where all are alike or none were looked
+/// at.
 std::string longest_in(const record::Reader& reader);
 
 /// Steps of a run that is to meet the longest samples in the first of them.

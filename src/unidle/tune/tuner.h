@@ -46,8 +46,8 @@ struct TunerOptions {
 /// One trial of the search, for the table and the record.
 struct LoggedTrial {
   int index = 0;
-  /// "baseline", "diagnosis", "batch", "longest", "step", "removal"; "again" and "reference" of undecided ones, whose turns
-  /// precede their own line; "verify-baseline", "verify-winner".
+  /// "baseline", "diagnosis", "batch", "longest", "step", "removal"; "again" and "reference" of undecided ones, whose
+  /// turns precede their own line; "verify-baseline", "verify-winner".
   std::string stage;
   Settings changes;  // against the configuration
   TrialResult result;

@@ -55,8 +55,8 @@ void Tuner::log(LoggedTrial trial) {
 }
 
 /// Takes the settings when they are faster than the best so far by more than `margin` times the noise. What one trial
-/// leaves open, or with `confirm` says in their favour, is decided by turns of both, each compared with its neighbours only, so that a machine that gets slower
-/// meanwhile is no argument.
+/// leaves open, or with `confirm` says in their favour, is decided by turns of both, each compared with its neighbours
+/// only, so that a machine that gets slower meanwhile is no argument.
 Tuner::Judgement Tuner::try_settings(const Settings& changes, const std::string& stage, const std::string& what,
                                      double margin, std::stop_token stop, bool confirm) {
   const bool neighbours = incumbent_is_newest_;

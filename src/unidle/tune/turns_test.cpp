@@ -12,9 +12,9 @@ using testing::FakeRunner;
 using ::testing::IsSupersetOf;
 
 const Settings kFourKnobs = {{"loader.workers", "0"},
-                           {"optimizer.fused", "false"},
-                           {"layout.channels_last", "false"},
-                           {"cache.features", "off"}};
+                             {"optimizer.fused", "false"},
+                             {"layout.channels_last", "false"},
+                             {"cache.features", "off"}};
 
 std::vector<Proposal> four_at_once() {
   return {{{{"loader.workers", "2"}}, "", 0.5, true},
@@ -62,7 +62,8 @@ TEST(Removal, TakesBackWhatGivesNothing) { EXPECT_EQ(found(1.0, 1.0).size(), 2u)
 
 TEST(Removal, OneLuckyRunDoesNotTakeSeveral) {
   const Settings kept = found(1.06, 1.08);
-  EXPECT_THAT(kept, IsSupersetOf({::testing::Pair("loader.workers", "2"), ::testing::Pair("cache.features", "memory")}));
+  EXPECT_THAT(kept,
+              IsSupersetOf({::testing::Pair("loader.workers", "2"), ::testing::Pair("cache.features", "memory")}));
   EXPECT_TRUE(kept.contains("layout.channels_last") || kept.contains("optimizer.fused"));
 }
 
