@@ -10,7 +10,7 @@ import threading
 import time
 import weakref
 
-from . import inspection, off, write_notes
+from . import inspection, off, ranks, write_notes
 
 _MAX_SHAPES = 1000
 
@@ -24,7 +24,7 @@ class Facts:
         self.model_ref = None
         self.asking = []              # handles of hooks on layers of the model, for one forward pass
         self.parallel = None
-        self.exchange_wait_s = None   # of a step, for gradients of other ranks
+        self.exchange = None          # of gradients with other ranks
         self.forwards = 0
         self.amp = None               # "off", "bf16", "fp16" inside the forward pass
         self.scaler = None            # last scale seen, None: no scaler
@@ -50,12 +50,12 @@ class Facts:
                 self.shape = shape
                 if len(self.shapes) < _MAX_SHAPES:
                     self.shapes.add(tuple(shape))
+        if self.exchange is not None and (forwards <= self.exchange.SAMPLED_FIRST or not forwards & 255):
+            self.exchange.look(module)
         if forwards > 3 and forwards & 255 and self.model_ref is not None:
             return
         if forwards == 3 and self.amp == "off":
             self.asking += inspection.look_inside(self, self.state.torch, module)
-        if self.parallel is not None and self.parallel["kind"] == "ddp":
-            self.exchange_wait_s = inspection.exchange_wait(module) or self.exchange_wait_s
         torch = self.state.torch
         amp = inspection.amp_of(torch, first)
         if amp != "off" or self.amp is None:
@@ -70,7 +70,9 @@ class Facts:
                 note["training_where"] = inspection.caller()
                 if known is not module:
                     self.asking += inspection.look_for_time_major(self.state.loop, module, first)
-                self.parallel = inspection.parallel_note(torch, note)  # the group is gone again at the end
+                self.parallel = ranks.parallel_note(torch, note)  # the group is gone again at the end
+                if self.parallel["kind"] == "ddp" and self.exchange is None:
+                    self.exchange = ranks.Exchange()
 
     def batch_seen(self, loader, batch):
         if loader.use != "validate":

@@ -156,8 +156,8 @@ def training_notes(state, facts):
     yield ("compile",), compiled
     settings["compile.mode"] = compiled["mode"] if compiled["compiled"] else "off"
     yield ("parallel",), facts.parallel
-    if facts.exchange_wait_s is not None:
-        yield ("rank",), {"type": "rank", "rank": facts.parallel["rank"], "wait_seconds": facts.exchange_wait_s}
+    if facts.exchange is not None and facts.exchange.wait_s() is not None:
+        yield ("rank",), {"type": "rank", "rank": facts.parallel["rank"], "wait_seconds": facts.exchange.wait_s()}
     yield from measured_settings(state, facts, settings)
     if facts.padding[1]:
         yield ("padding",), {"type": "padding", "real": facts.padding[0], "padded": facts.padding[1], "where": facts.padding[2]}
@@ -363,30 +363,6 @@ def compile_note(state, facts):
     except Exception:
         pass  # other versions keep other books
     return note
-
-
-def parallel_note(torch, model):
-    kinds = {"DataParallel": "data_parallel", "DistributedDataParallel": "ddp", "FullyShardedDataParallel": "fsdp"}
-    kind = kinds.get(model["wrapper"], "none")
-    note = {"type": "parallel", "kind": kind, "world_size": 1, "rank": 0, "backend": None}
-    try:
-        if torch.distributed.is_available() and torch.distributed.is_initialized():
-            note.update(world_size=torch.distributed.get_world_size(), rank=torch.distributed.get_rank(),
-                        backend=str(torch.distributed.get_backend()))
-    except Exception:
-        pass
-    return note
-
-
-def exchange_wait(model):
-    """Seconds of a step in which DistributedDataParallel waits for gradients of other ranks, by its own sampled times: the exchange
-    less what of it runs beside the backward pass. None where it has none."""
-    try:
-        seen = model._get_ddp_logging_data()
-        exchange, beside = seen["avg_backward_comm_time"], seen["avg_backward_compute_comm_overlap_time"]
-        return max(0, exchange - beside) * 1e-9 if exchange > 0 else None
-    except Exception:
-        return None  # a version that keeps other books
 
 
 def add_padding(facts, torch, batch):

@@ -1,4 +1,6 @@
-"""Two ranks of DistributedDataParallel; the one that is named works longer in each step. `torchrun --nproc_per_node 2 ranks.py RANK`."""
+"""Two ranks of DistributedDataParallel; the one that is named works longer in each step, the other before its first backward pass.
+
+`torchrun --nproc_per_node 2 ranks.py RANK`."""
 
 import sys
 import time
@@ -17,11 +19,15 @@ def main():
     loader = DataLoader(data, batch_size=8, sampler=DistributedSampler(data))
     model = DistributedDataParallel(nn.Sequential(nn.Linear(16, 32), nn.ReLU(), nn.Linear(32, 1)))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-    for x, y in loader:
-        if distributed.get_rank() == int(sys.argv[1]):
+    for step, (x, y) in enumerate(loader):
+        slow = distributed.get_rank() == int(sys.argv[1])
+        if slow:
             time.sleep(0.05)
         optimizer.zero_grad()
-        ((model(x) - y) ** 2).mean().backward()
+        loss = ((model(x) - y) ** 2).mean()
+        if step == 0 and not slow:
+            time.sleep(2)
+        loss.backward()
         optimizer.step()
     distributed.destroy_process_group()
 
