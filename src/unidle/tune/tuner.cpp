@@ -335,8 +335,8 @@ bool Tuner::remove_units(std::span<const Unit> group, std::stop_token stop) {
     }
   }
   const double before = incumbent_.rate;
-  // Half of a quiet machine's noise: several knobs that each give a little must not go one after the other.
-  const double margin = -0.5 * options_.noise / noise();
+  // Less than what is worth taking: several knobs that each give a little must not go one after the other.
+  const double margin = -0.75;
   // One lucky run must not take several at once.
   const Judgement judgement =
       try_settings(without(outcome_.best, group), "removal", what, margin, stop, group.size() > 1);

@@ -142,6 +142,7 @@ class Tuner {
   bool changes_effective_batch(const Settings& changes) const;
   Parity parity_of(const TrialResult& baseline, const TrialResult& changed, const Settings& changes) const;
   bool undecided(const Turns& turns, double margin) const;
+  double scatter() const;
   bool take_turn(const Settings& changes, Turns& turns, std::stop_token stop);
   bool may_repeat(std::stop_token stop) const;
   bool disturbed() const;
@@ -181,7 +182,8 @@ class Tuner {
   int disturbed_trials_ = 0;
   bool incumbent_is_newest_ = false;  // the newest run was of outcome_.best
   bool last_disturbed_ = false;       // of the newest trial
-  bool steady_ = false;               // a much slower trial was repeated and came out the same
+  /// Relative differences of two runs of one setting with one of another between them; at first what is usual.
+  std::vector<double> apart_ = {0.02, 0.02};
 };
 
 }  // namespace unidle::tune

@@ -8,7 +8,7 @@ namespace unidle::tune {
 
 namespace {
 
-/// Of the noise.
+/// Of what is worth a change.
 constexpr double kFurther = 0.5;
 /// For the batch, of a search that has much else to try.
 constexpr int kTrials = 6;
@@ -40,7 +40,7 @@ BatchSearch::Result Tuner::try_batch(const BatchChoice& choice, std::stop_token 
     }
   }
   changes = overlaid(std::move(changes), choice.changes);
-  // Beside another new size it need not show a gain beyond the noise once more.
+  // Beside another new size it need not show as much once more.
   const bool is_first = !outcome_.best.contains("batch.size");
   switch (try_settings(changes, "batch", describe(choice.changes), is_first ? 1 : kFurther, stop)) {
     case Judgement::kBetter: return BatchSearch::Result::kBetter;

@@ -14,16 +14,24 @@ namespace {
 
 /// Less than this share of the speed of the best so far may be the machine's doing rather than a knob's.
 constexpr double kSuspicious = 0.85;
+/// A gain of less is not worth a change.
+constexpr double kWorth = 0.01;
 /// Ratios of neighbouring runs after which the median decides, however far apart they are.
-constexpr std::size_t kMostRatios = 5;
+constexpr std::size_t kMostRatios = 7;
 /// Ratios with which a second run of a change comes in.
 constexpr std::size_t kConfirming = 3;
-/// Of the noise: a single ratio that is further than this from the limit decides.
-constexpr double kClearance = 0.5;
+/// Standard errors: a median that is further than this from the limit decides.
+constexpr double kClearance = 1;
+/// How much further than neighbours two runs are apart that have others between them.
+constexpr double kStale = 1.5;
+/// Two runs of one setting that are further apart than this tell of an accident rather than of the usual scatter.
+constexpr double kWidest = 0.2;
+/// The standard deviation of a normal distribution for a mean absolute deviation of 1.
+constexpr double kOfMeanDeviation = 1.25;
 /// CPUs in use by others from which on a trial counts as disturbed.
 constexpr double kDisturbingCpus = 0.25;
 /// Turns in all, those that say nothing with them.
-constexpr int kMostTurns = 7;
+constexpr int kMostTurns = 9;
 
 /// Others did not use the CPUs during one of the runs only: then its rate says nothing about the other's.
 bool comparable(const TrialResult& a, const TrialResult& b) {
@@ -54,9 +62,9 @@ void Tuner::log(LoggedTrial trial) {
   }
 }
 
-/// Takes the settings when they are faster than the best so far by more than `margin` times the noise. What one trial
-/// leaves open, or with `confirm` says in their favour, is decided by turns of both, each compared with its neighbours
-/// only, so that a machine that gets slower meanwhile is no argument.
+/// Takes the settings when they are faster than the best so far by more than `margin` times what is worth a change.
+/// What one trial leaves open, or with `confirm` says in their favour, is decided by turns of both, each compared with
+/// its neighbours only, so that a machine that gets slower meanwhile is no argument.
 Tuner::Judgement Tuner::try_settings(const Settings& changes, const std::string& stage, const std::string& what,
                                      double margin, std::stop_token stop, bool confirm) {
   const bool neighbours = incumbent_is_newest_;
@@ -97,21 +105,29 @@ Tuner::Judgement Tuner::try_settings(const Settings& changes, const std::string&
 }
 
 bool Tuner::undecided(const Turns& turns, double margin) const {
-  const double limit = 1 + margin * noise();
+  const double limit = 1 + margin * kWorth;
   const auto& ratios = turns.ratios;
-  if (ratios.empty() || turns.taken >= kMostTurns) {
-    return turns.taken < kMostTurns;
+  if (turns.taken >= kMostTurns || ratios.size() >= kMostRatios) {
+    return false;
   }
-  if (turns.confirm && ratios.size() < kConfirming && ratios.back() > limit) {
+  if (ratios.empty() || (turns.confirm && ratios.size() < kConfirming && ratios.back() > limit)) {
     return true;
   }
-  if (ratios.size() == 1) {
-    const bool slow = ratios[0] < kSuspicious && !steady_;
-    const bool stale = !turns.neighbours && (ratios[0] > 1 / kSuspicious || last_disturbed_);
-    return slow || stale || std::abs(ratios[0] - limit) < kClearance * noise();
+  const double middle = median(ratios);
+  const bool slow = ratios.size() < kConfirming && middle < kSuspicious;
+  const bool lucky = turns.confirm && middle > limit && *std::min_element(ratios.begin(), ratios.end()) < limit;
+  const bool stale = !turns.neighbours && last_disturbed_;
+  const double error = scatter() * (turns.neighbours ? 1 : kStale) / std::sqrt(static_cast<double>(ratios.size()));
+  return slow || lucky || stale || std::abs(middle - limit) < kClearance * error;
+}
+
+/// Of the ratio of two runs one after the other, by how far apart those of one setting have been so far.
+double Tuner::scatter() const {
+  double sum = 0;
+  for (const double apart : apart_) {
+    sum += std::min(apart, kWidest);
   }
-  const auto above = std::count_if(ratios.begin(), ratios.end(), [&](double ratio) { return ratio > limit; });
-  return ratios.size() < kMostRatios && above != 0 && above != static_cast<std::ptrdiff_t>(ratios.size());
+  return kOfMeanDeviation * sum / static_cast<double>(apart_.size());
 }
 
 /// One more run, which makes a ratio with the run before it. False when there is none.
@@ -121,10 +137,11 @@ bool Tuner::take_turn(const Settings& changes, Turns& turns, std::stop_token sto
   if (turn.result.interrupted || !turn.result.ok) {
     return false;
   }
-  if (reference) {
-    steady_ = std::abs(turn.result.rate / turns.reference.rate - 1) <= options_.noise && !disturbed();
+  TrialResult& before = reference ? turns.reference : turns.change;
+  if (comparable(turn.result, before)) {
+    apart_.push_back(std::abs(turn.result.rate / before.rate - 1));
   }
-  (reference ? turns.reference : turns.change) = turn.result;
+  before = turn.result;
   if (!turns.neighbours) {
     turns.ratios.clear();
     turns.neighbours = true;
@@ -169,7 +186,7 @@ bool Tuner::rejected(LoggedTrial& trial) {
 
 Tuner::Judgement Tuner::judge(LoggedTrial& trial, double ratio, double margin) {
   last_ratio_ = ratio;
-  const bool better = ratio > 1 + margin * noise();
+  const bool better = ratio > 1 + margin * kWorth;
   const bool removal = trial.stage == "removal";
   trial.verdict = better ? (removal ? "reverted" : "kept") : (removal ? "needed" : "no gain");
   trial.why += fmt::format("; {:.3f}x of the best so far", ratio);
