@@ -5,7 +5,7 @@ import json
 import os
 import weakref
 
-from . import inspection, off, scaling, write_line
+from . import inspection, off, scaling, validating, write_line
 
 _TRUE = (True, 1, "true", "on", "yes", "1", "True")
 _LOADER = {"loader.workers": "num_workers", "loader.pin_memory": "pin_memory",
@@ -17,7 +17,8 @@ _NEVER = {
                   "the command says it (--batch-size 8), it is changed there",
     "batch.accumulation": "the program's own loop decides when the optimiser steps; where a word of the command says it, it is changed there",
     "metrics.interval": "what the program does with a value that it reads cannot be seen: it may decide something by it",
-    "validation.interval": "what the program does with the result cannot be seen: it may stop or keep a checkpoint by it",
+    "validation.interval": "in which unit the program counts cannot be seen; where a word of the command says it, it is changed there; "
+                           "validation.every leaves validations out",
     "data.on_device": "where the program moves its batches is in its own hands",
 }
 
@@ -34,6 +35,7 @@ class Actuators:
         self.scaling = None    # scaling.LossScaling, with fp16
         self.adapts = False    # something is done around forward passes
         self.fetching = None   # fetching.Fetching
+        self.validating = validating.Validating(state, self)
         try:
             self.asked = dict(json.loads(asked)) if asked else {}
         except (ValueError, TypeError):
@@ -68,7 +70,7 @@ class Actuators:
         """torch is there, the program has not begun to use it."""
         known = set(_LOADER) | {"transfer.non_blocking", "precision.tf32", "precision.amp", "cudnn.benchmark", "layout.channels_last",
                                 "optimizer.fused", "optimizer.zero_to_none", "compile.mode", "cpu.threads", "cache.features",
-                                "loader.gather"}
+                                "loader.gather", validating.KNOB}
         for knob in self.asked:
             if knob not in known:
                 self.say(knob, self.asked[knob], "refused", _NEVER.get(knob, "cannot be changed in a running program"))
@@ -97,6 +99,8 @@ class Actuators:
         mode = str(self.asked.get("compile.mode", "off"))
         self.compile_mode = None if mode in ("off", "False", "false") else mode
         self.adapts = bool(self.amp is not None or self.channels_last or self.compile_mode)
+        if validating.KNOB in self.asked:
+            self.validating.ask(self.asked[validating.KNOB])
         if "optimizer.fused" in self.asked:
             self._fused(torch.optim.Optimizer)
         if self.on("loader.gather") or self.asked.get("cache.features") == "memory":
@@ -254,6 +258,8 @@ class Actuators:
             live = {body["knob"]: body["value"] for _, body in inspection.training_notes(self.state, self.state.facts)
                     if body and body.get("type") == "setting"}
             for knob, asked in self.asked.items():
+                if knob == validating.KNOB:
+                    continue  # the program may validate much later
                 if any(said[0] == knob for said in self.said) or self.fetching is not None and self.fetching.will_say(knob):
                     continue
                 value = live.get(knob)

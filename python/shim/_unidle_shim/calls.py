@@ -315,6 +315,7 @@ def _patch_checkpoint(state, torch):
             t1 = now()
             try:
                 loop.total += t1 - t0 - (loop.total - before)
+                loop.saved_at = t1
                 loop.ring.emit(probe.CHECKPOINT, t0, t1 - t0, loop.steps)
                 loop.pause_ends(t1)
             except Exception as failure:

@@ -54,6 +54,7 @@ class Facts:
             self.exchange.look(module)
         if forwards > 3 and forwards & 255 and self.model_ref is not None:
             return
+        self.state.actuators.validating.trains(sys._getframe(1))
         if forwards == 3 and self.amp == "off":
             self.asking += inspection.look_inside(self, self.state.torch, module)
         torch = self.state.torch

@@ -3,7 +3,7 @@
 import inspect
 import sys
 
-from . import off, places
+from . import off, places, validating
 
 _AMP_NAMES = {"torch.bfloat16": "bf16", "torch.float16": "fp16"}
 _TIME_MAJOR = ("RNN", "LSTM", "GRU", "MultiheadAttention")
@@ -158,6 +158,9 @@ def training_notes(state, facts):
     yield ("parallel",), facts.parallel
     if facts.exchange is not None and facts.exchange.wait_s() is not None:
         yield ("rank",), {"type": "rank", "rank": facts.parallel["rank"], "wait_seconds": facts.exchange.wait_s()}
+    yield ("validation",), state.actuators.validating.note()
+    if state.actuators.validating.place is not None:
+        settings[validating.KNOB] = state.actuators.validating.in_force()
     yield from measured_settings(state, facts, settings)
     if facts.padding[1]:
         yield ("padding",), {"type": "padding", "real": facts.padding[0], "padded": facts.padding[1], "where": facts.padding[2]}

@@ -45,6 +45,7 @@ class Loop(Validations):
         self.last_loader = None  # of the newest batch
         self.ahead = []         # (loader, samples) of batches that no forward pass has taken yet, but for the first such
         self.eval_called = 0
+        self.saved_at = 0      # end of the last checkpoint
         self.roots = {}         # id of an outermost module -> it was seen training
         self.eval_roots = {}    # trained although in evaluation mode
         self.perhaps_trains = 0  # in evaluation mode, but with gradients: a backward pass will tell

@@ -1,5 +1,6 @@
 """Patches of nn.Module: the calls of the outermost modules, and train() and eval()."""
 
+import sys
 import threading
 
 from . import hiding, off, session
@@ -157,6 +158,7 @@ def _patch_train(state, Module):
                 else:
                     loop.look_up()
                     loop.eval_called = now()
+                    state.actuators.validating.evaluates(sys._getframe(1))
         except Exception as failure:
             off(failure)
         return result

@@ -164,6 +164,7 @@ struct Signals {
   std::optional<double> samples_per_s;
   std::optional<double> syncs_per_step;
   std::optional<std::int64_t> validations;
+  std::string validation_where;  // function of the program; its calls can be left out while it runs
   std::optional<std::int64_t> checkpoints;
   std::optional<std::int64_t> batch_samples;  // micro-batch size as seen
   std::optional<double> micro_batches;        // mean number to one step

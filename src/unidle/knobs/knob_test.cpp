@@ -42,6 +42,7 @@ TEST(Knob, AllNamesOfTheManualAreThere) {
                                           "model.depth",
                                           "input.size",
                                           "validation.interval",
+                                          "validation.every",
                                           "loader.gather"};
   std::set<std::string> names;
   for (const Knob* knob : all_catalogue()) {

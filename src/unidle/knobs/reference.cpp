@@ -26,7 +26,8 @@ constexpr const char* kDeclined =
     "- `metrics.interval`, that is `.item()` served later from a copy: what the program does with the value "
     "cannot be seen from outside. It may stop, skip a\n"
     "  step or change the rate by it.\n"
-    "- `validation.interval`: its result may choose a checkpoint or end the training.\n"
+    "- `validation.interval`: in which unit the program counts cannot be seen. `validation.every` leaves out validations where a function of "
+    "the program makes them that returns nothing.\n"
     "- `data.on_device`: the program moves its batches itself.\n"
     "- `compile.mode=graph`: a captured step has fixed addresses, which the program's own code would have to "
     "respect.\n";

@@ -79,6 +79,8 @@ std::map<std::string, std::string> places_in(const record::Reader& reader) {
       most = note.body.value("batches", 0LL);
       places["loader"] = place("where");
       places["dataset"] = place("dataset_where");
+    } else if (type == "validation") {
+      places["validation"] = place("where");
     } else if (type == "model") {
       places["model"] = place("training_where");
     }

@@ -187,8 +187,8 @@ std::string to_text(const OptimizeResult& result) {
     text += "did not take: " + knob + "\n";
   }
   for (const Change& change : result.changes) {
-    if (change.knob == "validation.interval") {
-      text += "validation.interval only changes how often you look; training is the same\n";
+    if (change.knob.starts_with("validation.")) {
+      text += change.knob + " only changes how often you look; training is the same\n";
     }
   }
   for (const std::string& note : result.notes) {

@@ -267,6 +267,9 @@ void Notes::read_step(Signals& signals) const {
     facts.where = facts.where.empty() ? text_in(note.body, "where") : facts.where;
     signals.padding = std::move(facts);
   });
+  each("validation", [&](const record::Note& note) {
+    signals.validation_where = note.body.value("optional", false) ? text_in(note.body, "where") : std::string();
+  });
   each("shapes", [&](const record::Note& note) { signals.batch_shapes = whole(note.body, "distinct"); });
   each("parallel", [&](const record::Note& note) {
     if (const std::string kind = text_in(note.body, "kind"); !kind.empty()) {

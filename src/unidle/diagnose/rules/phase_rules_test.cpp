@@ -47,6 +47,15 @@ TEST(ValidationDominates, UnknownIntervalIsTheUsersToFind) {
   EXPECT_TRUE(fix_of(fired("validation-dominates", signals), "validation.interval")->to.is_null());
 }
 
+TEST(ValidationDominates, CallsThatCanBeLeftOutNeedNoInterval) {
+  Signals signals = validating(60);
+  signals.validation_where = "train.py:38";
+  const Finding finding = fired("validation-dominates", signals);
+  EXPECT_EQ(finding.where, "train.py:38");
+  EXPECT_EQ(fix_of(finding, "validation.interval"), nullptr);
+  EXPECT_EQ(fix_of(finding, "validation.every")->to, 16);  // 60/35 x 9
+}
+
 Signals saving(double checkpoint_s) {
   Signals signals = healthy_cpu();
   signals.time = {.startup = 5, .train = 95 - checkpoint_s, .validate = 0, .checkpoint = checkpoint_s, .other = 0};

@@ -10,14 +10,24 @@ namespace unidle::diagnose::rules {
 
 namespace {
 
-/// The interval at which validation would take `wanted` of the loop; null when the present one is unknown.
-nlohmann::json longer_interval(const Context& context, double train_s, double validate_s, double wanted) {
-  const auto interval = detail::effective_int(context, "validation.interval");
-  if (!interval || *interval < 1 || train_s <= 0) {
-    return nullptr;
+constexpr const char* kHow = "validate less often, or on a fixed part of the data in between";
+
+/// So that validation takes `wanted` of the loop: by leaving calls out where the program lets us, otherwise by the
+/// interval in its own unit; that one's value is null when the present one is unknown.
+Fix rarer(const Context& context, double wanted) {
+  const Signals& signals = context.signals;
+  const double rarer_by = signals.time.validate / signals.time.train * (1 - wanted) / wanted;
+  if (!signals.validation_where.empty() && signals.time.train > 0) {
+    const auto every = static_cast<double>(detail::effective_int(context, "validation.every").value_or(1));
+    return detail::make_fix(context, "validation.every", static_cast<std::int64_t>(std::ceil(every * rarer_by)),
+                            FixClass::kExact, kHow);
   }
-  const double factor = validate_s / train_s * (1 - wanted) / wanted;
-  return static_cast<std::int64_t>(std::ceil(static_cast<double>(*interval) * factor));
+  nlohmann::json value;
+  const auto interval = detail::effective_int(context, "validation.interval");
+  if (interval && *interval >= 1 && signals.time.train > 0) {
+    value = static_cast<std::int64_t>(std::ceil(static_cast<double>(*interval) * rarer_by));
+  }
+  return detail::make_fix(context, "validation.interval", value, FixClass::kExact, kHow);
 }
 
 Evaluation evaluate_validation_dominates(const Context& context, const Policy& policy) {
@@ -40,6 +50,9 @@ Evaluation evaluate_validation_dominates(const Context& context, const Policy& p
   finding.share = context.validate;
   finding.speedup_bound = amdahl(*context.validate);
   finding.where = detail::where_set(context, "validation.interval");
+  if (!signals.validation_where.empty()) {
+    finding.where = signals.validation_where;
+  }
   const double each_s = signals.time.validate / static_cast<double>(*signals.validations);
   if (*signals.validations == 1) {
     finding.severity = Severity::kInfo;
@@ -54,10 +67,7 @@ Evaluation evaluate_validation_dominates(const Context& context, const Policy& p
   finding.evidence.push_back(
       context.say("between two of them lie {} of training",
                   format_seconds(signals.time.train / static_cast<double>(*signals.validations))));
-  finding.fixes.push_back(
-      detail::make_fix(context, "validation.interval",
-                       longer_interval(context, signals.time.train, signals.time.validate, policy.validation_target),
-                       FixClass::kExact, "validate less often, or on a fixed part of the data in between"));
+  finding.fixes.push_back(rarer(context, policy.validation_target));
   return finding;
 }
 
@@ -78,7 +88,7 @@ const Rule& validation_dominates() {
           "critical from "
           "validation_of_loop_critical (50 %). A single validation is a hint: a longer run spreads it out.",
       .needs = "validation times",
-      .proposes = "validation.interval, so that validation takes about 10 % of the loop",
+      .proposes = "validation.interval, or validation.every in a running program, so that validation takes about 10 % of the loop",
       .evaluate = evaluate_validation_dominates,
   };
   return kRule;

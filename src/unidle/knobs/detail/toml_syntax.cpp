@@ -143,7 +143,7 @@ class Collector {
 };
 
 /// Numbers and booleans as TOML writes them.
-bool is_literal(std::string_view value) { return value != "null" && is_json_literal(value); }
+bool is_toml_literal(std::string_view value) { return value != "null" && is_json_literal(value); }
 
 std::string written_toml(std::string_view value, char quote) {
   const bool single = quote == '\'' && value.find_first_of("'\n\r\t") == std::string_view::npos;
@@ -157,7 +157,7 @@ class TomlInserter {
       : text_(text),
         name_(name),
         path_(path),
-        value_(is_literal(value) ? std::string(value) : written_toml(value, '"')),
+        value_(is_toml_literal(value) ? std::string(value) : written_toml(value, '"')),
         root_(parse(text, name)),
         positions_(text),
         segments_(split_path(path)) {}
@@ -269,7 +269,7 @@ std::vector<Scalar> toml_scalars(const std::string& text, const std::string& nam
 }
 
 std::string toml_replacement(const std::string& text, const Scalar& old, std::string_view value) {
-  const bool literal = is_literal(value);
+  const bool literal = is_toml_literal(value);
   if (literal && !keeps_quotes(old, literal)) {
     return std::string(value);
   }
