@@ -32,6 +32,7 @@ from torch.utils.data import DataLoader, TensorDataset
 from torch.utils.data import dataloader
 from torch.utils.data._utils import fetch
 width, layers, each, turns, warm, skipped = (int(text) for text in sys.argv[1:7])
+asleep_s = float(sys.argv[7])
 torch.manual_seed(0)
 torch.set_num_threads(1)
 rows = 32 * (turns * (each + skipped) + 1)  # one epoch: its end would be seen in full whoever's turn it is
@@ -75,6 +76,8 @@ def steps(count):
         loss = nn.functional.mse_loss(net(x), y)
         loss.backward()
         opt.step()
+        if asleep_s:
+            time.sleep(asleep_s)
     return loss
 source, coin = iter(loader), random.Random(1)
 times, losses = {False: [], True: []}, []
@@ -99,8 +102,8 @@ print(json.dumps({"off": times[False], "on": times[True], "all_cpu_s": time.proc
 """
 
 
-def run(shape, record, *more):
-    command = [sys.executable, "-c", PROGRAM, *map(str, shape), str(SKIPPED), *more]
+def run(shape, asleep_s, record, *more):
+    command = [sys.executable, "-c", PROGRAM, *map(str, shape), str(SKIPPED), str(asleep_s), *more]
     if record is not None:
         command = [str(BIN / "unidle"), "run", "-o", str(record), "--"] + command
     before = os.times()
@@ -117,17 +120,18 @@ def run(shape, record, *more):
     return result
 
 
-def shape_for(step_s, seconds):
-    """Width, layers, steps and turns, and those left out, of a model whose steps take about so long here."""
+def shape_for(step_s, asleep_s, seconds):
+    """Width, layers, steps and turns, and those left out, of a model whose steps compute for about so long here."""
     width, layers = 64, 1
     for _ in range(12):
-        took = statistics.median(wall for wall, _ in run((width, layers, 16, 8, 4), None)["on"])
+        took = statistics.median(wall for wall, _ in run((width, layers, 16, 8, 4), 0, None)["on"])
         if took >= 0.7 * step_s:
             break
         if width < 2048:
             width = min(2048, int(width * min(4.0, max(1.2, (step_s / took) ** 0.5))))
         else:
             layers = max(layers + 1, int(layers * min(4.0, step_s / took)))
+    took += asleep_s
     each = max(8, int(TURN_S / took))
     warm = 2 * (1 + int(WARM_S / ((each + SKIPPED) * took) / 2))
     return width, layers, each, warm + 4 * max(4, int(seconds / took / (each + SKIPPED) / 4)), warm
@@ -144,12 +148,13 @@ def spread(values):
     return {"median": statistics.median(values), "low": low, "high": high}
 
 
-def measure(name, step_s, seconds):
-    shape = shape_for(step_s, seconds)
+def measure(name, step_s, asleep, seconds):
+    asleep_s = asleep * step_s
+    shape = shape_for(step_s - asleep_s, asleep_s, seconds)
     with tempfile.TemporaryDirectory() as folder:
-        turns = run(shape, Path(folder) / "turns", "turns")
+        turns = run(shape, asleep_s, Path(folder) / "turns", "turns")
         short = (*shape[:3], 3 * shape[4], 1)
-        bare, seen = run(short, None), run(short, Path(folder) / "observed")
+        bare, seen = run(short, asleep_s, None), run(short, asleep_s, Path(folder) / "observed")
     off, on = turns["off"], turns["on"]
     cpu = [1e6 * (b[1] - a[1]) for a, b in zip(off, on)]
     wall = [1e6 * (b[0] - a[0]) for a, b in zip(off, on)]
@@ -165,9 +170,10 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=12, help="length of the run by turns at each step length")
     parser.add_argument("--steps", default="1,10,100", help="step lengths in ms")
+    parser.add_argument("--asleep", type=float, default=0, help="share of a step in which the host sleeps, as while a device computes")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    cases = {f"{ms} ms": measure(f"{ms} ms", float(ms) * 1e-3, options.seconds) for ms in options.steps.split(",")}
+    cases = {f"{ms} ms": measure(f"{ms} ms", float(ms) * 1e-3, options.asleep, options.seconds) for ms in options.steps.split(",")}
     first = next(iter(cases.values()))
     ratio = 1 + first["cpu_us"]["median"] / first["step_us"]
     result = {

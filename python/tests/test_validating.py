@@ -1,11 +1,16 @@
 """validation.every at run time: fewer validations, the same training, or a refusal that says why."""
 
+import functools
 import os
 import subprocess
 import sys
 import unittest
 
 import test_run
+
+sys.path.insert(0, os.path.join(test_run.HERE, "..", "shim"))
+
+from _unidle_shim import side_effects  # noqa: E402
 
 PROGRAM = os.path.join(test_run.HERE, "programs", "validates.py")
 
@@ -28,7 +33,7 @@ class ValidatingTest(unittest.TestCase):
 
     def test_training_is_the_same_with_fewer_validations(self):
         # The first two are made whatever is asked for.
-        for how, validations in (("function", {4: 2 + 3}), ("method", {1: 12, 4: 2 + 3, 0: 2})):
+        for how, validations in (("function", {4: 2 + 3}), ("dropped", {4: 2 + 3 + 1}), ("method", {1: 12, 4: 2 + 3, 0: 2})):
             with self.subTest(how):
                 losses, _ = self.bare(how)
                 for interval, expected in validations.items():
@@ -52,6 +57,68 @@ class ValidatingTest(unittest.TestCase):
         with open(PROGRAM) as file:
             line = next(number for number, text in enumerate(file, 1) if text.startswith("def function("))
         self.assertTrue(self.record.notes("validation")[-1]["where"].endswith("validates.py:%d" % line))
+
+
+class Stopper:
+    def __init__(self):
+        self.stop = False
+
+    def __call__(self, loss):
+        if loss > 2:
+            self.stop = True
+
+
+class Subject:
+    def __init__(self):
+        self.stopper, self.best = Stopper(), 0
+
+    def validate(self):
+        self.stopper(total([1]))
+
+    def keep(self):
+        self.best = 1
+        return self.best
+
+
+@functools.wraps(len)
+def wraps_a_builtin(values):
+    return len(values)
+
+
+def total(values):
+    global COUNT
+    COUNT = wraps_a_builtin(values)
+    return sum(values)
+
+
+class SideEffectsTest(unittest.TestCase):
+    def test_what_a_function_may_set(self):
+        subject = Subject()
+        self.assertEqual(side_effects.stored(Subject.validate, (subject,)), {"stop", "COUNT"})
+        self.assertEqual(side_effects.stored(Subject.keep, (subject,)), {"best"})
+        self.assertEqual(side_effects.stored(total, ()), {"COUNT"})
+
+    def test_what_returns_nothing(self):
+        for function, expected in ((Subject.validate, True), (Subject.keep, False), (total, False)):
+            self.assertEqual(side_effects.returns_nothing(function.__code__), expected)
+
+    def test_whose_result_is_dropped(self):
+        def called():
+            seen.append(side_effects.result_is_dropped(sys._getframe(1)))
+            return 1
+
+        seen = []
+        called()
+        value = called()
+        _ = [called(), value]
+        self.assertEqual(seen, [True, False, False])
+
+    def test_containers_are_compared_by_their_elements(self):
+        values = {"a": [1], "b": {}, "c": 1.5, "d": object()}
+        before = side_effects.contents(values)
+        values["a"].append(2)
+        after = side_effects.contents(values)
+        self.assertEqual({name for name in after if before[name] != after[name]}, {"a"})
 
 
 if __name__ == "__main__":

@@ -17,17 +17,29 @@ _RUNS_LATER = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GEN
 def function_of(code):
     """(function, None), or (None, why its calls cannot be left out)."""
     name = getattr(code, "co_qualname", code.co_name)
-    if not _returns_nothing(code):
-        return None, "%s returns something that the program may decide by" % name
+    if code.co_flags & _RUNS_LATER:
+        return None, "%s is a generator or a coroutine" % name
     functions = [one for one in gc.get_referrers(code) if isinstance(one, types.FunctionType) and one.__code__ is code]
     if code.co_freevars or len(functions) != 1:
         return None, "%s is a closure, or there are several of it" % name
     return functions[0], None
 
 
-def _returns_nothing(code):
-    if code.co_flags & _RUNS_LATER:
-        return False
+def caller(frame):
+    """Of what was called in `frame`: itself, or who called it where it only passes results on, as torch.no_grad() does."""
+    while frame.f_back is not None and frame.f_code.co_name == "decorate_context":
+        frame = frame.f_back
+    return frame
+
+
+def result_is_dropped(frame):
+    """By the line that is just calling something there."""
+    # f_lasti may lie behind the call, in what Python caches there.
+    following = next((one for one in dis.get_instructions(frame.f_code) if one.offset > frame.f_lasti), None)
+    return following is not None and following.opname == "POP_TOP"
+
+
+def returns_nothing(code):
     before = None
     for one in dis.get_instructions(code):
         if one.opname == "RETURN_CONST" and one.argval is not None:
@@ -82,7 +94,7 @@ def _methods(kind):
 
 def _code(value):
     value = getattr(value, "__func__", value) if isinstance(value, (types.MethodType, staticmethod, classmethod)) else value
-    return inspect.unwrap(value).__code__ if isinstance(value, types.FunctionType) else None
+    return getattr(inspect.unwrap(value), "__code__", None) if isinstance(value, types.FunctionType) else None
 
 
 def states(torch):

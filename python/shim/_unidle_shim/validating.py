@@ -1,14 +1,15 @@
 """validation.every at run time: of the calls of the function in which the program validates, each so many-th is made.
 
-Only of a function that training does not depend on, as far as can be seen: it returns nothing, steps no optimiser, saves no
-checkpoint, leaves nothing behind that the training loop reads, and draws no random numbers, or such as can be drawn in its place.
+Only of a function that training does not depend on, as far as can be seen: it returns nothing or its result is dropped where it
+is called, it steps no optimiser, saves no checkpoint, leaves nothing behind that the training loop reads, and draws no random numbers, or such as can be drawn in its place.
 """
 
 import inspect
+import sys
 import types
 from threading import get_ident
 
-from . import hiding, off, places, side_effects
+from . import hiding, places, side_effects
 from .loop import now
 
 KNOB = "validation.every"
@@ -47,14 +48,16 @@ class Validating:
         self.looks += 1
         if self.looks > _MOST_LOOKS or not self.training:
             return
-        code = None
+        code = caller = None
         while frame is not None:
             if places.is_own(frame.f_code) and frame.f_code not in self.training:
-                code = frame.f_code  # in the end the outermost
+                code, caller = frame.f_code, frame.f_back  # in the end the outermost
             frame = frame.f_back
         if code in self.known:
             return
         function, why = (None, _LOOP) if code is None or code.co_name.startswith("<") else side_effects.function_of(code)
+        if why is None and not side_effects.returns_nothing(code) and not side_effects.result_is_dropped(side_effects.caller(caller)):
+            function, why = None, "%s returns something that the program may decide by" % function.__qualname__
         self.known[code] = why
         if why is None:
             self.place = "%s:%d" % (places.short(code.co_filename), code.co_firstlineno)
@@ -97,6 +100,7 @@ class Rarer:
         self.original = types.FunctionType(self.code, function.__globals__, function.__name__, function.__defaults__)
         self.original.__kwdefaults__ = function.__kwdefaults__
         self.calls, self.draws, self.proved = 1, 0, False
+        self.returns_nothing, self.places = side_effects.returns_nothing(self.code), {}
 
         def stub(*args, _unidle=None, **kwargs):
             return _unidle(args, kwargs)
@@ -108,7 +112,7 @@ class Rarer:
 
     def _called(self, args, kwargs):
         validating = self.validating
-        if validating.state.thread != get_ident():
+        if validating.state.thread != get_ident() or not (self.returns_nothing or self._is_dropped(sys._getframe(2))):
             return self.original(*args, **kwargs)
         self.calls += 1
         if self.proved and (validating.interval == 0 or self.calls % validating.interval):
@@ -125,9 +129,16 @@ class Rarer:
         try:
             return now(), side_effects.states(self.validating.state.torch), side_effects.contents(self._left(args))
         except Exception as failure:
-            off(failure)
-            self._give_back()
+            self._fail(failure)
             return None
+
+    def _is_dropped(self, frame):
+        """The result of the call that is made there."""
+        frame = side_effects.caller(frame)
+        place = frame.f_code, frame.f_lasti
+        if place not in self.places:
+            self.places[place] = side_effects.result_is_dropped(frame)
+        return self.places[place]
 
     def _left(self, args):
         """Where the function can leave something behind: its module, and the object that it belongs to."""
@@ -144,8 +155,12 @@ class Rarer:
                 self.proved = True
                 self.validating.taken()
         except Exception as failure:
-            off(failure)
-            self._give_back()
+            self._fail(failure)
+
+    def _fail(self, failure):
+        """Of ours: the program runs on as it is."""
+        self._give_back()
+        self.validating.refuse(self, "%s: %s" % (type(failure).__name__, failure))
 
     def _why_not(self, seen, args):
         begin, before, kept = seen

@@ -1,6 +1,6 @@
 """Twelve epochs with a validation after each, in the way that is named; prints the losses of training to the last digit.
 
-`validates.py function|method|returns|trains|draws|saves|stops|remembers|loop`
+`validates.py function|method|returns|dropped|trains|draws|saves|stops|remembers|loop`
 """
 
 import io
@@ -79,6 +79,8 @@ def main(how):
         if how == "function":
             function(experiment)
         elif how == "returns":
+            loss = experiment.look()
+        elif how == "dropped":
             experiment.look()
         elif how == "loop":
             experiment.net.eval()
@@ -88,6 +90,8 @@ def main(how):
             getattr(experiment, how)()
         if experiment.done or experiment.history[-3:] == [0, 0, 0]:
             break
+    if how == "dropped":
+        print(experiment.look(), file=sys.stderr)
 
 
 main(sys.argv[1])
