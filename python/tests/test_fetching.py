@@ -66,6 +66,21 @@ class FetchingTest(unittest.TestCase):
         said = self.record.notes("apply")
         self.assertIn("the same index gives another sample", said[0]["why"])
 
+    def test_results_within_samples_that_differ_are_kept(self):
+        for kind, workers in (("plain", "0"), ("plain", "2"), ("inner", "0")):
+            with self.subTest(kind, workers=workers):
+                status, why = self.applied(CACHE + "=memory", "cropped", kind, workers)
+                self.assertIn("taken", status, why)
+                self.assertNotIn("refused", status, why)
+                if workers == "0":
+                    self.assertEqual(self.record.settings()[CACHE], "memory")
+                    self.assertLess(self.record.notes("samples")[-1]["p50"], 0.0009)
+
+    def test_functions_within_samples_that_remember_or_follow_the_epoch(self):
+        for kind in ("epochs", "remembers", "appends"):
+            with self.subTest(kind):
+                self.applied(CACHE + "=memory", "cropped", kind, "0")  # the output has to be the same
+
     def test_rows_of_a_table_are_gathered(self):
         for workers in ("0", "1"):
             self.assertEqual(self.applied(GATHER + "=true", "table", "plain", workers)[0], {"taken"})

@@ -9,13 +9,13 @@ one area for each process to write to, so that nothing has to be locked. What is
 
 import mmap
 import platform
-import random
 import sys
 import weakref
 
-from . import hiding, packing
+from . import calls_kept, hiding, packing, side_effects
 from .loop import now
 from .memory import available_bytes
+from .purity import drew, numbers_of, random_states, restore
 
 _PROVED_TWICE = 3        # samples that each process makes twice before it keeps any
 _MISSES_PER_PROOF = 64   # and one in so many later
@@ -23,7 +23,7 @@ _HITS_PER_PROOF = 64     # one in so many kept samples is made again and compare
 _CHEAP_NS = 100_000      # a sample cheaper than this is as fast made as looked up
 _SHARE_OF_MEMORY = 0.5   # of what is free when the cache is made
 _NO_RESERVE = 0x4000     # MAP_NORESERVE: areas take memory as they fill
-_UNDECIDED, _KEPT, _OFF = 0, 1, 2
+_UNDECIDED, _KEPT, _OFF, _IMPURE = 0, 1, 2, 3  # the last: off, but functions within it may be kept
 _HEADER = 4096           # state, then one word of bytes used for each area
 
 
@@ -73,10 +73,9 @@ class Store:
 class KeptSamples:
     """Stands for the dataset within one fetcher."""
 
-    def __init__(self, dataset, store, area, say):
-        self.dataset, self._store, self._area, self._say = dataset, store, area, say
-        self._misses = self._hits = 0
-        self._numbers = None
+    def __init__(self, dataset, store, area, say, keep_calls):
+        self.dataset, self._store, self._area, self._say, self._keep_calls = dataset, store, area, say, keep_calls
+        self._misses = self._hits = self._proved = 0
         self._said = False
 
     def __len__(self):
@@ -84,7 +83,7 @@ class KeptSamples:
 
     def __getitem__(self, index):
         store = self._store
-        if store.state == _OFF or type(index) is not int or not 0 <= index < store.count:
+        if store.state >= _OFF or type(index) is not int or not 0 <= index < store.count:
             return self.dataset[index]
         kept = store.get(index)
         if kept is None:
@@ -99,8 +98,8 @@ class KeptSamples:
 
     def _made(self, index):
         self._misses += 1
-        twice = self._misses <= _PROVED_TWICE or self._misses % _MISSES_PER_PROOF == 0
-        drawn = random_states()
+        twice = self._proved < _PROVED_TWICE or self._misses % _MISSES_PER_PROOF == 0
+        drawn, holds = random_states(), self._holds() if twice else None
         begin = now()
         sample = self.dataset[index]
         took = now() - begin
@@ -110,12 +109,25 @@ class KeptSamples:
         except TypeError as error:
             why = str(error)
         if not why and twice:
-            why = self._another(index, data, drawn) or self._changed() or self._not_worth(took, len(data))
+            why = self._not_worth(took, len(data))
+            if why:
+                self._give_up(why)
+                return sample
+            changed = sorted(name for name, what in self._holds().items() if holds.get(name, self) != what)
+            if changed and self._misses == 1:
+                return sample  # it may open files at first
+            # One that counts or remembers may give something else the next time, and is not to count a call that is ours.
+            why = "the dataset changes: %s" % changed[0] if changed else self._another(index, data, drawn)
+            self._proved += 1
         if why:
-            self._give_up(why)
-        elif self._misses >= _PROVED_TWICE and self._store.state != _OFF:
+            self._give_up(why, impure=True)
+            self._keep_calls(self.dataset)
+        elif self._proved >= _PROVED_TWICE and self._store.state < _OFF:
             self._keep(index, data)
         return sample
+
+    def _holds(self):
+        return dict(side_effects.contents(side_effects.members(self.dataset)), **numbers_of(self.dataset))
 
     def _another(self, index, data, drawn):
         try:
@@ -139,55 +151,10 @@ class KeptSamples:
                 size * self._store.count / 2**30, self._store.budget / 2**30)
         return None
 
-    def _changed(self):
-        """A dataset that counts or remembers may give something else the next time. Not at first: it may open files then."""
-        before, self._numbers = self._numbers, numbers_of(self.dataset)
-        if before is None or before == self._numbers:
-            return None
-        name = next((name for name in self._numbers if before.get(name) != self._numbers[name]), "something")
-        return "the dataset changes: %s" % name
-
-    def _give_up(self, why, broken=False):
-        if self._store.state != _OFF or broken:
-            self._store.state = _OFF
+    def _give_up(self, why, broken=False, impure=False):
+        if self._store.state < _OFF or broken:
+            self._store.state = _IMPURE if impure else _OFF
             self._say("broken" if broken else "refused", why)
-
-
-def random_states():
-    """The generators that a sample may draw from."""
-    numpy, torch = sys.modules.get("numpy"), sys.modules["torch"]
-    state = numpy.random.get_state(legacy=False)["state"] if numpy is not None else {"pos": 0, "key": b""}
-    return random.getstate(), (state["pos"], bytes(state["key"])), bytes(torch.get_rng_state().numpy())
-
-
-def restore(states):
-    """What was made for a proof alone leaves the program's random numbers as they were."""
-    numpy, torch = sys.modules.get("numpy"), sys.modules["torch"]
-    if states != random_states():
-        random.setstate(states[0])
-        if numpy is not None:
-            state = numpy.random.get_state(legacy=False)
-            state["state"] = {"pos": states[1][0], "key": numpy.frombuffer(states[1][1], state["state"]["key"].dtype)}
-            numpy.random.set_state(state)
-        torch.set_rng_state(torch.frombuffer(bytearray(states[2]), dtype=torch.uint8))
-
-
-def drew(before):
-    for name, old, new in zip(("python's random", "numpy.random", "torch's generator"), before, random_states()):
-        if old != new:
-            return "a sample draws from %s, so that it is another one in each epoch" % name
-    return None
-
-
-def numbers_of(value, depth=3):
-    """Numbers and texts that an object and the objects in it hold, by name."""
-    found = {}
-    for name, held in list(getattr(value, "__dict__", {}).items())[:64]:
-        if isinstance(held, (int, float, str)):
-            found[name] = held
-        elif depth and hasattr(held, "__dict__") and type(held).__module__.split(".")[0] not in ("torch", "numpy", "pandas"):
-            found.update((name + "." + inner, v) for inner, v in numbers_of(held, depth - 1).items())
-    return found
 
 
 class Caches:
@@ -196,17 +163,20 @@ class Caches:
     def __init__(self, say):
         self._say = say
         self._stores = {}   # id of a dataset -> (weak reference, store, its numbers)
+        self._calls = {}    # id of a dataset -> (weak reference, KeptCalls of this process)
+        self._in_workers = False
 
     def prepare(self, loader):
         """Before the workers of a loader are started. Says why there is no cache for it."""
         dataset = loader.dataset
+        self._in_workers = self._in_workers or loader.num_workers > 0
         why = self._why_not(loader, dataset)
         if why is not None:
             self._say("refused", why)
             return
         known = self._stores.get(id(dataset))
         if known is not None and known[0]() is dataset:
-            if known[2] != numbers_of(dataset) and known[1].state != _OFF:
+            if known[2] != numbers_of(dataset) and known[1].state < _OFF:
                 known[1].state = _OFF
                 self._say("broken", "the dataset is changed between epochs")
             return
@@ -243,17 +213,28 @@ class Caches:
 
     def adapt(self, fetcher):
         known = self._stores.get(id(fetcher.dataset))
-        if known is None or known[0]() is not fetcher.dataset or known[1].state == _OFF:
+        if known is None or known[0]() is not fetcher.dataset:
             return
         from torch.utils.data import get_worker_info
 
         worker = get_worker_info()
-        fetcher.dataset = KeptSamples(fetcher.dataset, known[1], 0 if worker is None else worker.id + 1, self._say)
+        area, areas = (0, 1) if worker is None else (worker.id + 1, worker.num_workers + 1)
+
+        def keep_calls(dataset):
+            if id(dataset) not in self._calls:
+                self._calls[id(dataset)] = weakref.ref(dataset), calls_kept.KeptCalls(dataset, areas, self._say)
+
+        if known[1].state < _OFF:
+            fetcher.dataset = KeptSamples(fetcher.dataset, known[1], area, self._say, keep_calls)
+        elif known[1].state == _IMPURE:
+            keep_calls(fetcher.dataset)
 
     def kept(self):
-        """Whether the samples of some dataset are kept; None before that is known."""
+        """Whether the samples of some dataset are kept, or results within them; None before that is known, or where only workers know."""
         states = [store.state for _, store, _ in self._stores.values()]
-        return True if _KEPT in states else None if _UNDECIDED in states else False
+        if _KEPT in states or any(calls.taken for _, calls in self._calls.values()):
+            return True
+        return None if _UNDECIDED in states or self._in_workers else False
 
 
 for _function in (KeptSamples.__getitem__, KeptSamples._made):

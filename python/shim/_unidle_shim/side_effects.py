@@ -3,26 +3,22 @@
 import dis
 import gc
 import inspect
-import random
-import sys
 import types
+from itertools import islice
 
-from . import places
+from . import places, stub
 
-_MOST_DRAWS = 4        # a loader and a sampler draw one each
-_MOST_COMPARED = 1000  # elements of a container, from either end
-_RUNS_LATER = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+_MOST_COMPARED = 200  # elements of a container, from either end
 
 
 def function_of(code):
     """(function, None), or (None, why its calls cannot be left out)."""
     name = getattr(code, "co_qualname", code.co_name)
-    if code.co_flags & _RUNS_LATER:
-        return None, "%s is a generator or a coroutine" % name
+    why = stub.why_not(code)
     functions = [one for one in gc.get_referrers(code) if isinstance(one, types.FunctionType) and one.__code__ is code]
-    if code.co_freevars or len(functions) != 1:
-        return None, "%s is a closure, or there are several of it" % name
-    return functions[0], None
+    if why is None and len(functions) != 1:
+        why = "there are several of it"
+    return (functions[0], None) if why is None else (None, "%s: %s" % (name, why))
 
 
 def caller(frame):
@@ -60,24 +56,44 @@ def contents(left):
     for name, value in left.items():
         if isinstance(value, (int, float, str, type(None))):
             found[name] = value
-        elif isinstance(value, (list, dict, set)):
-            parts = list(value)
-            found[name] = tuple(map(id, parts[:_MOST_COMPARED] + parts[-_MOST_COMPARED:])), len(parts)
+        elif isinstance(value, list):
+            found[name] = tuple(map(id, value[:_MOST_COMPARED] + value[-_MOST_COMPARED:])), len(value)
+        elif isinstance(value, (dict, set)):
+            parts = list(islice(value.items() if isinstance(value, dict) else value, _MOST_COMPARED))
+            found[name] = tuple(id(each[1]) if isinstance(value, dict) else id(each) for each in parts), len(value)
     return found
 
 
 def stored(function, args):
     """Names of attributes and globals that the function sets, or what of the program it calls: of its module, of its object, and of the
     program's objects that these hold."""
+    codes = _reachable(function, args)
+    return {one.argval for code in codes for one in dis.get_instructions(code) if one.opname in ("STORE_ATTR", "STORE_GLOBAL")}
+
+
+def used(function, args):
+    """Names that the function has to do with, or what of the program it calls."""
+    return {name for code in _reachable(function, args) for name in code.co_names}
+
+
+def calls_of(function, kind):
+    """Functions of the program that the function calls by a name of its module or of the class, such as can be stood in for."""
+    code, names = _code(function), dict(function.__globals__, **_methods(kind))
+    if code is None or not places.is_own(code):
+        return []
+    called = {name: _function(names.get(name)) for name in code.co_names if not name.startswith("__")}
+    return [each for each in called.values() if each is not None and places.is_own(each.__code__) and stub.why_not(each.__code__) is None]
+
+
+def _reachable(function, args):
     names = dict(function.__globals__, **members(args[0]) if args else {})
     names.update(_methods(type(args[0])) if args else {})
-    codes, ahead, found = set(), [function], set()
+    codes, ahead = set(), [function]
     while ahead:
         code = _code(ahead.pop())
         if code is None or code in codes or not places.is_own(code):
             continue
         codes.add(code)
-        found.update(one.argval for one in dis.get_instructions(code) if one.opname in ("STORE_ATTR", "STORE_GLOBAL"))
         for name in code.co_names:
             value = names.get(name)
             ahead.append(value)
@@ -85,32 +101,20 @@ def stored(function, args):
             if any(places.is_own(each) for each in map(_code, methods.values()) if each is not None):
                 ahead.append(methods.get("__call__"))
                 names.update((key, each) for key, each in dict(methods, **members(value)).items() if key not in names)
-    return found
+    return codes
 
 
 def _methods(kind):
     return {name: each for one in reversed(kind.__mro__) for name, each in vars(one).items() if _code(each) is not None}
 
 
-def _code(value):
+def _function(value):
+    """The one in Python that it leads to; None where there is none."""
     value = getattr(value, "__func__", value) if isinstance(value, (types.MethodType, staticmethod, classmethod)) else value
-    return getattr(inspect.unwrap(value), "__code__", None) if isinstance(value, types.FunctionType) else None
+    value = inspect.unwrap(value) if isinstance(value, types.FunctionType) else None
+    return value if isinstance(value, types.FunctionType) else None
 
 
-def states(torch):
-    numpy = sys.modules.get("numpy")
-    drawn = numpy.random.get_state() if numpy is not None and hasattr(numpy, "random") else None
-    return torch.get_rng_state(), random.getstate(), drawn and (drawn[1].tobytes(),) + drawn[2:]
-
-
-def draws(torch, before, after):
-    """Numbers that torch's generator was asked for, each as loaders and samplers ask for a seed; None where it was something else."""
-    if before[1:] != after[1:]:
-        return None
-    generator = torch.Generator()
-    generator.set_state(before[0])
-    for count in range(_MOST_DRAWS + 1):
-        if torch.equal(generator.get_state(), after[0]):
-            return count
-        torch.empty((), dtype=torch.int64).random_(generator=generator)
-    return None
+def _code(value):
+    function = _function(value)
+    return None if function is None else function.__code__

@@ -4,13 +4,12 @@ Only of a function that training does not depend on, as far as can be seen: it r
 is called, it steps no optimiser, saves no checkpoint, leaves nothing behind that the training loop reads, and draws no random numbers, or such as can be drawn in its place.
 """
 
-import inspect
 import sys
-import types
 from threading import get_ident
 
-from . import hiding, places, side_effects
+from . import hiding, places, purity, side_effects
 from .loop import now
+from .stub import Stub
 
 KNOB = "validation.every"
 _MOST_LOOKS = 256  # at calls of eval()
@@ -92,23 +91,13 @@ class Validating:
 
 
 class Rarer:
-    """Stands for the function, whoever has a reference to it: its code is exchanged. The first calls are made and looked at."""
+    """Decides of each call of the function whether it is made. The first ones are, and are looked at."""
 
     def __init__(self, validating, function):
-        self.validating, self.function, self.code = validating, function, function.__code__
-        self.kept = function.__defaults__, function.__kwdefaults__
-        self.original = types.FunctionType(self.code, function.__globals__, function.__name__, function.__defaults__)
-        self.original.__kwdefaults__ = function.__kwdefaults__
+        self.validating, self.stub = validating, Stub(function, self._called)
+        self.original, self.code = self.stub.original, self.stub.code
         self.calls, self.draws, self.proved = 1, 0, False
         self.returns_nothing, self.places = side_effects.returns_nothing(self.code), {}
-
-        def stub(*args, _unidle=None, **kwargs):
-            return _unidle(args, kwargs)
-
-        signature = inspect.signature(function)
-        function.__code__ = stub.__code__.replace(co_filename=hiding.MARK, co_name=self.code.co_name)
-        function.__kwdefaults__ = {"_unidle": self._called}
-        function.__signature__ = signature
 
     def _called(self, args, kwargs):
         validating = self.validating
@@ -127,7 +116,7 @@ class Rarer:
 
     def _look(self, args):
         try:
-            return now(), side_effects.states(self.validating.state.torch), side_effects.contents(self._left(args))
+            return now(), purity.random_states(), side_effects.contents(self._left(args))
         except Exception as failure:
             self._fail(failure)
             return None
@@ -142,14 +131,14 @@ class Rarer:
 
     def _left(self, args):
         """Where the function can leave something behind: its module, and the object that it belongs to."""
-        return dict(self.function.__globals__, **side_effects.members(args[0]) if args else {})
+        return dict(self.original.__globals__, **side_effects.members(args[0]) if args else {})
 
     def _judge(self, seen, args):
         """Of the call that was made."""
         try:
             why = self._why_not(seen, args) if seen is not None else None
             if why is not None:
-                self._give_back()
+                self.stub.give_back()
                 self.validating.refuse(self, why)
             elif seen is not None:
                 self.proved = True
@@ -159,12 +148,12 @@ class Rarer:
 
     def _fail(self, failure):
         """Of ours: the program runs on as it is."""
-        self._give_back()
+        self.stub.give_back()
         self.validating.refuse(self, "%s: %s" % (type(failure).__name__, failure))
 
     def _why_not(self, seen, args):
         begin, before, kept = seen
-        loop, torch, name = self.validating.state.loop, self.validating.state.torch, self.function.__qualname__
+        loop, name = self.validating.state.loop, self.original.__qualname__
         if loop is None or loop.stepped_at > begin:
             return "%s trains as well" % name
         if loop.saved_at > begin:
@@ -174,14 +163,8 @@ class Rarer:
         read = sorted(key for key in changed if self.validating.reads(key))
         if read:
             return "%s changes %s, which the training loop reads" % (name, read[0])
-        self.draws = side_effects.draws(torch, before, side_effects.states(torch))
+        self.draws = purity.draws(before, purity.random_states())
         return "%s draws random numbers that training would miss" % name if self.draws is None else None
-
-    def _give_back(self):
-        self.proved = False
-        self.function.__code__ = self.code
-        self.function.__defaults__, self.function.__kwdefaults__ = self.kept
-        del self.function.__signature__
 
 
 Rarer._called.__code__ = Rarer._called.__code__.replace(co_filename=hiding.MARK)

@@ -34,6 +34,42 @@ class Costly(Dataset):
         return torch.from_numpy(picture + 0.5), {"number": i / 24, "name": "sample %d" % i, "kept": np.int64(i)}
 
 
+def costly(i):
+    begin = time.perf_counter()
+    while time.perf_counter() - begin < 0.001:
+        pass
+    return np.full((2, 3, 4), i, dtype=np.float32)
+
+
+class Cropped(Dataset):
+    """The same costly picture each time, of which another part is taken in each epoch."""
+
+    def __init__(self, kind):
+        self.kind, self.epoch, self.drawn, self.last, self.seen = kind, 0, 0, None, []
+
+    def __len__(self):
+        return 24
+
+    def decode(self, i):
+        picture = costly(i)
+        return picture + random.random() if self.kind == "inner" else picture + self.epoch
+
+    def remember(self, i):
+        self.last = costly(i)
+        return self.last
+
+    def append(self, i):
+        self.seen.append(i)
+        return np.full((2, 3, 4), len(self.seen), dtype=np.float32) + costly(i)
+
+    def __getitem__(self, i):
+        rng = np.random.default_rng((self.drawn, i))
+        self.drawn += 1
+        picture = {"remembers": self.remember, "appends": self.append}.get(self.kind, self.decode)(i)
+        picture *= 1 + rng.random()  # what was kept must not be changed by it
+        return torch.from_numpy(picture[:, int(rng.integers(2)):][:, :2].copy()), i
+
+
 class Table(Dataset):
     def __init__(self, kind):
         rng = np.random.default_rng(0)
@@ -58,16 +94,16 @@ def main():
     torch.manual_seed(0)
     random.seed(0)
     np.random.seed(0)
-    dataset = Costly(kind) if family == "costly" else Table(kind)
+    dataset = {"costly": Costly, "cropped": Cropped, "table": Table}[family](kind)
     collate = (lambda rows: torch.utils.data.default_collate([row[0] for row in rows])) if kind == "object" else None
-    loader = DataLoader(dataset, batch_size=8 if family == "costly" else 50, shuffle=True, num_workers=workers, collate_fn=collate)
+    loader = DataLoader(dataset, batch_size=50 if family == "table" else 8, shuffle=True, num_workers=workers, collate_fn=collate)
     net = torch.nn.Linear(3, 1)
     opt = torch.optim.SGD(net.parameters(), lr=0.01)
     for epoch in range(3):
-        if kind == "epochs":
+        if kind in ("epochs", "inner"):
             dataset.epoch = epoch
         for batch in loader:
-            x = batch if kind == "object" else batch[0] if family == "costly" else batch[1].float()
+            x = batch if kind == "object" else batch[1].float() if family == "table" else batch[0]
             loss = net(x.flatten(1)[:, :3]).square().mean()
             opt.zero_grad()
             loss.backward()

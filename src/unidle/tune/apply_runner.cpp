@@ -242,6 +242,9 @@ void ApplyRunner::read(const fs::path& record, const Settings& changes, TrialRes
   try {
     const diagnose::Diagnosis diagnosis = diagnose::diagnose_record(record);
     result.suggestions = suggestions_of(diagnosis, options_.allow_semantic);
+    if (auto rarer = rarer_validation(diagnosis, result.effective)) {
+      result.suggestions.push_back(std::move(*rarer));
+    }
     refuse_full_memory(diagnosis, changes, result);
   } catch (const Error& failure) {
     spdlog::warn("trial {}: no diagnosis: {}", trials_, failure.what());

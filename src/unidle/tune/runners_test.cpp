@@ -97,6 +97,16 @@ TEST(Suggestions, InfoIsNoReasonToChangeAnything) {
   EXPECT_TRUE(suggestions_of(diagnosis, true).empty());
 }
 
+TEST(Suggestions, ValidationThatTakesAFifthIsMadeRarer) {
+  diagnose::Diagnosis diagnosis;
+  diagnosis.time = {.startup = 1, .train = 25, .validate = 8, .checkpoint = 0, .other = 0};
+  EXPECT_EQ(rarer_validation(diagnosis, {{"validation.every", "1"}})->changes, (Settings{{"validation.every", "3"}}));
+  EXPECT_EQ(rarer_validation(diagnosis, {{"validation.every", "2"}})->changes, (Settings{{"validation.every", "6"}}));
+  EXPECT_FALSE(rarer_validation(diagnosis, {}));  // the program does not let us
+  diagnosis.time.validate = 6;
+  EXPECT_FALSE(rarer_validation(diagnosis, {{"validation.every", "1"}}));
+}
+
 TEST(Settings, AWrongValueNamesFileLineAndKey) {
   try {
     read_settings(knobs::ConfigFile::from_text("a: 1\nprecision:\n  amp: true\n", "c.yaml"));

@@ -1,11 +1,19 @@
 #include "unidle/tune/suggestions.h"
 
+#include <fmt/format.h>
+
+#include <cmath>
+
 #include "unidle/base/json.h"
 #include "unidle/knobs/knob.h"
 
 namespace unidle::tune {
 
 namespace {
+
+/// Of training and validation.
+constexpr double kWorthRarer = 0.2;
+constexpr double kValidationShare = 0.1;
 
 std::optional<std::string> value_of_fix(const diagnose::Fix& fix, bool allow_semantic) {
   const knobs::Knob* knob = knobs::find_knob(fix.knob);
@@ -46,6 +54,20 @@ std::vector<Suggestion> suggestions_of(const diagnose::Diagnosis& diagnosis, boo
     }
   }
   return suggestions;
+}
+
+std::optional<Suggestion> rarer_validation(const diagnose::Diagnosis& diagnosis, const Settings& effective) {
+  const double loop_s = diagnosis.time.train + diagnosis.time.validate;
+  const auto every = integer_of(effective, "validation.every");
+  if (!effective.contains("validation.every") || !every || *every < 1 || diagnosis.time.train <= 0 || diagnosis.time.validate < kWorthRarer * loop_s) {
+    return std::nullopt;
+  }
+  const double rarer_by = diagnosis.time.validate / diagnosis.time.train * (1 - kValidationShare) / kValidationShare;
+  const auto wanted = static_cast<long long>(std::ceil(static_cast<double>(*every) * rarer_by));
+  return Suggestion{{{"validation.every", std::to_string(wanted)}},
+                    "validation",
+                    fmt::format("takes {:.0f} % of the loop", 100 * diagnosis.time.validate / loop_s),
+                    diagnosis.time.validate / loop_s};
 }
 
 void refuse_full_memory(const diagnose::Diagnosis& diagnosis, const Settings& changes, TrialResult& result) {

@@ -1,0 +1,151 @@
+"""cache.features where whole samples differ from epoch to epoch: what functions of the program return within them is kept.
+
+A picture that is cropped at random is decoded anew each time, but decoding itself is pure. The functions that a sample calls are tried from the
+outermost inwards. One is kept where it is shown to be right: it is called with numbers and texts (and the dataset), the first
+results of every process are made twice and have to be the same to the byte, it draws no random numbers, sets nothing, has no name for what the dataset
+changes, and costs more than a copy. One of 64 kept results is made again and compared. Each process keeps its own.
+"""
+
+import os
+
+from . import hiding, packing, side_effects
+from .loop import now
+from .memory import available_bytes
+from .purity import drew, numbers_of, random_states, restore
+from .stub import Stub
+
+_PROVED_TWICE = 3
+_HITS_PER_PROOF = 64
+_CHEAP_NS = 300_000
+_TIMES_A_COPY = 4        # cheaper than so many copies of its result: not worth it
+_SHARE_OF_MEMORY = 0.25  # of what is free, for all processes together
+_DEEPEST = 3
+_PLAIN = (int, float, str, bytes, bool, type(None))
+
+
+class KeptCalls:
+    """Of one dataset in one process."""
+
+    def __init__(self, dataset, processes, say):
+        self.dataset, self.say = dataset, say
+        self.room = int(available_bytes() * _SHARE_OF_MEMORY / processes)
+        self.changes = set()  # names of what the dataset changes
+        self.numbers = numbers_of(dataset)
+        self.why = "no function of the program that it calls could be kept"
+        self.taken = False
+        self._descend(type(dataset).__getitem__, 1)
+
+    def _descend(self, function, depth):
+        """To what that function calls."""
+        for called in side_effects.calls_of(function, type(self.dataset)) if depth <= _DEEPEST else ():
+            KeptFunction(self, called, depth)
+
+    def give_up(self, kept, why):
+        self.why = "%s: %s" % (kept.original.__qualname__, why)
+        if kept.served:
+            self.say("broken", self.why)
+        self._descend(kept.original, kept.depth + 1)
+
+    def takes(self):
+        if not self.taken:
+            self.taken = True
+            self.say("taken")
+
+    def look_at_the_dataset(self):
+        numbers = numbers_of(self.dataset)
+        self.changes.update(name.split(".")[-1] for name in numbers if self.numbers.get(name, self) != numbers[name])
+        self.numbers = numbers
+
+
+class KeptFunction:
+    """Stands for the function, whoever has a reference to it."""
+
+    def __init__(self, calls, function, depth):
+        self.calls, self.depth = calls, depth
+        self.kept, self.misses, self.hits, self.odd, self.served = {}, 0, 0, 0, False
+        self.uses, self.stores = side_effects.used(function, (calls.dataset,)), side_effects.stored(function, (calls.dataset,))
+        self.stub = Stub(function, self._called)
+        self.original = self.stub.original
+        self.globals = sorted(self.uses & set(self.original.__globals__))
+
+    def _called(self, args, kwargs):
+        key = self._key(args, kwargs)
+        if key is None:
+            return self.original(*args, **kwargs)
+        kept = self.kept.get(key)
+        if kept is None:
+            return self._made(key, args, kwargs)
+        self.hits += 1
+        if self.hits % _HITS_PER_PROOF == 1:
+            fresh = self.original(*args, **kwargs)
+            if packing.packed(fresh) != kept:
+                self._give_up("a result was different when it was made again")
+            return fresh
+        return packing.unpacked(kept)
+
+    def _key(self, args, kwargs):
+        """What the result may depend on; None where the call says more than numbers and texts."""
+        plain = args[1:] if args and args[0] is self.calls.dataset else args
+        key = tuple(os.fspath(each) if isinstance(each, os.PathLike) else each for each in plain) + tuple(sorted(kwargs.items()))
+        if all(type(each) in _PLAIN or type(each) is tuple and all(type(one) in _PLAIN for one in each) for each in key):
+            return tuple(map(type, key)), key, self._state()
+        self.odd += 1
+        if self.odd == 8:
+            self._give_up("it is called with more than numbers and texts")
+        return None
+
+    def _state(self):
+        """Numbers and texts of the dataset and of the module that the function has a name for."""
+        numbers = tuple((name, value) for name, value in numbers_of(self.calls.dataset).items() if name.split(".")[-1] in self.uses)
+        names = self.original.__globals__
+        return numbers, tuple(names[name] for name in self.globals if type(names.get(name)) in _PLAIN)
+
+    def _made(self, key, args, kwargs):
+        self.misses += 1
+        holds = side_effects.contents(side_effects.members(self.calls.dataset))
+        drawn, begin = random_states(), now()
+        result = self.original(*args, **kwargs)
+        took = now() - begin
+        try:
+            sets = self.stores or holds != side_effects.contents(side_effects.members(self.calls.dataset))
+            why = "it leaves something behind" if sets else drew(drawn) or self._why_not(key, took, result, drawn, args, kwargs)
+        except TypeError as error:
+            why = str(error)
+        if why:
+            self._give_up(why)
+        return result
+
+    def _why_not(self, key, took_ns, result, drawn, args, kwargs):
+        """Keeps the result where there is no reason not to."""
+        self.calls.look_at_the_dataset()
+        shared = self.uses & self.calls.changes
+        if shared:
+            return "it has to do with %s, which the dataset changes" % sorted(shared)[0]
+        data = packing.packed(result)
+        if self.misses <= _PROVED_TWICE:
+            begin = now()
+            packing.unpacked(data)
+            copy_ns = now() - begin
+            if took_ns < max(_CHEAP_NS, _TIMES_A_COPY * copy_ns):
+                return "it costs %.0f us, too little to keep" % (took_ns / 1000)
+            try:
+                again = packing.packed(self.original(*args, **kwargs))
+                if drew(drawn) or again != data:
+                    return "the same arguments give another result each time"
+            finally:
+                restore(drawn)
+        elif len(data) <= self.calls.room:
+            self.calls.room -= len(data)
+            self.kept[key] = data
+            self.served = True
+            self.calls.takes()
+        return None
+
+    def _give_up(self, why):
+        self.stub.give_back()
+        self.kept = {}
+        self.calls.give_up(self, why)
+
+
+for _function in (KeptFunction._called, KeptFunction._made, KeptFunction._why_not):
+    _function.__code__ = _function.__code__.replace(co_filename=hiding.MARK)

@@ -1,0 +1,57 @@
+"""What something that was called has drawn or changed."""
+
+import random
+import sys
+
+_MOST_DRAWS = 4  # a loader and a sampler draw one each
+
+
+def random_states():
+    """The generators that a sample may draw from."""
+    numpy, torch = sys.modules.get("numpy"), sys.modules["torch"]
+    state = numpy.random.get_state(legacy=False)["state"] if numpy is not None else {"pos": 0, "key": b""}
+    return random.getstate(), (state["pos"], bytes(state["key"])), bytes(torch.get_rng_state().numpy())
+
+
+def restore(states):
+    """What was made for a proof alone leaves the program's random numbers as they were."""
+    numpy, torch = sys.modules.get("numpy"), sys.modules["torch"]
+    if states != random_states():
+        random.setstate(states[0])
+        if numpy is not None:
+            state = numpy.random.get_state(legacy=False)
+            state["state"] = {"pos": states[1][0], "key": numpy.frombuffer(states[1][1], state["state"]["key"].dtype)}
+            numpy.random.set_state(state)
+        torch.set_rng_state(torch.frombuffer(bytearray(states[2]), dtype=torch.uint8))
+
+
+def drew(before):
+    for name, old, new in zip(("python's random", "numpy.random", "torch's generator"), before, random_states()):
+        if old != new:
+            return "a sample draws from %s, so that it is another one in each epoch" % name
+    return None
+
+
+def numbers_of(value, depth=3):
+    """Numbers and texts that an object and the objects in it hold, by name."""
+    found = {}
+    for name, held in list(getattr(value, "__dict__", {}).items())[:64]:
+        if isinstance(held, (int, float, str)):
+            found[name] = held
+        elif depth and hasattr(held, "__dict__") and type(held).__module__.split(".")[0] not in ("torch", "numpy", "pandas"):
+            found.update((name + "." + inner, v) for inner, v in numbers_of(held, depth - 1).items())
+    return found
+
+
+def draws(before, after):
+    """Numbers that torch's generator was asked for, each as loaders and samplers ask for a seed; None where it was something else."""
+    torch = sys.modules["torch"]
+    if before[:2] != after[:2]:
+        return None
+    generator = torch.Generator()
+    generator.set_state(torch.frombuffer(bytearray(before[2]), dtype=torch.uint8))
+    for count in range(_MOST_DRAWS + 1):
+        if bytes(generator.get_state().numpy()) == after[2]:
+            return count
+        torch.empty((), dtype=torch.int64).random_(generator=generator)
+    return None

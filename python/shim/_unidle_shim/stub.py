@@ -1,0 +1,38 @@
+"""Standing in for a function of the program, whoever has a reference to it: its code is exchanged."""
+
+import inspect
+import types
+
+from . import hiding
+
+_RUNS_LATER = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+
+
+def why_not(code):
+    """None where a function of that code can be stood in for."""
+    if code.co_flags & _RUNS_LATER:
+        return "it is a generator or a coroutine"
+    return "it is a closure" if code.co_freevars else None
+
+
+class Stub:
+    """Until it gives back, a call of the function is `handler(args, kwargs)`. REQUIRES: why_not(its code) is None."""
+
+    def __init__(self, function, handler):
+        self.function, self.code = function, function.__code__
+        self.original = types.FunctionType(self.code, function.__globals__, function.__name__, function.__defaults__)
+        self.original.__kwdefaults__, self.original.__qualname__ = function.__kwdefaults__, function.__qualname__
+        signature = inspect.signature(function)
+
+        def stub(*args, _unidle=None, **kwargs):
+            return _unidle(args, kwargs)
+
+        function.__code__ = stub.__code__.replace(co_filename=hiding.MARK, co_name=self.code.co_name)
+        function.__kwdefaults__ = {"_unidle": handler}
+        function.__signature__ = signature
+
+    def give_back(self):
+        if self.function.__code__ is not self.code:
+            self.function.__code__ = self.code
+            self.function.__kwdefaults__ = self.original.__kwdefaults__
+            del self.function.__signature__
