@@ -8,7 +8,7 @@ changes, and costs more than a copy. One of 64 kept results is made again and co
 
 import os
 
-from . import hiding, packing, side_effects
+from . import hiding, off, packing, side_effects
 from .loop import now
 from .memory import available_bytes
 from .purity import drew, numbers_of, random_states, restore
@@ -31,7 +31,6 @@ class KeptCalls:
         self.room = int(available_bytes() * _SHARE_OF_MEMORY / processes)
         self.changes = set()  # names of what the dataset changes
         self.numbers = numbers_of(dataset)
-        self.why = "no function of the program that it calls could be kept"
         self.taken = False
         self._descend(type(dataset).__getitem__, 1)
 
@@ -41,9 +40,7 @@ class KeptCalls:
             KeptFunction(self, called, depth)
 
     def give_up(self, kept, why):
-        self.why = "%s: %s" % (kept.original.__qualname__, why)
-        if kept.served:
-            self.say("broken", self.why)
+        self.say("broken" if kept.served else "refused", "%s: %s" % (kept.original.__qualname__, why))
         self._descend(kept.original, kept.depth + 1)
 
     def takes(self):
@@ -69,19 +66,25 @@ class KeptFunction:
         self.globals = sorted(self.uses & set(self.original.__globals__))
 
     def _called(self, args, kwargs):
-        key = self._key(args, kwargs)
-        if key is None:
-            return self.original(*args, **kwargs)
-        kept = self.kept.get(key)
-        if kept is None:
-            return self._made(key, args, kwargs)
-        self.hits += 1
-        if self.hits % _HITS_PER_PROOF == 1:
-            fresh = self.original(*args, **kwargs)
-            if packing.packed(fresh) != kept:
-                self._give_up("a result was different when it was made again")
-            return fresh
-        return packing.unpacked(kept)
+        key = self._asked(self._key, args, kwargs)
+        kept = self.kept.get(key) if key is not None else None
+        if kept is not None:
+            self.hits += 1
+            if self.hits % _HITS_PER_PROOF != 1:
+                return packing.unpacked(kept)
+        seen = self._asked(self._look) if key is not None else None
+        result = self.original(*args, **kwargs)
+        if seen is not None:
+            self._asked(self._made, key, now() - seen[2], seen, result, args, kwargs)
+        return result
+
+    def _asked(self, question, *words):
+        """Trouble of ours, or something that cannot be kept, is no trouble of the program's."""
+        try:
+            return question(*words)
+        except Exception as failure:
+            self._give_up(str(failure) if type(failure) is TypeError else "%s: %s" % (type(failure).__name__, failure))
+            return None
 
     def _key(self, args, kwargs):
         """What the result may depend on; None where the call says more than numbers and texts."""
@@ -100,20 +103,21 @@ class KeptFunction:
         names = self.original.__globals__
         return numbers, tuple(names[name] for name in self.globals if type(names.get(name)) in _PLAIN)
 
-    def _made(self, key, args, kwargs):
+    def _look(self):
+        """What the dataset holds and the random numbers before the call, and when it begins."""
+        return side_effects.contents(side_effects.members(self.calls.dataset)), random_states(), now()
+
+    def _made(self, key, took_ns, seen, result, args, kwargs):
+        holds, drawn, _ = seen
+        if key in self.kept:
+            if packing.packed(result) != self.kept[key]:
+                self._give_up("a result was different when it was made again")
+            return
         self.misses += 1
-        holds = side_effects.contents(side_effects.members(self.calls.dataset))
-        drawn, begin = random_states(), now()
-        result = self.original(*args, **kwargs)
-        took = now() - begin
-        try:
-            sets = self.stores or holds != side_effects.contents(side_effects.members(self.calls.dataset))
-            why = "it leaves something behind" if sets else drew(drawn) or self._why_not(key, took, result, drawn, args, kwargs)
-        except TypeError as error:
-            why = str(error)
+        sets = self.stores or holds != side_effects.contents(side_effects.members(self.calls.dataset))
+        why = "it leaves something behind" if sets else drew(drawn) or self._why_not(key, took_ns, result, drawn, args, kwargs)
         if why:
             self._give_up(why)
-        return result
 
     def _why_not(self, key, took_ns, result, drawn, args, kwargs):
         """Keeps the result where there is no reason not to."""
@@ -144,8 +148,10 @@ class KeptFunction:
     def _give_up(self, why):
         self.stub.give_back()
         self.kept = {}
-        self.calls.give_up(self, why)
+        try:
+            self.calls.give_up(self, why)
+        except Exception as failure:
+            off(failure)
 
 
-for _function in (KeptFunction._called, KeptFunction._made, KeptFunction._why_not):
-    _function.__code__ = _function.__code__.replace(co_filename=hiding.MARK)
+KeptFunction._called.__code__ = KeptFunction._called.__code__.replace(co_filename=hiding.MARK)

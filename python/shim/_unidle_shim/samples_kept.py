@@ -12,7 +12,7 @@ import platform
 import sys
 import weakref
 
-from . import calls_kept, hiding, packing, side_effects
+from . import calls_kept, hiding, off, packing, side_effects
 from .loop import now
 from .memory import available_bytes
 from .purity import drew, numbers_of, random_states, restore
@@ -91,7 +91,7 @@ class KeptSamples:
         self._hits += 1
         if self._hits % _HITS_PER_PROOF == 1:
             fresh = self.dataset[index]
-            if packing.packed(fresh) != bytes(kept):
+            if not _is_same(fresh, kept):
                 self._give_up("sample %d was different when it was made again" % index, broken=True)
             return fresh
         return packing.unpacked(kept)
@@ -155,6 +155,13 @@ class KeptSamples:
         if self._store.state < _OFF or broken:
             self._store.state = _IMPURE if impure else _OFF
             self._say("broken" if broken else "refused", why)
+
+
+def _is_same(sample, kept):
+    try:
+        return packing.packed(sample) == bytes(kept)
+    except TypeError:
+        return False
 
 
 class Caches:
@@ -221,8 +228,11 @@ class Caches:
         area, areas = (0, 1) if worker is None else (worker.id + 1, worker.num_workers + 1)
 
         def keep_calls(dataset):
-            if id(dataset) not in self._calls:
-                self._calls[id(dataset)] = weakref.ref(dataset), calls_kept.KeptCalls(dataset, areas, self._say)
+            try:
+                if id(dataset) not in self._calls:
+                    self._calls[id(dataset)] = weakref.ref(dataset), calls_kept.KeptCalls(dataset, areas, self._say)
+            except Exception as failure:
+                off(failure)
 
         if known[1].state < _OFF:
             fetcher.dataset = KeptSamples(fetcher.dataset, known[1], area, self._say, keep_calls)
