@@ -34,7 +34,7 @@ constexpr Line kLines[] = {
     {"cudnn.benchmark", "", "torch.backends.cudnn.benchmark = {0}, before the first step"},
     {"optimizer.fused", "", "fused={0} where the optimiser is made, e.g. torch.optim.AdamW(..., fused={0})"},
     {"optimizer.zero_to_none", "", "optimizer.zero_grad(set_to_none={0})"},
-    {"validation.every", "validation", "call it every {0} times that it is called now"},
+    {"validation.every", "validation", "make one in {0} of its calls"},
     {"cpu.threads", "", "torch.set_num_threads({0})"},
 };
 
