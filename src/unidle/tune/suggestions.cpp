@@ -59,7 +59,8 @@ std::vector<Suggestion> suggestions_of(const diagnose::Diagnosis& diagnosis, boo
 std::optional<Suggestion> rarer_validation(const diagnose::Diagnosis& diagnosis, const Settings& effective) {
   const double loop_s = diagnosis.time.train + diagnosis.time.validate;
   const auto every = integer_of(effective, "validation.every");
-  if (!effective.contains("validation.every") || !every || *every < 1 || diagnosis.time.train <= 0 || diagnosis.time.validate < kWorthRarer * loop_s) {
+  if (!effective.contains("validation.every") || !every || *every < 1 || diagnosis.time.train <= 0 ||
+      diagnosis.time.validate < kWorthRarer * loop_s) {
     return std::nullopt;
   }
   const double rarer_by = diagnosis.time.validate / diagnosis.time.train * (1 - kValidationShare) / kValidationShare;

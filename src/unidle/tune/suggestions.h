@@ -13,8 +13,8 @@ namespace unidle::tune {
 /// (unless allowed) semantic ones are left out. Batch size and accumulation of one finding stay together.
 std::vector<Suggestion> suggestions_of(const diagnose::Diagnosis& diagnosis, bool allow_semantic);
 
-/// Validation that takes a fifth of the loop or more is worth making rarer in a program that lets us, though it does not
-/// dominate: down to a tenth. `effective`: settings of the trial.
+/// Validation that takes a fifth of the loop or more is worth making rarer in a program that lets us, though it does
+/// not dominate: down to a tenth. `effective`: settings of the trial.
 std::optional<Suggestion> rarer_validation(const diagnose::Diagnosis& diagnosis, const Settings& effective);
 
 /// A trial of another batch size that left no margin in memory counts as failed: full beyond 90 %, or the allocator had

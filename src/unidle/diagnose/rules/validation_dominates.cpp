@@ -88,7 +88,9 @@ const Rule& validation_dominates() {
           "critical from "
           "validation_of_loop_critical (50 %). A single validation is a hint: a longer run spreads it out.",
       .needs = "validation times",
-      .proposes = "validation.interval, or validation.every in a running program, so that validation takes about 10 % of the loop",
+      .proposes =
+          "validation.interval, or validation.every in a running program, so that validation takes about 10 % of the "
+          "loop",
       .evaluate = evaluate_validation_dominates,
   };
   return kRule;
