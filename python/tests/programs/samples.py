@@ -95,6 +95,7 @@ def main():
     random.seed(0)
     np.random.seed(0)
     dataset = {"costly": Costly, "cropped": Cropped, "table": Table}[family](kind)
+    other = Cropped("plain")
     collate = (lambda rows: torch.utils.data.default_collate([row[0] for row in rows])) if kind == "object" else None
     loader = DataLoader(dataset, batch_size=50 if family == "table" else 8, shuffle=True, num_workers=workers, collate_fn=collate)
     net = torch.nn.Linear(3, 1)
@@ -102,6 +103,8 @@ def main():
     for epoch in range(3):
         if kind in ("epochs", "inner"):
             dataset.epoch = epoch
+        for i in range(24 if family == "cropped" else 0):
+            other[i]  # a second dataset of that class, as for validation
         for batch in loader:
             x = batch if kind == "object" else batch[1].float() if family == "table" else batch[0]
             loss = net(x.flatten(1)[:, :3]).square().mean()

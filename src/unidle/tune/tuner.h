@@ -28,8 +28,8 @@ struct TunerOptions {
   double budget_s = 600;  // of all; verification is kept back from it
   int pairs = 6;          // baseline and winner in turns, this many times; fewer when the gain is beyond all doubt
   int plateau = 5;        // steps in a row without a gain, after which the search stops
-  /// Relative difference of two single trials that counts as a difference. Repeated short trials on an otherwise quiet
-  /// machine differ by 1 to 2 %.
+  /// Relative difference that counts as one where nothing is repeated: of a bundle, and of pairs that need no further
+  /// ones. Repeated short trials on an otherwise quiet machine differ by 1 to 2 %.
   double noise = 0.03;
   double disturbed_noise = 0.08;  // the same while other processes use the CPUs
   ParityBands bands;
