@@ -84,6 +84,7 @@ GRID = {
 SUPERRES = {"loader.workers": ["0", "1", "2"], "cache.features": ["off", "memory"], "layout.channels_last": ["false", "true"],
             "optimizer.fused": ["false", "true"]}
 SAMPLES = 240
+AMP = {"precision.amp": ["off", "bf16"]}  # where the CPU has units for it: elsewhere it is far slower
 FINALISTS = 4  # of the grid
 NAIVE = ROOT / "workloads" / "superres" / "naive.yaml"
 
@@ -133,12 +134,18 @@ class Workload:
         return said["samples"] / said["seconds"]
 
 
+def has_bf16():
+    flags = Path("/proc/cpuinfo").read_text().split()
+    return "amx_bf16" in flags or "avx512_bf16" in flags
+
+
 def measure(name, pairs, steps):
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch) / name
         folder.mkdir()
         os.environ["UNIDLE_HOME"] = str(Path(scratch) / "home")
         subject, grid = (Workload(folder), SUPERRES) if name == "superres" else (Program(GRID[name][0], steps or GRID[name][1], folder), GRID[name][2])
+        grid = {**grid, **AMP} if has_bf16() else grid
         document = json.loads(output(subject.search(), folder))
         chosen = {change["knob"]: change["to"] for change in document["changes"]}
         points = [dict(zip(grid, values)) for values in itertools.product(*grid.values())]

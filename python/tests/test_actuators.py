@@ -36,9 +36,14 @@ class ActuatorTest(unittest.TestCase):
             del settings["optimizer.fused"]
         self.assertEqual(found, {knob: ("taken", "") for knob in settings})
         self.assertEqual({knob: str(self.live[knob]).lower() for knob in settings}, settings)
+        note = self.record.notes("optimizer")[-1]
+        with open(PICTURES) as file:
+            lines = file.read().splitlines()
+        for key, call in (("where", "AdamW("), ("zero_grad_where", ".zero_grad(")):
+            self.assertIn(call, lines[int(note[key].rpartition(":")[2]) - 1])
 
     def test_refused_with_the_reason(self):
-        reasons = {"batch.size=32": "effective batch", "batch.accumulation=2": "loop decides", "metrics.interval=10": "cannot be seen",
+        reasons = {"batch.size=32": "effective batch", "batch.accumulation=2": "loop decides",
                    "validation.interval=2": "cannot be seen", "data.on_device=true": "own hands",
                    "compile.mode=graph": "cannot compile", "grad.clip_norm=1": "cannot be changed"}
         found = self.applied(*reasons)

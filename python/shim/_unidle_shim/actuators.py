@@ -5,7 +5,7 @@ import json
 import os
 import weakref
 
-from . import inspection, off, scaling, validating, write_line
+from . import inspection, off, reads_later, scaling, validating, write_line
 
 _TRUE = (True, 1, "true", "on", "yes", "1", "True")
 _LOADER = {"loader.workers": "num_workers", "loader.pin_memory": "pin_memory",
@@ -16,7 +16,6 @@ _NEVER = {
     "batch.size": "the program's own loop decides when the optimiser steps, so that the effective batch would change; where a word of "
                   "the command says it (--batch-size 8), it is changed there",
     "batch.accumulation": "the program's own loop decides when the optimiser steps; where a word of the command says it, it is changed there",
-    "metrics.interval": "what the program does with a value that it reads cannot be seen: it may decide something by it",
     "validation.interval": "in which unit the program counts cannot be seen; where a word of the command says it, it is changed there; "
                            "validation.every leaves validations out",
     "data.on_device": "where the program moves its batches is in its own hands",
@@ -36,6 +35,7 @@ class Actuators:
         self.adapts = False    # something is done around forward passes
         self.fetching = None   # fetching.Fetching
         self.validating = validating.Validating(state, self)
+        self.reads = None      # reads_later.Reads
         try:
             self.asked = dict(json.loads(asked)) if asked else {}
         except (ValueError, TypeError):
@@ -70,7 +70,7 @@ class Actuators:
         """torch is there, the program has not begun to use it."""
         known = set(_LOADER) | {"transfer.non_blocking", "precision.tf32", "precision.amp", "cudnn.benchmark", "layout.channels_last",
                                 "optimizer.fused", "optimizer.zero_to_none", "compile.mode", "cpu.threads", "cache.features",
-                                "loader.gather", validating.KNOB}
+                                "loader.gather", validating.KNOB, reads_later.KNOB}
         for knob in self.asked:
             if knob not in known:
                 self.say(knob, self.asked[knob], "refused", _NEVER.get(knob, "cannot be changed in a running program"))
@@ -101,6 +101,8 @@ class Actuators:
         self.adapts = bool(self.amp is not None or self.channels_last or self.compile_mode)
         if validating.KNOB in self.asked:
             self.validating.ask(self.asked[validating.KNOB])
+        if reads_later.KNOB in self.asked:
+            self.reads = reads_later.install(self.state, self, self.asked[reads_later.KNOB])
         if "optimizer.fused" in self.asked:
             self._fused(torch.optim.Optimizer)
         if self.on("loader.gather") or self.asked.get("cache.features") == "memory":
@@ -258,8 +260,8 @@ class Actuators:
             live = {body["knob"]: body["value"] for _, body in inspection.training_notes(self.state, self.state.facts)
                     if body and body.get("type") == "setting"}
             for knob, asked in self.asked.items():
-                if knob == validating.KNOB:
-                    continue  # the program may validate much later
+                if knob == validating.KNOB or knob == reads_later.KNOB and self.reads is not None:
+                    continue  # the program may validate, or read something, much later
                 if any(said[0] == knob for said in self.said) or self.fetching is not None and self.fetching.will_say(knob):
                     continue
                 value = live.get(knob)

@@ -3,7 +3,7 @@
 import sys
 import threading
 
-from . import hiding, off, probe, session
+from . import hiding, off, places, probe, session
 from .light import Patch
 from .loop import now
 
@@ -113,7 +113,7 @@ def _patch_optimizers(state, torch):
         try:
             wrap_class(type(self))
             if not state.trains or _get_ident() == state.thread:
-                state.facts.optimizer_made(self)
+                state.facts.optimizer_made(self, places.here())
         except Exception as failure:
             off(failure)
         return result
@@ -181,7 +181,7 @@ def _patch_optimizers(state, torch):
             elif Optimizer.zero_grad is zero_grad and _get_ident() == state.thread:
                 Optimizer.zero_grad = original_zero  # once is enough
             if state.facts.zero_to_none is None and _get_ident() == state.thread:
-                state.facts.zero_grad_called(original_zero, args, kwargs)
+                state.facts.zero_grad_called(original_zero, args, kwargs, places.here())
         except Exception as failure:
             off(failure)
         return original_zero(self, *args, **kwargs)

@@ -30,6 +30,8 @@ class Facts:
         self.scaler = None            # last scale seen, None: no scaler
         self.optimizers = []          # weak references
         self.optimizer_note = None    # of the newest, as it was last seen: the object is often gone at the end
+        self.optimizer_places = set()  # file:line of the program, as below
+        self.zero_grad_where = None
         self.zero_to_none = None
         self.shapes, self.batches, self.shape = set(), 0, None
         self.padding = [0, 0, None]
@@ -79,8 +81,9 @@ class Facts:
         if loader.use != "validate":
             inspection.add_padding(self, self.state.torch, batch)
 
-    def optimizer_made(self, optimizer):
+    def optimizer_made(self, optimizer, where):
         self.optimizers.append(weakref.ref(optimizer))
+        self.optimizer_places.add(where)
         self.optimizer_note = inspection.optimizer_note(optimizer)
 
     def living_optimizers(self):
@@ -89,7 +92,8 @@ class Facts:
     def scaler_seen(self, scaler):
         self.scaler = bool(scaler.is_enabled())
 
-    def zero_grad_called(self, original, args, kwargs):
+    def zero_grad_called(self, original, args, kwargs, where):
+        self.zero_grad_where = where
         if "set_to_none" in kwargs:
             self.zero_to_none = bool(kwargs["set_to_none"])
         elif args:

@@ -145,7 +145,8 @@ def training_notes(state, facts):
     if optimizer is not None:
         facts.optimizer_note = optimizer_note(optimizer)
     if facts.optimizer_note is not None:
-        note = dict(facts.optimizer_note, zero_to_none=facts.zero_to_none)
+        where = next(iter(facts.optimizer_places)) if len(facts.optimizer_places) == 1 else None
+        note = dict(facts.optimizer_note, zero_to_none=facts.zero_to_none, where=where, zero_grad_where=facts.zero_grad_where)
         yield ("optimizer",), note
         settings["optimizer.fused"] = bool(note["fused"])
         if facts.zero_to_none is not None:
@@ -190,6 +191,9 @@ def measured_settings(state, facts, settings):
     reads = [entry[2] for key, entry in list(state.waits.places.items()) if key[0] == "item"]
     if reads and max(reads) and loop.steps >= 10:
         settings["metrics.interval"] = max(1, round(loop.steps / max(reads)))
+    later = state.actuators.reads
+    if later is not None and later.said:
+        settings["metrics.interval"] = later.interval
     if loop.validations >= 2:
         settings["validation.interval"] = round(loop.steps / loop.validations)
     moved = list(state.waits.transfers.values())

@@ -22,18 +22,21 @@ def is_own(code):
     """True for the program's own code: no standard library, no installed package, nothing of ours."""
     known = _own.get(code)
     if known is None:
-        name = code.co_filename
-        known = not (
-            name == MARK
-            or name.startswith(_FOREIGN)
-            or "site-packages" in name
-            or "dist-packages" in name
-            or (name.startswith("<") and name not in ("<stdin>", "<string>"))
-        )
+        known = is_own_file(code.co_filename)
         if len(_own) > 20000:
             _own.clear()
         _own[code] = known
     return known
+
+
+def is_own_file(name):
+    return not (
+        name == MARK
+        or name.startswith(_FOREIGN)
+        or "site-packages" in name
+        or "dist-packages" in name
+        or (name.startswith("<") and name not in ("<stdin>", "<string>"))
+    )
 
 
 def short(name):

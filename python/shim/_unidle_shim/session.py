@@ -89,6 +89,8 @@ def _open(role, workers=1):
 
 def finish():
     """The process ends in order."""
+    if state.actuators is not None and state.actuators.reads is not None:
+        state.actuators.reads.finish()
     thread, state.thread = state.thread, 0
     if state.ring is None or not thread:
         return

@@ -139,6 +139,10 @@ def _patch_read(state, Tensor, name, call):
             return original(self, *args, **kwargs)
         if self.is_cpu:
             return count(self, *args, **kwargs) if not loop.within() else original(self, *args, **kwargs)
+        if name == "item" and state.actuators.reads is not None:
+            number = _later(state.actuators.reads, self, sys._getframe(1))
+            if number is not None:
+                return number
         t0, before = now(), loop.total
         result = original(self, *args, **kwargs)
         try:
@@ -154,6 +158,14 @@ def _patch_read(state, Tensor, name, call):
 
     count.__code__ = count.__code__.replace(co_filename=hiding.MARK)
     setattr(Tensor, name, hiding.wraps(original)(read if state.has_device else count))
+
+
+def _later(reads, tensor, frame):
+    try:
+        return reads.read(tensor, frame)
+    except Exception as failure:
+        off(failure)
+        return None
 
 
 def _patch_wait(state, owner, name, call, device_only=False):

@@ -149,4 +149,10 @@ struct Policy {
   double unexplained_share = 0.25;
 };
 
+/// How many times longer the interval has to be for validation to take `wanted` of training plus validation. REQUIRES:
+/// train_s > 0.
+inline double longer_validation_interval(double train_s, double validate_s, double wanted) {
+  return validate_s / train_s * (1 - wanted) / wanted;
+}
+
 }  // namespace unidle::diagnose

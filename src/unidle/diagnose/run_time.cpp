@@ -6,7 +6,7 @@
 namespace unidle::diagnose {
 
 std::span<const std::string_view> run_time_knobs() {
-  static constexpr std::array<std::string_view, 16> kKnobs = {"loader.workers",
+  static constexpr std::array<std::string_view, 17> kKnobs = {"loader.workers",
                                                               "loader.pin_memory",
                                                               "loader.prefetch_factor",
                                                               "loader.persistent_workers",
@@ -21,6 +21,7 @@ std::span<const std::string_view> run_time_knobs() {
                                                               "optimizer.fused",
                                                               "optimizer.zero_to_none",
                                                               "cpu.threads",
+                                                              "metrics.interval",
                                                               "validation.every"};
   return kKnobs;
 }

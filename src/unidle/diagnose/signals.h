@@ -86,6 +86,7 @@ struct OptimizerFacts {
   std::optional<bool> fused;
   std::optional<bool> foreach;
   std::optional<std::int64_t> tensors;
+  std::string where = {};  // the line that makes it
 };
 
 struct CompileFacts {

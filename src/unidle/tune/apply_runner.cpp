@@ -81,6 +81,9 @@ std::map<std::string, std::string> places_in(const record::Reader& reader) {
       places["dataset"] = place("dataset_where");
     } else if (type == "validation") {
       places["validation"] = place("where");
+    } else if (type == "optimizer") {
+      places["optimizer"] = place("where");
+      places["zero_grad"] = place("zero_grad_where");
     } else if (type == "model") {
       places["model"] = place("training_where");
     }
@@ -123,7 +126,7 @@ bool matters_on(const std::string& device, const std::string& knob) {
     return true;
   }
   return knob != "loader.pin_memory" && knob != "transfer.non_blocking" && knob != "precision.tf32" &&
-         knob != "cudnn.benchmark";
+         knob != "cudnn.benchmark" && knob != "metrics.interval";
 }
 
 long long steps_of_trial(double step_s, double target_s, double epoch_steps) {
@@ -251,7 +254,9 @@ void ApplyRunner::read(const fs::path& record, const Settings& changes, TrialRes
   }
   std::erase_if(result.suggestions, [&](const Suggestion& suggestion) {
     return std::any_of(suggestion.changes.begin(), suggestion.changes.end(), [&](const auto& change) {
-      return !reaches(options_.command, change.first, change.second) || !matters_on(plan_.device, change.first);
+      const bool by_word = reach(options_.command, {change}).at_run_time.empty();
+      return !reaches(options_.command, change.first, change.second) ||
+             !(by_word || matters_on(plan_.device, change.first));
     });
   });
 }

@@ -26,7 +26,8 @@ struct ProgramPlan {
   std::map<std::string, std::string> places;  // "loader", "dataset", "model": file:line
 };
 
-/// False for knobs that mean nothing on `device`: pinned memory, TF32, cuDNN and copies without a GPU.
+/// False for knobs that mean nothing on `device` in a running program: pinned memory, TF32, cuDNN, copies and reads
+/// without a GPU.
 bool matters_on(const std::string& device, const std::string& knob);
 
 /// Steps of a trial with `changes` that sees as many samples as one of `plan`, as far as that leaves it 16 steps.

@@ -32,9 +32,11 @@ constexpr Line kLines[] = {
     {"precision.tf32", "",
      "torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = {0}, before the model is made"},
     {"cudnn.benchmark", "", "torch.backends.cudnn.benchmark = {0}, before the first step"},
-    {"optimizer.fused", "", "fused={0} where the optimiser is made, e.g. torch.optim.AdamW(..., fused={0})"},
-    {"optimizer.zero_to_none", "", "optimizer.zero_grad(set_to_none={0})"},
+    {"optimizer.fused", "optimizer", "fused={0} where the optimiser is made, e.g. torch.optim.AdamW(..., fused={0})"},
+    {"optimizer.zero_to_none", "zero_grad", "optimizer.zero_grad(set_to_none={0})"},
     {"validation.every", "validation", "make one in {0} of its calls"},
+    {"metrics.interval", "",
+     "add up the loss on the device (total += loss.detach()) and read it with .item() every {0} steps"},
     {"cpu.threads", "", "torch.set_num_threads({0})"},
 };
 

@@ -82,22 +82,7 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-/// The bracket behind `name` on a line of its own number; nothing when it is not there once.
-std::optional<std::size_t> call_on_line(std::string_view text, std::size_t line, std::string_view name) {
-  std::size_t begin = 0;
-  for (std::size_t number = 1; number < line; ++number) {
-    begin = text.find('\n', begin);
-    if (begin == std::string_view::npos) {
-      return std::nullopt;
-    }
-    ++begin;
-  }
-  const std::size_t end = std::min(text.find('\n', begin), text.size());
-  const std::size_t at = text.substr(begin, end - begin).find(std::string(name) + "(");
-  return at == std::string_view::npos ? std::nullopt : std::optional(begin + at + name.size());
-}
-
-/// The bracket of the only call in the file that one of `names` begins.
+/// The bracket of the only call in the text that one of `names` begins.
 std::optional<std::size_t> only_call(std::string_view text, const std::vector<std::string_view>& names) {
   std::optional<std::size_t> found;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -116,6 +101,22 @@ std::optional<std::size_t> only_call(std::string_view text, const std::vector<st
     }
   }
   return found;
+}
+
+/// The bracket behind one of `names` on a line of its own number; nothing when it is not there.
+std::optional<std::size_t> call_on_line(std::string_view text, std::size_t line,
+                                        const std::vector<std::string_view>& names) {
+  std::size_t begin = 0;
+  for (std::size_t number = 1; number < line; ++number) {
+    begin = text.find('\n', begin);
+    if (begin == std::string_view::npos) {
+      return std::nullopt;
+    }
+    ++begin;
+  }
+  const std::size_t end = std::min(text.find('\n', begin), text.size());
+  const auto open = only_call(text.substr(begin, end - begin), names);
+  return open ? std::optional(begin + *open) : std::nullopt;
 }
 
 struct Place {
@@ -140,16 +141,16 @@ std::optional<std::string> changed(const std::string& text, std::size_t line, co
                                                                 {"loader.persistent_workers", "persistent_workers"},
                                                                 {"loader.prefetch_factor", "prefetch_factor"}};
   if (const auto argument = kArguments.find(change.knob); argument != kArguments.end()) {
-    const auto open = call_on_line(text, line, "DataLoader");
+    const auto open = call_on_line(text, line, {"DataLoader"});
     return open ? with_argument(text, *open, argument->second, change.value) : std::nullopt;
   }
   if (change.knob == "optimizer.fused") {
     static const std::vector<std::string_view> kOptimizers = {"Adam", "AdamW", "SGD", "Adagrad"};
-    const auto open = only_call(text, kOptimizers);
+    const auto open = line > 0 ? call_on_line(text, line, kOptimizers) : only_call(text, kOptimizers);
     return open ? with_argument(text, *open, "fused", change.value) : std::nullopt;
   }
   if (change.knob == "optimizer.zero_to_none") {
-    const auto open = only_call(text, {"zero_grad"});
+    const auto open = line > 0 ? call_on_line(text, line, {"zero_grad"}) : only_call(text, {"zero_grad"});
     return open ? with_argument(text, *open, "set_to_none", change.value) : std::nullopt;
   }
   return std::nullopt;

@@ -51,6 +51,9 @@ TEST(CodePatch, NothingForWhatIsElsewhereOrNotAlone) {
   const TemporaryFolder folder;
   write_file_atomic(folder.path() / "train.py", "a = Adam(x)\nb = Adam(y)\nloader = make_loader(data)\n");
   EXPECT_EQ(code_patch({{"optimizer.fused", "", "", "True", "train.py:1"}}, folder.path()), "") << "two optimisers";
+  EXPECT_THAT(code_patch({{"optimizer.fused", "train.py:2", "", "True", ""}}, folder.path()),
+              HasSubstr("+b = Adam(y, fused=True)\n"))
+      << "its line is known";
   EXPECT_EQ(code_patch({{"loader.workers", "train.py:3", "", "2", ""}}, folder.path()), "") << "made elsewhere";
   EXPECT_EQ(code_patch({{"loader.workers", "/usr/lib/x.py:3", "", "2", ""}}, folder.path()), "");
   EXPECT_EQ(code_patch({{"loader.workers", "train.py:99", "", "2", ""}}, folder.path()), "");

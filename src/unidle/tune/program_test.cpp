@@ -41,6 +41,7 @@ TEST(ProgramTrials, TouchOnlyWhatCanBeChangedAndMatters) {
   EXPECT_FALSE(applies_at_run_time("batch.size", "8"));
   EXPECT_FALSE(matters_on("cpu", "loader.pin_memory"));
   EXPECT_TRUE(matters_on("cuda", "loader.pin_memory"));
+  EXPECT_FALSE(matters_on("cpu", "metrics.interval"));
   EXPECT_TRUE(matters_on("cpu", "loader.workers"));
 }
 
@@ -67,6 +68,9 @@ TEST(Reach, WordsOfTheCommandSayWhatCannotBeChangedInARunningProgram) {
             (Settings{{"precision.amp", "fp16"}}));
   EXPECT_EQ(reach({"python", "train.py"}, {{"batch.size", "16"}}).at_run_time, (Settings{{"batch.size", "16"}}))
       << "the shim says why not";
+  EXPECT_EQ(reach({"python", "train.py"}, {{"metrics.interval", "50"}}).at_run_time,
+            (Settings{{"metrics.interval", "50"}}));
+  EXPECT_EQ(reach({"python", "train.py", "--log-interval", "1"}, {{"metrics.interval", "50"}}).command.back(), "50");
   EXPECT_TRUE(reaches(command, "batch.size", "8"));
   EXPECT_FALSE(reaches({"python", "train.py"}, "batch.size", "8"));
   EXPECT_EQ(run_command({{"batch.size", "16"}}, {"python", "train.py", "--batch-size", "4"}),
@@ -135,7 +139,8 @@ TEST(TrialRecord, LossesThatDifferByChanceHaveAnError) {
 }
 
 TEST(CodeChanges, NameTheLineAndTheCode) {
-  const std::map<std::string, std::string> places = {{"loader", "train.py:81"}, {"model", "train.py:90"}};
+  const std::map<std::string, std::string> places = {
+      {"loader", "train.py:81"}, {"model", "train.py:90"}, {"optimizer", "model.py:12"}};
   const std::vector<Change> changes = {{"loader.workers", "0", "2", "", std::nullopt},
                                        {"loader.pin_memory", "false", "true", "", std::nullopt},
                                        {"precision.amp", "off", "bf16", "", std::nullopt},
@@ -147,7 +152,7 @@ TEST(CodeChanges, NameTheLineAndTheCode) {
   EXPECT_EQ(found[1].code, "DataLoader(..., pin_memory=True)");
   EXPECT_EQ(found[2].where, "train.py:90");
   EXPECT_THAT(found[2].code, HasSubstr("torch.autocast(\"cuda\", dtype=torch.bfloat16)"));
-  EXPECT_EQ(found[3].where, "");
+  EXPECT_EQ(found[3].where, "model.py:12");
   EXPECT_EQ(run_command({{"loader.workers", "2"}}, {"python", "my train.py", "--lr=1"}),
             "unidle run --apply loader.workers=2 -- python 'my train.py' --lr=1");
 }

@@ -15,8 +15,9 @@ bool applies_at_run_time(const std::string& knob, const std::string& value) {
 Reach reach(const std::vector<std::string>& command, const Settings& changes) {
   Reach found{command, {}};
   for (const auto& [knob, value] : changes) {
-    // A program that has a word for fp16 has a scaler of its own.
-    const bool from_outside = applies_at_run_time(knob, value) && value != "fp16";
+    // A program that has a word for fp16 has a scaler of its own; one that says how often it logs reads no oftener.
+    const bool own_word = value == "fp16" || knob == "metrics.interval";
+    const bool from_outside = applies_at_run_time(knob, value) && !own_word;
     auto spelled = from_outside ? std::nullopt : knobs::apply_to_command(found.command, knob, value);
     if (spelled) {
       found.command = std::move(*spelled);

@@ -5,15 +5,15 @@
 #include <cmath>
 
 #include "unidle/base/json.h"
+#include "unidle/diagnose/policy.h"
 #include "unidle/knobs/knob.h"
 
 namespace unidle::tune {
 
 namespace {
 
-/// Of training and validation.
+/// Of training and validation. Less than what is worth a finding: the search measures what it brings.
 constexpr double kWorthRarer = 0.2;
-constexpr double kValidationShare = 0.1;
 
 std::optional<std::string> value_of_fix(const diagnose::Fix& fix, bool allow_semantic) {
   const knobs::Knob* knob = knobs::find_knob(fix.knob);
@@ -63,7 +63,8 @@ std::optional<Suggestion> rarer_validation(const diagnose::Diagnosis& diagnosis,
       diagnosis.time.validate < kWorthRarer * loop_s) {
     return std::nullopt;
   }
-  const double rarer_by = diagnosis.time.validate / diagnosis.time.train * (1 - kValidationShare) / kValidationShare;
+  const double rarer_by = diagnose::longer_validation_interval(diagnosis.time.train, diagnosis.time.validate,
+                                                               diagnose::Policy{}.validation_target);
   const auto wanted = static_cast<long long>(std::ceil(static_cast<double>(*every) * rarer_by));
   return Suggestion{{{"validation.every", std::to_string(wanted)}},
                     "validation",

@@ -249,8 +249,9 @@ void Notes::read_model(Signals& signals) const {
 
 void Notes::read_step(Signals& signals) const {
   each("optimizer", [&](const record::Note& note) {
-    signals.optimizer = OptimizerFacts{text_in(note.body, "class"), flag(note.body, "fused"),
-                                       flag(note.body, "foreach"), whole(note.body, "tensors")};
+    signals.optimizer =
+        OptimizerFacts{text_in(note.body, "class"), flag(note.body, "fused"), flag(note.body, "foreach"),
+                       whole(note.body, "tensors"), text_in(note.body, "where")};
   });
   each("compile", [&](const record::Note& note) {
     CompileFacts facts = signals.compile.value_or(CompileFacts{});

@@ -37,13 +37,14 @@ Evaluation evaluate_optimizer_not_fused(const Context& context, const Policy& po
   }
   Finding finding = detail::of_share(share, policy);
   finding.severity = Severity::kWarning;
-  finding.where = detail::where_set(context, "optimizer.fused");
+  const auto& optimizer = context.signals.optimizer;
+  finding.where = optimizer && !optimizer->where.empty() ? detail::place(optimizer->where)
+                                                         : detail::where_set(context, "optimizer.fused");
   finding.evidence.push_back(context.say("the optimiser's step takes {} of each step ({} of the wall time)",
                                          format_share(context.signals.step->optimizer),
                                          format_share(*context.optimizer)));
-  if (context.signals.optimizer && context.signals.optimizer->tensors) {
-    finding.evidence.push_back(context.say("{} updates {} tensors one by one", context.signals.optimizer->name,
-                                           *context.signals.optimizer->tensors));
+  if (optimizer && optimizer->tensors) {
+    finding.evidence.push_back(context.say("{} updates {} tensors one by one", optimizer->name, *optimizer->tensors));
   }
   finding.fixes.push_back(
       detail::make_fix(context, "optimizer.fused", true, FixClass::kNumeric, "pass fused=True to the optimiser"));

@@ -16,7 +16,7 @@ constexpr const char* kHow = "validate less often, or on a fixed part of the dat
 /// interval in its own unit; that one's value is null when the present one is unknown.
 Fix rarer(const Context& context, double wanted) {
   const Signals& signals = context.signals;
-  const double rarer_by = signals.time.validate / signals.time.train * (1 - wanted) / wanted;
+  const double rarer_by = longer_validation_interval(signals.time.train, signals.time.validate, wanted);
   if (!signals.validation_where.empty() && signals.time.train > 0) {
     const auto every = static_cast<double>(detail::effective_int(context, "validation.every").value_or(1));
     return detail::make_fix(context, "validation.every", static_cast<std::int64_t>(std::ceil(every * rarer_by)),

@@ -10,7 +10,7 @@ const Knob& metrics_interval() {
       {},
       "1",
       "How many optimiser steps lie between two readings of the loss; every reading makes the host "
-      "wait for the device.",
+      "wait for the device. In a running program: how many reads an .item() may come late.",
       {
           .spellings =
               {
