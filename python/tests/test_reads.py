@@ -109,6 +109,68 @@ class LaterTest(unittest.TestCase):
         self.assertEqual(seen, [[i + 1.0 for i in range(2000)]] * 4)
 
 
+class FakeTorch:
+    """Writes down what is asked of CUDA, in order."""
+
+    def __init__(self):
+        said = self.said = []
+
+        class Tensor:
+            def __init__(self, device, value):
+                self.device, self.value = device, value
+
+            def detach(self):
+                return self
+
+            def to(self, device, non_blocking=False):
+                said.append("copy from %s%s" % (self.device, "" if non_blocking else ", waiting"))
+                return Tensor(device, self.value)
+
+            def item(self):
+                said.append("read on %s" % self.device)
+                return self.value
+
+        class Event:
+            made = 0
+
+            def __init__(self):
+                Event.made += 1
+                self.name = "event %d" % Event.made
+
+            def record(self, stream):
+                said.append("record %s in %s" % (self.name, stream))
+
+            def synchronize(self):
+                said.append("wait for %s" % self.name)
+
+        class Cuda:
+            @staticmethod
+            def current_stream(device):
+                return "stream of %s" % device
+
+        self.Tensor, self.cuda = Tensor, Cuda
+        Cuda.Event = Event
+
+
+class CudaCopiesTest(unittest.TestCase):
+    def test_the_event_lies_behind_the_copy_and_is_waited_for_before_the_value_is_read(self):
+        torch = FakeTorch()
+        copies = reads_later.CudaCopies(torch)
+        copy = copies.begin(torch.Tensor("cuda:0", 1.5))
+        self.assertEqual(torch.said, ["copy from cuda:0", "record event 1 in stream of cuda:0"])
+        self.assertEqual(copies.end(*copy), 1.5)
+        self.assertEqual(torch.said[2:], ["wait for event 1", "read on cpu"])
+
+    def test_events_are_used_again_on_their_own_device(self):
+        torch = FakeTorch()
+        copies = reads_later.CudaCopies(torch)
+        copies.end(*copies.begin(torch.Tensor("cuda:0", 1.0)))
+        copies.end(*copies.begin(torch.Tensor("cuda:1", 1.0)))
+        copies.end(*copies.begin(torch.Tensor("cuda:0", 1.0)))
+        self.assertEqual([line for line in torch.said if line.startswith("record")],
+                         ["record event 1 in stream of cuda:0", "record event 2 in stream of cuda:1", "record event 1 in stream of cuda:0"])
+
+
 # What the program does, and where it is left alone a part of the reason.
 LOGGED = {
     "summed and printed": "total = 0\nfor i in range(2):\n    total += value.item() * 4\nprint('%.3f' % (total / 2))",
@@ -119,6 +181,7 @@ LOGGED = {
     "returned": "def step():\n    return value.item()\ntotal = 0.0\ntotal += step()\nprint(total)",
     "returned with more": "def step():\n    loss = value.item()\n    return loss, 3\na, b = step()\nif b == 3:\n    print(a)",
     "another of that name": "def other():\n    last = 1\n    return last > 2\nlast = value.item()\nother()\nprint(last)",
+    "beside all options": "class A: pass\nif False:\n    print(vars(A))\nlast = value.item()\nprint(last)",
     "to a power": "total = 0.\ntotal += value.item()\nprint('perplexity', math.exp(total / 4))",
 }
 NOT = {
@@ -139,6 +202,8 @@ NOT = {
     "a parameter": ("def add(total):\n    total += value.item()\n    print(total)\nadd(0.0)", "more than log it"),
     "a library gets it": ("import json\nclass Encoder(json.JSONEncoder):\n    def default(self, one):\n        return value.item()\n"
                           "Encoder().encode(print)\nEncoder().default(1)", "library gets it"),
+    "own logger": ("class Log:\n    def info(self, value):\n        self.value = value\nlast = value.item()\nLog().info(last)", "more than log it"),
+    "a record for a logger": ("last = value.item()\nlog.info({'loss': last})", "more than log it"),
     "any name": ("last = value.item()\nprint(last)\nlocals()", "locals is called"),
     "a global": ("def step():\n    global last\n    last = value.item()\ndef stop():\n    return last > 2\nstep()", "decides by it"),
 }

@@ -6,25 +6,19 @@ leave it alone. Names are compared more generously than Python does: what might 
 """
 
 import ast
-import linecache
-import os
-import sys
 
-from . import places
+from . import places, sources
+from .sources import Unclear
 
 _ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Div)
-_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef, ast.Module)
 _PASS_ON = {"float", "int", "round", "abs", "min", "max", "sum"}
 _FORMAT = {"print", "str", "repr", "format"}
-_LOG = {"set_postfix", "set_postfix_str", "set_description", "set_description_str", "debug", "info", "warning", "format", "add_scalar"}
+# Methods of texts, of progress bars, of Python's loggers and of TensorBoard's writer.
+_LOG = {"format", "set_description", "set_description_str", "set_postfix_str", "debug", "info", "warning", "add_scalar"}
+_LOG_BY_NAME = {"format", "set_postfix", "add_scalar"}
 _MATHS = {"math", "np", "numpy"}
 _MATHS_ONE = {"exp", "sqrt", "log", "log2", "log10"}
-_BLIND = {"eval", "exec", "locals", "vars", "globals"}
 _MOST_FOLLOWED = 1000  # places
-
-
-class _NotLogged(Exception):
-    """And why."""
 
 
 def why_not(frame):
@@ -32,109 +26,23 @@ def why_not(frame):
     if not places.is_own(frame.f_code):
         return "a library reads it"
     try:
-        source = _source_of(frame.f_code.co_filename)
-        trail = _Trail(source)
+        source = sources.source_of(frame.f_code.co_filename)
+        trail = _Trail()
         for call in source.reads_at(frame):
             trail.follow(source, call)
         while frame is not None and (frame.f_code.co_filename, frame.f_code.co_name) in trail.returning:
             frame = frame.f_back
             if frame is None or not places.is_own(frame.f_code):
-                raise _NotLogged("a library gets it")
+                raise Unclear("a library gets it")
         return None if trail.later else "it is used where it is read"
-    except _NotLogged as why:
+    except Unclear as why:
         return str(why)
-
-
-class _Source:
-    """One file of the program. `parent` of each node is the node that it stands in."""
-
-    def __init__(self, text, name):
-        self.name, tree = name, ast.parse(text)
-        self.module = os.path.splitext(os.path.basename(name))[0]
-        tree.parent = None
-        self.nodes = list(ast.walk(tree))
-        for node in self.nodes:
-            for child in ast.iter_child_nodes(node):
-                child.parent = node
-        self.names = [node for node in self.nodes if isinstance(node, ast.Name)]
-        self.blind = next((node.id for node in self.names if node.id in _BLIND), None)
-        self.bound = {}  # scope -> names that it binds
-        self.defined = set()  # all of them, wherever
-        elsewhere = set()
-        for node in self.nodes[1:]:
-            for name in _bound_by(node):
-                self.bound.setdefault(_scope_around(node), set()).add(name)
-                self.defined.add(name)
-            if isinstance(node, (ast.Global, ast.Nonlocal)):
-                elsewhere.update((_scope_around(node), name) for name in node.names)
-        for scope, name in elsewhere:
-            self.bound.get(scope, set()).discard(name)
-
-    def reads_at(self, frame):
-        """The call that is made there; before Python 3.11, which does not tell the column, all of that line."""
-        calls = [node for node in self.nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "item"]
-        if hasattr(frame.f_code, "co_positions"):
-            place = list(frame.f_code.co_positions())[frame.f_lasti // 2]
-            found = [call for call in calls if (call.lineno, call.end_lineno, call.col_offset, call.end_col_offset) == place]
-        else:
-            found = [call for call in calls if call.lineno <= frame.f_lineno <= call.end_lineno]
-        if not found or self.blind:
-            raise _NotLogged("%s is called in this file" % self.blind if self.blind else "the source does not show the call")
-        return found
-
-    def scope(self, node):
-        """Where a name belongs to."""
-        scope = first = _scope_around(node)
-        while not isinstance(scope, ast.Module):
-            if node.id in self.bound.get(scope, ()) and (scope is first or not isinstance(scope, ast.ClassDef)):
-                return scope
-            scope = _scope_around(scope)
-        return scope
-
-    def uses(self, name, kind):
-        """Nodes that read (ast.Load) or bind (ast.Store) what that name is."""
-        scope = self.scope(name)
-        return [node for node in self.names if node.id == name.id and isinstance(node.ctx, kind) and self.scope(node) is scope]
-
-    def is_of_module(self, name):
-        return isinstance(self.scope(name), ast.Module)
-
-
-_sources = {}  # file name -> _Source
-
-
-def _source_of(name):
-    if name not in _sources:
-        try:
-            _sources[name] = _Source("".join(linecache.getlines(name)), name)
-        except (SyntaxError, ValueError, RecursionError):
-            raise _NotLogged("its source cannot be read") from None
-    return _sources[name]
-
-
-def _bound_by(node):
-    if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
-        return [node.id]
-    if isinstance(node, ast.alias):
-        return [(node.asname or node.name).split(".")[0]]
-    if isinstance(node, ast.arg):
-        return [node.arg]
-    name = getattr(node, "name", None)  # of functions, classes, handlers of exceptions
-    return [name] if isinstance(name, str) else []
-
-
-def _scope_around(node):
-    node = node.parent
-    while not isinstance(node, _SCOPES):
-        node = node.parent
-    return node
 
 
 class _Trail:
     """Where one value goes."""
 
-    def __init__(self, source):
-        self.source = source
+    def __init__(self):
         self.seen = set()
         self.later = False  # it is kept in a name or handed on before it is logged
         self.returning = set()  # (file, name) of functions that return it
@@ -145,7 +53,7 @@ class _Trail:
             return
         self.seen.add(node)
         if len(self.seen) > _MOST_FOLLOWED:
-            raise _NotLogged("it goes too far to be followed")
+            raise Unclear("it goes too far to be followed")
         parent = node.parent
         step = getattr(self, "_in_" + type(parent).__name__, None)
         if step is None or step(source, parent, node) is False:
@@ -155,7 +63,7 @@ class _Trail:
         kind = "decides by it" if isinstance(node, (ast.Compare, ast.If, ast.While, ast.IfExp, ast.BoolOp, ast.Assert)) else "does more than log it"
         while not hasattr(node, "lineno"):
             node = node.parent
-        return _NotLogged("the program %s at %s:%d" % (kind, places.short(source.name), node.lineno))
+        return Unclear("the program %s at %s:%d" % (kind, places.short(source.name), node.lineno))
 
     def _in_BinOp(self, source, parent, node):
         if isinstance(parent.op, ast.Mod) and node is parent.right and _is_text(parent.left):
@@ -179,7 +87,7 @@ class _Trail:
         return False
 
     def _in_Dict(self, source, parent, node):
-        return node in parent.values and isinstance(parent.parent, ast.Call) and self._logs(source, parent.parent, parent)
+        return node in parent.values and isinstance(parent.parent, ast.Call) and self._logs(source, parent.parent, _LOG_BY_NAME)
 
     def _in_Assign(self, source, parent, node):
         return all(self._named(source, target) for target in parent.targets)
@@ -195,14 +103,14 @@ class _Trail:
 
     def _is_number(self, source, name):
         """What it is bound to there: a tensor would be changed in place, but not by a number of ours."""
-        value = _bound_to(name)
+        value = sources.bound_to(name)
         return value in self.seen or isinstance(value, ast.Constant) and type(value.value) in (int, float)
 
     def _in_Return(self, source, parent, node):
         return self._returned(source, parent, None)
 
     def _in_keyword(self, source, parent, node):
-        return isinstance(parent.parent, ast.Call) and self._logs(source, parent.parent, parent)
+        return isinstance(parent.parent, ast.Call) and self._logs(source, parent.parent, _LOG_BY_NAME)
 
     def _in_Call(self, source, parent, node):
         function = parent.func
@@ -214,13 +122,14 @@ class _Trail:
             return self._goes_on(source, parent)
         if _is_maths(function, _MATHS_ONE):
             return self._goes_on(source, parent)
-        return self._logs(source, parent, node)
+        return self._logs(source, parent, _LOG)
 
-    def _logs(self, source, call, argument):
+    def _logs(self, source, call, methods):
         function = call.func
         if isinstance(function, ast.Name):
             return function.id in _FORMAT and function.id not in source.defined
-        return isinstance(function, ast.Attribute) and function.attr in _LOG and argument is not function
+        return (isinstance(function, ast.Attribute) and function.attr in methods
+                and not any(function.attr in other.functions for other in sources.own_sources(source)))
 
     def _goes_on(self, source, node):
         self.follow(source, node)
@@ -236,6 +145,8 @@ class _Trail:
 
     def _kept(self, source, name):
         self.later = True
+        if source.blind:
+            raise Unclear("%s is called in %s" % (source.blind, places.short(source.name)))
         if source.is_of_module(name):
             self._not_imported(source, name.id)
 
@@ -243,7 +154,7 @@ class _Trail:
         """What is appended is what may be taken out."""
         self._kept(source, name)
         bound = source.uses(name, ast.Store)
-        if not bound or not all(_is_new_list(_bound_to(node)) for node in bound):
+        if not bound or not all(_is_new_list(sources.bound_to(node)) for node in bound):
             return False
         for load in source.uses(name, ast.Load):
             self._list_used(source, load)
@@ -265,13 +176,13 @@ class _Trail:
 
     def _returned(self, source, node, index):
         """To every place that may call the function."""
-        function = _scope_around(node)
+        function = sources.scope_around(node)
         self.later = True
         self.returning.add((source.name, getattr(function, "name", None)))
         if not isinstance(function, ast.FunctionDef) or function.decorator_list or _yields(function):
             return False
         calls = 0
-        for other in _own_sources(source):
+        for other in sources.own_sources(source):
             for use in _uses(other, function.name):
                 call = use.parent
                 if not isinstance(call, ast.Call) or call.func is not use:
@@ -297,9 +208,9 @@ class _Trail:
 
     def _not_imported(self, source, name):
         """A name of a module may be read from outside of it."""
-        for other in _own_sources(source):
+        for other in sources.own_sources(source):
             if other is not source and any(_reads_of_module(node, source.module, name) for node in other.nodes):
-                raise _NotLogged("%s may be read in %s" % (name, places.short(other.name)))
+                raise Unclear("%s may be read in %s" % (name, places.short(other.name)))
 
 
 def _reads_of_module(node, module, name):
@@ -312,40 +223,17 @@ def _reads_of_module(node, module, name):
     return False
 
 
-def _own_sources(first):
-    """All files of the program that are loaded."""
-    names = {first.name}
-    for module in list(sys.modules.values()):
-        name = getattr(module, "__file__", None)
-        if isinstance(name, str) and name.endswith(".py") and places.is_own_file(name):
-            names.add(name)
-    return [_source_of(name) for name in sorted(names)]
-
-
 def _uses(source, name):
     """Nodes that may be the function of that name; its import under another name cannot be followed."""
     for node in source.nodes:
         if isinstance(node, ast.alias) and node.name == name and node.asname not in (None, name):
-            raise _NotLogged("%s has another name in %s" % (name, places.short(source.name)))
+            raise Unclear("%s has another name in %s" % (name, places.short(source.name)))
         if isinstance(node, ast.Name) and node.id == name or isinstance(node, ast.Attribute) and node.attr == name:
             yield node
 
 
 def _yields(function):
     return any(isinstance(node, (ast.Yield, ast.YieldFrom)) for node in ast.walk(function))
-
-
-def _bound_to(name):
-    """What an assignment gives to the name; None where that does not show."""
-    node, index = name.parent, None
-    if isinstance(node, ast.Tuple):
-        node, index = node.parent, node.elts.index(name)
-    if not isinstance(node, (ast.Assign, ast.AnnAssign)):
-        return None
-    if index is None:
-        return node.value
-    values = node.value.elts if isinstance(node.value, ast.Tuple) else []
-    return values[index] if len(values) == len(name.parent.elts) else None
 
 
 def _is_new_list(value):

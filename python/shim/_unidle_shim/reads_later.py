@@ -144,18 +144,19 @@ class CudaCopies:
         self.to, self.item = inspect.unwrap(torch.Tensor.to), inspect.unwrap(torch.Tensor.item)
         self.Event, self.synchronize = torch.cuda.Event, inspect.unwrap(torch.cuda.Event.synchronize)
         self.stream = torch.cuda.current_stream
-        self.unused = []
+        self.unused = {}  # device -> events; one cannot be recorded on another device again
 
     def begin(self, tensor):
         # To pinned memory, because the copy need not be waited for; behind what computes the value, in its stream.
         host = self.to(tensor.detach(), "cpu", non_blocking=True)
-        event = self.unused.pop() if self.unused else self.Event()
+        unused = self.unused.setdefault(tensor.device, [])
+        event = unused.pop() if unused else self.Event()
         event.record(self.stream(tensor.device))
-        return host, event
+        return host, event, unused
 
-    def end(self, host, event):
+    def end(self, host, event, unused):
         self.synchronize(event)
-        self.unused.append(event)
+        unused.append(event)
         return self.item(host)
 
 
@@ -182,12 +183,12 @@ class Reads:
         if self.known[place] is not None:
             return None
         self.queue.collect()
-        host, event = self.copies.begin(tensor)
+        copy = self.copies.begin(tensor)
         loss = self._loss(tensor)
         if not self.said:
             self.said = True
             self.actuators.say(KNOB, self.interval, "taken", None, self.interval)
-        return self.queue.put(lambda: self._arrived(host, event, loss), event.query)
+        return self.queue.put(lambda: self._arrived(copy, loss), copy[1].query)
 
     def _judge(self, place, frame):
         self.known[place] = why = merely_logged.why_not(frame)
@@ -205,9 +206,9 @@ class Reads:
         waits.loss_pointer = 0
         return waits.loss_step, loop.samples
 
-    def _arrived(self, host, event, loss):
-        t0, there = now(), event.query()
-        value = self.copies.end(host, event)
+    def _arrived(self, copy, loss):
+        t0, there = now(), copy[1].query()
+        value = self.copies.end(*copy)
         try:
             loop, t1 = self.state.loop, now()
             if loop is not None and self.state.thread == threading.get_ident():
