@@ -119,6 +119,18 @@ class LoopTest(unittest.TestCase):
         self.program.loop.finish()
         self.assertEqual(len(self.program.steps()), 1)
 
+    def test_a_step_that_was_seen_in_part_has_no_loss(self):
+        program = self.program
+        for step in range(3):
+            for _ in range(2):
+                program.fetch(self.loader)
+                program.forward(self.model)
+                program.backward(loss=0.5)
+                program.loop.parts.dim = step == 1
+            program.step(self.optimizer)
+        program.loop.finish()
+        self.assertEqual([(event[3], event[6]) for event in program.ring.of(probe.LOSS)], [(0, 1.0), (2, 1.0)])
+
     def test_micro_batches_are_of_one_step(self):
         for _ in range(3):
             for _ in range(4):

@@ -1,7 +1,7 @@
 """The Python side of the probe: tells `unidle run` where the time of a PyTorch program goes.
 
 Standard library only. At start-up nothing is imported but this file and the import hook; everything else waits until
-the program imports torch. Any failure of our own turns the observation off, writes one `shim` note and is never seen
+the program imports torch or argparse. Any failure of our own turns the observation off, writes one `shim` note and is never seen
 by the program.
 """
 
@@ -21,6 +21,7 @@ def start():
     on = True
     write_line('"type":"shim","status":"on","python":"%d.%d.%d"' % sys.version_info[:3])
     importing.watch("torch", _torch_imported)
+    importing.watch("argparse", _argparse_imported)
     importing.watch_failures()
     os.register_at_fork(after_in_child=_forked)
 
@@ -73,6 +74,15 @@ def _torch_imported(torch):
         from . import patching
 
         patching.begin(torch)
+    except BaseException as failure:
+        off(failure)
+
+
+def _argparse_imported(argparse):
+    try:
+        from . import options
+
+        options.argparse_imported(argparse)
     except BaseException as failure:
         off(failure)
 

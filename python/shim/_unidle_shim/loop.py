@@ -111,7 +111,7 @@ class Loop(Validations):
         if step == 0:
             self.ring.emit(probe.STARTUP, self.process_start_ns, max(0, begin - self.process_start_ns))
         if parts.dim:
-            parts.forward = parts.backward = parts.optimizer = 0
+            parts.forward = parts.backward = parts.optimizer = parts.losses = 0  # of a sum of micro-batches some may be missing
             if not parts.fetches:
                 parts.input = 0
             samples = parts.samples if parts.samples and not self.batch_axis else self.usual_samples

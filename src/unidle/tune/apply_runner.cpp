@@ -157,7 +157,7 @@ struct ApplyRunner::Ended {
 
 ApplyRunner::Ended ApplyRunner::start(const Settings& changes, const Length& length, std::stop_token stop) {
   const std::string name = fmt::format("trial-{}", trials_++);
-  const Reach reached = reach(options_.command, changes);
+  const Reach reached = reach(with_spare(options_.command, plan_.spare, changes), changes);
   observe::Options run;
   run.argv = reached.command;
   run.record = options_.scratch / name;
@@ -219,6 +219,7 @@ const ProgramPlan& ApplyRunner::calibrate(std::stop_token stop) {
   plan_.limit_s = kStartupAllowance_s + kHopeless * plan_.expected_s;
   plan_.in_copy = !options_.folder.empty();
   plan_.places = places_in(reader);
+  plan_.spare = spare_options(reader, options_.command, plan_.settings);
   plan_.device = diagnose::diagnose_record(ended.result.record).device.kind;
   return plan_;
 }
@@ -240,7 +241,8 @@ void ApplyRunner::read(const fs::path& record, const Settings& changes, TrialRes
   result.effective = effective_settings(reader);
   result.lengths_vary = lengths_vary(reader);
   result.longest = longest_in(reader);
-  result.refused = refusals(reader, reach(options_.command, changes).at_run_time);
+  const auto command_for = [&](const Settings& wanted) { return with_spare(options_.command, plan_.spare, wanted); };
+  result.refused = refusals(reader, reach(command_for(changes), changes).at_run_time);
   result.others_cpus = others_cpus(reader);
   try {
     const diagnose::Diagnosis diagnosis = diagnose::diagnose_record(record);
@@ -254,9 +256,9 @@ void ApplyRunner::read(const fs::path& record, const Settings& changes, TrialRes
   }
   std::erase_if(result.suggestions, [&](const Suggestion& suggestion) {
     return std::any_of(suggestion.changes.begin(), suggestion.changes.end(), [&](const auto& change) {
-      const bool by_word = reach(options_.command, {change}).at_run_time.empty();
-      return !reaches(options_.command, change.first, change.second) ||
-             !(by_word || matters_on(plan_.device, change.first));
+      const std::vector<std::string> command = command_for({change});
+      const bool by_word = reach(command, {change}).at_run_time.empty();
+      return !reaches(command, change.first, change.second) || !(by_word || matters_on(plan_.device, change.first));
     });
   });
 }

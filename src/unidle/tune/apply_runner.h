@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "unidle/tune/reach.h"
 #include "unidle/tune/trial.h"
 #include "unidle/tune/trial_record.h"
 
@@ -24,6 +25,7 @@ struct ProgramPlan {
   std::string device;                         // "cpu", "cuda", "rocm" or "unknown"
   bool in_copy = false;                       // trials run in copies of the working folder
   std::map<std::string, std::string> places;  // "loader", "dataset", "model": file:line
+  SpareOptions spare;
 };
 
 /// False for knobs that mean nothing on `device` in a running program: pinned memory, TF32, cuDNN, copies and reads

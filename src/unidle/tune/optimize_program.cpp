@@ -52,10 +52,12 @@ std::vector<Proposal> proposals_for(const ProgramPlan& plan) {
   return proposals;
 }
 
-/// Sizes that words of the command can say; a loop counts its batches itself, so that no other way is safe.
-std::vector<BatchChoice> batches_of(const ProgramPlan& plan, const std::vector<std::string>& command,
+/// Sizes that options of the program can say; a loop counts its batches itself, so that no other way is safe.
+std::vector<BatchChoice> batches_of(const ProgramPlan& plan, const std::vector<std::string>& words,
                                     bool allow_semantic) {
   Settings said = plan.settings;
+  const std::vector<std::string> command =
+      with_spare(words, plan.spare, {{"batch.size", "1"}, {"batch.accumulation", "1"}, {"optimizer.lr", "1"}});
   for (const char* knob : {"batch.size", "batch.accumulation"}) {
     if (said.contains(knob) && !reaches(command, knob, said.at(knob))) {
       said.erase(knob);
@@ -150,7 +152,9 @@ OptimizeResult optimize_program(const OptimizeOptions& options, const Tuner::OnT
   if (!result.outcome->interrupted) {
     store.clear();
   } else if (!result.outcome->best.empty()) {
-    result.notes.push_back("what was best so far, unverified: " + run_command(result.outcome->best, options.command));
+    const Settings& best = result.outcome->best;
+    result.notes.push_back("what was best so far, unverified: " +
+                           run_command(best, with_spare(options.command, program.plan.spare, best)));
   }
   result.changes = result.outcome->changes;
   Settings wanted;
@@ -158,7 +162,7 @@ OptimizeResult optimize_program(const OptimizeOptions& options, const Tuner::OnT
     wanted[change.knob] = change.to;
   }
   if (!wanted.empty()) {
-    program.run = run_command(wanted, options.command);
+    program.run = run_command(wanted, with_spare(options.command, program.plan.spare, wanted));
     program.code = code_changes(result.changes, program.plan.places, program.plan.device);
     program.patch = code_patch(program.code, fs::current_path());
   }

@@ -12,6 +12,16 @@ bool applies_at_run_time(const std::string& knob, const std::string& value) {
   return diagnose::applies_at_run_time(knob);
 }
 
+std::vector<std::string> with_spare(std::vector<std::string> command, const SpareOptions& spare,
+                                    const Settings& changes) {
+  for (const auto& [knob, words] : spare) {
+    if (changes.contains(knob) && !knobs::apply_to_command(command, knob, changes.at(knob))) {
+      command.insert(command.end(), words.begin(), words.end());
+    }
+  }
+  return command;
+}
+
 Reach reach(const std::vector<std::string>& command, const Settings& changes) {
   Reach found{command, {}};
   for (const auto& [knob, value] : changes) {

@@ -1,6 +1,7 @@
 // How changed settings reach a program that is not ours.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,13 @@ namespace unidle::tune {
 
 /// True for knobs and values that the shim can set in a running program.
 bool applies_at_run_time(const std::string& knob, const std::string& value);
+
+/// Options that a program takes but its command leaves out, with the values in effect, by knob: {"--batch-size", "64"}.
+using SpareOptions = std::map<std::string, std::vector<std::string>>;
+
+/// The command with those of `spare` behind it that `changes` needs. The program still does what it did.
+std::vector<std::string> with_spare(std::vector<std::string> command, const SpareOptions& spare,
+                                    const Settings& changes);
 
 struct Reach {
   std::vector<std::string> command;

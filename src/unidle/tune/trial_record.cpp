@@ -4,9 +4,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
+#include <set>
 
 #include "unidle/base/clock.h"
+#include "unidle/base/json.h"
 #include "unidle/base/stats.h"
+#include "unidle/knobs/command_line.h"
 
 namespace unidle::tune {
 
@@ -25,6 +29,26 @@ double rate_of_process(const std::vector<record::Step>& steps) {
   const record::Step& last = steps.back();
   const double time_s = seconds(last.t_ns + last.duration_ns - steps[skip].t_ns);
   return time_s > 0 ? samples / time_s : 0;
+}
+
+/// `body` is of the program that the end of the command starts: train.py with its words, or -m of a module.
+bool is_of_command(const nlohmann::json& body, const std::vector<std::string>& command) {
+  const auto words = body.value("words", std::vector<std::string>());
+  if (words.size() >= command.size() || !std::equal(words.rbegin(), words.rend(), command.rbegin())) {
+    return false;
+  }
+  const std::string& script = command[command.size() - words.size() - 1];
+  const std::string program = std::filesystem::path(text_in(body, "program")).filename();
+  return program == std::filesystem::path(script).filename() ||
+         program == script.substr(script.rfind('.') + 1) + ".py";
+}
+
+/// What one option sets in training, where that is one knob.
+std::optional<knobs::CommandSetting> knob_of(const std::vector<std::string>& option) {
+  const auto found = knobs::recognize_command(option);
+  const bool one = option.size() == 2 && found.size() == 1 && found.front().phase == knobs::Phase::kTraining &&
+                   found.front().meaning == knobs::Meaning::kValue && found.front().canonical;
+  return one ? std::optional(found.front()) : std::nullopt;
 }
 
 }  // namespace
@@ -85,6 +109,32 @@ Settings effective_settings(const record::Reader& reader) {
     }
   }
   return effective;
+}
+
+SpareOptions spare_options(const record::Reader& reader, const std::vector<std::string>& command,
+                           const Settings& effective) {
+  SpareOptions spare;
+  std::set<std::string> several;
+  for (const record::Note& note : reader.notes()) {
+    if (text_in(note.body, "type") != "options" || !is_of_command(note.body, command)) {
+      continue;
+    }
+    for (const auto& option : note.body.value("options", std::vector<std::vector<std::string>>())) {
+      const auto setting = knob_of(option);
+      if (!setting) {
+        continue;
+      }
+      const auto live = effective.find(setting->knob);
+      const bool other = setting->knob.starts_with("batch.") && live != effective.end() &&
+                         live->second != *setting->canonical;  // it means something else than samples of one pass
+      const auto known = spare.emplace(setting->knob, option).first;
+      if (other || known->second != option) {
+        several.insert(setting->knob);
+      }
+    }
+  }
+  std::erase_if(spare, [&](const auto& entry) { return several.contains(entry.first); });
+  return spare;
 }
 
 bool lengths_vary(const record::Reader& reader) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "unidle/record/record.h"
+#include "unidle/tune/reach.h"
 #include "unidle/tune/settings.h"
 
 namespace unidle::tune {
@@ -26,6 +27,11 @@ std::optional<double> others_cpus(const record::Reader& reader);
 
 /// Settings that the live program had, by knob; values as it gave them.
 Settings effective_settings(const record::Reader& reader);
+
+/// Of what the program said of its options, those that set a knob as the command could. What it said counts when it is
+/// the program that the last words of the command start, and for the batch when the option says what is in effect.
+SpareOptions spare_options(const record::Reader& reader, const std::vector<std::string>& command,
+                           const Settings& effective);
 
 /// True when batches had more shapes than those of full ones and of a last one.
 bool lengths_vary(const record::Reader& reader);
