@@ -14,7 +14,7 @@ constexpr const char* kDeclined =
     "## What is not changed in a running program\n"
     "\n"
     "`--apply` and the tuner decline these, with the reason, unless a word of the command sets them and can "
-    "be changed there:\n"
+    "be changed there, or, for the tuner, an option of the program that it parses with argparse:\n"
     "\n"
     "- `batch.size`, `batch.accumulation`: to hold the effective batch with smaller batches, "
     "`optimizer.step`, `zero_grad`, the schedule's `step`, clipping and\n"

@@ -39,8 +39,7 @@ bool is_of_command(const nlohmann::json& body, const std::vector<std::string>& c
   }
   const std::string& script = command[command.size() - words.size() - 1];
   const std::string program = std::filesystem::path(text_in(body, "program")).filename();
-  return program == std::filesystem::path(script).filename() ||
-         program == script.substr(script.rfind('.') + 1) + ".py";
+  return program == std::filesystem::path(script).filename() || program == script.substr(script.rfind('.') + 1) + ".py";
 }
 
 /// What one option sets in training, where that is one knob.
