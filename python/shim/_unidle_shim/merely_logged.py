@@ -183,7 +183,7 @@ class _Trail:
             return False
         calls = 0
         for other in sources.own_sources(source):
-            for use in _uses(other, function.name):
+            for use in _uses(other, function):
                 call = use.parent
                 if not isinstance(call, ast.Call) or call.func is not use:
                     raise self._not(other, use)
@@ -223,12 +223,12 @@ def _reads_of_module(node, module, name):
     return False
 
 
-def _uses(source, name):
-    """Nodes that may be the function of that name; its import under another name cannot be followed."""
+def _uses(source, function):
+    """Nodes that may be the function; its import under another name cannot be followed."""
     for node in source.nodes:
-        if isinstance(node, ast.alias) and node.name == name and node.asname not in (None, name):
-            raise Unclear("%s has another name in %s" % (name, places.short(source.name)))
-        if isinstance(node, ast.Name) and node.id == name or isinstance(node, ast.Attribute) and node.attr == name:
+        if isinstance(node, ast.alias) and node.name == function.name and node.asname not in (None, function.name):
+            raise Unclear("%s has another name in %s" % (function.name, places.short(source.name)))
+        if source.may_be(node, function):
             yield node
 
 

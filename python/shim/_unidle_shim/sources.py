@@ -31,12 +31,15 @@ class Source:
         self.blind = next((node.id for node in self.names if _may_read_any_name(node)), None)
         self.functions = {node.name for node in self.nodes if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))}
         self.bound = {}  # scope -> names that it binds
+        self.made = {}  # of these, scope -> names of imports, functions and classes
         self.defined = set()  # all of them, wherever
         elsewhere = set()
         for node in self.nodes[1:]:
             for name in _bound_by(node):
                 self.bound.setdefault(scope_around(node), set()).add(name)
                 self.defined.add(name)
+                if not isinstance(node, (ast.Name, ast.arg)):
+                    self.made.setdefault(scope_around(node), set()).add(name)
             if isinstance(node, (ast.Global, ast.Nonlocal)):
                 elsewhere.update((scope_around(node), name) for name in node.names)
         for scope, name in elsewhere:
@@ -70,6 +73,16 @@ class Source:
 
     def is_of_module(self, name):
         return isinstance(self.scope(name), ast.Module)
+
+    def may_be(self, node, function):
+        """The node may read the function, which this or another file defines."""
+        if isinstance(node, ast.Name) and node.id == function.name:
+            scope = self.scope(node)
+            return node.id not in self.bound.get(scope, ()) or node.id in self.made.get(scope, ())
+        if isinstance(node, ast.Attribute) and node.attr == function.name:
+            of_object = isinstance(function.parent, ast.ClassDef)
+            return of_object or isinstance(node.value, ast.Name) and any(node.value.id in names for names in self.made.values())
+        return False
 
 
 _sources = {}  # file name -> Source
