@@ -13,7 +13,7 @@ pictures = torch.randn(512, 3, 32, 32)
 data = TensorDataset(pictures, pictures.mean((1, 2, 3))[:, None])
 net = torch.nn.Sequential(torch.nn.Conv2d(3, 32, 3), torch.nn.ReLU(), torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten(), torch.nn.Linear(32, 1)).cuda()
 optimizer = torch.optim.AdamW(net.parameters(), lr=3e-3)
-losses = []
+losses, total = [], 0.0
 for epoch in range(20):
     for x, y in DataLoader(data, batch_size=32, shuffle=True):
         loss = torch.nn.functional.mse_loss(net(x.cuda()), y.cuda())
@@ -22,6 +22,8 @@ for epoch in range(20):
         torch.nn.utils.clip_grad_norm_(net.parameters(), 1.0)
         optimizer.step()
         losses.append(loss.detach())
+        total += loss.item()
+    print("epoch %d, mean loss so far %.4f" % (epoch, total / len(losses)))
 first, last = torch.stack(losses[:16]).mean().item(), torch.stack(losses[-16:]).mean().item()
 print("learns" if last < 0.5 * first else "does not learn: %g, then %g" % (first, last))
 PROGRAM
@@ -48,4 +50,16 @@ PY
 taken plain loader.pin_memory=true transfer.non_blocking=true cudnn.benchmark=true layout.channels_last=true optimizer.fused=true
 taken bf16 precision.amp=bf16 precision.tf32=true
 taken fp16 precision.amp=fp16
+taken later metrics.interval=50
+"$python" - <<'PY' || fail "reads that come later still make the host wait in most steps"
+import json
+import sqlite3
+
+def reads(record):
+    notes = [json.loads(row[0]) for row in sqlite3.connect(record + "/record.db").execute("select body from notes order by t_ns")]
+    by_place = {note["where"]: note["in_step"] for note in notes if note["type"] == "sync" and note["call"] == "item"}
+    return sum(by_place.values())
+
+assert reads("plain") >= 300 and reads("later") < 100, (reads("plain"), reads("later"))
+PY
 finish
