@@ -71,6 +71,8 @@ TEST(Reach, WordsOfTheCommandSayWhatCannotBeChangedInARunningProgram) {
   EXPECT_EQ(reach({"python", "train.py"}, {{"metrics.interval", "50"}}).at_run_time,
             (Settings{{"metrics.interval", "50"}}));
   EXPECT_EQ(reach({"python", "train.py", "--log-interval", "1"}, {{"metrics.interval", "50"}}).command.back(), "50");
+  EXPECT_EQ(reach({"python", "train.py", "--log-interval", "200"}, {{"metrics.interval", "50"}}).command.back(), "200")
+      << "what is read in each step is not what it logs";
   EXPECT_TRUE(reaches(command, "batch.size", "8"));
   EXPECT_FALSE(reaches({"python", "train.py"}, "batch.size", "8"));
   EXPECT_EQ(run_command({{"batch.size", "16"}}, {"python", "train.py", "--batch-size", "4"}),

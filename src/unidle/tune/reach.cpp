@@ -1,9 +1,25 @@
 #include "unidle/tune/reach.h"
 
+#include <algorithm>
+
 #include "unidle/diagnose/run_time.h"
 #include "unidle/knobs/command_line.h"
 
 namespace unidle::tune {
+
+namespace {
+
+/// A word of the command says how often the loss is logged, and that is oftener than `changes` want it.
+bool logs_oftener(const std::vector<std::string>& command, const Settings& changes) {
+  const auto settings = knobs::recognize_command(command);
+  return std::any_of(settings.begin(), settings.end(), [&](const knobs::CommandSetting& setting) {
+    const Settings said = {{setting.knob, setting.canonical.value_or("")}};
+    return integer_of(said, "metrics.interval") &&
+           integer_of(said, "metrics.interval") < integer_of(changes, "metrics.interval");
+  });
+}
+
+}  // namespace
 
 bool applies_at_run_time(const std::string& knob, const std::string& value) {
   if (value == "graph") {
@@ -25,8 +41,8 @@ std::vector<std::string> with_spare(std::vector<std::string> command, const Spar
 Reach reach(const std::vector<std::string>& command, const Settings& changes) {
   Reach found{command, {}};
   for (const auto& [knob, value] : changes) {
-    // A program that has a word for fp16 has a scaler of its own; one that says how often it logs reads no oftener.
-    const bool own_word = value == "fp16" || knob == "metrics.interval";
+    // A program that has a word for fp16 has a scaler of its own.
+    const bool own_word = value == "fp16" || (knob == "metrics.interval" && logs_oftener(found.command, changes));
     const bool from_outside = applies_at_run_time(knob, value) && !own_word;
     auto spelled = from_outside ? std::nullopt : knobs::apply_to_command(found.command, knob, value);
     if (spelled) {

@@ -124,8 +124,7 @@ SpareOptions spare_options(const record::Reader& reader, const std::vector<std::
         continue;
       }
       const auto live = effective.find(setting->knob);
-      const bool other = setting->knob.starts_with("batch.") && live != effective.end() &&
-                         live->second != *setting->canonical;  // it means something else than samples of one pass
+      const bool other = live != effective.end() && live->second != *setting->canonical;  // it means something else
       const auto known = spare.emplace(setting->knob, option).first;
       if (other || known->second != option) {
         several.insert(setting->knob);

@@ -29,7 +29,7 @@ std::optional<double> others_cpus(const record::Reader& reader);
 Settings effective_settings(const record::Reader& reader);
 
 /// Of what the program said of its options, those that set a knob as the command could. What it said counts when it is
-/// the program that the last words of the command start, and for the batch when the option says what is in effect.
+/// the program that the last words of the command start, and of an option when its value is what is in effect.
 SpareOptions spare_options(const record::Reader& reader, const std::vector<std::string>& command,
                            const Settings& effective);
 
