@@ -181,7 +181,7 @@ LOGGED = {
     "returned": "def step():\n    return value.item()\ntotal = 0.0\ntotal += step()\nprint(total)",
     "returned with more": "def step():\n    loss = value.item()\n    return loss, 3\na, b = step()\nif b == 3:\n    print(a)",
     "a variable of its name": "def step():\n    return value.item()\ndef other(step):\n    return step > 2\ntotal = 0.0\ntotal += step()\nprint(total)",
-    "a method": "class A:\n    def step(self):\n        return value.item()\nlast = A().step()\nprint(last)",
+    "a method": "class A:\n    def one_pass(self):\n        return value.item()\nlast = A().one_pass()\nprint(last)",
     "another of that name": "def other():\n    last = 1\n    return last > 2\nlast = value.item()\nother()\nprint(last)",
     "beside all options": "class A: pass\nif False:\n    print(vars(A))\nlast = value.item()\nprint(last)",
     "to a power": "total = 0.\ntotal += value.item()\nprint('perplexity', math.exp(total / 4))",
@@ -203,8 +203,8 @@ NOT = {
     "a function handed on": ("def step():\n    return value.item()\nkept = [step]\nstep()", "more than log it"),
     "a closure compares": ("last = value.item()\ndef stop():\n    return last > 2\nprint(last)", "decides by it"),
     "a parameter": ("def add(total):\n    total += value.item()\n    print(total)\nadd(0.0)", "more than log it"),
-    "a library gets it": ("import json\nclass Encoder(json.JSONEncoder):\n    def default(self, one):\n        return value.item()\n"
-                          "Encoder().encode(print)\nEncoder().default(1)", "library gets it"),
+    "a library gets it": ("import string\nclass Words(string.Formatter):\n    def get_value(self, key, args, kwargs):\n        return value.item()\n"
+                          "Words().format('{0}', 1)\nWords().get_value(1, 2, 3)", "library gets it"),
     "own logger": ("class Log:\n    def info(self, value):\n        self.value = value\nlast = value.item()\nLog().info(last)", "more than log it"),
     "a record for a logger": ("last = value.item()\nlog.info({'loss': last})", "more than log it"),
     "any name": ("last = value.item()\nprint(last)\nlocals()", "locals is called"),

@@ -97,6 +97,8 @@ class Tracing:
         torch = self.state.torch
         if torch.autograd._profiler_enabled():
             return self._off("the program profiles itself")
+        if int(torch.__version__.split(".")[0]) < 2:
+            return self._off("the profiler of a torch before 2.0 writes on the program's stderr")
         profile = torch.autograd.profiler.profile
         cuda = torch.cuda.is_available() and torch.cuda.is_initialized()
         options = {"use_kineto": True}
