@@ -44,6 +44,16 @@ TEST(SpareOptions, AreWhatTheProgramTakesByKnob) {
       << "one of two";
 }
 
+TEST(SpareOptions, OfADamagedNoteAreNone) {
+  const Words command = {"python", "train.py"};
+  for (const nlohmann::json& options : {nlohmann::json(3), nlohmann::json("--batch-size"), nlohmann::json({{1, 2}}),
+                                        nlohmann::json::array({"--batch-size", 4}), nlohmann::json::object()}) {
+    EXPECT_THAT(spare_in({{"type", "options"}, {"program", "train.py"}, {"words", 7}, {"options", options}}, command),
+                IsEmpty())
+        << options;
+  }
+}
+
 TEST(SpareOptions, AreOfTheProgramAtTheEndOfTheCommand) {
   const Words words = {"--epochs", "3"};
   const auto note = note_of(words, {{"--batch-size", "64"}});

@@ -31,9 +31,20 @@ double rate_of_process(const std::vector<record::Step>& steps) {
   return time_s > 0 ? samples / time_s : 0;
 }
 
+/// Texts of a list; what is none is left out.
+std::vector<std::string> texts_in(const nlohmann::json& list) {
+  std::vector<std::string> texts;
+  for (const nlohmann::json& each : list.is_array() ? list : nlohmann::json::array()) {
+    if (each.is_string()) {
+      texts.push_back(each.get<std::string>());
+    }
+  }
+  return texts;
+}
+
 /// `body` is of the program that the end of the command starts: train.py with its words, or -m of a module.
 bool is_of_command(const nlohmann::json& body, const std::vector<std::string>& command) {
-  const auto words = body.value("words", std::vector<std::string>());
+  const auto words = texts_in(body.value("words", nlohmann::json::array()));
   if (words.size() >= command.size() || !std::equal(words.rbegin(), words.rend(), command.rbegin())) {
     return false;
   }
@@ -113,12 +124,13 @@ Settings effective_settings(const record::Reader& reader) {
 SpareOptions spare_options(const record::Reader& reader, const std::vector<std::string>& command,
                            const Settings& effective) {
   SpareOptions spare;
-  std::set<std::string> several;
+  std::set<std::string> unclear;
   for (const record::Note& note : reader.notes()) {
     if (text_in(note.body, "type") != "options" || !is_of_command(note.body, command)) {
       continue;
     }
-    for (const auto& option : note.body.value("options", std::vector<std::vector<std::string>>())) {
+    for (const nlohmann::json& each : note.body.value("options", nlohmann::json::array())) {
+      const std::vector<std::string> option = texts_in(each);
       const auto setting = knob_of(option);
       if (!setting) {
         continue;
@@ -127,11 +139,11 @@ SpareOptions spare_options(const record::Reader& reader, const std::vector<std::
       const bool other = live != effective.end() && live->second != *setting->canonical;  // it means something else
       const auto known = spare.emplace(setting->knob, option).first;
       if (other || known->second != option) {
-        several.insert(setting->knob);
+        unclear.insert(setting->knob);
       }
     }
   }
-  std::erase_if(spare, [&](const auto& entry) { return several.contains(entry.first); });
+  std::erase_if(spare, [&](const auto& entry) { return unclear.contains(entry.first); });
   return spare;
 }
 
