@@ -52,11 +52,11 @@ class RunTest(unittest.TestCase):
         return subprocess.run(command, cwd=self.folder, env=environment(), capture_output=True, text=True)
 
     def observed(self, *command, options=(), **more):
-        """Runs it, with our own last line cut off its stderr."""
+        """Runs it, with our own last lines cut off its stderr."""
         path = os.path.join(self.folder, "record%d" % len(os.listdir(self.folder)))
         done = subprocess.run([UNIDLE, "run", "-o", path, *options, "--", *command], cwd=self.folder,
                               env=environment(**more), capture_output=True, text=True)
-        done.stderr = "".join(line for line in done.stderr.splitlines(True) if not line.startswith("unidle: recorded"))
+        done.stderr = "".join(line for line in done.stderr.splitlines(True) if not line.startswith(("unidle: recorded", "unidle: taken", "unidle: ran", "unidle: batch.size")))
         self.record = Record(path)
         self.assertEqual(self.record.meta("problems"), [])
         return done

@@ -5,7 +5,7 @@ import json
 import os
 import weakref
 
-from . import inspection, off, reads_later, scaling, validating, write_line
+from . import inspection, off, reads_later, rebatching, scaling, validating, write_line
 
 _TRUE = (True, 1, "true", "on", "yes", "1", "True")
 _LOADER = {"loader.workers": "num_workers", "loader.pin_memory": "pin_memory",
@@ -13,9 +13,6 @@ _LOADER = {"loader.workers": "num_workers", "loader.pin_memory": "pin_memory",
 
 # Why not, where it could look as if it were possible.
 _NEVER = {
-    "batch.size": "the program's own loop decides when the optimiser steps, so that the effective batch would change; where a word of "
-                  "the command says it (--batch-size 8), it is changed there",
-    "batch.accumulation": "the program's own loop decides when the optimiser steps; where a word of the command says it, it is changed there",
     "validation.interval": "in which unit the program counts cannot be seen; where a word of the command says it, it is changed there; "
                            "validation.every leaves validations out",
     "data.on_device": "where the program moves its batches is in its own hands",
@@ -40,6 +37,7 @@ class Actuators:
             self.asked = dict(json.loads(asked)) if asked else {}
         except (ValueError, TypeError):
             self.say("*", asked, "refused", "UNIDLE_APPLY is no JSON object")
+        self.rebatching = rebatching.Rebatching(state, self)
 
     def say(self, knob, asked, status, why=None, value=None):
         if (knob, status, why) in self.said:
@@ -70,7 +68,7 @@ class Actuators:
         """torch is there, the program has not begun to use it."""
         known = set(_LOADER) | {"transfer.non_blocking", "precision.tf32", "precision.amp", "cudnn.benchmark", "layout.channels_last",
                                 "optimizer.fused", "optimizer.zero_to_none", "compile.mode", "cpu.threads", "cache.features",
-                                "loader.gather", validating.KNOB, reads_later.KNOB}
+                                "loader.gather", validating.KNOB, reads_later.KNOB, rebatching.SIZE, rebatching.COUNT}
         for knob in self.asked:
             if knob not in known:
                 self.say(knob, self.asked[knob], "refused", _NEVER.get(knob, "cannot be changed in a running program"))
@@ -253,7 +251,7 @@ class Actuators:
 
     def read_back(self):
         """After the first steps: what the live program has now."""
-        if self.state.loop.steps < 2:
+        if self.state.loop.steps < (3 if self.rebatching.asked else 2):
             return
         self.pending = False
         try:
@@ -265,7 +263,9 @@ class Actuators:
                 if any(said[0] == knob for said in self.said) or self.fetching is not None and self.fetching.will_say(knob):
                     continue
                 value = live.get(knob)
-                if value is None or (knob == "cudnn.benchmark" and not self.state.has_device):
+                if knob in self.rebatching.asked and self.rebatching.why is not None:
+                    self.say(knob, asked, "refused", self.rebatching.why)
+                elif value is None or (knob == "cudnn.benchmark" and not self.state.has_device):
                     self.say(knob, asked, "ignored", "the program has nothing that it applies to")
                 else:
                     same = str(value).lower() == str(asked).lower() or (value is True and asked in _TRUE)

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
 
 #include "unidle/base/clock.h"
 #include "unidle/base/error.h"
@@ -14,6 +13,7 @@
 #include "unidle/diagnose/diagnose.h"
 #include "unidle/knobs/knob.h"
 #include "unidle/observe/observe.h"
+#include "unidle/tune/applied.h"
 #include "unidle/tune/memory_watch.h"
 #include "unidle/tune/output.h"
 #include "unidle/tune/reach.h"
@@ -40,35 +40,6 @@ constexpr double kLongestForEpochs_s = 20;
 /// The calibration may take this share of the budget, and at least half a minute.
 constexpr double kCalibrationShare = 0.5;
 
-/// What the shim said of each knob that it was asked for; the worst where several processes said something. Of several
-/// datasets some may have what a knob needs and others not ("refused-in-part"): then one that has it is enough.
-std::map<std::string, std::string> refusals(const record::Reader& reader, const Settings& asked) {
-  std::map<std::string, std::string> refused;
-  std::set<std::string> taken;
-  std::map<std::string, std::string> in_part;
-  for (const record::Note& note : reader.notes()) {
-    if (note.body.value("type", "") != "apply" || !note.body.contains("knob")) {
-      continue;
-    }
-    const std::string knob = note.body["knob"].get<std::string>();
-    const std::string status = note.body.value("status", "");
-    if (status == "taken") {
-      taken.insert(knob);
-      continue;
-    }
-    const nlohmann::json why = note.body.value("why", nlohmann::json());
-    auto& said = status == "refused-in-part" ? in_part : refused;
-    said[knob] = why.is_string() ? why.get<std::string>() : "the program has another value";
-  }
-  for (const auto& [knob, value] : asked) {
-    if (!taken.contains(knob)) {
-      const auto part = in_part.find(knob);
-      refused.emplace(knob, part != in_part.end() ? part->second : "the program ended before it could be read back");
-    }
-  }
-  return refused;
-}
-
 std::map<std::string, std::string> places_in(const record::Reader& reader) {
   std::map<std::string, std::string> places;
   long long most = -1;
@@ -86,6 +57,8 @@ std::map<std::string, std::string> places_in(const record::Reader& reader) {
       places["zero_grad"] = place("zero_grad_where");
     } else if (type == "model") {
       places["model"] = place("training_where");
+    } else if (type == "accumulation") {
+      places["accumulation"] = place("where").empty() ? place("loop") : place("where");
     }
   }
   std::erase_if(places, [](const auto& entry) { return entry.second.empty(); });
@@ -220,6 +193,7 @@ const ProgramPlan& ApplyRunner::calibrate(std::stop_token stop) {
   plan_.in_copy = !options_.folder.empty();
   plan_.places = places_in(reader);
   plan_.spare = spare_options(reader, options_.command, plan_.settings);
+  plan_.batch_left = why_batch_is_left(reader);
   plan_.device = diagnose::diagnose_record(ended.result.record).device.kind;
   return plan_;
 }
@@ -242,7 +216,11 @@ void ApplyRunner::read(const fs::path& record, const Settings& changes, TrialRes
   result.lengths_vary = lengths_vary(reader);
   result.longest = longest_in(reader);
   const auto command_for = [&](const Settings& wanted) { return with_spare(options_.command, plan_.spare, wanted); };
-  result.refused = refusals(reader, reach(command_for(changes), changes).at_run_time);
+  for (const auto& [knob, applied] : applied_settings(reader, reach(command_for(changes), changes).at_run_time)) {
+    if (!applied.taken) {
+      result.refused[knob] = applied.why;
+    }
+  }
   result.others_cpus = others_cpus(reader);
   try {
     const diagnose::Diagnosis diagnosis = diagnose::diagnose_record(record);

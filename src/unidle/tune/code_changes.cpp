@@ -26,6 +26,8 @@ constexpr Line kLines[] = {
     {"loader.gather", "loader",
      "DataLoader(dataset, sampler=BatchSampler(RandomSampler(dataset), batch_size, drop_last), batch_size=None): the "
      "dataset then gets a list of indices"},
+    {"batch.size", "loader", "DataLoader(..., batch_size={0})"},
+    {"batch.accumulation", "accumulation", "count to {0} before a step, and divide the loss by it"},
     {"cache.features", "dataset",
      "keep what __getitem__ computes, by index, e.g. computed once before the first epoch"},
     {"transfer.non_blocking", "", "batch.to(device, non_blocking={0})"},

@@ -103,9 +103,7 @@ std::optional<std::size_t> only_call(std::string_view text, const std::vector<st
   return found;
 }
 
-/// The bracket behind one of `names` on a line of its own number; nothing when it is not there.
-std::optional<std::size_t> call_on_line(std::string_view text, std::size_t line,
-                                        const std::vector<std::string_view>& names) {
+std::optional<std::size_t> begin_of_line(std::string_view text, std::size_t line) {
   std::size_t begin = 0;
   for (std::size_t number = 1; number < line; ++number) {
     begin = text.find('\n', begin);
@@ -114,9 +112,59 @@ std::optional<std::size_t> call_on_line(std::string_view text, std::size_t line,
     }
     ++begin;
   }
-  const std::size_t end = std::min(text.find('\n', begin), text.size());
-  const auto open = only_call(text.substr(begin, end - begin), names);
-  return open ? std::optional(begin + *open) : std::nullopt;
+  return begin;
+}
+
+/// The bracket behind one of `names` on a line of its own number; nothing when it is not there.
+std::optional<std::size_t> call_on_line(std::string_view text, std::size_t line,
+                                        const std::vector<std::string_view>& names) {
+  const auto begin = begin_of_line(text, line);
+  if (!begin) {
+    return std::nullopt;
+  }
+  const std::size_t end = std::min(text.find('\n', *begin), text.size());
+  const auto open = only_call(text.substr(*begin, end - *begin), names);
+  return open ? std::optional(*begin + *open) : std::nullopt;
+}
+
+/// Sets the only whole number on the line: of `count = 4`.
+std::optional<std::string> with_number(std::string_view text, std::size_t line, std::string_view value) {
+  const auto begin = line > 0 ? begin_of_line(text, line) : std::nullopt;
+  if (!begin) {
+    return std::nullopt;
+  }
+  std::string out(text);
+  std::size_t found = 0;
+  for (std::size_t i = *begin; i < text.size() && text[i] != '\n'; ++i) {
+    if (const std::size_t behind = behind_literal(text, i); behind != i) {
+      i = behind - 1;
+    } else if (is_word(text[i])) {
+      std::size_t end = i;
+      while (end < text.size() && (is_word(text[end]) || text[end] == '.')) {
+        ++end;
+      }
+      const std::string_view word = text.substr(i, end - i);
+      if (std::all_of(word.begin(), word.end(), [](unsigned char c) { return std::isdigit(c) != 0; })) {
+        out.replace(i, word.size(), value);
+        ++found;
+      }
+      i = end - 1;
+    }
+  }
+  return found == 1 ? std::optional(out) : std::nullopt;
+}
+
+/// Batch size of the loader: by name, or its second argument.
+std::optional<std::string> with_batch_size(std::string_view text, std::size_t open, std::string_view value) {
+  const auto arguments = arguments_of(text, open);
+  if (arguments && arguments->size() > 1) {
+    const Argument& second = (*arguments)[1];
+    const std::string_view words = trimmed(text.substr(second.begin, second.end - second.begin));
+    if (words.find('=') == std::string_view::npos && !words.starts_with("*")) {
+      return std::string(text).replace(second.end - words.size(), words.size(), value);
+    }
+  }
+  return with_argument(text, open, "batch_size", value);
 }
 
 struct Place {
@@ -144,6 +192,13 @@ std::optional<std::string> changed(const std::string& text, std::size_t line, co
     const auto open = call_on_line(text, line, {"DataLoader"});
     return open ? with_argument(text, *open, argument->second, change.value) : std::nullopt;
   }
+  if (change.knob == "batch.size") {
+    const auto open = call_on_line(text, line, {"DataLoader"});
+    return open ? with_batch_size(text, *open, change.value) : std::nullopt;
+  }
+  if (change.knob == "batch.accumulation") {
+    return with_number(text, line, change.value);
+  }
   if (change.knob == "optimizer.fused") {
     static const std::vector<std::string_view> kOptimizers = {"Adam", "AdamW", "SGD", "Adagrad"};
     const auto open = line > 0 ? call_on_line(text, line, kOptimizers) : only_call(text, kOptimizers);
@@ -154,6 +209,33 @@ std::optional<std::string> changed(const std::string& text, std::size_t line, co
     return open ? with_argument(text, *open, "set_to_none", change.value) : std::nullopt;
   }
   return std::nullopt;
+}
+
+using Files = std::map<std::string, std::pair<std::string, std::string>>;  // before, after
+
+/// Makes those of the changes that are of the batch, or the others. False when one of them could not be placed.
+bool edit(Files& files, const std::vector<CodeChange>& changes, bool of_batch, const std::string& main_file,
+          const fs::path& folder) {
+  bool all = true;
+  for (const CodeChange& change : changes) {
+    if (change.knob.starts_with("batch.") != of_batch) {
+      continue;
+    }
+    const auto place = place_of(change.where);
+    const std::string file = place ? place->file : main_file;
+    const auto text = file.empty() ? std::nullopt : try_read_file(folder / file);
+    if (!text) {
+      all = false;
+      continue;
+    }
+    auto& [before, after] = files.try_emplace(file, *text, *text).first->second;
+    if (auto edited = changed(after, place ? place->line : 0, change)) {
+      after = std::move(*edited);
+    } else {
+      all = false;
+    }
+  }
+  return all;
 }
 
 }  // namespace
@@ -188,19 +270,12 @@ std::string code_patch(const std::vector<CodeChange>& changes, const fs::path& f
     const auto place = place_of(change.near);
     main_file = main_file.empty() && place ? place->file : main_file;
   }
-  std::map<std::string, std::pair<std::string, std::string>> files;  // before, after
-  for (const CodeChange& change : changes) {
-    const auto place = place_of(change.where);
-    const std::string file = place ? place->file : main_file;
-    const auto text = file.empty() ? std::nullopt : try_read_file(folder / file);
-    if (!text) {
-      continue;
-    }
-    auto& [before, after] = files.try_emplace(file, *text, *text).first->second;
-    if (auto edited = changed(after, place ? place->line : 0, change)) {
-      after = std::move(*edited);
-    }
+  Files files;
+  // Half of a change of the batch would be another effective batch.
+  if (Files with_batch; edit(with_batch, changes, true, main_file, folder)) {
+    files = std::move(with_batch);
   }
+  edit(files, changes, false, main_file, folder);
   std::string patch;
   for (const auto& [file, texts] : files) {
     patch += knobs::unified_diff(texts.first, texts.second, file);

@@ -52,7 +52,8 @@ std::vector<Proposal> proposals_for(const ProgramPlan& plan) {
   return proposals;
 }
 
-/// Sizes that options of the program can say; a loop counts its batches itself, so that no other way is safe.
+/// Sizes that words of the command or options of the program can say; otherwise those of the same effective batch,
+/// where the loop shows that they can be changed while it runs.
 std::vector<BatchChoice> batches_of(const ProgramPlan& plan, const std::vector<std::string>& words,
                                     bool allow_semantic) {
   Settings said = plan.settings;
@@ -60,6 +61,9 @@ std::vector<BatchChoice> batches_of(const ProgramPlan& plan, const std::vector<s
       with_spare(words, plan.spare, {{"batch.size", "1"}, {"batch.accumulation", "1"}, {"optimizer.lr", "1"}});
   for (const char* knob : {"batch.size", "batch.accumulation"}) {
     if (said.contains(knob) && !reaches(command, knob, said.at(knob))) {
+      if (plan.batch_left.empty()) {
+        return batch_choices(plan.settings, false);
+      }
       said.erase(knob);
     }
   }
@@ -144,6 +148,10 @@ OptimizeResult optimize_program(const OptimizeOptions& options, const Tuner::OnT
   tuning.batches = batches_of(program.plan, options.command, options.allow_semantic);
   tuning.subject = "program";
   tuning.done = "advised";
+  if (tuning.batches.empty() && (value_of(program.plan.settings, "batch.accumulation") != "1" ||
+                                 std::count(options.only.begin(), options.only.end(), "batch.size") > 0)) {
+    result.notes.push_back("the batch size is left alone: " + program.plan.batch_left);
+  }
   Tuner tuner(resuming, system_clock(), program.plan.settings, proposals_for(program.plan), tuning, on_trial);
   result.outcome = tuner.run(stop);
   if (resuming.resumed() > 0) {
@@ -164,6 +172,8 @@ OptimizeResult optimize_program(const OptimizeOptions& options, const Tuner::OnT
   if (!wanted.empty()) {
     program.run = run_command(wanted, with_spare(options.command, program.plan.spare, wanted));
     program.code = code_changes(result.changes, program.plan.places, program.plan.device);
+    const Settings by_hand = reach(with_spare(options.command, program.plan.spare, wanted), wanted).at_run_time;
+    std::erase_if(program.code, [&](const CodeChange& change) { return !by_hand.contains(change.knob); });
     program.patch = code_patch(program.code, fs::current_path());
   }
   write_record(result);

@@ -19,6 +19,15 @@ bool logs_oftener(const std::vector<std::string>& command, const Settings& chang
   });
 }
 
+/// Batch size and accumulation go together: the effective batch must not depend on which of the two has a word.
+bool only_one_is_said(const std::vector<std::string>& command, const Settings& changes) {
+  const auto unsaid = [&](const char* knob) {
+    return changes.contains(knob) && !knobs::apply_to_command(command, knob, changes.at(knob));
+  };
+  return changes.contains("batch.size") && changes.contains("batch.accumulation") &&
+         (unsaid("batch.size") || unsaid("batch.accumulation"));
+}
+
 }  // namespace
 
 bool applies_at_run_time(const std::string& knob, const std::string& value) {
@@ -40,10 +49,12 @@ std::vector<std::string> with_spare(std::vector<std::string> command, const Spar
 
 Reach reach(const std::vector<std::string>& command, const Settings& changes) {
   Reach found{command, {}};
+  const bool batch_from_outside = only_one_is_said(command, changes);
   for (const auto& [knob, value] : changes) {
     // A program that has a word for fp16 has a scaler of its own.
     const bool own_word = value == "fp16" || (knob == "metrics.interval" && logs_oftener(found.command, changes));
-    const bool from_outside = applies_at_run_time(knob, value) && !own_word;
+    const bool of_batch = knob == "batch.size" || knob == "batch.accumulation";
+    const bool from_outside = of_batch ? batch_from_outside : applies_at_run_time(knob, value) && !own_word;
     auto spelled = from_outside ? std::nullopt : knobs::apply_to_command(found.command, knob, value);
     if (spelled) {
       found.command = std::move(*spelled);

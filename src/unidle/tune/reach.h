@@ -26,6 +26,7 @@ struct Reach {
 
 /// What cannot be changed in a running program but is set by a word of its command (--batch-size 4) is changed there,
 /// and so are fp16 and how often the loss is logged; all else is left for the shim, which says why not where it cannot.
+/// Batch size and accumulation, where both change, are both changed by words or both at run time.
 Reach reach(const std::vector<std::string>& command, const Settings& changes);
 
 /// True when `changes` reaches the program one way or the other.

@@ -1,5 +1,6 @@
 // unidle run: observes a training command.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,12 +14,14 @@
 #include "unidle/base/environment.h"
 #include "unidle/base/error.h"
 #include "unidle/base/files.h"
+#include "unidle/base/shell.h"
 #include "unidle/cli/apply.h"
 #include "unidle/cli/configured.h"
 #include "unidle/cli/subcommand.h"
 #include "unidle/observe/observe.h"
 #include "unidle/record/record.h"
 #include "unidle/trace/recorded.h"
+#include "unidle/tune/applied.h"
 #include "unidle/tune/reach.h"
 
 namespace unidle::cli::commands {
@@ -84,6 +87,39 @@ std::string traced(const fs::path& folder, const std::string& record) {
   return "; no profiler window was recorded: " + (why.empty() ? "no training step of PyTorch was seen" : why);
 }
 
+/// What the live program has of what was asked for, read back from it; what words of the command say is in force anyway.
+void tell_what_became(const tune::Reach& reached, const fs::path& folder) {
+  const tune::Settings& asked = reached.at_run_time;
+  std::vector<std::string> taken;
+  for (const auto& [knob, applied] : tune::applied_settings(record::Reader(folder), asked)) {
+    const std::string change = knob + "=" + asked.at(knob);
+    if (applied.taken) {
+      taken.push_back(change);
+    } else {
+      fmt::print(stderr, "unidle: {} refused: {}\n", change, applied.why);
+    }
+  }
+  if (!taken.empty()) {
+    fmt::print(stderr, "unidle: taken: {}\n", fmt::join(taken, ", "));
+  }
+}
+
+/// The last lines, about a record that is there.
+void tell(const Arguments& arguments, const tune::Reach& reached, const fs::path& folder, bool named) {
+  const std::string record = named ? " " + folder.string() : "";
+  std::string trace;
+  try {
+    if (reached.command != arguments.command) {
+      fmt::print(stderr, "unidle: ran {}\n", shell_joined(reached.command));
+    }
+    tell_what_became(reached, folder);
+    trace = arguments.trace ? traced(folder, record) : "";
+  } catch (const Error& failure) {  // the command ended as it ended
+    fmt::print(stderr, "unidle: {}\n", failure.what());
+  }
+  fmt::print(stderr, "unidle: recorded {}; next: unidle diagnose{}{}\n", folder.string(), record, trace);
+}
+
 int execute(const Arguments& arguments) {
   const bool named = !arguments.record.empty();
   observe::Options options;
@@ -116,9 +152,7 @@ int execute(const Arguments& arguments) {
     if (!named) {
       record::link_latest(options.record);
     }
-    const std::string record = named ? " " + options.record.string() : "";
-    fmt::print(stderr, "unidle: recorded {}; next: unidle diagnose{}{}\n", options.record.string(), record,
-               arguments.trace ? traced(options.record, record) : "");
+    tell(arguments, reached, options.record, named);
   }
   return result.status.shell_code();
 }
