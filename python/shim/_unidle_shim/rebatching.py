@@ -32,7 +32,7 @@ class Rebatching:
         frame = places.own_frame(sys._getframe(2))
         try:
             found = self._loop_at(frame) if frame is not None else None
-            if found is not None:
+            if found is not None and found.begins_at(places.line_of(frame)):
                 self._change(found, frame, real)
         except Unclear as why:
             self._refuse(str(why))
@@ -49,17 +49,24 @@ class Rebatching:
         return self.known[code]
 
     def _change(self, found, frame, real):
-        size, count = _size_of(real), found.count.read(frame)
+        from . import resizing
+
+        size, count = resizing.size_of(real), found.count.read(frame)
         before = self.before.setdefault(frame.f_code, (size, count))
         wanted = self.wanted.setdefault(frame.f_code, self._wanted(*before))
         try:
             if size not in (before[0], wanted[0]) or count not in (before[1], wanted[1]):
                 raise Unclear("the program changes its batch size, or how many batches make a step, while it runs")
-            _same_steps(real, found, before)
+            batches = _batches_of_epoch(real, found, before, wanted if self.asked else (size * count, 1))
         except Unclear:
-            _set(found, frame, real, before[0] if size == wanted[0] else size, before[1] if count == wanted[1] else count)
+            if size == wanted[0] != before[0]:
+                resizing.resize(real, before[0])
+            if count == wanted[1] != before[1]:
+                found.count.write(frame, before[1])
             raise
-        _set(found, frame, real, *wanted)
+        if wanted != before:
+            found.count.write(frame, wanted[1])
+            resizing.resize(real, wanted[0], batches)
         self.note = self.note or _note(found, *before)
         self.why = None
 
@@ -71,12 +78,15 @@ class Rebatching:
         except (TypeError, ValueError):
             raise Unclear("a whole number is expected") from None
         wanted_size, wanted_count = asked
+        for known in asked:
+            if known is not None and (known < 1 or effective % known):
+                raise Unclear("%d does not divide the effective batch, %d x %d" % (known, size, count))
         if wanted_size is None:
             wanted_size = effective // wanted_count if wanted_count else size
         if wanted_count is None:
-            wanted_count = effective // wanted_size if wanted_size else count
-        if wanted_size * wanted_count != effective or wanted_size < 1:
-            raise Unclear("%d x %d is not the effective batch, %d x %d" % (wanted_size, wanted_count, size, count))
+            wanted_count = effective // wanted_size
+        if wanted_size * wanted_count != effective:
+            raise Unclear("the effective batch would be %d x %d instead of %d x %d" % (wanted_size, wanted_count, size, count))
         return wanted_size, wanted_count
 
     def _refuse(self, why):
@@ -86,35 +96,29 @@ class Rebatching:
             self.actuators.say(knob, value, "refused", why)
 
 
-def _size_of(real):
-    from torch.utils.data import BatchSampler
-
-    if type(getattr(real, "batch_sampler", None)) is not BatchSampler or type(real.batch_size) is not int:
-        raise Unclear("the DataLoader has a batch sampler of the program's own, or none")
-    return real.batch_sampler.batch_size
-
-
-def _set(found, frame, real, size, count):
-    if found.count.read(frame) != count:
-        found.count.write(frame, count)
-    if real.batch_size != size:
-        real.batch_sampler.batch_size = size
-        object.__setattr__(real, "batch_size", size)  # a DataLoader does not let it be set
-
-
-def _same_steps(real, found, before):
-    """Of an epoch: schedules count them."""
-    if found.counts_steps:
-        return
-    effective = before[0] * before[1]
+def _batches_of_epoch(real, found, before, wanted):
+    """So many of the wanted ones make as many steps as those before do of the same samples; None: all of them. Schedules count
+    the steps."""
+    if found.counts_steps or wanted == before:
+        return None
     try:
         samples = len(real.batch_sampler.sampler)
     except TypeError:
         raise Unclear("how many samples an epoch has is not known") from None
-    if real.drop_last:
-        samples -= samples % before[0]
-    if samples % effective and (real.drop_last or not found.flushes):
-        raise Unclear("%d samples of an epoch are no multiple of the effective batch, %d: it would have another number of steps" % (samples, effective))
+    steps, left = _steps(samples, *before, real.drop_last, found.flushes)
+    steps_then, left_then = _steps(samples, *wanted, real.drop_last, found.flushes)
+    if steps == steps_then and not left and not left_then:
+        return None
+    if found.flushes or not found.zeroes or not left or getattr(real, "_iterator", None) is not None:
+        raise Unclear("%d samples of an epoch are no multiple of the effective batch, %d x %d: it would have another number of steps, or what is "
+                      "left of one goes into the next" % (samples, *before))
+    return steps * wanted[1]
+
+
+def _steps(samples, size, count, drop_last, flushes):
+    """(of an epoch, batches that are left)"""
+    batches = samples // size if drop_last else -(-samples // size)
+    return (-(-batches // count), 0) if flushes else divmod(batches, count)
 
 
 def _note(found, size, count):

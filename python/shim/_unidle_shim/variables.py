@@ -29,10 +29,8 @@ class Variable:
     def write(self, frame, value):
         """Unclear, and nothing is changed, where the frame does not own it."""
         node = self.node
-        if isinstance(node, ast.Attribute):
-            setattr(_value(frame, node.value), node.attr, value)
-        elif isinstance(node, ast.Subscript):
-            _value(frame, node.value)[_index(node)] = value
+        if isinstance(node, (ast.Attribute, ast.Subscript)):
+            _write_into(_value(frame, node.value), node, value)
         elif self.source.is_of_module(node):
             frame.f_globals[node.id] = value
         elif node.id in frame.f_code.co_varnames + frame.f_code.co_cellvars:
@@ -49,6 +47,16 @@ class Variable:
         bound = self.source.uses(self.node, ast.Store)
         value = sources.bound_to(bound[0]) if len(bound) == 1 else None
         return value.lineno if isinstance(value, ast.Constant) else None
+
+
+def _write_into(owner, node, value):
+    try:
+        if isinstance(node, ast.Attribute):
+            setattr(owner, node.attr, value)
+        else:
+            owner[_index(node)] = value
+    except (AttributeError, TypeError, ValueError) as error:
+        raise Unclear("%s cannot be set: %s" % (_text(node), error)) from None
 
 
 def _write_local(frame, name, value):

@@ -47,6 +47,25 @@ TEST(CodePatch, ShowsWhatAPersonWouldChange) {
             "+opt = torch.optim.AdamW(net.parameters(), fused=True)\n");
 }
 
+TEST(CodePatch, ChangesTheBatchAndItsCountOrNeither) {
+  const TemporaryFolder folder;
+  const auto patch = [&](const std::string& text) {
+    write_file_atomic(folder.path() / "train.py", text);
+    return code_patch({{"batch.accumulation", "train.py:1", "", "1", ""}, {"batch.size", "train.py:2", "", "64", ""}},
+                      folder.path());
+  };
+  EXPECT_THAT(patch("COUNT_4 = 4  # 4 of them\nloader = DataLoader(data, batch_size=SIZE)\n"),
+              HasSubstr("+COUNT_4 = 1  # 4 of them\n+loader = DataLoader(data, batch_size=64)\n"));
+  EXPECT_THAT(patch("count = 4\nloader = DataLoader(data, 16, True)\n"),
+              HasSubstr("+count = 1\n+loader = DataLoader(data, 64, True)\n"));
+  EXPECT_THAT(patch("count = 4\nloader = DataLoader(data, shuffle=True)\n"),
+              HasSubstr("+loader = DataLoader(data, shuffle=True, batch_size=64)\n"));
+  EXPECT_EQ(patch("size, count = 16, 4\nloader = DataLoader(data, size)\n"), "") << "which of the two";
+  EXPECT_EQ(patch("count = 4\nloader = make_loader(data, 16)\n"), "");
+  EXPECT_EQ(patch("count = len(x)\nloader = DataLoader(data, 16)\n"), "");
+  EXPECT_EQ(patch("count = 4.0\nloader = DataLoader(data, 16)\n"), "");
+}
+
 TEST(CodePatch, NothingForWhatIsElsewhereOrNotAlone) {
   const TemporaryFolder folder;
   write_file_atomic(folder.path() / "train.py", "a = Adam(x)\nb = Adam(y)\nloader = make_loader(data)\n");

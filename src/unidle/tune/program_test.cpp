@@ -79,6 +79,16 @@ TEST(Reach, WordsOfTheCommandSayWhatCannotBeChangedInARunningProgram) {
             "python train.py --batch-size 16");
 }
 
+TEST(Reach, BatchAndAccumulationAreChangedTheSameWay) {
+  const Settings changes = {{"batch.size", "16"}, {"batch.accumulation", "1"}};
+  const std::vector<std::string> both = {"python", "train.py", "--batch-size", "4", "--accumulation-steps", "4"};
+  EXPECT_EQ(reach(both, changes).command.back(), "1");
+  EXPECT_TRUE(reach(both, changes).at_run_time.empty());
+  const std::vector<std::string> one = {"python", "train.py", "--batch-size", "4"};
+  EXPECT_EQ(reach(one, changes).command, one) << "the count stands in the program: the size is changed there too";
+  EXPECT_EQ(reach(one, changes).at_run_time, changes);
+}
+
 record::Step step(std::int64_t process, double begin_s, double seconds, std::int64_t samples) {
   record::Step made;
   made.process = process;

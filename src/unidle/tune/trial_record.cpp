@@ -151,7 +151,7 @@ std::string why_batch_is_left(const record::Reader& reader) {
   for (const record::Note& note : reader.notes()) {
     if (text_in(note.body, "type") == "accumulation") {
       const std::string why = text_in(note.body, "why");
-      const bool changeable = note.body.value("changeable", false);
+      const bool changeable = note.body.value("changeable", nlohmann::json()) == true;
       return changeable ? "" : why.empty() ? "nothing shows that it can be changed" : why;
     }
   }

@@ -85,12 +85,10 @@ TrialResult trial_of(const json& body) {
 }
 
 json to_json(const ProgramPlan& plan) {
-  return {{"steps", plan.steps},         {"step_s", plan.step_s},
-          {"startup_s", plan.startup_s}, {"expected_s", plan.expected_s},
-          {"limit_s", plan.limit_s},     {"settings", plan.settings},
-          {"device", plan.device},       {"places", plan.places},
-          {"in_copy", plan.in_copy},     {"spare", plan.spare},
-          {"batch_left", plan.batch_left}};
+  return {{"steps", plan.steps},           {"step_s", plan.step_s},        {"startup_s", plan.startup_s},
+          {"expected_s", plan.expected_s}, {"limit_s", plan.limit_s},      {"settings", plan.settings},
+          {"device", plan.device},         {"places", plan.places},        {"in_copy", plan.in_copy},
+          {"spare", plan.spare},           {"batch_left", plan.batch_left}};
 }
 
 ProgramPlan plan_of(const json& body) {

@@ -87,7 +87,8 @@ std::string traced(const fs::path& folder, const std::string& record) {
   return "; no profiler window was recorded: " + (why.empty() ? "no training step of PyTorch was seen" : why);
 }
 
-/// What the live program has of what was asked for, read back from it; what words of the command say is in force anyway.
+/// What the live program has of what was asked for, read back from it; what words of the command say is in force
+/// anyway.
 void tell_what_became(const tune::Reach& reached, const fs::path& folder) {
   const tune::Settings& asked = reached.at_run_time;
   std::vector<std::string> taken;

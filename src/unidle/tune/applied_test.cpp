@@ -1,0 +1,67 @@
+#include "unidle/tune/applied.h"
+
+#include <gtest/gtest.h>
+
+#include "unidle/base/files.h"
+#include "unidle/tune/trial_record.h"
+
+namespace unidle::tune {
+namespace {
+
+using Notes = std::vector<nlohmann::json>;
+
+class AppliedTest : public testing::Test {
+ protected:
+  record::Reader record_of(const Notes& notes) {
+    const auto path = folder_.path() / std::to_string(records_++);
+    record::Writer writer(path);
+    for (const nlohmann::json& note : notes) {
+      writer.add(record::Note{1, 1, note});
+    }
+    writer.flush();
+    return record::Reader(path);
+  }
+
+  static nlohmann::json said(const std::string& status, const nlohmann::json& why = nullptr) {
+    return {{"type", "apply"}, {"knob", "loader.workers"}, {"status", status}, {"why", why}};
+  }
+
+  Applied applied(const Notes& notes) {
+    return applied_settings(record_of(notes), {{"loader.workers", "2"}}).at("loader.workers");
+  }
+
+ private:
+  TemporaryFolder folder_;
+  int records_ = 0;
+};
+
+TEST_F(AppliedTest, TheWorstOfSeveralProcessesCounts) {
+  EXPECT_TRUE(applied({said("taken")}).taken);
+  EXPECT_TRUE(applied({said("taken"), said("taken")}).taken);
+  EXPECT_FALSE(applied({said("taken"), said("refused", "given by position")}).taken);
+  EXPECT_EQ(applied({said("refused", "given by position"), said("taken")}).why, "given by position");
+  EXPECT_EQ(applied({said("ignored")}).why, "the program has another value");
+}
+
+TEST_F(AppliedTest, OfSeveralDatasetsOneIsEnough) {
+  EXPECT_TRUE(applied({said("refused-in-part", "is random"), said("taken")}).taken);
+  EXPECT_EQ(applied({said("refused-in-part", "is random")}).why, "is random");
+}
+
+TEST_F(AppliedTest, WhatNobodySpokeOfWasNotReadBack) {
+  EXPECT_EQ(applied({}).why, "the program ended before it could be read back");
+  EXPECT_FALSE(applied({{{"type", "apply"}, {"knob", 7}, {"status", "taken"}}, {{"type", "loader"}}}).taken);
+  EXPECT_TRUE(applied_settings(record_of({said("taken")}), {}).empty());
+}
+
+TEST_F(AppliedTest, TheBatchIsLeftWhereTheLoopDoesNotShowThatItCanBeChanged) {
+  const auto why = [&](const Notes& notes) { return why_batch_is_left(record_of(notes)); };
+  EXPECT_EQ(why({{{"type", "accumulation"}, {"changeable", true}, {"why", nullptr}}}), "");
+  EXPECT_EQ(why({{{"type", "accumulation"}, {"changeable", false}, {"why", "it counts"}}}), "it counts");
+  EXPECT_NE(why({{{"type", "accumulation"}, {"changeable", false}}}), "");
+  EXPECT_NE(why({{{"type", "accumulation"}, {"changeable", "yes"}}}), "");
+  EXPECT_NE(why({}), "");
+}
+
+}  // namespace
+}  // namespace unidle::tune
