@@ -29,7 +29,7 @@ USUAL = """
 def look_at(text, name="train"):
     source = sources.Source(textwrap.dedent(text), "train.py")
     scope = next(node for node in source.nodes if getattr(node, "name", None) == name)
-    return accumulating.find(source, scope)
+    return accumulating.find(source, scope, [source])
 
 
 def usual(*changes, more="", after=""):
@@ -48,18 +48,18 @@ DIVIDE = "loss = criterion(model(x), y) / count"
 
 
 class AccumulatingTest(unittest.TestCase):
-    def taken(self, text):
+    def taken(self, text, name="train"):
         try:
-            found = look_at(text)
+            found = look_at(text, name)
         except sources.Unclear as why:
             self.fail("%s\n%s" % (why, text))
         self.assertIsNotNone(found)
         return found
 
-    def refused(self, text, why):
+    def refused(self, text, why=r"at train.py:\d+|at line \d+|the loop at"):
         with self.assertRaises(sources.Unclear, msg=text) as raised:
             look_at(text)
-        self.assertRegex(str(raised.exception), why)
+        self.assertRegex(str(raised.exception), why, text)
 
     def test_ways_to_count(self):
         for changes in (
@@ -69,16 +69,15 @@ class AccumulatingTest(unittest.TestCase):
             [(GUARD, "if (i + 1) % count == 0 or i + 1 == len(loader):")],
             [(GUARD, "if (i + 1) % count == 0 or i == len(loader) - 1:")],
             [(FOR, "for i, (x, y) in enumerate(loader, 1):"), (GUARD, "if i % count == 0:")],
-            [(FOR, "for i, (x, y) in enumerate(loader, start=1):"), (GUARD, "if i % count == 0:")],
-            [(FOR, "for i, batch in enumerate(tqdm(self.loader, total=len(loader))):")],
-            [(FOR, "for i, batch in tqdm.tqdm(enumerate(loader)):")],
-            [(FOR, "for x, y in loader:\n                step += 1"), (GUARD, "if step % count == 0:")],
-            [(FOR, "for x, y in loader:\n                step = step + 1"), (GUARD, "if step % count == 0:")],
-            [(GUARD, "last = (i + 1) % count == 0\n                if last:")],
+            [(FOR, "for i, (x, y) in enumerate(loader, start=1):"), (GUARD, "if i % count == 0 or i == len(loader):")],
+            [(FOR, "for i, batch in enumerate(tqdm(self.loader, total=len(loader))):"), ("model(x), y", "model(batch)")],
+            [(FOR, "for i, batch in tqdm.tqdm(enumerate(loader)):"), ("model(x), y", "model(batch)")],
             [(FOR, "for i, (x, y) in enumerate(tqdm(loaders['train'])):")],
-            [(FOR, "bar = tqdm(loader, total=len(loader))\n            for i, (x, y) in enumerate(bar):"),
+            [(FOR, "bar = tqdm(loader, total=len(x))\n            for i, (x, y) in enumerate(bar):"),
              (GUARD, "if (i + 1) % count == 0 or i + 1 == len(loader):")],
-            [(GUARD, "last = (i + 1) % count == 0 or (i + 1) == len(loader)\n                with accelerator.sync(not last):\n                    pass\n                if last:")],
+            [(FOR, "n = 0\n            for x, y in loader:\n                n += 1"), (GUARD, "if n % count == 0:")],
+            [(FOR, "n = 0\n            for x, y in loader:\n                n = n + 1"), (GUARD, "if n % count == 0:")],
+            [(GUARD, "last = (i + 1) % count == 0 or (i + 1) == len(loader)\n                if last:")],
             [("/ count", "/ args.count"), ("% count", "% args.count")],
             [("/ count", "/ args['count']"), ("% count", "% args['count']")],
             [("/ count", "/ COUNT"), ("% count", "% COUNT")],
@@ -89,103 +88,117 @@ class AccumulatingTest(unittest.TestCase):
         usually = self.taken(usual())
         self.assertEqual((usually.flushes, usually.zeroes), (False, False))
         self.assertTrue(self.taken(usual((GUARD, "if (i + 1) % count == 0 or i + 1 == len(loader):"))).flushes)
-        behind = self.taken(usual(after="if len(loader) % count != 0:\n    optimizer.step()"))
-        self.assertTrue(behind.flushes)
+        self.assertTrue(self.taken(usual(after="if len(loader) % count != 0:\n    optimizer.step()")).flushes)
         self.assertTrue(self.taken(usual((FOR, "optimizer.zero_grad()\n            " + FOR))).zeroes)
         self.assertFalse(self.taken(usual((FOR, "if epoch == 0:\n                optimizer.zero_grad()\n            " + FOR))).zeroes)
+        self.taken(usual(after="scheduler.step()"))
+        self.refused(usual(after="optimizer.step()"), "steps behind the loop")
+        self.refused(usual(after="if (i + 1) % count != 0:\n    optimizer.step()"))
 
     def test_what_happens_in_steps(self):
-        step = "last = (i + 1) % count == 0\n                if last:"
-        self.taken(usual((GUARD, step), more="if last:\n    ema.update(model)\n    scheduler.step()"))
-        self.refused(usual((GUARD, step), more="if not last:\n    ema.update(model)"), "something with each batch")
-        self.refused(usual(more="if (i + 1) % 3 == 0:\n    ema.update(model)"), "after a number of batches")
-        self.refused(usual(more="if (i + 1) % 3 == 0:\n    break"), "after a number of batches")
-        self.refused(usual(more="if (i + 1) % 3 == 0:\n    optimizer.step()"), "counts to another number|in the loop and no name")
-
-    def test_an_inner_loop_for_each_step(self):
-        found = self.taken("""
-            def train(model, loader, optimizer, count, steps):
-                batches = iter(loader)
-                for step in range(steps):
-                    for micro in range(count):
-                        try:
-                            x, y = next(batches)
-                        except StopIteration:
-                            batches = iter(loader)
-                            x, y = next(batches)
-                        with autocast():
-                            loss = criterion(model(x), y)
-                            loss = loss / count
-                        scaler.scale(loss).backward()
-                    if step % 10 == 0:
-                        evaluate(model)
-                    optimizer.step()
-                    optimizer.zero_grad()
-        """)
-        self.assertTrue(found.counts_steps)
+        for inside in ("clip(model)\noptimizer.step()", "if scheduler is not None:\n    scheduler.step()", "if amp:\n    scaler.step(optimizer)\n    scaler.update()",
+                       "ema.update(model)", "step += 1\nif step >= limit:\n    return", "if step % 10 == 0:\n    evaluate(model)"):
+            self.taken(usual(("optimizer.zero_grad()", "optimizer.zero_grad()\n" + textwrap.indent(inside, " " * 20))))
+        last = "last = (i + 1) % count == 0\n                if last:"
+        self.taken(usual((GUARD, last), more="if last:\n    ema.update(model)\n    scheduler.step()"))
+        self.refused(usual((GUARD, last), more="if not last:\n    ema.update(model)"))
 
     def test_ways_to_divide(self):
         for divide in ("loss = criterion(model(x), y)\n                loss = loss / count", "loss = criterion(model(x), y)\n                loss /= count",
+                       "loss = criterion(model(x), y)\n                if count > 1:\n                    loss = loss / count",
+                       "with autocast():\n                    loss = criterion(model(x), y) / count",
                        "out = model(x)\n                loss = criterion(out, y).sum(dim=1).mean() / count"):
             self.taken(usual((DIVIDE, divide)))
-        self.taken(usual((DIVIDE, "loss = criterion(model(x), y)"), ("loss.backward()", "(loss / count).backward()")))
-        self.taken(usual((DIVIDE, "loss = criterion(model(x), y)"), ("loss.backward()", "scaler.scale(loss / count).backward()")))
+        plain = (DIVIDE, "loss = criterion(model(x), y)")
+        for backward in ("(loss / count).backward()", "scaler.scale(loss / count).backward()", "accelerator.backward(loss / count)"):
+            self.taken(usual(plain, ("loss.backward()", backward)))
+        self.taken(usual((DIVIDE, DIVIDE + "\n                loss = loss / 1"), ("loss.backward()", "scaler.scale(loss / count).backward()")))
+
+    def test_losses_that_are_no_mean_over_the_samples(self):
+        for divide in ("loss = criterion(model(x), y)", "loss = criterion(model(x), y)\n                log = loss / count",
+                       "loss = criterion(model(x), y).sum() / count", "loss = criterion(model(x), y).sum(0).mean() / count",
+                       "loss = criterion(model(x), y, reduction='sum') / count", "loss = criterion(model(x), y, ignore_index=0) / count",
+                       "loss = CrossEntropyLoss(weight=w)(model(x), y) / count", "loss = torch.sqrt(criterion(model(x), y)) / count",
+                       "loss = (criterion(model(x), y) + kl / len(loader)) / count", "loss = criterion(model(x), y) / count + l1(model(x))",
+                       "loss = criterion(model(x), y)\n                if amp:\n                    loss = loss / count",
+                       "loss = criterion(model(x), y) / count\n                aux = other(model(x), y)\n                aux.backward()",
+                       "loss = 0\n                for a, b in zip(x, y):\n                    loss += criterion(a, b)\n                loss = loss / count",
+                       "loss = added(x, y) / count"):
+            self.refused("def added(x, y):\n    return (x - y).sum()\n" + textwrap.dedent(usual((DIVIDE, divide))))
+        self.refused(usual((DIVIDE, "loss = criterion(model(x), y)"), ("loss.backward()", "loss.backward()\n                loss = loss / count")))
 
     def test_what_goes_with_any_batch(self):
         for more in ("total += loss.item() * count", "print(i, loss.item())", "if i % 50 == 0:\n    print(f'{i}/{len(loader)} {loss.item():.4f}')",
-                     "bar.update(1)", "bar.set_postfix(loss=loss.item(), step=i)", "meter.update(loss.item(), x.size(0))", "metric.update(loss, y)", "bar.update()", "losses.append(loss.item())",
-                     "seen += x.size(0)", "seen += len(x)", "if i % 10 == 0:\n    rate = i / 3\n    writer.add_scalar('loss', loss.item(), epoch * len(loader) + i)",
-                     "n = x.size(0)\nseen += n", "if time.time() > limit:\n    break", "correct += (out == y).sum()", "if cuda:\n    torch.cuda.synchronize()"):
+                     "bar.update(1)", "bar.update()", "bar.set_postfix(loss=loss.item(), step=i)", "meter.update(loss.item(), x.size(0))", "metric.update(loss, y)",
+                     "losses.append(loss.item())", "seen += x.size(0)", "seen += len(x)", "n = x.size(0)\nseen += n", "x = x.to(device)",
+                     "if i % 10 == 0:\n    at = epoch * len(loader) + i\n    writer.add_scalar('loss', loss.item(), at)",
+                     "niter = epoch * len(loader) + i\nwriter.add_scalar('loss', loss.item(), niter)", "correct += (x == y).sum()",
+                     "if cuda:\n    torch.cuda.synchronize()", "time.sleep(0.1)", "del x, loss", "meter.update(time.time() - end)\nend = time.time()",
+                     "if not math.isfinite(loss.item()):\n    print('stopping')\n    sys.exit(1)", "batch_size = x.size(0)\nseen += batch_size",
+                     "if i % 10 == 0:\n    print(total / 10)\n    total = 0.0\ntotal += loss.item()", "if cuda:\n    x = x.cuda()"):
             self.taken(usual(more=more))
-        self.taken(usual(after="print(total / (i + 1))"))
+        self.taken(usual(more="total += loss.item() * count", after="print(total / (i + 1))\nmean = total / len(loader)\nreturn mean"))
+        self.taken(usual(more="total += loss.item()", after="mean = total / len(loader)\nprint(mean)"))
+        self.refused(usual(more="total += loss.item()", after="mean = total / len(loader)\nreturn mean"), "more with the divided losses")
+        self.refused(usual(more="losses.append(loss.item())", after="return losses"), "more with the divided losses")
+        first = (DIVIDE, "loss = criterion(model(x), y)\n                total += loss.item()\n                loss = loss / count")
+        self.taken(usual(first, after="return total / len(loader)"))
+        steps = ("optimizer.zero_grad()", "optimizer.zero_grad()\n                    steps += 1")
+        self.taken(usual(steps, more="if steps >= limit:\n    break"))
+        self.refused(usual(steps, more="n = x.size(0)\nif steps >= n:\n    break"))
         self.taken(usual(more="step += 1", after="mean = total / step"))
-        self.taken(usual(("optimizer.zero_grad()", "optimizer.zero_grad()\n                    scheduler.step()\n                    step += 1\n                    if step > limit:\n                        return")))
+        self.taken(usual(more="losses.append(loss.item() * count)", after="mean = sum(losses) / len(losses)\nnp.mean(losses)"))
 
     def test_what_may_count_batches(self):
-        for more, why in (
-            ("scheduler.step()", r"calls step\(\) for each batch at train.py:13"),
-            ("ema.update()", "something with each batch that may count them, at train.py:13"),
-            ("ema.update(model)", "something with each batch that may count them, at train.py:13"),
-            ("if i >= limit:\n    break", "after a number of batches at train.py:13"),
-            ("if i % 500 == 0:\n    evaluate(model)", "after a number of batches"),
-            ("rate = lr(i)", "more with the number of its batches than log it at train.py:13"),
-            ("step += 1\nif step == limit:\n    break", "after a number of batches at train.py:14"),
-            ("seen += size\nlr = seen / 1000", "more with the number of its batches than log it at train.py:14"),
-            ("seen += args['size']\nif seen > limit:\n    return", "after a number of batches"),
-            ("self.step += 1", "counts in something other than a name"),
-            ("adjust(model)", "something with each batch"),
-            ("if i % 10 == 0:\n    step += 1", "after a number of batches|number of its batches"),
-            ("count = 2", "changes the count in the loop"),
-            ("lr = count * 2", "more with the number of batches of a step"),
-            ("z = next(other)", "asks something else"),
-            ("def hook():\n    return i", "defines a function"),
-            ("clip_grad_norm_(model)", "(with|for) each batch"),
-            ("torch.nn.utils.clip_grad_norm_(p, 1)", "(with|for) each batch"),
-            ("optimizer.zero_grad()", "(with|for) each batch"),
-            ("if count > 2:\n    print(1)\n    model(x)", "number of batches of a step"),
-        ):
-            self.refused(usual(more=more), why)
-        self.refused(usual(("for epoch in range(3):", "while step < limit:"), more="step += 1"), "more with the number of its batches than log it at train.py:6")
-        self.refused(usual(after="if (i + 1) % count != 0:\n    optimizer.step()"), "more with the number of batches of a step")
+        for more in ("scheduler.step()", "ema.update(model)", "ema.update()", "if i >= limit:\n    break", "if i % 500 == 0:\n    evaluate(model)",
+                     "if (i + 1) % 3 == 0:\n    ema.update(model)", "if (i + 1) % 3 == 0:\n    break", "if (i + 1) % 3 == 0:\n    optimizer.step()",
+                     "rate = lr(i)", "step += 1\nif step == limit:\n    break", "seen += size\nx = x * seen", "seen += args['size']\nif seen > limit:\n    return",
+                     "seen += x.size(0)\nif seen >= 100:\n    break", "self.step += 1", "adjust(model)", "if i % 10 == 0:\n    step += 1", "count = 2", "lr = count * 2\nx = x * lr",
+                     "z = next(other)", "def hook():\n    return i", "clip_grad_norm_(model)", "torch.nn.utils.clip_grad_norm_(p, 1)", "norm = clip_grad_norm_(p, 1)",
+                     "optimizer.zero_grad()", "if count > 2:\n    print(1)\n    model(x)", "step += 1\nif step <= 16:\n    optimizer.param_groups[0]['lr'] = 0.1 * step / 16",
+                     "step += 1\nif step >= 24:\n    done = True\nif done:\n    break", "step += 1\nif step < 9:\n    beta = step / 9\nelse:\n    beta = 1.0\nx = x * beta",
+                     "if i % 500 == 0:\n    val = evaluate(model)\n    best = copy.deepcopy(model)", "beta = min(1.0, beta + 0.05)", "losses.append(loss.item())\nif len(losses) % 8 == 0:\n    validate()",
+                     "lr *= 0.999", "for g in groups:\n    g['lr'] *= 0.999", "left -= 1\nif left == 0:\n    break", "if bar.n >= limit:\n    break", "p.data = 0.999 * p.data",
+                     "lr = adjust_learning_rate(optimizer, args)", "if stopper(loss.item()):\n    break", "bx, by = buffer.sample(n)", "if loss.item() < 0.01:\n    break",
+                     "noise = torch.randn(args.batch_size, 4)", "if x.size(0) != args.batch_size:\n    continue", "x = x.view(args.batch_size, -1)", "while x.sum() > 0:\n    x = x - y",
+                     "avg = 0.9 * avg + 0.1 * loss.item()\nif avg < 1:\n    break", "with no_sync():\n    pass", "try:\n    x = y\nexcept ValueError:\n    pass",
+                     "history['loss'] = loss.item()", "step, done = step + 1, False", "state = model.update(state, x)"):
+            self.refused(usual(more=more))
+        self.refused(usual(("optimizer.zero_grad()", "optimizer.zero_grad()\n                    group['lr'] = base * (1 - n / (epochs * len(loader)))")))
+        self.refused(usual(("for epoch in range(3):", "while step < limit:"), more="step += 1"))
+        self.refused(usual(more="losses.append(loss.item())", after="if len(losses) > 1000:\n    break"))
+        self.refused(usual((FOR, "n = len(loader)\n            " + FOR), after="mean = total / n\nreturn mean"))
+        self.refused(usual(("for epoch in range(3):", "h = torch.zeros(args.batch_size, 4)\n        for epoch in range(3):")))
+
+    def test_where_else_the_count_is_used(self):
+        total = ("for epoch in range(3):", "schedule = Cosine(optimizer, len(loader) // count * 3)\n        for epoch in range(3):")
+        self.refused(usual(total), "number of batches of an epoch")  # who knows how often the function is called
+        self.taken(textwrap.dedent(usual(total)) + "\ntrain(model, loader, optimizer)\n")
+        self.refused(textwrap.dedent(usual(total)) + "\nfor fold in range(3):\n    train(model, loader, optimizer)\n")
+        self.taken(usual(("for epoch in range(3):", "schedule = Cosine(optimizer, 100 // count)\n        for epoch in range(3):")))  # a local one is new in each call
+        shared = [("/ count", "/ args.count"), ("% count", "% args.count")]
+        self.refused(textwrap.dedent(usual(*shared)) + "\ndef other(loader):\n    return len(loader) // args.count\n", "number of batches of a step")
+        self.refused(textwrap.dedent(usual(*shared)) + "\nschedule = LambdaLR(o, lambda s: s * args.count)\n", "number of batches of a step")
+        self.taken(textwrap.dedent(usual(*shared)) + "\nprint(args.count)\n")
+        self.refused(usual(after="rate = 3 * count\nuse(rate)"))
 
     def test_loops_that_cannot_be_followed(self):
         for changes, why in (
             ([(GUARD, "if (i + 1) % 4 == 0:")], "has the number of batches of a step, 4, in the loop and no name for it, at train.py:10"),
             ([(GUARD, "if i % count == 0:")], "does not step when the count is complete at train.py:10"),
-            ([(GUARD, "if (i + 1) % count == 0 and ready(i):")], "not .* alone decides"),
-            ([(GUARD, "if (i + 1) % count == 0 or i + 1 == last:")], "not .* alone decides"),
-            ([(GUARD, "if (i + 1) % count == 0 or i + 1 == len(other):")], "not .* alone decides"),
+            ([(GUARD, "if (i + 1) % count == 0 and ready(i):")], "alone decides"),
+            ([(GUARD, "if (i + 1) % count == 0 or i + 1 == last:")], "alone decides"),
+            ([(GUARD, "if (i + 1) % count == 0 or i + 1 == len(other):")], "alone decides"),
+            ([(GUARD, "if (i + 1) % count == 0 or i == len(loader):")], "alone decides"),
             ([(GUARD, "if (i + 1) % (count * 2) == 0:")], "computed"),
-            ([(GUARD, "if (epoch + 1) % count == 0:")], "not .* alone decides"),
-            ([(DIVIDE, "loss = criterion(model(x), y)")], "does not divide its loss"),
-            ([(DIVIDE, "loss = criterion(model(x), y)\n                log = loss / count")], "does not divide its loss"),
-            ([(DIVIDE, "loss = criterion(model(x), y).sum() / count")], "adds up the losses"),
-            ([(DIVIDE, "loss = criterion(model(x), y, reduction='sum') / count")], "adds up the losses"),
+            ([(GUARD, "if (epoch + 1) % count == 0:")], "alone decides"),
+            ([(FOR, "for i, (x, y) in enumerate(loader, start=resume):")], "alone decides"),
+            ([(FOR, "for x, y in loader:\n                step += 1"), (GUARD, "if step % count == 0:")], "alone decides"),
+            ([(GUARD, "optimizer.step()\n                if i > 3:"), ("                    optimizer.step()\n", "")], "does not sum the gradients of several batches"),
             ([(FOR, "for i, (x, y) in enumerate(islice(loader, 5)):")], "counts the batches itself"),
             ([(FOR, "for i, (x, y) in enumerate(zip(loader, loader)):")], "counts the batches itself"),
             ([(FOR, "for i in range(limit):\n                x, y = next(loader)")], "counts the batches itself"),
-            ([(GUARD, "if True:")], "not .* alone decides"),
-            ([(GUARD, "optimizer.step()\n                if i > 3:"), ("                    optimizer.step()\n", "")], "does not sum the gradients of several batches"),
+            ([(GUARD, "if True:")], "alone decides"),
         ):
             self.refused(usual(*changes), why)
 

@@ -1,10 +1,17 @@
 """batch.size and batch.accumulation at run time: what the program does is what it would do with other constants."""
 
+import copy
+import json
 import os
+import pickle
 import sys
 import unittest
 
 import test_run
+
+sys.path.insert(0, os.path.join(os.path.dirname(test_run.HERE), "shim"))
+
+from _unidle_shim import variables  # noqa: E402
 
 PROGRAM = os.path.join(test_run.HERE, "programs", "accumulates.py")
 SIZE, COUNT = "batch.size", "batch.accumulation"
@@ -44,7 +51,7 @@ class RebatchingTest(unittest.TestCase):
         self.assertEqual(out, self.by_hand(how, 16, 4, *words), how)
 
     def test_where_the_count_stands(self):
-        for how in ("module", "top", "argument", "local", "cell", "attribute", "item", "steps"):
+        for how in ("module", "top", "argument", "local", "attribute", "item"):
             with self.subTest(how):
                 self.changed(how, (64, 1), size=64)
 
@@ -59,32 +66,49 @@ class RebatchingTest(unittest.TestCase):
 
     def test_an_epoch_keeps_its_steps(self):
         self.left("module", "200 samples of an epoch are no multiple of the effective batch, 16 x 4", "200", size=64)
-        self.changed("steps", (64, 1), "200", size=64)
-        out = self.run_with("attribute", "200", size=64)  # what is left makes a step of its own either way
-        self.assertEqual((self.statuses, len(out.splitlines())), ({"taken"}, len(self.by_hand("attribute", 16, 4, "200").splitlines())))
+        self.left("attribute", "what is left is not thrown away: its step would be another", "200", size=64)
 
     def test_what_is_thrown_away_is_not_made(self):
-        before = self.by_hand("zeroed", 16, 4, "200").splitlines()
-        for size in (64, 32, 8):
-            out = self.run_with("zeroed", "200", size=size).splitlines()
-            self.assertEqual((self.statuses, len(out)), ({"taken"}, 12), self.whys)
-            for one, other in zip(out, before):
-                self.assertAlmostEqual(float.fromhex(one), float.fromhex(other), places=5)
+        for how, sizes in (("zeroed", (64, 32, 8)), ("kept", (64,))):
+            before = self.by_hand(how, 16, 4, "200").splitlines()
+            for size in sizes:
+                out = self.run_with(how, "200", size=size).splitlines()
+                self.assertEqual((self.statuses, len(out)), ({"taken"}, 12), self.whys)
+                for one, other in zip(out, before):
+                    self.assertAlmostEqual(float.fromhex(one), float.fromhex(other), places=5)
+
+    def test_each_loader_and_call_by_itself(self):
+        out = self.run_with("two", size=64).splitlines()
+        self.assertEqual(len(out), len(self.by_hand("two", 16, 4).splitlines()))
+        self.assertRegex(" ".join(self.whys), "64 does not divide the effective batch, 16 x 1")
+
+    def test_another_loop_over_the_same_loader_gets_what_it_had(self):
+        out = self.run_with("shared", size=64)
+        self.assertEqual(self.statuses, {"taken"})
+        self.assertEqual([line for line in out.splitlines() if "seen" in line], ["seen 16"] * 36)
+        self.assertEqual(len(out.splitlines()), 36 + 9)
 
     def test_what_cannot_be_changed(self):
+        self.left("cell", "more with the number of batches of a step than count to it", size=64)
         self.left("outer", "count belongs to another function", size=64)
         self.left("sampler", "batch sampler of the program's own", size=64)
 
-    def test_a_program_that_changes_it_itself_gets_it_back(self):
+    def test_a_program_that_changes_its_batch_size(self):
         for how in ("grows", "grows_module"):
             out = self.run_with(how, "384", size=64).splitlines()
-            self.assertRegex(" ".join(self.whys), "changes its batch size")
+            self.assertEqual(self.statuses, {"taken"})  # 48 x 4 is 64 x 3
             self.assertEqual(len(out), len(self.by_hand(how, 16, 4, "384").splitlines()), how)
 
     def test_no_such_loop(self):
         done = self.observed(sys.executable, test_run.TRAIN, "many", options=["--steps", "20", "--apply", "batch.size=64"])
         self.assertEqual(done.returncode, 0)
         self.assertRegex(self.record.notes("apply")[0]["why"], "no loop of the program")
+
+    def test_what_is_saved_is_the_programs_own(self):
+        count = variables.count(1, 4)
+        self.assertEqual((type(pickle.loads(pickle.dumps(count))), pickle.loads(pickle.dumps({"a": count}))), (int, {"a": 4}))
+        self.assertIs(copy.deepcopy([count])[0], count)
+        self.assertEqual(("%d %s %r" % (count, count, count), count + 1, json.dumps(count)), ("1 1 1", 2, "1"))
 
     def test_a_search_is_told(self):
         for how, why in (("local", None), ("sampler", "batch sampler")):

@@ -1,177 +1,203 @@
 """Loops that sum the gradients of several batches into a step, by the source of the program:
 
-    for i, (x, y) in enumerate(loader):                 for step in range(steps):
-        loss = criterion(model(x), y) / count               for _ in range(count):
-        loss.backward()                                          x, y = next(batches)
-        if (i + 1) % count == 0:                                 loss = criterion(model(x), y) / count
-            optimizer.step()                                     loss.backward()
-            optimizer.zero_grad()                            optimizer.step()
+    for i, (x, y) in enumerate(loader):
+        loss = criterion(model(x), y) / count
+        loss.backward()
+        if (i + 1) % count == 0:
+            optimizer.step()
+            optimizer.zero_grad()
 
-and whether anything there would be another thing with larger batches and a smaller count. What is not known to be the same
-is a reason to leave the loop alone.
+and whether anything would be another thing with larger batches and a smaller count. What is not known to be the same is a
+reason to leave the loop alone: how it counts (counting.py), what it does with each batch (per_batch.py), and here where else the
+count, the batch size and the loss come in.
 """
 
 import ast
 
 from . import sources
 from .counting import Counting, place
+from .per_batch import PerBatch
 from .sources import Unclear
-from .syntax import holds, is_call, is_in, is_method, is_whole_sum, names_in, sum_of
+from .syntax import LOOPS, ancestors, calls_in, is_in, is_method, is_whole_sum, name_of_call, names_in, statement_of, targets_of
 
-_LOOPS = (ast.For, ast.AsyncFor, ast.While)
-_OF_A_BATCH = {"backward", "append", "train", "synchronize", "empty_cache", "sleep", "collect"}  # methods that may be called for each
-_LOG = {"set_description", "set_postfix", "set_postfix_str", "set_description_str", "write", "debug", "info", "warning", "log",
-        "add_scalar", "flush", "refresh"}
-_ONCE_A_STEP = {"step", "zero_grad", "clip_grad_norm_", "clip_grad_value_", "unscale_", "no_sync", "accumulate", "update_parameters"}
 _UNDO = {"item", "detach", "float"}  # of the loss: its scale is taken back for the log
+_NO_MEAN = {"ignore_index", "size_average", "reduce"}  # arguments of losses that are no mean over samples
+_NOT_LINEAR = {"sqrt", "std", "var"}
+_MOST_CALLS = 8
 
 
-def find(source, scope):
-    """The Accumulation of the training loop in the scope. None where no loop there calls backward(); Unclear: it cannot be changed."""
-    loops = [node for node in source.nodes if isinstance(node, _LOOPS) and sources.scope_around(node) is scope and holds([node], {"backward"})]
+def find(source, scope, program=None):
+    """The Accumulation of the training loop in the scope. None where no loop there calls backward(); Unclear: it cannot be changed.
+    `program`: all of its sources; None: those that are loaded."""
+    loops = [node for node in source.nodes if isinstance(node, (ast.For, ast.AsyncFor, ast.While)) and sources.scope_around(node) is scope
+             and calls_in([node], {"backward"})]
     inner = [one for one in loops if not any(other is not one and is_in(other, one) for other in loops)]
     if not inner:
         return None
     if len(inner) > 1:
         raise Unclear("there are several loops with a backward pass: %s and %s" % tuple(place(source, one) for one in inner[:2]))
-    return Accumulation(source, inner[0])
+    return Accumulation(source, inner[0], program or sources.own_sources(source))
 
 
 class Accumulation(Counting):
     """A loop in which nothing but the step depends on how many batches make one."""
 
-    def __init__(self, source, loop):
+    def __init__(self, source, loop, program):
         super().__init__(source, loop)
-        self.differentiated = self._differentiated()
+        self.program = program
+        self.runs_at = self._runs_at(self.scope, 0)
+        self.per_batch = PerBatch(self)
         self._look_at_uses_of_the_count()
-        self._look_at_what_each_step_does()
-        self._look_at_what_each_batch_does(loop.body)
-        self._look_at_counters()
         self._look_at_the_loss()
+        self._look_at_the_batch_size()
 
     def begins_at(self, line):
         """A DataLoader that is iterated over in that line is the one that the loop gets its batches of."""
-        return self.counts_steps or self.loop.lineno <= line <= self.loop.iter.end_lineno
+        return self.loop.lineno <= line <= self.loop.iter.end_lineno
+
+    # -- what runs once, before the loop ---------------------------------------------------------------------------------
+
+    def _runs_at(self, scope, depth):
+        """The line of the module in which the function is called, once; None where it may be called oftener."""
+        if isinstance(scope, ast.Module):
+            return self.outermost.lineno
+        if not isinstance(scope, ast.FunctionDef) or scope.decorator_list or depth > _MOST_CALLS:
+            return None
+        uses = [(each, node) for each in self.program for node in each.nodes if each.may_be(node, scope)]
+        call = uses[0][1].parent if len(uses) == 1 and uses[0][0] is self.source else None
+        if not isinstance(call, ast.Call) or call.func is not uses[0][1] or _is_in_a_loop(call):
+            return None
+        around = sources.scope_around(call)
+        return call.lineno if isinstance(around, ast.Module) else self._runs_at(around, depth + 1)
+
+    def is_before(self, node, fresh=False):
+        """It is computed before the first batch, and never again. `fresh`: each call of the function begins with its own value."""
+        scope = sources.scope_around(node)
+        if scope is self.scope and (fresh or self.runs_at is not None):
+            return node.lineno < self.outermost.lineno and not _is_in_a_loop(node)
+        return isinstance(scope, ast.Module) and self.runs_at is not None and node.lineno < self.runs_at and not _is_in_a_loop(node)
+
+    # -- the count -------------------------------------------------------------------------------------------------------
 
     def _look_at_uses_of_the_count(self):
-        divides = False
-        for node in self.nodes:
-            if not self.count.is_same(node) or node in self.counting:
-                continue
-            parent = node.parent
-            if _is_divisor(node, parent):
-                divides |= self._is_differentiated(parent)
-            elif isinstance(parent, ast.BinOp) and isinstance(parent.op, ast.Mult) and any(is_method(each, _UNDO) for each in ast.walk(parent)):
-                continue
-            elif not self._is_logged(node):
-                raise self.unclear(node, "does more with the number of batches of a step than count to it")
-        if not divides:
-            raise Unclear("the loop at %s does not divide its loss by the number of batches of a step" % self.where)
+        for source in self.program:
+            for node in source.nodes:
+                if not self.count.may_be(source, node) or node in self.counting:
+                    continue
+                if source is self.source and (is_in(node, self.loop) and self._is_scale(node) or self.per_batch.is_logged(node)):
+                    continue
+                if source is not self.source or not self.is_before(node, fresh=self.count.is_local()):
+                    raise Unclear("the program does more with the number of batches of a step than count to it at %s" % place(source, node))
 
-    def _look_at_what_each_step_does(self):
-        for node in self.nodes:
-            if is_method(node, _ONCE_A_STEP) and not self.is_guarded(node):
-                raise self.unclear(node, "calls %s() for each batch" % node.func.attr)
-            if is_call(node, {"next"}) and not self.counts_steps:
-                raise self.unclear(node, "asks something else for the next value")
-            if not isinstance(self._counted(node) or ast.Name(), ast.Name) and not self.is_guarded(node):
-                raise self.unclear(node, "counts in something other than a name")
+    def _is_scale(self, node):
+        """Divides the loss, or multiplies what was read of it."""
+        parent = node.parent
+        if isinstance(parent, ast.Compare):
+            return self.division_in(parent.parent) is not None
+        if isinstance(parent, ast.BinOp) and isinstance(parent.op, ast.Mult):
+            return any(is_method(each, _UNDO) for each in ast.walk(parent))
+        return isinstance(parent, (ast.BinOp, ast.AugAssign)) and isinstance(parent.op, ast.Div)
 
-    def _look_at_what_each_batch_does(self, statements):
-        for one in statements:
-            if one in self.guards:
-                self._look_at_what_each_batch_does(one.orelse)
-            elif isinstance(one, ast.If) and self._counts_in(one.test):
-                if not self._only_logs(one.body + one.orelse):
-                    raise self.unclear(one, "does something after a number of batches")
-            elif isinstance(one, (ast.If, ast.With, ast.Try) + _LOOPS):
-                for field in ("body", "orelse", "finalbody"):
-                    self._look_at_what_each_batch_does(getattr(one, field, []))
-                for handler in getattr(one, "handlers", []):
-                    self._look_at_what_each_batch_does(handler.body)
-            elif isinstance(one, ast.Expr) and not self._is_known(one.value):
-                raise self.unclear(one, "does something with each batch that may count them,")
-
-    def _is_known(self, value):
-        if isinstance(value, ast.Constant) or not isinstance(value, ast.Call):
-            return isinstance(value, ast.Constant)
-        if is_method(value, {"update"}):  # of a progress bar, or of a meter with what the batch gave; of a model's average it counts
-            of_batch = set().union(*map(names_in, value.args)) <= self.bound | {"len"}
-            return bool(value.args) and of_batch or "bar" in ast.unparse(value.func).lower()
-        return is_method(value, _OF_A_BATCH) or self._is_log(value)
-
-    def _is_log(self, value):
-        return is_call(value, {"print"}) and "print" not in self.source.defined or is_method(value, _LOG)
-
-    def _only_logs(self, statements):
-        return all(isinstance(one, (ast.Pass, ast.Assign, ast.AugAssign)) and not self._counts_on(one)
-                   or isinstance(one, ast.Expr) and self._is_log(one.value)
-                   or isinstance(one, ast.If) and self._only_logs(one.body + one.orelse) for one in statements)
-
-    def _counts_on(self, statement):
-        """A counter is changed there."""
-        return any(isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load) and node.id in self.counters for node in ast.walk(statement))
-
-    def _counts_in(self, node):
-        return any(isinstance(each, ast.Name) and each.id in self.counters and each not in self.counting for each in ast.walk(node))
-
-    def _is_logged(self, node):
-        """In a statement that logs, or in a branch of which all does."""
-        while not isinstance(node, (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef)) and node is not self.loop:
-            if isinstance(node, ast.Expr) and self._is_log(node.value) or isinstance(node, ast.If) and node not in self.guards and self._only_logs([node]):
-                return True
-            node = node.parent
-        return False
-
-    def _look_at_counters(self):
-        """Also behind the loop and around it, which may end by them."""
-        first = {node.id: node for node in self.nodes if isinstance(node, ast.Name) and node.id in self.counters}
-        for node in [use for name in first.values() for use in self.source.uses(name, ast.Load)]:
-            own_sum = getattr(sum_of(node.parent.parent)[0], "id", None) == node.id  # of n = n + 1
-            if node not in self.counting and not (own_sum or self._is_logged(node) or self._is_mean(node)):
-                raise self.unclear(node, "does more with the number of its batches than log it")
-
-    def _is_mean(self, node):
-        """Behind the loop: total / (i + 1)"""
-        if is_in(node, self.loop):
-            return False
-        while not isinstance(node, ast.stmt):
-            if isinstance(node.parent, ast.BinOp) and isinstance(node.parent.op, ast.Div) and node is node.parent.right:
-                return True
-            node = node.parent
-        return False
-
-    # -- the loss: a mean over more samples is the mean of the means, a sum is not -------------------------------------
-
-    def _differentiated(self):
-        """Names that the loss is computed of, and nodes of backward passes."""
-        calls = [node for node in self.nodes if is_method(node, {"backward"})]
-        names, more = set(), set().union(*map(names_in, calls))
-        while more - names:
-            names |= more
-            values = [node.value for node in self.nodes if isinstance(node, ast.Assign) and set().union(*map(names_in, node.targets)) & names]
-            more = set().union(*map(names_in, values))
-        return names, {each for call in calls for each in ast.walk(call)}
-
-    def _is_differentiated(self, node):
-        names, nodes = self.differentiated
-        while not isinstance(node, ast.stmt):
-            if node in nodes:
-                return True
-            node = node.parent
-        targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AugAssign) else []
-        return bool(set().union(*map(names_in, targets)) & names)
+    # -- the loss: a mean over more samples is the mean of the means, divided by fewer of them ----------------------------
 
     def _look_at_the_loss(self):
-        for node in self.source.nodes:
-            if isinstance(node, ast.keyword) and node.arg == "reduction" and getattr(node.value, "value", None) == "sum":
-                raise self.unclear(node.value, "adds up the losses of a batch")
-        for node in self.nodes:
-            if is_whole_sum(node) and self._is_differentiated(node):
-                raise self.unclear(node, "adds up the losses of a batch")
+        flat = _in_order(self.loop.body)
+        made = set()
+        for call in calls_in([self.loop], {"backward"}):
+            one = statement_of(call)
+            loss = self._loss_of(call)
+            if one not in flat:
+                raise self.unclear(call, "goes backward in some turns of the loop")
+            divided = self.is_divided(loss) or isinstance(loss, ast.Name) and self._is_divided(loss.id, flat[:flat.index(one)])
+            if not divided:
+                raise Unclear("the loop at %s does not divide its loss by the number of batches of a step" % self.where)
+            made.add(loss)
+        self._look_at_means(made)
+
+    def _loss_of(self, call):
+        """loss.backward(), scaler.scale(loss).backward(), accelerator.backward(loss)"""
+        loss = call.args[0] if call.args else call.func.value
+        return loss.args[0] if is_method(loss, {"scale"}) and len(loss.args) == 1 else loss
+
+    def _is_divided(self, name, statements):
+        """By the last of the statements that give it a value."""
+        stores = [node for node in self.nodes if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store)]
+        flat = [self.division_in(one) or one for one in _in_order(self.loop.body)]
+        if any(statement_of(node) not in flat for node in stores):
+            return False
+        last = next((one for one in reversed(statements) if name in targets_of(self.division_in(one) or one)), None)
+        return last is not None and self.division_in(last) is not None
+
+    def _look_at_means(self, made):
+        """Of the names that the loss is computed of, and of functions of the program that compute it."""
+        values, names, more = list(made), set(), names_in(*made)
+        while more - names:
+            names |= more
+            found = [node for node in self.nodes if isinstance(node, (ast.Assign, ast.AugAssign)) and targets_of(node) & names]
+            values = list(made) + [node.value for node in found]
+            more = names_in(*[node.value for node in found])
+        called = {name_of_call(each) for value in values for each in ast.walk(value)} - {None}
+        functions = [node for source in self.program for node in source.nodes if isinstance(node, ast.FunctionDef) and node.name in called]
+        for node in [each for one in values + functions for each in ast.walk(one)]:
+            if is_whole_sum(node) or name_of_call(node) in _NOT_LINEAR:
+                raise Unclear("the program adds up the losses of a batch, or takes no mean of them, at line %d" % node.lineno)
+        for node in [each for source in self.program for each in source.nodes if isinstance(each, ast.keyword)]:
+            no_mean = node.arg == "reduction" and getattr(node.value, "value", None) != "mean" or node.arg in _NO_MEAN
+            weighted = node.arg == "weight" and "loss" in (name_of_call(node.parent) or "").lower() + "loss" * ("entropy" in str(name_of_call(node.parent)))
+            if no_mean or weighted:
+                raise Unclear("the program takes another mean of the losses of a batch than that over its samples, at line %d" % node.value.lineno)
+
+    # -- the batch size ----------------------------------------------------------------------------------------------------
+
+    def _look_at_the_batch_size(self):
+        """Under the name that a DataLoader gets it by, or a usual one."""
+        loaders = [node for source in self.program for node in source.nodes if name_of_call(node) == "DataLoader"]
+        sizes = [each.value for call in loaders for each in call.keywords if each.arg == "batch_size"] + [call.args[1] for call in loaders if len(call.args) > 1]
+        makers = {sources.scope_around(call).name for call in loaders if isinstance(sources.scope_around(call), ast.FunctionDef)} | {"DataLoader"}
+        words = {_word(each) for size in sizes for each in ast.walk(size)} - {None}
+        for node in [each for each in self.source.nodes[1:] if sources.scope_around(each) is self.scope and self._is_size(each, words)]:
+            stored = isinstance(node, ast.Name) and node.id in self.per_batch.stored or isinstance(node.ctx, ast.Store)
+            makes = any(name_of_call(each) in makers or "loader" in str(name_of_call(each)) for each in ancestors(node))
+            if not stored and not makes and not self.per_batch.is_logged(node) and not self._is_renamed(node, words):
+                raise self.unclear(node, "does more with the batch size than make a DataLoader")
+
+    @staticmethod
+    def _is_size(node, words):
+        word = _word(node)
+        return word is not None and (word in words or "batch_size" in word[1].lower() or word[1].lower() in ("bs", "batchsize"))
+
+    def _is_renamed(self, node, words):
+        """`batch_size = args.batch_size`"""
+        one = statement_of(node)
+        if not isinstance(one, ast.Assign) or node.parent not in (one, one.value) or not isinstance(node.parent, (ast.Assign, ast.Tuple)):
+            return False
+        return any(self._is_size(each, words) for target in one.targets for each in ast.walk(target))
+
+    def numbers_read(self):
+        """Names that the loop reads and does not set, and whole numbers that it has: one of them may be the batch size."""
+        nodes = [node for node in self.nodes if isinstance(node, (ast.Name, ast.Constant)) and not self.per_batch.is_logged(node)]
+        names = {node.id for node in nodes if isinstance(node, ast.Name)} - self.per_batch.stored
+        return names, {node.value for node in nodes if isinstance(node, ast.Constant) and type(node.value) is int}
 
 
-def _is_divisor(node, parent):
-    if isinstance(parent, ast.BinOp):
-        return isinstance(parent.op, ast.Div) and node is parent.right
-    return isinstance(parent, ast.AugAssign) and isinstance(parent.op, ast.Div) and node is parent.value
+def _is_in_a_loop(node):
+    scope = sources.scope_around(node)
+    return any(isinstance(each, LOOPS) for each in ancestors(node) if is_in(each, scope))
+
+
+def _in_order(statements):
+    """Those that are run in each turn of the loop."""
+    found = []
+    for one in statements:
+        found += _in_order(one.body) if isinstance(one, ast.With) else [one]
+    return found
+
+
+def _word(node):
+    """`batch_size` of args.batch_size and args["batch_size"], and of which kind it is."""
+    if isinstance(node, ast.Name):
+        return "name", node.id
+    if isinstance(node, ast.Attribute):
+        return "attribute", node.attr
+    key = getattr(node.slice, "value", None) if isinstance(node, ast.Subscript) else None
+    return ("item", key) if isinstance(key, str) else None

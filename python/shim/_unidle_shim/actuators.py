@@ -262,7 +262,7 @@ class Actuators:
                     continue  # the program may validate, or read something, much later
                 if any(said[0] == knob for said in self.said) or self.fetching is not None and self.fetching.will_say(knob):
                     continue
-                value = live.get(knob)
+                value = live.get(knob) if knob != rebatching.SIZE else self.rebatching.size
                 if knob in self.rebatching.asked and self.rebatching.why is not None:
                     self.say(knob, asked, "refused", self.rebatching.why)
                 elif value is None or (knob == "cudnn.benchmark" and not self.state.has_device):

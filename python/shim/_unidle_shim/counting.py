@@ -1,42 +1,39 @@
-"""How a training loop counts the batches of a step, by the source of the program: by `(i + 1) % count == 0` where it steps, or
-with a loop of its own for the batches of each step."""
+"""How a training loop counts the batches of a step, by the source of the program: `(i + 1) % count == 0` where it steps."""
 
 import ast
 from collections import namedtuple
 
 from . import places, sources
 from .sources import Unclear
-from .syntax import holds, is_call, is_in, is_method, is_number, less_one, names_in, sum_of
+from .syntax import FUNCTIONS, ancestors, calls_in, is_call, is_in, is_method, is_number, less_one, names_in
 from .variables import Variable
 
 _WRAPPERS = {"enumerate", "tqdm", "track"}  # of what is iterated over
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 
-# Of a test that is true for the last batch of a step: the node of the count, all nodes that belong to counting, and whether it is
-# true for the last batch of an epoch as well.
-_Guard = namedtuple("_Guard", "count nodes flushes")
+# Of a test that is true for the last batch of a step: the node of the count, and all nodes that belong to counting.
+_Guard = namedtuple("_Guard", "count nodes")
 
 
 class Counting:
-    """Of one loop. `count`: the Variable that says how many batches make a step; `counts_steps`: the loop is gone through once for
-    each step; `flushes`: the batches that are left at the end of an epoch make a step; `zeroes`: what they left is thrown away."""
+    """Of one loop. `count`: the Variable that says how many batches make a step; `zeroes`: gradients that are left at the end of an
+    epoch are thrown away; `flushes`: they make a step; `counter`: the name that counts the batches."""
 
     def __init__(self, source, loop):
         self.source, self.loop = source, loop
         self.where = place(source, loop)
         self.nodes = list(ast.walk(loop))
         for node in self.nodes:
-            if isinstance(node, _FUNCTIONS):
+            if isinstance(node, FUNCTIONS):
                 raise self.unclear(node, "defines a function in the loop")
-        self.bound = {node.id for node in self.nodes if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)}
+        self.scope = sources.scope_around(loop)
+        self.outermost = [each for each in ancestors(loop) if isinstance(each, (ast.For, ast.While)) and is_in(each, self.scope)][-1]
         self.counting = set()  # nodes that are there to count to a step
         self.guards, self.flushes = [], False
-        self.counters = self._counters()
-        self.counts_steps = isinstance(loop, ast.For) and is_call(loop.iter, {"range"}) and not holds(loop.body, {"step"})
-        self.count = self._of_range() if self.counts_steps else self._of_guards()
-        self.counters = self._counters()
+        self.counter = None
+        steps = self._steps()
+        self.zeroes = any(isinstance(one, ast.Expr) and is_method(one.value, {"zero_grad"}) for one in self._block()[0])
+        self.count = self._count(steps)
         self._behind_the_loop()
-        self.zeroes = any(isinstance(one, ast.Expr) and is_method(one.value, {"zero_grad"}) for one in self._before_the_loop())
 
     def unclear(self, node, what):
         return Unclear("the program %s at %s" % (what, place(self.source, node)))
@@ -45,56 +42,47 @@ class Counting:
         """It happens once a step."""
         return any(is_in(node, each) for guard in self.guards for each in guard.body)
 
-    def _of_range(self):
-        """for _ in range(count)"""
-        call = self.loop.iter
-        if len(call.args) != 1 or call.keywords:
-            raise self.unclear(self.loop, "goes through other numbers than 0 to a count")
-        self.counting.add(call.args[0])
-        return self._variable(call.args[0])
-
-    def _of_guards(self):
-        """if (i + 1) % count == 0"""
-        loop = self.loop
-        if not isinstance(loop, ast.For) or self._loader(loop.iter) is None:
-            raise self.unclear(loop, "counts the batches itself")
-        tests = [node for node in self.nodes if isinstance(node, ast.If)]
-        steps = [node for node in tests if holds(node.body, {"step"})]
+    def _steps(self):
+        """Branches in which the loop steps, without branches of these."""
+        steps = [node for node in self.nodes if isinstance(node, ast.If) and calls_in(node.body, {"step"})]
+        steps = [node for node in steps if not any(other is not node and is_in(node, other) for other in steps)]
         if not steps:
             raise Unclear("the loop at %s does not sum the gradients of several batches: the effective batch would change" % self.where)
-        guards = {node: self._guard(node.test) for node in steps}
-        if None in guards.values():
-            raise Unclear("not `(i + 1) %% count == 0` alone decides when the loop at %s steps" % self.where)
-        variable = self._variable(guards[steps[0]].count)
-        guards.update((node, self._guard_or_none(node.test)) for node in tests if node not in guards)
-        for node, guard in guards.items():
-            if guard is not None and variable.is_same(guard.count):
+        if not isinstance(self.loop, ast.For) or next(self.loaders(), None) is None:
+            raise self.unclear(self.loop, "counts the batches itself")
+        return steps
+
+    def _count(self, steps):
+        variable = None
+        for node in self.nodes:
+            guard = self._guard(node.test, node in steps) if isinstance(node, ast.If) else None
+            if guard is None:
+                if node in steps:
+                    raise Unclear("not `(i + 1) %% count == 0` alone decides when the loop at %s steps" % self.where)
+                continue
+            if node in steps and variable is None:
+                variable = self._variable(guard.count)
+            if variable is not None and variable.is_same(guard.count):
                 self.guards.append(node)
                 self.counting |= guard.nodes
-                self.flushes |= guard.flushes and node in steps
             elif node in steps:
                 raise self.unclear(node, "counts to another number too")
         return variable
 
-    def _guard(self, test):
+    def _guard(self, test, steps):
         if isinstance(test, ast.Name):
             bound = self.source.uses(test, ast.Store)
             value = sources.bound_to(bound[0]) if len(bound) == 1 and bound[0] in self.nodes else None
-            return None if value is None or isinstance(value, ast.Name) else self._guard(value)
+            return None if value is None or isinstance(value, ast.Name) else self._guard(value, steps)
         if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.Or):
             last = [part for part in test.values if self._is_last_batch(part)]
             others = [part for part in test.values if part not in last]
-            guard = self._guard(others[0]) if len(others) == 1 else None
-            return None if guard is None else _Guard(guard.count, guard.nodes.union(*map(ast.walk, last)), guard.flushes or bool(last))
-        return self._remainder(test)
+            guard = self._guard(others[0], steps) if len(others) == 1 else None
+            self.flushes |= guard is not None and bool(last)
+            return None if guard is None else _Guard(guard.count, guard.nodes.union(*map(ast.walk, last)))
+        return self._remainder(test, steps)
 
-    def _guard_or_none(self, test):
-        try:
-            return self._guard(test)
-        except Unclear:
-            return None
-
-    def _remainder(self, test):
+    def _remainder(self, test, steps):
         """(i + 1) % count == 0, not (i + 1) % count, i % count == count - 1"""
         one_behind = False  # the counter, when the step is complete
         if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
@@ -108,25 +96,49 @@ class Counting:
             return None
         if not isinstance(left, ast.BinOp) or not isinstance(left.op, ast.Mod):
             return None
-        plus_one = isinstance(left.left, ast.BinOp) and isinstance(left.left.op, ast.Add) and is_number(left.left.right, 1)
-        name = left.left.left if plus_one else left.left
-        if not isinstance(name, ast.Name) or name.id not in self.counters:
+        name, ahead = _plus_one(left.left)
+        begin = self._begin(name)
+        if begin is None:
             return None
-        if plus_one == (one_behind or self._counts_from_one(name, test)):
-            raise self.unclear(test, "does not step when the count is complete")
-        return _Guard(left.right, set(ast.walk(test)), False)
+        if ahead + begin != (0 if one_behind else 1):
+            if steps:
+                raise self.unclear(test, "does not step when the count is complete")
+            return None
+        self.counter = name.id
+        return _Guard(left.right, set(ast.walk(test)))
+
+    def _begin(self, name):
+        """What the counter is for the first batch of an epoch where it is tested; None where that does not show, or is neither 0 nor 1."""
+        if not isinstance(name, ast.Name):
+            return None
+        call = _enumerate(self.loop.iter)
+        if call is not None and isinstance(self.loop.target, ast.Tuple) and getattr(self.loop.target.elts[0], "id", None) == name.id:
+            start = call.args[1] if len(call.args) > 1 else next((each.value for each in call.keywords if each.arg == "start"), ast.Constant(0))
+            return next((value for value in (0, 1) if is_number(start, value)), None)
+        stores = [use for use in self.source.uses(name, ast.Store) if use in self.nodes]
+        block = self._block()[0]
+        resets = [one for one in block if isinstance(one, ast.Assign) and name.id in names_in(*one.targets)]
+        if len(stores) != 1 or not resets or not is_number(resets[-1].value, 0) or not counts_one(stores[0].parent) or stores[0].parent not in self.loop.body:
+            return None
+        return 1 if stores[0].lineno < name.lineno else 0
 
     def _is_last_batch(self, test):
         """i + 1 == len(loader), i == len(loader) - 1"""
-        if not isinstance(test, ast.Compare) or len(test.ops) != 1 or not isinstance(test.ops[0], ast.Eq) or not names_in(test.left) & self.counters:
+        if not isinstance(test, ast.Compare) or len(test.ops) != 1 or not isinstance(test.ops[0], ast.Eq):
             return False
-        return self._is_length(less_one(test.comparators[0]) or test.comparators[0])
+        name, ahead = _plus_one(test.left)
+        length, less = test.comparators[0], 0
+        if less_one(length) is not None:
+            length, less = less_one(length), 1
+        begin = self._begin(name)
+        return begin is not None and self.is_length(length) and ahead + begin + less == 1
 
-    def _is_length(self, node):
-        return is_call(node, {"len"}) and len(node.args) == 1 and ast.dump(node.args[0]) in map(ast.dump, self._loaders(self.loop.iter))
+    def is_length(self, node):
+        return is_call(node, {"len"}) and len(node.args) == 1 and ast.dump(node.args[0]) in map(ast.dump, self.loaders())
 
-    def _loaders(self, node):
+    def loaders(self):
         """What is iterated over, in enumerate() and progress bars and without them."""
+        node = self.loop.iter
         while node is not None:
             while isinstance(node, ast.Call):
                 node = node.args[0] if node.args and (is_call(node, _WRAPPERS) or is_method(node, _WRAPPERS)) else None
@@ -137,36 +149,17 @@ class Counting:
             value = sources.bound_to(bound[0]) if len(bound) == 1 else None
             node = value if isinstance(value, ast.Call) else None
 
-    def _loader(self, node):
-        return next(self._loaders(node), None)
+    def is_divided(self, value):
+        return isinstance(value, ast.BinOp) and isinstance(value.op, ast.Div) and self.count.is_same(value.right)
 
-    def _counts_from_one(self, name, test):
-        """By enumerate(..., 1), or `name += 1` before the test."""
-        if name.id == _index_of(self.loop):
-            call = _enumerate(self.loop.iter)
-            start = call.args[1] if len(call.args) > 1 else next((each.value for each in call.keywords if each.arg == "start"), None)
-            return is_number(start, 1)
-        return any(getattr(self._counted(node), "id", None) == name.id and node.lineno < test.lineno for node in self.nodes)
-
-    def _counters(self):
-        """Names that go up with each batch."""
-        loop = self.loop
-        names = {_index_of(loop)} - {None}
-        if isinstance(loop, ast.For) and isinstance(loop.target, ast.Name) and is_call(loop.iter, {"range"}):
-            names.add(loop.target.id)
-        for node in self.nodes:
-            target = self._counted(node)
-            if isinstance(target, ast.Name) and not self.is_guarded(node):
-                names.add(target.id)
-        return names
-
-    def _counted(self, node):
-        """What a statement counts up, by something that is not of the batch; None where it does not."""
-        target, value = sum_of(node)
-        if target is None:
-            return None
-        of_batch = (names_in(value) - names_in(target)) & self.bound or any(isinstance(each, ast.Call) for each in ast.walk(value))
-        return None if of_batch else target
+    def division_in(self, one):
+        """`loss = loss / count`, `loss /= count`, and `if count > 1:` with one of them in it; None of anything else."""
+        if isinstance(one, ast.If) and len(one.body) == 1 and not one.orelse and isinstance(one.test, ast.Compare):
+            known = self.count.is_same(one.test.left) and isinstance(one.test.ops[0], ast.Gt) and is_number(one.test.comparators[0], 1)
+            return self.division_in(one.body[0]) if known and not isinstance(one.body[0], ast.If) else None
+        if isinstance(one, ast.AugAssign):
+            return one if isinstance(one.op, ast.Div) and self.count.is_same(one.value) and isinstance(one.target, ast.Name) else None
+        return one if isinstance(one, ast.Assign) and isinstance(one.targets[0], ast.Name) and self.is_divided(one.value) else None
 
     def _variable(self, node):
         if isinstance(node, ast.Constant):
@@ -177,30 +170,44 @@ class Counting:
                 raise self.unclear(each, "changes the count in the loop")
         return variable
 
-    def _before_the_loop(self):
+    def _block(self):
+        """Statements before the loop and behind it, where it stands."""
         for block in (getattr(self.loop.parent, field, []) for field in ("body", "orelse", "finalbody")):
             if self.loop in block:
-                return block[:block.index(self.loop)]
-        return []
+                at = block.index(self.loop)
+                return block[:at], block[at + 1:]
+        return [], []
 
     def _behind_the_loop(self):
         """if len(loader) % count != 0: optimizer.step()"""
-        scope, inside = sources.scope_around(self.loop), set(self.nodes)
-        for node in self.source.nodes:
-            if (node in inside or not self.count.is_same(node) or sources.scope_around(node) is not scope
-                    or not isinstance(node.parent, ast.BinOp) or not isinstance(node.parent.op, ast.Mod)):
-                continue
-            test = node.parent
-            while isinstance(test.parent, (ast.Compare, ast.BoolOp, ast.UnaryOp)):
-                test = test.parent
-            known = isinstance(test.parent, ast.If) and test is test.parent.test
-            if not known or not self._is_length(node.parent.left) or not holds(test.parent.body, {"step"}):
-                raise self.unclear(node, "does more with the number of batches of a step than count to it")
-            self.flushes = True
+        for one in self._block()[1]:
+            for call in calls_in([one], {"step"}):
+                test = one.test if isinstance(one, ast.If) else None
+                left = test.left if isinstance(test, ast.Compare) else test
+                rest = (isinstance(left, ast.BinOp) and isinstance(left.op, ast.Mod) and self.is_length(left.left) and self.count.is_same(left.right))
+                if rest:
+                    self.flushes = True
+                    self.counting |= set(ast.walk(test))
+                elif isinstance(one, (ast.For, ast.While)) or "sched" not in ast.unparse(call.func).lower():
+                    raise self.unclear(call, "steps behind the loop")
 
 
 def place(source, node):
     return "%s:%d" % (places.short(source.name), node.lineno)
+
+
+def counts_one(node):
+    """`n += 1`, `n = n + 1`"""
+    if isinstance(node, ast.AugAssign):
+        return isinstance(node.op, ast.Add) and is_number(node.value, 1)
+    return isinstance(node, ast.Assign) and _plus_one(node.value)[1] == 1 and ast.unparse(node.value.left) == ast.unparse(node.targets[0])
+
+
+def _plus_one(node):
+    """(i, 1) of `i + 1`, (i, 0) of `i`"""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add) and is_number(node.right, 1):
+        return node.left, 1
+    return node, 0
 
 
 def _enumerate(node):
@@ -209,11 +216,3 @@ def _enumerate(node):
             return node
         node = node.args[0]
     return None
-
-
-def _index_of(loop):
-    """`i` of `for i, batch in enumerate(...)`."""
-    if not isinstance(loop, ast.For) or _enumerate(loop.iter) is None or not isinstance(loop.target, ast.Tuple):
-        return None
-    first = loop.target.elts[0]
-    return first.id if isinstance(first, ast.Name) else None

@@ -1,13 +1,12 @@
 """batch.size and batch.accumulation at run time: a loop that sums the gradients of several batches into a step gets larger
 batches and counts to a smaller number, or the other way round, so that a step is of the same samples.
 
-Only where accumulating.py sees in the source that nothing else in the loop depends on the two, and where an epoch has the
-same number of steps.
+Only where accumulating.py sees in the source that nothing else depends on the two, and where an epoch has the same steps.
 """
 
 import sys
 
-from . import accumulating, off, places, sources
+from . import accumulating, off, places, sources, variables
 from .sources import Unclear
 
 SIZE, COUNT = "batch.size", "batch.accumulation"
@@ -19,11 +18,11 @@ class Rebatching:
     def __init__(self, state, actuators):
         self.state, self.actuators = state, actuators
         self.asked = {knob: actuators.asked[knob] for knob in (SIZE, COUNT) if knob in actuators.asked}
-        self.known = {}    # code -> accumulating.Accumulation, or None
-        self.before = {}   # code -> (size, count) as the program has them
-        self.wanted = {}   # code -> (size, count)
+        self.known = {}       # code -> accumulating.Accumulation, or None
+        self.changed = False  # some loader or count was
+        self.size = None      # that the loop has
         self.why = _NO_LOOP
-        self.note = None   # what a search can do
+        self.note = None      # what a search can do
 
     def begins(self, real):
         """The program begins to iterate over a DataLoader."""
@@ -31,6 +30,10 @@ class Rebatching:
             return
         frame = places.own_frame(sys._getframe(2))
         try:
+            if self.changed:
+                from . import resizing
+
+                resizing.give_back(real)
             found = self._loop_at(frame) if frame is not None else None
             if found is not None and found.begins_at(places.line_of(frame)):
                 self._change(found, frame, real)
@@ -51,23 +54,26 @@ class Rebatching:
     def _change(self, found, frame, real):
         from . import resizing
 
-        size, count = resizing.size_of(real), found.count.read(frame)
-        before = self.before.setdefault(frame.f_code, (size, count))
-        wanted = self.wanted.setdefault(frame.f_code, self._wanted(*before))
+        now = found.count.read(frame)
+        count = now.original if type(now) is variables.Count else now
         try:
-            if size not in (before[0], wanted[0]) or count not in (before[1], wanted[1]):
-                raise Unclear("the program changes its batch size, or how many batches make a step, while it runs")
-            batches = _batches_of_epoch(real, found, before, wanted if self.asked else (size * count, 1))
+            own = resizing.original(real)
+            size = own.batch_size
+            _no_other_name(found, frame, size)
+            wanted = self._wanted(size, count)
+            most = _most_batches(own, found, (size, count), wanted if self.asked else (size * count, 1))
         except Unclear:
-            if size == wanted[0] != before[0]:
-                resizing.resize(real, before[0])
-            if count == wanted[1] != before[1]:
-                found.count.write(frame, before[1])
+            if type(now) is variables.Count:
+                found.count.write(frame, count)
             raise
-        if wanted != before:
-            found.count.write(frame, wanted[1])
-            resizing.resize(real, wanted[0], batches)
-        self.note = self.note or _note(found, *before)
+        if wanted != (size, count):
+            found.count.write(frame, variables.count(wanted[1], count))
+            resizing.resize(real, wanted[0], most)
+            self.changed, self.size = True, real.batch_sampler.batch_size
+            self.state.loaders[real].facts = None  # are read again
+        elif type(now) is variables.Count:
+            found.count.write(frame, count)
+        self.note = self.note or _note(found, size, count)
         self.why = None
 
     def _wanted(self, size, count):
@@ -77,10 +83,10 @@ class Rebatching:
             asked = [int(self.asked[knob]) if knob in self.asked else None for knob in (SIZE, COUNT)]
         except (TypeError, ValueError):
             raise Unclear("a whole number is expected") from None
-        wanted_size, wanted_count = asked
         for known in asked:
             if known is not None and (known < 1 or effective % known):
                 raise Unclear("%d does not divide the effective batch, %d x %d" % (known, size, count))
+        wanted_size, wanted_count = asked
         if wanted_size is None:
             wanted_size = effective // wanted_count if wanted_count else size
         if wanted_count is None:
@@ -96,29 +102,34 @@ class Rebatching:
             self.actuators.say(knob, value, "refused", why)
 
 
-def _batches_of_epoch(real, found, before, wanted):
-    """So many of the wanted ones make as many steps as those before do of the same samples; None: all of them. Schedules count
-    the steps."""
-    if found.counts_steps or wanted == before:
+def _no_other_name(found, frame, size):
+    """The batch size may stand in the loop under any name, or as a number."""
+    names, numbers = found.numbers_read()
+    for name in names:
+        value = frame.f_locals[name] if name in frame.f_locals else frame.f_globals.get(name)
+        if type(value) is int and value == size and size > 1 and found.count.key != (name,):
+            raise Unclear("the loop at %s reads %s, which is %d as the batch size is" % (found.where, name, size))
+    if size in numbers and size > 1:
+        raise Unclear("the loop at %s has a %d, as the batch size is" % (found.where, size))
+
+
+def _most_batches(own, found, before, wanted):
+    """So many of the wanted ones make as many steps as those before do, of the same samples; None: all of them."""
+    if wanted == before:
         return None
     try:
-        samples = len(real.batch_sampler.sampler)
+        samples = len(own.sampler)
     except TypeError:
         raise Unclear("how many samples an epoch has is not known") from None
-    steps, left = _steps(samples, *before, real.drop_last, found.flushes)
-    steps_then, left_then = _steps(samples, *wanted, real.drop_last, found.flushes)
-    if steps == steps_then and not left and not left_then:
+    size, count = before
+    steps, left = divmod(samples // size if own.drop_last else -(-samples // size), count)
+    if samples % (size * count) == 0:
         return None
-    if found.flushes or not found.zeroes or not left or getattr(real, "_iterator", None) is not None:
-        raise Unclear("%d samples of an epoch are no multiple of the effective batch, %d x %d: it would have another number of steps, or what is "
-                      "left of one goes into the next" % (samples, *before))
+    thrown_away = found.zeroes and not found.flushes if left else own.drop_last
+    if not thrown_away or not steps:
+        raise Unclear("%d samples of an epoch are no multiple of the effective batch, %d x %d, and what is left is not thrown away: its step would be another"
+                      % (samples, size, count))
     return steps * wanted[1]
-
-
-def _steps(samples, size, count, drop_last, flushes):
-    """(of an epoch, batches that are left)"""
-    batches = samples // size if drop_last else -(-samples // size)
-    return (-(-batches // count), 0) if flushes else divmod(batches, count)
 
 
 def _note(found, size, count):

@@ -71,6 +71,11 @@ class Source:
         scope = self.scope(name)
         return [node for node in self.names if node.id == name.id and isinstance(node.ctx, kind) and self.scope(node) is scope]
 
+    def defines(self, name):
+        """The name is bound in this file by something else than an import."""
+        imported = any(isinstance(node, ast.ImportFrom) and any((each.asname or each.name) == name.id for each in node.names) for node in self.nodes)
+        return name.id in self.defined and not imported
+
     def is_of_module(self, name):
         return isinstance(self.scope(name), ast.Module)
 

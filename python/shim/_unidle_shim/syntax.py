@@ -2,13 +2,29 @@
 
 import ast
 
+LOOPS = (ast.For, ast.AsyncFor, ast.While, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+
+
+def ancestors(node):
+    while node is not None:
+        yield node
+        node = node.parent
+
 
 def is_in(node, other):
-    while node is not None:
-        if node is other:
-            return True
-        node = node.parent
-    return False
+    return other in ancestors(node)
+
+
+def statement_of(node):
+    return next(each for each in ancestors(node) if isinstance(each, ast.stmt))
+
+
+def name_of_call(node):
+    """The last word of what is called: `step` of optimizer.step(); None of anything else than a call."""
+    if not isinstance(node, ast.Call):
+        return None
+    return getattr(node.func, "attr", None) or getattr(node.func, "id", None)
 
 
 def is_method(node, names):
@@ -21,13 +37,27 @@ def is_call(node, names):
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in names
 
 
-def holds(nodes, names):
-    """A call of a method of one of the names is somewhere in there."""
-    return any(is_method(each, names) for one in nodes for each in ast.walk(one))
+def calls_in(nodes, names):
+    """Calls of methods of one of the names, wherever in there."""
+    return [each for one in nodes for each in ast.walk(one) if is_method(each, names)]
 
 
-def names_in(node):
-    return {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
+def names_in(*nodes):
+    return {each.id for node in nodes for each in ast.walk(node) if isinstance(each, ast.Name)}
+
+
+def targets_of(one):
+    """Names that an assignment gives a value."""
+    if isinstance(one, ast.Assign):
+        return {each.id for target in one.targets for each in ast.walk(target) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
+    return {one.target.id} if isinstance(one, (ast.AugAssign, ast.AnnAssign)) and isinstance(one.target, ast.Name) else set()
+
+
+def root_of(node):
+    """`a` of a.b["c"].d(); None where it is no name."""
+    while isinstance(node, (ast.Attribute, ast.Subscript, ast.Call)):
+        node = node.func if isinstance(node, ast.Call) else node.value
+    return node.id if isinstance(node, ast.Name) else None
 
 
 def is_number(node, value):
@@ -40,19 +70,28 @@ def less_one(node):
     return node.left if less else None
 
 
+def is_divisor(node):
+    """Of a quotient, or part of what divides there."""
+    for each in ancestors(node):
+        if isinstance(each, ast.stmt):
+            return isinstance(each, ast.AugAssign) and isinstance(each.op, ast.Div) and each.target is not node
+        if isinstance(each.parent, ast.BinOp) and isinstance(each.parent.op, ast.Div) and each is each.parent.right:
+            return True
+    return False
+
+
+def is_time(node):
+    """time.perf_counter() and the like."""
+    return name_of_call(node) in ("time", "perf_counter", "monotonic", "perf_counter_ns", "time_ns") and not node.args
+
+
 def is_whole_sum(node):
-    """x.sum(), torch.sum(x), sum(x); not along a dimension."""
-    if not is_method(node, {"sum"}) or node.keywords:
-        return is_call(node, {"sum"})
-    return len(node.args) == (1 if isinstance(node.func.value, ast.Name) and node.func.value.id == "torch" else 0)
-
-
-def sum_of(node):
-    """(target, value) of `n += value` and `n = n + value`; (None, None) of anything else."""
-    if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add):
-        return node.target, node.value
-    if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.value, ast.BinOp) and isinstance(node.value.op, ast.Add):
-        target = node.targets[0]
-        if ast.unparse(target) in (ast.unparse(node.value.left), ast.unparse(node.value.right)):
-            return target, node.value
-    return None, None
+    """x.sum(), x.sum(0), torch.sum(x), sum(x): over the samples."""
+    if is_call(node, {"sum"}):
+        return True
+    if not is_method(node, {"sum", "nansum"}):
+        return False
+    of_torch = isinstance(node.func.value, ast.Name) and node.func.value.id in ("torch", "F")
+    along = node.args[1:] if of_torch else node.args[:]
+    along += [each.value for each in node.keywords if each.arg in ("dim", "axis")]
+    return not along or is_number(along[0], 0) or isinstance(along[0], (ast.Tuple, ast.List))

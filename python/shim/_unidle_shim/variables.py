@@ -8,6 +8,28 @@ from . import sources
 from .sources import Unclear
 
 
+class Count(int):
+    """A number that was put in the place of the program's `original`, and is known by that wherever it is handed on. What is saved or
+    sent to another process is the original."""
+
+    original = None
+
+    def __copy__(self):
+        return self
+
+    def __deepcopy__(self, memo):
+        return self
+
+    def __reduce__(self):
+        return int, (self.original,)
+
+
+def count(value, original):
+    made = Count(value)
+    made.original = original
+    return made
+
+
 class Variable:
     """`count`, `args.count`, `settings["count"]`, as some node of the source has it."""
 
@@ -16,13 +38,28 @@ class Variable:
         if self.key is None:
             raise Unclear("what it counts to is computed at %s:%d" % (source.module, node.lineno))
 
+    def is_local(self):
+        """Each call of its function has one of its own."""
+        return isinstance(self.node, ast.Name) and not self.source.is_of_module(self.node)
+
     def is_same(self, node):
+        """In the same function."""
         return _key(node) == self.key
+
+    def may_be(self, source, node):
+        """The node may read it, wherever in the program."""
+        if not isinstance(getattr(node, "ctx", None), ast.Load):
+            return False
+        if isinstance(self.node, ast.Name) and isinstance(node, ast.Name) and source is self.source:
+            return node.id == self.node.id and source.scope(node) is source.scope(self.node)
+        if self.is_local() or (_key(node) or ("",))[-1] != self.key[-1]:
+            return False
+        return not isinstance(node, ast.Name) or isinstance(self.node, ast.Name) and not source.defines(node)
 
     def read(self, frame):
         """A whole number; Unclear where it is none."""
         value = _value(frame, self.node)
-        if type(value) is not int:
+        if type(value) not in (int, Count):
             raise Unclear("%s is no whole number" % _text(self.node))
         return value
 
@@ -37,7 +74,7 @@ class Variable:
             _write_local(frame, node.id, value)
         else:
             raise Unclear("%s belongs to another function" % node.id)
-        if self.read(frame) != value:
+        if type(self.read(frame)) is not type(value):
             raise Unclear("%s keeps its value" % _text(node))
 
     def where(self):

@@ -3,13 +3,13 @@
 Prints each step's parameters to the bit, so that two runs can be compared.
 """
 
-import argparse
 import sys
 
 import torch
 from torch.utils.data import BatchSampler, DataLoader, RandomSampler, TensorDataset
 
-how, SIZE, COUNT = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+how, GIVEN_SIZE, GIVEN = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+SIZE, COUNT, TOP = GIVEN_SIZE, GIVEN, GIVEN
 SAMPLES = int(sys.argv[4]) if len(sys.argv) > 4 else 192
 
 torch.manual_seed(0)
@@ -104,41 +104,27 @@ def of_zeroed(loader, count):
 
 
 class Trainer:
-    def __init__(self, count):
-        self.count = count
-        self.settings = {"count": count}
+    def __init__(self, batches):
+        self.accumulated = batches
+        self.settings = {"batches": batches}
         self.loader = made()
 
     def of_attribute(self):
         for i, (x, y) in enumerate(self.loader):
-            loss = criterion(model(x), y) / self.count
+            loss = criterion(model(x), y) / self.accumulated
             loss.backward()
-            if (i + 1) % self.count == 0 or i + 1 == len(self.loader):
+            if (i + 1) % self.accumulated == 0 or i + 1 == len(self.loader):
                 optimizer.step()
                 tell()
 
     def of_item(self):
         settings = self.settings
         for i, (x, y) in enumerate(self.loader):
-            loss = criterion(model(x), y) / settings["count"]
+            loss = criterion(model(x), y) / settings["batches"]
             loss.backward()
-            if (i + 1) % settings["count"] == 0:
+            if (i + 1) % settings["batches"] == 0:
                 optimizer.step()
                 tell()
-
-
-def of_steps(args, loader):
-    batches = iter(loader)
-    for _ in range(40):
-        for _ in range(args.count):
-            try:
-                x, y = next(batches)
-            except StopIteration:
-                batches = iter(loader)
-                x, y = next(batches)
-            (criterion(model(x), y) / args.count).backward()
-        optimizer.step()
-        tell()
 
 
 validation = made(5)
@@ -151,40 +137,52 @@ elif how == "top":
     for epoch in range(4):
         loader = made()
         for i, (x, y) in enumerate(loader):
-            loss = criterion(model(x), y) / COUNT
+            loss = criterion(model(x), y) / TOP
             loss.backward()
-            if (i + 1) % COUNT == 0:
+            if (i + 1) % TOP == 0:
                 optimizer.step()
                 tell()
         validate()
 elif how == "argument":
     for loader in (made(), made(), made()):
-        of_argument(loader, COUNT)
+        of_argument(loader, GIVEN)
 elif how == "zeroed":
     loader = made()
     for epoch in range(4):
-        of_zeroed(loader, COUNT)
+        of_zeroed(loader, GIVEN)
 elif how == "local":
     of_local()
 elif how == "cell":
     of_cell()
 elif how == "outer":
-    of_outer(COUNT)
+    of_outer(GIVEN)
 elif how == "attribute":
-    trainer = Trainer(COUNT)
+    trainer = Trainer(GIVEN)
     for epoch in range(4):
         trainer.of_attribute()
 elif how == "item":
-    trainer = Trainer(COUNT)
+    trainer = Trainer(GIVEN)
     for epoch in range(4):
         trainer.of_item()
-elif how == "steps":
-    of_steps(argparse.Namespace(count=COUNT), made())
+elif how == "kept":
+    loader = DataLoader(data, batch_size=GIVEN_SIZE, shuffle=True, num_workers=1, persistent_workers=True)
+    for epoch in range(4):
+        of_zeroed(loader, GIVEN)
+elif how == "two":
+    of_argument(made(), GIVEN)
+    of_argument(made(), 1)
+    of_argument(made(GIVEN_SIZE * 4), GIVEN)
+elif how == "shared":
+    loader = made()
+    for epoch in range(3):
+        for x, y in loader:
+            print("seen", len(x))
+        of_module(loader)
 elif how == "grows":
     for epoch in range(4):
-        of_argument(made(SIZE if epoch < 2 else SIZE * 3), COUNT)
+        of_argument(made(GIVEN_SIZE if epoch < 2 else GIVEN_SIZE * 3), GIVEN)
 elif how == "grows_module":
     for epoch in range(4):
-        of_module(made(SIZE if epoch < 2 else SIZE * 3))
+        of_module(made(GIVEN_SIZE if epoch < 2 else GIVEN_SIZE * 3))
 elif how == "sampler":
-    of_module(DataLoader(data, batch_sampler=BatchSampler(RandomSampler(data), SIZE, False)))
+    of_module(DataLoader(data, batch_sampler=BatchSampler(RandomSampler(data), GIVEN_SIZE, False)))

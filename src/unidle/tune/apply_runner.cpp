@@ -58,7 +58,7 @@ std::map<std::string, std::string> places_in(const record::Reader& reader) {
     } else if (type == "model") {
       places["model"] = place("training_where");
     } else if (type == "accumulation") {
-      places["accumulation"] = place("where").empty() ? place("loop") : place("where");
+      places["accumulation"] = place("where");
     }
   }
   std::erase_if(places, [](const auto& entry) { return entry.second.empty(); });
