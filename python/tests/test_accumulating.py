@@ -13,6 +13,7 @@ from _unidle_shim import accumulating, sources  # noqa: E402
 
 USUAL = """
     COUNT = 4
+    criterion = nn.CrossEntropyLoss()
     def train(model, loader, optimizer, scheduler, writer, ema, count, size, limit, args):
         total = seen = step = 0
         model.train()
@@ -78,8 +79,6 @@ class AccumulatingTest(unittest.TestCase):
             [(FOR, "n = 0\n            for x, y in loader:\n                n += 1"), (GUARD, "if n % count == 0:")],
             [(FOR, "n = 0\n            for x, y in loader:\n                n = n + 1"), (GUARD, "if n % count == 0:")],
             [(GUARD, "last = (i + 1) % count == 0 or (i + 1) == len(loader)\n                if last:")],
-            [("/ count", "/ args.count"), ("% count", "% args.count")],
-            [("/ count", "/ args['count']"), ("% count", "% args['count']")],
             [("/ count", "/ COUNT"), ("% count", "% COUNT")],
         ):
             self.taken(usual(*changes))
@@ -140,7 +139,7 @@ class AccumulatingTest(unittest.TestCase):
         self.taken(usual(more="total += loss.item() * count", after="print(total / (i + 1))\nmean = total / len(loader)\nreturn mean"))
         self.taken(usual(more="total += loss.item()", after="mean = total / len(loader)\nprint(mean)"))
         self.refused(usual(more="total += loss.item()", after="mean = total / len(loader)\nreturn mean"), "more with the divided losses")
-        self.refused(usual(more="losses.append(loss.item())", after="return losses"), "more with the divided losses")
+        self.refused(usual(more="losses.append(loss.item())", after="return losses"), "more with losses than log it")
         first = (DIVIDE, "loss = criterion(model(x), y)\n                total += loss.item()\n                loss = loss / count")
         self.taken(usual(first, after="return total / len(loader)"))
         steps = ("optimizer.zero_grad()", "optimizer.zero_grad()\n                    steps += 1")
@@ -170,27 +169,95 @@ class AccumulatingTest(unittest.TestCase):
         self.refused(usual((FOR, "n = len(loader)\n            " + FOR), after="mean = total / n\nreturn mean"))
         self.refused(usual(("for epoch in range(3):", "h = torch.zeros(args.batch_size, 4)\n        for epoch in range(3):")))
 
+    def test_losses_that_are(self):
+        head = """
+            import torch.nn as nn
+            class Own(nn.Module):
+                def __init__(self):
+                    self.mse = nn.MSELoss()
+                def forward(self, o, y):
+                    return self.mse(o, y) + 0.1 * (o - y).abs().mean()
+            def per_sample(o, y):
+                loss = ((o - y) ** 2).sum(dim=1)
+                return loss.mean()
+            def summed(o, y):
+                return inner(o, y)
+            def inner(o, y):
+                return ((o - y) ** 2).sum()
+            class Summed(nn.Module):
+                def forward(self, o, y):
+                    return ((o - y) ** 2).sum()
+            own = Own().to(device)
+            alias = F.mse_loss
+            bad = Summed()
+        """
+        def with_loss(loss):
+            return textwrap.dedent(head) + textwrap.dedent(usual((DIVIDE, "loss = %s / count" % loss)))
+
+        for loss in ("F.cross_entropy(model(x), y, label_smoothing=0.1)", "own(model(x), y)", "alias(model(x), y)", "per_sample(model(x), y)",
+                     "(criterion(model(x), y) + 0.4 * F.mse_loss(x, y))", "((model(x) - y) ** 2).mean()", "torch.mean((model(x) - y).abs())",
+                     "F.cross_entropy(model(x).view(-1, 10), y.view(-1))"):
+            self.taken(with_loss(loss))
+        for loss in ("summed(model(x), y)", "bad(model(x), y)", "model(x, y)", "model(x).loss", "unknown(model(x), y)", "nn.CrossEntropyLoss(w)(model(x), y)",
+                     "F.cross_entropy(model(x), y, w)", "F.l1_loss(model(x)[y > 0], y[y > 0])", "criterion(model(x), y) ** 0.5", "torch.log(criterion(model(x), y))",
+                     "torch.norm(model(x) - y)", "10 * torch.log10(F.mse_loss(x, y))", "criterion(model(x), y) * x.size(0)", "(model(x) - y).norm(dim=0).mean()"):
+            self.refused(with_loss(loss))
+        self.refused(with_loss("own(model(x), y)") + "\ndef collate(rows):\n    return pad_sequence(rows)\n", "fills samples up")
+        self.refused(with_loss("own(model(x), y)") + "\nfor p in model.parameters():\n    p.register_hook(clamp)\n", "gradient of each batch")
+
+    def test_what_a_batch_gave_decides_nothing(self):
+        step = "optimizer.zero_grad()"
+        for inside in ("if loss.item() < 0.4:\n    return", "seen += x.size(0)\nif seen > limit:\n    break", "scheduler.step(loss.item())", "last = x"):
+            self.refused(usual((step, step + "\n" + textwrap.indent(inside + "\nuse(last)", " " * 20))))
+        for after in ("if loss.item() < 0.01:\n    break", "scheduler.step(loss)", "return loss.item()"):
+            self.refused(usual(after=after))
+        plain = [(DIVIDE, "loss = criterion(model(x), y)"), ("loss.backward()", "(loss / count).backward()")]
+        self.refused(usual(*plain, more="total += loss.item()", after="if total < 10:\n    break"))
+        self.refused(usual(*plain, more="total += loss.item()", after="return total / len(loader.dataset)"))
+        self.taken(usual(*plain, more="total += loss.item()", after="return total / len(loader)"))
+        self.taken(usual(*plain, more="total += loss.item() * x.size(0)", after="return total / len(loader.dataset)"))
+        self.taken(usual(*plain, more="total += loss.item()\nseen += len(x)", after="if seen > limit:\n    break"))
+        self.taken(usual(after="for x, y in other:\n    loss = criterion(model(x), y)\n    check(loss)"))
+        self.refused(usual(*plain, more="losses.append(loss.item())", after="if np.mean(losses[-100:]) < 0.05:\n    break"))
+        self.refused(usual(*plain, more="seen.append(x)\nlosses.append(loss.item())", after="if len(losses) > 9:\n    break"))
+
+    def test_logs_that_do_more(self):
+        for more in ("if i < 8:\n    w = 0.0\nelse:\n    w = 1.0\nx = x * w", "if (i + 1) % 4 == 0:\n    print(validate(model))", "print(scheduler.step())",
+                     "if stopper(loss.item()):\n    print('stop')", "if i > 1000:\n    stop = 1", "log.info('%f', clip_grad_norm_(p, 1))"):
+            self.refused(usual(more=more, after="if stop:\n    break"))
+
+    def test_other_functions(self):
+        text = textwrap.dedent(usual())
+        for other in ("class Net:\n    def forward(self, x):\n        return torch.zeros(1, self.batch_size)", "def augment(x):\n    return x.view(BATCH_SIZE, -1)",
+                      "schedule = LambdaLR(o, lambda s: 1 - s / (9 * len(train_loader)))", "def rate(it):\n    return it / len(loader)"):
+            self.refused(text + "\n" + other + "\n")
+        for other in ("class Net:\n    def __init__(self, batch_size):\n        self.batch_size = batch_size", "print(args.batch_size)",
+                      "def evaluate(model, loader):\n    model.eval()\n    return total(model, loader) / len(loader)", "def make(batch_size):\n    return DataLoader(data, batch_size=batch_size)"):
+            self.taken(text + "\n" + other + "\n")
+        self.refused(usual((GUARD, "if (i + 1) % count == 0:\n                    optimizer.step()\n                loss = criterion(model(x), y) / count\n                loss.backward()\n                if (i + 1) % count == 0:")))
+
     def test_where_else_the_count_is_used(self):
         total = ("for epoch in range(3):", "schedule = Cosine(optimizer, len(loader) // count * 3)\n        for epoch in range(3):")
         self.refused(usual(total), "number of batches of an epoch")  # who knows how often the function is called
         self.taken(textwrap.dedent(usual(total)) + "\ntrain(model, loader, optimizer)\n")
         self.refused(textwrap.dedent(usual(total)) + "\nfor fold in range(3):\n    train(model, loader, optimizer)\n")
         self.taken(usual(("for epoch in range(3):", "schedule = Cosine(optimizer, 100 // count)\n        for epoch in range(3):")))  # a local one is new in each call
-        shared = [("/ count", "/ args.count"), ("% count", "% args.count")]
-        self.refused(textwrap.dedent(usual(*shared)) + "\ndef other(loader):\n    return len(loader) // args.count\n", "number of batches of a step")
-        self.refused(textwrap.dedent(usual(*shared)) + "\nschedule = LambdaLR(o, lambda s: s * args.count)\n", "number of batches of a step")
-        self.taken(textwrap.dedent(usual(*shared)) + "\nprint(args.count)\n")
+        shared = [("/ count", "/ COUNT"), ("% count", "% COUNT")]
+        self.refused(textwrap.dedent(usual(*shared)) + "\ndef other(loader):\n    return 9 // COUNT\n", "number of batches of a step")
+        self.refused(textwrap.dedent(usual(*shared)) + "\nschedule = LambdaLR(o, lambda s: s * COUNT)\n", "number of batches of a step")
+        self.taken(textwrap.dedent(usual(*shared)) + "\nprint(COUNT)\n")
         self.refused(usual(after="rate = 3 * count\nuse(rate)"))
 
     def test_loops_that_cannot_be_followed(self):
         for changes, why in (
-            ([(GUARD, "if (i + 1) % 4 == 0:")], "has the number of batches of a step, 4, in the loop and no name for it, at train.py:10"),
-            ([(GUARD, "if i % count == 0:")], "does not step when the count is complete at train.py:10"),
+            ([(GUARD, "if (i + 1) % 4 == 0:")], "has the number of batches of a step, 4, in the loop and no name for it, at train.py:11"),
+            ([(GUARD, "if i % count == 0:")], "does not step when the count is complete at train.py:11"),
             ([(GUARD, "if (i + 1) % count == 0 and ready(i):")], "alone decides"),
             ([(GUARD, "if (i + 1) % count == 0 or i + 1 == last:")], "alone decides"),
             ([(GUARD, "if (i + 1) % count == 0 or i + 1 == len(other):")], "alone decides"),
             ([(GUARD, "if (i + 1) % count == 0 or i == len(loader):")], "alone decides"),
-            ([(GUARD, "if (i + 1) % (count * 2) == 0:")], "computed"),
+            ([(GUARD, "if (i + 1) % (count * 2) == 0:")], "no name of its own"),
+            ([("/ count", "/ args.count"), ("% count", "% args.count")], "no name of its own"),
             ([(GUARD, "if (epoch + 1) % count == 0:")], "alone decides"),
             ([(FOR, "for i, (x, y) in enumerate(loader, start=resume):")], "alone decides"),
             ([(FOR, "for x, y in loader:\n                step += 1"), (GUARD, "if step % count == 0:")], "alone decides"),

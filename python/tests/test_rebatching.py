@@ -51,7 +51,7 @@ class RebatchingTest(unittest.TestCase):
         self.assertEqual(out, self.by_hand(how, 16, 4, *words), how)
 
     def test_where_the_count_stands(self):
-        for how in ("module", "top", "argument", "local", "attribute", "item"):
+        for how in ("module", "top", "argument", "local", "flushed"):
             with self.subTest(how):
                 self.changed(how, (64, 1), size=64)
 
@@ -66,7 +66,7 @@ class RebatchingTest(unittest.TestCase):
 
     def test_an_epoch_keeps_its_steps(self):
         self.left("module", "200 samples of an epoch are no multiple of the effective batch, 16 x 4", "200", size=64)
-        self.left("attribute", "what is left is not thrown away: its step would be another", "200", size=64)
+        self.left("flushed", "what is left is not thrown away: its step would be another", "200", size=64)
 
     def test_what_is_thrown_away_is_not_made(self):
         for how, sizes in (("zeroed", (64, 32, 8)), ("kept", (64,))):
@@ -90,6 +90,7 @@ class RebatchingTest(unittest.TestCase):
 
     def test_what_cannot_be_changed(self):
         self.left("cell", "more with the number of batches of a step than count to it", size=64)
+        self.left("attribute", "self.accumulated, which the loop counts to, is no name of its own", size=64)
         self.left("outer", "count belongs to another function", size=64)
         self.left("sampler", "batch sampler of the program's own", size=64)
 

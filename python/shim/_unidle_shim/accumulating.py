@@ -16,13 +16,14 @@ import ast
 
 from . import sources
 from .counting import Counting, place
+from .means import Means
 from .per_batch import PerBatch
 from .sources import Unclear
-from .syntax import LOOPS, ancestors, calls_in, is_in, is_method, is_whole_sum, name_of_call, names_in, statement_of, targets_of
+from .syntax import LOOPS, ancestors, calls_in, is_in, is_method, name_of_call, statement_of, targets_of
 
 _UNDO = {"item", "detach", "float"}  # of the loss: its scale is taken back for the log
-_NO_MEAN = {"ignore_index", "size_average", "reduce"}  # arguments of losses that are no mean over samples
-_NOT_LINEAR = {"sqrt", "std", "var"}
+_HOOKS = {"register_hook", "register_full_backward_hook", "register_backward_hook", "register_post_accumulate_grad_hook", "make_private"}
+_SHAPES = {"view", "reshape", "zeros", "ones", "empty", "randn", "rand", "arange", "eye", "expand", "repeat"}
 _MOST_CALLS = 8
 
 
@@ -106,13 +107,22 @@ class Accumulation(Counting):
         for call in calls_in([self.loop], {"backward"}):
             one = statement_of(call)
             loss = self._loss_of(call)
+            if any(guard.lineno < one.lineno for guard in self.guards):
+                raise self.unclear(call, "goes backward behind the step")
             if one not in flat:
                 raise self.unclear(call, "goes backward in some turns of the loop")
             divided = self.is_divided(loss) or isinstance(loss, ast.Name) and self._is_divided(loss.id, flat[:flat.index(one)])
             if not divided:
                 raise Unclear("the loop at %s does not divide its loss by the number of batches of a step" % self.where)
             made.add(loss)
-        self._look_at_means(made)
+        means = Means(self.program)
+        for loss in made:
+            if not means.is_mean(loss, self.nodes):
+                raise self.unclear(loss, "goes backward from something else than a mean over samples that is known for one,")
+        if means.pads() is not None:
+            raise Unclear("the program fills samples up, or leaves some out of the loss, at line %d: what a sample counts depends on its batch" % means.pads().lineno)
+        for node in [each for source in self.program for each in source.nodes if name_of_call(each) in _HOOKS]:
+            raise Unclear("the program does something with the gradient of each batch at line %d" % node.lineno)
 
     def _loss_of(self, call):
         """loss.backward(), scaler.scale(loss).backward(), accelerator.backward(loss)"""
@@ -128,25 +138,6 @@ class Accumulation(Counting):
         last = next((one for one in reversed(statements) if name in targets_of(self.division_in(one) or one)), None)
         return last is not None and self.division_in(last) is not None
 
-    def _look_at_means(self, made):
-        """Of the names that the loss is computed of, and of functions of the program that compute it."""
-        values, names, more = list(made), set(), names_in(*made)
-        while more - names:
-            names |= more
-            found = [node for node in self.nodes if isinstance(node, (ast.Assign, ast.AugAssign)) and targets_of(node) & names]
-            values = list(made) + [node.value for node in found]
-            more = names_in(*[node.value for node in found])
-        called = {name_of_call(each) for value in values for each in ast.walk(value)} - {None}
-        functions = [node for source in self.program for node in source.nodes if isinstance(node, ast.FunctionDef) and node.name in called]
-        for node in [each for one in values + functions for each in ast.walk(one)]:
-            if is_whole_sum(node) or name_of_call(node) in _NOT_LINEAR:
-                raise Unclear("the program adds up the losses of a batch, or takes no mean of them, at line %d" % node.lineno)
-        for node in [each for source in self.program for each in source.nodes if isinstance(each, ast.keyword)]:
-            no_mean = node.arg == "reduction" and getattr(node.value, "value", None) != "mean" or node.arg in _NO_MEAN
-            weighted = node.arg == "weight" and "loss" in (name_of_call(node.parent) or "").lower() + "loss" * ("entropy" in str(name_of_call(node.parent)))
-            if no_mean or weighted:
-                raise Unclear("the program takes another mean of the losses of a batch than that over its samples, at line %d" % node.value.lineno)
-
     # -- the batch size ----------------------------------------------------------------------------------------------------
 
     def _look_at_the_batch_size(self):
@@ -155,11 +146,12 @@ class Accumulation(Counting):
         sizes = [each.value for call in loaders for each in call.keywords if each.arg == "batch_size"] + [call.args[1] for call in loaders if len(call.args) > 1]
         makers = {sources.scope_around(call).name for call in loaders if isinstance(sources.scope_around(call), ast.FunctionDef)} | {"DataLoader"}
         words = {_word(each) for size in sizes for each in ast.walk(size)} - {None}
-        for node in [each for each in self.source.nodes[1:] if sources.scope_around(each) is self.scope and self._is_size(each, words)]:
-            stored = isinstance(node, ast.Name) and node.id in self.per_batch.stored or isinstance(node.ctx, ast.Store)
-            makes = any(name_of_call(each) in makers or "loader" in str(name_of_call(each)) for each in ancestors(node))
-            if not stored and not makes and not self.per_batch.is_logged(node) and not self._is_renamed(node, words):
-                raise self.unclear(node, "does more with the batch size than make a DataLoader")
+        for source in self.program:
+            for node in [each for each in source.nodes[1:] if self._is_size(each, words) and isinstance(each.ctx, ast.Load)]:
+                stored = isinstance(node, ast.Name) and sources.scope_around(node) is self.scope and node.id in self.per_batch.stored
+                makes = any(name_of_call(each) in makers or "loader" in str(name_of_call(each)).lower() for each in ancestors(node))
+                if not stored and not makes and not self.per_batch.is_logged(node) and not self._is_renamed(node, words):
+                    raise Unclear("the program does more with the batch size than make a DataLoader at %s" % place(source, node))
 
     @staticmethod
     def _is_size(node, words):
@@ -177,7 +169,8 @@ class Accumulation(Counting):
         """Names that the loop reads and does not set, and whole numbers that it has: one of them may be the batch size."""
         nodes = [node for node in self.nodes if isinstance(node, (ast.Name, ast.Constant)) and not self.per_batch.is_logged(node)]
         names = {node.id for node in nodes if isinstance(node, ast.Name)} - self.per_batch.stored
-        return names, {node.value for node in nodes if isinstance(node, ast.Constant) and type(node.value) is int}
+        shapes = [each for source in self.program for node in source.nodes if name_of_call(node) in _SHAPES for one in node.args for each in ast.walk(one)]
+        return names, {node.value for node in nodes + shapes if isinstance(node, ast.Constant) and type(node.value) is int}
 
 
 def _is_in_a_loop(node):

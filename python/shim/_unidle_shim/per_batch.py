@@ -7,7 +7,9 @@ next, or decides by how many there were, is a reason to leave the loop alone.
 import ast
 
 from . import sources
-from .syntax import calls_in, is_call, is_divisor, is_in, is_method, is_time, name_of_call, names_in, root_of, statement_of, targets_of
+from .counting import place
+from .sources import Unclear
+from .syntax import ancestors, calls_in, is_call, is_divisor, is_in, is_method, is_time, name_of_call, names_in, root_of, statement_of, targets_of
 
 _LOG = {"set_description", "set_postfix", "set_postfix_str", "set_description_str", "write", "debug", "info", "warning", "log",
         "add_scalar", "flush", "refresh", "print"}
@@ -16,9 +18,10 @@ _NOTHING = {"train", "synchronize", "empty_cache", "sleep", "collect"}
 _ONCE_A_STEP = {"step", "zero_grad", "clip_grad_norm_", "clip_grad_value_", "unscale_", "no_sync", "accumulate", "update_parameters",
                 "clip_gradients", "clip_grad_norm"}
 _CONTEXTS = {"autocast", "record_function", "nullcontext", "set_grad_enabled", "enable_grad", "no_backward_sync", "sdpa_kernel"}
+_OF_TESTS = {"isfinite", "isnan", "isinf", "any", "all", "isinstance", "hasattr", "is_available", "get_rank", "is_main_process", "abs"}
 _SETTINGS = {"args", "cfg", "config", "opt", "opts", "hparams", "conf", "FLAGS"}
 _OF_LOGS = {"item", "len", "float", "int", "round", "mean", "sum", "size", "numel", "exp", "min", "max", "format", "str", "get_last_lr", "time",
-            "perf_counter", "cpu", "numpy", "detach", "memory_allocated", "max_memory_allocated", "sqrt", "avg"}
+            "perf_counter", "monotonic", "join", "asctime", "strftime", "localtime", "cpu", "numpy", "detach", "memory_allocated", "max_memory_allocated", "sqrt", "avg"}
 
 
 class PerBatch:
@@ -28,8 +31,8 @@ class PerBatch:
         self.of = counting
         self.nodes, self.source, self.unclear = counting.nodes, counting.source, counting.unclear
         self.stored = {node.id for node in self.nodes if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)}
-        self.optimizers = {root_of(call.func) for call in calls_in(self.nodes[:1], {"step", "zero_grad"})}
-        self.optimizers |= names_in(*[each for call in calls_in(self.nodes[:1], {"step"}) for each in call.args])
+        steps = calls_in(self.nodes[:1], {"step", "zero_grad"})
+        self.optimizers = {ast.unparse(call.func.value) for call in steps} | {ast.unparse(each) for call in steps for each in call.args}
         self.kept = set()     # names of lists and meters
         self.carried = set()  # names whose value may be that of the batch before
         self._flow(counting.loop.body, names_in(counting.loop.target))
@@ -37,6 +40,7 @@ class PerBatch:
         self._carried()
         self._kept()
         self._scaled()
+        self._decides()
         self._lengths()
 
     # -- which names keep what an earlier batch gave them ---------------------------------------------------------------
@@ -60,8 +64,9 @@ class PerBatch:
         return assigned
 
     def _loads(self, node, assigned):
+        own = {name.id for each in ast.walk(node) if isinstance(each, ast.comprehension) for name in ast.walk(each.target) if isinstance(name, ast.Name)}
         for name in ast.walk(node):
-            if isinstance(name, ast.Name) and name.id in self.stored - assigned and (isinstance(name.ctx, ast.Load) or _is_added_to(name)):
+            if isinstance(name, ast.Name) and name.id in self.stored - assigned - own and (isinstance(name.ctx, ast.Load) or _is_added_to(name)):
                 self.carried.add(name.id)
 
     # -- statements -----------------------------------------------------------------------------------------------------
@@ -71,8 +76,8 @@ class PerBatch:
             if one in self.of.guards:
                 self._statements(one.orelse)
             elif isinstance(one, ast.If):
+                self._test(one.test)
                 if not self.only_logs(one) and not self._ends_by_steps(one):
-                    self._expression(one.test)
                     self._statements(one.body)
                     self._statements(one.orelse)
             elif isinstance(one, ast.With):
@@ -87,12 +92,18 @@ class PerBatch:
             elif not isinstance(one, (ast.Pass, ast.Delete, ast.Assert, ast.Raise)):
                 raise self.unclear(one, "does something with each batch that may count them,")
 
+    def _test(self, test):
+        for call in [each for each in ast.walk(test) if isinstance(each, ast.Call)]:
+            if name_of_call(call) not in _OF_LOGS | _OF_TESTS:
+                raise self.unclear(call, "calls %s() for each batch, which may count them," % name_of_call(call))
+
     def _ends_by_steps(self, one):
         """`if steps >= most: break`, where `steps` changes in steps only."""
         by_batch = {name for name in self.stored if any(_is_stored(each) and each.id == name and not self.of.is_guarded(each) for each in self.nodes)}
         calls = any(isinstance(each, ast.Call) or isinstance(each, ast.Attribute) and root_of(each) not in _SETTINGS for each in ast.walk(one.test))
         ends = isinstance(one.body[-1], (ast.Break, ast.Return)) and not one.orelse and all(self._is_of_log(each) for each in one.body[:-1])
-        return ends and not calls and not names_in(one.test) & (by_batch | self.kept)
+        by_step = names_in(one.test) & self.stored - by_batch
+        return ends and by_step and not calls and not names_in(one.test) & (by_batch | self.kept)
 
     def _assignment(self, one):
         targets = one.targets if isinstance(one, ast.Assign) else [one.target]
@@ -107,7 +118,8 @@ class PerBatch:
         """Calls are of the batch, or tell the time."""
         for call in [each for each in ast.walk(value) if isinstance(each, ast.Call)]:
             arguments = call.args + [each.value for each in call.keywords]
-            if name_of_call(call) in _ONCE_A_STEP or names_in(*arguments) & self.optimizers:
+            optimizes = any(ast.unparse(each) in self.optimizers for one in arguments for each in ast.walk(one) if isinstance(each, (ast.Name, ast.Attribute)))
+            if name_of_call(call) in _ONCE_A_STEP or optimizes:
                 raise self.unclear(call, "calls %s() for each batch" % name_of_call(call))
             if not is_time(call) and not self.of.is_length(call) and not names_in(call) & self.stored:
                 raise self.unclear(call, "calls %s() for each batch, which may count them," % name_of_call(call))
@@ -122,7 +134,7 @@ class PerBatch:
             return
         bar = name == "update" and "bar" in ast.unparse(call.func).lower()
         names = names_in(*call.args) if name is not None else set()
-        of_batch = names and names <= self.stored | {"len", "float", "int", "time", self.of.count.key[0]}
+        of_batch = names and names <= self.stored | {"len", "float", "int", "time", self.of.count.name}
         if not is_method(call, _KEEP) or not (bar or of_batch):
             raise self.unclear(one, "does something with each batch that may count them,")
         if not bar:
@@ -135,7 +147,10 @@ class PerBatch:
     # -- logging --------------------------------------------------------------------------------------------------------
 
     def is_log(self, value):
-        return is_call(value, {"print"}) and "print" not in self.source.defined or is_method(value, _LOG)
+        if not (is_call(value, {"print"}) and "print" not in self.source.defined or is_method(value, _LOG)):
+            return False
+        calls = [each for each in ast.walk(value) if isinstance(each, ast.Call) and each is not value]
+        return all(name_of_call(each) in _OF_LOGS for each in calls)
 
     def only_logs(self, one):
         """A branch of which all is there to be logged, or begins a sum anew."""
@@ -148,8 +163,9 @@ class PerBatch:
             return self.only_logs(one)
         if not isinstance(one, ast.Assign) or len(one.targets) != 1 or not isinstance(one.targets[0], ast.Name):
             return False
-        if isinstance(one.value, ast.Constant) and type(one.value.value) in (int, float) or is_time(one.value):
-            return one.targets[0].id != self.of.counter
+        name = one.targets[0].id
+        if isinstance(one.value, ast.Constant) and any(_is_sum(each) and targets_of(each) == {name} for each in self.nodes):
+            return name != self.of.counter
         known = all(name_of_call(each) in _OF_LOGS for each in ast.walk(one.value) if isinstance(each, ast.Call))
         return known and self._is_for_logs(one.targets[0])
 
@@ -212,11 +228,53 @@ class PerBatch:
                 if not own and not self.is_logged(node):
                     raise self.unclear(node, "does more with %s than log it" % node.id)
                 continue
-        for name in [node for node in self.nodes if isinstance(node, ast.Name) and node.id in self.kept]:
-            for use in self.source.uses(name, ast.Load):
-                if is_call(use.parent, {"len"}) and not is_divisor(use) and not self.is_logged(use):
-                    raise self.unclear(use, "counts %s" % use.id)
-            break
+        for name in self.kept:
+            lists = any(is_method(node, {"append", "extend"}) and root_of(node.func) == name for node in self.nodes)
+            first = next(node for node in self.nodes if isinstance(node, ast.Name) and node.id == name)
+            for use in self.source.uses(first, ast.Load) if lists else ():
+                known = name_of_call(use.parent) in ("mean", "sum", "average", "fmean") or name_of_call(use.parent) == "len" and is_divisor(use)
+                if not is_in(use, self.of.loop) and not known and not self.is_logged(use) and not self._is_new(use):
+                    raise self.unclear(use, "does more with %s than log it" % name)
+
+    def _decides(self):
+        """What a batch gave, read in a step or behind the loop: of larger batches it is something else."""
+        names = {name for name in self.stored - self.kept if name != self.of.counter}
+        for name in sorted(names):
+            stores = [node for node in self.nodes if _is_stored(node) and node.id == name]
+            if all(self.of.is_guarded(node) for node in stores) or all(is_time(getattr(statement_of(node), "value", None)) for node in stores):
+                continue
+            for use in self.source.uses(stores[0], ast.Load):
+                inside = is_in(use, self.of.loop)
+                if self.is_logged(use) or isinstance(statement_of(use), ast.Delete) or (inside and not self.of.is_guarded(use)) or self._is_new(use):
+                    continue
+                if inside or name not in self.carried or not (self._is_of_samples(name) or self._is_mean(use)):
+                    raise self.unclear(use, "does more with %s, which is of one batch, than log it" % name)
+
+    def _is_new(self, use):
+        """Not of this loop: it is read before it, or got another value behind it."""
+        if is_in(use, self.of.loop):
+            return False
+        stores = [each.lineno for each in self.source.uses(use, ast.Store) if not is_in(each, self.of.loop)]
+        return use.lineno < self.of.loop.lineno or any(self.of.loop.end_lineno < line <= use.lineno for line in stores)
+
+    def _is_of_samples(self, name):
+        """A sum over samples: of counts, or of means times counts."""
+        sums = [one for one in self.nodes if _is_sum(one) and targets_of(one) == {name}]
+        counts = {"size", "numel", "sum", "len"}
+        lengths = {target for one in self.nodes if isinstance(one, ast.Assign) and name_of_call(one.value) in counts for target in targets_of(one)}
+        return all(any(name_of_call(each) in counts or isinstance(each, ast.Attribute) and each.attr == "shape" for each in ast.walk(one.value))
+                   or names_in(one.value) & lengths for one in sums)
+
+    def _is_mean(self, use):
+        """`total / len(loader)`, `total / batches`"""
+        node = use
+        while isinstance(node.parent, ast.Call) and is_method(node.parent, {"item", "cpu"}) or isinstance(node.parent, ast.Attribute):
+            node = node.parent
+        parent = node.parent
+        if isinstance(parent, ast.AugAssign):
+            return False
+        return (isinstance(parent, ast.BinOp) and isinstance(parent.op, ast.Div) and node is parent.left
+                and any(self.of.is_length(each) or isinstance(each, ast.Name) and each.id in self.carried | {self.of.counter} for each in ast.walk(parent.right)))
 
     def _scaled(self):
         """Sums and lists of the loss that was divided already: it is divided by less then."""
@@ -237,12 +295,28 @@ class PerBatch:
 
     def _lengths(self):
         """len(loader), which is another number then."""
-        for node in self.source.nodes[1:]:
-            if not self.of.is_length(node) or sources.scope_around(node) is not self.of.scope or node in self.of.counting or self.is_logged(node):
-                continue
-            behind = not is_in(node, self.of.loop) and node.lineno > self.of.loop.lineno and is_divisor(node)
-            if not behind and not self.of.is_before(node):
-                raise self.unclear(node, "does more with the number of batches of an epoch than log it")
+        for source in self.of.program:
+            for node in [each for each in source.nodes[1:] if is_call(each, {"len"}) and len(each.args) == 1]:
+                scope = sources.scope_around(node)
+                if node in self.of.counting or not (scope is self.of.scope and self.of.is_length(node) or _is_of_training(node.args[0])):
+                    continue
+                total = any(isinstance(each, ast.keyword) and each.arg == "total" for each in ancestors(node))  # of a progress bar
+                mean = scope is self.of.scope and not is_in(node, self.of.loop) and node.lineno > self.of.loop.lineno and is_divisor(node)
+                if not (total or mean or self.is_logged(node) or source is self.source and self.of.is_before(node) or _is_evaluated(node)):
+                    raise Unclear("the program does more with the number of batches of an epoch than log it at %s" % place(source, node))
+
+
+def _is_of_training(node):
+    """Something called a loader, and not one for validation."""
+    text = ast.unparse(node).lower()
+    return "loader" in text.split(".")[-1] and not any(word in text for word in ("val", "test", "eval", "dev")) and not text.endswith("dataset")
+
+
+def _is_evaluated(node):
+    """In a function that trains nothing."""
+    function = sources.scope_around(node)
+    return (isinstance(function, ast.FunctionDef) and not calls_in([function], {"backward", "step"})
+            and any(name_of_call(each) in ("eval", "no_grad", "inference_mode") for each in ast.walk(function)))
 
 
 def _is_stored(node):

@@ -107,7 +107,7 @@ def _no_other_name(found, frame, size):
     names, numbers = found.numbers_read()
     for name in names:
         value = frame.f_locals[name] if name in frame.f_locals else frame.f_globals.get(name)
-        if type(value) is int and value == size and size > 1 and found.count.key != (name,):
+        if type(value) is int and value == size and size > 1 and found.count.name != name:
             raise Unclear("the loop at %s reads %s, which is %d as the batch size is" % (found.where, name, size))
     if size in numbers and size > 1:
         raise Unclear("the loop at %s has a %d, as the batch size is" % (found.where, size))

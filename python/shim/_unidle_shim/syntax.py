@@ -83,15 +83,3 @@ def is_divisor(node):
 def is_time(node):
     """time.perf_counter() and the like."""
     return name_of_call(node) in ("time", "perf_counter", "monotonic", "perf_counter_ns", "time_ns") and not node.args
-
-
-def is_whole_sum(node):
-    """x.sum(), x.sum(0), torch.sum(x), sum(x): over the samples."""
-    if is_call(node, {"sum"}):
-        return True
-    if not is_method(node, {"sum", "nansum"}):
-        return False
-    of_torch = isinstance(node.func.value, ast.Name) and node.func.value.id in ("torch", "F")
-    along = node.args[1:] if of_torch else node.args[:]
-    along += [each.value for each in node.keywords if each.arg in ("dim", "axis")]
-    return not along or is_number(along[0], 0) or isinstance(along[0], (ast.Tuple, ast.List))

@@ -103,26 +103,24 @@ def of_zeroed(loader, count):
             tell()
 
 
+def of_flushed(feed, count):
+    for i, (x, y) in enumerate(feed):
+        loss = criterion(model(x), y) / count
+        loss.backward()
+        if (i + 1) % count == 0 or i + 1 == len(feed):
+            optimizer.step()
+            tell()
+
+
 class Trainer:
     def __init__(self, batches):
         self.accumulated = batches
-        self.settings = {"batches": batches}
-        self.loader = made()
 
-    def of_attribute(self):
-        for i, (x, y) in enumerate(self.loader):
+    def of_attribute(self, feed):
+        for i, (x, y) in enumerate(feed):
             loss = criterion(model(x), y) / self.accumulated
             loss.backward()
-            if (i + 1) % self.accumulated == 0 or i + 1 == len(self.loader):
-                optimizer.step()
-                tell()
-
-    def of_item(self):
-        settings = self.settings
-        for i, (x, y) in enumerate(self.loader):
-            loss = criterion(model(x), y) / settings["batches"]
-            loss.backward()
-            if (i + 1) % settings["batches"] == 0:
+            if (i + 1) % self.accumulated == 0:
                 optimizer.step()
                 tell()
 
@@ -156,14 +154,12 @@ elif how == "cell":
     of_cell()
 elif how == "outer":
     of_outer(GIVEN)
+elif how == "flushed":
+    feed = made()
+    for epoch in range(4):
+        of_flushed(feed, GIVEN)
 elif how == "attribute":
-    trainer = Trainer(GIVEN)
-    for epoch in range(4):
-        trainer.of_attribute()
-elif how == "item":
-    trainer = Trainer(GIVEN)
-    for epoch in range(4):
-        trainer.of_item()
+    Trainer(GIVEN).of_attribute(made())
 elif how == "kept":
     loader = DataLoader(data, batch_size=GIVEN_SIZE, shuffle=True, num_workers=1, persistent_workers=True)
     for epoch in range(4):
