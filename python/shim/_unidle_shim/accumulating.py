@@ -169,7 +169,8 @@ class Accumulation(Counting):
         """Names that the loop reads and does not set, and whole numbers that it has: one of them may be the batch size."""
         nodes = [node for node in self.nodes if isinstance(node, (ast.Name, ast.Constant)) and not self.per_batch.is_logged(node)]
         names = {node.id for node in nodes if isinstance(node, ast.Name)} - self.per_batch.stored
-        shapes = [each for source in self.program for node in source.nodes if name_of_call(node) in _SHAPES for one in node.args for each in ast.walk(one)]
+        shapes = [each for source in self.program for node in source.nodes if name_of_call(node) in _SHAPES
+                  and not isinstance(sources.scope_around(node), ast.Module) for each in node.args[:2]]
         return names, {node.value for node in nodes + shapes if isinstance(node, ast.Constant) and type(node.value) is int}
 
 
