@@ -134,7 +134,8 @@ class AccumulatingTest(unittest.TestCase):
                      "niter = epoch * len(loader) + i\nwriter.add_scalar('loss', loss.item(), niter)", "correct += (x == y).sum()",
                      "if cuda:\n    torch.cuda.synchronize()", "time.sleep(0.1)", "del x, loss", "meter.update(time.time() - end)\nend = time.time()",
                      "if not math.isfinite(loss.item()):\n    print('stopping')\n    sys.exit(1)", "batch_size = x.size(0)\nseen += batch_size",
-                     "if i % 10 == 0:\n    print(total / 10)\n    total = 0.0\ntotal += loss.item()", "if cuda:\n    x = x.cuda()"):
+                     "if i % 10 == 0:\n    print(total / 10)\n    total = 0.0\ntotal += loss.item()", "if cuda:\n    x = x.cuda()",
+                     "if isinstance(x, list):\n    x = x[0]", "if torch.isnan(loss):\n    raise ValueError('no number')"):
             self.taken(usual(more=more))
         self.taken(usual(more="total += loss.item() * count", after="print(total / (i + 1))\nmean = total / len(loader)\nreturn mean"))
         self.taken(usual(more="total += loss.item()", after="mean = total / len(loader)\nprint(mean)"))
@@ -161,6 +162,7 @@ class AccumulatingTest(unittest.TestCase):
                      "lr = adjust_learning_rate(optimizer, args)", "if stopper(loss.item()):\n    break", "bx, by = buffer.sample(n)", "if loss.item() < 0.01:\n    break",
                      "noise = torch.randn(args.batch_size, 4)", "if x.size(0) != args.batch_size:\n    continue", "x = x.view(args.batch_size, -1)", "while x.sum() > 0:\n    x = x - y",
                      "avg = 0.9 * avg + 0.1 * loss.item()\nif avg < 1:\n    break", "with no_sync():\n    pass", "try:\n    x = y\nexcept ValueError:\n    pass",
+                     "if loss.item() < 0.01:\n    sys.exit(0)", "if loss.item() > 9:\n    raise StopIteration", "if x.mean() > 0:\n    x = -x", "x = mixed(x, beta(0.2, 0.2))",
                      "history['loss'] = loss.item()", "step, done = step + 1, False", "state = model.update(state, x)"):
             self.refused(usual(more=more))
         self.refused(usual(("optimizer.zero_grad()", "optimizer.zero_grad()\n                    group['lr'] = base * (1 - n / (epochs * len(loader)))")))

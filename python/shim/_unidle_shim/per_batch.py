@@ -78,6 +78,8 @@ class PerBatch:
             elif isinstance(one, ast.If):
                 self._test(one.test)
                 if not self.only_logs(one) and not self._ends_by_steps(one):
+                    if names_in(one.test) & self.stored and not _is_of_kind(one.test):
+                        raise self.unclear(one, "decides by what one batch gave")
                     self._statements(one.body)
                     self._statements(one.orelse)
             elif isinstance(one, ast.With):
@@ -89,7 +91,7 @@ class PerBatch:
                 self._assignment(one)
             elif isinstance(one, ast.Expr):
                 self._call(one)
-            elif not isinstance(one, (ast.Pass, ast.Delete, ast.Assert, ast.Raise)):
+            elif not (isinstance(one, (ast.Pass, ast.Delete, ast.Assert)) or isinstance(one, ast.Raise) and _is_of_no_number(one.parent)):
                 raise self.unclear(one, "does something with each batch that may count them,")
 
     def _test(self, test):
@@ -130,7 +132,7 @@ class PerBatch:
             return
         if name in _ONCE_A_STEP:
             raise self.unclear(call, "calls %s() for each batch" % name)
-        if name == "exit" and _ends(one):
+        if name == "exit" and _is_of_no_number(one.parent):
             return
         bar = name == "update" and "bar" in ast.unparse(call.func).lower()
         names = names_in(*call.args) if name is not None else set()
@@ -227,7 +229,6 @@ class PerBatch:
                 own = isinstance(node.parent, ast.Attribute) and is_method(node.parent.parent, _KEEP | {"clear", "reset"})
                 if not own and not self.is_logged(node):
                     raise self.unclear(node, "does more with %s than log it" % node.id)
-                continue
         for name in self.kept:
             lists = any(is_method(node, {"append", "extend"}) and root_of(node.func) == name for node in self.nodes)
             first = next(node for node in self.nodes if isinstance(node, ast.Name) and node.id == name)
@@ -341,6 +342,11 @@ def _is_own_sum(use):
     return _is_sum(one) and isinstance(one, ast.Assign) and one.value.left is use
 
 
-def _ends(one):
-    """In a branch: of a loss that is no number."""
-    return isinstance(one.parent, ast.If)
+def _is_of_no_number(one):
+    """if not math.isfinite(loss.item()):"""
+    return isinstance(one, ast.If) and any(name_of_call(each) in ("isfinite", "isnan", "isinf") for each in ast.walk(one.test))
+
+
+def _is_of_kind(test):
+    """By the kind of what a batch is, or by a loss that is no number."""
+    return any(name_of_call(each) in ("isinstance", "hasattr", "isfinite", "isnan", "isinf") for each in ast.walk(test))
