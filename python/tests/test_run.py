@@ -3,6 +3,7 @@
 import importlib.util
 import json
 import os
+import re
 import shutil
 import sqlite3
 import subprocess
@@ -13,6 +14,7 @@ import unittest
 HERE = os.path.dirname(os.path.abspath(__file__))
 UNIDLE = os.path.join(os.environ.get("UNIDLE_BIN", ""), "unidle")
 TRAIN = os.path.join(HERE, "programs", "train.py")
+OURS = re.compile(r"unidle: (recorded|taken|ran|\S+=\S+ refused)\b")  # the last lines of `unidle run`
 HAS_TORCH = importlib.util.find_spec("torch") is not None
 
 
@@ -56,7 +58,7 @@ class RunTest(unittest.TestCase):
         path = os.path.join(self.folder, "record%d" % len(os.listdir(self.folder)))
         done = subprocess.run([UNIDLE, "run", "-o", path, *options, "--", *command], cwd=self.folder,
                               env=environment(**more), capture_output=True, text=True)
-        done.stderr = "".join(line for line in done.stderr.splitlines(True) if not line.startswith(("unidle: recorded", "unidle: taken", "unidle: ran", "unidle: batch.size")))
+        done.stderr = "".join(line for line in done.stderr.splitlines(True) if not OURS.match(line))
         self.record = Record(path)
         self.assertEqual(self.record.meta("problems"), [])
         return done
