@@ -48,8 +48,8 @@ class Accumulation(Counting):
         self.program = program
         self.runs_at = self._runs_at(self.scope, 0)
         self.per_batch = PerBatch(self)
-        self._look_at_uses_of_the_count()
         self._look_at_the_loss()
+        self._look_at_uses_of_the_count()
         self._look_at_the_batch_size()
 
     def begins_at(self, line):
@@ -91,19 +91,17 @@ class Accumulation(Counting):
                     raise Unclear("the program does more with the number of batches of a step than count to it at %s" % place(source, node))
 
     def _is_scale(self, node):
-        """Divides the loss, or multiplies what was read of it."""
+        """Divides the loss that goes backward, or multiplies what was read of it."""
         parent = node.parent
-        if isinstance(parent, ast.Compare):
-            return self.division_in(parent.parent) is not None
         if isinstance(parent, ast.BinOp) and isinstance(parent.op, ast.Mult):
             return any(is_method(each, _UNDO) for each in ast.walk(parent))
-        return isinstance(parent, (ast.BinOp, ast.AugAssign)) and isinstance(parent.op, ast.Div)
+        return node in self.divisions
 
     # -- the loss: a mean over more samples is the mean of the means, divided by fewer of them ----------------------------
 
     def _look_at_the_loss(self):
         flat = _in_order(self.loop.body)
-        made = set()
+        made, self.divisions = set(), set()  # losses; nodes that divide them
         for call in calls_in([self.loop], {"backward"}):
             one = statement_of(call)
             loss = self._loss_of(call)
@@ -111,10 +109,11 @@ class Accumulation(Counting):
                 raise self.unclear(call, "goes backward behind the step")
             if one not in flat:
                 raise self.unclear(call, "goes backward in some turns of the loop")
-            divided = self.is_divided(loss) or isinstance(loss, ast.Name) and self._is_divided(loss.id, flat[:flat.index(one)])
-            if not divided:
+            division = loss if self.is_divided(loss) else self._division_of(loss.id, flat[:flat.index(one)]) if isinstance(loss, ast.Name) else None
+            if division is None:
                 raise Unclear("the loop at %s does not divide its loss by the number of batches of a step" % self.where)
             made.add(loss)
+            self.divisions |= {each for each in ast.walk(division) if self.count.is_same(each)}
         means = Means(self.program)
         for loss in made:
             if not means.is_mean(loss, self.nodes):
@@ -129,14 +128,14 @@ class Accumulation(Counting):
         loss = call.args[0] if call.args else call.func.value
         return loss.args[0] if is_method(loss, {"scale"}) and len(loss.args) == 1 else loss
 
-    def _is_divided(self, name, statements):
-        """By the last of the statements that give it a value."""
+    def _division_of(self, name, statements):
+        """The last of the statements that give it a value, where that divides it by the count."""
         stores = [node for node in self.nodes if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store)]
         flat = [self.division_in(one) or one for one in _in_order(self.loop.body)]
         if any(statement_of(node) not in flat for node in stores):
-            return False
+            return None
         last = next((one for one in reversed(statements) if name in targets_of(self.division_in(one) or one)), None)
-        return last is not None and self.division_in(last) is not None
+        return last if last is not None and self.division_in(last) is not None else None
 
     # -- the batch size ----------------------------------------------------------------------------------------------------
 

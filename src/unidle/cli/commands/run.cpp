@@ -91,6 +91,9 @@ std::string traced(const fs::path& folder, const std::string& record) {
 /// anyway.
 void tell_what_became(const tune::Reach& reached, const fs::path& folder) {
   const tune::Settings& asked = reached.at_run_time;
+  if (asked.empty()) {
+    return;  // nothing of the record is read that nobody asked for
+  }
   std::vector<std::string> taken;
   for (const auto& [knob, applied] : tune::applied_settings(record::Reader(folder), asked)) {
     const std::string change = knob + "=" + asked.at(knob);
