@@ -96,6 +96,8 @@ class Background:
             return
         reads = self.reads.get((name, line))
         if reads is None:
+            if len(self.reads) >= _MAX_PLACES:
+                self.reads.clear()
             reads = self.reads[(name, line)] = bool(_READS.search(linecache.getline(name, line)))
         self.gap_hits[after] += 1
         self.gap_reads[after] += reads

@@ -13,6 +13,7 @@ import weakref
 from . import inspection, off, ranks, write_notes
 
 _MAX_SHAPES = 1000
+_MANY_OPTIMIZERS = 64
 
 
 class Facts:
@@ -82,6 +83,8 @@ class Facts:
             inspection.add_padding(self, self.state.torch, batch)
 
     def optimizer_made(self, optimizer, where):
+        if len(self.optimizers) >= _MANY_OPTIMIZERS:  # some programs make one in every step
+            self.optimizers = [reference for reference in self.optimizers if reference() is not None]
         self.optimizers.append(weakref.ref(optimizer))
         self.optimizer_places.add(where)
         self.optimizer_note = inspection.optimizer_note(optimizer)

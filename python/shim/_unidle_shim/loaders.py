@@ -11,6 +11,7 @@ from .loop import now
 from .models import size_of
 
 _get_ident = threading.get_ident
+_MOST_LOADERS = 256
 _LOOK_EVERY = 15  # a mask: the first batch and each sixteenth after it is looked at more closely
 
 
@@ -63,6 +64,10 @@ def _successor(state, where, likeness):
     A framework makes all of them at one line: then they have to be alike."""
     for loader in state.all_loaders:
         if loader.where == where and where is not None and loader.likeness == likeness and loader.real() is None:
+            return loader
+    if len(state.all_loaders) >= _MOST_LOADERS:  # a program that makes ever new ones: the books of one that is gone go on
+        gone = [loader for loader in state.all_loaders if loader.real() is None]
+        for loader in [loader for loader in gone if loader.likeness == likeness] or gone:
             return loader
     loader = Loader(len(state.all_loaders), where)
     loader.likeness = likeness

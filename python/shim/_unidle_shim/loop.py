@@ -20,6 +20,8 @@ from .weight import Weight
 now = time.monotonic_ns
 STARTUP_PHASE = "startup"
 AFTER_STEP, AFTER_FORWARD, AFTER_BACKWARD = 0, 1, 2
+_MOST_AHEAD = 4096  # batches fetched before the step they are of; a program that fetches more trains elsewhere
+_MOST_ROOTS = 4096
 HAND = (-1,)  # stands for the optimiser of a program that has none
 
 
@@ -129,6 +131,9 @@ class Loop(Validations):
         self.micro[micro] = self.micro.get(micro, 0) + 1
         self.steps = step + 1
         self.samples += samples
+        if len(self.roots) > _MOST_ROOTS:  # a program that makes ever new modules
+            self.roots.clear()
+            self.eval_roots.clear()
         if self.ahead:
             del self.ahead[:-1]  # one may be of the next step; more were fetched and not used
         if step >= self.weight.next_step:
@@ -222,6 +227,8 @@ class Loop(Validations):
                 parts.samples += samples
                 parts.fresh = False
             elif again:
+                if len(self.ahead) >= _MOST_AHEAD:
+                    self.ahead.clear()
                 self.ahead.append((loader, samples))
 
     def take_ahead(self, parts):

@@ -9,8 +9,38 @@ _thread_time = time.thread_time_ns
 _EACH_FROM_NS = 20_000     # a sample cheaper than this is timed by the batch: two clock readings would be dear beside it
 _CPU_FROM_NS = 500_000     # of batches cheaper than this only some are asked for their CPU time: the question is a system call
 _SEVERAL_NS = 20_000_000   # cheap batches are told of together, those of so long
-_TRACK_IDS = 1 << 20       # ids kept to tell samples seen again
 _BUCKETS_PER_OCTAVE = 4
+
+
+class Seen:
+    """Which samples were made, and how many again. Exact up to so many ids; beyond that only those of some hash values are looked
+    at, ever fewer, and stand for the others: memory stays what it is, the counts are within some 2 %."""
+
+    MOST = 1 << 13
+
+    def __init__(self):
+        self.kept = set()
+        self.mask = 0       # ids of which these bits of the hash are 0 are looked at
+        self.repeats = 0
+
+    def take(self, ids):
+        if self.mask:
+            ids = [one for one in ids if not _mixed(one) & self.mask]
+        before = len(self.kept)
+        self.kept.update(ids)
+        self.repeats += (len(ids) - (len(self.kept) - before)) * (self.mask + 1)
+        while len(self.kept) > self.MOST:
+            self.mask = 2 * self.mask + 1
+            self.kept = {one for one in self.kept if not _mixed(one) & self.mask}
+
+    def distinct(self):
+        return len(self.kept) * (self.mask + 1)
+
+
+def _mixed(one):
+    """A hash of which every bit depends on all of the id: numbers that follow each other, or lie evenly apart, are spread."""
+    value = (hash(one) & 0xFFFFFFFFFFFFFFFF) * 0x9E3779B97F4A7C15
+    return (value ^ value >> 32) >> 32 & 0xFFFFFFFF
 
 
 class Samples:
@@ -20,7 +50,7 @@ class Samples:
         self.loader = loader_id
         self.count = self.total_ns = self.cpu_ns = self.collate_ns = self.batches = 0
         self.max_ns = 0
-        self.seen, self.repeats = set(), 0
+        self.seen = Seen()
         self.histogram = {}
         self.timed = 0         # samples in the histogram
         self.worst = 0         # of the batch that is going on
@@ -89,8 +119,8 @@ class Samples:
         }
         if self.timed >= 10:
             body.update(p50=self.percentile(0.5), p95=self.percentile(0.95), p99=self.percentile(0.99))
-        if self.seen and not self.passed:
-            body.update(distinct=len(self.seen), repeats=self.repeats)
+        if self.seen.kept and not self.passed:
+            body.update(distinct=self.seen.distinct(), repeats=self.seen.repeats)
         if self.files is not None:
             body["reads_files"] = self.files
         return body
@@ -262,12 +292,9 @@ fetch.__code__ = fetch.__code__.replace(co_filename=hiding.MARK)
 
 def track(samples, index):
     """Counts samples that this process makes again."""
-    before = len(samples.seen)
-    if before < _TRACK_IDS:
-        try:
-            samples.seen.update(index)
-            samples.repeats += len(index) - (len(samples.seen) - before)
-        except TypeError:
-            pass
+    try:
+        samples.seen.take(index)
+    except TypeError:
+        pass  # ids that cannot be compared
     first = index[0] if index and isinstance(index[0], int) and index[0] >= 0 else 0
     return min(first, (1 << 62) - 1)

@@ -192,6 +192,8 @@ class Caches:
         except (OSError, ValueError, OverflowError) as error:
             self._say("refused", "no memory could be shared: %s" % error)
             return
+        self._stores = {key: known for key, known in self._stores.items() if known[0]() is not None}
+        self._calls = {key: known for key, known in self._calls.items() if known[0]() is not None}
         self._stores[id(dataset)] = (weakref.ref(dataset), store, numbers_of(dataset))
 
     @staticmethod

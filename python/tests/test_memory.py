@@ -1,0 +1,163 @@
+"""What the shim keeps does not grow with steps, batches, epochs or samples: object counts and tracemalloc, without torch."""
+
+import gc
+import os
+import random
+import shutil
+import sys
+import tempfile
+import tracemalloc
+import unittest
+import weakref
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "shim"))
+
+from _unidle_shim import facts, loaders, probe, samples  # noqa: E402
+from test_loop import Loader, Module, Optimizer, Program  # noqa: E402
+
+
+class Silent:
+    """A ring that nobody reads."""
+
+    def emit(self, *event, **more):
+        pass
+
+    def emit_all(self, layout, values):
+        pass
+
+
+def grown(work, before, more):
+    """Bytes that Python has more after `more` rounds than after `before`. Both lie behind what is kept up to a bound."""
+    gc.collect()
+    tracemalloc.start()
+    try:
+        for _ in range(before):
+            work()
+        gc.collect()
+        then = tracemalloc.get_traced_memory()[0]
+        for _ in range(more):
+            work()
+        gc.collect()
+        return tracemalloc.get_traced_memory()[0] - then
+    finally:
+        tracemalloc.stop()
+
+
+class Plain:
+    """Anything that can be referred to weakly."""
+
+
+class MemoryTest(unittest.TestCase):
+    BYTES = 20_000  # what the allocator itself moves by; a tuple or a number kept for each round would be a hundred times as much
+
+    def program(self):
+        program = Program()
+        program.loop.ring = Silent()
+        return program
+
+    def test_batches_that_feed_no_step(self):
+        program, loader = self.program(), Loader()
+        self.assertLess(grown(lambda: program.fetch(loader), 10_000, 40_000), self.BYTES)
+        self.assertLess(len(program.loop.ahead), 10_000)
+
+    def test_steps_are_told_rightly_after_such_batches(self):
+        program, loader, model, optimizer = Program(), Loader(), Module(), Optimizer()
+        for _ in range(10_000):
+            program.fetch(loader)
+        for _ in range(5):
+            program.fetch(loader)
+            program.forward(model)
+            program.backward()
+            program.step(optimizer)
+        program.loop.finish()
+        self.assertEqual([event[4] for event in program.steps()[1:]], [4] * 4)
+
+    def test_steps(self):
+        program, loader, model, optimizer = self.program(), Loader(), Module(), Optimizer()
+
+        def iteration():
+            program.fetch(loader)
+            program.forward(model)
+            program.backward()
+            program.step(optimizer)
+
+        self.assertLess(grown(iteration, 5_000, 20_000), self.BYTES)
+
+    def test_modules_and_optimisers_of_their_own_in_every_step(self):
+        program, loader, alive = self.program(), Loader(), []
+
+        def iteration():
+            alive.append((Module(), Optimizer()))
+            del alive[:-50]
+            program.fetch(loader)
+            program.forward(alive[-1][0])
+            program.backward()
+            program.step(alive[-1][1])
+
+        for _ in range(12_000):
+            iteration()
+        self.assertLessEqual(len(program.loop.roots), 5_000)
+
+    def test_a_real_ring(self):
+        folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, folder)
+        os.environ["UNIDLE_PROBE_DIR"] = folder
+        self.addCleanup(os.environ.pop, "UNIDLE_PROBE_DIR")
+        ring = probe.Ring("worker")
+        self.assertLess(grown(lambda: ring.emit_all("pS", (1, 2, 3, 2, 1, 2, 3, 4, 5, 1)), 2_000, 20_000), self.BYTES)
+
+    def test_ids_of_samples(self):
+        seen, at = samples.Seen(), iter(range(10**9))
+        self.assertLess(grown(lambda: seen.take([next(at) for _ in range(64)]), 2_000, 8_000), 64 * samples.Seen.MOST)
+        self.assertLessEqual(len(seen.kept), samples.Seen.MOST)
+
+    def test_optimisers_that_are_gone(self):
+        book = facts.Facts.__new__(facts.Facts)
+        book.optimizers, book.optimizer_places = [], set()
+        for _ in range(5_000):
+            made = Plain()
+            made.param_groups = [{"params": []}]
+            book.optimizer_made(made, "train.py:3")
+        self.assertLess(len(book.optimizers), 200)
+        self.assertEqual(book.living_optimizers(), [made])
+
+    def test_loaders_that_are_gone(self):
+        class State:
+            all_loaders = []
+
+        for number in range(3_000):
+            real = Plain()
+            found = loaders._successor(State, "train.py:%d" % number, ("Dataset", number, 0, "Sampler"))
+            found.real = weakref.ref(real)
+            del real
+        self.assertLess(len(State.all_loaders), 1_000)
+
+
+class SeenTest(unittest.TestCase):
+    def count(self, batches):
+        seen = samples.Seen()
+        for batch in batches:
+            seen.take(batch)
+        return seen
+
+    def test_few_are_exact(self):
+        seen = self.count([list(range(100)), list(range(50, 150)), ["a", "b", "a"]])
+        self.assertEqual((seen.distinct(), seen.repeats), (152, 51))
+
+    def test_many_are_close(self):
+        draw = random.Random(1)
+        for name, ids in (("in order", list(range(200_000))), ("apart", [4096 * i for i in range(200_000)]),
+                          ("names", ["picture-%d.png" % i for i in range(200_000)])):
+            again = ids[:]
+            draw.shuffle(again)
+            seen = self.count([part[at:at + 64] for part in (ids, again) for at in range(0, len(part), 64)])
+            self.assertLess(abs(seen.distinct() / 200_000 - 1), 0.1, name)
+            self.assertLess(abs(seen.repeats / 200_000 - 1), 0.1, name)
+
+    def test_ids_that_cannot_be_compared(self):
+        book = samples.Samples(0)
+        self.assertEqual(samples.track(book, [[1], [2]]), 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
