@@ -24,6 +24,10 @@ Diagnosis diagnose(const Signals& signals, const Policy& policy, Language langua
   if (signals.step_s && *signals.step_s > 0) {
     diagnosis.steps_per_s = 1 / *signals.step_s;
   }
+  if (signals.host_cpus_used && signals.cpus_used) {
+    const double others = *signals.host_cpus_used - *signals.cpus_used;
+    diagnosis.others_cpus = others_disturb(others, *signals.cpus_used, policy) ? std::optional(others) : std::nullopt;
+  }
   diagnosis.time = signals.time;
   diagnosis.command = signals.command;
   diagnosis.blind = signals.blind;

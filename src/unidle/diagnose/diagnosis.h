@@ -83,6 +83,7 @@ struct Diagnosis {
   Device device;
   std::optional<double> samples_per_s;
   std::optional<double> steps_per_s;
+  std::optional<double> others_cpus;  // CPUs that others used meanwhile, where that makes rates rough; not in the JSON
   PhaseTimes time;
   std::optional<StepShares> step;
   std::vector<Finding> findings;

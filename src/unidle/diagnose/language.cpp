@@ -31,4 +31,15 @@ std::string_view translate(Language language, std::string_view english) {
   return found == kChinese.end() ? english : found->second;
 }
 
+std::string format_message(std::string_view translated, std::string_view english, fmt::format_args args) {
+  const auto put_in = [&](std::string_view text) {
+    return fmt::vformat(fmt::string_view(text.data(), text.size()), args);
+  };
+  try {
+    return put_in(translated);
+  } catch (const fmt::format_error&) {
+    return put_in(english);  // one bad message never costs the whole answer
+  }
+}
+
 }  // namespace unidle::diagnose

@@ -21,12 +21,15 @@ Language language_of_environment();
 /// The message in `language`; `english` itself where there is no translation. REQUIRES: `english` outlives the result.
 std::string_view translate(Language language, std::string_view english);
 
-/// Formats a message. Translations may place arguments by position, as {1}.
+/// `translated` with the arguments put in; `english`, which the compiler has checked, where that does not take them.
+std::string format_message(std::string_view translated, std::string_view english, fmt::format_args args);
+
+/// Formats a message. Translations may place arguments by position, as {1}, then all of them: fmt mixes no two ways.
 template <typename... Args>
 std::string say(Language language, fmt::format_string<Args...> english, Args&&... args) {
   const fmt::string_view text = english;
-  const std::string_view translated = translate(language, {text.data(), text.size()});
-  return fmt::vformat(fmt::string_view(translated.data(), translated.size()), fmt::make_format_args(args...));
+  const std::string_view message(text.data(), text.size());
+  return format_message(translate(language, message), message, fmt::make_format_args(args...));
 }
 
 /// English and Chinese, in the order of the catalogue. For tests.

@@ -1,9 +1,12 @@
 #include "unidle/diagnose/language.h"
 
+#include <fmt/args.h>
 #include <gmock/gmock.h>
 
 #include <algorithm>
 #include <set>
+#include <string>
+#include <vector>
 
 #include "unidle/diagnose/diagnose.h"
 #include "unidle/diagnose/rule.h"
@@ -54,6 +57,57 @@ TEST(Language, TranslationsTakeTheSameArguments) {
     EXPECT_EQ(placeholders(english), placeholders(chinese)) << english;
     EXPECT_TRUE(seen.insert(english).second) << english;
     EXPECT_FALSE(chinese.empty()) << english;
+  }
+}
+
+/// Arguments of the kinds that the message asks for, each recognisable in the result.
+fmt::dynamic_format_arg_store<fmt::format_context> arguments_of(std::string_view english,
+                                                                std::vector<std::string>& expected) {
+  fmt::dynamic_format_arg_store<fmt::format_context> store;
+  for (std::size_t at = english.find('{'); at != std::string_view::npos; at = english.find('{', at + 1)) {
+    const std::string spec(english.substr(at, english.find('}', at) - at + 1));
+    if (spec == "{}") {
+      expected.push_back(fmt::format("<{}>", expected.size()));
+      store.push_back(expected.back());
+    } else {
+      const double number = 100.0 + static_cast<double>(expected.size());
+      expected.push_back(fmt::format(fmt::runtime(spec), number));
+      store.push_back(number);
+    }
+  }
+  return store;
+}
+
+TEST(Language, EveryTranslationTakesItsArguments) {
+  for (const auto& [english, chinese] : chinese_messages()) {
+    std::vector<std::string> expected;
+    const auto arguments = arguments_of(english, expected);
+    std::string said;
+    // Without the way back to English, which would hide what this looks for.
+    EXPECT_NO_THROW(said = fmt::vformat(fmt::string_view(chinese.data(), chinese.size()), arguments)) << chinese;
+    for (const std::string& argument : expected) {
+      EXPECT_THAT(said, HasSubstr(argument)) << english;
+    }
+  }
+}
+
+TEST(Language, ATranslationThatDoesNotTakeItsArgumentsIsSaidInEnglish) {
+  const auto said = [](std::string_view translated) {
+    const int many = 3;
+    const std::string what = "steps";
+    return format_message(translated, "{} of {}", fmt::make_format_args(many, what));
+  };
+  EXPECT_EQ(said("{1}：{0}"), "steps：3");
+  for (const char* bad : {"{}：{0}", "{0}：{7}", "{0:.1f}：{1:d}", "{0", "{what}"}) {
+    EXPECT_EQ(said(bad), "3 of steps") << bad;
+  }
+}
+
+TEST(Language, AFactorIsWhatItBecomesNotWhatIsAdded) {
+  for (const auto& [english, chinese] : chinese_messages()) {
+    for (const char* misread : {"最多快", "约快", "快 {"}) {  // "1.3 times faster" is 2.3 times to many
+      EXPECT_EQ(chinese.find(misread), std::string_view::npos) << chinese;
+    }
   }
 }
 

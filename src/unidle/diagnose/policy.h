@@ -145,6 +145,12 @@ struct Policy {
   /// One retry in a hundred steps. Own choice.
   double retries_per_step = 0.01;
 
+  /// CPUs of this machine that processes outside the run use, on average while it trains, from which on its rates are
+  /// rough: at least a quarter of one, beside which repeated trials no longer agree within their usual 1 to 2 %, and a
+  /// tenth of what the run itself uses; less is what the system always does. Own choice after such trials on two CPUs.
+  double others_cpus = 0.25;
+  double others_share = 0.10;
+
   /// With no finding of its own, a wait this large (share of wall) still names the run after it. Own choice.
   double unexplained_share = 0.25;
 };
@@ -153,6 +159,11 @@ struct Policy {
 /// train_s > 0.
 inline double longer_validation_interval(double train_s, double validate_s, double wanted) {
   return validate_s / train_s * (1 - wanted) / wanted;
+}
+
+/// Whether rates of a run that used `own` CPUs are rough, because others used `others` meanwhile.
+inline bool others_disturb(double others, double own, const Policy& policy = {}) {
+  return others >= policy.others_cpus && others >= policy.others_share * own;
 }
 
 }  // namespace unidle::diagnose

@@ -80,6 +80,8 @@ constexpr std::array kThresholds = {
     Threshold{"throttle_share", &Policy::throttle_share},
     Threshold{"memory_full", &Policy::memory_full},
     Threshold{"retries_per_step", &Policy::retries_per_step},
+    Threshold{"others_cpus", &Policy::others_cpus},
+    Threshold{"others_share", &Policy::others_share},
     Threshold{"unexplained_share", &Policy::unexplained_share},
 };
 

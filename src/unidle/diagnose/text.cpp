@@ -129,7 +129,12 @@ std::string numbers(const Diagnosis& diagnosis, const Style& style) {
                        style.say("Device: {} busy ({}).", format_share(*diagnosis.device.busy), diagnosis.device.how));
   }
   if (diagnosis.samples_per_s) {
-    out += style.block(0, "", style.say("Speed: {} samples/s.", format_number(*diagnosis.samples_per_s)));
+    const std::string rate = format_number(*diagnosis.samples_per_s);
+    out += style.block(0, "",
+                       diagnosis.others_cpus
+                           ? style.say("Speed: {} samples/s, roughly: other processes used {} CPUs meanwhile.", rate,
+                                       format_number(*diagnosis.others_cpus))
+                           : style.say("Speed: {} samples/s.", rate));
   }
   return out;
 }

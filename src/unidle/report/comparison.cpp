@@ -6,6 +6,7 @@
 #include <map>
 
 #include "unidle/base/units.h"
+#include "unidle/diagnose/policy.h"
 #include "unidle/report/setting_value.h"
 
 namespace unidle::report {
@@ -58,6 +59,17 @@ std::optional<double> total_power(const RunData& run, std::int64_t from_ns, std:
   return total;
 }
 
+void add_cpu_use(Summary& summary, const RunData& run, std::int64_t from_ns, std::int64_t to_ns) {
+  summary.own_cpus = series_mean(run, record::series::kTreeCpu, from_ns, to_ns);
+  if (summary.own_cpus && run.cpus() > 0) {
+    summary.cpu_busy = clamped_share(*summary.own_cpus / run.cpus());
+  }
+  if (const auto host = series_mean(run, record::series::kHostCpu, from_ns, to_ns); host && summary.own_cpus) {
+    summary.others_cpus = std::max(0.0, *host - *summary.own_cpus);
+    summary.rough = diagnose::others_disturb(*summary.others_cpus, *summary.own_cpus);
+  }
+}
+
 struct Readings {
   std::optional<std::string> configured;
   std::optional<std::string> effective;
@@ -66,7 +78,11 @@ struct Readings {
 std::map<std::string, Readings> readings(const RunData& run) {
   std::map<std::string, Readings> out;
   for (const auto& setting : run.settings) {
-    (setting.source == "effective" ? out[setting.knob].effective : out[setting.knob].configured) = setting.value;
+    if (setting.source == "effective") {
+      out[setting.knob].effective = setting.value;
+    } else if (setting.source == "configured") {
+      out[setting.knob].configured = setting.value;
+    }
   }
   return out;
 }
@@ -141,6 +157,11 @@ void add_notes(Comparison& c, const RunData& a, const RunData& b) {
           fmt::format("{} has only {} steps after warm-up: too few to tell.", label, side->throughput.steps));
     }
   }
+  for (const auto& [label, side] : {std::pair("A", &c.a), std::pair("B", &c.b)}) {
+    if (const std::string rough = rough_words(*side, label); !rough.empty()) {
+      c.notes.push_back(rough);
+    }
+  }
   if (c.a.samples_per_step && c.b.samples_per_step && *c.a.samples_per_step != *c.b.samples_per_step) {
     c.notes.push_back(fmt::format("Steps differ in size: {} samples in A, {} in B. Compare samples, not steps.",
                                   format_number(*c.a.samples_per_step), format_number(*c.b.samples_per_step)));
@@ -181,14 +202,20 @@ Summary summarise(const RunData& run, const std::vector<Cycle>& all, std::uint64
     const std::int64_t from = counted.front().begin_ns;
     const std::int64_t to = counted.back().end_ns;
     summary.gpu_busy = clamped_share(series_mean(run, record::series::kGpuUtil, from, to));
-    if (const auto cores = series_mean(run, record::series::kTreeCpu, from, to); cores && run.cpus() > 0) {
-      summary.cpu_busy = clamped_share(*cores / run.cpus());
-    }
+    add_cpu_use(summary, run, from, to);
     if (const auto watts = total_power(run, from, to); watts && summary.throughput.training) {
       summary.energy_per_sample_j = *watts / summary.throughput.training->value;
     }
   }
   return summary;
+}
+
+std::string rough_words(const Summary& summary, const std::string& name) {
+  return summary.rough ? fmt::format(
+                             "The rates of {} are rough: other processes used {} CPUs while it trained, and it "
+                             "used {} itself.",
+                             name, format_number(*summary.others_cpus), format_number(*summary.own_cpus))
+                       : "";
 }
 
 Summary summarise(const RunData& run) { return summarise(run, cycles(run)); }

@@ -25,6 +25,9 @@ struct Summary {
   std::size_t checkpoints = 0;
   std::optional<double> gpu_busy;             // 0..1, mean utilisation while it trained
   std::optional<double> cpu_busy;             // 0..1 of the CPUs that the run was allowed to use
+  std::optional<double> own_cpus;             // in use by the run while it trained
+  std::optional<double> others_cpus;          // by everything else on the machine meanwhile
+  bool rough = false;                         // others used so much that the rates are rough
   std::optional<double> energy_per_sample_j;  // of all devices while it trained, where they tell their power
 };
 
@@ -69,6 +72,9 @@ Comparison compare(const RunData& a, const RunData& b, double tolerance = 0.05);
 
 /// Puts other ratios, of more runs, in place of the two runs' own, and judges anew.
 void rejudge(Comparison& comparison, std::optional<Ratio> training, std::optional<Ratio> total);
+
+/// Why the rates of a run are rough, in one sentence about `name`; "" where they are not.
+std::string rough_words(const Summary& summary, const std::string& name);
 
 /// The answer in one sentence, with the names that the reader knows the two by.
 std::string headline(const Comparison& comparison, const std::string& a = "A", const std::string& b = "B");

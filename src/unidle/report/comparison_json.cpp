@@ -76,6 +76,9 @@ json side(const Summary& s) {
           {"checkpoints", s.checkpoints},
           {"gpu_busy", number(s.gpu_busy)},
           {"cpu_busy", number(s.cpu_busy)},
+          {"own_cpus", number(s.own_cpus)},
+          {"others_cpus", number(s.others_cpus)},
+          {"rough", s.rough},
           {"energy_per_sample_j", number(s.energy_per_sample_j)}};
 }
 

@@ -114,6 +114,43 @@ TEST(Comparison, TheIntervalCoversAsOftenAsItSays) {
   EXPECT_LE(covered, kRuns);
 }
 
+Script beside(double others, double own) {
+  Script script = quiet(50);
+  script.cores = own;
+  script.others_cores = others;
+  return script;
+}
+
+TEST(Comparison, RatesAreRoughWhereOthersUsedTheMachine) {
+  const RunData alone = scripted_run(beside(0.05, 1));
+  const RunData crowded = scripted_run(beside(1.2, 1));
+  const Comparison c = compare(alone, crowded);
+  EXPECT_FALSE(c.a.rough);
+  EXPECT_TRUE(c.b.rough);
+  EXPECT_NEAR(*c.b.others_cpus, 1.2, 0.01);
+  EXPECT_THAT(c.notes, Contains(HasSubstr("rates of B are rough: other processes used 1.2 CPUs")));
+  EXPECT_THAT(c.notes, ::testing::Not(Contains(HasSubstr("rates of A"))));
+  EXPECT_THAT(to_text(c, 80, false), HasSubstr("CPUs used by others"));
+  const nlohmann::json json = to_json(c);
+  EXPECT_EQ(json["a"]["rough"], false);
+  EXPECT_EQ(json["b"]["rough"], true);
+  EXPECT_NEAR(json["b"]["others_cpus"].get<double>(), 1.2, 0.01);
+}
+
+TEST(Comparison, WhatTheSystemAlwaysDoesIsNoDisturbance) {
+  EXPECT_FALSE(summarise(scripted_run(beside(0.2, 0.5))).rough) << "less than a quarter of a CPU";
+  EXPECT_FALSE(summarise(scripted_run(beside(0.5, 7))).rough) << "less than a tenth of what the run uses";
+  EXPECT_FALSE(summarise(scripted_run(quiet(50))).others_cpus) << "not recorded";
+}
+
+TEST(Comparison, OnlyConfiguredValuesAreConfigured) {
+  RunData a = scripted_run(Script{});
+  RunData b = a;
+  a.settings = {{"batch.size", "8", "configured", "t.py:1"}};
+  b.settings = {{"batch.size", "8", "configured", "t.py:1"}, {"batch.size", "16", "environment", "BATCH_SIZE"}};
+  EXPECT_THAT(compare(a, b).settings, IsEmpty());
+}
+
 TEST(Comparison, TooFewStepsAreSaidToBeTooFew) {
   Script script;
   script.steps = 5;

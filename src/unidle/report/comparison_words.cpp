@@ -110,6 +110,10 @@ std::vector<WordRow> throughput_rows(const Comparison& c) {
   if (c.a.cpu_busy || c.b.cpu_busy) {
     rows.push_back({"CPUs busy", {share_words(c.a.cpu_busy), share_words(c.b.cpu_busy), ""}});
   }
+  if (c.a.rough || c.b.rough) {
+    const auto words = [](const std::optional<double>& cpus) { return cpus ? format_number(*cpus) : kAbsent; };
+    rows.push_back({"CPUs used by others", {words(c.a.others_cpus), words(c.b.others_cpus), ""}});
+  }
   if (c.a.energy_per_sample_j || c.b.energy_per_sample_j) {
     const auto words = [](const std::optional<double>& joules) {
       return joules ? format_number(*joules) + " J" : std::string(kAbsent);

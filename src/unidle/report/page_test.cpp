@@ -89,6 +89,14 @@ TEST(Page, OneRunShowsItsPlotsFindingsAndSettings) {
   EXPECT_EQ(count(html, "<desc id="), count(html, "<svg "));
 }
 
+TEST(Page, SaysThatRatesAreRough) {
+  Script script = naive_script();
+  script.others_cores = 2;
+  EXPECT_THAT(page({{scripted_run(script), diagnosis()}}), HasSubstr("other processes used 2"));
+  script.others_cores = 0.01;
+  EXPECT_THAT(page({{scripted_run(script), diagnosis()}}), Not(HasSubstr("other processes used")));
+}
+
 TEST(Page, TheSameRecordGivesTheSameBytes) {
   const std::vector<Entry> entries = {{scripted_run(naive_script()), diagnosis()}};
   EXPECT_EQ(page(entries), page(entries));

@@ -167,6 +167,13 @@ Comparison compare_turns(const Turns& turns, double tolerance) {
     c.pairs = pairs;
     rejudge(c, pooled(rates(a, &Throughput::training), rates(b, &Throughput::training)),
             pooled(rates(a, &Throughput::total), rates(b, &Throughput::total)));
+    const auto is_rough = [](const RunData& run) { return summarise(run).rough; };
+    const auto rough = std::count_if(turns.a.begin(), turns.a.end(), is_rough) +
+                       std::count_if(turns.b.begin(), turns.b.end(), is_rough);
+    if (rough > 0) {
+      c.notes.push_back(fmt::format("Other processes used the CPUs during {} of {} runs, so the rates are rough.",
+                                    rough, turns.a.size() + turns.b.size()));
+    }
     c.notes.push_back(
         fmt::format("{} runs of each, in turns: B/A is the median of the pairs. All else is of the pair in the middle.",
                     pairs.size()));

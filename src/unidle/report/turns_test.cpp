@@ -48,6 +48,18 @@ TEST(Turns, ASlowerConfigurationIsARegression) {
   EXPECT_THAT(to_text(c, 100, false), HasSubstr("3 runs of each"));
 }
 
+TEST(Turns, SayHowManyRunsWereDisturbed) {
+  Turns turns;
+  for (int pair = 0; pair < 3; ++pair) {
+    turns.a.push_back(scripted_run(at(50, 10 + pair)));
+    Script script = at(50, 20 + pair);
+    script.others_cores = pair == 1 ? 0.02 : 2;
+    turns.b.push_back(scripted_run(script));
+  }
+  EXPECT_THAT(compare_turns(turns).notes,
+              ::testing::Contains(HasSubstr("Other processes used the CPUs during 2 of 6 runs")));
+}
+
 TEST(Turns, OnePairIsAnOrdinaryComparison) {
   const Comparison c = compare_turns({{scripted_run(at(50, 1))}, {scripted_run(at(50, 2))}});
   EXPECT_TRUE(c.pairs.empty());

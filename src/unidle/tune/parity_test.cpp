@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <limits>
 
 namespace unidle::tune {
@@ -43,6 +44,30 @@ TEST(Parity, MetricsKnowTheirDirection) {
   EXPECT_TRUE(check_parity(with({}, {{"psnr", 25.0}}), with({}, {{"psnr", 26.0}}), kNumeric).held);
   EXPECT_FALSE(check_parity(with({}, {{"mae", 1.0}}), with({}, {{"mae", 1.1}}), kNumeric).held);
   EXPECT_FALSE(check_parity(with({}, {{"auc", 0.8}}), with({}, {{"auc", 0.7}}), kNumeric).held);
+}
+
+TEST(Parity, RunsOfTheProgramItselfTellHowFarChanceGoes) {
+  const std::vector<TrialResult> repeats = {with(1.0, {{"psnr", 25.0}, {"acc", 0.80}}),
+                                            with(1.08, {{"psnr", 25.6}, {"acc", 0.86}})};
+  EXPECT_FALSE(agree(repeats));
+  EXPECT_TRUE(agree({repeats.front(), repeats.front()}));
+  const Spread spread = spread_of(repeats);
+  EXPECT_NEAR(spread.loss, 0.08 / std::sqrt(2.0), 1e-12);
+  const Spread single = spread.of_difference(1, 1);
+  EXPECT_NEAR(single.loss, 0.08, 1e-12) << "of two runs, what was seen of two runs";
+  EXPECT_FALSE(check_parity(with(1.0), with(1.2), kExact).held);
+  EXPECT_TRUE(check_parity(with(1.0), with(1.2), kExact, {}, single).held);
+  EXPECT_FALSE(check_parity(with(1.0), with(1.4), kExact, {}, single).held);
+  EXPECT_FALSE(check_parity(with(1.0), with(1.2), kExact, {}, spread.of_difference(16, 16)).held);
+  EXPECT_TRUE(check_parity(with(1.0, {{"psnr", 25.0}}), with(1.0, {{"psnr", 24.0}}), kExact, {}, single).held);
+  EXPECT_FALSE(check_parity(with(1.0, {{"psnr", 25.0}}), with(1.0, {{"psnr", 22.0}}), kExact, {}, single).held);
+  EXPECT_TRUE(check_parity(with(1.0, {{"acc", 0.8}}), with(1.0, {{"acc", 0.7}}), kExact, {}, single).held);
+}
+
+TEST(Parity, OneRunTellsNothingOfChance) {
+  EXPECT_EQ(spread_of({with(1.0)}).loss, 0);
+  EXPECT_EQ(spread_of({}).loss, 0);
+  EXPECT_EQ(spread_of({with(1.0), with(std::nullopt)}).loss, 0);
 }
 
 TEST(Parity, WhatIsNotReportedIsNotCompared) {

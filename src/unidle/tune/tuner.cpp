@@ -67,6 +67,7 @@ TunerOutcome Tuner::run(std::stop_token stop) {
     }
     baseline.verdict = "baseline";
     baseline_ = incumbent_ = baseline.result;
+    repeats_ = {baseline_};
     incumbent_is_newest_ = true;
     log(baseline);
     add_suggestions(baseline_);

@@ -138,9 +138,12 @@ class Tuner {
   Judgement try_settings(const Settings& changes, const std::string& stage, const std::string& what, double margin,
                          std::stop_token stop, bool confirm = false);
   Judgement judge(LoggedTrial& trial, double ratio, double margin);
-  bool rejected(LoggedTrial& trial);
+  bool rejected(LoggedTrial& trial, std::stop_token stop);
   bool changes_effective_batch(const Settings& changes) const;
-  Parity parity_of(const TrialResult& baseline, const TrialResult& changed, const Settings& changes) const;
+  Parity parity_of(const std::vector<TrialResult>& baselines, const std::vector<TrialResult>& changed,
+                   const Settings& changes) const;
+  void add_repeat(const TrialResult& run);
+  bool learn_spread(const TrialResult& changed, std::stop_token stop);
   bool undecided(const Turns& turns, double margin) const;
   double scatter() const;
   bool take_turn(const Settings& changes, Turns& turns, std::stop_token stop);
@@ -152,7 +155,7 @@ class Tuner {
 
   std::optional<Verification> verify(std::stop_token stop);
   bool verify_pair(Verification& verification, std::stop_token stop);
-  bool compare_pair(Verification& verification, const TrialResult& baseline, LoggedTrial& winner) const;
+  bool compare_pair(Verification& verification, const TrialResult& baseline, LoggedTrial& winner);
   void take_stock(Verification& verification) const;
   void verify_best(std::stop_token stop);
   bool take_fastest();
@@ -174,6 +177,7 @@ class Tuner {
   int search_trials_ = 0;
   TunerOutcome outcome_;
   TrialResult baseline_;
+  std::vector<TrialResult> repeats_;     // runs without changes, the baseline first
   TrialResult incumbent_;                // of outcome_.best; its newest rate
   std::map<std::string, double> gains_;  // by knob, measured alone
   std::set<std::string> refused_;        // "knob=value" that does not take

@@ -23,12 +23,14 @@ bool Tuner::changes_effective_batch(const Settings& changes) const {
 }
 
 /// Of another effective batch, which somebody allowed, only that its loss is a number can be asked of a short trial.
-Parity Tuner::parity_of(const TrialResult& baseline, const TrialResult& changed, const Settings& changes) const {
+Parity Tuner::parity_of(const std::vector<TrialResult>& baselines, const std::vector<TrialResult>& changed,
+                        const Settings& changes) const {
   ParityBands bands = options_.bands;
   if (changes_effective_batch(changes)) {
     bands.exact_loss = bands.numeric_loss = bands.psnr_db = bands.metric = std::numeric_limits<double>::infinity();
   }
-  return check_parity(baseline, changed, changes, bands);
+  const Spread chance = spread_of(repeats_).of_difference(baselines.size(), changed.size());
+  return check_parity(averaged(baselines), averaged(changed), changes, bands, chance);
 }
 
 BatchSearch::Result Tuner::try_batch(const BatchChoice& choice, std::stop_token stop) {

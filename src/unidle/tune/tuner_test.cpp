@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <array>
+#include <cmath>
+#include <functional>
 
 #include "unidle/base/error.h"
 #include "unidle/tune/testing/fake_runner.h"
@@ -155,6 +158,64 @@ TEST(Tuner, RejectsAChangeThatBreaksTheLoss) {
   ASSERT_TRUE(outcome.verification);
   EXPECT_TRUE(outcome.verification->shown);
   EXPECT_THAT(outcome.trials, Contains(::testing::Field(&LoggedTrial::verdict, "parity broken")));
+}
+
+/// Trials whose loss lies where `loss_of` says, given the changes and how many trials there were.
+TunerOutcome tuned_with_losses(const std::function<double(const Settings&, int)>& loss_of) {
+  Fixture fixture;
+  int trials = 0;
+  FakeRunner runner(fixture.clock, [&](const Settings& changes) {
+    TrialResult result = product(changes, {{"loader.workers", {{"2", 1.5}}}});
+    result.loss = loss_of(changes, trials++);
+    return result;
+  });
+  return fixture.tune(runner);
+}
+
+long repeats_in(const TunerOutcome& outcome) {
+  return std::count_if(outcome.trials.begin(), outcome.trials.end(), [](const LoggedTrial& trial) {
+    return trial.stage == "reference" && trial.verdict == "baseline";
+  });
+}
+
+/// What an unseeded program comes to: its losses lie up to 8 % from each other, whatever is changed.
+double unseeded(const Settings&, int trial) {
+  static constexpr std::array kDraws = {1.0, 1.07, 0.96, 1.03, 0.98, 1.05, 0.97, 1.02, 1.04, 0.99};
+  return kDraws[static_cast<std::size_t>(trial) % kDraws.size()];
+}
+
+TEST(Tuner, AnExactChangeMayDifferAsTheProgramDiffersFromItself) {
+  const TunerOutcome outcome = tuned_with_losses(unseeded);
+  EXPECT_EQ(outcome.best.count("loader.workers"), 1u);
+  ASSERT_TRUE(outcome.verification);
+  EXPECT_TRUE(outcome.verification->parity.held) << outcome.verification->parity.why;
+  EXPECT_TRUE(outcome.verification->shown);
+  EXPECT_GE(repeats_in(outcome), 1);
+}
+
+TEST(Tuner, AWorseLossBeyondTheProgramsOwnSpreadIsRejected) {
+  const TunerOutcome outcome = tuned_with_losses([](const Settings& changes, int trial) {
+    return unseeded(changes, trial) + (changes.contains("loader.workers") ? 0.8 : 0);
+  });
+  EXPECT_FALSE(outcome.best.contains("loader.workers"));
+  EXPECT_THAT(outcome.trials, Contains(::testing::Field(&LoggedTrial::verdict, "parity broken")));
+}
+
+TEST(Tuner, AProgramThatRepeatsItselfIsRunTwiceBeforeALossIsRejected) {
+  const TunerOutcome outcome =
+      tuned_with_losses([](const Settings& changes, int) { return changes.contains("loader.workers") ? 1.05 : 1.0; });
+  EXPECT_FALSE(outcome.best.contains("loader.workers"));
+  EXPECT_EQ(repeats_in(outcome), 1);
+  for (std::size_t i = 0; i < outcome.trials.size(); ++i) {
+    EXPECT_EQ(outcome.trials[i].index, static_cast<int>(i) + 1);
+  }
+}
+
+TEST(Tuner, ALossThatIsNoNumberNeedsNoRepeats) {
+  const TunerOutcome outcome = tuned_with_losses(
+      [](const Settings& changes, int) { return changes.contains("loader.workers") ? std::nan("") : 1.0; });
+  EXPECT_FALSE(outcome.best.contains("loader.workers"));
+  EXPECT_EQ(repeats_in(outcome), 0);
 }
 
 TEST(Tuner, RejectsAChangeThatBreaksTheMetric) {

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "unidle/base/stats.h"
+#include "unidle/diagnose/policy.h"
 #include "unidle/knobs/knob.h"
 #include "unidle/tune/tuner.h"
 
@@ -29,7 +30,10 @@ constexpr double kWidest = 0.2;
 /// The standard deviation of a normal distribution for a mean absolute deviation of 1.
 constexpr double kOfMeanDeviation = 1.25;
 /// CPUs in use by others from which on a trial counts as disturbed.
-constexpr double kDisturbingCpus = 0.25;
+constexpr double kDisturbingCpus = diagnose::Policy{}.others_cpus;
+/// Runs without changes that tell how far a program lies from itself: the deviation of three is within a factor of two
+/// mostly, and each costs as much as a trial.
+constexpr std::size_t kMostRepeats = 3;
 /// Turns in all, those that say nothing with them.
 constexpr int kMostTurns = 9;
 
@@ -68,12 +72,14 @@ void Tuner::log(LoggedTrial trial) {
 Tuner::Judgement Tuner::try_settings(const Settings& changes, const std::string& stage, const std::string& what,
                                      double margin, std::stop_token stop, bool confirm) {
   const bool neighbours = incumbent_is_newest_;
+  const int first_index = static_cast<int>(outcome_.trials.size());
   LoggedTrial trial = measure(changes, stage, stop);
   trial.why = what;
   if (trial.result.interrupted) {
     return Judgement::kStopped;
   }
-  if (rejected(trial)) {
+  if (rejected(trial, stop)) {
+    trial.index = static_cast<int>(outcome_.trials.size()) + 1;
     log(std::move(trial));
     return Judgement::kRejected;
   }
@@ -99,7 +105,8 @@ Tuner::Judgement Tuner::try_settings(const Settings& changes, const std::string&
     incumbent_ = trial.result;
     outcome_.best = trial.changes;
   }
-  incumbent_is_newest_ = (judgement == Judgement::kBetter) == turns.reference_next;
+  const bool others_between = turns.taken == 0 && trial.index > first_index + 1;
+  incumbent_is_newest_ = !others_between && (judgement == Judgement::kBetter) == turns.reference_next;
   log(std::move(trial));
   return judgement;
 }
@@ -142,6 +149,9 @@ bool Tuner::take_turn(const Settings& changes, Turns& turns, std::stop_token sto
     apart_.push_back(std::abs(turn.result.rate / before.rate - 1));
   }
   before = turn.result;
+  if (reference && outcome_.best.empty()) {
+    add_repeat(turn.result);
+  }
   if (!turns.neighbours) {
     turns.ratios.clear();
     turns.neighbours = true;
@@ -165,7 +175,7 @@ bool Tuner::may_repeat(std::stop_token stop) const {
 }
 
 /// Fills in verdict and reason when the trial cannot be taken whatever its speed.
-bool Tuner::rejected(LoggedTrial& trial) {
+bool Tuner::rejected(LoggedTrial& trial, std::stop_token stop) {
   if (!trial.result.ok) {
     trial.verdict = "failed";
     trial.why += "; " + trial.result.problem;
@@ -176,12 +186,44 @@ bool Tuner::rejected(LoggedTrial& trial) {
     trial.verdict = "not taken";
     return true;
   }
-  const Parity parity = parity_of(baseline_, trial.result, trial.changes);
+  Parity parity = parity_of(repeats_, {trial.result}, trial.changes);
+  while (!parity.held && learn_spread(trial.result, stop)) {
+    parity = parity_of(repeats_, {trial.result}, trial.changes);
+  }
   if (!parity.held) {
     trial.verdict = "parity broken";
     trial.why += "; " + parity.why;
   }
   return !parity.held;
+}
+
+/// Runs the program without changes once more, because a difference only counts beside how far it lies from itself.
+/// False where that is known: after three runs, or two that agree; and where no time is left or no run could help.
+bool Tuner::learn_spread(const TrialResult& changed, std::stop_token stop) {
+  const bool hopeless = changed.loss && !std::isfinite(*changed.loss);
+  const bool known = repeats_.size() >= kMostRepeats || (repeats_.size() > 1 && agree(repeats_));
+  if (hopeless || known || !may_repeat(stop)) {
+    return false;
+  }
+  LoggedTrial once_more = measure({}, "reference", stop);
+  if (once_more.result.interrupted || !once_more.result.ok) {
+    return false;
+  }
+  const std::size_t before = repeats_.size();
+  add_repeat(once_more.result);
+  once_more.verdict = "baseline";
+  once_more.why = "without changes once more: how far its loss lies from itself";
+  log(std::move(once_more));
+  return repeats_.size() > before;
+}
+
+/// A run that lacks what the baseline reports could not stand beside it.
+void Tuner::add_repeat(const TrialResult& run) {
+  const bool complete =
+      run.loss.has_value() == baseline_.loss.has_value() && run.metrics.size() == baseline_.metrics.size();
+  if (complete) {
+    repeats_.push_back(run);
+  }
 }
 
 Tuner::Judgement Tuner::judge(LoggedTrial& trial, double ratio, double margin) {

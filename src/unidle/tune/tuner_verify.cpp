@@ -13,8 +13,6 @@ namespace {
 
 /// Further pairs when the first ones leave it open.
 constexpr int kExtraPairs = 4;
-/// Losses that are closer than this are those of the same samples.
-constexpr double kSameLoss = 1e-4;
 /// Pairs that may fail: a machine that is busy with something else may be too slow for once.
 constexpr int kMostFailures = 2;
 /// A gain in every pair of so many times the noise needs no further pairs.
@@ -28,42 +26,6 @@ Settings exact_part(const Settings& settings) {
     }
   }
   return exact;
-}
-
-/// Losses and metrics of several runs of the same settings. Where some have none, none. A seeded program draws the same
-/// samples in each run: its losses are equal, and more runs say no more than one.
-TrialResult averaged(const std::vector<TrialResult>& runs) {
-  TrialResult mean_of = runs.front();
-  const auto count = static_cast<double>(runs.size());
-  double loss = 0;
-  double squares = 0;
-  std::vector<double> different;
-  for (const TrialResult& run : runs) {
-    if (!run.loss) {
-      mean_of.loss.reset();
-      break;
-    }
-    loss += *run.loss / count;
-    squares += run.loss_error * run.loss_error / count;
-    const bool known = std::any_of(different.begin(), different.end(), [&](double other) {
-      return std::abs(*run.loss - other) <= kSameLoss * std::abs(other);
-    });
-    if (!known) {
-      different.push_back(*run.loss);
-    }
-  }
-  if (mean_of.loss) {
-    mean_of.loss = loss;
-    mean_of.loss_error = std::sqrt(squares / static_cast<double>(different.size()));
-  }
-  for (auto& [name, value] : mean_of.metrics) {
-    value = 0;
-    for (const TrialResult& run : runs) {
-      const auto found = run.metrics.find(name);
-      value += (found == run.metrics.end() ? runs.front().metrics.at(name) : found->second) / count;
-    }
-  }
-  return mean_of;
 }
 
 }  // namespace
@@ -123,15 +85,16 @@ bool Tuner::verify_pair(Verification& verification, std::stop_token stop) {
 }
 
 /// Adds the pair; false when the winner trains something else.
-bool Tuner::compare_pair(Verification& verification, const TrialResult& baseline, LoggedTrial& winner) const {
+bool Tuner::compare_pair(Verification& verification, const TrialResult& baseline, LoggedTrial& winner) {
+  add_repeat(baseline);
   verification.baseline.push_back(baseline.rate);
   verification.winner.push_back(winner.result.rate);
   verification.baselines.push_back(baseline);
   verification.winners.push_back(winner.result);
-  Parity parity = parity_of(baseline, winner.result, outcome_.best);
+  Parity parity = parity_of({baseline}, {winner.result}, outcome_.best);
   if (parity.held && verification.winners.size() > 1) {
     // Together they show what chance hides in each of them.
-    parity = parity_of(averaged(verification.baselines), averaged(verification.winners), outcome_.best);
+    parity = parity_of(verification.baselines, verification.winners, outcome_.best);
   }
   const bool common_metric = std::any_of(baseline.metrics.begin(), baseline.metrics.end(), [&](const auto& metric) {
     return winner.result.metrics.contains(metric.first);

@@ -119,6 +119,13 @@ class Player {
       gpu_memory.push_back({t, started ? 21.4e9 + 2e8 * unit_(random_) : 0.6e9});
       power.push_back({t, 92 + 480 * now_busy * noisy()});
     }
+    if (script_.others_cores) {
+      std::vector<record::Point> host = cpu;
+      for (record::Point& point : host) {
+        point.value += *script_.others_cores;
+      }
+      run_.series.push_back({{"host.cpu", "cores", ""}, host});
+    }
     run_.series.push_back({{"tree.cpu", "cores", ""}, cpu});
     run_.series.push_back({{"tree.memory", "bytes", ""}, memory});
     if (script_.gpu) {

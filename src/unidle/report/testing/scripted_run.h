@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,7 @@ struct Script {
   bool gpu = false;
   double cores = 1;  // in use, of `cpus`
   double cpus = 8;
+  std::optional<double> others_cores = {};  // in use by others; absent: not recorded
   std::vector<record::Setting> settings;
   std::uint64_t seed = 1;
 };
