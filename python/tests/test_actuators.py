@@ -43,7 +43,7 @@ class ActuatorTest(unittest.TestCase):
             self.assertIn(call, lines[int(note[key].rpartition(":")[2]) - 1])
 
     def test_refused_with_the_reason(self):
-        reasons = {"batch.size=32": "effective batch", "batch.accumulation=2": "does not sum the gradients of several batches",
+        reasons = {"batch.size=32": "an option of the program", "batch.accumulation=2": "an option of the program",
                    "validation.interval=2": "cannot be seen", "data.on_device=true": "own hands",
                    "compile.mode=graph": "cannot compile", "grad.clip_norm=1": "cannot be changed"}
         found = self.applied(*reasons)

@@ -5,16 +5,19 @@ import json
 import os
 import weakref
 
-from . import inspection, off, reads_later, rebatching, scaling, validating, write_line
+from . import inspection, off, reads_later, scaling, validating, write_line
 
 _TRUE = (True, 1, "true", "on", "yes", "1", "True")
 _LOADER = {"loader.workers": "num_workers", "loader.pin_memory": "pin_memory",
            "loader.persistent_workers": "persistent_workers", "loader.prefetch_factor": "prefetch_factor"}
 
 # Why not, where it could look as if it were possible.
+_BATCH = "a running program's batches are its own: an option of the program, where it has one, changes them before it starts"
 _NEVER = {
     "validation.interval": "in which unit the program counts cannot be seen; where a word of the command says it, it is changed there; "
                            "validation.every leaves validations out",
+    "batch.size": _BATCH,
+    "batch.accumulation": _BATCH,
     "data.on_device": "where the program moves its batches is in its own hands",
 }
 
@@ -37,7 +40,6 @@ class Actuators:
             self.asked = dict(json.loads(asked)) if asked else {}
         except (ValueError, TypeError):
             self.say("*", asked, "refused", "UNIDLE_APPLY is no JSON object")
-        self.rebatching = rebatching.Rebatching(state, self)
 
     def say(self, knob, asked, status, why=None, value=None):
         if (knob, status, why) in self.said:
@@ -68,7 +70,7 @@ class Actuators:
         """torch is there, the program has not begun to use it."""
         known = set(_LOADER) | {"transfer.non_blocking", "precision.tf32", "precision.amp", "cudnn.benchmark", "layout.channels_last",
                                 "optimizer.fused", "optimizer.zero_to_none", "compile.mode", "cpu.threads", "cache.features",
-                                "loader.gather", validating.KNOB, reads_later.KNOB, rebatching.SIZE, rebatching.COUNT}
+                                "loader.gather", validating.KNOB, reads_later.KNOB}
         for knob in self.asked:
             if knob not in known:
                 self.say(knob, self.asked[knob], "refused", _NEVER.get(knob, "cannot be changed in a running program"))
@@ -251,7 +253,7 @@ class Actuators:
 
     def read_back(self):
         """After the first steps: what the live program has now."""
-        if self.state.loop.steps < (3 if self.rebatching.asked else 2):
+        if self.state.loop.steps < 2:
             return
         self.pending = False
         try:
@@ -262,10 +264,8 @@ class Actuators:
                     continue  # the program may validate, or read something, much later
                 if any(said[0] == knob for said in self.said) or self.fetching is not None and self.fetching.will_say(knob):
                     continue
-                value = live.get(knob) if knob != rebatching.SIZE else self.rebatching.size
-                if knob in self.rebatching.asked and self.rebatching.why is not None:
-                    self.say(knob, asked, "refused", self.rebatching.why)
-                elif value is None or (knob == "cudnn.benchmark" and not self.state.has_device):
+                value = live.get(knob)
+                if value is None or (knob == "cudnn.benchmark" and not self.state.has_device):
                     self.say(knob, asked, "ignored", "the program has nothing that it applies to")
                 else:
                     same = str(value).lower() == str(asked).lower() or (value is True and asked in _TRUE)

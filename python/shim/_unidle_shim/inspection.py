@@ -160,7 +160,6 @@ def training_notes(state, facts):
     if facts.exchange is not None and facts.exchange.wait_s() is not None:
         yield ("rank",), {"type": "rank", "rank": facts.parallel["rank"], "wait_seconds": facts.exchange.wait_s()}
     yield ("validation",), state.actuators.validating.note()
-    yield ("accumulation",), state.actuators.rebatching.note
     if state.actuators.validating.place is not None:
         settings[validating.KNOB] = state.actuators.validating.in_force()
     yield from measured_settings(state, facts, settings)

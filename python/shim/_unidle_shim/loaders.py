@@ -104,7 +104,6 @@ def _patch_loader(state, DataLoader):
             loop, loader = state.loop, loader_of(state, self)
             if not loader.epochs:
                 state.roots.widen(loop.steps)
-            state.actuators.rebatching.begins(self)
             t0 = now()
             starts = self.num_workers > 0 and getattr(self, "_iterator", None) is None
             loop.fetch_begins(loader, t0)

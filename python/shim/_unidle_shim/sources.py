@@ -126,15 +126,6 @@ def scope_around(node):
     return node
 
 
-def is_scope_of(node, code):
-    """The code was compiled from that module or function."""
-    if isinstance(node, ast.Module):
-        return code.co_name == "<module>"
-    if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) or node.name != code.co_name:
-        return False
-    return code.co_firstlineno == min([node.lineno] + [each.lineno for each in node.decorator_list])
-
-
 def own_sources(first):
     """All files of the program that are loaded."""
     names = {first.name}

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include "unidle/base/files.h"
-#include "unidle/tune/trial_record.h"
 
 namespace unidle::tune {
 namespace {
@@ -52,15 +51,6 @@ TEST_F(AppliedTest, WhatNobodySpokeOfWasNotReadBack) {
   EXPECT_EQ(applied({}).why, "the program ended before it could be read back");
   EXPECT_FALSE(applied({{{"type", "apply"}, {"knob", 7}, {"status", "taken"}}, {{"type", "loader"}}}).taken);
   EXPECT_TRUE(applied_settings(record_of({said("taken")}), {}).empty());
-}
-
-TEST_F(AppliedTest, TheBatchIsLeftWhereTheLoopDoesNotShowThatItCanBeChanged) {
-  const auto why = [&](const Notes& notes) { return why_batch_is_left(record_of(notes)); };
-  EXPECT_EQ(why({{{"type", "accumulation"}, {"changeable", true}, {"why", nullptr}}}), "");
-  EXPECT_EQ(why({{{"type", "accumulation"}, {"changeable", false}, {"why", "it counts"}}}), "it counts");
-  EXPECT_NE(why({{{"type", "accumulation"}, {"changeable", false}}}), "");
-  EXPECT_NE(why({{{"type", "accumulation"}, {"changeable", "yes"}}}), "");
-  EXPECT_NE(why({}), "");
 }
 
 }  // namespace

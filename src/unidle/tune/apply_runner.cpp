@@ -57,8 +57,6 @@ std::map<std::string, std::string> places_in(const record::Reader& reader) {
       places["zero_grad"] = place("zero_grad_where");
     } else if (type == "model") {
       places["model"] = place("training_where");
-    } else if (type == "accumulation") {
-      places["accumulation"] = place("where");
     }
   }
   std::erase_if(places, [](const auto& entry) { return entry.second.empty(); });
@@ -193,7 +191,6 @@ const ProgramPlan& ApplyRunner::calibrate(std::stop_token stop) {
   plan_.in_copy = !options_.folder.empty();
   plan_.places = places_in(reader);
   plan_.spare = spare_options(reader, options_.command, plan_.settings);
-  plan_.batch_left = why_batch_is_left(reader);
   plan_.device = diagnose::diagnose_record(ended.result.record).device.kind;
   return plan_;
 }

@@ -26,7 +26,6 @@ struct ProgramPlan {
   bool in_copy = false;                       // trials run in copies of the working folder
   std::map<std::string, std::string> places;  // "loader", "dataset", "model": file:line
   SpareOptions spare;
-  std::string batch_left;  // why the batch cannot be changed at run time; empty: it can
 };
 
 /// False for knobs that mean nothing on `device` in a running program: pinned memory, TF32, cuDNN, copies and reads

@@ -9,6 +9,7 @@
 #include "unidle/base/log.h"
 #include "unidle/knobs/command_line.h"
 #include "unidle/tune/apply_runner.h"
+#include "unidle/tune/batch_advice.h"
 #include "unidle/tune/code_changes.h"
 #include "unidle/tune/code_patch.h"
 #include "unidle/tune/optimize.h"
@@ -52,8 +53,7 @@ std::vector<Proposal> proposals_for(const ProgramPlan& plan) {
   return proposals;
 }
 
-/// Sizes that words of the command or options of the program can say; otherwise those of the same effective batch,
-/// where the loop shows that they can be changed while it runs.
+/// Sizes that words of the command or options of the program can say.
 std::vector<BatchChoice> batches_of(const ProgramPlan& plan, const std::vector<std::string>& words,
                                     bool allow_semantic) {
   Settings said = plan.settings;
@@ -61,9 +61,6 @@ std::vector<BatchChoice> batches_of(const ProgramPlan& plan, const std::vector<s
       with_spare(words, plan.spare, {{"batch.size", "1"}, {"batch.accumulation", "1"}, {"optimizer.lr", "1"}});
   for (const char* knob : {"batch.size", "batch.accumulation"}) {
     if (said.contains(knob) && !reaches(command, knob, said.at(knob))) {
-      if (plan.batch_left.empty()) {
-        return batch_choices(plan.settings, false);
-      }
       said.erase(knob);
     }
   }
@@ -148,9 +145,11 @@ OptimizeResult optimize_program(const OptimizeOptions& options, const Tuner::OnT
   tuning.batches = batches_of(program.plan, options.command, options.allow_semantic);
   tuning.subject = "program";
   tuning.done = "advised";
-  if (tuning.batches.empty() && (value_of(program.plan.settings, "batch.accumulation") != "1" ||
-                                 std::count(options.only.begin(), options.only.end(), "batch.size") > 0)) {
-    result.notes.push_back("the batch size is left alone: " + program.plan.batch_left);
+  if (tuning.batches.empty()) {
+    if (std::string advice = batch_advice(program.plan.settings, program.plan.places, fs::current_path());
+        !advice.empty()) {
+      result.notes.push_back(std::move(advice));
+    }
   }
   Tuner tuner(resuming, system_clock(), program.plan.settings, proposals_for(program.plan), tuning, on_trial);
   result.outcome = tuner.run(stop);

@@ -147,17 +147,6 @@ SpareOptions spare_options(const record::Reader& reader, const std::vector<std::
   return spare;
 }
 
-std::string why_batch_is_left(const record::Reader& reader) {
-  for (const record::Note& note : reader.notes()) {
-    if (text_in(note.body, "type") == "accumulation") {
-      const std::string why = text_in(note.body, "why");
-      const bool changeable = note.body.value("changeable", nlohmann::json()) == true;
-      return changeable ? "" : why.empty() ? "nothing shows that it can be changed" : why;
-    }
-  }
-  return "no loop was seen that sums the gradients of several batches of a DataLoader into a step";
-}
-
 bool lengths_vary(const record::Reader& reader) {
   const auto notes = reader.notes();
   return std::any_of(notes.begin(), notes.end(), [](const record::Note& note) {

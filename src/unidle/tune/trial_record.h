@@ -33,9 +33,6 @@ Settings effective_settings(const record::Reader& reader);
 SpareOptions spare_options(const record::Reader& reader, const std::vector<std::string>& command,
                            const Settings& effective);
 
-/// Why batch size and accumulation cannot be changed at run time, in words; empty when the loop showed that they can.
-std::string why_batch_is_left(const record::Reader& reader);
-
 /// True when batches had more shapes than those of full ones and of a last one.
 bool lengths_vary(const record::Reader& reader);
 
