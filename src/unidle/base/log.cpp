@@ -1,7 +1,9 @@
 #include "unidle/base/log.h"
 
+#include <fmt/format.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
 
+#include <cstdio>
 #include <cstdlib>
 
 namespace unidle {
@@ -14,6 +16,11 @@ void init_log() {
   if (const char* level = std::getenv("UNIDLE_LOG")) {
     spdlog::set_level(spdlog::level::from_str(level));
   }
+}
+
+void say(std::string_view text) {
+  const std::string line = fmt::format("unidle: {}\n", text);
+  std::fwrite(line.data(), 1, line.size(), stderr);
 }
 
 }  // namespace unidle

@@ -3,9 +3,14 @@
 
 #include <spdlog/spdlog.h>
 
+#include <string_view>
+
 namespace unidle {
 
 /// Sends spdlog's default logger to stderr. Call once, at the start of a program.
 void init_log();
+
+/// One line on stderr, "unidle: TEXT". That it cannot be written is no failure.
+void say(std::string_view text);
 
 }  // namespace unidle

@@ -47,7 +47,7 @@ void reset_signals() {
   sigset_t none;
   sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
-  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGUSR1, SIGUSR2}) {
+  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGUSR1, SIGUSR2, SIGCHLD}) {
     ::signal(number, SIG_DFL);
   }
 }
@@ -72,6 +72,7 @@ ChildProcess::ChildProcess(const Command& command) : own_group_(command.own_grou
   Pipe out = command.out == Command::Stream::kPipe ? make_pipe() : Pipe{};
   Pipe err = command.err == Command::Stream::kPipe ? make_pipe() : Pipe{};
   Pipe failure = make_pipe();  // closed by a successful exec, otherwise carries errno
+  ::signal(SIGCHLD, SIG_DFL);  // ignored, as we may have been started, nobody could be waited for
   const pid_t parent = ::getpid();
 
   pid_ = ::fork();

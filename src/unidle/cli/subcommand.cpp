@@ -8,6 +8,8 @@
 
 #include "unidle/base/error.h"
 #include "unidle/base/log.h"
+#include "unidle/base/loose_thread.h"
+#include "unidle/base/standard_streams.h"
 
 namespace unidle::cli {
 
@@ -21,7 +23,7 @@ constexpr const char* kAbout =
     "  unidle diagnose                   why its device idles";
 
 /// One line on stderr, so that scripts and people see the same thing.
-void print_error(const std::exception& failure) { fmt::print(stderr, "unidle: {}\n", failure.what()); }
+void print_error(const std::exception& failure) { say(failure.what()); }
 
 bool has_command(std::string_view name) {
   const auto& commands = all_commands();
@@ -36,9 +38,7 @@ void refuse_unknown_command(int argc, char** argv) {
   throw Error(ErrorCode::kUsage, argv[1], "is no command of unidle", "unidle --help lists them");
 }
 
-}  // namespace
-
-int run_program(int argc, char** argv) {
+int run_command(int argc, char** argv) {
   CLI::App app(kAbout, "unidle");
   app.set_version_flag("--version", kVersion);
   app.require_subcommand(1);
@@ -66,12 +66,23 @@ int run_program(int argc, char** argv) {
     print_error(error);
     return error.exit_code();
   } catch (const std::bad_alloc&) {
-    fmt::print(stderr, "unidle: out of memory\n");
+    say("out of memory");
     return 1;
   } catch (const std::exception& error) {
     print_error(error);
     return 1;
   }
+}
+
+}  // namespace
+
+int run_program(int argc, char** argv) {
+  hold_standard_streams();
+  const int code = run_command(argc, argv);
+  if (threads_left_behind()) {
+    end_at_once(code);
+  }
+  return code;
 }
 
 }  // namespace unidle::cli

@@ -27,6 +27,16 @@ constexpr std::size_t kQuietTailBytes = 256 * 1024;
 constexpr int kWakeup_ms = 50;
 constexpr std::int64_t kPatience_ns = 5 * kNsPerSecond;
 
+/// Trouble of ours is said, and concerns nobody else.
+template <typename Work>
+void guarded(std::string_view what, Work work) {
+  try {
+    work();
+  } catch (const std::exception& error) {
+    spdlog::warn("{}, the command runs on: {}", what, error.what());
+  }
+}
+
 /// The running command.
 class Supervisor {
  public:
@@ -50,7 +60,9 @@ class Supervisor {
       }
       if (window_changed()) {
         streams_.resize();
-        ::kill(pid_, SIGWINCH);  // it may have asked for the size before we set it
+      }
+      if (streams_.resized()) {
+        ::kill(pid_, SIGWINCH);  // it may have asked for the size before it was set
       }
       const std::int64_t now = system_clock().now_ns();
       timed_out_ = timed_out_ || now > deadline_ns_;
@@ -63,7 +75,13 @@ class Supervisor {
 
   ExitStatus reap() const {
     int status = 0;
-    while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+    pid_t reaped = 0;
+    do {
+      reaped = ::waitpid(pid_, &status, 0);
+    } while (reaped < 0 && errno == EINTR);
+    if (reaped < 0) {
+      spdlog::warn("how the command ended is not known: somebody else waited for it");
+      return ExitStatus{1, 0};
     }
     return WIFSIGNALED(status) ? ExitStatus{0, WTERMSIG(status)} : ExitStatus{WEXITSTATUS(status), 0};
   }
@@ -74,7 +92,8 @@ class Supervisor {
  private:
   bool ended() const {
     siginfo_t info{};
-    return ::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == pid_;
+    const int result = ::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT);
+    return result == 0 ? info.si_pid == pid_ : errno == ECHILD;
   }
 
   /// TERM once; after five seconds KILL, to all that it started.
@@ -138,7 +157,7 @@ pid_t start_command(const Options& options, Recorder& recorder, const OutputStre
   if (const auto folder = recorder.probe_folder()) {
     spawning.environment["UNIDLE_PROBE_DIR"] = folder->string();
     if (options.python) {
-      add_python_shim(spawning.environment);
+      guarded("Python is not looked into", [&] { add_python_shim(spawning.environment); });
     }
   }
   try {
@@ -156,29 +175,31 @@ Result run(const Options& options) {
     throw Error(ErrorCode::kUsage, "command", "is missing", "name it after --");
   }
   SignalForwarder signals(options.forward_signals);
+  OutputStreams streams = make_streams(options);
   Recorder recorder(options.record, options.argv);
   recorder.add_configured(options.configured);
-  OutputStreams streams = make_streams(options);
   const pid_t pid = start_command(options, recorder, streams, signals);
   signals.set_target(pid, options.quiet);
   Supervisor supervisor(pid, options.quiet, options, streams);
   streams.start();
-  recorder.start(pid, streams);
+  guarded("recording ends here", [&] { recorder.start(pid, streams); });
 
   supervisor.wait_for_end();
   signals.clear_target();
   Result result;
   result.status = supervisor.reap();
-  result.record = options.record;
+  result.record = recorder.folder();
   result.timed_out = supervisor.timed_out();
   signals.let_go();
   streams.finish();
   signals.hold();
-  recorder.finish(result.status.code, result.status.signal,
-                  outcome_of(result.status, supervisor, signals.stop_signal()), options.before_close);
+  guarded("the end of the run is not recorded", [&] {
+    recorder.finish(result.status.code, result.status.signal,
+                    outcome_of(result.status, supervisor, signals.stop_signal()), options.before_close);
+  });
   if (options.quiet) {
-    result.out_tail = streams.tail(1).text();
-    result.err_tail = streams.tail(2).text();
+    result.out_tail = streams.tail(1);
+    result.err_tail = streams.tail(2);
   }
   return result;
 }

@@ -16,7 +16,7 @@ namespace unidle::observe {
 
 struct Options {
   std::vector<std::string> argv;
-  std::filesystem::path record;                    // folder to make
+  std::filesystem::path record;                    // folder to make; another run has it: one beside it
   std::filesystem::path folder;                    // working folder of the command; empty: ours
   std::map<std::string, std::string> environment;  // added for the command
   bool capture = true;                             // keep the end of the output while passing it on

@@ -3,10 +3,10 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pty.h>
-#include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <termios.h>
 
 #include <algorithm>
@@ -14,13 +14,13 @@
 
 #include "unidle/base/clock.h"
 #include "unidle/base/error.h"
+#include "unidle/base/standard_streams.h"
 
 namespace unidle::observe {
 
 namespace {
 
-constexpr std::size_t kBufferBytes = 64 * 1024;
-/// How long after its end the command's output is waited for, when somebody else still holds the stream open.
+/// How long after its end more output is waited for, when somebody else still holds the stream open.
 constexpr std::int64_t kGrace_ns = 300 * kNsPerMs;
 
 std::pair<UniqueFd, UniqueFd> make_pipe() {
@@ -49,123 +49,24 @@ std::pair<UniqueFd, UniqueFd> make_terminal(int like) {
   return {UniqueFd(ours), UniqueFd(childs)};
 }
 
+bool is_null_device(const struct stat& status) {
+  constexpr unsigned kMemoryDevices = 1;
+  constexpr unsigned kNull = 3;
+  return S_ISCHR(status.st_mode) && major(status.st_rdev) == kMemoryDevices && minor(status.st_rdev) == kNull;
+}
+
+/// One file, by one descriptor or two.
+bool same_file(int a, int b) {
+  struct stat x {};
+  struct stat y {};
+  return ::fstat(a, &x) == 0 && ::fstat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
 }  // namespace
-
-void Tail::append(const char* bytes, std::size_t count) {
-  const std::lock_guard lock(mutex_);
-  total_ += count;
-  bytes_.append(bytes, count);
-  if (bytes_.size() > 2 * limit_) {  // now and then, not at every append
-    bytes_.erase(0, bytes_.size() - limit_);
-  }
-}
-
-std::string Tail::text() const {
-  const std::lock_guard lock(mutex_);
-  return bytes_.size() > limit_ ? bytes_.substr(bytes_.size() - limit_) : bytes_;
-}
-
-std::uint64_t Tail::total() const {
-  const std::lock_guard lock(mutex_);
-  return total_;
-}
-
-Pump::Pump(UniqueFd from, int to, Tail& tail) : from_(std::move(from)), to_(to), tail_(tail) {
-  std::tie(wake_read_, wake_write_) = make_pipe();
-  thread_ = std::thread([this] { loop(); });
-}
-
-Pump::~Pump() { finish(); }
-
-void Pump::finish() {
-  if (thread_.joinable()) {
-    wake_write_.reset();
-    thread_.join();
-  }
-}
-
-void Pump::loop() {
-  // Signals belong to the main thread: here they would only interrupt.
-  sigset_t all;
-  sigfillset(&all);
-  ::pthread_sigmask(SIG_SETMASK, &all, nullptr);
-  while (wait_readable() && copy_once(kBufferBytes)) {
-  }
-  from_.reset();
-}
-
-/// False at the end: the reader of our output is gone, or the command has ended and so has its output.
-bool Pump::wait_readable() {
-  std::array<pollfd, 3> fds = {pollfd{from_.get(), POLLIN, 0}, pollfd{wake_read_.get(), 0, 0}, pollfd{to_, 0, 0}};
-  for (;;) {
-    if (::poll(fds.data(), fds.size(), -1) < 0 && errno != EINTR) {
-      return false;
-    }
-    if ((fds[2].revents & (POLLERR | POLLHUP | POLLNVAL)) != 0) {
-      return false;
-    }
-    if (fds[1].revents == 0 && fds[0].revents != 0) {
-      return true;
-    }
-    if (fds[1].revents != 0) {
-      break;
-    }
-  }
-  // The command has ended. Whoever still holds the stream gets a moment; what lies in it is always passed on.
-  const std::int64_t deadline = system_clock().now_ns() + kGrace_ns;
-  for (std::int64_t left = kGrace_ns; left > 0; left = deadline - system_clock().now_ns()) {
-    const int ready = ::poll(fds.data(), 1, static_cast<int>(left / kNsPerMs) + 1);
-    if (ready > 0 && !copy_once(kBufferBytes)) {
-      return false;
-    }
-  }
-  int rest = 0;
-  if (::ioctl(from_.get(), FIONREAD, &rest) == 0 && rest > 0) {
-    for (auto more = static_cast<std::size_t>(rest); more > 0;) {
-      const std::size_t step = std::min(more, kBufferBytes);
-      if (!copy_once(step)) {
-        break;
-      }
-      more -= step;
-    }
-  }
-  return false;
-}
-
-/// False at the end of the stream, or when it cannot be passed on.
-bool Pump::copy_once(std::size_t limit) {
-  std::array<char, kBufferBytes> buffer;
-  const ssize_t got = ::read(from_.get(), buffer.data(), limit);
-  if (got < 0) {
-    return errno == EINTR || errno == EAGAIN;  // EIO: the last holder of a pseudo-terminal has closed it
-  }
-  if (got == 0) {
-    return false;
-  }
-  tail_.append(buffer.data(), static_cast<std::size_t>(got));
-  return to_ < 0 || write_all(buffer.data(), static_cast<std::size_t>(got));
-}
-
-bool Pump::write_all(const char* bytes, std::size_t count) {
-  while (count > 0) {
-    const ssize_t put = ::write(to_, bytes, count);
-    if (put >= 0) {
-      bytes += put;
-      count -= static_cast<std::size_t>(put);
-    } else if (errno == EAGAIN) {
-      pollfd wait{to_, POLLOUT, 0};
-      ::poll(&wait, 1, -1);
-    } else if (errno != EINTR) {
-      return false;
-    }
-  }
-  return true;
-}
 
 bool same_open_file(int a, int b) {
   struct stat x {};
-  struct stat y {};
-  if (::fstat(a, &x) != 0 || ::fstat(b, &y) != 0 || x.st_dev != y.st_dev || x.st_ino != y.st_ino) {
+  if (!same_file(a, b) || ::fstat(a, &x) != 0) {
     return false;
   }
 #ifdef SYS_kcmp
@@ -179,60 +80,104 @@ bool same_open_file(int a, int b) {
   return !S_ISREG(x.st_mode) || ::lseek(a, 0, SEEK_CUR) == ::lseek(b, 0, SEEK_CUR);
 }
 
-OutputStreams::OutputStreams(Mode mode, std::size_t tail_bytes) : mode_(mode) {
-  for (auto& tail : tails_) {
-    tail = std::make_unique<Tail>(tail_bytes);
+OutputStreams::OutputStreams(Mode mode, std::size_t tail_bytes) : tail_bytes_(tail_bytes) {
+  if (mode == Mode::kPassOn) {
+    struct stat status {};
+    const bool regular = ::fstat(1, &status) == 0 && S_ISREG(status.st_mode);
+    shared_ = is_given_stream(1) && is_given_stream(2) && (regular ? same_file(1, 2) : same_open_file(1, 2));
   }
-  if (mode == Mode::kLeaveAlone) {
-    return;
-  }
-  shared_ = mode == Mode::kPassOn && same_open_file(1, 2);
   for (const int stream : {1, 2}) {
-    const bool closed = ::fcntl(stream, F_GETFD) < 0;
     if (mode == Mode::kKeepOnly) {
-      make_channel(stream, false);
-    } else if (!closed && !(stream == 2 && shared_)) {
-      make_channel(stream, ::isatty(stream) == 1);
+      pass_on(stream, -1, false);
+    } else if (mode == Mode::kPassOn && is_given_stream(stream) && !(stream == 2 && shared_)) {
+      set_up(stream);
     }
   }
 }
 
-void OutputStreams::make_channel(int stream, bool terminal) {
+void OutputStreams::set_up(int stream) {
+  struct stat status {};
+  if (::fstat(stream, &status) != 0) {
+    return;
+  }
+  const bool terminal = ::isatty(stream) == 1;
+  if (S_ISREG(status.st_mode)) {
+    tails_[static_cast<std::size_t>(stream - 1)] = FileTail::open(stream, tail_bytes_);
+  } else if (terminal || S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode) || is_null_device(status)) {
+    pass_on(stream, stream, terminal);
+  }
+}
+
+void OutputStreams::pass_on(int stream, int to, bool terminal) {
   const auto at = static_cast<std::size_t>(stream - 1);
-  std::tie(ours_[at], childs_[at]) = terminal ? make_terminal(stream) : make_pipe();
-  terminal_[at] = terminal;
+  auto [ours, childs] = terminal ? make_terminal(stream) : make_pipe();
+  auto tail = std::make_unique<SharedTail>(tail_bytes_);
+  keepers_[at] = std::make_unique<Keeper>(Keeper::Wiring{ours.get(), to, terminal}, *tail);
+  childs_[at] = std::move(childs);
+  tails_[at] = std::move(tail);
 }
 
 int OutputStreams::child_end(int stream) const {
-  return childs_[shared_ ? 0 : static_cast<std::size_t>(stream - 1)].get();
+  const bool passed_on_together = shared_ && stream == 2;
+  return childs_[passed_on_together ? 0 : static_cast<std::size_t>(stream - 1)].get();
 }
 
 void OutputStreams::start() {
-  for (const int stream : {1, 2}) {
-    const auto at = static_cast<std::size_t>(stream - 1);
-    if (ours_[at]) {
-      pumps_[at] = std::make_unique<Pump>(std::move(ours_[at]), mode_ == Mode::kKeepOnly ? -1 : stream, *tails_[at]);
-    }
-    childs_[at].reset();
+  for (UniqueFd& end : childs_) {
+    end.reset();
   }
 }
 
 void OutputStreams::finish() {
-  for (auto& pump : pumps_) {
-    if (pump) {
-      pump->finish();
+  for (const auto& keeper : keepers_) {
+    if (keeper) {
+      keeper->drain();
     }
+  }
+  const std::int64_t deadline = system_clock().now_ns() + kGrace_ns;
+  for (;;) {
+    std::array<pollfd, 2> news = {pollfd{-1, POLLIN, 0}, pollfd{-1, POLLIN, 0}};
+    bool all_ended = true;
+    bool all_drained = true;
+    for (std::size_t at = 0; at < keepers_.size(); ++at) {
+      if (keepers_[at]) {
+        keepers_[at]->listen();
+        all_ended = all_ended && keepers_[at]->ended();
+        all_drained = all_drained && keepers_[at]->drained();
+        news[at].fd = keepers_[at]->news();
+      }
+    }
+    const std::int64_t left_ns = deadline - system_clock().now_ns();
+    if (all_ended || (all_drained && left_ns <= 0)) {
+      return;
+    }
+    ::poll(news.data(), news.size(), all_drained ? static_cast<int>(left_ns / kNsPerMs) + 1 : -1);
   }
 }
 
 void OutputStreams::resize() {
-  for (const int stream : {1, 2}) {
-    const auto at = static_cast<std::size_t>(stream - 1);
-    winsize size{};
-    if (terminal_[at] && pumps_[at] && ::ioctl(stream, TIOCGWINSZ, &size) == 0) {
-      ::ioctl(pumps_[at]->from(), TIOCSWINSZ, &size);
+  for (const auto& keeper : keepers_) {
+    if (keeper) {
+      keeper->resize();
     }
   }
+}
+
+bool OutputStreams::resized() {
+  bool any = false;
+  for (const auto& keeper : keepers_) {
+    any = (keeper && keeper->resized()) || any;
+  }
+  return any;
+}
+
+std::string OutputStreams::tail(int stream) const {
+  const auto& tail = tails_[static_cast<std::size_t>(stream - 1)];
+  return tail ? tail->text() : "";
+}
+
+std::uint64_t OutputStreams::total() const {
+  return (tails_[0] ? tails_[0]->total() : 0) + (tails_[1] ? tails_[1]->total() : 0);
 }
 
 }  // namespace unidle::observe

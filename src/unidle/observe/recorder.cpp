@@ -9,8 +9,8 @@
 #include "unidle/base/error.h"
 #include "unidle/base/files.h"
 #include "unidle/base/log.h"
+#include "unidle/observe/claim.h"
 #include "unidle/observe/unseen.h"
-#include "unidle/telemetry/gpu.h"
 #include "unidle/telemetry/host.h"
 
 namespace unidle::observe {
@@ -43,33 +43,6 @@ nlohmann::json to_json(const telemetry::HostFacts& facts) {
   return json;
 }
 
-nlohmann::json to_json(const std::vector<telemetry::GpuFacts>& gpus) {
-  nlohmann::json json = nlohmann::json::array();
-  for (const telemetry::GpuFacts& gpu : gpus) {
-    nlohmann::json& entry = json.emplace_back(nlohmann::json{{"index", gpu.index}, {"name", gpu.name}});
-    if (gpu.memory_bytes) {
-      entry["memory_bytes"] = *gpu.memory_bytes;
-    }
-    if (gpu.capability) {
-      entry["capability"] = *gpu.capability;
-    }
-    entry["kind"] = gpu.kind;
-    if (gpu.power_limit_w) {
-      entry["power_limit_w"] = *gpu.power_limit_w;
-    }
-    if (gpu.pcie.max_generation && gpu.pcie.max_width) {
-      entry["pcie_max"] = {{"generation", *gpu.pcie.max_generation}, {"width", *gpu.pcie.max_width}};
-    }
-    if (gpu.numa_node) {
-      entry["numa_node"] = *gpu.numa_node;
-    }
-    for (const telemetry::MigDevice& slice : gpu.mig) {
-      entry["mig"].push_back({{"index", slice.index}, {"name", slice.name}});
-    }
-  }
-  return json;
-}
-
 /// The note by which the Python shim says that it is at work.
 bool is_running_shim(const nlohmann::json& body) {
   return body.is_object() && body.value("type", nlohmann::json()) == "shim" &&
@@ -88,18 +61,24 @@ struct Recorder::Queue {
 };
 
 Recorder::Recorder(const fs::path& folder, const std::vector<std::string>& argv, Clock& clock)
-    : folder_(fs::absolute(folder)), clock_(clock), queue_(std::make_shared<Queue>()) {
+    : clock_(clock), queue_(std::make_shared<Queue>()) {
   try {
-    writer_.emplace(folder);
+    std::error_code ignored;
+    claim(folder, [&](const fs::path& free) {
+      name_ = free;
+      folder_ = fs::absolute(free);
+      made_folder_ = !fs::exists(free, ignored);
+      writer_.emplace(free);
+    });
     merger_.emplace(*writer_);
     make_folders(folder_ / "probe");
-  } catch (const Error& error) {
-    if (error.code() == ErrorCode::kUsage) {
+  } catch (const std::exception& error) {
+    const auto* failure = dynamic_cast<const Error*>(&error);
+    if (failure != nullptr && failure->code() == ErrorCode::kUsage) {
       throw;
     }
-    spdlog::warn("{}; the command runs unrecorded", error.what());
-    merger_.reset();
-    writer_.reset();
+    spdlog::warn("{}; the command runs unobserved", error.what());
+    abandon();
   }
   write_start(argv);
 }
@@ -151,37 +130,19 @@ void Recorder::start(std::int64_t root_pid, const OutputStreams& streams) {
   streams_ = &streams;
   root_pid_ = root_pid;
   started_ns_ = clock_.now_ns();
-  thread_ = std::jthread([this, root_pid](std::stop_token stop) {
-    std::vector<std::unique_ptr<telemetry::Source>> sources;
+  guarded([&](record::Writer& writer) {
+    writer.set_meta(record::meta::kPid, root_pid);
+    const telemetry::Sink sink = [queue = queue_](const telemetry::Reading& reading) {
+      const std::lock_guard lock(queue->mutex);
+      queue->readings.push_back(reading);
+    };
+    telemetry::Sampler::Sources sources;
     sources.push_back(telemetry::process_tree_source(root_pid));
     sources.push_back(telemetry::host_source());
-    write_gpus(root_pid, sources);
-    guarded([&](record::Writer& writer) { writer.set_meta(record::meta::kPid, root_pid); });
-    sampler_ = std::make_unique<telemetry::Sampler>(clock_, telemetry::kSampleInterval_ns, std::move(sources),
-                                                    [queue = queue_](const telemetry::Reading& reading) {
-                                                      const std::lock_guard lock(queue->mutex);
-                                                      queue->readings.push_back(reading);
-                                                    });
-    loop(std::move(stop));
+    sampler_ = std::make_unique<telemetry::Sampler>(clock_, telemetry::kSampleInterval_ns, std::move(sources), sink);
+    devices_ = std::make_unique<Devices>(clock_, root_pid, sink);
+    thread_ = std::jthread([this](std::stop_token stop) { loop(std::move(stop)); });
   });
-}
-
-/// To start a GPU's library takes long: it is done while the command starts.
-void Recorder::write_gpus(std::int64_t root_pid, std::vector<std::unique_ptr<telemetry::Source>>& sources) {
-  telemetry::GpuInventory found = telemetry::find_gpus();
-  if (!found.known || (std::getenv("UNIDLE_NVML_LIBRARY") != nullptr && !found.problem.empty())) {
-    problems_.push_back("GPUs were not read: " + found.problem);
-  }
-  std::vector<telemetry::GpuFacts> facts;
-  for (std::unique_ptr<telemetry::GpuReader>& reader : found.readers) {
-    const std::vector<telemetry::GpuFacts> more = reader->facts();
-    facts.insert(facts.end(), more.begin(), more.end());
-    nvml_seen_ = nvml_seen_ || (!more.empty() && more.front().kind == "cuda");
-    sources.push_back(telemetry::gpu_source(std::move(reader), root_pid));
-  }
-  if (found.known || !facts.empty()) {  // an empty list is measured: there is none
-    guarded([&](record::Writer& writer) { writer.set_meta(record::meta::kGpus, to_json(facts)); });
-  }
 }
 
 void Recorder::loop(std::stop_token stop) {
@@ -199,6 +160,7 @@ void Recorder::collect(bool everything) {
   guarded([&](record::Writer& writer) {
     find_files();
     drain_rings();
+    take_devices();
     take_readings();
     if (second) {
       next_second_ns_ = now + kNsPerSecond;
@@ -298,17 +260,31 @@ void Recorder::take_readings() {
   }
 }
 
+void Recorder::take_devices() {
+  const auto found = devices_ ? devices_->take_found() : std::nullopt;
+  if (!found) {
+    return;
+  }
+  nvml_seen_ = found->nvml;
+  if (!found->problem.empty()) {
+    problems_.push_back(found->problem);
+  }
+  if (found->gpus) {
+    writer_->set_meta(record::meta::kGpus, *found->gpus);
+  }
+}
+
 void Recorder::write_tails(bool everything) {
-  const std::uint64_t total = streams_->tail(1).total() + streams_->tail(2).total();
+  const std::uint64_t total = streams_->total();
   const std::int64_t now = clock_.now_ns();
   if (total == tail_bytes_written_ || (now < next_tail_ns_ && !everything)) {
     return;
   }
   tail_bytes_written_ = total;
   next_tail_ns_ = now + kTailInterval_ns;
-  writer_->set_output_tail("stdout", streams_->tail(1).text());
+  writer_->set_output_tail("stdout", streams_->tail(1));
   if (!streams_->is_shared()) {
-    writer_->set_output_tail("stderr", streams_->tail(2).text());
+    writer_->set_output_tail("stderr", streams_->tail(2));
   }
 }
 
@@ -319,10 +295,7 @@ void Recorder::finish(int code, int signal, std::string_view outcome,
     thread_.request_stop();
     thread_.join();
   }
-  if (sampler_ && sampler_->failures() > 0) {
-    problems_.push_back(fmt::format("{} readings of the host failed", sampler_->failures()));
-  }
-  sampler_.reset();
+  end_readings();
   guarded([&](record::Writer& writer) {
     writer.set_meta(record::meta::kEndNs, end_ns);
     collect(true);
@@ -334,6 +307,26 @@ void Recorder::finish(int code, int signal, std::string_view outcome,
   remove_probe_folder();
   merger_.reset();
   writer_.reset();
+}
+
+/// What is read may hang, in a driver or in /proc: that is left behind.
+void Recorder::end_readings() {
+  std::uint64_t failures = 0;
+  if (devices_) {
+    if (const auto problem = devices_->end()) {
+      problems_.push_back(*problem);
+    }
+    failures += devices_->failures();
+  }
+  if (sampler_) {
+    if (!sampler_->end()) {
+      problems_.push_back("the host was not read to the end: the kernel did not answer");
+    }
+    failures += sampler_->failures();
+  }
+  if (failures > 0) {
+    problems_.push_back(fmt::format("{} readings of the host failed", failures));
+  }
 }
 
 void Recorder::write_end(int code, int signal, std::string_view outcome) {
@@ -381,15 +374,16 @@ void Recorder::remove_probe_folder() {
 }
 
 void Recorder::abandon() {
-  if (!writer_) {
-    return;
-  }
-  merger_.reset();
-  writer_.reset();
   std::error_code ignored;
-  fs::remove(folder_ / "record.db", ignored);
-  fs::remove(folder_ / "probe", ignored);
-  fs::remove(folder_, ignored);  // only when nothing else is in it
+  merger_.reset();
+  if (writer_) {
+    writer_.reset();
+    fs::remove(folder_ / "record.db", ignored);
+    ::rmdir((folder_ / "probe").c_str());  // only when nothing else is in it
+  }
+  if (made_folder_) {
+    ::rmdir(folder_.c_str());
+  }
 }
 
 }  // namespace unidle::observe

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "unidle/base/clock.h"
+#include "unidle/observe/devices.h"
 #include "unidle/observe/events.h"
 #include "unidle/observe/output.h"
 #include "unidle/probe/ring_reader.h"
@@ -24,7 +25,8 @@ namespace unidle::observe {
 /// Owns the writer. Trouble with the record is said once, as a warning, and ends the recording and nothing else.
 class Recorder {
  public:
-  /// Makes the record. Throws kUsage when there is one already; cannot be written: warns and records nothing.
+  /// Makes the record, under another name when another run has it. Throws kUsage when a finished one is there; any
+  /// other trouble: warns and records nothing.
   Recorder(const std::filesystem::path& folder, const std::vector<std::string>& argv, Clock& clock = system_clock());
   ~Recorder();
   Recorder(const Recorder&) = delete;
@@ -32,6 +34,8 @@ class Recorder {
 
   /// Puts what configuration files set into the record, beside what the live program will tell.
   void add_configured(const std::vector<record::Setting>& settings);
+  /// Where the record is, as it was asked for.
+  const std::filesystem::path& folder() const { return name_; }
   /// Where the command's processes put their rings; nothing when there is no record.
   std::optional<std::filesystem::path> probe_folder() const;
   /// Starts to collect. `streams` must outlive finish().
@@ -46,21 +50,24 @@ class Recorder {
   struct Queue;
 
   void write_start(const std::vector<std::string>& argv);
-  void write_gpus(std::int64_t root_pid, std::vector<std::unique_ptr<telemetry::Source>>& sources);
   void loop(std::stop_token stop);
   void collect(bool everything);
   void find_files();
   void drain_rings();
   void drain_notes();
   void look_for_unseen();
+  void take_devices();
   void take_readings();
+  void end_readings();
   void write_tails(bool everything);
   void write_end(int code, int signal, std::string_view outcome);
   void remove_probe_folder();
   /// Runs `work` with the writer; a failure ends the recording.
   void guarded(const std::function<void(record::Writer&)>& work);
 
-  std::filesystem::path folder_;
+  std::filesystem::path name_;
+  std::filesystem::path folder_;  // absolute: the command may be given a working folder of its own
+  bool made_folder_ = false;
   Clock& clock_;
   std::optional<record::Writer> writer_;
   std::optional<EventMerger> merger_;
@@ -84,6 +91,7 @@ class Recorder {
   std::int64_t next_unseen_ns_ = 0;
   std::int64_t next_tail_ns_ = 0;
   std::unique_ptr<telemetry::Sampler> sampler_;
+  std::unique_ptr<Devices> devices_;
   std::jthread thread_;
 };
 

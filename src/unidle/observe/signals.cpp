@@ -1,5 +1,7 @@
 #include "unidle/observe/signals.h"
 
+#include <unistd.h>
+
 #include <atomic>
 #include <cerrno>
 
@@ -10,12 +12,46 @@ namespace {
 // What a handler may use: lock-free atomics.
 std::atomic<pid_t> target{0};
 std::atomic<bool> target_own_group{false};
+std::atomic<bool> leads_session{false};
 std::atomic<int> pending{0};
 std::atomic<int> last_stop{0};
 std::atomic<bool> window{false};
 
-/// Failed writes are for whoever wrote to find, not a reason to die.
-bool is_about_writing(int number) { return number == SIGPIPE || number == SIGXFSZ; }
+enum class Kind { kLeft, kForwarded, kWindow, kWriting, kChild };
+
+/// Left are what cannot be caught, faults of our own, job control (it means the whole group) and what is ignored
+/// anyway.
+Kind kind_of(int number) {
+  switch (number) {
+    case SIGWINCH: return Kind::kWindow;
+    case SIGPIPE:
+    case SIGXFSZ: return Kind::kWriting;
+    case SIGCHLD: return Kind::kChild;
+    case SIGINT:
+    case SIGTERM:
+    case SIGHUP:
+    case SIGQUIT:
+    case SIGUSR1:
+    case SIGUSR2:
+    case SIGALRM:
+    case SIGVTALRM:
+    case SIGPROF:
+    case SIGXCPU:
+    case SIGIO:
+    case SIGPWR: return Kind::kForwarded;
+    default: return number >= SIGRTMIN && number <= SIGRTMAX ? Kind::kForwarded : Kind::kLeft;
+  }
+}
+
+/// Calls `work` with each signal that is handled in any way.
+template <typename Work>
+void for_each_handled(Work work) {
+  for (int number = 1; number < NSIG; ++number) {
+    if (kind_of(number) != Kind::kLeft) {
+      work(number);
+    }
+  }
+}
 
 bool stops(int number) { return number == SIGINT || number == SIGTERM || number == SIGHUP || number == SIGQUIT; }
 
@@ -26,6 +62,12 @@ void deliver(int number) {
   }
 }
 
+/// What the terminal sends (Ctrl-C) goes to its whole foreground group, the command included: once is enough. Its end
+/// is told to the leader of the session alone. A limit that we ran into (XCPU) does not concern the command.
+bool is_ours_alone(int number) {
+  return number != SIGXCPU && (target_own_group || (number == SIGHUP && leads_session));
+}
+
 extern "C" void on_signal(int number, siginfo_t* info, void* /*context*/) {
   const int saved_errno = errno;
   if (number == SIGWINCH) {
@@ -34,11 +76,10 @@ extern "C" void on_signal(int number, siginfo_t* info, void* /*context*/) {
     if (stops(number)) {
       last_stop = number;
     }
-    // The terminal (Ctrl-C) signals its whole foreground group, the command included: once is enough.
-    const bool from_terminal = info != nullptr && info->si_code == SI_KERNEL;
+    const bool from_kernel = info != nullptr && info->si_code == SI_KERNEL;
     if (target == 0) {
       pending = number;
-    } else if (!from_terminal || target_own_group) {
+    } else if (!from_kernel || is_ours_alone(number)) {
       deliver(number);
     }
   }
@@ -50,42 +91,55 @@ extern "C" void on_signal(int number, siginfo_t* info, void* /*context*/) {
 SignalForwarder::SignalForwarder(bool forward) : forward_(forward) {
   pending = 0;
   last_stop = 0;
-  ::sigprocmask(SIG_BLOCK, nullptr, &mask_);
-  for (std::size_t i = 0; i < kSignals.size(); ++i) {
-    ::sigaction(kSignals[i], nullptr, &before_[i]);
-  }
+  leads_session = ::getsid(0) == ::getpid();
+  ::pthread_sigmask(SIG_BLOCK, nullptr, &mask_);
+  for_each_handled([this](int number) { ::sigaction(number, nullptr, &before_[static_cast<std::size_t>(number)]); });
   hold();
 }
 
 void SignalForwarder::hold() {
-  for (std::size_t i = 0; i < kSignals.size(); ++i) {
+  sigset_t forwarded;
+  sigemptyset(&forwarded);
+  for_each_handled([&](int number) {
+    const Kind kind = kind_of(number);
     struct sigaction action {};
     sigemptyset(&action.sa_mask);
-    action.sa_flags = SA_RESTART | SA_SIGINFO;
-    action.sa_sigaction = on_signal;
-    if (is_about_writing(kSignals[i])) {
-      action.sa_flags = 0;
-      action.sa_handler = SIG_IGN;
-    } else if (!forward_ || before_[i].sa_handler == SIG_IGN) {
-      continue;
+    if (kind == Kind::kWriting) {
+      action.sa_handler = SIG_IGN;  // failed writes are for whoever wrote to find, not a reason to die
+    } else if (kind == Kind::kChild) {
+      action.sa_handler = SIG_DFL;
+    } else if (forward_ && before_[static_cast<std::size_t>(number)].sa_handler != SIG_IGN) {
+      action.sa_flags = SA_RESTART | SA_SIGINFO;
+      action.sa_sigaction = on_signal;
+      sigaddset(&forwarded, number);
+    } else {
+      return;
     }
-    ::sigaction(kSignals[i], &action, nullptr);
-  }
+    ::sigaction(number, &action, nullptr);
+  });
+  // Blocked, as we may have been started, none could be passed on: the command has the mask and decides.
+  ::pthread_sigmask(SIG_UNBLOCK, &forwarded, nullptr);
 }
 
 SignalForwarder::~SignalForwarder() {
   clear_target();
-  for (std::size_t i = 0; i < kSignals.size(); ++i) {
-    ::sigaction(kSignals[i], &before_[i], nullptr);
+  if (forward_) {
+    ::pthread_sigmask(SIG_SETMASK, &mask_, nullptr);
   }
+  restore([](Kind) { return true; });
 }
 
 void SignalForwarder::let_go() {
-  for (std::size_t i = 0; i < kSignals.size(); ++i) {
-    if (!is_about_writing(kSignals[i])) {
-      ::sigaction(kSignals[i], &before_[i], nullptr);
+  restore([](Kind kind) { return kind == Kind::kForwarded || kind == Kind::kWindow; });
+}
+
+template <typename Which>
+void SignalForwarder::restore(Which which) const {
+  for_each_handled([&](int number) {
+    if (which(kind_of(number))) {
+      ::sigaction(number, &before_[static_cast<std::size_t>(number)], nullptr);
     }
-  }
+  });
 }
 
 void SignalForwarder::set_target(pid_t pid, bool own_group) {
@@ -101,9 +155,7 @@ void SignalForwarder::clear_target() { target = 0; }
 int SignalForwarder::stop_signal() const { return last_stop; }
 
 void SignalForwarder::restore_in_child() const {
-  for (std::size_t i = 0; i < kSignals.size(); ++i) {
-    ::sigaction(kSignals[i], &before_[i], nullptr);
-  }
+  restore([](Kind) { return true; });
   ::sigprocmask(SIG_SETMASK, &mask_, nullptr);
 }
 

@@ -9,12 +9,13 @@
 
 namespace unidle::observe {
 
-/// While it lives, INT, TERM, HUP, QUIT, USR1 and USR2 go to the command, WINCH is noted, and PIPE and XFSZ are
-/// ignored. What was ignored before (nohup) stays ignored. Signal handlers have no context, so one object may live at a
-/// time.
+/// While it lives, what others send to us (INT, TERM, HUP, QUIT, USR1, USR2, ALRM, XCPU, RTMIN ... RTMAX and the like)
+/// goes to the command, WINCH is noted, PIPE and XFSZ are ignored, and CHLD is as it must be to wait for a child,
+/// however we were started. What was ignored before (nohup) stays ignored. Signal handlers have no context, so one
+/// object may live at a time.
 class SignalForwarder {
  public:
-  /// With `forward` false only PIPE and XFSZ are handled.
+  /// With `forward` false only PIPE, XFSZ and CHLD are handled.
   explicit SignalForwarder(bool forward);
   ~SignalForwarder();
   SignalForwarder(const SignalForwarder&) = delete;
@@ -34,10 +35,11 @@ class SignalForwarder {
   void restore_in_child() const;
 
  private:
+  template <typename Which>
+  void restore(Which which) const;
+
   bool forward_;
-  static constexpr std::array<int, 9> kSignals = {SIGINT,  SIGTERM,  SIGHUP,  SIGQUIT, SIGUSR1,
-                                                  SIGUSR2, SIGWINCH, SIGPIPE, SIGXFSZ};
-  std::array<struct sigaction, 9> before_{};
+  std::array<struct sigaction, NSIG> before_{};
   sigset_t mask_{};
 };
 

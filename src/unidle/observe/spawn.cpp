@@ -39,9 +39,9 @@ pid_t spawn(const SpawnOptions& options, const OutputStreams& streams, const Sig
   std::vector<std::string> environment = merged_environment(options.environment);
   const std::vector<char*> argv = c_strings(arguments);
   const std::vector<char*> envp = c_strings(environment);
-  std::array<int, 2> ends{};
+  std::array<int, 2> ends = {-1, -1};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
-    throw system_error(ErrorCode::kChild, "pipe", "cannot be created", errno);
+    ends = {-1, -1};  // a program that cannot be started then ends with 127, as in a shell
   }
   const UniqueFd failed(ends[0]);
   UniqueFd fail(ends[1]);  // closed by a successful exec, otherwise carries errno

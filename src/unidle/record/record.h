@@ -191,7 +191,8 @@ constexpr std::string_view kGpuPcieWidth = "gpu.pcie_width";
 constexpr std::string_view kGpuForeign = "gpu.foreign_memory";  // bytes held by processes outside the command's tree
 }  // namespace series
 
-/// The folder that `.unidle/runs` gives a new run of `name`; not yet made.
+/// Makes the folder that `.unidle/runs` gives a new run of `name`, and nobody else. Where it cannot be made it is not
+/// there: whoever writes into it will say why.
 std::filesystem::path new_run_folder(std::string_view name);
 /// The newest record, by the `latest` link. Throws kInput when there is none.
 std::filesystem::path latest_run_folder();

@@ -32,9 +32,11 @@ std::string safe_name(std::string_view name) {
 
 fs::path new_run_folder(std::string_view name) {
   const std::string base = format_utc_compact(system_clock().wall_ns()) + "-" + safe_name(name);
+  std::error_code failure;
+  fs::create_directories(runs_folder(), failure);
   fs::path folder = runs_folder() / base;
-  std::error_code ignored;
-  for (int n = 2; fs::exists(folder, ignored); ++n) {
+  // Making it is what takes the name: several runs may start at once.
+  for (int n = 2; !fs::create_directory(folder, failure) && !failure; ++n) {
     folder = runs_folder() / fmt::format("{}-{}", base, n);
   }
   return folder;

@@ -1,6 +1,11 @@
 #include <gmock/gmock.h>
 #include <stdlib.h>
 
+#include <mutex>
+#include <set>
+#include <thread>
+#include <vector>
+
 #include "unidle/base/error.h"
 #include "unidle/base/files.h"
 #include "unidle/record/record.h"
@@ -25,13 +30,31 @@ TEST_F(Runs, NamesSortByTimeAndAreSafe) {
 }
 
 TEST_F(Runs, NamesDoNotCollide) {
-  const fs::path first = new_run_folder("x");
-  make_folders(first);
-  for (int i = 0; i < 3; ++i) {
-    const fs::path next = new_run_folder("x");
-    EXPECT_FALSE(fs::exists(next));
-    make_folders(next);
+  std::mutex mutex;
+  std::set<fs::path> folders;
+  {
+    std::vector<std::jthread> starters;
+    for (int i = 0; i < 8; ++i) {
+      starters.emplace_back([&] {
+        for (int n = 0; n < 20; ++n) {
+          const fs::path folder = new_run_folder("x");
+          const std::lock_guard lock(mutex);
+          folders.insert(folder);
+        }
+      });
+    }
   }
+  EXPECT_THAT(folders, ::testing::SizeIs(160));
+  for (const fs::path& folder : folders) {
+    EXPECT_TRUE(fs::is_directory(folder)) << folder;
+  }
+}
+
+TEST_F(Runs, NameIsGivenWhereNoFolderCanBeMade) {
+  ::setenv("UNIDLE_HOME", "/proc/nothing", 1);
+  const fs::path folder = new_run_folder("x");
+  EXPECT_EQ(folder.parent_path(), "/proc/nothing/runs");
+  EXPECT_FALSE(fs::exists(folder));
 }
 
 TEST_F(Runs, LatestFollowsTheLink) {

@@ -39,8 +39,7 @@ fs::path create_file(const fs::path& folder) {
   return path;
 }
 
-Database create_database(const fs::path& folder) {
-  const fs::path path = create_file(folder);
+Database fill(const fs::path& path) {
   Database db(path, path.string(), SQLITE_OPEN_READWRITE, ErrorCode::kIo);
   // WAL: readers see a running record, and a commit does not wait for the disk.
   db.execute("PRAGMA page_size=4096; PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;");
@@ -49,6 +48,19 @@ Database create_database(const fs::path& folder) {
   db.execute(kSchemaSql);
   db.execute(fmt::format("INSERT INTO meta VALUES ('schema', '{}'); COMMIT;", kSchemaVersion).c_str());
   return db;
+}
+
+Database create_database(const fs::path& folder) {
+  const fs::path path = create_file(folder);
+  try {
+    return fill(path);
+  } catch (...) {  // what could not become a record must not stand in the way of one
+    std::error_code ignored;
+    for (const char* suffix : {"-wal", "-shm", "-journal", ""}) {
+      fs::remove(path.string() + suffix, ignored);
+    }
+    throw;
+  }
 }
 
 /// Everything that dies with the connection.

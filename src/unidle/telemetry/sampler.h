@@ -1,16 +1,15 @@
 // Readings at intervals, on a thread of its own.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <vector>
 
 #include "unidle/base/clock.h"
+#include "unidle/base/loose_thread.h"
 
 namespace unidle::telemetry {
 
@@ -38,28 +37,32 @@ class Source {
 /// (bench/probe_cost measures it).
 constexpr std::int64_t kSampleInterval_ns = 250 * kNsPerMs;
 
-/// Reads all sources at every interval until destroyed. `sink` is called on its thread; no call after the destructor.
+/// Reads all sources at every interval until destroyed, on a thread of its own. `sink` is called on that thread; no
+/// call after the end. A source may hang (a driver that does not answer): then the thread is left behind with its
+/// sources.
 class Sampler {
  public:
+  using Sources = std::vector<std::unique_ptr<Source>>;
+
   /// `clock` must outlive it.
-  Sampler(Clock& clock, std::int64_t interval_ns, std::vector<std::unique_ptr<Source>> sources, Sink sink);
+  Sampler(Clock& clock, std::int64_t interval_ns, Sources sources, Sink sink);
+  /// `make` is called on the sampler's thread, for sources that take their time to be found. What it and `sink` use
+  /// they must own or share.
+  Sampler(Clock& clock, std::int64_t interval_ns, std::function<Sources()> make, Sink sink);
   ~Sampler();
   Sampler(const Sampler&) = delete;
   Sampler& operator=(const Sampler&) = delete;
 
+  /// Ends the readings, waiting a second for one that is under way. False when it did not come back.
+  bool end();
   /// Reads that failed, of all sources.
-  std::uint64_t failures() const { return failures_; }
+  std::uint64_t failures() const;
 
  private:
-  void loop(std::stop_token stop);
-  void read_all();
+  struct State;
 
-  Clock& clock_;
-  std::int64_t interval_ns_;
-  std::vector<std::unique_ptr<Source>> sources_;
-  Sink sink_;
-  std::atomic<std::uint64_t> failures_{0};
-  std::jthread thread_;  // last: it uses all the others
+  std::shared_ptr<State> state_;
+  LooseThread thread_;
 };
 
 /// tree.cpu, tree.memory, tree.read, tree.processes, tree.threads, tree.disk_wait, tree.run_delay, tree.io_delay,

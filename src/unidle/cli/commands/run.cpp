@@ -14,6 +14,7 @@
 #include "unidle/base/environment.h"
 #include "unidle/base/error.h"
 #include "unidle/base/files.h"
+#include "unidle/base/log.h"
 #include "unidle/base/shell.h"
 #include "unidle/cli/apply.h"
 #include "unidle/cli/configured.h"
@@ -100,11 +101,11 @@ void tell_what_became(const tune::Reach& reached, const fs::path& folder) {
     if (applied.taken) {
       taken.push_back(change);
     } else {
-      fmt::print(stderr, "unidle: {} refused: {}\n", change, applied.why);
+      say(fmt::format("{} refused: {}", change, applied.why));
     }
   }
   if (!taken.empty()) {
-    fmt::print(stderr, "unidle: taken: {}\n", fmt::join(taken, ", "));
+    say(fmt::format("taken: {}", fmt::join(taken, ", ")));
   }
 }
 
@@ -114,21 +115,47 @@ void tell(const Arguments& arguments, const tune::Reach& reached, const fs::path
   std::string trace;
   try {
     if (reached.command != arguments.command) {
-      fmt::print(stderr, "unidle: ran {}\n", shell_joined(reached.command));
+      say(fmt::format("ran {}", shell_joined(reached.command)));
     }
     tell_what_became(reached, folder);
     trace = arguments.trace ? traced(folder, record) : "";
-  } catch (const Error& failure) {  // the command ended as it ended
-    fmt::print(stderr, "unidle: {}\n", failure.what());
+  } catch (const std::exception& failure) {  // the command ended as it ended
+    say(failure.what());
   }
-  fmt::print(stderr, "unidle: recorded {}; next: unidle diagnose{}{}\n", folder.string(), record, trace);
+  say(fmt::format("recorded {}; next: unidle diagnose{}{}", folder.string(), record, trace));
+}
+
+/// The folder of a record that has no name given: removed again where nothing came into it.
+class RunFolder {
+ public:
+  explicit RunFolder(const std::string& name) : path_(record::new_run_folder(name)) {}
+  ~RunFolder() { ::rmdir(path_.c_str()); }  // only when empty
+  RunFolder(const RunFolder&) = delete;
+  RunFolder& operator=(const RunFolder&) = delete;
+  const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+/// What configuration files and variables set. Trouble with them is none of the command's.
+std::vector<record::Setting> configured(const Arguments& arguments, const observe::Options& options) {
+  std::vector<record::Setting> settings;
+  try {
+    std::error_code ignored;
+    settings = configured_settings(options.argv, fs::current_path(ignored));
+    const std::vector<record::Setting> variables = environment_settings(merged_environment(options.environment));
+    settings.insert(settings.end(), variables.begin(), variables.end());
+    std::erase_if(settings, [&](const record::Setting& one) { return is_applied(arguments, one.knob); });
+  } catch (const std::exception& failure) {
+    spdlog::warn("what is configured is not recorded: {}", failure.what());
+  }
+  return settings;
 }
 
 int execute(const Arguments& arguments) {
   const bool named = !arguments.record.empty();
   observe::Options options;
-  options.record = named ? fs::path(arguments.record)
-                         : record::new_run_folder(arguments.name.empty() ? name_of(arguments.command) : arguments.name);
   options.capture = !arguments.no_capture;
   options.timeout_s = arguments.timeout_s;
   const tune::Reach reached = tune::reach(arguments.command, apply_settings(arguments.apply));
@@ -146,17 +173,17 @@ int execute(const Arguments& arguments) {
   if (arguments.kernels) {
     options.environment["CUDA_INJECTION64_PATH"] = injected_library();
   }
-  std::error_code ignored;
-  options.configured = configured_settings(options.argv, fs::current_path(ignored));
-  const std::vector<record::Setting> variables = environment_settings(merged_environment(options.environment));
-  options.configured.insert(options.configured.end(), variables.begin(), variables.end());
-  std::erase_if(options.configured, [&](const record::Setting& one) { return is_applied(arguments, one.knob); });
+  options.configured = configured(arguments, options);
+  std::optional<RunFolder> made;
+  options.record = named ? fs::path(arguments.record)
+                         : made.emplace(arguments.name.empty() ? name_of(arguments.command) : arguments.name).path();
   const observe::Result result = observe::run(options);
-  if (fs::exists(options.record / "record.db", ignored)) {
+  std::error_code ignored;
+  if (fs::exists(result.record / "record.db", ignored)) {
     if (!named) {
-      record::link_latest(options.record);
+      record::link_latest(result.record);
     }
-    tell(arguments, reached, options.record, named);
+    tell(arguments, reached, result.record, named);
   }
   return result.status.shell_code();
 }

@@ -1,0 +1,87 @@
+#include "unidle/base/loose_thread.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdio>
+#include <mutex>
+#include <thread>
+
+namespace unidle {
+
+namespace {
+
+std::atomic<int> left_behind{0};
+
+/// New threads inherit the mask of the one that makes them.
+class AllSignalsBlocked {
+ public:
+  AllSignalsBlocked() {
+    sigset_t all;
+    sigfillset(&all);
+    ::pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~AllSignalsBlocked() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  AllSignalsBlocked(const AllSignalsBlocked&) = delete;
+  AllSignalsBlocked& operator=(const AllSignalsBlocked&) = delete;
+
+ private:
+  sigset_t before_{};
+};
+
+}  // namespace
+
+struct LooseThread::State {
+  std::function<void(std::stop_token)> work;
+  std::stop_source stop;
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool returned = false;
+  bool left = false;
+
+  void run() {
+    try {
+      work(stop.get_token());
+    } catch (...) {  // NOLINT(bugprone-empty-catch): whoever needs to know has it told by `work`
+    }
+    work = nullptr;
+    const std::lock_guard lock(mutex);
+    returned = true;
+    left_behind -= left ? 1 : 0;
+    changed.notify_all();
+  }
+};
+
+LooseThread::LooseThread(std::function<void(std::stop_token)> work) : state_(std::make_shared<State>()) {
+  state_->work = std::move(work);
+  const AllSignalsBlocked blocked;
+  std::thread([state = state_] { state->run(); }).detach();
+}
+
+LooseThread::~LooseThread() { end(0); }
+
+bool LooseThread::end(std::int64_t patience_ns) {
+  state_->stop.request_stop();
+  std::unique_lock lock(state_->mutex);
+  const auto returned = [this] { return state_->returned; };
+  if (patience_ns < 0) {
+    state_->changed.wait(lock, returned);
+  } else if (!state_->changed.wait_for(lock, std::chrono::nanoseconds(patience_ns), returned) && !state_->left) {
+    state_->left = true;
+    ++left_behind;
+  }
+  return state_->returned;
+}
+
+bool threads_left_behind() { return left_behind > 0; }
+
+void end_at_once(int code) {
+  std::fflush(nullptr);
+  ::_exit(code);
+}
+
+}  // namespace unidle
