@@ -10,7 +10,7 @@ import threading
 import time
 import weakref
 
-from . import inspection, off, ranks, write_notes
+from . import failures, inspection, off, ranks, write_notes
 
 _MAX_SHAPES = 1000
 _MANY_OPTIMIZERS = 64
@@ -142,6 +142,7 @@ class Facts:
                     lines.append('{"t_ns":%d,%s\n' % (time.monotonic_ns(), json.dumps(body, default=str)[1:]))
             if lines:
                 write_notes("".join(lines))
+            failures.flush()
         finally:
             self.lock.release()
 

@@ -3,9 +3,13 @@
 import os
 import sys
 
-_seen = set()  # of exceptions that are noted already
-_MAX_NOTES = 50
+_seen = {}       # id of an exception -> (what tells it from a later one at that address, whether it was caught)
+_MAX_SEEN = 1000
+_MAX_NOTES = 50  # that are written at once; of later ones the newest is, now and then
 _MAX_TRACEBACK = 8000
+_PLAIN = (str, int, float, bytes, bool, type(None))
+_written = 0
+_waiting = None  # the newest one beyond _MAX_NOTES
 
 
 def install_excepthook():
@@ -64,18 +68,61 @@ def _asked_by_program(frame, places):
 
 
 def note(kind, value, trace, caught):
-    from . import on, places, write_line
+    global _written, _waiting
+    from . import on
 
-    key = (id(value), caught)
-    if not on or kind is None or key in _seen or (id(value), False) in _seen or len(_seen) >= _MAX_NOTES:
+    if not on or kind is None or issubclass(kind, SystemExit) or _is_known(kind, value, caught):
         return
-    if issubclass(kind, (SystemExit, KeyboardInterrupt)) and kind is not KeyboardInterrupt:
-        return
-    _seen.add(key)
+    if _written < _MAX_NOTES or not caught:
+        _written += 1
+        _write(_line(kind, value, trace, caught))
+        _waiting = None
+    else:
+        _waiting = _line(kind, value, None, caught)
+
+
+def flush():
+    """Writes what waits. How the run went on after its last error is what counts, however many there were."""
+    global _waiting
+    line, _waiting = _waiting, None
+    if line is not None:
+        _write(line)
+
+
+def _write(line):
+    from . import write_notes
+
+    write_notes(line)
+
+
+def _is_known(kind, value, caught):
+    """It was told before: several handlers may print one exception, some at the end of the run. Addresses are used again."""
+    token, (known, was_caught) = _token(kind, value), _seen.get(id(value), (None, True))
+    if known is token or (type(token) is str and known == token):
+        if caught or not was_caught:
+            return True
+    if len(_seen) >= _MAX_SEEN:
+        _seen.clear()
+    _seen[id(value)] = token, caught
+    return False
+
+
+def _token(kind, value):
+    """As long as we hold its arguments no other exception has the same ones. Objects of the program are not held."""
+    args = getattr(value, "args", ())
+    if args and all(type(each) in _PLAIN for each in args):
+        return args
+    return "%s: %s" % (kind.__name__, value)
+
+
+def _line(kind, value, trace, caught):
     import json
+    import time
     import traceback
 
-    where, at = None, trace
+    from . import places
+
+    where, at = None, trace if trace is not None else getattr(value, "__traceback__", None)
     while at is not None:
         if places.is_own(at.tb_frame.f_code):
             where = "%s:%d" % (places.short(at.tb_frame.f_code.co_filename), at.tb_lineno)
@@ -84,10 +131,11 @@ def note(kind, value, trace, caught):
     lines = ["Traceback (most recent call last):\n"] + traceback.format_list(traceback.extract_tb(trace, limit=-40))
     lines += traceback.format_exception_only(kind, value)
     body = {
+        "type": "exception",
         "message": "%s: %s" % (name, str(value)[:2000]),
         "class": name,
         "where": where,
-        "traceback": "".join(lines)[-_MAX_TRACEBACK:],
+        "traceback": "".join(lines)[-_MAX_TRACEBACK:] if trace is not None else None,
         "caught": caught,
     }
-    write_line('"type":"exception",' + json.dumps(body, default=str)[1:-1])
+    return '{"t_ns":%d,%s\n' % (time.monotonic_ns(), json.dumps(body, default=str)[1:])

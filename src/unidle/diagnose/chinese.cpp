@@ -9,6 +9,7 @@ const std::vector<std::pair<std::string_view, std::string_view>>& chinese_messag
   static const std::vector<std::pair<std::string_view, std::string_view>> kMessages = {
       {"the loss is nan or infinite in the last {} lines that tell it, from {} on: {}", "给出损失的最后 {} 行都是 nan 或无穷大，从 {} 开始：{}"},
       {"a loss is nan or infinite in {} of the {} lines that tell losses", "给出损失的行中有 {0} 行（共 {1} 行）是 nan 或无穷大"},
+      {"{} other errors came before it", "在它之前还有 {} 个其他错误"},
       {"it stands at {}", "位置：{}"},
       {"a later line claims success all the same: \"{}\" ({})", "之后却有一行声称成功：“{}”（{}）"},
       {"the scheduler said: {} ({})", "调度器的说明：{}（{}）"},

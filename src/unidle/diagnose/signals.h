@@ -147,11 +147,14 @@ struct Signals {
   std::vector<std::string> command;
   std::optional<int> exit_code;
   std::optional<int> exit_signal;
-  std::string output_tail;  // end of stdout and stderr
-  /// The last exception that the program's instrumentation saw, and the steps that began after it.
+  std::string output_tail;  // end of stdout, or of a log
+  std::string error_tail;   // end of stderr, where it is known apart: nothing tells which of two lines came first
+  /// The last exception that the program's instrumentation saw, the steps that any process began after it, and how many
+  /// others came before it.
   std::optional<std::string> exception;
   std::string exception_where;
   std::optional<std::int64_t> steps_after_exception;
+  std::int64_t earlier_exceptions = 0;
   /// Why no training step was seen: "why" of the record's note `unseen`, or "off" (the observer in the program gave
   /// way), or "no-training" (a Python was followed, and nothing of PyTorch's training was called). Empty where there is
   /// no telling.

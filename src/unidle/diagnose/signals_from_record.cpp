@@ -48,7 +48,8 @@ void read_end(const record::Reader& reader, Signals& signals) {
       signals.outcome = one;
     }
   }
-  signals.output_tail = reader.output_tail("stdout") + "\n" + reader.output_tail("stderr");
+  signals.output_tail = reader.output_tail("stdout");
+  signals.error_tail = reader.output_tail("stderr");
 }
 
 void read_settings(const record::Reader& reader, Signals& signals) {
@@ -78,11 +79,25 @@ void read_unread_keys(const json& body, Signals& signals) {
   }
 }
 
-void read_exception(const record::Note& note, const Timeline& timeline, Signals& signals) {
-  signals.exception = text_in(note.body, "message");
-  signals.exception_where = text_in(note.body, "where");
-  signals.steps_after_exception = std::count_if(timeline.steps.begin(), timeline.steps.end(),
-                                                [&](const record::Step& step) { return step.t_ns > note.t_ns; });
+/// What counts is the last one. A program may train in one process after another.
+void read_exceptions(const record::Reader& reader, const std::vector<record::Note>& notes, Signals& signals) {
+  const record::Note* last = nullptr;
+  std::set<std::pair<std::string, std::string>> different;
+  for (const record::Note& note : notes) {
+    if (text_in(note.body, "type") == "exception") {
+      different.emplace(text_in(note.body, "message"), text_in(note.body, "where"));
+      last = last == nullptr || note.t_ns >= last->t_ns ? &note : last;
+    }
+  }
+  if (last == nullptr) {
+    return;
+  }
+  const std::vector<record::Step> steps = reader.steps();
+  signals.exception = text_in(last->body, "message");
+  signals.exception_where = text_in(last->body, "where");
+  signals.steps_after_exception =
+      std::count_if(steps.begin(), steps.end(), [&](const record::Step& step) { return step.t_ns > last->t_ns; });
+  signals.earlier_exceptions = static_cast<std::int64_t>(different.size()) - 1;
 }
 
 /// Samples in one pass over the data: what the program says, or the length of the dataset.
@@ -122,10 +137,9 @@ void read_notes(const record::Reader& reader, const Timeline& timeline, Signals&
     const std::string type = text_in(note.body, "type");
     if (type == "unread" || type == "unread_keys") {
       read_unread_keys(note.body, signals);
-    } else if (type == "exception") {
-      read_exception(note, timeline, signals);
     }
   }
+  read_exceptions(reader, notes, signals);
   if (timeline.steps.empty()) {
     signals.blind = why_blind(notes);
   }

@@ -29,8 +29,8 @@ bool killed_at_the_limit(const Signals& signals, const Policy& policy) {
 Evaluation evaluate_out_of_memory(const Context& context, const Policy& policy) {
   const Signals& signals = context.signals;
   const bool ended = signals.exit_code || signals.exit_signal || signals.outcome != Outcome::kUnknown;
-  const bool said =
-      says_out_of_memory(signals.output_tail) || (signals.exception && says_out_of_memory(*signals.exception));
+  const bool said = says_out_of_memory(signals.output_tail) || says_out_of_memory(signals.error_tail) ||
+                    (signals.exception && says_out_of_memory(*signals.exception));
   const bool counted = signals.gpu.ooms.value_or(0) > 0;
   const bool killed = killed_at_the_limit(signals, policy);
   if (!said && !counted && !killed) {

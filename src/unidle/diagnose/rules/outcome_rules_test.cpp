@@ -39,6 +39,7 @@ TEST(RunFailed, TrainingThatGoesOnMakesItAHint) {
   Signals signals = healthy_cpu();
   signals.output_tail = std::string(kTraceback) + "epoch 3 loss 0.09\n";
   EXPECT_EQ(fired("run-failed", signals).severity, Severity::kInfo);
+  signals.exception = "TypeError: Object of type float32 is not JSON serializable";
   signals.steps_after_exception = 0;  // measured: nothing came after it
   EXPECT_EQ(fired("run-failed", signals).severity, Severity::kCritical);
   signals.output_tail = kTraceback;
@@ -53,6 +54,35 @@ TEST(RunFailed, WithoutOutputTheInstrumentationSpeaks) {
   signals.exception = "ValueError: bad sample";
   signals.steps_after_exception = 0;
   EXPECT_THAT(fired("run-failed", signals).evidence, Contains(HasSubstr("bad sample")));
+}
+
+// Training goes on after the first error and ends with the second one, whatever the last line claims.
+TEST(RunFailed, OfSeveralErrorsTheLastOneCounts) {
+  Signals signals = healthy_cpu();
+  signals.exit_code = 0;
+  signals.exception = "KeyError: 'a'";
+  signals.steps_after_exception = 40;
+  signals.output_tail = std::string(kTraceback) + "Training finished successfully\n";
+  EXPECT_EQ(fired("run-failed", signals).severity, Severity::kCritical) << "the printed one was not seen otherwise";
+  signals.output_tail = std::string(kTraceback) + "epoch 3 loss 0.09\n";
+  EXPECT_EQ(fired("run-failed", signals).severity, Severity::kInfo);
+  signals.steps_after_exception = 0;
+  signals.earlier_exceptions = 2;
+  const Finding finding = fired("run-failed", signals);
+  EXPECT_EQ(finding.severity, Severity::kCritical);
+  EXPECT_THAT(finding.evidence, Contains(HasSubstr("KeyError: 'a'")));
+  EXPECT_THAT(finding.evidence, Contains(HasSubstr("2 other errors")));
+}
+
+TEST(RunFailed, ProgressOnTheOtherStreamSaysNothing) {
+  Signals signals = healthy_cpu();
+  signals.output_tail = kTraceback;
+  signals.error_tail = "45%| | 9/20 [00:01<00:02, 12.5it/s]\n";
+  EXPECT_EQ(fired("run-failed", signals).severity, Severity::kCritical);
+  signals.output_tail = std::string(kTraceback) + "epoch 3 loss 0.09\n";
+  EXPECT_EQ(fired("run-failed", signals).severity, Severity::kInfo);
+  signals.error_tail = "Traceback (most recent call last):\n  File \"a.py\", line 1\nKeyError: 'x'\n";
+  EXPECT_EQ(fired("run-failed", signals).severity, Severity::kCritical);
 }
 
 TEST(RunFailed, OurOwnErrorLineAtTheEnd) {

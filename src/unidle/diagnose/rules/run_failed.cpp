@@ -23,16 +23,42 @@ std::string bad_end(const Context& context) {
   return signals.outcome == Outcome::kFailed ? "the run is marked as failed" : "";
 }
 
-/// What the program said about it: from its output, or from the instrumentation where no output was kept.
-std::optional<detail::OutputFailure> told_failure(const Signals& signals) {
-  auto failure = detail::find_failure(signals.output_tail);
-  if (!failure && signals.exception) {
-    failure = detail::OutputFailure{*signals.exception, detail::place(signals.exception_where), false};
-  }
-  if (failure && signals.steps_after_exception) {
-    failure->went_on = *signals.steps_after_exception > 0;  // measured; the output is only a hint
+/// In the output: of either stream the last one, and of these the one that nothing went on after.
+std::optional<detail::OutputFailure> printed_failure(const Signals& signals) {
+  auto failure = detail::find_failure(signals.error_tail);
+  if (!failure || failure->went_on) {
+    if (auto other = detail::find_failure(signals.output_tail); other && (!failure || !other->went_on)) {
+      failure = std::move(other);
+    }
   }
   return failure;
+}
+
+/// True when the printed failure is the last one that the instrumentation saw: Python prints its first line.
+bool is_the_same(const detail::OutputFailure& printed, std::string_view seen) {
+  seen = seen.substr(0, seen.find('\n'));
+  return !seen.empty() && (printed.message.starts_with(seen) || seen.starts_with(printed.message));
+}
+
+/// What the program said about it: in its output, or to the instrumentation. Of several failures the last one counts, and
+/// where that is not known the one that nothing went on after. What was measured goes before what the output hints at.
+std::optional<detail::OutputFailure> told_failure(const Signals& signals) {
+  auto printed = printed_failure(signals);
+  if (!signals.exception || !signals.steps_after_exception) {
+    return printed || !signals.exception
+               ? printed
+               : std::optional(
+                     detail::OutputFailure{*signals.exception, detail::place(signals.exception_where), false});
+  }
+  const bool went_on = *signals.steps_after_exception > 0;
+  if (printed && is_the_same(*printed, *signals.exception)) {
+    printed->went_on = went_on;
+    return printed;
+  }
+  if (printed && went_on) {
+    return printed;  // by another way than the instrumentation sees
+  }
+  return detail::OutputFailure{*signals.exception, detail::place(signals.exception_where), went_on};
 }
 
 Evaluation evaluate_run_failed(const Context& context, const Policy&) {
@@ -58,6 +84,9 @@ Evaluation evaluate_run_failed(const Context& context, const Policy&) {
     finding.evidence.push_back(context.say("it said: {}", failure->message));
     finding.where = failure->where;
   }
+  if (signals.earlier_exceptions > 0) {
+    finding.evidence.push_back(context.say("{} other errors came before it", signals.earlier_exceptions));
+  }
   if (went_on) {
     finding.severity = Severity::kInfo;
     finding.evidence.push_back("training went on after it");
@@ -79,7 +108,7 @@ const Rule& run_failed() {
           "A traceback, a signal or a non-zero exit code means that the run failed, whatever its last line claims. A "
           "program that "
           "catches its own exception and exits with 0 failed as well, unless its training went on afterwards: then the "
-          "traceback is a hint.",
+          "traceback is a hint. Of several errors the last one counts.",
       .thresholds =
           "None. Training went on when steps began after the exception or, where that was not seen, when progress "
           "lines (epoch, "
