@@ -16,11 +16,11 @@ from test_run import HAS_TORCH, HERE, UNIDLE, environment  # noqa: E402
 @unittest.skipUnless(HAS_TORCH, "this Python has no torch")
 @unittest.skipUnless(os.path.exists(UNIDLE), "UNIDLE_BIN is not set: there is no unidle to run")
 class CausesTest(unittest.TestCase):
-    setUp, observed = test_run.RunTest.setUp, test_run.RunTest.observed
+    setUp, bare, observed, same_as_bare = (getattr(test_run.RunTest, name) for name in ("setUp", "bare", "observed", "same_as_bare"))
 
-    def diagnosed(self, program, *words, code=0):
+    def diagnosed(self, program, *words, code=0, **more):
         """Runs the program; what is said of it."""
-        done = self.observed(sys.executable, os.path.join(HERE, "programs", program), *words)
+        done = self.observed(sys.executable, os.path.join(HERE, "programs", program), *words, **more)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual([note for note in self.record.notes("shim") if note["status"] == "off"], [])
         path = max((os.path.join(self.folder, name) for name in os.listdir(self.folder) if name.startswith("record")), key=os.path.getmtime)
@@ -42,6 +42,44 @@ class CausesTest(unittest.TestCase):
             with self.subTest(mode):
                 failed = self.diagnosed("errors.py", mode)["run-failed"]
                 self.assertEqual((self.said["outcome"], failed["severity"]), ("completed", "info"))
+
+    # -- results that are looked at --------------------------------------------------------------------------------
+
+    def test_results_that_are_drawn_are_no_validation(self):
+        found = self.diagnosed("previews.py", "drawn")
+        self.assertEqual((found.keys() & {"validation-dominates"}, self.said["time"]["validate"]), (set(), 0))
+        self.assertIn("logging-dominates", found)
+        self.assertTrue(found["logging-dominates"]["where"].endswith("previews.py:27"), found["logging-dominates"]["where"])
+        self.assertEqual(self.record.one("select count(*) from steps"), 80)
+
+    def test_results_that_are_logged_in_each_step_are_no_validation(self):
+        self.assertNotIn("validation-dominates", self.diagnosed("previews.py", "logged"))
+        self.assertLessEqual(self.record.one("select count(*) from spans where kind = 'validate'"), 1)
+        self.assertGreater(self.record.notes("logging")[-1]["calls"], 40)
+
+    def test_validation_without_eval_is_validation(self):
+        self.diagnosed("previews.py", "validates")
+        self.assertEqual(self.record.one("select count(*) from spans where kind = 'validate'"), 4)
+
+    # -- CPUs ------------------------------------------------------------------------------------------------------
+
+    @unittest.skipUnless(len(os.sched_getaffinity(0)) > 1, "there is one CPU")
+    def test_a_program_that_narrows_itself(self):
+        restricted = self.diagnosed("narrowed.py", "self").get("cpu-restricted")
+        self.assertIsNotNone(restricted, self.said)
+        self.assertEqual(self.said["verdict"], "compute-bound")
+        self.assertIn("narrowed itself to 1", " ".join(restricted["evidence"]))
+        self.assertEqual([(fix["knob"], fix["to"]) for fix in restricted["fixes"]], [("cpu.threads", 1)])
+
+    @unittest.skipUnless(len(os.sched_getaffinity(0)) > 1, "there is one CPU")
+    def test_workers_that_are_narrowed(self):
+        self.diagnosed("narrowed.py", "workers")
+        self.assertEqual({note["cpus"] for note in self.record.notes("affinity") if note["role"] == "worker"}, {str(min(os.sched_getaffinity(0)))})
+        self.assertIn("cpu-restricted", {finding["id"] for finding in self.said["findings"]})
+
+    @unittest.skipUnless(len(os.sched_getaffinity(0)) > 1, "there is one CPU")
+    def test_threads_that_were_there_before_keep_their_cpus(self):
+        self.assertNotIn("cpu-restricted", self.diagnosed("narrowed.py", "pool"))
 
 
 if __name__ == "__main__":

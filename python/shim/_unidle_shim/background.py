@@ -6,7 +6,7 @@ import re
 import sys
 import time
 
-from . import off, places
+from . import affinity, off, places
 from .loop import AFTER_STEP, INPUT_PHASE, TRAIN_PHASE, VALIDATE_PHASE
 
 _RATE_HZ = 20
@@ -25,6 +25,7 @@ class Background:
     def __init__(self, state, workers=1):
         """`workers`: processes that do as this one does."""
         self.state = state
+        self.affinity = None   # of the thread that is followed
         self.rate_hz = min(_RATE_HZ, _WORKERS_RATE_HZ / max(1, workers))
         self.stopped = False
         self.busy_s = 0.0
@@ -35,6 +36,8 @@ class Background:
         self.reads = {}        # (file, line) -> whether the line looks like fetching data
 
     def start(self):
+        """By the thread that is followed."""
+        self.affinity = affinity.Affinity(_thread.get_native_id())
         # Not a threading.Thread: the program would find it in threading.enumerate().
         _thread.start_new_thread(self._run, ())
 
@@ -73,7 +76,7 @@ class Background:
         phase = loop.phase if loop is not None else INPUT_PHASE
         if loop is not None and loop.light is not None:
             phase = INPUT_PHASE if loop.within() else TRAIN_PHASE
-        own = places.own_frame(frame)
+        own = places.sample_frame(frame) if phase == INPUT_PHASE or loop is None else places.own_frame(frame)
         del frame
         self.totals[phase] = self.totals.get(phase, 0) + 1
         if own is None:
@@ -107,6 +110,8 @@ class Background:
 
     def notes(self):
         role = self.state.role
+        if self.affinity is not None:
+            yield ("affinity",), self.affinity.note(role)
         by_phase = {}
         for (phase, code, line), hits in list(self.hits.items()):
             by_phase.setdefault(phase, []).append((hits, code, line))
@@ -115,7 +120,7 @@ class Background:
             for hits, code, line in entries[:_TOP]:
                 if hits < 2 and role == "worker":
                     continue  # workers may come by the hundred
-                where = "%s:%d" % (places.short(code.co_filename), line)
+                where = "%s:%d" % (places.short(code.co_filename) if places.is_own(code) else places.of_library(code.co_filename), line)
                 yield ("hot", role, phase, where), {
                     "type": "hot", "role": role, "phase": phase, "where": where,
                     "function": getattr(code, "co_qualname", code.co_name), "hits": hits, "total": self.totals[phase]}

@@ -10,8 +10,10 @@ import random
 from . import hiding, packing
 from .samples_kept import drew, random_states, restore
 
+_NOT_THE_SAME = "rows fetched together are not the same as rows fetched singly"
 _PROVED_WHOLE = 2     # batches that each process makes both ways
 _ROWS_PER_PROOF = 2   # of each later batch
+_ROWS_PER_TRY = 48
 
 
 class Gathered:
@@ -59,7 +61,7 @@ class GatheredRows:
         if singly is None:
             picked = sorted(self._pick.sample(range(len(indices)), min(_ROWS_PER_PROOF, len(indices))))
             batch, singly = rows_of(batch, picked), [self.dataset[indices[at]] for at in picked]
-        return None if same(batch, self._collate(singly)) else "rows fetched together are not the same as rows fetched singly"
+        return None if same(batch, self._collate(singly)) else _NOT_THE_SAME
 
     def _gather(self, indices):
         import numpy
@@ -69,6 +71,30 @@ class GatheredRows:
             return tensors(found, len(indices)), None
         except Exception as error:  # whatever the program's code raises when it is given many indices
             return None, "the dataset cannot be asked for many rows at once (%s)" % type(error).__name__
+
+
+def tried(loader, length):
+    """(whether rows of its dataset can be fetched together, why not), before anybody asks for it. The first is None where that was
+    not tried: only a dataset that does nothing but take rows is called when the program did not."""
+    from torch.utils.data._utils.collate import default_collate
+
+    from . import row_access
+
+    why = why_not(loader)
+    if why is not None:
+        return False, why
+    why = row_access.why_not(loader.dataset) if length else "its length is not known"
+    if why is not None:
+        return None, why
+    stand_in = GatheredRows(loader.dataset, default_collate, None)
+    for first in (0, length // 2):
+        indices = [(first + 7 * number) % length for number in range(min(_ROWS_PER_TRY, length))]
+        batch, why = stand_in._gather(indices)
+        if why is None and not same(batch, default_collate([loader.dataset[index] for index in indices])):
+            why = _NOT_THE_SAME
+        if why is not None:
+            return False, why
+    return True, None
 
 
 def tensors(value, count):

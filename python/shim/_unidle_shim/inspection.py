@@ -2,10 +2,14 @@
 
 import inspect
 import sys
+import types
 
-from . import off, places, validating
+from . import off, places, side_effects, validating
 
 _AMP_NAMES = {"torch.bfloat16": "bf16", "torch.float16": "fp16"}
+_DEEPEST_KEPT = 3
+_DRAWS = {"random", "randint", "uniform", "choice", "choices", "shuffle", "sample", "gauss", "normal", "rand", "randn", "randperm", "bernoulli",
+          "multinomial", "permutation", "standard_normal", "integers", "getrandbits", "RandomState", "default_rng"}
 _TIME_MAJOR = ("RNN", "LSTM", "GRU", "MultiheadAttention")
 _CONVOLUTIONS = ("Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d")
 
@@ -262,6 +266,37 @@ def loader_facts(torch, loader):
         "batched_getitem": bool(getattr(dataset, "__getitems__", None)) or not real._auto_collation,
         "start_method": start_method(real), "where": loader.where, "samples_per_epoch": samples_per_epoch(real),
     }
+
+
+def look_at_samples(facts, real):
+    """Once a loader: whether rows of a table in memory could be fetched together, and which functions' results could be kept."""
+    facts["keepable"] = []
+    try:
+        if not facts["iterable"]:
+            facts["keepable"] = keepable(real.dataset)
+    except Exception:
+        pass  # code that cannot be read
+    if not facts["in_memory"] or facts["iterable"]:
+        return
+    from . import gathering
+
+    try:
+        facts["gathers"], facts["gathers_not"] = gathering.tried(real, facts["dataset_len"])
+    except Exception as error:  # rows of which not even two can be put together
+        facts["gathers"], facts["gathers_not"] = False, type(error).__name__
+
+
+def keepable(dataset):
+    """Names of the program's functions within a sample whose results look as if they could be kept, see calls_kept.py."""
+    found, ahead = [], [(getattr(type(dataset), "__getitem__", None), 1)]
+    while ahead:
+        function, depth = ahead.pop()
+        for called in side_effects.calls_of(function, type(dataset)) if isinstance(function, types.FunctionType) and depth <= _DEEPEST_KEPT else ():
+            if side_effects.stored(called, (dataset,)) or side_effects.used(called, (dataset,)) & _DRAWS:
+                ahead.append((called, depth + 1))
+            else:
+                found.append(getattr(called.__code__, "co_qualname", called.__code__.co_name))
+    return found
 
 
 def loader_notes(loader):

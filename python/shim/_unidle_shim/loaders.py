@@ -131,6 +131,11 @@ def _patch_loader(state, DataLoader):
             iterator._unidle = loader
             if loader.facts is None:  # now: a DataLoader that nobody keeps is gone before its first batch
                 loader.facts = inspection.loader_facts(state.torch, loader)
+                loop.inside = True  # what is asked of the dataset is ours
+                try:
+                    inspection.look_at_samples(loader.facts, self)
+                finally:
+                    loop.inside = False
         except Exception as failure:
             off(failure)
         return iterator

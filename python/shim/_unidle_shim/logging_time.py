@@ -1,4 +1,4 @@
-"""Time that the training thread spends in telling about itself: print, logging, TensorBoard, progress bars."""
+"""Time that the training thread spends in telling about itself: print, logging, TensorBoard, progress bars, pictures."""
 
 import builtins
 import sys
@@ -8,11 +8,18 @@ from . import hiding, importing, off, places
 from .loop import now
 
 _get_ident = threading.get_ident
+_MOST_PLACES = 256
+_PICTURES = ("add_image", "add_figure", "add_video", "add_histogram", "add_audio", "add_text", "add_embedding", "add_mesh")
 
 
 class Logging:
     def __init__(self):
         self.places = {}  # (code, line) -> [calls, ns]
+
+    def count(self, place, own_ns):
+        entry = self.places.setdefault(place, [0, 0]) if len(self.places) < _MOST_PLACES else [0, 0]
+        entry[0] += 1
+        entry[1] += own_ns
 
     def note(self):
         if not self.places:
@@ -29,20 +36,25 @@ def install(state):
     importing.watch("logging", lambda module: _patch(state, module.Logger, "handle"))
     importing.watch("torch.utils.tensorboard.writer", lambda module: _patch_writer(state, module.SummaryWriter))
     importing.watch("tqdm.std", lambda module: _patch(state, module.tqdm, "refresh"))
+    importing.watch("PIL.Image", lambda module: _patch(state, module.Image, "save", True))
+    importing.watch("matplotlib.figure", lambda module: _patch(state, module.Figure, "savefig", True))
+    importing.watch("torchvision.utils", lambda module: [_patch(state, module, name, True) for name in ("make_grid", "save_image")])
 
 
 def _patch_writer(state, Writer):
     for name in dir(Writer):
         if name.startswith("add_") or name == "flush":
-            _patch(state, Writer, name)
+            _patch(state, Writer, name, name.startswith(_PICTURES))
 
 
-def _patch(state, owner, name):
-    original = getattr(owner, name)
+def _patch(state, owner, name, draws=False):
+    original = getattr(owner, name, None)
+    if original is None:
+        return  # another version of that library
 
     def told(*args, **kwargs):
         loop = state.loop
-        if loop is None or loop.telling or _get_ident() != state.thread:
+        if loop is None or loop.telling or _get_ident() != state.thread or (draws and loop.within()):
             return original(*args, **kwargs)
         loop.telling = True
         t0, before = now(), loop.total
@@ -52,27 +64,30 @@ def _patch(state, owner, name):
             t1 = now()
             loop.telling = False
             try:
-                _take(state, loop, t0, t1, t1 - t0 - (loop.total - before), sys._getframe(1))
+                _take(state, loop, t0, t1, t1 - t0 - (loop.total - before), sys._getframe(1), draws)
             except Exception as failure:
                 off(failure)
 
     setattr(owner, name, hiding.wraps(original)(told))
 
 
-def _take(state, loop, t0, t1, own, frame):
+def _take(state, loop, t0, t1, own, frame, draws):
     parts = loop.parts
     if loop.validation is not None:
         if t0 - loop.validation[1] < 1_000_000_000:
             loop.validation[1] = t1
+            if loop.preview is not None:
+                loop.preview.tell(state.logging, _place(frame), own, draws)
         return
     if parts is None or not (loop.steps or parts.optimizers or parts.forwards):
         return
-    frame = places.own_frame(frame)
-    key = (frame.f_code, places.line_of(frame)) if frame is not None else (None, 0)
-    entry = state.logging.places.setdefault(key, [0, 0]) if len(state.logging.places) < 256 else [0, 0]
-    entry[0] += 1
-    entry[1] += own
+    state.logging.count(_place(frame), own)
     loop.total += own
     parts.log += own
     parts.rare = True
     parts.last = t1
+
+
+def _place(frame):
+    frame = places.own_frame(frame)
+    return (frame.f_code, places.line_of(frame)) if frame is not None else (None, 0)

@@ -14,7 +14,7 @@ import time
 
 from . import probe, steps
 from .parts import Parts
-from .validation import INPUT_PHASE, TRAIN_PHASE, VALIDATE_PHASE, Validations
+from .validation import INPUT_PHASE, TRAIN_PHASE, VALIDATE_PHASE, Preview, Validations
 from .weight import Weight
 
 now = time.monotonic_ns
@@ -43,6 +43,8 @@ class Loop(Validations):
         self.phase = STARTUP_PHASE
         self.validations = 0
         self.validation = None  # [begin, end, samples]
+        self.preview = None     # Preview: what is taken for validation may be something to look at
+        self.previewed_at = None  # step of the newest of these
         self.pending = None     # (loader, begin, input ns so far): fetched from a loader of which the use is not known
         self.last_loader = None  # of the newest batch
         self.ahead = []         # (loader, samples) of batches that no forward pass has taken yet, but for the first such
@@ -190,7 +192,7 @@ class Loop(Validations):
                 self.widen(self.steps)
             self.split(t, True)
             self.open_validation(t)
-            self.phase = VALIDATE_PHASE
+            self.preview, self.phase = None, VALIDATE_PHASE
             return
         if loader.use == "train":
             self.close_validation(t)
@@ -288,8 +290,11 @@ class Loop(Validations):
                 parts.forward_samples = parts.forward_samples + samples if parts.backwards else max(parts.forward_samples, samples)
             self.phase = TRAIN_PHASE
             return True
+        looks = module.training and not grad
         if self.validation is not None:
             self.phase = VALIDATE_PHASE
+            if not looks:
+                self.preview = None
             return False
         parts = self.parts
         if parts is not None and not parts.optimizers and (parts.fetches or parts.forwards or parts.backwards):
@@ -303,7 +308,7 @@ class Loop(Validations):
             if self.eval_called > self.stepped_at:
                 begin = min(begin, self.eval_called)
             self.split(begin, True)
-            self.open_validation(begin)
+            self.open_validation(begin, Preview() if looks and self.steps else None)
             self.phase = VALIDATE_PHASE
             return False
         self.lone_eval = t
@@ -314,6 +319,8 @@ class Loop(Validations):
             validation = self.validation
             if validation is not None:
                 validation[1] = t
+                if self.preview is not None:
+                    self.preview.forward_ns += own_ns
                 if not validation[3]:
                     validation[2] += samples
             return

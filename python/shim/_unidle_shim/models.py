@@ -158,6 +158,7 @@ def _patch_train(state, Module):
                 else:
                     loop.look_up()
                     loop.eval_called = now()
+                    loop.preview = None
                     state.actuators.validating.evaluates(sys._getframe(1))
         except Exception as failure:
             off(failure)

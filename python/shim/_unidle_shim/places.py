@@ -4,6 +4,7 @@ import os
 import sys
 import sysconfig
 
+_OURS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "")
 _FOREIGN = tuple(
     sorted(
         {
@@ -11,9 +12,11 @@ _FOREIGN = tuple(
             for path in (sysconfig.get_paths().get(key) for key in ("stdlib", "platstdlib", "purelib", "platlib"))
             if path
         }
-        | {os.path.join(os.path.dirname(os.path.abspath(__file__)), "")}
+        | {_OURS}
     )
 )
+_LOADING = os.path.join("torch", "utils", "data", "")
+_FETCH = os.path.join("torch", "utils", "data", "_utils", "fetch.py")
 MARK = "<unidle importlib._bootstrap>"  # see hiding.py
 _own = {}  # code object -> whether it is the program's own; bounded by the code of the program
 
@@ -55,6 +58,30 @@ def own_frame(frame):
             return frame
         frame = frame.f_back
     return None
+
+
+def sample_frame(frame):
+    """Of a stack that made a sample: where. The innermost frame of the program's own, and without any that of a library in which the
+    sample began; never what asked for the batch. None where no sample is being made."""
+    own = library = None
+    while frame is not None:
+        code = frame.f_code
+        if code.co_filename.endswith(_FETCH):
+            return own or library
+        if is_own(code):
+            own = own or frame
+        elif not code.co_filename.startswith(_OURS) and code.co_filename != MARK and _LOADING not in code.co_filename:
+            library = frame
+        frame = frame.f_back
+    return None
+
+
+def of_library(name):
+    """The file of a library below the folder that packages lie in."""
+    for folder in ("site-packages", "dist-packages"):
+        if folder + os.sep in name:
+            return name.rsplit(folder + os.sep, 1)[1]
+    return next((name[len(path):] for path in reversed(_FOREIGN) if path != _OURS and name.startswith(path)), short(name))
 
 
 def line_of(frame):

@@ -2,7 +2,7 @@
 
 import time
 
-from . import hiding, off, probe
+from . import again, hiding, off, probe
 from .loop import now
 
 _thread_time = time.thread_time_ns
@@ -51,6 +51,7 @@ class Samples:
         self.count = self.total_ns = self.cpu_ns = self.collate_ns = self.batches = 0
         self.max_ns = 0
         self.seen = Seen()
+        self.again = again.Again()
         self.histogram = {}
         self.timed = 0         # samples in the histogram
         self.worst = 0         # of the batch that is going on
@@ -123,6 +124,9 @@ class Samples:
             body.update(distinct=self.seen.distinct(), repeats=self.seen.repeats)
         if self.files is not None:
             body["reads_files"] = self.files
+        told = self.again.note()
+        if told is not None:
+            body["again"] = told
         return body
 
 
@@ -141,7 +145,9 @@ class TimedDataset:
     def __getitem__(self, index):
         t0 = now()
         item = self.dataset[index]
-        self.samples.take_one(now() - t0)
+        took = now() - t0
+        self.samples.take_one(took)
+        self.samples.again.look(index, item, took)
         return item
 
     def step_aside(self, fetcher):
@@ -241,7 +247,7 @@ def fetch(original, fetcher, index, samples, state):
                 count = 0  # the end of an iterable dataset, or an exception
             else:
                 count = (samples.collated or len(index)) if fetcher.auto_collation else 1
-            account(samples, state.ring, t0, t1, count, collated - t0, t1 - collated, first)
+            account(samples, state.ring, t0, t1, count, collated - t0 - samples.again.spent(), t1 - collated, first)
         except Exception as failure:
             off(failure)
 

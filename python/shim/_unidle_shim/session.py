@@ -4,7 +4,7 @@ import os
 import threading
 import time
 
-from . import background, facts, inspection, light, off, probe, waits
+from . import affinity, background, facts, inspection, light, off, probe, waits
 from .loop import Loop
 
 _get_ident = threading.get_ident
@@ -64,6 +64,8 @@ def adopt():
     if state.trains or not state.thread or state.role != "train":
         return False
     state.trains, state.thread = True, _get_ident()
+    if state.background is not None:
+        state.background.affinity = affinity.Affinity(threading.get_native_id())
     if observe() and state.elsewhere is not None:
         state.take_over()
     return state.loop is not None

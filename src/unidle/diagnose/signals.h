@@ -31,12 +31,15 @@ struct LoaderFacts {
   std::optional<std::int64_t> in_memory_bytes;
   std::optional<bool> pin_memory;
   std::optional<bool> persistent_workers;
-  std::optional<bool> map_style;  // samples are fetched one by one by their key
-  std::optional<bool> batched;    // a batch is fetched by one call
-  std::optional<bool> in_memory;  // the samples are held in memory; nothing is read for one
-  std::string dataset;            // its class
-  std::string dataset_where;      // file:line of what makes a sample
-  std::string where;              // file:line of where it is made
+  std::optional<bool> map_style;      // samples are fetched one by one by their key
+  std::optional<bool> batched;        // a batch is fetched by one call
+  std::optional<bool> in_memory;      // the samples are held in memory; nothing is read for one
+  std::optional<bool> gathers;        // rows fetched together are those fetched singly; absent: it was not tried
+  std::string gathers_not;            // why not, or why it was not tried
+  std::vector<std::string> keepable;  // functions that a sample calls whose results could be kept
+  std::string dataset;                // its class
+  std::string dataset_where;          // file:line of what makes a sample
+  std::string where;                  // file:line of where it is made
   /// Making an iterator until its first batch, beyond the fetch itself.
   std::optional<std::int64_t> starts;
   std::optional<double> start_wait_s;  // of it, what training waited for
@@ -52,6 +55,12 @@ struct SampleFacts {
   std::optional<double> collate_s;  // putting batches together, in all
   std::optional<double> cpu_s;      // of total_s, on a CPU
   std::optional<double> wait_s;     // of total_s, not on a CPU
+  /// Samples that were made again and looked at, and those of them that were the same to the byte.
+  std::int64_t looked_at_again = 0;
+  std::int64_t same_again = 0;
+
+  /// Some samples are others each time: drawn at random, or of data that changes.
+  bool differ() const { return same_again < looked_at_again; }
 };
 
 /// A line of the program that was often seen running.
@@ -195,6 +204,8 @@ struct Signals {
   std::optional<std::string> gpu_capability;  // "9.0"
   GpuFacts gpu;
   std::optional<double> cpus_allowed;      // affinity and quota together
+  std::optional<double> cpus_at_start;     // that the run might use before the program narrowed itself to cpus_allowed
+  std::optional<double> cpus_of_workers;   // all workers of the loader together, by their affinity
   std::optional<double> cpus_online;       // of the machine
   std::optional<double> cpus_used;         // mean over training
   std::optional<double> host_cpus_used;    // by everybody on this machine

@@ -206,10 +206,15 @@ void read_passes(const record::Reader& reader, const Timeline& timeline, Signals
 
 void read_host(const record::Reader& reader, Signals& signals) {
   const json host = reader.meta(record::meta::kHost).value_or(json());
+  const std::optional<double> own = signals.cpus_allowed;  // by the program's own affinity, where that is narrower
   signals.cpus_allowed = number_in(host, "cpus_allowed");
   signals.cpus_online = number_in(host, "cpus_online");
   if (const auto quota = number_in(host, "cpu_quota"); quota && *quota > 0) {
     signals.cpus_allowed = std::min(signals.cpus_allowed.value_or(*quota), *quota);
+  }
+  if (own && *own < signals.cpus_allowed.value_or(*own + 1)) {
+    signals.cpus_at_start = signals.cpus_allowed;
+    signals.cpus_allowed = own;
   }
   if (host.is_object() && host.contains("cpu_flags") && host["cpu_flags"].is_array() && !host["cpu_flags"].empty()) {
     static const std::set<std::string> kUnits = {"avx512_bf16", "amx_bf16", "bf16"};

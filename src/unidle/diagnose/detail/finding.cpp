@@ -1,6 +1,7 @@
 #include "unidle/diagnose/detail/finding.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <utility>
 
@@ -57,8 +58,9 @@ std::optional<bool> effective_on(const Context& context, const std::string& knob
 }
 
 std::optional<HotFunction> hot_sample_function(const Signals& signals) {
-  const auto is_sample_work = [](const HotLine& line) {
-    return line.role == "worker" || (line.role == "train" && line.phase == "input");
+  const bool by_workers = signals.loader && signals.loader->workers.value_or(0) > 0;  // the training thread only waits
+  const auto is_sample_work = [&](const HotLine& line) {
+    return line.role == "worker" || (line.role == "train" && line.phase == "input" && !by_workers);
   };
   std::map<std::string, std::int64_t> hits;
   std::int64_t total = 0;
@@ -80,6 +82,29 @@ std::optional<HotFunction> hot_sample_function(const Signals& signals) {
     }
   }
   return HotFunction{most->first, hottest->where, static_cast<double>(most->second) / static_cast<double>(total)};
+}
+
+std::optional<HotFunction> kept_within(const Signals& signals) {
+  const auto hot = hot_sample_function(signals);
+  if (!hot || !signals.loader) {
+    return std::nullopt;
+  }
+  const auto& names = signals.loader->keepable;
+  return std::find(names.begin(), names.end(), hot->function) == names.end() ? std::nullopt : hot;
+}
+
+bool samples_can_be_kept(const Context& context) {
+  const Signals& signals = context.signals;
+  if (signals.loader && signals.loader->map_style == false) {
+    return false;
+  }
+  return !signals.samples || !signals.samples->differ() || kept_within(signals);
+}
+
+std::int64_t workers_that_hide(const Context& context, double work_s) {
+  const double most = workers_on(context, std::max(1.0, std::floor(context.cpus.value_or(2)) - 1));
+  const double rest_s = std::max(context.rest_s.value_or(0), 1e-9);
+  return std::llround(std::clamp(std::ceil(work_s / rest_s - 1e-6), 1.0, most));
 }
 
 std::optional<double> free_cpus(const Context& context) {

@@ -35,6 +35,16 @@ struct HotFunction {
 };
 std::optional<HotFunction> hot_sample_function(const Signals& signals);
 
+/// The same where its results could be kept although the samples differ.
+std::optional<HotFunction> kept_within(const Signals& signals);
+
+/// False where nothing of the samples could be kept for later epochs: they are a stream, or differ each time.
+bool samples_can_be_kept(const Context& context);
+
+/// Workers that hide `work_s` of the loader's work a step behind the rest of the step, as far as the CPUs carry them,
+/// one being left for the training thread.
+std::int64_t workers_that_hide(const Context& context, double work_s);
+
 /// CPUs that this run may use and nobody does; nothing when that was not measured.
 std::optional<double> free_cpus(const Context& context);
 /// True when the CPUs of this run are in use; nothing when that was not measured.

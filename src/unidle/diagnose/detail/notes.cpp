@@ -3,9 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "unidle/base/json.h"
+#include "unidle/telemetry/host_state.h"
 
 namespace unidle::diagnose::detail {
 
@@ -101,6 +105,7 @@ void Notes::read(Signals& signals) const {
   read_waits(signals);
   read_step(signals);
   read_device(signals);
+  read_affinity(signals);
 }
 
 /// The newest training loader; a program may make one for every configuration that it tries.
@@ -130,6 +135,13 @@ void Notes::read_loader(Signals& signals) const {
   }
   facts.in_memory = flag(body, "in_memory");
   facts.batched = flag(body, "batched_getitem");
+  facts.gathers = flag(body, "gathers");
+  facts.gathers_not = text_in(body, "gathers_not");
+  if (const auto names = body.find("keepable"); names != body.end() && names->is_array()) {
+    for (const json& name : *names) {
+      facts.keepable.push_back(name.is_string() ? name.get<std::string>() : "");
+    }
+  }
   facts.dataset = text_in(body, "dataset");
   facts.dataset_where = text_in(body, "dataset_where");
   facts.where = text_in(body, "where");
@@ -169,6 +181,7 @@ void Notes::read_samples(Signals& signals) const {
   if (facts.count > 0) {
     facts.p50_s = p50.mean();
     facts.p99_s = p99.mean();
+    read_samples_again(facts);
     signals.samples = facts;
   }
   each("hot", [&](const record::Note& note) {
@@ -176,6 +189,46 @@ void Notes::read_samples(Signals& signals) const {
     if (hits && *hits > 0) {
       signals.hot.push_back({text_in(note.body, "role"), text_in(note.body, "phase"), text_in(note.body, "where"),
                              text_in(note.body, "function"), *hits, whole(note.body, "total").value_or(0)});
+    }
+  });
+}
+
+/// Each process tells of a few samples, by index: [digest of the first, how often it was the same later, how often
+/// another]. Workers that live for one epoch make each sample once, and so they are compared with each other, too.
+void Notes::read_samples_again(SampleFacts& facts) const {
+  std::map<std::pair<std::string, std::string>, std::string> first;  // by loader and index
+  each("samples", [&](const record::Note& note) {
+    const json id = note.body.value("id", json());
+    const auto again = note.body.find("again");
+    if (again == note.body.end() || !again->is_object() || !feeds_training(id)) {
+      return;
+    }
+    for (const auto& [index, told] : again->items()) {
+      if (!told.is_array() || told.size() != 3 || !told[0].is_string() || !told[1].is_number_integer() ||
+          !told[2].is_number_integer()) {
+        continue;
+      }
+      facts.same_again += told[1].get<std::int64_t>();
+      facts.looked_at_again += told[1].get<std::int64_t>() + told[2].get<std::int64_t>();
+      const auto [known, fresh] = first.emplace(std::pair(id.dump(), index), told[0].get<std::string>());
+      facts.looked_at_again += fresh ? 0 : 1;
+      facts.same_again += !fresh && known->second == told[0].get<std::string>() ? 1 : 0;
+    }
+  });
+}
+
+void Notes::read_affinity(Signals& signals) const {
+  std::set<int> of_workers;
+  each("affinity", [&](const record::Note& note) {
+    const std::vector<int> cpus = telemetry::parse_cpu_list(text_in(note.body, "cpus"));
+    if (cpus.empty()) {
+      return;
+    }
+    if (text_in(note.body, "role") == "worker") {
+      of_workers.insert(cpus.begin(), cpus.end());
+      signals.cpus_of_workers = static_cast<double>(of_workers.size());
+    } else if (training_ && note.process == *training_) {
+      signals.cpus_allowed = static_cast<double>(cpus.size());
     }
   });
 }

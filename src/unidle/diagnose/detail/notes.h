@@ -27,6 +27,8 @@ class Notes {
   void each(const char* type, Visit visit) const;
   void read_loader(Signals& signals) const;
   void read_samples(Signals& signals) const;
+  void read_samples_again(SampleFacts& facts) const;
+  void read_affinity(Signals& signals) const;
   void read_waits(Signals& signals) const;
   void read_model(Signals& signals) const;
   void read_step(Signals& signals) const;

@@ -63,6 +63,34 @@ TEST(Notes, SamplesOfAllWorkersButOnlyForTraining) {
   EXPECT_EQ(signals.loader->workers, 2);
 }
 
+// Workers of one epoch make each sample once: those of the next epoch are compared with them.
+TEST(Notes, SamplesThatWereMadeAgain) {
+  const auto with = [](int id, const json& again) {
+    json body = samples(id, 10, 1);
+    body["again"] = again;
+    return body;
+  };
+  const Signals signals = read({note(1, kTraining, loader(1, "train", 2)), note(1, kTraining, loader(2, "validate", 0)),
+                                note(2, 100, with(1, {{"7", {"aa", 0, 0}}, {"9", {"bb", 2, 1}}})),
+                                note(3, 101, with(1, {{"7", {"aa", 0, 0}}, {"9", {"cc", 0, 0}}, {"11", {1, 2}}})),
+                                note(3, kTraining, with(2, {{"7", {"dd", 5, 5}}}))});
+  EXPECT_EQ(signals.samples->looked_at_again, 5);
+  EXPECT_EQ(signals.samples->same_again, 3);
+  EXPECT_TRUE(signals.samples->differ());
+}
+
+TEST(Notes, CpusOfTheTrainingProcessAndOfItsWorkers) {
+  const auto affinity = [](const char* role, const char* cpus) {
+    return json{{"type", "affinity"}, {"role", role}, {"cpus", cpus}};
+  };
+  const Signals signals =
+      read({note(1, kTraining, affinity("train", "0-3")), note(2, kTraining, affinity("train", "2")),
+            note(2, 77, affinity("train", "0-7")), note(2, 100, affinity("worker", "0,1")),
+            note(2, 101, affinity("worker", "1-2")), note(2, 102, affinity("worker", "x"))});
+  EXPECT_EQ(signals.cpus_allowed, 1);
+  EXPECT_EQ(signals.cpus_of_workers, 3);
+}
+
 TEST(Notes, TheNewestTrainingLoaderAndTheStartsOfAll) {
   const auto start = [](int id, int count, double seconds) {
     return json{{"type", "loader_start"}, {"id", id}, {"count", count}, {"in_training", seconds}};

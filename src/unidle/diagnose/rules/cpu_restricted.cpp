@@ -10,30 +10,59 @@ namespace unidle::diagnose::rules {
 namespace {
 
 struct Demand {
+  double allowed = 0;    // CPUs for what is short of them
   double cpus = 0;       // that the job would use
   double share = 0;      // of the wall time that they would save at most
   bool by_step = false;  // the step itself, not the loader
 };
 
+/// That the workers may use: they may have been narrowed further than the training process.
+double cpus_of_loader(const Context& context) {
+  return std::min(*context.cpus, context.signals.cpus_of_workers.value_or(*context.cpus));
+}
+
+/// In use by this job, or by others beside it.
+bool in_use(const Context& context, const Policy& policy, double cpus) {
+  return *context.signals.cpus_used >= policy.cpus_full * cpus || detail::cpus_full(context, policy).value_or(false);
+}
+
 std::optional<Demand> demand_of(const Context& context, const Policy& policy) {
   const Signals& signals = context.signals;
-  const double cpus = *context.cpus;
+  const double cpus = cpus_of_loader(context);
   const double workers = static_cast<double>(context.workers.value_or(0));
   const double threads = context.on_cpu ? context.cpu_threads.value_or(1) : 1;
   if (workers > cpus && context.work_s && context.rest_s && *context.steady_input >= policy.warning_share) {
     const double wanted = std::min(*signals.cpus_online, workers + threads);
-    const double now_s = overlapped_step_s(context, *context.work_s).value_or(*signals.step_s);
+    const double bound_s = overlapped_step_s(context, *context.work_s).value_or(*signals.step_s);
+    const double now_s = std::min(*signals.step_s, std::max(bound_s, *context.work_s / cpus));
     const double best_s = std::max(*context.rest_s, now_s * cpus / wanted);
     return Demand{
-        wanted,
+        cpus, wanted,
         std::min(*context.steady_input, std::max(0.0, now_s - best_s) / *signals.step_s * context.train.value_or(1)),
         false};
   }
-  if (context.on_cpu && threads > cpus + policy.restricted_cpus && *context.compute >= policy.warning_share) {
+  if (context.on_cpu && threads > *context.cpus + policy.restricted_cpus && *context.compute >= policy.warning_share) {
     const double wanted = std::min(*signals.cpus_online, threads);
-    return Demand{wanted, *context.compute * (1 - cpus / wanted), true};
+    return Demand{*context.cpus, wanted, *context.compute * (1 - *context.cpus / wanted), true};
   }
   return std::nullopt;
+}
+
+void add_limits(const Context& context, Finding& finding, double allowed) {
+  const Signals& signals = context.signals;
+  if (allowed < *context.cpus) {
+    finding.evidence.push_back(
+        context.say("the loader's workers may use {} of the job's {} CPUs by their affinity masks",
+                    format_number(allowed), format_number(*context.cpus)));
+  } else if (signals.cpus_at_start) {
+    finding.evidence.push_back(context.say(
+        "the program narrowed itself to {} of the {} CPUs that it might use when it started (affinity mask)",
+        format_number(allowed), format_number(*signals.cpus_at_start)));
+  } else {
+    finding.evidence.push_back(
+        context.say("the job may use {} of this machine's {} CPUs (affinity mask and cgroup quota together)",
+                    format_number(allowed), format_number(*signals.cpus_online)));
+  }
 }
 
 Evaluation evaluate_cpu_restricted(const Context& context, const Policy& policy) {
@@ -41,7 +70,8 @@ Evaluation evaluate_cpu_restricted(const Context& context, const Policy& policy)
   if (!context.cpus || !signals.cpus_online) {
     return Missing{"the CPUs of this machine and those that the run may use"};
   }
-  if (*signals.cpus_online < *context.cpus + policy.restricted_cpus) {
+  const double cpus = cpus_of_loader(context);
+  if (*signals.cpus_online < cpus + policy.restricted_cpus) {
     return Nothing{};
   }
   if (!signals.cpus_used) {
@@ -50,7 +80,7 @@ Evaluation evaluate_cpu_restricted(const Context& context, const Policy& policy)
   if (!context.steady_input) {
     return Missing{context.no_steps};
   }
-  if (*signals.cpus_used < policy.cpus_full * *context.cpus) {
+  if (!in_use(context, policy, cpus)) {
     return Nothing{};
   }
   const auto demand = demand_of(context, policy);
@@ -58,21 +88,19 @@ Evaluation evaluate_cpu_restricted(const Context& context, const Policy& policy)
     return Nothing{};
   }
   Finding finding = detail::of_share(demand->share, policy);
-  finding.evidence = {
-      context.say("the job may use {} of this machine's {} CPUs (affinity mask and cgroup quota together)",
-                  format_number(*context.cpus), format_number(*signals.cpus_online)),
-      context.say("it would use {} and keeps its {} busy at {}", format_number(demand->cpus),
-                  format_number(*context.cpus), format_number(*signals.cpus_used)),
-  };
+  add_limits(context, finding, demand->allowed);
+  finding.evidence.push_back(context.say("it would use {} and keeps its {} busy at {}", format_number(demand->cpus),
+                                         format_number(demand->allowed), format_number(*signals.cpus_used)));
   if (demand->by_step) {
     finding.verdict = Verdict::kComputeBound;
-    finding.fixes.push_back(detail::make_fix(
-        context, "cpu.threads", static_cast<std::int64_t>(std::max(1.0, std::floor(*context.cpus))), FixClass::kNumeric,
-        "ask for more CPUs (--cpus-per-task, --cpus, taskset); until then no more threads than CPUs"));
+    finding.fixes.push_back(
+        detail::make_fix(context, "cpu.threads", static_cast<std::int64_t>(std::max(1.0, std::floor(demand->allowed))),
+                         FixClass::kNumeric,
+                         "ask for more CPUs (--cpus-per-task, --cpus, taskset); until then no more threads than CPUs"));
   } else {
     finding.fixes.push_back(
-        detail::make_fix(context, "loader.workers", static_cast<std::int64_t>(std::max(1.0, std::floor(*context.cpus))),
-                         FixClass::kExact,
+        detail::make_fix(context, "loader.workers",
+                         static_cast<std::int64_t>(std::max(1.0, std::floor(demand->allowed))), FixClass::kExact,
                          "ask for more CPUs (--cpus-per-task, --cpus, taskset); until then no more workers than CPUs"));
   }
   return finding;
@@ -89,7 +117,8 @@ const Rule& cpu_restricted() {
       .explanation =
           "An affinity mask, a container's CPU quota or the scheduler's --cpus-per-task gives the job fewer CPUs "
           "than the machine has and than its workers or threads would use. The program sees all CPUs, starts as "
-          "many workers, and they take turns on a few.",
+          "many workers, and they take turns on a few. A program may also narrow itself after it has started, and its "
+          "workers inherit that.",
       .thresholds =
           "At least restricted_cpus (0.5) CPUs of the machine are out of reach, the allowed ones are in use "
           "(cpus_full, 85 %), more workers than CPUs with an input wait from warning_share (10 %), or on a CPU "

@@ -54,9 +54,13 @@ Evaluation evaluate_dataset_slow_sample(const Context& context, const Policy& po
   finding.evidence.push_back(
       context.say("with every one of the {} CPUs at work a step would still take {}, of which {} is not loading",
                   format_number(*context.cpus), format_seconds(*best_s), format_seconds(*context.rest_s)));
-  finding.fixes.push_back(
-      detail::make_fix(context, "cache.features", "memory", FixClass::kExact,
-                       "keep what does not change from epoch to epoch, or make the sample cheaper"));
+  if (detail::samples_can_be_kept(context)) {
+    finding.fixes.push_back(
+        detail::make_fix(context, "cache.features", "memory", FixClass::kExact,
+                         "keep what does not change from epoch to epoch, or make the sample cheaper"));
+  } else {
+    finding.evidence.push_back("samples are others in each epoch: they cannot be kept, only made cheaper");
+  }
   return finding;
 }
 

@@ -11,14 +11,6 @@ namespace unidle::diagnose::rules {
 
 namespace {
 
-/// Workers that hide the loader's work behind the rest of the step, as far as the CPUs carry them, one being left for
-/// the training thread.
-std::int64_t workers_needed(const Context& context, double work_s) {
-  const double most = workers_on(context, std::max(1.0, std::floor(context.cpus.value_or(2)) - 1));
-  const double rest_s = std::max(context.rest_s.value_or(0), 1e-9);
-  return std::llround(std::clamp(std::ceil(work_s / rest_s - 1e-6), 1.0, most));
-}
-
 Evaluation evaluate_loader_no_workers(const Context& context, const Policy& policy) {
   const Signals& signals = context.signals;
   if (!context.workers) {
@@ -62,11 +54,12 @@ Evaluation evaluate_loader_no_workers(const Context& context, const Policy& poli
           "does";
     }
     finding.fixes.push_back(
-        detail::make_fix(context, "loader.workers", workers_needed(context, work_s), FixClass::kExact, how));
+        detail::make_fix(context, "loader.workers", detail::workers_that_hide(context, work_s), FixClass::kExact, how));
   } else {
     finding.fixes.push_back(detail::make_fix(context, "loader.workers", nullptr, FixClass::kExact, how));
   }
-  if (signals.epochs.value_or(0) > policy.min_epochs && detail::effective_on(context, "cache.features") == false) {
+  if (signals.epochs.value_or(0) > policy.min_epochs && detail::effective_on(context, "cache.features") == false &&
+      detail::samples_can_be_kept(context)) {
     finding.fixes.push_back(detail::make_fix(context, "cache.features", "memory", FixClass::kExact,
                                              "keep what the first epoch computed for the later ones"));
   }

@@ -11,6 +11,31 @@ std::optional<double> row_s(const Signals& signals) {
   return signals.samples && signals.samples->p50_s ? signals.samples->p50_s : signals.sample_s;
 }
 
+/// Only what would be taken: the rows together where that was tried, otherwise workers.
+void add_fixes(const Context& context, Finding& finding) {
+  const LoaderFacts& loader = *context.signals.loader;
+  if (loader.gathers.value_or(false)) {
+    finding.fixes.push_back(
+        detail::make_fix(context, "loader.gather", true, FixClass::kExact, "fetch the rows of a batch together"));
+    return;
+  }
+  if (!loader.gathers_not.empty()) {
+    finding.evidence.push_back(
+        loader.gathers
+            ? context.say("the dataset as it is cannot give many rows at once: {}", loader.gathers_not)
+            : context.say("whether the dataset gives many rows at once was not tried: {}", loader.gathers_not));
+  }
+  if (context.workers == 0 && context.input_s) {
+    if (const auto best = overlapped_step_s(context, *context.input_s)) {
+      finding.speedup_bound = bound_of_run(context, *context.signals.step_s, *best);
+    }
+    finding.fixes.push_back(detail::make_fix(
+        context, "loader.workers", detail::workers_that_hide(context, *context.input_s), FixClass::kExact,
+        "prepare batches in workers while the step runs; let the dataset return a batch for a list of indices "
+        "(__getitems__) to gain more"));
+  }
+}
+
 Evaluation evaluate_loader_per_row(const Context& context, const Policy& policy) {
   const Signals& signals = context.signals;
   if (!signals.loader || !signals.loader->in_memory || !signals.loader->map_style) {
@@ -39,8 +64,7 @@ Evaluation evaluate_loader_per_row(const Context& context, const Policy& policy)
   }
   finding.evidence.push_back(context.say("{} of each step is waiting for input ({} of the wall time)",
                                          format_share(signals.step->input), format_share(*context.input)));
-  finding.fixes.push_back(
-      detail::make_fix(context, "loader.gather", true, FixClass::kExact, "fetch the rows of a batch together"));
+  add_fixes(context, finding);
   return finding;
 }
 
@@ -62,8 +86,10 @@ const Rule& loader_per_row() {
       .needs =
           "whether the dataset holds its rows in memory, the cost of one sample, step times with the wait for input",
       .proposes =
-          "loader.gather, or in the code: let the dataset return a batch for a list of indices (__getitems__, or a "
-          "sampler of batches with batch_size=None), or index the tensors in the loop",
+          "loader.gather where rows fetched together were tried and were the same, otherwise loader.workers; in the "
+          "code: "
+          "let the dataset return a batch for a list of indices (__getitems__, or a sampler of batches with "
+          "batch_size=None), or index the tensors in the loop",
       .evaluate = evaluate_loader_per_row,
   };
   return kRule;

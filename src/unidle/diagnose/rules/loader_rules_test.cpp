@@ -8,6 +8,7 @@ namespace {
 
 using ::testing::Contains;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 TEST(LoaderNoWorkers, FiresWithTheShareOfTheWall) {
   const Finding finding = fired("loader-no-workers", waiting_cpu(0.6));
@@ -172,6 +173,118 @@ TEST(RecomputedFeatures, CountsOnlyTheLaterEpochs) {
   const Finding finding = fired("recomputed-features", recomputing());
   EXPECT_NEAR(*finding.share, 0.54 * 2 / 3, 1e-9);
   EXPECT_EQ(fix_of(finding, "cache.features")->to, "memory");
+}
+
+TEST(RecomputedFeatures, SaysOnlyOfTheSameSamplesThatTheyWereThere) {
+  Signals signals = recomputing();
+  EXPECT_THAT(fired("recomputed-features", signals).evidence, Not(Contains(HasSubstr("results that were there"))));
+  signals.samples.emplace();
+  signals.samples->looked_at_again = signals.samples->same_again = 12;
+  EXPECT_THAT(fired("recomputed-features", signals).evidence, Contains(HasSubstr("results that were there")));
+}
+
+TEST(RecomputedFeatures, OfSamplesThatDifferOnlyAFunctionsResultsCanBeKept) {
+  Signals signals = recomputing();
+  signals.samples.emplace();
+  signals.samples->looked_at_again = 12;
+  signals.samples->same_again = 5;
+  EXPECT_TRUE(silent("recomputed-features", signals));
+  signals.loader.emplace();
+  signals.loader->workers = 0;
+  signals.hot = {{"train", "input", "train.py:65", "read_picture", 60, 100},
+                 {"train", "input", "train.py:80", "Photos.__getitem__", 40, 100}};
+  EXPECT_TRUE(silent("recomputed-features", signals));
+  signals.loader->keepable = {"read_picture"};
+  const Finding finding = fired("recomputed-features", signals);
+  EXPECT_THAT(finding.evidence, Contains(HasSubstr("7 of 12 samples")));
+  EXPECT_THAT(finding.evidence, Not(Contains(HasSubstr("results that were there"))));
+  EXPECT_NEAR(*finding.share, 0.54 * 2 / 3 * 0.6, 1e-9) << "that part of the sample work";
+}
+
+TEST(SampleWork, OfATrainingThreadThatOnlyWaitsIsNone) {
+  Signals signals = waiting_cpu(0.9);
+  signals.sample_s = 0.05;
+  signals.cpus_allowed = 1;
+  set_effective(signals, "loader.workers", "2");
+  signals.loader_busy = 1;
+  signals.loader.emplace();
+  signals.loader->workers = 2;
+  signals.hot = {{"train", "input", "main.py:327", "train", 97, 100}, {"worker", "input", "data.py:8", "decode", 3, 3}};
+  EXPECT_EQ(fired("dataset-slow-sample", signals).where, "data.py:8");
+}
+
+Signals rows_one_by_one() {
+  Signals signals = waiting_cpu(0.6);
+  signals.sample_s = 5e-6;
+  signals.loader.emplace();
+  signals.loader->workers = 0;
+  signals.loader->in_memory = signals.loader->map_style = true;
+  return signals;
+}
+
+TEST(LoaderPerRow, NamesOnlyWhatWasTried) {
+  Signals signals = rows_one_by_one();
+  const Finding unknown = fired("loader-per-row", signals);
+  EXPECT_EQ(fix_of(unknown, "loader.gather"), nullptr);
+  EXPECT_EQ(fix_of(unknown, "loader.workers")->to, 2);
+  signals.loader->gathers_not = "it calls Image.fromarray";
+  EXPECT_THAT(fired("loader-per-row", signals).evidence, Contains(HasSubstr("was not tried: it calls")));
+  signals.loader->gathers = false;
+  EXPECT_THAT(fired("loader-per-row", signals).evidence, Contains(HasSubstr("as it is cannot")));
+  EXPECT_EQ(fix_of(fired("loader-per-row", signals), "loader.gather"), nullptr);
+  signals.loader->gathers = true;
+  EXPECT_NE(fix_of(fired("loader-per-row", signals), "loader.gather"), nullptr);
+  EXPECT_EQ(fix_of(fired("loader-per-row", signals), "loader.workers"), nullptr);
+}
+
+TEST(DatasetSlowSample, ProposesToKeepOnlyWhatCanBeKept) {
+  Signals signals = waiting_cpu(0.9);
+  signals.sample_s = 0.05;
+  signals.cpus_allowed = 1;
+  EXPECT_NE(fix_of(fired("dataset-slow-sample", signals), "cache.features"), nullptr);
+  signals.samples.emplace();
+  signals.samples->looked_at_again = 8;
+  const Finding finding = fired("dataset-slow-sample", signals);
+  EXPECT_EQ(fix_of(finding, "cache.features"), nullptr);
+  EXPECT_THAT(finding.evidence, Contains(HasSubstr("only made cheaper")));
+}
+
+Signals computing(double threads, double allowed) {
+  Signals signals = healthy_cpu();
+  set_effective(signals, "cpu.threads", std::to_string(static_cast<int>(threads)));
+  signals.cpus_online = 4;
+  signals.cpus_allowed = allowed;
+  signals.cpus_used = allowed;
+  return signals;
+}
+
+TEST(CpuRestricted, AProgramThatNarrowedItself) {
+  Signals signals = computing(4, 4);
+  EXPECT_TRUE(silent("cpu-restricted", signals));
+  signals = computing(4, 1);
+  signals.cpus_at_start = 4;
+  const Finding finding = fired("cpu-restricted", signals);
+  EXPECT_THAT(finding.evidence, Contains(HasSubstr("narrowed itself to 1 of the 4 CPUs")));
+  EXPECT_EQ(fix_of(finding, "cpu.threads")->to, 1);
+  signals.cpus_used = 0.5;
+  EXPECT_TRUE(silent("cpu-restricted", signals)) << "it does not use what it has";
+  signals.host_cpus_used = 4;
+  EXPECT_FALSE(silent("cpu-restricted", signals)) << "others take the rest";
+}
+
+TEST(CpuRestricted, WorkersThatShareOneCpu) {
+  Signals signals = waiting_cpu(0.6);
+  set_effective(signals, "loader.workers", "4");
+  signals.loader.emplace();
+  signals.loader->workers = 4;
+  signals.loader_busy = 0.25;
+  signals.cpus_online = signals.cpus_allowed = 4;
+  signals.cpus_used = 1.2;
+  EXPECT_TRUE(silent("cpu-restricted", signals));
+  signals.cpus_of_workers = 1;
+  const Finding finding = fired("cpu-restricted", signals);
+  EXPECT_THAT(finding.evidence, Contains(HasSubstr("workers may use 1 of the job's 4 CPUs")));
+  EXPECT_EQ(fix_of(finding, "loader.workers")->to, 1);
 }
 
 TEST(RecomputedFeatures, NearMissesAreSilent) {

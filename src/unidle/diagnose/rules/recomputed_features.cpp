@@ -27,6 +27,34 @@ double late_wait(const Context& context, double passes) {
   return std::min(of_later_passes, *context.signals.late_input_s / context.signals.wall_s);
 }
 
+/// What is known of the results: the same, or of which function they may be, or nothing.
+void add_evidence(const Context& context, Finding& finding, double later_s) {
+  const Signals& signals = context.signals;
+  const std::string passes = format_number(*context.passes);
+  const std::string repeated = format_share(1 - 1 / *context.passes);
+  const SampleFacts samples = signals.samples.value_or(SampleFacts{});
+  if (samples.differ()) {
+    finding.evidence.push_back(
+        context.say("one sample costs {}, and the data was passed over {} times", format_seconds(later_s), passes));
+    finding.evidence.push_back(
+        context.say("{} of {} samples that were looked at again were others: only what a sample "
+                    "begins with can be the same each time",
+                    samples.looked_at_again - samples.same_again, samples.looked_at_again));
+  } else if (samples.looked_at_again > 0) {
+    finding.evidence.push_back(
+        context.say("one sample costs {}, and the data was passed over {} times: {} of that work "
+                    "gave results that were there before",
+                    format_seconds(later_s), passes, repeated));
+    finding.evidence.push_back(
+        context.say("{} samples were looked at again, and all were the same to the byte", samples.looked_at_again));
+  } else {
+    finding.evidence.push_back(
+        context.say("one sample costs {}, and the data was passed over {} times: {} of that work "
+                    "was for samples that had been made before",
+                    format_seconds(later_s), passes, repeated));
+  }
+}
+
 Evaluation evaluate_recomputed_features(const Context& context, const Policy& policy) {
   const Signals& signals = context.signals;
   const auto cached = kept(context);
@@ -49,11 +77,17 @@ Evaluation evaluate_recomputed_features(const Context& context, const Policy& po
     return Missing{context.no_steps};
   }
   const double later_s = signals.late_sample_s.value_or(*signals.sample_s);
-  const double share = late_wait(context, *context.passes);
+  if (!detail::samples_can_be_kept(context)) {
+    return Nothing{};  // others each time: nothing is computed again
+  }
+  const bool differ = signals.samples && signals.samples->differ();
+  const double kept_part = differ ? detail::kept_within(signals)->share : 1;
+  const double share = late_wait(context, *context.passes) * kept_part;
   if (std::min(later_s, *signals.sample_s) < policy.expensive_sample_s || share < policy.warning_share) {
     return Nothing{};
   }
   Finding finding = detail::of_share(share, policy);
+  add_evidence(context, finding, later_s);
   finding.where = detail::where_set(context, "cache.features");
   if (const auto hot = detail::hot_sample_function(signals); hot && !finding.where) {
     finding.where = detail::place(hot->where);
@@ -62,11 +96,6 @@ Evaluation evaluate_recomputed_features(const Context& context, const Policy& po
   } else if (signals.loader && !finding.where) {
     finding.where = detail::place(signals.loader->dataset_where);
   }
-  finding.evidence.insert(
-      finding.evidence.begin(),
-      context.say("one sample costs {}, and the data was passed over {} times: {} of that work gave results that were "
-                  "there before",
-                  format_seconds(later_s), format_number(*context.passes), format_share(1 - 1 / *context.passes)));
   finding.evidence.push_back(
       context.say("after the first pass the steps still wait for it, {} of the wall time", format_share(share)));
   Fix keep = detail::make_fix(context, "cache.features", "memory", FixClass::kExact,
@@ -89,7 +118,7 @@ const Rule& recomputed_features() {
       .explanation =
           "Decoding a picture or predicting a feature gives the same result in every epoch. Kept, it is computed once, "
           "and later epochs only read it. The share is the part of the input wait that falls to epochs after the "
-          "first; "
+          "first; of samples that are others each time only the part of a function counts whose results can be kept; "
           "workers would hide the same wait, so the shares of the two findings overlap and do not add up.",
       .thresholds =
           "Samples from expensive_sample_s (1 ms), more than min_epochs (1) passes, from warning_share (10 %) of the "
@@ -97,7 +126,9 @@ const Rule& recomputed_features() {
           "time; critical from critical_share (30 %).",
       .needs =
           "the effective cache.features (or a loader that fetches samples by key), passes over the data, the cost of "
-          "one sample, step times with the wait for input",
+          "one sample, step times with the wait for input; whether a sample is the same when it is made again, where "
+          "that "
+          "was seen",
       .proposes = "cache.features",
       .evaluate = evaluate_recomputed_features,
   };

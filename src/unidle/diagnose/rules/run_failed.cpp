@@ -40,15 +40,15 @@ bool is_the_same(const detail::OutputFailure& printed, std::string_view seen) {
   return !seen.empty() && (printed.message.starts_with(seen) || seen.starts_with(printed.message));
 }
 
-/// What the program said about it: in its output, or to the instrumentation. Of several failures the last one counts, and
-/// where that is not known the one that nothing went on after. What was measured goes before what the output hints at.
+/// What the program said about it: in its output, or to the instrumentation. Of several failures the last one counts,
+/// and where that is not known the one that nothing went on after. What was measured goes before what the output hints
+/// at.
 std::optional<detail::OutputFailure> told_failure(const Signals& signals) {
   auto printed = printed_failure(signals);
   if (!signals.exception || !signals.steps_after_exception) {
-    return printed || !signals.exception
-               ? printed
-               : std::optional(
-                     detail::OutputFailure{*signals.exception, detail::place(signals.exception_where), false});
+    return printed || !signals.exception ? printed
+                                         : std::optional(detail::OutputFailure{
+                                               *signals.exception, detail::place(signals.exception_where), false});
   }
   const bool went_on = *signals.steps_after_exception > 0;
   if (printed && is_the_same(*printed, *signals.exception)) {

@@ -1,0 +1,98 @@
+"""`unidle diagnose` on real programs whose samples are easily misjudged: where the time goes, what was there before, and what can be done."""
+
+import os
+import sys
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+import test_causes  # noqa: E402
+from test_run import HAS_TORCH, HERE, UNIDLE  # noqa: E402
+
+SHELF = """import zlib
+import torch
+from torch.utils.data import Dataset
+
+
+def decode(number):
+    return zlib.crc32(zlib.compress(bytes(range(256)) * 2500, 6)) % 97 + number
+
+
+class Pictures(Dataset):
+    def __len__(self):
+        return 96
+
+    def __getitem__(self, index):
+        return torch.full((64,), float(decode(index)))
+"""
+
+
+@unittest.skipUnless(HAS_TORCH, "this Python has no torch")
+@unittest.skipUnless(os.path.exists(UNIDLE), "UNIDLE_BIN is not set: there is no unidle to run")
+class SamplesTest(unittest.TestCase):
+    setUp, bare, observed, same_as_bare, diagnosed = (
+        getattr(test_causes.CausesTest, name) for name in ("setUp", "bare", "observed", "same_as_bare", "diagnosed"))
+
+    # -- where a sample is slow --------------------------------------------------------------------------------------
+
+    def test_the_place_of_a_slow_sample_is_not_the_loop_that_asks_for_it(self):
+        site = os.path.join(self.folder, "site-packages")
+        os.makedirs(site)
+        with open(os.path.join(site, "shelf.py"), "w") as file:
+            file.write(SHELF)
+        for workers in ("0", "2"):
+            with self.subTest(workers=workers):
+                self.diagnosed("library.py", workers, PYTHONPATH=site)
+                hot = [(note["role"], note["where"].split(":")[0], note["function"].split(".")[-1])
+                       for note in self.record.notes("hot") if note["role"] == "worker" or note["phase"] == "input"]
+                self.assertEqual(set(hot), {("train" if workers == "0" else "worker", "shelf.py", "__getitem__")})
+
+    # -- rows ------------------------------------------------------------------------------------------------------
+
+    def test_only_rows_that_can_be_fetched_together_are(self):
+        for kind, gathers in (("table", True), ("tensors", True), ("single", False), ("digits", None), ("counts", None)):
+            with self.subTest(kind):
+                found = self.diagnosed("rows.py", kind)["loader-per-row"]
+                knobs = {fix["knob"] for fix in found["fixes"]}
+                self.assertEqual(knobs, {"loader.gather"} if gathers else {"loader.workers"})
+                self.assertIs(self.record.notes("loader")[-1].get("gathers"), gathers)
+        self.same_as_bare(sys.executable, os.path.join(HERE, "programs", "rows.py"), "counts")
+
+    def test_what_is_named_is_taken(self):
+        for kind in ("table", "tensors"):
+            self.observed(sys.executable, os.path.join(HERE, "programs", "rows.py"), kind, options=["--apply", "loader.gather=true"])
+            self.assertEqual({note["status"] for note in self.record.notes("apply")}, {"taken"}, kind)
+
+    # -- samples that are made again -------------------------------------------------------------------------------
+
+    def test_results_were_there_before_where_samples_are_the_same(self):
+        for workers in ("0", "2"):
+            with self.subTest(workers=workers):
+                found = self.diagnosed("again.py", "same", workers)
+                repeated = found.get("recomputed-features") or found["dataset-slow-sample"]
+                self.assertIn("spent in decode (", " ".join(repeated["evidence"]))
+                if "recomputed-features" in found:
+                    self.assertIn("gave results that were there before", found["recomputed-features"]["evidence"][0])
+                self.assertEqual(self._again()[1], 0)
+
+    def test_samples_that_differ_gave_no_results_that_were_there(self):
+        found = self.diagnosed("again.py", "noise", "0")
+        self.assertNotIn("recomputed-features", found)
+        self.assertNotIn("cache.features", [fix["knob"] for each in found.values() for fix in each["fixes"]])
+        self.assertEqual(self._again()[0], 0)
+
+    def test_of_samples_that_differ_a_function_can_be_kept(self):
+        found = self.diagnosed("again.py", "rolled", "0")["recomputed-features"]
+        self.assertNotIn("were there before", " ".join(found["evidence"]))
+        self.assertIn("looked at again were others", " ".join(found["evidence"]))
+        self.assertIn("spent in decode (", " ".join(found["evidence"]))
+        self.assertEqual([fix["knob"] for fix in found["fixes"]], ["cache.features"])
+
+    def _again(self):
+        """Comparisons within the processes: the same, others."""
+        told = {note["id"]: note["again"] for note in self.record.notes("samples") if "again" in note}
+        return tuple(sum(each[place] for one in told.values() for each in one.values()) for place in (1, 2))
+
+
+if __name__ == "__main__":
+    unittest.main()
