@@ -23,7 +23,12 @@
 namespace {
 
 struct Times {
-  long long asked, got;  // ns, CLOCK_MONOTONIC
+  long long asked, got;  // ns, CLOCK_MONOTONIC; `asked` is written last: where it is 0 there is no mark
+
+  void set(long long t0, long long t1) {
+    __atomic_store_n(&got, t1, __ATOMIC_RELAXED);
+    __atomic_store_n(&asked, t0, __ATOMIC_RELEASE);
+  }
 };
 
 /// Stands for an iterator's __next__, and keeps when each batch was asked for and got. References are owned; `key` is
@@ -37,6 +42,7 @@ struct Fetching {
   Py_ssize_t count, most;
   char alive;   // the stretch is going on
   char asking;  // a batch is being fetched
+  char owns;    // `times` is ours; else it lies in the file of the stretch, which stays mapped
   // From here on touched only where the stretch ends.
   PyObject* fallback;  // called for other iterators, and when the stretch is over
   PyObject* over;      // (loop, iterator, t0, error): a fetch raised
@@ -87,7 +93,7 @@ PyObject* fetch(Fetching& fetching, PyObject* iterator, PyObject* args, PyObject
   if (batch == nullptr) {
     tell_over(fetching, iterator, t0);
   } else if (fetching.count < fetching.most) {  // another thread may have asked the same iterator meanwhile
-    fetching.times[fetching.count++] = {t0, now_ns()};
+    fetching.times[fetching.count++].set(t0, now_ns());
   }
   return batch;
 }
@@ -122,18 +128,23 @@ PyObject* make(PyTypeObject* type, PyObject* args, PyObject*) {
   unsigned long long key = 0;
   long long until_ns = 0;
   Py_ssize_t most = 0;
-  if (PyArg_ParseTuple(args, "OOOKLnO:Fetching", &original, &fallback, &over, &key, &until_ns, &most, &loop) == 0) {
+  unsigned long long shared = 0;  // address of zeros that take `most` times and outlive this object; 0: own memory
+  if (PyArg_ParseTuple(args, "OOOKLnO|K:Fetching", &original, &fallback, &over, &key, &until_ns, &most, &loop,
+                       &shared) == 0) {
     return nullptr;
   }
   if (most < 1 || most > (Py_ssize_t{1} << 24)) {
     PyErr_SetString(PyExc_ValueError, "Fetching: most is 1 to 2^24");
     return nullptr;
   }
-  auto* times = static_cast<Times*>(malloc(static_cast<size_t>(most) * sizeof(Times)));
+  auto* times = shared != 0 ? reinterpret_cast<Times*>(static_cast<uintptr_t>(shared))
+                            : static_cast<Times*>(malloc(static_cast<size_t>(most) * sizeof(Times)));
   PyObject* self =
       times == nullptr ? PyErr_NoMemory() : reinterpret_cast<allocfunc>(PyType_GetSlot(type, Py_tp_alloc))(type, 0);
   if (self == nullptr) {
-    free(times);
+    if (shared == 0) {
+      free(times);
+    }
     return nullptr;
   }
   auto& fetching = *reinterpret_cast<Fetching*>(self);  // what is not set is 0
@@ -143,6 +154,7 @@ PyObject* make(PyTypeObject* type, PyObject* args, PyObject*) {
   fetching.times = times;
   fetching.most = most;
   fetching.alive = 1;
+  fetching.owns = shared == 0 ? 1 : 0;
   fetching.fallback = owned(fallback);
   fetching.over = owned(over);
   fetching.loop = owned(loop);
@@ -154,7 +166,9 @@ void destroy(PyObject* self) {
   for (PyObject* each : {fetching.original, fetching.fallback, fetching.over, fetching.loop, fetching.dict}) {
     Py_XDECREF(each);
   }
-  free(fetching.times);
+  if (fetching.owns != 0) {
+    free(fetching.times);
+  }
   PyTypeObject* type = Py_TYPE(self);
   reinterpret_cast<freefunc>(PyType_GetSlot(type, Py_tp_free))(self);
   Py_DecRef(reinterpret_cast<PyObject*>(type));

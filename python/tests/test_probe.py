@@ -28,10 +28,12 @@ class RingTest(unittest.TestCase):
         ring = probe.open_ring("worker")
         ring.emit(probe.SAMPLE, 11, 22, 33, 44, 55, 6.5, 77)
         content = self.bytes()
-        self.assertEqual(struct.unpack_from("<QIIQII", content), (0x31474E52444E5500, 1, 64, 512, os.getpid(), 0))
+        self.assertEqual(struct.unpack_from("<QIIQII", content), (0x31474E52444E5500, 1, 64, 512, os.getpid(), 2))
         self.assertEqual(content[40:56].rstrip(b"\0"), b"worker")
         self.assertEqual(struct.unpack_from("<I", content, 56), (1,))
         self.assertEqual(struct.unpack_from("<Q", content, 64), (1,))
+        with open("/proc/self/stat") as stat:
+            self.assertEqual(struct.unpack_from("<Q", content, 200), (int(stat.read().rsplit(")", 1)[1].split()[19]),))
         self.assertEqual(struct.unpack_from("<QQQQQdIIQ", content, 4096), (11, 22, 33, 44, 55, 6.5, 8, 0, 77))
         self.assertEqual(len(content), 4096 + 512 * 64)
         ring.close()

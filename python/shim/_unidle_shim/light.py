@@ -18,10 +18,11 @@ from . import regular
 from .loop import AFTER_STEP, HAND, now
 from .parts import Parts
 from .probe import FLUSH, INPUT, LOG, STEP, SYNC, TRANSFER
+from .stretch import MOST, Stretch
 
 _ALIKE = 2          # steps before that were made up of the same calls
 _FEWEST = 8
-_MOST_STEPS = 4096
+_MOST_STEPS = MOST
 _NEVER = 1 << 63     # ns
 _AT_ONCE = 32        # steps that are written together
 _MOST_CHANGES = 400  # of a class: from Python 3.13 one that was changed a thousand times is never cached again
@@ -88,6 +89,8 @@ class Light:
         self.until_ns = self.most = 0
         self.samples = None  # of the loader, where its samples are made in this process and are not cheap
         self.changes = 0
+        self.stretch = None  # stretch.Stretch; False where there is no room for its file
+        self.shared = None   # the same, once it takes the marks of this stretch
 
     def begin(self, loop, until_ns):
         """From here on; False where steps are not alike or somebody else follows them."""
@@ -101,7 +104,7 @@ class Light:
         self.scaled = state.facts.scaler is not None
         self.iterator = loop.iterator if fetches else 0
         self.until_ns, self.most = until_ns, min(_MOST_STEPS, left)
-        self.marks, self.plain, self.fetch, self.followed = Marks(), None, None, None
+        self.marks, self.plain, self.fetch, self.followed, self.shared = Marks(), None, None, None, None
         loader = loop.last_loader
         self.samples = loader.samples if loader is not None and loader.samples.count and not loader.samples.cheap else None
         self.changes += 1
@@ -133,11 +136,29 @@ class Light:
     def first_fetch(self, iterator):
         """Not before: the batch that is being fetched when the stretch begins is still seen in full."""
         if self.fetch is None:
+            self._share(self.state.loop)
             self.fetch, self.followed = self.state.fetches.shorter(self), weakref.ref(iterator)
         self.shorten(self.state.fetches)
         if self.samples is None:
             for patch in self.state.makers:
                 self.shorten(patch)
+
+    def _share(self, loop):
+        """From here on the marks are in a file, too, so that the steps are not lost with a process that is killed."""
+        if self.stretch is None:
+            try:
+                self.stretch = Stretch()
+            except (OSError, ValueError):
+                self.stretch = False
+        parts = loop.parts
+        if not self.stretch or parts is None:
+            return
+        stepped = parts.optimizers and parts.optimizers[-1] == self.optimizer
+        self.stretch.begin(loop.steps, parts, self.each if self.rhythm is not None else 0, self.size if self.rhythm is not None else 0,
+                           loop.usual_samples, max(loop.micro, key=loop.micro.get), loop.stepped_at if stepped else 0)
+        self.shared = self.stretch
+        for number, t in enumerate(self.marks.stepped):
+            self.shared.stepped[number] = t
 
     def shorten(self, patch):
         if patch.there is None and self.may_change:
@@ -166,6 +187,10 @@ class Light:
     def mark(self, t):
         """The last optimiser of a step has stepped."""
         stepped = self.marks.stepped
+        if not stepped and not self.iterator:
+            self._share(self.state.loop)
+        if self.shared is not None and len(stepped) < MOST:
+            self.shared.stepped[len(stepped)] = t
         stepped.append(t)
         if not self.iterator and (t >= self.until_ns or len(stepped) >= self.most):
             self.state.loop.look_up()
@@ -177,6 +202,8 @@ class Light:
         self._forget()
         before = loop.steps
         self._tell(loop)
+        if self.shared is not None:
+            self.shared.end()
         self._take_versions(loop)
         loop.weight.resume(loop.steps, now(), max(1, loop.steps - before))
 

@@ -21,14 +21,15 @@ def shorter(state, light, original, following, over):
         return _sized(state, light, original, following, over)
     if light.native is None:
         return _plain(state, light, original, following, over)
-    light.plain = light.native.Fetching(original, following, over, light.iterator, light.until_ns, light.most, state.loop)
+    light.plain = light.native.Fetching(original, following, over, light.iterator, light.until_ns, light.most, state.loop,
+                                         light.shared.times_address if light.shared is not None else 0)
     return functools.update_wrapper(light.plain, original)
 
 
 def _plain(state, light, original, following, over):
     loop, key, until_ns, most = state.loop, light.iterator, light.until_ns, light.most
     light.plain = plain = Plain()
-    asked, got = plain.asked, plain.got
+    asked, got, shared = plain.asked, plain.got, light.shared
 
     def following_plainly(self):
         if id(self) != key or not plain.alive:
@@ -45,7 +46,10 @@ def _plain(state, light, original, following, over):
             over(loop, self, t0, error)
             raise
         plain.asking = False
-        got.append(now())
+        t1 = now()
+        if shared is not None:
+            shared.mark(len(got), t0, t1)
+        got.append(t1)
         asked.append(t0)
         return batch
 
@@ -55,7 +59,7 @@ def _plain(state, light, original, following, over):
 def _sized(state, light, original, following, over):
     """The samples of each batch are counted, and those of a dataset that is not cheap are timed."""
     loop, key, until_ns, most = state.loop, light.iterator, light.until_ns, light.most
-    marks, samples = light.marks, light.samples
+    marks, samples, shared = light.marks, light.samples, light.shared
 
     def following_by_light(self):
         if id(self) != key or not marks.alive:
@@ -74,7 +78,10 @@ def _sized(state, light, original, following, over):
         t1 = now()
         loop.inside, state.samples = False, None
         try:
-            marks.sizes.append(size_of(batch))
+            size = size_of(batch)
+            if shared is not None:
+                shared.mark(len(marks.got), t0, t1, size)
+            marks.sizes.append(size)
             marks.asked.append(t0)
             marks.got.append(t1)
         except Exception as failure:

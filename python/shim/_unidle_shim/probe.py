@@ -10,6 +10,8 @@ import resource
 import struct
 import time
 
+from . import process_start
+
 _HEADER_BYTES = 4096
 _EVENT = struct.Struct("@QQQQQdIIQ")
 _MAGIC = 0x31474E52444E5500
@@ -20,6 +22,8 @@ _FIELDS = {  # what emit_all is given of an event, in this order; the rest is 0
     "S": "QQQQQ8xI12x",    # t_ns, duration_ns, step, a, b, kind
 }
 _TRAIN_CAPACITY = 16384
+_FILE_LOCK = 2  # in the header: flock(2)
+_LOCK_EX, _LOCK_NB = 2, 4
 _WORKER_CAPACITY = 512  # at most 50 events a second: workers come by the hundred, and each file takes room
 
 STEP, INPUT, TRANSFER, FORWARD, BACKWARD, OPTIMIZER, SYNC, SAMPLE = 1, 2, 3, 4, 5, 6, 7, 8
@@ -40,10 +44,12 @@ class Ring:
     def __init__(self, role):
         self.capacity = _TRAIN_CAPACITY if role == "train" else _WORKER_CAPACITY
         size = _HEADER_BYTES + self.capacity * _EVENT.size
-        handle = _create(size)
+        handle = create("ring", size)
         try:
-            # No descriptor is kept: a program that closes all it finds would close it, or we one of the program's.
-            memory = _map(handle, size)
+            # No descriptor is kept: a program that closes all it finds would close it, or we one of the program's. The
+            # mapping keeps the file open, and with it the lock, which tells the reader that somebody may still write.
+            locked = _FILE_LOCK if _libc().flock(handle, _LOCK_EX | _LOCK_NB) == 0 else 0
+            memory = map_file(handle, size)
         finally:
             os.close(handle)
         self._memory = (ctypes.c_char * size).from_address(memory)
@@ -54,7 +60,8 @@ class Ring:
         self._dropped_word = view[192:200].cast("Q")
         self._state_word = view[56:60].cast("I")
         self._head, self._tail, self._mask = 0, 0, self.capacity - 1
-        struct.pack_into("@IIQIIQ16sI", view, 8, 1, 64, self.capacity, os.getpid(), 0, time.monotonic_ns(), role.encode(), 1)
+        struct.pack_into("@IIQIIQ16sI", view, 8, 1, 64, self.capacity, os.getpid(), locked, time.monotonic_ns(), role.encode(), 1)
+        view[200:208].cast("Q")[0] = process_start()
         view[0:8].cast("Q")[0] = _MAGIC  # last: whoever sees it sees a whole header
 
     def emit(self, kind, t_ns, duration_ns, step=0, a=0, b=0, value=0.0, reserved=0):
@@ -142,13 +149,14 @@ class LibraryRing:
         self._probe = None
 
 
-def _create(size):
+def create(kind, size):
+    """A file of this process in the probe folder, with room for all of it; its descriptor."""
     limit = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
     if limit != resource.RLIM_INFINITY and limit < size:
         raise OSError("files may not grow that far")
     folder = os.environ["UNIDLE_PROBE_DIR"]
     for number in range(256):
-        name = "%d.ring" % os.getpid() if number == 0 else "%d.%d.ring" % (os.getpid(), number)
+        name = "%d.%s" % (os.getpid(), kind) if number == 0 else "%d.%d.%s" % (os.getpid(), number, kind)
         path = os.path.join(folder, name)
         try:
             handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
@@ -165,8 +173,13 @@ def _create(size):
     raise OSError("too many rings")
 
 
-def _map(handle, size):
-    libc = ctypes.CDLL(None, use_errno=True)
+def _libc():
+    return ctypes.CDLL(None, use_errno=True)
+
+
+def map_file(handle, size):
+    """The address at which the file is in memory until the process ends."""
+    libc = _libc()
     libc.mmap.restype = ctypes.c_void_p
     libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
     address = libc.mmap(None, size, 3, 1, handle, 0)  # PROT_READ | PROT_WRITE, MAP_SHARED

@@ -54,6 +54,43 @@ void EventMerger::take(std::int64_t process, const unidle_event& event) {
   }
 }
 
+void EventMerger::resume(const record::ResumePoint& point) {
+  written_ = point.last_steps;
+  seconds_ = point.last_seconds;
+}
+
+void EventMerger::take_again(std::int64_t process, const unidle_event& event, bool open) {
+  const auto last = written_.find(process);
+  const bool told = last != written_.end() && signed_value(event.step) <= last->second;
+  if (event.kind == UNIDLE_EVENT_SAMPLE) {
+    const auto second = seconds_.find({process, event.thread});
+    const std::int64_t end_ns = signed_value(event.t_ns + event.duration_ns);
+    if (second == seconds_.end() || end_ns - end_ns % kNsPerSecond > second->second) {
+      add_work(process, event);
+    }
+  } else if (open && !told && event.kind == UNIDLE_EVENT_LOSS) {
+    add_loss(process, event);
+  } else if (open && !told && event.kind >= UNIDLE_EVENT_INPUT && event.kind <= UNIDLE_EVENT_SYNC) {
+    add_part(process, event);
+  }
+}
+
+bool EventMerger::has_open_step(std::int64_t process) const {
+  const auto found = parts_.lower_bound({process, INT64_MIN});
+  return found != parts_.end() && found->first.first == process;
+}
+
+std::int64_t EventMerger::steps_of(std::int64_t process) const {
+  const auto last = written_.find(process);
+  return last == written_.end() ? 0 : last->second + 1;
+}
+
+void EventMerger::forget(std::int64_t process) {
+  parts_.erase(parts_.lower_bound({process, INT64_MIN}), parts_.upper_bound({process, INT64_MAX}));
+  written_.erase(process);
+  first_.erase(process);
+}
+
 record::Step& EventMerger::open_step(std::int64_t process, std::int64_t index) {
   if (parts_.size() >= kMaxOpenSteps && !parts_.contains({process, index})) {
     parts_.erase(parts_.begin());
@@ -97,6 +134,10 @@ void EventMerger::write_step(std::int64_t process, const unidle_event& event) {
   if (auto parts = parts_.extract({process, index})) {
     step = parts.mapped();
   }
+  const auto first = first_.find(process);
+  if (first != first_.end() && index < first->second) {
+    return;
+  }
   step.process = process;
   step.index = index;
   step.t_ns = signed_value(event.t_ns);
@@ -104,6 +145,7 @@ void EventMerger::write_step(std::int64_t process, const unidle_event& event) {
   step.samples = signed_value(event.a);
   step.micro_batches = std::max<std::int64_t>(signed_value(event.b), 1);
   written_[process] = index;
+  steps_ += 1;
   writer_.add(step);
 }
 

@@ -19,6 +19,16 @@ class EventMerger {
   explicit EventMerger(record::Writer& writer) : writer_(writer) {}
 
   void take(std::int64_t process, const unidle_event& event);
+  /// An event that a recorder before us has taken: what it still held of it when it was killed is taken once more.
+  /// `open`: it may belong to a step that was not over.
+  void take_again(std::int64_t process, const unidle_event& event, bool open);
+  /// What the record holds of its processes already, where one before us was killed.
+  void resume(const record::ResumePoint& point);
+  /// Steps of a process before this one are in the record, however often they come.
+  void skip_steps_before(std::int64_t process, std::int64_t index) { first_[process] = index; }
+  std::int64_t steps_of(std::int64_t process) const;
+  /// Nothing more comes from it.
+  void forget(std::int64_t process);
   void take_note(std::int64_t process, std::int64_t t_ns, nlohmann::json body);
   /// Writes the seconds of sample work that lie before `now_ns` by two seconds and more.
   void write_seconds(std::int64_t now_ns);
@@ -26,6 +36,9 @@ class EventMerger {
   void finish();
   /// Steps of which there are parts but no end yet.
   std::size_t open_steps() const { return parts_.size(); }
+  bool has_open_step(std::int64_t process) const;
+  /// Steps written so far.
+  std::uint64_t steps() const { return steps_; }
 
  private:
   using StepKey = std::pair<std::int64_t, std::int64_t>;                 // process, step
@@ -43,6 +56,9 @@ class EventMerger {
   record::Writer& writer_;
   std::map<StepKey, record::Step> parts_;         // of steps that are not over
   std::map<std::int64_t, std::int64_t> written_;  // the last step written, by process
+  std::map<std::int64_t, std::int64_t> first_;    // the first step to be written, where that is not 0
+  std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> seconds_;  // resumed: the last one written, by thread
+  std::uint64_t steps_ = 0;
   std::map<WorkKey, record::SampleWork> work_;
 };
 

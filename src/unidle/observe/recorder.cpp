@@ -10,6 +10,7 @@
 #include "unidle/base/files.h"
 #include "unidle/base/log.h"
 #include "unidle/observe/claim.h"
+#include "unidle/observe/recovery.h"
 #include "unidle/observe/unseen.h"
 #include "unidle/telemetry/host.h"
 
@@ -43,15 +44,6 @@ nlohmann::json to_json(const telemetry::HostFacts& facts) {
   return json;
 }
 
-/// The note by which the Python shim says that it is at work.
-bool is_running_shim(const nlohmann::json& body) {
-  return body.is_object() && body.value("type", nlohmann::json()) == "shim" &&
-         body.value("status", nlohmann::json()) == "on";
-}
-
-/// The pid that a ring or notes file is named after; 0 for a foreign file.
-std::int64_t pid_of(const fs::path& file) { return std::atoll(file.filename().c_str()); }
-
 }  // namespace
 
 /// Readings on their way from the sampler's thread to ours.
@@ -70,8 +62,11 @@ Recorder::Recorder(const fs::path& folder, const std::vector<std::string>& argv,
       made_folder_ = !fs::exists(free, ignored);
       writer_.emplace(free);
     });
-    merger_.emplace(*writer_);
+    writer_->commit_on_flush_only();
     make_folders(folder_ / "probe");
+    lock_ = lock_folder(folder_ / "probe");
+    merger_.emplace(*writer_);
+    collector_.emplace(folder_ / "probe", *writer_, *merger_);
   } catch (const std::exception& error) {
     const auto* failure = dynamic_cast<const Error*>(&error);
     if (failure != nullptr && failure->code() == ErrorCode::kUsage) {
@@ -85,6 +80,13 @@ Recorder::Recorder(const fs::path& folder, const std::vector<std::string>& argv,
 
 Recorder::~Recorder() = default;
 
+void Recorder::close() {
+  collector_.reset();
+  merger_.reset();
+  writer_.reset();
+  lock_.reset();
+}
+
 void Recorder::guarded(const std::function<void(record::Writer&)>& work) {
   if (!writer_) {
     return;
@@ -93,8 +95,7 @@ void Recorder::guarded(const std::function<void(record::Writer&)>& work) {
     work(*writer_);
   } catch (const std::exception& error) {
     spdlog::warn("recording ends here, the command runs on: {}", error.what());
-    merger_.reset();
-    writer_.reset();
+    close();
   }
 }
 
@@ -158,89 +159,34 @@ void Recorder::collect(bool everything) {
   const std::int64_t now = clock_.now_ns();
   const bool second = everything || now >= next_second_ns_;
   guarded([&](record::Writer& writer) {
-    find_files();
-    drain_rings();
+    collector_->take_events(everything);
     take_devices();
     take_readings();
     if (second) {
       next_second_ns_ = now + kNsPerSecond;
-      drain_notes();
+      collector_->take_notes(now);
       look_for_unseen();
       merger_->write_seconds(now);
       write_tails(everything);
+      if (everything) {
+        collector_->take_stretches();
+      }
+      collector_->write_positions();
       writer.flush();
+      collector_->settle();
     }
   });
-}
-
-void Recorder::find_files() {
-  std::error_code failure;
-  for (fs::directory_iterator entry(folder_ / "probe", failure), end; !failure && entry != end;
-       entry.increment(failure)) {
-    const fs::path& path = entry->path();
-    if (path.extension() == ".ring" && !rings_.contains(path)) {
-      std::string problem;
-      if (auto ring = probe::RingReader::open(path, problem)) {
-        rings_.emplace(path, std::move(ring));
-        ring_problems_.erase(path);
-        probe_seen_ = true;
-      } else {
-        ring_problems_[path] = problem;  // perhaps it is only being made
-      }
-    } else if (path.extension() == ".jsonl" && !notes_.contains(path)) {
-      notes_.emplace(path, probe::NotesReader(path));
-    }
-  }
-}
-
-void Recorder::drain_rings() {
-  for (auto& [path, ring] : rings_) {
-    if (!ring) {
-      continue;
-    }
-    const bool closed = ring->closed();  // asked for before the draining, so that nothing can come in between
-    events_.clear();
-    ring->drain(events_);
-    for (const unidle_event& event : events_) {
-      merger_->take(ring->pid(), event);
-    }
-    if (ring->damaged()) {
-      problems_.push_back(fmt::format("{}: the ring is damaged, its events end early", path.string()));
-    }
-    if (closed || ring->damaged()) {
-      dropped_ += ring->dropped();
-      refused_ += ring->refused();
-      ring.reset();
-      // Workers may be started anew every epoch: their files must not pile up.
-      std::error_code ignored;
-      fs::remove(path, ignored);
-    }
-  }
-}
-
-void Recorder::drain_notes() {
-  for (auto& [path, reader] : notes_) {
-    reader.drain([&](nlohmann::json body) {
-      probe_seen_ = true;
-      python_seen_ = python_seen_ || is_running_shim(body);
-      merger_->take_note(pid_of(path), clock_.now_ns(), std::move(body));
-    });
-  }
 }
 
 /// While nobody writes events: is there somebody who should? Asked ever more seldom, for it costs the processes a
 /// little.
 void Recorder::look_for_unseen() {
   const std::int64_t now = clock_.now_ns();
-  if (unseen_told_ || !rings_.empty() || now < next_unseen_ns_) {
+  if (unseen_told_ || collector_->has_rings() || now < next_unseen_ns_) {
     return;
   }
   next_unseen_ns_ = now + std::max(kNsPerSecond, (now - started_ns_) / 4);
-  std::set<std::int64_t> reporting;
-  for (const auto& [path, reader] : notes_) {
-    reporting.insert(pid_of(path));
-  }
-  if (const auto unseen = find_unseen(root_pid_, reporting)) {
+  if (const auto unseen = find_unseen(root_pid_, collector_->reporting())) {
     unseen_told_ = true;
     merger_->take_note(unseen->pid, now,
                        {{"type", "unseen"}, {"command", unseen->command}, {"why", to_string(unseen->why)}});
@@ -304,9 +250,11 @@ void Recorder::finish(int code, int signal, std::string_view outcome,
   if (before_close) {
     guarded([&](record::Writer& writer) { before_close(writer, folder_); });
   }
-  remove_probe_folder();
-  merger_.reset();
-  writer_.reset();
+  guarded([&](record::Writer& writer) {
+    collector_->remove_files();
+    writer.flush();
+  });
+  close();
 }
 
 /// What is read may hang, in a driver or in /proc: that is left behind.
@@ -330,54 +278,36 @@ void Recorder::end_readings() {
 }
 
 void Recorder::write_end(int code, int signal, std::string_view outcome) {
-  std::uint64_t bad_lines = 0;
-  for (const auto& [path, reader] : notes_) {
-    bad_lines += reader.refused();
-  }
-  for (const auto& [path, ring] : rings_) {
-    dropped_ += ring ? ring->dropped() : 0;
-    refused_ += ring ? ring->refused() : 0;
-  }
-  for (const auto& [path, problem] : ring_problems_) {
-    problems_.push_back(fmt::format("{}: the ring {}", path.string(), problem));
-  }
-  if (dropped_ > 0) {
-    problems_.push_back(fmt::format("{} events were dropped because a ring was full", dropped_));
-  }
-  if (refused_ + bad_lines > 0) {
-    problems_.push_back(fmt::format("{} events and {} notes could not be understood", refused_, bad_lines));
-  }
+  guarded([&](record::Writer&) {
+    const std::vector<std::string> more = collector_->problems();
+    problems_.insert(problems_.end(), more.begin(), more.end());
+    if (const std::uint64_t dropped = collector_->dropped(); dropped > 0) {
+      problems_.push_back(fmt::format("{} events were dropped because a ring was full", dropped));
+    }
+    const std::uint64_t events = collector_->events_refused();
+    const std::uint64_t notes = collector_->notes_refused();
+    if (events + notes > 0) {
+      problems_.push_back(fmt::format("{} events and {} notes could not be understood", events, notes));
+    }
+  });
   guarded([&](record::Writer& writer) {
     merger_->finish();
     writer.set_meta(record::meta::kExit, {{"code", code}, {"signal", signal}});
     writer.set_meta(record::meta::kOutcome, outcome);
-    writer.set_meta(record::meta::kTier, fmt::format("host{}{}{}", nvml_seen_ ? "+nvml" : "",
-                                                     probe_seen_ ? "+probe" : "", python_seen_ ? "+python" : ""));
-    writer.set_meta(record::meta::kDropped, dropped_);
+    writer.set_meta(record::meta::kTier,
+                    fmt::format("host{}{}{}", nvml_seen_ ? "+nvml" : "", collector_->probe_seen() ? "+probe" : "",
+                                collector_->python_seen() ? "+python" : ""));
+    writer.set_meta(record::meta::kDropped, collector_->dropped());
     writer.set_meta(record::meta::kProblems, problems_);
     writer.flush();
   });
 }
 
-void Recorder::remove_probe_folder() {
-  rings_.clear();
-  std::error_code failure;
-  for (fs::directory_iterator entry(folder_ / "probe", failure), end; !failure && entry != end;
-       entry.increment(failure)) {
-    const fs::path extension = entry->path().extension();
-    if (extension == ".ring" || extension == ".jsonl") {
-      std::error_code ignored;
-      fs::remove(entry->path(), ignored);
-    }
-  }
-  fs::remove(folder_ / "probe", failure);  // only when empty
-}
-
 void Recorder::abandon() {
+  const bool made = writer_.has_value();
+  close();
   std::error_code ignored;
-  merger_.reset();
-  if (writer_) {
-    writer_.reset();
+  if (made) {
     fs::remove(folder_ / "record.db", ignored);
     ::rmdir((folder_ / "probe").c_str());  // only when nothing else is in it
   }

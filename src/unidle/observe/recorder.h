@@ -4,7 +4,6 @@
 #include <atomic>
 #include <filesystem>
 #include <functional>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -13,10 +12,11 @@
 #include <vector>
 
 #include "unidle/base/clock.h"
+#include "unidle/base/handle.h"
+#include "unidle/observe/collector.h"
 #include "unidle/observe/devices.h"
 #include "unidle/observe/events.h"
 #include "unidle/observe/output.h"
-#include "unidle/probe/ring_reader.h"
 #include "unidle/record/record.h"
 #include "unidle/telemetry/sampler.h"
 
@@ -52,16 +52,13 @@ class Recorder {
   void write_start(const std::vector<std::string>& argv);
   void loop(std::stop_token stop);
   void collect(bool everything);
-  void find_files();
-  void drain_rings();
-  void drain_notes();
   void look_for_unseen();
   void take_devices();
   void take_readings();
   void end_readings();
   void write_tails(bool everything);
   void write_end(int code, int signal, std::string_view outcome);
-  void remove_probe_folder();
+  void close();
   /// Runs `work` with the writer; a failure ends the recording.
   void guarded(const std::function<void(record::Writer&)>& work);
 
@@ -70,16 +67,10 @@ class Recorder {
   bool made_folder_ = false;
   Clock& clock_;
   std::optional<record::Writer> writer_;
+  UniqueFd lock_;  // on the probe folder: somebody records
   std::optional<EventMerger> merger_;
+  std::optional<Collector> collector_;
   std::shared_ptr<Queue> queue_;
-  std::map<std::filesystem::path, std::unique_ptr<probe::RingReader>> rings_;  // null once done with
-  std::map<std::filesystem::path, probe::NotesReader> notes_;
-  std::map<std::filesystem::path, std::string> ring_problems_;
-  std::vector<unidle_event> events_;
-  std::uint64_t dropped_ = 0;
-  std::uint64_t refused_ = 0;
-  bool probe_seen_ = false;
-  bool python_seen_ = false;
   bool nvml_seen_ = false;
   bool unseen_told_ = false;
   std::vector<std::string> problems_;

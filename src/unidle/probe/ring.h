@@ -21,6 +21,10 @@ constexpr std::uint64_t kMaxRingCapacity = std::uint64_t{1} << 24;
 constexpr std::uint32_t kRingOpen = 1;
 constexpr std::uint32_t kRingClosed = 2;
 
+/// How a ring tells that its writer has ended, `RingHeader::locked`; stored in files: do not change.
+constexpr std::uint32_t kRecordLock = 1;  // POSIX, on the first byte
+constexpr std::uint32_t kFileLock = 2;    // flock(2)
+
 /// The first page of a ring file. Head, tail and dropped only grow; event i lies at slot i % capacity. The writer
 /// owns head and dropped, the reader owns tail; each has its cache line.
 struct RingHeader {
@@ -29,19 +33,21 @@ struct RingHeader {
   std::uint32_t event_bytes;
   std::uint64_t capacity;  // events, a power of two
   std::uint32_t pid;
-  std::uint32_t locked;    // 1: the writer holds a POSIX record lock on the file as long as it lives
+  std::uint32_t locked;    // the lock that the writer holds on the file as long as it lives; 0: none
   std::uint64_t start_ns;  // when the ring was opened, CLOCK_MONOTONIC
   char role[16];           // zero-terminated
   std::atomic<std::uint32_t> state;
   alignas(64) std::atomic<std::uint64_t> head;
   alignas(64) std::atomic<std::uint64_t> tail;
   alignas(64) std::atomic<std::uint64_t> dropped;
+  std::uint64_t process_start;  // of the writer, in clock ticks since the machine started; 0: not known
 };
 
 static_assert(sizeof(unidle_event) == 64 && std::is_trivially_copyable_v<unidle_event>);
 static_assert(sizeof(RingHeader) == 256 && sizeof(RingHeader) <= kHeaderBytes);
 static_assert(offsetof(RingHeader, state) == 56 && offsetof(RingHeader, head) == 64);
-static_assert(offsetof(RingHeader, tail) == 128 && offsetof(RingHeader, dropped) == 192);
+static_assert(offsetof(RingHeader, tail) == 128 && offsetof(RingHeader, dropped) == 192 &&
+              offsetof(RingHeader, process_start) == 200);
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free && sizeof(std::atomic<std::uint64_t>) == 8);
 static_assert((kRingCapacity & (kRingCapacity - 1)) == 0);
 

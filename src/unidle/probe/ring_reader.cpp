@@ -1,10 +1,12 @@
 #include "unidle/probe/ring_reader.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <limits>
@@ -51,9 +53,12 @@ bool possible(const unidle_event& event) {
 
 }  // namespace
 
-std::unique_ptr<RingReader> RingReader::open(const std::filesystem::path& path, std::string& problem) {
+int open_file(const char* path, int flags) { return ::open(path, flags); }
+
+std::unique_ptr<RingReader> RingReader::open(const std::filesystem::path& path, std::string& problem,
+                                             const OpenFile& opener) {
   problem.clear();
-  UniqueFd fd(::open(path.c_str(), O_RDWR | O_CLOEXEC));
+  UniqueFd fd(opener(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK));
   if (!fd) {
     problem = "cannot be opened";
     return nullptr;
@@ -86,6 +91,8 @@ RingReader::RingReader(int fd, RingHeader* header, std::uint64_t capacity)
   // Pairs with the release store of the magic.
   std::atomic_thread_fence(std::memory_order_acquire);
   pid_ = header->pid;
+  process_start_ = std::min(header->process_start, kMaxInteger);
+  started_ns_ = std::min(header->start_ns, kMaxInteger);
   role_.assign(header->role, ::strnlen(header->role, sizeof header->role));
 }
 
@@ -118,6 +125,29 @@ void RingReader::drain(std::vector<unidle_event>& events) {
   header_->tail.store(tail_, std::memory_order_release);
 }
 
+std::vector<std::pair<std::uint64_t, unidle_event>> RingReader::read_again(std::uint64_t from) {
+  std::vector<std::pair<std::uint64_t, unidle_event>> found;
+  if (damaged_ || file_bytes(fd_) < ring_file_bytes(capacity_)) {
+    return found;
+  }
+  const auto oldest = [this] {
+    const std::uint64_t head = header_->head.load(std::memory_order_acquire);
+    return head < capacity_ ? 0 : head - capacity_;
+  };
+  const auto* slots = reinterpret_cast<const unidle_event*>(reinterpret_cast<const char*>(header_) + kHeaderBytes);
+  for (std::uint64_t i = std::max(from, oldest()); i < tail_; ++i) {
+    unidle_event event;
+    std::memcpy(&event, &slots[i & (capacity_ - 1)], sizeof event);
+    if (possible(event)) {
+      found.emplace_back(i, event);
+    }
+  }
+  // A writer that lives may have come round meanwhile, and be writing the slot that is the oldest now.
+  const std::uint64_t still = oldest();
+  std::erase_if(found, [still](const auto& entry) { return still > 0 && entry.first <= still; });
+  return found;
+}
+
 std::uint64_t RingReader::dropped() const {
   return damaged_ || file_bytes(fd_) < kHeaderBytes ? 0 : header_->dropped.load(std::memory_order_relaxed);
 }
@@ -127,15 +157,23 @@ bool RingReader::closed() const {
     return true;
   }
   // Asked for through the lock rather than the pid, which may be of another namespace.
+  if (header_->locked == kFileLock) {
+    if (::flock(fd_, LOCK_SH | LOCK_NB) != 0) {
+      return false;
+    }
+    ::flock(fd_, LOCK_UN);
+    return true;
+  }
   struct flock lock {};
   lock.l_type = F_WRLCK;
   lock.l_whence = SEEK_SET;
   lock.l_len = 1;
-  return header_->locked == 1 && ::fcntl(fd_, F_OFD_GETLK, &lock) == 0 && lock.l_type == F_UNLCK;
+  return header_->locked == kRecordLock && ::fcntl(fd_, F_OFD_GETLK, &lock) == 0 && lock.l_type == F_UNLCK;
 }
 
 void NotesReader::drain(const std::function<void(nlohmann::json)>& note) {
-  const UniqueFd fd(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  const UniqueFd opened(removed_ ? -1 : opener_(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  const UniqueFd& fd = removed_ ? removed_ : opened;
   std::array<char, 64 * 1024> buffer;
   for (ssize_t got = 1; fd && got > 0;) {
     got = ::pread(fd.get(), buffer.data(), buffer.size(), offset_);
@@ -145,6 +183,15 @@ void NotesReader::drain(const std::function<void(nlohmann::json)>& note) {
       take_lines(note);
     }
   }
+}
+
+bool NotesReader::remove_read() {
+  UniqueFd fd(opener_(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!fd || static_cast<std::int64_t>(file_bytes(fd.get())) != offset_ || ::unlink(path_.c_str()) != 0) {
+    return false;
+  }
+  removed_ = std::move(fd);
+  return true;
 }
 
 void NotesReader::take_lines(const std::function<void(nlohmann::json)>& note) {

@@ -1,16 +1,21 @@
 #include "unidle/probe/ring.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <fstream>
+#include <sstream>
 #include <thread>
 
 #include "unidle/base/files.h"
+#include "unidle/base/handle.h"
 #include "unidle/probe/ring_reader.h"
 
 namespace unidle::probe {
@@ -27,6 +32,17 @@ class Ring : public ::testing::Test {
 
   fs::path file(const std::string& end, pid_t pid = ::getpid()) const {
     return folder_.path() / (std::to_string(pid) + end);
+  }
+
+  /// The notes of this process: its file is named after its number and its start.
+  fs::path notes_file() const {
+    for (const fs::directory_entry& entry : fs::directory_iterator(folder_.path())) {
+      const std::string name = entry.path().filename().string();
+      if (name.starts_with(std::to_string(::getpid()) + ".") && name.ends_with(".notes.jsonl")) {
+        return entry.path();
+      }
+    }
+    return folder_.path() / "none";
   }
 
   static std::unique_ptr<RingReader> open(const fs::path& path) {
@@ -200,7 +216,7 @@ TEST_F(Ring, ForkedChildLeavesItsParentsRingAlone) {
   const auto parents = open(file(".ring"));
   EXPECT_THAT(drain(*parents), SizeIs(1));
   EXPECT_FALSE(parents->closed());
-  EXPECT_EQ(read_file(file(".notes.jsonl")), "");
+  EXPECT_EQ(read_file(notes_file()), "");
   const auto childs = open(file(".ring", child));
   ASSERT_NE(childs, nullptr);
   EXPECT_THAT(drain(*childs), SizeIs(3));
@@ -290,7 +306,7 @@ TEST_F(Ring, WriterSurvivesADamagedTail) {
 
 TEST_F(Ring, NotesAreWholeLinesWithTheirTime) {
   unidle_probe* probe = unidle_probe_open("train");
-  NotesReader notes(file(".notes.jsonl"));
+  NotesReader notes(notes_file());
   std::vector<nlohmann::json> seen;
   const auto keep = [&](nlohmann::json body) { seen.push_back(std::move(body)); };
   unidle_probe_note(probe, "{\"type\":\"setting\",\n \"knob\":\"a\"}");
@@ -298,17 +314,108 @@ TEST_F(Ring, NotesAreWholeLinesWithTheirTime) {
   unidle_probe_note(probe, " {\"type\":\"x\",\"t_ns\":5}");
   unidle_probe_note(probe, "no json");
   unidle_probe_note(probe, "{\"type\":");
-  std::ofstream(file(".notes.jsonl"), std::ios::app) << "[1]\n{\"type\":\"ha";
+  std::ofstream(notes_file(), std::ios::app) << "[1]\n{\"type\":\"ha";
   notes.drain(keep);
   ASSERT_THAT(seen, SizeIs(2));
   EXPECT_EQ(seen[0].at("knob"), "a");
   EXPECT_GT(seen[0].at("t_ns").get<std::int64_t>(), 0);
   EXPECT_EQ(seen[1].at("t_ns"), 5);
   EXPECT_EQ(notes.refused(), 2U);
-  std::ofstream(file(".notes.jsonl"), std::ios::app) << "lf\"}\n";
+  std::ofstream(notes_file(), std::ios::app) << "lf\"}\n";
   notes.drain(keep);
   EXPECT_EQ(seen.back().at("type"), "half");
   unidle_probe_close(probe);
+}
+
+TEST_F(Ring, NotesThatWereReadAreRemovedAndMadeAnew) {
+  unidle_probe* probe = unidle_probe_open("train");
+  unidle_probe_note(probe, R"({"type":"first"})");
+  const fs::path path = notes_file();
+  NotesReader reader(path);
+  std::vector<nlohmann::json> seen;
+  const auto keep = [&](nlohmann::json body) { seen.push_back(std::move(body)); };
+  EXPECT_FALSE(reader.remove_read());  // not read yet
+  reader.drain(keep);
+  const UniqueFd late(::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));  // somebody is just about to write
+  EXPECT_TRUE(reader.remove_read());
+  EXPECT_FALSE(fs::exists(path));
+  ASSERT_EQ(::write(late.get(), "{\"type\":\"late\"}\n", 16), 16);
+  reader.drain(keep);
+  EXPECT_THAT(seen, SizeIs(2));
+
+  unidle_probe_note(probe, R"({"type":"second"})");
+  NotesReader(notes_file()).drain(keep);
+  ASSERT_THAT(seen, SizeIs(3));
+  EXPECT_EQ(seen[2]["type"], "second");
+  unidle_probe_close(probe);
+}
+
+TEST_F(Ring, WhatAnotherReaderTookIsReadAgainUnlessItWasWrittenOver) {
+  unidle_probe* probe = unidle_probe_open("train");
+  emit_steps(probe, 0, 100);
+  {
+    const auto before = open(file(".ring"));
+    EXPECT_THAT(drain(*before), SizeIs(100));
+  }
+  const auto reader = open(file(".ring"));
+  EXPECT_EQ(reader->position(), 100U);
+  EXPECT_THAT(drain(*reader), IsEmpty());
+  const auto again = reader->read_again(40);
+  ASSERT_THAT(again, SizeIs(60));
+  EXPECT_EQ(again.front().first, 40U);
+  EXPECT_EQ(again.front().second.step, 40U);
+  emit_steps(probe, 100, kRingCapacity + 70);  // 70 slots are written over, and one more may be just being written
+  EXPECT_THAT(reader->read_again(0), SizeIs(29));
+  unidle_probe_close(probe);
+}
+
+TEST_F(Ring, TellsWhoWritesIt) {
+  unidle_probe* probe = unidle_probe_open("train");
+  const auto reader = open(file(".ring"));
+  const std::string stat = read_file("/proc/self/stat");
+  std::istringstream rest(stat.substr(stat.rfind(')') + 2));
+  std::string field;
+  for (int i = 3; i <= 22; ++i) {
+    rest >> field;
+  }
+  EXPECT_EQ(std::to_string(reader->process_start()), field);
+  EXPECT_THAT(notes_file().filename().string(), ::testing::HasSubstr("." + field + ".notes.jsonl"));
+  unidle_probe_close(probe);
+}
+
+TEST_F(Ring, AFileLockShowsThatTheWriterLives) {
+  const fs::path path = file(".ring");
+  unidle_probe* probe = unidle_probe_open("train");
+  unidle_probe_close(probe);
+  {
+    // As the Python shim makes it: open, under a lock of flock(2) and with no descriptor of its own.
+    std::fstream ring(path, std::ios::in | std::ios::out | std::ios::binary);
+    const std::uint32_t lock = kFileLock;
+    const std::uint32_t state = kRingOpen;
+    ring.seekp(28).write(reinterpret_cast<const char*>(&lock), 4);
+    ring.seekp(56).write(reinterpret_cast<const char*>(&state), 4);
+  }
+  const auto reader = open(path);
+  EXPECT_TRUE(reader->closed());
+  int pipe[2];
+  ASSERT_EQ(::pipe(pipe), 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
+    ::flock(fd, LOCK_EX);
+    ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    ::close(fd);
+    [[maybe_unused]] const ssize_t put = ::write(pipe[1], "x", 1);
+    ::pause();
+  }
+  char ready;
+  ASSERT_EQ(::read(pipe[0], &ready, 1), 1);
+  EXPECT_FALSE(reader->closed());
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+  EXPECT_TRUE(reader->closed());
+  ::close(pipe[0]);
+  ::close(pipe[1]);
 }
 
 }  // namespace

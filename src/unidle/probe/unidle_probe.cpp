@@ -109,8 +109,26 @@ bool lock_while_alive(int fd) {
   return fcntl(fd, F_SETLK, &lock) == 0;
 }
 
+/// When this process was started, in clock ticks since the machine was: with the pid, who it is. 0 where /proc is not
+/// there.
+std::uint64_t process_start() {
+  char text[1024];
+  const int fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
+  const ssize_t got = fd >= 0 ? read(fd, text, sizeof text - 1) : -1;
+  if (fd >= 0) {
+    close(fd);
+  }
+  text[got > 0 ? got : 0] = '\0';
+  const char* at = std::strrchr(text, ')');  // the name before it may hold anything
+  for (int field = 2; at != nullptr && field < 22; ++field) {
+    at = std::strchr(at + 1, ' ');
+  }
+  return at != nullptr ? std::strtoull(at, nullptr, 10) : 0;
+}
+
 void fill_header(RingHeader* header, int fd, const char* role) {
-  header->locked = lock_while_alive(fd) ? 1 : 0;
+  header->locked = lock_while_alive(fd) ? unidle::probe::kRecordLock : 0;
+  header->process_start = process_start();
   header->version = unidle::probe::kRingVersion;
   header->event_bytes = sizeof(unidle_event);
   header->capacity = unidle::probe::kRingCapacity;
@@ -124,11 +142,27 @@ void fill_header(RingHeader* header, int fd, const char* role) {
 
 int open_notes(const char* folder) {
   char path[4096];
-  const int length = std::snprintf(path, sizeof path, "%s/%d.notes.jsonl", folder, getpid());
+  const int length = std::snprintf(path, sizeof path, "%s/%d.%llu.notes.jsonl", folder, getpid(),
+                                   static_cast<unsigned long long>(process_start()));
   if (length < 0 || static_cast<std::size_t>(length) >= sizeof path) {
     return -1;
   }
   return open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+}
+
+/// The reader removes a notes file that it has read and that nothing has come into for a while: then there is a new
+/// one, behind the same descriptor, for other threads may be writing.
+void renew_notes(int notes) {
+  struct stat facts {};
+  const char* folder = std::getenv("UNIDLE_PROBE_DIR");
+  if (folder == nullptr || fstat(notes, &facts) != 0 || facts.st_nlink != 0) {
+    return;
+  }
+  const int fd = open_notes(folder);
+  if (fd >= 0) {
+    dup3(fd, notes, O_CLOEXEC);
+    close(fd);
+  }
 }
 
 }  // namespace
@@ -219,6 +253,7 @@ UNIDLE_PROBE_API void unidle_probe_note(unidle_probe* probe, const char* json) {
     }
     *end++ = '\n';
     const auto bytes = static_cast<std::size_t>(end - line);
+    renew_notes(probe->notes);
     if (note_fits(probe->notes, bytes)) {
       // One write, so that lines of several threads do not mix. What a full disk refuses is lost.
       [[maybe_unused]] const ssize_t put = write(probe->notes, line, bytes);

@@ -261,4 +261,22 @@ std::vector<Point> Reader::points(const Series& series) const {
   return points;
 }
 
+std::optional<ResumePoint> Reader::resume_point() const {
+  if (impl_->db.query_integer("SELECT count(*) FROM sqlite_schema WHERE name='positions'") == 0) {
+    return std::nullopt;
+  }
+  ResumePoint point;
+  impl_->each("SELECT file, process, process_start, started_ns, taken, whole FROM positions", [&](Statement& row) {
+    point.positions.push_back(
+        {row.text(0), row.integer(1), row.integer(2), row.integer(3), row.integer(4), row.integer(5)});
+  });
+  impl_->each("SELECT process, MAX(idx) FROM steps GROUP BY process",
+              [&](Statement& row) { point.last_steps[row.integer(0)] = row.integer(1); });
+  impl_->each("SELECT process, thread, MAX(t_ns) FROM sample_work GROUP BY process, thread",
+              [&](Statement& row) { point.last_seconds[{row.integer(0), row.integer(1)}] = row.integer(2); });
+  impl_->each("SELECT process FROM steps UNION SELECT process FROM notes",
+              [&](Statement& row) { point.processes.insert(row.integer(0)); });
+  return point;
+}
+
 }  // namespace unidle::record

@@ -3,11 +3,14 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace unidle::record {
@@ -89,13 +92,37 @@ struct Note {
   nlohmann::json body;
 };
 
+/// How far one of the files by which processes report has come into the record: docs/record-format.md, table
+/// `positions`.
+struct Position {
+  std::string file;  // its name
+  std::int64_t process = 0;
+  std::int64_t process_start = 0;  // in clock ticks since the machine started; 0: not known
+  std::int64_t started_ns = 0;     // with the name, which file it is
+  std::int64_t taken = 0;
+  std::int64_t whole = 0;
+};
+
+/// What a recorder that goes on with a record has to know of it.
+struct ResumePoint {
+  std::vector<Position> positions;
+  std::map<std::int64_t, std::int64_t> last_steps;                             // by process
+  std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> last_seconds;  // of sample work: process, thread
+  std::set<std::int64_t> processes;                                            // all that are in the record
+};
+
+/// Whether a writer makes a record or goes on with one that was cut off.
+enum class Begin { kNew, kResume };
+
 /// Writes a record. Not thread-safe: one thread owns it. Work is committed once a second and on flush(), so that a
 /// record cut off by kill -9 stays readable up to then. Throws kIo (subject: the file) on a full disk or an
 /// unwritable folder; after that the record is closed and further calls do nothing.
 class Writer {
  public:
   /// Makes `folder` and `record.db` in it. A record that is already there is an error (kUsage).
-  explicit Writer(const std::filesystem::path& folder);
+  /// kResume: goes on with the one that is there; throws kIo when that cannot be. Only one may write a record at a
+  /// time.
+  explicit Writer(const std::filesystem::path& folder, Begin begin = Begin::kNew);
   ~Writer();
   Writer(const Writer&) = delete;
   Writer& operator=(const Writer&) = delete;
@@ -112,7 +139,13 @@ class Writer {
   /// Series ids are per record; the same series gives the same id.
   std::int64_t series(const Series& series);
   void add_point(std::int64_t series, Point point);
+  void set(const Position& position);
+  void drop_position(std::string_view file);
+  void drop_positions();
   void flush();
+  /// From here on work is committed by flush() alone: what lies between two of them is in the record whole or not at
+  /// all.
+  void commit_on_flush_only();
 
  private:
   struct Impl;
@@ -143,6 +176,8 @@ class Reader {
   std::string output_tail(std::string_view stream) const;
   std::vector<Series> all_series() const;
   std::vector<Point> points(const Series& series) const;
+  /// Nothing: a record of an unidle that kept no positions.
+  std::optional<ResumePoint> resume_point() const;
 
  private:
   struct Impl;

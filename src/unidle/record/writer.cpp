@@ -63,9 +63,19 @@ Database create_database(const fs::path& folder) {
   }
 }
 
+Database open_database(const fs::path& folder, Begin begin) {
+  if (begin == Begin::kNew) {
+    return create_database(folder);
+  }
+  const fs::path path = folder / "record.db";
+  Database db(path, path.string(), SQLITE_OPEN_READWRITE, ErrorCode::kIo);
+  db.execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;");
+  return db;
+}
+
 /// Everything that dies with the connection.
 struct Session {
-  explicit Session(const fs::path& folder) : db(create_database(folder)) {}
+  Session(const fs::path& folder, Begin begin) : db(open_database(folder, begin)) {}
 
   Database db;
   Statement meta{db, "INSERT OR REPLACE INTO meta VALUES (?,?)"};
@@ -80,13 +90,20 @@ struct Session {
   Statement output{db, "INSERT OR REPLACE INTO output VALUES (?,?)"};
   Statement series{db, "INSERT INTO series VALUES (?,?,?,?)"};
   Statement point{db, "INSERT OR REPLACE INTO points VALUES (?,?,?)"};
+  Statement position{db, "INSERT OR REPLACE INTO positions VALUES (?,?,?,?,?,?)"};
+  Statement drop_position{db, "DELETE FROM positions WHERE file=?"};
   std::optional<std::int64_t> begun_ns;  // of the open transaction
 };
 
 }  // namespace
 
 struct Writer::Impl {
-  explicit Impl(const fs::path& folder) : session(std::in_place, folder) {}
+  Impl(const fs::path& folder, Begin begin) : session(std::in_place, folder, begin) {
+    Statement known(session->db, "SELECT name, unit, subject, id FROM series");
+    while (known.step()) {
+      series_ids[{known.text(0), known.text(1), known.text(2)}] = known.integer(3);
+    }
+  }
 
   void commit() {
     if (session && session->begun_ns) {
@@ -108,7 +125,7 @@ struct Writer::Impl {
         session->begun_ns = now;
       }
       work(*session);
-      if (now - *session->begun_ns >= kCommitInterval_ns) {
+      if (by_itself && now - *session->begun_ns >= kCommitInterval_ns) {
         commit();
       }
     } catch (...) {
@@ -118,10 +135,11 @@ struct Writer::Impl {
   }
 
   std::optional<Session> session;
+  bool by_itself = true;  // it commits now and then
   std::map<std::tuple<std::string, std::string, std::string>, std::int64_t> series_ids;
 };
 
-Writer::Writer(const fs::path& folder) : impl_(std::make_unique<Impl>(folder)) {}
+Writer::Writer(const fs::path& folder, Begin begin) : impl_(std::make_unique<Impl>(folder, begin)) {}
 
 Writer::~Writer() {
   if (!impl_->session) {
@@ -197,6 +215,23 @@ std::int64_t Writer::series(const Series& series) {
 void Writer::add_point(std::int64_t series, Point point) {
   impl_->write([&](Session& s) { s.point.run(series, point.t_ns, point.value); });
 }
+
+void Writer::set(const Position& position) {
+  impl_->write([&](Session& s) {
+    s.position.run(position.file, position.process, position.process_start, position.started_ns, position.taken,
+                   position.whole);
+  });
+}
+
+void Writer::drop_position(std::string_view file) {
+  impl_->write([&](Session& s) { s.drop_position.run(file); });
+}
+
+void Writer::drop_positions() {
+  impl_->write([&](Session& s) { s.db.execute("DELETE FROM positions"); });
+}
+
+void Writer::commit_on_flush_only() { impl_->by_itself = false; }
 
 void Writer::flush() {
   impl_->write([](Session&) {});

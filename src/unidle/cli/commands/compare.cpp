@@ -11,6 +11,7 @@
 #include "unidle/cli/configured.h"
 #include "unidle/cli/signal_stop.h"
 #include "unidle/cli/subcommand.h"
+#include "unidle/observe/recovery.h"
 #include "unidle/report/comparison.h"
 #include "unidle/report/turns.h"
 
@@ -40,6 +41,8 @@ report::Comparison compared(const Options& options) {
                 "is a configuration and the other is none", "compare two records, or two configurations");
   }
   if (!is_config(options.a)) {
+    observe::recover(options.a);
+    observe::recover(options.b);
     const report::RunData a = report::load_run(options.a);  // first, so that the error names it
     return report::compare(a, report::load_run(options.b), tolerance);
   }

@@ -11,6 +11,7 @@
 #include "unidle/diagnose/policy_file.h"
 #include "unidle/logs/job_files.h"
 #include "unidle/logs/sniff.h"
+#include "unidle/observe/recovery.h"
 #include "unidle/record/record.h"
 
 namespace unidle::cli::commands {
@@ -79,9 +80,12 @@ diagnose::Diagnosis diagnosis_of(const Options& options) {
     return of_logs(files_of_job(options), policy, language);
   }
   if (options.files.empty()) {
-    return diagnose::diagnose_record(record::latest_run_folder(), policy, language);
+    const std::filesystem::path latest = record::latest_run_folder();
+    observe::recover(latest);
+    return diagnose::diagnose_record(latest, policy, language);
   }
   if (options.files.size() == 1 && logs::sniff(options.files.front()) == logs::Kind::kRecord) {
+    observe::recover(options.files.front());
     return diagnose::diagnose_record(options.files.front(), policy, language);
   }
   return of_logs({options.files.begin(), options.files.end()}, policy, language);

@@ -7,6 +7,7 @@
 #include "unidle/base/files.h"
 #include "unidle/cli/subcommand.h"
 #include "unidle/diagnose/diagnose.h"
+#include "unidle/observe/recovery.h"
 #include "unidle/report/page.h"
 
 namespace unidle::cli::commands {
@@ -21,6 +22,7 @@ struct Options {
 int run(const Options& options) {
   std::vector<report::Entry> entries;
   for (const std::string& path : options.records) {
+    observe::recover(path);
     entries.push_back({report::load_run(path), diagnose::diagnose_record(path)});
   }
   const std::filesystem::path output =

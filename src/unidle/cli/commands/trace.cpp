@@ -12,6 +12,7 @@
 #include "unidle/cli/subcommand.h"
 #include "unidle/diagnose/diagnose.h"
 #include "unidle/logs/sniff.h"
+#include "unidle/observe/recovery.h"
 #include "unidle/record/record.h"
 #include "unidle/trace/document.h"
 #include "unidle/trace/recorded.h"
@@ -82,6 +83,7 @@ std::vector<trace::TraceSummary> summaries_of(const fs::path& what) {
 
 int run(const Options& options) {
   const fs::path what = options.what.empty() ? record::latest_run_folder() : fs::path(options.what);
+  observe::recover(what);
   if (!options.output.empty()) {
     return write_timeline(what, options.output);
   }

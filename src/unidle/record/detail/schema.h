@@ -31,6 +31,9 @@ CREATE TABLE output (stream TEXT PRIMARY KEY, bytes BLOB NOT NULL) STRICT, WITHO
 CREATE TABLE series (id INTEGER PRIMARY KEY, name TEXT NOT NULL, unit TEXT NOT NULL, subject TEXT NOT NULL) STRICT;
 CREATE TABLE points (
   series INTEGER NOT NULL, t_ns INTEGER NOT NULL, value REAL, PRIMARY KEY (series, t_ns)) STRICT, WITHOUT ROWID;
+CREATE TABLE positions (
+  file TEXT PRIMARY KEY, process INTEGER NOT NULL, process_start INTEGER NOT NULL, started_ns INTEGER NOT NULL,
+  taken INTEGER NOT NULL, whole INTEGER NOT NULL) STRICT, WITHOUT ROWID;
 )sql";
 
 }  // namespace unidle::record

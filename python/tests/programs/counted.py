@@ -1,0 +1,99 @@
+"""Trains in short steps until it is killed, and counts the steps in a file that outlives it: words of 64 bits, the steps done, its pid
+and whether its steps go by light. `torch`: a real training. `shim`: the shim's own ring, loop and stretch without torch, so
+that a run begins at once; what goes by light is a loop of batches and events written as light.py writes them."""
+
+import mmap
+import os
+import random
+import sys
+import time
+
+MODE, PATH, SECONDS = sys.argv[1], sys.argv[2], float(sys.argv[3])
+with open(PATH, "r+b") as file:
+    told = memoryview(mmap.mmap(file.fileno(), 24)).cast("Q")
+told[1] = os.getpid()
+began = time.monotonic()
+
+
+def by_torch():
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset
+
+    torch.set_num_threads(1)
+    rows = 4_000_000
+    data = TensorDataset(torch.zeros(1, 8).expand(rows, 8), torch.zeros(1, 1).expand(rows, 1))
+    net = nn.Linear(8, 1)
+    optimizer = torch.optim.SGD(net.parameters(), lr=1e-3)
+    shim = sys.modules.get("_unidle_shim.session")
+    for x, y in DataLoader(data, 4):
+        optimizer.zero_grad()
+        nn.functional.mse_loss(net(x), y).backward()
+        optimizer.step()
+        told[0] += 1
+        told[2] = shim is not None and shim.state.light is not None
+        if time.monotonic() - began > SECONDS:
+            return
+
+
+def by_shim():
+    from _unidle_shim import light, probe, stretch
+    from _unidle_shim.loop import Loop, now
+    from _unidle_shim.parts import Parts
+
+    class Model:
+        training = True
+
+    class Loader:
+        use = "train"
+
+    draw, model, loader, optimizer = random.Random(os.getpid()), Model(), Loader(), Model()
+    loop = Loop(probe.open_ring("train"), 1, now())
+    loop.weight.next_step = 1 << 60
+    writer, marks = light.Light.__new__(light.Light), stretch.Stretch()
+
+    def in_full():
+        t = now()
+        loop.fetch_begins(loader, t)
+        loop.fetch_ends(loader, t, now(), 10, 4, True)
+        loop.forward_begins(model, now(), True, 4)
+        loop.forward_ends(True, now(), 20, 4)
+        t = now()
+        loop.backward_begins(t)
+        loop.backward_ends(t, now(), 30, None)
+        loop.optimizer_begins(optimizer)
+        loop.optimizer_ends(optimizer, t, now(), 5)
+
+    def by_light(count):
+        """Begins within a step whose batch is there and whose optimiser has stepped, as a stretch does."""
+        parts = loop.parts
+        marks.begin(loop.steps, parts, 1, 4, 4, 1, 0)
+        asked, got = [], []
+        told[2] = 1
+        for number in range(count):
+            t0 = now()
+            t1 = now()
+            marks.mark(number, t0, t1)
+            asked.append(t0)
+            got.append(t1)
+            time.sleep(0.0002)
+            told[0] += 1
+        stepped = light.regular.marks(asked, parts.fetches, 1, parts.fetches + count - 1, now())
+        steps, begin, waited, samples, fetches, _ = writer._cut(parts, (asked, got, [4] * count, stepped), 0)
+        loop.micro.setdefault(1, 1)
+        writer._write(loop, parts, steps)
+        loop.parts = parts = Parts(begin)
+        parts.input, parts.samples, parts.fetches, parts.dim = waited, samples, fetches, True
+        parts.optimizers, loop.stepped_at = (id(optimizer),), now()
+        marks.end()
+        told[2] = 0
+
+    while time.monotonic() - began < SECONDS:
+        for _ in range(draw.randrange(5, 60)):
+            in_full()
+            told[0] += 1
+            time.sleep(0.0002)
+        by_light(draw.randrange(2, 600))
+
+
+by_torch() if MODE == "torch" else by_shim()

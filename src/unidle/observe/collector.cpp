@@ -1,0 +1,344 @@
+#include "unidle/observe/collector.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <utility>
+
+#include "unidle/probe/stretch_reader.h"
+
+namespace unidle::observe {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr int kQuietRounds = 2;
+constexpr std::uint64_t kRarest = 600;  // rounds between two tries to open a file that is no ring
+constexpr std::size_t kMostProblems = 20;
+
+/// The pid that a ring or notes file is named after; 0 for a foreign file.
+std::int64_t pid_of(const fs::path& file) { return std::max(0LL, std::atoll(file.filename().c_str())); }
+
+/// Of "PID.START.notes.jsonl"; 0 where it is not named.
+std::uint64_t start_of(const fs::path& file) {
+  const std::string name = file.filename().string();
+  const auto dot = name.find('.');
+  return dot == std::string::npos ? 0 : std::strtoull(name.c_str() + dot + 1, nullptr, 10);
+}
+
+/// The note by which the Python shim says that it is at work.
+bool is_running_shim(const nlohmann::json& body) {
+  return body.is_object() && body.value("type", nlohmann::json()) == "shim" &&
+         body.value("status", nlohmann::json()) == "on";
+}
+
+/// Tells a notes file from the one of the same name before it: that one is held open until nobody asks any more.
+std::int64_t inode_of(const fs::path& path) {
+  struct stat facts {};
+  return ::stat(path.c_str(), &facts) == 0 ? static_cast<std::int64_t>(facts.st_ino) : 0;
+}
+
+void remove_file(const fs::path& path) {
+  std::error_code ignored;
+  fs::remove(path, ignored);
+}
+
+}  // namespace
+
+Collector::Collector(Path folder, record::Writer& writer, EventMerger& merger, probe::OpenFile opener)
+    : folder_(std::move(folder)), writer_(writer), merger_(merger), opener_(std::move(opener)) {}
+
+void Collector::resume(const record::ResumePoint& point) {
+  resumed_ = true;
+  merger_.resume(point);
+  processes_.taken(point.processes);
+  for (const record::Position& position : point.positions) {
+    earlier_[position.file] = position;
+    processes_.known(position.process, static_cast<std::uint64_t>(position.process_start));
+    if (Path(position.file).extension() == ".stretch") {
+      merger_.skip_steps_before(position.process, position.taken);
+    }
+  }
+}
+
+const record::Position* Collector::earlier(const Path& path) const {
+  const auto found = earlier_.find(path.filename().string());
+  return found == earlier_.end() ? nullptr : &found->second;
+}
+
+void Collector::find_files(bool everything) {
+  ++round_;
+  std::error_code failure;
+  for (fs::directory_iterator entry(folder_, failure), end; !failure && entry != end; entry.increment(failure)) {
+    const Path& path = entry->path();
+    const Path extension = path.extension();
+    if (extension == ".ring" && !rings_.contains(path)) {
+      open_ring(path, everything);
+    } else if (extension == ".jsonl" && !notes_.contains(path)) {
+      open_notes(path);
+    } else if (extension == ".stretch") {
+      stretches_.insert(path);
+    }
+  }
+}
+
+void Collector::open_ring(const Path& path, bool everything) {
+  const auto unready = unready_.find(path);
+  if (unready != unready_.end() && unready->second.next_round > round_ && !everything) {
+    return;
+  }
+  std::string problem;
+  auto reader = probe::RingReader::open(path, problem, opener_);
+  if (!reader) {
+    Unready& later = unready_[path];  // perhaps it is only being made
+    later.problem = problem;
+    later.tries += 1;
+    later.next_round = round_ + std::min(kRarest, later.tries * later.tries / 8);
+    return;
+  }
+  unready_.erase(path);
+  probe_seen_ = true;
+  const auto started_ns = static_cast<std::int64_t>(reader->started_ns());
+  const std::int64_t number = processes_.number(reader->pid(), reader->process_start());
+  Ring ring{std::move(reader), {path.filename().string(), number, 0, started_ns, 0, 0}};
+  ring.position.process_start = static_cast<std::int64_t>(ring.reader->process_start());
+  if (const record::Position* known = earlier(path); known != nullptr && known->started_ns == started_ns) {
+    ring.position = *known;
+  }
+  if (resumed_) {
+    take_left(ring);
+  }
+  rings_.emplace(path, std::move(ring));
+}
+
+/// What a recorder before us had taken out of the ring and not yet put into the record.
+void Collector::take_left(Ring& ring) {
+  const auto taken = static_cast<std::uint64_t>(ring.position.taken);
+  const auto whole = static_cast<std::uint64_t>(ring.position.whole);
+  const std::uint64_t end = ring.reader->position();
+  std::uint64_t found = 0;
+  for (const auto& [number, event] : ring.reader->read_again(0)) {
+    if (number >= taken) {
+      merger_.take(ring.position.process, event);
+      ++found;
+    } else {
+      merger_.take_again(ring.position.process, event, number >= whole);
+    }
+  }
+  lost_ += end > taken ? end - taken - std::min(found, end - taken) : 0;
+  ring.position.taken = static_cast<std::int64_t>(std::max(end, taken));
+}
+
+void Collector::open_notes(const Path& path) {
+  const std::uint64_t start = start_of(path);
+  record::Position position{path.filename().string(),
+                            processes_.number(pid_of(path), start),
+                            static_cast<std::int64_t>(start),
+                            inode_of(path),
+                            0,
+                            0};
+  if (const record::Position* known = earlier(path); known != nullptr && known->started_ns == position.started_ns) {
+    position = *known;
+  }
+  notes_.emplace(path, Notes{probe::NotesReader(path, position.taken, opener_), position});
+}
+
+void Collector::take_events(bool everything) {
+  find_files(everything);
+  for (auto& [path, ring] : rings_) {
+    if (ring.done) {
+      continue;
+    }
+    const bool closed = ring.reader->closed();  // asked for before the draining, so that nothing can come in between
+    drain(ring);
+    if (closed || ring.reader->damaged()) {
+      end(path, ring);
+    }
+  }
+}
+
+void Collector::drain(Ring& ring) {
+  events_.clear();
+  ring.reader->drain(events_);
+  const std::int64_t process = ring.position.process;
+  // Events that cannot be are left out, so that numbers are counted from the end.
+  std::uint64_t number = ring.reader->position() - events_.size();
+  for (const unidle_event& event : events_) {
+    merger_.take(process, event);
+    ++number;
+    if (event.kind == UNIDLE_EVENT_STEP && !merger_.has_open_step(process)) {
+      ring.position.whole = static_cast<std::int64_t>(number);
+    }
+  }
+  const auto taken = static_cast<std::int64_t>(ring.reader->position());
+  ring.changed = ring.changed || taken != ring.position.taken;
+  ring.position.taken = taken;
+  if (!merger_.has_open_step(process)) {
+    ring.position.whole = taken;
+  }
+}
+
+/// Its process has ended, or tells nothing more through this ring.
+void Collector::end(const Path& path, Ring& ring) {
+  if (ring.reader->damaged()) {
+    add_problem(fmt::format("{}: the ring is damaged, its events end early", path.string()));
+  }
+  ring.done = true;
+  for (const Path& stretch : stretches_) {
+    const auto read = pid_of(stretch) == ring.reader->pid() ? probe::read_stretch(stretch, opener_) : std::nullopt;
+    if (read && read->process_start == ring.reader->process_start()) {
+      take_stretch(stretch);
+      read_stretches_.insert(stretch);
+    }
+  }
+}
+
+void Collector::take_stretches() {
+  for (const Path& path : stretches_) {
+    take_stretch(path);
+  }
+}
+
+void Collector::take_stretch(const Path& path) {
+  const auto stretch = probe::read_stretch(path, opener_);
+  if (!stretch || stretch->events.empty()) {
+    return;
+  }
+  const std::int64_t process = processes_.number(stretch->pid, stretch->process_start);
+  // The process may have been killed while it wrote these very steps into its ring.
+  const std::int64_t first = merger_.steps_of(process);
+  for (const unidle_event& event : stretch->events) {
+    if (static_cast<std::int64_t>(event.step) >= first) {
+      merger_.take(process, event);
+    }
+  }
+  const std::int64_t next = merger_.steps_of(process);
+  merger_.skip_steps_before(process, next);  // it may live, and tell of them yet
+  writer_.set(record::Position{path.filename().string(), process, static_cast<std::int64_t>(stretch->process_start), 0,
+                               next, next});
+}
+
+void Collector::take_notes(std::int64_t now_ns) {
+  for (auto at = notes_.begin(); at != notes_.end();) {
+    Notes& notes = at->second;
+    const std::int64_t before = notes.reader.position();
+    notes.reader.drain([&](nlohmann::json body) {
+      probe_seen_ = true;
+      python_seen_ = python_seen_ || is_running_shim(body);
+      merger_.take_note(notes.position.process, now_ns, std::move(body));
+    });
+    notes.position.taken = notes.reader.position();
+    const bool came = notes.position.taken != before;
+    notes.quiet = came ? 0 : notes.quiet + 1;
+    notes.changed = notes.changed || came;
+    if (notes.removed) {
+      notes_refused_ += notes.reader.refused();
+      at = notes_.erase(at);
+    } else {
+      ++at;
+    }
+  }
+}
+
+void Collector::write_positions() {
+  for (auto& [path, ring] : rings_) {
+    if (std::exchange(ring.changed, false)) {
+      writer_.set(ring.position);
+    }
+  }
+  for (auto& [path, notes] : notes_) {
+    if (std::exchange(notes.changed, false) && !notes.removed) {
+      writer_.set(notes.position);
+    }
+  }
+}
+
+void Collector::settle() {
+  for (auto at = rings_.begin(); at != rings_.end();) {
+    Ring& ring = at->second;
+    if (!ring.done) {
+      ++at;
+      continue;
+    }
+    dropped_ += ring.reader->dropped();
+    refused_ += ring.reader->refused();
+    remove_file(at->first);
+    writer_.drop_position(ring.position.file);
+    const std::int64_t process = ring.position.process;
+    at = rings_.erase(at);
+    const auto same = [&](const auto& other) { return other.second.position.process == process; };
+    if (std::none_of(rings_.begin(), rings_.end(), same)) {
+      merger_.forget(process);
+    }
+  }
+  for (const Path& stretch : std::exchange(read_stretches_, {})) {
+    remove_file(stretch);
+    writer_.drop_position(stretch.filename().string());
+    stretches_.erase(stretch);
+  }
+  for (auto& [path, notes] : notes_) {
+    if (!notes.removed && notes.quiet >= kQuietRounds && notes.reader.remove_read()) {
+      notes.removed = true;
+      writer_.drop_position(notes.position.file);
+    }
+  }
+}
+
+void Collector::remove_files() {
+  std::error_code failure;
+  for (fs::directory_iterator entry(folder_, failure), end; !failure && entry != end; entry.increment(failure)) {
+    const Path extension = entry->path().extension();
+    if (extension == ".ring" || extension == ".jsonl" || extension == ".stretch") {
+      remove_file(entry->path());
+    }
+  }
+  fs::remove(folder_, failure);  // only when empty
+  writer_.drop_positions();
+  rings_.clear();
+  notes_.clear();
+}
+
+std::uint64_t Collector::dropped() const {
+  std::uint64_t sum = dropped_;
+  for (const auto& [path, ring] : rings_) {
+    sum += ring.reader->dropped();
+  }
+  return sum;
+}
+
+std::uint64_t Collector::events_refused() const {
+  std::uint64_t sum = refused_;
+  for (const auto& [path, ring] : rings_) {
+    sum += ring.reader->refused();
+  }
+  return sum;
+}
+
+std::uint64_t Collector::notes_refused() const {
+  std::uint64_t sum = notes_refused_;
+  for (const auto& [path, notes] : notes_) {
+    sum += notes.reader.refused();
+  }
+  return sum;
+}
+
+void Collector::add_problem(std::string problem) {
+  if (problems_.size() < kMostProblems) {
+    problems_.push_back(std::move(problem));
+  }
+}
+
+std::vector<std::string> Collector::problems() const {
+  std::vector<std::string> all = problems_;
+  for (const auto& [path, unready] : unready_) {
+    if (all.size() < kMostProblems) {
+      all.push_back(fmt::format("{}: the ring {}", path.string(), unready.problem));
+    }
+  }
+  return all;
+}
+
+}  // namespace unidle::observe

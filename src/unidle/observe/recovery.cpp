@@ -1,0 +1,139 @@
+#include "unidle/observe/recovery.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/file.h>
+
+#include <cerrno>
+#include <exception>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "unidle/base/clock.h"
+#include "unidle/base/log.h"
+#include "unidle/observe/collector.h"
+#include "unidle/observe/events.h"
+#include "unidle/record/record.h"
+
+namespace unidle::observe {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+/// What the record says of itself, read before it is written to.
+struct Before {
+  std::optional<record::ResumePoint> point;
+  std::vector<std::string> problems;
+  std::uint64_t dropped = 0;
+  bool cuda = false;
+  bool python = false;
+  bool over = false;  // the recorder had come to the end of the run
+  std::int64_t pid = 0;
+};
+
+Before read_before(const fs::path& folder) {
+  const record::Reader reader(folder);
+  Before before;
+  before.point = reader.resume_point();
+  if (const auto problems = reader.meta(record::meta::kProblems); problems && problems->is_array()) {
+    before.problems = problems->get<std::vector<std::string>>();
+  }
+  if (const auto dropped = reader.meta(record::meta::kDropped); dropped && dropped->is_number_unsigned()) {
+    before.dropped = dropped->get<std::uint64_t>();
+  }
+  if (const auto gpus = reader.meta(record::meta::kGpus); gpus && gpus->is_array() && !gpus->empty()) {
+    before.cuda = gpus->front().value("kind", "") == "cuda";
+  }
+  for (const record::Note& note : reader.notes()) {
+    before.python = before.python || note.body.value("type", "") == "shim";
+  }
+  before.over = reader.meta(record::meta::kExit).has_value();
+  if (const auto pid = reader.meta(record::meta::kPid); pid && pid->is_number_integer()) {
+    before.pid = pid->get<std::int64_t>();
+  }
+  return before;
+}
+
+/// Whether a file may hold more than the record does.
+bool something_new(const fs::path& probe, const record::ResumePoint& point) {
+  std::error_code failure;
+  for (fs::directory_iterator entry(probe, failure), end; !failure && entry != end; entry.increment(failure)) {
+    const fs::path& path = entry->path();
+    if (path.extension() == ".ring" || path.extension() == ".stretch") {
+      return true;
+    }
+    std::int64_t taken = 0;
+    for (const record::Position& position : point.positions) {
+      taken = position.file == path.filename() ? position.taken : taken;
+    }
+    if (path.extension() == ".jsonl" && static_cast<std::int64_t>(entry->file_size(failure)) != taken) {
+      return true;
+    }
+  }
+  return false;
+}
+
+bool lives(std::int64_t pid) { return pid > 0 && (::kill(static_cast<pid_t>(pid), 0) == 0 || errno == EPERM); }
+
+std::uint64_t take_left(const fs::path& folder, const Before& before) {
+  record::Writer writer(folder, record::Begin::kResume);
+  writer.commit_on_flush_only();
+  EventMerger merger(writer);
+  Collector collector(folder / "probe", writer, merger);
+  collector.resume(*before.point);
+  collector.take_events(true);
+  collector.take_notes(system_clock().now_ns());
+  collector.take_stretches();
+  collector.write_positions();
+  merger.finish();
+  if (!before.over) {
+    std::vector<std::string> problems = before.problems;
+    problems.push_back(
+        fmt::format("unidle was killed while it recorded: {} steps come from what it had left", merger.steps()));
+    if (collector.lost() > 0) {
+      problems.push_back(fmt::format("{} events were written over meanwhile", collector.lost()));
+    }
+    const bool python = before.python || collector.python_seen();
+    writer.set_meta(record::meta::kProblems, problems);
+    writer.set_meta(record::meta::kDropped, before.dropped + collector.dropped());
+    writer.set_meta(record::meta::kTier,
+                    fmt::format("host{}+probe{}", before.cuda ? "+nvml" : "", python ? "+python" : ""));
+  }
+  writer.flush();
+  collector.settle();
+  writer.flush();
+  if (!collector.has_rings() && !lives(before.pid)) {
+    collector.remove_files();
+    writer.flush();
+  }
+  return merger.steps();
+}
+
+}  // namespace
+
+UniqueFd lock_folder(const fs::path& probe_folder) {
+  UniqueFd fd(::open(probe_folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  return fd && ::flock(fd.get(), LOCK_EX | LOCK_NB) == 0 ? std::move(fd) : UniqueFd();
+}
+
+std::uint64_t recover(const fs::path& record) {
+  try {
+    std::error_code ignored;
+    const fs::path folder = fs::is_directory(record, ignored) ? record : record.parent_path();
+    const fs::path probe = folder / "probe";
+    const UniqueFd lock = fs::is_directory(probe, ignored) ? lock_folder(probe) : UniqueFd();
+    if (!lock) {
+      return 0;
+    }
+    const Before before = read_before(folder);
+    return before.point && something_new(probe, *before.point) ? take_left(folder, before) : 0;
+  } catch (const std::exception& error) {
+    spdlog::debug("nothing could be recovered of {}: {}", record.string(), error.what());
+    return 0;
+  }
+}
+
+}  // namespace unidle::observe

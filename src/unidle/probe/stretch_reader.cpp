@@ -1,0 +1,162 @@
+#include "unidle/probe/stretch_reader.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <span>
+
+#include "unidle/base/handle.h"
+
+namespace unidle::probe {
+
+namespace {
+
+constexpr std::uint64_t kMagic = 0x31525453444e5500;  // "\0UNDSTR1"
+constexpr std::uint64_t kVersion = 1;
+constexpr std::uint64_t kMostMarks = 1 << 20;
+constexpr std::uint64_t kMostCount = std::uint64_t{1} << 60;
+
+/// The file as 64-bit words: the header, `most` times (asked, got), `most` sizes, `most` ends of optimiser steps.
+struct Header {
+  std::uint64_t magic, version, pid, process_start, most, open, step, begin_ns, waited_ns, samples, batches, each, size,
+      usual_samples, usual_batches, stepped_ns;
+};
+constexpr std::size_t kHeaderWords = 32;
+static_assert(sizeof(Header) == 16 * 8 && sizeof(Header) <= kHeaderWords * 8);
+
+std::optional<std::vector<std::uint64_t>> read_words(int fd) {
+  struct stat facts {};
+  if (::fstat(fd, &facts) != 0 || !S_ISREG(facts.st_mode) || facts.st_size < static_cast<off_t>(kHeaderWords * 8) ||
+      facts.st_size > static_cast<off_t>((kHeaderWords + 4 * kMostMarks) * 8)) {
+    return std::nullopt;
+  }
+  std::vector<std::uint64_t> words(static_cast<std::size_t>(facts.st_size) / 8);
+  const auto bytes = static_cast<ssize_t>(words.size() * 8);
+  return ::pread(fd, words.data(), words.size() * 8, 0) == bytes ? std::optional(std::move(words)) : std::nullopt;
+}
+
+struct Marks {
+  std::span<const std::uint64_t> times, sizes, stepped;
+};
+
+std::optional<Marks> marks_of(const std::vector<std::uint64_t>& words, const Header& header) {
+  const std::size_t most = header.most;
+  if (header.magic != kMagic || header.version != kVersion || most == 0 || most > kMostMarks ||
+      words.size() < kHeaderWords + 4 * most) {
+    return std::nullopt;
+  }
+  const std::span<const std::uint64_t> marks(words.data() + kHeaderWords, 4 * most);
+  return Marks{marks.subspan(0, 2 * most), marks.subspan(2 * most, most), marks.subspan(3 * most, most)};
+}
+
+/// Puts steps together as light.py does at the end of a stretch. A step is over when the next batch is asked for or the
+/// optimiser steps again.
+class Steps {
+ public:
+  explicit Steps(const Header& header)
+      : header_(header),
+        index_(header.step),
+        begin_(header.begin_ns),
+        waited_(header.waited_ns),
+        samples_(header.samples),
+        batches_(header.batches),
+        stepped_(header.each > 0 ? 0 : header.stepped_ns) {}
+
+  void batch(std::uint64_t asked, std::uint64_t got, std::uint64_t size) {
+    seen_ += 1;
+    const bool counted = header_.each > 0 && (header_.batches + seen_ - 1) % header_.each == 0;
+    if (counted && header_.batches + seen_ > 1) {
+      stepped_ = asked;
+    }
+    if (stepped_ != 0) {
+      end(asked);
+    }
+    waited_ += got - asked;
+    samples_ += size;
+    batches_ += 1;
+  }
+  void optimizer_stepped(std::uint64_t at) {
+    if (stepped_ != 0) {
+      end(stepped_);
+    }
+    stepped_ = at;
+  }
+  std::vector<unidle_event> take() { return std::move(events_); }
+
+ private:
+  void end(std::uint64_t at) {
+    if (at >= begin_) {
+      if (batches_ > 0) {
+        events_.push_back({begin_, waited_, index_, 0, 0, 0, UNIDLE_EVENT_INPUT, 0, 0});
+      }
+      const std::uint64_t samples = samples_ > 0 ? samples_ : header_.usual_samples;
+      const std::uint64_t batches = batches_ > 0 ? batches_ : header_.usual_batches;
+      events_.push_back({begin_, at - begin_, index_, samples, batches, 0, UNIDLE_EVENT_STEP, 0, 0});
+      index_ += 1;
+    }
+    begin_ = at;
+    waited_ = samples_ = batches_ = stepped_ = 0;
+  }
+
+  const Header& header_;
+  std::uint64_t index_, begin_, waited_, samples_, batches_;
+  std::uint64_t stepped_;  // end of the optimiser of the step under way; 0: it has not stepped
+  std::uint64_t seen_ = 0;
+  std::vector<unidle_event> events_;
+};
+
+std::vector<unidle_event> events_of(const Header& header, const Marks& marks) {
+  Steps steps(header);
+  const auto sane = [](std::uint64_t time) { return time > 0 && time < kMostCount; };
+  std::size_t step = 0;
+  const auto steps_until = [&](std::uint64_t time) {
+    for (; step < marks.stepped.size() && sane(marks.stepped[step]) && marks.stepped[step] <= time; ++step) {
+      if (header.each == 0) {
+        steps.optimizer_stepped(marks.stepped[step]);
+      }
+    }
+  };
+  std::uint64_t last = header.begin_ns;
+  for (std::size_t i = 0; i < header.most; ++i) {
+    const std::uint64_t asked = marks.times[2 * i];
+    const std::uint64_t got = marks.times[2 * i + 1];
+    if (asked < last || got < asked || !sane(got)) {
+      break;  // the first one that was not marked, or damage
+    }
+    steps_until(asked);
+    steps.batch(asked, got, header.size > 0 ? header.size : std::min(marks.sizes[i], kMostCount));
+    last = got;
+  }
+  steps_until(kMostCount);
+  return steps.take();
+}
+
+}  // namespace
+
+std::optional<Stretch> read_stretch(const std::filesystem::path& path, const OpenFile& opener) {
+  const UniqueFd fd(opener(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  const auto words = fd ? read_words(fd.get()) : std::nullopt;
+  if (!words) {
+    return std::nullopt;
+  }
+  Header header{};
+  std::memcpy(&header, words->data(), sizeof header);
+  const auto marks = marks_of(*words, header);
+  if (!marks || header.pid == 0 || header.pid > 1 << 30) {
+    return std::nullopt;
+  }
+  Stretch stretch{static_cast<std::int64_t>(header.pid), header.process_start, {}};
+  const bool possible = header.step < kMostCount && header.begin_ns < kMostCount && header.waited_ns < kMostCount &&
+                        header.samples < kMostCount && header.batches < kMostCount && header.each < kMostCount &&
+                        header.size < kMostCount && header.usual_samples < kMostCount &&
+                        header.usual_batches < kMostCount && header.stepped_ns < kMostCount;
+  if (header.open == 1 && possible) {
+    stretch.events = events_of(header, *marks);
+  }
+  return stretch;
+}
+
+}  // namespace unidle::probe

@@ -1,0 +1,161 @@
+#include <gmock/gmock.h>
+#include <stdlib.h>
+
+#include <cstring>
+#include <fstream>
+
+#include "unidle/base/files.h"
+#include "unidle/probe/stretch_reader.h"
+
+namespace unidle::probe {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+/// A file of 8 marks of each kind, word by word as docs/probe-format.md has it.
+class StretchFile {
+ public:
+  StretchFile() : words_(32 + 4 * 8) {
+    words_[0] = 0x31525453444e5500;
+    words_[1] = 1;
+    words_[2] = 77;
+    words_[3] = 4321;
+    words_[4] = 8;
+    words_[5] = 1;
+  }
+  std::uint64_t& operator[](std::size_t word) { return words_[word]; }
+  StretchFile& batch(std::size_t number, std::uint64_t asked, std::uint64_t got) {
+    words_[32 + 2 * number] = asked;
+    words_[33 + 2 * number] = got;
+    return *this;
+  }
+  StretchFile& size(std::size_t number, std::uint64_t samples) {
+    words_[32 + 16 + number] = samples;
+    return *this;
+  }
+  StretchFile& stepped(std::size_t number, std::uint64_t time) {
+    words_[32 + 24 + number] = time;
+    return *this;
+  }
+  std::string bytes() const {
+    return {reinterpret_cast<const char*>(words_.data()), words_.size() * sizeof(std::uint64_t)};
+  }
+
+ private:
+  std::vector<std::uint64_t> words_;
+};
+
+class StretchTest : public ::testing::Test {
+ protected:
+  std::optional<Stretch> read(const std::string& bytes) {
+    const fs::path path = folder_.path() / "77.stretch";
+    std::ofstream(path, std::ios::binary) << bytes;
+    return read_stretch(path);
+  }
+  static std::vector<unidle_event> steps_of(const Stretch& stretch) {
+    std::vector<unidle_event> steps;
+    for (const unidle_event& event : stretch.events) {
+      if (event.kind == UNIDLE_EVENT_STEP) {
+        steps.push_back(event);
+      }
+    }
+    return steps;
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(StretchTest, CountsStepsByTheirBatches) {
+  StretchFile file;
+  file[6] = 40;   // first step
+  file[7] = 100;  // its begin
+  file[8] = 5;    // waited so far, for one batch of 16
+  file[9] = 16;
+  file[10] = 1;
+  file[11] = 2;  // batches of a step
+  file[12] = 16;
+  file.batch(0, 110, 113).batch(1, 130, 131).batch(2, 140, 142).batch(3, 160, 161);
+  const auto stretch = read(file.bytes());
+  ASSERT_TRUE(stretch);
+  EXPECT_EQ(stretch->pid, 77);
+  EXPECT_EQ(stretch->process_start, 4321U);
+  const auto steps = steps_of(*stretch);
+  ASSERT_THAT(steps, SizeIs(2));  // the third has one of its batches only
+  EXPECT_EQ(steps[0].step, 40U);
+  EXPECT_EQ(steps[0].t_ns, 100U);
+  EXPECT_EQ(steps[0].duration_ns, 30U);
+  EXPECT_EQ(steps[0].a, 32U);
+  EXPECT_EQ(steps[0].b, 2U);
+  EXPECT_EQ(steps[1].t_ns, 130U);
+  EXPECT_EQ(steps[1].duration_ns, 30U);
+  EXPECT_EQ(stretch->events[0].kind, static_cast<std::uint32_t>(UNIDLE_EVENT_INPUT));
+  EXPECT_EQ(stretch->events[0].duration_ns, 8U);
+}
+
+TEST_F(StretchTest, StepsThatAreMarkedEndWhereTheNextBatchIsAskedFor) {
+  StretchFile file;
+  file[7] = 100;
+  file.batch(0, 101, 102).size(0, 4).batch(1, 111, 112).size(1, 4).batch(2, 121, 122).size(2, 3);
+  file.stepped(0, 110).stepped(1, 119);
+  const auto stretch = read(file.bytes());
+  ASSERT_TRUE(stretch);
+  const auto steps = steps_of(*stretch);
+  ASSERT_THAT(steps, SizeIs(2));
+  EXPECT_EQ(steps[0].duration_ns, 11U);
+  EXPECT_EQ(steps[1].duration_ns, 10U);
+  EXPECT_EQ(steps[1].a, 4U);
+}
+
+TEST_F(StretchTest, WithoutALoaderAStepEndsWithItsOptimizer) {
+  StretchFile file;
+  file[7] = 100;
+  file[13] = 6;  // usual samples and batches
+  file[14] = 1;
+  file[15] = 108;  // the first step has stepped already
+  file.stepped(0, 118).stepped(1, 128);
+  const auto stretch = read(file.bytes());
+  ASSERT_TRUE(stretch);
+  const auto steps = steps_of(*stretch);
+  ASSERT_THAT(steps, SizeIs(2));
+  EXPECT_EQ(steps[0].duration_ns, 8U);
+  EXPECT_EQ(steps[0].a, 6U);
+  EXPECT_EQ(steps[1].t_ns, 108U);
+  EXPECT_EQ(steps[1].duration_ns, 10U);
+}
+
+TEST_F(StretchTest, NothingWhileNoneIsUnderWay) {
+  StretchFile file;
+  file[5] = 0;
+  file.batch(0, 110, 113).stepped(0, 120).stepped(1, 130);
+  const auto stretch = read(file.bytes());
+  ASSERT_TRUE(stretch);
+  EXPECT_THAT(stretch->events, IsEmpty());
+}
+
+TEST_F(StretchTest, ForeignAndDamagedFilesAreRefusedOrHarmless) {
+  StretchFile file;
+  file[7] = 100;
+  file[11] = 1;
+  for (std::size_t i = 0; i < 8; ++i) {
+    file.batch(i, 110 + 10 * i, 112 + 10 * i).stepped(i, 111 + 10 * i);
+  }
+  const std::string whole = file.bytes();
+  ASSERT_THAT(steps_of(*read(whole)), SizeIs(7));
+  for (std::size_t keep = 0; keep < whole.size(); keep += 8) {
+    EXPECT_FALSE(read(whole.substr(0, keep))) << keep;
+  }
+  for (std::size_t at = 0; at < whole.size(); ++at) {
+    for (const char bits : {'\x01', '\x80', '\xff'}) {
+      std::string damaged = whole;
+      damaged[at] = static_cast<char>(damaged[at] ^ bits);
+      if (const auto stretch = read(damaged)) {
+        EXPECT_LE(stretch->events.size(), 32U) << at;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace unidle::probe
