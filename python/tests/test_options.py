@@ -42,6 +42,38 @@ class OptionsTest(unittest.TestCase):
             with self.subTest(rest):
                 self.assertEqual(self.options(rest, *(["fit"] if "fit" in rest else [])), [])
 
+    def arguments(self, rest, *words):
+        train = "\nimport torch\nm = torch.nn.Linear(1, 1)\nfor _ in range(8): m(torch.ones(1, 1)).sum().backward()\n"
+        self.options(rest + train, *words)
+        notes = self.record.notes("arguments")
+        return {name: (each["option"], each["value"], each["changed"]) for each in notes[-1]["arguments"] for name in each["names"]} if notes else {}
+
+    def test_what_was_parsed_is_told_whatever_said_it(self):
+        for words in (("-b", "16"), ("-b16",), ("--batch", "16"), ("--batch-size=16",), ("-b", "4", "--batch-size", "16")):
+            with self.subTest(words):
+                told = self.arguments("args = parser.parse_args()", *words)
+                self.assertEqual(told["batch_size"], ("--batch-size", "16", False))
+                self.assertEqual(told["b"], told["batch_size"])
+                self.assertEqual(told["flag"][1], "false")
+
+    def test_texts_are_told_only_where_they_are_words_for_settings(self):
+        told = self.arguments("parser.add_argument('--amp', choices=['a1', 'b2'])\nargs = parser.parse_args()", "--name", "secret", "--amp", "b2")
+        self.assertEqual((told["name"][1], told["amp"][1], told["sizes"][1]), (None, "b2", None))
+
+    def test_what_the_program_changes_afterwards(self):
+        told = self.arguments("args = parser.parse_args(); args.batch_size //= 2", "-b", "16")
+        self.assertEqual((told["batch_size"], told["lr"][2]), (("--batch-size", "16", True), False))
+
+    def test_defaults_from_elsewhere_and_parsers_in_steps(self):
+        told = self.arguments("first = argparse.ArgumentParser(add_help=False); first.add_argument('--config')\n"
+                              "_, rest = first.parse_known_args(); parser.set_defaults(batch_size=32); args = parser.parse_args(rest)",
+                              "--config", "x.yaml")
+        self.assertEqual(told["batch_size"], ("--batch-size", "32", False))
+
+    def test_words_of_another_command_are_none(self):
+        self.assertEqual(self.arguments("args = parser.parse_args(['--lr', '1'])", "--x"), {})
+        self.assertEqual(self.arguments("args = parser.parse_args([])", "--x"), {})
+
     def test_wrong_words_end_it_as_ever(self):
         self.options("parser.parse_args()", "--unknown")
         self.options("parser.parse_args()", "--help")

@@ -10,7 +10,7 @@ import threading
 import time
 import weakref
 
-from . import failures, inspection, off, ranks, write_notes
+from . import arguments, failures, inspection, off, ranks, write_notes
 
 _MAX_SHAPES = 1000
 _MANY_OPTIMIZERS = 64
@@ -157,6 +157,8 @@ class Facts:
             yield from state.waits.notes()
             yield from inspection.training_notes(state, self)
             yield ("logging",), state.logging.note()
+        if state.role != "worker":
+            yield ("arguments",), arguments.note()
         yield ("shim",), self._shim_note(final)
 
     def _shim_note(self, final):

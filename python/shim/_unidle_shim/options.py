@@ -1,12 +1,13 @@
-"""Which options with numbers the program takes, and what they are: a search can then say them in the command.
+"""Which options with numbers the program takes, and what they are: a search can then say them in the command. And what
+each argument came to, whatever said it: a default that the command overrides is no configured value.
 
-Of argparse, where the words of the command and nothing else are parsed.
+Of argparse, where the words of the command are parsed.
 """
 
 import json
 import sys
 
-from . import hiding, off, write_line
+from . import arguments, hiding, off, write_line
 
 _MOST = 200
 _told = False
@@ -19,6 +20,7 @@ def argparse_imported(argparse):
         parsed = original(self, *args, **kwargs)
         try:
             words = args[0] if args else kwargs.get("args")
+            arguments.parsed(argparse, self, words, parsed)
             if not _told and (words is None or list(words) == sys.argv[1:]) and _takes_more(self):
                 _tell(argparse, self, parsed[0])
         except Exception as failure:

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "unidle/base/files.h"
+#include "unidle/cli/argument_words.h"
 #include "unidle/knobs/command_line.h"
 #include "unidle/knobs/recognize.h"
 
@@ -102,6 +103,22 @@ void keep_first_of_equal(std::vector<fs::path>& files) {
   files = std::move(kept);
 }
 
+/// Hydra: model=large, +experiment=fast are files of that name in a folder of that name.
+void add_group_of(const std::string& word, const fs::path& folder, std::vector<fs::path>& files) {
+  const std::size_t equals = word.find('=');
+  if (equals == std::string::npos || word.starts_with('-')) {
+    return;
+  }
+  const std::size_t begin = std::min(word.find_first_not_of('+'), equals);
+  const std::string group = word.substr(begin, word.find('@') < equals ? word.find('@') - begin : equals - begin);
+  for (const char* inside : {"", "config", "configs", "conf"}) {
+    const fs::path file = folder / inside / group / (word.substr(equals + 1) + ".yaml");
+    if (is_configuration(file)) {
+      files.push_back(file);
+    }
+  }
+}
+
 ConfiguredFiles find_files(const std::vector<std::string>& command, const fs::path& folder) {
   ConfiguredFiles files;
   for (std::size_t i = 0; i < command.size(); ++i) {
@@ -110,6 +127,7 @@ ConfiguredFiles find_files(const std::vector<std::string>& command, const fs::pa
     const bool module = i > 0 && command[i - 1] == "-m";
     const fs::path path =
         module ? module_file(folder, word) : folder / (equals == std::string::npos ? word : word.substr(equals + 1));
+    add_group_of(word, folder, files.configurations);
     if (path.extension() == ".py" && files.scripts.empty()) {
       files.scripts.push_back(path);
     } else if (is_configuration(path) || path.extension() == ".py") {
@@ -150,7 +168,9 @@ bool may_be_read(const std::string& scripts, const std::string& path) {
 
 struct Told {
   record::Setting setting;
-  std::string unnamed_key;  // when the scripts cannot have read it
+  std::string unnamed_key = {};  // when the scripts cannot have read it
+  std::string argument = {};     // of the program's own parser, which may say it too
+  std::string said_by = {};      // "default" of that argument, "word" of the command, "file"
 };
 /// What one source of settings says: a knob that it sets in a way that cannot be told holds nothing.
 using Layer = std::map<std::string, std::optional<Told>>;
@@ -174,12 +194,19 @@ std::optional<knobs::Configured> amp_switched_on(const knobs::Recognition& recog
   return on;
 }
 
+knobs::Meaning means(const knobs::Recognition& recognition, const std::string& path) {
+  const auto found = std::find_if(recognition.knobs.begin(), recognition.knobs.end(),
+                                  [&](const knobs::Recognized& one) { return one.path == path; });
+  return found == recognition.knobs.end() ? knobs::Meaning::kValue : found->meaning;
+}
+
 /// `scripts`: the text of the program's scripts.
 Layer from_files(const std::vector<fs::path>& files, const fs::path& folder, const std::string& scripts) {
   Layer layer;
   for (const fs::path& file : files) {
     try {
-      const knobs::Recognition recognition = knobs::recognize(file);
+      const knobs::ConfigFile config = knobs::ConfigFile::load(file);
+      const knobs::Recognition recognition = knobs::recognize(config);
       auto told = knobs::configured(recognition);
       if (const auto on = amp_switched_on(recognition)) {
         told.try_emplace(std::string(kAmp), *on);
@@ -192,6 +219,13 @@ Layer from_files(const std::vector<fs::path>& files, const fs::path& folder, con
       for (const auto& [knob, value] : told) {
         const std::string where = fmt::format("{}:{}", file.lexically_relative(folder).string(), value.line);
         Told one{{knob, value.value, "configured", where}, may_be_read(scripts, value.path) ? "" : value.path};
+        const knobs::Scalar* scalar = config.find(value.path);
+        const bool is_default = scalar != nullptr && !scalar->argument.empty();
+        const bool inverted = means(recognition, value.path) == knobs::Meaning::kInverted;
+        if ((is_default || config.format() != knobs::Format::kPython) && !inverted) {
+          one.argument = argument_name(value.path);
+          one.said_by = is_default ? "default" : "file";
+        }
         const auto [known, added] = layer.try_emplace(knob, std::move(one));
         if (!added && known->second && known->second->setting.value != value.value) {
           known->second.reset();
@@ -220,9 +254,13 @@ Layer from_command(const std::vector<std::string>& command) {
       const bool amp_on = setting.knob == kAmp && setting.meaning == knobs::Meaning::kSwitch &&
                           (setting.value.empty() || is_true(setting.value));
       const std::string value = plain ? *setting.canonical : "true";
-      layer[setting.knob] = plain || amp_on
-                                ? std::optional(Told{{setting.knob, value, "configured", setting.spelling}, ""})
-                                : std::nullopt;
+      Told one{{setting.knob, value, "configured", setting.spelling}};
+      one.argument = argument_name(setting.spelling);
+      one.said_by = "word";
+      auto& told = layer[setting.knob];
+      // The last of several counts, but not where two options say one knob.
+      const bool other = told && told->argument != one.argument && told->setting.value != value;
+      told = (plain || amp_on) && !other ? std::optional(std::move(one)) : std::nullopt;
     }
   }
   return layer;
@@ -240,17 +278,21 @@ ConfiguredFiles configured_files(const std::vector<std::string>& command, const 
 
 std::vector<record::Setting> configured_settings(const std::vector<std::string>& command, const fs::path& folder) {
   const ConfiguredFiles files = configured_files(command, folder);
-  Layer settings = from_command(command);
-  settings.merge(from_files(files.configurations, folder, text_of_scripts(files)));
+  const std::string scripts = text_of_scripts(files);
+  Layer settings = from_command(with_long_options(command, scripts));
+  settings.merge(from_files(files.configurations, folder, scripts));
   settings.merge(from_files(files.scripts, folder, ""));
   std::vector<record::Setting> found;
   for (const auto& [knob, told] : settings) {
-    if (!comparable(knob) || !told) {
+    if (!comparable(knob) || !told || is_reassigned(scripts, told->argument)) {
       continue;
     }
     found.push_back(told->setting);
     if (!told->unnamed_key.empty()) {
       found.push_back({knob, told->setting.value, "unnamed", told->unnamed_key});
+    }
+    if (!told->argument.empty()) {
+      found.push_back({knob, told->said_by, "argument", told->argument});
     }
   }
   return found;

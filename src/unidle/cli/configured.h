@@ -24,7 +24,10 @@ ConfiguredFiles configured_files(const std::vector<std::string>& command, const 
 
 /// What the command line, the configuration files and the scripts set of the knobs that a running program can be asked
 /// for, with the place: each goes before the next, and a setting with source "unnamed" follows a configured one whose
-/// key no script can have read. A knob that two files of one kind set differently is left out.
+/// key no script can have read. A knob that two files of one kind set differently is left out, and so is one whose key
+/// the scripts assign to: what they make of it cannot be told. Settings with source "argument" name the argument of the
+/// program's own parser that may say the knob, see diagnose/as_parsed.h. Short options and abbreviated ones count as
+/// the long options that the scripts have beside them.
 std::vector<record::Setting> configured_settings(const std::vector<std::string>& command,
                                                  const std::filesystem::path& folder);
 

@@ -22,6 +22,9 @@ class Configured : public ::testing::Test {
   std::vector<std::string> settings(const std::vector<std::string>& command) const {
     std::vector<std::string> out;
     for (const record::Setting& setting : configured_settings(command, folder())) {
+      if (setting.source == "argument") {
+        continue;
+      }
       out.push_back(setting.knob + "=" + setting.value + " " + setting.location + " " + setting.source);
     }
     return out;
@@ -98,6 +101,73 @@ TEST_F(Configured, TheCommandLineGoesBeforeFilesAndTheseBeforeTheScript) {
   EXPECT_THAT(settings({"python", "train.py", "--batch-size", "32"}),
               ElementsAre("batch.size=32 --batch-size configured", "loader.pin_memory=true train.py:3 configured",
                           "loader.workers=2 a.yaml:1 configured"));
+}
+
+TEST_F(Configured, ShortOptionsAreTheLongOnesBesideThem) {
+  write("train.py",
+        "p.add_argument('-b', '--batch-size', default=256, type=int)\n"
+        "p.add_argument('--workers', '-j', default=4, type=int)\n");
+  for (const std::vector<std::string>& words :
+       std::vector<std::vector<std::string>>{{"-b", "16", "-j", "2"},
+                                             {"-b16", "-j2"},
+                                             {"-b=16", "--workers=2"},
+                                             {"--batch", "16", "--work", "2"},
+                                             {"-b", "8", "-j", "9", "--batch-size=16", "--workers", "2"}}) {
+    std::vector<std::string> command = {"python", "train.py"};
+    command.insert(command.end(), words.begin(), words.end());
+    EXPECT_THAT(settings(command),
+                ElementsAre("batch.size=16 --batch-size configured", "loader.workers=2 --workers configured"))
+        << words.front();
+  }
+  EXPECT_THAT(settings({"python", "-b", "train.py"}), Contains("batch.size=256 train.py:1 configured"))
+      << "Python's own";
+}
+
+TEST_F(Configured, WhatTheScriptsAssignToIsLeftOut) {
+  const std::string option = "p.add_argument('--batch-size', default=256, type=int)\n";
+  for (const char* line : {"args.batch_size = int(args.batch_size / n)\n", "args.batch_size //= n\n",
+                           "cfg['batch_size'] = 8\n", "opt.batch_size=opt.batch_size*2\n"}) {
+    write("train.py", option + line);
+    EXPECT_THAT(settings({"python", "train.py"}), IsEmpty()) << line;
+    EXPECT_THAT(settings({"python", "train.py", "--batch-size", "64"}), IsEmpty()) << line;
+  }
+  for (const char* line : {"self.batch_size = batch_size\n", "cfg.batch_size = args.batch_size  # copy\n",
+                           "if args.batch_size == 3: pass\n", "cfg['batch_size'] = args['batch_size']\n",
+                           "args.batch_size_old = 3\n", "x = args.batch_size\n"}) {
+    write("train.py", option + line);
+    EXPECT_THAT(settings({"python", "train.py"}), ElementsAre("batch.size=256 train.py:1 configured")) << line;
+  }
+}
+
+TEST_F(Configured, TwoOptionsForOneKnobSayNothing) {
+  write("train.py", "");
+  EXPECT_THAT(settings({"python", "train.py", "--batch-size", "64", "--micro-batch-size", "4"}), IsEmpty());
+  EXPECT_THAT(settings({"python", "train.py", "--batch-size", "64", "--batch-size", "4"}),
+              ElementsAre("batch.size=4 --batch-size configured"));
+}
+
+TEST_F(Configured, AGroupOfHydraSpeaksAgainstTheFile) {
+  write("train.py", "@hydra.main(config_path='conf', config_name='config.yaml')\n");
+  write("conf/config.yaml", "batch_size: 128\n");
+  write("conf/experiment/fast.yaml", "batch_size: 16\n");
+  EXPECT_THAT(settings({"python", "train.py"}), Contains(HasSubstr("batch.size=128")));
+  EXPECT_THAT(settings({"python", "train.py", "+experiment=fast"}), Not(Contains(HasSubstr("batch.size"))));
+  EXPECT_THAT(settings({"python", "train.py", "+experiment=fast", "batch_size=32"}),
+              Contains("batch.size=32 batch_size configured"));
+}
+
+TEST_F(Configured, ArgumentsThatTheProgramParsesAreNamed) {
+  write("train.py",
+        "p.add_argument('-b', '--batch-size', default=256)\nload('a.yaml')['pin_memory']\nNUM_WORKERS = 3\n");
+  write("a.yaml", "data:\n  pin_memory: true\n");
+  std::vector<std::string> named;
+  for (const record::Setting& setting : configured_settings({"python", "train.py", "--use-amp"}, folder())) {
+    if (setting.source == "argument") {
+      named.push_back(setting.knob + " " + setting.value + " " + setting.location);
+    }
+  }
+  EXPECT_THAT(named, ElementsAre("batch.size default batch_size", "loader.pin_memory file pin_memory",
+                                 "precision.amp word use_amp"));
 }
 
 TEST_F(Configured, AModuleThatIsRunByItsName) {

@@ -9,6 +9,7 @@
 
 #include "unidle/base/json.h"
 #include "unidle/base/stats.h"
+#include "unidle/diagnose/as_parsed.h"
 #include "unidle/diagnose/context.h"
 #include "unidle/diagnose/detail/notes.h"
 #include "unidle/diagnose/detail/readings.h"
@@ -53,7 +54,7 @@ void read_end(const record::Reader& reader, Signals& signals) {
 }
 
 void read_settings(const record::Reader& reader, Signals& signals) {
-  for (const record::Setting& setting : reader.settings()) {
+  for (const record::Setting& setting : as_parsed(reader.settings(), reader.notes())) {
     SettingPair& pair = signals.settings[setting.knob];
     if (setting.source == "configured") {
       pair.configured = setting.value;

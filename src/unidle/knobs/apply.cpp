@@ -1,13 +1,17 @@
 #include "unidle/knobs/apply.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <set>
 
 #include "unidle/base/error.h"
 #include "unidle/knobs/detail/encoding.h"
+#include "unidle/knobs/detail/links.h"
+#include "unidle/knobs/detail/match.h"
 
 namespace unidle::knobs {
 
@@ -99,19 +103,74 @@ class Setter {
     }
   }
 
+  /// A setting of the knob in training: it may change along with another one.
+  bool is_one_of_ours(const std::string& path) const {
+    const auto said = std::any_of(settings_.begin(), settings_.end(),
+                                  [&](const Recognized* setting) { return setting->path == path; });
+    const auto match = detail::match_path(path, recognition_.framework);
+    return said || (match && match->knob == &knob_ && match->phase == Phase::kTraining);
+  }
+
+  /// The first key that is none of ours and whose value would change with the literal.
+  std::optional<detail::KeyReader> other_reader(const Scalar& literal) const {
+    for (const detail::KeyReader& reader : detail::readers_of(file_, literal)) {
+      if (!reader.whole || !is_one_of_ours(reader.path)) {
+        return reader;
+      }
+    }
+    return std::nullopt;
+  }
+
+  /// The key to edit: the literal where only settings of this knob have it, otherwise the setting's own.
+  std::string place_of(const Recognized& setting) const {
+    const Scalar* literal = file_.find(setting.literal);
+    const Scalar* own = file_.find(setting.path);
+    const bool refers = own != nullptr && (own->is_alias() || setting.path != setting.literal);
+    const auto other = other_reader(*literal);
+    if (!other && (!refers || is_one_of_ours(setting.literal))) {
+      return setting.literal;
+    }
+    const auto reads_own = refers ? (own->is_alias() ? std::nullopt : other_reader(*own)) : other;
+    if (reads_own) {
+      refuse(&setting, fmt::format("{} in line {} takes its value from it", reads_own->path, reads_own->line),
+             "give each key a value of its own");
+    }
+    return setting.path;
+  }
+
+  /// `text` where the program takes it, otherwise a choice that means the same.
+  std::optional<std::string> choice_for(const Scalar& literal, Meaning meaning, const std::string& text) const {
+    const auto& choices = literal.choices;
+    if (std::find(choices.begin(), choices.end(), text) != choices.end()) {
+      return text;
+    }
+    const auto same = std::find_if(choices.begin(), choices.end(), [&](const std::string& choice) {
+      const detail::Decoded decoded = detail::decode(knob_, meaning, choice);
+      return decoded.reading == detail::Reading::kKnown && decoded.canonical == value_;
+    });
+    return same == choices.end() ? std::nullopt : std::optional(*same);
+  }
+
   void change(const Recognized& setting) {
-    if (!done_.insert(setting.literal).second) {
+    const std::string place = place_of(setting);
+    if (!done_.insert(place).second) {
       return;
     }
     const Scalar* literal = file_.find(setting.literal);
     const std::string old = literal->value;
-    const auto text = detail::encode(knob_, setting.meaning, value_, old);
+    auto text = detail::encode(knob_, setting.meaning, value_, old);
+    if (text && !literal->choices.empty()) {
+      text = choice_for(*literal, setting.meaning, *text);
+    }
     if (!text) {
-      refuse(&setting, fmt::format("has no word for {}", value_));
+      refuse(&setting, literal->choices.empty() ? fmt::format("has no word for {}", value_)
+                                                : fmt::format("takes only {}, and none of them is {}",
+                                                              fmt::join(literal->choices, ", "), value_));
     }
     if (*text != old) {
-      file_.set(setting.literal, *text);
-      edits_.push_back({knob_.name, setting.literal, old, *text});
+      const bool own = file_.find(place)->is_alias();
+      own ? file_.set_alone(place, *text) : file_.set(place, *text);
+      edits_.push_back({knob_.name, place, old, *text});
     }
   }
 
@@ -154,7 +213,7 @@ class Setter {
       }
       std::string old = file_boolean();
       const auto text = detail::encode(knob_, addition.meaning, value_, old);
-      const std::string path = place_of(addition);
+      const std::string path = place_of_new(addition);
       if (text && !path.empty() && !(addition.meaning == Meaning::kMeansBf16 && value_ != "bf16")) {
         add(path, *text);
         return;
@@ -164,7 +223,7 @@ class Setter {
            "add the key that your program reads");
   }
 
-  std::string place_of(const Addition& addition) const {
+  std::string place_of_new(const Addition& addition) const {
     if (addition.beside.empty()) {
       return std::string(addition.key);
     }

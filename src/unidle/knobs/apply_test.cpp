@@ -19,6 +19,16 @@ std::string turned(std::string text, std::string_view knob, std::string_view val
   return file.text();
 }
 
+/// What set_knob says when it leaves the file alone; the new text where it does not.
+std::string refusal(const std::string& text, std::string_view knob, std::string_view value,
+                    const std::string& name = "c.yaml") {
+  try {
+    return turned(text, knob, value, name);
+  } catch (const Error& failure) {
+    return failure.what();
+  }
+}
+
 TEST(SetKnob, SpeaksTheWordsOfTheFile) {
   EXPECT_EQ(turned("num_workers: 0\n", "loader.workers", "4"), "num_workers: 4\n");
   EXPECT_EQ(turned("DATALOADER:\n  NUM_WORKERS: 0  # n\n", "loader.workers", "4"),
@@ -35,6 +45,44 @@ TEST(SetKnob, SpeaksTheWordsOfTheFile) {
   EXPECT_EQ(turned("memory_format: nchw\n", "layout.channels_last", "true"), "memory_format: nhwc\n");
   EXPECT_EQ(turned("torch_compile:\n  enabled: false\n  backend: x\n", "compile.mode", "default"),
             "torch_compile:\n  enabled: true\n  backend: x\n");
+}
+
+TEST(SetKnob, ATextNoIsAWordBesideFormatsAndNoSwitch) {
+  EXPECT_EQ(turned("mixed_precision: \"no\"\n", "precision.amp", "bf16"), "mixed_precision: \"bf16\"\n");
+  EXPECT_EQ(turned("train:\n  mixed_precision: 'no'  # x\n", "precision.amp", "fp16"),
+            "train:\n  mixed_precision: 'fp16'  # x\n");
+  EXPECT_EQ(turned("{\"mixed_precision\": \"no\"}", "precision.amp", "bf16", "c.json"),
+            "{\"mixed_precision\": \"bf16\"}");
+  EXPECT_EQ(turned("mixed_precision = \"no\"\n", "precision.amp", "bf16", "c.toml"), "mixed_precision = \"bf16\"\n");
+  EXPECT_EQ(turned("mixed_precision = 'no'\n", "precision.amp", "bf16", "c.py"), "mixed_precision = 'bf16'\n");
+  EXPECT_EQ(turned("amp: \"No\"\n", "precision.amp", "fp16"), "amp: \"fp16\"\n");
+  EXPECT_EQ(turned("use_amp: no\n", "precision.amp", "bf16"), "use_amp: yes\n") << "a switch";
+}
+
+TEST(SetKnob, StaysAmongTheChoicesOfAnArgument) {
+  const std::string amp = "p.add_argument('--amp-dtype', default='float16', ";
+  EXPECT_EQ(turned(amp + "choices=['float16', 'bfloat16'])\n", "precision.amp", "bf16", "t.py"),
+            "p.add_argument('--amp-dtype', default='bfloat16', choices=['float16', 'bfloat16'])\n");
+  EXPECT_EQ(turned(amp + "choices=('float16', 'bf16'))\n", "precision.amp", "bf16", "t.py"),
+            "p.add_argument('--amp-dtype', default='bf16', choices=('float16', 'bf16'))\n");
+  EXPECT_THAT(refusal(amp + "choices=['float16', 'float32'])\n", "precision.amp", "bf16", "t.py"),
+              HasSubstr("takes only float16, float32, and none of them is bf16"));
+  EXPECT_THAT(refusal("p.add_argument('--mixed_precision', choices=['no', 'fp16'], default='no')\n", "precision.amp",
+                      "bf16", "t.py"),
+              HasSubstr("takes only no, fp16"));
+  EXPECT_EQ(turned("p.add_argument('--amp', choices=[\"off\", \"fp16\"], default=\"off\")\n", "precision.amp", "fp16",
+                   "t.py"),
+            "p.add_argument('--amp', choices=[\"off\", \"fp16\"], default=\"fp16\")\n");
+  const std::string workers = "p.add_argument('-j', '--workers', type=int, default=4, choices=";
+  EXPECT_THAT(refusal(workers + "[0, 4, 8])\n", "loader.workers", "15", "t.py"), HasSubstr("takes only 0, 4, 8"));
+  EXPECT_EQ(turned(workers + "[0, 4, 8])\n", "loader.workers", "8", "t.py"),
+            "p.add_argument('-j', '--workers', type=int, default=8, choices=[0, 4, 8])\n");
+  EXPECT_THAT(refusal(workers + "range(9))\n", "loader.workers", "15", "t.py"), HasSubstr("takes only 4"));
+  EXPECT_THAT(refusal("COUNTS = [2, 4]\n" + workers + "COUNTS)\n", "loader.workers", "15", "t.py"),
+              HasSubstr("takes only 2, 4"));
+  EXPECT_THAT(
+      refusal("class Args:\n    precision: Literal['fp32', 'fp16'] = 'fp32'\n", "precision.amp", "bf16", "t.py"),
+      HasSubstr("takes only fp32, fp16"));
 }
 
 TEST(SetKnob, KnowsTheWrapperOfMmengine) {
@@ -54,12 +102,58 @@ TEST(SetKnob, TurnsOneFlagOffAndTheOtherOn) {
   EXPECT_THROW(turned("use_fp16: true\n", "precision.amp", "bf16"), Error) << "a plain program may not read use_bf16";
 }
 
-TEST(SetKnob, EditsTheLiteralBehindAReference) {
-  EXPECT_EQ(turned("n: 2\ndata:\n  num_workers: ${n}\n", "loader.workers", "4"), "n: 4\ndata:\n  num_workers: ${n}\n");
-  EXPECT_EQ(turned("a:\n  n: 2\n  num_workers: ${.n}\n", "loader.workers", "4"), "a:\n  n: 4\n  num_workers: ${.n}\n");
+TEST(SetKnob, AReferenceMakesRoomForALiteralOfItsOwn) {
+  EXPECT_EQ(turned("n: 2\ndata:\n  num_workers: ${n}\n", "loader.workers", "4"), "n: 2\ndata:\n  num_workers: 4\n");
+  EXPECT_EQ(turned("n: 2\nnum_workers: \"${n}\"  # c\n", "loader.workers", "4"), "n: 2\nnum_workers: 4  # c\n");
+  EXPECT_EQ(turned("a:\n  n: 2\n  num_workers: ${.n}\n", "loader.workers", "4"), "a:\n  n: 2\n  num_workers: 4\n");
   EXPECT_EQ(turned("{\"w\": 2, \"train\": {\"num_workers\": \"@w\"}}", "loader.workers", "4", "bundle.json"),
-            "{\"w\": 4, \"train\": {\"num_workers\": \"@w\"}}");
-  EXPECT_EQ(turned("a: &w 2\nnum_workers: *w\n", "loader.workers", "4"), "a: &w 4\nnum_workers: *w\n");
+            "{\"w\": 2, \"train\": {\"num_workers\": 4}}");
+  EXPECT_EQ(turned("[a]\nn = 2\nnum_workers = %(n)s\n", "loader.workers", "4", "c.ini"),
+            "[a]\nn = 2\nnum_workers = 4\n");
+}
+
+TEST(SetKnob, AnAliasMakesRoomForALiteralOfItsOwn) {
+  EXPECT_EQ(turned("hidden: &w 2 # h\r\nnum_workers: *w # n\r\ndepth: *w\r\n", "loader.workers", "4"),
+            "hidden: &w 2 # h\r\nnum_workers: 4 # n\r\ndepth: *w\r\n");
+  EXPECT_EQ(turned("x: &q \"no\"\nd: {mixed_precision: *q, y: *q}\n", "precision.amp", "bf16"),
+            "x: &q \"no\"\nd: {mixed_precision: \"bf16\", y: *q}\n");
+}
+
+TEST(SetKnob, ALiteralOfThisKnobAloneIsEditedWhereItStands) {
+  EXPECT_EQ(turned("num_workers: &w 2\ntrain:\n  num_workers: *w\n", "loader.workers", "4"),
+            "num_workers: &w 4\ntrain:\n  num_workers: *w\n");
+  EXPECT_EQ(turned("num_workers: 2\ntrain:\n  num_workers: ${num_workers}\n", "loader.workers", "4"),
+            "num_workers: 4\ntrain:\n  num_workers: ${num_workers}\n");
+  EXPECT_EQ(
+      turned("base: &b\n  num_workers: 2\ntrain:\n  <<: *b\nval:\n  <<: *b\n  num_workers: 1\n", "loader.workers", "4"),
+      "base: &b\n  num_workers: 4\ntrain:\n  <<: *b\nval:\n  <<: *b\n  num_workers: 1\n");
+}
+
+TEST(SetKnob, AValueThatOtherKeysTakeIsLeftAlone) {
+  const auto refused = [](const std::string& text, const std::string& reader, const std::string& name = "c.yaml") {
+    EXPECT_THAT(refusal(text, "batch.size", "64", name), HasSubstr(reader + " in line")) << text;
+    EXPECT_THAT(refusal(text, "batch.size", "64", name), HasSubstr("takes its value from it")) << text;
+  };
+  refused("batch_size: &b 32\nhidden: *b\n", "hidden");
+  refused("train:\n  batch_size: &b 32\nval:\n  batch_size: *b\n", "val.batch_size");
+  refused("batch_size: 32\nhidden: ${batch_size}\n", "hidden");
+  refused("batch_size: 32\na: ${batch_size}\nsteps: ${a}\n", "a");
+  refused("batch_size: 32\nname: run-${batch_size}-x\n", "name");
+  refused("batch_size: 32\nlr: ${mul:${batch_size},0.1}\n", "lr");
+  refused("batch_size: 32\nlr: ${oc.select:batch_size,1}\n", "lr");
+  refused("train:\n  batch_size: 32\n  lr: ${.batch_size}\n", "train.lr");
+  refused("train: {batch_size: 32}\nval: ${train}\n", "val.batch_size");
+  refused("train: &t\n  batch_size: 32\nval: *t\n", "val.batch_size");
+  refused("train: &t\n  batch_size: 32\nval:\n  <<: *t\n  x: 1\n", "val.batch_size");
+  refused("{\"batch_size\": 32, \"hidden\": \"@batch_size\"}", "hidden", "bundle.json");
+  refused("{\"train\": {\"batch_size\": 32}, \"lr\": \"$@train#batch_size * 2\"}", "lr", "bundle.json");
+  refused("[a]\nbatch_size = 32\nhidden = %(batch_size)s\n", "a.hidden", "c.ini");
+  refused("batch_size = 32\nscale = dict(base=batch_size * 8)\n", "scale.base", "c.py");
+}
+
+TEST(SetKnob, ALiteralOfOthersIsNotTakenForOurs) {
+  EXPECT_EQ(turned("batch_size: 32\nmail: a@batch\nnote: costs 5%\nother: ${batch}\n", "batch.size", "64"),
+            "batch_size: 64\nmail: a@batch\nnote: costs 5%\nother: ${batch}\n");
   EXPECT_THROW(turned("num_workers: ${oc.env:N,4}\n", "loader.workers", "4"), Error);
   EXPECT_THROW(turned("num_workers: ${num_workers}\n", "loader.workers", "4"), Error);
 }

@@ -6,16 +6,17 @@
 
 #include "unidle/base/error.h"
 #include "unidle/base/files.h"
+#include "unidle/knobs/detail/links.h"
 #include "unidle/knobs/detail/syntax.h"
 
 namespace unidle::knobs {
 
 namespace {
 
-bool same_values(const std::vector<Scalar>& before, const std::vector<Scalar>& after, std::size_t edited,
-                 std::string_view value) {
+bool same_values(const std::vector<Scalar>& before, const std::vector<Scalar>& after,
+                 const std::function<bool(const Scalar&)>& is_edited, std::string_view value) {
   return std::equal(before.begin(), before.end(), after.begin(), after.end(), [&](const Scalar& a, const Scalar& b) {
-    return a.path == b.path && (a.begin == edited ? b.value == value : b.value == a.value && b.quoted == a.quoted);
+    return a.path == b.path && (is_edited(a) ? b.value == value : b.value == a.value && b.quoted == a.quoted);
   });
 }
 
@@ -28,7 +29,7 @@ bool same_but_new(std::vector<Scalar> before, std::vector<Scalar> after, std::st
   // A file of nothing but comments has one empty scalar without a path.
   std::erase_if(before, [](const Scalar& scalar) { return scalar.path.empty() && scalar.value.empty(); });
   const auto is_new = [&](const Scalar& scalar) { return scalar.path == path && scalar.value == value; };
-  return std::erase_if(after, is_new) == 1 && same_values(before, after, std::string::npos, {});
+  return std::erase_if(after, is_new) == 1 && same_values(before, after, [](const Scalar&) { return false; }, {});
 }
 
 }  // namespace
@@ -64,18 +65,52 @@ const Scalar* ConfigFile::find(std::string_view path) const {
   return found == scalars_.rend() ? nullptr : &*found;
 }
 
-void ConfigFile::set(std::string_view path, std::string_view value) {
+void ConfigFile::refuse_repeated(std::string_view path) const {
   const auto has_path = [&](const Scalar& scalar) { return scalar.path == path; };
   if (std::count_if(scalars_.begin(), scalars_.end(), has_path) > 1) {
     const auto first = std::find_if(scalars_.begin(), scalars_.end(), has_path);
     throw Error(ErrorCode::kInput, fmt::format("{}:{}: {}", name_, find(path)->line, path),
                 fmt::format("is set twice, first in line {}", first->line), "remove one of them");
   }
+}
+
+void ConfigFile::set(std::string_view path, std::string_view value) {
+  refuse_repeated(path);
   if (const Scalar* scalar = find(path)) {
     replace(Scalar(*scalar), value);
   } else {
     insert(path, value);
   }
+}
+
+void ConfigFile::set_alone(std::string_view path, std::string_view value) {
+  refuse_repeated(path);
+  const Scalar* found = find(path);
+  if (found == nullptr) {
+    insert(path, value);
+    return;
+  }
+  const Scalar scalar = *found;
+  if (scalar.value == value) {
+    return;
+  }
+  if (const auto readers = detail::readers_of(*this, scalar); !readers.empty() && !scalar.is_alias()) {
+    throw Error(ErrorCode::kInput, fmt::format("{}:{}: {}", name_, scalar.line, path),
+                fmt::format("{} in line {} takes its value from here", readers.front().path, readers.front().line),
+                "give each key a value of its own");
+  }
+  if (scalar.is_alias()) {
+    replace_alias(scalar, value);
+  } else {
+    replace(scalar, value);
+  }
+}
+
+void ConfigFile::replace_alias(const Scalar& scalar, std::string_view value) {
+  const std::string source = detail::syntax_of(format_).replacement(text_, scalar, value);
+  std::string text = text_;
+  text.replace(scalar.alias_begin, scalar.alias_end - scalar.alias_begin, source);
+  accept(std::move(text), [&](const Scalar& other) { return other.path == scalar.path; }, scalar.path, value);
 }
 
 void ConfigFile::replace(const Scalar& scalar, std::string_view value) {
@@ -89,7 +124,7 @@ void ConfigFile::replace(const Scalar& scalar, std::string_view value) {
   const std::string source = detail::syntax_of(format_).replacement(text_, scalar, value);
   std::string text = text_;
   text.replace(scalar.begin, scalar.end - scalar.begin, source);
-  accept(std::move(text), scalar.begin, scalar.path, value);
+  accept(std::move(text), [&](const Scalar& other) { return other.begin == scalar.begin; }, scalar.path, value);
 }
 
 void ConfigFile::insert(std::string_view path, std::string_view value) {
@@ -98,10 +133,10 @@ void ConfigFile::insert(std::string_view path, std::string_view value) {
     throw Error(ErrorCode::kInput, fmt::format("{}: {}", name_, path), "is not a key that can be added",
                 "write keys as group.name");
   }
-  accept(detail::syntax_of(format_).inserted(text_, name_, path, value), std::nullopt, path, value);
+  accept(detail::syntax_of(format_).inserted(text_, name_, path, value), nullptr, path, value);
 }
 
-void ConfigFile::accept(std::string text, std::optional<std::size_t> edited, std::string_view path,
+void ConfigFile::accept(std::string text, const std::function<bool(const Scalar&)>& is_edited, std::string_view path,
                         std::string_view value) {
   std::vector<Scalar> after;
   try {
@@ -110,7 +145,8 @@ void ConfigFile::accept(std::string text, std::optional<std::size_t> edited, std
     throw Error(ErrorCode::kInternal, fmt::format("{}: {}", name_, path),
                 "the edit would have broken the file and was undone: " + failure.message());
   }
-  const bool same = edited ? same_values(scalars_, after, *edited, value) : same_but_new(scalars_, after, path, value);
+  const bool same =
+      is_edited ? same_values(scalars_, after, is_edited, value) : same_but_new(scalars_, after, path, value);
   if (!same) {
     throw Error(ErrorCode::kInternal, fmt::format("{}: {}", name_, path),
                 "the edit would have changed other values and was undone");

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -24,6 +25,18 @@ struct Scalar {
   bool quoted = false;
   bool editable = true;    // false for block scalars, plain scalars folded over lines, and empty sequence items
   bool inherited = false;  // not written here: copied by a merge key or with an aliased collection
+  /// Byte range of the alias that stands here for a scalar written elsewhere; empty where there is none.
+  std::size_t alias_begin = 0;
+  std::size_t alias_end = 0;
+
+  /// In a Python file: the only values that the program takes here, as add_argument(choices=...) or Literal[...] say.
+  /// Where they are computed, the present one alone.
+  std::vector<std::string> choices = {};
+
+  /// In a Python file: names of the argument whose default this is, as add_argument() has them: "-b", "--batch-size".
+  std::vector<std::string> argument = {};
+
+  bool is_alias() const { return alias_end > alias_begin; }
 };
 
 /// YAML, JSON with comments, TOML, INI, or Python's constants (see Format). Holds the source text; every edit leaves
@@ -48,12 +61,18 @@ class ConfigFile {
   /// that exists, in that mapping's indentation and style. Keeps the old value's quoting. An alias is edited at its
   /// anchor. Throws kInput when that cannot be done: a block scalar, a repeated key, a parent that is no mapping.
   void set(std::string_view path, std::string_view value);
+  /// As set(), but what other keys say stays: an alias, or a value that only refers to another key, makes room for a
+  /// literal of its own. Throws kInput where other keys take their value from this one.
+  void set_alone(std::string_view path, std::string_view value);
 
  private:
+  void refuse_repeated(std::string_view path) const;
   void replace(const Scalar& scalar, std::string_view value);
+  void replace_alias(const Scalar& scalar, std::string_view value);
   void insert(std::string_view path, std::string_view value);
-  /// Takes `text` when every value is what it was, but for the one at byte `edited`, or a new one at `path`.
-  void accept(std::string text, std::optional<std::size_t> edited, std::string_view path, std::string_view value);
+  /// Takes `text` when every value is what it was, but for those that `is_edited`, or without it a new one at `path`.
+  void accept(std::string text, const std::function<bool(const Scalar&)>& is_edited, std::string_view path,
+              std::string_view value);
 
   std::string name_;
   Format format_ = Format::kYaml;

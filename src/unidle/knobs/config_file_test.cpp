@@ -139,6 +139,12 @@ TEST(ConfigFile, FollowsAliasesToTheAnchor) {
   EXPECT_EQ(file.find("one.lr")->value, "1");
   EXPECT_EQ(edited(text, "one.lr", "3"), "base: &b {lr: 3, n: 2}\none: *b\ntwo: &t 5\nthree: *t\n");
   EXPECT_EQ(edited(text, "three", "6"), "base: &b {lr: 1, n: 2}\none: *b\ntwo: &t 6\nthree: *t\n");
+  ConfigFile changed = ConfigFile::from_text(text, "c.yaml");
+  changed.set_alone("three", "6");
+  EXPECT_EQ(changed.text(), "base: &b {lr: 1, n: 2}\none: *b\ntwo: &t 5\nthree: 6\n");
+  EXPECT_THROW(changed.set_alone("base.lr", "3"), Error) << "one.lr is that value";
+  changed.set_alone("two", "7");
+  EXPECT_EQ(changed.text(), "base: &b {lr: 1, n: 2}\none: *b\ntwo: &t 7\nthree: 6\n") << "nobody reads it any more";
   EXPECT_EQ(error_of(text, "one.new", "1"), ErrorCode::kInput);
 }
 

@@ -80,7 +80,7 @@ class Recognizer {
       return false;
     }
     if (literal != nullptr) {
-      decoded = detail::decode(knob, meaning, literal->value);
+      decoded = detail::decode(knob, detail::meaning_beside(knob, meaning, *literal), literal->value);
     }
     if (decoded.reading == detail::Reading::kNo) {
       return false;

@@ -61,7 +61,8 @@ constexpr const char* kNames =
     "does not tell, the one above it is read along: `amp: {enabled: true}`. Keys below one of the words in the last "
     "column are something else: ZeRO's `offload_param.pin_memory` is not the loader's. The nearest word of `train` or "
     "`val`, `eval`, `test` above or in the key decides the phase. The value must be of the right kind. What refers to "
-    "another key (`${a.b}`, `@a`, a YAML alias) counts, and is edited where the literal stands; what a merge key "
+    "another key (`${a.b}`, `@a`, a YAML alias) counts; where other settings take the value too, the key gets one of "
+    "its own; what a merge key "
     "copies "
     "is not listed again.\n\n"
     "| knob | names | what the value says | not below |\n|---|---|---|---|\n";

@@ -186,13 +186,16 @@ std::string settings_table(const RunData& run) {
     Row& row = knobs[setting.knob];
     if (setting.source == "effective") {
       row.effective = setting.value;
-    } else {
+    } else if (setting.source == "configured") {
       row.configured = setting.value;
       row.at = setting.location;
     }
   }
   std::vector<std::vector<std::string>> rows;
   for (const auto& [knob, row] : knobs) {
+    if (!row.configured && !row.effective) {
+      continue;
+    }
     const bool ignored = row.configured && row.effective && !same_value(*row.configured, *row.effective);
     rows.push_back({knob, row.configured.value_or("-"), row.effective.value_or("not read back"), row.at,
                     ignored ? "\u26a0 not in effect" : ""});

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "unidle/base/json.h"
+#include "unidle/diagnose/as_parsed.h"
 
 namespace unidle::report {
 
@@ -212,7 +213,7 @@ RunData load_run(const std::filesystem::path& path) {
   }
   run.steps = reader.steps();
   run.spans = reader.spans();
-  run.settings = reader.settings();
+  run.settings = diagnose::as_parsed(reader.settings(), reader.notes());
   for (const std::string& name : reader.metric_names()) {
     run.metrics[name] = reader.metrics(name);
   }

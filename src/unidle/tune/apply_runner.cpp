@@ -100,6 +100,10 @@ bool matters_on(const std::string& device, const std::string& knob) {
          knob != "cudnn.benchmark" && knob != "metrics.interval";
 }
 
+std::string why_refused(const ProgramPlan& plan, const std::vector<std::string>& command, const Settings& changes) {
+  return why_refused(reach(with_spare(command, plan.spare, changes), changes).command, plan.choices);
+}
+
 long long steps_of_trial(double step_s, double target_s, double epoch_steps) {
   double wanted = step_s > 0 ? std::ceil(target_s / step_s) : 0;
   if (const double epochs = std::ceil(epoch_steps * kEpochsInTrial); epochs * step_s <= kLongestForEpochs_s) {
@@ -191,6 +195,7 @@ const ProgramPlan& ApplyRunner::calibrate(std::stop_token stop) {
   plan_.in_copy = !options_.folder.empty();
   plan_.places = places_in(reader);
   plan_.spare = spare_options(reader, options_.command, plan_.settings);
+  plan_.choices = option_choices(reader);
   plan_.device = diagnose::diagnose_record(ended.result.record).device.kind;
   return plan_;
 }
@@ -233,7 +238,9 @@ void ApplyRunner::read(const fs::path& record, const Settings& changes, TrialRes
     return std::any_of(suggestion.changes.begin(), suggestion.changes.end(), [&](const auto& change) {
       const std::vector<std::string> command = command_for({change});
       const bool by_word = reach(command, {change}).at_run_time.empty();
-      return !reaches(command, change.first, change.second) || !(by_word || matters_on(plan_.device, change.first));
+      return !reaches(command, change.first, change.second) ||
+             !why_refused(plan_, options_.command, suggestion.changes).empty() ||
+             !(by_word || matters_on(plan_.device, change.first));
     });
   });
 }
@@ -248,6 +255,10 @@ std::optional<TrialResult> ApplyRunner::run_longest(const Settings& changes, std
 
 TrialResult ApplyRunner::run(const Settings& changes, const Length& length, std::stop_token stop) {
   TrialResult result;
+  result.problem = why_refused(plan_, options_.command, changes);
+  if (!result.problem.empty()) {
+    return result;
+  }
   try {
     const Ended ended = start(changes, length, stop);
     result.seconds = ended.seconds;

@@ -26,7 +26,11 @@ struct ProgramPlan {
   bool in_copy = false;                       // trials run in copies of the working folder
   std::map<std::string, std::string> places;  // "loader", "dataset", "model": file:line
   SpareOptions spare;
+  OptionChoices choices;
 };
+
+/// Why the program would refuse its command with `changes`; empty where it would not.
+std::string why_refused(const ProgramPlan& plan, const std::vector<std::string>& command, const Settings& changes);
 
 /// False for knobs that mean nothing on `device` in a running program: pinned memory, TF32, cuDNN, copies and reads
 /// without a GPU.

@@ -27,7 +27,7 @@ namespace {
 constexpr double kLeastGain = 0.03;
 
 /// The diagnosis decides what is tried first; what only the hardware suggests comes one by one afterwards.
-std::vector<Proposal> proposals_for(const ProgramPlan& plan) {
+std::vector<Proposal> proposals_for(const ProgramPlan& plan, const std::vector<std::string>& command) {
   Hardware hardware = this_machine();
   if (plan.device == "cpu") {
     hardware.gpus = 0;  // the program does not use one
@@ -35,11 +35,13 @@ std::vector<Proposal> proposals_for(const ProgramPlan& plan) {
   std::vector<Proposal> proposals = propose(plan.settings, "", hardware, {true});
   const bool no_workers = value_of(plan.settings, "loader.workers") == "0";
   std::erase_if(proposals, [&](const Proposal& proposal) {
-    return std::any_of(proposal.changes.begin(), proposal.changes.end(), [&](const auto& change) {
-      const bool of_workers = change.first == "loader.persistent_workers" || change.first == "loader.prefetch_factor";
-      return !applies_at_run_time(change.first, change.second) || !matters_on(plan.device, change.first) ||
-             (of_workers && no_workers);
-    });
+    return !why_refused(plan, command, proposal.changes).empty() ||
+           std::any_of(proposal.changes.begin(), proposal.changes.end(), [&](const auto& change) {
+             const bool of_workers =
+                 change.first == "loader.persistent_workers" || change.first == "loader.prefetch_factor";
+             return !applies_at_run_time(change.first, change.second) || !matters_on(plan.device, change.first) ||
+                    (of_workers && no_workers);
+           });
   });
   if (hardware.gpus > 0 && value_of(plan.settings, "compile.mode") == "off") {
     proposals.push_back({{{"compile.mode", "default"}},
@@ -69,7 +71,9 @@ std::vector<BatchChoice> batches_of(const ProgramPlan& plan, const std::vector<s
       said[setting.knob] = *setting.canonical;
     }
   }
-  return batch_choices(said, allow_semantic);
+  std::vector<BatchChoice> found = batch_choices(said, allow_semantic);
+  std::erase_if(found, [&](const BatchChoice& choice) { return !why_refused(plan, words, choice.changes).empty(); });
+  return found.size() > 1 ? found : std::vector<BatchChoice>{};
 }
 
 /// Runs the calibration in a copy of the working folder when that can be, otherwise in the folder itself.
@@ -151,7 +155,8 @@ OptimizeResult optimize_program(const OptimizeOptions& options, const Tuner::OnT
       result.notes.push_back(std::move(advice));
     }
   }
-  Tuner tuner(resuming, system_clock(), program.plan.settings, proposals_for(program.plan), tuning, on_trial);
+  Tuner tuner(resuming, system_clock(), program.plan.settings, proposals_for(program.plan, options.command), tuning,
+              on_trial);
   result.outcome = tuner.run(stop);
   if (resuming.resumed() > 0) {
     result.notes.push_back(resumed_note(resuming.resumed()));

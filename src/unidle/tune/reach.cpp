@@ -1,5 +1,8 @@
 #include "unidle/tune/reach.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
 #include "unidle/diagnose/run_time.h"
@@ -45,6 +48,26 @@ std::vector<std::string> with_spare(std::vector<std::string> command, const Spar
     }
   }
   return command;
+}
+
+std::string why_refused(const std::vector<std::string>& command, const OptionChoices& choices) {
+  for (std::size_t i = 1; i < command.size(); ++i) {
+    const std::string& word = command[i];
+    const std::size_t equals = word.find('=');
+    std::string name = word.substr(0, equals);
+    name.erase(0, std::min(name.find_first_not_of('-'), name.size()));
+    std::replace(name.begin(), name.end(), '-', '_');
+    const auto known = word.starts_with('-') ? choices.find(name) : choices.end();
+    if (known == choices.end() || (equals == std::string::npos && i + 1 == command.size())) {
+      continue;
+    }
+    const std::string value = equals == std::string::npos ? command[i + 1] : word.substr(equals + 1);
+    if (std::find(known->second.begin(), known->second.end(), value) == known->second.end()) {
+      return fmt::format("{} takes only {}, and {} is none of them", word.substr(0, equals),
+                         fmt::join(known->second, ", "), value);
+    }
+  }
+  return "";
 }
 
 Reach reach(const std::vector<std::string>& command, const Settings& changes) {

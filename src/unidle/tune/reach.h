@@ -19,6 +19,13 @@ using SpareOptions = std::map<std::string, std::vector<std::string>>;
 std::vector<std::string> with_spare(std::vector<std::string> command, const SpareOptions& spare,
                                     const Settings& changes);
 
+/// The values that options of a program may have where it lists them, by the option without dashes: "batch_size".
+using OptionChoices = std::map<std::string, std::vector<std::string>>;
+
+/// Why the program would refuse the command: its first option with a value that is none of the choices. Empty where
+/// there is none.
+std::string why_refused(const std::vector<std::string>& command, const OptionChoices& choices);
+
 struct Reach {
   std::vector<std::string> command;
   Settings at_run_time;  // for UNIDLE_APPLY

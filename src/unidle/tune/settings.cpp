@@ -72,7 +72,7 @@ Settings read_foreign_settings(const knobs::ConfigFile& config) {
 
 std::vector<std::string> write_setting(knobs::ConfigFile& config, const std::string& knob, const std::string& value) {
   if (has_own_name(config, knob)) {
-    config.set(knob, value);
+    config.set_alone(knob, value);
     return {knob};
   }
   std::vector<std::string> paths;

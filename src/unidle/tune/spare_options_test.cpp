@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include "unidle/base/files.h"
+#include "unidle/tune/apply_runner.h"
 #include "unidle/tune/reach.h"
 #include "unidle/tune/trial_record.h"
 
@@ -64,6 +65,41 @@ TEST(SpareOptions, AreOfTheProgramAtTheEndOfTheCommand) {
   EXPECT_EQ(found({"bash", "run.sh", "--epochs", "3"}), 0u);
   EXPECT_EQ(found({"python", "train.py"}), 0u);
   EXPECT_EQ(found({"--epochs", "3"}), 0u);
+}
+
+TEST(OptionChoices, AreWhatTheParserLists) {
+  const TemporaryFolder folder;
+  record::Writer writer(folder.path() / "record");
+  writer.add(record::Note{1,
+                          1,
+                          {{"type", "arguments"},
+                           {"arguments",
+                            {{{"names", {"b", "batch_size"}}, {"choices", {"16", "32"}}},
+                             {{"names", {"lr"}}, {"choices", nullptr}},
+                             {{"names", 3}, {"choices", {"1"}}},
+                             7}}}});
+  writer.add(record::Note{2, 1, {{"type", "arguments"}, {"arguments", 3}}});
+  writer.flush();
+  const Words both = {"16", "32"};
+  EXPECT_EQ(option_choices(record::Reader(folder.path() / "record")),
+            (OptionChoices{{"b", both}, {"batch_size", both}}));
+}
+
+TEST(OptionChoices, NoOtherValueIsTried) {
+  const OptionChoices choices = {{"batch_size", {"16", "32"}}, {"b", {"16", "32"}}, {"amp_dtype", {"float16"}}};
+  EXPECT_EQ(why_refused({"python", "t.py", "--batch-size", "32", "-b", "16", "--x", "64"}, choices), "");
+  EXPECT_EQ(why_refused({"python", "t.py", "--batch-size", "64"}, choices),
+            "--batch-size takes only 16, 32, and 64 is none of them");
+  EXPECT_NE(why_refused({"python", "t.py", "--batch_size=64"}, choices), "");
+  EXPECT_NE(why_refused({"python", "t.py", "-b", "64"}, choices), "");
+  EXPECT_EQ(why_refused({"python", "t.py", "batch_size", "64", "--batch-size"}, choices), "");
+  ProgramPlan plan;
+  plan.choices = choices;
+  plan.spare = {{"batch.size", {"--batch-size", "16"}}};
+  const Words command = {"python", "t.py", "--amp-dtype", "float16"};
+  EXPECT_EQ(why_refused(plan, command, {{"batch.size", "32"}}), "");
+  EXPECT_NE(why_refused(plan, command, {{"batch.size", "64"}}), "");
+  EXPECT_NE(why_refused(plan, {"python", "t.py", "--batch-size", "16"}, {{"batch.size", "64"}}), "");
 }
 
 TEST(SpareOptions, AreSaidWhereAChangeNeedsThem) {

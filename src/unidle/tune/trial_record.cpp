@@ -121,6 +121,24 @@ Settings effective_settings(const record::Reader& reader) {
   return effective;
 }
 
+OptionChoices option_choices(const record::Reader& reader) {
+  OptionChoices choices;
+  for (const record::Note& note : reader.notes()) {
+    if (text_in(note.body, "type") != "arguments") {
+      continue;
+    }
+    const nlohmann::json arguments = note.body.value("arguments", nlohmann::json::array());
+    for (const nlohmann::json& each : arguments.is_array() ? arguments : nlohmann::json::array()) {
+      const bool listed = each.is_object() && each.contains("choices") && each.contains("names");
+      const auto values = listed ? texts_in(each["choices"]) : std::vector<std::string>{};
+      for (const std::string& name : values.empty() ? std::vector<std::string>{} : texts_in(each["names"])) {
+        choices[name] = values;
+      }
+    }
+  }
+  return choices;
+}
+
 SpareOptions spare_options(const record::Reader& reader, const std::vector<std::string>& command,
                            const Settings& effective) {
   SpareOptions spare;

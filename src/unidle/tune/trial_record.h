@@ -28,6 +28,9 @@ std::optional<double> others_cpus(const record::Reader& reader);
 /// Settings that the live program had, by knob; values as it gave them.
 Settings effective_settings(const record::Reader& reader);
 
+/// What options of the program may be, where its own parser lists that.
+OptionChoices option_choices(const record::Reader& reader);
+
 /// Of what the program said of its options, those that set a knob as the command could. What it said counts when it is
 /// the program that the last words of the command start, and of an option when its value is what is in effect.
 SpareOptions spare_options(const record::Reader& reader, const std::vector<std::string>& command,

@@ -85,10 +85,10 @@ TrialResult trial_of(const json& body) {
 }
 
 json to_json(const ProgramPlan& plan) {
-  return {{"steps", plan.steps},           {"step_s", plan.step_s},        {"startup_s", plan.startup_s},
-          {"expected_s", plan.expected_s}, {"limit_s", plan.limit_s},      {"settings", plan.settings},
-          {"device", plan.device},         {"places", plan.places},        {"in_copy", plan.in_copy},
-          {"spare", plan.spare}};
+  return {{"steps", plan.steps},           {"step_s", plan.step_s},   {"startup_s", plan.startup_s},
+          {"expected_s", plan.expected_s}, {"limit_s", plan.limit_s}, {"settings", plan.settings},
+          {"device", plan.device},         {"places", plan.places},   {"in_copy", plan.in_copy},
+          {"spare", plan.spare},           {"choices", plan.choices}};
 }
 
 ProgramPlan plan_of(const json& body) {
@@ -103,6 +103,7 @@ ProgramPlan plan_of(const json& body) {
   plan.places = body.at("places").get<std::map<std::string, std::string>>();
   plan.in_copy = body.at("in_copy").get<bool>();
   plan.spare = body.at("spare").get<SpareOptions>();
+  plan.choices = body.at("choices").get<OptionChoices>();
   return plan;
 }
 

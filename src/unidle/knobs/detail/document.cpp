@@ -244,7 +244,7 @@ class Flattener {
         break;
       default:
         scalars.push_back({path, node.value, alias_line_ > 0 ? alias_line_ : node.line, node.begin, node.end,
-                           node.quoted, node.editable, inherited_});
+                           node.quoted, node.editable, inherited_, alias_begin_, alias_end_});
         if (scalars.size() > kMostScalars) {
           throw Error(ErrorCode::kInput, name_, fmt::format("has more than {} values", kMostScalars));
         }
@@ -265,9 +265,13 @@ class Flattener {
     const bool collection = !document_.node(node.target).entries.empty();
     const bool was_inherited = std::exchange(inherited_, inherited_ || collection);
     const int outer_line = std::exchange(alias_line_, collection ? alias_line_ : node.line);
+    const std::size_t outer_begin = std::exchange(alias_begin_, collection || inherited_ ? 0 : node.begin);
+    const std::size_t outer_end = std::exchange(alias_end_, collection || inherited_ ? 0 : node.end);
     visit(node.target, path);
     inherited_ = was_inherited;
     alias_line_ = outer_line;
+    alias_begin_ = outer_begin;
+    alias_end_ = outer_end;
     open_.pop_back();
   }
 
@@ -275,7 +279,10 @@ class Flattener {
   std::string name_;
   std::vector<int> open_;
   bool inherited_ = false;
-  int alias_line_ = 0;  // of the alias whose scalar is being visited
+  // Of the alias whose scalar is being visited.
+  int alias_line_ = 0;
+  std::size_t alias_begin_ = 0;
+  std::size_t alias_end_ = 0;
 };
 
 }  // namespace

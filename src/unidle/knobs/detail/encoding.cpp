@@ -90,6 +90,16 @@ Decoded decode_memory_format(std::string_view value) {
 
 }  // namespace
 
+Meaning meaning_beside(const Knob& knob, Meaning meaning, const Scalar& literal) {
+  const bool among_formats = std::any_of(literal.choices.begin(), literal.choices.end(), [](const std::string& choice) {
+    return !boolean_of(choice) && format_of(choice).has_value();
+  });
+  const bool text = (literal.quoted && lower(literal.value) == "no") || among_formats;
+  return knob.name == "precision.amp" && meaning == Meaning::kSwitch && text && format_of(literal.value)
+             ? Meaning::kFormat
+             : meaning;
+}
+
 std::optional<bool> boolean_of(std::string_view value) {
   const std::string word = lower(value);
   if (word == "true" || word == "yes" || word == "on") {

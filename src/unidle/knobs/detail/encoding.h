@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "unidle/knobs/config_file.h"
 #include "unidle/knobs/knob.h"
 
 namespace unidle::knobs::detail {
@@ -26,6 +27,11 @@ Decoded decode(const Knob& knob, Meaning meaning, std::string_view value);
 
 /// How a key of that meaning, which now holds `old`, says `canonical`. Nothing when it cannot.
 std::optional<std::string> encode(const Knob& knob, Meaning meaning, std::string_view canonical, std::string_view old);
+
+/// What a key means, given the literal that it has: a text "no" for a switch of mixed precision, or one among words for
+/// formats, is accelerate's word beside fp16 and bf16 and no switch. Where the file's syntax leaves open whether it is
+/// a text (no in YAML or INI), it is a switch.
+Meaning meaning_beside(const Knob& knob, Meaning meaning, const Scalar& literal);
 
 /// "true" or "false" for every way to write a boolean; nothing for anything else. 0 and 1 count as numbers.
 std::optional<bool> boolean_of(std::string_view value);

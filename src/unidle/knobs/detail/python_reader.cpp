@@ -1,6 +1,7 @@
 #include "unidle/knobs/detail/python_reader.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "unidle/knobs/detail/python_tokens.h"
 
@@ -83,8 +84,12 @@ class PythonReader {
       path += ".";
       ++at_;
     }
+    std::vector<std::string> choices;
     if (is(":") && !path.empty()) {
       for (int depth = 0; token().kind != Kind::kNewline && (depth > 0 || !is("=")); ++at_) {
+        if (is("Literal") && is("[", 1)) {
+          choices = literals_in(at_ + 1, matching(at_ + 1));
+        }
         depth += is("[") || is("(") || is("{");
         depth -= is("]") || is(")") || is("}");
       }
@@ -95,6 +100,7 @@ class PythonReader {
     }
     ++at_;
     value(prefix() + path, 0);
+    limit_last(prefix() + path, std::move(choices));
     if (classes_.empty()) {
       const PythonToken& last = tokens_[at_ - 1];
       file_.last_assignment_end = last.end;
@@ -249,6 +255,42 @@ class PythonReader {
     return true;
   }
 
+  /// Texts and numbers between two brackets.
+  std::vector<std::string> literals_in(std::size_t open, std::size_t close) const {
+    std::vector<std::string> found;
+    for (std::size_t i = open + 1; i < close; ++i) {
+      if (tokens_[i].kind == Kind::kString && tokens_[i].simple) {
+        found.push_back(python_string_value(source(tokens_[i])));
+      } else if (tokens_[i].kind == Kind::kNumber || tokens_[i].kind == Kind::kName) {
+        found.push_back(source(tokens_[i]));
+      }
+    }
+    return found;
+  }
+
+  /// The values of choices=[...], or of choices=NAME where NAME is a list of this file; nothing where they are
+  /// computed.
+  std::vector<std::string> choices_at(std::size_t at) const {
+    const std::size_t close = matching(at);
+    if (close > at && follows_end(close)) {
+      return literals_in(at, close);
+    }
+    std::vector<std::string> found;
+    const std::string name = source(tokens_[at]) + "[";
+    for (const Scalar& scalar : file_.scalars) {
+      if (scalar.path.starts_with(name)) {
+        found.push_back(scalar.value);
+      }
+    }
+    return found;
+  }
+
+  void limit_last(const std::string& path, std::vector<std::string> choices) {
+    if (!file_.scalars.empty() && file_.scalars.back().path == path) {
+      file_.scalars.back().choices = std::move(choices);
+    }
+  }
+
   /// parser.add_argument("--batch-size", type=int, default=64) is batch_size = 64.
   void arguments() {
     const std::size_t start = at_;
@@ -264,22 +306,36 @@ class PythonReader {
   void one_argument() {
     const std::size_t close = matching(at_);
     std::string name;
+    std::vector<std::string> names;
+    std::size_t given = 0;  // where the default stands
+    std::optional<std::vector<std::string>> choices;
     for (++at_; at_ < close;) {
       if (token().kind == Kind::kString && token().simple) {
         const std::string option = python_string_value(source(token()));
         name = option.starts_with("--") || name.empty() ? option : name;
+        names.push_back(option);
       }
-      if (is("default") && is("=", 1) && !name.empty()) {
-        name.erase(0, std::min(name.find_first_not_of('-'), name.size()));
-        std::replace(name.begin(), name.end(), '-', '_');
-        at_ += 2;
-        value(name, 0);
-        break;
+      given = is("default") && is("=", 1) ? at_ + 2 : given;
+      if (is("choices") && is("=", 1)) {
+        choices = choices_at(at_ + 2);
       }
       while (at_ < close && !is(",")) {
         at_ = is("(") || is("[") || is("{") ? matching(at_) + 1 : at_ + 1;
       }
       at_ += at_ < close;
+    }
+    if (given > 0 && !name.empty()) {
+      at_ = given;
+      name.erase(0, std::min(name.find_first_not_of('-'), name.size()));
+      std::replace(name.begin(), name.end(), '-', '_');
+      value(name, 0);
+      if (choices && choices->empty() && !file_.scalars.empty()) {
+        choices->push_back(file_.scalars.back().value);
+      }
+      limit_last(name, choices.value_or(std::vector<std::string>{}));
+      if (!file_.scalars.empty() && file_.scalars.back().path == name) {
+        file_.scalars.back().argument = std::move(names);
+      }
     }
     at_ = close;
   }

@@ -51,7 +51,7 @@ std::string python_inserted(const std::string& text, const std::string& name, st
                             std::string_view value);
 
 /// True when `value` is to be written between quotes, given what stood there: old quotes stay, except that the word
-/// "auto" makes room for a number or boolean.
+/// "auto" and a reference ("${a}") make room for a number or boolean.
 bool keeps_quotes(const Scalar& old, bool is_literal);
 
 }  // namespace unidle::knobs::detail

@@ -1,11 +1,15 @@
 #include "unidle/knobs/detail/document.h"
 #include "unidle/knobs/detail/emit.h"
 #include "unidle/knobs/detail/insert.h"
+#include "unidle/knobs/detail/links.h"
 #include "unidle/knobs/detail/syntax.h"
 
 namespace unidle::knobs::detail {
 
-bool keeps_quotes(const Scalar& old, bool is_literal) { return old.quoted && !(old.value == "auto" && is_literal); }
+bool keeps_quotes(const Scalar& old, bool is_literal) {
+  const bool only_for_the_word = old.value == "auto" || is_computed(old.value);
+  return old.quoted && !(only_for_the_word && is_literal);
+}
 
 std::vector<Scalar> yaml_scalars(const std::string& text, const std::string& name) {
   return Document::parse(text, name).scalars();

@@ -1,0 +1,72 @@
+#!/usr/bin/env bash
+# What setting-ignored says of programs that parse arguments: a default that something else overrides is no configured
+# value, and nothing is said where what is configured cannot be known.
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+needs_torch
+mkdir program && cd program || exit 1
+
+cat >head.py <<'PY'
+import argparse
+parser = argparse.ArgumentParser()
+parser.add_argument("data", nargs="*")
+parser.add_argument("-b", "--batch-size", default=128, type=int)
+parser.add_argument("-j", "--workers", default=4, type=int)
+parser.add_argument("--amp-dtype", default="float16", choices=["float16", "bfloat16"])
+PY
+cat >tail.py <<'PY'
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+data = TensorDataset(torch.randn(256, 4), torch.randn(256, 1))
+loader = DataLoader(data, batch_size=size, num_workers=args.workers)
+model = torch.nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+for x, y in loader:
+    optimizer.zero_grad()
+    torch.nn.functional.mse_loss(model(x), y).backward()
+    optimizer.step()
+PY
+
+# said PARSING -- WORDS...: what a diagnosis says of settings that are not in effect.
+said() {
+  local parsing=$1
+  shift 2
+  { cat head.py && printf '%s\n' "$parsing" && cat tail.py; } >train.py
+  rm -rf record
+  "$unidle" run -o record -- "$python" train.py "$@" >out.txt 2>err.txt || fail "the run failed: $(tail -n 5 err.txt)"
+  "$unidle" diagnose record --format json >out.json
+  "$python" - <<'PY'
+import json
+found = [e for f in json.load(open("out.json"))["findings"] if f["id"] == "setting-ignored" for e in f["evidence"]]
+print("\n".join(e for e in found if e.startswith(("batch.size", "loader.workers", "precision.amp"))))
+PY
+}
+silent() {
+  local what=$1
+  shift
+  local found
+  found=$(said "$@")
+  [ -z "$found" ] || fail "$what: $found"
+}
+
+plain='args = parser.parse_args(); size = args.batch_size'
+silent "short options" "$plain" -- -b 16 -j 0 folder
+silent "attached short options" "$plain" -- -b16 -j0
+silent "an abbreviation" "$plain" -- --batch 16 --work=0
+silent "the last of two" "$plain" -- -b 64 --batch-size=16 -j 0
+silent "a parser in steps with defaults from elsewhere" '
+first = argparse.ArgumentParser(add_help=False)
+first.add_argument("--config")
+_, rest = first.parse_known_args()
+parser.set_defaults(**{"batch" + "_size": 16, "workers": 0})
+args = parser.parse_args(rest); size = args.batch_size' -- --config x.yaml
+silent "a value that the program changes" '
+args = parser.parse_args(); setattr(args, "batch" + "_size", 8); size = args.batch_size' -- -b 16 -j 0
+silent "a value that another part of the program divides" '
+args = parser.parse_args(); args.batch_size = args.batch_size // 2; size = args.batch_size' -- -b 16 -j 0
+
+found=$(said 'args = parser.parse_args(); size = 32' -- -b 16 -j 0)
+[[ $found == *"batch.size is configured as 16 (--batch-size), but 32 is in effect"* ]] || fail "a value that nothing reads: $found"
+found=$(said 'parser.set_defaults(**{"batch" + "_size": 8}); args = parser.parse_args(); size = 32' -- -j 0)
+[[ $found == *"batch.size is configured as 8 (--batch-size), but 32 is in effect"* ]] || fail "a default from elsewhere that nothing reads: $found"
+
+finish
