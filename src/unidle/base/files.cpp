@@ -2,11 +2,14 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <array>
 #include <cerrno>
 #include <cstdlib>
+#include <ctime>
 #include <system_error>
 
 #include "unidle/base/error.h"
@@ -107,18 +110,53 @@ void make_folders(const fs::path& path) {
   }
 }
 
+void remove_tree(const fs::path& path) {
+  std::error_code failure;
+  fs::remove_all(path, failure);
+  if (!failure) {
+    return;
+  }
+  std::error_code ignored;
+  fs::permissions(path, fs::perms::owner_all, fs::perm_options::add | fs::perm_options::nofollow, ignored);
+  for (fs::directory_iterator entry(path, failure), end; !failure && entry != end; entry.increment(failure)) {
+    if (entry->is_directory(ignored) && !entry->is_symlink(ignored)) {
+      remove_tree(entry->path());
+    }
+  }
+  fs::remove_all(path, ignored);
+}
+
 TemporaryFolder::TemporaryFolder(std::string_view prefix) {
   std::string pattern = fmt::format("{}/{}-XXXXXX", fs::temp_directory_path().string(), prefix);
   if (::mkdtemp(pattern.data()) == nullptr) {
     throw system_error(ErrorCode::kIo, pattern, "cannot be created", errno);
   }
   path_ = pattern;
+  lock_ = UniqueFd(::open(pattern.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (lock_) {
+    ::flock(lock_.get(), LOCK_SH | LOCK_NB);
+  }
 }
 
-TemporaryFolder::~TemporaryFolder() {
-  std::error_code ignored;
-  fs::remove_all(path_, ignored);
+void TemporaryFolder::sweep(std::string_view prefix) {
+  constexpr std::time_t kYoungest_s = 60;  // one that was just made may not be locked yet
+  const std::string start = std::string(prefix) + "-";
+  std::error_code failure;
+  for (fs::directory_iterator entry(fs::temp_directory_path(failure), failure), end; !failure && entry != end;
+       entry.increment(failure)) {
+    if (!entry->path().filename().string().starts_with(start)) {
+      continue;
+    }
+    const UniqueFd folder(::open(entry->path().c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    struct stat status {};
+    if (folder && ::fstat(folder.get(), &status) == 0 && status.st_uid == ::geteuid() &&
+        ::time(nullptr) - status.st_mtime > kYoungest_s && ::flock(folder.get(), LOCK_EX | LOCK_NB) == 0) {
+      remove_tree(entry->path());
+    }
+  }
 }
+
+TemporaryFolder::~TemporaryFolder() { remove_tree(path_); }
 
 fs::path host_root() {
   const char* root = std::getenv("UNIDLE_HOST_ROOT");

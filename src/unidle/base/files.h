@@ -23,6 +23,9 @@ void write_file_atomic(const std::filesystem::path& path, std::string_view bytes
 /// Creates the folder and its parents. Throws kIo naming the path.
 void make_folders(const std::filesystem::path& path);
 
+/// Removes what `path` names with all that is in it, also what its owner may not read. What cannot be removed stays.
+void remove_tree(const std::filesystem::path& path);
+
 /// A folder that is removed with its content when it goes out of scope.
 class TemporaryFolder {
  public:
@@ -33,8 +36,12 @@ class TemporaryFolder {
   TemporaryFolder& operator=(const TemporaryFolder&) = delete;
   const std::filesystem::path& path() const { return path_; }
 
+  /// Removes folders of this user with that prefix, older than a minute, whose program was killed before it could.
+  static void sweep(std::string_view prefix);
+
  private:
   std::filesystem::path path_;
+  UniqueFd lock_;  // on the folder: whoever holds it lives
 };
 
 /// Where /proc, /sys and cgroup files are read from: $UNIDLE_HOST_ROOT, or "/".

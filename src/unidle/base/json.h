@@ -14,4 +14,8 @@ std::string text_in(const nlohmann::json& object, std::string_view key);
 /// throws.
 std::string plain_text(const nlohmann::json& value);
 
+/// All texts in it with their secrets masked, see secrets.h: values at keys that name one, and lists of nothing but
+/// texts as the words of a command.
+void mask_secrets(nlohmann::json& value);
+
 }  // namespace unidle

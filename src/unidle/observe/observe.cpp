@@ -151,6 +151,18 @@ std::string_view outcome_of(const ExitStatus& status, const Supervisor& supervis
   return status.ok() ? "completed" : "failed";
 }
 
+/// Where the probe writes is seen from outside.
+std::unique_ptr<const Sandbox> sandbox_for(const Options& options, const Recorder& recorder) {
+  if (!options.sandbox) {
+    return nullptr;
+  }
+  SandboxOptions sandbox = *options.sandbox;
+  if (const auto folder = recorder.probe_folder()) {
+    sandbox.shared.push_back(*folder);
+  }
+  return make_sandbox(sandbox);
+}
+
 pid_t start_command(const Options& options, Recorder& recorder, const OutputStreams& streams,
                     const SignalForwarder& signals) {
   SpawnOptions spawning{options.argv, options.environment, options.folder.string(), options.quiet};
@@ -161,6 +173,8 @@ pid_t start_command(const Options& options, Recorder& recorder, const OutputStre
     }
   }
   try {
+    const auto sandbox = sandbox_for(options, recorder);
+    spawning.sandbox = sandbox.get();
     return spawn(spawning, streams, signals);
   } catch (...) {
     recorder.abandon();

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "unidle/base/process.h"
+#include "unidle/observe/sandbox.h"
 #include "unidle/record/record.h"
 
 namespace unidle::observe {
@@ -25,6 +26,7 @@ struct Options {
   std::vector<record::Setting> configured;         // what configuration files set, for the record
   bool quiet = false;                              // the command's output goes nowhere but the record's tail (trials)
   std::optional<double> timeout_s;
+  std::optional<SandboxOptions> sandbox;  // what the command may change (trials)
   /// Called once the command has ended and all else is written, with the record and its folder, to add to it.
   std::function<void(record::Writer&, const std::filesystem::path&)> before_close;
   std::stop_token stop;  // ends the command

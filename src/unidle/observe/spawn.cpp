@@ -51,8 +51,10 @@ pid_t spawn(const SpawnOptions& options, const OutputStreams& streams, const Sig
     throw system_error(ErrorCode::kChild, options.argv[0], "cannot fork", errno);
   }
   if (pid == 0) {
+    const int refused = options.sandbox == nullptr ? 0 : options.sandbox->enter();
     prepare_child(options, streams, signals);
-    if (options.folder.empty() || ::chdir(options.folder.c_str()) == 0) {
+    errno = refused;
+    if (refused == 0 && (options.folder.empty() || ::chdir(options.folder.c_str()) == 0)) {
       ::execvpe(argv[0], argv.data(), envp.data());
     }
     const int number = errno;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "unidle/observe/output.h"
+#include "unidle/observe/sandbox.h"
 #include "unidle/observe/signals.h"
 
 namespace unidle::observe {
@@ -15,6 +16,7 @@ struct SpawnOptions {
   std::map<std::string, std::string> environment;  // added to ours
   std::string folder;                              // to start in; empty: ours
   bool own_group = false;                          // leads a group of its own, has no input, and dies with us
+  const Sandbox* sandbox = nullptr;                // entered before all else
 };
 
 /// The pid. stdin, limits, mask and dispositions are those that we were started with. Call before there are

@@ -1,13 +1,17 @@
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <cerrno>
 #include <cmath>
+#include <cstdlib>
 #include <map>
 #include <tuple>
 
 #include "unidle/base/clock.h"
 #include "unidle/base/files.h"
+#include "unidle/base/json.h"
+#include "unidle/base/secrets.h"
 #include "unidle/record/detail/schema.h"
 #include "unidle/record/detail/sqlite.h"
 #include "unidle/record/record.h"
@@ -25,11 +29,31 @@ std::string to_text(const nlohmann::json& value) {
   return value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
+/// No secret gets into a record.
+std::string to_masked_text(nlohmann::json value) {
+  mask_secrets(value);
+  return to_text(value);
+}
+
+/// Records are their user's alone, unless UNIDLE_SHARED_RECORDS asks for what the umask gives.
+bool is_private() {
+  const char* shared = std::getenv("UNIDLE_SHARED_RECORDS");
+  return shared == nullptr || *shared == '\0';
+}
+
+/// A folder that is there keeps its mode.
+void make_record_folder(const fs::path& folder) {
+  make_folders(folder.parent_path().empty() ? "." : folder.parent_path());
+  if (::mkdir(folder.c_str(), is_private() ? 0700 : 0777) != 0 && errno != EEXIST) {
+    throw system_error(ErrorCode::kIo, folder.string(), "cannot be created", errno);
+  }
+}
+
 /// Makes the file; O_EXCL, so that two runs given the same record cannot both have it.
 fs::path create_file(const fs::path& folder) {
-  make_folders(folder);
+  make_record_folder(folder);
   const fs::path path = folder / "record.db";
-  const UniqueFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+  const UniqueFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, is_private() ? 0600 : 0666));
   if (!fd && errno == EEXIST) {
     throw Error(ErrorCode::kUsage, folder.string(), "holds a record already", "name another folder");
   }
@@ -157,7 +181,7 @@ Writer::~Writer() {
 }
 
 void Writer::set_meta(std::string_view key, const nlohmann::json& value) {
-  impl_->write([&](Session& s) { s.meta.run(key, to_text(value)); });
+  impl_->write([&](Session& s) { s.meta.run(key, to_masked_text(value)); });
 }
 
 void Writer::add(const Step& step) {
@@ -192,15 +216,17 @@ void Writer::add(const Metric& metric) {
 }
 
 void Writer::add(const Setting& setting) {
-  impl_->write([&](Session& s) { s.setting.run(setting.knob, setting.value, setting.source, setting.location); });
+  impl_->write(
+      [&](Session& s) { s.setting.run(setting.knob, mask_secrets(setting.value), setting.source, setting.location); });
 }
 
 void Writer::add(const Note& note) {
-  impl_->write([&](Session& s) { s.note.run(note.t_ns, note.process, to_text(note.body)); });
+  impl_->write([&](Session& s) { s.note.run(note.t_ns, note.process, to_masked_text(note.body)); });
 }
 
 void Writer::set_output_tail(std::string_view stream, std::string_view bytes) {
-  impl_->write([&](Session& s) { s.output.run(stream, Blob{bytes}); });
+  const std::string masked = mask_secrets(bytes);
+  impl_->write([&](Session& s) { s.output.run(stream, Blob{masked}); });
 }
 
 std::int64_t Writer::series(const Series& series) {

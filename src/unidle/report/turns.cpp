@@ -11,7 +11,7 @@
 #include "unidle/base/units.h"
 #include "unidle/observe/observe.h"
 #include "unidle/tune/output.h"
-#include "unidle/tune/working_folder.h"
+#include "unidle/tune/protection.h"
 
 namespace unidle::report {
 
@@ -22,12 +22,11 @@ namespace {
 constexpr std::string_view kPlaceholder = "{config}";
 constexpr int kDraws = 2000;
 
-RunData one_run(const TurnsOptions& options, const fs::path& config, const fs::path& scratch, bool must_work,
-                const std::stop_token& stop) {
+RunData one_run(const TurnsOptions& options, const fs::path& config, const fs::path& scratch,
+                tune::Protection protection, bool must_work, const std::stop_token& stop) {
   observe::Options run;
   run.argv = command_for(options, config);
   run.record = scratch / "record";
-  run.environment["UNIDLE_SCRATCH"] = scratch.string();
   run.quiet = true;
   run.forward_signals = false;
   run.timeout_s = options.seconds;
@@ -35,13 +34,15 @@ RunData one_run(const TurnsOptions& options, const fs::path& config, const fs::p
   if (options.configured) {
     run.configured = options.configured(run.argv);
   }
-  if (!options.command.empty() && !tune::why_not_copied(fs::current_path(), options.command)) {
-    run.folder = tune::copy_for_trial(fs::current_path(), options.command, scratch / "folder");
+  const fs::path own = scratch / "own";
+  if (!options.command.empty()) {
+    tune::protect(run, protection, fs::current_path(), options.command, own);
   }
   if (options.command.empty()) {
     run.argv.push_back("checkpoint.folder=" + (scratch / "checkpoints").string());
   }
   const observe::Result ended = observe::run(run);
+  remove_tree(own);
   if (stop.stop_requested()) {
     throw Error(ErrorCode::kCancelled, "compare", "stopped before all runs were done");
   }
@@ -131,14 +132,17 @@ std::vector<std::string> command_for(const TurnsOptions& options, const fs::path
 }
 
 Turns run_in_turns(const TurnsOptions& options, std::stop_token stop) {
+  TemporaryFolder::sweep("unidle-compare");
   const TemporaryFolder scratch("unidle-compare");
+  const tune::Protection protection =
+      tune::ways_to_protect(fs::current_path(), options.command, scratch.path()).ways.front();
   Turns turns;
   for (int pair = 0; pair < options.runs; ++pair) {
     for (const bool second : {false, true}) {
       const bool is_a = (pair % 2 == 0) != second;
       const fs::path folder = scratch.path() / fmt::format("{}-{}", is_a ? 'a' : 'b', pair);
       make_folders(folder);
-      RunData run = one_run(options, is_a ? options.a : options.b, folder, is_a, stop);
+      RunData run = one_run(options, is_a ? options.a : options.b, folder, protection, is_a, stop);
       if (options.progress) {
         const auto rate = summarise(run).throughput.training;
         options.progress(fmt::format("{} run {}: {}", is_a ? 'A' : 'B', pair + 1,

@@ -7,6 +7,7 @@
 
 #include "unidle/base/clock.h"
 #include "unidle/base/error.h"
+#include "unidle/base/files.h"
 #include "unidle/base/json.h"
 #include "unidle/base/log.h"
 #include "unidle/base/units.h"
@@ -18,7 +19,6 @@
 #include "unidle/tune/output.h"
 #include "unidle/tune/reach.h"
 #include "unidle/tune/suggestions.h"
-#include "unidle/tune/working_folder.h"
 
 namespace unidle::tune {
 
@@ -146,10 +146,7 @@ ApplyRunner::Ended ApplyRunner::start(const Settings& changes, const Length& len
   const std::stop_callback stopped(stop, [&ending] { ending.request_stop(); });
   run.stop = ending.get_token();
   const fs::path own = options_.scratch / (name + "-folder");
-  run.environment["UNIDLE_SCRATCH"] = own.string();
-  if (!options_.folder.empty()) {
-    run.folder = copy_for_trial(options_.folder, options_.command, own);
-  }
+  protect(run, options_.protection, options_.folder, options_.command, own);
   const std::int64_t begin = system_clock().now_ns();
   Ended ended;
   {
@@ -158,8 +155,7 @@ ApplyRunner::Ended ApplyRunner::start(const Settings& changes, const Length& len
     ended.out_of_memory = watch.tripped();
   }
   ended.seconds = seconds(system_clock().now_ns() - begin);
-  std::error_code ignored;  // the whole scratch folder goes at the end
-  fs::remove_all(own, ignored);
+  remove_tree(own);
   return ended;
 }
 
@@ -192,7 +188,7 @@ const ProgramPlan& ApplyRunner::calibrate(std::stop_token stop) {
   plan_.steps = steps_of_trial(plan_.step_s, target_s, epoch_steps(reader, plan_.settings));
   plan_.expected_s = plan_.startup_s + static_cast<double>(plan_.steps) * plan_.step_s;
   plan_.limit_s = kStartupAllowance_s + kHopeless * plan_.expected_s;
-  plan_.in_copy = !options_.folder.empty();
+  plan_.protection = options_.protection;
   plan_.places = places_in(reader);
   plan_.spare = spare_options(reader, options_.command, plan_.settings);
   plan_.choices = option_choices(reader);

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "unidle/tune/protection.h"
 #include "unidle/tune/reach.h"
 #include "unidle/tune/trial.h"
 #include "unidle/tune/trial_record.h"
@@ -16,15 +17,15 @@ namespace unidle::tune {
 
 /// What a short run of the program showed, and how long trials are because of it.
 struct ProgramPlan {
-  long long steps = 0;                        // of a trial; a program that ends earlier ends
-  double step_s = 0;                          // mean, waits and validation counted in
-  double startup_s = 0;                       // until the first step
-  double expected_s = 0;                      // of a trial of the program as it is
-  double limit_s = 0;                         // after which a trial is ended
-  Settings settings;                          // in effect, those that can be changed at run time, in canonical form
-  std::string device;                         // "cpu", "cuda", "rocm" or "unknown"
-  bool in_copy = false;                       // trials run in copies of the working folder
-  std::map<std::string, std::string> places;  // "loader", "dataset", "model": file:line
+  long long steps = 0;                           // of a trial; a program that ends earlier ends
+  double step_s = 0;                             // mean, waits and validation counted in
+  double startup_s = 0;                          // until the first step
+  double expected_s = 0;                         // of a trial of the program as it is
+  double limit_s = 0;                            // after which a trial is ended
+  Settings settings;                             // in effect, those that can be changed at run time, in canonical form
+  std::string device;                            // "cpu", "cuda", "rocm" or "unknown"
+  Protection protection = Protection::kInPlace;  // of the user's files in trials
+  std::map<std::string, std::string> places;     // "loader", "dataset", "model": file:line
   SpareOptions spare;
   OptionChoices choices;
 };
@@ -49,7 +50,8 @@ class ApplyRunner : public TrialRunner {
   struct Options {
     std::vector<std::string> command;
     std::filesystem::path scratch;
-    std::filesystem::path folder;  // that trials run in a copy of; empty: they run in the working folder itself
+    std::filesystem::path folder;  // working folder
+    Protection protection = Protection::kInPlace;
     bool allow_semantic = false;
     double budget_s = 600;  // of everything: decides how long a trial may be
     double target_s = 6;    // of training in a trial

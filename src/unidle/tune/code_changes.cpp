@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "unidle/base/secrets.h"
 #include "unidle/base/shell.h"
 #include "unidle/tune/reach.h"
 
@@ -103,13 +104,13 @@ std::vector<CodeChange> code_changes(const std::vector<Change>& changes,
 std::string run_command(const Settings& changes, const std::vector<std::string>& command) {
   const Reach reached = reach(command, changes);
   if (reached.at_run_time.empty()) {
-    return shell_joined(reached.command);
+    return shell_joined(mask_secrets(reached.command));
   }
   std::string text = "unidle run";
   for (const auto& [knob, value] : reached.at_run_time) {
     text += " --apply " + shell_quoted(knob + "=" + value);
   }
-  return text + " -- " + shell_joined(reached.command);
+  return text + " -- " + shell_joined(mask_secrets(reached.command));
 }
 
 }  // namespace unidle::tune

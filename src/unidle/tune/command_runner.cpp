@@ -15,7 +15,6 @@
 #include "unidle/tune/memory_watch.h"
 #include "unidle/tune/output.h"
 #include "unidle/tune/suggestions.h"
-#include "unidle/tune/working_folder.h"
 
 namespace unidle::tune {
 
@@ -46,18 +45,20 @@ CommandRunner::CommandRunner(Options options)
 
 TrialResult CommandRunner::run(const Settings& changes, std::stop_token stop) {
   try {
-    TrialResult result = run_once(changes, false, stop);
-    if (result.ok || result.interrupted || trials_ > 1 || options_.folder.empty()) {
-      return result;
+    for (;;) {
+      TrialResult result = run_once(changes, false, stop);
+      if (result.ok || result.interrupted || settled_ || options_.ways.size() < 2) {
+        settled_ = settled_ || result.ok;
+        return result;
+      }
+      if (options_.only_certain && !is_certain(options_.ways[1])) {
+        result.problem += fmt::format(" (with protection: {}); --yes allows trials with less", to_string(protection()));
+        return result;
+      }
+      note_ = fmt::format("with protection '{}' the program fails: {}", to_string(protection()), result.problem);
+      options_.ways.erase(options_.ways.begin());
+      spdlog::warn("{}; now {}", note_, in_words(protection()));
     }
-    if (options_.only_in_copy) {
-      result.problem += ", in a copy of the working folder; --yes allows trials in the folder itself";
-      return result;
-    }
-    note_ = fmt::format("in a copy of the working folder the program fails: {}", result.problem);
-    spdlog::warn("{}; trials run in the folder itself and write what the program writes", note_);
-    options_.folder.clear();
-    return run_once(changes, false, stop);
   } catch (const Error& failure) {
     if (failure.code() != ErrorCode::kIo) {
       throw;
@@ -87,7 +88,6 @@ TrialResult CommandRunner::run_once(const Settings& changes, bool longest_first,
     run.argv.push_back(replaced(word, file.string()));
   }
   run.record = folder / "record";
-  run.environment["UNIDLE_SCRATCH"] = folder.string();
   if (longest_first) {
     run.environment["UNIDLE_LONGEST"] = "1";
     run.environment["UNIDLE_MAX_STEPS"] = std::to_string(kLongestSteps);
@@ -98,16 +98,12 @@ TrialResult CommandRunner::run_once(const Settings& changes, bool longest_first,
   std::stop_source ending;
   const std::stop_callback stopped(stop, [&ending] { ending.request_stop(); });
   run.stop = ending.get_token();
-  if (!options_.folder.empty()) {
-    run.folder = copy_for_trial(options_.folder, options_.command, folder / "copy");
-  }
+  const std::filesystem::path own = folder / "own";
+  protect(run, protection(), options_.folder, options_.command, own);
   const std::int64_t start = system_clock().now_ns();
   const MemoryWatch watch(ending);
   const observe::Result ended = observe::run(run);
-  if (!run.folder.empty()) {
-    std::error_code ignored;  // the whole scratch folder goes at the end
-    std::filesystem::remove_all(run.folder, ignored);
-  }
+  remove_tree(own);
 
   TrialResult result;
   result.seconds = seconds(system_clock().now_ns() - start);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "unidle/knobs/config_file.h"
+#include "unidle/tune/protection.h"
 #include "unidle/tune/trial.h"
 #include "unidle/tune/trial_record.h"
 
@@ -20,20 +21,22 @@ class CommandRunner : public TrialRunner {
     std::vector<std::string> command;  // with {config} where the file's path goes
     std::filesystem::path config;
     std::filesystem::path scratch;
-    std::filesystem::path folder;  // that trials run in a copy of; empty: they run in the working folder itself
-    bool only_in_copy = false;     // a program that fails in a copy is not tried in the folder itself
+    std::filesystem::path folder;  // working folder
+    std::vector<Protection> ways;  // of the user's files, the best first: the next where the program fails in one
+    bool only_certain = false;     // ways that the kernel does not see to are not taken
     bool allow_semantic = false;
     double trial_s = 30;
   };
 
   /// Throws kUsage when the command has no {config}, kInput when the configuration cannot be read.
   explicit CommandRunner(Options options);
-  /// A program that fails in a copy of its working folder runs in the folder itself from then on.
+  /// A program that fails with one protection runs with the next from then on.
   TrialResult run(const Settings& changes, std::stop_token stop) override;
   std::optional<TrialResult> run_longest(const Settings& changes, std::stop_token stop) override;
   void recall(const TrialResult& result) override { losses_.read(result.losses); }
-  /// Why trials run in the folder itself although a copy was wanted; empty when they do not.
+  /// Why a better protection was not taken; empty when there was none.
   const std::string& note() const { return note_; }
+  Protection protection() const { return options_.ways.front(); }
 
  private:
   TrialResult run_once(const Settings& changes, bool longest_first, std::stop_token stop);
@@ -42,6 +45,7 @@ class CommandRunner : public TrialRunner {
   Options options_;
   knobs::ConfigFile config_;
   int trials_ = 0;
+  bool settled_ = false;  // a trial went well: failures from then on are the settings'
   std::string note_;
   CommonLosses losses_;
 };

@@ -38,8 +38,7 @@ struct OptimizeOptions {
 struct ProgramResult {
   std::vector<std::string> command;
   ProgramPlan plan;
-  bool copied = false;           // trials ran in copies of the working folder
-  std::string note;              // why not
+  std::string note;              // why the user's files were not protected better; may be empty
   std::string run;               // the command with the changes; empty when there are none
   std::vector<CodeChange> code;  // the same as lines of the program
   std::string patch;             // the same as a unified diff of its files, as far as that can be told

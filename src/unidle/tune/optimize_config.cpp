@@ -1,4 +1,6 @@
 // `unidle optimize CONFIG --benchmark`: trials of a workload, or of a command that takes the configuration.
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "unidle/base/clock.h"
@@ -8,7 +10,6 @@
 #include "unidle/tune/command_runner.h"
 #include "unidle/tune/optimize.h"
 #include "unidle/tune/trial_store.h"
-#include "unidle/tune/working_folder.h"
 
 namespace unidle::tune {
 
@@ -26,18 +27,18 @@ std::unique_ptr<CommandRunner> command_runner(const OptimizeOptions& options, co
   running.command = options.command;
   running.config = fs::absolute(options.config);
   running.scratch = scratch;
-  running.only_in_copy = options.ask_to_write;
   running.allow_semantic = options.allow_semantic;
   running.trial_s = trial_s;
-  const fs::path here = fs::current_path();
-  const std::string why = why_not_copied(here, options.command).value_or("");
-  if (why.empty()) {
-    running.folder = here;
-  } else if (options.ask_to_write) {
-    throw Error(ErrorCode::kUsage, "optimize", why + "; in the folder itself trials overwrite what the program writes",
-                "--yes allows that");
-  } else {
-    spdlog::warn("{}; trials run in the folder itself and write what the program writes", why);
+  running.folder = fs::current_path();
+  const Ways found = ways_to_protect(running.folder, options.command, scratch);
+  running.ways = found.ways;
+  running.only_certain = options.ask_to_write;
+  if (!is_certain(running.ways.front())) {
+    if (options.ask_to_write) {
+      throw Error(ErrorCode::kUsage, "optimize", found.lacking + "; trials could overwrite what the program writes",
+                  "--yes allows that");
+    }
+    spdlog::warn("{}; {}", found.lacking, in_words(running.ways.front()));
   }
   return std::make_unique<CommandRunner>(running);
 }
@@ -87,6 +88,7 @@ std::vector<BatchChoice> batches_of(const OptimizeOptions& options, Settings set
 void benchmark_config(const OptimizeOptions& options, const knobs::ConfigFile& config, const std::string& workload,
                       const Hardware& hardware, const Tuner::OnTrial& on_trial, std::stop_token stop,
                       OptimizeResult& result) {
+  TemporaryFolder::sweep("unidle-optimize");
   const TemporaryFolder scratch("unidle-optimize");
   const bool ours = options.command.empty();
   const Settings settings = ours ? read_settings(config) : read_foreign_settings(config);
@@ -113,6 +115,9 @@ void benchmark_config(const OptimizeOptions& options, const knobs::ConfigFile& c
   Tuner tuner(runner, system_clock(), settings, propose(settings, workload, hardware, {!ours}), tuning, on_trial);
   result.outcome = tuner.run(stop);
   result.changes = result.outcome->changes;
+  if (foreign) {
+    result.notes.push_back(fmt::format("your files: {}", in_words(foreign->protection())));
+  }
   if (foreign && !foreign->note().empty()) {
     result.notes.push_back(foreign->note());
   }

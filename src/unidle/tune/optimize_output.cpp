@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "unidle/base/secrets.h"
 #include "unidle/base/units.h"
 #include "unidle/knobs/knob.h"
 #include "unidle/tune/optimize.h"
@@ -46,12 +47,13 @@ json to_json(const ProgramResult& program) {
     code.push_back(
         {{"knob", change.knob}, {"where", change.where.empty() ? json() : json(change.where)}, {"code", change.code}});
   }
-  return {{"command", program.command},
+  return {{"command", mask_secrets(program.command)},
           {"device", program.plan.device},
           {"steps", program.plan.steps},
           {"trial_limit_s", program.plan.limit_s},
           {"settings", program.plan.settings},
-          {"working_folder", program.copied ? "copy" : "in-place"},
+          {"working_folder", is_apart(program.plan.protection) ? "copy" : "in-place"},
+          {"protection", to_string(program.plan.protection)},
           {"note", program.note},
           {"run", program.run.empty() ? json() : json(program.run)},
           {"code", code},
@@ -60,7 +62,7 @@ json to_json(const ProgramResult& program) {
 
 /// What to do now.
 std::string advice_text(const ProgramResult& program) {
-  std::string text;
+  std::string text = fmt::format("your files: {}\n", in_words(program.plan.protection));
   if (!program.run.empty()) {
     text += "\nWithout touching the program:\n  " + program.run + "\nIn the program:\n";
   }

@@ -13,9 +13,9 @@
 #include "unidle/tune/code_changes.h"
 #include "unidle/tune/code_patch.h"
 #include "unidle/tune/optimize.h"
+#include "unidle/tune/protection.h"
 #include "unidle/tune/reach.h"
 #include "unidle/tune/trial_store.h"
-#include "unidle/tune/working_folder.h"
 
 namespace unidle::tune {
 
@@ -76,60 +76,59 @@ std::vector<BatchChoice> batches_of(const ProgramPlan& plan, const std::vector<s
   return found.size() > 1 ? found : std::vector<BatchChoice>{};
 }
 
-/// Runs the calibration in a copy of the working folder when that can be, otherwise in the folder itself.
+/// Runs the calibration with the best protection in which the program works.
 std::unique_ptr<ApplyRunner> calibrated(const OptimizeOptions& options, const fs::path& scratch, ProgramResult& program,
                                         std::stop_token stop) {
   const fs::path here = fs::current_path();
-  ApplyRunner::Options running{options.command, scratch / "copies", here, options.allow_semantic, options.budget_s};
-  std::string why = why_not_copied(here, options.command).value_or("");
-  if (why.empty()) {
-    auto runner = std::make_unique<ApplyRunner>(running);
+  const Ways found = ways_to_protect(here, options.command, scratch);
+  program.note = found.lacking;
+  for (const Protection protection : found.ways) {
+    if (!is_certain(protection)) {
+      if (options.ask_to_write) {
+        throw Error(ErrorCode::kUsage, "optimize", program.note + "; trials could overwrite what the program writes",
+                    "--yes allows that");
+      }
+      spdlog::warn("{}; {}", program.note, in_words(protection));
+    }
+    auto runner = std::make_unique<ApplyRunner>(
+        ApplyRunner::Options{options.command, scratch / std::string(to_string(protection)), here, protection,
+                             options.allow_semantic, options.budget_s});
     try {
       program.plan = runner->calibrate(stop);
-      program.copied = true;
       return runner;
     } catch (const Error& failure) {
-      if (failure.code() != ErrorCode::kChild || runner->too_slow()) {
+      if (failure.code() != ErrorCode::kChild || runner->too_slow() || protection == found.ways.back()) {
         throw;
       }
-      why = fmt::format("in a copy of the working folder the program fails: {}", failure.message());
+      program.note += fmt::format("{}with protection '{}' the program fails: {}", program.note.empty() ? "" : "; ",
+                                  to_string(protection), failure.message());
     }
   }
-  if (options.ask_to_write) {
-    throw Error(ErrorCode::kUsage, "optimize", why + "; in the folder itself trials overwrite what the program writes",
-                "--yes allows that");
-  }
-  spdlog::warn("{}; trials run in the folder itself and write what the program writes", why);
-  program.note = why;
-  running.scratch = scratch / "trials";
-  running.folder.clear();
-  auto runner = std::make_unique<ApplyRunner>(running);
-  program.plan = runner->calibrate(stop);
-  return runner;
+  throw Error(ErrorCode::kInternal, "optimize", "no way to run trials");  // the last way ends the loop
 }
 
 /// Goes on with a search that was killed, or begins one.
 std::unique_ptr<ApplyRunner> runner_for(const OptimizeOptions& options, const fs::path& scratch, TrialStore& store,
                                         ProgramResult& program, std::stop_token stop) {
   const auto known = options.fresh ? std::nullopt : store.plan();
-  if (!known || (!known->in_copy && options.ask_to_write)) {
+  if (!known || (!is_certain(known->protection) && options.ask_to_write)) {
     store.clear();
     auto runner = calibrated(options, scratch, program, stop);
     store.keep(program.plan);
     return runner;
   }
-  const fs::path here = known->in_copy ? fs::current_path() : fs::path();
-  auto runner = std::make_unique<ApplyRunner>(
-      ApplyRunner::Options{options.command, scratch / "trials", here, options.allow_semantic, options.budget_s});
+  auto runner =
+      std::make_unique<ApplyRunner>(ApplyRunner::Options{options.command, scratch / "trials", fs::current_path(),
+                                                         known->protection, options.allow_semantic, options.budget_s});
   runner->resume(*known);
   program.plan = *known;
-  program.copied = known->in_copy;
   return runner;
 }
 
 }  // namespace
 
 OptimizeResult optimize_program(const OptimizeOptions& options, const Tuner::OnTrial& on_trial, std::stop_token stop) {
+  TemporaryFolder::sweep("unidle-optimize");
   const TemporaryFolder scratch("unidle-optimize");
   const std::int64_t start = system_clock().now_ns();
   OptimizeResult result;

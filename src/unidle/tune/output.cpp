@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "unidle/base/json.h"
+#include "unidle/base/secrets.h"
 
 namespace unidle::tune {
 
@@ -64,7 +65,7 @@ void read_summary(std::string_view output, bool with_validation, TrialResult& re
 std::string last_words(std::string_view err, std::string_view out) {
   std::string_view line = last_line(err, says_something);
   line = line.empty() ? last_line(out, says_something) : line;
-  return line.empty() ? "the program failed without a word" : std::string(line);
+  return line.empty() ? "the program failed without a word" : mask_secrets(line);
 }
 
 }  // namespace unidle::tune

@@ -9,6 +9,7 @@
 
 #include "unidle/base/clock.h"
 #include "unidle/base/json.h"
+#include "unidle/base/secrets.h"
 #include "unidle/base/stats.h"
 #include "unidle/knobs/command_line.h"
 
@@ -44,8 +45,9 @@ std::vector<std::string> texts_in(const nlohmann::json& list) {
 
 /// `body` is of the program that the end of the command starts: train.py with its words, or -m of a module.
 bool is_of_command(const nlohmann::json& body, const std::vector<std::string>& command) {
+  const std::vector<std::string> masked = mask_secrets(command);  // as the record has it
   const auto words = texts_in(body.value("words", nlohmann::json::array()));
-  if (words.size() >= command.size() || !std::equal(words.rbegin(), words.rend(), command.rbegin())) {
+  if (words.size() >= command.size() || !std::equal(words.rbegin(), words.rend(), masked.rbegin())) {
     return false;
   }
   const std::string& script = command[command.size() - words.size() - 1];

@@ -20,7 +20,7 @@ using nlohmann::json;
 namespace {
 
 /// Part of the identity: raise it when what a trial measures changes.
-constexpr int kFormat = 3;
+constexpr int kFormat = 4;
 constexpr std::chrono::hours kOldest(24);
 
 template <typename T>
@@ -85,10 +85,17 @@ TrialResult trial_of(const json& body) {
 }
 
 json to_json(const ProgramPlan& plan) {
-  return {{"steps", plan.steps},           {"step_s", plan.step_s},   {"startup_s", plan.startup_s},
-          {"expected_s", plan.expected_s}, {"limit_s", plan.limit_s}, {"settings", plan.settings},
-          {"device", plan.device},         {"places", plan.places},   {"in_copy", plan.in_copy},
-          {"spare", plan.spare},           {"choices", plan.choices}};
+  return {{"steps", plan.steps},
+          {"step_s", plan.step_s},
+          {"startup_s", plan.startup_s},
+          {"expected_s", plan.expected_s},
+          {"limit_s", plan.limit_s},
+          {"settings", plan.settings},
+          {"device", plan.device},
+          {"places", plan.places},
+          {"protection", to_string(plan.protection)},
+          {"spare", plan.spare},
+          {"choices", plan.choices}};
 }
 
 ProgramPlan plan_of(const json& body) {
@@ -101,7 +108,7 @@ ProgramPlan plan_of(const json& body) {
   plan.settings = body.at("settings").get<Settings>();
   plan.device = body.at("device").get<std::string>();
   plan.places = body.at("places").get<std::map<std::string, std::string>>();
-  plan.in_copy = body.at("in_copy").get<bool>();
+  plan.protection = protection_named(body.at("protection").get<std::string>()).value_or(Protection::kInPlace);
   plan.spare = body.at("spare").get<SpareOptions>();
   plan.choices = body.at("choices").get<OptionChoices>();
   return plan;

@@ -1,6 +1,7 @@
 #include "unidle/tune/working_folder.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <regex>
@@ -65,6 +66,32 @@ std::set<std::string> named_siblings(const fs::path& folder, const std::vector<s
     return name == folder.filename() || !fs::exists(folder.parent_path() / name);
   });
   return names;
+}
+
+std::vector<fs::path> places_of(const fs::path& folder, const std::vector<std::string>& command) {
+  static const std::regex kAbsolute(R"((?:^|[=:,"'\s\[(])(/[\w.@+/-]+))");
+  std::set<fs::path> places = {folder};
+  const auto add_named_in = [&](const std::string& text) {
+    for (std::sregex_iterator match(text.begin(), text.end(), kAbsolute), end; match != end; ++match) {
+      places.insert((*match)[1].str());
+    }
+  };
+  for (const std::string& word : command) {
+    add_named_in(word);
+  }
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    add_named_in(*entry);
+  }
+  std::error_code failure;
+  for (fs::directory_iterator entry(folder, failure), end; !failure && entry != end; entry.increment(failure)) {
+    std::error_code unknown;
+    if (entry->is_symlink(unknown)) {
+      places.insert(entry->path());
+    } else if (is_program_text(*entry)) {
+      add_named_in(try_read_file(entry->path()).value_or(""));
+    }
+  }
+  return {places.begin(), places.end()};
 }
 
 std::optional<std::string> why_not_copied(const fs::path& folder, const std::vector<std::string>& command) {

@@ -16,6 +16,11 @@ bool is_program_text(const std::filesystem::directory_entry& entry);
 /// the folder itself.
 std::set<std::string> named_siblings(const std::filesystem::path& folder, const std::vector<std::string>& command);
 
+/// Where `command` is likely to write: `folder`, the home folder, paths that the command, the environment or the
+/// folder's scripts and configurations name, and where its links lead.
+std::vector<std::filesystem::path> places_of(const std::filesystem::path& folder,
+                                             const std::vector<std::string>& command);
+
 /// Why trials of `command` cannot run in copies of `folder`; nothing when they can. They can when the folder is small
 /// (256 MiB, 5,000 files: a copy takes about a second), no relative link leads out of it, and the command further than
 /// to what lies beside it.

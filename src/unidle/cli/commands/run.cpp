@@ -15,6 +15,7 @@
 #include "unidle/base/error.h"
 #include "unidle/base/files.h"
 #include "unidle/base/log.h"
+#include "unidle/base/secrets.h"
 #include "unidle/base/shell.h"
 #include "unidle/cli/apply.h"
 #include "unidle/cli/configured.h"
@@ -115,7 +116,7 @@ void tell(const Arguments& arguments, const tune::Reach& reached, const fs::path
   std::string trace;
   try {
     if (reached.command != arguments.command) {
-      say(fmt::format("ran {}", shell_joined(reached.command)));
+      say(fmt::format("ran {}", shell_joined(mask_secrets(reached.command))));
     }
     tell_what_became(reached, folder);
     trace = arguments.trace ? traced(folder, record) : "";
