@@ -23,6 +23,10 @@ def start():
     write_line('"type":"shim","status":"on","python":"%d.%d.%d"' % sys.version_info[:3])
     importing.watch("torch", _torch_imported)
     importing.watch("argparse", _argparse_imported)
+    if os.environ.get("UNIDLE_MUTED"):
+        from . import muted
+
+        muted.start()
     importing.watch_failures()
     os.register_at_fork(after_in_child=_forked)
 

@@ -6,6 +6,7 @@
 
 #include <sys/resource.h>
 #include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 
@@ -88,6 +89,35 @@ TEST(Files, TemporaryFolderGoesWithItsContent) {
     write_file_atomic(path / "f", "x");
   }
   EXPECT_FALSE(fs::exists(path));
+}
+
+TEST(Files, WhatItsOwnerMayNotReadIsRemovedAsWell) {
+  const TemporaryFolder folder;
+  fs::create_directories(folder.path() / "a/b");
+  write_file_atomic(folder.path() / "a/b/f", "x");
+  ASSERT_EQ(::chmod((folder.path() / "a/b").c_str(), 0), 0);
+  remove_tree(folder.path() / "a");
+  EXPECT_FALSE(fs::exists(folder.path() / "a"));
+}
+
+TEST(Files, FoldersOfKilledProgramsAreSweptAndOthersStay) {
+  const TemporaryFolder place;
+  ::setenv("TMPDIR", place.path().c_str(), 1);
+  {
+    const TemporaryFolder living("sweep");
+    fs::create_directories(place.path() / "sweep-killed/a");
+    fs::create_directories(place.path() / "sweep-young");
+    fs::create_directories(place.path() / "swept-other");
+    for (const fs::path& old : {living.path(), place.path() / "sweep-killed", place.path() / "swept-other"}) {
+      fs::last_write_time(old, fs::file_time_type::clock::now() - std::chrono::hours(1));
+    }
+    TemporaryFolder::sweep("sweep");
+    EXPECT_TRUE(fs::exists(living.path()));
+  }
+  ::unsetenv("TMPDIR");
+  EXPECT_FALSE(fs::exists(place.path() / "sweep-killed"));
+  EXPECT_TRUE(fs::exists(place.path() / "sweep-young"));
+  EXPECT_TRUE(fs::exists(place.path() / "swept-other"));
 }
 
 TEST(Files, HostRootAndHomeFollowTheEnvironment) {

@@ -193,6 +193,8 @@ TEST_P(Layered, WhatIsHiddenReadsAsEmpty) {
 
 TEST_P(Layered, LayersMayBeInMemory) {
   options_.in_memory = true;
+  options_.scratch = root_.path() / "empty";
+  fs::create_directories(options_.scratch);
   const Listing before = listing(home());
   EXPECT_TRUE(attack("echo x >train.log && rm -rf models/large/ && test ! -e models/large").status.ok());
   EXPECT_THAT(differences(before, listing(home())), IsEmpty());

@@ -2,7 +2,9 @@
 
 #include <gmock/gmock.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -144,6 +146,42 @@ TEST(Record, TextThatIsNoUtf8IsKept) {
     writer.set_meta(meta::kCommand, {"\xff\xfe"});
   }
   EXPECT_TRUE(Reader(folder.path()).meta(meta::kCommand).has_value());
+}
+
+TEST(Record, KeepsNoSecret) {
+  const TemporaryFolder folder;
+  const std::string key = "0123456789abcdef0123456789abcdef01234567";
+  {
+    Writer writer(folder.path());
+    writer.set_meta(meta::kCommand, {"env", "HF_TOKEN=" + key, "python", "train.py", "--wandb-key", key, "--lr", "1"});
+    writer.add(Note{1, 2, {{"type", "exception"}, {"text", "api_key=\"" + key + "\""}, {"password", key}, {"n", 3}}});
+    writer.add(Setting{"x", "https://me:" + key + "@host", "configured", "a.yaml:1"});
+    writer.set_output_tail("stdout", "WANDB_API_KEY=" + key + "\nloss 0.5\n");
+  }
+  EXPECT_EQ(read_file(folder.path() / "record.db").find(key), std::string::npos);
+  const Reader reader(folder.path());
+  EXPECT_EQ(reader.meta(meta::kCommand)->dump(),
+            R"(["env","HF_TOKEN=****","python","train.py","--wandb-key","****","--lr","1"])");
+  EXPECT_EQ(reader.notes().at(0).body.at("text"), "api_key=\"****\"");
+  EXPECT_EQ(reader.notes().at(0).body.at("n"), 3);
+}
+
+TEST(Record, IsItsUsersAloneUnlessItIsShared) {
+  const TemporaryFolder folder;
+  const auto modes = [&](const char* name) {
+    { const Writer writer(folder.path() / name / "record"); }
+    struct stat of_folder {
+    }, of_file{};
+    ::stat((folder.path() / name / "record").c_str(), &of_folder);
+    ::stat((folder.path() / name / "record/record.db").c_str(), &of_file);
+    return std::pair(of_folder.st_mode & 0777U, of_file.st_mode & 0777U);
+  };
+  const mode_t before = ::umask(027);
+  EXPECT_EQ(modes("own"), std::pair(0700U, 0600U));
+  ::setenv("UNIDLE_SHARED_RECORDS", "1", 1);
+  EXPECT_EQ(modes("shared"), std::pair(0750U, 0640U));
+  ::unsetenv("UNIDLE_SHARED_RECORDS");
+  ::umask(before);
 }
 
 TEST(Record, IsReadWhileItIsWritten) {

@@ -42,7 +42,8 @@ bool is_private() {
 }
 
 /// A folder that is there keeps its mode.
-void make_record_folder(const fs::path& folder) {
+void make_record_folder(const fs::path& named) {
+  const fs::path folder = named.has_filename() ? named : named.parent_path();  // "record/" is "record"
   make_folders(folder.parent_path().empty() ? "." : folder.parent_path());
   if (::mkdir(folder.c_str(), is_private() ? 0700 : 0777) != 0 && errno != EEXIST) {
     throw system_error(ErrorCode::kIo, folder.string(), "cannot be created", errno);

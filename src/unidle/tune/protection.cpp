@@ -118,6 +118,7 @@ void protect(observe::Options& run, Protection protection, const fs::path& folde
   for (const auto& [name, value] : muted_trackers(own)) {
     run.environment.try_emplace(name, value);
   }
+  run.environment["UNIDLE_MUTED"] = "1";
   make_folders(own);
   run.environment["UNIDLE_SCRATCH"] = protection == Protection::kLayers ? "" : own.string();
   SandboxOptions sandbox;

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <regex>
 
 #include "unidle/base/error.h"
@@ -25,6 +26,22 @@ void add_named(const std::string& text, std::set<std::string>& names) {
   static const std::regex kAbove(R"((?:^|[^./\w])\.\./([\w-][\w.-]*)|["']\.\.["']\s*,\s*["']([\w-][\w.-]*))");
   for (std::sregex_iterator match(text.begin(), text.end(), kAbove), end; match != end; ++match) {
     names.insert((*match)[1].matched ? (*match)[1].str() : (*match)[2].str());
+  }
+}
+
+/// Adds the absolute paths in `text`: at its beginning, or after what stands before a value.
+void add_absolute(std::string_view text, std::set<fs::path>& paths) {
+  constexpr std::string_view kBefore = "=:,\"'[( \t\r\n";
+  for (std::size_t at = text.find('/'); at != std::string_view::npos; at = text.find('/', at)) {
+    std::size_t end = at;
+    while (end < text.size() && (std::isalnum(static_cast<unsigned char>(text[end])) != 0 ||
+                                 std::string_view("/._-+@").find(text[end]) != std::string_view::npos)) {
+      ++end;
+    }
+    if (end > at + 1 && (at == 0 || kBefore.find(text[at - 1]) != std::string_view::npos)) {
+      paths.insert(std::string(text.substr(at, end - at)));
+    }
+    at = end;
   }
 }
 
@@ -69,13 +86,8 @@ std::set<std::string> named_siblings(const fs::path& folder, const std::vector<s
 }
 
 std::vector<fs::path> places_of(const fs::path& folder, const std::vector<std::string>& command) {
-  static const std::regex kAbsolute(R"((?:^|[=:,"'\s\[(])(/[\w.@+/-]+))");
   std::set<fs::path> places = {folder};
-  const auto add_named_in = [&](const std::string& text) {
-    for (std::sregex_iterator match(text.begin(), text.end(), kAbsolute), end; match != end; ++match) {
-      places.insert((*match)[1].str());
-    }
-  };
+  const auto add_named_in = [&](std::string_view text) { add_absolute(text, places); };
   for (const std::string& word : command) {
     add_named_in(word);
   }
