@@ -91,7 +91,7 @@ void write_record(OptimizeResult& result) {
     writer.set_meta("kind", "optimize");
     writer.set_meta(record::meta::kStartedUtc, format_utc(system_clock().wall_ns()));
     for (const char* key :
-         {"config", "conclusion", "trials", "changes", "verification", "not_taken", "plan", "program"}) {
+         {"config", "conclusion", "trials", "changes", "verification", "not_taken", "plan", "program", "notes"}) {
       writer.set_meta(key, document[key]);
     }
     writer.flush();
