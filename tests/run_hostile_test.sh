@@ -75,6 +75,24 @@ done
 "$unidle" run -- sh -c 'exit 7' 2>/dev/full; same 'stderr is full' 7 $?
 "$unidle" diagnose nothing 2>/dev/full; same 'stderr is full, of another command' 2 $?
 
+# What is written with -o replaces nothing but files.
+"$unidle" run -o report -- true 2>/dev/null
+for to in fifo to-fifo; do
+  ln -sf fifo to-fifo
+  cat fifo >read & reader=$!
+  "$unidle" report report -o $to >/dev/null; same "report -o $to" 0 $?
+  wait $reader; grep -q '</html>' read || fail "report -o $to: nothing came through"
+done
+"$unidle" report report -o /dev/null >/dev/null; same 'report -o /dev/null' 0 $?
+"$unidle" trace report -o /dev/null >/dev/null 2>&1; same 'trace -o /dev/null' 0 $?
+echo first >page
+"$unidle" report report -o /dev/stdout >>page; same 'report -o /dev/stdout' 0 $?
+same 'appended to what was there' first "$(head -1 page)"
+grep -q '</html>' page || fail 'report -o /dev/stdout: nothing came through'
+ln -s page to-page
+"$unidle" report report -o to-page >/dev/null; grep -q '<html' to-page || fail 'report -o to a link'
+[ -c /dev/null ] && [ -p fifo ] && [ -L to-fifo ] && [ -L to-page ] && [ -L dangling ] || fail 'something was replaced by a file'
+
 # However we were started, signals and waiting work.
 same 'CHLD ignored' 3 "$(env --ignore-signal=CHLD timeout 60 "$unidle" run -- sh -c 'exit 3' 2>/dev/null; echo $?)"
 want=$(env --ignore-signal=CHLD grep -E 'SigIgn|SigBlk' /proc/self/status)
@@ -111,8 +129,8 @@ same 'thrown away and kept' "$(printf 'out\nerr')" "$(tail_of o3 stdout)"
 same 'a child that outlives the command' "$(echo soon; for i in $(seq 20); do echo "late $i"; done)" "$(cat out)"
 wait_for test -e later
 same 'it came to its end' whole "$(cat later)"
-rm -f go; started=$SECONDS
-"$unidle" run -- sh -c 'while [ ! -e go ]; do sleep 0.1; done & echo said' 2>/dev/null >out 3>&1
+rm -f go
+"$unidle" run -- sh -c 'while [ ! -e go ]; do sleep 0.1; done & echo said' >out 2>/dev/null
 touch go
 same 'what was said' said "$(cat out)"
 

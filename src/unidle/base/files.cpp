@@ -13,6 +13,7 @@
 #include <system_error>
 
 #include "unidle/base/error.h"
+#include "unidle/base/write_target.h"
 
 namespace unidle {
 
@@ -77,7 +78,16 @@ std::optional<std::string> try_read_file(const fs::path& path) {
   return bytes;
 }
 
-void write_file_atomic(const fs::path& path, std::string_view bytes) {
+void write_file_atomic(const fs::path& name, std::string_view bytes) {
+  const WriteTarget target = write_target(name);
+  if (target.in_place) {
+    const UniqueFd fd = open_in_place(target);
+    if (const int failure = fd ? write_all(fd.get(), bytes) : errno; failure != 0) {
+      throw system_error(ErrorCode::kIo, name.string(), "cannot be written", failure);
+    }
+    return;
+  }
+  const fs::path& path = target.path;
   std::string temporary = path.string() + ".XXXXXX";
   UniqueFd fd(::mkostemp(temporary.data(), O_CLOEXEC));
   if (!fd) {

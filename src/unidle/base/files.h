@@ -17,7 +17,8 @@ std::string read_file(const std::filesystem::path& path);
 std::optional<std::string> try_read_file(const std::filesystem::path& path);
 
 /// Writes through a temporary name beside `path`, synced and renamed, so that a reader sees the old bytes
-/// or the new ones and never half of either. Throws kIo naming `path`; the temporary file is removed.
+/// or the new ones and never half of either. A link is followed; a device, a pipe or /dev/stdout is written into, for
+/// nothing but a file is replaced by one. Throws kIo naming `path`; the temporary file is removed.
 void write_file_atomic(const std::filesystem::path& path, std::string_view bytes);
 
 /// Creates the folder and its parents. Throws kIo naming the path.

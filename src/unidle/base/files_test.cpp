@@ -1,11 +1,13 @@
 #include "unidle/base/files.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <sys/resource.h>
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
@@ -47,6 +49,38 @@ TEST(Files, ResultHasTheUsualPermissions) {
   write_file_atomic(folder.path() / "f", "x");
   ::umask(before);
   EXPECT_EQ(fs::status(folder.path() / "f").permissions(), static_cast<fs::perms>(0644));
+}
+
+TEST(Files, OnlyFilesAreReplaced) {
+  const TemporaryFolder folder;
+  const fs::path fifo = folder.path() / "fifo";
+  ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
+  const UniqueFd reader(::open(fifo.c_str(), O_RDONLY | O_NONBLOCK));
+  write_file_atomic(fifo, "through");
+  std::array<char, 20> got{};
+  EXPECT_EQ(::read(reader.get(), got.data(), got.size()), 7);
+  EXPECT_TRUE(fs::is_fifo(fifo));
+
+  fs::create_symlink(fifo, folder.path() / "to-fifo");
+  write_file_atomic(folder.path() / "to-fifo", "through");
+  EXPECT_EQ(::read(reader.get(), got.data(), got.size()), 7);
+
+  fs::create_symlink("made", folder.path() / "to-file");
+  write_file_atomic(folder.path() / "to-file", "first");
+  write_file_atomic(folder.path() / "to-file", "second");
+  EXPECT_TRUE(fs::is_symlink(folder.path() / "to-file"));
+  EXPECT_EQ(read_file(folder.path() / "made"), "second");
+
+  const UniqueFd stream(::open((folder.path() / "stream").c_str(), O_WRONLY | O_CREAT, 0600));
+  ASSERT_EQ(::write(stream.get(), "one ", 4), 4);
+  write_file_atomic("/proc/self/fd/" + std::to_string(stream.get()), "two");
+  EXPECT_EQ(read_file(folder.path() / "stream"), "one two");
+
+  write_file_atomic("/dev/null", "nowhere");
+  EXPECT_TRUE(fs::is_character_file("/dev/null"));
+  EXPECT_EQ(code_of([] { write_file_atomic("/dev/full", "x"); }), ErrorCode::kIo);
+  fs::create_symlink("loop", folder.path() / "loop");
+  EXPECT_EQ(code_of([&] { write_file_atomic(folder.path() / "loop" / "f", "x"); }), ErrorCode::kIo);
 }
 
 TEST(Files, MissingFileIsAnInputErrorOrNothing) {

@@ -42,14 +42,17 @@ struct EventFile::Deflater {
 };
 
 EventFile::EventFile(const std::filesystem::path& path)
-    : path_(path), temporary_(path.string() + fmt::format(".{}.part", ::getpid())) {
+    : path_(path),
+      target_(write_target(path)),
+      temporary_(target_.path.string() + fmt::format(".{}.part", ::getpid())) {
   if (path.extension() == ".gz") {
     deflater_ = std::make_unique<Deflater>();
     if (!deflater_->ready) {
       fail(ENOMEM);
     }
   }
-  fd_.reset(::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+  fd_ = target_.in_place ? open_in_place(target_)
+                         : UniqueFd(::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
   if (!fd_) {
     fail(errno);
   }
@@ -58,7 +61,7 @@ EventFile::EventFile(const std::filesystem::path& path)
 }
 
 EventFile::~EventFile() {
-  if (fd_) {
+  if (fd_ && !target_.in_place) {
     fd_.reset();
     ::unlink(temporary_.c_str());
   }
@@ -151,7 +154,7 @@ void EventFile::close(const nlohmann::json& about) {
   buffer_ += "\n],\"otherData\":" + text_of(about) + "}\n";
   flush(true);
   fd_.reset();
-  if (::rename(temporary_.c_str(), path_.c_str()) != 0) {
+  if (!target_.in_place && ::rename(temporary_.c_str(), target_.path.c_str()) != 0) {
     const int error_number = errno;
     ::unlink(temporary_.c_str());
     fail(error_number);

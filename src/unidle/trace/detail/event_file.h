@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "unidle/base/handle.h"
+#include "unidle/base/write_target.h"
 
 namespace unidle::trace::detail {
 
@@ -49,6 +50,7 @@ class EventFile {
   [[noreturn]] void fail(int error_number);
 
   std::filesystem::path path_;
+  WriteTarget target_;
   std::filesystem::path temporary_;
   UniqueFd fd_;
   std::unique_ptr<Deflater> deflater_;
