@@ -8,9 +8,7 @@
 //
 // Called with the interpreter's lock held; not for interpreters without one. Throws nothing; trouble is a Python
 // exception.
-#define Py_LIMITED_API 0x03090000
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
+#include "stand_in.h"  // has Python.h
 // After Python.h: needs its types.
 #include <structmember.h>
 
@@ -228,7 +226,8 @@ int execute(PyObject* module) {
 }
 
 PyModuleDef_Slot module_slots[] = {{Py_mod_exec, reinterpret_cast<void*>(execute)}, {0, nullptr}};
-PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_unidle_light", nullptr, 0,      nullptr,
+PyMethodDef functions[] = {{"stand_in", unidle_light::stand_in, METH_VARARGS, nullptr}, {nullptr, nullptr, 0, nullptr}};
+PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_unidle_light", nullptr, 0,      functions,
                           module_slots,          nullptr,         nullptr, nullptr};
 
 }  // namespace

@@ -39,6 +39,6 @@ def _pass_on():
 
 try:
     _start()
-except BaseException:  # noqa: B902 - whatever it is, it is ours and not the program's
+except Exception:
     pass
 _pass_on()

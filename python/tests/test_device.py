@@ -16,15 +16,20 @@ class Event:
 
     clock = 0.0
     done = True
+    capturing = False
     made = 0
 
     def __init__(self):
         Event.made += 1
 
-    def record(self):
+    def record(self, stream):
+        if stream != "of the model":
+            raise AssertionError("the stream that is current need not be on the device of the model")
         self.at = Event.clock
 
     def query(self):
+        if Event.capturing:
+            raise AssertionError("a question to the device breaks off what is captured")
         return Event.done
 
     def elapsed_time(self, later):
@@ -38,10 +43,9 @@ class Event:
 
 class DeviceTimerTest(unittest.TestCase):
     def setUp(self):
-        Event.clock, Event.done, Event.made = 0.0, True, 0
-        self.capturing = False
+        Event.clock, Event.done, Event.made, Event.capturing = 0.0, True, 0, False
         self.ring = FakeRing()
-        self.timer = device.DeviceTimer(types.SimpleNamespace(ring=self.ring), Event, lambda: self.capturing)
+        self.timer = device.DeviceTimer(types.SimpleNamespace(ring=self.ring), Event, lambda: "of the model", lambda: Event.capturing)
 
     def step(self, number, seconds):
         self.timer.begin(number)
@@ -73,11 +77,19 @@ class DeviceTimerTest(unittest.TestCase):
         self.assertEqual(len(self.ring.events), 64)
 
     def test_nothing_is_recorded_while_a_graph_is_captured(self):
-        self.capturing = True
+        Event.capturing = True
         self.step(0, 1.0)
-        self.capturing = False
+        Event.capturing = False
         self.timer.collect()
         self.assertEqual(self.ring.events, [])
+
+    def test_nothing_is_asked_while_a_graph_is_captured(self):
+        self.step(0, 1.0)  # waits to be asked for
+        Event.capturing = True
+        self.step(1, 1.0)
+        Event.capturing = False
+        self.timer.collect()
+        self.assertEqual([event[3] for event in self.ring.events], [0])
 
 
 if __name__ == "__main__":

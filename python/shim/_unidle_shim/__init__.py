@@ -9,6 +9,9 @@ import os
 import sys
 import time
 
+from . import hiding
+
+hiding.hide_modules(__path__[0])
 on = False
 _noted_off = False
 _started = (0, 0)  # process number, see process_start
@@ -44,15 +47,17 @@ def off(reason):
         text = reason if isinstance(reason, str) else "".join(traceback.format_exception_only(type(reason), reason)).strip()
         if isinstance(reason, BaseException) and reason.__traceback__ is not None:
             last = traceback.extract_tb(reason.__traceback__)[-1]
-            text += " (%s:%d)" % (os.path.basename(last.filename), last.lineno)
+            text += " (%s:%d)" % (os.path.basename(last.filename).rstrip(">"), last.lineno)
         import json
 
         write_line('"type":"shim","status":"off","reason":' + json.dumps(text))
         session = sys.modules.get(__name__ + ".session")
         if session is not None:
             session.shut_down()
-    except Exception:
-        pass
+    except Exception as failure:
+        from . import guard
+
+        guard.pass_on(failure)
 
 
 def write_line(fields):
@@ -80,34 +85,34 @@ def write_notes(lines):
             os.write(handle, lines.encode("utf-8", "replace"))
         finally:
             os.close(handle)
-    except (OSError, KeyError):
-        pass  # a full disk, a folder that is gone: the run goes on unobserved
+    except (OSError, KeyError) as failure:  # a full disk, a folder that is gone: the run goes on unobserved
+        from . import guard
+
+        guard.pass_on(failure)
 
 
 def _torch_imported(torch):
-    if not on:
-        return
-    try:
+    if on:
         from . import patching
 
         patching.begin(torch)
-    except BaseException as failure:
-        off(failure)
 
 
 def _argparse_imported(argparse):
-    try:
-        from . import options
+    from . import options
 
-        options.argparse_imported(argparse)
-    except BaseException as failure:
-        off(failure)
+    options.argparse_imported(argparse)
 
 
 def _forked():
+    from .guard import caught
+
     try:
         session = sys.modules.get(__name__ + ".session")
         if on and session is not None:
             session.forked()
     except BaseException as failure:
-        off(failure)
+        caught(failure)
+
+
+hiding.hide_functions(globals())

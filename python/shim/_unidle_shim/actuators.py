@@ -5,7 +5,9 @@ import json
 import os
 import weakref
 
-from . import inspection, off, reads_later, scaling, validating, write_line
+from . import inspection, reads_later, scaling, validating, write_line
+from .guard import caught, pass_on
+from .patches import around
 
 _TRUE = (True, 1, "true", "on", "yes", "1", "True")
 _LOADER = {"loader.workers": "num_workers", "loader.pin_memory": "pin_memory",
@@ -160,6 +162,7 @@ class Actuators:
                         optimizer._step_supports_amp_scaling = True
                     return
                 except RuntimeError as error:
+                    pass_on(error)
                     self.say("optimizer.fused", True, "refused", str(error)[:300])
             elif wanted:
                 self.say("optimizer.fused", True, "refused", "%s has no fused form" % type(optimizer).__name__)
@@ -199,6 +202,7 @@ class Actuators:
             module.compile(mode=None if asked == "default" else asked)
             self.state.compiled = (asked, "inductor")
         except Exception as error:
+            pass_on(error)
             self.say("compile.mode", asked, "refused", str(error)[:300])
 
     def _run(self, call, module, args, kwargs):
@@ -228,28 +232,27 @@ class Actuators:
     def _threads(self, torch, wanted):
         original = torch.set_num_threads
 
-        def set_num_threads(count):
+        def before(args, kwargs):
             # A worker of a loader sets one thread for itself; only the program's own choice is to be changed.
-            original(count if self.state.role == "worker" else wanted)
+            return None if self.state.role == "worker" else [None]
 
         original(wanted)
-        torch.set_num_threads = set_num_threads
+        around(torch, "set_num_threads", before, None)
 
     def _watch_compile(self, torch):
         state = self.state
         state.compiled = None
         if not hasattr(torch, "compile"):
             return
-        original = torch.compile
 
-        def compile(model=None, **kwargs):
-            state.roots.widen_for_good()
-            state.compiled = (kwargs.get("mode"), str(kwargs.get("backend", "inductor")))
-            return original(model, **kwargs)
+        def before(args, kwargs):
+            try:
+                state.roots.widen_for_good()
+                state.compiled = (kwargs.get("mode"), str(kwargs.get("backend", "inductor")))
+            except BaseException as failure:
+                caught(failure)
 
-        from . import hiding
-
-        torch.compile = hiding.wraps(original)(compile)
+        around(torch, "compile", before, None)
 
     def read_back(self):
         """After the first steps: what the live program has now."""
@@ -270,8 +273,8 @@ class Actuators:
                 else:
                     same = str(value).lower() == str(asked).lower() or (value is True and asked in _TRUE)
                     self.say(knob, asked, "taken" if same else "ignored", None if same else "the program has another value", value)
-        except Exception as failure:
-            off(failure)
+        except BaseException as failure:
+            caught(failure)
 
 
 def _can_fuse(torch, params):

@@ -1,8 +1,10 @@
 """A thread beside the program: looks where the followed thread is, and writes the notes now and then."""
 
+import _signal
 import _thread
 import linecache
 import re
+import signal
 import sys
 import time
 
@@ -19,6 +21,25 @@ _MAX_PLACES = 2000
 _TOP = 10
 _READS = re.compile(r"\[[^\]]+\]|\b(read|load|open|next|randperm|randint|stack|gather|index_select|from_numpy|memmap|choice|permutation|collate|decode)\w*\s*\(")
 _GAP_HITS = 5
+
+
+# A fault of a thread's own is never to be blocked.
+_NEVER_BLOCKED = {getattr(signal, name) for name in ("SIGSEGV", "SIGBUS", "SIGFPE", "SIGILL", "SIGTRAP", "SIGSYS") if hasattr(signal, name)}
+
+
+def start_thread(function):
+    """In a thread that no signal of the program's is delivered to: one that the program holds back in its own threads would find
+    it, and do what it does at once. Not a threading.Thread: the program would find it in threading.enumerate().
+
+    A thread begins with the mask of the one that starts it, and that one has its own again at once. Signals that come meanwhile
+    wait, and go to it then. All of this in C: a handler in Python runs between two calls, when the mask is in order."""
+    mask = _signal.pthread_sigmask(_signal.SIG_BLOCK, ())
+    blocked = signal.valid_signals() - _NEVER_BLOCKED
+    try:
+        _signal.pthread_sigmask(_signal.SIG_BLOCK, blocked)
+        _thread.start_new_thread(function, ())
+    finally:
+        _signal.pthread_sigmask(_signal.SIG_SETMASK, mask)
 
 
 class Background:
@@ -38,8 +59,7 @@ class Background:
     def start(self):
         """By the thread that is followed."""
         self.affinity = affinity.Affinity(_thread.get_native_id())
-        # Not a threading.Thread: the program would find it in threading.enumerate().
-        _thread.start_new_thread(self._run, ())
+        start_thread(self._run)
 
     def stop(self):
         self.stopped = True

@@ -3,9 +3,11 @@
 import sys
 import threading
 
-from . import hiding, off, places, probe, session
+from . import hiding, places, probe, session
+from .guard import caught
 from .light import Patch
 from .loop import now
+from .patches import around, put
 
 _get_ident = threading.get_ident
 
@@ -43,12 +45,20 @@ class Backward:
         self.aside = False
 
 
+def mark(light):
+    """The step of an optimiser is over, or what stands for it."""
+    try:
+        light.mark(now())
+    except BaseException as failure:
+        caught(failure)
+
+
 def _marking_backward(state, original):
     def backward(tensors, *args, **kwargs):
         original(tensors, *args, **kwargs)
         light = state.light
         if light is not None and _get_ident() == state.thread:
-            light.mark(now())
+            mark(light)
 
     return hiding.wraps(original)(backward)
 
@@ -59,37 +69,35 @@ def _watched_backward(state, torch):
     item = Tensor.item
 
     def backward(tensors, *args, **kwargs):
+        loop = None
         try:
-            if _get_ident() != state.thread and not session.adopt():
-                return original(tensors, *args, **kwargs)
-            state.trains = True
-            t0 = now()
-            loop = state.loop
-            if loop is None:
-                if not session.observe():
-                    return original(tensors, *args, **kwargs)
-                loop = state.loop
-            weight, loss = loop.weight, None
-            weighed = weight.on
-            if isinstance(tensors, Tensor) and tensors.numel() == 1:
-                if tensors.is_cpu:
-                    loss = item(tensors)
-                else:
-                    state.waits.watch_loss(tensors)
-            loop.backward_begins(t0)
-            inside, before, loop.inside = loop.inside, loop.total, True
-        except Exception as failure:
-            off(failure)
+            if _get_ident() == state.thread or session.adopt():
+                state.trains = True
+                t0 = now()
+                loop = state.loop or session.followed()
+            if loop is not None:
+                weight, loss = loop.weight, None
+                weighed = weight.on
+                if type(tensors) is Tensor and tensors.numel() == 1:
+                    if tensors.is_cpu:
+                        loss = item(tensors)
+                    else:
+                        state.waits.watch_loss(tensors)
+                loop.backward_begins(t0)
+                t1 = now() if weighed else t0
+                inside, before, loop.inside = loop.inside, loop.total, True
+        except BaseException as failure:
+            loop = caught(failure)
+        if loop is None:
             return original(tensors, *args, **kwargs)
-        t1 = now() if weighed else t0
         try:
             original(tensors, *args, **kwargs)
         except BaseException as error:
             loop.inside = inside
             state.facts.failed(error)
             raise
-        t2 = now()
         try:
+            t2 = now()
             loop.inside = inside
             own = t2 - t0 - (loop.total - before)
             loop.total = before + t2 - t0
@@ -98,8 +106,8 @@ def _watched_backward(state, torch):
                 loop.updates_by_hand(t2)
             if weighed:
                 weight.ns += t1 - t0 + now() - t2
-        except Exception as failure:
-            off(failure)
+        except BaseException as failure:
+            caught(failure)
 
     return hiding.wraps(original)(backward)
 
@@ -114,8 +122,8 @@ def _patch_optimizers(state, torch):
             wrap_class(type(self))
             if not state.trains or _get_ident() == state.thread:
                 state.facts.optimizer_made(self, places.here())
-        except Exception as failure:
-            off(failure)
+        except BaseException as failure:
+            caught(failure)
         return result
 
     def wrap_class(kind):
@@ -133,25 +141,30 @@ def _patch_optimizers(state, torch):
             if light is not None and goes_by(self, light):
                 result = original(self, *args, **kwargs)
                 if id(self) == light.optimizer and not light.scaled:
-                    light.mark(now())
-                    light.shorten(patch)
+                    went_by(light)
                 return result
-            loop = state.loop
-            if (_get_ident() != state.thread and not session.adopt()) or (loop is not None and loop.in_optimizer):
+            if state.loop is not None and state.loop.in_optimizer or not is_followed():
                 return original(self, *args, **kwargs)
             return optimizer_step(state, self, original, (self,) + args, kwargs)
+
+        def went_by(light):
+            try:
+                light.mark(now())
+                light.shorten(patch)
+            except BaseException as failure:
+                caught(failure)
 
         def by_light(light):
             if light.rhythm is not None:
                 return original  # its steps are counted afterwards
             marks, key = light.marks, light.optimizer
-            mark = marks.stepped.append if light.iterator else light.mark
+            passes = marks.stepped.append if light.iterator else lambda t: mark(light)
 
             def step_by_light(self, *args, **kwargs):
                 if id(self) != key or not marks.alive:  # a scheduler that was made in that stretch has kept this one
                     return step(self, *args, **kwargs)
                 result = original(self, *args, **kwargs)
-                mark(now())
+                passes(now())
                 return result
 
             hiding.wraps(original)(step_by_light)
@@ -170,8 +183,15 @@ def _patch_optimizers(state, torch):
             return True
         try:
             state.loop.look_up()
-        except Exception as failure:
-            off(failure)
+        except BaseException as failure:
+            caught(failure)
+        return False
+
+    def is_followed():
+        try:
+            return _get_ident() == state.thread or session.adopt()
+        except BaseException as failure:
+            caught(failure)
         return False
 
     def zero_grad(self, *args, **kwargs):
@@ -182,38 +202,37 @@ def _patch_optimizers(state, torch):
                 Optimizer.zero_grad = original_zero  # once is enough
             if state.facts.zero_to_none is None and _get_ident() == state.thread:
                 state.facts.zero_grad_called(original_zero, args, kwargs, places.here())
-        except Exception as failure:
-            off(failure)
+        except BaseException as failure:
+            caught(failure)
         return original_zero(self, *args, **kwargs)
 
-    Optimizer.__init__ = hiding.wraps(original_init)(init)
-    Optimizer.zero_grad = hiding.wraps(original_zero)(zero_grad)
+    put(Optimizer, "__init__", init)
+    put(Optimizer, "zero_grad", zero_grad)
 
 
 def optimizer_step(state, optimizer, call, args, kwargs):
     try:
         t0 = now()
-        loop = state.loop
-        if loop is None:
-            if not session.observe():
-                return call(*args, **kwargs)
-            loop = state.loop
-        weighed = loop.weight.on
-        loop.optimizer_begins(optimizer)
-        before = loop.total
-        loop.in_optimizer += 1
-    except Exception as failure:
-        off(failure)
+        loop = state.loop or session.followed()
+        if loop is not None:
+            weighed = loop.weight.on
+            loop.optimizer_begins(optimizer)
+            t1 = now() if weighed else t0
+            depth, before = loop.in_optimizer, loop.total
+            loop.in_optimizer = depth + 1
+    except BaseException as failure:
+        loop = caught(failure)
+    if loop is None:
         return call(*args, **kwargs)
-    t1 = now() if weighed else t0
     try:
         result = call(*args, **kwargs)
-    except BaseException:
-        loop.in_optimizer -= 1
+    except BaseException as error:
+        loop.in_optimizer = depth
+        state.facts.failed(error)
         raise
-    t2 = now()
     try:
-        loop.in_optimizer -= 1
+        t2 = now()
+        loop.in_optimizer = depth
         own = t2 - t0 - (loop.total - before)
         loop.total = before + t2 - t0
         loop.optimizer_ends(optimizer, t0, t2, own)
@@ -221,12 +240,9 @@ def optimizer_step(state, optimizer, call, args, kwargs):
             state.device.end()
         if weighed:
             loop.weight.ns += t1 - t0 + now() - t2
-    except Exception as failure:
-        off(failure)
+    except BaseException as failure:
+        caught(failure)
     return result
-
-
-optimizer_step.__code__ = optimizer_step.__code__.replace(co_filename=hiding.MARK)
 
 
 def _patch_scaler(state, torch):
@@ -250,19 +266,19 @@ def _wrap_scaler(state, scaler):
         if light is not None and light.scaled:
             result = original(self, optimizer, *args, **kwargs)
             if id(optimizer) == light.optimizer:
-                light.mark(now())
+                mark(light)
             return result
         loop = state.loop
         if _get_ident() != state.thread or (loop is not None and loop.in_optimizer):
             return original(self, optimizer, *args, **kwargs)
         try:
             state.facts.scaler_seen(self)
-        except Exception as failure:
-            off(failure)
+        except BaseException as failure:
+            caught(failure)
         # Also where the step is skipped for an infinity: the loop went round all the same.
         return optimizer_step(state, optimizer, original, (self, optimizer) + args, kwargs)
 
-    scaler.step = hiding.wraps(original)(step)
+    put(scaler, "step", step)
 
 
 def _patch_schedulers(state):
@@ -281,24 +297,21 @@ def _look_up_before(state, Scheduler):
         if state.light is not None:
             try:
                 state.loop.look_up()
-            except Exception as failure:
-                off(failure)
+            except BaseException as failure:
+                caught(failure)
         original(self, *args, **kwargs)
 
-    Scheduler.__init__ = hiding.wraps(original)(init)
+    put(Scheduler, "__init__", init)
 
 
 def _patch_assembly(state, torch):
     """Where arrays become tensors a batch is put together by hand. Too short to be met by the thread that looks at lines."""
-    original = torch.from_numpy
-
-    def from_numpy(*args, **kwargs):
+    def before(args, kwargs):
         loop = state.loop
         if loop is not None and not loop.within() and _get_ident() == state.thread:
             loop.assembled = True
-        return original(*args, **kwargs)
 
-    torch.from_numpy = hiding.wraps(original)(from_numpy)
+    around(torch, "from_numpy", before, None)
 
 
 def _patch_checkpoint(state, torch):
@@ -312,13 +325,16 @@ def _patch_checkpoint(state, torch):
         try:
             return original(*args, **kwargs)
         finally:
-            t1 = now()
-            try:
-                loop.total += t1 - t0 - (loop.total - before)
-                loop.saved_at = t1
-                loop.ring.emit(probe.CHECKPOINT, t0, t1 - t0, loop.steps)
-                loop.pause_ends(t1)
-            except Exception as failure:
-                off(failure)
+            saved(loop, t0, before)
 
-    torch.save = hiding.wraps(original)(save)
+    def saved(loop, t0, before):
+        try:
+            t1 = now()
+            loop.total += t1 - t0 - (loop.total - before)
+            loop.saved_at = t1
+            loop.ring.emit(probe.CHECKPOINT, t0, t1 - t0, loop.steps)
+            loop.pause_ends(t1)
+        except BaseException as failure:
+            caught(failure)
+
+    put(torch, "save", save)

@@ -8,7 +8,8 @@ changes, and costs more than a copy. One of 64 kept results is made again and co
 
 import os
 
-from . import hiding, off, packing, side_effects
+from . import packing, side_effects
+from .guard import caught, pass_on
 from .loop import now
 from .memory import available_bytes
 from .purity import drew, numbers_of, random_states, restore
@@ -83,6 +84,7 @@ class KeptFunction:
         try:
             return question(*words)
         except Exception as failure:
+            pass_on(failure)
             self._give_up(str(failure) if type(failure) is TypeError else "%s: %s" % (type(failure).__name__, failure))
             return None
 
@@ -152,8 +154,7 @@ class KeptFunction:
         self.kept = {}
         try:
             self.calls.give_up(self, why)
-        except Exception as failure:
-            off(failure)
+        except BaseException as failure:
+            caught(failure)
 
 
-KeptFunction._called.__code__ = KeptFunction._called.__code__.replace(co_filename=hiding.MARK)

@@ -1,19 +1,20 @@
-"""How long the device itself was busy with a step: events of a pool on the current stream, asked for and never waited for."""
+"""How long the device itself was busy with a step: events of a pool on the stream of the model, asked for and never waited for."""
 
+import ctypes
 from collections import deque
 
-from . import off, probe
+from . import probe
 from .loop import now
 
 _POOL = 64
 
 
 class DeviceTimer:
-    """`make` returns an event with record(), query() and elapsed_time(other) in ms; `capturing` tells whether the stream is
-    being captured, when nothing may be recorded. Tests pass fakes."""
+    """`make` returns an event with record(stream), query() and elapsed_time(other) in ms; `stream` is the one that the model's work is queued on now;
+    `capturing` tells whether some stream is being captured, when nothing may be asked of the device and nothing recorded. Tests pass fakes."""
 
-    def __init__(self, state, make, capturing):
-        self.state, self.capturing = state, capturing
+    def __init__(self, state, make, stream, capturing):
+        self.state, self.stream, self.capturing = state, stream, capturing
         self.free = [(make(), make()) for _ in range(_POOL)]
         self.open = None
         self.waiting = deque()
@@ -23,12 +24,15 @@ class DeviceTimer:
         """The first forward pass of a step begins."""
         if self.open is not None:
             return
+        if self.capturing():
+            self.missed += 1
+            return
         self.collect()
-        if not self.free or self.capturing():
+        if not self.free:
             self.missed += 1
             return
         pair = self.free.pop()
-        pair[0].record()
+        pair[0].record(self.stream())
         self.open = (step, now(), pair)
 
     def end(self):
@@ -40,7 +44,7 @@ class DeviceTimer:
         if self.capturing():
             self.free.append(pair)
             return
-        pair[1].record()
+        pair[1].record(self.stream())
         self.waiting.append((step, t_ns, pair))
 
     def collect(self):
@@ -52,16 +56,21 @@ class DeviceTimer:
 
 
 def begin(state):
-    """A timer where the program has started CUDA by itself; None elsewhere."""
-    torch = state.torch
-    try:
-        cuda = torch.cuda
-        if not cuda.is_initialized():
-            return None
-        return DeviceTimer(state, lambda: cuda.Event(enable_timing=True), cuda.is_current_stream_capturing)
-    except Exception as failure:
-        off(failure)
+    """A timer on the device of the model, where the program has started CUDA by itself and uses that device; None elsewhere."""
+    torch, model = state.torch, state.facts.model_note
+    cuda = torch.cuda
+    if model is None or not cuda.is_initialized():
         return None
+    device = torch.device(model["device"] or "cpu")
+    # Nothing has been put on a device without memory: to make an event there would make a context.
+    if device.type != "cuda" or not cuda.memory_reserved(device):
+        return None
+    captured = getattr(cuda, "is_current_stream_capturing", lambda: False)
+    # An event belongs to the device that it is first recorded on, and that is the one of the stream that it is given.
+    timer = DeviceTimer(state, lambda: cuda.Event(enable_timing=True), lambda: cuda.current_stream(device), captured)
+    # Never freed: in a process that was forked, or after the driver has shut down, the end of an event would be an error.
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(timer))
+    return timer
 
 
 def notes(state, settings):

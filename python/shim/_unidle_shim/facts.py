@@ -10,7 +10,9 @@ import threading
 import time
 import weakref
 
-from . import arguments, failures, inspection, off, ranks, write_notes
+from . import arguments, failures, inspection, ranks, write_notes
+from .guard import caught
+from .tensors import shape_of
 
 _MAX_SHAPES = 1000
 _MANY_OPTIMIZERS = 64
@@ -46,7 +48,7 @@ class Facts:
     def forward_seen(self, module, args, kwargs):
         self.forwards = forwards = self.forwards + 1
         first = args[0] if args else next(iter(kwargs.values()), None)
-        shape = getattr(first, "shape", None)
+        shape = shape_of(first)
         if shape is not None:
             self.batches += 1
             if shape != self.shape:
@@ -111,12 +113,15 @@ class Facts:
         self.asking = []
 
     def failed(self, error):
+        """A call of the program's that we followed raised it."""
         try:
+            if self.asking:
+                self.forward_over()
             if "OutOfMemory" in type(error).__name__ or "out of memory" in str(error)[:300]:
                 self.ooms += 1
                 self.oom_message = str(error)[:500]
-        except Exception as failure:
-            off(failure)
+        except BaseException as failure:
+            caught(failure)
 
     def step_written(self, loop):
         """Of the first steps: until nothing is left to be done with them."""

@@ -3,6 +3,8 @@
 import os
 import sys
 
+from . import guard, hiding
+
 _seen = {}       # id of an exception -> (what tells it from a later one at that address, whether it was caught)
 _MAX_SEEN = 1000
 _MAX_NOTES = 50  # that are written at once; of later ones the newest is, now and then
@@ -16,16 +18,16 @@ def install_excepthook():
     previous = sys.excepthook
 
     def hook(kind, value, trace):
-        from . import hiding, on
+        from . import on
 
         try:
+            trace = hiding.strip(trace)
+            if value is not None:
+                value = value.with_traceback(trace)
             if on:
-                trace = hiding.strip(trace)
-                if value is not None:
-                    value = value.with_traceback(trace)
                 note(kind, value, trace, caught=False)
-        except BaseException:
-            pass
+        except BaseException as failure:
+            guard.caught(failure)
         if previous is sys.__excepthook__:
             sys.__excepthook__(kind, value, trace)
         else:
@@ -35,7 +37,7 @@ def install_excepthook():
 
 
 def traceback_imported(traceback):
-    from . import hiding, places
+    from . import places
 
     original = traceback.TracebackException.__init__
 
@@ -46,8 +48,8 @@ def traceback_imported(traceback):
                 exc_traceback = hiding.strip(exc_traceback)
                 if _asked_by_program(sys._getframe(1), places):
                     note(exc_type, exc_value, exc_traceback, caught=True)
-            except BaseException:
-                pass
+            except BaseException as failure:
+                guard.caught(failure)
         return original(self, exc_type, exc_value, exc_traceback, *args, **kwargs)
 
     traceback.TracebackException.__init__ = init
@@ -59,7 +61,7 @@ def _asked_by_program(frame, places):
         name = os.path.basename(frame.f_code.co_filename)
         if places.is_own(frame.f_code):
             return True
-        if name not in ("traceback.py", "__init__.py", "contextlib.py") and not frame.f_code.co_filename == places.MARK:
+        if name not in ("traceback.py", "__init__.py", "contextlib.py") and not frame.f_code.co_filename.startswith(hiding.MARK):
             return False
         if name == "__init__.py" and "logging" not in frame.f_code.co_filename:
             return False

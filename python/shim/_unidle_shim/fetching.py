@@ -1,6 +1,8 @@
 """Where cache.features and loader.gather meet torch's loaders: before workers start, and where batches are fetched."""
 
-from . import gathering, hiding, off, samples_kept
+from . import gathering, samples_kept
+from .guard import caught
+from .patches import put
 
 _KNOBS = ("cache.features", "loader.gather")
 
@@ -67,17 +69,17 @@ def install(actuators):
     def _get_iterator(self):
         try:
             fetching.starts(self)
-        except Exception as failure:
-            off(failure)
+        except BaseException as failure:
+            caught(failure)
         return original_iterator(self)
 
     def init(self, *args, **kwargs):
         original_init(self, *args, **kwargs)
         try:
             fetching.adapt(self)
-        except Exception as failure:
-            off(failure)
+        except BaseException as failure:
+            caught(failure)
 
-    DataLoader._get_iterator = hiding.wraps(original_iterator)(_get_iterator)
-    Fetcher.__init__ = hiding.wraps(original_init)(init)
+    put(DataLoader, "_get_iterator", _get_iterator)
+    put(Fetcher, "__init__", init)
     return fetching

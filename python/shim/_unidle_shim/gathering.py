@@ -7,7 +7,8 @@ random numbers or gives anything else is left as it is.
 
 import random
 
-from . import hiding, packing
+from . import packing
+from .guard import pass_on
 from .samples_kept import drew, random_states, restore
 
 _NOT_THE_SAME = "rows fetched together are not the same as rows fetched singly"
@@ -70,6 +71,7 @@ class GatheredRows:
             found = self.dataset[numpy.asarray(indices, dtype=numpy.int64)]
             return tensors(found, len(indices)), None
         except Exception as error:  # whatever the program's code raises when it is given many indices
+            pass_on(error)
             return None, "the dataset cannot be asked for many rows at once (%s)" % type(error).__name__
 
 
@@ -152,10 +154,8 @@ def adapt(fetcher, say):
     def collate(data):
         return data.batch if type(data) is Gathered else default_collate(data)
 
-    collate.__code__ = collate.__code__.replace(co_filename=hiding.MARK)
     fetcher.dataset = GatheredRows(fetcher.dataset, default_collate, say)
     fetcher.collate_fn = collate
     return True
 
 
-GatheredRows.__getitems__.__code__ = GatheredRows.__getitems__.__code__.replace(co_filename=hiding.MARK)

@@ -2,6 +2,8 @@
 
 import sys
 
+from .guard import caught
+
 _watched = {}
 
 
@@ -14,8 +16,11 @@ class _Finder:
         if callback is None:
             return None
         spec = _find_without_us(name, path, target)
-        if spec is not None and spec.loader is not None and hasattr(spec.loader, "exec_module"):
-            spec.loader = _Loader(spec.loader, callback)
+        try:
+            if spec is not None and spec.loader is not None and hasattr(spec.loader, "exec_module"):
+                spec.loader = _Loader(spec.loader, callback)
+        except BaseException as failure:
+            caught(failure)
         return spec
 
 
@@ -42,15 +47,17 @@ class _Loader:
         return self._real.create_module(spec)
 
     def exec_module(self, module):
-        module.__loader__ = self._real
-        if module.__spec__ is not None:
-            module.__spec__.loader = self._real
+        try:
+            module.__loader__ = self._real
+            if module.__spec__ is not None:
+                module.__spec__.loader = self._real
+        except BaseException as failure:
+            caught(failure)
         self._real.exec_module(module)
-        self._callback(module)
-
-
-# So that a traceback out of the import of a watched module can be shown without us; hiding.py tells of the name.
-_Loader.exec_module.__code__ = _Loader.exec_module.__code__.replace(co_filename="<unidle importlib._bootstrap>")
+        try:
+            self._callback(module)
+        except BaseException as failure:
+            caught(failure)
 
 
 def watch(name, callback):

@@ -4,7 +4,9 @@ import inspect
 import sys
 import types
 
-from . import off, places, side_effects, validating
+from . import places, side_effects, validating
+from .guard import caught, pass_on
+from .tensors import shape_of
 
 _AMP_NAMES = {"torch.bfloat16": "bf16", "torch.float16": "fp16"}
 _DEEPEST_KEPT = 3
@@ -44,8 +46,8 @@ def _ask(layer, question):
         try:
             handle.remove()
             question(args)
-        except Exception as failure:
-            off(failure)
+        except BaseException as failure:
+            caught(failure)
 
     handle = layer.register_forward_pre_hook(hook)
     return handle
@@ -72,10 +74,10 @@ def look_inside(facts, torch, module):
 def look_for_time_major(loop, module, first):
     """Recurrent and attention layers of torch take (time, batch, ...) unless they are told otherwise. Where such a layer gets what the
     model was given in that order, the second dimension counts the samples. Returns the handles of hooks."""
-    given = getattr(first, "shape", ())
+    given = shape_of(first) or ()
 
     def question(args):
-        got = getattr(args[0], "shape", ()) if args else ()
+        got = args and shape_of(args[0]) or ()
         if len(got) == 3 and got[:2] == given[:2]:
             loop.batch_axis = 1
             if loop.parts is not None:
@@ -242,7 +244,8 @@ def samples_per_epoch(real):
 def length_of(value):
     try:
         return len(value)
-    except Exception:
+    except Exception as failure:
+        pass_on(failure)
         return None
 
 
@@ -366,7 +369,8 @@ def rows_of(torch, value):
         if width is None and hasattr(value, "dtypes") and hasattr(value, "values"):
             try:
                 width = int(value.memory_usage().sum())
-            except Exception:
+            except Exception as failure:
+                pass_on(failure)
                 width = 0
         return len(value), int(width or 0)
     if isinstance(value, list) and value and not isinstance(value[0], (str, bytes)):
@@ -402,8 +406,8 @@ def compile_note(state, facts):
         note.update(compilations=len(metrics), recompilations=again,
                     seconds=sum(one.entire_frame_compile_time_s or 0 for one in metrics),
                     reason=next((str(r)[:300] for r in reversed(reasons) if r), None))
-    except Exception:
-        pass  # other versions keep other books
+    except Exception as failure:  # other versions keep other books
+        pass_on(failure)
     return note
 
 

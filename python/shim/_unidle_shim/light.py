@@ -8,13 +8,10 @@ How many samples a batch had and how often the optimiser stepped is found out af
 too. The patch that remains is a library's (python/native/light.cpp) where it can be loaded.
 """
 
-import importlib.machinery
-import importlib.util
-import os
 import sys
 import weakref
 
-from . import regular
+from . import native, regular
 from .loop import AFTER_STEP, HAND, now
 from .parts import Parts
 from .probe import FLUSH, INPUT, LOG, STEP, SYNC, TRANSFER
@@ -26,20 +23,6 @@ _MOST_STEPS = MOST
 _NEVER = 1 << 63     # ns
 _AT_ONCE = 32        # steps that are written together
 _MOST_CHANGES = 400  # of a class: from Python 3.13 one that was changed a thousand times is never cached again
-
-
-def _library():
-    """None where this Python cannot load it."""
-    path = os.environ.get("UNIDLE_LIGHT_LIBRARY")
-    if not path or not getattr(sys, "_is_gil_enabled", lambda: True)():
-        return None
-    try:
-        loader = importlib.machinery.ExtensionFileLoader("_unidle_light", path)
-        module = importlib.util.module_from_spec(importlib.util.spec_from_loader("_unidle_light", loader))
-        loader.exec_module(module)
-        return module
-    except (ImportError, OSError):
-        return None
 
 
 class Marks:
@@ -70,7 +53,7 @@ class Patch:
 class Light:
     def __init__(self, state):
         self.state = state
-        self.native = _library()
+        self.native = native.library()
         self.iterator = 0    # id of the one that is asked for batches; 0 without a loader
         self.optimizer = 0   # id of the one whose step is the last of a training step
         self.others = ()     # ids of those before it

@@ -2,7 +2,8 @@
 
 import functools
 
-from . import hiding, off
+from . import hiding
+from .guard import caught
 from .loop import now
 from .models import size_of
 
@@ -84,8 +85,8 @@ def _sized(state, light, original, following, over):
             marks.sizes.append(size)
             marks.asked.append(t0)
             marks.got.append(t1)
-        except Exception as failure:
-            off(failure)
+        except BaseException as failure:
+            caught(failure)
         return batch
 
     return hiding.wraps(original)(following_by_light)

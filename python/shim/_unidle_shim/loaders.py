@@ -5,10 +5,12 @@ import sys
 import threading
 import weakref
 
-from . import hiding, inspection, light_fetch, off, places, probe, samples as sampling, session
+from . import inspection, light_fetch, places, probe, samples as sampling, session
+from .guard import caught
 from .light import Patch
 from .loop import now
 from .models import size_of
+from .patches import put
 
 _get_ident = threading.get_ident
 _MOST_LOADERS = 256
@@ -82,14 +84,14 @@ def _patch_loader(state, DataLoader):
         try:
             if _get_ident() == state.thread:
                 kwargs = state.actuators.loader_options(self, args, kwargs)
-        except Exception as failure:
-            off(failure)
+        except BaseException as failure:
+            caught(failure)
         original_init(self, *args, **kwargs)
         try:
             if not state.trains or _get_ident() == state.thread:
                 loader_of(state, self)
-        except Exception as failure:
-            off(failure)
+        except BaseException as failure:
+            caught(failure)
 
     def iterate(self):
         loop = state.loop
@@ -98,30 +100,33 @@ def _patch_loader(state, DataLoader):
         if loop is not None and loop.within():
             return original_iter(self)
         try:
-            if not session.observe():
-                return original_iter(self)
-            state.loop.look_up()
-            loop, loader = state.loop, loader_of(state, self)
-            if not loader.epochs:
-                state.roots.widen(loop.steps)
-            t0 = now()
-            starts = self.num_workers > 0 and getattr(self, "_iterator", None) is None
-            loop.fetch_begins(loader, t0)
-            if starts:
-                state.starting = loader
-                loader.slot = _shared_slot(self)
-            before = loop.total
-        except Exception as failure:
-            off(failure)
+            loop = session.followed()
+            if loop is not None:
+                loop.look_up()
+                loader = loader_of(state, self)
+                if not loader.epochs:
+                    state.roots.widen(loop.steps)
+                t0 = now()
+                starts = self.num_workers > 0 and getattr(self, "_iterator", None) is None
+                loop.fetch_begins(loader, t0)
+                if starts:
+                    loader.slot = _shared_slot(self)
+                    state.starting = loader
+                before, loop.inside = loop.total, True
+        except BaseException as failure:
+            loop = caught(failure)
+        if loop is None:
             return original_iter(self)
-        loop.inside = True
         try:
             iterator = original_iter(self)
-        finally:
+        except BaseException:
             loop.inside = False
             state.starting = None
-            t1 = now()
+            raise
         try:
+            t1 = now()
+            loop.inside = False
+            state.starting = None
             own = t1 - t0 - (loop.total - before)
             loop.total += own
             loader.epochs += 1
@@ -136,8 +141,8 @@ def _patch_loader(state, DataLoader):
                     inspection.look_at_samples(loader.facts, self)
                 finally:
                     loop.inside = False
-        except Exception as failure:
-            off(failure)
+        except BaseException as failure:
+            caught(failure)
         return iterator
 
     def made_elsewhere(real):
@@ -148,13 +153,12 @@ def _patch_loader(state, DataLoader):
             if loader.facts is None:  # now: a DataLoader that nobody keeps is gone before its first batch
                 loader.facts = inspection.loader_facts(state.torch, loader)
             state.elsewhere = _get_ident(), loader, weakref.ref(iterator)
-        except Exception as failure:
-            off(failure)
+        except BaseException as failure:
+            caught(failure)
         return iterator
 
-    made_elsewhere.__code__ = made_elsewhere.__code__.replace(co_filename=hiding.MARK)
-    DataLoader.__init__ = hiding.wraps(original_init)(init)
-    DataLoader.__iter__ = hiding.wraps(original_iter)(iterate)
+    put(DataLoader, "__init__", init)
+    put(DataLoader, "__iter__", iterate)
 
 
 def take_over(state):
@@ -183,27 +187,26 @@ def _patch_iterator(state, Iterator):
     def following(self):
         light = state.light
         if light is not None and id(self) == light.iterator:
-            light.first_fetch(self)
-            return light.fetch(self)
+            return resumed(light, self)(self)
         loop = state.loop
         if loop is None or loop.within() or _get_ident() != state.thread:
             return original(self)
         try:
             t0 = now()
             loader = self.__dict__.get("_unidle")
-            if loader is None:
-                return original(self)
-            if light is not None:
-                loop.look_up()
-            weighed = loop.weight.on
-            loop.iterator = id(self)
-            loop.fetch_begins(loader, t0)
-            before, loop.inside = loop.total, True
-            state.samples = loader.samples
-        except Exception as failure:
-            off(failure)
+            if loader is not None:
+                if light is not None:
+                    loop.look_up()
+                weighed = loop.weight.on
+                loop.iterator = id(self)
+                loop.fetch_begins(loader, t0)
+                before, loop.inside = loop.total, True
+                state.samples = loader.samples
+                t1 = now()  # what our own part takes, the last step's events among it, is no waiting
+        except BaseException as failure:
+            loader = caught(failure)
+        if loader is None:
             return original(self)
-        t1 = now()  # what our own part takes, the last step's events among it, is no waiting
         try:
             batch = original(self)
         except StopIteration:
@@ -213,8 +216,8 @@ def _patch_iterator(state, Iterator):
             loop.inside, state.samples = False, None
             state.facts.failed(error)
             raise
-        t2 = now()
         try:
+            t2 = now()
             loop.inside, state.samples = False, None
             own = t2 - t1 - (loop.total - before)
             loop.total = before + t2 - t1
@@ -230,9 +233,18 @@ def _patch_iterator(state, Iterator):
                 state.facts.batch_seen(loader, batch)
             if weighed:
                 loop.weight.ns += t1 - t0 + now() - t2
-        except Exception as failure:
-            off(failure)
+        except BaseException as failure:
+            caught(failure)
         return batch
+
+    def resumed(light, iterator):
+        """What fetches the next batch while steps go by light."""
+        try:
+            light.first_fetch(iterator)
+            return light.fetch
+        except BaseException as failure:
+            caught(failure)
+        return original
 
     def by_light(light):
         return light.fetch or light_fetch.shorter(state, light, original, following, over)
@@ -247,10 +259,8 @@ def _patch_iterator(state, Iterator):
                 ended(loop, loader, iterator, t0, before)
             else:
                 state.facts.failed(error)
-        except Exception as failure:
-            off(failure)
-
-    over.__code__ = over.__code__.replace(co_filename=hiding.MARK)
+        except BaseException as failure:
+            caught(failure)
 
     def ended(loop, loader, iterator, t0, before):
         """The epoch is over; to shut its workers down took the time."""
@@ -267,10 +277,10 @@ def _patch_iterator(state, Iterator):
                 loader.start_waited_ns += own
                 loop.ring.emit(probe.LOADER_START, t0, own, loop.steps)
             loop.fetch_ends(loader, t0, t1, own, 0, False)
-        except Exception as failure:
-            off(failure)
+        except BaseException as failure:
+            caught(failure)
 
-    Iterator.__next__ = hiding.wraps(original)(following)
+    put(Iterator, "__next__", following)
     state.fetches = Patch(Iterator, "__next__", following, by_light)
 
 
@@ -297,7 +307,7 @@ def _patch_fetcher(state, Fetcher):
             return original(self, index)
         return sampling.fetch(original, self, index, mine, state)
 
-    Fetcher.fetch = hiding.wraps(original)(fetch)
+    put(Fetcher, "fetch", fetch)
     return Patch(Fetcher, "fetch", fetch, lambda light: original)
 
 
@@ -311,14 +321,14 @@ def _patch_worker(state, worker):
             slot = starting.slot if starting is not None else None
             worker_id, workers = args[10:12] if len(args) > 11 and isinstance(args[10], int) and isinstance(args[11], int) else (-1, 1)
             _begin_worker(state, starting.id if starting is not None else 0, slot if worker_id == 0 else None, workers)
-        except Exception as failure:
-            off(failure)
+        except BaseException as failure:
+            caught(failure)
         try:
             return original(*args, **kwargs)
         finally:
             session.finish()
 
-    worker._worker_loop = hiding.wraps(original)(_worker_loop)
+    put(worker, "_worker_loop", _worker_loop)
 
 
 def _begin_worker(state, loader_id, slot, workers):

@@ -4,8 +4,10 @@ import builtins
 import sys
 import threading
 
-from . import hiding, importing, off, places
+from . import importing, places
+from .guard import caught
 from .loop import now
+from .patches import around
 
 _get_ident = threading.get_ident
 _MOST_PLACES = 256
@@ -48,27 +50,23 @@ def _patch_writer(state, Writer):
 
 
 def _patch(state, owner, name, draws=False):
-    original = getattr(owner, name, None)
-    if original is None:
-        return  # another version of that library
-
-    def told(*args, **kwargs):
+    def before(args, kwargs):
         loop = state.loop
         if loop is None or loop.telling or _get_ident() != state.thread or (draws and loop.within()):
-            return original(*args, **kwargs)
+            return None
         loop.telling = True
-        t0, before = now(), loop.total
-        try:
-            return original(*args, **kwargs)
-        finally:
-            t1 = now()
-            loop.telling = False
-            try:
-                _take(state, loop, t0, t1, t1 - t0 - (loop.total - before), sys._getframe(1), draws)
-            except Exception as failure:
-                off(failure)
+        return loop, now(), loop.total
 
-    setattr(owner, name, hiding.wraps(original)(told))
+    def after(seen, args, kwargs, result):
+        try:
+            t1 = now()
+            loop, t0, total = seen
+            loop.telling = False
+            _take(state, loop, t0, t1, t1 - t0 - (loop.total - total), sys._getframe(1), draws)
+        except BaseException as failure:
+            caught(failure)
+
+    around(owner, name, before, after)
 
 
 def _take(state, loop, t0, t1, own, frame, draws):

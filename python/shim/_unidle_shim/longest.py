@@ -4,8 +4,9 @@ short run may not meet them, and it is by them that a batch size has room or not
 import itertools
 import time
 
-from . import off, write_line
-from .hiding import wraps
+from . import write_line
+from .guard import caught
+from .patches import put
 
 _MOST_SAMPLES = 200000
 _MOST_S = 5.0
@@ -24,11 +25,11 @@ def install():
         self._unidle_begun = True
         try:
             return _longest(self, index)
-        except Exception as failure:
-            off(failure)
+        except BaseException as failure:
+            caught(failure)
             return index
 
-    Iterator._next_index = wraps(original)(_next_index)
+    put(Iterator, "_next_index", _next_index)
 
 
 def _longest(iterator, index):

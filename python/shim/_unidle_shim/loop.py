@@ -13,6 +13,7 @@ trains, is followed; the others pass through.
 import time
 
 from . import probe, steps
+from .guard import caught
 from .parts import Parts
 from .validation import INPUT_PHASE, TRAIN_PHASE, VALIDATE_PHASE, Preview, Validations
 from .weight import Weight
@@ -158,8 +159,11 @@ class Loop(Validations):
 
     def look_up(self):
         """Something else than what training steps do begins, or it is time to see some in full."""
-        if self.light is not None:
-            self.light.end(self)
+        try:
+            if self.light is not None:
+                self.light.end(self)
+        except BaseException as failure:
+            caught(failure)
 
     def finish(self):
         """The process ends: what is still held is written."""

@@ -2,10 +2,14 @@
 
 import sys
 import threading
+from collections import UserDict
 
-from . import hiding, off, session
+from . import hiding, session
+from .guard import caught
 from .loop import now
+from .patches import around, put
 from .roots import Roots
+from .tensors import shape_of
 
 _get_ident = threading.get_ident
 
@@ -15,14 +19,14 @@ def size_of(value, depth=0):
     kind = type(value)
     if kind is list or kind is tuple:
         for item in value:
-            shape = getattr(item, "shape", None)
+            shape = shape_of(item)
             if isinstance(shape, tuple) and shape and type(shape[0]) is int:
                 return shape[0]
             size = size_of(item, depth + 1) if depth < 4 else 0
             if size:
                 return size
         return len(value) if depth == 0 and value and isinstance(value[0], (str, int, float)) else 0
-    shape = getattr(value, "shape", None)
+    shape = shape_of(value)
     if shape is not None:
         try:
             if not len(shape):
@@ -32,18 +36,20 @@ def size_of(value, depth=0):
             return 0
     if depth > 3 or value is None or isinstance(value, (str, bytes, int, float)):
         return 0
-    if hasattr(value, "values") and hasattr(value, "keys"):
-        return size_of(list(value.values()), depth + 1)
+    if isinstance(value, dict):
+        return size_of(list(dict.values(value)), depth + 1)
+    if isinstance(value, UserDict):
+        return size_of(value.__dict__.get("data"), depth + 1)
     if isinstance(value, (list, tuple)):
         return size_of(list(value), depth)
-    graphs = getattr(value, "num_graphs", None)
+    graphs = value.num_graphs if hasattr(kind, "num_graphs") else None
     return graphs if isinstance(graphs, int) else 0
 
 
 def _samples_of(module, loop, args, kwargs):
     if not (module._modules or module._parameters):
         return 0  # a loss, which may be given a flattened batch
-    shape = getattr(args[0], "shape", None) if loop.batch_axis and args else None
+    shape = shape_of(args[0]) if loop.batch_axis and args else None
     if isinstance(shape, tuple) and len(shape) > 1 and type(shape[1]) is int:
         return shape[1]
     return size_of(args) or size_of(kwargs)
@@ -86,42 +92,39 @@ def _outermost(state, torch):
     def outermost(original, self, args, kwargs, loop):
         """What is not inside of another forward pass."""
         try:
-            if loop is None:
-                if not session.observe():
-                    return original(self, *args, **kwargs)
-                loop = state.loop
-            if loop.light is not None and not (grad_enabled() and self.training):
-                loop.look_up()
-            t0 = now()
-            weighed = loop.weight.on
-            if state.roots.watching:
-                state.roots.seen(self, loop.steps)
-            if loop.light is not None or (grad_enabled() and loop.forward_goes_on(self)):
-                kind, samples = True, 0
-            else:
-                samples = _samples_of(self, loop, args, kwargs)
-                kind = loop.forward_begins(self, t0, grad_enabled(), samples)
-            if kind:
-                if loop.light is None:
-                    state.facts.forward_seen(self, args, kwargs)
-                if state.device is not None:
-                    state.device.begin(loop.steps)
-            call = state.actuators.forward_begins(self, args, kwargs, kind) if state.actuators.adapts else None
-            before, loop.inside = loop.total, True
-        except Exception as failure:
-            off(failure)
+            loop = loop or session.followed()
+            if loop is not None:
+                if loop.light is not None and not (grad_enabled() and self.training):
+                    loop.look_up()
+                t0 = now()
+                weighed = loop.weight.on
+                if state.roots.watching:
+                    state.roots.seen(self, loop.steps)
+                if loop.light is not None or (grad_enabled() and loop.forward_goes_on(self)):
+                    kind, samples = True, 0
+                else:
+                    samples = _samples_of(self, loop, args, kwargs)
+                    kind = loop.forward_begins(self, t0, grad_enabled(), samples)
+                if kind:
+                    if loop.light is None:
+                        state.facts.forward_seen(self, args, kwargs)
+                    if state.device is not None:
+                        state.device.begin(loop.steps)
+                call = state.actuators.forward_begins(self, args, kwargs, kind) if state.actuators.adapts else None
+                t1 = now() if weighed else t0
+                before, loop.inside = loop.total, True
+        except BaseException as failure:
+            loop = caught(failure)
+        if loop is None:
             return original(self, *args, **kwargs)
-        t1 = now() if weighed else t0
         try:
             result = original(self, *args, **kwargs) if call is None else call(original, self)
         except BaseException as error:
             loop.inside = False
-            if state.facts.asking:
-                state.facts.forward_over()
             state.facts.failed(error)
             raise
-        t2 = now()
         try:
+            t2 = now()
             loop.inside = False
             if state.facts.asking:
                 state.facts.forward_over()
@@ -130,11 +133,10 @@ def _outermost(state, torch):
             loop.forward_ends(kind, t2, own, samples)
             if weighed:
                 loop.weight.ns += t1 - t0 + now() - t2
-        except Exception as failure:
-            off(failure)
+        except BaseException as failure:
+            caught(failure)
         return result
 
-    outermost.__code__ = outermost.__code__.replace(co_filename=hiding.MARK)
     return outermost
 
 
@@ -160,20 +162,21 @@ def _patch_train(state, Module):
                     loop.eval_called = now()
                     loop.preview = None
                     state.actuators.validating.evaluates(sys._getframe(1))
-        except Exception as failure:
-            off(failure)
+        except BaseException as failure:
+            caught(failure)
         return result
 
-    Module.train = hiding.wraps(original)(train)
+    put(Module, "train", train)
 
 
 def _watch_export(state, torch):
-    export = getattr(getattr(torch, "export", None), "export", None)
-    if export is None:
+    if not hasattr(torch, "export"):
         return
 
-    def exporting(*args, **kwargs):
-        state.roots.widen_for_good()
-        return export(*args, **kwargs)
+    def before(args, kwargs):
+        try:
+            state.roots.widen_for_good()
+        except BaseException as failure:
+            caught(failure)
 
-    torch.export.export = hiding.wraps(export)(exporting)
+    around(torch.export, "export", before, None)

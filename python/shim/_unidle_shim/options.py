@@ -7,7 +7,9 @@ Of argparse, where the words of the command are parsed.
 import json
 import sys
 
-from . import arguments, hiding, off, write_line
+from . import arguments, write_line
+from .guard import caught
+from .patches import put
 
 _MOST = 200
 _told = False
@@ -23,11 +25,11 @@ def argparse_imported(argparse):
             arguments.parsed(argparse, self, words, parsed)
             if not _told and (words is None or list(words) == sys.argv[1:]) and _takes_more(self):
                 _tell(argparse, self, parsed[0])
-        except Exception as failure:
-            off(failure)
+        except BaseException as failure:
+            caught(failure)
         return parsed
 
-    argparse.ArgumentParser.parse_known_args = hiding.wraps(original)(parse_known_args)
+    put(argparse.ArgumentParser, "parse_known_args", parse_known_args)
 
 
 def _takes_more(parser):

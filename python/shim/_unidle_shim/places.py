@@ -4,6 +4,8 @@ import os
 import sys
 import sysconfig
 
+from .hiding import MARK
+
 _OURS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "")
 _FOREIGN = tuple(
     sorted(
@@ -17,7 +19,6 @@ _FOREIGN = tuple(
 )
 _LOADING = os.path.join("torch", "utils", "data", "")
 _FETCH = os.path.join("torch", "utils", "data", "_utils", "fetch.py")
-MARK = "<unidle importlib._bootstrap>"  # see hiding.py
 _own = {}  # code object -> whether it is the program's own; bounded by the code of the program
 
 
@@ -34,8 +35,7 @@ def is_own(code):
 
 def is_own_file(name):
     return not (
-        name == MARK
-        or name.startswith(_FOREIGN)
+        name.startswith(_FOREIGN)
         or "site-packages" in name
         or "dist-packages" in name
         or (name.startswith("<") and name not in ("<stdin>", "<string>"))
@@ -70,7 +70,7 @@ def sample_frame(frame):
             return own or library
         if is_own(code):
             own = own or frame
-        elif not code.co_filename.startswith(_OURS) and code.co_filename != MARK and _LOADING not in code.co_filename:
+        elif not code.co_filename.startswith(MARK) and _LOADING not in code.co_filename:
             library = frame
         frame = frame.f_back
     return None
@@ -82,6 +82,13 @@ def of_library(name):
         if folder + os.sep in name:
             return name.rsplit(folder + os.sep, 1)[1]
     return next((name[len(path):] for path in reversed(_FOREIGN) if path != _OURS and name.startswith(path)), short(name))
+
+
+def outside(frame):
+    """The innermost frame that is none of ours."""
+    while frame is not None and frame.f_code.co_filename.startswith(MARK):
+        frame = frame.f_back
+    return frame
 
 
 def line_of(frame):

@@ -3,6 +3,8 @@
 import statistics
 from collections import deque
 
+from .guard import pass_on
+
 _KINDS = {"DataParallel": "data_parallel", "DistributedDataParallel": "ddp", "FullyShardedDataParallel": "fsdp"}
 _KEPT = 32
 _START_UP = 2  # iterations in which ranks also wait for what the others import, compile or open
@@ -14,8 +16,8 @@ def parallel_note(torch, model):
         if torch.distributed.is_available() and torch.distributed.is_initialized():
             note.update(world_size=torch.distributed.get_world_size(), rank=torch.distributed.get_rank(),
                         backend=str(torch.distributed.get_backend()))
-    except Exception:
-        pass
+    except Exception as failure:
+        pass_on(failure)
     return note
 
 
@@ -38,8 +40,8 @@ class Exchange:
             if iteration > self.iteration and exchange > 0:
                 self.iteration = iteration
                 self.waits_s.append(max(0, exchange - seen["backward_compute_comm_overlap_time"]) * 1e-9)
-        except Exception:
-            pass  # a version that keeps other books
+        except Exception as failure:  # a version that keeps other books
+            pass_on(failure)
 
     def wait_s(self):
         """Of a step: the exchange less what of it runs beside the backward pass. None where nothing is known."""

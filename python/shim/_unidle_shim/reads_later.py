@@ -14,7 +14,8 @@ import sys
 import threading
 from collections import deque
 
-from . import hiding, merely_logged, off, places, probe
+from . import merely_logged, places, probe
+from .guard import caught
 from .loop import now
 
 KNOB = "metrics.interval"
@@ -62,18 +63,13 @@ def _stays_later(name, swapped):
             return operation(_plain(left), _plain(right))
         return self._queue.put(lambda: operation(_plain(left), _plain(right)))
 
-    return _hidden(method)
+    return method
 
 
 def _waits(name):
     def method(self, *others):
         return getattr(self._settled(), name)(*map(_plain, others))
 
-    return _hidden(method)
-
-
-def _hidden(method):
-    method.__code__ = method.__code__.replace(co_filename=hiding.MARK)
     return method
 
 
@@ -216,15 +212,15 @@ class Reads:
                     self.state.waits.take("item", t0, t1, t1 - t0, True, sys._getframe(1))
                 if loss is not None:
                     loop.ring.emit(probe.LOSS, t1, 0, loss[0], loss[1], 0, value)
-        except Exception as failure:
-            off(failure)
+        except BaseException as failure:
+            caught(failure)
         return value
 
     def finish(self):
         try:
             self.queue.settle_all()
-        except Exception as failure:  # the device's own; the program meets it where it asks the device next
-            off(failure)
+        except BaseException as failure:  # the device's own; the program meets it where it asks the device next
+            caught(failure)
 
 
 def install(state, actuators, asked):

@@ -2,7 +2,8 @@
 
 import time
 
-from . import again, hiding, off, probe
+from . import again, probe
+from .guard import caught
 from .loop import now
 
 _thread_time = time.thread_time_ns
@@ -134,6 +135,17 @@ def _log2(value):
     return value.bit_length() - 1 + value / (1 << (value.bit_length() - 1)) - 1 if value > 0 else 0
 
 
+def took(samples, t0, index=None, item=None):
+    """A sample was made from then to now."""
+    try:
+        duration_ns = now() - t0
+        samples.take_one(duration_ns)
+        if item is not None:
+            samples.again.look(index, item, duration_ns)
+    except BaseException as failure:
+        caught(failure)
+
+
 class TimedDataset:
     """Stands for the dataset while one batch is fetched, and times each sample."""
 
@@ -145,9 +157,7 @@ class TimedDataset:
     def __getitem__(self, index):
         t0 = now()
         item = self.dataset[index]
-        took = now() - t0
-        self.samples.take_one(took)
-        self.samples.again.look(index, item, took)
+        took(self.samples, t0, index, item)
         return item
 
     def step_aside(self, fetcher):
@@ -168,18 +178,11 @@ class TimedIterator:
     def __next__(self):
         t0 = now()
         item = next(self.iterator)
-        self.samples.take_one(now() - t0)
+        took(self.samples, t0)
         return item
 
     def step_aside(self, fetcher):
         fetcher.dataset_iter = self.iterator
-
-
-for _kind in (TimedDataset, TimedIterator):
-    for _name in ("__getitem__", "__next__"):
-        if _name in _kind.__dict__:
-            _function = _kind.__dict__[_name]
-            _function.__code__ = _function.__code__.replace(co_filename=hiding.MARK)
 
 
 def read_calls():
@@ -204,7 +207,6 @@ def prepare(fetcher, samples):
             samples.collated = len(data)
         return collate(data)
 
-    timed_collate.__code__ = timed_collate.__code__.replace(co_filename=hiding.MARK)
     fetcher.collate_fn = timed_collate
     fetcher._unidle = samples
     if hasattr(fetcher, "dataset_iter"):
@@ -214,42 +216,52 @@ def prepare(fetcher, samples):
 def fetch(original, fetcher, index, samples, state):
     """One batch, timed. What the dataset raises passes through."""
     try:
-        if getattr(fetcher, "_unidle", None) is not samples:
-            prepare(fetcher, samples)
-        batches = samples.batches
-        stand_in = _stand_in(fetcher, samples) if batches < 4 or (samples.each() and state.light is None) else None
-        probing = 0 < batches < 4
-        reads = read_calls() if probing else None
-        asks = batches < 4 or not batches & 15 or samples.total_ns > _CPU_FROM_NS * batches
-        samples.collate_begin = samples.collated = samples.worst = 0
-        c0 = _thread_time() if asks else 0
-    except Exception as failure:
-        off(failure)
+        asked = _before(fetcher, samples, state)
+    except BaseException as failure:
+        asked = caught(failure)
+    if asked is None:
         return original(fetcher, index)
-    t0 = now()
     try:
         return original(fetcher, index)
     finally:
+        _after(fetcher, samples, state, index, asked)
+
+
+def _before(fetcher, samples, state):
+    """(what stands for the dataset, time, CPU time, read calls) where they are asked for."""
+    if getattr(fetcher, "_unidle", None) is not samples:
+        prepare(fetcher, samples)
+    batches = samples.batches
+    reads = read_calls() if 0 < batches < 4 else None
+    asks = batches < 4 or not batches & 15 or samples.total_ns > _CPU_FROM_NS * batches
+    samples.collate_begin = samples.collated = samples.worst = 0
+    cpu = _thread_time() if asks else None
+    stand_in = _stand_in(fetcher, samples) if batches < 4 or (samples.each() and state.light is None) else None
+    return stand_in, now(), cpu, reads
+
+
+def _after(fetcher, samples, state, index, asked):
+    try:
         t1 = now()
-        try:
-            if stand_in is not None:
-                stand_in.step_aside(fetcher)
-            collated = samples.collate_begin or t1
-            if asks:
-                samples.cpu_ns += _thread_time() - c0
-                samples.asked_ns += t1 - t0
-            if probing:
-                after = read_calls()
-                # the asking itself reads: once before, once after
-                samples.files = bool(samples.files) or (reads is not None and after is not None and after - reads > 2)
-            first = track(samples, index) if type(stand_in) is TimedDataset else 0
-            if not samples.collate_begin:
-                count = 0  # the end of an iterable dataset, or an exception
-            else:
-                count = (samples.collated or len(index)) if fetcher.auto_collation else 1
-            account(samples, state.ring, t0, t1, count, collated - t0 - samples.again.spent(), t1 - collated, first)
-        except Exception as failure:
-            off(failure)
+        stand_in, t0, cpu, reads = asked
+        if stand_in is not None:
+            stand_in.step_aside(fetcher)
+        collated = samples.collate_begin or t1
+        if cpu is not None:
+            samples.cpu_ns += _thread_time() - cpu
+            samples.asked_ns += t1 - t0
+        if 0 < samples.batches < 4:
+            after = read_calls()
+            # the asking itself reads: once before, once after
+            samples.files = bool(samples.files) or (reads is not None and after is not None and after - reads > 2)
+        first = track(samples, index) if type(stand_in) is TimedDataset else 0
+        if not samples.collate_begin:
+            count = 0  # the end of an iterable dataset, or an exception
+        else:
+            count = (samples.collated or len(index)) if fetcher.auto_collation else 1
+        account(samples, state.ring, t0, t1, count, collated - t0 - samples.again.spent(), t1 - collated, first)
+    except BaseException as failure:
+        caught(failure)
 
 
 def _stand_in(fetcher, samples):
@@ -293,7 +305,6 @@ def account(samples, ring, t0, t1, count, busy, collate_ns, first):
         ring.emit(probe.SAMPLE, t0, busy, 0, first, 0, float(count), worst)
 
 
-fetch.__code__ = fetch.__code__.replace(co_filename=hiding.MARK)
 
 
 def track(samples, index):

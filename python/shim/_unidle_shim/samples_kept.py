@@ -12,7 +12,8 @@ import platform
 import sys
 import weakref
 
-from . import calls_kept, hiding, off, packing, side_effects
+from . import calls_kept, packing, side_effects
+from .guard import caught, pass_on
 from .loop import now
 from .memory import available_bytes
 from .purity import drew, numbers_of, random_states, restore
@@ -216,7 +217,8 @@ class Caches:
         try:
             len(dataset)
             weakref.ref(dataset)
-        except Exception:
+        except Exception as failure:
+            pass_on(failure)
             return "the dataset has no length"
         return None
 
@@ -233,8 +235,8 @@ class Caches:
             try:
                 if id(dataset) not in self._calls:
                     self._calls[id(dataset)] = weakref.ref(dataset), calls_kept.KeptCalls(dataset, areas, self._say)
-            except Exception as failure:
-                off(failure)
+            except BaseException as failure:
+                caught(failure)
 
         if known[1].state < _OFF:
             fetcher.dataset = KeptSamples(fetcher.dataset, known[1], area, self._say, keep_calls)
@@ -247,7 +249,3 @@ class Caches:
         if _KEPT in states or any(calls.taken for _, calls in self._calls.values()):
             return True
         return None if _UNDECIDED in states or self._in_workers else False
-
-
-for _function in (KeptSamples.__getitem__, KeptSamples._made):
-    _function.__code__ = _function.__code__.replace(co_filename=hiding.MARK)

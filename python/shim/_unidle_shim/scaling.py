@@ -8,7 +8,8 @@ change no digit of a gradient. Start, growth and backoff are those of torch.amp.
 
 import sys
 
-from . import hiding, off
+from .guard import caught
+from .patches import put
 
 _FIRST = 2.0 ** 16
 _GROWS_AFTER = 2000  # steps in a row whose gradients were finite
@@ -65,8 +66,8 @@ def install(torch, optimizers):
     def before_step(*given):
         try:
             scaling.before_step(*given)
-        except Exception as failure:
-            off(failure)
+        except BaseException as failure:
+            caught(failure)
 
     def backward(tensors, *args, **kwargs):
         if not scaling.used:
@@ -75,8 +76,8 @@ def install(torch, optimizers):
         try:
             scaled = scaling.scaled(tensors)
             scaling.multiply(scale)
-        except Exception as failure:
-            off(failure)
+        except BaseException as failure:
+            caught(failure)
             scaling.used = False
             return original(tensors, *args, **kwargs)
         try:
@@ -85,7 +86,7 @@ def install(torch, optimizers):
             scaling.multiply(1 / scale)
 
     hook(before_step)
-    torch.autograd.backward = hiding.wraps(original)(backward)
+    put(torch.autograd, "backward", backward)
     return scaling
 
 

@@ -5,6 +5,7 @@ import threading
 import time
 
 from . import affinity, background, facts, inspection, light, off, probe, waits
+from .guard import caught
 from .loop import Loop
 
 _get_ident = threading.get_ident
@@ -58,6 +59,11 @@ def observe():
     return True
 
 
+def followed():
+    """The loop that is followed from this call on at the latest; None when there is none."""
+    return state.loop if observe() else None
+
+
 def adopt():
     """This thread calls the first backward pass, or steps the first optimiser, and is not the one that imported torch: then
     this one trains, and is followed from here on. False where another one is known to train."""
@@ -91,12 +97,12 @@ def _open(role, workers=1):
 
 def finish():
     """The process ends in order."""
-    if state.actuators is not None and state.actuators.reads is not None:
-        state.actuators.reads.finish()
-    thread, state.thread = state.thread, 0
-    if state.ring is None or not thread:
-        return
     try:
+        if state.actuators is not None and state.actuators.reads is not None:
+            state.actuators.reads.finish()
+        thread, state.thread = state.thread, 0
+        if state.ring is None or not thread:
+            return
         if state.loop is not None:
             state.loop.finish()
             if state.tracing is not None:
@@ -106,8 +112,20 @@ def finish():
         state.background.stop()
         state.facts.write(final=True)
         state.ring.close()
-    except Exception as failure:
-        off(failure)
+    except BaseException as failure:
+        caught(failure)
+
+
+def interrupted():
+    """An exception of the program's leaves our code half way: what says that a call is going on is taken back."""
+    state.switching = False
+    state.starting = None
+    if state.role == "train":
+        state.samples = None
+    loop = state.loop
+    if loop is not None:
+        loop.inside = loop.telling = False
+        loop.in_optimizer = 0
 
 
 def shut_down():

@@ -3,8 +3,6 @@
 import inspect
 import types
 
-from . import hiding
-
 _RUNS_LATER = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 
 
@@ -27,7 +25,7 @@ class Stub:
         def stub(*args, _unidle=None, **kwargs):
             return _unidle(args, kwargs)
 
-        function.__code__ = stub.__code__.replace(co_filename=hiding.MARK, co_name=self.code.co_name)
+        function.__code__ = stub.__code__.replace(co_name=self.code.co_name)
         function.__kwdefaults__ = {"_unidle": handler}
         function.__signature__ = signature
 

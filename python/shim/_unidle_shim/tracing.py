@@ -10,8 +10,10 @@ import os
 import resource
 import time
 
-from . import hiding, write_line
+from . import write_line
+from .guard import caught, pass_on
 from .loop import now
+from .patches import around
 
 _FIRST_STEP = 10    # the steps before allocate, tune and compile
 _LONGEST_S = 60     # slow steps end the window early, so that the trace stays of a size that can be read
@@ -188,20 +190,17 @@ class Tracing:
         torch = self.state.torch
         tracing = self
 
-        def give_way_in(owner):
-            original = owner.__init__
-
-            def __init__(self, *args, **kwargs):
-                if not tracing.making and tracing.stage != _OVER and kwargs.get("enabled", args[0] if args else True):
+        def before(args, kwargs):
+            try:
+                if not tracing.making and tracing.stage != _OVER and kwargs.get("enabled", args[1] if len(args) > 1 else True):
                     tracing._give_way()
-                return original(self, *args, **kwargs)
+            except BaseException as failure:
+                caught(failure)
 
-            owner.__init__ = hiding.wraps(original)(__init__)
-
-        give_way_in(torch.autograd.profiler.profile)
+        around(torch.autograd.profiler.profile, "__init__", before, None)
         kineto = getattr(torch.profiler.profiler, "_KinetoProfile", None)
         if kineto is not None:
-            give_way_in(kineto)
+            around(kineto, "__init__", before, None)
 
     def _give_way(self):
         try:
@@ -211,6 +210,7 @@ class Tracing:
             self._fail(failure)
 
     def _fail(self, failure):
+        pass_on(failure)
         try:
             self._abandon()
         except Exception:

@@ -9,8 +9,10 @@ import os
 import sys
 import threading
 
-from . import hiding, off, places, probe
+from . import places, probe
+from .guard import caught
 from .loop import now
+from .patches import around
 
 _get_ident = threading.get_ident
 _MAX_PLACES = 256
@@ -113,126 +115,108 @@ def install(state):
             _patch_wait(state, getattr(cuda, kind), "synchronize", "synchronize")
     _patch_wait(state, gc, "collect", "gc")
     if state.has_device:
-        _patch_wait(state, torch, "isnan", "isnan", device_only=True)
-        _patch_wait(state, torch, "nonzero", "nonzero", device_only=True)
         for name in ("to", "cuda"):
             _patch_transfer(state, torch.Tensor, name)
         _patch_module_to(state, torch.nn.Module)
 
 
 def _patch_read(state, Tensor, name, call):
-    original = getattr(Tensor, name)
     reads_one = call == "item"
 
-    def count(self, *args, **kwargs):
-        loop = state.loop
-        if loop is not None and not loop.within() and not loop.in_optimizer and _get_ident() == state.thread:
-            try:
-                state.waits.count(call, sys._getframe(1))
-            except Exception as failure:
-                off(failure)
-        return original(self, *args, **kwargs)
-
-    def read(self, *args, **kwargs):
-        loop = state.loop
-        if loop is None or loop.in_optimizer or _get_ident() != state.thread:
-            return original(self, *args, **kwargs)
-        if self.is_cpu:
-            return count(self, *args, **kwargs) if not loop.within() else original(self, *args, **kwargs)
-        if name == "item" and state.actuators.reads is not None:
-            number = _later(state.actuators.reads, self, sys._getframe(1))
-            if number is not None:
-                return number
-        t0, before = now(), loop.total
-        result = original(self, *args, **kwargs)
+    def before(args, kwargs):
         try:
-            t1 = now()
-            own = t1 - t0 - (loop.total - before)
-            state.waits.take(call, t0, t1, own, True, sys._getframe(1))
-            if reads_one and state.waits.loss_pointer and self.data_ptr() == state.waits.loss_pointer:
+            loop = state.loop
+            if loop is None or loop.in_optimizer or _get_ident() != state.thread or not args:
+                return None
+            if not state.has_device or args[0].is_cpu:
+                if not loop.within():
+                    state.waits.count(call, sys._getframe(1))
+                return None
+            if name == "item" and state.actuators.reads is not None:
+                number = state.actuators.reads.read(args[0], places.outside(sys._getframe(1)))
+                if number is not None:
+                    return [number]
+            return now(), loop.total
+        except BaseException as failure:
+            return caught(failure)
+
+    def after(seen, args, kwargs, result):
+        try:
+            t1, loop = now(), state.loop
+            if result is None or loop is None:
+                return
+            t0, total = seen
+            state.waits.take(call, t0, t1, t1 - t0 - (loop.total - total), True, sys._getframe(1))
+            if reads_one and state.waits.loss_pointer and args[0].data_ptr() == state.waits.loss_pointer:
                 state.waits.loss_pointer = 0
                 loop.ring.emit(probe.LOSS, t1, 0, state.waits.loss_step, loop.samples, 0, float(result))
-        except Exception as failure:
-            off(failure)
-        return result
+        except BaseException as failure:
+            caught(failure)
 
-    count.__code__ = count.__code__.replace(co_filename=hiding.MARK)
-    setattr(Tensor, name, hiding.wraps(original)(read if state.has_device else count))
+    around(Tensor, name, before, after)
 
 
-def _later(reads, tensor, frame):
-    try:
-        return reads.read(tensor, frame)
-    except Exception as failure:
-        off(failure)
-        return None
-
-
-def _patch_wait(state, owner, name, call, device_only=False):
-    original = getattr(owner, name, None)
-    if original is None:
-        return
-
-    def wait(*args, **kwargs):
+def _patch_wait(state, owner, name, call):
+    def before(args, kwargs):
         loop = state.loop
         if loop is None or loop.in_optimizer or _get_ident() != state.thread:
-            return original(*args, **kwargs)
-        t0, before = now(), loop.total
+            return None
+        return now(), loop.total
+
+    def after(seen, args, kwargs, result):
         try:
-            return original(*args, **kwargs)
-        finally:
-            try:
-                if not device_only or (args and getattr(getattr(args[0], "device", None), "type", "cpu") != "cpu"):
-                    t1 = now()
-                    own = t1 - t0 - (loop.total - before)
-                    state.waits.take(call, t0, t1, own, not device_only and (call == "gc" or state.has_device), sys._getframe(1))
-            except Exception as failure:
-                off(failure)
+            t1, loop = now(), state.loop
+            if loop is not None:
+                t0, total = seen
+                state.waits.take(call, t0, t1, t1 - t0 - (loop.total - total), call == "gc" or state.has_device, sys._getframe(1))
+        except BaseException as failure:
+            caught(failure)
 
-    setattr(owner, name, hiding.wraps(original)(wait))
+    around(owner, name, before, after)
 
 
-def _is_blocking(name, args, kwargs):
-    if "non_blocking" in kwargs:
-        return not kwargs["non_blocking"]
-    return not any(value is True for value in args[1:2])
+_PLAIN_ARGUMENTS = {"to": 2, "cuda": 1}  # those before non_blocking
+
+
+def _is_blocking(args, kwargs):
+    return not (kwargs.get("non_blocking") or any(value is True for value in args[2:3]))
+
+
+def _leaves_it_open(name, args, kwargs):
+    """The call does not say whether it blocks: neither by name nor by place, in `to(device, dtype, non_blocking, copy)`, `to(dtype,
+    non_blocking, copy)`, `to(other, non_blocking, copy)` and `cuda(device, non_blocking)`."""
+    return "non_blocking" not in kwargs and len(args) <= 1 + _PLAIN_ARGUMENTS[name] and not any(type(value) is bool for value in args[1:])
 
 
 def _patch_transfer(state, Tensor, name):
-    original = getattr(Tensor, name)
-
-    def move(self, *args, **kwargs):
-        loop = state.loop
-        if loop is None or loop.within() or _get_ident() != state.thread or self.device.type != "cpu":
-            # Towards the host: .to("cpu") waits as .cpu() does.
-            if loop is None or _get_ident() != state.thread or loop.in_optimizer:
-                return original(self, *args, **kwargs)
-            return back(self, args, kwargs)
-        if state.actuators.non_blocking and "non_blocking" not in kwargs:
-            kwargs["non_blocking"] = True
-        t0 = now()
-        result = original(self, *args, **kwargs)
+    def before(args, kwargs):
         try:
-            if result.device.type != "cpu":
-                t1 = now()
-                _moved(state, self, t0, t1, self.numel() * self.element_size(), _is_blocking(name, args, kwargs), sys._getframe(1))
-        except Exception as failure:
-            off(failure)
-        return result
+            loop = state.loop
+            if loop is None or not args or _get_ident() != state.thread:
+                return None
+            outwards = args[0].device.type == "cpu" and not loop.within()
+            if not outwards and loop.in_optimizer:
+                return None
+            if outwards and state.actuators.non_blocking and _leaves_it_open(name, args, kwargs):
+                kwargs["non_blocking"] = True
+            return now(), outwards
+        except BaseException as failure:
+            return caught(failure)
 
-    def back(self, args, kwargs):
-        loop, t0 = state.loop, now()
-        result = original(self, *args, **kwargs)
+    def after(seen, args, kwargs, result):
         try:
-            if result.device.type == "cpu" and self.device.type != "cpu":
-                t1 = now()
-                state.waits.take("cpu", t0, t1, t1 - t0, True, sys._getframe(2))
-        except Exception as failure:
-            off(failure)
-        return result
+            t1, (t0, outwards), tensor = now(), seen, args[0]
+            if result is None or state.loop is None:
+                return
+            if outwards and result.device.type != "cpu":
+                _moved(state, tensor, t0, t1, tensor.numel() * tensor.element_size(), _is_blocking(args, kwargs), sys._getframe(1))
+            elif not outwards and result.device.type == "cpu" and tensor.device.type != "cpu":
+                # Towards the host: .to("cpu") waits as .cpu() does.
+                state.waits.take("cpu", t0, t1, t1 - t0, True, sys._getframe(1))
+        except BaseException as failure:
+            caught(failure)
 
-    back.__code__ = back.__code__.replace(co_filename=hiding.MARK)
-    setattr(Tensor, name, hiding.wraps(original)(move))
+    around(Tensor, name, before, after)
 
 
 def _moved(state, tensor, t0, t1, size, blocking, frame):
@@ -260,17 +244,16 @@ def _moved(state, tensor, t0, t1, size, blocking, frame):
 
 def _patch_module_to(state, Module):
     """A model that is moved to the device is no transfer of a step: only its parameters' copies must not look like one."""
+
+    def before(args, kwargs):
+        loop = state.loop
+        if loop is None or loop.within() or _get_ident() != state.thread:
+            return None
+        loop.inside = True
+        return (loop,)
+
+    def after(seen, args, kwargs, result):
+        seen[0].inside = False
+
     for name in ("to", "cuda"):
-        original = getattr(Module, name)
-
-        def move(self, *args, _original=original, **kwargs):
-            loop = state.loop
-            if loop is None or loop.within() or _get_ident() != state.thread:
-                return _original(self, *args, **kwargs)
-            loop.inside = True
-            try:
-                return _original(self, *args, **kwargs)
-            finally:
-                loop.inside = False
-
-        setattr(Module, name, hiding.wraps(original)(move))
+        around(Module, name, before, after)

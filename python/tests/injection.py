@@ -1,0 +1,160 @@
+"""Runs programs of programs/entries.py in forks of this process, with a fault in one entry of the shim each time; see test_guard.py.
+
+    injection.py PROGRAM...     prints JSON: what each program gave bare, where the shim is not there; where it is, also what it gave with
+                                each fault (none with UNIDLE_FAULTS=0), and which entries it comes to
+
+torch is imported once, so that hundreds of runs take no longer than a minute or two. A fault is raised by a trace function, as
+if the line itself had raised it: the first one of an entry, and the last one.
+"""
+
+import ast
+import gc
+import json
+import os
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+SHIM = os.path.join(HERE, "..", "shim", "_unidle_shim")
+SHORT = "import _unidle_shim.weight as w; w._SHORT_NS = 0; w._OFTEN = w._SELDOM = 4; w._MAX_SHARE = 1e-3"
+
+
+class Injected(Exception):
+    pass
+
+
+def entries():
+    """{(file, line of the first statement): line of the last one} of each `try` whose failure is handed to `caught`."""
+    found = {}
+    for name in sorted(os.listdir(SHIM)):
+        if name.endswith(".py"):
+            with open(os.path.join(SHIM, name)) as file:
+                for node in ast.walk(ast.parse(file.read())):
+                    if isinstance(node, ast.Try) and any(_is_guard(handler) for handler in node.handlers):
+                        found[name, _first_line(node.body)] = _last_line(node.body)
+    return found
+
+
+def _is_guard(handler):
+    return any(isinstance(node, ast.Call) and "caught" in (getattr(node.func, "id", ""), getattr(node.func, "attr", "")) for node in ast.walk(handler))
+
+
+def _first_line(body):
+    return body[0].lineno
+
+
+def _last_line(body):
+    """Of the last statement of the `try` itself, which a run comes to if it comes to the end."""
+    last = body[-1]
+    while isinstance(last, (ast.If, ast.With)) and not getattr(last, "orelse", None):
+        last = last.body[-1]
+    return last.lineno
+
+
+def traced(on_line):
+    """on_line(file, line) in each frame of the shim."""
+    def local(frame, event, arg):
+        if event == "line":
+            name, line = frame.f_code.co_filename, frame.f_lineno
+            del frame  # else this looks like the handler of a signal, which is given the frame that it interrupts
+            on_line(name[name.rindex("/") + 1:-1], line)
+        return local
+
+    def trace(frame, event, arg):
+        return local if frame.f_code.co_filename.startswith("<frozen importlib._bootstrap unidle") else None
+
+    sys.settrace(trace)
+
+
+class Runner:
+    def __init__(self, folder):
+        self.folder = folder
+        self.bare = "_unidle_shim" not in sys.modules
+
+    def run(self, program, prepare=None):
+        """(exit status, output) of the program in a fork."""
+        path = os.path.join(self.folder, "output")
+        sys.stdout.flush()
+        child = os.fork()
+        if child == 0:
+            output = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+            os.dup2(output, 1)
+            os.dup2(output, 2)
+            sys.argv = [program]
+            import programs.entries as module
+
+            if not self.bare:
+                exec(SHORT)
+            if prepare is not None:
+                prepare()
+            getattr(module, program)()
+            raise _Done
+        status = os.waitpid(child, 0)[1]
+        with open(path, errors="replace") as file:
+            return status, file.read()
+
+    def reached(self, program, known):
+        """The result of the program as it is, and which lines of `known` it comes to."""
+        path = os.path.join(self.folder, "lines")
+        open(path, "w").close()
+
+        def prepare():
+            seen, log = set(), os.open(path, os.O_WRONLY | os.O_APPEND)
+
+            def on_line(name, line):
+                if (name, line) in known and (name, line) not in seen:
+                    seen.add((name, line))
+                    os.write(log, ("%s:%d\n" % (name, line)).encode())
+
+            traced(on_line)
+
+        result = self.run(program, prepare)
+        with open(path) as file:
+            return result, {(line.split(":")[0], int(line.split(":")[1])) for line in file.read().split()}
+
+    def injected(self, program, place):
+        def prepare():
+            def on_line(name, line):
+                if (name, line) == place:
+                    raise Injected("injected at %s:%d" % (name, line))
+
+            traced(on_line)
+
+        return self.run(program, prepare)
+
+
+class _Done(Exception):
+    """Of a fork: the interpreter ends as it does after a program."""
+
+
+def main(names):
+    import programs.entries  # noqa: F401 - and torch with it
+    import torch._dynamo  # the first optimiser would import it in each fork
+
+    torch.set_num_threads(1)
+    gc.collect()
+    gc.freeze()  # a fork that collects garbage, or ends, is not to go through all of torch
+    known = entries()
+    runner, told = Runner(tempfile.mkdtemp()), {"programs": {}, "faults": [], "entries": ["%s:%d" % entry for entry in known]}
+    lines = set(known) | {(name, last) for (name, _), last in known.items()}
+    done = set()
+    for program in names:
+        if runner.bare or os.environ.get("UNIDLE_FAULTS") == "0":
+            told["programs"][program] = runner.run(program)
+            continue
+        result, seen = runner.reached(program, lines)
+        told["programs"][program] = result
+        for entry in sorted(set(known) & seen):
+            for place in {entry, (entry[0], known[entry])} & seen:
+                if place not in done:
+                    done.add(place)
+                    told["faults"].append(("%s:%d" % entry, "%s:%d" % place, program) + runner.injected(program, place))
+    print(json.dumps(told))
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, HERE)
+    try:
+        main(sys.argv[1:])
+    except _Done:
+        pass

@@ -1,0 +1,332 @@
+"""Small programs that between them reach every entry of the shim; see test_guard.py. Each prints what must not change."""
+
+import argparse
+import gc
+import logging
+import os
+import sys
+import threading
+import traceback
+
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset
+
+x, y = torch.arange(64 * 4).reshape(64, 4) / 256.0, torch.arange(64).reshape(64, 1) / 64.0
+
+
+class Rows(Dataset):
+    def __len__(self):
+        return 64
+
+    def __getitem__(self, index):
+        return x[index], y[index]
+
+
+class Stream(IterableDataset):
+    def __iter__(self):
+        return iter(zip(x, y))
+
+
+def model():
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
+
+
+def learn(net, optimizer, a, b):
+    optimizer.zero_grad()
+    loss = nn.functional.mse_loss(net(a), b)
+    loss.backward()
+    optimizer.step()
+    return loss
+
+
+def evaluate(net):
+    net.eval()
+    with torch.no_grad():
+        total = sum(((net(a) - b) ** 2).sum() for a, b in DataLoader(TensorDataset(x, y), 32))
+    net.train()
+    print("validation", total.item().hex())
+
+
+def training():
+    net = model()
+    optimizer = torch.optim.Adam(net.parameters())
+    scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 1)
+    for epoch in range(3):
+        for number, (a, b) in enumerate(DataLoader(Rows(), 16)):
+            loss = learn(net, optimizer, a, b)
+            print(epoch, number, loss.item().hex(), float(loss).hex(), bool(loss > 0), a.tolist()[0][0], len(b.numpy()))
+        scheduler.step()
+        evaluate(net)
+        gc.collect()
+        torch.save(net.state_dict(), os.devnull)
+        logging.getLogger("training").warning("epoch %d", epoch)
+    torch.cuda.synchronize() if torch.cuda.is_available() else None
+
+
+def short_steps(count=1000, **options):
+    """Long enough to go by light. A second optimiser, a checkpoint and a scheduler come between."""
+    net = model()
+    optimizer = torch.optim.SGD(net.parameters(), lr=1e-3)
+    loader, done = DataLoader(Rows() if options.pop("rows", False) else TensorDataset(x, y), 4, **options), 0
+    while done < count:
+        for a, b in loader:
+            loss = learn(net, optimizer, a, b)
+            done += 1
+            if done % 400 == 390:
+                print(done, loss.item().hex())
+                torch.optim.lr_scheduler.StepLR(optimizer, 1000).step()
+            if done % 400 == 190:
+                evaluate(net)
+            if done % 400 == 290:
+                other = model()
+                learn(other, torch.optim.SGD(other.parameters(), lr=1e-3), a, b)
+    evaluate(net)
+
+
+def slow_samples():
+    short_steps(600, rows=True)
+
+
+def scaled_steps():
+    net, scaler = model(), torch.amp.GradScaler("cpu", init_scale=8.0)
+    optimizer, done = torch.optim.SGD(net.parameters(), lr=1e-3), 0
+    while done < 500:
+        for a, b in DataLoader(TensorDataset(x, y), 4):
+            optimizer.zero_grad()
+            loss = nn.functional.mse_loss(net(a), b)
+            scaler.scale(loss).backward()
+            scaler.step(optimizer)
+            scaler.update()
+            done += 1
+    print(loss.item().hex())
+
+
+def by_hand():
+    net = model()
+    for number in range(500):
+        loss = nn.functional.mse_loss(net(x[:8]), y[:8])
+        loss.backward()
+        with torch.no_grad():
+            for parameter in net.parameters():
+                parameter -= 1e-3 * parameter.grad
+        net.zero_grad()
+    print(loss.item().hex())
+
+
+def two_optimizers():
+    net, other = model(), model()
+    first, second = (torch.optim.SGD(one.parameters(), lr=1e-3) for one in (net, other))
+    for number in range(500):
+        learn(net, first, x[:8], y[:8])
+        loss = learn(other, second, x[:8], y[:8])
+    print(loss.item().hex())
+
+
+def workers():
+    net = model()
+    optimizer = torch.optim.SGD(net.parameters(), lr=1e-3)
+    for data in (Rows(), Stream()):
+        for a, b in DataLoader(data, 16, num_workers=1, multiprocessing_context="fork"):
+            print(learn(net, optimizer, a, b).item().hex())
+
+
+def streamed():
+    net = model()
+    optimizer = torch.optim.SGD(net.parameters(), lr=1e-3)
+    for a, b in DataLoader(Stream(), 16):
+        print(learn(net, optimizer, a, b).item().hex())
+
+
+def in_a_thread():
+    thread = threading.Thread(target=training)
+    thread.start()
+    thread.join()
+
+
+def accumulated():
+    net = model()
+    optimizer = torch.optim.SGD(net.parameters(), lr=1e-3)
+    accumulation = 2
+    for epoch in range(3):
+        for index, (a, b) in enumerate(DataLoader(TensorDataset(x, y), 8)):
+            loss = nn.functional.mse_loss(net(a), b) / accumulation
+            loss.backward()
+            if (index + 1) % accumulation == 0:
+                optimizer.step()
+                optimizer.zero_grad()
+    print(net[0].weight.sum().item().hex())
+
+
+def failures():
+    net = model()
+    optimizer = torch.optim.SGD(net.parameters(), lr=1e-3)
+    for attempt in (lambda: net(torch.zeros(3)), lambda: torch.zeros(1).sum().backward(), lambda: torch.save(lambda: 0, os.devnull),
+                    lambda: optimizer.step(lambda: 1 / 0), lambda: next(iter(DataLoader([1 / 3, None], 2))), lambda: torch.zeros(2).item(),
+                    lambda: torch.from_numpy(None), lambda: print(1, end=2)):
+        try:
+            attempt()
+        except Exception as error:
+            traceback.print_exc(file=sys.stdout)
+            print(type(error).__name__, error.__context__)
+    learn(net, optimizer, x, y)
+
+
+def arrays():
+    import numpy
+
+    net = model()
+    optimizer = torch.optim.SGD(net.parameters(), lr=1e-3)
+    rows, targets = x.numpy().copy(), y.numpy().copy()
+    for number in range(8):
+        print(learn(net, optimizer, torch.from_numpy(rows[number::8]), torch.from_numpy(numpy.ascontiguousarray(targets[number::8]))).item().hex())
+
+
+def options():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--rows", type=int, default=8)
+    print(parser.parse_args([]).rows, parser.parse_args().rows)
+
+
+def imports():
+    folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), "packages")
+    sys.path.insert(0, folder)
+    import tqdm.std
+
+    tqdm.std.tqdm().refresh()
+    sys.path.remove(folder)
+    training()
+
+
+def compiled():
+    net = model()
+    optimizer = torch.optim.SGD(net.parameters(), lr=1e-3)
+    net.compile(backend="eager") if hasattr(net, "compile") else None
+    step = torch.compile(lambda a: a + 1, backend="eager")
+    print(step(learn(net, optimizer, x, y)).item().hex())
+    torch.export.export(model(), (x,))
+
+
+def children():
+    """Each goes on alone, and ends as a program does."""
+    training()
+    sys.stdout.flush()
+    child = os.fork()
+    if child == 0:
+        training()
+        return
+    print(os.waitpid(child, 0)[1])
+
+
+def ends_by_an_exception():
+    training()
+    raise RuntimeError("it diverged")
+
+
+def moves():
+    """Where tensors may lie elsewhere: the meta device has no memory, and everything can be asked of it that a copy needs."""
+    training()
+    net = model().to("cpu")
+    print(net(x).sum().item().hex())
+    for number in range(3):
+        a = x.to("meta")
+        print(a.device, x.to("meta", torch.float64, True).dtype, x.to("meta", non_blocking=True).shape)
+        learn(net, torch.optim.SGD(net.parameters(), lr=1e-3), x, y)
+    torch.cuda.empty_cache()
+
+
+def profiled():
+    training()
+    with torch.autograd.profiler.profile():
+        pass
+    training()
+
+
+class Slow(Dataset):
+    """Rows that cost enough to be kept."""
+
+    def __len__(self):
+        return 32
+
+    def __getitem__(self, index):
+        return torch.stack([x[index] for _ in range(200)])[0].numpy() + sum(range(20_000)) * 0, y[index]
+
+
+def cached():
+    for data in (Slow(), TensorDataset(x, y)):
+        net = model()
+        optimizer = torch.optim.SGD(net.parameters(), lr=1e-3)
+        for epoch in range(2):
+            for a, b in DataLoader(data, 16):
+                print(learn(net, optimizer, torch.as_tensor(a), b).item().hex())
+
+
+def half():
+    """Rounds differently with what is asked for, and so prints no numbers."""
+    net = model()
+    optimizer = torch.optim.SGD(net.parameters(), lr=1e-3)
+    for number in range(8):
+        print(learn(net, optimizer, x, y).dtype)
+
+
+class Stubborn(torch.utils.data.SequentialSampler):
+    """Can be asked for its length by the loader that is made, and by nobody later."""
+
+    asked = 0
+
+    def __len__(self):
+        Stubborn.asked += 1
+        if Stubborn.asked > 1:
+            raise RuntimeError("not to be asked")
+        return 64
+
+
+def stubborn():
+    rows = TensorDataset(x, y)
+    short_steps(600, sampler=Stubborn(rows))
+
+
+def alarms():
+    """A handler that raises whatever runs: all that it raised reaches the program."""
+    import signal
+
+    raised = caught = 0
+
+    class Alarm(Exception):
+        pass
+
+    def ring(number, frame):
+        nonlocal raised
+        raised += 1
+        raise Alarm("now")
+
+    signal.signal(signal.SIGALRM, ring)
+    net = model()
+    optimizer = torch.optim.SGD(net.parameters(), lr=1e-3)
+    signal.setitimer(signal.ITIMER_REAL, 0.001)
+    while raised < 300:
+        try:
+            for a, b in DataLoader(TensorDataset(x, y), 4):
+                learn(net, optimizer, a, b)
+        except Alarm:
+            caught += 1
+            signal.setitimer(signal.ITIMER_REAL, 0.0002 + caught % 50 * 1e-5)
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    print(raised - caught)
+
+
+def held_back():
+    """A signal that is blocked while a checkpoint is written waits until it is there; another thread of ours would take it."""
+    import signal
+    import time
+
+    training()
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM, signal.SIGUSR1})
+    for number in range(3):
+        time.sleep(0.1)
+        os.kill(os.getpid(), signal.SIGTERM)
+    os.kill(os.getpid(), signal.SIGUSR1)
+    print(signal.sigwait({signal.SIGUSR1}) == signal.SIGUSR1, threading.active_count(), "the checkpoint is whole", flush=True)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
+    print("not to be reached")

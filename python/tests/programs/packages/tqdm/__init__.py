@@ -1,0 +1,1 @@
+"""As much of a progress bar as a patch is put on."""
