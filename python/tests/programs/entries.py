@@ -145,20 +145,6 @@ def in_a_thread():
     thread.join()
 
 
-def accumulated():
-    net = model()
-    optimizer = torch.optim.SGD(net.parameters(), lr=1e-3)
-    accumulation = 2
-    for epoch in range(3):
-        for index, (a, b) in enumerate(DataLoader(TensorDataset(x, y), 8)):
-            loss = nn.functional.mse_loss(net(a), b) / accumulation
-            loss.backward()
-            if (index + 1) % accumulation == 0:
-                optimizer.step()
-                optimizer.zero_grad()
-    print(net[0].weight.sum().item().hex())
-
-
 def failures():
     net = model()
     optimizer = torch.optim.SGD(net.parameters(), lr=1e-3)
@@ -199,15 +185,6 @@ def imports():
     training()
 
 
-def compiled():
-    net = model()
-    optimizer = torch.optim.SGD(net.parameters(), lr=1e-3)
-    net.compile(backend="eager") if hasattr(net, "compile") else None
-    step = torch.compile(lambda a: a + 1, backend="eager")
-    print(step(learn(net, optimizer, x, y)).item().hex())
-    torch.export.export(model(), (x,))
-
-
 def children():
     """Each goes on alone, and ends as a program does."""
     training()
@@ -217,57 +194,6 @@ def children():
         training()
         return
     print(os.waitpid(child, 0)[1])
-
-
-def ends_by_an_exception():
-    training()
-    raise RuntimeError("it diverged")
-
-
-def moves():
-    """Where tensors may lie elsewhere: the meta device has no memory, and everything can be asked of it that a copy needs."""
-    training()
-    net = model().to("cpu")
-    print(net(x).sum().item().hex())
-    for number in range(3):
-        a = x.to("meta")
-        print(a.device, x.to("meta", torch.float64, True).dtype, x.to("meta", non_blocking=True).shape)
-        learn(net, torch.optim.SGD(net.parameters(), lr=1e-3), x, y)
-    torch.cuda.empty_cache()
-
-
-def profiled():
-    training()
-    with torch.autograd.profiler.profile():
-        pass
-    training()
-
-
-class Slow(Dataset):
-    """Rows that cost enough to be kept."""
-
-    def __len__(self):
-        return 32
-
-    def __getitem__(self, index):
-        return torch.stack([x[index] for _ in range(200)])[0].numpy() + sum(range(20_000)) * 0, y[index]
-
-
-def cached():
-    for data in (Slow(), TensorDataset(x, y)):
-        net = model()
-        optimizer = torch.optim.SGD(net.parameters(), lr=1e-3)
-        for epoch in range(2):
-            for a, b in DataLoader(data, 16):
-                print(learn(net, optimizer, torch.as_tensor(a), b).item().hex())
-
-
-def half():
-    """Rounds differently with what is asked for, and so prints no numbers."""
-    net = model()
-    optimizer = torch.optim.SGD(net.parameters(), lr=1e-3)
-    for number in range(8):
-        print(learn(net, optimizer, x, y).dtype)
 
 
 class Stubborn(torch.utils.data.SequentialSampler):
