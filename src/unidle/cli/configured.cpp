@@ -200,6 +200,16 @@ knobs::Meaning means(const knobs::Recognition& recognition, const std::string& p
   return found == recognition.knobs.end() ? knobs::Meaning::kValue : found->meaning;
 }
 
+/// amp_dtype alone names the format that mixed precision would have, and not that it is on.
+bool is_format_without_switch(const knobs::Recognition& recognition, const std::string& path) {
+  const std::string name = argument_name(path);
+  const bool of_amp = name.find("amp") != std::string::npos || name.find("autocast") != std::string::npos;
+  const bool has_switch = std::any_of(
+      recognition.knobs.begin(), recognition.knobs.end(),
+      [](const knobs::Recognized& one) { return one.knob == kAmp && one.meaning == knobs::Meaning::kSwitch; });
+  return of_amp && !has_switch && means(recognition, path) == knobs::Meaning::kFormat;
+}
+
 /// `scripts`: the text of the program's scripts.
 Layer from_files(const std::vector<fs::path>& files, const fs::path& folder, const std::string& scripts) {
   Layer layer;
@@ -210,6 +220,10 @@ Layer from_files(const std::vector<fs::path>& files, const fs::path& folder, con
       auto told = knobs::configured(recognition);
       if (const auto on = amp_switched_on(recognition)) {
         told.try_emplace(std::string(kAmp), *on);
+      }
+      if (const auto amp = told.find(std::string(kAmp));
+          amp != told.end() && is_format_without_switch(recognition, amp->second.path)) {
+        told.erase(amp);
       }
       for (const knobs::Recognized& one : recognition.knobs) {
         if (one.phase == knobs::Phase::kTraining && !told.contains(one.knob)) {

@@ -76,6 +76,8 @@ TEST_F(Configured, ASwitchForMixedPrecisionIsOnInWhateverFormat) {
   }
   write("a.yaml", "use_amp: true\namp_dtype: float16\n");
   EXPECT_THAT(settings({"python", "train.py"}), ElementsAre("precision.amp=fp16 a.yaml:2 configured"));
+  write("a.yaml", "amp_dtype: float16\n");
+  EXPECT_THAT(settings({"python", "train.py"}), IsEmpty()) << "a format for when it is on";
   write("a.yaml", "amp: auto\n");
   EXPECT_THAT(settings({"python", "train.py"}), IsEmpty());
   EXPECT_THAT(settings({"python", "train.py", "--amp"}), ElementsAre("precision.amp=true --amp configured"));
