@@ -8,6 +8,7 @@
 #include "unidle/base/clock.h"
 #include "unidle/base/error.h"
 #include "unidle/base/files.h"
+#include "unidle/record/detail/access.h"
 #include "unidle/record/record.h"
 
 namespace unidle::record {
@@ -36,7 +37,7 @@ fs::path new_run_folder(std::string_view name) {
   fs::create_directories(runs_folder(), failure);
   fs::path folder = runs_folder() / base;
   // Making it is what takes the name: several runs may start at once.
-  for (int n = 2; !fs::create_directory(folder, failure) && !failure; ++n) {
+  for (int n = 2; !make_record_folder(folder, failure) && !failure; ++n) {
     folder = runs_folder() / fmt::format("{}-{}", base, n);
   }
   return folder;

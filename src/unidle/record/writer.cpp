@@ -1,10 +1,8 @@
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
 
 #include <cerrno>
 #include <cmath>
-#include <cstdlib>
 #include <map>
 #include <tuple>
 
@@ -12,6 +10,7 @@
 #include "unidle/base/files.h"
 #include "unidle/base/json.h"
 #include "unidle/base/secrets.h"
+#include "unidle/record/detail/access.h"
 #include "unidle/record/detail/schema.h"
 #include "unidle/record/detail/sqlite.h"
 #include "unidle/record/record.h"
@@ -35,26 +34,14 @@ std::string to_masked_text(nlohmann::json value) {
   return to_text(value);
 }
 
-/// Records are their user's alone, unless UNIDLE_SHARED_RECORDS asks for what the umask gives.
-bool is_private() {
-  const char* shared = std::getenv("UNIDLE_SHARED_RECORDS");
-  return shared == nullptr || *shared == '\0';
-}
-
-/// A folder that is there keeps its mode.
-void make_record_folder(const fs::path& named) {
-  const fs::path folder = named.has_filename() ? named : named.parent_path();  // "record/" is "record"
-  make_folders(folder.parent_path().empty() ? "." : folder.parent_path());
-  if (::mkdir(folder.c_str(), is_private() ? 0700 : 0777) != 0 && errno != EEXIST) {
-    throw system_error(ErrorCode::kIo, folder.string(), "cannot be created", errno);
-  }
-}
-
 /// Makes the file; O_EXCL, so that two runs given the same record cannot both have it.
 fs::path create_file(const fs::path& folder) {
-  make_record_folder(folder);
+  const fs::path parent = (folder.has_filename() ? folder : folder.parent_path()).parent_path();  // of "record/" too
+  make_folders(parent.empty() ? "." : parent);
+  std::error_code ignored;  // the file says it
+  make_record_folder(folder, ignored);
   const fs::path path = folder / "record.db";
-  const UniqueFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, is_private() ? 0600 : 0666));
+  const UniqueFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, file_mode()));
   if (!fd && errno == EEXIST) {
     throw Error(ErrorCode::kUsage, folder.string(), "holds a record already", "name another folder");
   }
