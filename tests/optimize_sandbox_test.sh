@@ -80,6 +80,7 @@ wait $pid 2>/dev/null
 cd "$folder" || exit 1
 check "every file is as it was after kill -9" test "$(listing)" = "$before"
 check "and something is left" test -n "$(ls -A tmp)"
+timeout 60 flock -x tmp/unidle-optimize-* true  # what unidle had started may take a moment to be gone
 touch -d '2 minutes ago' tmp/unidle-optimize-*
 (cd home/project && search -- false >/dev/null 2>&1)
 check "which the next search removes" test -z "$(ls -A tmp)"

@@ -37,9 +37,11 @@ std::string to_masked_text(nlohmann::json value) {
 /// Makes the file; O_EXCL, so that two runs given the same record cannot both have it.
 fs::path create_file(const fs::path& folder) {
   const fs::path parent = (folder.has_filename() ? folder : folder.parent_path()).parent_path();  // of "record/" too
-  make_folders(parent.empty() ? "." : parent);
-  std::error_code ignored;  // the file says it
-  make_record_folder(folder, ignored);
+  std::error_code failure;
+  fs::create_directories(parent.empty() ? "." : parent, failure);
+  if (failure || (!make_record_folder(folder, failure) && failure)) {
+    throw system_error(ErrorCode::kIo, folder.string(), "cannot be created", failure.value());
+  }
   const fs::path path = folder / "record.db";
   const UniqueFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, file_mode()));
   if (!fd && errno == EEXIST) {

@@ -8,6 +8,7 @@
 
 #include "unidle/base/error.h"
 #include "unidle/base/files.h"
+#include "unidle/observe/mounts.h"
 #include "unidle/tune/trackers.h"
 #include "unidle/tune/working_folder.h"
 
@@ -94,7 +95,10 @@ Ways ways_to_protect(const fs::path& folder, const std::vector<std::string>& com
   } else {
     found.ways.push_back(Protection::kLayers);
   }
-  if (const auto why = why_not_copied(folder, command)) {
+  std::error_code unknown;
+  if (observe::is_within(fs::weakly_canonical(scratch, unknown), folder)) {
+    lacks("no copy", "temporary files lie in the working folder");
+  } else if (const auto why = why_not_copied(folder, command)) {
     lacks("no copy", *why);
   } else {
     SandboxOptions lock;

@@ -36,6 +36,14 @@ TEST(ProtectionOfTrials, IsTheBestAndEndsWithTheFolderItself) {
   EXPECT_EQ(found.lacking.empty(), found.ways.front() == Protection::kLayers) << found.lacking;
 }
 
+TEST(ProtectionOfTrials, AFolderIsNotCopiedIntoItself) {
+  const TemporaryFolder folder;
+  fs::create_directories(folder.path() / "tmp");
+  const Ways found = ways_to_protect(folder.path(), {"python", "train.py"}, folder.path() / "tmp");
+  EXPECT_THAT(found.ways, Not(Contains(Protection::kGuard)));
+  EXPECT_THAT(found.ways, Not(Contains(Protection::kWriteLock)));
+}
+
 TEST(ProtectionOfTrials, CopiesForAllButLayers) {
   const TemporaryFolder scratch;
   const fs::path project = scratch.path() / "project";
