@@ -69,8 +69,9 @@ check "the record is its user's alone" test "$(stat -c %a "$UNIDLE_HOME"/runs/*-
 
 # Killed without a word: the files stay, and the next search clears up.
 cd home/project || exit 1
-search -- "$python" train.py >/dev/null 2>../../err.txt &
-pid=$!
+export WANDB_API_KEY=abc PYTHONDONTWRITEBYTECODE=1
+"$unidle" optimize --budget 5m --fresh -- "$python" train.py </dev/null >/dev/null 2>../../err.txt &
+pid=$!  # of unidle itself, not of a shell that starts it
 for _ in $(seq 600); do
   [ -n "$(find "$TMPDIR" -name 'best.pt' 2>/dev/null | head -n 1)" ] && break
   sleep 0.1
