@@ -1,5 +1,5 @@
 // Stands in for libFuzzer where the compiler has none: runs the corpus, then mutations of it.
-//   PROGRAM [-runs=N] [-max_total_time=SECONDS] CORPUS_FOLDER_OR_FILE...
+//   PROGRAM TARGET [-runs=N] [-max_total_time=SECONDS] CORPUS_FOLDER_OR_FILE...
 // Blind to coverage, but it needs nothing. On a crash the input lies in ./crash-input.
 #include <algorithm>
 #include <charconv>
@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "target.h"
+#include "fuzz.h"
 
 namespace {
 
@@ -93,6 +93,7 @@ long option(const char* text, const char* name) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  LLVMFuzzerInitialize(&argc, &argv);
   long seconds = 60;
   long runs = -1;
   std::vector<std::string> corpus = {""};

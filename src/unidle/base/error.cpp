@@ -8,13 +8,23 @@
 namespace unidle {
 
 namespace {
+
+/// What is quoted of a file may hold line ends.
+std::string one_line(std::string text) {
+  for (std::size_t at = text.find_first_of("\n\r"); at != std::string::npos; at = text.find_first_of("\n\r", at)) {
+    text.replace(at, 1, text[at] == '\n' ? "\\n" : "\\r");
+  }
+  return text;
+}
+
 std::string compose(const std::string& subject, const std::string& message, const std::string& hint) {
   std::string text = subject.empty() ? message : fmt::format("{}: {}", subject, message);
   if (!hint.empty()) {
     text += fmt::format(" ({})", hint);
   }
-  return text;
+  return one_line(std::move(text));
 }
+
 }  // namespace
 
 std::string_view to_string(ErrorCode code) {

@@ -22,7 +22,7 @@ enum class ErrorCode {
 
 std::string_view to_string(ErrorCode code);
 
-/// What happened, to what, what was expected, what to do: `what()` reads "subject: message (hint)".
+/// What happened, to what, what was expected, what to do. `what()` is always one line: "subject: message (hint)".
 class Error : public std::runtime_error {
  public:
   Error(ErrorCode code, std::string subject, std::string message, std::string hint = {});

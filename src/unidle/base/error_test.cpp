@@ -14,6 +14,11 @@ TEST(Error, SaysWhatWhereAndWhatToDo) {
   EXPECT_EQ(error.code(), ErrorCode::kInput);
 }
 
+TEST(Error, IsOneLineWhateverItQuotes) {
+  const Error error(ErrorCode::kInput, "a.toml:4", "expected 'true', saw 't\n'", "a key such as a\r\nb");
+  EXPECT_STREQ(error.what(), "a.toml:4: expected 'true', saw 't\\n' (a key such as a\\r\\nb)");
+}
+
 TEST(Error, ExitCodesTellUsageFromMissingFromFailure) {
   EXPECT_EQ(Error(ErrorCode::kUsage, "", "x").exit_code(), 2);
   EXPECT_EQ(Error(ErrorCode::kInput, "", "x").exit_code(), 2);

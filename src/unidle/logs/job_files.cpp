@@ -61,8 +61,7 @@ std::optional<Kind> log_kind(const fs::path& path) {
   }
 }
 
-void take_times(std::string_view bytes, std::optional<TimeRange>& range) {
-  Source source("", bytes);
+void take_times(Source& source, std::optional<TimeRange>& range) {
   Lines lines(source);
   StampReader stamps;
   std::string_view line;
@@ -76,6 +75,20 @@ void take_times(std::string_view bytes, std::optional<TimeRange>& range) {
       range->first_ns = std::min(range->first_ns, stamp->ns);
       range->last_ns = std::max(range->last_ns, stamp->ns);
     }
+  }
+}
+
+/// Of the first and last 64 KiB of a file that is not packed.
+void take_times_of_ends(const fs::path& path, std::optional<TimeRange>& range) {
+  std::ifstream file(path, std::ios::binary | std::ios::ate);
+  const auto size = file ? static_cast<std::streamoff>(file.tellg()) : 0;
+  std::string bytes(kEnd, '\0');
+  for (const std::streamoff from : {std::streamoff{0}, std::max<std::streamoff>(0, size - std::streamoff{kEnd})}) {
+    file.clear();
+    file.seekg(from);
+    file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+    Source source("", {bytes.data(), static_cast<std::size_t>(file.gcount())});
+    take_times(source, range);
   }
 }
 
@@ -134,15 +147,15 @@ bool carries_id(std::string_view name, std::string_view id) {
 }
 
 std::optional<TimeRange> time_range(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary | std::ios::ate);
-  const auto size = file ? static_cast<std::streamoff>(file.tellg()) : 0;
   std::optional<TimeRange> range;
-  std::string bytes(kEnd, '\0');
-  for (const std::streamoff from : {std::streamoff{0}, std::max<std::streamoff>(0, size - std::streamoff{kEnd})}) {
-    file.clear();
-    file.seekg(from);
-    file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-    take_times({bytes.data(), static_cast<std::size_t>(file.gcount())}, range);
+  try {
+    if (Source source(path); source.compressed()) {
+      take_times(source, range);
+    } else {
+      take_times_of_ends(path, range);
+    }
+  } catch (const Error&) {  // NOLINT(bugprone-empty-catch)
+    // Damaged from some place on, or not to be read: the times before it count.
   }
   return range;
 }

@@ -21,7 +21,8 @@ struct JobFiles {
 /// that is no number.
 JobFiles find_job_files(std::string_view id, const std::filesystem::path& folder);
 
-/// First and last time in a log, by its first and last 64 KiB. Nothing when it tells none with a date.
+/// First and last time in a log, by its first and last 64 KiB; by all of one that is packed, up to any damage. Nothing
+/// when it tells none with a date; never throws for what the file holds.
 struct TimeRange {
   std::int64_t first_ns = 0;
   std::int64_t last_ns = 0;

@@ -1,29 +1,21 @@
 // Any bytes as a configuration file of every format: reading, recognition, edits and new keys. An edit may be refused,
 // but it must never change a byte outside the value, and never crash.
 #include <array>
-#include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <string>
 
-#include "unidle/base/error.h"
+#include "fuzz.h"
 #include "unidle/knobs/apply.h"
 #include "unidle/knobs/config_file.h"
 #include "unidle/knobs/recognize.h"
 
+namespace unidle::fuzz::targets {
+
 namespace {
 
-using unidle::Error;
-using unidle::ErrorCode;
-using unidle::knobs::ConfigFile;
-using unidle::knobs::Format;
-using unidle::knobs::Scalar;
-
-void require(bool holds) {
-  if (!holds) {
-    std::abort();
-  }
-}
+using knobs::ConfigFile;
+using knobs::Format;
+using knobs::Scalar;
 
 /// The check behind every edit may undo one that goes wrong in YAML of the odder kinds, or in what is no Python; in the
 /// other formats the places are exact.
@@ -68,7 +60,7 @@ void turn(const ConfigFile& original) {
   for (const char* knob : {"loader.workers", "precision.amp"}) {
     ConfigFile file = original;
     try {
-      unidle::knobs::set_knob(file, knob, knob[0] == 'l' ? "4" : "bf16");
+      knobs::set_knob(file, knob, knob[0] == 'l' ? "4" : "bf16");
     } catch (const Error& failure) {
       allow(failure, file);
       require(file.text() == original.text());
@@ -76,31 +68,37 @@ void turn(const ConfigFile& original) {
   }
 }
 
-}  // namespace
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+void run_knobs_config(std::string_view bytes) {
   static constexpr std::array<const char*, 5> kNames = {"a.yaml", "a.json", "a.toml", "a.ini", "a.py"};
-  if (size < 2) {
-    return 0;
+  if (bytes.size() < 2) {
+    return;
   }
-  const std::string text(reinterpret_cast<const char*>(data) + 2, size - 2);
-  try {
-    const ConfigFile file = ConfigFile::from_text(text, kNames[data[0] % kNames.size()]);
+  const auto format = static_cast<unsigned char>(bytes[0]);
+  const auto choice = static_cast<unsigned char>(bytes[1]);
+  const std::string text(bytes.substr(2));
+  may_refuse([&] {
+    const ConfigFile file = ConfigFile::from_text(text, kNames[format % kNames.size()]);
     for (const Scalar& scalar : file.scalars()) {
       require(scalar.begin <= scalar.end && scalar.end <= text.size() && scalar.line > 0);
     }
-    unidle::knobs::configured(unidle::knobs::recognize(file));
+    knobs::configured(knobs::recognize(file));
     if (!file.scalars().empty()) {
-      edit(file, data[1], "7");
-      edit(file, data[1], "wo'r\"d");
-      const std::string& path = file.scalars()[data[1] % file.scalars().size()].path;
+      edit(file, choice, "7");
+      edit(file, choice, "wo'r\"d");
+      const std::string& path = file.scalars()[choice % file.scalars().size()].path;
       const std::size_t dot = path.rfind('.');
       add(file, (dot == std::string::npos ? std::string() : path.substr(0, dot + 1)) + "unidle_new");
     }
     add(file, "unidle_new.key");
     turn(file);
-  } catch (const Error& failure) {
-    require(failure.code() == ErrorCode::kInput);
-  }
-  return 0;
+  });
 }
+
+}  // namespace
+
+const Target& knobs_config() {
+  static const Target kTarget = {"knobs_config", run_knobs_config};
+  return kTarget;
+}
+
+}  // namespace unidle::fuzz::targets
