@@ -57,7 +57,8 @@ const fs::path& scratch_folder() {
 fs::path put(const std::string& name, std::string_view bytes) {
   fs::path path = scratch_folder() / name;
   make_folders(path.parent_path());
-  // No rename and no sync, as write_file_atomic() would do: nobody else looks, and it happens a thousand times a second.
+  // No rename and no sync, as write_file_atomic() would do: nobody else looks, and it happens a thousand times a
+  // second.
   const UniqueFd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
   require(static_cast<bool>(file) &&
           ::write(file.get(), bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size()));

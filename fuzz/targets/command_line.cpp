@@ -1,4 +1,5 @@
-// Words of a command, one a line: the knobs in them, and what `unidle run --apply` takes. The same bytes as a file for it.
+// Words of a command, one a line: the knobs in them, and what `unidle run --apply` takes. The same bytes as a file for
+// it.
 #include "unidle/knobs/command_line.h"
 #include "fuzz.h"
 #include "unidle/base/shell.h"

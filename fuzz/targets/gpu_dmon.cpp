@@ -5,13 +5,14 @@
 namespace unidle::fuzz::targets {
 
 const Target& gpu_dmon() {
-  static const Target kTarget = {"gpu_dmon", [](std::string_view bytes) {
-    read_source(bytes, [](logs::Source& source) {
-      for (const logs::GpuUse& use : logs::read_gpu_dmon(source).gpus) {
-        require(!use.utilisation || (use.utilisation.mean() >= 0 && use.utilisation.most <= 1.01));
-      }
-    });
-  }};
+  static const Target kTarget = {
+      "gpu_dmon", [](std::string_view bytes) {
+        read_source(bytes, [](logs::Source& source) {
+          for (const logs::GpuUse& use : logs::read_gpu_dmon(source).gpus) {
+            require(!use.utilisation || (use.utilisation.mean() >= 0 && use.utilisation.most <= 1.01));
+          }
+        });
+      }};
   return kTarget;
 }
 

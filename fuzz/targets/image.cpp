@@ -1,6 +1,6 @@
-// PNG and JPEG. The first byte chooses the region and whether checksums are made right first, so that damage reaches the
-// decoder. Where our own PNG decoder and libspng both decode, they give the same pixels; only ours may do without what
-// lies behind the region.
+// PNG and JPEG. The first byte chooses the region and whether checksums are made right first, so that damage reaches
+// the decoder. Where our own PNG decoder and libspng both decode, they give the same pixels; only ours may do without
+// what lies behind the region.
 #include "unidle/data/image.h"
 #include <algorithm>
 #include <cstring>

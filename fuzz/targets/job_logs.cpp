@@ -18,7 +18,7 @@ void run_job_logs(std::string_view bytes) {
     may_refuse([&] {
       const diagnose::Diagnosis diagnosis = diagnose::diagnose_logs(files, {}, language);
       diagnose::to_text(diagnosis, 80, false, language);
-      diagnose::to_json(diagnosis).dump();
+      diagnose::to_json(diagnosis);
     });
   }
 }

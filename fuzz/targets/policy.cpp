@@ -6,12 +6,13 @@
 namespace unidle::fuzz::targets {
 
 const Target& policy() {
-  static const Target kTarget = {"policy", [](std::string_view bytes) {
-    may_refuse([&] {
-      const std::string text = diagnose::to_yaml(diagnose::read_policy(put("policy.yaml", bytes)));
-      require(diagnose::to_yaml(diagnose::read_policy(put("policy.yaml", text))) == text);
-    });
-  }};
+  static const Target kTarget = {
+      "policy", [](std::string_view bytes) {
+        may_refuse([&] {
+          const std::string text = diagnose::to_yaml(diagnose::read_policy(put("policy.yaml", bytes)));
+          require(diagnose::to_yaml(diagnose::read_policy(put("policy.yaml", text))) == text);
+        });
+      }};
   return kTarget;
 }
 

@@ -40,11 +40,12 @@ void run_python_source(std::string_view bytes) {
   for (const std::string_view line : lines_of(head)) {
     const auto [knob, rest] = split(line, " ");
     const auto [value, place] = split(rest, " ");
-    changes.push_back({std::string(knob), place.empty() ? "" : "a.py:" + std::string(place), "", std::string(value),
-                       "a.py:1"});
+    changes.push_back(
+        {std::string(knob), place.empty() ? "" : "a.py:" + std::string(place), "", std::string(value), "a.py:1"});
   }
   tune::code_patch(changes, scratch_folder() / "program");
-  for (std::size_t open = text.find('('); open != std::string::npos && changes.size() < 8; open = text.find('(', open + 1)) {
+  for (std::size_t open = text.find('('); open != std::string::npos && changes.size() < 8;
+       open = text.find('(', open + 1)) {
     tune::with_argument(text, open, "num_workers", "4");
     changes.emplace_back();
   }

@@ -6,12 +6,12 @@ namespace unidle::fuzz::targets {
 
 const Target& raw_trace() {
   static const Target kTarget = {"raw_trace", [](std::string_view bytes) {
-    read_source(bytes, [](logs::Source& source) {
-      unidle::trace::detail::for_each_raw_event(source, [](nlohmann::json& event) {
-        event.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-      });
-    });
-  }};
+                                   read_source(bytes, [](logs::Source& source) {
+                                     unidle::trace::detail::for_each_raw_event(source, [](nlohmann::json& event) {
+                                       event.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+                                     });
+                                   });
+                                 }};
   return kTarget;
 }
 

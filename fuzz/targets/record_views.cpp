@@ -7,10 +7,26 @@
 #include "unidle/trace/recorded.h"
 #include "unidle/trace/timeline.h"
 #include "unidle/tune/applied.h"
+#include "unidle/tune/trial_record.h"
 
 namespace unidle::fuzz::targets {
 
 namespace {
+
+void read_trial(const record::Reader& reader) {
+  const std::vector<record::Step> steps = reader.steps();
+  const tune::Settings effective = tune::effective_settings(reader);
+  tune::applied_settings(reader, {{"loader.workers", "2"}, {"precision.amp", "bf16"}});
+  tune::spare_options(reader, {"python", "train.py", "--batch-size", "8"}, effective);
+  tune::rate_after_warmup(steps);
+  tune::CommonLosses losses;
+  for (int trial = 0; trial < 2; ++trial) {
+    losses.read(tune::losses_of(reader, steps));
+  }
+  tune::others_cpus(reader);
+  tune::lengths_vary(reader);
+  tune::longest_in(reader);
+}
 
 void run_record_views(std::string_view bytes) {
   const std::filesystem::path folder = write_rows(bytes);
@@ -19,7 +35,7 @@ void run_record_views(std::string_view bytes) {
     monitor::read_run(folder);
     unidle::trace::recorded_traces(reader);
     unidle::trace::why_no_trace(reader);
-    tune::applied_settings(reader, {{"loader.workers", "2"}, {"precision.amp", "bf16"}});
+    read_trial(reader);
     unidle::trace::write_timeline(reader, {}, scratch_folder() / "timeline.json");
     const report::RunData run = report::load_run(folder);
     report::page({{run, std::nullopt}, {run, std::nullopt}});

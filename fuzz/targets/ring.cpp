@@ -1,9 +1,9 @@
 // A ring file, drained twice, and its events as rows of a record.
-#include "unidle/observe/events.h"
-#include "fuzz.h"
 #include "unidle/probe/ring.h"
-#include "unidle/probe/ring_reader.h"
+#include "fuzz.h"
 #include "scratch_record.h"
+#include "unidle/observe/events.h"
+#include "unidle/probe/ring_reader.h"
 
 namespace unidle::fuzz::targets {
 

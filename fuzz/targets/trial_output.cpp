@@ -6,13 +6,13 @@ namespace unidle::fuzz::targets {
 
 const Target& trial_output() {
   static const Target kTarget = {"trial_output", [](std::string_view bytes) {
-    for (const bool with_validation : {false, true}) {
-      tune::TrialResult result;
-      tune::read_summary(bytes, with_validation, result);
-      require(result.ok == result.problem.empty());
-    }
-    require(!tune::last_words(bytes, "").empty());
-  }};
+                                   for (const bool with_validation : {false, true}) {
+                                     tune::TrialResult result;
+                                     tune::read_summary(bytes, with_validation, result);
+                                     require(result.ok == result.problem.empty());
+                                   }
+                                   require(!tune::last_words(bytes, "").empty());
+                                 }};
   return kTarget;
 }
 

@@ -1,6 +1,7 @@
 #include "unidle/base/json.h"
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "unidle/base/secrets.h"
@@ -9,12 +10,39 @@ namespace unidle {
 
 using nlohmann::json;
 
-std::string text_in(const json& object, std::string_view key) {
+namespace {
+
+/// nullptr where there is none.
+const json* value_in(const json& object, std::string_view key) {
   if (!object.is_object()) {
-    return {};
+    return nullptr;
   }
   const auto found = object.find(key);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
+  return found != object.end() ? &*found : nullptr;
+}
+
+}  // namespace
+
+std::string text_in(const json& object, std::string_view key) {
+  const json* value = value_in(object, key);
+  return value != nullptr && value->is_string() ? value->get<std::string>() : std::string();
+}
+
+std::optional<double> number_in(const json& object, std::string_view key) {
+  const json* value = value_in(object, key);
+  const bool finite = value != nullptr && value->is_number() && std::isfinite(value->get<double>());
+  return finite ? std::optional(value->get<double>()) : std::nullopt;
+}
+
+std::optional<std::int64_t> whole_in(const json& object, std::string_view key) {
+  constexpr double kMost = 9e18;  // below 2^63
+  const auto value = number_in(object, key);
+  return value && std::abs(*value) < kMost ? std::optional<std::int64_t>(std::llround(*value)) : std::nullopt;
+}
+
+std::optional<bool> flag_in(const json& object, std::string_view key) {
+  const json* value = value_in(object, key);
+  return value != nullptr && value->is_boolean() ? std::optional(value->get<bool>()) : std::nullopt;
 }
 
 std::string plain_text(const json& value) {

@@ -1,7 +1,9 @@
 // Values out of JSON documents that others wrote, and that may hold anything.
 #pragma once
 
+#include <cstdint>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -9,6 +11,12 @@ namespace unidle {
 
 /// The text at `key`; empty where `object` is none, has no such key, or has something else there.
 std::string text_in(const nlohmann::json& object, std::string_view key);
+
+/// The finite number at `key`, the whole number nearest to it, or the truth; nothing in the same cases. None of them
+/// throws.
+std::optional<double> number_in(const nlohmann::json& object, std::string_view key);
+std::optional<std::int64_t> whole_in(const nlohmann::json& object, std::string_view key);
+std::optional<bool> flag_in(const nlohmann::json& object, std::string_view key);
 
 /// A text as it is, without quotes, and all else as JSON; bytes that are no UTF-8 are replaced, so that it never
 /// throws.

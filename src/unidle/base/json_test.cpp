@@ -19,6 +19,22 @@ TEST(Json, TextIsWhatIsTextAtTheKey) {
   EXPECT_EQ(text_in(json("a"), "a"), "");
 }
 
+TEST(Json, NumbersAndTruthsAreThoseAtTheKeyAndNothingElse) {
+  const json object = {{"n", 3}, {"x", 2.6}, {"yes", true}, {"text", "3"}, {"huge", 1e300}, {"list", {1}}};
+  EXPECT_EQ(number_in(object, "x"), 2.6);
+  EXPECT_EQ(whole_in(object, "n"), 3);
+  EXPECT_EQ(whole_in(object, "x"), 3);
+  EXPECT_EQ(whole_in(object, "huge"), std::nullopt);
+  EXPECT_EQ(flag_in(object, "yes"), true);
+  for (const char* other : {"yes", "text", "list", "none"}) {
+    EXPECT_EQ(number_in(object, other), std::nullopt);
+    EXPECT_EQ(whole_in(object, other), std::nullopt);
+  }
+  EXPECT_EQ(flag_in(object, "n"), std::nullopt);
+  EXPECT_EQ(number_in(json::array({1}), "n"), std::nullopt);
+  EXPECT_EQ(flag_in(json("yes"), "yes"), std::nullopt);
+}
+
 TEST(Json, PlainTextHasNoQuotesAndNeverThrows) {
   EXPECT_EQ(plain_text("off"), "off");
   EXPECT_EQ(plain_text(4), "4");

@@ -24,23 +24,16 @@ namespace {
 using detail::Timeline;
 using nlohmann::json;
 
-std::optional<double> number_in(const json& object, const char* key) {
-  if (!object.is_object() || !object.contains(key) || !object[key].is_number()) {
-    return std::nullopt;
-  }
-  return object[key].get<double>();
-}
-
 void read_end(const record::Reader& reader, Signals& signals) {
   const json command = reader.meta(record::meta::kCommand).value_or(json::array());
   for (const json& word : command) {
     signals.command.push_back(word.is_string() ? word.get<std::string>() : "");
   }
   const json exit = reader.meta(record::meta::kExit).value_or(json());
-  if (const auto code = number_in(exit, "code")) {
+  if (const auto code = whole_in(exit, "code")) {
     signals.exit_code = static_cast<int>(*code);
   }
-  if (const auto signal = number_in(exit, "signal"); signal && *signal != 0) {
+  if (const auto signal = whole_in(exit, "signal"); signal && *signal != 0) {
     signals.exit_signal = static_cast<int>(*signal);
   }
   const json outcome = reader.meta(record::meta::kOutcome).value_or(json());

@@ -20,7 +20,13 @@ std::int64_t signed_value(std::uint64_t value) { return static_cast<std::int64_t
 /// A count that came as a floating-point number; 0 when it is none.
 std::int64_t whole(double value) { return value >= 1 && value < 1e15 ? static_cast<std::int64_t>(value) : 0; }
 
-void add_to(std::optional<std::int64_t>& sum, std::int64_t value) { sum = sum.value_or(0) + value; }
+/// The sum, or the largest number that there is: a ring may claim anything.
+void add_to(std::int64_t& sum, std::int64_t value) { sum = __builtin_add_overflow(sum, value, &sum) ? INT64_MAX : sum; }
+
+void add_to(std::optional<std::int64_t>& sum, std::int64_t value) {
+  sum = sum.value_or(0);
+  add_to(*sum, value);
+}
 
 std::string text_of(const nlohmann::json& body, const char* key) {
   const auto found = body.find(key);
@@ -159,10 +165,10 @@ void EventMerger::add_work(std::int64_t process, const unidle_event& event) {
   work.t_ns = second_ns;
   const std::int64_t several = whole(event.value);
   const std::int64_t slowest_ns = std::min(signed_value(event.reserved), duration_ns);
-  work.samples += std::max<std::int64_t>(1, several);
-  work.busy_ns += duration_ns;
+  add_to(work.samples, std::max<std::int64_t>(1, several));
+  add_to(work.busy_ns, duration_ns);
   work.slowest_ns = std::max(work.slowest_ns, several > 1 ? slowest_ns : duration_ns);
-  work.bytes += signed_value(event.b);
+  add_to(work.bytes, signed_value(event.b));
 }
 
 void EventMerger::write_span(std::int64_t process, const unidle_event& event, const char* kind) {

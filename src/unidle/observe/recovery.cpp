@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "unidle/base/clock.h"
+#include "unidle/base/json.h"
 #include "unidle/base/log.h"
 #include "unidle/observe/collector.h"
 #include "unidle/observe/events.h"
@@ -39,16 +40,18 @@ Before read_before(const fs::path& folder) {
   Before before;
   before.point = reader.resume_point();
   if (const auto problems = reader.meta(record::meta::kProblems); problems && problems->is_array()) {
-    before.problems = problems->get<std::vector<std::string>>();
+    for (const nlohmann::json& problem : *problems) {
+      before.problems.push_back(plain_text(problem));
+    }
   }
   if (const auto dropped = reader.meta(record::meta::kDropped); dropped && dropped->is_number_unsigned()) {
     before.dropped = dropped->get<std::uint64_t>();
   }
   if (const auto gpus = reader.meta(record::meta::kGpus); gpus && gpus->is_array() && !gpus->empty()) {
-    before.cuda = gpus->front().value("kind", "") == "cuda";
+    before.cuda = text_in(gpus->front(), "kind") == "cuda";
   }
   for (const record::Note& note : reader.notes()) {
-    before.python = before.python || note.body.value("type", "") == "shim";
+    before.python = before.python || text_in(note.body, "type") == "shim";
   }
   before.over = reader.meta(record::meta::kExit).has_value();
   if (const auto pid = reader.meta(record::meta::kPid); pid && pid->is_number_integer()) {

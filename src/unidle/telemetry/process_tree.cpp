@@ -104,8 +104,8 @@ std::optional<ProcessStat> parse_process_stat(std::string_view text) {
   stat.name = std::string(text.substr(open + 1, close - open - 1));
   stat.state = text[close + 2];
   stat.parent = rest[0];
-  stat.cpu_s = static_cast<double>(rest[10] + rest[11]) / ticks;
-  stat.children_cpu_s = static_cast<double>(rest[12] + rest[13]) / ticks;
+  stat.cpu_s = (static_cast<double>(rest[10]) + static_cast<double>(rest[11])) / ticks;
+  stat.children_cpu_s = (static_cast<double>(rest[12]) + static_cast<double>(rest[13])) / ticks;
   stat.threads = static_cast<int>(rest[16]);
   stat.start_ticks = static_cast<std::uint64_t>(rest[18]);
   stat.rss_bytes = static_cast<std::uint64_t>(std::max<std::int64_t>(rest[20], 0)) *

@@ -87,7 +87,11 @@ Position load_checkpoint(const std::filesystem::path& path, torch::nn::Module& m
     precision.load_state(to_vector(root.at("scaler")));
     at::Generator generator = at::detail::getDefaultCPUGenerator();
     generator.set_state(root.at("rng").toTensor());
-    return {root.at("samples").toInt(), root.at("steps").toInt()};
+    const Position position{root.at("samples").toInt(), root.at("steps").toInt()};
+    if (position.samples < 0 || position.steps < 0) {
+      throw Error(ErrorCode::kInput, path.string(), "is a damaged checkpoint: its position is before the beginning");
+    }
+    return position;
   } catch (const Error&) {
     throw;
   } catch (const std::exception&) {

@@ -32,6 +32,11 @@ std::uint64_t process_start_ns() {
   return start < now ? start : now;
 }
 
+/// Names of files may be no UTF-8; the notes are.
+void send(unidle_probe* probe, const nlohmann::json& note) {
+  unidle_probe_note(probe, note.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+}
+
 }  // namespace
 
 Events::Events() : probe_(unidle_probe_open("train")) {}
@@ -96,13 +101,13 @@ void Events::settings(const Config& config, const Effective& effective) {
                            {"source", "configured"},
                            {"location", config.location(name)}};
     if (!config.location(name).empty()) {
-      unidle_probe_note(probe_, note.dump().c_str());
+      send(probe_, note);
     }
     if (const auto found = effective.find(name); found != effective.end()) {
       note["value"] = typed_value(setting, found->second);
       note["source"] = "effective";
       note["location"] = "";
-      unidle_probe_note(probe_, note.dump().c_str());
+      send(probe_, note);
     }
   }
 }
@@ -111,7 +116,7 @@ void Events::metric(std::string_view name, double value, std::uint64_t step, std
   if (probe_ != nullptr) {
     const nlohmann::json note = {
         {"type", "metric"}, {"name", name}, {"value", value}, {"step", step}, {"samples", samples}};
-    unidle_probe_note(probe_, note.dump().c_str());
+    send(probe_, note);
   }
 }
 
@@ -121,21 +126,21 @@ void Events::model(const ModelFacts& facts) {
                                  {"parameters", facts.parameters},
                                  {"convolutions", facts.convolutions},
                                  {"depthwise", facts.depthwise}};
-    unidle_probe_note(probe_, note.dump().c_str());
+    send(probe_, note);
   }
 }
 
 void Events::trace(nlohmann::json note) {
   if (probe_ != nullptr) {
     note["type"] = "trace";
-    unidle_probe_note(probe_, note.dump().c_str());
+    send(probe_, note);
   }
 }
 
 void Events::data(std::int64_t samples_per_epoch) {
   if (probe_ != nullptr) {
     const nlohmann::json note = {{"type", "data"}, {"samples_per_epoch", samples_per_epoch}};
-    unidle_probe_note(probe_, note.dump().c_str());
+    send(probe_, note);
   }
 }
 

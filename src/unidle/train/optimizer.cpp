@@ -78,6 +78,7 @@ void AdamW::load_state(const std::vector<at::Tensor>& state) {
   const std::vector<at::Tensor> own = this->state();
   TORCH_CHECK(own.size() == state.size(), "optimiser state of another model");
   for (std::size_t i = 0; i < own.size(); ++i) {
+    TORCH_CHECK(own[i].sizes() == state[i].sizes(), "optimiser state of another model");
     own[i].copy_(state[i]);
   }
 }

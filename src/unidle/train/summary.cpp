@@ -39,7 +39,7 @@ std::string to_json(const Summary& summary) {
                                            {"loss_last", summary.loss_last},
                                            {"metric", summary.metric},
                                            {"effective", effective}};
-  return document.dump();
+  return document.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);  // paths may be no UTF-8
 }
 
 std::string to_text(const Summary& summary) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "unidle/base/files.h"
+#include "unidle/tune/trial_record.h"
 
 namespace unidle::tune {
 namespace {
@@ -45,6 +46,20 @@ TEST_F(AppliedTest, TheWorstOfSeveralProcessesCounts) {
 TEST_F(AppliedTest, OfSeveralDatasetsOneIsEnough) {
   EXPECT_TRUE(applied({said("refused-in-part", "is random"), said("taken")}).taken);
   EXPECT_EQ(applied({said("refused-in-part", "is random")}).why, "is random");
+}
+
+TEST_F(AppliedTest, NotesMayHoldAnything) {
+  const Notes odd = {5,
+                     nlohmann::json::array(),
+                     {{"type", 7}},
+                     {{"type", "shapes"}, {"distinct", "many"}},
+                     {{"type", "longest"}, {"longest", {1}}, {"batch", nullptr}},
+                     {{"type", "options"}, {"words", 3}, {"options", "x"}}};
+  const record::Reader reader = record_of(odd);
+  EXPECT_FALSE(lengths_vary(reader));
+  EXPECT_EQ(longest_in(reader), "");
+  EXPECT_TRUE(spare_options(reader, {"python", "train.py"}, {}).empty());
+  EXPECT_TRUE(lengths_vary(record_of({{{"type", "shapes"}, {"distinct", 3}}})));
 }
 
 TEST_F(AppliedTest, WhatNobodySpokeOfWasNotReadBack) {

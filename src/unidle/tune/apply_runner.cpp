@@ -42,12 +42,13 @@ constexpr double kCalibrationShare = 0.5;
 
 std::map<std::string, std::string> places_in(const record::Reader& reader) {
   std::map<std::string, std::string> places;
-  long long most = -1;
+  std::int64_t most = -1;
   for (const record::Note& note : reader.notes()) {
-    const std::string type = note.body.value("type", "");
+    const std::string type = text_in(note.body, "type");
     const auto place = [&](const char* key) { return text_in(note.body, key); };
-    if (type == "loader" && note.body.value("use", "") == "train" && note.body.value("batches", 0LL) > most) {
-      most = note.body.value("batches", 0LL);
+    const std::int64_t batches = whole_in(note.body, "batches").value_or(0);
+    if (type == "loader" && text_in(note.body, "use") == "train" && batches > most) {
+      most = batches;
       places["loader"] = place("where");
       places["dataset"] = place("dataset_where");
     } else if (type == "validation") {
@@ -80,9 +81,9 @@ double epoch_steps(const record::Reader& reader, const Settings& settings) {
   const auto batch = integer_of(settings, "batch.size");
   const auto accumulated = integer_of(settings, "batch.accumulation");
   for (const record::Note& note : reader.notes()) {
-    const nlohmann::json samples = note.body.value("samples_per_epoch", nlohmann::json());
-    if (note.body.value("type", "") == "data" && samples.is_number() && batch && *batch > 0) {
-      return samples.get<double>() / static_cast<double>(*batch * std::max(1LL, accumulated.value_or(1)));
+    const auto samples = number_in(note.body, "samples_per_epoch");
+    if (text_in(note.body, "type") == "data" && samples && batch && *batch > 0) {
+      return *samples / (static_cast<double>(*batch) * static_cast<double>(std::max(1LL, accumulated.value_or(1))));
     }
   }
   return 0;

@@ -133,8 +133,7 @@ std::optional<std::string> with_number(std::string_view text, std::size_t line, 
   if (!begin) {
     return std::nullopt;
   }
-  std::string out(text);
-  std::size_t found = 0;
+  std::vector<std::string_view> found;
   for (std::size_t i = *begin; i < text.size() && text[i] != '\n'; ++i) {
     if (const std::size_t behind = behind_literal(text, i); behind != i) {
       i = behind - 1;
@@ -145,13 +144,16 @@ std::optional<std::string> with_number(std::string_view text, std::size_t line, 
       }
       const std::string_view word = text.substr(i, end - i);
       if (std::all_of(word.begin(), word.end(), [](unsigned char c) { return std::isdigit(c) != 0; })) {
-        out.replace(i, word.size(), value);
-        ++found;
+        found.push_back(word);
       }
       i = end - 1;
     }
   }
-  return found == 1 ? std::optional(out) : std::nullopt;
+  if (found.size() != 1) {
+    return std::nullopt;
+  }
+  const auto at = static_cast<std::size_t>(found[0].data() - text.data());
+  return std::string(text).replace(at, found[0].size(), value);
 }
 
 /// Batch size of the loader: by name, or its second argument.

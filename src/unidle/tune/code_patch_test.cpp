@@ -34,6 +34,12 @@ TEST(WithArgument, LeavesAloneWhatIsNotCertain) {
   EXPECT_EQ(with_workers("DataLoader(data"), "left alone");
 }
 
+TEST(CodePatch, LeavesALineOfSeveralNumbersAlone) {
+  const TemporaryFolder folder;
+  write_file_atomic(folder.path() / "train.py", "count = 1000000 if big else 100");
+  EXPECT_EQ(code_patch({{"batch.accumulation", "train.py:1", "", "2", ""}}, folder.path()), "");
+}
+
 TEST(CodePatch, ShowsWhatAPersonWouldChange) {
   const TemporaryFolder folder;
   write_file_atomic(folder.path() / "train.py",

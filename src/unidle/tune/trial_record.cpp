@@ -170,19 +170,19 @@ SpareOptions spare_options(const record::Reader& reader, const std::vector<std::
 bool lengths_vary(const record::Reader& reader) {
   const auto notes = reader.notes();
   return std::any_of(notes.begin(), notes.end(), [](const record::Note& note) {
-    return note.body.value("type", "") == "shapes" && note.body.value("distinct", 0LL) > 2;
+    return text_in(note.body, "type") == "shapes" && whole_in(note.body, "distinct").value_or(0) > 2;
   });
 }
 
 std::string longest_in(const record::Reader& reader) {
   std::string found;
-  long long largest = 0;
+  std::int64_t largest = 0;
   for (const record::Note& note : reader.notes()) {
-    if (note.body.value("type", "") == "longest" && note.body.value("longest", 0LL) > largest) {
-      largest = note.body.value("longest", 0LL);
+    const auto count = [&](const char* key) { return whole_in(note.body, key).value_or(0); };
+    if (text_in(note.body, "type") == "longest" && count("longest") > largest) {
+      largest = count("longest");
       found = fmt::format("{} of {} samples in one batch, up to {} values each where the usual one has {}",
-                          note.body.value("batch", 0LL), note.body.value("samples", 0LL), largest,
-                          note.body.value("usual", 0LL));
+                          count("batch"), count("samples"), largest, count("usual"));
     }
   }
   return found;

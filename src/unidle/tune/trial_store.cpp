@@ -132,6 +132,9 @@ TrialPlan trial_plan_of(const json& body) {
   return plan;
 }
 
+/// What a program named may be no UTF-8.
+std::string text_of(const json& body) { return body.dump(-1, ' ', false, json::error_handler_t::replace); }
+
 /// FNV-1a: names of files, not a matter of security.
 std::string hashed(const std::string& text) {
   std::uint64_t hash = 14695981039346656037ULL;
@@ -194,11 +197,11 @@ TrialStore::TrialStore(const fs::path& home, const std::string& identity) : fold
 
 std::optional<ProgramPlan> TrialStore::plan() const { return read_as(folder_ / "plan.json", plan_of); }
 
-void TrialStore::keep(const ProgramPlan& plan) { write(folder_ / "plan.json", to_json(plan).dump()); }
+void TrialStore::keep(const ProgramPlan& plan) { write(folder_ / "plan.json", text_of(to_json(plan))); }
 
 std::optional<TrialPlan> TrialStore::trial_plan() const { return read_as(folder_ / "trial-plan.json", trial_plan_of); }
 
-void TrialStore::keep(const TrialPlan& plan) { write(folder_ / "trial-plan.json", to_json(plan).dump()); }
+void TrialStore::keep(const TrialPlan& plan) { write(folder_ / "trial-plan.json", text_of(to_json(plan))); }
 
 std::optional<TrialResult> TrialStore::find(const Settings& changes, int number) const {
   return read_as(file_of(changes, number), trial_of);
@@ -207,7 +210,7 @@ std::optional<TrialResult> TrialStore::find(const Settings& changes, int number)
 void TrialStore::keep(const Settings& changes, int number, const TrialResult& result) {
   json body = to_json(result);
   body["changes"] = changes;
-  write(file_of(changes, number), body.dump(-1, ' ', false, json::error_handler_t::replace));
+  write(file_of(changes, number), text_of(body));
 }
 
 void TrialStore::clear() {

@@ -17,26 +17,6 @@ namespace {
 
 using nlohmann::json;
 
-std::optional<double> number(const json& body, const char* key) {
-  const auto found = body.find(key);
-  if (found == body.end() || !found->is_number()) {
-    return std::nullopt;
-  }
-  const double value = found->get<double>();
-  return std::isfinite(value) ? std::optional(value) : std::nullopt;
-}
-
-std::optional<std::int64_t> whole(const json& body, const char* key) {
-  const auto value = number(body, key);
-  return value && std::abs(*value) < 9e18 ? std::optional(static_cast<std::int64_t>(std::llround(*value)))
-                                          : std::nullopt;
-}
-
-std::optional<bool> flag(const json& body, const char* key) {
-  const auto found = body.find(key);
-  return found != body.end() && found->is_boolean() ? std::optional(found->get<bool>()) : std::nullopt;
-}
-
 /// What tells notes of one type apart.
 std::string key_of(const json& body) {
   std::string key;
@@ -122,20 +102,20 @@ void Notes::read_loader(Signals& signals) const {
   }
   const json& body = newest->body;
   LoaderFacts facts;
-  facts.workers = whole(body, "workers");
-  facts.batch_size = whole(body, "batch_size");
-  facts.prefetch_factor = whole(body, "prefetch_factor");
-  facts.dataset_len = whole(body, "dataset_len");
-  facts.in_memory_bytes = whole(body, "in_memory_bytes");
-  facts.pin_memory = flag(body, "pin_memory");
-  facts.persistent_workers = flag(body, "persistent_workers");
-  facts.map_style = flag(body, "map_style");
-  if (!facts.map_style && flag(body, "iterable")) {
-    facts.map_style = !*flag(body, "iterable");
+  facts.workers = whole_in(body, "workers");
+  facts.batch_size = whole_in(body, "batch_size");
+  facts.prefetch_factor = whole_in(body, "prefetch_factor");
+  facts.dataset_len = whole_in(body, "dataset_len");
+  facts.in_memory_bytes = whole_in(body, "in_memory_bytes");
+  facts.pin_memory = flag_in(body, "pin_memory");
+  facts.persistent_workers = flag_in(body, "persistent_workers");
+  facts.map_style = flag_in(body, "map_style");
+  if (!facts.map_style && flag_in(body, "iterable")) {
+    facts.map_style = !*flag_in(body, "iterable");
   }
-  facts.in_memory = flag(body, "in_memory");
-  facts.batched = flag(body, "batched_getitem");
-  facts.gathers = flag(body, "gathers");
+  facts.in_memory = flag_in(body, "in_memory");
+  facts.batched = flag_in(body, "batched_getitem");
+  facts.gathers = flag_in(body, "gathers");
   facts.gathers_not = text_in(body, "gathers_not");
   if (const auto names = body.find("keepable"); names != body.end() && names->is_array()) {
     for (const json& name : *names) {
@@ -149,10 +129,10 @@ void Notes::read_loader(Signals& signals) const {
     if ((training_ && note.process != *training_) || !feeds_training(note.body.value("id", json()))) {
       return;
     }
-    if (const auto count = whole(note.body, "count")) {
+    if (const auto count = whole_in(note.body, "count")) {
       facts.starts = facts.starts.value_or(0) + *count;
     }
-    add_to(facts.start_wait_s, number(note.body, "in_training"));
+    add_to(facts.start_wait_s, number_in(note.body, "in_training"));
   });
   signals.loader = std::move(facts);
 }
@@ -162,21 +142,21 @@ void Notes::read_samples(Signals& signals) const {
   WeightedMean p50;
   WeightedMean p99;
   each("samples", [&](const record::Note& note) {
-    const auto count = number(note.body, "count");
-    const auto total = number(note.body, "seconds_total");
+    const auto count = number_in(note.body, "count");
+    const auto total = number_in(note.body, "seconds_total");
     if (!count || !total || *count < 1 || !feeds_training(note.body.value("id", json()))) {
       return;
     }
     facts.count += std::llround(*count);
     facts.total_s += *total;
-    p50.add(number(note.body, "p50"), *count);
-    p99.add(number(note.body, "p99"), *count);
-    if (const auto most = number(note.body, "max")) {
+    p50.add(number_in(note.body, "p50"), *count);
+    p99.add(number_in(note.body, "p99"), *count);
+    if (const auto most = number_in(note.body, "max")) {
       facts.max_s = std::max(facts.max_s.value_or(0), *most);
     }
-    add_to(facts.collate_s, number(note.body, "batch_collate_seconds"));
-    add_to(facts.cpu_s, number(note.body, "cpu_seconds"));
-    add_to(facts.wait_s, number(note.body, "wait_seconds"));
+    add_to(facts.collate_s, number_in(note.body, "batch_collate_seconds"));
+    add_to(facts.cpu_s, number_in(note.body, "cpu_seconds"));
+    add_to(facts.wait_s, number_in(note.body, "wait_seconds"));
   });
   if (facts.count > 0) {
     facts.p50_s = p50.mean();
@@ -185,10 +165,10 @@ void Notes::read_samples(Signals& signals) const {
     signals.samples = facts;
   }
   each("hot", [&](const record::Note& note) {
-    const auto hits = whole(note.body, "hits");
+    const auto hits = whole_in(note.body, "hits");
     if (hits && *hits > 0) {
       signals.hot.push_back({text_in(note.body, "role"), text_in(note.body, "phase"), text_in(note.body, "where"),
-                             text_in(note.body, "function"), *hits, whole(note.body, "total").value_or(0)});
+                             text_in(note.body, "function"), *hits, whole_in(note.body, "total").value_or(0)});
     }
   });
 }
@@ -238,8 +218,8 @@ void Notes::read_waits(Signals& signals) const {
     if (training_ && note.process != *training_) {
       return;
     }
-    SyncCall call{text_in(note.body, "call"), text_in(note.body, "where"), whole(note.body, "count").value_or(0),
-                  whole(note.body, "in_step").value_or(0), number(note.body, "seconds").value_or(0)};
+    SyncCall call{text_in(note.body, "call"), text_in(note.body, "where"), whole_in(note.body, "count").value_or(0),
+                  whole_in(note.body, "in_step").value_or(0), number_in(note.body, "seconds").value_or(0)};
     if (!signals.syncs) {
       signals.syncs.emplace();
     }
@@ -248,14 +228,14 @@ void Notes::read_waits(Signals& signals) const {
   each("transfer", [&](const record::Note& note) {
     TransferFacts facts = signals.transfer.value_or(TransferFacts{});
     const double bytes =
-        number(note.body, "pinned_bytes").value_or(0) + number(note.body, "pageable_bytes").value_or(0);
+        number_in(note.body, "pinned_bytes").value_or(0) + number_in(note.body, "pageable_bytes").value_or(0);
     if (facts.where.empty() || bytes > facts.pinned_bytes + facts.pageable_bytes) {
       facts.where = text_in(note.body, "where");
     }
-    facts.pinned_bytes += number(note.body, "pinned_bytes").value_or(0);
-    facts.pageable_bytes += number(note.body, "pageable_bytes").value_or(0);
+    facts.pinned_bytes += number_in(note.body, "pinned_bytes").value_or(0);
+    facts.pageable_bytes += number_in(note.body, "pageable_bytes").value_or(0);
     const auto add = [&](std::optional<std::int64_t>& total, const char* key) {
-      if (const auto count = whole(note.body, key)) {
+      if (const auto count = whole_in(note.body, key)) {
         total = total.value_or(0) + *count;
       }
     };
@@ -265,12 +245,12 @@ void Notes::read_waits(Signals& signals) const {
   });
   each("logging", [&](const record::Note& note) {
     LoggingFacts facts = signals.logging.value_or(LoggingFacts{});
-    const double seconds = number(note.body, "seconds").value_or(0);
+    const double seconds = number_in(note.body, "seconds").value_or(0);
     if (facts.where.empty() || seconds > facts.seconds) {
       facts.where = text_in(note.body, "where");
     }
     facts.seconds += seconds;
-    facts.calls += whole(note.body, "calls").value_or(0);
+    facts.calls += whole_in(note.body, "calls").value_or(0);
     signals.logging = facts;
   });
 }
@@ -282,15 +262,15 @@ void Notes::read_model(Signals& signals) const {
     }
   };
   each("model", [&](const record::Note& note) {
-    if (const auto parameters = whole(note.body, "parameters")) {
+    if (const auto parameters = whole_in(note.body, "parameters")) {
       signals.model_parameters = std::max(signals.model_parameters.value_or(0), *parameters);
     }
-    auto convolutions = flag(note.body, "convolutions");
-    if (const auto count = number(note.body, "convolutions")) {
+    auto convolutions = flag_in(note.body, "convolutions");
+    if (const auto count = number_in(note.body, "convolutions")) {
       convolutions = *count > 0;
     }
     either(signals.model_has_convolutions, convolutions);
-    either(signals.model_has_depthwise, flag(note.body, "depthwise"));
+    either(signals.model_has_depthwise, flag_in(note.body, "depthwise"));
     if (const std::string where = text_in(note.body, "training_where"); !where.empty()) {
       signals.model_where = where;
     }
@@ -303,39 +283,40 @@ void Notes::read_model(Signals& signals) const {
 void Notes::read_step(Signals& signals) const {
   each("optimizer", [&](const record::Note& note) {
     signals.optimizer =
-        OptimizerFacts{text_in(note.body, "class"), flag(note.body, "fused"), flag(note.body, "foreach"),
-                       whole(note.body, "tensors"), text_in(note.body, "where")};
+        OptimizerFacts{text_in(note.body, "class"), flag_in(note.body, "fused"), flag_in(note.body, "foreach"),
+                       whole_in(note.body, "tensors"), text_in(note.body, "where")};
   });
   each("compile", [&](const record::Note& note) {
     CompileFacts facts = signals.compile.value_or(CompileFacts{});
-    facts.compiled = facts.compiled || flag(note.body, "compiled").value_or(false);
-    facts.recompilations += whole(note.body, "recompilations").value_or(0);
-    facts.seconds += number(note.body, "seconds").value_or(0);
+    facts.compiled = facts.compiled || flag_in(note.body, "compiled").value_or(false);
+    facts.recompilations += whole_in(note.body, "recompilations").value_or(0);
+    facts.seconds += number_in(note.body, "seconds").value_or(0);
     facts.reason = facts.reason.empty() ? text_in(note.body, "reason") : facts.reason;
     signals.compile = std::move(facts);
   });
   each("padding", [&](const record::Note& note) {
     PaddingFacts facts = signals.padding.value_or(PaddingFacts{});
-    facts.real += number(note.body, "real").value_or(0);
-    facts.padded += number(note.body, "padded").value_or(0);
+    facts.real += number_in(note.body, "real").value_or(0);
+    facts.padded += number_in(note.body, "padded").value_or(0);
     facts.where = facts.where.empty() ? text_in(note.body, "where") : facts.where;
     signals.padding = std::move(facts);
   });
   each("validation", [&](const record::Note& note) {
-    signals.validation_where = note.body.value("optional", false) ? text_in(note.body, "where") : std::string();
+    signals.validation_where =
+        flag_in(note.body, "optional").value_or(false) ? text_in(note.body, "where") : std::string();
   });
-  each("shapes", [&](const record::Note& note) { signals.batch_shapes = whole(note.body, "distinct"); });
+  each("shapes", [&](const record::Note& note) { signals.batch_shapes = whole_in(note.body, "distinct"); });
   each("parallel", [&](const record::Note& note) {
     if (const std::string kind = text_in(note.body, "kind"); !kind.empty()) {
       signals.parallel = kind;
     }
   });
   each("rank", [&](const record::Note& note) {
-    const auto rank = whole(note.body, "rank");
-    const auto wait_s = number(note.body, "wait_seconds");
+    const auto rank = whole_in(note.body, "rank");
+    const auto wait_s = number_in(note.body, "wait_seconds");
     if (rank && wait_s) {
       signals.ranks.push_back(
-          {static_cast<int>(*rank), number(note.body, "step_seconds").value_or(0), *wait_s, note.process});
+          {static_cast<int>(*rank), number_in(note.body, "step_seconds").value_or(0), *wait_s, note.process});
     }
   });
 }
@@ -347,30 +328,30 @@ void Notes::read_device(Signals& signals) const {
     if (!kind.empty() && !signals.effective("device")) {
       signals.settings["device"].effective = kind;
     }
-    const auto bytes = number(body, "memory_bytes");
+    const auto bytes = number_in(body, "memory_bytes");
     if (kind == "cpu" || (training_ && note.process != *training_)) {
       return;
     }
     if (bytes && *bytes > 0) {
-      signals.gpu.memory_bytes = whole(body, "memory_bytes");
-      if (const auto peak = number(body, "reserved_peak_bytes")) {
+      signals.gpu.memory_bytes = whole_in(body, "memory_bytes");
+      if (const auto peak = number_in(body, "reserved_peak_bytes")) {
         signals.gpu_memory_used = std::clamp(*peak / *bytes, 0.0, 1.0);
       }
     }
     if (const std::string capability = text_in(body, "capability"); !capability.empty()) {
       signals.gpu_capability = capability;
     }
-    signals.gpu.alloc_retries = whole(body, "alloc_retries");
-    signals.gpu.ooms = whole(body, "ooms");
+    signals.gpu.alloc_retries = whole_in(body, "alloc_retries");
+    signals.gpu.ooms = whole_in(body, "ooms");
   });
   each("memory", [&](const record::Note& note) {
-    if (const auto ooms = whole(note.body, "oom")) {
+    if (const auto ooms = whole_in(note.body, "oom")) {
       signals.gpu.ooms = std::max(signals.gpu.ooms.value_or(0), *ooms);
     }
   });
   each("device_time", [&](const record::Note& note) {
-    const auto steps = number(note.body, "steps");
-    const auto seconds = number(note.body, "seconds");
+    const auto steps = number_in(note.body, "steps");
+    const auto seconds = number_in(note.body, "seconds");
     if (steps && seconds && *steps > 0) {
       signals.device_step_s = *seconds / *steps;
     }

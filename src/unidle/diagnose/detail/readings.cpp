@@ -7,16 +7,13 @@
 #include <numeric>
 #include <utility>
 
+#include "unidle/base/json.h"
+
 namespace unidle::diagnose::detail {
 
 namespace {
 
 using nlohmann::json;
-
-std::optional<double> number_in(const json& object, const char* key) {
-  const bool has = object.is_object() && object.contains(key) && object[key].is_number();
-  return has ? std::optional(object[key].get<double>()) : std::nullopt;
-}
 
 /// Bits of NVML's clocks-event reasons (nvml.h, nvmlClocksEventReason...): power, then heat and hardware.
 constexpr std::array<std::pair<std::uint64_t, const char*>, 5> kReasons = {{{0x04, "power limit"},

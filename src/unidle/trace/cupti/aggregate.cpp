@@ -13,12 +13,13 @@ namespace {
 constexpr std::int64_t kSecond_ns = 1'000'000'000;
 constexpr std::int64_t kPatience = 2;                    // seconds that a record may be late
 constexpr std::int64_t kLongest_ns = 3600 * kSecond_ns;  // no kernel takes longer: such a record is damaged
+constexpr std::int64_t kLatest_ns = std::numeric_limits<std::int64_t>::max() / 2;
 constexpr std::size_t kMostNames = 10'000;
 
 }  // namespace
 
 Aggregate::Window* Aggregate::add(std::uint32_t device, std::int64_t begin_ns, std::int64_t end_ns) {
-  if (begin_ns <= 0 || end_ns < begin_ns || end_ns - begin_ns > kLongest_ns) {
+  if (begin_ns <= 0 || end_ns < begin_ns || end_ns > kLatest_ns || end_ns - begin_ns > kLongest_ns) {
     return nullptr;  // a record without times was cut off by the end of the program
   }
   const std::int64_t first = begin_ns / kSecond_ns;

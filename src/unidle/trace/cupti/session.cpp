@@ -166,7 +166,9 @@ void Session::take(std::uint8_t* buffer, std::size_t valid_bytes) {
 }
 
 void Session::take(const Record& record) {
-  const auto at = [&](std::uint64_t ns) { return ns == 0 ? 0 : static_cast<std::int64_t>(ns) + shift_ns_; };
+  const auto at = [&](std::uint64_t ns) {  // added without a sign: what overflows is no time, and left out
+    return ns == 0 ? 0 : static_cast<std::int64_t>(ns + static_cast<std::uint64_t>(shift_ns_));
+  };
   if (record.kind == kConcurrentKernel) {
     const auto& kernel = reinterpret_cast<const KernelRecord&>(record);
     into_.kernel(kernel.device, at(kernel.start), at(kernel.end), kernel.name == nullptr ? "" : kernel.name);
