@@ -10,7 +10,7 @@
 namespace unidle::train {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 Error failure_of(const std::string& text, const std::vector<std::string>& overrides = {}) {
   try {
