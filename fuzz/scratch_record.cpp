@@ -32,8 +32,8 @@ fs::path fresh_folder() {
 /// Tables and the number of their columns.
 const std::map<std::string, int, std::less<>>& tables() {
   static const std::map<std::string, int, std::less<>> kTables = {
-      {"meta", 2},     {"steps", 15}, {"spans", 5},  {"sample_work", 7}, {"metrics", 5},
-      {"settings", 4}, {"notes", 3},  {"output", 2}, {"series", 4},      {"points", 3}};
+      {"meta", 2},  {"steps", 15}, {"spans", 5},  {"sample_work", 7}, {"metrics", 5},  {"settings", 4},
+      {"notes", 3}, {"output", 2}, {"series", 4}, {"points", 3},      {"positions", 6}};
   return kTables;
 }
 

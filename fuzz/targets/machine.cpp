@@ -4,6 +4,7 @@
 
 #include "fuzz.h"
 #include "unidle/base/clock.h"
+#include "unidle/observe/mounts.h"
 #include "unidle/observe/unseen.h"
 #include "unidle/telemetry/gpu.h"
 #include "unidle/telemetry/host.h"
@@ -91,6 +92,8 @@ void run_machine(std::string_view bytes) {
   telemetry::read_pressure("memory", root);
   telemetry::read_cgroup_use(root);
   telemetry::read_storage("/data", root);
+  const auto mounts = observe::parse_mounts(try_read_file(root / "proc/self/mountinfo").value_or(""));
+  observe::cover_everything(mounts);
   telemetry::parse_cpu_list(telemetry::affinity_list(root));
   telemetry::ProcessTreeReader tree(7, root);
   tree.read(true, true);

@@ -18,7 +18,7 @@ std::string log_of(int seconds) {
   std::uint64_t noise = 1;
   for (int i = 0; i < seconds; ++i) {
     noise = noise * 6364136223846793005ULL + 1442695040888963407ULL;
-    text += fmt::format("2026-11-21 08:{:02}:{:02} step {} hash {:016x}\n", i / 60, i % 60, i, noise);
+    text += fmt::format("2026-11-21 08:{:02}:{:02} hash {:016x}{:016x}\n", i / 60, i % 60, noise, noise * noise);
   }
   return text;
 }

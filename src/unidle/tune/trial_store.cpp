@@ -85,17 +85,10 @@ TrialResult trial_of(const json& body) {
 }
 
 json to_json(const ProgramPlan& plan) {
-  return {{"steps", plan.steps},
-          {"step_s", plan.step_s},
-          {"startup_s", plan.startup_s},
-          {"expected_s", plan.expected_s},
-          {"limit_s", plan.limit_s},
-          {"settings", plan.settings},
-          {"device", plan.device},
-          {"places", plan.places},
-          {"protection", to_string(plan.protection)},
-          {"spare", plan.spare},
-          {"choices", plan.choices}};
+  return {{"steps", plan.steps},           {"step_s", plan.step_s},   {"startup_s", plan.startup_s},
+          {"expected_s", plan.expected_s}, {"limit_s", plan.limit_s}, {"settings", plan.settings},
+          {"device", plan.device},         {"places", plan.places},   {"protection", to_string(plan.protection)},
+          {"spare", plan.spare},           {"choices", plan.choices}};
 }
 
 ProgramPlan plan_of(const json& body) {
