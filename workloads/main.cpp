@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
+#include <sstream>
 #include <system_error>
 
 #include "unidle/base/error.h"
@@ -83,7 +84,7 @@ int run(const Options& options) {
   const train::Config config = train::Config::load(options.config, options.overrides);
   const train::WorkloadKind& kind = workloads::find_workload(config);
   if (options.prepare) {
-    fmt::print(stdout, "{}\n", kind.prepare(config));
+    print_to(stdout, "{}\n", kind.prepare(config));
     return 0;
   }
   const at::Device device = train::choose_device(config.text("device"));
@@ -108,13 +109,13 @@ int run(const Options& options) {
   train::Trainer trainer(*workload, config, device, events, train_options);
   const train::Summary summary = trainer.run();
   progress.reset();
-  fmt::print(stdout, "{}", options.format == "json" ? train::to_json(summary) + "\n" : train::to_text(summary));
+  print_to(stdout, "{}", options.format == "json" ? train::to_json(summary) + "\n" : train::to_text(summary));
   return summary.stopped ? 128 + SIGINT : 0;
 }
 
 int out_of_memory() {
-  fmt::print(stderr,
-             "unidle-train: out of memory (a smaller batch.size, model.width or loader.prefetch_factor needs less)\n");
+  print_to(stderr,
+           "unidle-train: out of memory (a smaller batch.size, model.width or loader.prefetch_factor needs less)\n");
   return 1;
 }
 
@@ -137,9 +138,14 @@ int main(int argc, char** argv) {
     app.parse(argc, argv);
     return run(options);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
+    std::ostringstream out;
+    std::ostringstream err;
+    const int code = app.exit(error, out, err);
+    write_to(stdout, out.str());
+    write_to(stderr, err.str());
+    return code == 0 ? 0 : 2;
   } catch (const Error& error) {
-    fmt::print(stderr, "unidle-train: {}\n", error.what());
+    say_error("unidle-train", error.what());
     return error.exit_code();
   } catch (const std::bad_alloc&) {
     return out_of_memory();
@@ -148,7 +154,7 @@ int main(int argc, char** argv) {
     if (text.find("out of memory") != std::string::npos || text.find("allocate memory") != std::string::npos) {
       return out_of_memory();  // torch's allocators, on a GPU and on the host
     }
-    fmt::print(stderr, "unidle-train: {}\n", text.substr(0, text.find('\n')));
+    say_error("unidle-train", text.substr(0, text.find('\n')));
     return 1;
   }
 }

@@ -19,7 +19,7 @@ _NOTES_S, _MAX_NOTES_S, _NOTES_GROWTH = 2.0, 60.0, 1.3
 _MAX_BUSY = 0.002          # share of the wall time that this thread may take before it looks less often
 _MAX_PLACES = 2000
 _TOP = 10
-_READS = re.compile(r"\[[^\]]+\]|\b(read|load|open|next|randperm|randint|stack|gather|index_select|from_numpy|memmap|choice|permutation|collate|decode)\w*\s*\(")
+_READS = re.compile(r"\[[^\[\]]+\]|\b(read|load|open|next|randperm|randint|stack|gather|index_select|from_numpy|memmap|choice|permutation|collate|decode)\w*\s*\(")
 _GAP_HITS = 5
 
 

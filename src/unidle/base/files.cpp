@@ -13,6 +13,7 @@
 #include <system_error>
 
 #include "unidle/base/error.h"
+#include "unidle/base/file_attributes.h"
 #include "unidle/base/write_target.h"
 
 namespace unidle {
@@ -21,11 +22,35 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// errno of the failure, or 0.
-int read_all(const fs::path& path, std::string& out) {
-  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!fd) {
-    return errno;
+/// Nothing for a plain file.
+const char* kind_of(mode_t mode) {
+  switch (mode & S_IFMT) {
+    case S_IFREG: return nullptr;
+    case S_IFDIR: return "is a folder";
+    case S_IFIFO: return "is a pipe";
+    case S_IFSOCK: return "is a socket";
+    default: return "is a device";
+  }
+}
+
+struct Failure {
+  int number = 0;              // errno
+  const char* kind = nullptr;  // of what is no file
+  explicit operator bool() const { return number != 0 || kind != nullptr; }
+};
+
+Failure read_all(const fs::path& path, std::string& out) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode)) {
+    return {0, kind_of(status.st_mode)};  // opening a device may do something
+  }
+  // What becomes a pipe meanwhile is not waited for either.
+  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  if (!fd || ::fstat(fd.get(), &status) != 0) {
+    return {errno};
+  }
+  if (!S_ISREG(status.st_mode)) {
+    return {0, kind_of(status.st_mode)};
   }
   std::array<char, 64 * 1024> buffer;
   for (;;) {
@@ -33,9 +58,9 @@ int read_all(const fs::path& path, std::string& out) {
     if (got > 0) {
       out.append(buffer.data(), static_cast<std::size_t>(got));
     } else if (got == 0) {
-      return 0;
+      return {};
     } else if (errno != EINTR) {
-      return errno;
+      return {errno};
     }
   }
 }
@@ -64,40 +89,56 @@ void sync_folder(const fs::path& folder) {
 
 std::string read_file(const fs::path& path) {
   std::string bytes;
-  if (const int failure = read_all(path, bytes)) {
-    throw system_error(ErrorCode::kInput, path.string(), "cannot be read", failure);
+  const Failure failure = read_all(path, bytes);
+  if (failure.kind != nullptr) {
+    throw Error(ErrorCode::kInput, path.string(), failure.kind, "a file was expected");
+  }
+  if (failure) {
+    throw system_error(ErrorCode::kInput, path.string(), "cannot be read", failure.number);
   }
   return bytes;
 }
 
+std::optional<std::string> why_no_file(const fs::path& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0 || S_ISREG(status.st_mode)) {
+    return std::nullopt;
+  }
+  return kind_of(status.st_mode);
+}
+
 std::optional<std::string> try_read_file(const fs::path& path) {
   std::string bytes;
-  if (read_all(path, bytes) != 0) {
+  if (read_all(path, bytes)) {
     return std::nullopt;
   }
   return bytes;
 }
 
-void write_file_atomic(const fs::path& name, std::string_view bytes) {
-  const WriteTarget target = write_target(name);
-  if (target.in_place) {
-    const UniqueFd fd = open_in_place(target);
-    if (const int failure = fd ? write_all(fd.get(), bytes) : errno; failure != 0) {
-      throw system_error(ErrorCode::kIo, name.string(), "cannot be written", failure);
-    }
-    return;
+namespace {
+
+/// True when `target` is written into as it stands; false when a new file is to take its place.
+bool written_in_place(const WriteTarget& target, const fs::path& name, std::string_view bytes) {
+  if (!target.in_place) {
+    return false;
   }
-  const fs::path& path = target.path;
+  const UniqueFd fd = open_in_place(target);
+  if (const int failure = fd ? write_all(fd.get(), bytes) : errno; failure != 0) {
+    throw system_error(ErrorCode::kIo, name.string(), "cannot be written", failure);
+  }
+  return true;
+}
+
+/// A new file under a name of its own beside `path`, private until `prepare` has made it what it is to be.
+template <typename Prepare>
+void write_beside_and_rename(const fs::path& path, std::string_view bytes, Prepare prepare) {
   std::string temporary = path.string() + ".XXXXXX";
   UniqueFd fd(::mkostemp(temporary.data(), O_CLOEXEC));
   if (!fd) {
     throw system_error(ErrorCode::kIo, path.string(), "cannot be written", errno);
   }
-  // mkostemp makes private files; a result should have the permissions any new file would.
-  const mode_t mask = ::umask(0);
-  ::umask(mask);
-  ::fchmod(fd.get(), 0666 & ~mask);
-  int failure = write_all(fd.get(), bytes);
+  int failure = prepare(fd.get());
+  failure = failure == 0 ? write_all(fd.get(), bytes) : failure;
   if (failure == 0 && ::fsync(fd.get()) != 0) {
     failure = errno;
   }
@@ -110,6 +151,58 @@ void write_file_atomic(const fs::path& name, std::string_view bytes) {
     throw system_error(ErrorCode::kIo, path.string(), "cannot be written", failure);
   }
   sync_folder(path.parent_path());
+}
+
+/// Permissions that any new file would have.
+int make_usual(int fd) {
+  const mode_t mask = ::umask(0);
+  ::umask(mask);
+  return ::fchmod(fd, 0666 & ~mask) == 0 ? 0 : errno;
+}
+
+}  // namespace
+
+void write_file_atomic(const fs::path& path, std::string_view bytes) {
+  const WriteTarget target = write_target(path);
+  if (!written_in_place(target, path, bytes)) {
+    write_beside_and_rename(target.path, bytes, make_usual);
+  }
+}
+
+void write_file_like(const fs::path& path, std::string_view bytes, const fs::path& like) {
+  const WriteTarget target = write_target(path);
+  if (!written_in_place(target, path, bytes)) {
+    const auto make_like = [&](int fd) { return FileAttributes(like).give_to(fd) ? 0 : errno; };
+    write_beside_and_rename(target.path, bytes, make_like);
+  }
+}
+
+void replace_file(const fs::path& path, std::string_view bytes) {
+  std::error_code failure;
+  const fs::path file = fs::canonical(path, failure);
+  struct stat status {};
+  if (failure || ::stat(file.c_str(), &status) != 0) {
+    throw system_error(ErrorCode::kInput, path.string(), "cannot be changed", failure ? failure.value() : errno);
+  }
+  const char* const hint = "write to another file";
+  if (!S_ISREG(status.st_mode)) {
+    throw Error(ErrorCode::kInput, path.string(), kind_of(status.st_mode), "a file was expected");
+  }
+  // Also for root, whom nothing stops: the bits say what its owner wants.
+  if ((status.st_mode & 0222) == 0 || ::faccessat(AT_FDCWD, file.c_str(), W_OK, AT_EACCESS) != 0) {
+    throw Error(ErrorCode::kInput, path.string(), "is read-only", hint);
+  }
+  if (status.st_nlink > 1) {
+    throw Error(ErrorCode::kInput, path.string(),
+                fmt::format("has {} names (hard links), and only this one would be changed", status.st_nlink), hint);
+  }
+  write_beside_and_rename(file, bytes, [&](int fd) {
+    if (!FileAttributes(file).give_to(fd)) {
+      return errno;
+    }
+    struct stat made {};
+    return ::fstat(fd, &made) == 0 && made.st_uid == status.st_uid ? 0 : EPERM;
+  });
 }
 
 void make_folders(const fs::path& path) {

@@ -10,8 +10,13 @@
 
 namespace unidle {
 
-/// The whole file. Throws kInput when it cannot be opened or read.
+/// The whole file. Throws kInput when it cannot be opened or read, or is no file: a folder, a pipe, a socket or a
+/// device is never opened for reading, and so never waited for.
 std::string read_file(const std::filesystem::path& path);
+
+/// What a path is that is no plain file, as a sentence goes on: "is a pipe"; nothing for a file and for what is not
+/// there.
+std::optional<std::string> why_no_file(const std::filesystem::path& path);
 
 /// The whole file, or nothing when it is absent or unreadable: for /proc and /sys, where absence is normal.
 std::optional<std::string> try_read_file(const std::filesystem::path& path);
@@ -20,6 +25,15 @@ std::optional<std::string> try_read_file(const std::filesystem::path& path);
 /// or the new ones and never half of either. A link is followed; a device, a pipe or /dev/stdout is written into, for
 /// nothing but a file is replaced by one. Throws kIo naming `path`; the temporary file is removed.
 void write_file_atomic(const std::filesystem::path& path, std::string_view bytes);
+
+/// The same for a copy or a successor of `like`: mode, owner, group, access list and extended attributes are those of
+/// `like`, as far as this user may give them, and at no moment may anybody read it who may not read `like`.
+void write_file_like(const std::filesystem::path& path, std::string_view bytes, const std::filesystem::path& like);
+
+/// Gives the file at `path` new bytes and leaves all else of it as it is, in the way of write_file_like. A link stays a
+/// link, and what it leads to is changed. Throws kInput, with nothing touched, when the file is read-only, has other
+/// names (hard links, which would keep the old bytes), is no plain file, or would get another owner.
+void replace_file(const std::filesystem::path& path, std::string_view bytes);
 
 /// Creates the folder and its parents. Throws kIo naming the path.
 void make_folders(const std::filesystem::path& path);

@@ -2,10 +2,12 @@
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
-#include <sys/resource.h>
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -81,6 +83,39 @@ TEST(Files, OnlyFilesAreReplaced) {
   EXPECT_EQ(code_of([] { write_file_atomic("/dev/full", "x"); }), ErrorCode::kIo);
   fs::create_symlink("loop", folder.path() / "loop");
   EXPECT_EQ(code_of([&] { write_file_atomic(folder.path() / "loop" / "f", "x"); }), ErrorCode::kIo);
+}
+
+/// The name of what `path` is that is no file, as the error says it; empty when it was read.
+std::string refused(const fs::path& path) {
+  try {
+    read_file(path);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kInput);
+    EXPECT_EQ(why_no_file(path), error.message());
+    EXPECT_EQ(try_read_file(path), std::nullopt);
+    return error.message();
+  }
+  return {};
+}
+
+TEST(Files, WhatIsNoFileIsToldOfAndNeverWaitedFor) {
+  const TemporaryFolder folder;
+  const fs::path pipe = folder.path() / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_EQ(refused(pipe), "is a pipe") << "and nobody writes into it";
+  fs::create_symlink("pipe", folder.path() / "link.yaml");
+  EXPECT_EQ(refused(folder.path() / "link.yaml"), "is a pipe");
+  const UniqueFd held(::open(pipe.c_str(), O_RDWR));
+  EXPECT_EQ(refused(pipe), "is a pipe") << "and somebody does, without a word";
+  EXPECT_EQ(refused("/dev/zero"), "is a device");
+  EXPECT_EQ(refused(folder.path()), "is a folder");
+  const UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM, 0));
+  sockaddr_un name{};
+  name.sun_family = AF_UNIX;
+  (folder.path() / "socket").string().copy(name.sun_path, sizeof name.sun_path - 1);
+  ASSERT_EQ(::bind(socket.get(), reinterpret_cast<const sockaddr*>(&name), sizeof name), 0);
+  EXPECT_EQ(refused(folder.path() / "socket"), "is a socket");
+  EXPECT_FALSE(read_file("/proc/self/status").empty()) << "files of the kernel are files";
 }
 
 TEST(Files, MissingFileIsAnInputErrorOrNothing) {

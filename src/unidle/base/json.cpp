@@ -1,16 +1,73 @@
 #include "unidle/base/json.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "unidle/base/printable.h"
 #include "unidle/base/secrets.h"
+#include "unidle/base/utf8.h"
 
 namespace unidle {
 
 using nlohmann::json;
 
 namespace {
+
+constexpr int kDeepest = 200;
+
+/// Brackets count wherever they stand outside of strings; whether they match is for the parser to say.
+bool too_deep(std::string_view text) {
+  int depth = 0;
+  bool in_string = false;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const char c = text[at];
+    if (in_string) {
+      at += c == '\\' ? 1 : 0;
+      in_string = c != '"';
+      continue;
+    }
+    in_string = c == '"';
+    depth += c == '[' || c == '{' ? 1 : 0;
+    depth -= c == ']' || c == '}' ? 1 : 0;
+    if (depth > kDeepest) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/// UTF-16, as JSON writes what is beyond four digits.
+std::string escaped(std::uint32_t code_point) {
+  if (code_point < 0x10000) {
+    return fmt::format("\\u{:04x}", code_point);
+  }
+  const std::uint32_t rest = code_point - 0x10000;
+  return fmt::format("\\u{:04x}\\u{:04x}", 0xD800 + (rest >> 10U), 0xDC00 + (rest & 0x3FFU));
+}
+
+/// Of what dump() gave.
+std::string without_unseen(std::string dumped) {
+  if (std::all_of(dumped.begin(), dumped.end(), [](char c) { return static_cast<unsigned char>(c) < 0x7F; })) {
+    return dumped;
+  }
+  std::string text;
+  text.reserve(dumped.size());
+  for (std::string_view rest = dumped; !rest.empty();) {
+    const CodePoint point = first_code_point(rest);
+    const std::size_t bytes = std::max<std::size_t>(point.bytes, 1);
+    // What is left below a blank is the indentation: dump() has escaped the rest.
+    if (point.value >= 0x7F && acts_unseen(point.value)) {
+      text += escaped(point.value);
+    } else {
+      text += rest.substr(0, bytes);
+    }
+    rest.remove_prefix(bytes);
+  }
+  return text;
+}
 
 /// nullptr where there is none.
 const json* value_in(const json& object, std::string_view key) {
@@ -22,6 +79,18 @@ const json* value_in(const json& object, std::string_view key) {
 }
 
 }  // namespace
+
+json parse_json(std::string_view text) {
+  return too_deep(text) ? json(json::value_t::discarded) : json::parse(text, nullptr, false);
+}
+
+std::string json_text(const json& document, int indent) {
+  return without_unseen(document.dump(indent, ' ', false, json::error_handler_t::replace));
+}
+
+std::string json_text(const nlohmann::ordered_json& document, int indent) {
+  return without_unseen(document.dump(indent, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+}
 
 std::string text_in(const json& object, std::string_view key) {
   const json* value = value_in(object, key);
@@ -46,7 +115,7 @@ std::optional<bool> flag_in(const json& object, std::string_view key) {
 }
 
 std::string plain_text(const json& value) {
-  return value.is_string() ? value.get<std::string>() : value.dump(-1, ' ', false, json::error_handler_t::replace);
+  return value.is_string() ? value.get<std::string>() : json_text(value, -1);
 }
 
 void mask_secrets(json& value) {

@@ -9,6 +9,15 @@
 
 namespace unidle {
 
+/// What `text` says, or a discarded value when it is no JSON or nested deeper than anything that writes for us does:
+/// copying and writing a value take the stack once a level.
+nlohmann::json parse_json(std::string_view text);
+
+/// `document` as valid UTF-8 JSON, indented by `indent` (-1: on one line). Bytes that are no UTF-8 are replaced; what a
+/// terminal would act upon (see acts_unseen) is written as an escape, which says the same.
+std::string json_text(const nlohmann::json& document, int indent = 2);
+std::string json_text(const nlohmann::ordered_json& document, int indent = 2);
+
 /// The text at `key`; empty where `object` is none, has no such key, or has something else there.
 std::string text_in(const nlohmann::json& object, std::string_view key);
 

@@ -44,5 +44,29 @@ TEST(Json, PlainTextHasNoQuotesAndNeverThrows) {
   EXPECT_NO_THROW(plain_text(json::array({"\xff"})));
 }
 
+TEST(Json, DeepNestingIsRefusedBeforeItTakesTheStack) {
+  const auto nested = [](std::size_t levels) { return std::string(levels, '[') + std::string(levels, ']'); };
+  EXPECT_TRUE(parse_json(nested(100)).is_array());
+  EXPECT_TRUE(parse_json(nested(1'000'000)).is_discarded());
+  EXPECT_TRUE(parse_json(std::string(1'000'000, '{')).is_discarded());
+  EXPECT_EQ(parse_json("\"" + std::string(1000, '[') + "\\\"" + std::string(1000, '{') + "\"").is_string(), true)
+      << "brackets in a text nest nothing";
+  EXPECT_TRUE(parse_json("[1").is_discarded());
+  EXPECT_EQ(parse_json(" {\"a\": [1, 2]}"), json({{"a", {1, 2}}}));
+}
+
+TEST(Json, ADocumentIsValidWhateverItHoldsAndSteersNoTerminal) {
+  const json document = {{"kernel", "a\x1b[2J\u009b2J\u202e\U000e0041 ä"}, {"bytes", "\xff\x9b"}};
+  for (const int indent : {-1, 2}) {
+    const std::string text = json_text(document, indent);
+    EXPECT_THAT(text, ::testing::Not(::testing::AnyOf(
+                          ::testing::HasSubstr("\x1b"), ::testing::HasSubstr("\u009b"), ::testing::HasSubstr("\u202e"),
+                          ::testing::HasSubstr("\U000e0041"), ::testing::HasSubstr("\xff"))));
+    const json read = json::parse(text);
+    EXPECT_EQ(read["kernel"], document["kernel"]) << "an escape says the same";
+    EXPECT_EQ(read["bytes"], "\uFFFD\uFFFD");
+  }
+}
+
 }  // namespace
 }  // namespace unidle

@@ -1,16 +1,33 @@
 #include "unidle/base/log.h"
 
 #include <fmt/format.h>
-#include <spdlog/sinks/stdout_color_sinks.h>
+#include <spdlog/sinks/base_sink.h>
 
 #include <cstdio>
 #include <cstdlib>
+#include <mutex>
+
+#include "unidle/base/terminal.h"
 
 namespace unidle {
 
+namespace {
+
+/// Messages quote exceptions and paths: they go out the way all text does.
+class SafeSink : public spdlog::sinks::base_sink<std::mutex> {
+ protected:
+  void sink_it_(const spdlog::details::log_msg& message) override {
+    const auto level = spdlog::level::to_string_view(message.level);
+    say_error(fmt::format("unidle: {}", std::string_view(level.data(), level.size())),
+              std::string_view(message.payload.data(), message.payload.size()));
+  }
+  void flush_() override { std::fflush(stderr); }
+};
+
+}  // namespace
+
 void init_log() {
-  auto logger = std::make_shared<spdlog::logger>("unidle", std::make_shared<spdlog::sinks::stderr_color_sink_mt>());
-  logger->set_pattern("unidle: %l: %v");
+  auto logger = std::make_shared<spdlog::logger>("unidle", std::make_shared<SafeSink>());
   logger->set_level(spdlog::level::warn);
   spdlog::set_default_logger(std::move(logger));
   if (const char* level = std::getenv("UNIDLE_LOG")) {
@@ -18,9 +35,6 @@ void init_log() {
   }
 }
 
-void say(std::string_view text) {
-  const std::string line = fmt::format("unidle: {}\n", text);
-  std::fwrite(line.data(), 1, line.size(), stderr);
-}
+void say(std::string_view text) { say_error("unidle", text); }
 
 }  // namespace unidle

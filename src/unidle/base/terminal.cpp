@@ -2,13 +2,18 @@
 
 #include <fmt/format.h>
 #include <sys/ioctl.h>
+#include <sys/random.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 #include <sstream>
 #include <utility>
 
 #include "unidle/base/clock.h"
+#include "unidle/base/error.h"
+#include "unidle/base/printable.h"
 #include "unidle/base/units.h"
 
 namespace unidle {
@@ -29,6 +34,55 @@ int terminal_width(std::FILE* stream) {
     }
   }
   return 80;
+}
+
+namespace {
+
+/// What stands before the parameters of a style.
+const std::string& style_mark() {
+  static const std::string kMark = [] {
+    std::uint64_t drawn[2] = {};
+    if (::getrandom(drawn, sizeof drawn, GRND_NONBLOCK) != sizeof drawn) {
+      drawn[0] = static_cast<std::uint64_t>(system_clock().now_ns());
+      drawn[1] = static_cast<std::uint64_t>(::getpid());
+    }
+    return fmt::format("\x1b{{{:x}{:x}:", drawn[0], drawn[1]);
+  }();
+  return kMark;
+}
+
+}  // namespace
+
+std::string painted(std::string_view text, std::string_view parameters) {
+  return fmt::format("{0}{1}m{2}{0}0m", style_mark(), parameters, text);
+}
+
+void write_to(std::FILE* stream, std::string_view text) {
+  const std::string& mark = style_mark();
+  std::string out;
+  for (;;) {
+    const std::size_t styled = text.find(mark);
+    out += printable(text.substr(0, styled));
+    if (styled == std::string_view::npos) {
+      break;
+    }
+    text.remove_prefix(styled + mark.size());
+    const std::size_t end = std::min(text.find('m'), text.size());
+    out += fmt::format("\x1b[{}m", text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  const bool whole = std::fwrite(out.data(), 1, out.size(), stream) == out.size();
+  if (!whole && stream != stderr) {
+    throw system_error(ErrorCode::kIo, "output", "cannot be written", errno);
+  }
+}
+
+void say_error(std::string_view program, std::string_view text) noexcept {
+  try {
+    write_to(stderr, fmt::format("{}: {}\n", program, printable_line(text)));
+  } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch)
+    // Nobody is left to be told.
+  }
 }
 
 namespace {
@@ -97,7 +151,8 @@ void Progress::update(std::uint64_t done, std::string_view note) {
     const double left = seconds(now - start_ns_) * (1 / share - 1);
     line += fmt::format(" {} left", format_seconds(left));
   }
-  fmt::print(stderr, "\r\x1b[K{}", line.substr(0, static_cast<std::size_t>(terminal_width(stderr) - 1)));
+  const auto columns = static_cast<std::size_t>(terminal_width(stderr) - 1);
+  std::fputs(fmt::format("\r\x1b[K{}", printable_line(line.substr(0, columns))).c_str(), stderr);
   std::fflush(stderr);
 }
 

@@ -1,10 +1,13 @@
 // What the program's own terminal can do.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <cstdint>
 #include <cstdio>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace unidle {
 
@@ -12,6 +15,21 @@ namespace unidle {
 bool use_colour(std::FILE* stream);
 /// Columns of the stream's terminal; $COLUMNS, then 80, where it is none.
 int terminal_width(std::FILE* stream);
+
+/// `text` in the style of these SGR parameters ("31;1"), for write_to alone: the mark that says so holds a number that
+/// is drawn anew in every process, so that no text of others can hold it.
+std::string painted(std::string_view text, std::string_view parameters);
+
+/// The one way out for text: what may hold text of others reaches a terminal only as printable() leaves it, with the
+/// styles of painted(). The same goes for files and pipes, which terminals show later. Throws kIo when the stream
+/// refuses; that stderr does is nothing that could be told anybody.
+void write_to(std::FILE* stream, std::string_view text);
+template <typename... Args>
+void print_to(std::FILE* stream, fmt::format_string<Args...> format, Args&&... args) {
+  write_to(stream, fmt::format(format, std::forward<Args>(args)...));
+}
+/// A line of our own on stderr, "unidle: ...", on one line whatever it quotes; never throws.
+void say_error(std::string_view program, std::string_view text) noexcept;
 
 /// Wraps words at `width` columns; every line after the first is indented by `indent`. UTF-8 aware by code point.
 std::string wrap(std::string_view text, int width, int indent = 0);

@@ -15,6 +15,7 @@
 #include "unidle/base/error.h"
 #include "unidle/base/files.h"
 #include "unidle/base/handle.h"
+#include "unidle/base/json.h"
 #include "unidle/base/process.h"
 #include "unidle/base/terminal.h"
 #include "unidle/data/image.h"
@@ -164,7 +165,7 @@ json measure_speed(const SpeedOptions& options) {
   command.argv = {program, "speed", "--format", "json"};
   command.in = Command::Stream::kNull;
   const Finished finished = run_to_end(command);
-  const json answer = json::parse(finished.out, nullptr, false);
+  const json answer = parse_json(finished.out);
   if (!finished.status.ok() || answer.is_discarded()) {
     throw Error(ErrorCode::kChild, program, fmt::format("measuring failed: {}", finished.err.substr(0, 300)));
   }

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "unidle/base/error.h"
+#include "unidle/base/json.h"
 #include "unidle/knobs/config_file.h"
 #include "unidle/knobs/knob.h"
 
@@ -64,7 +65,7 @@ std::string apply_json(const tune::Settings& settings) {
   for (const auto& [name, value] : settings) {
     wanted[name] = typed(*knobs::find_knob(name), value);
   }
-  return wanted.dump();
+  return json_text(wanted, -1);
 }
 
 }  // namespace unidle::cli

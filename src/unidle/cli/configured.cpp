@@ -8,10 +8,10 @@
 #include <exception>
 #include <map>
 #include <optional>
-#include <regex>
 #include <string_view>
 #include <utility>
 
+#include "unidle/base/characters.h"
 #include "unidle/base/files.h"
 #include "unidle/cli/argument_words.h"
 #include "unidle/knobs/command_line.h"
@@ -81,13 +81,38 @@ fs::path module_file(const fs::path& folder, std::string name) {
   return fs::is_regular_file(package, failure) ? package : folder / (name + ".py");
 }
 
+/// The first module that a line of Python imports, without a leading dot; empty when the line is no import.
+std::string_view imported_module(std::string_view line) {
+  const auto skip_blanks = [&line] {
+    const std::size_t blanks = std::min(line.find_first_not_of(" \t"), line.size());
+    line.remove_prefix(blanks);
+    return blanks > 0;
+  };
+  skip_blanks();
+  const std::size_t keyword = line.starts_with("from") ? 4 : line.starts_with("import") ? 6 : 0;
+  line.remove_prefix(keyword);
+  if (keyword == 0 || !skip_blanks()) {
+    return {};
+  }
+  line.remove_prefix(line.starts_with('.') ? 1 : 0);
+  const auto in_name = [](char c) { return is_letter(c) || is_digit(c) || c == '_' || c == '.'; };
+  const auto end = std::find_if_not(line.begin(), line.end(), in_name);
+  const bool begins_name = !line.empty() && (is_letter(line[0]) || line[0] == '_');
+  return begins_name ? line.substr(0, static_cast<std::size_t>(end - line.begin())) : std::string_view();
+}
+
 /// Adds the modules in `folder` that the text of a script there imports.
 void add_imported(const fs::path& folder, const std::string& text, std::vector<fs::path>& scripts) {
-  static const std::regex kImport(R"((?:^|\n)[ \t]*(?:from|import)[ \t]+\.?([A-Za-z_][A-Za-z0-9_.]*))");
-  for (std::sregex_iterator match(text.begin(), text.end(), kImport), end; match != end; ++match) {
-    const fs::path file = module_file(folder, (*match)[1].str());
+  for (std::string_view rest = text; !rest.empty();) {
+    const std::size_t end = std::min(rest.find('\n'), rest.size());
+    const std::string_view module = imported_module(rest.substr(0, end));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+    if (module.empty() || scripts.size() >= kMostFiles) {
+      continue;
+    }
+    const fs::path file = module_file(folder, std::string(module));
     std::error_code failure;
-    if (scripts.size() < kMostFiles && fs::is_regular_file(file, failure)) {
+    if (fs::is_regular_file(file, failure)) {
       scripts.push_back(file);
     }
   }

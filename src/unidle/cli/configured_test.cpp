@@ -60,6 +60,26 @@ TEST_F(Configured, AScriptOfManyModules) {
   EXPECT_EQ(configured_files({"python", "train.py"}, folder()).scripts.size(), 21U);
 }
 
+TEST_F(Configured, BlanksWithoutEndAreReadOnce) {
+  write("options.py", "NUM_WORKERS = 4\n");
+  write("train.py", std::string(500'000, ' ') + "\n from\t" + std::string(400'000, ' ') + "options import x\n");
+  EXPECT_THAT(settings({"python", "train.py"}), ElementsAre("loader.workers=4 options.py:1 configured"));
+}
+
+TEST_F(Configured, OnlyImportsNameModules) {
+  write("options.py", "NUM_WORKERS = 4\n");
+  for (const char* other :
+       {"# import options", "imported options", "importoptions", "from .. import y", "import 3options"}) {
+    write("train.py", std::string(other) + "\n");
+    EXPECT_THAT(settings({"python", "train.py"}), IsEmpty()) << other;
+  }
+  for (const char* own :
+       {"import options", "  from .options import x", "import\toptions as o", "from options import x"}) {
+    write("train.py", std::string("x = 1\n") + own);
+    EXPECT_THAT(settings({"python", "train.py"}), Not(IsEmpty())) << own;
+  }
+}
+
 TEST_F(Configured, AFileOnTheCommandLine) {
   write("a/b.yaml", "num_workers: 4\n");
   EXPECT_THAT(settings({"python", "train.py", "--config=a/b.yaml"}),

@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <new>
+#include <sstream>
 #include <string_view>
 
 #include "unidle/base/error.h"
 #include "unidle/base/log.h"
 #include "unidle/base/loose_thread.h"
 #include "unidle/base/standard_streams.h"
+#include "unidle/base/terminal.h"
 
 namespace unidle::cli {
 
@@ -38,6 +40,16 @@ void refuse_unknown_command(int argc, char** argv) {
   throw Error(ErrorCode::kUsage, argv[1], "is no command of unidle", "unidle --help lists them");
 }
 
+/// What CLI11 says quotes the words that it was given.
+int said_by_parser(const CLI::App& app, const CLI::ParseError& error) {
+  std::ostringstream out;
+  std::ostringstream err;
+  const int code = app.exit(error, out, err);
+  write_to(stdout, out.str());
+  write_to(stderr, err.str());
+  return code == 0 ? 0 : 2;
+}
+
 int run_command(int argc, char** argv) {
   CLI::App app(kAbout, "unidle");
   app.set_version_flag("--version", kVersion);
@@ -61,7 +73,7 @@ int run_command(int argc, char** argv) {
     app.parse(argc, argv);
     return chosen();
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
+    return said_by_parser(app, error);
   } catch (const Error& error) {
     print_error(error);
     return error.exit_code();

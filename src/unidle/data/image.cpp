@@ -178,7 +178,8 @@ void decode_jpeg(tjhandle handle, std::span<const std::byte> bytes, const ImageI
 }
 
 UniqueFd open_file(const std::string& path) {
-  UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  // Not blocking: a pipe between the pictures must not make a loader wait for ever.
+  UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (!fd) {
     throw system_error(ErrorCode::kInput, path, "cannot be opened", errno);
   }

@@ -5,6 +5,7 @@
 
 #include <sstream>
 
+#include "unidle/base/terminal.h"
 #include "unidle/diagnose/diagnose.h"
 #include "unidle/diagnose/testing/asking.h"
 
@@ -90,7 +91,8 @@ TEST(ToText, KeepsToTheWidthAndColoursOnlyWhenAsked) {
   for (std::string line; std::getline(lines, line);) {
     EXPECT_LE(line.size(), 60U) << line;
   }
-  EXPECT_THAT(to_text(diagnosis, 60, true), HasSubstr("\x1b[1m"));
+  EXPECT_THAT(to_text(diagnosis, 60, true),
+              HasSubstr(painted("Your CPU waits", "1").substr(0, painted("", "1").find("m"))));
 }
 
 TEST(ToText, AtMostFiveFindings) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "unidle/base/json.h"
+#include "unidle/base/terminal.h"
 #include "unidle/base/units.h"
 #include "unidle/diagnose/detail/layout.h"
 #include "unidle/diagnose/detail/try_command.h"
@@ -37,7 +38,7 @@ struct Style {
   std::string paint(const char* code, const std::string& text) const {
     const bool ends_line = !text.empty() && text.back() == '\n';
     const std::string inside = text.substr(0, text.size() - (ends_line ? 1 : 0));
-    return colour ? fmt::format("\x1b[{}m{}\x1b[0m{}", code, inside, ends_line ? "\n" : "") : text;
+    return colour ? painted(inside, code) + (ends_line ? "\n" : "") : text;
   }
   std::string block(int indent, std::string_view mark, std::string_view text) const {
     return detail::block(text, std::max(width, kNarrowest), indent, mark);

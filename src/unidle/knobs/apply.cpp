@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <optional>
 #include <set>
 
@@ -75,6 +76,7 @@ class Setter {
     for (const Recognized* setting : settings_) {
       change(*setting);
     }
+    make_changes();
     if (knob_.name == "precision.amp") {
       add_other_flag();
     }
@@ -151,13 +153,21 @@ class Setter {
     return same == choices.end() ? std::nullopt : std::optional(*same);
   }
 
+  /// All of them at once: each edit reads the file again.
+  void make_changes() {
+    file_.change(changes_);
+    changes_.clear();
+    pending_.clear();
+  }
+
   void change(const Recognized& setting) {
     const std::string place = place_of(setting);
     if (!done_.insert(place).second) {
       return;
     }
     const Scalar* literal = file_.find(setting.literal);
-    const std::string old = literal->value;
+    const auto pending = pending_.find(literal->begin);
+    const std::string old = pending == pending_.end() ? literal->value : pending->second;
     auto text = detail::encode(knob_, setting.meaning, value_, old);
     if (text && !literal->choices.empty()) {
       text = choice_for(*literal, setting.meaning, *text);
@@ -168,8 +178,13 @@ class Setter {
                                                               fmt::join(literal->choices, ", "), value_));
     }
     if (*text != old) {
-      const bool own = file_.find(place)->is_alias();
-      own ? file_.set_alone(place, *text) : file_.set(place, *text);
+      if (file_.find(place)->is_alias()) {
+        make_changes();
+        file_.set_alone(place, *text);
+      } else {
+        pending_[literal->begin] = *text;
+        changes_.push_back({place, *text});
+      }
       edits_.push_back({knob_.name, place, old, *text});
     }
   }
@@ -262,6 +277,8 @@ class Setter {
   std::string value_;
   std::vector<const Recognized*> settings_;
   std::set<std::string> done_;
+  std::vector<NewValue> changes_;
+  std::map<std::size_t, std::string> pending_;  // what they make of the literals that begin there
   std::vector<Edit> edits_;
 };
 

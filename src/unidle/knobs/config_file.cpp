@@ -13,23 +13,18 @@ namespace unidle::knobs {
 
 namespace {
 
-bool same_values(const std::vector<Scalar>& before, const std::vector<Scalar>& after,
-                 const std::function<bool(const Scalar&)>& is_edited, std::string_view value) {
-  return std::equal(before.begin(), before.end(), after.begin(), after.end(), [&](const Scalar& a, const Scalar& b) {
-    return a.path == b.path && (is_edited(a) ? b.value == value : b.value == a.value && b.quoted == a.quoted);
-  });
-}
+constexpr std::uintmax_t kLargest_bytes = 16 << 20;
 
-/// `after` without the new scalar must be `before`, without an empty parent that became a mapping.
-bool same_but_new(std::vector<Scalar> before, std::vector<Scalar> after, std::string_view path,
-                  std::string_view value) {
+/// `before` and `after` without a new scalar at `path`, nor an empty parent that became a mapping; false when the new
+/// one is not there.
+bool leave_out_new(std::vector<Scalar>& before, std::vector<Scalar>& after, std::string_view path,
+                   std::string_view value) {
   std::erase_if(before, [&](const Scalar& scalar) {
     return path.size() > scalar.path.size() && path.starts_with(scalar.path) && path[scalar.path.size()] == '.';
   });
   // A file of nothing but comments has one empty scalar without a path.
   std::erase_if(before, [](const Scalar& scalar) { return scalar.path.empty() && scalar.value.empty(); });
-  const auto is_new = [&](const Scalar& scalar) { return scalar.path == path && scalar.value == value; };
-  return std::erase_if(after, is_new) == 1 && same_values(before, after, [](const Scalar&) { return false; }, {});
+  return std::erase_if(after, [&](const Scalar& scalar) { return scalar.path == path && scalar.value == value; }) == 1;
 }
 
 }  // namespace
@@ -48,49 +43,72 @@ Format format_of(const std::filesystem::path& path) {
   return extension == ".py" ? Format::kPython : Format::kYaml;
 }
 
-ConfigFile ConfigFile::load(const std::filesystem::path& path) { return from_text(read_file(path), path.string()); }
+ConfigFile ConfigFile::load(const std::filesystem::path& path) {
+  std::error_code unknown;
+  if (const auto bytes = std::filesystem::file_size(path, unknown); !unknown && bytes > kLargest_bytes) {
+    throw Error(ErrorCode::kInput, path.string(), "is too large for a configuration", "at most 16 MiB were expected");
+  }
+  return from_text(read_file(path), path.string());
+}
 
 ConfigFile ConfigFile::from_text(std::string text, std::string name) {
   ConfigFile file;
   file.name_ = std::move(name);
   file.format_ = format_of(file.name_);
-  file.scalars_ = detail::syntax_of(file.format_).scalars(text, file.name_);
-  file.text_ = std::move(text);
+  std::vector<Scalar> scalars = detail::syntax_of(file.format_).scalars(text, file.name_);
+  file.take(std::move(text), std::move(scalars));
   return file;
 }
 
-const Scalar* ConfigFile::find(std::string_view path) const {
-  const auto found =
-      std::find_if(scalars_.rbegin(), scalars_.rend(), [&](const Scalar& scalar) { return scalar.path == path; });
-  return found == scalars_.rend() ? nullptr : &*found;
-}
-
-void ConfigFile::refuse_repeated(std::string_view path) const {
-  const auto has_path = [&](const Scalar& scalar) { return scalar.path == path; };
-  if (std::count_if(scalars_.begin(), scalars_.end(), has_path) > 1) {
-    const auto first = std::find_if(scalars_.begin(), scalars_.end(), has_path);
-    throw Error(ErrorCode::kInput, fmt::format("{}:{}: {}", name_, find(path)->line, path),
-                fmt::format("is set twice, first in line {}", first->line), "remove one of them");
+void ConfigFile::take(std::string text, std::vector<Scalar> scalars) {
+  text_ = std::move(text);
+  scalars_ = std::move(scalars);
+  places_.clear();
+  for (std::size_t i = 0; i < scalars_.size(); ++i) {
+    places_.try_emplace(scalars_[i].path, Place{i, i}).first->second.last = i;
   }
 }
 
+const Scalar* ConfigFile::find(std::string_view path) const {
+  const auto found = places_.find(path);
+  return found == places_.end() ? nullptr : &scalars_[found->second.last];
+}
+
+const Scalar& ConfigFile::the_only(std::string_view path) const {
+  const auto found = places_.find(path);
+  if (found == places_.end()) {
+    throw Error(ErrorCode::kInternal, fmt::format("{}: {}", name_, path), "is not there to be changed");
+  }
+  const auto& [first, last] = found->second;
+  if (first != last) {
+    throw Error(ErrorCode::kInput, fmt::format("{}:{}: {}", name_, scalars_[last].line, path),
+                fmt::format("is set twice, first in line {}", scalars_[first].line), "remove one of them");
+  }
+  return scalars_[first];
+}
+
+bool ConfigFile::same_values(const std::vector<Scalar>& before, const std::vector<Scalar>& after,
+                             const Edited& edited) {
+  return std::equal(before.begin(), before.end(), after.begin(), after.end(), [&](const Scalar& a, const Scalar& b) {
+    const std::string* now = edited ? edited(a) : nullptr;
+    return a.path == b.path && (now != nullptr ? b.value == *now : b.value == a.value && b.quoted == a.quoted);
+  });
+}
+
 void ConfigFile::set(std::string_view path, std::string_view value) {
-  refuse_repeated(path);
-  if (const Scalar* scalar = find(path)) {
-    replace(Scalar(*scalar), value);
+  if (places_.contains(path)) {
+    change({{std::string(path), std::string(value)}});
   } else {
     insert(path, value);
   }
 }
 
 void ConfigFile::set_alone(std::string_view path, std::string_view value) {
-  refuse_repeated(path);
-  const Scalar* found = find(path);
-  if (found == nullptr) {
+  if (!places_.contains(path)) {
     insert(path, value);
     return;
   }
-  const Scalar scalar = *found;
+  const Scalar scalar = the_only(path);
   if (scalar.value == value) {
     return;
   }
@@ -100,31 +118,55 @@ void ConfigFile::set_alone(std::string_view path, std::string_view value) {
                 "give each key a value of its own");
   }
   if (scalar.is_alias()) {
-    replace_alias(scalar, value);
+    replace_alias(scalar, std::string(value));
   } else {
-    replace(scalar, value);
+    set(path, value);
   }
 }
 
-void ConfigFile::replace_alias(const Scalar& scalar, std::string_view value) {
+void ConfigFile::replace_alias(const Scalar& scalar, const std::string& value) {
   const std::string source = detail::syntax_of(format_).replacement(text_, scalar, value);
   std::string text = text_;
   text.replace(scalar.alias_begin, scalar.alias_end - scalar.alias_begin, source);
-  accept(std::move(text), [&](const Scalar& other) { return other.path == scalar.path; }, scalar.path, value);
+  const auto edited = [&](const Scalar& other) { return other.path == scalar.path ? &value : nullptr; };
+  accept(std::move(text), edited, scalar.path, value);
 }
 
-void ConfigFile::replace(const Scalar& scalar, std::string_view value) {
-  if (!scalar.editable) {
-    throw Error(ErrorCode::kInput, fmt::format("{}:{}: {}", name_, scalar.line, scalar.path),
-                "is written over several lines and cannot be edited", "write it on one line");
+void ConfigFile::change(const std::vector<NewValue>& values) {
+  std::map<std::size_t, std::string> wanted_at;  // by the byte that a literal begins at
+  std::map<std::size_t, const Scalar*> places;
+  for (const NewValue& wanted : values) {
+    const Scalar& scalar = the_only(wanted.path);
+    if (!scalar.editable) {
+      throw Error(ErrorCode::kInput, fmt::format("{}:{}: {}", name_, scalar.line, scalar.path),
+                  "is written over several lines and cannot be edited", "write it on one line");
+    }
+    if (scalar.value == wanted.value) {
+      continue;
+    }
+    const auto [known, added] = wanted_at.try_emplace(scalar.begin, wanted.value);
+    if (!added && known->second != wanted.value) {
+      throw Error(ErrorCode::kInput, fmt::format("{}:{}: {}", name_, scalar.line, scalar.path),
+                  "shares its value with another key that is to have another one", "write both out");
+    }
+    places[scalar.begin] = &scalar;
   }
-  if (scalar.value == value) {
+  if (places.empty()) {
     return;
   }
-  const std::string source = detail::syntax_of(format_).replacement(text_, scalar, value);
-  std::string text = text_;
-  text.replace(scalar.begin, scalar.end - scalar.begin, source);
-  accept(std::move(text), [&](const Scalar& other) { return other.begin == scalar.begin; }, scalar.path, value);
+  std::string text;
+  std::size_t copied = 0;
+  for (const auto& [begin, scalar] : places) {
+    text.append(text_, copied, begin - copied);
+    text += detail::syntax_of(format_).replacement(text_, *scalar, wanted_at[begin]);
+    copied = scalar->end;
+  }
+  text.append(text_, copied);
+  const auto edited = [&](const Scalar& other) {
+    const auto found = wanted_at.find(other.begin);
+    return found == wanted_at.end() ? nullptr : &found->second;
+  };
+  accept(std::move(text), edited, values.front().path, values.front().value);
 }
 
 void ConfigFile::insert(std::string_view path, std::string_view value) {
@@ -136,8 +178,7 @@ void ConfigFile::insert(std::string_view path, std::string_view value) {
   accept(detail::syntax_of(format_).inserted(text_, name_, path, value), nullptr, path, value);
 }
 
-void ConfigFile::accept(std::string text, const std::function<bool(const Scalar&)>& is_edited, std::string_view path,
-                        std::string_view value) {
+void ConfigFile::accept(std::string text, const Edited& edited, std::string_view path, std::string_view value) {
   std::vector<Scalar> after;
   try {
     after = detail::syntax_of(format_).scalars(text, name_);
@@ -145,14 +186,19 @@ void ConfigFile::accept(std::string text, const std::function<bool(const Scalar&
     throw Error(ErrorCode::kInternal, fmt::format("{}: {}", name_, path),
                 "the edit would have broken the file and was undone: " + failure.message());
   }
-  const bool same =
-      is_edited ? same_values(scalars_, after, is_edited, value) : same_but_new(scalars_, after, path, value);
+  bool same = false;
+  if (edited) {
+    same = same_values(scalars_, after, edited);
+  } else {
+    std::vector<Scalar> old = scalars_;
+    std::vector<Scalar> rest = after;
+    same = leave_out_new(old, rest, path, value) && same_values(old, rest, nullptr);
+  }
   if (!same) {
     throw Error(ErrorCode::kInternal, fmt::format("{}: {}", name_, path),
                 "the edit would have changed other values and was undone");
   }
-  text_ = std::move(text);
-  scalars_ = std::move(after);
+  take(std::move(text), std::move(after));
 }
 
 }  // namespace unidle::knobs

@@ -3,7 +3,7 @@
 
 #include <filesystem>
 #include <functional>
-#include <optional>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,12 +39,18 @@ struct Scalar {
   bool is_alias() const { return alias_end > alias_begin; }
 };
 
+struct NewValue {
+  std::string path;
+  std::string value;
+};
+
 /// YAML, JSON with comments, TOML, INI, or Python's constants (see Format). Holds the source text; every edit leaves
 /// all other bytes as they were: comments, order, quoting, line ends. After each edit the text is parsed again and
 /// every other value must be equal, otherwise the edit is undone and Error kInternal is thrown. Not thread-safe.
 class ConfigFile {
  public:
-  /// Throws kInput with subject "path" or "path:line" when it cannot be read or parsed.
+  /// Throws kInput with subject "path" or "path:line" when it cannot be read or parsed, or is larger than anything that
+  /// people write (16 MiB).
   static ConfigFile load(const std::filesystem::path& path);
   /// The format follows from `name`.
   static ConfigFile from_text(std::string text, std::string name);
@@ -64,20 +70,32 @@ class ConfigFile {
   /// As set(), but what other keys say stays: an alias, or a value that only refers to another key, makes room for a
   /// literal of its own. Throws kInput where other keys take their value from this one.
   void set_alone(std::string_view path, std::string_view value);
+  /// Changes scalars that are there, all or, when it throws, none. The text is read again once, however many they are.
+  void change(const std::vector<NewValue>& values);
 
  private:
-  void refuse_repeated(std::string_view path) const;
-  void replace(const Scalar& scalar, std::string_view value);
-  void replace_alias(const Scalar& scalar, std::string_view value);
+  /// What an edit makes of a scalar; nullptr where that stays as it is.
+  using Edited = std::function<const std::string*(const Scalar&)>;
+
+  static bool same_values(const std::vector<Scalar>& before, const std::vector<Scalar>& after, const Edited& edited);
+  const Scalar& the_only(std::string_view path) const;
+  void replace_alias(const Scalar& scalar, const std::string& value);
   void insert(std::string_view path, std::string_view value);
-  /// Takes `text` when every value is what it was, but for those that `is_edited`, or without it a new one at `path`.
-  void accept(std::string text, const std::function<bool(const Scalar&)>& is_edited, std::string_view path,
-              std::string_view value);
+  /// Takes `text` when every value is what it was, but for those that were edited, or without `edited` a new one at
+  /// `path`.
+  void accept(std::string text, const Edited& edited, std::string_view path, std::string_view value);
+  void take(std::string text, std::vector<Scalar> scalars);
+
+  struct Place {
+    std::size_t first;
+    std::size_t last;  // another one when the file repeats the key
+  };
 
   std::string name_;
   Format format_ = Format::kYaml;
   std::string text_;
   std::vector<Scalar> scalars_;
+  std::map<std::string, Place, std::less<>> places_;  // of each path among scalars_
 };
 
 /// A unified diff of two texts, three lines of context; empty when they are equal.

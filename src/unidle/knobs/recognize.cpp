@@ -114,8 +114,12 @@ class Recognizer {
       return;
     }
     std::size_t last = scalar.end;
-    for (const Scalar& other : file_.scalars()) {
-      last = other.path.starts_with(setting.path + "[") ? std::max(last, other.end) : last;
+    const std::string element = setting.path + "[";
+    for (const Scalar* other = &scalar; other != file_.scalars().data() + file_.scalars().size(); ++other) {
+      if (!other->path.starts_with(element)) {
+        break;
+      }
+      last = std::max(last, other->end);
     }
     const std::size_t close = file_.text().find(']', last);
     if (close != std::string::npos) {
@@ -150,15 +154,18 @@ class Recognizer {
   /// What only refers to a knob's literal is that knob too, when its path speaks of the same thing and not of a bound.
   void follow_references() {
     static const detail::Words kBounds = detail::split_words("end min final eta floor stop minimum");
+    std::map<std::string, const Found*> by_path;
+    for (const Found& found : found_) {
+      by_path.try_emplace(found.setting.path, &found);
+    }
     std::vector<Found> more;
     std::erase_if(others_, [&](const Scalar* scalar) {
       const Scalar* literal = detail::is_computed(scalar->value) ? detail::literal_of(file_, *scalar) : nullptr;
-      const auto owner = std::find_if(found_.begin(), found_.end(), [&](const Found& found) {
-        return literal != nullptr && found.setting.path == literal->path;
-      });
-      if (owner == found_.end()) {
+      const auto known = literal == nullptr ? by_path.end() : by_path.find(literal->path);
+      if (known == by_path.end()) {
         return false;
       }
+      const Found* owner = known->second;
       detail::Words words;
       for (const std::string& key : detail::keys_of(scalar->path)) {
         const detail::Words part = detail::words_of(key);

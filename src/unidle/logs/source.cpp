@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "unidle/base/error.h"
+#include "unidle/base/files.h"
 
 namespace unidle::logs {
 
@@ -33,14 +34,17 @@ struct Source::Inflater {
 };
 
 Source::Source(const std::filesystem::path& path, OnRead on_read) : name_(path.string()), on_read_(std::move(on_read)) {
-  fd_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (const auto kind = why_no_file(path)) {
+    throw Error(ErrorCode::kInput, name_, *kind, "name log files, or a record's folder");
+  }
+  fd_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (fd_ < 0) {
     throw system_error(ErrorCode::kInput, name_, "cannot be opened", errno);
   }
   struct stat status {};
-  if (::fstat(fd_, &status) == 0 && S_ISDIR(status.st_mode)) {
+  if (::fstat(fd_, &status) != 0 || !S_ISREG(status.st_mode)) {
     ::close(fd_);
-    throw Error(ErrorCode::kInput, name_, "is a folder", "name log files, or a record's folder");
+    throw Error(ErrorCode::kInput, name_, "is no file", "name log files, or a record's folder");
   }
   stored_bytes_ = static_cast<std::uint64_t>(std::max<off_t>(0, status.st_size));
   ::posix_fadvise(fd_, 0, 0, POSIX_FADV_SEQUENTIAL);

@@ -13,6 +13,7 @@
 
 #include "unidle/base/error.h"
 #include "unidle/base/handle.h"
+#include "unidle/base/json.h"
 #include "unidle/monitor/collector.h"
 #include "unidle/monitor/exporter.h"
 #include "unidle/monitor/lines.h"
@@ -118,7 +119,7 @@ class Session {
         }
         print(csv_.row(latest_) + "\n");
         break;
-      case Format::kJson: print(sample_json(latest_).dump(-1, ' ', false, kReplace) + "\n"); break;
+      case Format::kJson: print(json_text(sample_json(latest_), -1) + "\n"); break;
       case Format::kSilent: break;
     }
   }
@@ -171,7 +172,7 @@ class Session {
 
   void finish() {
     if (format_ == Format::kJson) {
-      options_.print(summary_.to_json().dump(-1, ' ', false, kReplace) + "\n");
+      options_.print(json_text(summary_.to_json(), -1) + "\n");
     } else if (format_ == Format::kCsv) {
       options_.note(summary_.to_text(options_.width));
     } else {

@@ -158,7 +158,7 @@ TEST(ScreenTest, ShowsWhatIsThere) {
   snapshot.pid = 42;
   snapshot.tree_cpu = 4;
   snapshot.processes = {{42, "python", telemetry::Role::kTrainer, 'R', 1.5, 0.25, 1 << 20, 3},
-                        {43, "evil\x1b[2J\n", telemetry::Role::kLoader, 'D', 0.5, {}, 2 << 20, 1}};
+                        {43, "evil\x1b[2J\u009b\u202e\xff\n", telemetry::Role::kLoader, 'D', 0.5, {}, 2 << 20, 1}};
   snapshot.run.emplace();
   snapshot.run->folder = "/x/20260101-000000-train";
   snapshot.run->step = 7;
@@ -168,7 +168,8 @@ TEST(ScreenTest, ShowsWhatIsThere) {
   const std::string text = text_of(layout(snapshot, histories, {}, 50, 100));
   EXPECT_THAT(text, AllOf(HasSubstr("gpu0  H200"), HasSubstr("kernels ran"), HasSubstr("200 of 400 W"),
                           HasSubstr("step 7"), HasSubstr("disk wait"), HasSubstr("4.0 of 8"), HasSubstr("input wait")));
-  EXPECT_THAT(text, AllOf(Not(HasSubstr("SMs active")), Not(HasSubstr("\x1b"))));
+  EXPECT_THAT(text, AllOf(Not(HasSubstr("SMs active")), Not(HasSubstr("\x1b")), Not(HasSubstr("\u009b")),
+                          Not(HasSubstr("\u202e")), Not(HasSubstr("\xff"))));
   EXPECT_LT(text.find("python"), text.find("evil")) << "by CPU";
   ViewState by_memory;
   by_memory.sort = SortBy::kMemory;

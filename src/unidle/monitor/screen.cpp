@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "unidle/base/clock.h"
+#include "unidle/base/printable.h"
 #include "unidle/base/units.h"
 
 namespace unidle::monitor {
@@ -26,8 +27,9 @@ std::size_t characters(std::string_view text) {
       std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
 }
 
-/// The first `most` characters. Control characters, which a process may have in its name, become dots.
-std::string clipped(std::string_view text, std::size_t most) {
+/// The first `most` characters of what can be shown of it: processes and devices choose their names.
+std::string clipped(std::string_view given, std::size_t most) {
+  const std::string text = printable_line(given);
   std::string out;
   std::size_t count = 0;
   for (const char c : text) {
@@ -35,7 +37,7 @@ std::string clipped(std::string_view text, std::size_t most) {
     if (!continues && count++ == most) {
       break;
     }
-    out += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '.' : c;
+    out += c;
   }
   return out;
 }

@@ -12,6 +12,7 @@
 #include <limits>
 
 #include "unidle/base/handle.h"
+#include "unidle/base/json.h"
 #include "unidle/probe/ring.h"
 
 namespace unidle::probe {
@@ -197,8 +198,7 @@ bool NotesReader::remove_read() {
 void NotesReader::take_lines(const std::function<void(nlohmann::json)>& note) {
   std::size_t begin = 0;
   for (std::size_t end = rest_.find('\n'); end != std::string::npos; end = rest_.find('\n', begin)) {
-    nlohmann::json body = nlohmann::json::parse(rest_.begin() + static_cast<std::ptrdiff_t>(begin),
-                                                rest_.begin() + static_cast<std::ptrdiff_t>(end), nullptr, false);
+    nlohmann::json body = parse_json(std::string_view(rest_).substr(begin, end - begin));
     if (body.is_object()) {
       note(std::move(body));
     } else {

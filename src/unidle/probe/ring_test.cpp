@@ -418,5 +418,19 @@ TEST_F(Ring, AFileLockShowsThatTheWriterLives) {
   ::close(pipe[1]);
 }
 
+TEST_F(Ring, ADeepNoteIsRefused) {
+  unidle_probe* probe = unidle_probe_open("train");
+  NotesReader notes(file(".notes.jsonl"));
+  int seen = 0;
+  for (const std::size_t levels : {std::size_t{50}, std::size_t{30'000}}) {
+    const std::string deep = std::string(levels, '[') + std::string(levels, ']');
+    std::ofstream(file(".notes.jsonl"), std::ios::app) << "{\"type\":\"x\",\"a\":" << deep << "}\n";
+  }
+  notes.drain([&](const nlohmann::json&) { ++seen; });
+  EXPECT_EQ(seen, 1);
+  EXPECT_EQ(notes.refused(), 1U);
+  unidle_probe_close(probe);
+}
+
 }  // namespace
 }  // namespace unidle::probe

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "unidle/base/files.h"
+#include "unidle/base/json.h"
 #include "unidle/record/detail/schema.h"
 #include "unidle/record/detail/sqlite.h"
 #include "unidle/record/record.h"
@@ -101,7 +102,7 @@ void check_schema(Database& db, const fs::path& path) {
 }
 
 nlohmann::json parse(const fs::path& path, std::string_view text) {
-  nlohmann::json value = nlohmann::json::parse(text, nullptr, false);
+  nlohmann::json value = parse_json(text);
   if (value.is_discarded()) {
     throw Error(ErrorCode::kInput, path.string(), "is damaged: a value in it is no JSON");
   }

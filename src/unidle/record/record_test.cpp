@@ -377,6 +377,18 @@ TEST(Record, WhatIsNoRecordIsInputError) {
   EXPECT_EQ(code_of([&] { Reader{foreign}; }), ErrorCode::kInput);
 }
 
+TEST(Record, ADeepValueIsInputError) {
+  const TemporaryFolder folder;
+  write_sample(folder.path());
+  const fs::path path = folder.path() / "record.db";
+  const std::string deep = std::string(100'000, '[') + std::string(100'000, ']');
+  Database(path, path.string(), SQLITE_OPEN_READWRITE, ErrorCode::kIo)
+      .execute(("UPDATE notes SET body='" + deep + "'; UPDATE meta SET value='" + deep + "' WHERE key='host'").c_str());
+  const Reader reader(path);
+  EXPECT_EQ(code_of([&] { reader.notes(); }), ErrorCode::kInput);
+  EXPECT_EQ(code_of([&] { reader.meta("host"); }), ErrorCode::kInput);
+}
+
 TEST(Record, NewerSchemaIsRefusedAndNamed) {
   const TemporaryFolder folder;
   write_sample(folder.path());

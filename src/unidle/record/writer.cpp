@@ -24,9 +24,7 @@ namespace {
 constexpr std::int64_t kCommitInterval_ns = kNsPerSecond;
 
 /// Bytes that are no UTF-8 (an argument, a path) are replaced rather than refused.
-std::string to_text(const nlohmann::json& value) {
-  return value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
+std::string to_text(const nlohmann::json& value) { return json_text(value, -1); }
 
 /// No secret gets into a record.
 std::string to_masked_text(nlohmann::json value) {

@@ -1,6 +1,7 @@
 // The comparison for a terminal.
 #include <fmt/format.h>
 
+#include "unidle/base/printable.h"
 #include "unidle/base/terminal.h"
 #include "unidle/base/units.h"
 #include "unidle/report/comparison.h"
@@ -11,10 +12,10 @@ namespace unidle::report {
 
 namespace {
 
-constexpr const char* kBold = "\x1b[1m";
-constexpr const char* kRed = "\x1b[31m";
-constexpr const char* kGreen = "\x1b[32m";
-constexpr const char* kPlain = "\x1b[0m";
+constexpr const char* kBold = "1";
+constexpr const char* kBoldRed = "1;31";
+constexpr const char* kBoldGreen = "1;32";
+constexpr const char* kRed = "31";
 
 std::string section(std::string_view title, const std::string& body) {
   return body.empty() ? std::string() : fmt::format("\n{}\n{}", title, body);
@@ -23,20 +24,20 @@ std::string section(std::string_view title, const std::string& body) {
 std::string rows_as_text(const std::vector<WordRow>& rows, const std::vector<std::string>& header, int width) {
   TextTable table(header);
   for (const WordRow& row : rows) {
-    std::vector<std::string> cells = {printable(row.label)};
+    std::vector<std::string> cells = {printable_line(row.label)};
     for (const std::string& cell : row.cells) {
-      cells.push_back(printable(cell));
+      cells.push_back(printable_line(cell));
     }
     table.add(cells);
   }
   return table.empty() ? std::string() : table.text(width);
 }
 
-std::string bullets(const std::vector<std::string>& lines, int width, std::string_view before = {},
-                    std::string_view after = {}) {
+std::string bullets(const std::vector<std::string>& lines, int width, const char* style = nullptr) {
   std::string out;
   for (const std::string& line : lines) {
-    out += fmt::format("{}- {}{}\n", before, wrap(printable(line), width - 2, 2), after);
+    const std::string text = "- " + wrap(printable_line(line), width - 2, 2);
+    out += (style == nullptr ? text : painted(text, style)) + '\n';
   }
   return out;
 }
@@ -44,9 +45,9 @@ std::string bullets(const std::vector<std::string>& lines, int width, std::strin
 std::string changes_as_text(const nlohmann::json& changes, int width) {
   std::string out;
   for (const ChangeWords& change : change_words(changes)) {
-    out += wrap(printable(change.what), width, 2) + '\n';
+    out += wrap(printable_line(change.what), width, 2) + '\n';
     if (!change.why.empty()) {
-      out += "  " + wrap(printable(change.why), width - 2, 2) + '\n';
+      out += "  " + wrap(printable_line(change.why), width - 2, 2) + '\n';
     }
   }
   return out;
@@ -58,7 +59,7 @@ std::string json_rows_as_text(const nlohmann::json& value, int width) {
   for (const auto& row : table.rows) {
     std::vector<std::string> cells;
     for (const auto& cell : row) {
-      cells.push_back(printable(cell));
+      cells.push_back(printable_line(cell));
     }
     text.add(cells);
   }
@@ -69,11 +70,11 @@ std::string json_rows_as_text(const nlohmann::json& value, int width) {
 
 std::string to_text(const Comparison& c, int width, bool colour) {
   width = std::max(width, 20);
-  const auto paint = [&](const char* code) { return colour ? code : ""; };
-  const char* tone = c.regression() ? kRed : c.training == Change::kFaster ? kGreen : "";
-  std::string out = fmt::format("{}{}{}{}\n", paint(kBold), paint(tone), wrap(headline(c), width), paint(kPlain));
-  out += "\n" + cut("A  " + printable(c.a.name), static_cast<std::size_t>(width)) + "\n" +
-         cut("B  " + printable(c.b.name), static_cast<std::size_t>(width)) + "\n";
+  const char* tone = c.regression() ? kBoldRed : c.training == Change::kFaster ? kBoldGreen : kBold;
+  const std::string head = wrap(headline(c), width);
+  std::string out = (colour ? painted(head, tone) : head) + '\n';
+  out += "\n" + cut("A  " + printable_line(c.a.name), static_cast<std::size_t>(width)) + "\n" +
+         cut("B  " + printable_line(c.b.name), static_cast<std::size_t>(width)) + "\n";
   out += section("Throughput", rows_as_text(throughput_rows(c), {"", "A", "B", "B/A"}, width));
   out += section("Where a step's time went", rows_as_text(step_rows(c), {"", "A", "B", "change"}, width));
   out += section("Where the run's time went", rows_as_text(phase_rows(c), {"", "A", "B", "change"}, width));
@@ -83,7 +84,7 @@ std::string to_text(const Comparison& c, int width, bool colour) {
   out += section("Trials", json_rows_as_text(c.trials, width));
   out += section("Verification", json_rows_as_text(c.verification, width));
   out += section("Notes", bullets(c.notes, width));
-  out += section("Regressions", bullets(c.regressions, width, paint(kRed), paint(kPlain)));
+  out += section("Regressions", bullets(c.regressions, width, colour ? kRed : nullptr));
   return out;
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "unidle/base/json.h"
 #include "unidle/base/units.h"
 
 namespace unidle::report {
@@ -196,7 +197,7 @@ std::string plain_text(const nlohmann::json& value) {
   if (value.is_number_float()) {
     return format_number(value.get<double>());
   }
-  return value.is_null() ? kAbsent : value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return value.is_null() ? kAbsent : json_text(value, -1);
 }
 
 std::vector<ChangeWords> change_words(const nlohmann::json& changes) {

@@ -141,9 +141,7 @@ void say_what_is_missing(RunData& run, std::size_t dropped) {
   const auto problems = run.meta.find(record::meta::kProblems);
   if (problems != run.meta.end() && problems->is_array()) {
     for (const auto& problem : *problems) {
-      run.missing.push_back(problem.is_string()
-                                ? problem.get<std::string>()
-                                : problem.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+      run.missing.push_back(problem.is_string() ? problem.get<std::string>() : json_text(problem, -1));
     }
   }
   const auto lost = run.meta.find(record::meta::kDropped);

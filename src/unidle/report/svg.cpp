@@ -5,34 +5,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "unidle/base/printable.h"
+
 namespace unidle::report {
 
 namespace {
-
-constexpr const char* kReplacement = "\xEF\xBF\xBD";
-
-/// Length of the valid UTF-8 sequence at `at`; 0 when there is none.
-std::size_t sequence_length(std::string_view text, std::size_t at) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned lead = byte(at);
-  const std::size_t length = lead < 0x80                    ? 1
-                             : lead >= 0xC2 && lead < 0xE0  ? 2
-                             : lead >= 0xE0 && lead < 0xF0  ? 3
-                             : lead >= 0xF0 && lead <= 0xF4 ? 4
-                                                            : 0;
-  if (length == 0 || at + length > text.size()) {
-    return 0;
-  }
-  for (std::size_t i = 1; i < length; ++i) {
-    if ((byte(at + i) & 0xC0U) != 0x80U) {
-      return 0;
-    }
-  }
-  const bool overlong = (lead == 0xE0 && byte(at + 1) < 0xA0) || (lead == 0xF0 && byte(at + 1) < 0x90);
-  const bool surrogate = lead == 0xED && byte(at + 1) >= 0xA0;
-  const bool too_large = lead == 0xF4 && byte(at + 1) >= 0x90;
-  return overlong || surrogate || too_large ? 0 : length;
-}
 
 std::string number(double value) {
   if (!std::isfinite(value)) {
@@ -49,27 +26,16 @@ std::string number(double value) {
 
 std::string escape(std::string_view text) {
   std::string out;
-  for (std::size_t i = 0; i < text.size();) {
-    const std::size_t length = sequence_length(text, i);
-    const char c = text[i];
-    if (length == 0) {
-      out += kReplacement;
-    } else if (length > 1) {
-      out += text.substr(i, length);
-    } else if (c == '&') {
-      out += "&amp;";
-    } else if (c == '<') {
-      out += "&lt;";
-    } else if (c == '>') {
-      out += "&gt;";
-    } else if (c == '"') {
-      out += "&quot;";
-    } else if (c == '\'') {
-      out += "&#39;";
-    } else if (c == '\n' || c == '\t' || (static_cast<unsigned char>(c) >= 0x20 && c != 0x7F)) {
-      out += c;
+  for (const char c : printable(text)) {
+    switch (c) {
+      case '&': out += "&amp;"; break;
+      case '<': out += "&lt;"; break;
+      case '>': out += "&gt;"; break;
+      case '"': out += "&quot;"; break;
+      case '\'': out += "&#39;"; break;
+      case '\r': break;
+      default: out += c;
     }
-    i += std::max<std::size_t>(length, 1);
   }
   return out;
 }

@@ -43,14 +43,6 @@ std::string cut(std::string text, std::size_t length) {
   return text.substr(0, at) + "…";
 }
 
-std::string printable(std::string text) {
-  for (char& c : text) {
-    const auto code = static_cast<unsigned char>(c);
-    c = code < 0x20 || code == 0x7F ? '?' : c;
-  }
-  return text;
-}
-
 std::string TextTable::text(int width) const {
   std::vector<std::size_t> widths;
   const auto grow = [&](const std::vector<std::string>& row) {

@@ -25,7 +25,5 @@ class TextTable {
 /// At most `length` code points, the last one "…" where something was cut.
 std::string cut(std::string text, std::size_t length);
 std::size_t code_points(const std::string& text);
-/// Control characters become "?", so that text out of a record cannot steer the terminal.
-std::string printable(std::string text);
 
 }  // namespace unidle::report

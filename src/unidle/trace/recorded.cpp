@@ -33,7 +33,9 @@ std::vector<fs::path> trace_files(const fs::path& folder) {
   std::vector<fs::path> files;
   std::error_code failure;
   for (fs::directory_iterator entry(folder, failure), end; !failure && entry != end; entry.increment(failure)) {
-    if (process_of(entry->path().filename().string()) > 0) {
+    std::error_code unknown;
+    const bool own = entry->is_regular_file(unknown) && !entry->is_symlink(unknown);
+    if (own && process_of(entry->path().filename().string()) > 0) {
       files.push_back(entry->path());
     }
   }
@@ -68,7 +70,11 @@ std::vector<RecordedTrace> recorded_traces(const record::Reader& reader) {
     if (!note.body.is_object() || text_in(note.body, "type") != "trace_analysis" || !note.body.contains("analysis")) {
       continue;
     }
-    const fs::path file = reader.folder() / text_in(note.body, "file");
+    const std::string name = text_in(note.body, "file");
+    if (process_of(name) == 0) {
+      continue;  // take_in() writes no other names, and what leads elsewhere is not the record's
+    }
+    const fs::path file = reader.folder() / name;
     try {
       traces.push_back({note.process, file, summary_from_json(note.body["analysis"], file.string())});
     } catch (const Error&) {  // NOLINT(bugprone-empty-catch)

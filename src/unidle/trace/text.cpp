@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "unidle/base/printable.h"
 #include "unidle/base/units.h"
 #include "unidle/trace/document.h"
 
@@ -13,18 +14,20 @@ namespace {
 constexpr int kNumbers = 34;  // columns before a name
 
 /// What stands in front of most names says nothing, and the end of a C++ name less than its begin.
-std::string fitted(std::string name, int columns) {
+std::string fitted(const std::string& given, int columns) {
+  std::string name = printable_line(given);
   for (const std::string_view front : {"void ", "at::native::", "(anonymous namespace)::"}) {
     name.erase(0, name.starts_with(front) ? front.size() : 0);
   }
   const auto room = static_cast<std::size_t>(std::max(columns, 20));
-  return name.size() <= room ? name : name.substr(0, room - 3) + "...";
+  return name.size() <= room ? name : printable_line(name.substr(0, room - 3)) + "...";
 }
 
 double share_of(double part, double whole) { return whole > 0 ? part / whole : 0; }
 
 void add_head(const TraceSummary& trace, std::string& text) {
-  text += fmt::format("{}: {} events over {}\n", trace.file, trace.events, format_seconds(trace.span_s));
+  text +=
+      fmt::format("{}: {} events over {}\n", printable_line(trace.file), trace.events, format_seconds(trace.span_s));
   if (trace.step_s) {
     text +=
         fmt::format("  steps      {}, {} each ({} to {})\n", trace.step_s.count, format_seconds(trace.step_s.mean()),
@@ -44,10 +47,11 @@ void add_device(const TraceSummary& trace, std::string& text) {
     return;
   }
   for (const DeviceUse& device : trace.devices) {
-    text += fmt::format("  device {:<3} busy {} of the window ({} of {}){}\n", device.id,
-                        format_share(share_of(device.busy_s, trace.window_s)), format_seconds(device.busy_s),
-                        format_seconds(trace.window_s),
-                        trace.device_name.empty() || trace.devices.size() > 1 ? "" : ", " + trace.device_name);
+    text += fmt::format(
+        "  device {:<3} busy {} of the window ({} of {}){}\n", device.id,
+        format_share(share_of(device.busy_s, trace.window_s)), format_seconds(device.busy_s),
+        format_seconds(trace.window_s),
+        trace.device_name.empty() || trace.devices.size() > 1 ? "" : ", " + printable_line(trace.device_name));
   }
   if (trace.kernel_count > 0) {
     text += fmt::format("  kernels    {}, {} each on average; {} of their time on matrix units\n", trace.kernel_count,
@@ -90,7 +94,8 @@ void add_tables(const TraceSummary& trace, int width, std::string& text) {
   for (const CopyUse& copy : trace.copies) {
     const bool known = copy.bytes > 0;
     add_row(text, copy.total_s, 0, copy.count,
-            copy.kind + (known ? ", " + format_bytes(static_cast<std::uint64_t>(copy.bytes)) : std::string()) +
+            printable_line(copy.kind) +
+                (known ? ", " + format_bytes(static_cast<std::uint64_t>(copy.bytes)) : std::string()) +
                 (known && copy.total_s > 0 ? ", " + format_number(copy.bytes / copy.total_s * 1e-9) + " GB/s" : ""));
   }
   if (!trace.operators.empty()) {

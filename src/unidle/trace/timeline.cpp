@@ -115,6 +115,9 @@ class Exporter {
     if (!recorded.summary.zero_ns) {
       return "its clock is not tied to the record's";
     }
+    if (std::error_code unknown; std::filesystem::is_symlink(recorded.file, unknown)) {
+      return "is a link, not the file that was recorded";
+    }
     process(recorded.process);
     const double shift_us = static_cast<double>(*recorded.summary.zero_ns - zero_ns_) * 1e-3;
     try {

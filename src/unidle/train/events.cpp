@@ -7,6 +7,7 @@
 
 #include "unidle/base/clock.h"
 #include "unidle/base/files.h"
+#include "unidle/base/json.h"
 #include "unidle/train/summary.h"
 
 namespace unidle::train {
@@ -34,7 +35,7 @@ std::uint64_t process_start_ns() {
 
 /// Names of files may be no UTF-8; the notes are.
 void send(unidle_probe* probe, const nlohmann::json& note) {
-  unidle_probe_note(probe, note.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+  unidle_probe_note(probe, json_text(note, -1).c_str());
 }
 
 }  // namespace

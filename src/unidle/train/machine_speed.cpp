@@ -13,6 +13,8 @@
 
 #include "unidle/base/clock.h"
 #include "unidle/base/error.h"
+#include "unidle/base/json.h"
+#include "unidle/base/terminal.h"
 #include "unidle/train/device.h"
 
 namespace unidle::train {
@@ -142,7 +144,7 @@ int speed_main(int argc, char** argv) {
     throw Error(ErrorCode::kUsage, "speed", "takes no argument but --format json",
                 "unidle check --speed prints it all");
   }
-  fmt::print("{}\n", measure_machine().dump(2));
+  print_to(stdout, "{}\n", json_text(measure_machine()));
   return 0;
 }
 

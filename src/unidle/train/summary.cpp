@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "unidle/base/json.h"
 #include "unidle/base/units.h"
 
 namespace unidle::train {
@@ -39,7 +40,7 @@ std::string to_json(const Summary& summary) {
                                            {"loss_last", summary.loss_last},
                                            {"metric", summary.metric},
                                            {"effective", effective}};
-  return document.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);  // paths may be no UTF-8
+  return json_text(document, -1);
 }
 
 std::string to_text(const Summary& summary) {

@@ -89,7 +89,7 @@ double epoch_steps(const record::Reader& reader, const Settings& settings) {
   return 0;
 }
 
-std::string json_of(const Settings& changes) { return nlohmann::json(changes).dump(); }
+std::string json_of(const Settings& changes) { return json_text(nlohmann::json(changes), -1); }
 
 }  // namespace
 

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "unidle/base/numbers.h"
+#include "unidle/tune/proposals.h"
 
 namespace unidle::tune {
 
@@ -13,8 +14,6 @@ namespace {
 
 /// Of the present size, either way: further than any search of a few trials gets.
 constexpr long long kWidest = 4096;
-/// Nobody trains with more, and the product of two such numbers still is one.
-constexpr long long kLargest = 1 << 20;
 
 /// The learning rate for an effective batch that is `factor` times as large. Adam-like optimisers keep their noise
 /// scale when it grows with the root of the batch (Malladi 2022).
@@ -75,7 +74,7 @@ std::vector<long long> free_sizes(long long size) {
 std::vector<BatchChoice> batch_choices(const Settings& settings, bool allow_semantic) {
   const long long size = integer_of(settings, "batch.size").value_or(0);
   const long long accumulation = std::max(1LL, integer_of(settings, "batch.accumulation").value_or(1));
-  if (!settings.contains("batch.size") || size <= 0 || size > kLargest || accumulation > kLargest) {
+  if (!settings.contains("batch.size") || size <= 0 || size > kLargestBatch || accumulation > kLargestBatch) {
     return {};
   }
   const long long effective = size * accumulation;

@@ -81,7 +81,7 @@ TrialResult CommandRunner::run_once(const Settings& changes, bool longest_first,
   }
   make_folders(folder);
   const std::filesystem::path file = folder / options_.config.filename();
-  write_file_atomic(file, config.text());
+  write_file_like(file, config.text(), options_.config);
 
   observe::Options run;
   for (const std::string& word : options_.command) {

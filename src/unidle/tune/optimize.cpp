@@ -126,9 +126,14 @@ Written write_result(const OptimizeResult& result, const std::optional<std::file
   Written written;
   if (in_place) {
     written.backup = free_name(config, "bak");
-    write_file_atomic(*written.backup, result.before);
     written.output = config;
-    overwrite(config, result.after);
+    write_file_like(*written.backup, result.before, config);
+    try {
+      replace_file(config, result.after);
+    } catch (...) {
+      std::filesystem::remove(*written.backup);
+      throw;
+    }
   } else {
     written.output = output.value_or(beside(config, "optimized"));
     std::error_code ignored;
@@ -136,7 +141,7 @@ Written write_result(const OptimizeResult& result, const std::optional<std::file
       throw Error(ErrorCode::kUsage, written.output.string(), "is the configuration itself",
                   "use --in-place to change it, with a backup");
     }
-    write_file_atomic(written.output, result.after);
+    write_file_like(written.output, result.after, config);
   }
   return written;
 }

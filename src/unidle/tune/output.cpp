@@ -37,7 +37,7 @@ std::optional<double> number(const json& document, const char* key) {
 void read_summary(std::string_view output, bool with_validation, TrialResult& result) {
   const std::string_view line =
       last_line(output, [](std::string_view text) { return text.starts_with('{') && json::accept(text); });
-  const json document = line.empty() ? json::parse(output, nullptr, false) : json::parse(line);
+  const json document = parse_json(line.empty() ? output : line);
   if (!document.is_object()) {
     result.problem = "the program ended without its summary";
     return;

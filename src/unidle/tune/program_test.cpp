@@ -191,6 +191,18 @@ TEST(WorkingFolder, IsCopiedWhereThatIsSafe) {
   EXPECT_THAT(why_not_copied(from, {"python", "train.py"}).value_or(""), HasSubstr("too large"));
 }
 
+TEST(WorkingFolder, BlanksWithoutEndAreReadOnce) {
+  const TemporaryFolder scratch;
+  const fs::path from = scratch.path() / "project";
+  make_folders(from);
+  make_folders(scratch.path() / "data");
+  const std::string blanks(500'000, ' ');
+  write_file_atomic(from / "train.py", "'..'" + blanks + ",\n'data'\n");
+  EXPECT_THAT(named_siblings(from, {"python"}), ElementsAre("data"));
+  write_file_atomic(from / "train.py", "'..'" + blanks + "'data' '..', data '..' '../' .../data 'a'..'/data'");
+  EXPECT_THAT(named_siblings(from, {"python"}), testing::IsEmpty());
+}
+
 TEST(WorkingFolder, WhatLiesBesideItIsThereWhenItIsNamed) {
   const TemporaryFolder scratch;
   const fs::path from = scratch.path() / "project";

@@ -166,6 +166,9 @@ class Proposer {
 
 std::vector<long long> larger_micro_batches(long long size, long long accumulation) {
   std::vector<long long> sizes;
+  if (size > kLargestBatch || accumulation > kLargestBatch) {
+    return sizes;
+  }
   const long long effective = size * accumulation;
   for (long long count = accumulation - 1; count >= 1 && size > 0; --count) {
     if (effective % count == 0) {

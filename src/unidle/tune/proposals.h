@@ -27,7 +27,11 @@ struct ProposalOptions {
 std::vector<Proposal> propose(const Settings& settings, const std::string& workload, const Hardware& hardware,
                               const ProposalOptions& options);
 
-/// Micro-batch sizes that divide the effective batch exactly and are larger than the present one, smallest first.
+/// Nobody trains with more, of batch size or accumulation, and the product of two such numbers still is one.
+constexpr long long kLargestBatch = 1 << 20;
+
+/// Micro-batch sizes that divide the effective batch exactly and are larger than the present one, smallest first; none
+/// beyond kLargestBatch.
 std::vector<long long> larger_micro_batches(long long size, long long accumulation);
 
 }  // namespace unidle::tune

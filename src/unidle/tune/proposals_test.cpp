@@ -47,6 +47,9 @@ TEST(Proposals, LargerMicroBatchesDivideTheEffectiveBatch) {
   EXPECT_THAT(larger_micro_batches(3, 4), ElementsAre(4, 6, 12));
   EXPECT_THAT(larger_micro_batches(4, 1), IsEmpty());
   EXPECT_THAT(larger_micro_batches(0, 0), IsEmpty());
+  EXPECT_THAT(larger_micro_batches(4, 1'000'000'000'000), IsEmpty())
+      << "nobody trains so, and to try all takes for ever";
+  EXPECT_THAT(larger_micro_batches(1'000'000'000'000, 1'000'000'000'000), IsEmpty());
 }
 
 TEST(Advise, OnACpuChangesNothingThatNeedsAGpu) {

@@ -9,6 +9,7 @@
 
 #include "unidle/base/error.h"
 #include "unidle/base/files.h"
+#include "unidle/base/json.h"
 #include "unidle/base/log.h"
 #include "unidle/tune/working_folder.h"
 
@@ -125,9 +126,6 @@ TrialPlan trial_plan_of(const json& body) {
   return plan;
 }
 
-/// What a program named may be no UTF-8.
-std::string text_of(const json& body) { return body.dump(-1, ' ', false, json::error_handler_t::replace); }
-
 /// FNV-1a: names of files, not a matter of security.
 std::string hashed(const std::string& text) {
   std::uint64_t hash = 14695981039346656037ULL;
@@ -145,7 +143,7 @@ bool too_old(const fs::path& file) {
 
 std::optional<json> read_json(const fs::path& file) {
   const auto text = too_old(file) ? std::nullopt : try_read_file(file);
-  json body = text ? json::parse(*text, nullptr, false) : json();
+  json body = text ? parse_json(*text) : json();
   return body.is_object() ? std::optional(std::move(body)) : std::nullopt;
 }
 
@@ -190,11 +188,11 @@ TrialStore::TrialStore(const fs::path& home, const std::string& identity) : fold
 
 std::optional<ProgramPlan> TrialStore::plan() const { return read_as(folder_ / "plan.json", plan_of); }
 
-void TrialStore::keep(const ProgramPlan& plan) { write(folder_ / "plan.json", text_of(to_json(plan))); }
+void TrialStore::keep(const ProgramPlan& plan) { write(folder_ / "plan.json", json_text(to_json(plan), -1)); }
 
 std::optional<TrialPlan> TrialStore::trial_plan() const { return read_as(folder_ / "trial-plan.json", trial_plan_of); }
 
-void TrialStore::keep(const TrialPlan& plan) { write(folder_ / "trial-plan.json", text_of(to_json(plan))); }
+void TrialStore::keep(const TrialPlan& plan) { write(folder_ / "trial-plan.json", json_text(to_json(plan), -1)); }
 
 std::optional<TrialResult> TrialStore::find(const Settings& changes, int number) const {
   return read_as(file_of(changes, number), trial_of);
@@ -203,7 +201,7 @@ std::optional<TrialResult> TrialStore::find(const Settings& changes, int number)
 void TrialStore::keep(const Settings& changes, int number, const TrialResult& result) {
   json body = to_json(result);
   body["changes"] = changes;
-  write(file_of(changes, number), text_of(body));
+  write(file_of(changes, number), json_text(body, -1));
 }
 
 void TrialStore::clear() {

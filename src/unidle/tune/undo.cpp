@@ -25,21 +25,11 @@ fs::path beside(const fs::path& config, const std::string& word) {
 
 fs::path free_name(const fs::path& config, const std::string& word) {
   int number = 1;
-  while (fs::exists(numbered(config, word, number))) {
+  // A link that leads nowhere is somebody's too.
+  while (fs::exists(fs::symlink_status(numbered(config, word, number)))) {
     ++number;
   }
   return numbered(config, word, number);
-}
-
-void overwrite(const fs::path& path, std::string_view bytes) {
-  std::error_code failure;
-  const fs::path target = fs::canonical(path, failure);
-  const fs::path file = failure ? path : target;
-  const fs::file_status before = fs::status(file, failure);
-  write_file_atomic(file, bytes);
-  if (fs::exists(before)) {
-    fs::permissions(file, before.permissions(), failure);
-  }
 }
 
 Undone undo(const fs::path& config) {
@@ -54,8 +44,14 @@ Undone undo(const fs::path& config) {
                           : "backups are made by --in-place");
   }
   Undone undone{config, *backup, free_name(config, "undone")};
-  write_file_atomic(undone.kept, read_file(config));
-  overwrite(config, read_file(*backup));
+  const std::string before = read_file(*backup);
+  write_file_like(undone.kept, read_file(config), config);
+  try {
+    replace_file(config, before);
+  } catch (...) {
+    fs::remove(undone.kept);
+    throw;
+  }
   fs::remove(*backup);
   return undone;
 }

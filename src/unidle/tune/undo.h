@@ -21,7 +21,4 @@ std::filesystem::path free_name(const std::filesystem::path& config, const std::
 /// NAME.WORD.EXT beside the configuration.
 std::filesystem::path beside(const std::filesystem::path& config, const std::string& word);
 
-/// Writes through links, and keeps the permissions of what is there.
-void overwrite(const std::filesystem::path& path, std::string_view bytes);
-
 }  // namespace unidle::tune

@@ -5,8 +5,9 @@
 
 #include <algorithm>
 #include <cctype>
-#include <regex>
+#include <string_view>
 
+#include "unidle/base/characters.h"
 #include "unidle/base/error.h"
 #include "unidle/base/files.h"
 
@@ -21,11 +22,37 @@ constexpr int kMostFiles = 5000;
 
 constexpr std::uintmax_t kLongestScript_bytes = 1 << 20;
 
+bool in_word(char c) { return is_letter(c) || is_digit(c) || c == '_'; }
+bool is_quote(char c) { return c == '"' || c == '\''; }
+
+/// What stands behind `".."` in `"..", "NAME"`, from the quote before NAME on; empty when nothing like that does.
+std::string_view behind_comma(std::string_view rest) {
+  const auto skip_blanks = [&rest] { rest.remove_prefix(std::min(rest.find_first_not_of(" \t\r\n"), rest.size())); };
+  skip_blanks();
+  if (!rest.starts_with(',')) {
+    return {};
+  }
+  rest.remove_prefix(1);
+  skip_blanks();
+  return rest.empty() || !is_quote(rest.front()) ? std::string_view() : rest;
+}
+
 /// Adds the NAMEs of "../NAME" and of "..", "NAME" in `text`.
-void add_named(const std::string& text, std::set<std::string>& names) {
-  static const std::regex kAbove(R"((?:^|[^./\w])\.\./([\w-][\w.-]*)|["']\.\.["']\s*,\s*["']([\w-][\w.-]*))");
-  for (std::sregex_iterator match(text.begin(), text.end(), kAbove), end; match != end; ++match) {
-    names.insert((*match)[1].matched ? (*match)[1].str() : (*match)[2].str());
+void add_named(std::string_view text, std::set<std::string>& names) {
+  for (std::size_t at = text.find(".."); at != std::string_view::npos; at = text.find("..", at + 1)) {
+    const char before = at == 0 ? ' ' : text[at - 1];
+    std::string_view rest = text.substr(at + 2);
+    if (is_quote(before) && !rest.empty() && is_quote(rest.front())) {
+      rest = behind_comma(rest.substr(1));
+    } else if (before == '.' || before == '/' || in_word(before) || !rest.starts_with('/')) {
+      continue;
+    }
+    rest.remove_prefix(rest.empty() ? 0 : 1);  // the slash or the quote
+    const auto end =
+        std::find_if_not(rest.begin(), rest.end(), [](char c) { return in_word(c) || c == '-' || c == '.'; });
+    if (!rest.empty() && rest.front() != '.' && end != rest.begin()) {
+      names.emplace(rest.begin(), end);
+    }
   }
 }
 

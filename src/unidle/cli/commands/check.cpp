@@ -5,6 +5,7 @@
 
 #include <memory>
 
+#include "unidle/base/json.h"
 #include "unidle/base/terminal.h"
 #include "unidle/check/speed.h"
 #include "unidle/cli/subcommand.h"
@@ -23,10 +24,9 @@ int execute(const Arguments& arguments) {
   const check::Machine machine = check::inspect();
   const std::vector<check::Problem> problems = check::find_problems(machine);
   if (arguments.format == "json") {
-    fmt::print("{}\n",
-               check::to_json(machine, problems, speed).dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+    print_to(stdout, "{}\n", json_text(check::to_json(machine, problems, speed)));
   } else {
-    fmt::print("{}", check::to_text(machine, problems, speed, terminal_width(stdout)));
+    print_to(stdout, "{}", check::to_text(machine, problems, speed, terminal_width(stdout)));
   }
   return check::exit_code(problems);
 }

@@ -7,6 +7,7 @@
 
 #include "unidle/base/error.h"
 #include "unidle/base/files.h"
+#include "unidle/base/json.h"
 #include "unidle/base/terminal.h"
 #include "unidle/cli/configured.h"
 #include "unidle/cli/signal_stop.h"
@@ -56,7 +57,7 @@ report::Comparison compared(const Options& options) {
   turns.configured = [](const std::vector<std::string>& command) {
     return configured_settings(command, std::filesystem::current_path());
   };
-  turns.progress = [](const std::string& line) { fmt::print(stderr, "{}\n", line); };
+  turns.progress = [](const std::string& line) { print_to(stderr, "{}\n", line); };
   const SignalStop stop;
   return report::compare_turns(report::run_in_turns(turns, stop.token()), tolerance);
 }
@@ -64,9 +65,9 @@ report::Comparison compared(const Options& options) {
 int run(const Options& options) {
   const report::Comparison comparison = compared(options);
   if (options.format == "json") {
-    fmt::print("{}\n", report::to_json(comparison).dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+    print_to(stdout, "{}\n", json_text(report::to_json(comparison)));
   } else {
-    fmt::print("{}", report::to_text(comparison, terminal_width(stdout), use_colour(stdout)));
+    print_to(stdout, "{}", report::to_text(comparison, terminal_width(stdout), use_colour(stdout)));
   }
   return comparison.regression() ? 1 : 0;
 }

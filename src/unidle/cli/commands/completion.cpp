@@ -6,6 +6,8 @@
 
 #include "unidle/cli/subcommand.h"
 
+#include "unidle/base/terminal.h"
+
 namespace unidle::cli::commands {
 
 namespace {
@@ -76,7 +78,7 @@ std::function<int()> setup(CLI::App& app) {
   return [&app, shell] {
     static const std::map<std::string, std::function<std::string(const CLI::App&)>> kScripts = {
         {"bash", bash_script}, {"zsh", zsh_script}, {"fish", fish_script}};
-    fmt::print("{}", kScripts.at(*shell)(*app.get_parent()));
+    print_to(stdout, "{}", kScripts.at(*shell)(*app.get_parent()));
     return 0;
   };
 }

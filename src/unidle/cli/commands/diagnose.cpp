@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "unidle/base/json.h"
 #include "unidle/base/terminal.h"
 #include "unidle/cli/subcommand.h"
 #include "unidle/diagnose/pages.h"
@@ -66,8 +67,8 @@ std::vector<std::filesystem::path> files_of_job(const Options& options) {
   const logs::JobFiles job = logs::find_job_files(options.job_id, options.results);
   std::vector<std::filesystem::path> files = job.all();
   for (const std::filesystem::path& file : files) {
-    fmt::print(stderr, "unidle: job {}: {}{}\n", options.job_id, file.string(),
-               file == job.by_time ? " (paired by its time)" : "");
+    print_to(stderr, "unidle: job {}: {}{}\n", options.job_id, file.string(),
+             file == job.by_time ? " (paired by its time)" : "");
   }
   return files;
 }
@@ -93,24 +94,24 @@ diagnose::Diagnosis diagnosis_of(const Options& options) {
 
 int run(const Options& options) {
   if (options.rules_markdown) {
-    fmt::print("{}", diagnose::rules_markdown());
+    print_to(stdout, "{}", diagnose::rules_markdown());
     return 0;
   }
   if (options.print_policy) {
-    fmt::print("{}", diagnose::to_yaml(policy_of(options)));
+    print_to(stdout, "{}", diagnose::to_yaml(policy_of(options)));
     return 0;
   }
   const int width = terminal_width(stdout);
   if (!options.explain.empty()) {
-    fmt::print("{}", diagnose::explain(options.explain, width, language_of(options)));
+    print_to(stdout, "{}", diagnose::explain(options.explain, width, language_of(options)));
     return 0;
   }
   const diagnose::Diagnosis diagnosis = diagnosis_of(options);
   if (options.format == "json") {
     // Captured output need not be UTF-8.
-    fmt::print("{}\n", diagnose::to_json(diagnosis).dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+    print_to(stdout, "{}\n", json_text(diagnose::to_json(diagnosis)));
   } else {
-    fmt::print("{}", diagnose::to_text(diagnosis, width, use_colour(stdout), language_of(options)));
+    print_to(stdout, "{}", diagnose::to_text(diagnosis, width, use_colour(stdout), language_of(options)));
   }
   return diagnosis.verdict == diagnose::Verdict::kFailed || reached(diagnosis, options.fail_on) ? 1 : 0;
 }

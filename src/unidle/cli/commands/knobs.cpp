@@ -6,6 +6,9 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "unidle/base/json.h"
+#include "unidle/base/printable.h"
+#include "unidle/base/terminal.h"
 #include "unidle/cli/subcommand.h"
 #include "unidle/knobs/recognize.h"
 
@@ -65,19 +68,21 @@ std::string remark(const knobs::Recognized& setting) {
     text += text.empty() ? "option" : ", option";
   }
   if (!setting.literal.empty() && setting.literal != setting.path) {
-    text += (text.empty() ? "" : ", ") + fmt::format("from {}", setting.literal);
+    text += (text.empty() ? "" : ", ") + fmt::format("from {}", printable_line(setting.literal));
   }
   return text.empty() ? "" : " (" + text + ")";
 }
 
 void print_text(const knobs::Recognition& recognition, bool others) {
-  fmt::print("{}: {}, {} settings\n", recognition.file, recognition.framework, recognition.knobs.size());
+  print_to(stdout, "{}: {}, {} settings\n", recognition.file, recognition.framework, recognition.knobs.size());
   for (const knobs::Recognized& setting : recognition.knobs) {
-    fmt::print("  {:<26} {:<12} {}:{}: {}{}\n", setting.knob, setting.canonical.value_or(setting.value),
-               recognition.file, setting.line, setting.path, remark(setting));
+    print_to(stdout, "  {:<26} {:<12} {}:{}: {}{}\n", setting.knob,
+             printable_line(setting.canonical.value_or(setting.value)), recognition.file, setting.line,
+             printable_line(setting.path), remark(setting));
   }
   for (const knobs::OtherKey& key : others ? recognition.others : std::vector<knobs::OtherKey>()) {
-    fmt::print("  {:<26} {:<12} {}:{}: {}\n", "-", key.value, recognition.file, key.line, key.path);
+    print_to(stdout, "  {:<26} {:<12} {}:{}: {}\n", "-", printable_line(key.value), recognition.file, key.line,
+             printable_line(key.path));
   }
 }
 
@@ -93,7 +98,7 @@ int recognize(const Arguments& arguments) {
   }
   if (arguments.format == "json") {
     const json document = {{"schema", "unidle.knobs/1"}, {"files", documents}};
-    fmt::print("{}\n", document.dump(2, ' ', false, json::error_handler_t::replace));
+    print_to(stdout, "{}\n", json_text(document));
   }
   return 0;
 }
@@ -109,11 +114,11 @@ int list(const Arguments& arguments) {
                            {"default", knob->fallback},
                            {"explanation", knob->explanation}});
     } else {
-      fmt::print("{:<26} {:<9} {}\n", knob->name, knobs::to_string(knob->knob_class), knob->explanation);
+      print_to(stdout, "{:<26} {:<9} {}\n", knob->name, knobs::to_string(knob->knob_class), knob->explanation);
     }
   }
   if (arguments.format == "json") {
-    fmt::print("{}\n", json{{"schema", "unidle.knobs/1"}, {"knobs", documents}}.dump(2));
+    print_to(stdout, "{}\n", json_text(json{{"schema", "unidle.knobs/1"}, {"knobs", documents}}));
   }
   return 0;
 }

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 
+#include "unidle/base/error.h"
 #include "unidle/base/terminal.h"
 #include "unidle/cli/subcommand.h"
 
@@ -41,7 +42,12 @@ monitor::Format choose_format(const Arguments& arguments) {
 }
 
 bool print(std::string_view text) {
-  return std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
+  try {
+    write_to(stdout, text);
+  } catch (const Error&) {
+    return false;
+  }
+  return std::fflush(stdout) == 0;
 }
 
 int execute(const Arguments& arguments) {
@@ -56,7 +62,7 @@ int execute(const Arguments& arguments) {
   options.listen = arguments.listen;
   options.width = terminal_width(stdout);
   options.print = print;
-  options.note = [](std::string_view text) { fmt::print(stderr, "unidle: {}", text); };
+  options.note = [](std::string_view text) { print_to(stderr, "unidle: {}", text); };
   monitor::watch(options);
   return 0;
 }

@@ -10,6 +10,8 @@
 
 #include "unidle/base/error.h"
 #include "unidle/base/files.h"
+#include "unidle/base/json.h"
+#include "unidle/base/terminal.h"
 #include "unidle/cli/signal_stop.h"
 #include "unidle/cli/subcommand.h"
 #include "unidle/knobs/knob.h"
@@ -92,17 +94,17 @@ void report(const Arguments& arguments, const tune::OptimizeResult& result,
     nlohmann::json document = to_json(result);
     document["output"] = written ? nlohmann::json(written->output.string()) : nlohmann::json();
     document["backup"] = written && written->backup ? nlohmann::json(written->backup->string()) : nlohmann::json();
-    fmt::print("{}\n", document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+    print_to(stdout, "{}\n", json_text(document));
     return;
   }
-  fmt::print("{}", to_text(result));
+  print_to(stdout, "{}", to_text(result));
   if (written) {
-    fmt::print("wrote {}\n", written->output.string());
+    print_to(stdout, "wrote {}\n", written->output.string());
     if (written->backup) {
-      fmt::print("the old one is {}\n", written->backup->string());
+      print_to(stdout, "the old one is {}\n", written->backup->string());
     }
   } else if (!arguments.dry_run) {
-    fmt::print("{} is unchanged\n", result.config);
+    print_to(stdout, "{} is unchanged\n", result.config);
   }
 }
 
@@ -113,9 +115,10 @@ int undo(const Arguments& arguments) {
                                      {"config", undone.config.string()},
                                      {"restored_from", undone.backup.string()},
                                      {"kept", undone.kept.string()}};
-    fmt::print("{}\n", document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+    print_to(stdout, "{}\n", json_text(document));
   } else {
-    fmt::print("{} is what it was before; what it was until now is {}\n", undone.config.string(), undone.kept.string());
+    print_to(stdout, "{} is what it was before; what it was until now is {}\n", undone.config.string(),
+             undone.kept.string());
   }
   return 0;
 }
@@ -168,13 +171,13 @@ int run(const Arguments& given) {
   try {
     const auto search = options.config.empty() ? tune::optimize_program : tune::optimize;
     result = search(
-        options, [](const tune::LoggedTrial& trial) { fmt::print(stderr, "{}\n", one_line(trial)); },
+        options, [](const tune::LoggedTrial& trial) { print_to(stderr, "{}\n", one_line(trial)); },
         stop ? stop->token() : std::stop_token());
   } catch (const Error& failure) {
     if (failure.code() != ErrorCode::kCancelled || !stop) {
       throw;
     }
-    fmt::print(stderr, "unidle: {}\n", failure.what());
+    say_error("unidle", failure.what());
     return 128 + stop->signal();
   }
   std::optional<tune::Written> written;

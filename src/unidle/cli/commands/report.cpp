@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "unidle/base/files.h"
+#include "unidle/base/terminal.h"
 #include "unidle/cli/subcommand.h"
 #include "unidle/diagnose/diagnose.h"
 #include "unidle/observe/recovery.h"
@@ -28,7 +29,7 @@ int run(const Options& options) {
   const std::filesystem::path output =
       options.output.empty() ? entries.front().run.folder / "report.html" : std::filesystem::path(options.output);
   write_file_atomic(output, report::page(entries));
-  fmt::print("{}\n", output.string());
+  print_to(stdout, "{}\n", output.string());
   return 0;
 }
 

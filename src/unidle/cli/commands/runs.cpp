@@ -13,6 +13,8 @@
 #include "unidle/base/error.h"
 #include "unidle/base/files.h"
 #include "unidle/base/json.h"
+#include "unidle/base/printable.h"
+#include "unidle/base/terminal.h"
 #include "unidle/base/units.h"
 #include "unidle/cli/subcommand.h"
 #include "unidle/record/record.h"
@@ -68,31 +70,31 @@ std::vector<json> all_runs() {
 
 std::string command_of(const json& run) {
   if (run.contains("error")) {
-    return "cannot be read: " + run["error"].get<std::string>();
+    return "cannot be read: " + printable_line(run["error"].get<std::string>());
   }
   std::string text;
   for (const json& word : run["command"].is_array() ? run["command"] : json::array()) {
     text += (text.empty() ? "" : " ") + plain_text(word);
   }
-  return text;
+  return printable_line(text);
 }
 
 std::string text_or_dash(const json& value) { return value.is_string() ? value.get<std::string>() : "-"; }
 
 void print_table(const std::vector<json>& runs) {
   if (runs.empty()) {
-    fmt::print("No recorded runs in {}. Record one: unidle run -- CMD ...\n", (home_folder() / "runs").string());
+    print_to(stdout, "No recorded runs in {}. Record one: unidle run -- CMD ...\n", (home_folder() / "runs").string());
     return;
   }
   std::size_t width = 4;
   for (const json& run : runs) {
     width = std::max(width, run["name"].get<std::string>().size());
   }
-  fmt::print("{:<{}}  {:<10} {:>12}  {}\n", "NAME", width, "OUTCOME", "TIME", "COMMAND");
+  print_to(stdout, "{:<{}}  {:<10} {:>12}  {}\n", "NAME", width, "OUTCOME", "TIME", "COMMAND");
   for (const json& run : runs) {
     const std::string time = run["seconds"].is_number() ? format_seconds(run["seconds"].get<double>()) : "-";
-    fmt::print("{:<{}}  {:<10} {:>12}  {}\n", run["name"].get<std::string>(), width, text_or_dash(run["outcome"]), time,
-               command_of(run));
+    print_to(stdout, "{:<{}}  {:<10} {:>12}  {}\n", printable_line(run["name"].get<std::string>()), width,
+             printable_line(text_or_dash(run["outcome"])), time, command_of(run));
   }
 }
 
@@ -103,7 +105,7 @@ std::function<int()> setup(CLI::App& app) {
     const std::vector<json> runs = all_runs();
     if (*format == "json") {
       const json document = {{"schema", "unidle.runs/1"}, {"runs", runs}};
-      fmt::print("{}\n", document.dump(2, ' ', false, json::error_handler_t::replace));
+      print_to(stdout, "{}\n", json_text(document));
     } else {
       print_table(runs);
     }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "unidle/base/error.h"
+#include "unidle/base/json.h"
 #include "unidle/base/terminal.h"
 #include "unidle/cli/subcommand.h"
 #include "unidle/diagnose/diagnose.h"
@@ -55,11 +56,11 @@ int write_timeline(const fs::path& what, const fs::path& output) {
   const record::Reader reader(what);
   const trace::Timeline timeline = trace::write_timeline(reader, findings_of(what, reader), output);
   for (const std::string& left_out : timeline.left_out) {
-    fmt::print(stderr, "unidle: left out: {}\n", left_out);
+    print_to(stderr, "unidle: left out: {}\n", left_out);
   }
-  fmt::print(stderr, "unidle: {} events; open the file in https://ui.perfetto.dev or chrome://tracing\n",
-             timeline.events);
-  fmt::print("{}\n", output.string());
+  print_to(stderr, "unidle: {} events; open the file in https://ui.perfetto.dev or chrome://tracing\n",
+           timeline.events);
+  print_to(stdout, "{}\n", output.string());
   return 0;
 }
 
@@ -93,11 +94,11 @@ int run(const Options& options) {
     for (const trace::TraceSummary& summary : summaries) {
       document["traces"].push_back(trace::to_json(summary));
     }
-    fmt::print("{}\n", document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+    print_to(stdout, "{}\n", json_text(document));
     return 0;
   }
   for (const trace::TraceSummary& summary : summaries) {
-    fmt::print("{}{}", &summary == summaries.data() ? "" : "\n", trace::to_text(summary, terminal_width(stdout)));
+    print_to(stdout, "{}{}", &summary == summaries.data() ? "" : "\n", trace::to_text(summary, terminal_width(stdout)));
   }
   return 0;
 }

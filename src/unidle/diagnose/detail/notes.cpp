@@ -22,7 +22,7 @@ std::string key_of(const json& body) {
   std::string key;
   for (const char* part : {"id", "role", "phase", "call", "where", "function", "rank", "index"}) {
     const auto found = body.find(part);
-    key += found == body.end() ? "|" : "|" + found->dump(-1, ' ', false, json::error_handler_t::replace);
+    key += found == body.end() ? "|" : "|" + json_text(*found, -1);
   }
   return key;
 }

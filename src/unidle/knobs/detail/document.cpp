@@ -17,8 +17,11 @@ namespace unidle::knobs::detail {
 
 namespace {
 
-/// A file whose aliases unfold to more than this is an attack or a mistake, not a configuration.
-constexpr std::size_t kMostScalars = 200'000;
+/// A file that unfolds, with its aliases, to more values and collections than this, to longer paths, or deeper, is an
+/// attack or a mistake, not a configuration.
+constexpr std::size_t kMostNodes = 400'000;
+constexpr std::size_t kMostPaths_bytes = 64 << 20;
+constexpr int kDeepest = 200;
 constexpr std::string_view kUtf8Bom = "\xef\xbb\xbf";
 
 }  // namespace
@@ -228,6 +231,7 @@ class Flattener {
 
   void visit(int index, const std::string& path) {
     const Node& node = document_.node(index);
+    const Level level(*this, node, path);
     switch (node.kind) {
       case Node::Kind::kAlias: visit_alias(node, path); break;
       case Node::Kind::kMap:
@@ -245,15 +249,34 @@ class Flattener {
       default:
         scalars.push_back({path, node.value, alias_line_ > 0 ? alias_line_ : node.line, node.begin, node.end,
                            node.quoted, node.editable, inherited_, alias_begin_, alias_end_});
-        if (scalars.size() > kMostScalars) {
-          throw Error(ErrorCode::kInput, name_, fmt::format("has more than {} values", kMostScalars));
-        }
     }
   }
 
   std::vector<Scalar> scalars;
 
  private:
+  /// Counts a node, and a level while it is being visited.
+  class Level {
+   public:
+    Level(Flattener& flattener, const Node& node, const std::string& path) : depth_(flattener.depth_) {
+      flattener.paths_bytes_ += path.size();
+      if (++flattener.visited_ > kMostNodes || flattener.paths_bytes_ > kMostPaths_bytes) {
+        throw Error(ErrorCode::kInput, flattener.name_, fmt::format("unfolds to more than {} values", kMostNodes));
+      }
+      if (depth_ == kDeepest) {
+        throw Error(ErrorCode::kInput, fmt::format("{}:{}", flattener.name_, node.line),
+                    fmt::format("is nested deeper than {} levels", kDeepest));
+      }
+      ++depth_;
+    }
+    ~Level() { --depth_; }
+    Level(const Level&) = delete;
+    Level& operator=(const Level&) = delete;
+
+   private:
+    int& depth_;
+  };
+
   void visit_alias(const Node& node, const std::string& path) {
     if (node.target < 0) {
       return;
@@ -279,6 +302,9 @@ class Flattener {
   std::string name_;
   std::vector<int> open_;
   bool inherited_ = false;
+  std::size_t visited_ = 0;
+  std::size_t paths_bytes_ = 0;
+  int depth_ = 0;
   // Of the alias whose scalar is being visited.
   int alias_line_ = 0;
   std::size_t alias_begin_ = 0;

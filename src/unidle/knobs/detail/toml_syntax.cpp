@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <optional>
 
 #include "unidle/base/error.h"
@@ -21,32 +22,30 @@ constexpr std::string_view kOpeners = "{[,=";
 /// Bytes of positions in lines and code points, both counted from 1.
 class Positions {
  public:
-  explicit Positions(std::string_view text) : text_(text) {
-    lines_.push_back(text.starts_with("\xef\xbb\xbf") ? 3 : 0);
-    for (std::size_t i = 0; i < text.size(); ++i) {
-      if (text[i] == '\n') {
-        lines_.push_back(i + 1);
+  explicit Positions(std::string_view text) : bytes_(text.size()) {
+    lines_.push_back(0);
+    for (std::size_t at = text.starts_with("\xef\xbb\xbf") ? 3 : 0; at < text.size(); ++at) {
+      if ((static_cast<unsigned char>(text[at]) & 0xc0) != 0x80) {
+        starts_.push_back(static_cast<std::uint32_t>(at));
+      }
+      if (text[at] == '\n') {
+        lines_.push_back(starts_.size());
       }
     }
   }
 
   std::size_t byte(const toml::source_position& position) const {
-    if (position.line < 1 || position.line > lines_.size()) {
-      return text_.size();
+    if (position.line < 1 || position.column < 1 || position.line > lines_.size()) {
+      return bytes_;
     }
-    std::size_t at = lines_[position.line - 1];
-    for (toml::source_index column = 1; column < position.column && at < text_.size(); ++column) {
-      ++at;
-      while (at < text_.size() && (static_cast<unsigned char>(text_[at]) & 0xc0) == 0x80) {
-        ++at;
-      }
-    }
-    return at;
+    const std::size_t point = lines_[position.line - 1] + position.column - 1;
+    return point < starts_.size() ? starts_[point] : bytes_;
   }
 
  private:
-  std::string_view text_;
-  std::vector<std::size_t> lines_;
+  std::size_t bytes_;
+  std::vector<std::uint32_t> starts_;  // of all code points
+  std::vector<std::size_t> lines_;     // the first code point of each line
 };
 
 std::size_t end_of_value(std::string_view text, std::size_t begin) {
@@ -82,7 +81,54 @@ std::size_t end_of_value(std::string_view text, std::size_t begin) {
   return std::max(begin, last + 1);
 }
 
+/// toml++ takes keys of any number of parts, one table inside the other, and needs the stack for each. Stops with
+/// kInput where the parts of keys add up to more levels than any configuration has; all else is for toml++ to say.
+class DepthCheck {
+ public:
+  DepthCheck(std::string_view text, const std::string& name) : text_(text), name_(name) {}
+
+  void run() {
+    for (std::size_t at = 0; at < text_.size(); ++at) {
+      const char c = text_[at];
+      if (c == '"' || c == '\'') {
+        at = end_of_value(text_, at) - 1;
+      } else if (c == '#') {
+        at = std::min(text_.find('\n', at), text_.size()) - 1;
+      } else {
+        take(c, at);
+      }
+    }
+  }
+
+ private:
+  static constexpr std::size_t kDeepest = 200;
+
+  void take(char c, std::size_t at) {
+    if (c == '.') {
+      ++levels_;
+    } else if (c == '{' || c == '[') {
+      open_.push_back(++levels_);
+    } else if ((c == '}' || c == ']') && !open_.empty()) {
+      levels_ = open_.back() - 1;
+      open_.pop_back();
+    } else if (c == ',' || c == '\n') {
+      levels_ = open_.empty() ? 0 : open_.back();
+    }
+    if (levels_ > kDeepest) {
+      const auto line = 1 + std::count(text_.begin(), text_.begin() + static_cast<std::ptrdiff_t>(at), '\n');
+      throw Error(ErrorCode::kInput, fmt::format("{}:{}", name_, line),
+                  fmt::format("is nested deeper than {} levels", kDeepest));
+    }
+  }
+
+  std::string_view text_;
+  const std::string& name_;
+  std::size_t levels_ = 0;         // of the key that is being read, with those of the brackets round it
+  std::vector<std::size_t> open_;  // what levels_ was inside each open bracket
+};
+
 toml::table parse(const std::string& text, const std::string& name) {
+  DepthCheck(text, name).run();
   try {
     return toml::parse(std::string_view(text));
   } catch (const toml::parse_error& failure) {

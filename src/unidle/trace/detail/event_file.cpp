@@ -10,6 +10,7 @@
 #include <iterator>
 
 #include "unidle/base/error.h"
+#include "unidle/base/json.h"
 
 namespace unidle::trace::detail {
 
@@ -18,9 +19,7 @@ namespace {
 constexpr std::size_t kBuffer = std::size_t{1} << 20U;
 constexpr int kGzip = 15 + 16;  // window bits with a gzip header
 
-std::string text_of(const nlohmann::json& value) {
-  return value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
+std::string text_of(const nlohmann::json& value) { return json_text(value, -1); }
 
 /// Exact microseconds: viewers nest slices by their ends.
 std::string microseconds(std::int64_t ns) {

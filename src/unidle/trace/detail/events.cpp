@@ -16,6 +16,12 @@ namespace {
 
 using Json = nlohmann::json;
 constexpr std::size_t kLongestText = 512;  // of a name that is kept
+constexpr std::size_t kDeepest = 200;      // what a profiler writes has fewer than ten levels
+
+[[noreturn]] void refuse_depth(const std::string& name) {
+  throw Error(ErrorCode::kInput, name, fmt::format("is nested deeper than {} levels", kDeepest),
+              "a torch profiler trace (Chrome JSON) was expected");
+}
 
 /// The source's bytes one by one, as nlohmann's parser wants them.
 class ByteFeed {
@@ -75,9 +81,9 @@ enum class Place { kOutside, kEvents, kEvent, kArgs, kDevices, kDevice };
 
 class Handler : public nlohmann::json_sax<Json> {
  public:
-  Handler(const std::function<void(const TraceEvent&)>& on_event,
+  Handler(std::string name, const std::function<void(const TraceEvent&)>& on_event,
           const std::function<void(const TraceDevice&)>& on_device)
-      : on_event_(on_event), on_device_(on_device) {}
+      : name_(std::move(name)), on_event_(on_event), on_device_(on_device) {}
 
   bool seen_events = false;
   std::optional<std::size_t> failed_at;
@@ -120,8 +126,7 @@ class Handler : public nlohmann::json_sax<Json> {
       inner = Place::kDevice;
       device_ = {};
     }
-    place_.push_back(inner);
-    return true;
+    return enter(inner);
   }
 
   bool end_object() override {
@@ -144,8 +149,7 @@ class Handler : public nlohmann::json_sax<Json> {
     } else if (place_.size() == 1 && key_ == "deviceProperties") {
       inner = Place::kDevices;
     }
-    place_.push_back(inner);
-    return true;
+    return enter(inner);
   }
 
   bool end_array() override {
@@ -154,6 +158,14 @@ class Handler : public nlohmann::json_sax<Json> {
   }
 
  private:
+  bool enter(Place place) {
+    if (place_.size() == kDeepest) {
+      refuse_depth(name_);
+    }
+    place_.push_back(place);
+    return true;
+  }
+
   void text_of_event(const std::string& value) {
     if (key_ == "name") {
       event_.name.assign(value, 0, kLongestText);
@@ -207,6 +219,7 @@ class Handler : public nlohmann::json_sax<Json> {
     }
   }
 
+  std::string name_;
   const std::function<void(const TraceEvent&)>& on_event_;
   const std::function<void(const TraceDevice&)>& on_device_;
   std::vector<Place> place_;
@@ -247,7 +260,7 @@ void TraceEvent::clear() {
 void for_each_event(logs::Source& source, const std::function<void(const TraceEvent&)>& on_event,
                     const std::function<void(const TraceDevice&)>& on_device) {
   ByteFeed feed(source);
-  Handler handler(on_event, on_device);
+  Handler handler(source.name(), on_event, on_device);
   const bool whole = Json::sax_parse(FeedIterator{&feed}, FeedIterator{}, &handler);
   check_end(source, feed, whole, handler.seen_events);
 }
@@ -258,6 +271,9 @@ void for_each_raw_event(logs::Source& source, const std::function<void(Json&)>& 
   bool seen_events = false;
   int array_depth = -1;  // of traceEvents; its elements lie one deeper
   const Json::parser_callback_t visit = [&](int depth, Json::parse_event_t kind, Json& value) {
+    if (depth > static_cast<int>(kDeepest)) {
+      refuse_depth(source.name());
+    }
     if (kind == Json::parse_event_t::key && depth == 1) {
       key = value.get<std::string>();
     } else if (kind == Json::parse_event_t::array_start && (depth == 0 || (depth == 1 && key == "traceEvents"))) {

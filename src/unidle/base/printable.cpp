@@ -1,0 +1,53 @@
+#include "unidle/base/printable.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "unidle/base/utf8.h"
+
+namespace unidle {
+
+namespace {
+
+constexpr std::string_view kReplacement = "\xef\xbf\xbd";
+
+bool stays(std::string_view rest) { return rest[0] == '\n' || rest[0] == '\t' || (rest.starts_with("\r\n")); }
+
+}  // namespace
+
+bool acts_unseen(std::uint32_t code_point) {
+  static constexpr std::array<std::pair<std::uint32_t, std::uint32_t>, 10> kRanges = {{{0x00, 0x1F},
+                                                                                       {0x7F, 0x9F},
+                                                                                       {0x061C, 0x061C},
+                                                                                       {0x200E, 0x200F},
+                                                                                       {0x2028, 0x202E},
+                                                                                       {0x2066, 0x206F},
+                                                                                       {0xFEFF, 0xFEFF},
+                                                                                       {0xFFF9, 0xFFFB},
+                                                                                       {0xFFFE, 0xFFFF},
+                                                                                       {0xE0000, 0xE007F}}};
+  return std::any_of(kRanges.begin(), kRanges.end(),
+                     [&](const auto& range) { return code_point >= range.first && code_point <= range.second; });
+}
+
+std::string printable(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  while (!text.empty()) {
+    const CodePoint point = first_code_point(text);
+    const std::size_t bytes = point.bytes == 0 ? 1 : point.bytes;
+    const bool shown = point.bytes != 0 && (!acts_unseen(point.value) || stays(text));
+    out += shown ? text.substr(0, bytes) : kReplacement;
+    text.remove_prefix(bytes);
+  }
+  return out;
+}
+
+std::string printable_line(std::string_view text) {
+  std::string line = printable(text);
+  std::replace_if(line.begin(), line.end(), [](char c) { return c == '\n' || c == '\t' || c == '\r'; }, ' ');
+  return line;
+}
+
+}  // namespace unidle
