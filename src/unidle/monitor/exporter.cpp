@@ -12,6 +12,7 @@
 
 #include "unidle/base/error.h"
 #include "unidle/base/numbers.h"
+#include "unidle/base/printable.h"
 
 namespace unidle::monitor {
 
@@ -88,6 +89,9 @@ class Page {
     }
     prometheus::ClientMetric& metric = families.back().metric.emplace_back();
     metric.label = labels;
+    for (prometheus::ClientMetric::Label& label : metric.label) {
+      label.value = printable_line(label.value);  // of a device or a host; a scraper refuses what is no UTF-8
+    }
     (type == prometheus::MetricType::Counter ? metric.counter.value : metric.gauge.value) = *value;
   }
 };

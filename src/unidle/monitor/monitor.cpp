@@ -180,8 +180,6 @@ class Session {
     }
   }
 
-  static constexpr auto kReplace = nlohmann::json::error_handler_t::replace;
-
   const Options& options_;
   StopSignals signals_;  // before anything starts a thread
   Collector collector_;

@@ -14,7 +14,7 @@ namespace {
 /// How many times larger the batch may get: a power of two that stays below the memory target.
 std::int64_t growth(double memory_used, const Policy& policy) {
   std::int64_t factor = 1;
-  while (factor * 2 <= policy.max_batch_growth &&
+  while (factor * 2 <= std::min<std::int64_t>(policy.max_batch_growth, 1 << 20) &&
          memory_used * static_cast<double>(factor * 2) <= policy.memory_target) {
     factor *= 2;
   }
