@@ -383,7 +383,9 @@ TEST(Record, ADeepValueIsInputError) {
   const fs::path path = folder.path() / "record.db";
   const std::string deep = std::string(100'000, '[') + std::string(100'000, ']');
   Database(path, path.string(), SQLITE_OPEN_READWRITE, ErrorCode::kIo)
-      .execute(("UPDATE notes SET body='" + deep + "'; UPDATE meta SET value='" + deep + "' WHERE key='host'").c_str());
+      .execute(("INSERT INTO notes VALUES (1, 0, '" + deep + "'); INSERT OR REPLACE INTO meta VALUES ('host', '" +
+                deep + "')")
+                   .c_str());
   const Reader reader(path);
   EXPECT_EQ(code_of([&] { reader.notes(); }), ErrorCode::kInput);
   EXPECT_EQ(code_of([&] { reader.meta("host"); }), ErrorCode::kInput);

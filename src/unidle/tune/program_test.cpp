@@ -200,7 +200,7 @@ TEST(WorkingFolder, BlanksWithoutEndAreReadOnce) {
   write_file_atomic(from / "train.py", "'..'" + blanks + ",\n'data'\n");
   EXPECT_THAT(named_siblings(from, {"python"}), ElementsAre("data"));
   write_file_atomic(from / "train.py", "'..'" + blanks + "'data' '..', data '..' '../' .../data 'a'..'/data'");
-  EXPECT_THAT(named_siblings(from, {"python"}), testing::IsEmpty());
+  EXPECT_THAT(named_siblings(from, {"python"}), ::testing::IsEmpty());
 }
 
 TEST(WorkingFolder, WhatLiesBesideItIsThereWhenItIsNamed) {
