@@ -59,13 +59,14 @@ std::string_view last_key(std::string_view path) { return path.substr(path.rfind
 class Setter {
  public:
   Setter(ConfigFile& file, const Knob& knob, std::string_view value)
-      : file_(file), recognition_(recognize(file)), knob_(knob), value_(value) {}
+      : file_(file), recognition_(recognize(file)), readers_(file), knob_(knob), value_(value) {}
 
   std::vector<Edit> run() {
     for (const Recognized& setting : recognition_.knobs) {
       const bool other = setting.meaning == Meaning::kGlobalBatch || setting.meaning == Meaning::kOption;
       if (setting.knob == knob_.name && setting.phase == Phase::kTraining && !other) {
         settings_.push_back(&setting);
+        ours_.insert(setting.path);
       }
     }
     if (settings_.empty()) {
@@ -73,8 +74,12 @@ class Setter {
       return std::move(edits_);
     }
     refuse_ambiguous();
+    std::vector<std::string> places;  // before anything is changed
     for (const Recognized* setting : settings_) {
-      change(*setting);
+      places.push_back(place_of(*setting));
+    }
+    for (std::size_t i = 0; i < settings_.size(); ++i) {
+      change(*settings_[i], places[i]);
     }
     make_changes();
     if (knob_.name == "precision.amp") {
@@ -107,24 +112,29 @@ class Setter {
 
   /// A setting of the knob in training: it may change along with another one.
   bool is_one_of_ours(const std::string& path) const {
-    const auto said = std::any_of(settings_.begin(), settings_.end(),
-                                  [&](const Recognized* setting) { return setting->path == path; });
+    if (ours_.contains(path)) {
+      return true;
+    }
     const auto match = detail::match_path(path, recognition_.framework);
-    return said || (match && match->knob == &knob_ && match->phase == Phase::kTraining);
+    return match && match->knob == &knob_ && match->phase == Phase::kTraining;
   }
 
   /// The first key that is none of ours and whose value would change with the literal.
-  std::optional<detail::KeyReader> other_reader(const Scalar& literal) const {
-    for (const detail::KeyReader& reader : detail::readers_of(file_, literal)) {
-      if (!reader.whole || !is_one_of_ours(reader.path)) {
-        return reader;
+  std::optional<detail::KeyReader> other_reader(const Scalar& literal) {
+    const auto [known, fresh] = other_readers_.try_emplace(literal.path);
+    if (fresh) {
+      for (const detail::KeyReader& reader : readers_.of(literal)) {
+        if (!reader.whole || !is_one_of_ours(reader.path)) {
+          known->second = reader;
+          break;
+        }
       }
     }
-    return std::nullopt;
+    return known->second;
   }
 
   /// The key to edit: the literal where only settings of this knob have it, otherwise the setting's own.
-  std::string place_of(const Recognized& setting) const {
+  std::string place_of(const Recognized& setting) {
     const Scalar* literal = file_.find(setting.literal);
     const Scalar* own = file_.find(setting.path);
     const bool refers = own != nullptr && (own->is_alias() || setting.path != setting.literal);
@@ -160,8 +170,7 @@ class Setter {
     pending_.clear();
   }
 
-  void change(const Recognized& setting) {
-    const std::string place = place_of(setting);
+  void change(const Recognized& setting, const std::string& place) {
     if (!done_.insert(place).second) {
       return;
     }
@@ -273,6 +282,9 @@ class Setter {
 
   ConfigFile& file_;
   Recognition recognition_;
+  detail::Readers readers_;  // of the file as it was
+  std::map<std::string, std::optional<detail::KeyReader>> other_readers_;
+  std::set<std::string> ours_;  // paths of settings_
   const Knob& knob_;
   std::string value_;
   std::vector<const Recognized*> settings_;

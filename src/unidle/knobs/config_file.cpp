@@ -112,7 +112,7 @@ void ConfigFile::set_alone(std::string_view path, std::string_view value) {
   if (scalar.value == value) {
     return;
   }
-  if (const auto readers = detail::readers_of(*this, scalar); !readers.empty() && !scalar.is_alias()) {
+  if (const auto readers = detail::Readers(*this).of(scalar); !readers.empty() && !scalar.is_alias()) {
     throw Error(ErrorCode::kInput, fmt::format("{}:{}: {}", name_, scalar.line, path),
                 fmt::format("{} in line {} takes its value from here", readers.front().path, readers.front().line),
                 "give each key a value of its own");

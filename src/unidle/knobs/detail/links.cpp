@@ -4,11 +4,16 @@
 #include <cctype>
 #include <set>
 
+#include "unidle/base/error.h"
+
 namespace unidle::knobs::detail {
 
 namespace {
 
 constexpr int kMostSteps = 16;  // a longer chain is a circle
+// A collection that holds a reference to itself has paths without end.
+constexpr std::size_t kLongestPath = 4096;
+constexpr std::size_t kMostReaders = 20'000;
 
 bool in_name(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' ||
@@ -127,13 +132,6 @@ std::vector<std::string> names_in_expression(std::string_view text) {
   return names;
 }
 
-/// What follows `around` in `path`, when that is a collection around it: ".b[0]" of a.b[0] in a.
-std::optional<std::string> rest_within(const std::string& path, const std::string& around) {
-  const bool inside = path.size() > around.size() && path.starts_with(around) &&
-                      (path[around.size()] == '.' || path[around.size()] == '[');
-  return inside && !around.empty() ? std::optional(path.substr(around.size())) : std::nullopt;
-}
-
 /// a.<<.b and a.<<[0].b are a.b to the program.
 std::string without_merges(std::string path) {
   for (std::size_t at = path.find("<<"); at != std::string::npos; at = path.find("<<", at)) {
@@ -144,97 +142,97 @@ std::string without_merges(std::string path) {
   return path;
 }
 
-class ReaderSearch {
- public:
-  explicit ReaderSearch(const ConfigFile& file) : file_(file) {
-    for (const Scalar& scalar : file.scalars()) {
-      const bool expression = file.format() == Format::kPython && !scalar.quoted && !scalar.editable;
-      auto names = expression ? names_in_expression(scalar.value) : names_within(scalar.value);
-      if (!names.empty()) {
-        references_.push_back({&scalar, std::move(names)});
-      }
-    }
+/// The keys that a name may mean at the key `at`.
+std::vector<std::string> meanings(const ConfigFile& file, const std::string& at, const std::string& name) {
+  if (file.format() == Format::kPython) {
+    return {name, name.substr(name.rfind('.') + 1)};
   }
-
-  std::vector<KeyReader> run(const Scalar& scalar) {
-    seen_.insert(without_merges(scalar.path));
-    visit(scalar.path, &scalar);
-    std::stable_sort(found_.begin(), found_.end(),
-                     [](const KeyReader& a, const KeyReader& b) { return a.line < b.line; });
-    return std::move(found_);
+  if (name.starts_with('.')) {
+    std::string base = parent_of(at);
+    std::size_t dots = 1;
+    for (; dots < name.size() && name[dots] == '.'; ++dots) {
+      base = parent_of(base);
+    }
+    return {joined(base, name.substr(dots))};
   }
-
- private:
-  struct References {
-    const Scalar* scalar;
-    std::vector<std::string> names;
-  };
-
-  void add(const std::string& path, int line, bool whole) {
-    if (seen_.insert(path).second) {
-      found_.push_back({path, line, whole});
-      visit(path, nullptr);
-    }
+  std::vector<std::string> found = {name};
+  for (std::string base = parent_of(at); !base.empty(); base = parent_of(base)) {
+    found.push_back(joined(base, name));
   }
-
-  /// Everything that reads the key `path`; `written` is where its value stands, when the file has it.
-  void visit(const std::string& path, const Scalar* written) {
-    for (const Scalar& other : file_.scalars()) {
-      const bool copy = written != nullptr && other.begin == written->begin && other.end == written->end;
-      const std::string as_seen = copy ? without_merges(other.path) : "";
-      const Scalar* own = copy && as_seen != other.path ? file_.find(as_seen) : nullptr;
-      if (copy && (own == nullptr || own->begin == other.begin)) {
-        add(as_seen, other.line, true);
-      }
-    }
-    for (const References& each : references_) {
-      for (const std::string& name : each.names) {
-        refer(each, name, path);
-      }
-    }
-  }
-
-  void refer(const References& from, const std::string& name, const std::string& path) {
-    const bool whole = name_in(from.scalar->value).has_value() || from.scalar->value == name;
-    for (const std::string& meant : meanings(from.scalar->path, name)) {
-      if (meant == path) {
-        add(from.scalar->path, from.scalar->line, whole);
-      } else if (const auto rest = rest_within(path, meant)) {
-        add(from.scalar->path + *rest, from.scalar->line, whole);
-      }
-    }
-  }
-
-  /// The keys that a name may mean where it stands.
-  std::vector<std::string> meanings(const std::string& at, const std::string& name) const {
-    if (file_.format() == Format::kPython) {
-      return {name, name.substr(name.rfind('.') + 1)};
-    }
-    if (name.starts_with('.')) {
-      std::string base = parent_of(at);
-      std::size_t dots = 1;
-      for (; dots < name.size() && name[dots] == '.'; ++dots) {
-        base = parent_of(base);
-      }
-      return {joined(base, name.substr(dots))};
-    }
-    std::vector<std::string> found = {name};
-    for (std::string base = parent_of(at); !base.empty(); base = parent_of(base)) {
-      found.push_back(joined(base, name));
-    }
-    return found;
-  }
-
-  const ConfigFile& file_;
-  std::vector<References> references_;
-  std::set<std::string> seen_;
-  std::vector<KeyReader> found_;
-};
+  return found;
+}
 
 }  // namespace
 
-std::vector<KeyReader> readers_of(const ConfigFile& file, const Scalar& scalar) {
-  return ReaderSearch(file).run(scalar);
+struct Readers::Search {
+  std::set<std::string> seen;
+  std::vector<KeyReader> found;
+  std::vector<std::string> left;  // paths whose readers are still to be looked up
+
+  void add(const std::string& path, int line, bool whole) {
+    if (path.size() > kLongestPath || found.size() > kMostReaders) {
+      throw Error(ErrorCode::kInput, path.substr(0, 100), "takes its value from itself, or from too many places");
+    }
+    if (seen.insert(path).second) {
+      found.push_back({path, line, whole});
+      left.push_back(path);
+    }
+  }
+};
+
+Readers::Readers(const ConfigFile& file) : file_(file) {
+  for (const Scalar& scalar : file.scalars()) {
+    by_begin_.emplace(scalar.begin, &scalar);
+    const bool expression = file.format() == Format::kPython && !scalar.quoted && !scalar.editable;
+    for (const std::string& name : expression ? names_in_expression(scalar.value) : names_within(scalar.value)) {
+      const bool whole = name_in(scalar.value).has_value() || scalar.value == name;
+      for (std::string& meant : meanings(file, scalar.path, name)) {
+        by_meaning_.emplace(std::move(meant), Reference{&scalar, whole});
+      }
+    }
+  }
+}
+
+std::vector<KeyReader> Readers::of(const Scalar& scalar) const {
+  Search search;
+  search.seen.insert(without_merges(scalar.path));
+  visit(scalar.path, &scalar, search);
+  while (!search.left.empty()) {
+    const std::string path = std::move(search.left.back());
+    search.left.pop_back();
+    visit_references(path, search);
+  }
+  std::stable_sort(search.found.begin(), search.found.end(),
+                   [](const KeyReader& a, const KeyReader& b) { return a.line < b.line; });
+  return std::move(search.found);
+}
+
+/// Everything that reads the key `path`, whose value stands at `written`.
+void Readers::visit(const std::string& path, const Scalar* written, Search& search) const {
+  const auto [first, last] = by_begin_.equal_range(written->begin);
+  for (auto each = first; each != last; ++each) {
+    const Scalar& other = *each->second;
+    if (other.end != written->end) {
+      continue;
+    }
+    const std::string as_seen = without_merges(other.path);
+    const Scalar* own = as_seen != other.path ? file_.find(as_seen) : nullptr;
+    if (own == nullptr || own->begin == other.begin) {
+      search.add(as_seen, other.line, true);
+    }
+  }
+  visit_references(path, search);
+}
+
+/// References to the key, and to each collection around it, in which its readers stand at the same place.
+void Readers::visit_references(const std::string& path, Search& search) const {
+  for (std::size_t end = path.size(); end != 0 && end != std::string::npos; end = path.find_last_of(".[", end - 1)) {
+    const auto [first, last] = by_meaning_.equal_range(std::string_view(path).substr(0, end));
+    for (auto each = first; each != last; ++each) {
+      const Reference& reference = each->second;
+      search.add(reference.from->path + path.substr(end), reference.from->line, reference.whole);
+    }
+  }
 }
 
 bool is_computed(std::string_view value) {

@@ -1,6 +1,8 @@
 // Values that stand for the value of another key: ${a.b}, @a, %(a)s.
 #pragma once
 
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -25,9 +27,30 @@ struct KeyReader {
   bool whole = false;  // its value is the other one's, not made from it
 };
 
-/// All keys but `scalar`'s own that get its value or make theirs from it, over any number of steps: aliases, what merge
-/// keys and aliased collections copy, references to it or to a collection around it, also inside of longer texts, and
-/// in Python files expressions with its name. In the order of the file.
-std::vector<KeyReader> readers_of(const ConfigFile& file, const Scalar& scalar);
+/// Who reads what in one file, looked up once, so that asking for every key costs what each costs. The file must
+/// outlive it and not change meanwhile. Not thread-safe.
+class Readers {
+ public:
+  explicit Readers(const ConfigFile& file);
+
+  /// All keys but `scalar`'s own that get its value or make theirs from it, over any number of steps: aliases, what
+  /// merge keys and aliased collections copy, references to it or to a collection around it, also inside of longer
+  /// texts, and in Python files expressions with its name. In the order of the file. Throws kInput where that has
+  /// no end.
+  std::vector<KeyReader> of(const Scalar& scalar) const;
+
+ private:
+  struct Reference {
+    const Scalar* from;
+    bool whole;  // its value is what it names
+  };
+  struct Search;
+  void visit(const std::string& path, const Scalar* written, Search& search) const;
+  void visit_references(const std::string& path, Search& search) const;
+
+  const ConfigFile& file_;
+  std::multimap<std::size_t, const Scalar*> by_begin_;
+  std::multimap<std::string, Reference, std::less<>> by_meaning_;  // by each path that a reference may name
+};
 
 }  // namespace unidle::knobs::detail
