@@ -38,7 +38,7 @@ for epoch in range(1000):
 PY
 echo "by the user" >written.txt
 
-timeout 500 "$unidle" optimize --budget 6m --trials 3 --format json -- "$python" train.py >out.json 2>err.txt </dev/null
+"$unidle" optimize --budget 1h --trials 3 --format json -- "$python" train.py >out.json 2>err.txt </dev/null
 check "returns 0" test $? -eq 0
 check "finds the workers" "$python" - <<'PY'
 import json
@@ -73,7 +73,7 @@ check "keeps a record" bash -c "ls '$folder'/.unidle/runs/*-optimize/record.db"
 done
 kill -INT "$(cat pid)") &
 waiter=$!
-UNIDLE_MARK=$folder bash -c 'echo $$ >pid; exec "$0" optimize --budget 5m -- "$1" train.py' "$unidle" "$python" >out.txt 2>err.txt </dev/null
+UNIDLE_MARK=$folder bash -c 'echo $$ >pid; exec "$0" optimize --budget 1h -- "$1" train.py' "$unidle" "$python" >out.txt 2>err.txt </dev/null
 check "returns 130 after Ctrl-C" test $? -eq 130
 wait $waiter
 # Programs that were ended may take a moment to be gone.

@@ -70,7 +70,7 @@ echo pictures >../data/pictures
 optimize() {
   (
     ${limit:-true}
-    exec timeout 400 "$unidle" optimize --budget 4m --trials "$2" -- "$python" train.py "$3" >out.txt 2>err.txt </dev/null
+    exec "$unidle" optimize --budget 1h --trials "$2" -- "$python" train.py "$3" >out.txt 2>err.txt </dev/null
   )
   local code=$?
   check "'$3' returns $1, not $code" test $code -eq "$1"

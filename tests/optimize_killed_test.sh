@@ -48,7 +48,7 @@ no_strays() {
 # begin SIGNAL TEXT: a search that gets the signal once it has said the text
 begin() {
   : >err.txt
-  UNIDLE_MARK=$folder bash -c 'echo $$ >pid; exec "$0" optimize --budget 5m --trials 4 -- "$1" train.py' "$unidle" "$python" \
+  UNIDLE_MARK=$folder bash -c 'echo $$ >pid; exec "$0" optimize --budget 1h --trials 4 -- "$1" train.py' "$unidle" "$python" \
     >out.txt 2>err.txt </dev/null &
   local search=$!
   for _ in $(seq 2400); do

@@ -45,7 +45,7 @@ for epoch in range(1000):
         optimizer.step()
 PY
 
-expect 0 optimize --benchmark --yes --only batch.size --allow semantic --budget 80s --trials 3 --format json -- "$python" train.py --batch-size 4
+expect 0 optimize --benchmark --yes --only batch.size --allow semantic --budget 1h --trials 3 --format json -- "$python" train.py --batch-size 4
 cp out answer.json
 "$python" - <<'PY' || fail "the longest samples are met"
 import json

@@ -33,7 +33,7 @@ for epoch in range(args.epochs):
             optimizer.zero_grad()
 PY
 
-timeout 500 "$unidle" optimize --budget 90s --only batch.size --format json -- "$python" train.py >out.json 2>err.txt </dev/null
+"$unidle" optimize --budget 1h --trials 4 --only batch.size --format json -- "$python" train.py >out.json 2>err.txt </dev/null
 check "returns 0" test $? -eq 0
 check "finds the larger passes at the same effective batch" "$python" - <<'PY'
 import json
@@ -50,7 +50,7 @@ check "the command that it names runs" bash -c "timeout 60 \$(\"$python\" -c \"i
 # With constants in place of the options nothing outside of the program changes them: a patch to review, no trial.
 sed -e '/argparse/d; /parser/d; s/args.batch_size/SIZE/; s/args.accumulation_steps/ACCUMULATION_STEPS/; s/args.epochs/1000/' \
   -e 's/^torch.manual_seed/SIZE = 4\nACCUMULATION_STEPS = 4\n&/' train.py >constants.py
-timeout 500 "$unidle" optimize --trials 2 --only batch.size --format json -- "$python" constants.py >out.json 2>err.txt </dev/null
+"$unidle" optimize --budget 1h --trials 2 --only batch.size --format json -- "$python" constants.py >out.json 2>err.txt </dev/null
 check "returns 0 for constants" test $? -eq 0
 check "says what to write" "$python" - <<'PY'
 import json

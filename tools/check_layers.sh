@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "${UNIDLE_TREE:-$(dirname "${BASH_SOURCE[0]}")/..}"
 
-ORDER=(base telemetry record logs probe observe trace diagnose knobs data tune report check monitor train cli)
+ORDER=(base knobs telemetry record logs probe observe trace diagnose data tune report check monitor train cli)
 
 check() {
   local failures=0 rank=0 module file line included

@@ -1,6 +1,7 @@
-// Numbers out of text, and nothing but numbers.
+// Numbers and truth values out of text, and nothing but these.
 #pragma once
 
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <concepts>
@@ -25,6 +26,29 @@ std::optional<Number> parse_number(std::string_view text) {
     }
   }
   return value;
+}
+
+/// true, yes, on and 1, or false, no, off and 0, in any case.
+inline std::optional<bool> parse_bool(std::string_view text) {
+  const auto is = [&](std::string_view word) {
+    if (text.size() != word.size()) {
+      return false;
+    }
+    for (std::size_t i = 0; i < word.size(); ++i) {
+      const char c = text[i] >= 'A' && text[i] <= 'Z' ? static_cast<char>(text[i] + ('a' - 'A')) : text[i];
+      if (c != word[i]) {
+        return false;
+      }
+    }
+    return true;
+  };
+  static constexpr std::array<std::string_view, 8> kWords = {"true", "yes", "on", "1", "false", "no", "off", "0"};
+  for (std::size_t i = 0; i < kWords.size(); ++i) {
+    if (is(kWords[i])) {
+      return i < kWords.size() / 2;
+    }
+  }
+  return std::nullopt;
 }
 
 }  // namespace unidle

@@ -2,26 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
 #include "unidle/base/error.h"
-#include "unidle/base/json.h"
 #include "unidle/knobs/config_file.h"
 #include "unidle/knobs/knob.h"
 
 namespace unidle::cli {
 
 namespace {
-
-nlohmann::json typed(const knobs::Knob& knob, const std::string& canonical) {
-  switch (knob.type) {
-    case knobs::ValueType::kBool: return canonical == "true";
-    case knobs::ValueType::kInt: return std::stoll(canonical);
-    case knobs::ValueType::kDouble: return std::stod(canonical);
-    case knobs::ValueType::kChoice: break;
-  }
-  return canonical;
-}
 
 void add(tune::Settings& wanted, const std::string& name, const std::string& value, const std::string& subject) {
   const knobs::Knob* knob = knobs::find_knob(name);
@@ -55,17 +42,6 @@ tune::Settings apply_settings(const std::vector<std::string>& arguments) {
     }
   }
   return wanted;
-}
-
-std::string apply_json(const tune::Settings& settings) {
-  if (settings.empty()) {
-    return {};
-  }
-  nlohmann::json wanted = nlohmann::json::object();
-  for (const auto& [name, value] : settings) {
-    wanted[name] = typed(*knobs::find_knob(name), value);
-  }
-  return json_text(wanted, -1);
 }
 
 }  // namespace unidle::cli

@@ -13,7 +13,4 @@ namespace unidle::cli {
 /// key"), kInput for a file that cannot be read.
 tune::Settings apply_settings(const std::vector<std::string>& arguments);
 
-/// The JSON object for UNIDLE_APPLY; "" when `settings` is empty.
-std::string apply_json(const tune::Settings& settings);
-
 }  // namespace unidle::cli

@@ -23,21 +23,21 @@ ErrorCode code_of(const std::vector<std::string>& arguments, std::string* subjec
 }
 
 TEST(Apply, ValuesHaveTheTypeOfTheirKnob) {
-  EXPECT_EQ(apply_json(apply_settings({"loader.workers=4", "loader.pin_memory=yes", "precision.amp=bf16"})),
+  EXPECT_EQ(knobs::encode_apply(apply_settings({"loader.workers=4", "loader.pin_memory=yes", "precision.amp=bf16"})),
             R"({"loader.pin_memory":true,"loader.workers":4,"precision.amp":"bf16"})");
 }
 
-TEST(Apply, NothingAskedIsNothingSaid) { EXPECT_EQ(apply_json(apply_settings({})), ""); }
+TEST(Apply, NothingAskedIsNothingSaid) { EXPECT_EQ(knobs::encode_apply(apply_settings({})), ""); }
 
 TEST(Apply, LaterOnesWin) {
-  EXPECT_EQ(apply_json(apply_settings({"loader.workers=4", "loader.workers=2"})), R"({"loader.workers":2})");
+  EXPECT_EQ(knobs::encode_apply(apply_settings({"loader.workers=4", "loader.workers=2"})), R"({"loader.workers":2})");
 }
 
 TEST(Apply, AFileHoldsKnobs) {
   const TemporaryFolder folder;
   const std::string path = (folder.path() / "best.yaml").string();
   std::ofstream(path) << "loader:\n  workers: 3\nprecision:\n  tf32: true\n";
-  EXPECT_EQ(apply_json(apply_settings({path})), R"({"loader.workers":3,"precision.tf32":true})");
+  EXPECT_EQ(knobs::encode_apply(apply_settings({path})), R"({"loader.workers":3,"precision.tf32":true})");
 }
 
 TEST(Apply, UnknownKnobsAndValuesAreNamed) {

@@ -13,8 +13,10 @@
 
 #include "unidle/base/characters.h"
 #include "unidle/base/files.h"
+#include "unidle/base/numbers.h"
 #include "unidle/cli/argument_words.h"
 #include "unidle/knobs/command_line.h"
+#include "unidle/knobs/knob.h"
 #include "unidle/knobs/recognize.h"
 
 namespace unidle::cli {
@@ -35,13 +37,10 @@ bool is_configuration(const fs::path& path) {
          fs::file_size(path, failure) <= kLargestConfig_bytes && !failure;
 }
 
-/// Knobs whose value in the live program can be compared with the one in a file.
-bool comparable(std::string_view knob) {
-  static constexpr std::array<std::string_view, 12> kKnobs = {
-      "batch.size",      "loader.workers", "loader.pin_memory", "loader.prefetch_factor", "loader.persistent_workers",
-      "precision.amp",   "precision.tf32", "compile.mode",      "layout.channels_last",   "cudnn.benchmark",
-      "optimizer.fused", "cpu.threads"};
-  return std::find(kKnobs.begin(), kKnobs.end(), knob) != kKnobs.end();
+/// The value in the live program can be compared with the one in a file.
+bool comparable(std::string_view name) {
+  const knobs::Knob* knob = knobs::find_knob(name);
+  return knob != nullptr && knob->compared;
 }
 
 std::string text_of(const fs::path& path) {
@@ -200,10 +199,7 @@ struct Told {
 /// What one source of settings says: a knob that it sets in a way that cannot be told holds nothing.
 using Layer = std::map<std::string, std::optional<Told>>;
 
-bool is_true(std::string value) {
-  std::transform(value.begin(), value.end(), value.begin(), [](unsigned char c) { return std::tolower(c); });
-  return value == "true" || value == "yes" || value == "on" || value == "1";
-}
+bool is_true(std::string_view value) { return parse_bool(value) == true; }
 
 /// "amp: true" leaves the format to the program, and is on all the same: that nothing came of it can be told.
 std::optional<knobs::Configured> amp_switched_on(const knobs::Recognition& recognition) {

@@ -1,7 +1,6 @@
 #include "unidle/diagnose/context.h"
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -166,65 +165,6 @@ Severity severity_of(double share, const Policy& policy) {
     return Severity::kCritical;
   }
   return share >= policy.warning_share ? Severity::kWarning : Severity::kInfo;
-}
-
-std::string canonical(std::string_view value) {
-  while (!value.empty() && std::isspace(static_cast<unsigned char>(value.front())) != 0) {
-    value.remove_prefix(1);
-  }
-  while (!value.empty() && std::isspace(static_cast<unsigned char>(value.back())) != 0) {
-    value.remove_suffix(1);
-  }
-  if (value.size() >= 2 && (value.front() == '"' || value.front() == '\'') && value.back() == value.front()) {
-    value = value.substr(1, value.size() - 2);
-  }
-  std::string text(value);
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  if (const auto parsed = parse_number<double>(text)) {
-    return fmt::format("{}", *parsed);
-  }
-  if (text.starts_with("torch.")) {
-    text.erase(0, 6);
-  }
-  static const std::map<std::string, std::string> kSame = {
-      {"yes", "true"},   {"on", "true"},      {"no", "false"}, {"off", "false"},     {"none", "false"},
-      {"null", "false"}, {"~", "false"},      {"", "false"},   {"bfloat16", "bf16"}, {"float16", "fp16"},
-      {"half", "fp16"},  {"float32", "fp32"}, {"gpu", "cuda"}, {"float", "fp32"},
-  };
-  const auto found = kSame.find(text);
-  return found == kSame.end() ? text : found->second;
-}
-
-bool in_effect(std::string_view configured, std::string_view effective) {
-  const std::string want = canonical(configured);
-  const std::string have = canonical(effective);
-  const auto is_off = [](const std::string& text) { return text == "false" || text == "0" || text == "fp32"; };
-  if (want == have || want == "auto" || (is_off(want) && is_off(have))) {
-    return true;
-  }
-  if (want == "true") {
-    // A switch is in effect whatever the program chose when it was turned on: amp true -> bf16, compile true ->
-    // default.
-    return have == "1" || (!is_off(have) && !parse_number<double>(have));
-  }
-  if (have == "true") {
-    return want == "1";
-  }
-  return have.starts_with(want + ":");  // cuda -> cuda:0
-}
-
-nlohmann::json setting_value(std::string_view text) {
-  if (text == "true" || text == "false") {
-    return text == "true";
-  }
-  if (const auto whole = parse_number<std::int64_t>(text)) {
-    return *whole;
-  }
-  if (const auto parsed = parse_number<double>(text)) {
-    return *parsed;
-  }
-  return std::string(text);
 }
 
 }  // namespace unidle::diagnose

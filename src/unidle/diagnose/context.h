@@ -91,12 +91,4 @@ double workers_on(const Context& context, double cpus);
 /// kCritical, kWarning or kInfo by share.
 Severity severity_of(double share, const Policy& policy);
 
-/// "true" for true/True/yes/on, "false" for false/no/off/none, numbers without trailing zeros, short names of number
-/// formats ("bf16"), otherwise lower case.
-std::string canonical(std::string_view value);
-/// True when a configured value is what the live program has, whatever way the two are spelled.
-bool in_effect(std::string_view configured, std::string_view effective);
-/// A setting's text as JSON: bool, integer, number or string.
-nlohmann::json setting_value(std::string_view text);
-
 }  // namespace unidle::diagnose

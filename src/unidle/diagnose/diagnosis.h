@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "unidle/diagnose/language.h"
+#include "unidle/knobs/knob.h"
 
 namespace unidle::diagnose {
 
 enum class Severity { kInfo, kWarning, kCritical };
-enum class FixClass { kExact, kNumeric, kSemantic };
 
 enum class Verdict {
   kHealthy,
@@ -32,7 +32,7 @@ struct Fix {
   std::string knob;
   nlohmann::json from;  // null when unknown
   nlohmann::json to;    // null when the value is the user's to find
-  FixClass fix_class = FixClass::kExact;
+  knobs::KnobClass fix_class = knobs::KnobClass::kExact;
   std::string how;  // one sentence: what to do
 };
 
@@ -94,7 +94,6 @@ struct Diagnosis {
 };
 
 std::string to_string(Severity severity);
-std::string to_string(FixClass fix_class);
 std::string to_string(Outcome outcome);
 std::string to_string(Verdict verdict);
 

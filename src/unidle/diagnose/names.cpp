@@ -11,15 +11,6 @@ std::string to_string(Severity severity) {
   return "info";
 }
 
-std::string to_string(FixClass fix_class) {
-  switch (fix_class) {
-    case FixClass::kExact: return "exact";
-    case FixClass::kNumeric: return "numeric";
-    case FixClass::kSemantic: return "semantic";
-  }
-  return "exact";
-}
-
 std::string to_string(Outcome outcome) {
   switch (outcome) {
     case Outcome::kCompleted: return "completed";

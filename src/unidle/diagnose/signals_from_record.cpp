@@ -15,6 +15,7 @@
 #include "unidle/diagnose/detail/readings.h"
 #include "unidle/diagnose/detail/timeline.h"
 #include "unidle/diagnose/detail/trace_facts.h"
+#include "unidle/knobs/value.h"
 #include "unidle/trace/recorded.h"
 
 namespace unidle::diagnose {
@@ -228,7 +229,7 @@ void read_host(const record::Reader& reader, Signals& signals) {
 
 /// Without the program's word, a machine without a GPU leaves only the CPU.
 void read_device_kind(Signals& signals) {
-  const std::string device = canonical(signals.effective("device").value_or("unknown"));
+  const std::string device = knobs::plain_value(signals.effective("device").value_or("unknown"));
   if (device.starts_with("cuda")) {
     signals.device_kind = "cuda";
   } else if (device.starts_with("hip") || device.starts_with("rocm")) {

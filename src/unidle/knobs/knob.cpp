@@ -18,14 +18,9 @@ std::string lower(std::string_view text) {
   return result;
 }
 
-std::optional<std::string> canonical_bool(const std::string& text) {
-  if (text == "true" || text == "yes" || text == "on" || text == "1") {
-    return "true";
-  }
-  if (text == "false" || text == "no" || text == "off" || text == "0") {
-    return "false";
-  }
-  return std::nullopt;
+std::optional<std::string> canonical_bool(std::string_view text) {
+  const auto value = parse_bool(text);
+  return value ? std::optional<std::string>(*value ? "true" : "false") : std::nullopt;
 }
 
 std::optional<std::string> canonical_int(std::string_view text) {
@@ -54,6 +49,22 @@ const Knob* find_knob(std::string_view name) {
   const auto& all = all_catalogue();
   const auto found = std::find_if(all.begin(), all.end(), [&](const Knob* knob) { return knob->name == name; });
   return found == all.end() ? nullptr : *found;
+}
+
+bool applies_at_run_time(std::string_view knob, std::string_view value) {
+  const Knob* known = find_knob(knob);
+  return known != nullptr && known->change.at_run_time &&
+         std::count(known->change.not_at_run_time.begin(), known->change.not_at_run_time.end(), value) == 0;
+}
+
+bool matters_on(std::string_view device, std::string_view knob) {
+  const Knob* known = find_knob(knob);
+  return device != "cpu" || known == nullptr || !known->gpu_only;
+}
+
+KnobClass class_of(std::string_view knob) {
+  const Knob* known = find_knob(knob);
+  return known == nullptr ? KnobClass::kExact : known->knob_class;
 }
 
 std::string_view to_string(ValueType type) {
@@ -94,7 +105,7 @@ std::string_view to_string(Meaning meaning) {
 
 std::optional<std::string> canonical_value(const Knob& knob, std::string_view text) {
   switch (knob.type) {
-    case ValueType::kBool: return canonical_bool(lower(text));
+    case ValueType::kBool: return canonical_bool(text);
     case ValueType::kInt: return canonical_int(text);
     case ValueType::kDouble: return canonical_double(text);
     case ValueType::kChoice: return canonical_choice(knob, lower(text));

@@ -46,19 +46,46 @@ struct Names {
   std::string environment = {};     // variables that set it
 };
 
+/// How a knob is changed where no file and no word of a command says it.
+struct Changing {
+  /// The shim turns it in a running program (python/shim); whether that took is read back from the program.
+  bool at_run_time = false;
+  std::vector<std::string> not_at_run_time = {};  // values that it cannot give it
+  /// How a person writes it in Python; {0} is the value as Python has it. `code_for` where that depends on the value or
+  /// the device ("cpu", "cuda").
+  std::string code = {};
+  std::string (*code_for)(const std::string& value, const std::string& device) = nullptr;
+  /// What of the program that code belongs to: loader, dataset, model, optimizer, zero_grad or validation; empty when
+  /// it may stand anywhere.
+  std::string code_place = {};
+  std::string argument = {};  // where it is a keyword argument of a call at that place
+};
+
+/// All that is true of a knob, whatever the program.
 struct Knob {
   std::string name;
   ValueType type;
   KnobClass knob_class;
-  std::vector<std::string> choices;  // of a kChoice
-  std::string fallback;              // the value of a program that does not set it
-  std::string explanation;           // one sentence for a person
+  std::vector<std::string> choices = {};  // of a kChoice
+  std::string fallback;                   // the value of a program that does not set it
+  std::string explanation;                // one sentence for a person
   Names names = {};
+  Changing change = {};
+  bool gpu_only = false;  // changes nothing where a CPU trains
+  bool compared = false;  // what a file says of it and what the live program has are the same kind of value
+  std::vector<std::string> leaves_open = {};  // configured values that leave the choice to the program
 };
 
 const std::vector<const Knob*>& all_catalogue();
 /// nullptr when there is no such knob.
 const Knob* find_knob(std::string_view name);
+
+/// The shim can give the knob this value in a running program; without a value: some value.
+bool applies_at_run_time(std::string_view knob, std::string_view value = {});
+/// False for a knob that changes nothing where `device` ("cpu", "cuda", ...) trains.
+bool matters_on(std::string_view device, std::string_view knob);
+/// exact for what is no knob.
+KnobClass class_of(std::string_view knob);
 
 std::string_view to_string(ValueType type);
 std::string_view to_string(KnobClass knob_class);

@@ -7,7 +7,7 @@
 
 #include "unidle/base/units.h"
 #include "unidle/diagnose/policy.h"
-#include "unidle/report/setting_value.h"
+#include "unidle/knobs/value.h"
 
 namespace unidle::report {
 
@@ -88,7 +88,7 @@ std::map<std::string, Readings> readings(const RunData& run) {
 }
 
 bool differ(const std::optional<std::string>& a, const std::optional<std::string>& b) {
-  return a && b ? !same_value(*a, *b) : a.has_value() != b.has_value();
+  return a && b ? !knobs::same_value(*a, *b) : a.has_value() != b.has_value();
 }
 
 std::vector<SettingDifference> setting_differences(const RunData& a, const RunData& b) {

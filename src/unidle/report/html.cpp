@@ -7,7 +7,7 @@
 #include <map>
 
 #include "unidle/base/units.h"
-#include "unidle/report/setting_value.h"
+#include "unidle/knobs/value.h"
 #include "unidle/report/svg.h"
 
 namespace unidle::report {
@@ -196,7 +196,7 @@ std::string settings_table(const RunData& run) {
     if (!row.configured && !row.effective) {
       continue;
     }
-    const bool ignored = row.configured && row.effective && !same_value(*row.configured, *row.effective);
+    const bool ignored = row.configured && row.effective && !knobs::in_effect(knob, *row.configured, *row.effective);
     rows.push_back({knob, row.configured.value_or("-"), row.effective.value_or("not read back"), row.at,
                     ignored ? "\u26a0 not in effect" : ""});
   }

@@ -71,7 +71,7 @@ diagnose::Diagnosis diagnosis() {
   finding.speedup_bound = 1.79;
   finding.evidence = {"input wait is 97.1 ms of each 155 ms step"};
   finding.where = "naive.yaml:14";
-  finding.fixes = {{"loader.workers", 0, 4, diagnose::FixClass::kExact, "prepare batches in workers"}};
+  finding.fixes = {{"loader.workers", 0, 4, knobs::KnobClass::kExact, "prepare batches in workers"}};
   d.findings = {finding};
   d.abstained = {{"throttled", "gpu.clocks"}};
   return d;

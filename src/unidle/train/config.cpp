@@ -13,25 +13,14 @@ namespace unidle::train {
 
 namespace {
 
-std::optional<std::string> canonical_bool(std::string_view raw) {
-  for (const std::string_view yes : {"true", "True", "yes", "on"}) {
-    if (raw == yes) {
-      return "true";
-    }
-  }
-  for (const std::string_view no : {"false", "False", "no", "off"}) {
-    if (raw == no) {
-      return "false";
-    }
-  }
-  return std::nullopt;
-}
-
 /// The text as the getters read it, or nothing when it is not of the setting's type.
 std::optional<std::string> canonical(const Setting& setting, const std::string& raw) {
   switch (setting.type) {
     case SettingType::kText: return raw;
-    case SettingType::kBool: return canonical_bool(raw);
+    case SettingType::kBool: {
+      const auto value = parse_bool(raw);
+      return value ? std::optional<std::string>(*value ? "true" : "false") : std::nullopt;
+    }
     case SettingType::kChoice:
       for (const std::string_view choice : setting.choices) {
         if (raw == choice) {

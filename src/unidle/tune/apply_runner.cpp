@@ -13,6 +13,7 @@
 #include "unidle/base/units.h"
 #include "unidle/diagnose/diagnose.h"
 #include "unidle/knobs/knob.h"
+#include "unidle/knobs/value.h"
 #include "unidle/observe/observe.h"
 #include "unidle/tune/applied.h"
 #include "unidle/tune/memory_watch.h"
@@ -89,17 +90,7 @@ double epoch_steps(const record::Reader& reader, const Settings& settings) {
   return 0;
 }
 
-std::string json_of(const Settings& changes) { return json_text(nlohmann::json(changes), -1); }
-
 }  // namespace
-
-bool matters_on(const std::string& device, const std::string& knob) {
-  if (device != "cpu") {
-    return true;
-  }
-  return knob != "loader.pin_memory" && knob != "transfer.non_blocking" && knob != "precision.tf32" &&
-         knob != "cudnn.benchmark" && knob != "metrics.interval";
-}
 
 std::string why_refused(const ProgramPlan& plan, const std::vector<std::string>& command, const Settings& changes) {
   return why_refused(reach(with_spare(command, plan.spare, changes), changes).command, plan.choices);
@@ -137,7 +128,7 @@ ApplyRunner::Ended ApplyRunner::start(const Settings& changes, const Length& len
   observe::Options run;
   run.argv = reached.command;
   run.record = options_.scratch / name;
-  run.environment["UNIDLE_APPLY"] = reached.at_run_time.empty() ? "" : json_of(reached.at_run_time);
+  run.environment["UNIDLE_APPLY"] = knobs::encode_apply(reached.at_run_time);
   run.environment["UNIDLE_MAX_STEPS"] = std::to_string(length.steps);
   run.environment["UNIDLE_LONGEST"] = length.longest_first ? "1" : "";
   run.quiet = true;
@@ -237,7 +228,7 @@ void ApplyRunner::read(const fs::path& record, const Settings& changes, TrialRes
       const bool by_word = reach(command, {change}).at_run_time.empty();
       return !reaches(command, change.first, change.second) ||
              !why_refused(plan_, options_.command, suggestion.changes).empty() ||
-             !(by_word || matters_on(plan_.device, change.first));
+             !(by_word || knobs::matters_on(plan_.device, change.first));
     });
   });
 }

@@ -33,10 +33,6 @@ struct ProgramPlan {
 /// Why the program would refuse its command with `changes`; empty where it would not.
 std::string why_refused(const ProgramPlan& plan, const std::vector<std::string>& command, const Settings& changes);
 
-/// False for knobs that mean nothing on `device` in a running program: pinned memory, TF32, cuDNN, copies and reads
-/// without a GPU.
-bool matters_on(const std::string& device, const std::string& knob);
-
 /// Steps of a trial with `changes` that sees as many samples as one of `plan`, as far as that leaves it 16 steps.
 long long steps_with(const ProgramPlan& plan, const Settings& changes);
 

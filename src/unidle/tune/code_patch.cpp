@@ -6,6 +6,7 @@
 
 #include "unidle/base/files.h"
 #include "unidle/knobs/config_file.h"
+#include "unidle/knobs/knob.h"
 
 namespace unidle::tune {
 
@@ -186,13 +187,10 @@ std::optional<Place> place_of(const std::string& where) {
 
 /// One change in the file; nothing when it cannot be placed for certain.
 std::optional<std::string> changed(const std::string& text, std::size_t line, const CodeChange& change) {
-  static const std::map<std::string, std::string> kArguments = {{"loader.workers", "num_workers"},
-                                                                {"loader.pin_memory", "pin_memory"},
-                                                                {"loader.persistent_workers", "persistent_workers"},
-                                                                {"loader.prefetch_factor", "prefetch_factor"}};
-  if (const auto argument = kArguments.find(change.knob); argument != kArguments.end()) {
+  const knobs::Knob* knob = knobs::find_knob(change.knob);
+  if (knob != nullptr && knob->change.code_place == "loader" && !knob->change.argument.empty()) {
     const auto open = call_on_line(text, line, {"DataLoader"});
-    return open ? with_argument(text, *open, argument->second, change.value) : std::nullopt;
+    return open ? with_argument(text, *open, knob->change.argument, change.value) : std::nullopt;
   }
   if (change.knob == "batch.size") {
     const auto open = call_on_line(text, line, {"DataLoader"});

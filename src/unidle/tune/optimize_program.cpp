@@ -8,6 +8,7 @@
 #include "unidle/base/files.h"
 #include "unidle/base/log.h"
 #include "unidle/knobs/command_line.h"
+#include "unidle/knobs/knob.h"
 #include "unidle/tune/apply_runner.h"
 #include "unidle/tune/batch_advice.h"
 #include "unidle/tune/code_changes.h"
@@ -39,8 +40,8 @@ std::vector<Proposal> proposals_for(const ProgramPlan& plan, const std::vector<s
            std::any_of(proposal.changes.begin(), proposal.changes.end(), [&](const auto& change) {
              const bool of_workers =
                  change.first == "loader.persistent_workers" || change.first == "loader.prefetch_factor";
-             return !applies_at_run_time(change.first, change.second) || !matters_on(plan.device, change.first) ||
-                    (of_workers && no_workers);
+             return !knobs::applies_at_run_time(change.first, change.second) ||
+                    !knobs::matters_on(plan.device, change.first) || (of_workers && no_workers);
            });
   });
   if (hardware.gpus > 0 && value_of(plan.settings, "compile.mode") == "off") {

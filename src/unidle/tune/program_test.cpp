@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "unidle/base/files.h"
+#include "unidle/knobs/knob.h"
 #include "unidle/tune/apply_runner.h"
 #include "unidle/tune/code_changes.h"
 #include "unidle/tune/memory_watch.h"
@@ -34,15 +35,15 @@ TEST(ProgramTrials, HaveThirtyStepsAtLeast) {
 }
 
 TEST(ProgramTrials, TouchOnlyWhatCanBeChangedAndMatters) {
-  EXPECT_TRUE(applies_at_run_time("loader.workers", "2"));
-  EXPECT_TRUE(applies_at_run_time("precision.amp", "bf16"));
-  EXPECT_TRUE(applies_at_run_time("precision.amp", "fp16"));
-  EXPECT_FALSE(applies_at_run_time("compile.mode", "graph"));
-  EXPECT_FALSE(applies_at_run_time("batch.size", "8"));
-  EXPECT_FALSE(matters_on("cpu", "loader.pin_memory"));
-  EXPECT_TRUE(matters_on("cuda", "loader.pin_memory"));
-  EXPECT_FALSE(matters_on("cpu", "metrics.interval"));
-  EXPECT_TRUE(matters_on("cpu", "loader.workers"));
+  EXPECT_TRUE(knobs::applies_at_run_time("loader.workers", "2"));
+  EXPECT_TRUE(knobs::applies_at_run_time("precision.amp", "bf16"));
+  EXPECT_TRUE(knobs::applies_at_run_time("precision.amp", "fp16"));
+  EXPECT_FALSE(knobs::applies_at_run_time("compile.mode", "graph"));
+  EXPECT_FALSE(knobs::applies_at_run_time("batch.size", "8"));
+  EXPECT_FALSE(knobs::matters_on("cpu", "loader.pin_memory"));
+  EXPECT_TRUE(knobs::matters_on("cuda", "loader.pin_memory"));
+  EXPECT_FALSE(knobs::matters_on("cpu", "metrics.interval"));
+  EXPECT_TRUE(knobs::matters_on("cpu", "loader.workers"));
 }
 
 TEST(ProgramTrials, LargerBatchesTakeFewerSteps) {

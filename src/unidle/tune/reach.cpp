@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "unidle/diagnose/run_time.h"
 #include "unidle/knobs/command_line.h"
+#include "unidle/knobs/knob.h"
 
 namespace unidle::tune {
 
@@ -32,13 +32,6 @@ bool only_one_is_said(const std::vector<std::string>& command, const Settings& c
 }
 
 }  // namespace
-
-bool applies_at_run_time(const std::string& knob, const std::string& value) {
-  if (value == "graph") {
-    return false;  // the addresses of a captured step are the program's own business
-  }
-  return diagnose::applies_at_run_time(knob);
-}
 
 std::vector<std::string> with_spare(std::vector<std::string> command, const SpareOptions& spare,
                                     const Settings& changes) {
@@ -77,7 +70,7 @@ Reach reach(const std::vector<std::string>& command, const Settings& changes) {
     // A program that has a word for fp16 has a scaler of its own.
     const bool own_word = value == "fp16" || (knob == "metrics.interval" && logs_oftener(found.command, changes));
     const bool of_batch = knob == "batch.size" || knob == "batch.accumulation";
-    const bool from_outside = of_batch ? batch_from_outside : applies_at_run_time(knob, value) && !own_word;
+    const bool from_outside = of_batch ? batch_from_outside : knobs::applies_at_run_time(knob, value) && !own_word;
     auto spelled = from_outside ? std::nullopt : knobs::apply_to_command(found.command, knob, value);
     if (spelled) {
       found.command = std::move(*spelled);
@@ -89,7 +82,7 @@ Reach reach(const std::vector<std::string>& command, const Settings& changes) {
 }
 
 bool reaches(const std::vector<std::string>& command, const std::string& knob, const std::string& value) {
-  return applies_at_run_time(knob, value) || knobs::apply_to_command(command, knob, value).has_value();
+  return knobs::applies_at_run_time(knob, value) || knobs::apply_to_command(command, knob, value).has_value();
 }
 
 }  // namespace unidle::tune

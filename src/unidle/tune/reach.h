@@ -9,9 +9,6 @@
 
 namespace unidle::tune {
 
-/// True for knobs and values that the shim can set in a running program.
-bool applies_at_run_time(const std::string& knob, const std::string& value);
-
 /// Options that a program takes but its command leaves out, with the values in effect, by knob: {"--batch-size", "64"}.
 using SpareOptions = std::map<std::string, std::vector<std::string>>;
 

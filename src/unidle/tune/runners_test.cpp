@@ -73,14 +73,14 @@ diagnose::Finding finding(std::string id, std::vector<diagnose::Fix> fixes) {
 TEST(Suggestions, TakeWhatTheCatalogueKnows) {
   diagnose::Diagnosis diagnosis;
   diagnosis.findings = {
-      finding("loader-no-workers", {{"loader.workers", 0, 2, diagnose::FixClass::kExact, "start workers"},
-                                    {"cache.features", false, true, diagnose::FixClass::kExact, "keep them"}}),
-      finding("odd", {{"no.such.knob", 0, 1, diagnose::FixClass::kExact, "?"},
-                      {"loader.workers", 0, nullptr, diagnose::FixClass::kExact, "find out"},
-                      {"precision.amp", "off", "int3", diagnose::FixClass::kNumeric, "?"}}),
-      finding("batch-too-small", {{"batch.size", 2, 4, diagnose::FixClass::kNumeric, "larger"},
-                                  {"batch.accumulation", 8, 4, diagnose::FixClass::kNumeric, "fewer"}}),
-      finding("semantic", {{"batch.size", 2, 64, diagnose::FixClass::kSemantic, "larger still"}})};
+      finding("loader-no-workers", {{"loader.workers", 0, 2, knobs::KnobClass::kExact, "start workers"},
+                                    {"cache.features", false, true, knobs::KnobClass::kExact, "keep them"}}),
+      finding("odd", {{"no.such.knob", 0, 1, knobs::KnobClass::kExact, "?"},
+                      {"loader.workers", 0, nullptr, knobs::KnobClass::kExact, "find out"},
+                      {"precision.amp", "off", "int3", knobs::KnobClass::kNumeric, "?"}}),
+      finding("batch-too-small", {{"batch.size", 2, 4, knobs::KnobClass::kNumeric, "larger"},
+                                  {"batch.accumulation", 8, 4, knobs::KnobClass::kNumeric, "fewer"}}),
+      finding("semantic", {{"batch.size", 2, 64, knobs::KnobClass::kSemantic, "larger still"}})};
   const std::vector<Suggestion> found = suggestions_of(diagnosis, false);
   ASSERT_EQ(found.size(), 3u);
   EXPECT_EQ(found[0].changes, (Settings{{"loader.workers", "2"}}));
@@ -92,7 +92,7 @@ TEST(Suggestions, TakeWhatTheCatalogueKnows) {
 
 TEST(Suggestions, InfoIsNoReasonToChangeAnything) {
   diagnose::Diagnosis diagnosis;
-  diagnosis.findings = {finding("hint", {{"loader.workers", 0, 2, diagnose::FixClass::kExact, "maybe"}})};
+  diagnosis.findings = {finding("hint", {{"loader.workers", 0, 2, knobs::KnobClass::kExact, "maybe"}})};
   diagnosis.findings[0].severity = diagnose::Severity::kInfo;
   EXPECT_TRUE(suggestions_of(diagnosis, true).empty());
 }

@@ -20,8 +20,7 @@ std::optional<std::string> value_of_fix(const diagnose::Fix& fix, bool allow_sem
   if (knob == nullptr || fix.to.is_null()) {
     return std::nullopt;
   }
-  const bool semantic =
-      fix.fix_class == diagnose::FixClass::kSemantic || knob->knob_class == knobs::KnobClass::kSemantic;
+  const bool semantic = fix.fix_class == knobs::KnobClass::kSemantic || knob->knob_class == knobs::KnobClass::kSemantic;
   if (semantic && !allow_semantic) {
     return std::nullopt;
   }

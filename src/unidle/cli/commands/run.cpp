@@ -162,7 +162,7 @@ int execute(const Arguments& arguments) {
   const tune::Reach reached = tune::reach(arguments.command, apply_settings(arguments.apply));
   options.argv = reached.command;
   if (!reached.at_run_time.empty()) {
-    options.environment["UNIDLE_APPLY"] = apply_json(reached.at_run_time);
+    options.environment["UNIDLE_APPLY"] = knobs::encode_apply(reached.at_run_time);
   }
   if (arguments.steps) {
     options.environment["UNIDLE_MAX_STEPS"] = std::to_string(*arguments.steps);

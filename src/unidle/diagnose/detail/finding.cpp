@@ -5,6 +5,9 @@
 #include <map>
 #include <utility>
 
+#include "unidle/knobs/knob.h"
+#include "unidle/knobs/value.h"
+
 namespace unidle::diagnose::detail {
 
 Finding of_share(double share, const Policy& policy) {
@@ -15,14 +18,14 @@ Finding of_share(double share, const Policy& policy) {
   return finding;
 }
 
-Fix make_fix(const Context& context, std::string knob, nlohmann::json to, FixClass fix_class, std::string_view how) {
+Fix make_fix(const Context& context, std::string knob, nlohmann::json to, std::string_view how) {
   Fix fix;
   if (const auto now = context.signals.effective(knob)) {
-    fix.from = setting_value(*now);
+    fix.from = knobs::json_value(*now);
   }
+  fix.fix_class = knobs::class_of(knob);
   fix.knob = std::move(knob);
   fix.to = std::move(to);
-  fix.fix_class = fix_class;
   fix.how = translate(context.language, how);
   return fix;
 }
@@ -48,13 +51,13 @@ std::optional<std::int64_t> effective_int(const Context& context, const std::str
   if (!text) {
     return std::nullopt;
   }
-  const nlohmann::json value = setting_value(*text);
+  const nlohmann::json value = knobs::json_value(*text);
   return value.is_number_integer() ? std::optional(value.get<std::int64_t>()) : std::nullopt;
 }
 
 std::optional<bool> effective_on(const Context& context, const std::string& knob) {
   const auto text = context.signals.effective(knob);
-  return text ? std::optional(!in_effect("off", *text)) : std::nullopt;
+  return text ? std::optional(!knobs::same_value("off", *text)) : std::nullopt;
 }
 
 std::optional<HotFunction> hot_sample_function(const Signals& signals) {

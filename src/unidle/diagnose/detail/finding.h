@@ -13,7 +13,7 @@ namespace unidle::diagnose::detail {
 Finding of_share(double share, const Policy& policy);
 
 /// A fix from the live program's value of `knob` (null when unknown). `how` is translated where the catalogue has it.
-Fix make_fix(const Context& context, std::string knob, nlohmann::json to, FixClass fix_class, std::string_view how);
+Fix make_fix(const Context& context, std::string knob, nlohmann::json to, std::string_view how);
 
 /// Where the configuration sets `knob`.
 std::optional<std::string> where_set(const Context& context, const std::string& knob);

@@ -4,7 +4,7 @@
 
 #include "unidle/base/json.h"
 #include "unidle/base/shell.h"
-#include "unidle/diagnose/run_time.h"
+#include "unidle/knobs/knob.h"
 
 namespace unidle::diagnose::detail {
 
@@ -25,7 +25,8 @@ std::optional<std::string> try_command(const Diagnosis& diagnosis, const Finding
   const bool workload = is_workload(diagnosis.command);
   std::string changes;
   for (const Fix& fix : finding.fixes) {
-    if (fix.to.is_null() || fix.fix_class == FixClass::kSemantic || (!workload && !applies_at_run_time(fix.knob))) {
+    if (fix.to.is_null() || fix.fix_class == knobs::KnobClass::kSemantic ||
+        (!workload && !knobs::applies_at_run_time(fix.knob))) {
       continue;
     }
     const std::string value = plain_text(fix.to);

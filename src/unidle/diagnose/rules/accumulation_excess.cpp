@@ -79,10 +79,9 @@ Evaluation evaluate_accumulation_excess(const Context& context, const Policy& po
   };
   if (signals.batch_samples) {
     finding.fixes.push_back(detail::make_fix(context, "batch.size", *signals.batch_samples * divisor,
-                                             FixClass::kNumeric,
                                              "larger micro-batches; the effective batch stays what it was"));
   }
-  finding.fixes.push_back(detail::make_fix(context, "batch.accumulation", *accumulation / divisor, FixClass::kNumeric,
+  finding.fixes.push_back(detail::make_fix(context, "batch.accumulation", *accumulation / divisor,
                                            "fewer micro-batches to one optimiser step"));
   return finding;
 }

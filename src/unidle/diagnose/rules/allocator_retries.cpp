@@ -29,10 +29,10 @@ Evaluation evaluate_allocator_retries(const Context& context, const Policy& poli
   }
   const auto accumulation = detail::effective_int(context, "batch.accumulation");
   if (signals.batch_samples && *signals.batch_samples % 2 == 0) {
-    finding.fixes.push_back(detail::make_fix(context, "batch.size", *signals.batch_samples / 2, FixClass::kNumeric,
+    finding.fixes.push_back(detail::make_fix(context, "batch.size", *signals.batch_samples / 2,
                                              "smaller micro-batches; the effective batch stays what it was"));
     finding.fixes.push_back(detail::make_fix(context, "batch.accumulation", accumulation.value_or(1) * 2,
-                                             FixClass::kNumeric, "more micro-batches to one optimiser step"));
+                                             "more micro-batches to one optimiser step"));
   }
   return finding;
 }

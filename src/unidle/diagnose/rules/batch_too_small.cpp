@@ -42,15 +42,16 @@ Finding make_finding(const Context& context, const Policy& policy) {
     while (*accumulation % divisor != 0) {
       --divisor;
     }
-    finding.fixes.push_back(
-        detail::make_fix(context, "batch.size", batch ? nlohmann::json(*batch * divisor) : nlohmann::json(),
-                         FixClass::kNumeric, "larger micro-batches; the effective batch stays what it was"));
-    finding.fixes.push_back(detail::make_fix(context, "batch.accumulation", *accumulation / divisor, FixClass::kNumeric,
+    finding.fixes.push_back(detail::make_fix(context, "batch.size",
+                                             batch ? nlohmann::json(*batch * divisor) : nlohmann::json(),
+                                             "larger micro-batches; the effective batch stays what it was"));
+    finding.fixes.push_back(detail::make_fix(context, "batch.accumulation", *accumulation / divisor,
                                              "fewer micro-batches to one optimiser step"));
   } else {
-    finding.fixes.push_back(detail::make_fix(
-        context, "batch.size", batch ? nlohmann::json(*batch * factor) : nlohmann::json(), FixClass::kSemantic,
-        "try larger batches while samples/s rises; this changes what is trained"));
+    Fix larger = detail::make_fix(context, "batch.size", batch ? nlohmann::json(*batch * factor) : nlohmann::json(),
+                                  "try larger batches while samples/s rises; this changes what is trained");
+    larger.fix_class = knobs::KnobClass::kSemantic;  // without accumulation the effective batch is another one
+    finding.fixes.push_back(std::move(larger));
   }
   return finding;
 }

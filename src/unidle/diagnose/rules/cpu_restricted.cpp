@@ -95,13 +95,11 @@ Evaluation evaluate_cpu_restricted(const Context& context, const Policy& policy)
     finding.verdict = Verdict::kComputeBound;
     finding.fixes.push_back(
         detail::make_fix(context, "cpu.threads", static_cast<std::int64_t>(std::max(1.0, std::floor(demand->allowed))),
-                         FixClass::kNumeric,
                          "ask for more CPUs (--cpus-per-task, --cpus, taskset); until then no more threads than CPUs"));
   } else {
-    finding.fixes.push_back(
-        detail::make_fix(context, "loader.workers",
-                         static_cast<std::int64_t>(std::max(1.0, std::floor(demand->allowed))), FixClass::kExact,
-                         "ask for more CPUs (--cpus-per-task, --cpus, taskset); until then no more workers than CPUs"));
+    finding.fixes.push_back(detail::make_fix(
+        context, "loader.workers", static_cast<std::int64_t>(std::max(1.0, std::floor(demand->allowed))),
+        "ask for more CPUs (--cpus-per-task, --cpus, taskset); until then no more workers than CPUs"));
   }
   return finding;
 }

@@ -39,7 +39,7 @@ Evaluation evaluate_cudnn_not_tuned(const Context& context, const Policy& policy
                   format_share(*context.compute)),
   };
   finding.fixes.push_back(detail::make_fix(
-      context, "cudnn.benchmark", true, FixClass::kNumeric,
+      context, "cudnn.benchmark", true,
       "torch.backends.cudnn.benchmark = True: try the kernels once for each shape and keep the fastest"));
   return finding;
 }

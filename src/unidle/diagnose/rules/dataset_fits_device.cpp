@@ -37,8 +37,8 @@ Evaluation evaluate_dataset_fits_device(const Context& context, const Policy& po
       context.say("it was copied to the device {} times; copies take {} of the wall time",
                   format_number(*context.passes), format_share(*context.transfer)),
   };
-  finding.fixes.push_back(detail::make_fix(context, "data.on_device", true, FixClass::kExact,
-                                           "copy the tensors to the device once and index them there"));
+  finding.fixes.push_back(
+      detail::make_fix(context, "data.on_device", true, "copy the tensors to the device once and index them there"));
   return finding;
 }
 

@@ -55,7 +55,7 @@ Evaluation evaluate_dataset_heavy_tail(const Context& context, const Policy& pol
                   format_share(*context.input)),
   };
   if (context.workers.value_or(0) > 0) {
-    finding.fixes.push_back(detail::make_fix(context, "loader.prefetch_factor", policy.deep_prefetch, FixClass::kExact,
+    finding.fixes.push_back(detail::make_fix(context, "loader.prefetch_factor", policy.deep_prefetch,
                                              "keep more batches ready, so that a slow one is made in time"));
   }
   return finding;

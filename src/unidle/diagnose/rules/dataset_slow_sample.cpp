@@ -56,7 +56,7 @@ Evaluation evaluate_dataset_slow_sample(const Context& context, const Policy& po
                   format_number(*context.cpus), format_seconds(*best_s), format_seconds(*context.rest_s)));
   if (detail::samples_can_be_kept(context)) {
     finding.fixes.push_back(
-        detail::make_fix(context, "cache.features", "memory", FixClass::kExact,
+        detail::make_fix(context, "cache.features", "memory",
                          "keep what does not change from epoch to epoch, or make the sample cheaper"));
   } else {
     finding.evidence.push_back("samples are others in each epoch: they cannot be kept, only made cheaper");

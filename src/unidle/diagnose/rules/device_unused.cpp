@@ -2,6 +2,7 @@
 
 #include "unidle/diagnose/detail/finding.h"
 #include "unidle/diagnose/rule.h"
+#include "unidle/knobs/value.h"
 
 namespace unidle::diagnose::rules {
 
@@ -17,7 +18,7 @@ Evaluation evaluate_device_unused(const Context& context, const Policy&) {
   }
   const auto setting = signals.settings.find("device");
   const bool asked = setting != signals.settings.end() && setting->second.configured &&
-                     canonical(*setting->second.configured).starts_with("cuda");
+                     knobs::plain_value(*setting->second.configured).starts_with("cuda");
   if (!asked && !signals.gpus) {
     return Missing{context.say("how many GPUs this machine has")};
   }
@@ -34,7 +35,7 @@ Evaluation evaluate_device_unused(const Context& context, const Policy&) {
   if (asked) {
     finding.evidence.push_back(context.say("the configuration asks for {}", *setting->second.configured));
   }
-  finding.fixes.push_back(detail::make_fix(context, "device", "cuda", FixClass::kNumeric,
+  finding.fixes.push_back(detail::make_fix(context, "device", "cuda",
                                            signals.gpus == 0
                                                ? "the GPU that was asked for is not visible: check the driver, "
                                                  "CUDA_VISIBLE_DEVICES and the job's request"

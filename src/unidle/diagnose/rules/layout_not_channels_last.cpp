@@ -59,7 +59,7 @@ Evaluation evaluate_layout_not_channels_last(const Context& context, const Polic
       finding.severity = Severity::kInfo;  // plain convolutions gain next to nothing there
     }
   }
-  finding.fixes.push_back(detail::make_fix(context, "layout.channels_last", true, FixClass::kNumeric,
+  finding.fixes.push_back(detail::make_fix(context, "layout.channels_last", true,
                                            "store pictures and convolution weights with the channels innermost"));
   return finding;
 }

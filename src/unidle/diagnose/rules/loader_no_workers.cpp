@@ -54,14 +54,14 @@ Evaluation evaluate_loader_no_workers(const Context& context, const Policy& poli
           "does";
     }
     finding.fixes.push_back(
-        detail::make_fix(context, "loader.workers", detail::workers_that_hide(context, work_s), FixClass::kExact, how));
+        detail::make_fix(context, "loader.workers", detail::workers_that_hide(context, work_s), how));
   } else {
-    finding.fixes.push_back(detail::make_fix(context, "loader.workers", nullptr, FixClass::kExact, how));
+    finding.fixes.push_back(detail::make_fix(context, "loader.workers", nullptr, how));
   }
   if (signals.epochs.value_or(0) > policy.min_epochs && detail::effective_on(context, "cache.features") == false &&
       detail::samples_can_be_kept(context)) {
-    finding.fixes.push_back(detail::make_fix(context, "cache.features", "memory", FixClass::kExact,
-                                             "keep what the first epoch computed for the later ones"));
+    finding.fixes.push_back(
+        detail::make_fix(context, "cache.features", "memory", "keep what the first epoch computed for the later ones"));
   }
   return finding;
 }

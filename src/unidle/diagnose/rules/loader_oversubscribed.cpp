@@ -80,12 +80,12 @@ Evaluation evaluate_loader_oversubscribed(const Context& context, const Policy& 
                                           format_share(*signals.loader_busy)));
   const auto fitting = static_cast<std::int64_t>(std::max(1.0, std::floor(*context.cpus) - (context.on_cpu ? 1 : 0)));
   if (threads > 1) {
-    finding->fixes.push_back(detail::make_fix(context, "cpu.threads", 1, FixClass::kExact,
+    finding->fixes.push_back(detail::make_fix(context, "cpu.threads", 1,
                                               "one thread in each worker: cv2.setNumThreads(0), OMP_NUM_THREADS=1"));
   }
   if (*context.workers > fitting) {
-    finding->fixes.push_back(detail::make_fix(context, "loader.workers", fitting, FixClass::kExact,
-                                              "no more workers than CPUs that are free for them"));
+    finding->fixes.push_back(
+        detail::make_fix(context, "loader.workers", fitting, "no more workers than CPUs that are free for them"));
   }
   return *finding;
 }

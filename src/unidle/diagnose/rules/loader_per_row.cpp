@@ -15,8 +15,7 @@ std::optional<double> row_s(const Signals& signals) {
 void add_fixes(const Context& context, Finding& finding) {
   const LoaderFacts& loader = *context.signals.loader;
   if (loader.gathers.value_or(false)) {
-    finding.fixes.push_back(
-        detail::make_fix(context, "loader.gather", true, FixClass::kExact, "fetch the rows of a batch together"));
+    finding.fixes.push_back(detail::make_fix(context, "loader.gather", true, "fetch the rows of a batch together"));
     return;
   }
   if (!loader.gathers_not.empty()) {
@@ -30,7 +29,7 @@ void add_fixes(const Context& context, Finding& finding) {
       finding.speedup_bound = bound_of_run(context, *context.signals.step_s, *best);
     }
     finding.fixes.push_back(detail::make_fix(
-        context, "loader.workers", detail::workers_that_hide(context, *context.input_s), FixClass::kExact,
+        context, "loader.workers", detail::workers_that_hide(context, *context.input_s),
         "prepare batches in workers while the step runs; let the dataset return a batch for a list of indices "
         "(__getitems__) to gain more"));
   }

@@ -35,7 +35,7 @@ Evaluation evaluate_loader_respawn(const Context& context, const Policy& policy)
       context.say("training waited {} for each start, {} of the wall time in all",
                   format_seconds(*signals.loader->start_wait_s / starts), format_share(context.respawn)),
   };
-  finding.fixes.push_back(detail::make_fix(context, "loader.persistent_workers", true, FixClass::kExact,
+  finding.fixes.push_back(detail::make_fix(context, "loader.persistent_workers", true,
                                            "keep the workers, and the loader itself, from epoch to epoch"));
   return finding;
 }

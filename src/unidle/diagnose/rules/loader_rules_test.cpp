@@ -19,7 +19,7 @@ TEST(LoaderNoWorkers, FiresWithTheShareOfTheWall) {
   ASSERT_NE(fix, nullptr);
   EXPECT_EQ(fix->from, 0);
   EXPECT_EQ(fix->to, 2);  // 54 ms of work behind 36 ms of the rest
-  EXPECT_EQ(fix->fix_class, FixClass::kExact);
+  EXPECT_EQ(fix->fix_class, knobs::KnobClass::kExact);
 }
 
 TEST(LoaderNoWorkers, LeavesOneCpuAndNeverProposesNone) {

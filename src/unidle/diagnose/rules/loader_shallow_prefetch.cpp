@@ -42,8 +42,8 @@ Evaluation evaluate_loader_shallow_prefetch(const Context& context, const Policy
                   *context.workers, format_share(*signals.loader_busy)),
   };
   const std::int64_t deeper = std::min(policy.deep_prefetch, 4 * depth.value_or(2));
-  finding.fixes.push_back(detail::make_fix(context, "loader.prefetch_factor", deeper, FixClass::kExact,
-                                           "keep more batches ready, which costs their memory"));
+  finding.fixes.push_back(
+      detail::make_fix(context, "loader.prefetch_factor", deeper, "keep more batches ready, which costs their memory"));
   return finding;
 }
 

@@ -30,7 +30,7 @@ Finding make_finding(const Context& context, const Policy& policy, double worker
   const double wanted = context.rest_s && *context.rest_s > 0 ? std::ceil(work_s / *context.rest_s) : workers + free;
   finding.fixes.push_back(detail::make_fix(context, "loader.workers",
                                            std::llround(std::clamp(wanted, workers + 1, workers + free)),
-                                           FixClass::kExact, "use the free CPUs for more workers"));
+                                           "use the free CPUs for more workers"));
   return finding;
 }
 

@@ -30,10 +30,10 @@ Evaluation evaluate_memory_not_pinned(const Context& context, const Policy& poli
       context.say("copies take {} of each step ({} of the wall time)", format_share(signals.step->transfer),
                   format_share(*context.transfer)),
   };
-  finding.fixes.push_back(detail::make_fix(context, "loader.pin_memory", true, FixClass::kExact,
-                                           "let the loader put batches into pinned memory"));
   finding.fixes.push_back(
-      detail::make_fix(context, "transfer.non_blocking", true, FixClass::kExact, "then copies can run beside compute"));
+      detail::make_fix(context, "loader.pin_memory", true, "let the loader put batches into pinned memory"));
+  finding.fixes.push_back(
+      detail::make_fix(context, "transfer.non_blocking", true, "then copies can run beside compute"));
   return finding;
 }
 

@@ -46,8 +46,7 @@ Evaluation evaluate_optimizer_not_fused(const Context& context, const Policy& po
   if (optimizer && optimizer->tensors) {
     finding.evidence.push_back(context.say("{} updates {} tensors one by one", optimizer->name, *optimizer->tensors));
   }
-  finding.fixes.push_back(
-      detail::make_fix(context, "optimizer.fused", true, FixClass::kNumeric, "pass fused=True to the optimiser"));
+  finding.fixes.push_back(detail::make_fix(context, "optimizer.fused", true, "pass fused=True to the optimiser"));
   return finding;
 }
 

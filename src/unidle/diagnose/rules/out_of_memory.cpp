@@ -54,10 +54,10 @@ Evaluation evaluate_out_of_memory(const Context& context, const Policy& policy) 
   }
   if (signals.batch_samples && *signals.batch_samples % 2 == 0) {
     const auto accumulation = detail::effective_int(context, "batch.accumulation").value_or(1);
-    finding.fixes.push_back(detail::make_fix(context, "batch.size", *signals.batch_samples / 2, FixClass::kNumeric,
+    finding.fixes.push_back(detail::make_fix(context, "batch.size", *signals.batch_samples / 2,
                                              "smaller micro-batches; the effective batch stays what it was"));
-    finding.fixes.push_back(detail::make_fix(context, "batch.accumulation", accumulation * 2, FixClass::kNumeric,
-                                             "more micro-batches to one optimiser step"));
+    finding.fixes.push_back(
+        detail::make_fix(context, "batch.accumulation", accumulation * 2, "more micro-batches to one optimiser step"));
   }
   return finding;
 }

@@ -89,8 +89,8 @@ Evaluation evaluate_precision_fp32(const Context& context, const Policy& policy)
     finding.evidence.push_back(context.say("in the profiled steps {} of the kernels' time is on matrix units",
                                            format_share(signals.kernels->matrix_share)));
   }
-  finding.fixes.push_back(detail::make_fix(context, "precision.amp", units->format, FixClass::kNumeric,
-                                           "run matrix products and convolutions under autocast"));
+  finding.fixes.push_back(
+      detail::make_fix(context, "precision.amp", units->format, "run matrix products and convolutions under autocast"));
   return finding;
 }
 

@@ -7,6 +7,8 @@
 #include "unidle/base/numbers.h"
 #include "unidle/diagnose/detail/finding.h"
 #include "unidle/diagnose/rule.h"
+#include "unidle/knobs/knob.h"
+#include "unidle/knobs/value.h"
 
 namespace unidle::diagnose::rules {
 
@@ -19,18 +21,6 @@ bool about_speed(std::string_view key) {
       "tf32",   "compile",  "channels_last", "batch",      "accum", "cache",     "device", "thread"};
   return std::any_of(kWords.begin(), kWords.end(),
                      [&](std::string_view word) { return key.find(word) != std::string_view::npos; });
-}
-
-/// What putting the configured value into effect would change.
-FixClass class_of(std::string_view knob) {
-  static constexpr std::array<std::string_view, 5> kNumeric = {"precision.", "layout.", "compile.", "cudnn.", "batch."};
-  static constexpr std::array<std::string_view, 5> kSemantic = {"model.", "input.", "optimizer.lr", "optimizer.warmup",
-                                                                "grad.clip"};
-  const auto starts = [&](std::string_view prefix) { return knob.starts_with(prefix); };
-  if (std::any_of(kSemantic.begin(), kSemantic.end(), starts)) {
-    return FixClass::kSemantic;
-  }
-  return std::any_of(kNumeric.begin(), kNumeric.end(), starts) ? FixClass::kNumeric : FixClass::kExact;
 }
 
 std::string at(const std::string& location) { return location.empty() ? "" : " (" + location + ")"; }
@@ -49,16 +39,13 @@ bool same_batch(const Signals& signals, const std::string& configured, const std
 /// True where the difference is none: a value that leaves the choice to the program, a batch that is only counted in
 /// another way.
 bool means_the_same(const Signals& signals, const std::string& knob, const SettingPair& pair) {
-  if (knob == "cpu.threads") {
-    return canonical(*pair.configured) == "0";
-  }
   return knob == "batch.size" && same_batch(signals, *pair.configured, *pair.effective);
 }
 
 /// The variable that explains the live value; empty when none does.
 std::string overruling_variable(const SettingPair& pair) {
   for (const auto& [name, value] : pair.environment) {
-    if (in_effect(value, *pair.effective)) {
+    if (knobs::same_value(value, *pair.effective)) {
       return name;
     }
   }
@@ -79,19 +66,14 @@ std::string difference(const Context& context, const std::string& knob, const Se
                      *pair.effective);
 }
 
-/// True for a knob that changes nothing here: what it turns on, only a GPU has.
-bool idle_here(const Context& context, const std::string& knob) {
-  return context.signals.device_kind == "cpu" && (knob.starts_with("cudnn.") || knob == "precision.tf32");
-}
-
 /// The configured value as the knob takes it: a switch for mixed precision names no format.
 nlohmann::json wanted_value(const Context& context, const Policy& policy, const std::string& knob,
                             const std::string& configured) {
-  if (knob == "precision.amp" && canonical(configured) == "true") {
+  if (knob == "precision.amp" && knobs::plain_value(configured) == "true") {
     const auto capability = parse_number<double>(context.signals.gpu_capability.value_or(""));
     return capability && *capability < policy.bf16_capability ? "fp16" : "bf16";
   }
-  return setting_value(configured);
+  return knobs::json_value(configured);
 }
 
 /// Adds every setting whose live value is not the configured one; counts those that could be compared.
@@ -102,15 +84,15 @@ int compare_settings(const Context& context, const Policy& policy, Finding& find
       continue;
     }
     ++compared;
-    if (in_effect(*pair.configured, *pair.effective) || means_the_same(context.signals, knob, pair)) {
+    if (knobs::in_effect(knob, *pair.configured, *pair.effective) || means_the_same(context.signals, knob, pair)) {
       continue;
     }
-    if (!idle_here(context, knob)) {
+    if (knobs::matters_on(context.signals.device_kind, knob)) {
       finding.severity = Severity::kWarning;
     }
     finding.evidence.push_back(difference(context, knob, pair));
     finding.fixes.push_back(
-        detail::make_fix(context, knob, wanted_value(context, policy, knob, *pair.configured), class_of(knob),
+        detail::make_fix(context, knob, wanted_value(context, policy, knob, *pair.configured),
                          "make the configured value reach the program, or remove it from the configuration"));
     if (!finding.where && !pair.configured_at.empty()) {
       finding.where = pair.configured_at;

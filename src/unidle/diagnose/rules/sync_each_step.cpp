@@ -37,8 +37,8 @@ Finding make_finding(const Context& context, const Policy& policy, const detail:
     finding.evidence.push_back(
         context.say("the device is busy {} of the training", format_share(*context.signals.device_busy)));
   }
-  finding.fixes.push_back(detail::make_fix(context, "metrics.interval", 50, FixClass::kExact,
-                                           "keep the loss on the device and read it every so many steps"));
+  finding.fixes.push_back(
+      detail::make_fix(context, "metrics.interval", 50, "keep the loss on the device and read it every so many steps"));
   return finding;
 }
 

@@ -50,8 +50,8 @@ Evaluation evaluate_tf32_off(const Context& context, const Policy& policy) {
     finding.evidence.push_back(context.say("in the profiled steps {} of the kernels' time is on matrix units",
                                            format_share(signals.kernels->matrix_share)));
   }
-  finding.fixes.push_back(detail::make_fix(context, "precision.tf32", true, FixClass::kNumeric,
-                                           "torch.set_float32_matmul_precision(\"high\")"));
+  finding.fixes.push_back(
+      detail::make_fix(context, "precision.tf32", true, "torch.set_float32_matmul_precision(\"high\")"));
   return finding;
 }
 

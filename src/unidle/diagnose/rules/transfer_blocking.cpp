@@ -36,7 +36,7 @@ Evaluation evaluate_transfer_blocking(const Context& context, const Policy& poli
       context.say("copies take {} of each step ({} of the wall time)", format_share(signals.step->transfer),
                   format_share(*context.transfer)),
   };
-  finding.fixes.push_back(detail::make_fix(context, "transfer.non_blocking", true, FixClass::kExact,
+  finding.fixes.push_back(detail::make_fix(context, "transfer.non_blocking", true,
                                            ".to(device, non_blocking=True): the copy runs while the host goes on"));
   return finding;
 }

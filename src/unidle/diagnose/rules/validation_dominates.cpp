@@ -19,15 +19,14 @@ Fix rarer(const Context& context, double wanted) {
   const double rarer_by = longer_validation_interval(signals.time.train, signals.time.validate, wanted);
   if (!signals.validation_where.empty() && signals.time.train > 0) {
     const auto every = static_cast<double>(detail::effective_int(context, "validation.every").value_or(1));
-    return detail::make_fix(context, "validation.every", static_cast<std::int64_t>(std::ceil(every * rarer_by)),
-                            FixClass::kExact, kHow);
+    return detail::make_fix(context, "validation.every", static_cast<std::int64_t>(std::ceil(every * rarer_by)), kHow);
   }
   nlohmann::json value;
   const auto interval = detail::effective_int(context, "validation.interval");
   if (interval && *interval >= 1 && signals.time.train > 0) {
     value = static_cast<std::int64_t>(std::ceil(static_cast<double>(*interval) * rarer_by));
   }
-  return detail::make_fix(context, "validation.interval", value, FixClass::kExact, kHow);
+  return detail::make_fix(context, "validation.interval", value, kHow);
 }
 
 Evaluation evaluate_validation_dominates(const Context& context, const Policy& policy) {

@@ -4,21 +4,29 @@ namespace unidle::knobs::catalogue {
 
 const Knob& cudnn_benchmark() {
   static const Knob kKnob{
-      "cudnn.benchmark",
-      ValueType::kBool,
-      KnobClass::kNumeric,
-      {},
-      "false",
-      "Lets cuDNN time its convolution algorithms and keep the fastest; pays when input shapes stay "
-      "the same.",
-      {
-          .spellings =
-              {
-                  {"cudnn benchmark ?use ?enable ?backend ?torch"},
-                  {"trainer benchmark"},
-              },
-          .topic = "benchmark",
-      },
+      .name = "cudnn.benchmark",
+      .type = ValueType::kBool,
+      .knob_class = KnobClass::kNumeric,
+      .fallback = "false",
+      .explanation =
+          "Lets cuDNN time its convolution algorithms and keep the fastest; pays when input shapes stay "
+          "the same.",
+      .names =
+          {
+              .spellings =
+                  {
+                      {"cudnn benchmark ?use ?enable ?backend ?torch"},
+                      {"trainer benchmark"},
+                  },
+              .topic = "benchmark",
+          },
+      .change =
+          {
+              .at_run_time = true,
+              .code = "torch.backends.cudnn.benchmark = {0}, before the first step",
+          },
+      .gpu_only = true,
+      .compared = true,
   };
   return kKnob;
 }

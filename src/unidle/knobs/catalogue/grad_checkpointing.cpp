@@ -4,20 +4,21 @@ namespace unidle::knobs::catalogue {
 
 const Knob& grad_checkpointing() {
   static const Knob kKnob{
-      "grad.checkpointing",
-      ValueType::kBool,
-      KnobClass::kExact,
-      {},
-      "false",
-      "Computes activations again in the backward pass instead of keeping them: less memory for about "
-      "a third more computation.",
-      {
-          .spellings =
-              {
-                  {"gradient|grad|activation checkpointing|checkpoint ?use ?enable ?enabled"},
-              },
-          .topic = "checkpointing checkpoint",
-      },
+      .name = "grad.checkpointing",
+      .type = ValueType::kBool,
+      .knob_class = KnobClass::kExact,
+      .fallback = "false",
+      .explanation =
+          "Computes activations again in the backward pass instead of keeping them: less memory for about "
+          "a third more computation.",
+      .names =
+          {
+              .spellings =
+                  {
+                      {"gradient|grad|activation checkpointing|checkpoint ?use ?enable ?enabled"},
+                  },
+              .topic = "checkpointing checkpoint",
+          },
   };
   return kKnob;
 }

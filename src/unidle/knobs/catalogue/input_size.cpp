@@ -4,12 +4,11 @@ namespace unidle::knobs::catalogue {
 
 const Knob& input_size() {
   static const Knob kKnob{
-      "input.size",
-      ValueType::kInt,
-      KnobClass::kSemantic,
-      {},
-      "",
-      "Edge length of pictures, or length of sequences, that the model is trained on.",
+      .name = "input.size",
+      .type = ValueType::kInt,
+      .knob_class = KnobClass::kSemantic,
+      .fallback = "",
+      .explanation = "Edge length of pictures, or length of sequences, that the model is trained on.",
   };
   return kKnob;
 }

@@ -2,24 +2,41 @@
 
 namespace unidle::knobs::catalogue {
 
+namespace {
+
+std::string layout_code(const std::string& value, const std::string& /*device*/) {
+  return value == "true" ? "model.to(memory_format=torch.channels_last), and the same for its 4-d inputs"
+                         : "no memory_format=torch.channels_last";
+}
+
+}  // namespace
+
 const Knob& layout_channels_last() {
   static const Knob kKnob{
-      "layout.channels_last",
-      ValueType::kBool,
-      KnobClass::kNumeric,
-      {},
-      "false",
-      "Stores pictures and convolution weights with the channels innermost, the order that "
-      "low-precision GPU kernels and CPU kernels work in.",
-      {
-          .spellings =
-              {
-                  {"channel last ?use ?enable ?memory ?format"},
-                  {"nhwc ?use ?enable"},
-                  {"memory format ?torch ?model", Meaning::kMemoryFormat},
-              },
-          .topic = "channel nhwc format",
-      },
+      .name = "layout.channels_last",
+      .type = ValueType::kBool,
+      .knob_class = KnobClass::kNumeric,
+      .fallback = "false",
+      .explanation =
+          "Stores pictures and convolution weights with the channels innermost, the order that "
+          "low-precision GPU kernels and CPU kernels work in.",
+      .names =
+          {
+              .spellings =
+                  {
+                      {"channel last ?use ?enable ?memory ?format"},
+                      {"nhwc ?use ?enable"},
+                      {"memory format ?torch ?model", Meaning::kMemoryFormat},
+                  },
+              .topic = "channel nhwc format",
+          },
+      .change =
+          {
+              .at_run_time = true,
+              .code_for = layout_code,
+              .code_place = "model",
+          },
+      .compared = true,
   };
   return kKnob;
 }

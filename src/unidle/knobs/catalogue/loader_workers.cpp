@@ -4,22 +4,32 @@ namespace unidle::knobs::catalogue {
 
 const Knob& loader_workers() {
   static const Knob kKnob{
-      "loader.workers",
-      ValueType::kInt,
-      KnobClass::kExact,
-      {},
-      "0",
-      "How many threads or processes prepare samples beside the training step; 0 means that the step "
-      "waits for every sample.",
-      {
-          .spellings =
-              {
-                  {"worker ?num ?n ?nb ?number ?of ?train ?data ?loader ?per ?gpu ?device ?count ?cpu ?process"},
-              },
-          .topic = "worker",
-          .never_under = "ray dask rollout env server preprocess preprocessing cache tokenizer metric metrics download "
-                         "predictor inference",
-      },
+      .name = "loader.workers",
+      .type = ValueType::kInt,
+      .knob_class = KnobClass::kExact,
+      .fallback = "0",
+      .explanation =
+          "How many threads or processes prepare samples beside the training step; 0 means that the step "
+          "waits for every sample.",
+      .names =
+          {
+              .spellings =
+                  {
+                      {"worker ?num ?n ?nb ?number ?of ?train ?data ?loader ?per ?gpu ?device ?count ?cpu ?process"},
+                  },
+              .topic = "worker",
+              .never_under =
+                  "ray dask rollout env server preprocess preprocessing cache tokenizer metric metrics download "
+                  "predictor inference",
+          },
+      .change =
+          {
+              .at_run_time = true,
+              .code = "DataLoader(..., num_workers={0})",
+              .code_place = "loader",
+              .argument = "num_workers",
+          },
+      .compared = true,
   };
   return kKnob;
 }

@@ -4,21 +4,28 @@ namespace unidle::knobs::catalogue {
 
 const Knob& metrics_interval() {
   static const Knob kKnob{
-      "metrics.interval",
-      ValueType::kInt,
-      KnobClass::kExact,
-      {},
-      "1",
-      "How many optimiser steps lie between two readings of the loss; every reading makes the host "
-      "wait for the device. In a running program: how many reads an .item() may come late.",
-      {
-          .spellings =
-              {
-                  {"log|logging|print interval|freq|frequency|step|every ?n ?step ?iter"},
-              },
-          .topic = "log logging print",
-          .never_under = "wandb checkpoint",
-      },
+      .name = "metrics.interval",
+      .type = ValueType::kInt,
+      .knob_class = KnobClass::kExact,
+      .fallback = "1",
+      .explanation =
+          "How many optimiser steps lie between two readings of the loss; every reading makes the host "
+          "wait for the device. In a running program: how many reads an .item() may come late.",
+      .names =
+          {
+              .spellings =
+                  {
+                      {"log|logging|print interval|freq|frequency|step|every ?n ?step ?iter"},
+                  },
+              .topic = "log logging print",
+              .never_under = "wandb checkpoint",
+          },
+      .change =
+          {
+              .at_run_time = true,
+              .code = "add up the loss on the device (total += loss.detach()) and read it with .item() every {0} steps",
+          },
+      .gpu_only = true,
   };
   return kKnob;
 }

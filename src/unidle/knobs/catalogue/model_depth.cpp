@@ -4,7 +4,11 @@ namespace unidle::knobs::catalogue {
 
 const Knob& model_depth() {
   static const Knob kKnob{
-      "model.depth", ValueType::kInt, KnobClass::kSemantic, {}, "", "Blocks or layers of the model.",
+      .name = "model.depth",
+      .type = ValueType::kInt,
+      .knob_class = KnobClass::kSemantic,
+      .fallback = "",
+      .explanation = "Blocks or layers of the model.",
   };
   return kKnob;
 }

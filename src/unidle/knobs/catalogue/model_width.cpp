@@ -4,7 +4,11 @@ namespace unidle::knobs::catalogue {
 
 const Knob& model_width() {
   static const Knob kKnob{
-      "model.width", ValueType::kInt, KnobClass::kSemantic, {}, "", "Channels or hidden units of the model.",
+      .name = "model.width",
+      .type = ValueType::kInt,
+      .knob_class = KnobClass::kSemantic,
+      .fallback = "",
+      .explanation = "Channels or hidden units of the model.",
   };
   return kKnob;
 }

@@ -4,25 +4,26 @@ namespace unidle::knobs::catalogue {
 
 const Knob& optimizer_lr() {
   static const Knob kKnob{
-      "optimizer.lr",
-      ValueType::kDouble,
-      KnobClass::kSemantic,
-      {},
-      "0.001",
-      "The learning rate.",
-      {
-          .spellings =
-              {
-                  {"lr ?base ?init ?initial ?peak ?max ?train ?model ?backbone ?head ?encoder ?decoder ?vision ?text "
-                   "?image "
-                   "?language ?g ?d ?gen ?generator ?disc ?discriminator ?unet ?adapter ?lora ?embedding ?embed "
-                   "?unembedding "
-                   "?matrix ?scalar ?muon ?adam ?adamw ?sgd ?optimizer ?optim ?actor ?critic ?policy ?projector "
-                   "?trunk"},
-              },
-          .topic = "lr",
-          .never_under = "scheduler schedule sched warmup swa finder schedulers",
-      },
+      .name = "optimizer.lr",
+      .type = ValueType::kDouble,
+      .knob_class = KnobClass::kSemantic,
+      .fallback = "0.001",
+      .explanation = "The learning rate.",
+      .names =
+          {
+              .spellings =
+                  {
+                      {"lr ?base ?init ?initial ?peak ?max ?train ?model ?backbone ?head ?encoder ?decoder ?vision "
+                       "?text "
+                       "?image "
+                       "?language ?g ?d ?gen ?generator ?disc ?discriminator ?unet ?adapter ?lora ?embedding ?embed "
+                       "?unembedding "
+                       "?matrix ?scalar ?muon ?adam ?adamw ?sgd ?optimizer ?optim ?actor ?critic ?policy ?projector "
+                       "?trunk"},
+                  },
+              .topic = "lr",
+              .never_under = "scheduler schedule sched warmup swa finder schedulers",
+          },
   };
   return kKnob;
 }

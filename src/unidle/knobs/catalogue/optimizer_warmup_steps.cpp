@@ -4,19 +4,19 @@ namespace unidle::knobs::catalogue {
 
 const Knob& optimizer_warmup_steps() {
   static const Knob kKnob{
-      "optimizer.warmup_steps",
-      ValueType::kInt,
-      KnobClass::kSemantic,
-      {},
-      "0",
-      "Optimiser steps over which the learning rate rises from near zero.",
-      {
-          .spellings =
-              {
-                  {"warmup step|iter ?lr ?num ?scheduler"},
-              },
-          .topic = "warmup",
-      },
+      .name = "optimizer.warmup_steps",
+      .type = ValueType::kInt,
+      .knob_class = KnobClass::kSemantic,
+      .fallback = "0",
+      .explanation = "Optimiser steps over which the learning rate rises from near zero.",
+      .names =
+          {
+              .spellings =
+                  {
+                      {"warmup step|iter ?lr ?num ?scheduler"},
+                  },
+              .topic = "warmup",
+          },
   };
   return kKnob;
 }

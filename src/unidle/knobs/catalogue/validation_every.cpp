@@ -4,12 +4,17 @@ namespace unidle::knobs::catalogue {
 
 const Knob& validation_every() {
   static const Knob kKnob{
-      "validation.every",
-      ValueType::kInt,
-      KnobClass::kExact,
-      {},
-      "1",
-      "Of so many validations that a program would make, one is made; 0: none. Does not touch training.",
+      .name = "validation.every",
+      .type = ValueType::kInt,
+      .knob_class = KnobClass::kExact,
+      .fallback = "1",
+      .explanation = "Of so many validations that a program would make, one is made; 0: none. Does not touch training.",
+      .change =
+          {
+              .at_run_time = true,
+              .code = "make one in {0} of its calls",
+              .code_place = "validation",
+          },
   };
   return kKnob;
 }

@@ -4,18 +4,18 @@ namespace unidle::knobs::catalogue {
 
 const Knob& validation_interval() {
   static const Knob kKnob{
-      "validation.interval",
-      ValueType::kInt,
-      KnobClass::kExact,
-      {},
-      "1",
-      "Epochs between two validations; does not touch training, but you look less often.",
-      {
-          .spellings =
-              {
-                  {"val|eval|validation|evaluation epoch every|interval|freq|frequency ?check ?n ?in"},
-              },
-      },
+      .name = "validation.interval",
+      .type = ValueType::kInt,
+      .knob_class = KnobClass::kExact,
+      .fallback = "1",
+      .explanation = "Epochs between two validations; does not touch training, but you look less often.",
+      .names =
+          {
+              .spellings =
+                  {
+                      {"val|eval|validation|evaluation epoch every|interval|freq|frequency ?check ?n ?in"},
+                  },
+          },
   };
   return kKnob;
 }
