@@ -8,7 +8,7 @@
 
 #include "unidle/base/json.h"
 #include "unidle/base/numbers.h"
-#include "unidle/diagnose/context.h"
+#include "unidle/knobs/value.h"
 
 namespace unidle::diagnose {
 
@@ -77,7 +77,7 @@ class Arguments {
 bool is_plain(const std::string& value) {
   static const std::set<std::string> kPlain = {"true",    "false",           "bf16",        "fp16", "fp32",
                                                "default", "reduce-overhead", "max-autotune"};
-  return parse_number<double>(value).has_value() || kPlain.contains(canonical(value));
+  return parse_number<double>(value).has_value() || kPlain.contains(knobs::plain_value(value));
 }
 
 /// What is configured of a knob by way of an argument; nothing where that cannot be told.
@@ -92,7 +92,7 @@ std::optional<record::Setting> resolved(const record::Setting& argument, const r
   if (parsed->changed || !parsed->value) {
     return std::nullopt;
   }
-  if (configured != nullptr && in_effect(configured->value, *parsed->value)) {
+  if (configured != nullptr && knobs::in_effect(configured->knob, configured->value, *parsed->value)) {
     return *configured;
   }
   if (argument.value == "file" || !is_plain(*parsed->value)) {
