@@ -6,6 +6,7 @@
 
 #include "unidle/base/error.h"
 #include "unidle/base/files.h"
+#include "unidle/knobs/value.h"
 
 namespace unidle::cli {
 namespace {

@@ -20,6 +20,7 @@
 #include "unidle/cli/apply.h"
 #include "unidle/cli/configured.h"
 #include "unidle/cli/subcommand.h"
+#include "unidle/knobs/value.h"
 #include "unidle/observe/observe.h"
 #include "unidle/record/record.h"
 #include "unidle/trace/recorded.h"
