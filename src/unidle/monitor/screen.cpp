@@ -27,8 +27,9 @@ std::size_t characters(std::string_view text) {
       std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
 }
 
-/// The first `most` characters of what can be shown of it: processes and devices choose their names.
-std::string clipped(std::string_view given, std::size_t most) {
+/// The first `most` characters of what can be shown of it: processes and devices choose their names. Without `unicode`
+/// every other character is a question mark.
+std::string clipped(std::string_view given, std::size_t most, bool unicode) {
   const std::string text = printable_line(given);
   std::string out;
   std::size_t count = 0;
@@ -37,7 +38,11 @@ std::string clipped(std::string_view given, std::size_t most) {
     if (!continues && count++ == most) {
       break;
     }
-    out += c;
+    if (unicode || static_cast<unsigned char>(c) < 0x80) {
+      out += c;
+    } else if (!continues) {
+      out += '?';
+    }
   }
   return out;
 }
@@ -217,11 +222,11 @@ void add_help(Canvas& canvas) {
   canvas.plain("CPU wait of a process: ready to run, and no CPU was free", Style::kDim);
 }
 
-ScreenLine clipped_line(const ScreenLine& line, std::size_t columns) {
+ScreenLine clipped_line(const ScreenLine& line, std::size_t columns, bool unicode) {
   ScreenLine out;
   std::size_t room = columns;
   for (const Span& span : line) {
-    const std::string text = clipped(span.text, room);
+    const std::string text = clipped(span.text, room, unicode);
     room -= characters(text);
     out.push_back({text, span.style});
   }
@@ -299,7 +304,7 @@ std::vector<ScreenLine> layout(const Snapshot& snapshot, const Histories& histor
   std::vector<ScreenLine> lines;
   for (const ScreenLine& line : canvas.lines) {
     if (static_cast<int>(lines.size()) < rows) {
-      lines.push_back(clipped_line(line, static_cast<std::size_t>(std::max(columns, 0))));
+      lines.push_back(clipped_line(line, static_cast<std::size_t>(std::max(columns, 0)), state.unicode));
     }
   }
   return lines;
