@@ -66,11 +66,11 @@ int main(int argc, char** argv) {
     const double many = cost_s(form, 4000);
     const double most = cost_s(form, 16000);
     if (json) {
-      fmt::print("{}\n", unidle::json_text({{"name", std::string("config_edits ") + form.name},
-                                            {"unit", "s of 4,000 settings"},
-                                            {"ours", many},
-                                            {"peers", nlohmann::json::object()},
-                                            {"ratio", most / many}},
+      fmt::print("{}\n", unidle::json_text(nlohmann::json{{"name", std::string("config_edits ") + form.name},
+                                                          {"unit", "s of 4,000 settings"},
+                                                          {"ours", many},
+                                                          {"peers", nlohmann::json::object()},
+                                                          {"ratio", most / many}},
                                            -1));
     } else {
       fmt::print("{:<8} 1,000 in {:.3f} s, 4,000 in {:.3f} s ({:.1f}x), 16,000 in {:.3f} s ({:.1f}x)\n", form.name, few,

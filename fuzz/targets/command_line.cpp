@@ -5,6 +5,7 @@
 #include "unidle/base/shell.h"
 #include "unidle/cli/apply.h"
 #include "unidle/knobs/knob.h"
+#include "unidle/knobs/value.h"
 #include "unidle/tune/working_folder.h"
 
 namespace unidle::fuzz::targets {
@@ -12,7 +13,7 @@ namespace unidle::fuzz::targets {
 namespace {
 
 void apply(const std::vector<std::string>& arguments) {
-  may_refuse([&] { cli::apply_json(cli::apply_settings(arguments)); }, {ErrorCode::kInput, ErrorCode::kUsage});
+  may_refuse([&] { knobs::encode_apply(cli::apply_settings(arguments)); }, {ErrorCode::kInput, ErrorCode::kUsage});
 }
 
 void run_command_line(std::string_view bytes) {
@@ -33,7 +34,7 @@ void run_command_line(std::string_view bytes) {
     for (const knobs::Knob* knob : knobs::all_catalogue()) {
       if (const auto value = knobs::canonical_value(*knob, word)) {
         require(knobs::canonical_value(*knob, *value) == value);
-        cli::apply_json({{knob->name, *value}});
+        knobs::encode_apply({{knob->name, *value}});
       }
     }
   }
