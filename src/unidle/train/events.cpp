@@ -34,9 +34,7 @@ std::uint64_t process_start_ns() {
 }
 
 /// Names of files may be no UTF-8; the notes are.
-void send(unidle_probe* probe, const nlohmann::json& note) {
-  unidle_probe_note(probe, json_text(note, -1).c_str());
-}
+void send(unidle_probe* probe, const nlohmann::json& note) { unidle_probe_note(probe, json_text(note, -1).c_str()); }
 
 }  // namespace
 
