@@ -27,8 +27,8 @@ SharedTail::~SharedTail() { ::munmap(memory_, sizeof(Memory) + capacity_); }
 
 void SharedTail::append(const char* bytes, std::size_t count) {
   const std::uint64_t total = memory_->total.load(std::memory_order_relaxed);
-  memory_->begun.store(total + count, std::memory_order_relaxed);
-  std::atomic_thread_fence(std::memory_order_seq_cst);
+  // Not a store and a fence, which the thread sanitizer does not know: no byte is written before this.
+  memory_->begun.exchange(total + count, std::memory_order_acq_rel);
   const std::size_t skipped = count > capacity_ ? count - capacity_ : 0;
   for (std::size_t done = skipped; done < count;) {
     const std::size_t at = (total + done) % capacity_;
@@ -48,9 +48,8 @@ std::string SharedTail::text() const {
     std::memcpy(text.data() + (at - begin), memory_->bytes + at % capacity_, piece);
     at += piece;
   }
-  std::atomic_thread_fence(std::memory_order_seq_cst);
-  // What was written over while we read is left out.
-  const std::uint64_t begun = memory_->begun.load(std::memory_order_relaxed);
+  // What was written over while we read is left out. Adding nothing: no byte is read after this.
+  const std::uint64_t begun = memory_->begun.fetch_add(0, std::memory_order_acq_rel);
   const std::uint64_t oldest = begun - std::min<std::uint64_t>(begun, capacity_);
   text.erase(0, oldest > begin ? std::min(oldest, end) - begin : 0);
   return text;

@@ -90,7 +90,7 @@ std::unique_ptr<RingReader> RingReader::open(const std::filesystem::path& path, 
 RingReader::RingReader(int fd, RingHeader* header, std::uint64_t capacity)
     : fd_(fd), header_(header), capacity_(capacity), tail_(header->tail.load()) {
   // Pairs with the release store of the magic.
-  std::atomic_thread_fence(std::memory_order_acquire);
+  std::atomic_ref<std::uint64_t>(header->magic).load(std::memory_order_acquire);
   pid_ = header->pid;
   process_start_ = std::min(header->process_start, kMaxInteger);
   started_ns_ = std::min(header->start_ns, kMaxInteger);
