@@ -8,6 +8,7 @@ from .guard import caught
 from .light import Patch
 from .loop import now
 from .patches import around, put
+from .stretch import MOST
 
 _get_ident = threading.get_ident
 
@@ -158,7 +159,15 @@ def _patch_optimizers(state, torch):
             if light.rhythm is not None:
                 return original  # its steps are counted afterwards
             marks, key = light.marks, light.optimizer
-            passes = marks.stepped.append if light.iterator else lambda t: mark(light)
+            stepped = marks.stepped
+
+            def marked(t):
+                shared = light.shared  # is there from the first batch on
+                if shared is not None and len(stepped) < MOST:
+                    shared.stepped[len(stepped)] = t
+                stepped.append(t)
+
+            passes = marked if light.iterator else lambda t: mark(light)
 
             def step_by_light(self, *args, **kwargs):
                 if id(self) != key or not marks.alive:  # a scheduler that was made in that stretch has kept this one

@@ -135,12 +135,7 @@ def _patch_loader(state, DataLoader):
             loop.fetch_ends(loader, t0, t1, own, 0, False)
             iterator._unidle = loader
             if loader.facts is None:  # now: a DataLoader that nobody keeps is gone before its first batch
-                loader.facts = inspection.loader_facts(state.torch, loader)
-                loop.inside = True  # what is asked of the dataset is ours
-                try:
-                    inspection.look_at_samples(loader.facts, self)
-                finally:
-                    loop.inside = False
+                loader.facts = _facts_of(state, loop, loader, self)
         except BaseException as failure:
             caught(failure)
         return iterator
@@ -168,6 +163,17 @@ def take_over(state):
     if thread == state.thread and iterator is not None:
         loader.epochs += 1
         iterator._unidle = loader
+
+
+def _facts_of(state, loop, loader, real):
+    """Read once, when the loader is iterated over for the first time."""
+    facts = inspection.loader_facts(state.torch, loader)
+    loop.inside = True  # what is asked of the dataset is ours
+    try:
+        inspection.look_at_samples(facts, real)
+    finally:
+        loop.inside = False
+    return facts
 
 
 def _shared_slot(real):
