@@ -52,7 +52,8 @@ std::string batch_advice(const Settings& settings, const std::map<std::string, s
   if (loader == places.end()) {
     return advice;
   }
-  const std::string where = place_of_count(folder, loader->second.substr(0, loader->second.rfind(':')), std::to_string(count));
+  const std::string where =
+      place_of_count(folder, loader->second.substr(0, loader->second.rfind(':')), std::to_string(count));
   std::string patch;
   if (!where.empty()) {
     const std::vector<CodeChange> changes = {
