@@ -128,6 +128,8 @@ void RingReader::drain(std::vector<unidle_event>& events) {
 
 std::vector<std::pair<std::uint64_t, unidle_event>> RingReader::read_again(std::uint64_t from) {
   std::vector<std::pair<std::uint64_t, unidle_event>> found;
+  // A place beyond the head, which nothing has been read up to, would have us look at 2^64 events.
+  damaged_ = damaged_ || header_->head.load(std::memory_order_acquire) - tail_ > capacity_;
   if (damaged_ || file_bytes(fd_) < ring_file_bytes(capacity_)) {
     return found;
   }

@@ -369,6 +369,20 @@ TEST_F(Ring, WhatAnotherReaderTookIsReadAgainUnlessItWasWrittenOver) {
   unidle_probe_close(probe);
 }
 
+TEST_F(Ring, ADamagedPlaceIsNotReadUpTo) {
+  unidle_probe* probe = unidle_probe_open("train");
+  emit_steps(probe, 0, 10);
+  unidle_probe_close(probe);
+  const std::filesystem::path path = file(".ring");
+  const std::uint64_t beyond = ~std::uint64_t{0} / 2;
+  std::fstream(path, std::ios::in | std::ios::out | std::ios::binary)
+      .seekp(offsetof(RingHeader, tail))
+      .write(reinterpret_cast<const char*>(&beyond), sizeof beyond);
+  const auto reader = open(path);
+  EXPECT_THAT(reader->read_again(0), IsEmpty());
+  EXPECT_TRUE(reader->damaged());
+}
+
 TEST_F(Ring, TellsWhoWritesIt) {
   unidle_probe* probe = unidle_probe_open("train");
   const auto reader = open(file(".ring"));
