@@ -9,13 +9,13 @@
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
-#include <sstream>
 #include <system_error>
 
 #include "unidle/base/error.h"
 #include "unidle/base/log.h"
 #include "unidle/base/terminal.h"
 #include "unidle/base/units.h"
+#include "unidle/cli/parser_output.h"
 #include "unidle/train/device.h"
 #include "unidle/train/machine_speed.h"
 #include "unidle/train/trainer.h"
@@ -138,12 +138,7 @@ int main(int argc, char** argv) {
     app.parse(argc, argv);
     return run(options);
   } catch (const CLI::ParseError& error) {
-    std::ostringstream out;
-    std::ostringstream err;
-    const int code = app.exit(error, out, err);
-    write_to(stdout, out.str());
-    write_to(stderr, err.str());
-    return code == 0 ? 0 : 2;
+    return cli::said_by_parser(app, error);
   } catch (const Error& error) {
     say_error("unidle-train", error.what());
     return error.exit_code();

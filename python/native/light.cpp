@@ -59,23 +59,15 @@ long long now_ns() {
 /// The exception that is set stays so, unless telling of it raises another: the end of the program after the asked
 /// steps.
 void tell_over(const Fetching& fetching, PyObject* iterator, long long t0) {
-  PyObject *kind = nullptr, *error = nullptr, *trace = nullptr;
-  PyErr_Fetch(&kind, &error, &trace);
-  PyErr_NormalizeException(&kind, &error, &trace);
+  unidle_light::Pending pending;
+  PyErr_NormalizeException(&pending.kind, &pending.error, &pending.trace);
   PyObject* begin = PyLong_FromLongLong(t0);
-  PyObject* raised = error == nullptr ? Py_None : error;
+  PyObject* raised = pending.error == nullptr ? Py_None : pending.error;
   PyObject* told = begin == nullptr
                        ? nullptr
                        : PyObject_CallFunctionObjArgs(fetching.over, fetching.loop, iterator, begin, raised, nullptr);
   Py_XDECREF(begin);
-  if (told != nullptr) {
-    Py_DecRef(told);
-    PyErr_Restore(kind, error, trace);
-  } else {
-    Py_XDECREF(kind);
-    Py_XDECREF(error);
-    Py_XDECREF(trace);
-  }
+  pending.settle(told);
 }
 
 PyObject* fetch(Fetching& fetching, PyObject* iterator, PyObject* args, PyObject* kwargs) {

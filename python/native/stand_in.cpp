@@ -33,17 +33,8 @@ size_t taken = 0;
 
 /// The call raised: `after` is told, and the exception stays unless that raises another one.
 void tell_raised(const Place& place, PyObject* seen, PyObject* args, PyObject* kwargs) {
-  PyObject *kind = nullptr, *error = nullptr, *trace = nullptr;
-  PyErr_Fetch(&kind, &error, &trace);
-  PyObject* told = PyObject_CallFunctionObjArgs(place.after, seen, args, kwargs, Py_None, nullptr);
-  if (told != nullptr) {
-    Py_DecRef(told);
-    PyErr_Restore(kind, error, trace);
-  } else {
-    Py_XDECREF(kind);
-    Py_XDECREF(error);
-    Py_XDECREF(trace);
-  }
+  Pending pending;
+  pending.settle(PyObject_CallFunctionObjArgs(place.after, seen, args, kwargs, Py_None, nullptr));
 }
 
 PyObject* watched(const Place& place, PyObject* seen, PyObject* args, PyObject* kwargs) {

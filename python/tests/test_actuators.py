@@ -1,5 +1,6 @@
 """Every setting that can be changed at run time: what became of it is read back from the live program."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -41,6 +42,12 @@ class ActuatorTest(unittest.TestCase):
             lines = file.read().splitlines()
         for key, call in (("where", "AdamW("), ("zero_grad_where", ".zero_grad(")):
             self.assertIn(call, lines[int(note[key].rpartition(":")[2]) - 1])
+
+    def test_the_catalogue_and_the_shim_know_the_same_knobs(self):
+        told = subprocess.run([test_run.UNIDLE, "knobs", "list", "--format", "json"], capture_output=True, text=True, check=True)
+        asks = "import sys; sys.path.insert(0, %r); from _unidle_shim import actuators; print(*sorted(actuators.KNOWN))"
+        known = subprocess.run([sys.executable, "-c", asks % os.path.join(HERE, "..", "shim")], capture_output=True, text=True, check=True)
+        self.assertEqual(known.stdout.split(), sorted(each["knob"] for each in json.loads(told.stdout)["knobs"] if each["at_run_time"]))
 
     def test_refused_with_the_reason(self):
         reasons = {"batch.size=32": "an option of the program", "batch.accumulation=2": "an option of the program",

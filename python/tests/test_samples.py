@@ -52,10 +52,9 @@ class SamplesTest(unittest.TestCase):
     def test_only_rows_that_can_be_fetched_together_are(self):
         for kind, gathers in (("table", True), ("tensors", True), ("single", False), ("digits", None), ("counts", None)):
             with self.subTest(kind):
-                found = self.diagnosed("rows.py", kind).get("loader-per-row")
-                if found is not None:  # how much of a step the rows take depends on the machine
-                    knobs = {fix["knob"] for fix in found["fixes"]}
-                    self.assertEqual(knobs, {"loader.gather"} if gathers else {"loader.workers"})
+                found = self.diagnosed("rows.py", kind)["loader-per-row"]
+                knobs = {fix["knob"] for fix in found["fixes"]}
+                self.assertEqual(knobs, {"loader.gather"} if gathers else {"loader.workers"})
                 self.assertIs(self.record.notes("loader")[-1].get("gathers"), gathers)
         self.same_as_bare(sys.executable, os.path.join(HERE, "programs", "rows.py"), "counts")
 

@@ -13,6 +13,11 @@ _TRUE = (True, 1, "true", "on", "yes", "1", "True")
 _LOADER = {"loader.workers": "num_workers", "loader.pin_memory": "pin_memory",
            "loader.persistent_workers": "persistent_workers", "loader.prefetch_factor": "prefetch_factor"}
 
+# What a running program can be given; the catalogue of knobs says the same (at_run_time).
+KNOWN = set(_LOADER) | {
+    "transfer.non_blocking", "precision.tf32", "precision.amp", "cudnn.benchmark", "layout.channels_last", "optimizer.fused",
+    "optimizer.zero_to_none", "compile.mode", "cpu.threads", "cache.features", "loader.gather", validating.KNOB, reads_later.KNOB}
+
 # Why not, where it could look as if it were possible.
 _BATCH = "a running program's batches are its own: an option of the program, where it has one, changes them before it starts"
 _NEVER = {
@@ -70,11 +75,8 @@ class Actuators:
 
     def install(self):
         """torch is there, the program has not begun to use it."""
-        known = set(_LOADER) | {"transfer.non_blocking", "precision.tf32", "precision.amp", "cudnn.benchmark", "layout.channels_last",
-                                "optimizer.fused", "optimizer.zero_to_none", "compile.mode", "cpu.threads", "cache.features",
-                                "loader.gather", validating.KNOB, reads_later.KNOB}
         for knob in self.asked:
-            if knob not in known:
+            if knob not in KNOWN:
                 self.say(knob, self.asked[knob], "refused", _NEVER.get(knob, "cannot be changed in a running program"))
         torch = self.state.torch
         self._watch_compile(torch)

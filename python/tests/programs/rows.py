@@ -59,7 +59,7 @@ else:
     dataset = {"table": Table, "counts": Counts, "single": Single, "digits": Digits}[kind]()
 net = nn.Linear(64, 10)
 opt = torch.optim.SGD(net.parameters(), lr=1e-3)
-for epoch in range(3):
+for epoch in range(20):  # start-up, which a busy machine makes long, must not outweigh them
     for x, y in DataLoader(dataset, batch_size=256, shuffle=True):
         opt.zero_grad()
         nn.functional.cross_entropy(net(x), y).backward()

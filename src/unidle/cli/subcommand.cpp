@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <new>
-#include <sstream>
 #include <string_view>
 
 #include "unidle/base/error.h"
@@ -12,6 +11,7 @@
 #include "unidle/base/loose_thread.h"
 #include "unidle/base/standard_streams.h"
 #include "unidle/base/terminal.h"
+#include "unidle/cli/parser_output.h"
 
 namespace unidle::cli {
 
@@ -38,16 +38,6 @@ void refuse_unknown_command(int argc, char** argv) {
     return;
   }
   throw Error(ErrorCode::kUsage, argv[1], "is no command of unidle", "unidle --help lists them");
-}
-
-/// What CLI11 says quotes the words that it was given.
-int said_by_parser(const CLI::App& app, const CLI::ParseError& error) {
-  std::ostringstream out;
-  std::ostringstream err;
-  const int code = app.exit(error, out, err);
-  write_to(stdout, out.str());
-  write_to(stderr, err.str());
-  return code == 0 ? 0 : 2;
 }
 
 int run_command(int argc, char** argv) {

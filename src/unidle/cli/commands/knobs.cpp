@@ -112,6 +112,7 @@ int list(const Arguments& arguments) {
                            {"type", knobs::to_string(knob->type)},
                            {"choices", knob->choices},
                            {"default", knob->fallback},
+                           {"at_run_time", knob->change.at_run_time},
                            {"explanation", knob->explanation}});
     } else {
       print_to(stdout, "{:<26} {:<9} {}\n", knob->name, knobs::to_string(knob->knob_class), knob->explanation);

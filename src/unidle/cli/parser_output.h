@@ -1,0 +1,23 @@
+// What the parser of arguments has to say, on the streams of both programs.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <sstream>
+
+#include "unidle/base/terminal.h"
+
+namespace unidle::cli {
+
+/// Writes it, cleaned of what would steer a terminal, since it quotes the words that it was given. Returns the exit
+/// code: 0 for help and version, otherwise 2.
+inline int said_by_parser(const CLI::App& app, const CLI::ParseError& error) {
+  std::ostringstream out;
+  std::ostringstream err;
+  const int code = app.exit(error, out, err);
+  write_to(stdout, out.str());
+  write_to(stderr, err.str());
+  return code == 0 ? 0 : 2;
+}
+
+}  // namespace unidle::cli
