@@ -222,25 +222,37 @@ void Collector::take_stretch(const Path& path) {
 }
 
 void Collector::take_notes(std::int64_t now_ns) {
+  std::vector<Path> renewed;
   for (auto at = notes_.begin(); at != notes_.end();) {
-    Notes& notes = at->second;
-    const std::int64_t before = notes.reader.position();
-    notes.reader.drain([&](nlohmann::json body) {
-      probe_seen_ = true;
-      python_seen_ = python_seen_ || is_running_shim(body);
-      merger_.take_note(notes.position.process, now_ns, std::move(body));
-    });
-    notes.position.taken = notes.reader.position();
-    const bool came = notes.position.taken != before;
-    notes.quiet = came ? 0 : notes.quiet + 1;
-    notes.changed = notes.changed || came;
-    if (notes.removed) {
-      notes_refused_ += notes.reader.refused();
+    take_notes_of(at->second, now_ns);
+    if (at->second.removed) {
+      notes_refused_ += at->second.reader.refused();
+      renewed.push_back(at->first);
       at = notes_.erase(at);
     } else {
       ++at;
     }
   }
+  // In this round, for it may be the last one.
+  for (const Path& path : renewed) {
+    if (std::error_code ignored; fs::exists(path, ignored)) {
+      open_notes(path);
+      take_notes_of(notes_.at(path), now_ns);
+    }
+  }
+}
+
+void Collector::take_notes_of(Notes& notes, std::int64_t now_ns) {
+  const std::int64_t before = notes.reader.position();
+  notes.reader.drain([&](nlohmann::json body) {
+    probe_seen_ = true;
+    python_seen_ = python_seen_ || is_running_shim(body);
+    merger_.take_note(notes.position.process, now_ns, std::move(body));
+  });
+  notes.position.taken = notes.reader.position();
+  const bool came = notes.position.taken != before;
+  notes.quiet = came ? 0 : notes.quiet + 1;
+  notes.changed = notes.changed || came;
 }
 
 void Collector::write_positions() {

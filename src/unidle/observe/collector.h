@@ -66,7 +66,8 @@ class Collector {
     record::Position position;
     int quiet = 0;  // rounds in a row in which nothing came
     bool changed = true;
-    bool removed = false;  // the file is gone; what its last writer may still add is read in the next round
+    bool removed = false;  // the file is gone; what its last writer may still add is read in the next round, and then a new
+                           // file of the same name
   };
   struct Unready {
     std::string problem;
@@ -83,6 +84,7 @@ class Collector {
   void drain(Ring& ring);
   void end(const Path& path, Ring& ring);
   void take_stretch(const Path& path);
+  void take_notes_of(Notes& notes, std::int64_t now_ns);
   void add_problem(std::string problem);
 
   Path folder_;

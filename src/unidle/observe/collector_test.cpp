@@ -144,6 +144,36 @@ TEST_F(CollectorTest, AProcessNumberThatIsUsedAgainIsAnotherProcess) {
   EXPECT_EQ(reader.notes()[1].process, 500 + Processes::kEach);
 }
 
+/// A quiet process's notes file is removed; what it says last, before the run ends, is in another of the same name.
+TEST_F(CollectorTest, ANoteAfterAnyNumberOfQuietRoundsIsRead) {
+  for (int quiet = 0; quiet < 6; ++quiet) {
+    const TemporaryFolder run;
+    const fs::path probe_folder = run.path() / "probe";
+    fs::create_directories(probe_folder);
+    ::setenv("UNIDLE_PROBE_DIR", probe_folder.c_str(), 1);
+    record::Writer writer(run.path());
+    EventMerger merger(writer);
+    Collector collector(probe_folder, writer, merger);
+    const auto round = [&](std::int64_t now) {
+      collector.take_events(true);
+      collector.take_notes(now);
+      collector.write_positions();
+      collector.settle();
+    };
+    unidle_probe* probe = unidle_probe_open("train");
+    unidle_probe_note(probe, R"({"type":"first"})");
+    for (int i = 0; i <= quiet; ++i) {
+      round(i);
+    }
+    unidle_probe_note(probe, R"({"type":"last"})");
+    unidle_probe_close(probe);
+    round(quiet + 1);
+    collector.remove_files();
+    writer.flush();
+    EXPECT_THAT(record::Reader(run.path()).notes(), SizeIs(2)) << quiet;
+  }
+}
+
 /// The recorder is killed after each of its operations in turn; what goes on afterwards has every step once.
 TEST_F(CollectorTest, NothingIsLostOrTakenTwiceWhereverTheRecorderIsKilled) {
   constexpr std::uint64_t kSteps = 40;
