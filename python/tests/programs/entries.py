@@ -232,6 +232,7 @@ def alarms():
     net = model()
     optimizer = torch.optim.SGD(net.parameters(), lr=1e-3)
     while raised < 200:
+        torch.set_grad_enabled(True)  # torch's own no_grad() leaves it off when it is interrupted on its way in or out
         try:
             signal.setitimer(signal.ITIMER_REAL, 0.0002 + raised % 50 * 4e-5)
             for a, b in DataLoader(TensorDataset(x, y), 4):
