@@ -6,7 +6,7 @@
 #include "unidle/cli/apply.h"
 #include "unidle/knobs/knob.h"
 #include "unidle/knobs/value.h"
-#include "unidle/tune/working_folder.h"
+#include "unidle/tune/trials/working_folder.h"
 
 namespace unidle::fuzz::targets {
 

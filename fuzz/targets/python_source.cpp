@@ -6,7 +6,7 @@
 #include "unidle/knobs/config_file.h"
 #include "unidle/knobs/detail/python_reader.h"
 #include "unidle/knobs/detail/python_tokens.h"
-#include "unidle/tune/code_patch.h"
+#include "unidle/tune/advice/code_patch.h"
 
 namespace unidle::fuzz::targets {
 

@@ -6,8 +6,8 @@
 #include "unidle/report/page.h"
 #include "unidle/trace/recorded.h"
 #include "unidle/trace/timeline.h"
-#include "unidle/tune/applied.h"
-#include "unidle/tune/trial_record.h"
+#include "unidle/tune/trials/applied.h"
+#include "unidle/tune/trials/trial_record.h"
 
 namespace unidle::fuzz::targets {
 

@@ -1,6 +1,6 @@
 // What a program printed at the end of a trial.
 #include "fuzz.h"
-#include "unidle/tune/output.h"
+#include "unidle/tune/trials/printed.h"
 
 namespace unidle::fuzz::targets {
 

@@ -1,5 +1,5 @@
 // The files of a search that goes on: a plan of a program, one of a workload, or a trial.
-#include "unidle/tune/trial_store.h"
+#include "unidle/tune/trials/trial_store.h"
 #include "fuzz.h"
 
 namespace unidle::fuzz::targets {

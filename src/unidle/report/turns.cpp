@@ -10,8 +10,8 @@
 #include "unidle/base/stats.h"
 #include "unidle/base/units.h"
 #include "unidle/observe/observe.h"
-#include "unidle/tune/output.h"
-#include "unidle/tune/protection.h"
+#include "unidle/tune/trials/printed.h"
+#include "unidle/tune/trials/protection.h"
 
 namespace unidle::report {
 

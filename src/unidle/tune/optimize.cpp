@@ -12,9 +12,9 @@
 #include "unidle/base/files.h"
 #include "unidle/base/log.h"
 #include "unidle/record/record.h"
-#include "unidle/tune/foreign_advice.h"
-#include "unidle/tune/gpu_table.h"
-#include "unidle/tune/undo.h"
+#include "unidle/tune/advice/foreign_advice.h"
+#include "unidle/tune/advice/gpu_table.h"
+#include "unidle/tune/output/undo.h"
 
 namespace unidle::tune {
 

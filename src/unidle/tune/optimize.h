@@ -10,11 +10,11 @@
 #include <string>
 #include <vector>
 
-#include "unidle/tune/advise.h"
-#include "unidle/tune/apply_runner.h"
-#include "unidle/tune/code_changes.h"
-#include "unidle/tune/engine_runner.h"
-#include "unidle/tune/tuner.h"
+#include "unidle/tune/advice/advise.h"
+#include "unidle/tune/advice/code_changes.h"
+#include "unidle/tune/search/tuner.h"
+#include "unidle/tune/trials/apply_runner.h"
+#include "unidle/tune/trials/engine_runner.h"
 
 namespace unidle::tune {
 

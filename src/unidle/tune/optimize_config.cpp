@@ -7,9 +7,9 @@
 #include "unidle/base/error.h"
 #include "unidle/base/files.h"
 #include "unidle/base/log.h"
-#include "unidle/tune/command_runner.h"
 #include "unidle/tune/optimize.h"
-#include "unidle/tune/trial_store.h"
+#include "unidle/tune/trials/command_runner.h"
+#include "unidle/tune/trials/trial_store.h"
 
 namespace unidle::tune {
 

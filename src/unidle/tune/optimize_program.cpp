@@ -9,14 +9,14 @@
 #include "unidle/base/log.h"
 #include "unidle/knobs/command_line.h"
 #include "unidle/knobs/knob.h"
-#include "unidle/tune/apply_runner.h"
-#include "unidle/tune/batch_advice.h"
-#include "unidle/tune/code_changes.h"
-#include "unidle/tune/code_patch.h"
+#include "unidle/tune/advice/batch_advice.h"
+#include "unidle/tune/advice/code_changes.h"
+#include "unidle/tune/advice/code_patch.h"
+#include "unidle/tune/advice/reach.h"
 #include "unidle/tune/optimize.h"
-#include "unidle/tune/protection.h"
-#include "unidle/tune/reach.h"
-#include "unidle/tune/trial_store.h"
+#include "unidle/tune/trials/apply_runner.h"
+#include "unidle/tune/trials/protection.h"
+#include "unidle/tune/trials/trial_store.h"
 
 namespace unidle::tune {
 

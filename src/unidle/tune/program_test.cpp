@@ -8,16 +8,16 @@
 
 #include "unidle/base/files.h"
 #include "unidle/knobs/knob.h"
-#include "unidle/tune/apply_runner.h"
-#include "unidle/tune/code_changes.h"
-#include "unidle/tune/memory_watch.h"
-#include "unidle/tune/parity.h"
-#include "unidle/tune/reach.h"
+#include "unidle/tune/advice/code_changes.h"
+#include "unidle/tune/advice/reach.h"
+#include "unidle/tune/search/parity.h"
+#include "unidle/tune/search/tuner.h"
 #include "unidle/tune/testing/fake_runner.h"
-#include "unidle/tune/trial_record.h"
-#include "unidle/tune/trial_store.h"
-#include "unidle/tune/tuner.h"
-#include "unidle/tune/working_folder.h"
+#include "unidle/tune/trials/apply_runner.h"
+#include "unidle/tune/trials/memory_watch.h"
+#include "unidle/tune/trials/trial_record.h"
+#include "unidle/tune/trials/trial_store.h"
+#include "unidle/tune/trials/working_folder.h"
 
 namespace unidle::tune {
 namespace {

@@ -16,7 +16,7 @@
 #include "unidle/cli/subcommand.h"
 #include "unidle/knobs/knob.h"
 #include "unidle/tune/optimize.h"
-#include "unidle/tune/undo.h"
+#include "unidle/tune/output/undo.h"
 
 namespace unidle::cli::commands {
 

@@ -24,8 +24,8 @@
 #include "unidle/observe/observe.h"
 #include "unidle/record/record.h"
 #include "unidle/trace/recorded.h"
-#include "unidle/tune/applied.h"
-#include "unidle/tune/reach.h"
+#include "unidle/tune/advice/reach.h"
+#include "unidle/tune/trials/applied.h"
 
 namespace unidle::cli::commands {
 

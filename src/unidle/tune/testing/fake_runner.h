@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "unidle/base/testing/fake_clock.h"
-#include "unidle/tune/trial.h"
+#include "unidle/tune/trials/trial.h"
 
 namespace unidle::tune::testing {
 

@@ -1,0 +1,40 @@
+// Changes that follow from the hardware and the configuration alone, without measuring.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "unidle/knobs/config_file.h"
+#include "unidle/tune/advice/hardware.h"
+#include "unidle/tune/settings.h"
+
+namespace unidle::tune {
+
+struct Change {
+  std::string knob;
+  std::string from;  // what the configuration says; the knob's fallback when it says nothing
+  std::string to;
+  std::string reason;
+  std::optional<double> gain;           // measured: throughput with it over throughput without it
+  std::string depends = {};             // what must hold for it to help, or to be right
+  std::vector<std::string> paths = {};  // the keys that were edited; empty: the knob's own name
+};
+
+/// How far advice without measurement goes: exact knobs only; numeric ones too; also what helps most programs but not
+/// all.
+enum class Profile { kLight, kBalanced, kFast };
+
+/// Only what is safe to predict: one value a knob, exact and numeric knobs, the effective batch held. Semantic changes
+/// are never safe to predict, so `allow_semantic` does not add any here.
+std::vector<Change> advise(const knobs::ConfigFile& config, const std::string& workload, const Hardware& hardware,
+                           bool only_present = false, Profile profile = Profile::kBalanced);
+
+/// The changes as edits of `config`, which keeps every other byte. Throws as ConfigFile::set does.
+void apply_changes(std::vector<Change>& changes, knobs::ConfigFile& config);
+
+/// The diff of the two texts with each change's reason behind the line it explains.
+std::string explained_diff(const std::string& before, const knobs::ConfigFile& after,
+                           const std::vector<Change>& changes, const std::string& name);
+
+}  // namespace unidle::tune

@@ -1,0 +1,54 @@
+#include "unidle/tune/advice/code_changes.h"
+
+#include <fmt/format.h>
+
+#include "unidle/base/secrets.h"
+#include "unidle/base/shell.h"
+#include "unidle/knobs/knob.h"
+#include "unidle/tune/advice/reach.h"
+
+namespace unidle::tune {
+
+namespace {
+
+std::string python_value(const std::string& value) {
+  return value == "true" ? "True" : value == "false" ? "False" : value;
+}
+
+}  // namespace
+
+std::vector<CodeChange> code_changes(const std::vector<Change>& changes,
+                                     const std::map<std::string, std::string>& places, const std::string& device) {
+  const auto place = [&](const std::string& name) {
+    const auto found = places.find(name);
+    return found == places.end() ? std::string() : found->second;
+  };
+  const std::string near = place("loader").empty() ? place("model") : place("loader");
+  std::vector<CodeChange> found;
+  for (const Change& change : changes) {
+    const knobs::Knob* knob = knobs::find_knob(change.knob);
+    const std::string value = python_value(change.to);
+    const std::string code = knob == nullptr             ? std::string()
+                             : knob->change.code_for     ? knob->change.code_for(change.to, device)
+                             : knob->change.code.empty() ? std::string()
+                                                         : fmt::format(fmt::runtime(knob->change.code), value);
+    if (!code.empty()) {
+      found.push_back({change.knob, place(knob->change.code_place), code, value, near});
+    }
+  }
+  return found;
+}
+
+std::string run_command(const Settings& changes, const std::vector<std::string>& command) {
+  const Reach reached = reach(command, changes);
+  if (reached.at_run_time.empty()) {
+    return shell_joined(mask_secrets(reached.command));
+  }
+  std::string text = "unidle run";
+  for (const auto& [knob, value] : reached.at_run_time) {
+    text += " --apply " + shell_quoted(knob + "=" + value);
+  }
+  return text + " -- " + shell_joined(mask_secrets(reached.command));
+}
+
+}  // namespace unidle::tune

@@ -1,0 +1,89 @@
+#include "unidle/tune/advice/code_patch.h"
+
+#include <gmock/gmock.h>
+
+#include "unidle/base/files.h"
+
+namespace unidle::tune {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::string with_workers(const std::string& call) {
+  return with_argument(call, call.find('('), "num_workers", "2").value_or("left alone");
+}
+
+TEST(WithArgument, AddsBehindTheLastOne) {
+  EXPECT_EQ(with_workers("DataLoader(data, batch_size=4)"), "DataLoader(data, batch_size=4, num_workers=2)");
+  EXPECT_EQ(with_workers("DataLoader()"), "DataLoader(num_workers=2)");
+  EXPECT_EQ(with_workers("DataLoader(data[f(1, 2)],  # ) not, this\n           shuffle=True,\n)"),
+            "DataLoader(data[f(1, 2)],  # ) not, this\n           shuffle=True, num_workers=2,\n)");
+  EXPECT_EQ(with_workers("DataLoader(Pairs(\"a)b\", 'c(', \"\"\"d\n)\"\"\"))"),
+            "DataLoader(Pairs(\"a)b\", 'c(', \"\"\"d\n)\"\"\"), num_workers=2)");
+}
+
+TEST(WithArgument, ReplacesTheValue) {
+  EXPECT_EQ(with_workers("DataLoader(data, num_workers=0, shuffle=True)"),
+            "DataLoader(data, num_workers=2, shuffle=True)");
+  EXPECT_EQ(with_workers("DataLoader(data, num_workers = cfg.get(\"workers\", 0)  # why\n)"),
+            "DataLoader(data, num_workers = 2  # why\n)");
+}
+
+TEST(WithArgument, LeavesAloneWhatIsNotCertain) {
+  EXPECT_EQ(with_workers("DataLoader(data, **options)"), "left alone");
+  EXPECT_EQ(with_workers("DataLoader(data"), "left alone");
+}
+
+TEST(CodePatch, LeavesALineOfSeveralNumbersAlone) {
+  const TemporaryFolder folder;
+  write_file_atomic(folder.path() / "train.py", "count = 1000000 if big else 100");
+  EXPECT_EQ(code_patch({{"batch.accumulation", "train.py:1", "", "2", ""}}, folder.path()), "");
+}
+
+TEST(CodePatch, ShowsWhatAPersonWouldChange) {
+  const TemporaryFolder folder;
+  write_file_atomic(folder.path() / "train.py",
+                    "import torch\n\nloader = DataLoader(data, 4)\nopt = torch.optim.AdamW(net.parameters())\n");
+  const std::vector<CodeChange> changes = {{"loader.workers", "train.py:3", "", "2", "train.py:3"},
+                                           {"optimizer.fused", "", "", "True", ""},
+                                           {"precision.amp", "", "", "bf16", ""}};
+  EXPECT_EQ(code_patch(changes, folder.path()),
+            "--- train.py\n+++ train.py\n@@ -1,4 +1,4 @@\n import torch\n \n-loader = DataLoader(data, 4)\n"
+            "-opt = torch.optim.AdamW(net.parameters())\n+loader = DataLoader(data, 4, num_workers=2)\n"
+            "+opt = torch.optim.AdamW(net.parameters(), fused=True)\n");
+}
+
+TEST(CodePatch, ChangesTheBatchAndItsCountOrNeither) {
+  const TemporaryFolder folder;
+  const auto patch = [&](const std::string& text) {
+    write_file_atomic(folder.path() / "train.py", text);
+    return code_patch({{"batch.accumulation", "train.py:1", "", "1", ""}, {"batch.size", "train.py:2", "", "64", ""}},
+                      folder.path());
+  };
+  EXPECT_THAT(patch("COUNT_4 = 4  # 4 of them\nloader = DataLoader(data, batch_size=SIZE)\n"),
+              HasSubstr("+COUNT_4 = 1  # 4 of them\n+loader = DataLoader(data, batch_size=64)\n"));
+  EXPECT_THAT(patch("count = 4\nloader = DataLoader(data, 16, True)\n"),
+              HasSubstr("+count = 1\n+loader = DataLoader(data, 64, True)\n"));
+  EXPECT_THAT(patch("count = 4\nloader = DataLoader(data, shuffle=True)\n"),
+              HasSubstr("+loader = DataLoader(data, shuffle=True, batch_size=64)\n"));
+  EXPECT_EQ(patch("size, count = 16, 4\nloader = DataLoader(data, size)\n"), "") << "which of the two";
+  EXPECT_EQ(patch("count = 4\nloader = make_loader(data, 16)\n"), "");
+  EXPECT_EQ(patch("count = len(x)\nloader = DataLoader(data, 16)\n"), "");
+  EXPECT_EQ(patch("count = 4.0\nloader = DataLoader(data, 16)\n"), "");
+}
+
+TEST(CodePatch, NothingForWhatIsElsewhereOrNotAlone) {
+  const TemporaryFolder folder;
+  write_file_atomic(folder.path() / "train.py", "a = Adam(x)\nb = Adam(y)\nloader = make_loader(data)\n");
+  EXPECT_EQ(code_patch({{"optimizer.fused", "", "", "True", "train.py:1"}}, folder.path()), "") << "two optimisers";
+  EXPECT_THAT(code_patch({{"optimizer.fused", "train.py:2", "", "True", ""}}, folder.path()),
+              HasSubstr("+b = Adam(y, fused=True)\n"))
+      << "its line is known";
+  EXPECT_EQ(code_patch({{"loader.workers", "train.py:3", "", "2", ""}}, folder.path()), "") << "made elsewhere";
+  EXPECT_EQ(code_patch({{"loader.workers", "/usr/lib/x.py:3", "", "2", ""}}, folder.path()), "");
+  EXPECT_EQ(code_patch({{"loader.workers", "train.py:99", "", "2", ""}}, folder.path()), "");
+  EXPECT_EQ(code_patch({{"loader.workers", "nowhere.py:1", "", "2", ""}}, folder.path()), "");
+}
+
+}  // namespace
+}  // namespace unidle::tune

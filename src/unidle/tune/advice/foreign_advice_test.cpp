@@ -1,0 +1,180 @@
+#include "unidle/tune/advice/foreign_advice.h"
+
+#include <gmock/gmock.h>
+
+#include <cstdlib>
+
+#include "unidle/base/error.h"
+#include "unidle/base/files.h"
+#include "unidle/tune/advice/gpu_table.h"
+#include "unidle/tune/optimize.h"
+#include "unidle/tune/output/undo.h"
+
+namespace unidle::tune {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+Hardware machine(const char* device, double cpus) {
+  Hardware hardware;
+  hardware.cpus = cpus;
+  return with_device(hardware, device);
+}
+
+std::string advised(std::string text, const Hardware& hardware, Profile profile = Profile::kBalanced,
+                    const std::string& name = "c.yaml") {
+  knobs::ConfigFile config = knobs::ConfigFile::from_text(std::move(text), name);
+  advise_foreign(config, hardware, profile);
+  return config.text();
+}
+
+TEST(ForeignAdvice, GivesTheLoaderWorkers) {
+  EXPECT_EQ(advised("num_workers: 0\nlr: 1\n", machine("A100 40GB", 8)), "num_workers: 7\nlr: 1\n");
+  EXPECT_EQ(advised("num_workers: 0\n", machine("cpu", 8)), "num_workers: 4\n");
+  EXPECT_EQ(advised("num_workers: 64\n", machine("A100 40GB", 8)), "num_workers: 7\n");
+  EXPECT_EQ(advised("num_workers: 4\n", machine("A100 40GB", 8)), "num_workers: 4\n");
+  Hardware shared = machine("A100 40GB", 32);
+  shared.gpus = 4;
+  EXPECT_EQ(advised("num_workers: 0\n", shared), "num_workers: 7\n");
+}
+
+TEST(ForeignAdvice, KnowsTheDefaultOfTheFramework) {
+  EXPECT_EQ(advised("per_device_train_batch_size: 4\n", machine("A100 40GB", 4)),
+            "per_device_train_batch_size: 4\ndataloader_num_workers: 3\n");
+  EXPECT_EQ(advised("batch_size: 4\nlr: 1\n", machine("A100 40GB", 4)), "batch_size: 4\nlr: 1\n");
+}
+
+TEST(ForeignAdvice, ChoosesTheFormatOfTheDevice) {
+  const char* text = "trainer:\n  precision: 32-true\n  max_epochs: 1\n";
+  EXPECT_THAT(advised(text, machine("H100", 4)), HasSubstr("precision: bf16-mixed"));
+  EXPECT_THAT(advised(text, machine("T4", 4)), HasSubstr("precision: 16-mixed"));
+  EXPECT_EQ(advised(text, machine("GTX 1080 Ti", 4)), text) << "no matrix units";
+  EXPECT_EQ(advised(text, machine("cpu", 4)), text);
+  EXPECT_EQ(advised(text, machine("H100", 4), Profile::kLight), text) << "rounding changes";
+}
+
+TEST(ForeignAdvice, HoldsTheEffectiveBatch) {
+  const char* text = "batch_size: 6\ngradient_accumulation_steps: 8\n";
+  EXPECT_EQ(advised(text, machine("A100 80GB", 4), Profile::kFast), "batch_size: 8\ngradient_accumulation_steps: 6\n");
+  EXPECT_EQ(advised(text, machine("A100 80GB", 4)), text);
+  EXPECT_EQ(advised(text, machine("T4", 4), Profile::kFast), text) << "little memory";
+  EXPECT_EQ(advised("batch_size: 6\n", machine("A100 80GB", 4), Profile::kFast), "batch_size: 6\n");
+}
+
+TEST(ForeignAdvice, TellsWhatItCouldNotSay) {
+  knobs::ConfigFile config = knobs::ConfigFile::from_text("num_workers: 0\nuse_fp16: false\n", "c.yaml");
+  const ForeignAdvice advice = advise_foreign(config, machine("H100", 8), Profile::kBalanced);
+  EXPECT_THAT(advice.left, Contains(HasSubstr("precision.amp=bf16")));
+  EXPECT_EQ(config.text(), "num_workers: 7\nuse_fp16: false\n");
+  ASSERT_EQ(advice.changes.size(), 1u);
+  EXPECT_EQ(advice.changes[0].from, "0");
+  EXPECT_EQ(advice.changes[0].to, "7");
+  EXPECT_THAT(advice.changes[0].paths, Contains("num_workers"));
+  EXPECT_FALSE(advice.changes[0].depends.empty());
+}
+
+TEST(ForeignAdvice, IsStableAndPromisesNothing) {
+  const char* shared = std::getenv("UNIDLE_SHARED");
+  if (shared == nullptr) {
+    GTEST_SKIP() << "UNIDLE_SHARED is not set";
+  }
+  for (const auto& entry : std::filesystem::directory_iterator(std::filesystem::path(shared) / "real/configs")) {
+    if (entry.path().extension() == ".md") {
+      continue;
+    }
+    for (const Profile profile : {Profile::kLight, Profile::kBalanced, Profile::kFast}) {
+      knobs::ConfigFile config = knobs::ConfigFile::load(entry.path());
+      const ForeignAdvice first = advise_foreign(config, machine("H100", 16), profile);
+      EXPECT_GT(first.recognized, 2u) << entry.path();
+      for (const Change& change : first.changes) {
+        EXPECT_THAT(change.reason + change.depends, Not(HasSubstr("%"))) << entry.path();
+      }
+      if (profile != Profile::kFast) {  // fast may find the next larger micro-batch
+        EXPECT_THAT(advise_foreign(config, machine("H100", 16), profile).changes, IsEmpty()) << entry.path();
+      }
+    }
+  }
+}
+
+TEST(GpuTable, FindsHoweverWritten) {
+  EXPECT_EQ(find_gpu("NVIDIA A100-SXM4-80GB")->memory_gib, 80);
+  EXPECT_EQ(find_gpu("a100")->memory_gib, 40) << "the smaller one when none is named";
+  EXPECT_EQ(find_gpu("Tesla V100-SXM2-32GB")->capability, 70);
+  EXPECT_EQ(find_gpu("NVIDIA GeForce RTX 4090")->capability, 89);
+  EXPECT_EQ(find_gpu("h100")->capability, 90);
+  EXPECT_EQ(find_gpu("RTX 6000"), std::nullopt) << "Quadro or Ada: not guessed";
+  EXPECT_EQ(find_gpu(""), std::nullopt);
+  EXPECT_THROW(with_device({}, "Voodoo"), Error);
+  EXPECT_EQ(with_device({}, "cpu").gpus, 0);
+}
+
+std::filesystem::perms permissions(const std::filesystem::path& path) {
+  return std::filesystem::status(path).permissions();
+}
+
+OptimizeResult changed(const std::filesystem::path& config) {
+  OptimizeResult result;
+  result.config = config;
+  result.before = read_file(config);
+  result.after = "num_workers: 4\n";
+  return result;
+}
+
+TEST(Written, WhatIsMadeOfAPrivateFileIsPrivate) {
+  using std::filesystem::perms;
+  const TemporaryFolder folder;
+  const std::filesystem::path config = folder.path() / "c.yaml";
+  const perms secret = perms::owner_read | perms::owner_write;
+  write_file_atomic(config, "num_workers: 0\n");
+  std::filesystem::permissions(config, secret);
+  EXPECT_EQ(permissions(write_result(changed(config), std::nullopt, false).output), secret);
+  EXPECT_EQ(permissions(write_result(changed(config), folder.path() / "new.yaml", false).output), secret);
+  const Written in_place = write_result(changed(config), std::nullopt, true);
+  EXPECT_EQ(permissions(config), secret);
+  EXPECT_EQ(permissions(*in_place.backup), secret);
+  EXPECT_EQ(permissions(undo(config).kept), secret);
+  EXPECT_EQ(permissions(config), secret);
+  EXPECT_EQ(read_file(config), "num_workers: 0\n");
+}
+
+TEST(Written, WhatCannotBeChangedIsLeftAsItIsWithNoBackup) {
+  const TemporaryFolder folder;
+  const std::filesystem::path config = folder.path() / "c.yaml";
+  write_file_atomic(config, "num_workers: 0\n");
+  std::filesystem::create_hard_link(config, folder.path() / "other.yaml");
+  EXPECT_THROW(write_result(changed(config), std::nullopt, true), Error);
+  EXPECT_EQ(std::filesystem::hard_link_count(config), 2U);
+  std::filesystem::remove(folder.path() / "other.yaml");
+  std::filesystem::permissions(config, std::filesystem::perms::owner_read);
+  EXPECT_THROW(write_result(changed(config), std::nullopt, true), Error);
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path()), {}), 1);
+  EXPECT_EQ(read_file(config), "num_workers: 0\n");
+}
+
+TEST(Written, ALinkThatLeadsNowhereIsNoFreeName) {
+  const TemporaryFolder folder;
+  const std::filesystem::path config = folder.path() / "c.yaml";
+  std::filesystem::create_symlink("elsewhere", beside(config, "bak"));
+  EXPECT_EQ(free_name(config, "bak"), beside(config, "bak2"));
+}
+
+TEST(Undo, RestoresTheNewestBackup) {
+  const TemporaryFolder folder;
+  const std::filesystem::path config = folder.path() / "c.yaml";
+  write_file_atomic(config, "third");
+  write_file_atomic(beside(config, "bak"), "first");
+  write_file_atomic(beside(config, "bak2"), "second");
+  EXPECT_EQ(undo(config).kept, beside(config, "undone"));
+  EXPECT_EQ(read_file(config), "second");
+  EXPECT_EQ(read_file(beside(config, "undone")), "third");
+  undo(config);
+  EXPECT_EQ(read_file(config), "first");
+  EXPECT_EQ(read_file(beside(config, "undone2")), "second");
+  EXPECT_THROW(undo(config), Error);
+}
+
+}  // namespace
+}  // namespace unidle::tune

@@ -1,0 +1,181 @@
+#include "unidle/tune/advice/proposals.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "unidle/base/units.h"
+#include "unidle/knobs/knob.h"
+
+namespace unidle::tune {
+
+namespace {
+
+/// Steps between two readings of the loss: often enough to watch, rare enough to cost nothing.
+constexpr int kProposedInterval = 50;
+/// Below this a GPU has no room for larger micro-batches to be proposed unseen.
+constexpr std::uint64_t kRoomForProposals_bytes = 8ULL << 30;
+
+bool has_convolutions(const std::string& workload) { return workload == "superres" || workload == "keypoint"; }
+
+/// Workloads whose samples are costly to make: decoding, predicting features.
+bool has_costly_samples(const std::string& workload) { return workload == "superres" || workload == "protein"; }
+
+class Proposer {
+ public:
+  Proposer(const Settings& settings, std::string workload, const Hardware& hardware, const ProposalOptions& options)
+      : settings_(settings), workload_(std::move(workload)), hardware_(hardware), options_(options) {}
+
+  std::vector<Proposal> run() {
+    loader();
+    transfer();
+    arithmetic();
+    step();
+    batch();
+    std::stable_sort(found_.begin(), found_.end(),
+                     [](const Proposal& a, const Proposal& b) { return a.promise > b.promise; });
+    return std::move(found_);
+  }
+
+ private:
+  bool gpu() const { return hardware_.gpus > 0; }
+  long long number(const char* knob) const { return integer_of(settings_, knob).value_or(0); }
+  bool is_on(const char* knob) const { return value_of(settings_, knob) == "true"; }
+
+  void add(Settings changes, double promise, bool safe, std::string reason) {
+    std::erase_if(changes, [&](const auto& change) { return value_of(settings_, change.first) == change.second; });
+    const bool unread = options_.only_present && std::any_of(changes.begin(), changes.end(), [&](const auto& change) {
+                          return !settings_.contains(change.first);
+                        });
+    if (!changes.empty() && !unread) {
+      found_.push_back({std::move(changes), std::move(reason), promise, safe});
+    }
+  }
+
+  void loader() {
+    const int cpus = hardware_.whole_cpus();
+    const long long workers = number("loader.workers");
+    const int best = std::clamp(gpu() ? cpus - 1 : cpus / 2, 1, kMostWorkers);
+    const std::string mine = fmt::format("this job may use {} CPUs", cpus);
+    if (workers == 0) {
+      add({{"loader.workers", std::to_string(best)}}, 0.6, true,
+          "the step waits for every sample while none is prepared beside it; " + mine);
+    } else if (workers > cpus) {
+      add({{"loader.workers", std::to_string(best)}}, 0.4, true,
+          fmt::format("{} workers compete for too few processors; {}", workers, mine));
+    }
+    for (const int other : {best * 2, best / 2, cpus}) {
+      if (other >= 1 && other != best && other != workers && other <= std::min(2 * cpus, kMostWorkers)) {
+        add({{"loader.workers", std::to_string(other)}}, 0.15, false, "another number of loader workers; " + mine);
+      }
+    }
+    if (number("loader.prefetch_factor") < 4) {
+      add({{"loader.prefetch_factor", "4"}}, 0.05, true, "a deeper queue hides samples that take unusually long");
+    }
+    if (settings_.contains("loader.persistent_workers")) {
+      add({{"loader.persistent_workers", "true"}}, 0.04, true, "workers need not be started anew every epoch");
+    }
+    if (has_costly_samples(workload_) || settings_.contains("cache.features")) {
+      add({{"cache.features", "memory"}}, 0.5, true, "costly per-sample work is the same in every epoch");
+    }
+  }
+
+  void transfer() {
+    if (!gpu()) {
+      return;
+    }
+    add({{"loader.pin_memory", "true"}, {"transfer.non_blocking", "true"}}, 0.2, true,
+        "copies to the GPU run beside the computation from page-locked memory only");
+    if (workload_ == "timeseries" || workload_ == "recsys" || settings_.contains("data.on_device")) {
+      add({{"data.on_device", "true"}}, 0.3, false, "a data set that fits the device need not be copied every epoch");
+    }
+  }
+
+  void arithmetic() {
+    if (gpu() && hardware_.capability >= kAmpere) {
+      add({{"precision.amp", "bf16"}}, 0.45, true, hardware_.gpu_name + " has matrix units for bf16");
+      add({{"precision.tf32", "true"}}, 0.3, true, "what stays in fp32 can use the TF32 matrix units");
+    } else if (gpu() && hardware_.capability >= kVolta) {
+      add({{"precision.amp", "fp16"}}, 0.4, true, hardware_.gpu_name + " has matrix units for fp16, not for bf16");
+    } else if (!gpu() && hardware_.cpu_bf16) {
+      add({{"precision.amp", "bf16"}}, 0.3, false, "this CPU has units for bf16");
+    }
+    if (has_convolutions(workload_) || settings_.contains("layout.channels_last")) {
+      add({{"layout.channels_last", "true"}}, 0.25, !gpu() || hardware_.capability >= kVolta,
+          gpu() ? "low-precision convolution kernels work with channels innermost"
+                : "CPU convolution kernels work with channels innermost");
+    }
+    if (gpu() && has_convolutions(workload_)) {
+      add({{"cudnn.benchmark", "true"}}, 0.1, true, "the pictures have one size, so timing the algorithms once pays");
+    }
+    const long long threads = number("cpu.threads");
+    const int cpus = hardware_.whole_cpus();
+    const std::string all = std::to_string(cpus);
+    if (threads > cpus) {
+      add({{"cpu.threads", all}}, 0.3, true, fmt::format("{} threads compete for {} CPUs", threads, cpus));
+    } else if (!gpu() && threads > 0) {
+      add({{"cpu.threads", all}}, 0.35, true, fmt::format("the arithmetic may use all {} CPUs", cpus));
+    }
+    if (!gpu() && cpus > 2) {
+      add({{"cpu.threads", std::to_string(cpus - 1)}}, 0.08, false, "leaves one CPU to the loader");
+    }
+  }
+
+  void step() {
+    add({{"optimizer.fused", "true"}}, gpu() ? 0.12 : 0.1, true,
+        "one pass over the parameters instead of several operations for each tensor");
+    add({{"optimizer.zero_to_none", "true"}}, 0.03, true, "dropping gradients saves a pass that fills them with zeros");
+    if (number("metrics.interval") < 10) {
+      add({{"metrics.interval", std::to_string(kProposedInterval)}}, gpu() ? 0.15 : 0.06, true,
+          "every reading of the loss makes the host wait for the device; only the log gets sparser");
+    }
+    if (gpu()) {
+      add({{"compile.mode", "graph"}}, 0.2, false, "one graph launch replaces the launches of all kernels");
+    } else if (value_of(settings_, "compile.mode") != "off") {
+      add({{"compile.mode", "off"}}, 0.05, false, "compiling may not pay on a CPU");
+    }
+  }
+
+  /// The largest micro-batch that holds the effective batch; a search measures the others too, see BatchSearch.
+  void batch() {
+    const long long size = number("batch.size");
+    const long long accumulation = number("batch.accumulation");
+    const std::vector<long long> sizes = larger_micro_batches(size, accumulation);
+    if (!sizes.empty()) {
+      const long long largest = sizes.back();
+      add({{"batch.size", std::to_string(largest)},
+           {"batch.accumulation", std::to_string(size * accumulation / largest)}},
+          0.3, gpu() && hardware_.gpu_memory_bytes >= kRoomForProposals_bytes,
+          fmt::format("larger micro-batches at the same effective batch of {}", size * accumulation));
+    }
+  }
+
+  const Settings& settings_;
+  std::string workload_;
+  const Hardware& hardware_;
+  ProposalOptions options_;
+  std::vector<Proposal> found_;
+};
+
+}  // namespace
+
+std::vector<long long> larger_micro_batches(long long size, long long accumulation) {
+  std::vector<long long> sizes;
+  if (size > kLargestBatch || accumulation > kLargestBatch) {
+    return sizes;
+  }
+  const long long effective = size * accumulation;
+  for (long long count = accumulation - 1; count >= 1 && size > 0; --count) {
+    if (effective % count == 0) {
+      sizes.push_back(effective / count);
+    }
+  }
+  return sizes;
+}
+
+std::vector<Proposal> propose(const Settings& settings, const std::string& workload, const Hardware& hardware,
+                              const ProposalOptions& options) {
+  return Proposer(settings, workload, hardware, options).run();
+}
+
+}  // namespace unidle::tune

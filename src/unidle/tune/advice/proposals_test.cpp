@@ -1,0 +1,111 @@
+#include "unidle/tune/advice/proposals.h"
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+
+#include "unidle/tune/advice/advise.h"
+
+namespace unidle::tune {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+Hardware cpu_machine(double cpus) {
+  Hardware hardware;
+  hardware.cpus = cpus;
+  return hardware;
+}
+
+Hardware gpu_machine(int capability) {
+  Hardware hardware = cpu_machine(8);
+  hardware.gpus = 1;
+  hardware.capability = capability;
+  hardware.gpu_name = "Test GPU";
+  hardware.gpu_memory_bytes = 80ULL << 30;
+  return hardware;
+}
+
+std::map<std::string, std::string> advice(const std::string& yaml, const std::string& workload,
+                                          const Hardware& hardware, bool only_present = false) {
+  std::map<std::string, std::string> changes;
+  for (const Change& change : advise(knobs::ConfigFile::from_text(yaml, "c.yaml"), workload, hardware, only_present)) {
+    EXPECT_TRUE(changes.emplace(change.knob, change.to).second) << change.knob << " twice";
+    EXPECT_NE(change.from, change.to) << change.knob;
+    EXPECT_FALSE(change.reason.empty());
+  }
+  return changes;
+}
+
+constexpr const char* kNaive =
+    "workload: superres\nbatch: {size: 2, accumulation: 8}\nloader: {workers: 0}\nprecision: {amp: off}\n";
+
+TEST(Proposals, LargerMicroBatchesDivideTheEffectiveBatch) {
+  EXPECT_THAT(larger_micro_batches(2, 8), ElementsAre(4, 8, 16));
+  EXPECT_THAT(larger_micro_batches(3, 4), ElementsAre(4, 6, 12));
+  EXPECT_THAT(larger_micro_batches(4, 1), IsEmpty());
+  EXPECT_THAT(larger_micro_batches(0, 0), IsEmpty());
+  EXPECT_THAT(larger_micro_batches(4, 1'000'000'000'000), IsEmpty())
+      << "nobody trains so, and to try all takes for ever";
+  EXPECT_THAT(larger_micro_batches(1'000'000'000'000, 1'000'000'000'000), IsEmpty());
+}
+
+TEST(Advise, OnACpuChangesNothingThatNeedsAGpu) {
+  const auto changes = advice(kNaive, "superres", cpu_machine(4));
+  EXPECT_EQ(changes.at("loader.workers"), "2");
+  EXPECT_EQ(changes.at("layout.channels_last"), "true");
+  EXPECT_EQ(changes.at("cache.features"), "memory");
+  for (const char* knob : {"loader.pin_memory", "transfer.non_blocking", "precision.amp", "precision.tf32",
+                           "cudnn.benchmark", "compile.mode", "batch.size", "optimizer.lr", "model.width"}) {
+    EXPECT_EQ(changes.count(knob), 0u) << knob;
+  }
+}
+
+TEST(Advise, TakesThePrecisionThatTheGpuHas) {
+  EXPECT_EQ(advice(kNaive, "superres", gpu_machine(90)).at("precision.amp"), "bf16");
+  EXPECT_EQ(advice(kNaive, "superres", gpu_machine(90)).at("precision.tf32"), "true");
+  EXPECT_EQ(advice(kNaive, "superres", gpu_machine(70)).at("precision.amp"), "fp16");
+  EXPECT_EQ(advice(kNaive, "superres", gpu_machine(70)).count("precision.tf32"), 0u);
+  EXPECT_EQ(advice(kNaive, "superres", gpu_machine(61)).count("precision.amp"), 0u);
+}
+
+TEST(Advise, HoldsTheEffectiveBatch) {
+  const auto changes = advice(kNaive, "superres", gpu_machine(90));
+  EXPECT_EQ(changes.at("batch.size"), "16");
+  EXPECT_EQ(changes.at("batch.accumulation"), "1");
+}
+
+TEST(Advise, FewerWorkersThanCpus) {
+  EXPECT_EQ(advice("loader: {workers: 28}\n", "keypoint", gpu_machine(90)).at("loader.workers"), "7");
+  EXPECT_EQ(advice("loader: {workers: 4}\n", "keypoint", gpu_machine(90)).count("loader.workers"), 0u);
+  EXPECT_EQ(advice("loader: {workers: 0}\n", "keypoint", cpu_machine(1)).at("loader.workers"), "1");
+}
+
+TEST(Advise, AForeignProgramGetsNoNewKeys) {
+  const auto changes = advice("loader: {workers: 0}\n", "", gpu_machine(90), true);
+  EXPECT_EQ(changes.size(), 1u);
+  EXPECT_EQ(changes.count("loader.workers"), 1u);
+}
+
+TEST(Proposals, NothingSemantic) {
+  const Settings settings = {{"batch.size", "4"}, {"optimizer.lr", "0.001"}};
+  for (const Proposal& proposal : propose(settings, "superres", cpu_machine(2), {})) {
+    EXPECT_FALSE(is_semantic(proposal.changes)) << proposal.reason;
+  }
+}
+
+TEST(Advise, ExplainsEveryChangedLine) {
+  const std::string before = "workload: superres\nloader:\n  workers: 0  # none\nseed: 1\n";
+  knobs::ConfigFile config = knobs::ConfigFile::from_text(before, "c.yaml");
+  std::vector<Change> changes = {{"loader.workers", "0", "2", "the step waits", 1.5},
+                                 {"cache.features", "off", "memory", "the same every epoch", std::nullopt}};
+  apply_changes(changes, config);
+  const std::string diff = explained_diff(before, config, changes, "c.yaml");
+  EXPECT_THAT(diff, HasSubstr("+  workers: 2  # none\n    # loader.workers: the step waits (1.5x)\n"));
+  EXPECT_THAT(diff, HasSubstr("+  features: memory\n    # cache.features: the same every epoch\n"));
+}
+
+}  // namespace
+}  // namespace unidle::tune

@@ -1,0 +1,88 @@
+#include "unidle/tune/advice/reach.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "unidle/knobs/command_line.h"
+#include "unidle/knobs/knob.h"
+
+namespace unidle::tune {
+
+namespace {
+
+/// A word of the command says how often the loss is logged, and that is oftener than `changes` want it.
+bool logs_oftener(const std::vector<std::string>& command, const Settings& changes) {
+  const auto settings = knobs::recognize_command(command);
+  return std::any_of(settings.begin(), settings.end(), [&](const knobs::CommandSetting& setting) {
+    const Settings said = {{setting.knob, setting.canonical.value_or("")}};
+    return integer_of(said, "metrics.interval") &&
+           integer_of(said, "metrics.interval") < integer_of(changes, "metrics.interval");
+  });
+}
+
+/// Batch size and accumulation go together: the effective batch must not depend on which of the two has a word.
+bool only_one_is_said(const std::vector<std::string>& command, const Settings& changes) {
+  const auto unsaid = [&](const char* knob) {
+    return changes.contains(knob) && !knobs::apply_to_command(command, knob, changes.at(knob));
+  };
+  return changes.contains("batch.size") && changes.contains("batch.accumulation") &&
+         (unsaid("batch.size") || unsaid("batch.accumulation"));
+}
+
+}  // namespace
+
+std::vector<std::string> with_spare(std::vector<std::string> command, const SpareOptions& spare,
+                                    const Settings& changes) {
+  for (const auto& [knob, words] : spare) {
+    if (changes.contains(knob) && !knobs::apply_to_command(command, knob, changes.at(knob))) {
+      command.insert(command.end(), words.begin(), words.end());
+    }
+  }
+  return command;
+}
+
+std::string why_refused(const std::vector<std::string>& command, const OptionChoices& choices) {
+  for (std::size_t i = 1; i < command.size(); ++i) {
+    const std::string& word = command[i];
+    const std::size_t equals = word.find('=');
+    std::string name = word.substr(0, equals);
+    name.erase(0, std::min(name.find_first_not_of('-'), name.size()));
+    std::replace(name.begin(), name.end(), '-', '_');
+    const auto known = word.starts_with('-') ? choices.find(name) : choices.end();
+    if (known == choices.end() || (equals == std::string::npos && i + 1 == command.size())) {
+      continue;
+    }
+    const std::string value = equals == std::string::npos ? command[i + 1] : word.substr(equals + 1);
+    if (std::find(known->second.begin(), known->second.end(), value) == known->second.end()) {
+      return fmt::format("{} takes only {}, and {} is none of them", word.substr(0, equals),
+                         fmt::join(known->second, ", "), value);
+    }
+  }
+  return "";
+}
+
+Reach reach(const std::vector<std::string>& command, const Settings& changes) {
+  Reach found{command, {}};
+  const bool batch_from_outside = only_one_is_said(command, changes);
+  for (const auto& [knob, value] : changes) {
+    // A program that has a word for fp16 has a scaler of its own.
+    const bool own_word = value == "fp16" || (knob == "metrics.interval" && logs_oftener(found.command, changes));
+    const bool of_batch = knob == "batch.size" || knob == "batch.accumulation";
+    const bool from_outside = of_batch ? batch_from_outside : knobs::applies_at_run_time(knob, value) && !own_word;
+    auto spelled = from_outside ? std::nullopt : knobs::apply_to_command(found.command, knob, value);
+    if (spelled) {
+      found.command = std::move(*spelled);
+    } else {
+      found.at_run_time[knob] = value;
+    }
+  }
+  return found;
+}
+
+bool reaches(const std::vector<std::string>& command, const std::string& knob, const std::string& value) {
+  return knobs::applies_at_run_time(knob, value) || knobs::apply_to_command(command, knob, value).has_value();
+}
+
+}  // namespace unidle::tune

@@ -1,0 +1,87 @@
+#include "unidle/tune/advice/suggestions.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "unidle/base/json.h"
+#include "unidle/diagnose/policy.h"
+#include "unidle/knobs/knob.h"
+
+namespace unidle::tune {
+
+namespace {
+
+/// Of training and validation. Less than what is worth a finding: the search measures what it brings.
+constexpr double kWorthRarer = 0.2;
+
+std::optional<std::string> value_of_fix(const diagnose::Fix& fix, bool allow_semantic) {
+  const knobs::Knob* knob = knobs::find_knob(fix.knob);
+  if (knob == nullptr || fix.to.is_null()) {
+    return std::nullopt;
+  }
+  const bool semantic = fix.fix_class == knobs::KnobClass::kSemantic || knob->knob_class == knobs::KnobClass::kSemantic;
+  if (semantic && !allow_semantic) {
+    return std::nullopt;
+  }
+  return knobs::canonical_value(*knob, plain_text(fix.to));
+}
+
+}  // namespace
+
+std::vector<Suggestion> suggestions_of(const diagnose::Diagnosis& diagnosis, bool allow_semantic) {
+  std::vector<Suggestion> suggestions;
+  for (const diagnose::Finding& finding : diagnosis.findings) {
+    if (finding.severity == diagnose::Severity::kInfo) {
+      continue;
+    }
+    Suggestion batch{{}, finding.id, {}, finding.share.value_or(0)};
+    for (const diagnose::Fix& fix : finding.fixes) {
+      const std::optional<std::string> value = value_of_fix(fix, allow_semantic);
+      if (!value) {
+        continue;
+      }
+      if (fix.knob.starts_with("batch.")) {
+        batch.changes[fix.knob] = *value;
+        batch.how = batch.how.empty() ? fix.how : batch.how;
+      } else {
+        suggestions.push_back({{{fix.knob, *value}}, finding.id, fix.how, finding.share.value_or(0)});
+      }
+    }
+    if (!batch.changes.empty()) {
+      suggestions.push_back(std::move(batch));
+    }
+  }
+  return suggestions;
+}
+
+std::optional<Suggestion> rarer_validation(const diagnose::Diagnosis& diagnosis, const Settings& effective) {
+  const double loop_s = diagnosis.time.train + diagnosis.time.validate;
+  const auto every = integer_of(effective, "validation.every");
+  if (!effective.contains("validation.every") || !every || *every < 1 || diagnosis.time.train <= 0 ||
+      diagnosis.time.validate < kWorthRarer * loop_s) {
+    return std::nullopt;
+  }
+  const double rarer_by = diagnose::longer_validation_interval(diagnosis.time.train, diagnosis.time.validate,
+                                                               diagnose::Policy{}.validation_target);
+  const auto wanted = static_cast<long long>(std::ceil(static_cast<double>(*every) * rarer_by));
+  return Suggestion{{{"validation.every", std::to_string(wanted)}},
+                    "validation",
+                    fmt::format("takes {:.0f} % of the loop", 100 * diagnosis.time.validate / loop_s),
+                    diagnosis.time.validate / loop_s};
+}
+
+void refuse_full_memory(const diagnose::Diagnosis& diagnosis, const Settings& changes, TrialResult& result) {
+  if (!result.ok || !changes.contains("batch.size")) {
+    return;
+  }
+  for (const diagnose::Finding& finding : diagnosis.findings) {
+    if (finding.id == "memory-nearly-full" || finding.id == "allocator-retries" || finding.id == "out-of-memory") {
+      result.ok = false;
+      result.problem = finding.id + (finding.evidence.empty() ? "" : ": " + finding.evidence.front());
+      return;
+    }
+  }
+}
+
+}  // namespace unidle::tune

@@ -1,0 +1,215 @@
+#include "unidle/tune/search/batch_search.h"
+
+#include <gmock/gmock.h>
+
+#include "unidle/tune/search/tuner.h"
+#include "unidle/tune/testing/fake_runner.h"
+
+namespace unidle::tune {
+namespace {
+
+using testing::at_rate;
+using ::testing::ElementsAre;
+using testing::FakeRunner;
+using ::testing::HasSubstr;
+
+std::vector<long long> sizes_of(const std::vector<BatchChoice>& choices) {
+  std::vector<long long> sizes;
+  for (const BatchChoice& choice : choices) {
+    sizes.push_back(choice.size);
+  }
+  return sizes;
+}
+
+TEST(BatchChoices, HoldTheEffectiveBatchByExactDivisors) {
+  const auto choices = batch_choices({{"batch.size", "3"}, {"batch.accumulation", "4"}}, false);
+  EXPECT_THAT(sizes_of(choices), ElementsAre(1, 2, 3, 4, 6, 12));
+  EXPECT_TRUE(choices[2].changes.empty());
+  EXPECT_EQ(choices[5].changes, (Settings{{"batch.size", "12"}, {"batch.accumulation", "1"}}));
+  EXPECT_TRUE(batch_choices({{"batch.size", "3"}}, false).empty()) << "nothing to accumulate with";
+  EXPECT_TRUE(batch_choices({{"batch.size", "1"}, {"batch.accumulation", "1"}}, false).empty());
+  EXPECT_TRUE(batch_choices({}, true).empty());
+}
+
+TEST(BatchChoices, AnotherEffectiveBatchScalesTheLearningRate) {
+  const auto choices = batch_choices({{"batch.size", "4"}, {"optimizer.lr", "0.001"}}, true);
+  const auto sixteen = std::find_if(choices.begin(), choices.end(), [](const auto& each) { return each.size == 16; });
+  ASSERT_NE(sixteen, choices.end());
+  EXPECT_EQ(sixteen->changes, (Settings{{"batch.size", "16"}, {"optimizer.lr", "0.002"}}));
+  EXPECT_THAT(sixteen->reason, HasSubstr("16 instead of 4"));
+  EXPECT_EQ(sizes_of(choices).front(), 1);
+}
+
+/// What is asked for, in order, when the speed is `rate` (0: it does not run).
+template <typename Rate>
+std::vector<long long> asked(std::vector<long long> sizes, std::size_t start, Rate rate, long long* best = nullptr) {
+  BatchSearch search(sizes, start, 6);
+  std::vector<long long> found;
+  double fastest = rate(sizes[start]);
+  while (const auto next = search.next()) {
+    const double now = rate(sizes[*next]);
+    found.push_back(sizes[*next]);
+    search.report(now == 0               ? BatchSearch::Result::kFailed
+                  : now > 1.03 * fastest ? BatchSearch::Result::kBetter
+                  : now > 0.97 * fastest ? BatchSearch::Result::kFlat
+                                         : BatchSearch::Result::kWorse);
+    fastest = std::max(fastest, now);
+  }
+  if (best != nullptr) {
+    *best = sizes[search.best()];
+  }
+  return found;
+}
+
+const std::vector<long long> kSizes = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64};
+
+TEST(BatchSearch, DoublesWhileItPays) {
+  EXPECT_THAT(asked(kSizes, 3, [](long long size) { return double(std::min(size, 16LL)); }), ElementsAre(8, 16, 32, 64))
+      << "one doubling may give nothing, two end it";
+  EXPECT_THAT(asked(kSizes, 3, [](long long size) { return double(size); }), ElementsAre(8, 16, 32, 64));
+}
+
+TEST(BatchSearch, HalvesTheDistanceToWhatHasNoRoom) {
+  long long best = 0;
+  const auto room_for = [](long long most) {
+    return [most](long long size) { return size > most ? 0 : double(size); };
+  };
+  EXPECT_THAT(asked(kSizes, 3, room_for(24), &best), ElementsAre(8, 16, 32, 24));
+  EXPECT_EQ(best, 24);
+  EXPECT_THAT(asked(kSizes, 3, room_for(6), &best), ElementsAre(8, 6));
+  EXPECT_EQ(best, 6);
+  EXPECT_THAT(asked({4, 5, 6, 7, 8}, 0, room_for(7), &best), ElementsAre(8, 6, 7));
+  EXPECT_EQ(best, 7);
+}
+
+TEST(BatchSearch, LooksDownwardsWhenTheFirstDoublingIsSlower) {
+  long long best = 0;
+  EXPECT_THAT(asked(kSizes, 11, [](long long size) { return 1.0 / double(size); }), ElementsAre())
+      << "64 is the largest";
+  EXPECT_THAT(asked(
+                  kSizes, 9, [](long long size) { return size < 8 ? 0.5 : 8.0 / double(size); }, &best),
+              ElementsAre(64, 16, 8, 4));
+  EXPECT_EQ(best, 8);
+  EXPECT_THAT(asked(kSizes, 3, [](long long) { return 1.0; }, &best), ElementsAre(8, 16)) << "flat: nothing to find";
+  EXPECT_EQ(best, 4);
+}
+
+TEST(BatchSearch, HasAnEnd) {
+  for (std::size_t start = 0; start < kSizes.size(); ++start) {
+    EXPECT_LE(asked(kSizes, start, [](long long size) { return double(size % 7 + 1); }).size(), 6u);
+  }
+}
+
+const Settings kProgram = {{"batch.size", "4"}, {"loader.workers", "0"}};
+
+TEST(BatchInTuner, AnotherEffectiveBatchIsFoundWhenItIsAllowed) {
+  unidle::testing::FakeClock clock;
+  FakeRunner runner(clock, [](const Settings& changes) {
+    const long long size = *integer_of(overlaid(kProgram, changes), "batch.size");
+    TrialResult result = at_rate(size <= 32 ? 100 + 10.0 * double(size) : 50);
+    result.loss = 1 + double(size) / 64;  // fewer updates so far
+    return result;
+  });
+  TunerOptions options;
+  options.batches = batch_choices(kProgram, true);
+  Tuner tuner(runner, clock, kProgram, {}, options);
+  const TunerOutcome outcome = tuner.run({});
+  ASSERT_EQ(outcome.changes.size(), 1u);
+  EXPECT_EQ(outcome.changes[0].to, "32");
+  EXPECT_NEAR(outcome.changes[0].gain.value_or(0), 420.0 / 140, 1e-6);
+  EXPECT_THAT(outcome.changes[0].reason, HasSubstr("an effective batch of 32 instead of 4"));
+  EXPECT_THAT(outcome.conclusion, HasSubstr("another effective batch"));
+}
+
+TEST(BatchInTuner, ASizeThatDoesNotRunIsNotTheEnd) {
+  unidle::testing::FakeClock clock;
+  FakeRunner runner(clock, [](const Settings& changes) {
+    const long long size = *integer_of(overlaid(kProgram, changes), "batch.size");
+    TrialResult result = at_rate(double(size));
+    result.ok = size < 16;
+    return result;
+  });
+  TunerOptions options;
+  options.batches = batch_choices(kProgram, true);
+  Tuner tuner(runner, clock, kProgram, {}, options);
+  EXPECT_EQ(tuner.run({}).best.at("batch.size"), "12");
+}
+
+/// Short trials have room for 64 samples, the longest ones together only for `room` of them.
+class LongestRunner : public FakeRunner {
+ public:
+  LongestRunner(unidle::testing::FakeClock& clock, long long room, bool vary)
+      : FakeRunner(clock,
+                   [vary](const Settings& changes) {
+                     const long long size = size_of(changes);
+                     TrialResult result = at_rate(double(size));
+                     result.ok = size <= 64;
+                     result.lengths_vary = vary;
+                     return result;
+                   }),
+        room_(room) {}
+
+  std::optional<TrialResult> run_longest(const Settings& changes, std::stop_token) override {
+    probed.push_back(size_of(changes));
+    TrialResult result = at_rate(1);
+    result.ok = probed.back() <= room_;
+    return result;
+  }
+
+  std::vector<long long> probed;
+
+ private:
+  static long long size_of(const Settings& changes) { return *integer_of(overlaid(kProgram, changes), "batch.size"); }
+  long long room_;
+};
+
+TEST(BatchInTuner, ASizeWithoutRoomForTheLongestSamplesIsNotTaken) {
+  const auto taken = [](long long room, bool vary, std::vector<long long>& probed) {
+    unidle::testing::FakeClock clock;
+    LongestRunner runner(clock, room, vary);
+    TunerOptions options;
+    options.batches = batch_choices(kProgram, true);
+    const TunerOutcome outcome = Tuner(runner, clock, kProgram, {}, options).run({});
+    probed = runner.probed;
+    return value_of(overlaid(kProgram, outcome.best), "batch.size");
+  };
+  std::vector<long long> probed;
+  EXPECT_EQ(taken(64, true, probed), "64");
+  EXPECT_THAT(probed, ElementsAre(64));
+  EXPECT_EQ(taken(20, true, probed), "16");
+  EXPECT_THAT(probed, ElementsAre(64, 32, 16));
+  EXPECT_EQ(taken(2, true, probed), "4") << "of the present size nobody asks";
+  EXPECT_THAT(probed, ElementsAre(64, 32, 16, 8));
+  EXPECT_EQ(taken(2, false, probed), "64") << "all samples are alike";
+  EXPECT_THAT(probed, ElementsAre());
+}
+
+TEST(SearchOfSomeKnobs, TriesNoOthers) {
+  const std::vector<Proposal> proposals = {
+      {{{"loader.workers", "2"}}, "", 0.5, true},
+      {{{"loader.pin_memory", "true"}, {"transfer.non_blocking", "true"}}, "", 0.4, true},
+      {{{"optimizer.fused", "true"}}, "", 0.3, true}};
+  const auto tried = [&](const std::set<std::string>& only) {
+    unidle::testing::FakeClock clock;
+    FakeRunner runner(clock, [](const Settings&) { return at_rate(100); });
+    TunerOptions options;
+    options.only = only;
+    options.batches = batch_choices(kProgram, true);
+    Tuner(runner, clock, kProgram, proposals, options).run({});
+    std::set<std::string> knobs;
+    for (const Settings& asked : runner.asked) {
+      for (const auto& [knob, value] : asked) {
+        knobs.insert(knob);
+      }
+    }
+    return knobs;
+  };
+  EXPECT_THAT(tried({"loader.workers"}), ElementsAre("loader.workers"));
+  EXPECT_THAT(tried({"loader.pin_memory"}), ElementsAre("loader.pin_memory", "transfer.non_blocking"))
+      << "they go together";
+  EXPECT_THAT(tried({"batch.size"}), ElementsAre("batch.size"));
+  EXPECT_THAT(tried({}), ::testing::IsSupersetOf({"batch.size", "loader.workers", "optimizer.fused"}));
+}
+
+}  // namespace
+}  // namespace unidle::tune

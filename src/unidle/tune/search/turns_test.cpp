@@ -1,0 +1,96 @@
+// What one run seems to say is not believed where it is lucky, or disturbed.
+#include <gmock/gmock.h>
+
+#include "unidle/tune/search/tuner.h"
+#include "unidle/tune/testing/fake_runner.h"
+
+namespace unidle::tune {
+namespace {
+
+using testing::at_rate;
+using testing::FakeRunner;
+using ::testing::IsSupersetOf;
+
+const Settings kFourKnobs = {{"loader.workers", "0"},
+                             {"optimizer.fused", "false"},
+                             {"layout.channels_last", "false"},
+                             {"cache.features", "off"}};
+
+std::vector<Proposal> four_at_once() {
+  return {{{{"loader.workers", "2"}}, "", 0.5, true},
+          {{{"cache.features", "memory"}}, "", 0.4, true},
+          {{{"layout.channels_last", "true"}}, "", 0.3, true},
+          {{{"optimizer.fused", "true"}}, "", 0.2, true}};
+}
+
+/// The search's outcome where the two least promising ones together give `gain`, and their first run without them
+/// seems to be as fast as `lucky` says.
+Settings found(double gain, double lucky) {
+  unidle::testing::FakeClock clock;
+  int without = 0;
+  FakeRunner runner(clock, [&](const Settings& changes) {
+    const bool small_ones = changes.contains("layout.channels_last") || changes.contains("optimizer.fused");
+    const double large_ones = changes.contains("loader.workers") && changes.contains("cache.features") ? 2 : 1;
+    if (large_ones == 2 && !small_ones) {
+      return at_rate(++without == 1 ? 200 * lucky : 200);
+    }
+    return at_rate(100 * large_ones * (small_ones ? gain : 1));
+  });
+  return Tuner(runner, clock, kFourKnobs, four_at_once(), {}).run({}).best;
+}
+
+/// The first runs share the CPUs with somebody else, who takes five sixths of the speed.
+Settings found_beside_others(int disturbed_runs) {
+  unidle::testing::FakeClock clock;
+  int runs = 0;
+  FakeRunner runner(clock, [&](const Settings& changes) {
+    const bool disturbed = ++runs <= disturbed_runs;
+    TrialResult result = at_rate((changes.contains("loader.workers") ? 200 : 100) / (disturbed ? 6.0 : 1.0));
+    result.others_cpus = disturbed ? 1.0 : 0.0;
+    return result;
+  });
+  return Tuner(runner, clock, kFourKnobs, {{{{"loader.workers", "2"}}, "", 0.5, true}}, {}).run({}).best;
+}
+
+TEST(Turns, ARunThatOthersDisturbedIsNotComparedWithOneThatTheyDidNot) {
+  for (const int disturbed_runs : {0, 1, 2, 3, 100}) {
+    EXPECT_EQ(found_beside_others(disturbed_runs), (Settings{{"loader.workers", "2"}})) << disturbed_runs;
+  }
+}
+
+/// Searches of 40 that find a gain of a twentieth, where runs of one setting scatter.
+int searches_that_find_it(double scatter) {
+  int found = 0;
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    unidle::testing::FakeClock clock;
+    FakeRunner runner(
+        clock,
+        [](const Settings& changes) {
+          return at_rate(100 * (changes.contains("loader.workers") ? 0.8 : 1) *
+                         (changes.contains("optimizer.fused") ? 1.05 : 1));
+        },
+        scatter, seed);
+    const std::vector<Proposal> proposals = {{{{"loader.workers", "2"}}, "", 0.5, false},
+                                             {{{"optimizer.fused", "true"}}, "", 0.2, false}};
+    found +=
+        Tuner(runner, clock, kFourKnobs, proposals, {}).run({}).best == Settings{{"optimizer.fused", "true"}} ? 1 : 0;
+  }
+  return found;
+}
+
+TEST(Turns, ASmallGainIsSeenThroughScatter) {
+  EXPECT_EQ(searches_that_find_it(0.005), 40);
+  EXPECT_GE(searches_that_find_it(0.03), 33);
+}
+
+TEST(Removal, TakesBackWhatGivesNothing) { EXPECT_EQ(found(1.0, 1.0).size(), 2u); }
+
+TEST(Removal, OneLuckyRunDoesNotTakeSeveral) {
+  const Settings kept = found(1.06, 1.08);
+  EXPECT_THAT(kept,
+              IsSupersetOf({::testing::Pair("loader.workers", "2"), ::testing::Pair("cache.features", "memory")}));
+  EXPECT_TRUE(kept.contains("layout.channels_last") || kept.contains("optimizer.fused"));
+}
+
+}  // namespace
+}  // namespace unidle::tune

@@ -1,0 +1,272 @@
+#include "unidle/tune/trials/apply_runner.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "unidle/base/clock.h"
+#include "unidle/base/error.h"
+#include "unidle/base/files.h"
+#include "unidle/base/json.h"
+#include "unidle/base/log.h"
+#include "unidle/base/units.h"
+#include "unidle/diagnose/diagnose.h"
+#include "unidle/knobs/knob.h"
+#include "unidle/knobs/value.h"
+#include "unidle/observe/observe.h"
+#include "unidle/tune/advice/reach.h"
+#include "unidle/tune/advice/suggestions.h"
+#include "unidle/tune/trials/applied.h"
+#include "unidle/tune/trials/memory_watch.h"
+#include "unidle/tune/trials/printed.h"
+
+namespace unidle::tune {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr long long kCalibrationSteps = 30;
+constexpr long long kLeastTrialSteps = 30;
+constexpr long long kMostTrialSteps = 100'000;
+/// Of a trial with larger batches: a quarter of them is warm-up.
+constexpr long long kLeastLargeSteps = 16;
+/// So many trials have to fit into the budget, or they get shorter: a search of a few and three pairs.
+constexpr double kTrialsInBudget = 14;
+constexpr double kShortestTarget_s = 3;
+constexpr double kStartupAllowance_s = 20;
+constexpr double kEpochsInTrial = 3;
+constexpr double kLongestForEpochs_s = 20;
+/// The calibration may take this share of the budget, and at least half a minute.
+constexpr double kCalibrationShare = 0.5;
+
+std::map<std::string, std::string> places_in(const record::Reader& reader) {
+  std::map<std::string, std::string> places;
+  std::int64_t most = -1;
+  for (const record::Note& note : reader.notes()) {
+    const std::string type = text_in(note.body, "type");
+    const auto place = [&](const char* key) { return text_in(note.body, key); };
+    const std::int64_t batches = whole_in(note.body, "batches").value_or(0);
+    if (type == "loader" && text_in(note.body, "use") == "train" && batches > most) {
+      most = batches;
+      places["loader"] = place("where");
+      places["dataset"] = place("dataset_where");
+    } else if (type == "validation") {
+      places["validation"] = place("where");
+    } else if (type == "optimizer") {
+      places["optimizer"] = place("where");
+      places["zero_grad"] = place("zero_grad_where");
+    } else if (type == "model") {
+      places["model"] = place("training_where");
+    }
+  }
+  std::erase_if(places, [](const auto& entry) { return entry.second.empty(); });
+  return places;
+}
+
+Settings tunable_settings(const record::Reader& reader) {
+  Settings settings;
+  for (const auto& [name, text] : effective_settings(reader)) {
+    const knobs::Knob* knob = knobs::find_knob(name);
+    const auto value = knob == nullptr ? std::nullopt : knobs::canonical_value(*knob, text);
+    if (value) {
+      settings[name] = *value;
+    }
+  }
+  return settings;
+}
+
+/// Optimiser steps in one pass over the data; 0 when that is not known.
+double epoch_steps(const record::Reader& reader, const Settings& settings) {
+  const auto batch = integer_of(settings, "batch.size");
+  const auto accumulated = integer_of(settings, "batch.accumulation");
+  for (const record::Note& note : reader.notes()) {
+    const auto samples = number_in(note.body, "samples_per_epoch");
+    if (text_in(note.body, "type") == "data" && samples && batch && *batch > 0) {
+      return *samples / (static_cast<double>(*batch) * static_cast<double>(std::max(1LL, accumulated.value_or(1))));
+    }
+  }
+  return 0;
+}
+
+}  // namespace
+
+std::string why_refused(const ProgramPlan& plan, const std::vector<std::string>& command, const Settings& changes) {
+  return why_refused(reach(with_spare(command, plan.spare, changes), changes).command, plan.choices);
+}
+
+long long steps_of_trial(double step_s, double target_s, double epoch_steps) {
+  double wanted = step_s > 0 ? std::ceil(target_s / step_s) : 0;
+  if (const double epochs = std::ceil(epoch_steps * kEpochsInTrial); epochs * step_s <= kLongestForEpochs_s) {
+    wanted = std::max(wanted, epochs);
+  }
+  return std::clamp(static_cast<long long>(std::min(wanted, 1e9)), kLeastTrialSteps, kMostTrialSteps);
+}
+
+long long steps_with(const ProgramPlan& plan, const Settings& changes) {
+  const auto samples_of_step = [](const Settings& settings) {
+    const long long size = std::max(1LL, integer_of(settings, "batch.size").value_or(1));
+    return size * std::max(1LL, integer_of(settings, "batch.accumulation").value_or(1));
+  };
+  const long long before = samples_of_step(plan.settings);
+  const long long after = samples_of_step(overlaid(plan.settings, changes));
+  return before == after
+             ? plan.steps
+             : std::clamp(plan.steps * before / after, std::min(plan.steps, kLeastLargeSteps), kMostTrialSteps);
+}
+
+struct ApplyRunner::Ended {
+  observe::Result result;
+  double seconds = 0;
+  bool out_of_memory = false;  // the machine had too little left, and it was ended
+};
+
+ApplyRunner::Ended ApplyRunner::start(const Settings& changes, const Length& length, std::stop_token stop) {
+  const std::string name = fmt::format("trial-{}", trials_++);
+  const Reach reached = reach(with_spare(options_.command, plan_.spare, changes), changes);
+  observe::Options run;
+  run.argv = reached.command;
+  run.record = options_.scratch / name;
+  run.environment["UNIDLE_APPLY"] = knobs::encode_apply(reached.at_run_time);
+  run.environment["UNIDLE_MAX_STEPS"] = std::to_string(length.steps);
+  run.environment["UNIDLE_LONGEST"] = length.longest_first ? "1" : "";
+  run.quiet = true;
+  run.forward_signals = false;  // a stop comes through the token
+  run.timeout_s = length.limit_s;
+  std::stop_source ending;
+  const std::stop_callback stopped(stop, [&ending] { ending.request_stop(); });
+  run.stop = ending.get_token();
+  const fs::path own = options_.scratch / (name + "-folder");
+  protect(run, options_.protection, options_.folder, options_.command, own);
+  const std::int64_t begin = system_clock().now_ns();
+  Ended ended;
+  {
+    const MemoryWatch watch(ending);
+    ended.result = observe::run(run);
+    ended.out_of_memory = watch.tripped();
+  }
+  ended.seconds = seconds(system_clock().now_ns() - begin);
+  remove_tree(own);
+  return ended;
+}
+
+const ProgramPlan& ApplyRunner::calibrate(std::stop_token stop) {
+  const double limit_s = std::max(30.0, options_.budget_s * kCalibrationShare);
+  const Ended ended = start({}, {kCalibrationSteps, limit_s}, stop);
+  if (stop.stop_requested()) {
+    throw Error(ErrorCode::kCancelled, "optimize", "stopped before the first trial");
+  }
+  const std::string& program = options_.command.front();
+  if (!ended.result.timed_out && !ended.result.status.ok()) {
+    throw Error(ErrorCode::kChild, program, last_words(ended.result.err_tail, ended.result.out_tail),
+                "the program must run as it is, without a terminal");
+  }
+  const record::Reader reader(ended.result.record);
+  const std::vector<record::Step> steps = reader.steps();
+  if (steps.size() < kLeastSteps) {
+    const bool late = too_slow_ = ended.result.timed_out;
+    throw Error(late ? ErrorCode::kChild : ErrorCode::kInput, program,
+                fmt::format("only {} training steps of PyTorch were seen in {:.0f} s", steps.size(), ended.seconds),
+                late ? "give more with --budget" : "a trial needs at least 8; unidle run shows what can be seen of it");
+  }
+  const std::size_t skip = steps.size() / 4;
+  const std::int64_t end_ns = steps.back().t_ns + steps.back().duration_ns;
+  plan_.step_s = seconds(end_ns - steps[skip].t_ns) / static_cast<double>(steps.size() - skip);
+  plan_.startup_s = std::max(0.0, ended.seconds - seconds(end_ns - steps.front().t_ns));
+  const double target_s =
+      std::clamp(options_.budget_s / kTrialsInBudget - plan_.startup_s, kShortestTarget_s, options_.target_s);
+  plan_.settings = tunable_settings(reader);
+  plan_.steps = steps_of_trial(plan_.step_s, target_s, epoch_steps(reader, plan_.settings));
+  plan_.expected_s = plan_.startup_s + static_cast<double>(plan_.steps) * plan_.step_s;
+  plan_.limit_s = kStartupAllowance_s + kHopeless * plan_.expected_s;
+  plan_.protection = options_.protection;
+  plan_.places = places_in(reader);
+  plan_.spare = spare_options(reader, options_.command, plan_.settings);
+  plan_.choices = option_choices(reader);
+  plan_.device = diagnose::diagnose_record(ended.result.record).device.kind;
+  return plan_;
+}
+
+void ApplyRunner::read(const fs::path& record, const Settings& changes, TrialResult& result) {
+  const record::Reader reader(record);
+  const std::vector<record::Step> steps = reader.steps();
+  result.rate = steps.size() < kLeastSteps ? 0 : rate_after_warmup(steps);
+  result.ok = result.rate > 0;
+  if (!result.ok) {
+    result.problem = fmt::format("only {} training steps were seen in {:.0f} s", steps.size(), result.seconds);
+    return;
+  }
+  result.losses = losses_of(reader, steps);
+  if (const auto loss = losses_.read(result.losses)) {
+    result.loss = loss->value;
+    result.loss_error = loss->error;
+  }
+  result.effective = effective_settings(reader);
+  result.lengths_vary = lengths_vary(reader);
+  result.longest = longest_in(reader);
+  const auto command_for = [&](const Settings& wanted) { return with_spare(options_.command, plan_.spare, wanted); };
+  for (const auto& [knob, applied] : applied_settings(reader, reach(command_for(changes), changes).at_run_time)) {
+    if (!applied.taken) {
+      result.refused[knob] = applied.why;
+    }
+  }
+  result.others_cpus = others_cpus(reader);
+  try {
+    const diagnose::Diagnosis diagnosis = diagnose::diagnose_record(record);
+    result.suggestions = suggestions_of(diagnosis, options_.allow_semantic);
+    if (auto rarer = rarer_validation(diagnosis, result.effective)) {
+      result.suggestions.push_back(std::move(*rarer));
+    }
+    refuse_full_memory(diagnosis, changes, result);
+  } catch (const Error& failure) {
+    spdlog::warn("trial {}: no diagnosis: {}", trials_, failure.what());
+  }
+  std::erase_if(result.suggestions, [&](const Suggestion& suggestion) {
+    return std::any_of(suggestion.changes.begin(), suggestion.changes.end(), [&](const auto& change) {
+      const std::vector<std::string> command = command_for({change});
+      const bool by_word = reach(command, {change}).at_run_time.empty();
+      return !reaches(command, change.first, change.second) ||
+             !why_refused(plan_, options_.command, suggestion.changes).empty() ||
+             !(by_word || knobs::matters_on(plan_.device, change.first));
+    });
+  });
+}
+
+TrialResult ApplyRunner::run(const Settings& changes, std::stop_token stop) {
+  return run(changes, {steps_with(plan_, changes), plan_.limit_s}, stop);
+}
+
+std::optional<TrialResult> ApplyRunner::run_longest(const Settings& changes, std::stop_token stop) {
+  return run(changes, {kLongestSteps, plan_.limit_s, true}, stop);
+}
+
+TrialResult ApplyRunner::run(const Settings& changes, const Length& length, std::stop_token stop) {
+  TrialResult result;
+  result.problem = why_refused(plan_, options_.command, changes);
+  if (!result.problem.empty()) {
+    return result;
+  }
+  try {
+    const Ended ended = start(changes, length, stop);
+    result.seconds = ended.seconds;
+    result.interrupted = stop.stop_requested();
+    if (result.interrupted) {
+      return result;
+    }
+    if (ended.out_of_memory) {
+      result.problem = fmt::format("left less than {} of memory and was ended", format_bytes(memory_to_keep()));
+    } else if (ended.result.timed_out) {
+      result.problem = fmt::format("took longer than {:.0f} s and was ended", length.limit_s);
+    } else if (!ended.result.status.ok()) {
+      result.problem = last_words(ended.result.err_tail, ended.result.out_tail);
+    } else {
+      read(ended.result.record, changes, result);
+    }
+  } catch (const Error& failure) {  // no room for the copy or the record: this trial is lost, not the search
+    result.problem = failure.what();
+  }
+  return result;
+}
+
+}  // namespace unidle::tune

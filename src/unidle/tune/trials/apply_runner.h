@@ -1,0 +1,87 @@
+// Trials of any PyTorch program: its command as it is, with knobs changed at run time.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "unidle/tune/advice/reach.h"
+#include "unidle/tune/trials/protection.h"
+#include "unidle/tune/trials/trial.h"
+#include "unidle/tune/trials/trial_record.h"
+
+namespace unidle::tune {
+
+/// What a short run of the program showed, and how long trials are because of it.
+struct ProgramPlan {
+  long long steps = 0;                           // of a trial; a program that ends earlier ends
+  double step_s = 0;                             // mean, waits and validation counted in
+  double startup_s = 0;                          // until the first step
+  double expected_s = 0;                         // of a trial of the program as it is
+  double limit_s = 0;                            // after which a trial is ended
+  Settings settings;                             // in effect, those that can be changed at run time, in canonical form
+  std::string device;                            // "cpu", "cuda", "rocm" or "unknown"
+  Protection protection = Protection::kInPlace;  // of the user's files in trials
+  std::map<std::string, std::string> places;     // "loader", "dataset", "model": file:line
+  SpareOptions spare;
+  OptionChoices choices;
+};
+
+/// Why the program would refuse its command with `changes`; empty where it would not.
+std::string why_refused(const ProgramPlan& plan, const std::vector<std::string>& command, const Settings& changes);
+
+/// Steps of a trial with `changes` that sees as many samples as one of `plan`, as far as that leaves it 16 steps.
+long long steps_with(const ProgramPlan& plan, const Settings& changes);
+
+/// Steps of a trial: about `target_s` of training, at least 30, and three epochs where those take no more than
+/// 20 s: what is kept for later epochs does not show before.
+long long steps_of_trial(double step_s, double target_s, double epoch_steps = 0);
+
+/// Each trial is a fresh process that is stopped in order after the same number of steps. Not thread-safe.
+class ApplyRunner : public TrialRunner {
+ public:
+  struct Options {
+    std::vector<std::string> command;
+    std::filesystem::path scratch;
+    std::filesystem::path folder;  // working folder
+    Protection protection = Protection::kInPlace;
+    bool allow_semantic = false;
+    double budget_s = 600;  // of everything: decides how long a trial may be
+    double target_s = 6;    // of training in a trial
+  };
+
+  explicit ApplyRunner(Options options) : options_(std::move(options)) {}
+
+  /// Runs the program for 30 steps. REQUIRES: before run(). Throws kChild with the program's own last words when it
+  /// fails, kInput when no training step of PyTorch was seen, kCancelled when stopped.
+  const ProgramPlan& calibrate(std::stop_token stop);
+  /// In place of calibrate(): what an earlier search of the same program found.
+  void resume(const ProgramPlan& plan) { plan_ = plan; }
+  TrialResult run(const Settings& changes, std::stop_token stop) override;
+  std::optional<TrialResult> run_longest(const Settings& changes, std::stop_token stop) override;
+  void recall(const TrialResult& result) override { losses_.read(result.losses); }
+  /// The calibration did not fail but was too slow for the budget.
+  bool too_slow() const { return too_slow_; }
+
+ private:
+  struct Ended;
+  struct Length {
+    long long steps = 0;
+    double limit_s = 0;
+    bool longest_first = false;  // the first batch is made of the longest samples
+  };
+  Ended start(const Settings& changes, const Length& length, std::stop_token stop);
+  TrialResult run(const Settings& changes, const Length& length, std::stop_token stop);
+  void read(const std::filesystem::path& record, const Settings& changes, TrialResult& result);
+
+  Options options_;
+  ProgramPlan plan_;
+  int trials_ = 0;
+  bool too_slow_ = false;
+  CommonLosses losses_;
+};
+
+}  // namespace unidle::tune

@@ -1,0 +1,154 @@
+#include "unidle/tune/trials/command_runner.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "unidle/base/clock.h"
+#include "unidle/base/error.h"
+#include "unidle/base/files.h"
+#include "unidle/base/log.h"
+#include "unidle/base/units.h"
+#include "unidle/diagnose/diagnose.h"
+#include "unidle/observe/observe.h"
+#include "unidle/record/record.h"
+#include "unidle/tune/advice/suggestions.h"
+#include "unidle/tune/trials/memory_watch.h"
+#include "unidle/tune/trials/printed.h"
+
+namespace unidle::tune {
+
+namespace {
+
+constexpr std::string_view kPlaceholder = "{config}";
+
+std::string replaced(std::string text, const std::string& path) {
+  for (std::size_t at = text.find(kPlaceholder); at != std::string::npos; at = text.find(kPlaceholder, at)) {
+    text.replace(at, kPlaceholder.size(), path);
+    at += path.size();
+  }
+  return text;
+}
+
+}  // namespace
+
+CommandRunner::CommandRunner(Options options)
+    : options_(std::move(options)), config_(knobs::ConfigFile::load(options_.config)) {
+  const bool has_place = std::any_of(options_.command.begin(), options_.command.end(), [](const std::string& word) {
+    return word.find(kPlaceholder) != std::string::npos;
+  });
+  if (!has_place) {
+    throw Error(ErrorCode::kUsage, "optimize", "the command has no {config}",
+                "write {config} where the command takes its configuration file");
+  }
+}
+
+TrialResult CommandRunner::run(const Settings& changes, std::stop_token stop) {
+  try {
+    for (;;) {
+      TrialResult result = run_once(changes, false, stop);
+      if (result.ok || result.interrupted || settled_ || options_.ways.size() < 2) {
+        settled_ = settled_ || result.ok;
+        return result;
+      }
+      if (options_.only_certain && !is_certain(options_.ways[1])) {
+        result.problem += fmt::format(" (with protection: {}); --yes allows trials with less", to_string(protection()));
+        return result;
+      }
+      note_ = fmt::format("with protection '{}' the program fails: {}", to_string(protection()), result.problem);
+      options_.ways.erase(options_.ways.begin());
+      spdlog::warn("{}; now {}", note_, in_words(protection()));
+    }
+  } catch (const Error& failure) {
+    if (failure.code() != ErrorCode::kIo) {
+      throw;
+    }
+    TrialResult result;  // no room for the copy or the record: this trial is lost, not the search
+    result.problem = failure.what();
+    return result;
+  }
+}
+
+std::optional<TrialResult> CommandRunner::run_longest(const Settings& changes, std::stop_token stop) {
+  return run_once(changes, true, stop);
+}
+
+TrialResult CommandRunner::run_once(const Settings& changes, bool longest_first, std::stop_token stop) {
+  const std::filesystem::path folder = options_.scratch / fmt::format("trial-{}", ++trials_);
+  knobs::ConfigFile config = config_;
+  for (const auto& [knob, value] : changes) {
+    write_setting(config, knob, value);
+  }
+  make_folders(folder);
+  const std::filesystem::path file = folder / options_.config.filename();
+  write_file_like(file, config.text(), options_.config);
+
+  observe::Options run;
+  for (const std::string& word : options_.command) {
+    run.argv.push_back(replaced(word, file.string()));
+  }
+  run.record = folder / "record";
+  if (longest_first) {
+    run.environment["UNIDLE_LONGEST"] = "1";
+    run.environment["UNIDLE_MAX_STEPS"] = std::to_string(kLongestSteps);
+  }
+  run.quiet = true;
+  run.forward_signals = false;
+  run.timeout_s = options_.trial_s;
+  std::stop_source ending;
+  const std::stop_callback stopped(stop, [&ending] { ending.request_stop(); });
+  run.stop = ending.get_token();
+  const std::filesystem::path own = folder / "own";
+  protect(run, protection(), options_.folder, options_.command, own);
+  const std::int64_t start = system_clock().now_ns();
+  const MemoryWatch watch(ending);
+  const observe::Result ended = observe::run(run);
+  remove_tree(own);
+
+  TrialResult result;
+  result.seconds = seconds(system_clock().now_ns() - start);
+  result.interrupted = stop.stop_requested();
+  if (result.interrupted) {
+    return result;
+  }
+  if (watch.tripped()) {
+    result.problem = fmt::format("left less than {} of memory and was ended", format_bytes(memory_to_keep()));
+    return result;
+  }
+  if (!ended.timed_out && !ended.status.ok()) {
+    result.problem = last_words(ended.err_tail, ended.out_tail);
+    return result;
+  }
+  read(run.record, changes, result);
+  return result;
+}
+
+void CommandRunner::read(const std::filesystem::path& record, const Settings& changes, TrialResult& result) {
+  const record::Reader reader(record);
+  const std::vector<record::Step> steps = reader.steps();
+  if (steps.size() < kLeastSteps) {
+    result.problem = fmt::format("only {} training steps were seen in {:.0f} s", steps.size(), result.seconds);
+    return;
+  }
+  result.ok = true;
+  result.rate = rate_after_warmup(steps);
+  result.losses = losses_of(reader, steps);
+  if (const auto loss = losses_.read(result.losses)) {
+    result.loss = loss->value;
+    result.loss_error = loss->error;
+  }
+  result.effective = effective_settings(reader);
+  result.others_cpus = others_cpus(reader);
+  result.lengths_vary = lengths_vary(reader);
+  result.longest = longest_in(reader);
+  const diagnose::Diagnosis diagnosis = diagnose::diagnose_record(record);
+  result.suggestions = suggestions_of(diagnosis, options_.allow_semantic);
+  refuse_full_memory(diagnosis, changes, result);
+  // A key that this program does not read would change nothing: only what the file can say is worth trying.
+  std::erase_if(result.suggestions, [&](const Suggestion& suggestion) {
+    return std::any_of(suggestion.changes.begin(), suggestion.changes.end(),
+                       [&](const auto& change) { return !can_write(config_, change.first, change.second); });
+  });
+}
+
+}  // namespace unidle::tune

@@ -1,0 +1,53 @@
+// Trials of any training command that takes a configuration file.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "unidle/knobs/config_file.h"
+#include "unidle/tune/trials/protection.h"
+#include "unidle/tune/trials/trial.h"
+#include "unidle/tune/trials/trial_record.h"
+
+namespace unidle::tune {
+
+/// Each trial runs the command on an edited copy of the configuration for at most `trial_s` seconds; the rate comes
+/// from the steps in its record. Losses are compared over the samples that the first trial got through. Not
+/// thread-safe.
+class CommandRunner : public TrialRunner {
+ public:
+  struct Options {
+    std::vector<std::string> command;  // with {config} where the file's path goes
+    std::filesystem::path config;
+    std::filesystem::path scratch;
+    std::filesystem::path folder;  // working folder
+    std::vector<Protection> ways;  // of the user's files, the best first: the next where the program fails in one
+    bool only_certain = false;     // ways that the kernel does not see to are not taken
+    bool allow_semantic = false;
+    double trial_s = 30;
+  };
+
+  /// Throws kUsage when the command has no {config}, kInput when the configuration cannot be read.
+  explicit CommandRunner(Options options);
+  /// A program that fails with one protection runs with the next from then on.
+  TrialResult run(const Settings& changes, std::stop_token stop) override;
+  std::optional<TrialResult> run_longest(const Settings& changes, std::stop_token stop) override;
+  void recall(const TrialResult& result) override { losses_.read(result.losses); }
+  /// Why a better protection was not taken; empty when there was none.
+  const std::string& note() const { return note_; }
+  Protection protection() const { return options_.ways.front(); }
+
+ private:
+  TrialResult run_once(const Settings& changes, bool longest_first, std::stop_token stop);
+  void read(const std::filesystem::path& record, const Settings& changes, TrialResult& result);
+
+  Options options_;
+  knobs::ConfigFile config_;
+  int trials_ = 0;
+  bool settled_ = false;  // a trial went well: failures from then on are the settings'
+  std::string note_;
+  CommonLosses losses_;
+};
+
+}  // namespace unidle::tune

@@ -1,0 +1,196 @@
+#include "unidle/tune/trials/engine_runner.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+
+#include "unidle/base/clock.h"
+#include "unidle/base/error.h"
+#include "unidle/base/log.h"
+#include "unidle/base/stats.h"
+#include "unidle/diagnose/diagnose.h"
+#include "unidle/observe/observe.h"
+#include "unidle/record/record.h"
+#include "unidle/tune/advice/suggestions.h"
+#include "unidle/tune/trials/printed.h"
+#include "unidle/tune/trials/trial_record.h"
+
+namespace unidle::tune {
+
+namespace {
+
+/// The calibration has seen enough after that long, start-up included; longer only when no step was done by then.
+constexpr std::array<double, 3> kCalibrationSeconds = {6, 25, 90};
+/// An epoch that takes longer than this cannot be repeated in every trial.
+constexpr double kLongestEpochSeconds = 5;
+/// More samples than any calibration gets through.
+constexpr long long kEndless = 1'000'000'000;
+/// Start-up of the program, model and data, at most.
+constexpr double kStartupAllowance = 60;
+
+observe::Result observed(std::vector<std::string> argv, const std::filesystem::path& record, double timeout_s,
+                         std::stop_token stop) {
+  observe::Options options;
+  options.argv = std::move(argv);
+  options.record = record;
+  options.quiet = true;
+  options.forward_signals = false;  // a stop comes through the token
+  options.timeout_s = timeout_s;
+  options.stop = std::move(stop);
+  return observe::run(options);
+}
+
+/// Where epochs end shows in when the metrics of a validation were taken.
+std::optional<double> epoch_of(const record::Reader& reader, long long steps_end, long long interval) {
+  std::optional<double> epoch;
+  for (const std::string& name : reader.metric_names()) {
+    if (name == "loss") {
+      continue;
+    }
+    long long count = 0;
+    for (const record::Metric& metric : reader.metrics(name)) {
+      // The validation at the very end of a run says nothing about epochs.
+      if (metric.samples > 0 && metric.samples < steps_end) {
+        ++count;
+        epoch = static_cast<double>(metric.samples) / static_cast<double>(count * interval);
+      }
+    }
+  }
+  return epoch;
+}
+
+Calibration read_calibration(const record::Reader& reader) {
+  Calibration calibration;
+  const std::vector<record::Step> steps = reader.steps();
+  if (steps.size() < 2) {
+    return calibration;
+  }
+  const std::size_t skip = std::min<std::size_t>(steps.size() - 2, 1 + steps.size() / 10);
+  double samples = 0;
+  double time_s = 0;
+  for (std::size_t i = skip; i < steps.size(); ++i) {
+    samples += static_cast<double>(steps[i].samples);
+    time_s += seconds(steps[i].duration_ns);
+  }
+  long long end = 0;
+  for (const record::Step& step : steps) {
+    end += step.samples;
+  }
+  long long interval = 1;
+  for (const record::Setting& setting : reader.settings()) {
+    if (setting.knob == "validation.interval" && setting.source == "effective") {
+      interval = std::max(1LL, std::atoll(setting.value.c_str()));
+    }
+  }
+  calibration.rate = time_s > 0 ? samples / time_s : 0;
+  calibration.step_samples = std::max<long long>(1, steps.back().samples);
+  calibration.epoch_samples = epoch_of(reader, end, interval);
+  return calibration;
+}
+
+ErrorCode code_of(const ExitStatus& status) {
+  if (status.signal == 0 && status.code == 2) {
+    return ErrorCode::kInput;
+  }
+  return status.signal == 0 && status.code == 3 ? ErrorCode::kMissing : ErrorCode::kChild;
+}
+
+double validation_share(const diagnose::Diagnosis& diagnosis) {
+  const double loop = diagnosis.time.train + diagnosis.time.validate + diagnosis.time.checkpoint;
+  return loop > 0 ? diagnosis.time.validate / loop : 0;
+}
+
+}  // namespace
+
+TrialPlan plan_trials(const Calibration& calibration, double target_s) {
+  const auto whole_steps = [&](double samples) {
+    const auto steps = std::ceil(samples / static_cast<double>(calibration.step_samples));
+    return static_cast<long long>(std::max(steps, 1.0)) * calibration.step_samples;
+  };
+  TrialPlan plan;
+  plan.epoch_samples = calibration.epoch_samples;
+  const double wanted = std::max(target_s * calibration.rate, 4.0 * static_cast<double>(calibration.step_samples));
+  const double epoch = calibration.epoch_samples.value_or(0);
+  plan.whole_epochs = epoch > 0 && epoch <= kLongestEpochSeconds * calibration.rate;
+  if (plan.whole_epochs) {
+    const double epochs = std::max(1.0, std::round(wanted / epoch) - 1);
+    // One sample more than an epoch, so that the validation after it is left out like the epoch itself.
+    plan.warmup_samples = static_cast<long long>(std::ceil(epoch)) + 1;
+    plan.samples = whole_steps(epoch * (epochs + 1));
+  } else {
+    plan.samples = whole_steps(wanted);
+    plan.warmup_samples = std::min(whole_steps(wanted / 10), plan.samples / 2);
+  }
+  plan.expected_s = calibration.rate > 0 ? static_cast<double>(plan.samples) / calibration.rate : target_s;
+  return plan;
+}
+
+std::vector<std::string> EngineRunner::arguments(const Settings& changes, long long samples, long long warmup) const {
+  std::vector<std::string> argv = {options_.program.string(), options_.config.string()};
+  for (const auto& [knob, value] : changes) {
+    argv.push_back(knob + "=" + value);
+  }
+  argv.push_back(fmt::format("train.samples={}", samples));
+  argv.push_back(fmt::format("train.warmup_samples={}", warmup));
+  // Trials leave the user's checkpoints alone.
+  argv.push_back("checkpoint.interval=0");
+  argv.push_back("checkpoint.folder=" + (options_.scratch / "checkpoints").string());
+  argv.insert(argv.end(), {"--format", "json", "-q"});
+  return argv;
+}
+
+const TrialPlan& EngineRunner::calibrate(std::stop_token stop) {
+  int attempt = 0;
+  for (const double limit_s : kCalibrationSeconds) {
+    const std::filesystem::path folder = options_.scratch / fmt::format("calibration-{}", ++attempt);
+    const observe::Result result = observed(arguments({}, kEndless, 1), folder, limit_s, stop);
+    if (stop.stop_requested()) {
+      throw Error(ErrorCode::kCancelled, "optimize", "stopped before the first trial; nothing was written");
+    }
+    const Calibration calibration = read_calibration(record::Reader(folder));
+    if (calibration.rate > 0) {
+      plan_ = plan_trials(calibration, options_.target_s);
+      return plan_;
+    }
+    if (!result.timed_out) {
+      throw Error(code_of(result.status), options_.config.string(), last_words(result.err_tail, result.out_tail));
+    }
+  }
+  throw Error(ErrorCode::kChild, options_.config.string(), "takes minutes for a few steps",
+              "measure it with a smaller model or a smaller batch");
+}
+
+TrialResult EngineRunner::run(const Settings& changes, std::stop_token stop) {
+  const std::filesystem::path folder = options_.scratch / fmt::format("trial-{}", ++trials_);
+  const std::int64_t start = system_clock().now_ns();
+  const double limit_s = kStartupAllowance + kHopeless * plan_.expected_s;
+  const observe::Result run = observed(arguments(changes, plan_.samples, plan_.warmup_samples), folder, limit_s, stop);
+  TrialResult result;
+  result.seconds = seconds(system_clock().now_ns() - start);
+  result.interrupted = stop.stop_requested();
+  if (result.interrupted) {
+    return result;
+  }
+  if (run.timed_out || !run.status.ok()) {
+    result.problem =
+        run.timed_out ? fmt::format("took longer than {:.0f} s", limit_s) : last_words(run.err_tail, run.out_tail);
+    return result;
+  }
+  read_summary(run.out_tail, plan_.whole_epochs, result);
+  try {
+    const diagnose::Diagnosis diagnosis = diagnose::diagnose_record(folder);
+    result.suggestions = suggestions_of(diagnosis, options_.allow_semantic);
+    refuse_full_memory(diagnosis, changes, result);
+    result.validation_share = validation_share(diagnosis);
+    result.others_cpus = others_cpus(record::Reader(folder));
+  } catch (const Error& failure) {
+    // The trial's own figures stand without a diagnosis; only its hints are missing.
+    spdlog::warn("trial {}: no diagnosis: {}", trials_, failure.what());
+  }
+  return result;
+}
+
+}  // namespace unidle::tune

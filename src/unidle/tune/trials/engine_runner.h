@@ -1,0 +1,63 @@
+// Trials of a unidle workload: `unidle-train` in a fresh process, observed.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "unidle/tune/trials/trial.h"
+
+namespace unidle::tune {
+
+/// How long the trials are; the same for all of them, so that losses at the end compare.
+struct TrialPlan {
+  long long samples = 0;
+  long long warmup_samples = 0;         // that the rate leaves out
+  std::optional<double> epoch_samples;  // of the data set, where a run saw the end of one
+  double expected_s = 5;                // of one trial of the configuration as it is
+  bool whole_epochs = false;            // validation counts in proportion, so the rate includes it
+};
+
+/// What a short free run of the configuration showed.
+struct Calibration {
+  double rate = 0;                      // samples/s of the steps
+  long long step_samples = 1;           // effective batch
+  std::optional<double> epoch_samples;  // seen from the positions of the validations
+};
+
+/// Trials of about `target_s` after start-up. Where an epoch is short, they warm up for one (which also fills a feature
+/// cache) and then measure whole epochs with their validations; otherwise a tenth is warm-up and validation stays out.
+TrialPlan plan_trials(const Calibration& calibration, double target_s);
+
+/// Not thread-safe. Everything the trials write goes into `scratch`.
+class EngineRunner : public TrialRunner {
+ public:
+  struct Options {
+    std::filesystem::path program;  // unidle-train
+    std::filesystem::path config;
+    std::filesystem::path scratch;
+    bool allow_semantic = false;
+    double target_s = 4;  // length of a trial after start-up
+  };
+
+  explicit EngineRunner(Options options) : options_(std::move(options)) {}
+
+  /// Runs the configuration for a few seconds and fixes the length of the trials. REQUIRES: before run(). Throws kChild
+  /// with the program's own last words when it does not train; with its exit code's meaning kept: kInput when it is 2,
+  /// kMissing when it is 3.
+  const TrialPlan& calibrate(std::stop_token stop);
+  /// In place of calibrate(): what an earlier search of the same configuration found.
+  void resume(const TrialPlan& plan) { plan_ = plan; }
+  TrialResult run(const Settings& changes, std::stop_token stop) override;
+
+ private:
+  std::vector<std::string> arguments(const Settings& changes, long long samples, long long warmup) const;
+
+  Options options_;
+  TrialPlan plan_;
+  int trials_ = 0;
+};
+
+}  // namespace unidle::tune

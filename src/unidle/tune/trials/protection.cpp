@@ -1,0 +1,148 @@
+#include "unidle/tune/trials/protection.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cstdlib>
+#include <utility>
+
+#include "unidle/base/error.h"
+#include "unidle/base/files.h"
+#include "unidle/observe/mounts.h"
+#include "unidle/tune/trials/trackers.h"
+#include "unidle/tune/trials/working_folder.h"
+
+namespace unidle::tune {
+
+namespace fs = std::filesystem;
+using observe::SandboxOptions;
+
+namespace {
+
+struct Names {
+  Protection protection;
+  std::string_view name;
+  std::string_view words;
+};
+
+constexpr std::array<Names, 4> kNames = {{
+    {Protection::kLayers, "layers",
+     "what trials write goes to layers over the file system (overlayfs in a mount namespace), which are thrown away"},
+    {Protection::kWriteLock, "write-lock",
+     "trials run in copies of the working folder, and the kernel (Landlock) refuses them to write elsewhere"},
+    {Protection::kGuard, "guard",
+     "trials run in copies of the working folder; elsewhere only Python's own ways to write are guarded, not libraries "
+     "in C and other programs"},
+    {Protection::kInPlace, "in-place",
+     "trials run in the working folder itself; only Python's own ways to write over files are guarded"},
+}};
+
+const Names& names_of(Protection protection) { return kNames[static_cast<std::size_t>(protection)]; }
+
+SandboxOptions layers_for(const fs::path& folder, const std::vector<std::string>& command, const fs::path& scratch) {
+  SandboxOptions options;
+  options.kind = SandboxOptions::Kind::kLayers;
+  options.scratch = scratch;
+  options.places = places_of(folder, command);
+  options.needed = folder;
+  return options;
+}
+
+void share_compiled(observe::Options& run, const fs::path& own, SandboxOptions& sandbox) {
+  constexpr const char* kCache = "TORCHINDUCTOR_CACHE_DIR";
+  if (std::getenv(kCache) != nullptr) {
+    return;
+  }
+  const fs::path cache = own.parent_path() / "compiled";  // as long as the search: only the first trial compiles
+  make_folders(cache);
+  run.environment[kCache] = cache.string();
+  sandbox.shared.push_back(cache);
+}
+
+}  // namespace
+
+std::string_view to_string(Protection protection) { return names_of(protection).name; }
+
+std::optional<Protection> protection_named(std::string_view name) {
+  for (const Names& each : kNames) {
+    if (each.name == name) {
+      return each.protection;
+    }
+  }
+  return std::nullopt;
+}
+
+std::string_view in_words(Protection protection) { return names_of(protection).words; }
+
+bool is_certain(Protection protection) {
+  return protection == Protection::kLayers || protection == Protection::kWriteLock;
+}
+
+bool is_apart(Protection protection) { return protection != Protection::kInPlace; }
+
+Ways ways_to_protect(const fs::path& folder, const std::vector<std::string>& command, const fs::path& scratch) {
+  Ways found;
+  const char* asked = std::getenv("UNIDLE_PROTECTION");
+  if (const auto named = protection_named(asked == nullptr ? "" : asked)) {
+    found.ways = {*named};
+    return found;
+  }
+  const auto lacks = [&](std::string_view what, const std::string& why) {
+    found.lacking += fmt::format("{}{}: {}", found.lacking.empty() ? "" : "; ", what, why);
+  };
+  if (const auto why = why_no_sandbox(layers_for(folder, command, scratch))) {
+    lacks("no layers", *why);
+  } else {
+    found.ways.push_back(Protection::kLayers);
+  }
+  std::error_code unknown;
+  if (observe::is_within(fs::weakly_canonical(scratch, unknown), folder)) {
+    lacks("no copy", "temporary files lie in the working folder");
+  } else if (const auto why = why_not_copied(folder, command)) {
+    lacks("no copy", *why);
+  } else {
+    SandboxOptions lock;
+    lock.kind = SandboxOptions::Kind::kWriteLock;
+    if (const auto why_not = why_no_sandbox(lock)) {
+      lacks("no write lock", *why_not);
+    } else {
+      found.ways.push_back(Protection::kWriteLock);
+    }
+    found.ways.push_back(Protection::kGuard);
+  }
+  found.ways.push_back(Protection::kInPlace);
+  if (found.ways.front() == Protection::kLayers) {
+    found.lacking.clear();
+  }
+  return found;
+}
+
+void protect(observe::Options& run, Protection protection, const fs::path& folder,
+             const std::vector<std::string>& command, const fs::path& own) {
+  for (const auto& [name, value] : muted_trackers(own)) {
+    run.environment.try_emplace(name, value);
+  }
+  run.environment["UNIDLE_MUTED"] = "1";
+  make_folders(own);
+  run.environment["UNIDLE_SCRATCH"] = protection == Protection::kLayers ? "" : own.string();
+  SandboxOptions sandbox;
+  if (protection == Protection::kLayers) {
+    sandbox = layers_for(folder, command, own);
+    sandbox.hidden = files_with_tokens();
+    share_compiled(run, own, sandbox);
+    run.folder = folder;
+  } else if (protection != Protection::kInPlace) {
+    run.folder = copy_for_trial(folder, command, own);
+  }
+  if (protection == Protection::kWriteLock) {
+    sandbox.kind = SandboxOptions::Kind::kWriteLock;
+    sandbox.shared = {own};
+    make_folders(own / "tmp");
+    run.environment["TMPDIR"] = (own / "tmp").string();
+  }
+  if (is_certain(protection)) {
+    run.sandbox = std::move(sandbox);
+  }
+}
+
+}  // namespace unidle::tune

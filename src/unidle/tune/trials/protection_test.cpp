@@ -1,0 +1,96 @@
+#include "unidle/tune/trials/protection.h"
+
+#include <gmock/gmock.h>
+#include <stdlib.h>
+
+#include <fstream>
+
+#include "unidle/base/files.h"
+#include "unidle/tune/trials/trackers.h"
+#include "unidle/tune/trials/working_folder.h"
+
+namespace unidle::tune {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::Contains;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+TEST(ProtectionNames, AreReadBack) {
+  for (const Protection each :
+       {Protection::kLayers, Protection::kWriteLock, Protection::kGuard, Protection::kInPlace}) {
+    EXPECT_EQ(protection_named(to_string(each)), each);
+    EXPECT_THAT(in_words(each), Not(IsEmpty()));
+  }
+  EXPECT_FALSE(protection_named("none"));
+  EXPECT_TRUE(is_certain(Protection::kLayers) && is_certain(Protection::kWriteLock));
+  EXPECT_FALSE(is_certain(Protection::kGuard) || is_certain(Protection::kInPlace));
+}
+
+TEST(ProtectionOfTrials, IsTheBestAndEndsWithTheFolderItself) {
+  const TemporaryFolder scratch;
+  fs::create_directories(scratch.path() / "project");
+  const Ways found = ways_to_protect(scratch.path() / "project", {"python", "train.py"}, scratch.path());
+  EXPECT_EQ(found.ways.back(), Protection::kInPlace);
+  EXPECT_EQ(found.lacking.empty(), found.ways.front() == Protection::kLayers) << found.lacking;
+}
+
+TEST(ProtectionOfTrials, AFolderIsNotCopiedIntoItself) {
+  const TemporaryFolder folder;
+  fs::create_directories(folder.path() / "tmp");
+  const Ways found = ways_to_protect(folder.path(), {"python", "train.py"}, folder.path() / "tmp");
+  EXPECT_THAT(found.ways, Not(Contains(Protection::kGuard)));
+  EXPECT_THAT(found.ways, Not(Contains(Protection::kWriteLock)));
+}
+
+TEST(ProtectionOfTrials, CopiesForAllButLayers) {
+  const TemporaryFolder scratch;
+  const fs::path project = scratch.path() / "project";
+  fs::create_directories(project);
+  std::ofstream(project / "train.py") << "x";
+  observe::Options layers, lock, guard, in_place;
+  protect(layers, Protection::kLayers, project, {}, scratch.path() / "a");
+  EXPECT_EQ(layers.folder, project);
+  EXPECT_EQ(layers.environment["UNIDLE_SCRATCH"], "") << "nothing needs to be guarded";
+  EXPECT_TRUE(layers.sandbox.has_value());
+  protect(lock, Protection::kWriteLock, project, {}, scratch.path() / "b");
+  EXPECT_TRUE(fs::exists(lock.folder / "train.py") && lock.folder != project);
+  EXPECT_TRUE(lock.sandbox.has_value());
+  EXPECT_EQ(lock.environment["TMPDIR"], scratch.path() / "b/tmp");
+  protect(guard, Protection::kGuard, project, {}, scratch.path() / "c");
+  EXPECT_TRUE(fs::exists(guard.folder / "train.py") && guard.folder != project && !guard.sandbox);
+  protect(in_place, Protection::kInPlace, project, {}, scratch.path() / "d");
+  EXPECT_TRUE(in_place.folder.empty() && !in_place.sandbox);
+  for (observe::Options* each : {&layers, &lock, &guard, &in_place}) {
+    EXPECT_EQ(each->environment["WANDB_MODE"], "offline");
+  }
+}
+
+TEST(Trackers, WriteToTheTrialsFolderAndFindNoToken) {
+  auto environment = muted_trackers("/scratch/own");
+  EXPECT_EQ(environment["MLFLOW_TRACKING_URI"], "file:///scratch/own/mlruns");
+  EXPECT_EQ(environment["WANDB_DIR"], "/scratch/own");
+  for (const char* token :
+       {"WANDB_API_KEY", "HF_TOKEN", "COMET_API_KEY", "NEPTUNE_API_TOKEN", "CLEARML_API_SECRET_KEY"}) {
+    ASSERT_TRUE(environment.contains(token)) << token;
+    EXPECT_EQ(environment[token], "") << token;
+  }
+}
+
+TEST(Places, AreThoseThatCommandEnvironmentScriptsAndLinksName) {
+  const TemporaryFolder folder;
+  std::ofstream(folder.path() / "config.yaml") << "out: /data/runs/x\n";
+  fs::create_symlink("/data/models", folder.path() / "models");
+  ::setenv("UNIDLE_TEST_PLACE", "/data/a:/data/b", 1);
+  const std::vector<fs::path> places = places_of(folder.path(), {"python", "train.py", "--out=/data/out", "/data/in"});
+  ::unsetenv("UNIDLE_TEST_PLACE");
+  for (const char* place : {"/data/runs/x", "/data/a", "/data/b", "/data/out", "/data/in"}) {
+    EXPECT_THAT(places, Contains(fs::path(place)));
+  }
+  EXPECT_THAT(places, Contains(folder.path() / "models"));
+  EXPECT_THAT(places, Contains(folder.path()));
+}
+
+}  // namespace
+}  // namespace unidle::tune

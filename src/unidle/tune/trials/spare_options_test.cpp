@@ -1,0 +1,118 @@
+// Options that a program takes but its command leaves out.
+#include <gmock/gmock.h>
+
+#include "unidle/base/files.h"
+#include "unidle/tune/advice/reach.h"
+#include "unidle/tune/trials/apply_runner.h"
+#include "unidle/tune/trials/trial_record.h"
+
+namespace unidle::tune {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+using Words = std::vector<std::string>;
+
+SpareOptions spare_in(const nlohmann::json& note, const Words& command, const Settings& effective = {}) {
+  const TemporaryFolder folder;
+  record::Writer writer(folder.path() / "record");
+  writer.add(record::Note{1, 1, note});
+  writer.flush();
+  return spare_options(record::Reader(folder.path() / "record"), command, effective);
+}
+
+nlohmann::json note_of(const Words& words, const std::vector<Words>& options) {
+  return {{"type", "options"}, {"program", "train.py"}, {"words", words}, {"options", options}};
+}
+
+TEST(SpareOptions, AreWhatTheProgramTakesByKnob) {
+  const auto note = note_of({}, {{"--batch-size", "64"},
+                                 {"--test-batch-size", "100"},
+                                 {"--lr", "0.001"},
+                                 {"--accumulation-steps", "4"},
+                                 {"--seed", "1"}});
+  const SpareOptions spare =
+      spare_in(note, {"python", "train.py"}, {{"batch.size", "64"}, {"batch.accumulation", "4"}});
+  EXPECT_EQ(spare, (SpareOptions{{"batch.size", {"--batch-size", "64"}},
+                                 {"batch.accumulation", {"--accumulation-steps", "4"}},
+                                 {"optimizer.lr", {"--lr", "0.001"}}}));
+  EXPECT_EQ(spare_in(note, {"python", "train.py"}, {{"batch.size", "16"}}).count("batch.size"), 0u)
+      << "64 of it are not one batch";
+  EXPECT_EQ(spare_in(note_of({}, {{"--batch-size", "8"}, {"--micro-batch-size", "8"}}), {"python", "train.py"})
+                .count("batch.size"),
+            0u)
+      << "one of two";
+}
+
+TEST(SpareOptions, OfADamagedNoteAreNone) {
+  const Words command = {"python", "train.py"};
+  for (const nlohmann::json& options : {nlohmann::json(3), nlohmann::json("--batch-size"), nlohmann::json({{1, 2}}),
+                                        nlohmann::json::array({"--batch-size", 4}), nlohmann::json::object()}) {
+    EXPECT_THAT(spare_in({{"type", "options"}, {"program", "train.py"}, {"words", 7}, {"options", options}}, command),
+                IsEmpty())
+        << options;
+  }
+}
+
+TEST(SpareOptions, AreOfTheProgramAtTheEndOfTheCommand) {
+  const Words words = {"--epochs", "3"};
+  const auto note = note_of(words, {{"--batch-size", "64"}});
+  const auto found = [&](const Words& command) { return spare_in(note, command).size(); };
+  EXPECT_EQ(found({"python", "./train.py", "--epochs", "3"}), 1u);
+  EXPECT_EQ(found({"torchrun", "--nproc_per_node", "2", "train.py", "--epochs", "3"}), 1u);
+  EXPECT_EQ(found({"python", "-m", "project.train", "--epochs", "3"}), 1u);
+  EXPECT_EQ(found({"bash", "run.sh", "--epochs", "3"}), 0u);
+  EXPECT_EQ(found({"python", "train.py"}), 0u);
+  EXPECT_EQ(found({"--epochs", "3"}), 0u);
+}
+
+TEST(OptionChoices, AreWhatTheParserLists) {
+  const TemporaryFolder folder;
+  record::Writer writer(folder.path() / "record");
+  writer.add(record::Note{1,
+                          1,
+                          {{"type", "arguments"},
+                           {"arguments",
+                            {{{"names", {"b", "batch_size"}}, {"choices", {"16", "32"}}},
+                             {{"names", {"lr"}}, {"choices", nullptr}},
+                             {{"names", 3}, {"choices", {"1"}}},
+                             7}}}});
+  writer.add(record::Note{2, 1, {{"type", "arguments"}, {"arguments", 3}}});
+  writer.flush();
+  const Words both = {"16", "32"};
+  EXPECT_EQ(option_choices(record::Reader(folder.path() / "record")),
+            (OptionChoices{{"b", both}, {"batch_size", both}}));
+}
+
+TEST(OptionChoices, NoOtherValueIsTried) {
+  const OptionChoices choices = {{"batch_size", {"16", "32"}}, {"b", {"16", "32"}}, {"amp_dtype", {"float16"}}};
+  EXPECT_EQ(why_refused({"python", "t.py", "--batch-size", "32", "-b", "16", "--x", "64"}, choices), "");
+  EXPECT_EQ(why_refused({"python", "t.py", "--batch-size", "64"}, choices),
+            "--batch-size takes only 16, 32, and 64 is none of them");
+  EXPECT_NE(why_refused({"python", "t.py", "--batch_size=64"}, choices), "");
+  EXPECT_NE(why_refused({"python", "t.py", "-b", "64"}, choices), "");
+  EXPECT_EQ(why_refused({"python", "t.py", "batch_size", "64", "--batch-size"}, choices), "");
+  ProgramPlan plan;
+  plan.choices = choices;
+  plan.spare = {{"batch.size", {"--batch-size", "16"}}};
+  const Words command = {"python", "t.py", "--amp-dtype", "float16"};
+  EXPECT_EQ(why_refused(plan, command, {{"batch.size", "32"}}), "");
+  EXPECT_NE(why_refused(plan, command, {{"batch.size", "64"}}), "");
+  EXPECT_NE(why_refused(plan, {"python", "t.py", "--batch-size", "16"}, {{"batch.size", "64"}}), "");
+}
+
+TEST(SpareOptions, AreSaidWhereAChangeNeedsThem) {
+  const SpareOptions spare = {{"batch.size", {"--batch-size", "64"}}, {"optimizer.lr", {"--lr", "0.1"}}};
+  const Settings changes = {{"batch.size", "128"}, {"loader.workers", "2"}};
+  EXPECT_THAT(with_spare({"python", "train.py"}, spare, changes),
+              ElementsAre("python", "train.py", "--batch-size", "64"));
+  EXPECT_THAT(with_spare({"python", "train.py", "--batch_size=8"}, spare, changes),
+              ElementsAre("python", "train.py", "--batch_size=8"));
+  EXPECT_THAT(reach(with_spare({"python", "train.py"}, spare, changes), changes).command,
+              ElementsAre("python", "train.py", "--batch-size", "128"));
+  EXPECT_THAT(with_spare({}, spare, {}), IsEmpty());
+}
+
+}  // namespace
+}  // namespace unidle::tune

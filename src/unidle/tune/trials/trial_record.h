@@ -1,0 +1,65 @@
+// What the record of a trial says: its rate, its losses, what was in force.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "unidle/record/record.h"
+#include "unidle/tune/advice/reach.h"
+#include "unidle/tune/settings.h"
+
+namespace unidle::tune {
+
+/// Fewer steps than this are no measurement.
+constexpr std::size_t kLeastSteps = 8;
+
+/// Samples/s, waits and validation counted in, without the first quarter of the steps: allocation, algorithm choice,
+/// filling queues. Processes that train side by side add up. 0 when there is nothing to measure.
+double rate_after_warmup(const std::vector<record::Step>& steps);
+
+/// Losses of the first process by the number of samples seen before the step.
+std::map<long long, double> losses_of(const record::Reader& reader, const std::vector<record::Step>& steps);
+
+/// Mean CPUs in use on the machine beyond those of the trial itself.
+std::optional<double> others_cpus(const record::Reader& reader);
+
+/// Settings that the live program had, by knob; values as it gave them.
+Settings effective_settings(const record::Reader& reader);
+
+/// What options of the program may be, where its own parser lists that.
+OptionChoices option_choices(const record::Reader& reader);
+
+/// Of what the program said of its options, those that set a knob as the command could. What it said counts when it is
+/// the program that the last words of the command start, and of an option when its value is what is in effect.
+SpareOptions spare_options(const record::Reader& reader, const std::vector<std::string>& command,
+                           const Settings& effective);
+
+/// True when batches had more shapes than those of full ones and of a last one.
+bool lengths_vary(const record::Reader& reader);
+
+/// What was found of the longest samples, by UNIDLE_LONGEST, in words; empty where all are alike or none were looked
+/// at.
+std::string longest_in(const record::Reader& reader);
+
+/// Steps of a run that is to meet the longest samples in the first of them.
+constexpr long long kLongestSteps = 16;
+
+struct LossReading {
+  double value = 0;
+  double error = 0;  // standard error of the step-by-step differences from the first trial
+};
+
+/// Losses of several trials on one scale. A program may report fewer losses in one trial than in another: they are
+/// compared where both have one, over the second half of the first trial, where they have settled. Not thread-safe.
+class CommonLosses {
+ public:
+  /// Nothing when there are too few losses in common to compare. The first call sets what later ones are compared with.
+  std::optional<LossReading> read(const std::map<long long, double>& losses);
+
+ private:
+  std::map<long long, double> first_;
+};
+
+}  // namespace unidle::tune
