@@ -1,10 +1,27 @@
 #!/usr/bin/env bash
-# Fails when a module includes one that comes after it, or when torch is included outside train, workloads, python and
-# the benchmarks that are named for it. With --self-test it proves that it can fail.
+# Fails when a module includes one that comes after it, when a room of the Python shim imports from a later one, or when torch
+# is included outside train, workloads, python and the benchmarks that are named for it. With --self-test it proves that it
+# can fail.
 set -euo pipefail
 cd "${UNIDLE_TREE:-$(dirname "${BASH_SOURCE[0]}")/..}"
 
 ORDER=(base knobs telemetry record logs probe observe trace diagnose data tune report check monitor train cli)
+ROOMS=(host loop source samples facts session patches trial knobs install __init__)
+
+# What a room of the shim, or a file beside the rooms, imports from.
+check_shim() {
+  local failures=0 rank=0 name path line room from
+  declare -A position
+  for name in "${ROOMS[@]}"; do position[$name]=$((rank++)); done
+  while IFS=: read -r path line from; do
+    room=${path#*/_unidle_shim/}; room=${room%%/*}; room=${room%.py}
+    from=${from#*_unidle_shim}; from=${from#.}; from=${from# import }; from=${from%%[. ,]*}
+    if [ -z "${position[$room]+x}" ] || [ -z "${position[$from]+x}" ] || [ "${position[$from]}" -gt "${position[$room]}" ]; then
+      echo "$path:$line: layers: $room of the shim must not import from ${from:-it}"; failures=1
+    fi
+  done < <(grep -rnE '^ *(from|import) +_unidle_shim' python/shim/_unidle_shim --include='*.py')
+  return $failures
+}
 
 check() {
   local failures=0 rank=0 module file line included
@@ -27,17 +44,22 @@ check() {
   done < <(grep -rnE '^[[:space:]]*#[[:space:]]*include[[:space:]]*[<"](torch|ATen|c10|caffe2)/' src bench workloads python tests \
              --include='*.h' --include='*.cpp' 2>/dev/null |
            grep -vE '^(src/unidle/train/|workloads/|python/|bench/[a-z_]*_torch\.cpp)')
+  check_shim || failures=1
   return $failures
 }
 
 self_test() {
   local tree; tree=$(mktemp -d); trap 'rm -rf "$tree"' RETURN
-  mkdir -p "$tree"/src/unidle/{base,record,cli} "$tree"/{bench,workloads,python,tests}
+  mkdir -p "$tree"/src/unidle/{base,record,cli} "$tree"/{bench,workloads,tests} "$tree"/python/shim/_unidle_shim/{host,knobs}
+  echo 'from _unidle_shim.host import guard' > "$tree/python/shim/_unidle_shim/knobs/fine.py"
   echo '#include "unidle/base/error.h"' > "$tree/src/unidle/record/fine.cpp"
   UNIDLE_TREE=$tree bash "${BASH_SOURCE[0]}" >/dev/null || { echo "self-test: a clean tree was refused"; return 1; }
   echo '#include "unidle/record/record.h"' > "$tree/src/unidle/base/upward.cpp"
   ! UNIDLE_TREE=$tree bash "${BASH_SOURCE[0]}" >/dev/null || { echo "self-test: an upward include passed"; return 1; }
   rm "$tree/src/unidle/base/upward.cpp"
+  echo '    from _unidle_shim.knobs import fine' > "$tree/python/shim/_unidle_shim/host/upward.py"
+  ! UNIDLE_TREE=$tree bash "${BASH_SOURCE[0]}" >/dev/null || { echo "self-test: an upward import passed"; return 1; }
+  rm "$tree/python/shim/_unidle_shim/host/upward.py"
   echo '#include <torch/torch.h>' > "$tree/src/unidle/record/torch.cpp"
   ! UNIDLE_TREE=$tree bash "${BASH_SOURCE[0]}" >/dev/null || { echo "self-test: a stray torch include passed"; return 1; }
   echo "layers: the check works"

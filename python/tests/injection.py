@@ -16,7 +16,8 @@ import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SHIM = os.path.join(HERE, "..", "shim", "_unidle_shim")
-SHORT = "import _unidle_shim.weight as w; w._SHORT_NS = 0; w._OFTEN = w._SELDOM = 4; w._MAX_SHARE = 1e-3"
+MARK = "<frozen importlib._bootstrap unidle"
+SHORT = "import _unidle_shim.loop.own_cost as w; w._SHORT_NS = 0; w._OFTEN = w._SELDOM = 4; w._MAX_SHARE = 1e-3"
 
 
 class Injected(Exception):
@@ -26,12 +27,15 @@ class Injected(Exception):
 def entries():
     """{(file, line of the first statement): line of the last one} of each `try` whose failure is handed to `caught`."""
     found = {}
-    for name in sorted(os.listdir(SHIM)):
-        if name.endswith(".py"):
-            with open(os.path.join(SHIM, name)) as file:
+    for folder, _, names in sorted(os.walk(SHIM)):
+        for name in sorted(names):
+            if not name.endswith(".py"):
+                continue
+            path = os.path.join(folder, name)
+            with open(path) as file:
                 for node in ast.walk(ast.parse(file.read())):
                     if isinstance(node, ast.Try) and any(_is_guard(handler) for handler in node.handlers):
-                        found[name, _first_line(node.body)] = _last_line(node.body)
+                        found[os.path.relpath(path, SHIM), _first_line(node.body)] = _last_line(node.body)
     return found
 
 
@@ -57,11 +61,11 @@ def traced(on_line):
         if event == "line":
             name, line = frame.f_code.co_filename, frame.f_lineno
             del frame  # else this looks like the handler of a signal, which is given the frame that it interrupts
-            on_line(name[name.rindex("/") + 1:-1], line)
+            on_line(name[len(MARK) + 1:-1], line)
         return local
 
     def trace(frame, event, arg):
-        return local if frame.f_code.co_filename.startswith("<frozen importlib._bootstrap unidle") else None
+        return local if frame.f_code.co_filename.startswith(MARK) else None
 
     sys.settrace(trace)
 

@@ -45,7 +45,7 @@ class ActuatorTest(unittest.TestCase):
 
     def test_the_catalogue_and_the_shim_know_the_same_knobs(self):
         told = subprocess.run([test_run.UNIDLE, "knobs", "list", "--format", "json"], capture_output=True, text=True, check=True)
-        asks = "import sys; sys.path.insert(0, %r); from _unidle_shim import actuators; print(*sorted(actuators.KNOWN))"
+        asks = "import sys; sys.path.insert(0, %r); from _unidle_shim.knobs import actuators; print(*sorted(actuators.KNOWN))"
         known = subprocess.run([sys.executable, "-c", asks % os.path.join(HERE, "..", "shim")], capture_output=True, text=True, check=True)
         self.assertEqual(known.stdout.split(), sorted(each["knob"] for each in json.loads(told.stdout)["knobs"] if each["at_run_time"]))
 
@@ -76,13 +76,13 @@ class AsideTest(unittest.TestCase):
     def setUp(self):
         sys.path.insert(0, os.path.join(HERE, "..", "shim"))
         self.addCleanup(sys.path.pop, 0)
-        from _unidle_shim import saving
+        from _unidle_shim.trial import users_files
 
-        self.saving = saving
+        self.saving = users_files
         scratch = tempfile.TemporaryDirectory()
         self.addCleanup(scratch.cleanup)
         self.root = scratch.name
-        self.aside = saving.Aside(os.path.join(self.root, "trial"), 1 << 62)
+        self.aside = users_files.Aside(os.path.join(self.root, "trial"), 1 << 62)
 
     def path(self, name, text=None):
         path = os.path.join(self.root, name)

@@ -1,6 +1,5 @@
 """`unidle diagnose` on real programs that are easily misjudged: what it says has to be so, and what it proposes has to work."""
 
-import importlib.util
 import json
 import os
 import subprocess

@@ -1,6 +1,5 @@
 """cache.features and loader.gather at run time: the same batches to the byte, or a refusal that says why."""
 
-import importlib.util
 import os
 import subprocess
 import sys
@@ -97,7 +96,7 @@ class PackingTest(unittest.TestCase):
     def test_what_comes_back_is_the_same(self):
         import numpy as np
         import torch
-        from _unidle_shim import packing
+        from _unidle_shim.samples import packing
 
         sample = {
             "picture": torch.arange(24.0).reshape(2, 3, 4).permute(2, 0, 1), "half": torch.ones(3).bfloat16(), "empty": torch.zeros(0, 2),
@@ -115,7 +114,7 @@ class PackingTest(unittest.TestCase):
 
     def test_what_cannot_be_kept_is_named(self):
         import torch
-        from _unidle_shim import packing
+        from _unidle_shim.samples import packing
 
         for value, name in ((object(), "object"), (torch.ones(1, requires_grad=True), "gradients"), ({(1, 2): 3}, "dict")):
             with self.assertRaisesRegex(TypeError, name):

@@ -17,7 +17,8 @@ LIBRARY = os.path.join(os.path.dirname(UNIDLE), "..", "lib", "_unidle_light.abi3
 ALL = ("training", "failures", "short_steps", "slow_samples", "workers", "streamed", "in_a_thread", "options", "imports", "arrays", "children",
        "by_hand", "scaled_steps", "two_optimizers")
 # Entries of what is asked for (--apply, --trace) and of what only a device has are not reached by these programs, and so many others.
-ASKED_FOR = {"actuators.py", "calls_kept.py", "fetching.py", "longest.py", "reads_later.py", "samples_kept.py", "scaling.py", "tracing.py", "waits.py"}
+ASKED_FOR = {"facts/profiler_window.py", "knobs/actuators.py", "knobs/fetching.py", "knobs/fp16.py", "knobs/kept_calls.py", "knobs/kept_samples.py",
+             "knobs/metrics_interval.py", "patches/waits.py", "trial/longest_batch.py"}
 NOT_REACHED = 6
 
 

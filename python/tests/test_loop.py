@@ -8,8 +8,8 @@ import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "shim"))
 
-from _unidle_shim import loop as looping  # noqa: E402
-from _unidle_shim import probe  # noqa: E402
+from _unidle_shim.loop import loop as looping  # noqa: E402
+from _unidle_shim.host import probe  # noqa: E402
 
 
 class FakeRing:

@@ -12,7 +12,10 @@ import weakref
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "shim"))
 
-from _unidle_shim import facts, loaders, probe, samples  # noqa: E402
+from _unidle_shim.facts import in_effect
+from _unidle_shim.host import probe
+from _unidle_shim.patches import loaders
+from _unidle_shim.samples import sample_cost  # noqa: E402
 from test_loop import Loader, Module, Optimizer, Program  # noqa: E402
 
 
@@ -107,12 +110,12 @@ class MemoryTest(unittest.TestCase):
         self.assertLess(grown(lambda: ring.emit_all("pS", (1, 2, 3, 2, 1, 2, 3, 4, 5, 1)), 2_000, 20_000), self.BYTES)
 
     def test_ids_of_samples(self):
-        seen, at = samples.Seen(), iter(range(10**9))
-        self.assertLess(grown(lambda: seen.take([next(at) for _ in range(64)]), 2_000, 8_000), 64 * samples.Seen.MOST)
-        self.assertLessEqual(len(seen.kept), samples.Seen.MOST)
+        seen, at = sample_cost.Seen(), iter(range(10**9))
+        self.assertLess(grown(lambda: seen.take([next(at) for _ in range(64)]), 2_000, 8_000), 64 * sample_cost.Seen.MOST)
+        self.assertLessEqual(len(seen.kept), sample_cost.Seen.MOST)
 
     def test_optimisers_that_are_gone(self):
-        book = facts.Facts.__new__(facts.Facts)
+        book = in_effect.Facts.__new__(in_effect.Facts)
         book.optimizers, book.optimizer_places = [], set()
         for _ in range(5_000):
             made = Plain()
@@ -135,7 +138,7 @@ class MemoryTest(unittest.TestCase):
 
 class SeenTest(unittest.TestCase):
     def count(self, batches):
-        seen = samples.Seen()
+        seen = sample_cost.Seen()
         for batch in batches:
             seen.take(batch)
         return seen
@@ -155,8 +158,8 @@ class SeenTest(unittest.TestCase):
             self.assertLess(abs(seen.repeats / 200_000 - 1), 0.1, name)
 
     def test_ids_that_cannot_be_compared(self):
-        book = samples.Samples(0)
-        self.assertEqual(samples.track(book, [[1], [2]]), 0)
+        book = sample_cost.Samples(0)
+        self.assertEqual(sample_cost.track(book, [[1], [2]]), 0)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "shim"))
 
-from _unidle_shim import probe  # noqa: E402
+from _unidle_shim.host import probe  # noqa: E402
 
 
 @unittest.skipUnless(os.uname().machine == "x86_64", "other machines write through libunidle_probe")

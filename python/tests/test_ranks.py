@@ -6,7 +6,7 @@ import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "shim"))
 
-from _unidle_shim import ranks  # noqa: E402
+from _unidle_shim.facts import ranks  # noqa: E402
 
 
 class Model:

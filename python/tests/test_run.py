@@ -113,7 +113,7 @@ class RunTest(unittest.TestCase):
     def test_a_broken_shim_gets_out_of_the_way(self):
         shim = os.path.join(self.folder, "shim")
         shutil.copytree(os.path.join(HERE, "..", "shim"), shim)
-        with open(os.path.join(shim, "_unidle_shim", "importing.py"), "a") as file:
+        with open(os.path.join(shim, "_unidle_shim", "host", "imports.py"), "a") as file:
             file.write("raise RuntimeError('broken')\n")
         done = self.observed(sys.executable, "-c", "print('works')", UNIDLE_SHIM_DIR=shim)
         self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "works\n", ""))
@@ -223,14 +223,14 @@ class RunTest(unittest.TestCase):
     def test_a_shim_that_fails_at_torch_says_so(self):
         shim = os.path.join(self.folder, "shim")
         shutil.copytree(os.path.join(HERE, "..", "shim"), shim)
-        with open(os.path.join(shim, "_unidle_shim", "models.py"), "a") as file:
+        with open(os.path.join(shim, "_unidle_shim", "patches", "model_calls.py"), "a") as file:
             file.write("\ndef size_of(value, depth=0):\n    raise RuntimeError('broken')\n")
         bare = self.bare(sys.executable, TRAIN, "plain")
         done = self.observed(sys.executable, TRAIN, "plain", UNIDLE_SHIM_DIR=shim)
         self.assertEqual((done.returncode, done.stdout, done.stderr), (0, bare.stdout, ""))
         reasons = [note["reason"] for note in self.record.notes("shim") if note["status"] == "off"]
         self.assertEqual(len(reasons), 1)
-        self.assertTrue(reasons[0].startswith("RuntimeError: broken (models.py:"))
+        self.assertTrue(reasons[0].startswith("RuntimeError: broken (model_calls.py:"))
 
 
 if __name__ == "__main__":

@@ -4,9 +4,11 @@ import os
 import threading
 import time
 
-from . import affinity, background, facts, inspection, light, off, probe, waits
-from .guard import caught
-from .loop import Loop
+from _unidle_shim.facts import affinity, in_effect, live_settings, stack_sampler
+from _unidle_shim.host import probe
+from _unidle_shim.host.guard import caught, off
+from _unidle_shim.loop import short_steps
+from _unidle_shim.loop.loop import Loop
 
 _get_ident = threading.get_ident
 
@@ -15,28 +17,44 @@ class State:
     """Shared by all patches. `thread` is the one that is followed; 0 when nobody is: then every patch passes through."""
 
     def __init__(self):
-        self.thread = 0
-        self.loop = None
+        # The process: what it is, and what it reports by.
         self.torch = None
-        self.ring = None
-        self.role = "train"
-        self.facts = None      # facts.Facts
-        self.waits = None      # waits.Waits
-        self.samples = None    # samples.Samples of this process
-        self.device = None     # device.DeviceTimer
-        self.background = None
-        self.actuators = None
-        self.roots = None      # roots.Roots
-        self.backward = None   # calls.Backward
-        self.fetches = None    # light.Patch of asking an iterator for its next batch
-        self.makers = ()       # light.Patch of making a batch in this process
-        self.light = None      # light.Light, while steps go by light
-        self.switching = False  # in train() or eval() of a model
-        self.tracing = None    # tracing.Tracing, where a profiler window was asked for
-        self.began = False     # something of training or loading was seen here
-        self.trains = False    # `thread` is known to be the one that trains
-        self.elsewhere = None  # the last iterator that another thread made meanwhile, see loaders.made_elsewhere
-        self.take_over = None  # follows that iterator
+        self.has_device = False  # a GPU that torch could use
+        self.role = "train"      # or "worker"
+        self.began = False       # something of training or loading was seen here
+        self.ring = None         # host.probe
+        self.background = None   # facts.stack_sampler.Background
+        self.device = None       # facts.device_time.DeviceTimer
+        self.tracing = None      # facts.profiler_window.Tracing, where a window was asked for
+        self.facts = None        # facts.in_effect.Facts
+        # The training loop.
+        self.thread = 0
+        self.trains = False      # `thread` is known to be the one that trains
+        self.loop = None         # loop.loop.Loop
+        self.light = None        # loop.short_steps.Light, while only marks are left of steps
+        self.elsewhere = None    # the last iterator that another thread made meanwhile, see loaders.made_elsewhere
+        self.take_over = None    # follows that iterator
+        self.samples = None      # samples.sample_cost.Samples of this process
+        # What patches keep.
+        self.roots = None        # patches.module_classes.Roots
+        self.backward = None     # patches.training_calls.Backward
+        self.fetches = None      # loop.short_steps.Patch of asking an iterator for its next batch
+        self.makers = ()         # loop.short_steps.Patch of making a batch in this process
+        self.waits = None        # patches.waits.Waits
+        self.logging = None      # patches.logging_calls.Logging
+        self.loaders = None      # by DataLoader, weakly: patches.loaders.Loader
+        self.all_loaders = []
+        self.starting = None     # the loader whose workers are being started
+        self.switching = False   # in train() or eval() of a model
+        self.compiled = None     # (mode, backend) of torch.compile
+        # What settings that are changed at run time, and trials, hang in.
+        self.actuators = None    # knobs.actuators.Actuators
+        self.actor_notes = []    # notes(settings): what they tell, and have in force
+        self.on_training_forward = []  # called with the frame of the first forward passes of training
+        self.read_back = None    # called once, after the first steps
+        self.redirect_save = None  # (args, kwargs) of torch.save to those that spare the user's files
+        self.at_finish = []      # called first when the process ends in order
+        self.at_fork = []        # called in a child
 
 
 state = State()
@@ -52,7 +70,7 @@ def observe():
     state.loop = Loop(state.ring, state.thread, _process_start_ns(), int(steps) if steps.isdigit() else 0)
     state.loop.on_step = state.facts.step_written
     state.loop.widen = state.roots.widen
-    state.loop.lights = light.Light(state)
+    state.loop.lights = short_steps.Light(state)
     if state.tracing is not None:
         state.tracing.follow(state.loop)
     state.background.start()
@@ -91,15 +109,15 @@ def _open(role, workers=1):
     if state.ring is None:
         off("no ring could be made in UNIDLE_PROBE_DIR")
         return False
-    state.background = background.Background(state, workers)
+    state.background = stack_sampler.Background(state, workers)
     return True
 
 
 def finish():
     """The process ends in order."""
     try:
-        if state.actuators is not None and state.actuators.reads is not None:
-            state.actuators.reads.finish()
+        for finish_first in state.at_finish:
+            finish_first()
         thread, state.thread = state.thread, 0
         if state.ring is None or not thread:
             return
@@ -107,7 +125,7 @@ def finish():
             state.loop.finish()
             if state.tracing is not None:
                 state.tracing.finish()
-        for samples in inspection.all_samples(state):
+        for samples in live_settings.all_samples(state):
             samples.tell()
         state.background.stop()
         state.facts.write(final=True)
@@ -150,8 +168,9 @@ def forked():
     state.began = state.trains = False
     state.elsewhere = None
     state.role = "train"
-    state.facts = facts.Facts(state)
-    state.waits = waits.Waits(state)
+    state.facts = in_effect.Facts(state)
+    for renew in state.at_fork:
+        renew()
 
 
 def _process_start_ns():

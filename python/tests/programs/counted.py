@@ -1,6 +1,6 @@
 """Trains in short steps until it is killed, and counts the steps in a file that outlives it: words of 64 bits, the steps done, its pid
 and whether its steps go by light. `torch`: a real training. `shim`: the shim's own ring, loop and stretch without torch, so
-that a run begins at once; what goes by light is a loop of batches and events written as light.py writes them."""
+that a run begins at once; what goes by light is a loop of batches and events written as short_steps.py writes them."""
 
 import mmap
 import os
@@ -37,9 +37,10 @@ def by_torch():
 
 
 def by_shim():
-    from _unidle_shim import light, probe, stretch
-    from _unidle_shim.loop import Loop, now
-    from _unidle_shim.parts import Parts
+    from _unidle_shim.host import probe
+    from _unidle_shim.loop import marks_file, short_steps
+    from _unidle_shim.loop.loop import Loop, now
+    from _unidle_shim.loop.step_parts import Parts
 
     class Model:
         training = True
@@ -50,7 +51,7 @@ def by_shim():
     draw, model, loader, optimizer = random.Random(os.getpid()), Model(), Loader(), Model()
     loop = Loop(probe.open_ring("train"), 1, now())
     loop.weight.next_step = 1 << 60
-    writer, marks = light.Light.__new__(light.Light), stretch.Stretch()
+    writer, marks = short_steps.Light.__new__(short_steps.Light), marks_file.Stretch()
 
     def in_full():
         t = now()
@@ -78,7 +79,7 @@ def by_shim():
             got.append(t1)
             time.sleep(0.0002)
             told[0] += 1
-        stepped = light.regular.marks(asked, parts.fetches, 1, parts.fetches + count - 1, now())
+        stepped = short_steps.regular.marks(asked, parts.fetches, 1, parts.fetches + count - 1, now())
         steps, begin, waited, samples, fetches, _ = writer._cut(parts, (asked, got, [4] * count, stepped), 0)
         loop.micro.setdefault(1, 1)
         writer._write(loop, parts, steps)

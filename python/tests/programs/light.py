@@ -1,4 +1,4 @@
-"""Some seconds of short steps, which are not all seen in full; it tells what it did by itself. See test_light.py."""
+"""Some seconds of short steps, which are not all seen in full; it tells what it did by itself. See test_short_steps.py."""
 
 import json
 import sys

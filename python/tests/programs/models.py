@@ -1,4 +1,4 @@
-"""Programs whose outermost modules are not all known from the beginning; see test_roots.py. Prints what must not change."""
+"""Programs whose outermost modules are not all known from the beginning; see test_module_classes.py. Prints what must not change."""
 
 import copy
 import io

@@ -20,7 +20,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 
 def names_in(path):
-    patches = sys.modules.get("_unidle_shim.patches")
+    patches = sys.modules.get("_unidle_shim.host.patching")
     if patches is not None:
         places = [(owner.__name__, "", name) if inspect.ismodule(owner) else (owner.__module__, owner.__qualname__, name) for owner, name in patches.in_place]
         with open(path, "w") as file:

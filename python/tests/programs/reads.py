@@ -10,7 +10,7 @@ how, device = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else "claimed"
 waited = [0, 0]  # reads that were served later; of these, waited for
 
 try:
-    from _unidle_shim import reads_later
+    from _unidle_shim.knobs import metrics_interval
 except ImportError:  # runs unobserved
     reads_later = None
 
@@ -41,7 +41,7 @@ class SlowCopies:
 
 
 if device == "claimed" and reads_later is not None:
-    reads_later.CudaCopies = SlowCopies
+    metrics_interval.CudaCopies = SlowCopies
 
 import torch  # noqa: E402
 from torch import nn  # noqa: E402

@@ -1,0 +1,185 @@
+"""What is in effect in the live program, read from its own objects, and the notes that tell of it.
+
+The training thread only leaves references and counts here; what takes time is worked out by the background thread or
+once, at the first forward pass.
+"""
+
+import json
+import sys
+import threading
+import time
+import weakref
+
+from _unidle_shim.facts import arguments, live_settings, ranks
+from _unidle_shim.host import exceptions
+from _unidle_shim.host.guard import caught
+from _unidle_shim.host.notes import write_notes
+from _unidle_shim.samples.shapes import shape_of
+
+_MAX_SHAPES = 1000
+_MANY_OPTIMIZERS = 64
+
+
+class Facts:
+    def __init__(self, state):
+        self.state = state
+        self.lock = threading.Lock()
+        self.sent = {}                # key -> what was last written
+        self.model_note = None
+        self.model_ref = None
+        self.asking = []              # handles of hooks on layers of the model, for one forward pass
+        self.parallel = None
+        self.exchange = None          # of gradients with other ranks
+        self.forwards = 0
+        self.amp = None               # "off", "bf16", "fp16" inside the forward pass
+        self.scaler = None            # last scale seen, None: no scaler
+        self.optimizers = []          # weak references
+        self.optimizer_note = None    # of the newest, as it was last seen: the object is often gone at the end
+        self.optimizer_places = set()  # file:line of the program, as below
+        self.zero_grad_where = None
+        self.zero_to_none = None
+        self.shapes, self.batches, self.shape = set(), 0, None
+        self.padding = [0, 0, None]
+        self.seen_lengths = 0
+        self.ooms, self.oom_message = 0, None
+        self.began = time.monotonic()
+        self.last_sample = None
+
+    # -- called by the training thread -----------------------------------------------------------------------------
+
+    def forward_seen(self, module, args, kwargs):
+        self.forwards = forwards = self.forwards + 1
+        first = args[0] if args else next(iter(kwargs.values()), None)
+        shape = shape_of(first)
+        if shape is not None:
+            self.batches += 1
+            if shape != self.shape:
+                self.shape = shape
+                if len(self.shapes) < _MAX_SHAPES:
+                    self.shapes.add(tuple(shape))
+        if self.exchange is not None and (forwards <= self.exchange.SAMPLED_FIRST or not forwards & 255):
+            self.exchange.look(module)
+        if forwards > 3 and forwards & 255 and self.model_ref is not None:
+            return
+        for seen in self.state.on_training_forward:
+            seen(sys._getframe(1))
+        if forwards == 3 and self.amp == "off":
+            self.asking += live_settings.look_inside(self, self.state.torch, module)
+        torch = self.state.torch
+        amp = live_settings.amp_of(torch, first)
+        if amp != "off" or self.amp is None:
+            self.amp = amp
+        known = self.model_ref() if self.model_ref is not None else None
+        if known is not module or self.forwards & 255 == 0:
+            note = live_settings.model_note(torch, module)
+            # The largest model is the one that is meant: a GAN has two, a loss may be a module.
+            if self.model_note is None or known is module or note["parameters"] >= self.model_note["parameters"]:
+                self.model_note, self.model_ref = note, weakref.ref(module)
+                note["input_channels_last"] = live_settings.channels_last(torch, first)
+                note["training_where"] = live_settings.caller()
+                if known is not module:
+                    self.asking += live_settings.look_for_time_major(self.state.loop, module, first)
+                self.parallel = ranks.parallel_note(torch, note)  # the group is gone again at the end
+                if self.parallel["kind"] == "ddp" and self.exchange is None:
+                    self.exchange = ranks.Exchange()
+
+    def batch_seen(self, loader, batch):
+        if loader.use != "validate":
+            live_settings.add_padding(self, self.state.torch, batch)
+
+    def optimizer_made(self, optimizer, where):
+        if len(self.optimizers) >= _MANY_OPTIMIZERS:  # some programs make one in every step
+            self.optimizers = [reference for reference in self.optimizers if reference() is not None]
+        self.optimizers.append(weakref.ref(optimizer))
+        self.optimizer_places.add(where)
+        self.optimizer_note = live_settings.optimizer_note(optimizer)
+
+    def living_optimizers(self):
+        return [optimizer for optimizer in (reference() for reference in self.optimizers) if optimizer is not None]
+
+    def scaler_seen(self, scaler):
+        self.scaler = bool(scaler.is_enabled())
+
+    def zero_grad_called(self, original, args, kwargs, where):
+        self.zero_grad_where = where
+        if "set_to_none" in kwargs:
+            self.zero_to_none = bool(kwargs["set_to_none"])
+        elif args:
+            self.zero_to_none = bool(args[0])
+        else:
+            self.zero_to_none = live_settings.default_of(original, "set_to_none")
+
+    def forward_over(self):
+        """Takes back the questions to layers that the pass did not come to."""
+        for handle in self.asking:
+            handle.remove()
+        self.asking = []
+
+    def failed(self, error):
+        """A call of the program's that we followed raised it."""
+        try:
+            if self.asking:
+                self.forward_over()
+            if "OutOfMemory" in type(error).__name__ or "out of memory" in str(error)[:300]:
+                self.ooms += 1
+                self.oom_message = str(error)[:500]
+        except BaseException as failure:
+            caught(failure)
+
+    def step_written(self, loop):
+        """Of the first steps: until nothing is left to be done with them."""
+        if loop.steps == 1 and self.state.has_device and self.state.device is None:
+            from _unidle_shim.facts import device_time
+
+            self.state.device = device_time.begin(self.state)
+        if self.state.read_back is not None:
+            self.state.read_back()
+        elif loop.steps > 1:
+            loop.on_step = None
+
+    # -- called by the background thread, and at the end -----------------------------------------------------------
+
+    def write(self, final=False):
+        if not self.lock.acquire(timeout=2.0 if final else 0):
+            return
+        try:
+            lines = []
+            for key, body in self._all(final):
+                if body is not None and self.sent.get(key) != body:
+                    self.sent[key] = body
+                    lines.append('{"t_ns":%d,%s\n' % (time.monotonic_ns(), json.dumps(body, default=str)[1:]))
+            if lines:
+                write_notes("".join(lines))
+            exceptions.flush()
+        finally:
+            self.lock.release()
+
+    def _all(self, final):
+        state = self.state
+        yield from state.background.notes()
+        for mine in live_settings.all_samples(state):
+            note = mine.note()
+            if note is not None:
+                yield ("samples", mine.loader), dict(note, type="samples")
+        if state.loop is not None:
+            yield from state.waits.notes()
+            yield from live_settings.training_notes(state, self)
+            yield ("logging",), state.logging.note()
+        if state.role != "worker":
+            yield ("arguments",), arguments.note()
+        yield ("shim",), self._shim_note(final)
+
+    def _shim_note(self, final):
+        wall, loop = time.monotonic() - self.began, self.state.loop
+        cost_ns = loop.weight.cost_ns() if loop is not None else 0
+        spent_s = self.state.background.busy_s + (loop.in_full * cost_ns * 1e-9 if loop is not None else 0)
+        note = {
+            "type": "shim", "status": "on", "python": "%d.%d.%d" % sys.version_info[:3], "role": self.state.role,
+            "torch": str(self.state.torch.__version__), "thinned": self.state.background.thinned or (loop is not None and loop.in_full < loop.steps),
+        }
+        if loop is not None and loop.in_full < loop.steps:
+            note["steps_in_full"] = loop.in_full
+        if final or wall > 5:
+            note.update(overhead=round(spent_s / wall, 5) if wall > 0 and (cost_ns or loop is None) else None,
+                        step_cost_us=round(cost_ns * 1e-3, 1) if cost_ns else None)
+        return note

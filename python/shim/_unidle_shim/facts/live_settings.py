@@ -1,0 +1,260 @@
+"""Reading settings and properties from torch's own objects. Nothing here changes them."""
+
+import inspect
+import sys
+
+from _unidle_shim.facts import loading
+from _unidle_shim.host import places
+from _unidle_shim.host.guard import caught, pass_on
+from _unidle_shim.samples.shapes import shape_of
+
+_AMP_NAMES = {"torch.bfloat16": "bf16", "torch.float16": "fp16"}
+_TIME_MAJOR = ("RNN", "LSTM", "GRU", "MultiheadAttention")
+_CONVOLUTIONS = ("Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d")
+
+
+def caller():
+    return places.here(4)
+
+
+def default_of(function, name):
+    try:
+        default = inspect.signature(function).parameters[name].default
+        return default if isinstance(default, bool) else None
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+def amp_of(torch, tensor):
+    kind = getattr(getattr(tensor, "device", None), "type", "cpu")
+    if kind == "cpu":
+        on = torch.is_autocast_cpu_enabled()
+        kept = torch.get_autocast_cpu_dtype()
+    else:
+        on = torch.is_autocast_enabled()
+        kept = torch.get_autocast_gpu_dtype()
+    return _AMP_NAMES.get(str(kept), str(kept)) if on else "off"
+
+
+def _ask(layer, question):
+    """Calls `question(args)` before the layer is, once. Returns the handle of the hook: it is to be removed after the forward pass,
+    which need not come to the layer; a model that keeps our hook could not be pickled."""
+    def hook(_, args):
+        try:
+            handle.remove()
+            question(args)
+        except BaseException as failure:
+            caught(failure)
+
+    handle = layer.register_forward_pre_hook(hook)
+    return handle
+
+
+def _compiled(module):
+    return hasattr(module, "_orig_mod") or getattr(module, "_compiled_call_impl", None) is not None
+
+
+def look_inside(facts, torch, module):
+    """Frameworks switch autocast on within the outermost call: one leaf is asked once. Returns the handles of hooks."""
+    def question(args):
+        found = amp_of(torch, args[0] if args else None)
+        if found != "off":
+            facts.amp = found
+
+    if not _compiled(module):
+        for leaf in module.modules():
+            if not list(leaf.children()) and type(leaf).__name__ in ("Linear", "Conv1d", "Conv2d", "LSTM", "GRU"):
+                return [_ask(leaf, question)]
+    return []
+
+
+def look_for_time_major(loop, module, first):
+    """Recurrent and attention layers of torch take (time, batch, ...) unless they are told otherwise. Where such a layer gets what the
+    model was given in that order, the second dimension counts the samples. Returns the handles of hooks."""
+    given = shape_of(first) or ()
+
+    def question(args):
+        got = args and shape_of(args[0]) or ()
+        if len(got) == 3 and got[:2] == given[:2]:
+            loop.batch_axis = 1
+            if loop.parts is not None:
+                loop.parts.forward_samples = int(given[1])
+
+    if len(given) >= 2 and not _compiled(module):
+        for layer in module.modules():
+            if type(layer).__name__ in _TIME_MAJOR and getattr(layer, "batch_first", True) is False:
+                return [_ask(layer, question)]
+    return []
+
+
+def model_note(torch, module):
+    real = getattr(module, "_orig_mod", module)
+    wrapped = type(real).__name__ in ("DistributedDataParallel", "DataParallel", "FullyShardedDataParallel")
+    inner = getattr(real, "module", real) if wrapped else real
+    parameters = [p for p in inner.parameters()]
+    first = parameters[0] if parameters else None
+    convolutions = [m for m in inner.modules() if type(m).__name__ in _CONVOLUTIONS]
+    orders = [channels_last(torch, m.weight) for m in convolutions if getattr(m, "weight", None) is not None]
+    orders = [last for last in orders if last is not None]
+    return {
+        "type": "model", "class": type(inner).__name__, "wrapper": type(real).__name__ if wrapped else None,
+        "parameters": sum(p.numel() for p in parameters),
+        "dtype": str(first.dtype).replace("torch.", "") if first is not None else None,
+        "device": str(first.device) if first is not None else None,
+        "convolutions": bool(convolutions),
+        "depthwise": any(m.groups > 1 and m.groups == m.in_channels for m in convolutions),
+        "channels_last": bool(orders) and all(orders),
+    }
+
+
+def channels_last(torch, tensor):
+    """None where the order cannot be told: of one channel, or of one pixel, both orders are the same."""
+    if not isinstance(tensor, torch.Tensor) or tensor.dim() != 4:
+        return None
+    last = tensor.is_contiguous(memory_format=torch.channels_last)
+    return None if last and tensor.is_contiguous() else last
+
+
+def all_samples(state):
+    if state.role == "worker":
+        return [state.samples] if state.samples is not None else []
+    return [loader.samples for loader in list(state.all_loaders)]
+
+
+def train_loader(state):
+    known = [loader for loader in list(state.all_loaders) if loader.facts is not None and loader.use != "validate"]
+    return max(known, key=lambda loader: loader.batches, default=None)
+
+
+def training_notes(state, facts):
+    torch = state.torch
+    settings = {"cpu.threads": torch.get_num_threads()}
+    for loader in list(state.all_loaders):
+        yield from loading.loader_notes(loader)
+    loader = train_loader(state)
+    if loader is not None:
+        settings.update(loading.loader_settings(loader.facts))
+        if loader.facts["samples_per_epoch"]:
+            yield ("data",), {"type": "data", "samples_per_epoch": loader.facts["samples_per_epoch"]}
+    if facts.model_note is not None:
+        note = facts.model_note
+        yield ("model",), {key: value for key, value in note.items() if value is not None}
+        settings["device"] = note["device"]
+        if note["convolutions"]:
+            settings["layout.channels_last"] = bool(note["channels_last"] or note.get("input_channels_last"))
+    if facts.amp is not None:
+        settings["precision.amp"] = facts.amp
+    optimizer = next((found for found in (ref() for ref in reversed(facts.optimizers)) if found is not None), None)
+    if optimizer is not None:
+        facts.optimizer_note = optimizer_note(optimizer)
+    if facts.optimizer_note is not None:
+        where = next(iter(facts.optimizer_places)) if len(facts.optimizer_places) == 1 else None
+        note = dict(facts.optimizer_note, zero_to_none=facts.zero_to_none, where=where, zero_grad_where=facts.zero_grad_where)
+        yield ("optimizer",), note
+        settings["optimizer.fused"] = bool(note["fused"])
+        if facts.zero_to_none is not None:
+            settings["optimizer.zero_to_none"] = facts.zero_to_none
+    compiled = compile_note(state, facts)
+    yield ("compile",), compiled
+    settings["compile.mode"] = compiled["mode"] if compiled["compiled"] else "off"
+    yield ("parallel",), facts.parallel
+    if facts.exchange is not None and facts.exchange.wait_s() is not None:
+        yield ("rank",), {"type": "rank", "rank": facts.parallel["rank"], "wait_seconds": facts.exchange.wait_s()}
+    yield from measured_settings(state, facts, settings)
+    for notes in state.actor_notes:
+        yield from notes(settings)
+    if facts.padding[1]:
+        yield ("padding",), {"type": "padding", "real": facts.padding[0], "padded": facts.padding[1], "where": facts.padding[2]}
+    if facts.batches:
+        yield ("shapes",), {"type": "shapes", "distinct": len(facts.shapes), "of": facts.batches}
+    if facts.ooms:
+        yield ("memory",), {"type": "memory", "oom": facts.ooms, "message": facts.oom_message}
+    if state.has_device:
+        from _unidle_shim.facts import device_time
+
+        yield from device_time.notes(state, settings)
+    elif facts.model_note is not None:
+        yield ("device",), {"type": "device", "kind": "cpu", "index": 0, "name": None}
+    for knob, value in settings.items():
+        if value is not None:
+            yield ("setting", knob), {"type": "setting", "knob": knob, "value": value, "source": "effective"}
+
+
+def measured_settings(state, facts, settings):
+    """Settings that are not written anywhere but show in what the loop does."""
+    loop = state.loop
+    micro = dict(loop.micro)
+    if micro and loop.steps >= 3:
+        settings["batch.accumulation"] = max(micro, key=micro.get)
+        if "batch.size" not in settings and loop.samples:
+            settings["batch.size"] = round(loop.samples / loop.steps / settings["batch.accumulation"])
+    reads = [entry[2] for key, entry in list(state.waits.places.items()) if key[0] == "item"]
+    if reads and max(reads) and loop.steps >= 10:
+        settings["metrics.interval"] = max(1, round(loop.steps / max(reads)))
+    if loop.validations >= 2:
+        settings["validation.interval"] = round(loop.steps / loop.validations)
+    moved = list(state.waits.transfers.values())
+    if moved:
+        settings["transfer.non_blocking"] = sum(m[3] for m in moved) > sum(m[2] for m in moved)
+    if facts.scaler is not None:
+        yield ("scaler",), {"type": "scaler", "enabled": facts.scaler}
+    torch = state.torch
+    yield ("cudnn",), {"type": "setting", "knob": "cudnn.deterministic", "value": bool(torch.backends.cudnn.deterministic), "source": "effective"}
+    settings["cudnn.benchmark"] = bool(torch.backends.cudnn.benchmark)
+    if state.has_device:
+        settings["precision.tf32"] = bool(torch.backends.cuda.matmul.allow_tf32)
+
+
+def optimizer_note(optimizer):
+    groups = optimizer.param_groups
+    tensors = [p for group in groups for p in group["params"]]
+    return {
+        "type": "optimizer", "class": type(optimizer).__name__, "fused": groups[0].get("fused"), "foreach": groups[0].get("foreach"),
+        "tensors": len(tensors), "parameters": sum(p.numel() for p in tensors),
+    }
+
+
+def compile_note(state, facts):
+    note = {"type": "compile", "compiled": False, "mode": None, "backend": None}
+    if state.compiled is not None:
+        note.update(compiled=True, mode=state.compiled[0] or "default", backend=state.compiled[1])
+    utils = sys.modules.get("torch._dynamo.utils")
+    if utils is None or state.compiled is None:
+        return note
+    try:
+        metrics = utils.get_compilation_metrics()
+        seen, again = set(), 0
+        for one in metrics:
+            frame = (one.co_name, one.co_filename, one.co_firstlineno)
+            again += frame in seen
+            seen.add(frame)
+        reasons = [getattr(one, "recompile_reason", None) for one in metrics]
+        note.update(compilations=len(metrics), recompilations=again,
+                    seconds=sum(one.entire_frame_compile_time_s or 0 for one in metrics),
+                    reason=next((str(r)[:300] for r in reversed(reasons) if r), None))
+    except Exception as failure:  # other versions keep other books
+        pass_on(failure)
+    return note
+
+
+def add_padding(facts, torch, batch):
+    """Counts real and padded elements where the batch says which are which: a mask or lengths."""
+    if not hasattr(batch, "keys"):
+        return
+    for key in batch.keys():
+        mask = batch[key]
+        if not isinstance(mask, torch.Tensor) or mask.device.type != "cpu" or mask.numel() > 1 << 20 or mask.dim() < 1:
+            continue
+        name = str(key).lower()
+        if "mask" in name and mask.dim() == 2 and not mask.is_floating_point():
+            real, total = int((mask != 0).sum()), mask.numel()
+            if "pad" in name and "attention" not in name:
+                real = total - real if real < total - real else real
+        elif name in ("lengths", "length", "lens") and mask.dim() == 1 and not mask.is_floating_point():
+            real, total = int(mask.sum()), int(mask.max()) * mask.numel()
+        else:
+            continue
+        facts.padding[0] += real
+        facts.padding[1] += total - real
+        facts.padding[2] = facts.padding[2] or places.here(4)
+        return

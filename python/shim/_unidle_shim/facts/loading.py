@@ -1,0 +1,176 @@
+"""What is read from a DataLoader and its dataset. Nothing here changes them."""
+
+import sys
+import types
+
+from _unidle_shim.host import places
+from _unidle_shim.host.guard import pass_on
+from _unidle_shim.samples import whole_batches
+from _unidle_shim.source import side_effects
+
+_DEEPEST_KEPT = 3
+_DRAWS = {"random", "randint", "uniform", "choice", "choices", "shuffle", "sample", "gauss", "normal", "rand", "randn", "randperm", "bernoulli",
+          "multinomial", "permutation", "standard_normal", "integers", "getrandbits", "RandomState", "default_rng"}
+
+
+def loader_settings(facts):
+    settings = {"loader." + name: facts[name] for name in ("workers", "pin_memory", "persistent_workers")}
+    if facts["workers"]:
+        settings["loader.prefetch_factor"] = facts["prefetch_factor"]
+    if facts["batch_size"]:
+        settings["batch.size"] = facts["batch_size"]
+    return settings
+
+
+def batch_size(real):
+    size = real.batch_size
+    if size is None:
+        size = getattr(getattr(real, "batch_sampler", None), "batch_size", None)
+    return size if isinstance(size, int) else None
+
+
+def samples_per_epoch(real):
+    try:
+        sampler = real.batch_sampler
+        if sampler is not None and batch_size(real):
+            each = getattr(sampler, "sampler", None)
+            return len(each) if each is not None else len(sampler) * batch_size(real)
+        return len(real.dataset)
+    except (TypeError, AttributeError, NotImplementedError):
+        return None
+
+
+def length_of(value):
+    try:
+        return len(value)
+    except Exception as failure:
+        pass_on(failure)
+        return None
+
+
+def loader_facts(torch, loader):
+    """What does not change while it runs; read once, when it is first iterated over. None when it is gone."""
+    real = loader.real()
+    if real is None:
+        return None
+    dataset = real.dataset
+    iterable = isinstance(dataset, torch.utils.data.IterableDataset)
+    length = None if iterable else length_of(dataset)
+    in_memory, size = rows_in_memory(torch, dataset, length)
+    getter = getattr(type(innermost(dataset)), "__iter__" if iterable else "__getitem__", None)
+    return {
+        "workers": real.num_workers, "batch_size": batch_size(real),
+        "pin_memory": bool(real.pin_memory), "prefetch_factor": getattr(real, "prefetch_factor", None) if real.num_workers else None,
+        "persistent_workers": bool(getattr(real, "persistent_workers", False)), "drop_last": bool(real.drop_last),
+        "iterable": iterable, "map_style": not iterable, "collate": getattr(real.collate_fn, "__qualname__", type(real.collate_fn).__name__),
+        "sampler": type(getattr(real, "sampler", None)).__name__, "dataset": type(innermost(dataset)).__name__,
+        "dataset_where": places.of_function(getter), "dataset_len": length, "in_memory": in_memory, "in_memory_bytes": size,
+        "batched_getitem": bool(getattr(dataset, "__getitems__", None)) or not real._auto_collation,
+        "start_method": start_method(real), "where": loader.where, "samples_per_epoch": samples_per_epoch(real),
+    }
+
+
+def look_at_samples(facts, real):
+    """Once a loader: whether rows of a table in memory could be fetched together, and which functions' results could be kept."""
+    facts["keepable"] = []
+    try:
+        if not facts["iterable"]:
+            facts["keepable"] = keepable(real.dataset)
+    except Exception:
+        pass  # code that cannot be read
+    if not facts["in_memory"] or facts["iterable"]:
+        return
+    try:
+        facts["gathers"], facts["gathers_not"] = whole_batches.tried(real, facts["dataset_len"])
+    except Exception as error:  # rows of which not even two can be put together
+        facts["gathers"], facts["gathers_not"] = False, type(error).__name__
+
+
+def keepable(dataset):
+    """Names of the program's functions within a sample whose results look as if they could be kept, see knobs/kept_calls.py."""
+    found, ahead = [], [(getattr(type(dataset), "__getitem__", None), 1)]
+    while ahead:
+        function, depth = ahead.pop()
+        for called in side_effects.calls_of(function, type(dataset)) if isinstance(function, types.FunctionType) and depth <= _DEEPEST_KEPT else ():
+            if side_effects.stored(called, (dataset,)) or side_effects.used(called, (dataset,)) & _DRAWS:
+                ahead.append((called, depth + 1))
+            else:
+                found.append(getattr(called.__code__, "co_qualname", called.__code__.co_name))
+    return found
+
+
+def loader_notes(loader):
+    facts = loader.facts
+    if facts is None:
+        return
+    in_memory = False if loader.samples.files else facts["in_memory"]
+    yield ("loader", loader.id), dict(
+        facts, type="loader", id=loader.id, use=loader.use or "train", in_memory=in_memory, epochs=loader.epochs,
+        batches=loader.batches, wait_seconds=loader.wait_ns * 1e-9)
+    if loader.starts:
+        yield ("loader_start", loader.id), {
+            "type": "loader_start", "id": loader.id, "count": loader.starts, "seconds_total": loader.start_ns * 1e-9,
+            "seconds_last": loader.start_last_ns * 1e-9, "in_training": loader.start_waited_ns * 1e-9, "workers": facts["workers"]}
+
+
+def start_method(real):
+    context = getattr(real, "multiprocessing_context", None)
+    if not real.num_workers:
+        return None
+    if context is not None:
+        return context.get_start_method()
+    multiprocessing = sys.modules.get("multiprocessing")
+    return multiprocessing.get_start_method(allow_none=True) or multiprocessing.get_context().get_start_method()
+
+
+def innermost(dataset):
+    for _ in range(5):
+        inner = getattr(dataset, "dataset", None)
+        if inner is None or not type(dataset).__module__.startswith("torch.utils.data"):
+            break
+        dataset = inner
+    return dataset
+
+
+def rows_in_memory(torch, dataset, length):
+    """Whether the dataset keeps about as many rows in memory as it has samples, and how many bytes those are."""
+    size, rows = 0, False
+    for value in members(innermost(dataset)):
+        count, width = rows_of(torch, value)
+        size += width
+        if length and count and width and count >= 0.5 * length:
+            rows = True
+    return rows, size
+
+
+def members(dataset):
+    values = list(getattr(dataset, "__dict__", {}).values())
+    for value in values[:64]:
+        if isinstance(value, (tuple, dict)) and len(value) <= 64:
+            yield from (value.values() if isinstance(value, dict) else value)
+        else:
+            yield value
+
+
+def rows_of(torch, value):
+    """(rows, bytes) of a tensor, array, data frame or list of numbers and arrays."""
+    if isinstance(value, torch.Tensor):
+        return (value.shape[0] if value.dim() else 0), value.numel() * value.element_size()
+    kind = type(value).__module__.split(".")[0]
+    if kind == "numpy" and hasattr(value, "nbytes"):
+        if type(value).__name__ == "memmap":
+            return 0, 0
+        return (value.shape[0] if value.shape else 0), int(value.nbytes)
+    if kind in ("pandas", "polars", "pyarrow") and hasattr(value, "__len__"):
+        width = getattr(value, "nbytes", None)
+        if width is None and hasattr(value, "dtypes") and hasattr(value, "values"):
+            try:
+                width = int(value.memory_usage().sum())
+            except Exception as failure:
+                pass_on(failure)
+                width = 0
+        return len(value), int(width or 0)
+    if isinstance(value, list) and value and not isinstance(value[0], (str, bytes)):
+        count, width = rows_of(torch, value[0])
+        return len(value), len(value) * (width or (8 if isinstance(value[0], (int, float)) else 0))
+    return 0, 0

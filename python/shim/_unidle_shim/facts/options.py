@@ -1,0 +1,53 @@
+"""Which options with numbers the program takes, and what they are: a search can then say them in the command. And what
+each argument came to, whatever said it: a default that the command overrides is no configured value.
+
+Of argparse, where the words of the command are parsed.
+"""
+
+import json
+import sys
+
+from _unidle_shim.facts import arguments
+from _unidle_shim.host.guard import caught
+from _unidle_shim.host.notes import write_line
+from _unidle_shim.host.patching import put
+
+_MOST = 200
+_told = False
+
+
+def argparse_imported(argparse):
+    original = argparse.ArgumentParser.parse_known_args
+
+    def parse_known_args(self, *args, **kwargs):
+        parsed = original(self, *args, **kwargs)
+        try:
+            words = args[0] if args else kwargs.get("args")
+            arguments.parsed(argparse, self, words, parsed)
+            if not _told and (words is None or list(words) == sys.argv[1:]) and _takes_more(self):
+                _tell(argparse, self, parsed[0])
+        except BaseException as failure:
+            caught(failure)
+        return parsed
+
+    put(argparse.ArgumentParser, "parse_known_args", parse_known_args)
+
+
+def _takes_more(parser):
+    """An option behind the last word is one of this parser."""
+    plain = all(action.option_strings or action.nargs is None for action in parser._actions)
+    return plain and parser._subparsers is None and "-" in parser.prefix_chars
+
+
+def _tell(argparse, parser, namespace):
+    global _told
+    found = []
+    for action in parser._actions:
+        names = [name for name in action.option_strings if name.startswith("--")]
+        value = getattr(namespace, action.dest, None)
+        if names and type(action) is argparse._StoreAction and action.nargs is None and type(value) in (int, float):
+            found.append([names[0], str(value)])
+    if found:
+        _told = True
+        body = {"program": sys.argv[0], "words": sys.argv[1:], "options": found[:_MOST]}
+        write_line('"type":"options",' + json.dumps(body)[1:-1])

@@ -1,0 +1,148 @@
+"""A thread beside the program: looks where the followed thread is, and writes the notes now and then."""
+
+import _signal
+import _thread
+import linecache
+import re
+import signal
+import sys
+import time
+
+from _unidle_shim.facts import affinity
+from _unidle_shim.host import places
+from _unidle_shim.host.guard import off
+from _unidle_shim.loop.loop import AFTER_STEP, INPUT_PHASE, TRAIN_PHASE, VALIDATE_PHASE
+
+_RATE_HZ = 20
+_SLOW_RATE_HZ = 5
+_WORKERS_RATE_HZ = 80      # of all workers of a loader together: they come by the hundred
+_FIRST_NOTES_S = 1.0
+_NOTES_S, _MAX_NOTES_S, _NOTES_GROWTH = 2.0, 60.0, 1.3
+_MAX_BUSY = 0.002          # share of the wall time that this thread may take before it looks less often
+_MAX_PLACES = 2000
+_TOP = 10
+_READS = re.compile(r"\[[^\[\]]+\]|\b(read|load|open|next|randperm|randint|stack|gather|index_select|from_numpy|memmap|choice|permutation|collate|decode)\w*\s*\(")
+_GAP_HITS = 5
+
+
+# A fault of a thread's own is never to be blocked.
+_NEVER_BLOCKED = {getattr(signal, name) for name in ("SIGSEGV", "SIGBUS", "SIGFPE", "SIGILL", "SIGTRAP", "SIGSYS") if hasattr(signal, name)}
+
+
+def start_thread(function):
+    """In a thread that no signal of the program's is delivered to: one that the program holds back in its own threads would find
+    it, and do what it does at once. Not a threading.Thread: the program would find it in threading.enumerate().
+
+    A thread begins with the mask of the one that starts it, and that one has its own again at once. Signals that come meanwhile
+    wait, and go to it then. All of this in C: a handler in Python runs between two calls, when the mask is in order."""
+    mask = _signal.pthread_sigmask(_signal.SIG_BLOCK, ())
+    blocked = signal.valid_signals() - _NEVER_BLOCKED
+    try:
+        _signal.pthread_sigmask(_signal.SIG_BLOCK, blocked)
+        _thread.start_new_thread(function, ())
+    finally:
+        _signal.pthread_sigmask(_signal.SIG_SETMASK, mask)
+
+
+class Background:
+    def __init__(self, state, workers=1):
+        """`workers`: processes that do as this one does."""
+        self.state = state
+        self.affinity = None   # of the thread that is followed
+        self.rate_hz = min(_RATE_HZ, _WORKERS_RATE_HZ / max(1, workers))
+        self.stopped = False
+        self.busy_s = 0.0
+        self.thinned = False
+        self.hits = {}         # (phase, code, line) -> stack samples
+        self.totals = {}       # phase -> stack samples
+        self.gap_hits, self.gap_reads = [0, 0, 0], [0, 0, 0]  # by what the gap follows
+        self.reads = {}        # (file, line) -> whether the line looks like fetching data
+
+    def start(self):
+        """By the thread that is followed."""
+        self.affinity = affinity.Affinity(_thread.get_native_id())
+        start_thread(self._run)
+
+    def stop(self):
+        self.stopped = True
+
+    def _run(self):
+        try:
+            self._loop()
+        except Exception as failure:
+            if not self.stopped and sys is not None:
+                off(failure)
+
+    def _loop(self):
+        state = self.state
+        begin = time.monotonic()
+        interval, notes_s, next_notes = 1.0 / self.rate_hz, _NOTES_S, begin + _FIRST_NOTES_S
+        while not self.stopped and state.background is self:
+            time.sleep(interval)
+            if self.stopped or not state.thread:
+                return
+            busy = time.thread_time()
+            self._look(state.thread)
+            at = time.monotonic()
+            if at >= next_notes:
+                state.facts.write()
+                next_notes = at + notes_s
+                notes_s = min(_MAX_NOTES_S, notes_s * _NOTES_GROWTH)
+            self.busy_s += time.thread_time() - busy
+            if not self.thinned and at - begin > 5 and self.busy_s > _MAX_BUSY * (at - begin):
+                self.thinned, interval = True, max(interval, 1.0 / _SLOW_RATE_HZ)
+
+    def _look(self, thread):
+        frame = sys._current_frames().get(thread)
+        loop = self.state.loop
+        phase = loop.phase if loop is not None else INPUT_PHASE
+        if loop is not None and loop.light is not None:
+            phase = INPUT_PHASE if loop.within() else TRAIN_PHASE
+        own = places.sample_frame(frame) if phase == INPUT_PHASE or loop is None else places.own_frame(frame)
+        del frame
+        self.totals[phase] = self.totals.get(phase, 0) + 1
+        if own is None:
+            return
+        line = places.line_of(own)
+        key = (phase, own.f_code, line)
+        if key in self.hits or len(self.hits) < _MAX_PLACES:
+            self.hits[key] = self.hits.get(key, 0) + 1
+        if loop is not None:
+            self._judge_gap(loop, own.f_code.co_filename, line)
+
+    def _judge_gap(self, loop, name, line):
+        """Without a loader nothing says that the time between two calls goes into getting data; the lines that are running
+        then do."""
+        parts = loop.parts
+        if parts is None or loop.light is not None or parts.fetches or loop.inside or loop.in_optimizer or loop.phase == VALIDATE_PHASE:
+            return
+        after = loop.after
+        if loop.validation is not None or (after == AFTER_STEP and not parts.optimizers):
+            return
+        reads = self.reads.get((name, line))
+        if reads is None:
+            if len(self.reads) >= _MAX_PLACES:
+                self.reads.clear()
+            reads = self.reads[(name, line)] = bool(_READS.search(linecache.getline(name, line)))
+        self.gap_hits[after] += 1
+        self.gap_reads[after] += reads
+        if self.gap_hits[after] >= _GAP_HITS:
+            share = self.gap_reads[after] / self.gap_hits[after]
+            loop.gap_is_input[after] = share if share >= 0.5 else 0.0
+
+    def notes(self):
+        role = self.state.role
+        if self.affinity is not None:
+            yield ("affinity",), self.affinity.note(role)
+        by_phase = {}
+        for (phase, code, line), hits in list(self.hits.items()):
+            by_phase.setdefault(phase, []).append((hits, code, line))
+        for phase, entries in by_phase.items():
+            entries.sort(key=lambda entry: -entry[0])
+            for hits, code, line in entries[:_TOP]:
+                if hits < 2 and role == "worker":
+                    continue  # workers may come by the hundred
+                where = "%s:%d" % (places.short(code.co_filename) if places.is_own(code) else places.of_library(code.co_filename), line)
+                yield ("hot", role, phase, where), {
+                    "type": "hot", "role": role, "phase": phase, "where": where,
+                    "function": getattr(code, "co_qualname", code.co_name), "hits": hits, "total": self.totals[phase]}

@@ -1,0 +1,138 @@
+"""Exceptions that end the program, and exceptions that it prints and goes on from."""
+
+import os
+import sys
+
+from _unidle_shim.host import guard, hidden_frames
+from _unidle_shim.host.notes import write_notes
+
+_seen = {}       # id of an exception -> (what tells it from a later one at that address, whether it was caught)
+_MAX_SEEN = 1000
+_MAX_NOTES = 50  # that are written at once; of later ones the newest is, now and then
+_MAX_TRACEBACK = 8000
+_PLAIN = (str, int, float, bytes, bool, type(None))
+_written = 0
+_waiting = None  # the newest one beyond _MAX_NOTES
+
+
+def install_excepthook():
+    previous = sys.excepthook
+
+    def hook(kind, value, trace):
+        try:
+            trace = hidden_frames.strip(trace)
+            if value is not None:
+                value = value.with_traceback(trace)
+            if guard.on:
+                note(kind, value, trace, caught=False)
+        except BaseException as failure:
+            guard.caught(failure)
+        if previous is sys.__excepthook__:
+            sys.__excepthook__(kind, value, trace)
+        else:
+            previous(kind, value, trace)
+
+    sys.excepthook = hook
+
+
+def traceback_imported(traceback):
+    from _unidle_shim.host import places
+
+    original = traceback.TracebackException.__init__
+
+    @hidden_frames.wraps(original)
+    def init(self, exc_type, exc_value, exc_traceback, *args, **kwargs):
+        if exc_traceback is not None:
+            try:
+                exc_traceback = hidden_frames.strip(exc_traceback)
+                if _asked_by_program(sys._getframe(1), places):
+                    note(exc_type, exc_value, exc_traceback, caught=True)
+            except BaseException as failure:
+                guard.caught(failure)
+        return original(self, exc_type, exc_value, exc_traceback, *args, **kwargs)
+
+    traceback.TracebackException.__init__ = init
+
+
+def _asked_by_program(frame, places):
+    """The printing was asked for by the program's own code, by way of traceback and logging at most."""
+    while frame is not None:
+        name = os.path.basename(frame.f_code.co_filename)
+        if places.is_own(frame.f_code):
+            return True
+        if name not in ("traceback.py", "__init__.py", "contextlib.py") and not frame.f_code.co_filename.startswith(hidden_frames.MARK):
+            return False
+        if name == "__init__.py" and "logging" not in frame.f_code.co_filename:
+            return False
+        frame = frame.f_back
+    return False
+
+
+def note(kind, value, trace, caught):
+    global _written, _waiting
+    if not guard.on or kind is None or issubclass(kind, SystemExit) or _is_known(kind, value, caught):
+        return
+    if _written < _MAX_NOTES or not caught:
+        _written += 1
+        _write(_line(kind, value, trace, caught))
+        _waiting = None
+    else:
+        _waiting = _line(kind, value, None, caught)
+
+
+def flush():
+    """Writes what waits. How the run went on after its last error is what counts, however many there were."""
+    global _waiting
+    line, _waiting = _waiting, None
+    if line is not None:
+        _write(line)
+
+
+def _write(line):
+    write_notes(line)
+
+
+def _is_known(kind, value, caught):
+    """It was told before: several handlers may print one exception, some at the end of the run. Addresses are used again."""
+    token, (known, was_caught) = _token(kind, value), _seen.get(id(value), (None, True))
+    if known is token or (type(token) is str and known == token):
+        if caught or not was_caught:
+            return True
+    if len(_seen) >= _MAX_SEEN:
+        _seen.clear()
+    _seen[id(value)] = token, caught
+    return False
+
+
+def _token(kind, value):
+    """As long as we hold its arguments no other exception has the same ones. Objects of the program are not held."""
+    args = getattr(value, "args", ())
+    if args and all(type(each) in _PLAIN for each in args):
+        return args
+    return "%s: %s" % (kind.__name__, value)
+
+
+def _line(kind, value, trace, caught):
+    import json
+    import time
+    import traceback
+
+    from _unidle_shim.host import places
+
+    where, at = None, trace if trace is not None else getattr(value, "__traceback__", None)
+    while at is not None:
+        if places.is_own(at.tb_frame.f_code):
+            where = "%s:%d" % (places.short(at.tb_frame.f_code.co_filename), at.tb_lineno)
+        at = at.tb_next
+    name = kind.__name__ if kind.__module__ in ("builtins", "__main__") else "%s.%s" % (kind.__module__, kind.__name__)
+    lines = ["Traceback (most recent call last):\n"] + traceback.format_list(traceback.extract_tb(trace, limit=-40))
+    lines += traceback.format_exception_only(kind, value)
+    body = {
+        "type": "exception",
+        "message": "%s: %s" % (name, str(value)[:2000]),
+        "class": name,
+        "where": where,
+        "traceback": "".join(lines)[-_MAX_TRACEBACK:] if trace is not None else None,
+        "caught": caught,
+    }
+    return '{"t_ns":%d,%s\n' % (time.monotonic_ns(), json.dumps(body, default=str)[1:])

@@ -1,0 +1,80 @@
+"""Running code of ours right after the program has imported a module."""
+
+import sys
+
+from _unidle_shim.host.guard import caught
+
+_watched = {}
+
+
+class _Finder:
+    """First on sys.meta_path, and only for watched names: finds the module as it would be found without us and lets a
+    callback see it once it is executed."""
+
+    def find_spec(self, name, path=None, target=None):
+        callback = _watched.get(name)
+        if callback is None:
+            return None
+        spec = _find_without_us(name, path, target)
+        try:
+            if spec is not None and spec.loader is not None and hasattr(spec.loader, "exec_module"):
+                spec.loader = _Loader(spec.loader, callback)
+        except BaseException as failure:
+            caught(failure)
+        return spec
+
+
+def _find_without_us(name, path, target):
+    for finder in sys.meta_path:
+        if isinstance(finder, _Finder) or not hasattr(finder, "find_spec"):
+            continue
+        spec = finder.find_spec(name, path, target)
+        if spec is not None:
+            return spec
+    return None
+
+
+class _Loader:
+    """Stands for the real loader while the module is executed, then steps aside."""
+
+    def __init__(self, real, callback):
+        self._real, self._callback = real, callback
+
+    def __getattr__(self, name):
+        return getattr(self._real, name)
+
+    def create_module(self, spec):
+        return self._real.create_module(spec)
+
+    def exec_module(self, module):
+        try:
+            module.__loader__ = self._real
+            if module.__spec__ is not None:
+                module.__spec__.loader = self._real
+        except BaseException as failure:
+            caught(failure)
+        self._real.exec_module(module)
+        try:
+            self._callback(module)
+        except BaseException as failure:
+            caught(failure)
+
+
+def watch(name, callback):
+    """Calls `callback(module)` once `name` is imported; at once when it is there already."""
+    if name in sys.modules:
+        callback(sys.modules[name])
+        return
+    _watched[name] = callback
+    if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _Finder())
+
+
+def watch_failures():
+    """Uncaught exceptions, and those that the program prints: both are what a failed run is known by."""
+    from _unidle_shim.host import exceptions
+
+    exceptions.install_excepthook()
+    watch("traceback", exceptions.traceback_imported)
+
+

@@ -1,0 +1,59 @@
+"""Putting patches in the place of what they stand for, and the list of them."""
+
+import sys
+import types
+
+from _unidle_shim.host import hidden_frames, native
+
+in_place = []  # (owner, name) of each
+
+_BUILTINS = (types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType)
+
+
+def put(owner, name, ours):
+    """`ours` stands for owner.name from here on, and looks like it."""
+    original = getattr(owner, name)
+    hidden_frames.wraps(original)(ours)
+    ours._torchdynamo_inline = original  # a compiler that comes to it reads on in what it stands for
+    setattr(owner, name, ours)
+    in_place.append((owner, name))
+    home = sys.modules.get(getattr(original, "__module__", None))
+    if getattr(home, name, None) is original:
+        setattr(home, name, ours)  # it is pickled by the name that it has there
+
+
+def around(owner, name, before, after):
+    """before(args, kwargs) is asked before each call of owner.name: None, then nothing else is done; a list, then its only item is the
+    result. Anything else is handed to after(it, args, kwargs, result) when the call is over; the result is None of one that raised. Both
+    are entries, see guard.py.
+
+    What is written in C gets a stand-in that is written in C, see python/native/stand_in.cpp, and none where there is no library."""
+    original = getattr(owner, name, None)
+    if original is None:
+        return
+    if not isinstance(original, _BUILTINS):
+        return put(owner, name, _around(original, before, after))
+    library = native.library()
+    of_class = owner if isinstance(owner, type) else None  # also where a base defines it: it is copied and pickled by its name there
+    stand_in = library.stand_in(original, before, after, of_class) if library is not None else None
+    if stand_in is not None:
+        setattr(owner, name, stand_in)
+        in_place.append((owner, name))
+
+
+def _around(original, before, after):
+    def stand_in(*args, **kwargs):
+        seen = before(args, kwargs)
+        if seen is None:
+            return original(*args, **kwargs)
+        if type(seen) is list:
+            return seen[0]
+        try:
+            result = original(*args, **kwargs)
+        except BaseException:
+            after(seen, args, kwargs, None)
+            raise
+        after(seen, args, kwargs, result)
+        return result
+
+    return stand_in

@@ -1,0 +1,28 @@
+"""Everything of torch that is patched, put in place when the program has imported torch."""
+
+import atexit
+import os
+import threading
+
+from _unidle_shim import session
+from _unidle_shim.facts import in_effect, profiler_window
+from _unidle_shim.knobs import actuators
+from _unidle_shim.patches import loaders, logging_calls, model_calls, training_calls, waits
+
+
+def begin(torch):
+    state = session.state
+    state.torch = torch
+    state.facts = in_effect.Facts(state)
+    state.actuators = actuators.Actuators(state, os.environ.get("UNIDLE_APPLY"))
+    state.actuators.install_precision()
+    model_calls.install(state)
+    training_calls.install(state)
+    loaders.install(state)
+    waits.install(state)
+    logging_calls.install(state)
+    state.actuators.install()
+    if profiler_window.wanted():
+        state.tracing = profiler_window.Tracing(state, profiler_window.wanted())
+    state.thread = threading.get_ident()
+    atexit.register(session.finish)

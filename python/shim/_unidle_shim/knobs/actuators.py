@@ -1,0 +1,300 @@
+"""Changing settings of the running program, as `unidle run --apply KNOB=VALUE` asks, and saying what became of it."""
+
+import inspect
+import json
+import os
+import weakref
+
+from _unidle_shim.facts import live_settings
+from _unidle_shim.host.guard import caught, pass_on
+from _unidle_shim.host.notes import write_line
+from _unidle_shim.host.patching import around
+from _unidle_shim.knobs import fetching, fp16, metrics_interval, validation_interval
+
+_TRUE = (True, 1, "true", "on", "yes", "1", "True")
+_LOADER = {"loader.workers": "num_workers", "loader.pin_memory": "pin_memory",
+           "loader.persistent_workers": "persistent_workers", "loader.prefetch_factor": "prefetch_factor"}
+
+# What a running program can be given; the catalogue of knobs says the same (at_run_time).
+KNOWN = set(_LOADER) | {
+    "transfer.non_blocking", "precision.tf32", "precision.amp", "cudnn.benchmark", "layout.channels_last", "optimizer.fused",
+    "optimizer.zero_to_none", "compile.mode", "cpu.threads", "cache.features", "loader.gather", validation_interval.KNOB, metrics_interval.KNOB}
+
+# Why not, where it could look as if it were possible.
+_BATCH = "a running program's batches are its own: an option of the program, where it has one, changes them before it starts"
+_NEVER = {
+    "validation.interval": "in which unit the program counts cannot be seen; where a word of the command says it, it is changed there; "
+                           "validation.every leaves validations out",
+    "batch.size": _BATCH,
+    "batch.accumulation": _BATCH,
+    "data.on_device": "where the program moves its batches is in its own hands",
+}
+
+
+class Actuators:
+    def __init__(self, state, asked):
+        self.state = state
+        self.asked = {}
+        self.said = set()
+        self.non_blocking = self.zero_to_none = False
+        self.adapted = {}      # id of a model -> what is done around its forward pass
+        self.amp = self.channels_last = self.compile_mode = None
+        self.scaling = None    # fp16.LossScaling
+        self.adapts = False    # something is done around forward passes
+        self.fetching = None   # fetching.Fetching
+        self.validating = validation_interval.Validating(state, self)
+        self.reads = None      # metrics_interval.Reads
+        state.actor_notes.append(self.notes)
+        try:
+            self.asked = dict(json.loads(asked)) if asked else {}
+        except (ValueError, TypeError):
+            self.say("*", asked, "refused", "UNIDLE_APPLY is no JSON object")
+
+    def say(self, knob, asked, status, why=None, value=None):
+        if (knob, status, why) in self.said:
+            return
+        self.said.add((knob, status, why))
+        body = {"knob": knob, "asked": asked, "status": status, "why": why, "value": value}
+        write_line('"type":"apply",' + json.dumps(body, default=str)[1:-1])
+
+    def on(self, knob):
+        return self.asked.get(knob) in _TRUE
+
+    def install_precision(self):
+        """Before backward passes are watched."""
+        torch = self.state.torch
+        asked = str(self.asked.get("precision.amp", "off")).lower()
+        if asked in ("bf16", "bfloat16"):
+            self.amp = torch.bfloat16
+        elif asked in ("fp16", "float16"):
+            self.scaling = fp16.install(torch, self.state.facts.living_optimizers)
+            if self.scaling is not None:
+                self.amp = torch.float16
+            else:
+                self.say("precision.amp", asked, "refused", "gradients cannot be scaled with this torch; bf16 needs no scaling")
+        elif asked not in ("off", "false"):
+            self.say("precision.amp", asked, "refused", "off, bf16 and fp16 are known")
+
+    def install(self):
+        """torch is there, the program has not begun to use it."""
+        for knob in self.asked:
+            if knob not in KNOWN:
+                self.say(knob, self.asked[knob], "refused", _NEVER.get(knob, "cannot be changed in a running program"))
+        torch = self.state.torch
+        if os.environ.get("UNIDLE_SCRATCH"):
+            from _unidle_shim.trial import users_files
+
+            users_files.install(self.state, os.environ["UNIDLE_SCRATCH"])
+        if os.environ.get("UNIDLE_LONGEST"):
+            from _unidle_shim.trial import longest_batch
+
+            longest_batch.install()
+        if not self.asked:
+            return
+        self.state.read_back = self.read_back
+        self.zero_to_none = self.on("optimizer.zero_to_none")
+        self.non_blocking = self.on("transfer.non_blocking")
+        if "cpu.threads" in self.asked:
+            self._threads(torch, int(self.asked["cpu.threads"]))
+        if "precision.tf32" in self.asked:
+            torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = self.on("precision.tf32")
+        if "cudnn.benchmark" in self.asked:
+            torch.backends.cudnn.benchmark = self.on("cudnn.benchmark")
+        self.channels_last = self.on("layout.channels_last")
+        mode = str(self.asked.get("compile.mode", "off"))
+        self.compile_mode = None if mode in ("off", "False", "false") else mode
+        self.adapts = bool(self.amp is not None or self.channels_last or self.compile_mode)
+        if validation_interval.KNOB in self.asked:
+            self.validating.ask(self.asked[validation_interval.KNOB])
+        if metrics_interval.KNOB in self.asked:
+            self.reads = metrics_interval.install(self.state, self, self.asked[metrics_interval.KNOB])
+        if "optimizer.fused" in self.asked:
+            self._fused(torch.optim.Optimizer)
+        if self.on("loader.gather") or self.asked.get("cache.features") == "memory":
+            self.fetching = fetching.install(self)
+
+    # -- loaders ---------------------------------------------------------------------------------------------------
+
+    def loader_options(self, real, args, kwargs):
+        """Keyword arguments of a DataLoader with the asked ones in place. Positional ones stay the program's."""
+        changes = {name: self.asked[knob] for knob, name in _LOADER.items() if knob in self.asked}
+        if not changes or type(real).__init__ is None:
+            return kwargs
+        kwargs = dict(kwargs)
+        # dataset, batch_size, shuffle, sampler, batch_sampler, num_workers come first
+        positional = ("dataset", "batch_size", "shuffle", "sampler", "batch_sampler", "num_workers", "collate_fn", "pin_memory")[:len(args)]
+        for knob, name in _LOADER.items():
+            if name not in changes:
+                continue
+            if name in positional:
+                self.say(knob, changes[name], "refused", "given by position in the program")
+                continue
+            value = changes[name]
+            kwargs[name] = (value in _TRUE) if name in ("pin_memory", "persistent_workers") else int(value)
+        workers = kwargs.get("num_workers", args[5] if len(args) > 5 else 0)
+        if not workers:
+            for name in ("persistent_workers", "prefetch_factor"):
+                if name in changes:
+                    kwargs.pop(name, None)
+                    self.say("loader." + name, changes[name], "ignored", "there are no workers")
+                elif kwargs.get(name):
+                    kwargs.pop(name)
+            if kwargs.get("timeout"):
+                kwargs.pop("timeout")
+        return kwargs
+
+    # -- optimiser -------------------------------------------------------------------------------------------------
+
+    def _fused(self, Optimizer):
+        """The choice is made when the optimiser is built, from its defaults."""
+        wanted = self.on("optimizer.fused")
+        original = Optimizer.__init__
+
+        def init(optimizer, params, defaults, *args, **kwargs):
+            if wanted and "fused" in defaults and not defaults.get("foreach") and not defaults.get("differentiable"):
+                params = [dict(one, params=list(one["params"])) if isinstance(one, dict) and not hasattr(one["params"], "device") else one
+                          for one in params]  # generators can be gone through once only
+                if not _can_fuse(self.state.torch, params):
+                    self.say("optimizer.fused", True, "refused", "this torch has no fused form for parameters on this device")
+                    return original(optimizer, params, defaults, *args, **kwargs)
+                try:
+                    original(optimizer, params, dict(defaults, fused=True), *args, **kwargs)
+                    if optimizer.defaults.get("fused"):
+                        optimizer._step_supports_amp_scaling = True
+                    return
+                except RuntimeError as error:
+                    pass_on(error)
+                    self.say("optimizer.fused", True, "refused", str(error)[:300])
+            elif wanted:
+                self.say("optimizer.fused", True, "refused", "%s has no fused form" % type(optimizer).__name__)
+            elif "fused" in defaults:
+                defaults = dict(defaults, fused=False)
+            original(optimizer, params, defaults, *args, **kwargs)
+
+        init.__signature__ = inspect.signature(original)
+        Optimizer.__init__ = init
+
+    # -- model -----------------------------------------------------------------------------------------------------
+
+    def forward_begins(self, module, args, kwargs, kind):
+        """None, or what runs the outermost forward pass instead of the plain call."""
+        known = self.adapted.get(id(module))
+        if known is None or known() is not module:
+            if not kind:
+                return None
+            self.adapted[id(module)] = weakref.ref(module)
+            self._prepare(module)
+        return lambda call, target: self._run(call, target, args, kwargs)
+
+    def _prepare(self, module):
+        torch = self.state.torch
+        if self.channels_last:
+            module.to(memory_format=torch.channels_last)
+            self.state.facts.model_ref = None  # what was read before it is no longer so
+        if self.compile_mode is not None:
+            self._compile(torch, module)
+
+    def _compile(self, torch, module):
+        asked = self.compile_mode
+        if asked == "graph" or not hasattr(module, "compile"):
+            self.say("compile.mode", asked, "refused", "this torch or this mode cannot compile a model in place")
+            return
+        try:
+            module.compile(mode=None if asked == "default" else asked)
+            self.state.compiled = (asked, "inductor")
+        except Exception as error:
+            pass_on(error)
+            self.say("compile.mode", asked, "refused", str(error)[:300])
+
+    def _run(self, call, module, args, kwargs):
+        torch = self.state.torch
+        if self.channels_last:
+            args = tuple(self._last(torch, a) for a in args)
+            kwargs = {k: self._last(torch, v) for k, v in kwargs.items()}
+        if self.amp is None:
+            return call(module, *args, **kwargs)
+        first = next((a for a in list(args) + list(kwargs.values()) if isinstance(a, torch.Tensor)), None)
+        with torch.autocast("cpu" if first is None else first.device.type, dtype=self.amp):
+            if self.state.read_back is not None:
+                self.state.facts.amp = live_settings.amp_of(torch, first)  # is read back before anybody looks into the model
+            out = call(module, *args, **kwargs)
+        if self.scaling is not None:
+            self.scaling.used = True
+        return _to_float(torch, out)
+
+    @staticmethod
+    def _last(torch, value):
+        if isinstance(value, torch.Tensor) and value.dim() == 4:
+            return value.contiguous(memory_format=torch.channels_last)
+        return value
+
+    # -- the rest --------------------------------------------------------------------------------------------------
+
+    def _threads(self, torch, wanted):
+        original = torch.set_num_threads
+
+        def before(args, kwargs):
+            # A worker of a loader sets one thread for itself; only the program's own choice is to be changed.
+            return None if self.state.role == "worker" else [None]
+
+        original(wanted)
+        around(torch, "set_num_threads", before, None)
+
+    def notes(self, settings):
+        """What is told of the program beside its own settings; those that are in force because of us go into `settings`."""
+        if self.fetching is not None:
+            settings.update((knob, self.fetching.value(knob)) for knob in fetching.KNOBS)
+        if self.reads is not None and self.reads.said:
+            settings[metrics_interval.KNOB] = self.reads.interval
+        yield ("validation",), self.validating.note()
+        if self.validating.place is not None:
+            settings[validation_interval.KNOB] = self.validating.in_force()
+
+    def read_back(self):
+        """After the first steps: what the live program has now."""
+        if self.state.loop.steps < 2:
+            return
+        self.state.read_back = None
+        try:
+            live = {body["knob"]: body["value"] for _, body in live_settings.training_notes(self.state, self.state.facts)
+                    if body and body.get("type") == "setting"}
+            for knob, asked in self.asked.items():
+                if knob == validation_interval.KNOB or knob == metrics_interval.KNOB and self.reads is not None:
+                    continue  # the program may validate, or read something, much later
+                if any(said[0] == knob for said in self.said) or self.fetching is not None and self.fetching.will_say(knob):
+                    continue
+                value = live.get(knob)
+                if value is None or (knob == "cudnn.benchmark" and not self.state.has_device):
+                    self.say(knob, asked, "ignored", "the program has nothing that it applies to")
+                else:
+                    same = str(value).lower() == str(asked).lower() or (value is True and asked in _TRUE)
+                    self.say(knob, asked, "taken" if same else "ignored", None if same else "the program has another value", value)
+        except BaseException as failure:
+            caught(failure)
+
+
+def _can_fuse(torch, params):
+    """Asked beforehand: where the class does not check it, it would fail in the program's first step."""
+    try:
+        from torch.utils._foreach_utils import _get_fused_kernels_supported_devices
+
+        kinds = _get_fused_kernels_supported_devices()
+    except ImportError:
+        kinds = ["cuda"]
+    tensors = []
+    for one in params:
+        inner = one["params"] if isinstance(one, dict) else [one]
+        tensors += [inner] if isinstance(inner, torch.Tensor) else inner
+    tensors = [p[1] if isinstance(p, tuple) else p for p in tensors]  # with names
+    return all(isinstance(p, torch.Tensor) and p.device.type in kinds and p.is_floating_point() for p in tensors)
+
+
+def _to_float(torch, value):
+    """Results as the program expects them: its loss is computed outside of autocast."""
+    if isinstance(value, torch.Tensor):
+        return value.float() if value.is_floating_point() and value.dtype in (torch.bfloat16, torch.float16) else value
+    if type(value) in (list, tuple):
+        return type(value)(_to_float(torch, item) for item in value)
+    if isinstance(value, dict) and type(value) is dict:
+        return {key: _to_float(torch, item) for key, item in value.items()}
+    return value

@@ -1,0 +1,86 @@
+"""Where cache.features and loader.gather meet torch's loaders: before workers start, and where batches are fetched."""
+
+from _unidle_shim.host.guard import caught
+from _unidle_shim.host.patching import put
+from _unidle_shim.knobs import gathered_rows, kept_samples
+from _unidle_shim.samples import whole_batches
+
+KNOBS = ("cache.features", "loader.gather")
+
+
+class Fetching:
+    """`outcome`: knob -> what became of it in this process, for reading back."""
+
+    def __init__(self, actuators):
+        self.actuators = actuators
+        self.outcome = {}
+        self.loaders = 0
+        self.gather = actuators.on("loader.gather")
+        self.caches = kept_samples.Caches(self.sayer("cache.features")) if actuators.asked.get("cache.features") == "memory" else None
+
+    def sayer(self, knob):
+        """Tells of one dataset. Several may be there (training, validation), so that one refusal is not the last word, but a
+        sample that was kept and found wrong is."""
+
+        def say(status, why=None):
+            if self.outcome.get(knob) != "taken" or status == "broken":
+                self.outcome[knob] = status
+            if status == "refused":
+                status = "refused-in-part"
+            self.actuators.say(knob, self.actuators.asked[knob], "refused" if status == "broken" else status, why,
+                               self.actuators.asked[knob] if status == "taken" else None)
+
+        return say
+
+    def starts(self, loader):
+        """Workers of `loader` are started next, or it begins an epoch without any."""
+        self.loaders += 1
+        if self.caches is not None:
+            self.caches.prepare(loader)
+        why = whole_batches.why_not(loader) if self.gather else None
+        if why is not None:
+            self.sayer("loader.gather")("refused", why)
+
+    def adapt(self, fetcher):
+        if self.caches is not None:
+            self.caches.adapt(fetcher)
+        if self.gather:
+            gathered_rows.adapt(fetcher, self.sayer("loader.gather"))
+
+    def will_say(self, knob):
+        """The process that fetches the batches tells of it when it knows."""
+        return knob in KNOBS and self.loaders > 0
+
+    def value(self, knob):
+        """In effect in this process or in the workers it shares memory with; None where only they can tell."""
+        if knob == "cache.features" and self.caches is not None:
+            kept = self.caches.kept()
+            return None if kept is None else "memory" if kept else "off"
+        return True if self.outcome.get(knob) == "taken" else None
+
+
+def install(actuators):
+    from torch.utils.data import dataloader
+    from torch.utils.data._utils import fetch
+
+    fetching = Fetching(actuators)
+    DataLoader, Fetcher = dataloader.DataLoader, fetch._MapDatasetFetcher
+    original_iterator, original_init = DataLoader._get_iterator, Fetcher.__init__
+
+    def _get_iterator(self):
+        try:
+            fetching.starts(self)
+        except BaseException as failure:
+            caught(failure)
+        return original_iterator(self)
+
+    def init(self, *args, **kwargs):
+        original_init(self, *args, **kwargs)
+        try:
+            fetching.adapt(self)
+        except BaseException as failure:
+            caught(failure)
+
+    put(DataLoader, "_get_iterator", _get_iterator)
+    put(Fetcher, "__init__", init)
+    return fetching

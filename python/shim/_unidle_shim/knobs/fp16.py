@@ -1,0 +1,108 @@
+"""fp16 in a program that has no gradient scaler.
+
+Small gradients vanish in fp16. So the backward pass starts from a loss that is scaled up, and before the program gets to see
+gradients they are what they are without that: it may clip, log and accumulate them as ever. A step whose gradients are not
+finite is left out by taking them away: optimisers pass over parameters without one. Factors are powers of two, which
+change no digit of a gradient. Start, growth and backoff are those of torch.amp.GradScaler.
+"""
+
+import sys
+
+from _unidle_shim.host.guard import caught
+from _unidle_shim.host.patching import put
+
+_FIRST = 2.0 ** 16
+_GROWS_AFTER = 2000  # steps in a row whose gradients were finite
+
+
+class LossScaling:
+    """`optimizers`: () -> the optimisers that there are. `used` once a forward pass ran in fp16; before, nothing is changed."""
+
+    def __init__(self, torch, optimizers):
+        self.torch, self.optimizers = torch, optimizers
+        self.item = torch.Tensor.item  # before it is patched: this wait is ours
+        self.scale, self.good, self.left_out = _FIRST, 0, 0
+        self.used = False
+
+    def scaled(self, tensors):
+        return [tensor.float() * self.scale for tensor in ([tensors] if isinstance(tensors, self.torch.Tensor) else tensors)]
+
+    def multiply(self, factor):
+        """All gradients there are. Those of earlier backward passes have to be scaled like the ones that will be added to them."""
+        seen = {}
+        for optimizer in self.optimizers():
+            seen.update((id(gradient), gradient) for gradient in _gradients(optimizer))
+        with self.torch.no_grad():
+            for gradients in _by_device(seen.values()):
+                self.torch._foreach_mul_(gradients, factor)
+
+    def before_step(self, optimizer, args, kwargs):
+        """A hook of every optimiser. With a closure the gradients are not there yet."""
+        if not self.used or any(one is not None for one in args[1:]) or kwargs.get("closure") is not None:
+            return
+        if self._finite(list(_gradients(optimizer))):
+            self.good += 1
+            if self.good >= _GROWS_AFTER:
+                self.scale, self.good = self.scale * 2, 0
+        elif self.scale > 1:  # else they are so without any scaling
+            for parameter in _parameters(optimizer):
+                parameter.grad = None
+            self.scale, self.good, self.left_out = max(1.0, self.scale / 2), 0, self.left_out + 1
+
+    def _finite(self, gradients):
+        torch = self.torch
+        with torch.no_grad():
+            return all(self.item(torch.isfinite(torch.stack(torch._foreach_norm(some)).sum())) for some in _by_device(gradients))
+
+
+def install(torch, optimizers):
+    """None where this torch has no hook of all optimisers (before 2.0). To be called before backward passes are watched, so that
+    the loss that is told of is the program's."""
+    hook = getattr(sys.modules["torch.optim.optimizer"], "register_optimizer_step_pre_hook", None)  # torch.optim has no such attribute
+    if hook is None:
+        return None
+    scaling, original = LossScaling(torch, optimizers), torch.autograd.backward
+
+    def before_step(*given):
+        try:
+            scaling.before_step(*given)
+        except BaseException as failure:
+            caught(failure)
+
+    def backward(tensors, *args, **kwargs):
+        if not scaling.used:
+            return original(tensors, *args, **kwargs)
+        scale = scaling.scale
+        try:
+            scaled = scaling.scaled(tensors)
+            scaling.multiply(scale)
+        except BaseException as failure:
+            caught(failure)
+            scaling.used = False
+            return original(tensors, *args, **kwargs)
+        try:
+            original(scaled, *args, **kwargs)
+        finally:
+            scaling.multiply(1 / scale)
+
+    hook(before_step)
+    put(torch.autograd, "backward", backward)
+    return scaling
+
+
+def _parameters(optimizer):
+    return (parameter for group in optimizer.param_groups for parameter in group["params"])
+
+
+def _gradients(optimizer):
+    for parameter in _parameters(optimizer):
+        gradient = parameter.grad
+        if gradient is not None:
+            yield gradient._values() if gradient.is_sparse else gradient
+
+
+def _by_device(gradients):
+    found = {}
+    for gradient in gradients:
+        found.setdefault((gradient.device, gradient.dtype), []).append(gradient)
+    return found.values()

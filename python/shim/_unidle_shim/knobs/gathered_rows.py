@@ -1,0 +1,76 @@
+"""loader.gather: a batch of rows that are in memory is taken by one indexing operation, dataset[indices].
+
+Nothing is assumed of the dataset. The first batches are made both ways, and the rows put together one by one have to be
+the same to the byte; of each later batch two rows are made singly and compared. A dataset that cannot be indexed so, draws
+random numbers or gives anything else is left as it is.
+"""
+
+import random
+
+from _unidle_shim.samples.whole_batches import NOT_THE_SAME, gather, rows_of, same
+from _unidle_shim.source.purity import drew, random_states, restore
+
+_PROVED_WHOLE = 2     # batches that each process makes both ways
+_ROWS_PER_PROOF = 2   # of each later batch
+
+
+class Gathered:
+    """What the dataset hands to the collate function: a batch that needs none."""
+
+    __slots__ = ("batch",)
+
+    def __init__(self, batch):
+        self.batch = batch
+
+
+class GatheredRows:
+    """Stands for the dataset within one fetcher."""
+
+    def __init__(self, dataset, collate, say):
+        self.dataset, self._collate, self._say = dataset, collate, say
+        self._batches = 0
+        self._pick = random.Random(0)  # of its own: the program's generators are left alone
+        self._off = False
+
+    def __len__(self):
+        return len(self.dataset)
+
+    def __getitem__(self, index):
+        return self.dataset[index]
+
+    def __getitems__(self, indices):
+        if self._off:
+            return [self.dataset[index] for index in indices]
+        singly = [self.dataset[index] for index in indices] if self._batches < _PROVED_WHOLE else None
+        drawn = random_states()
+        batch, why = gather(self.dataset, indices)
+        why = why or self._differs(batch, indices, singly) or drew(drawn)
+        restore(drawn)
+        if why is not None:
+            self._off = True
+            self._say("refused", why)
+            return singly or [self.dataset[index] for index in indices]
+        self._batches += 1
+        if self._batches == _PROVED_WHOLE:
+            self._say("taken")
+        return Gathered(batch)
+
+    def _differs(self, batch, indices, singly):
+        if singly is None:
+            picked = sorted(self._pick.sample(range(len(indices)), min(_ROWS_PER_PROOF, len(indices))))
+            batch, singly = rows_of(batch, picked), [self.dataset[indices[at]] for at in picked]
+        return None if same(batch, self._collate(singly)) else NOT_THE_SAME
+
+
+def adapt(fetcher, say):
+    from torch.utils.data._utils.collate import default_collate
+
+    if not fetcher.auto_collation or fetcher.collate_fn is not default_collate or getattr(fetcher.dataset, "__getitems__", None):
+        return False
+
+    def collate(data):
+        return data.batch if type(data) is Gathered else default_collate(data)
+
+    fetcher.dataset = GatheredRows(fetcher.dataset, default_collate, say)
+    fetcher.collate_fn = collate
+    return True

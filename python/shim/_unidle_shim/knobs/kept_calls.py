@@ -1,0 +1,161 @@
+"""cache.features where whole samples differ from epoch to epoch: what functions of the program return within them is kept.
+
+A picture that is cropped at random is decoded anew each time, but decoding itself is pure. The functions that a sample calls are tried from the
+outermost inwards. One is kept where it is shown to be right: it is called with numbers and texts (and the dataset), the first
+results of every process are made twice and have to be the same to the byte, it draws no random numbers, sets nothing, has no name for what the dataset
+changes, and costs more than a copy. One of 64 kept results is made again and compared. Each process keeps its own.
+"""
+
+import os
+
+from _unidle_shim.host.guard import caught, pass_on
+from _unidle_shim.loop.loop import now
+from _unidle_shim.samples import packing
+from _unidle_shim.samples.free_memory import available_bytes
+from _unidle_shim.source import side_effects
+from _unidle_shim.source.purity import drew, numbers_of, random_states, restore
+from _unidle_shim.source.stand_in import Stub
+
+_PROVED_TWICE = 3
+_HITS_PER_PROOF = 64
+_CHEAP_NS = 300_000
+_TIMES_A_COPY = 4        # cheaper than so many copies of its result: not worth it
+_SHARE_OF_MEMORY = 0.25  # of what is free, for all processes together
+_DEEPEST = 3
+_PLAIN = (int, float, str, bytes, bool, type(None))
+
+
+class KeptCalls:
+    """Of one dataset in one process."""
+
+    def __init__(self, dataset, processes, say):
+        self.dataset, self.say = dataset, say
+        self.room = int(available_bytes() * _SHARE_OF_MEMORY / processes)
+        self.changes = set()  # names of what the dataset changes
+        self.numbers = numbers_of(dataset)
+        self.taken = False
+        self._descend(type(dataset).__getitem__, 1)
+
+    def _descend(self, function, depth):
+        """To what that function calls."""
+        for called in side_effects.calls_of(function, type(self.dataset)) if depth <= _DEEPEST else ():
+            KeptFunction(self, called, depth)
+
+    def give_up(self, kept, why):
+        self.say("broken" if kept.served else "refused", "%s: %s" % (kept.original.__qualname__, why))
+        self._descend(kept.original, kept.depth + 1)
+
+    def takes(self):
+        if not self.taken:
+            self.taken = True
+            self.say("taken")
+
+    def look_at_the_dataset(self):
+        numbers = numbers_of(self.dataset)
+        self.changes.update(name.split(".")[-1] for name in numbers if self.numbers.get(name, self) != numbers[name])
+        self.numbers = numbers
+
+
+class KeptFunction:
+    """Stands for the function, whoever has a reference to it."""
+
+    def __init__(self, calls, function, depth):
+        self.calls, self.depth = calls, depth
+        self.kept, self.misses, self.hits, self.odd, self.served = {}, 0, 0, 0, False
+        self.uses, self.stores = side_effects.used(function, (calls.dataset,)), side_effects.stored(function, (calls.dataset,))
+        self.stub = Stub(function, self._called)
+        self.original = self.stub.original
+        self.globals = sorted(self.uses & set(self.original.__globals__))
+
+    def _called(self, args, kwargs):
+        key = self._asked(self._key, args, kwargs)
+        kept = self.kept.get(key) if key is not None else None
+        if kept is not None:
+            self.hits += 1
+            if self.hits % _HITS_PER_PROOF != 1:
+                return packing.unpacked(kept)
+        seen = self._asked(self._look) if key is not None else None
+        result = self.original(*args, **kwargs)
+        if seen is not None:
+            self._asked(self._made, key, now() - seen[2], seen, result, args, kwargs)
+        return result
+
+    def _asked(self, question, *words):
+        """Trouble of ours, or something that cannot be kept, is no trouble of the program's."""
+        try:
+            return question(*words)
+        except Exception as failure:
+            pass_on(failure)
+            self._give_up(str(failure) if type(failure) is TypeError else "%s: %s" % (type(failure).__name__, failure))
+            return None
+
+    def _key(self, args, kwargs):
+        """What the result may depend on; None where the call says more than numbers and texts."""
+        if args and type(args[0]) is type(self.calls.dataset) and args[0] is not self.calls.dataset:
+            return None  # another dataset of that class, for validation: none of our business, and no reason to give up
+        plain = args[1:] if args and args[0] is self.calls.dataset else args
+        key = tuple(os.fspath(each) if isinstance(each, os.PathLike) else each for each in plain) + tuple(sorted(kwargs.items()))
+        if all(type(each) in _PLAIN or type(each) is tuple and all(type(one) in _PLAIN for one in each) for each in key):
+            return tuple(map(type, key)), key, self._state()
+        self.odd += 1
+        if self.odd == 8:
+            self._give_up("it is called with more than numbers and texts")
+        return None
+
+    def _state(self):
+        """Numbers and texts of the dataset and of the module that the function has a name for."""
+        numbers = tuple((name, value) for name, value in numbers_of(self.calls.dataset).items() if name.split(".")[-1] in self.uses)
+        names = self.original.__globals__
+        return numbers, tuple(names[name] for name in self.globals if type(names.get(name)) in _PLAIN)
+
+    def _look(self):
+        """What the dataset holds and the random numbers before the call, and when it begins."""
+        return side_effects.contents(side_effects.members(self.calls.dataset)), random_states(), now()
+
+    def _made(self, key, took_ns, seen, result, args, kwargs):
+        holds, drawn, _ = seen
+        if key in self.kept:
+            if packing.packed(result) != self.kept[key]:
+                self._give_up("a result was different when it was made again")
+            return
+        self.misses += 1
+        sets = self.stores or holds != side_effects.contents(side_effects.members(self.calls.dataset))
+        why = "it leaves something behind" if sets else drew(drawn) or self._why_not(key, took_ns, result, drawn, args, kwargs)
+        if why:
+            self._give_up(why)
+
+    def _why_not(self, key, took_ns, result, drawn, args, kwargs):
+        """Keeps the result where there is no reason not to."""
+        self.calls.look_at_the_dataset()
+        shared = self.uses & self.calls.changes
+        if shared:
+            return "it has to do with %s, which the dataset changes" % sorted(shared)[0]
+        data = packing.packed(result)
+        if self.misses <= _PROVED_TWICE:
+            begin = now()
+            packing.unpacked(data)
+            copy_ns = now() - begin
+            if took_ns < max(_CHEAP_NS, _TIMES_A_COPY * copy_ns):
+                return "it costs %.0f us, too little to keep" % (took_ns / 1000)
+            try:
+                again = packing.packed(self.original(*args, **kwargs))
+                if drew(drawn) or again != data:
+                    return "the same arguments give another result each time"
+            finally:
+                restore(drawn)
+        elif len(data) <= self.calls.room:
+            self.calls.room -= len(data)
+            self.kept[key] = data
+            self.served = True
+            self.calls.takes()
+        return None
+
+    def _give_up(self, why):
+        self.stub.give_back()
+        self.kept = {}
+        try:
+            self.calls.give_up(self, why)
+        except BaseException as failure:
+            caught(failure)
+
+

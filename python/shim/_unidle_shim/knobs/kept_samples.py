@@ -1,0 +1,253 @@
+"""cache.features at run time: what a map-style dataset computed for an index is kept for the later epochs.
+
+Only for samples that are shown to be pure. The first ones of every process are made twice and have to be the same to
+the byte; no sample may draw from the random numbers of python, numpy or torch; the dataset's own numbers and texts may
+not change; and every so often a kept sample is made once more and compared. Whatever fails turns the cache off for all
+processes, and is said. Samples lie in memory that the training process shares with workers that it forks: an index, and
+one area for each process to write to, so that nothing has to be locked. What is handed out is a copy.
+"""
+
+import mmap
+import platform
+import sys
+import weakref
+
+from _unidle_shim.facts import loading
+from _unidle_shim.host.guard import caught, pass_on
+from _unidle_shim.knobs import kept_calls
+from _unidle_shim.loop.loop import now
+from _unidle_shim.samples import packing
+from _unidle_shim.samples.free_memory import available_bytes
+from _unidle_shim.source import side_effects
+from _unidle_shim.source.purity import drew, numbers_of, random_states, restore
+
+_PROVED_TWICE = 3        # samples that each process makes twice before it keeps any
+_MISSES_PER_PROOF = 64   # and one in so many later
+_HITS_PER_PROOF = 64     # one in so many kept samples is made again and compared
+_CHEAP_NS = 100_000      # a sample cheaper than this is as fast made as looked up
+_SHARE_OF_MEMORY = 0.5   # of what is free when the cache is made
+_NO_RESERVE = 0x4000     # MAP_NORESERVE: areas take memory as they fill
+_UNDECIDED, _KEPT, _OFF, _IMPURE = 0, 1, 2, 3  # the last: off, but functions within it may be kept
+_HEADER = 4096           # state, then one word of bytes used for each area
+
+
+class Store:
+    """Samples of one dataset by index. A slot is two words: area and offset, length; the first is written last."""
+
+    def __init__(self, count, areas):
+        self.count = count
+        self.budget = int(available_bytes() * _SHARE_OF_MEMORY)
+        self.room = self.budget // areas & ~(mmap.PAGESIZE - 1)
+        flags = mmap.MAP_SHARED | mmap.MAP_ANONYMOUS | _NO_RESERVE
+        self._index_memory = mmap.mmap(-1, _HEADER + 16 * count, flags=flags)
+        self._words = memoryview(self._index_memory).cast("Q")
+        self._areas = [memoryview(mmap.mmap(-1, self.room, flags=flags)) for _ in range(areas)]
+
+    @property
+    def state(self):
+        return self._words[0]
+
+    @state.setter
+    def state(self, value):
+        self._words[0] = value
+
+    def get(self, index):
+        at = (_HEADER >> 3) + 2 * index
+        place = self._words[at]
+        if not place:
+            return None
+        begin = place & ((1 << 48) - 1)
+        return self._areas[(place >> 48) - 1][begin:begin + self._words[at + 1]]
+
+    def put(self, index, area, data):
+        """Nothing is kept once the area is full."""
+        if area >= len(self._areas):
+            return
+        begin = self._words[1 + area]
+        end = begin + len(data)
+        if end > self.room:
+            return
+        self._areas[area][begin:end] = data
+        self._words[1 + area] = end + 15 & ~15
+        slot = (_HEADER >> 3) + 2 * index
+        self._words[slot + 1] = len(data)
+        self._words[slot] = (area + 1) << 48 | begin
+
+
+class KeptSamples:
+    """Stands for the dataset within one fetcher."""
+
+    def __init__(self, dataset, store, area, say, keep_calls):
+        self.dataset, self._store, self._area, self._say, self._keep_calls = dataset, store, area, say, keep_calls
+        self._misses = self._hits = self._proved = 0
+        self._said = False
+
+    def __len__(self):
+        return len(self.dataset)
+
+    def __getitem__(self, index):
+        store = self._store
+        if store.state >= _OFF or type(index) is not int or not 0 <= index < store.count:
+            return self.dataset[index]
+        kept = store.get(index)
+        if kept is None:
+            return self._made(index)
+        self._hits += 1
+        if self._hits % _HITS_PER_PROOF == 1:
+            fresh = self.dataset[index]
+            if not _is_same(fresh, kept):
+                self._give_up("sample %d was different when it was made again" % index, broken=True)
+            return fresh
+        return packing.unpacked(kept)
+
+    def _made(self, index):
+        self._misses += 1
+        twice = self._proved < _PROVED_TWICE or self._misses % _MISSES_PER_PROOF == 0
+        drawn, holds = random_states(), self._holds() if twice else None
+        begin = now()
+        sample = self.dataset[index]
+        took = now() - begin
+        why = drew(drawn)
+        try:
+            data = None if why else packing.packed(sample)
+        except TypeError as error:
+            why = str(error)
+        if not why and twice:
+            why = self._not_worth(took, len(data))
+            if why:
+                self._give_up(why)
+                return sample
+            changed = sorted(name for name, what in self._holds().items() if holds.get(name, self) != what)
+            if changed and self._misses == 1:
+                return sample  # it may open files at first
+            # One that counts or remembers may give something else the next time, and is not to count a call that is ours.
+            why = "the dataset changes: %s" % changed[0] if changed else self._another(index, data, drawn)
+            self._proved += 1
+        if why:
+            self._give_up(why, impure=True)
+            self._keep_calls(self.dataset)
+        elif self._proved >= _PROVED_TWICE and self._store.state < _OFF:
+            self._keep(index, data)
+        return sample
+
+    def _holds(self):
+        return dict(side_effects.contents(side_effects.members(self.dataset)), **numbers_of(self.dataset))
+
+    def _another(self, index, data, drawn):
+        try:
+            again = packing.packed(self.dataset[index])
+            return drew(drawn) or ("the same index gives another sample each time" if again != data else None)
+        finally:
+            restore(drawn)
+
+    def _keep(self, index, data):
+        self._store.put(index, self._area, data)
+        self._store.state = _KEPT
+        if not self._said:
+            self._said = True
+            self._say("taken")
+
+    def _not_worth(self, took_ns, size):
+        if took_ns < _CHEAP_NS:
+            return "a sample costs %.0f us, no more than looking it up" % (took_ns / 1000)
+        if size * self._store.count > self._store.budget:
+            return "the samples would take %.1f GiB, of %.1f GiB that may be used" % (
+                size * self._store.count / 2**30, self._store.budget / 2**30)
+        return None
+
+    def _give_up(self, why, broken=False, impure=False):
+        if self._store.state < _OFF or broken:
+            self._store.state = _IMPURE if impure else _OFF
+            self._say("broken" if broken else "refused", why)
+
+
+def _is_same(sample, kept):
+    try:
+        return packing.packed(sample) == bytes(kept)
+    except TypeError:
+        return False
+
+
+class Caches:
+    """The stores of the program's datasets."""
+
+    def __init__(self, say):
+        self._say = say
+        self._stores = {}   # id of a dataset -> (weak reference, store, its numbers)
+        self._calls = {}    # id of a dataset -> (weak reference, KeptCalls of this process)
+        self._in_workers = False
+
+    def prepare(self, loader):
+        """Before the workers of a loader are started. Says why there is no cache for it."""
+        dataset = loader.dataset
+        self._in_workers = self._in_workers or loader.num_workers > 0
+        why = self._why_not(loader, dataset)
+        if why is not None:
+            self._say("refused", why)
+            return
+        known = self._stores.get(id(dataset))
+        if known is not None and known[0]() is dataset:
+            if known[2] != numbers_of(dataset) and known[1].state < _OFF:
+                known[1].state = _OFF
+                self._say("broken", "the dataset is changed between epochs")
+            return
+        try:
+            store = Store(len(dataset), loader.num_workers + 1)
+        except (OSError, ValueError, OverflowError) as error:
+            self._say("refused", "no memory could be shared: %s" % error)
+            return
+        self._stores = {key: known for key, known in self._stores.items() if known[0]() is not None}
+        self._calls = {key: known for key, known in self._calls.items() if known[0]() is not None}
+        self._stores[id(dataset)] = (weakref.ref(dataset), store, numbers_of(dataset))
+
+    @staticmethod
+    def _why_not(loader, dataset):
+
+        if not hasattr(type(dataset), "__getitem__") or "Iterable" in type(dataset).__name__:
+            return "the dataset gives a stream, not samples by index"
+        if not loader._auto_collation:
+            return "the loader fetches whole batches"
+        own = getattr(dataset, "__getitems__", None) is not None
+        if own and type(dataset).__module__ != "torch.utils.data.dataset":
+            return "the dataset fetches whole batches itself"
+        if loader.num_workers and loading.start_method(loader) != "fork":
+            return "workers are not forked, so that no memory is shared with them"
+        if loader.num_workers and platform.machine() != "x86_64":
+            return "sharing memory without locks needs a processor that keeps the order of stores"
+        if "numpy" not in sys.modules:
+            return "numpy is not there"
+        try:
+            len(dataset)
+            weakref.ref(dataset)
+        except Exception as failure:
+            pass_on(failure)
+            return "the dataset has no length"
+        return None
+
+    def adapt(self, fetcher):
+        known = self._stores.get(id(fetcher.dataset))
+        if known is None or known[0]() is not fetcher.dataset:
+            return
+        from torch.utils.data import get_worker_info
+
+        worker = get_worker_info()
+        area, areas = (0, 1) if worker is None else (worker.id + 1, worker.num_workers + 1)
+
+        def keep_calls(dataset):
+            try:
+                if id(dataset) not in self._calls:
+                    self._calls[id(dataset)] = weakref.ref(dataset), kept_calls.KeptCalls(dataset, areas, self._say)
+            except BaseException as failure:
+                caught(failure)
+
+        if known[1].state < _OFF:
+            fetcher.dataset = KeptSamples(fetcher.dataset, known[1], area, self._say, keep_calls)
+        elif known[1].state == _IMPURE:
+            keep_calls(fetcher.dataset)
+
+    def kept(self):
+        """Whether the samples of some dataset are kept, or results within them; None before that is known, or where only workers know."""
+        states = [store.state for _, store, _ in self._stores.values()]
+        if _KEPT in states or any(calls.taken for _, calls in self._calls.values()):
+            return True
+        return None if _UNDECIDED in states or self._in_workers else False

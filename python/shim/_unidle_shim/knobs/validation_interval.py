@@ -1,0 +1,173 @@
+"""validation.every at run time: of the calls of the function in which the program validates, each so many-th is made.
+
+Only of a function that training does not depend on, as far as can be seen: it returns nothing or its result is dropped where it
+is called, it steps no optimiser, saves no checkpoint, leaves nothing behind that the training loop reads, and draws no random numbers, or such as can be drawn in its place.
+"""
+
+import sys
+from threading import get_ident
+
+from _unidle_shim.host import places
+from _unidle_shim.host.guard import pass_on
+from _unidle_shim.loop.loop import now
+from _unidle_shim.source import purity, side_effects
+from _unidle_shim.source.stand_in import Stub
+
+KNOB = "validation.every"
+_MOST_LOOKS = 256  # at calls of eval()
+_LOOP = "the training loop validates itself, or a library does: there is no function of the program to leave out"
+
+
+class Validating:
+    def __init__(self, state, actuators):
+        self.state, self.actuators = state, actuators
+        self.interval = None       # as asked
+        self.training = set()      # code that leads to a forward pass of training
+        self.known = {}            # code -> why its calls cannot be left out; None: they can
+        self.said = False          # that it is taken
+        self.looks = 0
+        self.place = None
+        state.on_training_forward.append(self.trains)
+
+    def ask(self, value):
+        try:
+            self.interval = max(0, int(value))
+        except (TypeError, ValueError):
+            self._say(value, "refused", "a whole number is expected")
+
+    def trains(self, frame):
+        """A forward pass of training, of the first ones."""
+        while frame is not None:
+            self.training.add(frame.f_code)
+            frame = frame.f_back
+
+    def reads(self, name):
+        """The program's own code on the way to a step has that name in it."""
+        return any(name in code.co_names for code in self.training if places.is_own(code))
+
+    def evaluates(self, frame):
+        """eval() was called for a model."""
+        self.looks += 1
+        if self.looks > _MOST_LOOKS or not self.training:
+            return
+        code = caller = None
+        while frame is not None:
+            if places.is_own(frame.f_code) and frame.f_code not in self.training:
+                code, caller = frame.f_code, frame.f_back  # in the end the outermost
+            frame = frame.f_back
+        if code in self.known:
+            return
+        function, why = (None, _LOOP) if code is None or code.co_name.startswith("<") else side_effects.function_of(code)
+        if why is None and not side_effects.returns_nothing(code) and not side_effects.result_is_dropped(side_effects.caller(caller)):
+            function, why = None, "%s returns something that the program may decide by" % function.__qualname__
+        self.known[code] = why
+        if why is None:
+            self.place = "%s:%d" % (places.short(code.co_filename), code.co_firstlineno)
+        if self.interval is None:
+            return
+        if why is not None:
+            self._say(self.interval, "refused-in-part", why)
+        else:
+            Rarer(self, function)
+
+    def in_force(self):
+        return self.interval if self.said else 1
+
+    def note(self):
+        if not self.known:
+            return None
+        return {"type": "validation", "optional": self.place is not None, "where": self.place,
+                "why": next((why for why in list(self.known.values()) if why is not None), None) if self.place is None else None}
+
+    def refuse(self, function, why):
+        self.known[function.code] = why
+        self.place = None
+        self._say(self.interval, "refused" if self.said else "refused-in-part", why)
+
+    def taken(self):
+        if not self.said:
+            self.said = True
+            self._say(self.interval, "taken", None, self.interval)
+
+    def _say(self, asked, status, why, value=None):
+        self.actuators.say(KNOB, asked, status, why, value)
+
+
+class Rarer:
+    """Decides of each call of the function whether it is made. The first ones are, and are looked at."""
+
+    def __init__(self, validating, function):
+        self.validating, self.stub = validating, Stub(function, self._called)
+        self.original, self.code = self.stub.original, self.stub.code
+        self.calls, self.draws, self.proved = 1, 0, False
+        self.returns_nothing, self.places = side_effects.returns_nothing(self.code), {}
+
+    def _called(self, args, kwargs):
+        validating = self.validating
+        if validating.state.thread != get_ident() or not (self.returns_nothing or self._is_dropped(sys._getframe(2))):
+            return self.original(*args, **kwargs)
+        self.calls += 1
+        if self.proved and (validating.interval == 0 or self.calls % validating.interval):
+            torch = validating.state.torch
+            for _ in range(self.draws):
+                torch.empty((), dtype=torch.int64).random_()
+            return None
+        seen = self._look(args)
+        result = self.original(*args, **kwargs)
+        self._judge(seen, args)
+        return result
+
+    def _look(self, args):
+        try:
+            return now(), purity.random_states(), side_effects.contents(self._left(args))
+        except Exception as failure:
+            self._fail(failure)
+            return None
+
+    def _is_dropped(self, frame):
+        """The result of the call that is made there."""
+        frame = side_effects.caller(frame)
+        place = frame.f_code, frame.f_lasti
+        if place not in self.places:
+            self.places[place] = side_effects.result_is_dropped(frame)
+        return self.places[place]
+
+    def _left(self, args):
+        """Where the function can leave something behind: its module, and the object that it belongs to."""
+        return dict(self.original.__globals__, **side_effects.members(args[0]) if args else {})
+
+    def _judge(self, seen, args):
+        """Of the call that was made."""
+        try:
+            why = self._why_not(seen, args) if seen is not None else None
+            if why is not None:
+                self.stub.give_back()
+                self.validating.refuse(self, why)
+            elif seen is not None:
+                self.proved = True
+                self.validating.taken()
+        except Exception as failure:
+            self._fail(failure)
+
+    def _fail(self, failure):
+        """Of ours: the program runs on as it is."""
+        pass_on(failure)
+        self.stub.give_back()
+        self.validating.refuse(self, "%s: %s" % (type(failure).__name__, failure))
+
+    def _why_not(self, seen, args):
+        begin, before, kept = seen
+        loop, name = self.validating.state.loop, self.original.__qualname__
+        if loop is None or loop.stepped_at > begin:
+            return "%s trains as well" % name
+        if loop.saved_at > begin:
+            return "%s saves a checkpoint" % name
+        left = side_effects.contents(self._left(args))
+        changed = {key for key, what in left.items() if kept.get(key, self) != what} | side_effects.stored(self.original, args)
+        read = sorted(key for key in changed if self.validating.reads(key))
+        if read:
+            return "%s changes %s, which the training loop reads" % (name, read[0])
+        self.draws = purity.draws(before, purity.random_states())
+        return "%s draws random numbers that training would miss" % name if self.draws is None else None
+
+

@@ -1,0 +1,408 @@
+"""The training loop as its calls show it: which step it is in, and where the time of the step goes.
+
+A step reaches from the first thing done for it (fetching its batch, or its forward pass) to the first thing done for
+the next one, so that steps lie end to end and all time of the loop belongs to one. It is only known afterwards where a
+step ended: what follows an optimiser step may be the next iteration or the second optimiser of the same one (a GAN).
+So the step is held back: a batch that is fetched, or the same optimiser stepping again, shows that it was over;
+another optimiser shows that it was not.
+
+All times are exclusive: a wait inside a forward pass is a wait and no forward pass. One thread, the one that
+trains, is followed; the others pass through.
+"""
+
+import time
+
+from _unidle_shim.host import probe
+from _unidle_shim.host.guard import caught
+from _unidle_shim.loop import step_events
+from _unidle_shim.loop.own_cost import Weight
+from _unidle_shim.loop.step_parts import Parts
+from _unidle_shim.loop.validation import INPUT_PHASE, TRAIN_PHASE, VALIDATE_PHASE, Preview, Validations
+
+now = time.monotonic_ns
+STARTUP_PHASE = "startup"
+AFTER_STEP, AFTER_FORWARD, AFTER_BACKWARD = 0, 1, 2
+_MOST_AHEAD = 4096  # batches fetched before the step they are of; a program that fetches more trains elsewhere
+_MOST_ROOTS = 4096
+HAND = (-1,)  # stands for the optimiser of a program that has none
+
+
+def _nobody(step):
+    pass
+
+
+class Loop(Validations):
+    def __init__(self, ring, thread, process_start_ns, max_steps=0):
+        self.ring, self.thread = ring, thread
+        self.total = 0          # ns in calls that were taken into account: what a call spends in others is not its own
+        self.inside = False     # in a forward pass, whose own submodules are not of interest
+        self.in_optimizer = 0
+        self.parts = None       # of the step that is going on
+        self.held = None        # a step that may be over
+        self.steps = 0          # written
+        self.samples = 0
+        self.stepped_at = 0     # end of the last optimiser step
+        self.phase = STARTUP_PHASE
+        self.validations = 0
+        self.validation = None  # [begin, end, samples]
+        self.preview = None     # Preview: what is taken for validation may be something to look at
+        self.previewed_at = None  # step of the newest of these
+        self.pending = None     # (loader, begin, input ns so far): fetched from a loader of which the use is not known
+        self.last_loader = None  # of the newest batch
+        self.ahead = []         # (loader, samples) of batches that no forward pass has taken yet, but for the first such
+        self.eval_called = 0
+        self.saved_at = 0      # end of the last checkpoint
+        self.roots = {}         # id of an outermost module -> it was seen training
+        self.eval_roots = {}    # trained although in evaluation mode
+        self.perhaps_trains = 0  # in evaluation mode, but with gradients: a backward pass will tell
+        self.lone_eval = None
+        self.after = AFTER_STEP  # what the time since the last call that was seen follows
+        self.gap_is_input = [0.0, 0.0, 0.0]  # how much of such a time goes into getting data where there is no loader
+        self.assembled = False  # since the last call that was seen arrays became tensors
+        self.by_hand = True     # no optimiser was called: the program changes its parameters itself
+        self.batch_axis = 0     # of what the model is given
+        self.optimizer_steps = 0
+        self.on_step = None     # called after a step is written, while it is not None
+        self.widen = _nobody    # called with the step where a model is expected and none was seen
+        self.unseen = False     # a batch of validation, by any model as yet
+        self.look_again = 1000  # the step at which to look for models anyway
+        self.micro = {}         # micro-batches -> steps that had as many
+        self.weight = Weight()
+        self.lights = None      # short_steps.Light
+        self.light = None       # the same, while steps go by light
+        self.alike, self.alike_steps = ((), 0), 0  # optimisers and batches of a step, and how many steps before had the same
+        self.in_full = 0        # steps that were seen in full
+        self.usual_samples = 0  # of the newest of them
+        self.iterator = 0       # id of the one that gave the newest batch
+        self.process_start_ns = process_start_ns
+        self.max_steps = max_steps
+        self.ended = False
+        self.telling = False
+
+    # -- steps ---------------------------------------------------------------------------------------------------
+
+    def current(self, t):
+        if self.parts is None:
+            self.parts = Parts(t)
+        return self.parts
+
+    def split(self, t, certain):
+        """The step may end here, at the begin of what follows. `certain`: it does."""
+        parts = self.parts
+        if parts is None or not parts.optimizers:
+            if certain and self.held is not None:
+                self.write(self.held)
+                self.held = None
+            return
+        if self.held is not None:  # same optimiser again would have written it: a sequence of different ones
+            self.held.absorb(parts)
+            parts = self.held
+        parts.end = t
+        self.held, self.parts = parts, Parts(t)
+        if certain:
+            self.write(parts)
+            self.held = None
+        if self.max_steps and self.steps + (self.held is not None) >= self.max_steps:
+            self.stop()
+
+    def stop(self):
+        self.finish()
+        self.ended = True
+        self.max_steps = 0
+        raise SystemExit(0)
+
+    def write(self, parts):
+        """All events of a step at once."""
+        step, begin = self.steps, parts.begin
+        if step == 0:
+            self.ring.emit(probe.STARTUP, self.process_start_ns, max(0, begin - self.process_start_ns))
+        if parts.dim:
+            parts.forward = parts.backward = parts.optimizer = parts.losses = 0  # of a sum of micro-batches some may be missing
+            if not parts.fetches:
+                parts.input = 0
+            samples = parts.samples if parts.samples and not self.batch_axis else self.usual_samples
+        else:
+            samples = (parts.forward_samples if self.batch_axis else 0) or parts.samples or parts.forward_samples
+            self.usual_samples = samples
+            self.in_full += 1
+            if not parts.forward:
+                self.widen(step)
+        micro = parts.fetches or parts.micro_batches()
+        alike = parts.optimizers, parts.fetches
+        self.alike_steps = self.alike_steps + 1 if alike == self.alike else 0
+        self.alike = alike
+        step_events.write(self.ring, parts, step, self.samples, samples, micro)
+        self.micro[micro] = self.micro.get(micro, 0) + 1
+        self.steps = step + 1
+        self.samples += samples
+        if len(self.roots) > _MOST_ROOTS:  # a program that makes ever new modules
+            self.roots.clear()
+            self.eval_roots.clear()
+        if self.ahead:
+            del self.ahead[:-1]  # one may be of the next step; more were fetched and not used
+        if step >= self.weight.next_step:
+            self.turn(step, parts.end)
+        if self.on_step is not None:
+            self.on_step(self)
+
+    def turn(self, step, t):
+        weight = self.weight
+        weight.turn(step, t)
+        if step >= self.look_again:
+            self.look_again *= 2
+            self.widen(step)
+        if weight.light_until and not (self.lights is not None and self.lights.begin(self, weight.light_until)):
+            weight.resume(step, t, 0)
+
+    def within(self):
+        """In a call that is timed as a whole, as fetching a batch is: what it calls itself is not of interest."""
+        return self.inside or (self.light is not None and self.light.asks())
+
+    def look_up(self):
+        """Something else than what training steps do begins, or it is time to see some in full."""
+        try:
+            if self.light is not None:
+                self.light.end(self)
+        except BaseException as failure:
+            caught(failure)
+
+    def finish(self):
+        """The process ends: what is still held is written."""
+        self.look_up()
+        self.close_validation(None)
+        if self.held is not None:
+            self.write(self.held)
+            self.held = None
+        parts = self.parts
+        if parts is not None and parts.optimizers:
+            parts.end = max(parts.last, self.stepped_at)
+            self.write(parts)
+        self.parts = None
+
+    # -- input ---------------------------------------------------------------------------------------------------
+
+    def fetch_begins(self, loader, t):
+        self.phase = INPUT_PHASE
+        if loader.use == "train" and self.validation is None and self.held is None:  # most steps; the rest would do the same
+            parts = self.parts
+            if parts is not None and parts.optimizers:
+                parts.end = t
+                self.parts = Parts(t)
+                self.write(parts)
+                if self.max_steps and self.steps >= self.max_steps:
+                    self.stop()
+            return
+        if loader.use == "validate":
+            if self.unseen:
+                self.widen(self.steps)
+            self.split(t, True)
+            self.open_validation(t)
+            self.preview, self.phase = None, VALIDATE_PHASE
+            return
+        if loader.use == "train":
+            self.close_validation(t)
+        self.split(t, True)
+        if loader.use is None:
+            if self.pending is None:
+                self.pending = [loader, t, 0]
+            else:
+                self.widen(self.steps)
+
+    def fetch_ends(self, loader, t0, t1, own_ns, samples, got):
+        """`samples`: in the batch; `got`: there was one, it was not the end of the epoch."""
+        self.phase = TRAIN_PHASE
+        again = got and self.last_loader is loader
+        if got:
+            self.last_loader = loader
+        elif self.last_loader is loader:
+            self.last_loader = None
+        if loader.use == "validate":
+            self.touch_validation(t1)
+            self.phase = VALIDATE_PHASE
+            if got:
+                self.validation[2] += samples
+                self.unseen = True
+            return
+        parts = self.parts or self.current(t0)
+        parts.input += own_ns
+        parts.last = t1
+        if self.pending is not None:
+            self.pending[2] += own_ns
+        if got:
+            if parts.fresh:
+                parts.fetches += 1
+                parts.samples += samples
+                parts.fresh = False
+            elif again:
+                if len(self.ahead) >= _MOST_AHEAD:
+                    self.ahead.clear()
+                self.ahead.append((loader, samples))
+
+    def take_ahead(self, parts):
+        """A forward pass begins on a batch that was fetched together with the one before it."""
+        parts.fetches += 1
+        parts.samples += self.ahead.pop(0)[1]
+
+    # -- forward -------------------------------------------------------------------------------------------------
+
+    def forward_goes_on(self, module):
+        """True: a forward pass of training on the batch that was fetched for it, as in most steps. False: forward_begins knows.
+        Gradients are on."""
+        parts, loader = self.parts, self.last_loader
+        if (parts is None or not parts.samples or parts.optimizers or self.validation is not None or self.pending is not None
+                or loader is None or loader.use != "train" or self.in_optimizer or self.batch_axis or not module.training):
+            return False
+        self.roots[id(module)] = True
+        self.lone_eval, self.perhaps_trains, self.unseen = None, 0, False
+        if self.ahead and parts.backwards >= parts.fetches:
+            self.take_ahead(parts)
+        parts.forwards += 1
+        parts.fresh = True
+        return True
+
+    def forward_begins(self, module, t, grad, samples):
+        """True when this is a forward pass of training, False of validation, None of neither (left to its step)."""
+        key = id(module)
+        self.unseen = False
+        trains = grad and (module.training or key in self.eval_roots)
+        self.perhaps_trains = key if grad and not trains else 0
+        if self.pending is not None and (trains or not self.in_optimizer):
+            self.settle_pending(not trains, t)
+        if trains:
+            self.roots[key] = True
+            self.lone_eval = None
+            if self.in_optimizer:
+                parts = self.current(t)
+                parts.forward_samples = max(parts.forward_samples, samples)
+                return True
+            last = self.last_loader
+            if last is not None and last.use == "validate":
+                self.trains_after_all(last)
+            if self.validation is not None:
+                self.close_validation(t)
+            parts = self.parts
+            if parts is not None:
+                if self.gap_is_input[self.after] or (self.assembled and self.after):
+                    self.gap(parts, t)
+                if parts.optimizers:
+                    self.split(t, False)
+            parts = self.current(t)
+            if self.ahead and parts.backwards >= parts.fetches:
+                self.take_ahead(parts)
+            parts.forwards += 1
+            parts.fresh = True
+            if parts.forward_samples == 0 or not parts.fetches:
+                parts.forward_samples = parts.forward_samples + samples if parts.backwards else max(parts.forward_samples, samples)
+            self.phase = TRAIN_PHASE
+            return True
+        looks = module.training and not grad
+        if self.validation is not None:
+            self.phase = VALIDATE_PHASE
+            if not looks:
+                self.preview = None
+            return False
+        parts = self.parts
+        if parts is not None and not parts.optimizers and (parts.fetches or parts.forwards or parts.backwards):
+            if key in self.roots and not module.training and not parts.forwards and not parts.backwards:
+                self.validates_after_all(t)
+                self.phase = VALIDATE_PHASE
+                return False
+            return None  # within a step: a frozen model beside the one that trains
+        if not self.in_optimizer and (key in self.roots or self.steps == 0 or self.lone_eval is not None):
+            begin = self.lone_eval or t
+            if self.eval_called > self.stepped_at:
+                begin = min(begin, self.eval_called)
+            self.split(begin, True)
+            self.open_validation(begin, Preview() if looks and self.steps else None)
+            self.phase = VALIDATE_PHASE
+            return False
+        self.lone_eval = t
+        return None
+
+    def forward_ends(self, kind, t, own_ns, samples):
+        if kind is False:
+            validation = self.validation
+            if validation is not None:
+                validation[1] = t
+                if self.preview is not None:
+                    self.preview.forward_ns += own_ns
+                if not validation[3]:
+                    validation[2] += samples
+            return
+        parts = self.parts or self.current(t - own_ns)
+        parts.forward += own_ns
+        parts.last = t
+        self.after, self.assembled = AFTER_FORWARD, False
+
+    # -- the rest ------------------------------------------------------------------------------------------------
+
+    def gap(self, parts, t):
+        """Nothing that is patched was called up to now, and the lines that run there get data: they look like it, or within
+        a step they made tensors of arrays."""
+        if parts.fetches:
+            return
+        begin = parts.last if self.after else max(parts.last, self.stepped_at)
+        own = round((t - begin) * (1.0 if self.assembled and self.after else self.gap_is_input[self.after]))
+        parts.input += own
+        self.total += own
+
+    def backward_begins(self, t):
+        if self.perhaps_trains:
+            self.eval_roots[self.perhaps_trains] = True
+            self.roots[self.perhaps_trains] = True
+            self.perhaps_trains = 0
+            if self.last_loader is not None and self.last_loader.use == "validate":
+                self.trains_after_all(self.last_loader)
+            self.validation = None
+        parts = self.parts
+        if parts is not None and parts.optimizers and not self.in_optimizer:
+            self.split(self.stepped_at, False)  # neither batch nor model: a loop of bare tensors
+        elif parts is not None and self.after == AFTER_FORWARD and (self.assembled or self.gap_is_input[AFTER_FORWARD]):
+            self.gap(parts, t)
+
+    def backward_ends(self, t0, t1, own_ns, loss):
+        parts = self.parts or self.current(t0)
+        if self.validation is not None:
+            self.close_validation(t0)
+        parts.backward += own_ns
+        parts.backwards = max(1, parts.backwards) if self.in_optimizer else parts.backwards + 1  # a closure is called again
+        parts.fresh = True
+        parts.last = t1
+        self.after, self.assembled = AFTER_BACKWARD, False
+        if loss is not None and (self.in_optimizer or not parts.optimizers):
+            parts.loss += loss
+            parts.losses += 1
+
+    def updates_by_hand(self, t):
+        """No optimiser was made: what follows a backward pass is the program's own change of its parameters."""
+        if self.by_hand and not self.in_optimizer:
+            self.optimizer_ends(HAND, t, t, 0)
+            self.by_hand = True
+
+    def optimizer_begins(self, optimizer):
+        parts = self.parts
+        if parts is not None and id(optimizer) in parts.optimizers:
+            self.split(self.stepped_at, True)  # all of the step is in its closure
+
+    def optimizer_ends(self, optimizer, t0, t1, own_ns):
+        parts = self.parts or self.current(t0)
+        key = id(optimizer)
+        held = self.held
+        if held is not None:
+            self.held = None
+            if key in held.optimizers:
+                self.write(held)
+            else:
+                held.absorb(parts)
+                parts = self.parts = held
+        parts.optimizer += own_ns
+        parts.last = self.stepped_at = t1
+        self.after, self.by_hand, self.assembled = AFTER_STEP, False, False
+        if key not in parts.optimizers:
+            parts.optimizers += (key,)
+        self.optimizer_steps += 1
+
+    def pause_ends(self, t1):
+        """A checkpoint is over; it is told of by itself."""
+        if self.parts is not None:
+            self.parts.last = t1

@@ -1,0 +1,316 @@
+"""Steps that go by light: only fetching the batch leaves a mark, all else is as without us.
+
+Forward and backward passes are not patched meanwhile. When the stretch is over, or something comes that is not of such a
+step (another loader, an epoch's end, eval()), the marks become the events of the steps: their length, samples and input wait. Copies,
+waits and logging, which come seldom and are dear by themselves, are timed as ever and laid upon the steps of the stretch.
+
+How many samples a batch had and how often the optimiser stepped is found out afterwards (regular_steps.py). Where it cannot be, both are marked,
+too. The patch that remains is a library's (python/native/light.cpp) where it can be loaded.
+"""
+
+import sys
+import weakref
+
+from _unidle_shim.host import native
+from _unidle_shim.host.probe import FLUSH, INPUT, LOG, STEP, SYNC, TRANSFER
+from _unidle_shim.loop import regular_steps
+from _unidle_shim.loop.loop import AFTER_STEP, HAND, now
+from _unidle_shim.loop.marks_file import MOST, Stretch
+from _unidle_shim.loop.step_parts import Parts
+
+_ALIKE = 2          # steps before that were made up of the same calls
+_FEWEST = 8
+_MOST_STEPS = MOST
+_NEVER = 1 << 63     # ns
+_AT_ONCE = 32        # steps that are written together
+_MOST_CHANGES = 400  # of a class: from Python 3.13 one that was changed a thousand times is never cached again
+
+
+class Marks:
+    """Of one stretch: of batches when each was asked for and got, and how many samples it had; when the optimiser had stepped."""
+
+    def __init__(self):
+        self.asked, self.got, self.sizes, self.stepped = [], [], [], []
+        self.alive = True  # the stretch is going on
+
+
+class Patch:
+    """One of ours that gives way to a shorter one while steps go by light. `shorter`: Light -> the function."""
+
+    def __init__(self, owner, name, ours, shorter):
+        self.owner, self.name, self.ours, self.shorter, self.there = owner, name, ours, shorter, None
+
+    def step_aside(self, light):
+        if self.owner.__dict__.get(self.name) is self.ours:  # else somebody else has patched it on top: theirs stays
+            self.there = self.shorter(light)
+            setattr(self.owner, self.name, self.there)
+
+    def step_back(self):
+        there, self.there = self.there, None
+        if there is not None and self.owner.__dict__.get(self.name) is there:
+            setattr(self.owner, self.name, self.ours)
+
+
+class Light:
+    def __init__(self, state):
+        self.state = state
+        self.native = native.library()
+        self.iterator = 0    # id of the one that is asked for batches; 0 without a loader
+        self.optimizer = 0   # id of the one whose step is the last of a training step
+        self.others = ()     # ids of those before it
+        self.scaled = False  # it is stepped by a GradScaler, which may leave it out
+        self.marks = Marks()
+        self.plain = None    # light_fetch.Plain or the library's, where batches leave no more than times
+        self.versions = None  # regular.Versions, when the last stretch was over
+        self.rhythm = None   # regular.Rhythm: steps and samples are counted afterwards
+        self.size = 0        # of a batch, then
+        self.each = 0        # batches of a step
+        self.may_count = True
+        self.followed = None  # the iterator, weakly
+        self.fetch = None    # what an iterator's patch passes on to
+        self.shorter = []    # patches that gave way
+        self.may_change = True
+        self.until_ns = self.most = 0
+        self.samples = None  # of the loader, where its samples are made in this process and are not cheap
+        self.changes = 0
+        self.stretch = None  # marks_file.Stretch; False where there is no room for its file
+        self.shared = None   # the same, once it takes the marks of this stretch
+
+    def begin(self, loop, until_ns):
+        """From here on; False where steps are not alike or somebody else follows them."""
+        state, roots = self.state, self.state.roots
+        left = loop.max_steps - loop.steps - 2 if loop.max_steps else _MOST_STEPS
+        optimizers, fetches = loop.alike
+        if (loop.alike_steps < _ALIKE or left < _FEWEST or not optimizers or loop.on_step is not None or loop.validation is not None
+                or loop.pending is not None or roots.looks_out(loop.steps)):
+            return False
+        self.optimizer, self.others = optimizers[-1], optimizers[:-1]
+        self.scaled = state.facts.scaler is not None
+        self.iterator = loop.iterator if fetches else 0
+        self.until_ns, self.most = until_ns, min(_MOST_STEPS, left)
+        self.marks, self.plain, self.fetch, self.followed, self.shared = Marks(), None, None, None, None
+        loader = loop.last_loader
+        self.samples = loader.samples if loader is not None and loader.samples.count and not loader.samples.cheap else None
+        self.changes += 1
+        self.may_change = self.changes < _MOST_CHANGES or sys.version_info < (3, 13)
+        self.each = fetches
+        self.rhythm = self._rhythm(loop, loader) if fetches else None
+        self._step_aside()
+        state.waits.loss_pointer = 0
+        state.light = loop.light = self
+        return True
+
+    def _rhythm(self, loop, loader):
+        """Where both can be counted afterwards: batches of one size, and steps by the changes of a parameter."""
+        versions, self.size = self.versions, regular_steps.batch_size(loader, self.state.torch)
+        if not self.may_count or self.scaled or self.samples is not None or not self.size or versions is None or versions.optimizer != self.optimizer:
+            return None
+        return versions.rhythm(loop.steps)
+
+    def asks(self):
+        """A batch is being fetched."""
+        return self.plain is not None and self.plain.asking
+
+    def _step_aside(self):
+        state = self.state
+        if self.may_change and not state.actuators.adapts:
+            state.roots.step_aside()
+        state.backward.step_aside(self.optimizer == id(HAND))
+
+    def first_fetch(self, iterator):
+        """Not before: the batch that is being fetched when the stretch begins is still seen in full."""
+        if self.fetch is None:
+            self._share(self.state.loop)
+            self.fetch, self.followed = self.state.fetches.shorter(self), weakref.ref(iterator)
+        self.shorten(self.state.fetches)
+        if self.samples is None:
+            for patch in self.state.makers:
+                self.shorten(patch)
+
+    def _share(self, loop):
+        """From here on the marks are in a file, too, so that the steps are not lost with a process that is killed."""
+        if self.stretch is None:
+            try:
+                self.stretch = Stretch()
+            except (OSError, ValueError):
+                self.stretch = False
+        parts = loop.parts
+        if not self.stretch or parts is None:
+            return
+        stepped = parts.optimizers and parts.optimizers[-1] == self.optimizer
+        self.stretch.begin(loop.steps, parts, self.each if self.rhythm is not None else 0, self.size if self.rhythm is not None else 0,
+                           loop.usual_samples, max(loop.micro, key=loop.micro.get), loop.stepped_at if stepped else 0)
+        self.shared = self.stretch
+        for number, t in enumerate(self.marks.stepped):
+            self.shared.stepped[number] = t
+
+    def shorten(self, patch):
+        if patch.there is None and self.may_change:
+            patch.step_aside(self)
+            self.shorter.append(patch)
+
+    def step_back(self):
+        """All patches are there again."""
+        for patch in self.shorter:
+            patch.step_back()
+        self.shorter = []
+        self.state.roots.step_back()
+        self.state.backward.step_back()
+
+    def give_up(self):
+        """Nobody is followed any more: what a program has kept of the shorter patches passes on from here."""
+        self.step_back()
+        self._forget()
+
+    def _forget(self):
+        """Shorter patches of the stretch that a program has kept pass on from here."""
+        self.marks.alive = False
+        if self.plain is not None:
+            self.plain.alive = False
+
+    def mark(self, t):
+        """The last optimiser of a step has stepped."""
+        stepped = self.marks.stepped
+        if not stepped and not self.iterator:
+            self._share(self.state.loop)
+        if self.shared is not None and len(stepped) < MOST:
+            self.shared.stepped[len(stepped)] = t
+        stepped.append(t)
+        if not self.iterator and (t >= self.until_ns or len(stepped) >= self.most):
+            self.state.loop.look_up()
+
+    def end(self, loop):
+        """The next steps are seen in full."""
+        self.state.light = loop.light = None
+        self.step_back()
+        self._forget()
+        before = loop.steps
+        self._tell(loop)
+        if self.shared is not None:
+            self.shared.end()
+        self._take_versions(loop)
+        loop.weight.resume(loop.steps, now(), max(1, loop.steps - before))
+
+    def _take_versions(self, loop):
+        """From here to the next stretch it is found out how often a step changes a parameter."""
+        optimizer = next((one for one in self.state.facts.living_optimizers() if id(one) == self.optimizer), None)
+        stepped = self.optimizer in loop.parts.optimizers
+        self.versions = regular_steps.Versions(optimizer, loop.steps + stepped) if optimizer is not None else None
+
+    def _marked(self, loop, parts):
+        """(asked, got, sizes, stepped) of the stretch."""
+        marks, plain = self.marks, self.plain
+        asked, got, sizes = marks.asked, marks.got, marks.sizes
+        if plain is not None:
+            asked, got = plain.asked, plain.got
+            sizes = regular_steps.sizes(loop.last_loader, self.size, self.followed(), len(asked))
+        if self.rhythm is None:
+            return asked, got, sizes, marks.stepped
+        before, each = parts.fetches, self.each
+        batches, steps = before + len(asked), self.rhythm.steps()
+        if steps is None or not regular_steps.fits(batches, each, steps):
+            self.may_count = False  # from now on each is marked
+            if steps is None or steps * each > batches:
+                steps = batches // each  # something else has changed the parameter
+            else:
+                each = batches // max(1, steps)  # some were left out
+        self.rhythm = None
+        stepped = marks.stepped if len(marks.stepped) >= steps else regular_steps.marks(asked, before, each, steps, now())
+        return asked, got, sizes, stepped
+
+    def _tell(self, loop):
+        """Of the steps of the stretch. The last one stays open: it goes on."""
+        parts = loop.parts or Parts(now())
+        marked = asked, got, sizes, _ = self._marked(loop, parts)
+        ended = self._cut(parts, marked, loop.stepped_at if parts.optimizers and parts.optimizers[-1] == self.optimizer else 0)
+        steps, begin, waited, samples, fetches, stepped = ended
+        self._write(loop, parts, steps)
+        if asked:
+            self._account(loop.last_loader, asked[0], sum(got) - sum(asked), sum(sizes), len(asked))
+        loop.parts = parts = Parts(begin)
+        parts.dim = True
+        parts.input, parts.samples, parts.fetches = waited, samples, fetches
+        parts.forwards = parts.backwards = fetches
+        parts.last = parts.begin + waited
+        loop.after = AFTER_STEP
+        if stepped:
+            parts.optimizers = self.others + (self.optimizer,)
+            parts.last = loop.stepped_at = stepped
+
+    @staticmethod
+    def _cut(parts, marked, stepped):
+        """The steps that are over, each (begin, length, input wait, samples, batches), and the same of the one that is not, with
+        the end of its optimiser, if it has stepped. A step is over when the next batch is asked for, or the optimiser steps again."""
+        steps, begin, waited, samples, fetches = [], parts.begin, parts.input, parts.samples, parts.fetches
+        all_asked, all_got, all_sizes, all_stepped = marked
+        marks = iter(all_stepped)
+        mark = next(marks, _NEVER)
+        for asked, got, size in zip(all_asked + [_NEVER - 1], all_got + [_NEVER - 1], all_sizes + [0]):
+            while mark <= asked:
+                if stepped:
+                    steps.append((begin, stepped - begin, waited, samples, fetches))
+                    begin, waited, samples, fetches = stepped, 0, 0, 0
+                stepped, mark = mark, next(marks, _NEVER)
+            if asked >= _NEVER - 1:
+                break
+            if stepped:
+                steps.append((begin, asked - begin, waited, samples, fetches))
+                begin, waited, samples, fetches, stepped = asked, 0, 0, 0, 0
+            waited += got - asked
+            samples += size
+            fetches += 1
+        return steps, begin, waited, samples, fetches, stepped
+
+    def _write(self, loop, parts, steps):
+        ring, number, usual, micro = loop.ring, loop.steps, loop.usual_samples, max(loop.micro, key=loop.micro.get)
+        shares = _laid(parts, steps) if parts.rare else None
+        row, count, values = "", 0, []  # steps in a row that are made up of the same events go out together
+        for index, (begin, length, waited, samples, fetches) in enumerate(steps):
+            samples, micro = samples or usual, fetches or micro
+            layout, before = ("pS", (begin, waited, number, INPUT)) if fetches else ("S", ())
+            if shares is not None:
+                rare, events = _rare(shares[index], parts.pinned, begin, number)
+                layout, before = rare + layout, events + before
+            if layout != row or count == _AT_ONCE:
+                ring.emit_all(row * count, values)
+                row, count, values = layout, 0, []
+            count += 1
+            values += before
+            values += (begin, length, number, samples, micro, STEP)
+            loop.micro[micro] = loop.micro.get(micro, 0) + 1
+            loop.samples += samples
+            number += 1
+        ring.emit_all(row * count, values)
+        loop.steps = number
+        for kind, ns in ((LOG, parts.log), (FLUSH, parts.flush)):
+            if ns:
+                ring.emit(kind, parts.begin, ns, number)
+
+    def _account(self, loader, first, waited_ns, samples, batches):
+        loader.wait_ns += waited_ns
+        loader.batches += batches
+        if loader.samples.count and self.samples is None:
+            loader.samples.pass_by(self.state.ring, first, waited_ns, samples, batches)
+
+
+def _rare(share, pinned, begin, number):
+    moved, transfer, sync, syncs = share
+    layout, values = "", ()
+    if moved or transfer:
+        layout, values = "e", (begin, transfer, number, moved, pinned, 0.0, TRANSFER)
+    if syncs:
+        layout, values = layout + "e", values + (begin, sync, number, 0, 0, float(syncs), SYNC)
+    return layout, values
+
+
+def _laid(parts, steps):
+    """Copies in proportion to the length of the steps, waits upon the longest ones: (bytes, ns of copies, ns of waits, waits)."""
+    whole = sum(step[1] for step in steps) or 1
+    shares = [[parts.moved * step[1] // whole, parts.transfer * step[1] // whole, 0, 0] for step in steps]
+    longest = sorted(range(len(steps)), key=lambda index: -steps[index][1])[:parts.syncs]
+    whole = sum(steps[index][1] for index in longest) or 1
+    for rank, index in enumerate(longest):
+        room = max(0, steps[index][1] - steps[index][2] - shares[index][1])
+        shares[index][2] = min(room, parts.sync * steps[index][1] // whole)
+        shares[index][3] = parts.syncs // len(longest) + (rank < parts.syncs % len(longest))
+    return shares

@@ -1,0 +1,106 @@
+"""Which batches and forward passes are validation, often known only once they were seen: a part of Loop."""
+
+import time
+
+from _unidle_shim.host import probe
+
+now = time.monotonic_ns
+EACH_STEP = 1  # steps at most from one to the next
+INPUT_PHASE, TRAIN_PHASE, VALIDATE_PHASE = "input", "train", "validate"
+
+
+class Preview:
+    """Forward passes without gradients of a model that trains, on no batch of a loader: validation, or something to look at. What is done
+    with the results tells, and that comes later."""
+
+    def __init__(self):
+        self.forward_ns = self.log_ns = 0
+        self.told = []      # (logging_time.Logging, place, ns)
+        self.drawn = False  # as a picture
+
+    def tell(self, logging, place, own_ns, draws):
+        self.told.append((logging, place, own_ns))
+        self.log_ns += own_ns
+        self.drawn = self.drawn or draws
+
+
+class Validations:
+    def settle_pending(self, validates, t):
+        """The first batch of a loader has reached a model: now its use is known."""
+        loader, begin, input_ns = self.pending
+        self.pending = self.preview = None
+        loader.use = "validate" if validates else "train"
+        if not validates:
+            self.close_validation(begin)
+            return
+        parts = self.parts
+        if parts is not None:
+            parts.input = max(0, parts.input - input_ns)
+            self.open_validation(begin)
+            self.validation[2] += parts.samples + sum(samples for source, samples in self.ahead if source is loader)
+            self.validation[3] = True
+            self.ahead = [one for one in self.ahead if one[0] is not loader]
+            parts.samples = parts.fetches = 0
+            parts.fresh = True
+        self.touch_validation(t)
+
+    def trains_after_all(self, loader):
+        """A frozen model saw the batches first, and so the loader was taken for one of validation."""
+        loader.use = "train"
+        validation, self.validation = self.validation, None
+        parts = self.current(validation[0] if validation is not None else now())
+        parts.fetches += 1
+        parts.samples += validation[2] if validation is not None else 0
+        if validation is not None and not parts.optimizers:
+            parts.begin = min(parts.begin, validation[0])
+
+    def validates_after_all(self, t):
+        """The model is evaluated on the batches of the training loader."""
+        parts = self.parts
+        self.open_validation(parts.begin)
+        self.validation[2], self.validation[3] = parts.samples, False
+        parts.input = parts.samples = parts.fetches = 0
+        parts.fresh = True
+        self.touch_validation(t)
+
+    def open_validation(self, t, preview=None):
+        if self.validation is None:
+            self.validation = [t, t, 0, self.phase == INPUT_PHASE]
+            self.lone_eval, self.preview = None, preview
+
+    def touch_validation(self, t):
+        if self.validation is not None:
+            self.validation[1] = t
+
+    def close_validation(self, t):
+        validation = self.validation
+        if validation is None:
+            return
+        self.validation = None
+        self.phase = TRAIN_PHASE
+        begin, end, samples, _ = validation
+        preview, self.preview = self.preview, None
+        if preview is not None and self.only_looks(preview):
+            self.leave_to_step(preview, begin, end)
+            return
+        self.validations += 1
+        self.ring.emit(probe.VALIDATE, begin, max(0, end - begin), self.steps, samples)
+        parts = self.parts
+        if parts is not None and not (parts.input or parts.forward or parts.optimizers) and t is not None:
+            parts.begin = parts.last = end
+
+    def only_looks(self, preview):
+        """The result was drawn, or it is told of in every step: nobody validates as often."""
+        last, self.previewed_at = self.previewed_at, self.steps
+        return preview.drawn or (bool(preview.told) and last is not None and self.steps - last <= EACH_STEP)
+
+    def leave_to_step(self, preview, begin, end):
+        """It is part of the step that comes next, and drawing and writing is logging."""
+        parts = self.current(begin)
+        parts.begin = min(parts.begin, begin)
+        parts.forward += preview.forward_ns
+        parts.log += preview.log_ns
+        parts.rare = parts.rare or bool(preview.told)
+        parts.last = max(parts.last, end)
+        for logging, place, own_ns in preview.told:
+            logging.count(place, own_ns)

@@ -1,0 +1,348 @@
+"""Patches of torch.utils.data: waiting for batches, starting workers, and the work of making samples."""
+
+import mmap
+import sys
+import threading
+import weakref
+
+from _unidle_shim import session
+from _unidle_shim.facts import loading
+from _unidle_shim.host import places, probe
+from _unidle_shim.host.guard import caught
+from _unidle_shim.host.patching import put
+from _unidle_shim.loop.loop import now
+from _unidle_shim.loop.short_steps import Patch
+from _unidle_shim.patches import short_fetches
+from _unidle_shim.patches.model_calls import size_of
+from _unidle_shim.samples import sample_cost as sampling
+
+_get_ident = threading.get_ident
+_MOST_LOADERS = 256
+_LOOK_EVERY = 15  # a mask: the first batch and each sixteenth after it is looked at more closely
+
+
+class Loader:
+    """One DataLoader of the program."""
+
+    def __init__(self, number, where):
+        self.id, self.where, self.use = number, where, None
+        self.epochs = self.starts = 0
+        self.batches = self.wait_ns = 0
+        self.largest = 0          # batch that was seen, in samples
+        self.start_ns = self.start_last_ns = self.start_waited_ns = 0
+        self.starting_ns = None   # workers are being started; ns so far
+        self.slot = None          # shared with the first worker: how long its first batch took
+        self.samples = sampling.Samples(number)  # made in this process
+        self.facts = None         # what inspection has read from it, kept when it is gone
+        self.likeness = None      # tells loaders apart that are made at the same line
+        self.real = None          # weak reference to the DataLoader
+
+
+def install(state):
+    from torch.utils.data import dataloader
+    from torch.utils.data._utils import fetch as fetching
+    from torch.utils.data._utils import worker
+
+    state.take_over = lambda: take_over(state)
+    state.loaders = weakref.WeakKeyDictionary()  # by DataLoader
+    _patch_loader(state, dataloader.DataLoader)
+    _patch_iterator(state, dataloader._BaseDataLoaderIter)
+    state.makers = [_patch_fetcher(state, fetcher) for fetcher in (fetching._MapDatasetFetcher, fetching._IterableDatasetFetcher)]
+    _patch_worker(state, worker)
+
+
+def loader_of(state, real):
+    known = state.loaders.get(real)
+    if known is None:
+        known = state.loaders[real] = _successor(state, places.here(3), _likeness(real))
+        known.real, known.facts = weakref.ref(real), None
+    return known
+
+
+def _likeness(real):
+    return (type(real.dataset).__name__, real.batch_size, real.num_workers, type(getattr(real, "sampler", None)).__name__)
+
+
+def _successor(state, where, likeness):
+    """A loader that is made anew each epoch or each run of a search is the same one, as long as its predecessor is gone.
+    A framework makes all of them at one line: then they have to be alike."""
+    for loader in state.all_loaders:
+        if loader.where == where and where is not None and loader.likeness == likeness and loader.real() is None:
+            return loader
+    if len(state.all_loaders) >= _MOST_LOADERS:  # a program that makes ever new ones: the books of one that is gone go on
+        gone = [loader for loader in state.all_loaders if loader.real() is None]
+        for loader in [loader for loader in gone if loader.likeness == likeness] or gone:
+            return loader
+    loader = Loader(len(state.all_loaders), where)
+    loader.likeness = likeness
+    state.all_loaders.append(loader)
+    return loader
+
+
+def _patch_loader(state, DataLoader):
+    original_init, original_iter = DataLoader.__init__, DataLoader.__iter__
+
+    def init(self, *args, **kwargs):
+        try:
+            if _get_ident() == state.thread:
+                kwargs = state.actuators.loader_options(self, args, kwargs)
+        except BaseException as failure:
+            caught(failure)
+        original_init(self, *args, **kwargs)
+        try:
+            if not state.trains or _get_ident() == state.thread:
+                loader_of(state, self)
+        except BaseException as failure:
+            caught(failure)
+
+    def iterate(self):
+        loop = state.loop
+        if _get_ident() != state.thread:
+            return made_elsewhere(self) if not state.trains else original_iter(self)
+        if loop is not None and loop.within():
+            return original_iter(self)
+        try:
+            loop = session.followed()
+            if loop is not None:
+                loop.look_up()
+                loader = loader_of(state, self)
+                if not loader.epochs:
+                    state.roots.widen(loop.steps)
+                t0 = now()
+                starts = self.num_workers > 0 and getattr(self, "_iterator", None) is None
+                loop.fetch_begins(loader, t0)
+                if starts:
+                    loader.slot = _shared_slot(self)
+                    state.starting = loader
+                before, loop.inside = loop.total, True
+        except BaseException as failure:
+            loop = caught(failure)
+        if loop is None:
+            return original_iter(self)
+        try:
+            iterator = original_iter(self)
+        except BaseException:
+            loop.inside = False
+            state.starting = None
+            raise
+        try:
+            t1 = now()
+            loop.inside = False
+            state.starting = None
+            own = t1 - t0 - (loop.total - before)
+            loop.total += own
+            loader.epochs += 1
+            loader.wait_ns += own
+            loader.starting_ns = own if starts else None
+            loop.fetch_ends(loader, t0, t1, own, 0, False)
+            iterator._unidle = loader
+            if loader.facts is None:  # now: a DataLoader that nobody keeps is gone before its first batch
+                loader.facts = _facts_of(state, loop, loader, self)
+        except BaseException as failure:
+            caught(failure)
+        return iterator
+
+    def made_elsewhere(real):
+        """In a thread that is not followed: it may turn out to be the one that trains, see session.adopt."""
+        iterator = original_iter(real)
+        try:
+            loader = loader_of(state, real)
+            if loader.facts is None:  # now: a DataLoader that nobody keeps is gone before its first batch
+                loader.facts = loading.loader_facts(state.torch, loader)
+            state.elsewhere = _get_ident(), loader, weakref.ref(iterator)
+        except BaseException as failure:
+            caught(failure)
+        return iterator
+
+    put(DataLoader, "__init__", init)
+    put(DataLoader, "__iter__", iterate)
+
+
+def take_over(state):
+    """Follows the iterator that the training thread made before it was known to train; its first batch was not seen."""
+    (thread, loader, iterator), state.elsewhere = state.elsewhere, None
+    iterator = iterator()
+    if thread == state.thread and iterator is not None:
+        loader.epochs += 1
+        iterator._unidle = loader
+
+
+def _facts_of(state, loop, loader, real):
+    """Read once, when the loader is iterated over for the first time."""
+    facts = loading.loader_facts(state.torch, loader)
+    loop.inside = True  # what is asked of the dataset is ours
+    try:
+        loading.look_at_samples(facts, real)
+    finally:
+        loop.inside = False
+    return facts
+
+
+def _shared_slot(real):
+    context = getattr(real, "multiprocessing_context", None)
+    method = context.get_start_method() if context is not None else _start_method()
+    return mmap.mmap(-1, mmap.PAGESIZE) if method == "fork" else None
+
+
+def _start_method():
+    multiprocessing = sys.modules.get("multiprocessing")
+    return multiprocessing.get_start_method(allow_none=True) or multiprocessing.get_context().get_start_method()
+
+
+def _patch_iterator(state, Iterator):
+    original = Iterator.__next__
+
+    def following(self):
+        light = state.light
+        if light is not None and id(self) == light.iterator:
+            return resumed(light, self)(self)
+        loop = state.loop
+        if loop is None or loop.within() or _get_ident() != state.thread:
+            return original(self)
+        try:
+            t0 = now()
+            loader = self.__dict__.get("_unidle")
+            if loader is not None:
+                if light is not None:
+                    loop.look_up()
+                weighed = loop.weight.on
+                loop.iterator = id(self)
+                loop.fetch_begins(loader, t0)
+                before, loop.inside = loop.total, True
+                state.samples = loader.samples
+                t1 = now()  # what our own part takes, the last step's events among it, is no waiting
+        except BaseException as failure:
+            loader = caught(failure)
+        if loader is None:
+            return original(self)
+        try:
+            batch = original(self)
+        except StopIteration:
+            ended(loop, loader, self, t1, before)
+            raise
+        except BaseException as error:
+            loop.inside, state.samples = False, None
+            state.facts.failed(error)
+            raise
+        try:
+            t2 = now()
+            loop.inside, state.samples = False, None
+            own = t2 - t1 - (loop.total - before)
+            loop.total = before + t2 - t1
+            loader.wait_ns += own
+            loader.batches = batches = loader.batches + 1
+            if loader.starting_ns is not None:
+                _started(loop, loader, t1, own)
+            size = size_of(batch)
+            if size > loader.largest:
+                loader.largest = size
+            loop.fetch_ends(loader, t1, t2, own, size, True)
+            if batches & _LOOK_EVERY == 1:
+                state.facts.batch_seen(loader, batch)
+            if weighed:
+                loop.weight.ns += t1 - t0 + now() - t2
+        except BaseException as failure:
+            caught(failure)
+        return batch
+
+    def resumed(light, iterator):
+        """What fetches the next batch while steps go by light."""
+        try:
+            light.first_fetch(iterator)
+            return light.fetch
+        except BaseException as failure:
+            caught(failure)
+        return original
+
+    def by_light(light):
+        return light.fetch or short_fetches.shorter(state, light, original, following, over)
+
+    def over(loop, iterator, t0, error):
+        try:
+            before = loop.total
+            loop.look_up()
+            loader = iterator._unidle
+            if isinstance(error, StopIteration):
+                loop.fetch_begins(loader, t0)
+                ended(loop, loader, iterator, t0, before)
+            else:
+                state.facts.failed(error)
+        except BaseException as failure:
+            caught(failure)
+
+    def ended(loop, loader, iterator, t0, before):
+        """The epoch is over; to shut its workers down took the time."""
+        t1 = now()
+        try:
+            loop.inside, state.samples = False, None
+            own = t1 - t0 - (loop.total - before)
+            loop.total = before + t1 - t0
+            loader.wait_ns += own
+            if loader.use == "train" and not loader.epochs & (loader.epochs - 1):
+                state.roots.widen(loop.steps)
+            if loader.starts and getattr(iterator, "_num_workers", 0) and not getattr(iterator, "_persistent_workers", False):
+                loader.start_ns += own
+                loader.start_waited_ns += own
+                loop.ring.emit(probe.LOADER_START, t0, own, loop.steps)
+            loop.fetch_ends(loader, t0, t1, own, 0, False)
+        except BaseException as failure:
+            caught(failure)
+
+    put(Iterator, "__next__", following)
+    state.fetches = Patch(Iterator, "__next__", following, by_light)
+
+
+def _started(loop, loader, t0, own_ns):
+    """Starting workers costs from iter() to the first batch, less what fetching that batch takes anyway."""
+    spent = loader.starting_ns + own_ns
+    loader.starting_ns = None
+    if loader.slot is not None:
+        spent -= min(own_ns, int.from_bytes(loader.slot[0:8], "little"))
+        loader.slot = None
+    loader.starts += 1
+    loader.start_ns += spent
+    loader.start_waited_ns += spent
+    loader.start_last_ns = spent
+    loop.ring.emit(probe.LOADER_START, t0 - (spent - own_ns if spent > own_ns else 0), spent, loop.steps)
+
+
+def _patch_fetcher(state, Fetcher):
+    original = Fetcher.fetch
+
+    def fetch(self, index):
+        mine = state.samples  # a worker's, or of the loader that is being asked
+        if mine is None or _get_ident() != state.thread:
+            return original(self, index)
+        return sampling.fetch(original, self, index, mine, state)
+
+    put(Fetcher, "fetch", fetch)
+    return Patch(Fetcher, "fetch", fetch, lambda light: original)
+
+
+def _patch_worker(state, worker):
+    original = worker._worker_loop
+
+    def _worker_loop(*args, **kwargs):
+        slot = None
+        try:
+            starting, state.starting = state.starting, None
+            slot = starting.slot if starting is not None else None
+            worker_id, workers = args[10:12] if len(args) > 11 and isinstance(args[10], int) and isinstance(args[11], int) else (-1, 1)
+            _begin_worker(state, starting.id if starting is not None else 0, slot if worker_id == 0 else None, workers)
+        except BaseException as failure:
+            caught(failure)
+        try:
+            return original(*args, **kwargs)
+        finally:
+            session.finish()
+
+    put(worker, "_worker_loop", _worker_loop)
+
+
+def _begin_worker(state, loader_id, slot, workers):
+    state.thread = _get_ident()
+    if not session.observe_worker(workers):
+        return
+    state.samples = sampling.Samples(loader_id)
+    state.samples.slot = slot
+

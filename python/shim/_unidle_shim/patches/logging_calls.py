@@ -1,0 +1,91 @@
+"""Time that the training thread spends in telling about itself: print, logging, TensorBoard, progress bars, pictures."""
+
+import builtins
+import sys
+import threading
+
+from _unidle_shim.host import imports, places
+from _unidle_shim.host.guard import caught
+from _unidle_shim.host.patching import around
+from _unidle_shim.loop.loop import now
+
+_get_ident = threading.get_ident
+_MOST_PLACES = 256
+_PICTURES = ("add_image", "add_figure", "add_video", "add_histogram", "add_audio", "add_text", "add_embedding", "add_mesh")
+
+
+class Logging:
+    def __init__(self):
+        self.places = {}  # (code, line) -> [calls, ns]
+
+    def count(self, place, own_ns):
+        entry = self.places.setdefault(place, [0, 0]) if len(self.places) < _MOST_PLACES else [0, 0]
+        entry[0] += 1
+        entry[1] += own_ns
+
+    def note(self):
+        if not self.places:
+            return None
+        entries = list(self.places.items())
+        (code, line), _ = max(entries, key=lambda entry: entry[1][1])
+        where = None if code is None else "%s:%d" % (places.short(code.co_filename), line)
+        return {"type": "logging", "calls": sum(e[1][0] for e in entries), "seconds": sum(e[1][1] for e in entries) * 1e-9, "where": where}
+
+
+def install(state):
+    state.logging = Logging()
+    _patch(state, builtins, "print")
+    imports.watch("logging", lambda module: _patch(state, module.Logger, "handle"))
+    imports.watch("torch.utils.tensorboard.writer", lambda module: _patch_writer(state, module.SummaryWriter))
+    imports.watch("tqdm.std", lambda module: _patch(state, module.tqdm, "refresh"))
+    imports.watch("PIL.Image", lambda module: _patch(state, module.Image, "save", True))
+    imports.watch("matplotlib.figure", lambda module: _patch(state, module.Figure, "savefig", True))
+    imports.watch("torchvision.utils", lambda module: [_patch(state, module, name, True) for name in ("make_grid", "save_image")])
+
+
+def _patch_writer(state, Writer):
+    for name in dir(Writer):
+        if name.startswith("add_") or name == "flush":
+            _patch(state, Writer, name, name.startswith(_PICTURES))
+
+
+def _patch(state, owner, name, draws=False):
+    def before(args, kwargs):
+        loop = state.loop
+        if loop is None or loop.telling or _get_ident() != state.thread or (draws and loop.within()):
+            return None
+        loop.telling = True
+        return loop, now(), loop.total
+
+    def after(seen, args, kwargs, result):
+        try:
+            t1 = now()
+            loop, t0, total = seen
+            loop.telling = False
+            _take(state, loop, t0, t1, t1 - t0 - (loop.total - total), sys._getframe(1), draws)
+        except BaseException as failure:
+            caught(failure)
+
+    around(owner, name, before, after)
+
+
+def _take(state, loop, t0, t1, own, frame, draws):
+    parts = loop.parts
+    if loop.validation is not None:
+        if t0 - loop.validation[1] < 1_000_000_000:
+            loop.validation[1] = t1
+            if loop.preview is not None:
+                loop.preview.tell(state.logging, _place(frame), own, draws)
+        return
+    if parts is None or not (loop.steps or parts.optimizers or parts.forwards):
+        return
+    state.logging.count(_place(frame), own)
+    loop.total += own
+    parts.log += own
+    parts.rare = True
+    parts.last = t1
+
+
+def _place(frame):
+    frame = places.own_frame(frame)
+    return (frame.f_code, places.line_of(frame)) if frame is not None else (None, 0)

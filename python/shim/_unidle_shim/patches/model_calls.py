@@ -1,0 +1,195 @@
+"""Patches of nn.Module: the calls of the outermost modules, and train() and eval()."""
+
+import sys
+import threading
+from collections import UserDict
+
+from _unidle_shim import session
+from _unidle_shim.host import hidden_frames
+from _unidle_shim.host.guard import caught
+from _unidle_shim.host.patching import around, put
+from _unidle_shim.loop.loop import now
+from _unidle_shim.patches.module_classes import Roots
+from _unidle_shim.samples.shapes import shape_of
+
+_get_ident = threading.get_ident
+
+
+def size_of(value, depth=0):
+    """Samples in a batch: the first dimension of the first tensor in it; 0 where there is none."""
+    kind = type(value)
+    if kind is list or kind is tuple:
+        for item in value:
+            shape = shape_of(item)
+            if isinstance(shape, tuple) and shape and type(shape[0]) is int:
+                return shape[0]
+            size = size_of(item, depth + 1) if depth < 4 else 0
+            if size:
+                return size
+        return len(value) if depth == 0 and value and isinstance(value[0], (str, int, float)) else 0
+    shape = shape_of(value)
+    if shape is not None:
+        try:
+            if not len(shape):
+                return 1
+            return shape[0] if type(shape[0]) is int else 0  # a symbol where the model is traced: not to be asked for its value
+        except (TypeError, IndexError):
+            return 0
+    if depth > 3 or value is None or isinstance(value, (str, bytes, int, float)):
+        return 0
+    if isinstance(value, dict):
+        return size_of(list(dict.values(value)), depth + 1)
+    if isinstance(value, UserDict):
+        return size_of(value.__dict__.get("data"), depth + 1)
+    if isinstance(value, (list, tuple)):
+        return size_of(list(value), depth)
+    graphs = value.num_graphs if hasattr(kind, "num_graphs") else None
+    return graphs if isinstance(graphs, int) else 0
+
+
+def _samples_of(module, loop, args, kwargs):
+    if not (module._modules or module._parameters):
+        return 0  # a loss, which may be given a flattened batch
+    shape = shape_of(args[0]) if loop.batch_axis and args else None
+    if isinstance(shape, tuple) and len(shape) > 1 and type(shape[1]) is int:
+        return shape[1]
+    return size_of(args) or size_of(kwargs)
+
+
+def install(state):
+    torch = state.torch
+    Module = torch.nn.Module
+    original = Module.__call__
+    outermost = _outermost(state, torch)
+
+    def call(self, *args, **kwargs):
+        if state.light is not None and not state.actuators.adapts:
+            return original(self, *args, **kwargs)
+        loop = state.loop
+        if (loop is None or not loop.inside) and _get_ident() == state.thread:
+            return outermost(original, self, args, kwargs, loop)
+        return original(self, *args, **kwargs)
+
+    def class_call(self, *args, **kwargs):
+        """Of the class of an outermost module; nn.Module has torch's own again, or what the program has put there."""
+        if state.light is not None and not state.actuators.adapts:
+            return Module.__call__(self, *args, **kwargs)
+        loop = state.loop
+        if (loop is None or not loop.inside) and _get_ident() == state.thread:
+            return outermost(Module.__call__, self, args, kwargs, loop)
+        return Module.__call__(self, *args, **kwargs)
+
+    hidden_frames.wraps(original)(call)
+    hidden_frames.wraps(original)(class_call)
+    state.roots = Roots(Module, call, class_call, hasattr(torch, "compile"))
+    Module.__call__ = call
+    _patch_train(state, Module)
+    _watch_export(state, torch)
+    _watch_compile(state, torch)
+
+
+def _watch_compile(state, torch):
+    def before(args, kwargs):
+        try:
+            state.roots.widen_for_good()
+            state.compiled = (kwargs.get("mode"), str(kwargs.get("backend", "inductor")))
+        except BaseException as failure:
+            caught(failure)
+
+    around(torch, "compile", before, None)
+
+
+def _outermost(state, torch):
+    grad_enabled = torch.is_grad_enabled
+
+    def outermost(original, self, args, kwargs, loop):
+        """What is not inside of another forward pass."""
+        try:
+            loop = loop or session.followed()
+            if loop is not None:
+                if loop.light is not None and not (grad_enabled() and self.training):
+                    loop.look_up()
+                t0 = now()
+                weighed = loop.weight.on
+                if state.roots.watching:
+                    state.roots.seen(self, loop.steps)
+                if loop.light is not None or (grad_enabled() and loop.forward_goes_on(self)):
+                    kind, samples = True, 0
+                else:
+                    samples = _samples_of(self, loop, args, kwargs)
+                    kind = loop.forward_begins(self, t0, grad_enabled(), samples)
+                if kind:
+                    if loop.light is None:
+                        state.facts.forward_seen(self, args, kwargs)
+                    if state.device is not None:
+                        state.device.begin(loop.steps)
+                call = state.actuators.forward_begins(self, args, kwargs, kind) if state.actuators.adapts else None
+                t1 = now() if weighed else t0
+                before, loop.inside = loop.total, True
+        except BaseException as failure:
+            loop = caught(failure)
+        if loop is None:
+            return original(self, *args, **kwargs)
+        try:
+            result = original(self, *args, **kwargs) if call is None else call(original, self)
+        except BaseException as error:
+            loop.inside = False
+            state.facts.failed(error)
+            raise
+        try:
+            t2 = now()
+            loop.inside = False
+            if state.facts.asking:
+                state.facts.forward_over()
+            own = t2 - t0 - (loop.total - before)
+            loop.total = before + t2 - t0
+            loop.forward_ends(kind, t2, own, samples)
+            if weighed:
+                loop.weight.ns += t1 - t0 + now() - t2
+        except BaseException as failure:
+            caught(failure)
+        return result
+
+    return outermost
+
+
+def _patch_train(state, Module):
+    original = Module.train
+
+    def train(self, mode=True):
+        if state.switching:
+            return original(self, mode)  # of a module within another
+        state.switching = True
+        try:
+            result = original(self, mode)
+        finally:
+            state.switching = False
+        try:
+            loop = state.loop
+            if loop is not None and not loop.within() and _get_ident() == state.thread:
+                state.roots.switched(self, loop.steps)
+                if mode:
+                    loop.touch_validation(now())
+                else:
+                    loop.look_up()
+                    loop.eval_called = now()
+                    loop.preview = None
+                    state.actuators.validating.evaluates(sys._getframe(1))
+        except BaseException as failure:
+            caught(failure)
+        return result
+
+    put(Module, "train", train)
+
+
+def _watch_export(state, torch):
+    if not hasattr(torch, "export"):
+        return
+
+    def before(args, kwargs):
+        try:
+            state.roots.widen_for_good()
+        except BaseException as failure:
+            caught(failure)
+
+    around(torch.export, "export", before, None)

@@ -1,0 +1,352 @@
+"""Patches of the calls that make up a step beside the model's: backward pass, optimiser, gradients, checkpoints."""
+
+import sys
+import threading
+
+from _unidle_shim import session
+from _unidle_shim.host import hidden_frames, places, probe
+from _unidle_shim.host.guard import caught
+from _unidle_shim.host.patching import around, put
+from _unidle_shim.loop.loop import now
+from _unidle_shim.loop.marks_file import MOST
+from _unidle_shim.loop.short_steps import Patch
+
+_get_ident = threading.get_ident
+
+
+def install(state):
+    torch = state.torch
+    state.backward = Backward(state, torch)
+    _patch_optimizers(state, torch)
+    _patch_scaler(state, torch)
+    _patch_schedulers(state)
+    _patch_checkpoint(state, torch)
+    _patch_assembly(state, torch)
+
+
+class Backward:
+    """The patch of torch.autograd.backward. While steps go by light it is not there; of a program without an optimiser it
+    marks the steps."""
+
+    def __init__(self, state, torch):
+        self.autograd = torch.autograd
+        self.bare = torch.autograd.backward
+        self.ours = _watched_backward(state, torch)
+        self.marking = _marking_backward(state, self.bare)
+        self.aside = False
+        torch.autograd.backward = self.ours
+
+    def step_aside(self, by_hand):
+        if self.autograd.backward is self.ours:  # else somebody else has patched it on top: theirs stays
+            self.autograd.backward = self.marking if by_hand else self.bare
+            self.aside = True
+
+    def step_back(self):
+        if self.aside and self.autograd.backward in (self.bare, self.marking):
+            self.autograd.backward = self.ours
+        self.aside = False
+
+
+def mark(light):
+    """The step of an optimiser is over, or what stands for it."""
+    try:
+        light.mark(now())
+    except BaseException as failure:
+        caught(failure)
+
+
+def _marking_backward(state, original):
+    def backward(tensors, *args, **kwargs):
+        original(tensors, *args, **kwargs)
+        light = state.light
+        if light is not None and _get_ident() == state.thread:
+            mark(light)
+
+    return hidden_frames.wraps(original)(backward)
+
+
+def _watched_backward(state, torch):
+    original = torch.autograd.backward
+    Tensor = torch.Tensor
+    item = Tensor.item
+
+    def backward(tensors, *args, **kwargs):
+        loop = None
+        try:
+            if _get_ident() == state.thread or session.adopt():
+                state.trains = True
+                t0 = now()
+                loop = state.loop or session.followed()
+            if loop is not None:
+                weight, loss = loop.weight, None
+                weighed = weight.on
+                if type(tensors) is Tensor and tensors.numel() == 1:
+                    if tensors.is_cpu:
+                        loss = item(tensors)
+                    else:
+                        state.waits.watch_loss(tensors)
+                loop.backward_begins(t0)
+                t1 = now() if weighed else t0
+                inside, before, loop.inside = loop.inside, loop.total, True
+        except BaseException as failure:
+            loop = caught(failure)
+        if loop is None:
+            return original(tensors, *args, **kwargs)
+        try:
+            original(tensors, *args, **kwargs)
+        except BaseException as error:
+            loop.inside = inside
+            state.facts.failed(error)
+            raise
+        try:
+            t2 = now()
+            loop.inside = inside
+            own = t2 - t0 - (loop.total - before)
+            loop.total = before + t2 - t0
+            loop.backward_ends(t0, t2, own, loss)
+            if loop.by_hand and not state.facts.optimizers:
+                loop.updates_by_hand(t2)
+            if weighed:
+                weight.ns += t1 - t0 + now() - t2
+        except BaseException as failure:
+            caught(failure)
+
+    return hidden_frames.wraps(original)(backward)
+
+
+def _patch_optimizers(state, torch):
+    Optimizer = torch.optim.Optimizer
+    original_init, original_zero = Optimizer.__init__, Optimizer.zero_grad
+
+    def init(self, *args, **kwargs):
+        result = original_init(self, *args, **kwargs)
+        try:
+            wrap_class(type(self))
+            if not state.trains or _get_ident() == state.thread:
+                state.facts.optimizer_made(self, places.here())
+        except BaseException as failure:
+            caught(failure)
+        return result
+
+    def wrap_class(kind):
+        """Of the class that defines `step`, so that each class is wrapped once however many derive from it."""
+        for owner in kind.__mro__:
+            step = owner.__dict__.get("step")
+            if step is not None:
+                if not getattr(step, "_unidle", False):
+                    owner.step = wrapped(owner, step)
+                return
+
+    def wrapped(owner, original):
+        def step(self, *args, **kwargs):
+            light = state.light
+            if light is not None and goes_by(self, light):
+                result = original(self, *args, **kwargs)
+                if id(self) == light.optimizer and not light.scaled:
+                    went_by(light)
+                return result
+            if state.loop is not None and state.loop.in_optimizer or not is_followed():
+                return original(self, *args, **kwargs)
+            return optimizer_step(state, self, original, (self,) + args, kwargs)
+
+        def went_by(light):
+            try:
+                light.mark(now())
+                light.shorten(patch)
+            except BaseException as failure:
+                caught(failure)
+
+        def by_light(light):
+            if light.rhythm is not None:
+                return original  # its steps are counted afterwards
+            marks, key = light.marks, light.optimizer
+            stepped = marks.stepped
+
+            def marked(t):
+                shared = light.shared  # is there from the first batch on
+                if shared is not None and len(stepped) < MOST:
+                    shared.stepped[len(stepped)] = t
+                stepped.append(t)
+
+            passes = marked if light.iterator else lambda t: mark(light)
+
+            def step_by_light(self, *args, **kwargs):
+                if id(self) != key or not marks.alive:  # a scheduler that was made in that stretch has kept this one
+                    return step(self, *args, **kwargs)
+                result = original(self, *args, **kwargs)
+                passes(now())
+                return result
+
+            hidden_frames.wraps(original)(step_by_light)
+            step_by_light._unidle = True
+            return step_by_light
+
+        hidden_frames.wraps(original)(step)
+        step._unidle = True
+        patch = Patch(owner, "step", step, by_light)
+        return step
+
+    def goes_by(optimizer, light):
+        """It belongs to the steps that go by light; another one ends them."""
+        key = id(optimizer)
+        if key == light.optimizer or key in light.others or _get_ident() != state.thread:
+            return True
+        try:
+            state.loop.look_up()
+        except BaseException as failure:
+            caught(failure)
+        return False
+
+    def is_followed():
+        try:
+            return _get_ident() == state.thread or session.adopt()
+        except BaseException as failure:
+            caught(failure)
+        return False
+
+    def zero_grad(self, *args, **kwargs):
+        try:
+            if state.actuators.zero_to_none:
+                args, kwargs = (), {"set_to_none": True}
+            elif Optimizer.zero_grad is zero_grad and _get_ident() == state.thread:
+                Optimizer.zero_grad = original_zero  # once is enough
+            if state.facts.zero_to_none is None and _get_ident() == state.thread:
+                state.facts.zero_grad_called(original_zero, args, kwargs, places.here())
+        except BaseException as failure:
+            caught(failure)
+        return original_zero(self, *args, **kwargs)
+
+    put(Optimizer, "__init__", init)
+    put(Optimizer, "zero_grad", zero_grad)
+
+
+def optimizer_step(state, optimizer, call, args, kwargs):
+    try:
+        t0 = now()
+        loop = state.loop or session.followed()
+        if loop is not None:
+            weighed = loop.weight.on
+            loop.optimizer_begins(optimizer)
+            t1 = now() if weighed else t0
+            depth, before = loop.in_optimizer, loop.total
+            loop.in_optimizer = depth + 1
+    except BaseException as failure:
+        loop = caught(failure)
+    if loop is None:
+        return call(*args, **kwargs)
+    try:
+        result = call(*args, **kwargs)
+    except BaseException as error:
+        loop.in_optimizer = depth
+        state.facts.failed(error)
+        raise
+    try:
+        t2 = now()
+        loop.in_optimizer = depth
+        own = t2 - t0 - (loop.total - before)
+        loop.total = before + t2 - t0
+        loop.optimizer_ends(optimizer, t0, t2, own)
+        if state.device is not None:
+            state.device.end()
+        if weighed:
+            loop.weight.ns += t1 - t0 + now() - t2
+    except BaseException as failure:
+        caught(failure)
+    return result
+
+
+def _patch_scaler(state, torch):
+    scalers = []
+    for path in ("amp.grad_scaler", "cuda.amp.grad_scaler"):
+        owner = torch
+        for name in path.split("."):
+            owner = getattr(owner, name, None)
+        scaler = getattr(owner, "GradScaler", None)
+        if scaler is not None and "step" in scaler.__dict__ and scaler not in scalers:
+            scalers.append(scaler)
+    for scaler in scalers:
+        _wrap_scaler(state, scaler)
+
+
+def _wrap_scaler(state, scaler):
+    original = scaler.step
+
+    def step(self, optimizer, *args, **kwargs):
+        light = state.light
+        if light is not None and light.scaled:
+            result = original(self, optimizer, *args, **kwargs)
+            if id(optimizer) == light.optimizer:
+                mark(light)
+            return result
+        loop = state.loop
+        if _get_ident() != state.thread or (loop is not None and loop.in_optimizer):
+            return original(self, optimizer, *args, **kwargs)
+        try:
+            state.facts.scaler_seen(self)
+        except BaseException as failure:
+            caught(failure)
+        # Also where the step is skipped for an infinity: the loop went round all the same.
+        return optimizer_step(state, optimizer, original, (self, optimizer) + args, kwargs)
+
+    put(scaler, "step", step)
+
+
+def _patch_schedulers(state):
+    """One that is made wraps the optimiser's step as it finds it, and that has to be ours."""
+    module = sys.modules.get("torch.optim.lr_scheduler")
+    for name in ("LRScheduler", "_LRScheduler"):
+        Scheduler = getattr(module, name, None)
+        if Scheduler is not None and "__init__" in Scheduler.__dict__ and not hasattr(Scheduler.__init__, "__wrapped__"):
+            _look_up_before(state, Scheduler)
+
+
+def _look_up_before(state, Scheduler):
+    original = Scheduler.__init__
+
+    def init(self, *args, **kwargs):
+        if state.light is not None:
+            try:
+                state.loop.look_up()
+            except BaseException as failure:
+                caught(failure)
+        original(self, *args, **kwargs)
+
+    put(Scheduler, "__init__", init)
+
+
+def _patch_assembly(state, torch):
+    """Where arrays become tensors a batch is put together by hand. Too short to be met by the thread that looks at lines."""
+    def before(args, kwargs):
+        loop = state.loop
+        if loop is not None and not loop.within() and _get_ident() == state.thread:
+            loop.assembled = True
+
+    around(torch, "from_numpy", before, None)
+
+
+def _patch_checkpoint(state, torch):
+    original = torch.save
+
+    def save(*args, **kwargs):
+        if state.redirect_save is not None:
+            args, kwargs = state.redirect_save(args, kwargs)
+        loop = state.loop
+        if loop is None or _get_ident() != state.thread or loop.within():
+            return original(*args, **kwargs)
+        t0, before = now(), loop.total
+        try:
+            return original(*args, **kwargs)
+        finally:
+            saved(loop, t0, before)
+
+    def saved(loop, t0, before):
+        try:
+            t1 = now()
+            loop.total += t1 - t0 - (loop.total - before)
+            loop.saved_at = t1
+            loop.ring.emit(probe.CHECKPOINT, t0, t1 - t0, loop.steps)
+            loop.pause_ends(t1)
+        except BaseException as failure:
+            caught(failure)
+
+    put(torch, "save", save)

@@ -1,0 +1,265 @@
+"""Patches of the calls that make the host wait for the device, and of copies to it.
+
+Where the device is the CPU nothing is waited for: such calls are counted, with the line they come from, and take no
+share of the step. What torch itself asks for inside an optimiser step or a loader is not the program's doing.
+"""
+
+import gc
+import os
+import sys
+import threading
+
+from _unidle_shim.host import places, probe
+from _unidle_shim.host.guard import caught
+from _unidle_shim.host.patching import around
+from _unidle_shim.loop.loop import now
+
+_get_ident = threading.get_ident
+_MAX_PLACES = 256
+
+
+class Waits:
+    """Of one process: by call and line."""
+
+    def __init__(self, state):
+        self.state = state
+        self.places = {}        # (call, code, line) -> [count, ns, count in steps, on a device]
+        self.transfers = {}     # line -> [pinned bytes, pageable bytes, blocking, non-blocking, ns]
+        self.loss_pointer = 0
+        self.loss_step = 0
+
+    def watch_loss(self, loss):
+        self.loss_pointer, self.loss_step = loss.data_ptr(), self.state.loop.steps
+
+    def _entry(self, call, frame):
+        """The counts of this place; None when there are too many places already."""
+        key = (call, frame.f_code, places.line_of(frame)) if frame is not None else (call, None, 0)
+        entry = self.places.get(key)
+        if entry is None and len(self.places) < _MAX_PLACES:
+            entry = self.places[key] = [0, 0, 0]
+        return entry
+
+    def take(self, call, t0, t1, own, waited, frame):
+        loop = self.state.loop
+        frame = places.own_frame(frame)
+        entry = self._entry(call, frame)
+        if entry is None:
+            return
+        entry[0] += 1
+        entry[1] += own
+        parts = loop.parts
+        if loop.validation is not None:
+            if t0 - loop.validation[1] < 1_000_000_000:
+                loop.validation[1] = t1
+        elif parts is not None:
+            entry[2] += loop.steps > 0 or bool(parts.optimizers)
+            parts.last = t1
+            if waited:
+                loop.total += own
+                parts.rare = True
+                if call in ("empty_cache", "gc"):
+                    parts.flush += own
+                else:
+                    parts.sync += own
+                    parts.syncs += 1
+
+    def count(self, call, frame):
+        """On a CPU nothing is waited for: only that it was called, and from where."""
+        while frame is not None and not places.is_own(frame.f_code):
+            frame = frame.f_back
+        entry = self._entry(call, frame)
+        if entry is None:
+            return
+        entry[0] += 1
+        loop = self.state.loop
+        if loop.validation is not None:
+            t = now()
+            if t - loop.validation[1] < 1_000_000_000:
+                loop.validation[1] = t
+        elif loop.parts is not None:
+            entry[2] += loop.steps > 0 or bool(loop.parts.optimizers)
+
+    def notes(self):
+        for (call, code, line), (count, ns, in_step) in list(self.places.items()):
+            where = None if code is None else "%s:%d" % (places.short(code.co_filename), line)
+            yield ("sync", call, where), {"type": "sync", "call": call, "where": where, "count": count, "seconds": ns * 1e-9, "in_step": in_step}
+        for where, (pinned, pageable, blocking, free, ns) in list(self.transfers.items()):
+            yield ("transfer", where), {
+                "type": "transfer", "where": where, "pinned_bytes": pinned, "pageable_bytes": pageable,
+                "blocking_count": blocking, "nonblocking_count": free, "seconds": ns * 1e-9}
+
+
+def has_device(torch):
+    """Whether tensors may lie anywhere but in host memory. Asks the driver nothing: to start CUDA here would forbid the
+    program to fork."""
+    if os.environ.get("UNIDLE_ASSUME_DEVICE"):
+        return True
+    version = torch.version
+    if not (getattr(version, "cuda", None) or getattr(version, "hip", None) or getattr(version, "xpu", None)):
+        return False
+    return any(os.path.exists(path) for path in ("/dev/nvidiactl", "/dev/kfd", "/dev/dxg", "/dev/dri/renderD128"))
+
+
+def install(state):
+    torch = state.torch
+
+    def renew():
+        state.waits = Waits(state)
+
+    renew()
+    state.at_fork.append(renew)
+    state.has_device = has_device(torch)
+    for name, call in (("item", "item"), ("tolist", "tolist"), ("numpy", "numpy"), ("cpu", "cpu"),
+                       ("__float__", "item"), ("__int__", "item"), ("__bool__", "item")):
+        if call != "cpu" or state.has_device:
+            _patch_read(state, torch.Tensor, name, call)
+    cuda = torch.cuda
+    _patch_wait(state, cuda, "synchronize", "synchronize")
+    _patch_wait(state, cuda, "empty_cache", "empty_cache")
+    for kind in ("Event", "Stream"):
+        if hasattr(cuda, kind) and "synchronize" in getattr(cuda, kind).__dict__:
+            _patch_wait(state, getattr(cuda, kind), "synchronize", "synchronize")
+    _patch_wait(state, gc, "collect", "gc")
+    if state.has_device:
+        for name in ("to", "cuda"):
+            _patch_transfer(state, torch.Tensor, name)
+        _patch_module_to(state, torch.nn.Module)
+
+
+def _patch_read(state, Tensor, name, call):
+    reads_one = call == "item"
+
+    def before(args, kwargs):
+        try:
+            loop = state.loop
+            if loop is None or loop.in_optimizer or _get_ident() != state.thread or not args:
+                return None
+            if not state.has_device or args[0].is_cpu:
+                if not loop.within():
+                    state.waits.count(call, sys._getframe(1))
+                return None
+            if name == "item" and state.actuators.reads is not None:
+                number = state.actuators.reads.read(args[0], places.outside(sys._getframe(1)))
+                if number is not None:
+                    return [number]
+            return now(), loop.total
+        except BaseException as failure:
+            return caught(failure)
+
+    def after(seen, args, kwargs, result):
+        try:
+            t1, loop = now(), state.loop
+            if result is None or loop is None:
+                return
+            t0, total = seen
+            state.waits.take(call, t0, t1, t1 - t0 - (loop.total - total), True, sys._getframe(1))
+            if reads_one and state.waits.loss_pointer and args[0].data_ptr() == state.waits.loss_pointer:
+                state.waits.loss_pointer = 0
+                loop.ring.emit(probe.LOSS, t1, 0, state.waits.loss_step, loop.samples, 0, float(result))
+        except BaseException as failure:
+            caught(failure)
+
+    around(Tensor, name, before, after)
+
+
+def _patch_wait(state, owner, name, call):
+    def before(args, kwargs):
+        loop = state.loop
+        if loop is None or loop.in_optimizer or _get_ident() != state.thread:
+            return None
+        return now(), loop.total
+
+    def after(seen, args, kwargs, result):
+        try:
+            t1, loop = now(), state.loop
+            if loop is not None:
+                t0, total = seen
+                state.waits.take(call, t0, t1, t1 - t0 - (loop.total - total), call == "gc" or state.has_device, sys._getframe(1))
+        except BaseException as failure:
+            caught(failure)
+
+    around(owner, name, before, after)
+
+
+_PLAIN_ARGUMENTS = {"to": 2, "cuda": 1}  # those before non_blocking
+
+
+def _is_blocking(args, kwargs):
+    return not (kwargs.get("non_blocking") or any(value is True for value in args[2:3]))
+
+
+def _leaves_it_open(name, args, kwargs):
+    """The call does not say whether it blocks: neither by name nor by place, in `to(device, dtype, non_blocking, copy)`, `to(dtype,
+    non_blocking, copy)`, `to(other, non_blocking, copy)` and `cuda(device, non_blocking)`."""
+    return "non_blocking" not in kwargs and len(args) <= 1 + _PLAIN_ARGUMENTS[name] and not any(type(value) is bool for value in args[1:])
+
+
+def _patch_transfer(state, Tensor, name):
+    def before(args, kwargs):
+        try:
+            loop = state.loop
+            if loop is None or not args or _get_ident() != state.thread:
+                return None
+            outwards = args[0].device.type == "cpu" and not loop.within()
+            if not outwards and loop.in_optimizer:
+                return None
+            if outwards and state.actuators.non_blocking and _leaves_it_open(name, args, kwargs):
+                kwargs["non_blocking"] = True
+            return now(), outwards
+        except BaseException as failure:
+            return caught(failure)
+
+    def after(seen, args, kwargs, result):
+        try:
+            t1, (t0, outwards), tensor = now(), seen, args[0]
+            if result is None or state.loop is None:
+                return
+            if outwards and result.device.type != "cpu":
+                _moved(state, tensor, t0, t1, tensor.numel() * tensor.element_size(), _is_blocking(args, kwargs), sys._getframe(1))
+            elif not outwards and result.device.type == "cpu" and tensor.device.type != "cpu":
+                # Towards the host: .to("cpu") waits as .cpu() does.
+                state.waits.take("cpu", t0, t1, t1 - t0, True, sys._getframe(1))
+        except BaseException as failure:
+            caught(failure)
+
+    around(Tensor, name, before, after)
+
+
+def _moved(state, tensor, t0, t1, size, blocking, frame):
+    pinned = tensor.is_pinned()
+    loop, own = state.loop, t1 - t0
+    frame = places.own_frame(frame)
+    where = None if frame is None else "%s:%d" % (places.short(frame.f_code.co_filename), places.line_of(frame))
+    entry = state.waits.transfers.get(where)
+    if entry is None:
+        if len(state.waits.transfers) >= _MAX_PLACES:
+            return
+        entry = state.waits.transfers[where] = [0, 0, 0, 0, 0]
+    entry[0 if pinned else 1] += size
+    entry[2 if blocking else 3] += 1
+    entry[4] += own
+    loop.total += own
+    if loop.validation is None and loop.steps + len(getattr(loop.parts, "optimizers", ())) + getattr(loop.parts, "fetches", 0):
+        parts = loop.current(t0)
+        parts.rare = True
+        parts.transfer += own
+        parts.moved += size
+        parts.pinned = (1 if pinned else 0) | (2 if blocking else 0)
+        parts.last = t1
+
+
+def _patch_module_to(state, Module):
+    """A model that is moved to the device is no transfer of a step: only its parameters' copies must not look like one."""
+
+    def before(args, kwargs):
+        loop = state.loop
+        if loop is None or loop.within() or _get_ident() != state.thread:
+            return None
+        loop.inside = True
+        return (loop,)
+
+    def after(seen, args, kwargs, result):
+        seen[0].inside = False
+
+    for name in ("to", "cuda"):
+        around(Module, name, before, after)

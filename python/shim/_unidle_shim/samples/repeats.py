@@ -1,0 +1,76 @@
+"""Whether a sample is the same when it is made again: the digests of a few, the same few in every process.
+
+Samples of these indices are looked at when they are made anyway; nothing is made twice. A sample that a shuffle or a random crop makes another one
+is no work that gave results which were there before.
+"""
+
+import hashlib
+import sys
+import time
+
+from _unidle_shim.loop.loop import now
+from _unidle_shim.samples import packing
+
+_thread_time = time.thread_time_ns
+
+KEPT = 16                    # indices: those with the smallest hashes, of all that come by
+_DEAR_NS = 200_000           # a cheaper sample is no loss
+_MOST_NS = 20_000_000        # of CPU time for one look: larger samples are not looked at
+_MASK = (1 << 64) - 1
+
+
+def place_of(index):
+    """A number that spreads the indices, the same in each process."""
+    value = (index * 0x9E3779B97F4A7C15) & _MASK
+    value ^= value >> 29
+    return (value * 0xBF58476D1CE4E5B9) & _MASK
+
+
+class Again:
+    """Of one loader in one process. `spent_ns`: that looking took, since somebody last took it away."""
+
+    def __init__(self):
+        self.known = {}    # index -> [digest, the same later, another later]
+        self.places = {}   # place -> index
+        self.limit = _MASK
+        self.spent_ns = 0
+        self.on = True
+
+    def look(self, index, sample, took_ns):
+        """The sample was made just now. Never raises what the program could see."""
+        if not self.on or type(index) is not int:
+            return
+        place = place_of(index)
+        if place > self.limit or (took_ns < _DEAR_NS and index not in self.known):
+            return
+        begin, busy = now(), _thread_time()
+        try:
+            self._take(index, place, _digest(sample))
+        except Exception:
+            self.on = False  # it holds what has no bytes of its own
+        self.spent_ns += now() - begin
+        self.on = self.on and _thread_time() - busy < _MOST_NS
+
+    def _take(self, index, place, digest):
+        known = self.known.get(index)
+        if known is not None:
+            known[1 if known[0] == digest else 2] += 1
+            return
+        self.known[index], self.places[place] = [digest, 0, 0], index
+        if len(self.known) > KEPT:
+            del self.known[self.places.pop(max(self.places))]
+        if len(self.known) == KEPT:
+            self.limit = max(self.places)
+
+    def spent(self):
+        spent, self.spent_ns = self.spent_ns, 0
+        return spent
+
+    def note(self):
+        return {str(index): list(told) for index, told in list(self.known.items())} if self.on and self.known else None
+
+
+def _digest(sample):
+    if "numpy" not in sys.modules:
+        raise TypeError("numpy is not there")
+    return hashlib.blake2b(packing.packed(sample), digest_size=6).hexdigest()

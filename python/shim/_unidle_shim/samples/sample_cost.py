@@ -1,0 +1,318 @@
+"""What producing samples costs, in a worker or, without workers, in the training process."""
+
+import time
+
+from _unidle_shim.host import probe
+from _unidle_shim.host.guard import caught
+from _unidle_shim.loop.loop import now
+from _unidle_shim.samples import repeats
+
+_thread_time = time.thread_time_ns
+_EACH_FROM_NS = 20_000     # a sample cheaper than this is timed by the batch: two clock readings would be dear beside it
+_CPU_FROM_NS = 500_000     # of batches cheaper than this only some are asked for their CPU time: the question is a system call
+_SEVERAL_NS = 20_000_000   # cheap batches are told of together, those of so long
+_BUCKETS_PER_OCTAVE = 4
+
+
+class Seen:
+    """Which samples were made, and how many again. Exact up to so many ids; beyond that only those of some hash values are looked
+    at, ever fewer, and stand for the others: memory stays what it is, the counts are within some 2 %."""
+
+    MOST = 1 << 13
+
+    def __init__(self):
+        self.kept = set()
+        self.mask = 0       # ids of which these bits of the hash are 0 are looked at
+        self.repeats = 0
+
+    def take(self, ids):
+        if self.mask:
+            ids = [one for one in ids if not _mixed(one) & self.mask]
+        before = len(self.kept)
+        self.kept.update(ids)
+        self.repeats += (len(ids) - (len(self.kept) - before)) * (self.mask + 1)
+        while len(self.kept) > self.MOST:
+            self.mask = 2 * self.mask + 1
+            self.kept = {one for one in self.kept if not _mixed(one) & self.mask}
+
+    def distinct(self):
+        return len(self.kept) * (self.mask + 1)
+
+
+def _mixed(one):
+    """A hash of which every bit depends on all of the id: numbers that follow each other, or lie evenly apart, are spread."""
+    value = (hash(one) & 0xFFFFFFFFFFFFFFFF) * 0x9E3779B97F4A7C15
+    return (value ^ value >> 32) >> 32 & 0xFFFFFFFF
+
+
+class Samples:
+    """Of one process. Counted exactly; the spread from a histogram with a resolution of 19 %."""
+
+    def __init__(self, loader_id):
+        self.loader = loader_id
+        self.count = self.total_ns = self.cpu_ns = self.collate_ns = self.batches = 0
+        self.max_ns = 0
+        self.seen = Seen()
+        self.again = repeats.Again()
+        self.histogram = {}
+        self.timed = 0         # samples in the histogram
+        self.worst = 0         # of the batch that is going on
+        self.collate_begin = self.collated = 0
+        self.files = None      # whether samples are read from files: read calls seen while the first ones were made
+        self.first_fetch_ns = 0
+        self.slot = None       # shared with the training process: takes first_fetch_ns
+        self.asked_ns = 0      # time of the batches that were asked for their CPU time
+        self.cheap = False     # not every batch has to be looked into
+        self.passed_batches = self.passed = self.passed_ns = 0  # of the batches that were not: how many, samples, ns
+        self.untold = None     # cheap batches that no event tells of yet: [begin, ns, samples, slowest]
+        self.ring = None
+
+    def cpu_seconds(self):
+        busy = self.total_ns + self.collate_ns + self.passed_ns
+        return self.cpu_ns * 1e-9 * (busy / self.asked_ns if 0 < self.asked_ns < busy else 1)
+
+    def pass_by(self, ring, begin_ns, duration_ns, count, batches):
+        """Batches that were only waited for."""
+        self.passed_batches += batches
+        self.passed += count
+        self.passed_ns += duration_ns
+        untold = self.untold
+        if untold is None:
+            self.ring, self.untold = ring, [begin_ns, duration_ns, count, 0]
+        else:
+            untold[1] += duration_ns
+            untold[2] += count
+
+    def tell(self):
+        """Of the batches that nothing was told of yet."""
+        untold, self.untold = self.untold, None
+        if untold is not None and self.ring is not None:
+            begin, busy, count, slowest = untold
+            self.ring.emit(probe.SAMPLE, begin, busy, 0, 0, 0, float(count), slowest)
+
+    def take_one(self, duration_ns):
+        bucket = int(_BUCKETS_PER_OCTAVE * _log2(duration_ns))
+        self.histogram[bucket] = self.histogram.get(bucket, 0) + 1
+        self.timed += 1
+        if duration_ns > self.worst:
+            self.worst = duration_ns
+
+    def each(self):
+        """Whether the samples of the next batch are timed one by one."""
+        batches = self.batches
+        return batches < 2 or self.total_ns > _EACH_FROM_NS * self.count or not batches & 63
+
+    def percentile(self, part):
+        left = part * self.timed
+        for bucket in sorted(self.histogram):
+            left -= self.histogram[bucket]
+            if left <= 0:
+                return min(2.0 ** ((bucket + 0.5) / _BUCKETS_PER_OCTAVE), self.max_ns or 1e18) * 1e-9
+        return None
+
+    def note(self):
+        if not self.count:
+            return None
+        cpu_s, looked_ns = self.cpu_seconds(), max(1, self.total_ns + self.collate_ns)
+        all_s = 1e-9 * (1 + self.passed_ns / looked_ns)  # the batches that were passed by taken to be alike
+        body = {
+            "id": self.loader, "count": self.count + self.passed, "seconds_total": self.total_ns * all_s, "max": self.max_ns * 1e-9,
+            "batch_collate_seconds": self.collate_ns * all_s, "cpu_seconds": cpu_s,
+            "wait_seconds": max(0, looked_ns * all_s - cpu_s), "batches": self.batches + self.passed_batches,
+        }
+        if self.timed >= 10:
+            body.update(p50=self.percentile(0.5), p95=self.percentile(0.95), p99=self.percentile(0.99))
+        if self.seen.kept and not self.passed:
+            body.update(distinct=self.seen.distinct(), repeats=self.seen.repeats)
+        if self.files is not None:
+            body["reads_files"] = self.files
+        told = self.again.note()
+        if told is not None:
+            body["again"] = told
+        return body
+
+
+def _log2(value):
+    return value.bit_length() - 1 + value / (1 << (value.bit_length() - 1)) - 1 if value > 0 else 0
+
+
+def took(samples, t0, index=None, item=None):
+    """A sample was made from then to now."""
+    try:
+        duration_ns = now() - t0
+        samples.take_one(duration_ns)
+        if item is not None:
+            samples.again.look(index, item, duration_ns)
+    except BaseException as failure:
+        caught(failure)
+
+
+class TimedDataset:
+    """Stands for the dataset while one batch is fetched, and times each sample."""
+
+    __slots__ = ("dataset", "samples")
+
+    def __init__(self, dataset, samples):
+        self.dataset, self.samples = dataset, samples
+
+    def __getitem__(self, index):
+        t0 = now()
+        item = self.dataset[index]
+        took(self.samples, t0, index, item)
+        return item
+
+    def step_aside(self, fetcher):
+        fetcher.dataset = self.dataset
+
+
+class TimedIterator:
+    """The same for the iterator of an iterable dataset."""
+
+    __slots__ = ("iterator", "samples")
+
+    def __init__(self, iterator, samples):
+        self.iterator, self.samples = iterator, samples
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        t0 = now()
+        item = next(self.iterator)
+        took(self.samples, t0)
+        return item
+
+    def step_aside(self, fetcher):
+        fetcher.dataset_iter = self.iterator
+
+
+def read_calls():
+    """Read calls of this thread so far; None where the kernel does not tell."""
+    try:
+        with open("/proc/thread-self/io", "rb") as file:
+            for line in file:
+                if line.startswith(b"syscr:"):
+                    return int(line.split()[1])
+    except (OSError, ValueError):
+        pass
+    return None
+
+
+def prepare(fetcher, samples):
+    """Once a fetcher: its collate function marks where the samples end, and how many there were."""
+    collate = fetcher.collate_fn
+
+    def timed_collate(data):
+        samples.collate_begin = now()
+        if type(data) is list:
+            samples.collated = len(data)
+        return collate(data)
+
+    fetcher.collate_fn = timed_collate
+    fetcher._unidle = samples
+    if hasattr(fetcher, "dataset_iter"):
+        fetcher._unidle_iterator = TimedIterator(fetcher.dataset_iter, samples)
+
+
+def fetch(original, fetcher, index, samples, state):
+    """One batch, timed. What the dataset raises passes through."""
+    try:
+        asked = _before(fetcher, samples, state)
+    except BaseException as failure:
+        asked = caught(failure)
+    if asked is None:
+        return original(fetcher, index)
+    try:
+        return original(fetcher, index)
+    finally:
+        _after(fetcher, samples, state, index, asked)
+
+
+def _before(fetcher, samples, state):
+    """(what stands for the dataset, time, CPU time, read calls) where they are asked for."""
+    if getattr(fetcher, "_unidle", None) is not samples:
+        prepare(fetcher, samples)
+    batches = samples.batches
+    reads = read_calls() if 0 < batches < 4 else None
+    asks = batches < 4 or not batches & 15 or samples.total_ns > _CPU_FROM_NS * batches
+    samples.collate_begin = samples.collated = samples.worst = 0
+    cpu = _thread_time() if asks else None
+    stand_in = _stand_in(fetcher, samples) if batches < 4 or (samples.each() and state.light is None) else None
+    return stand_in, now(), cpu, reads
+
+
+def _after(fetcher, samples, state, index, asked):
+    try:
+        t1 = now()
+        stand_in, t0, cpu, reads = asked
+        if stand_in is not None:
+            stand_in.step_aside(fetcher)
+        collated = samples.collate_begin or t1
+        if cpu is not None:
+            samples.cpu_ns += _thread_time() - cpu
+            samples.asked_ns += t1 - t0
+        if 0 < samples.batches < 4:
+            after = read_calls()
+            # the asking itself reads: once before, once after
+            samples.files = bool(samples.files) or (reads is not None and after is not None and after - reads > 2)
+        first = track(samples, index) if type(stand_in) is TimedDataset else 0
+        if not samples.collate_begin:
+            count = 0  # the end of an iterable dataset, or an exception
+        else:
+            count = (samples.collated or len(index)) if fetcher.auto_collation else 1
+        account(samples, state.ring, t0, t1, count, collated - t0 - samples.again.spent(), t1 - collated, first)
+    except BaseException as failure:
+        caught(failure)
+
+
+def _stand_in(fetcher, samples):
+    """What times each sample of the next batch; None where a batch is made by one call."""
+    if hasattr(fetcher, "dataset_iter"):
+        fetcher.dataset_iter = fetcher._unidle_iterator
+        return fetcher._unidle_iterator
+    if not fetcher.auto_collation or getattr(fetcher.dataset, "__getitems__", None):
+        return None
+    fetcher.dataset = stand_in = TimedDataset(fetcher.dataset, samples)
+    return stand_in
+
+
+def account(samples, ring, t0, t1, count, busy, collate_ns, first):
+    samples.count += count
+    samples.total_ns += busy
+    samples.collate_ns += collate_ns
+    samples.batches += 1
+    samples.cheap = samples.batches >= 4 and samples.total_ns < _EACH_FROM_NS * samples.count
+    if not samples.first_fetch_ns:
+        samples.first_fetch_ns = t1 - t0
+        if samples.slot is not None:
+            samples.slot[0:8] = samples.first_fetch_ns.to_bytes(8, "little")
+    worst = samples.worst or (busy // count if count else 0)
+    if worst > samples.max_ns:
+        samples.max_ns = worst
+    if not count:
+        return
+    untold = samples.untold
+    if untold is not None:
+        if t1 - untold[0] < _SEVERAL_NS:
+            untold[1] += busy
+            untold[2] += count
+            if worst > untold[3]:
+                untold[3] = worst
+            return
+        samples.tell()
+    if t1 - t0 < _SEVERAL_NS:
+        samples.ring, samples.untold = ring, [t0, busy, count, worst]
+    else:
+        ring.emit(probe.SAMPLE, t0, busy, 0, first, 0, float(count), worst)
+
+
+
+
+def track(samples, index):
+    """Counts samples that this process makes again."""
+    try:
+        samples.seen.take(index)
+    except TypeError:
+        pass  # ids that cannot be compared
+    first = index[0] if index and isinstance(index[0], int) and index[0] >= 0 else 0
+    return min(first, (1 << 62) - 1)

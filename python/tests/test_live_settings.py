@@ -1,0 +1,36 @@
+"""What is read from live objects of torch."""
+
+import importlib.util
+import os
+import sys
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "shim"))
+
+from _unidle_shim.facts import live_settings  # noqa: E402
+
+
+@unittest.skipUnless(importlib.util.find_spec("torch"), "there is no torch")
+class InspectionTest(unittest.TestCase):
+    def test_the_order_of_pictures(self):
+        import torch
+
+        last = torch.channels_last
+        pictures = torch.zeros(8, 3, 4, 4)
+        self.assertIs(live_settings.channels_last(torch, pictures), False)
+        self.assertIs(live_settings.channels_last(torch, pictures.to(memory_format=last)), True)
+        for either in (torch.zeros(8, 100, 1, 1), torch.zeros(8, 1, 4, 4), torch.zeros(8, 3), None):
+            self.assertIsNone(live_settings.channels_last(torch, either))
+
+    def test_the_order_of_weights(self):
+        import torch
+        from torch import nn
+
+        model = nn.Sequential(nn.Conv2d(3, 4, 3), nn.Conv2d(4, 4, 1))
+        self.assertFalse(live_settings.model_note(torch, model)["channels_last"])
+        self.assertTrue(live_settings.model_note(torch, model.to(memory_format=torch.channels_last))["channels_last"])
+        self.assertFalse(live_settings.model_note(torch, nn.Conv2d(4, 4, 1))["channels_last"])
+
+
+if __name__ == "__main__":
+    unittest.main()

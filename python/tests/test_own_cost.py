@@ -1,0 +1,101 @@
+"""What a step of observation costs, from parts that were timed, and which steps are seen in full because of it; against
+times that are made up."""
+
+import os
+import sys
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "shim"))
+
+from _unidle_shim.loop import own_cost
+from _unidle_shim.samples import sample_cost  # noqa: E402
+
+
+class WeightTest(unittest.TestCase):
+    def run_steps(self, count, step_ns, own_ns, longest=1 << 60):
+        """As Loop and Light do it; no stretch is longer than `longest` steps."""
+        weighing, step, t = own_cost.Weight(), 0, 0
+        self.weighed, self.stretches = 0, []
+        while step < count:
+            if weighing.on:
+                self.weighed += 1
+                weighing.ns += own_ns(step)
+            t += step_ns
+            if step >= weighing.next_step:
+                weighing.turn(step, t)
+            step += 1
+            if weighing.light_until:
+                steps = min(longest, max(1, (weighing.light_until - t) // step_ns))
+                self.stretches.append((step, steps))
+                step, t = step + steps, t + steps * step_ns
+                weighing.resume(step, t, steps)
+        self.light = sum(steps for _, steps in self.stretches)
+        return weighing
+
+    def test_nothing_is_said_before_it_was_timed(self):
+        self.assertEqual(self.run_steps(4, 1_000_000, lambda step: 5000).cost_ns(), 0)
+
+    def test_the_median_of_the_newest(self):
+        weighing = self.run_steps(20000, 100_000_000, lambda step: 5000 if step % 5 else 900_000)
+        self.assertEqual(weighing.cost_ns(), 5000)
+        self.assertEqual(self.stretches, [])
+        self.assertFalse(weighing.thinned)
+
+    def test_few_steps_are_weighed(self):
+        self.run_steps(20000, 100_000_000, lambda step: 5000)
+        self.assertLess(self.weighed, 120)
+        self.assertGreater(self.weighed, 60)
+
+    def test_short_runs_are_seen_in_full(self):
+        self.run_steps(2000, 1_000_000, lambda step: 40_000)
+        self.assertEqual(self.stretches, [])
+
+    def test_short_steps_go_by_light_most_of_the_time(self):
+        for step_ns, own_ns, most in ((1_000_000, 40_000, 0.02), (10_000_000, 60_000, 0.1), (100_000, 20_000, 0.02)):
+            count = 200_000
+            self.run_steps(count, step_ns, lambda step: own_ns)
+            full = count - self.light
+            self.assertLess((full - 2e9 / step_ns - 512) / count, most)
+            self.assertGreater(len(self.stretches), 50)
+            gaps = {follower[0] - one[0] - one[1] for one, follower in zip(self.stretches, self.stretches[1:])}
+            self.assertTrue(min(gaps) >= 8, gaps)
+            self.assertGreater(len({steps for _, steps in self.stretches}), 10)
+
+    def test_a_stretch_that_is_cut_off_goes_on(self):
+        self.run_steps(20_000, 1_000_000, lambda step: 40_000, longest=50)
+        self.assertGreater(self.light, 14_000)
+
+    def test_stretches_that_are_cut_off_at_once_are_given_up(self):
+        self.run_steps(20_000, 1_000_000, lambda step: 40_000, longest=3)
+        self.assertLess(self.light, 100)
+
+
+class Ring:
+    def __init__(self):
+        self.told = []
+
+    def emit(self, kind, t_ns, duration_ns, step=0, a=0, b=0, value=0.0, reserved=0):
+        self.told.append((duration_ns, value))
+
+
+class PassedBatchesTest(unittest.TestCase):
+    def test_batches_that_are_not_looked_into_are_counted_all_the_same(self):
+        mine, ring, t = sample_cost.Samples(0), Ring(), 0
+        for batch in range(80):
+            if batch < 8 or batch % 8 == 0:
+                mine.collate_begin = t + 3000
+                sample_cost.account(mine, ring, t, t + 4000, 32, 3000, 1000, 0)
+            elif batch % 8 == 1:
+                mine.pass_by(ring, t, 7 * 4000, 7 * 32, 7)
+            t += 1_000_000
+        mine.tell()
+        note = mine.note()
+        self.assertEqual((note["count"], note["batches"]), (80 * 32, 80))
+        self.assertAlmostEqual(note["seconds_total"], 80 * 3e-6)
+        self.assertAlmostEqual(note["batch_collate_seconds"], 80 * 1e-6)
+        self.assertEqual(sum(count for _, count in ring.told), 80 * 32)
+        self.assertTrue(mine.cheap)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,125 @@
+"""validation.every at run time: fewer validations, the same training, or a refusal that says why."""
+
+import functools
+import os
+import subprocess
+import sys
+import unittest
+
+import test_run
+
+sys.path.insert(0, os.path.join(test_run.HERE, "..", "shim"))
+
+from _unidle_shim.source import side_effects  # noqa: E402
+
+PROGRAM = os.path.join(test_run.HERE, "programs", "validates.py")
+
+
+@unittest.skipUnless(test_run.HAS_TORCH, "there is no torch")
+class ValidatingTest(unittest.TestCase):
+    setUp, observed = test_run.RunTest.setUp, test_run.RunTest.observed
+
+    def losses_and_validations(self, how, interval=None):
+        options = ["--apply", "validation.every=%d" % interval] if interval is not None else []
+        done = self.observed(sys.executable, PROGRAM, how, options=options)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual([note for note in self.record.notes("shim") if note["status"] == "off"], [])
+        self.said = [(note["status"], note["why"] or "") for note in self.record.notes("apply")]
+        return done.stdout, done.stderr.count("validated")
+
+    def bare(self, how):
+        done = subprocess.run([sys.executable, PROGRAM, how], capture_output=True, text=True, check=True)
+        return done.stdout, done.stderr.count("validated")
+
+    def test_training_is_the_same_with_fewer_validations(self):
+        # The first two are made whatever is asked for.
+        for how, validations in (("function", {4: 2 + 3}), ("dropped", {4: 2 + 3 + 1}), ("method", {1: 12, 4: 2 + 3, 0: 2})):
+            with self.subTest(how):
+                losses, _ = self.bare(how)
+                for interval, expected in validations.items():
+                    self.assertEqual(self.losses_and_validations(how, interval), (losses, expected), interval)
+                    self.assertEqual(self.said, [("taken", "")])
+
+    def test_what_it_depends_on_is_left_alone(self):
+        for how, why in (("returns", "Experiment.look returns something"), ("trains", "trains as well"),
+                         ("saves", "saves a checkpoint"), ("stops", "changes done, which"), ("remembers", "changes history, which"), ("draws", "random numbers"), ("loop", "training loop validates itself")):
+            with self.subTest(how):
+                self.assertEqual(self.losses_and_validations(how, 4), self.bare(how))
+                self.assertEqual([status for status, _ in self.said], ["refused-in-part"])
+                self.assertIn(why if sys.version_info >= (3, 11) else why.replace("Experiment.", ""), self.said[0][1])
+
+    def test_unasked_it_is_told_whether_it_could(self):
+        for how, optional in (("method", True), ("returns", False)):
+            self.losses_and_validations(how)
+            note = self.record.notes("validation")[-1]
+            self.assertEqual((note["optional"], bool(note["why"])), (optional, not optional))
+        self.losses_and_validations("function")
+        with open(PROGRAM) as file:
+            line = next(number for number, text in enumerate(file, 1) if text.startswith("def function("))
+        self.assertTrue(self.record.notes("validation")[-1]["where"].endswith("validates.py:%d" % line))
+
+
+class Stopper:
+    def __init__(self):
+        self.stop = False
+
+    def __call__(self, loss):
+        if loss > 2:
+            self.stop = True
+
+
+class Subject:
+    def __init__(self):
+        self.stopper, self.best = Stopper(), 0
+
+    def validate(self):
+        self.stopper(total([1]))
+
+    def keep(self):
+        self.best = 1
+        return self.best
+
+
+@functools.wraps(len)
+def wraps_a_builtin(values):
+    return len(values)
+
+
+def total(values):
+    global COUNT
+    COUNT = wraps_a_builtin(values)
+    return sum(values)
+
+
+class SideEffectsTest(unittest.TestCase):
+    def test_what_a_function_may_set(self):
+        subject = Subject()
+        self.assertEqual(side_effects.stored(Subject.validate, (subject,)), {"stop", "COUNT"})
+        self.assertEqual(side_effects.stored(Subject.keep, (subject,)), {"best"})
+        self.assertEqual(side_effects.stored(total, ()), {"COUNT"})
+
+    def test_what_returns_nothing(self):
+        for function, expected in ((Subject.validate, True), (Subject.keep, False), (total, False)):
+            self.assertEqual(side_effects.returns_nothing(function.__code__), expected)
+
+    def test_whose_result_is_dropped(self):
+        def called():
+            seen.append(side_effects.result_is_dropped(sys._getframe(1)))
+            return 1
+
+        seen = []
+        called()
+        value = called()
+        _ = [called(), value]
+        self.assertEqual(seen, [True, False, False])
+
+    def test_containers_are_compared_by_their_elements(self):
+        values = {"a": [1], "b": {}, "c": 1.5, "d": object()}
+        before = side_effects.contents(values)
+        values["a"].append(2)
+        after = side_effects.contents(values)
+        self.assertEqual({name for name in after if before[name] != after[name]}, {"a"})
+
+
+if __name__ == "__main__":
+    unittest.main()
