@@ -1,16 +1,18 @@
-"""Speed at the batch size that `unidle optimize` finds, against the sizes that other finders find for the same model and loader.
+"""Speed at the batch size that `unidle optimize` finds, against the sizes that other finders find for the
+same model and loader.
 
     bench/batch_search.py [--rounds 3] [--seconds 3] [--memory-mib 1536] [--json]
 
-The program decodes and crops small pictures in one loader process and trains a convolutional net on one thread. Each finder begins where it is
-best off and may try a dozen sizes, all under the same limit of memory (RLIMIT_DATA):
+The program decodes and crops small pictures in one loader process and trains a convolutional net on one
+thread. Each finder begins where it is best off and may try a dozen sizes, all under the same limit of memory
+(RLIMIT_DATA):
 
   unidle                          `unidle optimize --allow semantic` from a batch of 4, which measures samples/s with the loader in it
   Lightning, power and binsearch  `Tuner.scale_batch_size` from 4: the largest size that fits, or the whole data set
   accelerate                      `find_executable_batch_size` from 512 downwards: the first size that fits
 
-Then the program runs with each size in turns, the loader in it, and the rates after the first quarter of the time are compared. Peers that cannot be
-imported (lightning, accelerate) are named as absent.
+Then the program runs with each size in turns, the loader in it, and the rates after the first quarter of the
+time are compared. Peers that cannot be imported (lightning, accelerate) are named as absent.
 """
 
 import argparse
@@ -157,10 +159,20 @@ class Limited:
 
     def __call__(self, *command, timeout=None):
         limit = lambda: resource.setrlimit(resource.RLIMIT_DATA, (self.bytes, self.bytes))
-        done = subprocess.run(list(map(str, command)), cwd=self.folder, capture_output=True, text=True, stdin=subprocess.DEVNULL, preexec_fn=limit,
-                              timeout=timeout)
+        done = subprocess.run(
+            list(map(str, command)),
+            cwd=self.folder,
+            capture_output=True,
+            text=True,
+            stdin=subprocess.DEVNULL,
+            preexec_fn=limit,
+            timeout=timeout,
+        )
         if done.returncode != 0:
-            raise RuntimeError("exit code %d, %s" % (done.returncode, (done.stderr.strip().splitlines() or ["without a word"])[-1]))
+            raise RuntimeError(
+                "exit code %d, %s"
+                % (done.returncode, (done.stderr.strip().splitlines() or ["without a word"])[-1])
+            )
         return done.stdout
 
     def rate(self, size, seconds):
@@ -168,10 +180,30 @@ class Limited:
 
 
 def found_by_unidle(run, budget):
-    document = json.loads(run(BIN / "unidle", "optimize", "--only", "batch.size", "--allow", "semantic", "--budget", "%ds" % budget, "--format", "json", "--",
-                              sys.executable, "train.py", "--batch-size", START))
+    document = json.loads(
+        run(
+            BIN / "unidle",
+            "optimize",
+            "--only",
+            "batch.size",
+            "--allow",
+            "semantic",
+            "--budget",
+            "%ds" % budget,
+            "--format",
+            "json",
+            "--",
+            sys.executable,
+            "train.py",
+            "--batch-size",
+            START,
+        )
+    )
     tried = [trial["knobs"]["batch.size"] for trial in document["trials"] if trial["stage"] == "batch"]
-    return int(document["best"].get("batch.size", START)), {"tried": tried, "conclusion": document["conclusion"]}
+    return int(document["best"].get("batch.size", START)), {
+        "tried": tried,
+        "conclusion": document["conclusion"],
+    }
 
 
 def found_by_peers(run):
@@ -181,7 +213,14 @@ def found_by_peers(run):
             absent.append("%s is not installed" % name)
             continue
         try:
-            sizes[name] = int(run(sys.executable, script.lower() + "_finder.py", *([mode] if mode else []), timeout=LONGEST_S).split()[-1])
+            sizes[name] = int(
+                run(
+                    sys.executable,
+                    script.lower() + "_finder.py",
+                    *([mode] if mode else []),
+                    timeout=LONGEST_S,
+                ).split()[-1]
+            )
         except subprocess.TimeoutExpired:
             absent.append("%s had no answer after %d s" % (name, LONGEST_S))
         except RuntimeError as failure:
@@ -194,7 +233,12 @@ def measure(arguments):
         os.environ["UNIDLE_HOME"] = str(Path(scratch) / "home")
         folder = Path(scratch) / "program"
         folder.mkdir()
-        for name, text in {"training.py": TRAINING, "train.py": TRAIN, "lightning_finder.py": LIGHTNING, "accelerate_finder.py": ACCELERATE}.items():
+        for name, text in {
+            "training.py": TRAINING,
+            "train.py": TRAIN,
+            "lightning_finder.py": LIGHTNING,
+            "accelerate_finder.py": ACCELERATE,
+        }.items():
             (folder / name).write_text(text)
         run = Limited(folder, arguments.memory_mib)
         begin = time.monotonic()
@@ -208,12 +252,23 @@ def measure(arguments):
             for name in names:
                 rates[name].append(run.rate(sizes[name], arguments.seconds))
     ratios = {name: [ours / peer for ours, peer in zip(rates["unidle"], rates[name])] for name in peers}
-    return {"sizes": sizes, "rates": {name: statistics.median(found) for name, found in rates.items()}, "absent": absent, "search_s": seconds,
-            "ratios": {name: {"median": statistics.median(each), "low": min(each), "high": max(each)} for name, each in ratios.items()}, **how}
+    return {
+        "sizes": sizes,
+        "rates": {name: statistics.median(found) for name, found in rates.items()},
+        "absent": absent,
+        "search_s": seconds,
+        "ratios": {
+            name: {"median": statistics.median(each), "low": min(each), "high": max(each)}
+            for name, each in ratios.items()
+        },
+        **how,
+    }
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=3, help="of a run")
     parser.add_argument("--budget", type=int, default=100, help="seconds of the search")
@@ -222,16 +277,36 @@ def main():
     arguments = parser.parse_args()
     found = measure(arguments)
     if arguments.json:
-        print(json.dumps({"name": "batch_search", "unit": "samples/s", "ours": found["rates"]["unidle"],
-                          "peers": {name: rate for name, rate in found["rates"].items() if name != "unidle"},
-                          "ratio": min((each["median"] for each in found["ratios"].values()), default=None), "found": found,
-                          "machine": "%s, %d CPUs" % (platform.processor() or platform.machine(), os.cpu_count())}))
+        print(
+            json.dumps(
+                {
+                    "name": "batch_search",
+                    "unit": "samples/s",
+                    "ours": found["rates"]["unidle"],
+                    "peers": {name: rate for name, rate in found["rates"].items() if name != "unidle"},
+                    "ratio": min((each["median"] for each in found["ratios"].values()), default=None),
+                    "found": found,
+                    "machine": "%s, %d CPUs" % (platform.processor() or platform.machine(), os.cpu_count()),
+                }
+            )
+        )
         return
-    print("unidle tried %s in %.0f s: %s" % (" ".join(found["tried"]), found["search_s"], found["conclusion"]))
+    print(
+        "unidle tried %s in %.0f s: %s" % (" ".join(found["tried"]), found["search_s"], found["conclusion"])
+    )
     for name, size in found["sizes"].items():
         ratio = found["ratios"].get(name)
-        print("%-20s batch %5d  %6.0f samples/s%s" % (name, size, found["rates"][name],
-                                                     "" if ratio is None else "  ours %.2f times (%.2f to %.2f)" % (ratio["median"], ratio["low"], ratio["high"])))
+        print(
+            "%-20s batch %5d  %6.0f samples/s%s"
+            % (
+                name,
+                size,
+                found["rates"][name],
+                ""
+                if ratio is None
+                else "  ours %.2f times (%.2f to %.2f)" % (ratio["median"], ratio["low"], ratio["high"]),
+            )
+        )
     for name in found["absent"]:
         print(name)
 

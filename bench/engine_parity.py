@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """The C++ engine against Python PyTorch on the workload `superres`: training step alone, and end to end.
 
-Both sides train the same model on the same pictures with their best settings. Rounds are interleaved and their order
-alternates, so that what else runs on the machine hits both; the ratio is the median of the rounds' ratios. The step is
-measured by the engine's and by the peer's own loop with all pictures in memory and no validation; its figure includes
-cutting patches, which both do. The peer's settings are chosen first: each of PEERS runs once, the fastest is measured.
+Both sides train the same model on the same pictures with their best settings. Rounds are interleaved and
+their order alternates, so that what else runs on the machine hits both; the ratio is the median of the
+rounds' ratios. The step is measured by the engine's and by the peer's own loop with all pictures in memory
+and no validation; its figure includes cutting patches, which both do. The peer's settings are chosen first:
+each of PEERS runs once, the fastest is measured.
 
     bench/engine_parity.py [--rounds 5] [--samples 480] [--json]
 """
+
 import argparse
 import json
 import os
@@ -22,7 +24,9 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
 # malloc that keeps what it has: eager PyTorch otherwise spends much of a CPU step on page faults.
-KEEP_MEMORY = {"GLIBC_TUNABLES": "glibc.malloc.mmap_threshold=1073741824:glibc.malloc.trim_threshold=4294967296"}
+KEEP_MEMORY = {
+    "GLIBC_TUNABLES": "glibc.malloc.mmap_threshold=1073741824:glibc.malloc.trim_threshold=4294967296"
+}
 PEERS = [  # name, options, environment
     ("eager", [], {}),
     ("eager, one loader process", ["--workers", "1"], {}),
@@ -60,19 +64,30 @@ def fastest_peer(command, environment):
 
 
 def row(name, unit, peer, pairs):
-    return {"name": name, "unit": unit, "ours": statistics.median(a for a, _ in pairs),
-            "peers": {f"PyTorch {peer}": statistics.median(b for _, b in pairs)}, "ratio": statistics.median(a / b for a, b in pairs),
-            "ratio_low": min(a / b for a, b in pairs), "ratio_high": max(a / b for a, b in pairs), "machine": machine()}
+    return {
+        "name": name,
+        "unit": unit,
+        "ours": statistics.median(a for a, _ in pairs),
+        "peers": {f"PyTorch {peer}": statistics.median(b for _, b in pairs)},
+        "ratio": statistics.median(a / b for a, b in pairs),
+        "ratio_low": min(a / b for a, b in pairs),
+        "ratio_high": max(a / b for a, b in pairs),
+        "machine": machine(),
+    }
 
 
 def machine():
     with open("/proc/cpuinfo") as info:
-        model = next((line.split(":")[1].strip() for line in info if line.startswith("model name")), platform.machine())
+        model = next(
+            (line.split(":")[1].strip() for line in info if line.startswith("model name")), platform.machine()
+        )
     return f"{model}, {len(os.sched_getaffinity(0))} CPUs"
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--samples", type=int, default=480)
     parser.add_argument("--trainer", default=os.path.join(ROOT, "build", "bin", "unidle-train"))
@@ -87,8 +102,16 @@ def main():
         ours = [args.trainer, config, f"data.folder={data}", f"train.samples={args.samples}", "device=cpu"]
         if not args.data:
             subprocess.run(ours + ["--prepare"], env=environment, check=True, stdout=subprocess.DEVNULL)
-        peer = [sys.executable, os.path.join(ROOT, "bench", "peers", "superres.py"), "--mode", "tuned", "--data", data,
-                "--samples", str(args.samples)]
+        peer = [
+            sys.executable,
+            os.path.join(ROOT, "bench", "peers", "superres.py"),
+            "--mode",
+            "tuned",
+            "--data",
+            data,
+            "--samples",
+            str(args.samples),
+        ]
         peer_name, peer, peer_environment = fastest_peer(peer, environment)
         environments = [environment, peer_environment]
         rounds = []
@@ -99,20 +122,34 @@ def main():
             rounds.append((results[0], results[1]))
             print(f"round {number + 1} of {args.rounds}", file=sys.stderr)
     rows = [
-        row("superres step", "samples/s", peer_name,
-            [(a["samples_per_s"], b["samples_per_s"]) for (a, _), (b, _) in rounds]),
-        row("superres end to end", "samples/s", peer_name,
-            [(a["end_to_end_samples_per_s"], b["end_to_end_samples_per_s"]) for (a, _), (b, _) in rounds]),
-        row("superres samples per CPU second, start-up included", "samples/s", peer_name,
-            [(a["samples"] / x, b["samples"] / y) for (a, x), (b, y) in rounds]),
+        row(
+            "superres step",
+            "samples/s",
+            peer_name,
+            [(a["samples_per_s"], b["samples_per_s"]) for (a, _), (b, _) in rounds],
+        ),
+        row(
+            "superres end to end",
+            "samples/s",
+            peer_name,
+            [(a["end_to_end_samples_per_s"], b["end_to_end_samples_per_s"]) for (a, _), (b, _) in rounds],
+        ),
+        row(
+            "superres samples per CPU second, start-up included",
+            "samples/s",
+            peer_name,
+            [(a["samples"] / x, b["samples"] / y) for (a, x), (b, y) in rounds],
+        ),
     ]
     if args.json:
         print(json.dumps(rows))
         return
     print(f"{'':52} {'ours':>8} {'peers':>8} {'ratio':>6}  range")
     for entry in rows:
-        print(f"{entry['name']:52} {entry['ours']:8.1f} {next(iter(entry['peers'].values())):8.1f} {entry['ratio']:6.2f}  "
-              f"{entry['ratio_low']:.2f}-{entry['ratio_high']:.2f}")
+        print(
+            f"{entry['name']:52} {entry['ours']:8.1f} {next(iter(entry['peers'].values())):8.1f} {entry['ratio']:6.2f}  "
+            f"{entry['ratio_low']:.2f}-{entry['ratio_high']:.2f}"
+        )
     print(f"peer: {next(iter(rows[0]['peers']))}; {rows[0]['machine']}")
 
 

@@ -1,5 +1,6 @@
-"""What `unidle monitor` as a whole costs: its CPU time over a bounded time, ten readings a second, without a GPU and
-with one and eight of the fake NVML library. A short run is taken off a long one, so that starting is not counted.
+"""What `unidle monitor` as a whole costs: its CPU time over a bounded time, ten readings a second, without a
+GPU and with one and eight of the fake NVML library. A short run is taken off a long one, so that starting is
+not counted.
 """
 
 import argparse
@@ -36,8 +37,13 @@ processes none
 
 def cpu_s(seconds, environment):
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run([str(BIN / "unidle"), "monitor", "--interval", "100", "--seconds", str(seconds), "--format", "csv"],
-                   env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
+    subprocess.run(
+        [str(BIN / "unidle"), "monitor", "--interval", "100", "--seconds", str(seconds), "--format", "csv"],
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        check=True,
+    )
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
@@ -49,7 +55,9 @@ def share(devices, seconds, rounds, folder):
         script = os.path.join(folder, "script")
         Path(script).write_text(SCRIPT % devices)
         environment.update(UNIDLE_NVML_LIBRARY=str(LIB), UNIDLE_FAKE_NVML_SCRIPT=script)
-    return statistics.median((cpu_s(SHORT_S + seconds, environment) - cpu_s(SHORT_S, environment)) / seconds for _ in range(rounds))
+    return statistics.median(
+        (cpu_s(SHORT_S + seconds, environment) - cpu_s(SHORT_S, environment)) / seconds for _ in range(rounds)
+    )
 
 
 def main():
@@ -59,12 +67,26 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        shares = {devices: share(devices, arguments.seconds, arguments.rounds, folder) for devices in (0, 1, 8)}
+        shares = {
+            devices: share(devices, arguments.seconds, arguments.rounds, folder) for devices in (0, 1, 8)
+        }
     per_gpu = (shares[8] - shares[0]) / 8
     if arguments.json:
-        print(json.dumps({"name": "monitor_process", "unit": "share of a core for one more GPU, at 10 Hz", "ours": per_gpu,
-                          "base": shares[0], "one_gpu": shares[1], "eight_gpus": shares[8], "peers": {"allowed": 0.001},
-                          "ratio": 0.001 / max(per_gpu, 1e-9), "machine": platform.processor() or platform.machine()}))
+        print(
+            json.dumps(
+                {
+                    "name": "monitor_process",
+                    "unit": "share of a core for one more GPU, at 10 Hz",
+                    "ours": per_gpu,
+                    "base": shares[0],
+                    "one_gpu": shares[1],
+                    "eight_gpus": shares[8],
+                    "peers": {"allowed": 0.001},
+                    "ratio": 0.001 / max(per_gpu, 1e-9),
+                    "machine": platform.processor() or platform.machine(),
+                }
+            )
+        )
         return
     print("unidle monitor at 10 Hz, share of one core")
     for devices, used in shares.items():

@@ -1,12 +1,13 @@
 """What observation costs the observed run, and whether it changes anything.
 
-Whole runs differ by several per cent on a machine that others use, too much to see a cost below one. So the observer is
-stopped (SIGSTOP) and let go on in turn, within one run, and the steps of neighbouring windows are compared: the program
-writes its events all the time, all that the observer does comes and goes. What writing an event costs the program is the
-business of bench/probe_cost (10 ns; a step has some ten).
+Whole runs differ by several per cent on a machine that others use, too much to see a cost below one. So the
+observer is stopped (SIGSTOP) and let go on in turn, within one run, and the steps of neighbouring windows are
+compared: the program writes its events all the time, all that the observer does comes and goes. What writing
+an event costs the program is the business of bench/probe_cost (10 ns; a step has some ten).
 
-Reported: the ratio of the median step of observed windows to unobserved ones (median over pairs of neighbours, with its
-bootstrap interval), the processor time of the observer, and whether the losses equal those of a bare run to the bit.
+Reported: the ratio of the median step of observed windows to unobserved ones (median over pairs of
+neighbours, with its bootstrap interval), the processor time of the observer, and whether the losses equal
+those of a bare run to the bit.
 """
 
 import argparse
@@ -25,12 +26,21 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 BIN = ROOT / "build" / "bin"
-MARGIN_NS = 100_000_000  # of each window, left out: what piled up while the observer was stopped is caught up on
+MARGIN_NS = (
+    100_000_000  # of each window, left out: what piled up while the observer was stopped is caught up on
+)
 
 
 def command(options):
-    return [str(BIN / "unidle-train"), options.config, f"train.samples={options.samples}", "validation.interval=0",
-            "--format", "json", "-q"]
+    return [
+        str(BIN / "unidle-train"),
+        options.config,
+        f"train.samples={options.samples}",
+        "validation.interval=0",
+        "--format",
+        "json",
+        "-q",
+    ]
 
 
 def cpu_seconds(pid):
@@ -39,9 +49,14 @@ def cpu_seconds(pid):
 
 
 def observed_run(options, record):
-    """Returns the summary, the windows [(begin, end, observed)] and the observer's processor time in its windows."""
-    process = subprocess.Popen([str(BIN / "unidle"), "run", "-o", str(record), "--"] + command(options),
-                               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    """Returns the summary, the windows [(begin, end, observed)] and the observer's processor time in its
+    windows."""
+    process = subprocess.Popen(
+        [str(BIN / "unidle"), "run", "-o", str(record), "--"] + command(options),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
     windows, busy, seen, observed = [], 0.0, 0.0, True
     try:
         while process.poll() is None:
@@ -58,13 +73,19 @@ def observed_run(options, record):
         process.send_signal(signal.SIGCONT)
     output = process.communicate()[0]
     if process.returncode != 0:
-        sys.exit(f"observe_cost: the run failed with exit code {process.returncode}; are there pictures? unidle train {options.config} --prepare")
+        sys.exit(
+            f"observe_cost: the run failed with exit code {process.returncode}; are there pictures? unidle train {options.config} --prepare"
+        )
     return json.loads(output), windows, busy / seen if seen else 0.0
 
 
 def paired_ratios(record, windows):
-    steps = sqlite3.connect(record / "record.db").execute("SELECT t_ns, duration_ns FROM steps ORDER BY t_ns").fetchall()
-    steps = steps[len(steps) // 20:]  # warm-up
+    steps = (
+        sqlite3.connect(record / "record.db")
+        .execute("SELECT t_ns, duration_ns FROM steps ORDER BY t_ns")
+        .fetchall()
+    )
+    steps = steps[len(steps) // 20 :]  # warm-up
     medians = []
     for begin, end, observed in windows:
         inside = [d for t, d in steps if t >= begin + MARGIN_NS and t + d <= end]
@@ -83,8 +104,12 @@ def interval(values, rounds=4000):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--samples", type=int, default=20000, help="of the run; some 200 a second on two CPUs")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--samples", type=int, default=20000, help="of the run; some 200 a second on two CPUs"
+    )
     parser.add_argument("--window", type=float, default=0.5, help="seconds")
     parser.add_argument("--config", default=str(ROOT / "workloads" / "superres" / "tuned.yaml"))
     parser.add_argument("--json", action="store_true")
@@ -100,15 +125,23 @@ def main():
     equal = all(summary[key] == bare[key] for key in ("loss_first", "loss_last", "metric"))
     low, high = interval(ratios)
     result = {
-        "name": "observe_cost", "unit": "time of a step, observed / not observed",
-        "ours": statistics.median(ratios), "peers": {"not observed": 1.0}, "ratio": statistics.median(ratios),
-        "interval": [low, high], "observer_cores": busy, "losses_equal": equal, "pairs": len(ratios),
+        "name": "observe_cost",
+        "unit": "time of a step, observed / not observed",
+        "ours": statistics.median(ratios),
+        "peers": {"not observed": 1.0},
+        "ratio": statistics.median(ratios),
+        "interval": [low, high],
+        "observer_cores": busy,
+        "losses_equal": equal,
+        "pairs": len(ratios),
         "machine": f"{platform.processor() or platform.machine()}, {os.cpu_count()} CPUs",
     }
     if options.json:
         print(json.dumps(result))
     else:
-        print(f"time of a step, observed / not    {result['ours']:.4f}   95 % {low:.4f} to {high:.4f}, {len(ratios)} pairs of windows")
+        print(
+            f"time of a step, observed / not    {result['ours']:.4f}   95 % {low:.4f} to {high:.4f}, {len(ratios)} pairs of windows"
+        )
         print(f"processor time of the observer    {100 * busy:.2f} % of one core")
         print(f"losses equal to those of a bare run, to the bit: {'yes' if equal else 'NO'}")
     return 0 if equal else 1

@@ -1,8 +1,10 @@
-"""Whether what observes grows: resident memory of the shim over many steps and many batches, and of `unidle run` over many steps.
+"""Whether what observes grows: resident memory of the shim over many steps and many batches, and of `unidle
+run` over many steps.
 
-Real training of 10^7 steps would take a day, so the calls that the patches make are made directly, without torch: the shim's loop, ring and
-sample counts are the real ones. `unidle run` is the real one, too; its command writes the events of steps as the shim does, as fast as they are
-read. Memory is taken after each tenth; reported is what the last nine tenths added, against what there was after the first.
+Real training of 10^7 steps would take a day, so the calls that the patches make are made directly, without
+torch: the shim's loop, ring and sample counts are the real ones. `unidle run` is the real one, too; its
+command writes the events of steps as the shim does, as fast as they are read. Memory is taken after each
+tenth; reported is what the last nine tenths added, against what there was after the first.
 """
 
 import argparse
@@ -66,16 +68,36 @@ print(json.dumps(sizes))
 
 def alone(what, count):
     with tempfile.TemporaryDirectory() as folder:
-        done = subprocess.run([sys.executable, "-c", PROGRAM, what, str(count)], env=dict(os.environ, UNIDLE_PROBE_DIR=folder),
-                              capture_output=True, text=True, check=True)
+        done = subprocess.run(
+            [sys.executable, "-c", PROGRAM, what, str(count)],
+            env=dict(os.environ, UNIDLE_PROBE_DIR=folder),
+            capture_output=True,
+            text=True,
+            check=True,
+        )
     return json.loads(done.stdout)
 
 
 def observed(count):
     with tempfile.TemporaryDirectory() as folder:
         record = Path(folder) / "record"
-        done = subprocess.run([str(BIN / "unidle"), "run", "-o", str(record), "--", sys.executable, "-c", PROGRAM, "told", str(count)],
-                              capture_output=True, text=True, check=True)
+        done = subprocess.run(
+            [
+                str(BIN / "unidle"),
+                "run",
+                "-o",
+                str(record),
+                "--",
+                sys.executable,
+                "-c",
+                PROGRAM,
+                "told",
+                str(count),
+            ],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
         steps = sqlite3.connect(record / "record.db").execute("select count(*) from steps").fetchone()[0]
     if steps != count // 32 // 10 * 10 * 32 and steps != count // 32 * 32:
         sys.exit("observe_memory: %d steps were recorded of %d" % (steps, count))
@@ -83,23 +105,45 @@ def observed(count):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--steps", type=int, default=10_000_000)
     parser.add_argument("--batches", type=int, default=10_000_000)
-    parser.add_argument("--recorded", type=int, default=10_000_000, help="steps of the run under `unidle run`")
+    parser.add_argument(
+        "--recorded", type=int, default=10_000_000, help="steps of the run under `unidle run`"
+    )
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    cases = {"the shim, %d steps" % options.steps: alone("steps", options.steps),
-             "the shim, %d batches that feed no step" % options.batches: alone("batches", options.batches),
-             "unidle run, %d steps" % options.recorded: observed(options.recorded)}
+    cases = {
+        "the shim, %d steps" % options.steps: alone("steps", options.steps),
+        "the shim, %d batches that feed no step" % options.batches: alone("batches", options.batches),
+        "unidle run, %d steps" % options.recorded: observed(options.recorded),
+    }
     worst = max(sizes[-1] / sizes[0] for sizes in cases.values())
     if options.json:
-        print(json.dumps({"name": "observe_memory", "unit": "resident memory at the end / after a tenth", "ours": worst, "peers": {}, "ratio": worst,
-                          "cases": cases, "machine": f"{platform.processor() or platform.machine()}, {os.cpu_count()} CPUs"}))
+        print(
+            json.dumps(
+                {
+                    "name": "observe_memory",
+                    "unit": "resident memory at the end / after a tenth",
+                    "ours": worst,
+                    "peers": {},
+                    "ratio": worst,
+                    "cases": cases,
+                    "machine": f"{platform.processor() or platform.machine()}, {os.cpu_count()} CPUs",
+                }
+            )
+        )
     else:
         print("MiB after      1/10    5/10     end      added")
         for name, sizes in cases.items():
-            print("           " + "".join("%8.1f" % (sizes[at] / 2**20) for at in (0, 4, 9)) + "%11.2f  " % ((sizes[-1] - sizes[0]) / 2**20) + name)
+            print(
+                "           "
+                + "".join("%8.1f" % (sizes[at] / 2**20) for at in (0, 4, 9))
+                + "%11.2f  " % ((sizes[-1] - sizes[0]) / 2**20)
+                + name
+            )
     return 0 if worst <= FLAT else 1
 
 

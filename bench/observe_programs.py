@@ -2,10 +2,11 @@
 
     bench/observe_programs.py FOLDER [--only NAME ...] [--pairs 3] [--json]
 
-FOLDER holds clones of the programs' repositories (examples and nanoGPT among them; peers/public_programs.py has the list); what is not
-there is left out and named. Each program is copied, timed by peers/hand.py, gets generated data, and runs in turns bare and under
-`unidle run`. Compared are, in the same observed run, what diagnose says with the times by hand: steps, the share of a step that waits for input,
-samples/s, all after the same warm-up. Then, over the pairs, how much longer the steps of the observed runs took.
+FOLDER holds clones of the programs' repositories (examples and nanoGPT among them; peers/public_programs.py
+has the list); what is not there is left out and named. Each program is copied, timed by peers/hand.py, gets
+generated data, and runs in turns bare and under `unidle run`. Compared are, in the same observed run, what
+diagnose says with the times by hand: steps, the share of a step that waits for input, samples/s, all after
+the same warm-up. Then, over the pairs, how much longer the steps of the observed runs took.
 """
 
 import argparse
@@ -36,9 +37,13 @@ def make_copy(program, source, folder):
     text = script.read_text()
     for old, new in program["edits"]:
         if text.count(old) != 1:
-            raise SystemExit(f"observe_programs: {script} has {old.strip()!r} {text.count(old)} times: it is another version")
+            raise SystemExit(
+                f"observe_programs: {script} has {old.strip()!r} {text.count(old)} times: it is another version"
+            )
         text = text.replace(old, new)
-    (copy / script.name).write_text(re.sub(r"^(?=(import|from) (?!__future__))", "import hand\n", text, count=1, flags=re.MULTILINE))
+    (copy / script.name).write_text(
+        re.sub(r"^(?=(import|from) (?!__future__))", "import hand\n", text, count=1, flags=re.MULTILINE)
+    )
     shutil.copy(PEERS / "hand.py", copy)
     if "prepare" in program:
         program["prepare"](copy)
@@ -54,7 +59,9 @@ def run(program, copy, record):
     environment = dict(os.environ, HAND_OUT=str(out), HF_HUB_OFFLINE="1", CUDA_VISIBLE_DEVICES="")
     done = subprocess.run(command, cwd=copy, capture_output=True, text=True, env=environment)
     if done.returncode != 0:
-        raise SystemExit(f"observe_programs: {program['script']} ended with {done.returncode}:\n{done.stderr[-3000:]}")
+        raise SystemExit(
+            f"observe_programs: {program['script']} ended with {done.returncode}:\n{done.stderr[-3000:]}"
+        )
     return json.loads(out.read_text())
 
 
@@ -64,17 +71,28 @@ def warm_up(steps):
 
 
 def by_hand(times):
-    steady = times["steps"][warm_up(len(times["steps"])):]
+    steady = times["steps"][warm_up(len(times["steps"])) :]
     seconds = sum(step[0] for step in steady)
-    return {"steps": len(times["steps"]), "input": sum(step[1] for step in steady) / seconds, "samples_per_s": sum(step[2] for step in steady) / seconds}
+    return {
+        "steps": len(times["steps"]),
+        "input": sum(step[1] for step in steady) / seconds,
+        "samples_per_s": sum(step[2] for step in steady) / seconds,
+    }
 
 
 def recorded(record):
-    steps, = sqlite3.connect(record / "record.db").execute("select count(*) from steps").fetchone()
-    done = subprocess.run([str(UNIDLE), "diagnose", str(record), "--format", "json"], capture_output=True, text=True, check=True)
+    (steps,) = sqlite3.connect(record / "record.db").execute("select count(*) from steps").fetchone()
+    done = subprocess.run(
+        [str(UNIDLE), "diagnose", str(record), "--format", "json"], capture_output=True, text=True, check=True
+    )
     diagnosis = json.loads(done.stdout)
-    return {"steps": steps, "input": (diagnosis["step"] or {}).get("input"), "samples_per_s": diagnosis["throughput"]["samples_per_s"],
-            "verdict": diagnosis["verdict"], "findings": [f["id"] for f in diagnosis["findings"] if f["severity"] != "info"]}
+    return {
+        "steps": steps,
+        "input": (diagnosis["step"] or {}).get("input"),
+        "samples_per_s": diagnosis["throughput"]["samples_per_s"],
+        "verdict": diagnosis["verdict"],
+        "findings": [f["id"] for f in diagnosis["findings"] if f["severity"] != "info"],
+    }
 
 
 def step_s(times):
@@ -85,12 +103,27 @@ def measure(name, program, source, folder, pairs):
     copy, record = make_copy(program, source, folder), folder / "record"
     longer = []
     for pair in range(pairs):
-        times = {observed: run(program, copy, record if observed else None) for observed in ([False, True] if pair % 2 == 0 else [True, False])}
+        times = {
+            observed: run(program, copy, record if observed else None)
+            for observed in ([False, True] if pair % 2 == 0 else [True, False])
+        }
         longer.append(step_s(times[True]) / step_s(times[False]) - 1)
         print(f"{name}, pair {pair + 1} of {pairs}: {longer[-1]:+.1%}", file=sys.stderr)
-    commit = subprocess.run(["git", "rev-parse", "--short=10", "HEAD"], cwd=(source / program["script"]).parent, capture_output=True, text=True)
-    return {"program": name, "commit": commit.stdout.strip(), "hand": by_hand(times[True]), "unidle": recorded(record),
-            "step_ms": step_s(times[False]) * 1e3, "longer": statistics.median(longer), "longer_all": longer}
+    commit = subprocess.run(
+        ["git", "rev-parse", "--short=10", "HEAD"],
+        cwd=(source / program["script"]).parent,
+        capture_output=True,
+        text=True,
+    )
+    return {
+        "program": name,
+        "commit": commit.stdout.strip(),
+        "hand": by_hand(times[True]),
+        "unidle": recorded(record),
+        "step_ms": step_s(times[False]) * 1e3,
+        "longer": statistics.median(longer),
+        "longer_all": longer,
+    }
 
 
 def deviation(row):
@@ -98,25 +131,39 @@ def deviation(row):
     hand, ours = row["hand"], row["unidle"]
     if ours["input"] is None or ours["samples_per_s"] is None:
         return 1.0
-    return max(abs(ours["steps"] / hand["steps"] - 1), abs(ours["samples_per_s"] / hand["samples_per_s"] - 1), abs(ours["input"] - hand["input"]))
+    return max(
+        abs(ours["steps"] / hand["steps"] - 1),
+        abs(ours["samples_per_s"] / hand["samples_per_s"] - 1),
+        abs(ours["input"] - hand["input"]),
+    )
 
 
-HEADER = ("| program | commit | steps, hand / unidle | input wait | samples/s | one step | steps take longer | verdict, findings above info |\n"
-          "|---|---|---|---|---|---|---|---|")
+HEADER = (
+    "| program | commit | steps, hand / unidle | input wait | samples/s | one step | steps take longer | verdict, findings above info |\n"
+    "|---|---|---|---|---|---|---|---|"
+)
 
 
 def line(row):
     hand, ours = row["hand"], row["unidle"]
     input_share = "none" if ours["input"] is None else f"{ours['input']:.1%}"
-    rate = "none" if ours["samples_per_s"] is None else f"{ours['samples_per_s']:.1f} ({ours['samples_per_s'] / hand['samples_per_s'] - 1:+.1%})"
-    return (f"| {row['program']} | {row['commit']} | {hand['steps']} / {ours['steps']} | {hand['input']:.1%} / {input_share} "
-            f"| {hand['samples_per_s']:.1f} / {rate} | {row['step_ms']:.1f} ms "
-            f"| {row['longer']:+.1%} ({min(row['longer_all']):+.1%} to {max(row['longer_all']):+.1%}) "
-            f"| {', '.join([ours['verdict']] + ours['findings'])} |")
+    rate = (
+        "none"
+        if ours["samples_per_s"] is None
+        else f"{ours['samples_per_s']:.1f} ({ours['samples_per_s'] / hand['samples_per_s'] - 1:+.1%})"
+    )
+    return (
+        f"| {row['program']} | {row['commit']} | {hand['steps']} / {ours['steps']} | {hand['input']:.1%} / {input_share} "
+        f"| {hand['samples_per_s']:.1f} / {rate} | {row['step_ms']:.1f} ms "
+        f"| {row['longer']:+.1%} ({min(row['longer_all']):+.1%} to {max(row['longer_all']):+.1%}) "
+        f"| {', '.join([ours['verdict']] + ours['findings'])} |"
+    )
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("folder", type=Path, nargs="?", help="clones of the repositories")
     parser.add_argument("--only", nargs="+", default=list(PROGRAMS), choices=list(PROGRAMS), metavar="NAME")
     parser.add_argument("--pairs", type=int, default=3)
@@ -124,7 +171,10 @@ def main():
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     if options.folder is None:
-        print("observe_programs: left out, for it needs a folder with clones of the programs' repositories", file=sys.stderr)
+        print(
+            "observe_programs: left out, for it needs a folder with clones of the programs' repositories",
+            file=sys.stderr,
+        )
         return 0
     rows = []
     for name in options.only:
@@ -142,9 +192,19 @@ def main():
     if not rows:
         raise SystemExit("observe_programs: none of the programs is there")
     if options.json:
-        print(json.dumps({"name": "observe_programs", "unit": "largest deviation from times by hand", "ours": max(map(deviation, rows)), "peers": {},
-                          "ratio": statistics.median(row["longer"] for row in rows) + 1,
-                          "machine": f"{os.cpu_count()} CPUs, {platform.processor() or platform.machine()}", "programs": rows}))
+        print(
+            json.dumps(
+                {
+                    "name": "observe_programs",
+                    "unit": "largest deviation from times by hand",
+                    "ours": max(map(deviation, rows)),
+                    "peers": {},
+                    "ratio": statistics.median(row["longer"] for row in rows) + 1,
+                    "machine": f"{os.cpu_count()} CPUs, {platform.processor() or platform.machine()}",
+                    "programs": rows,
+                }
+            )
+        )
     return 0
 
 

@@ -1,11 +1,14 @@
-"""How much of the time that a fault costs `unidle optimize -- python train.py` takes away, without a change of the program.
+"""How much of the time that a fault costs `unidle optimize -- python train.py` takes away, without a change
+of the program.
 
     bench/removed_waste.py CASES [--only 01 03 04 superres] [--rounds 3] [--json]
 
-CASES holds the cases, each a folder with train.py. For those known here the script is run as it is, with its fault mended by hand (the
-edits below), and under `unidle run` with what `unidle optimize` found, in turns. Reported are whole runs, start-up and first epoch
-counted in: the share of the removable time that is gone, (bare - ours) / (bare - mended), the trials and the seconds of the search.
-One more program is bench/peers/superres.py, as its guide found it (--mode naive) and as a careful person writes it (--mode tuned).
+CASES holds the cases, each a folder with train.py. For those known here the script is run as it is, with its
+fault mended by hand (the edits below), and under `unidle run` with what `unidle optimize` found, in turns.
+Reported are whole runs, start-up and first epoch counted in: the share of the removable time that is gone,
+(bare - ours) / (bare - mended), the trials and the seconds of the search. One more program is
+bench/peers/superres.py, as its guide found it (--mode naive) and as a careful person writes it (--mode
+tuned).
 """
 
 import argparse
@@ -26,19 +29,31 @@ BIN = Path(os.environ.get("UNIDLE_BIN", ROOT / "build" / "bin"))
 # What a person would change: texts of train.py and what becomes of them.
 MENDED = {
     "01-photo-upscaler": [("batch_size=4, shuffle=True)", "batch_size=4, shuffle=True, num_workers=2)")],
-    "02-forecast-grid": [("worker_init_fn=start_worker)", "worker_init_fn=start_worker, persistent_workers=True)")],
+    "02-forecast-grid": [
+        ("worker_init_fn=start_worker)", "worker_init_fn=start_worker, persistent_workers=True)")
+    ],
     "03-ratings-towers": [
         ("import DataLoader, Dataset", "import BatchSampler, DataLoader, Dataset, RandomSampler"),
-        ("    loader = DataLoader(RatingRows(ratings(args.rows)), args.batch, shuffle=True, drop_last=True)",
-         "    rows = RatingRows(ratings(args.rows))\n"
-         "    loader = DataLoader(rows, sampler=BatchSampler(RandomSampler(rows), args.batch, True), batch_size=None)"),
+        (
+            "    loader = DataLoader(RatingRows(ratings(args.rows)), args.batch, shuffle=True, drop_last=True)",
+            "    rows = RatingRows(ratings(args.rows))\n"
+            "    loader = DataLoader(rows, sampler=BatchSampler(RandomSampler(rows), args.batch, True), batch_size=None)",
+        ),
     ],
     "04-pitch-net": [
-        ("        self.n = n\n", "        self.n = n\n        self.made = [self.make(i) for i in range(n)]\n"),
-        ("    def __getitem__(self, i):\n", "    def __getitem__(self, i):\n        return self.made[i]\n\n    def make(self, i):\n"),
+        (
+            "        self.n = n\n",
+            "        self.n = n\n        self.made = [self.make(i) for i in range(n)]\n",
+        ),
+        (
+            "    def __getitem__(self, i):\n",
+            "    def __getitem__(self, i):\n        return self.made[i]\n\n    def make(self, i):\n",
+        ),
     ],
     "05-playtime-mlp": [("if step % self.validate_every == 0:", "if step % 118 == 0:")],
-    "06-nested-config": [('num_workers=cfg["data"].get("num_workers", 0)', 'num_workers=cfg["data"]["loader"]["workers"]')],
+    "06-nested-config": [
+        ('num_workers=cfg["data"].get("num_workers", 0)', 'num_workers=cfg["data"]["loader"]["workers"]')
+    ],
 }
 PEER = "superres"
 
@@ -67,9 +82,15 @@ class Peer:
         self.bare = self.mended = folder / "peer"
         self.bare.mkdir()
         shutil.copy(ROOT / "bench" / "peers" / "superres.py", self.bare)
-        subprocess.run([BIN / "unidle", "train", ROOT / "workloads" / "superres" / "naive.yaml", "--prepare"], check=True, capture_output=True)
+        subprocess.run(
+            [BIN / "unidle", "train", ROOT / "workloads" / "superres" / "naive.yaml", "--prepare"],
+            check=True,
+            capture_output=True,
+        )
         data = os.path.join(os.environ["UNIDLE_HOME"], "data", "superres")
-        self.program, self.mended_program = ([sys.executable, "superres.py", "--mode", mode, "--data", data] for mode in ("naive", "tuned"))
+        self.program, self.mended_program = (
+            [sys.executable, "superres.py", "--mode", mode, "--data", data] for mode in ("naive", "tuned")
+        )
 
 
 def wall(command, folder):
@@ -80,8 +101,13 @@ def wall(command, folder):
 
 def searched(program, folder):
     begin = time.monotonic()
-    done = subprocess.run([BIN / "unidle", "optimize", "--benchmark", "--yes", "--format", "json", "--", *program],
-                          cwd=folder, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    done = subprocess.run(
+        [BIN / "unidle", "optimize", "--benchmark", "--yes", "--format", "json", "--", *program],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+    )
     if done.returncode != 0:
         raise SystemExit(done.stderr)
     return json.loads(done.stdout), time.monotonic() - begin
@@ -92,28 +118,54 @@ def measure(folder, rounds):
         os.environ["UNIDLE_HOME"] = str(Path(scratch) / "home")
         case = (Peer if folder.name == PEER else Case)(folder, Path(scratch))
         document, search_s = searched(case.program, case.bare)
-        apply = [word for change in document["changes"] for word in ("--apply", "%s=%s" % (change["knob"], change["to"]))]
+        apply = [
+            word
+            for change in document["changes"]
+            for word in ("--apply", "%s=%s" % (change["knob"], change["to"]))
+        ]
         times = {"bare": [], "mended": [], "ours": []}
         for number in range(rounds):
             times["bare"].append(wall(case.program, case.bare))
             times["mended"].append(wall(case.mended_program, case.mended))
-            times["ours"].append(wall([BIN / "unidle", "run", "-o", Path(scratch) / str(number), *apply, "--", *case.program], case.bare))
+            times["ours"].append(
+                wall(
+                    [BIN / "unidle", "run", "-o", Path(scratch) / str(number), *apply, "--", *case.program],
+                    case.bare,
+                )
+            )
     middle = {kind: statistics.median(found) for kind, found in times.items()}
     removed = (middle["bare"] - middle["ours"]) / (middle["bare"] - middle["mended"])
     candidates = [t for t in document["trials"] if t["stage"] in ("diagnosis", "step", "removal")]
-    return {"case": case.name, "removed": removed, "seconds": middle, "changes": apply[1::2], "steady_ratio": (document["verification"] or {}).get("ratio"),
-            "trials": len(candidates), "runs": len(document["trials"]), "search_s": search_s, "conclusion": document["conclusion"]}
+    return {
+        "case": case.name,
+        "removed": removed,
+        "seconds": middle,
+        "changes": apply[1::2],
+        "steady_ratio": (document["verification"] or {}).get("ratio"),
+        "trials": len(candidates),
+        "runs": len(document["trials"]),
+        "search_s": search_s,
+        "conclusion": document["conclusion"],
+    }
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("cases", nargs="?", default=os.path.join(os.environ.get("UNIDLE_SHARED", ""), "cases"))
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "cases", nargs="?", default=os.path.join(os.environ.get("UNIDLE_SHARED", ""), "cases")
+    )
     parser.add_argument("--only", nargs="+", default=[])
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
     folders = [each for each in sorted(Path(arguments.cases).glob("*")) if each.name in MENDED] + [Path(PEER)]
-    chosen = [each for each in folders if not arguments.only or each.name[:2] in arguments.only or each.name in arguments.only]
+    chosen = [
+        each
+        for each in folders
+        if not arguments.only or each.name[:2] in arguments.only or each.name in arguments.only
+    ]
     if not chosen:
         print("removed_waste: no cases in %s; name their folder" % arguments.cases, file=sys.stderr)
         return 0
@@ -122,13 +174,35 @@ def main():
         found.append(measure(case, arguments.rounds))
         if not arguments.json:
             last = found[-1]
-            print("%-20s removed %3.0f %%  bare %.1f s, mended %.1f s, ours %.1f s; %d trials, %d runs, %.0f s; %s" % (
-                last["case"], 100 * last["removed"], last["seconds"]["bare"], last["seconds"]["mended"], last["seconds"]["ours"],
-                last["trials"], last["runs"], last["search_s"], " ".join(last["changes"]) or last["conclusion"]), flush=True)
+            print(
+                "%-20s removed %3.0f %%  bare %.1f s, mended %.1f s, ours %.1f s; %d trials, %d runs, %.0f s; %s"
+                % (
+                    last["case"],
+                    100 * last["removed"],
+                    last["seconds"]["bare"],
+                    last["seconds"]["mended"],
+                    last["seconds"]["ours"],
+                    last["trials"],
+                    last["runs"],
+                    last["search_s"],
+                    " ".join(last["changes"]) or last["conclusion"],
+                ),
+                flush=True,
+            )
     if arguments.json:
-        print(json.dumps({"name": "removed_waste", "unit": "share of removable time", "ours": {f["case"]: f["removed"] for f in found},
-                          "peers": {"mended by hand": 1.0}, "ratio": min(f["removed"] for f in found), "cases": found,
-                          "machine": "%s, %d CPUs" % (platform.processor() or platform.machine(), os.cpu_count())}))
+        print(
+            json.dumps(
+                {
+                    "name": "removed_waste",
+                    "unit": "share of removable time",
+                    "ours": {f["case"]: f["removed"] for f in found},
+                    "peers": {"mended by hand": 1.0},
+                    "ratio": min(f["removed"] for f in found),
+                    "cases": found,
+                    "machine": "%s, %d CPUs" % (platform.processor() or platform.machine(), os.cpu_count()),
+                }
+            )
+        )
     return 0
 
 

@@ -1,10 +1,12 @@
 """What observing a Python program costs it, and whether it changes anything.
 
-One process under `unidle run` trains some steps by turns with what the shim has patched in place, and with torch's own put back, at
-steps of about 1, 10 and 100 ms. Neighbouring turns are compared, so that what else the machine does moves both; which comes first is drawn, so
-that nothing periodic, such as collecting garbage, does. Turns are short because the noise grows with their length. Reported: CPU and wall time that a step takes longer (median of the pairs with its bootstrap interval), what the
-record says of it, the CPU time of the shim's own thread, and what `unidle run` itself uses beside it. A bare and an observed run of the
-same program have to give losses that are equal to the bit.
+One process under `unidle run` trains some steps by turns with what the shim has patched in place, and with
+torch's own put back, at steps of about 1, 10 and 100 ms. Neighbouring turns are compared, so that what else
+the machine does moves both; which comes first is drawn, so that nothing periodic, such as collecting garbage,
+does. Turns are short because the noise grows with their length. Reported: CPU and wall time that a step takes
+longer (median of the pairs with its bootstrap interval), what the record says of it, the CPU time of the
+shim's own thread, and what `unidle run` itself uses beside it. A bare and an observed run of the same program
+have to give losses that are equal to the bit.
 """
 
 import argparse
@@ -22,8 +24,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(os.environ.get("UNIDLE_BIN", ROOT / "build" / "bin"))
 TURN_S = 0.02
-SKIPPED = 4     # steps of a turn that fill the interpreter's caches again after a change of classes
-WARM_S = 4.0    # at first every step is seen in full
+SKIPPED = 4  # steps of a turn that fill the interpreter's caches again after a change of classes
+WARM_S = 4.0  # at first every step is seen in full
 
 PROGRAM = """
 import json, random, sys, time, torch
@@ -121,7 +123,8 @@ def run(shape, asleep_s, record, *more):
 
 
 def shape_for(step_s, asleep_s, seconds):
-    """Width, layers, steps and turns, and those left out, of a model whose steps compute for about so long here."""
+    """Width, layers, steps and turns, and those left out, of a model whose steps compute for about so long
+    here."""
     width, layers = 64, 1
     for _ in range(12):
         took = statistics.median(wall for wall, _ in run((width, layers, 16, 8, 4), 0, None)["on"])
@@ -160,36 +163,65 @@ def measure(name, step_s, asleep, seconds):
     wall = [1e6 * (b[0] - a[0]) for a, b in zip(off, on)]
     step_us = 1e6 * statistics.median(a[0] for a in off)
     print(f"{name}: {len(cpu)} pairs of turns of {shape[2]} steps", file=sys.stderr)
-    return {"step_us": step_us, "cpu_us": spread(cpu), "wall_us": spread(wall), "said_us": turns["said"].get("step_cost_us"), "in_full": turns["said"].get("steps_in_full"),
-            "beside": seen["beside"] - bare["beside"], "pairs": len(cpu),
-            "losses_equal": seen["losses"] == bare["losses"], "steps_counted": seen["steps"] == (short[2] + SKIPPED) * short[3],
-            "thread": turns["thread_s"] / turns["all_cpu_s"]}
+    return {
+        "step_us": step_us,
+        "cpu_us": spread(cpu),
+        "wall_us": spread(wall),
+        "said_us": turns["said"].get("step_cost_us"),
+        "in_full": turns["said"].get("steps_in_full"),
+        "beside": seen["beside"] - bare["beside"],
+        "pairs": len(cpu),
+        "losses_equal": seen["losses"] == bare["losses"],
+        "steps_counted": seen["steps"] == (short[2] + SKIPPED) * short[3],
+        "thread": turns["thread_s"] / turns["all_cpu_s"],
+    }
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seconds", type=float, default=12, help="length of the run by turns at each step length")
+    parser.add_argument(
+        "--seconds", type=float, default=12, help="length of the run by turns at each step length"
+    )
     parser.add_argument("--steps", default="1,10,100", help="step lengths in ms")
-    parser.add_argument("--asleep", type=float, default=0, help="share of a step in which the host sleeps, as while a device computes")
+    parser.add_argument(
+        "--asleep",
+        type=float,
+        default=0,
+        help="share of a step in which the host sleeps, as while a device computes",
+    )
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    cases = {f"{ms} ms": measure(f"{ms} ms", float(ms) * 1e-3, options.asleep, options.seconds) for ms in options.steps.split(",")}
+    cases = {
+        f"{ms} ms": measure(f"{ms} ms", float(ms) * 1e-3, options.asleep, options.seconds)
+        for ms in options.steps.split(",")
+    }
     first = next(iter(cases.values()))
     ratio = 1 + first["cpu_us"]["median"] / first["step_us"]
     result = {
-        "name": "run_overhead", "unit": "CPU time of a step, observed / bare", "ours": ratio, "peers": {"bare": 1.0}, "ratio": ratio, "cases": cases,
+        "name": "run_overhead",
+        "unit": "CPU time of a step, observed / bare",
+        "ours": ratio,
+        "peers": {"bare": 1.0},
+        "ratio": ratio,
+        "cases": cases,
         "machine": f"{platform.processor() or platform.machine()}, {os.cpu_count()} CPUs",
     }
     good = all(case["losses_equal"] and case["steps_counted"] for case in cases.values())
     if options.json:
         print(json.dumps(result))
     else:
-        print("step ms   CPU us a step more (95 %)      of a step   wall us a step more (95 %)     it says   its thread   unidle run beside it")
+        print(
+            "step ms   CPU us a step more (95 %)      of a step   wall us a step more (95 %)     it says   its thread   unidle run beside it"
+        )
         for case in cases.values():
             cpu, wall = case["cpu_us"], case["wall_us"]
-            print(f"{case['step_us'] * 1e-3:7.2f}   " + f"{cpu['median']:.1f} ({cpu['low']:.1f} to {cpu['high']:.1f})".ljust(31)
-                  + f"{cpu['median'] / case['step_us']:8.2%}    " + f"{wall['median']:.1f} ({wall['low']:.1f} to {wall['high']:.1f})".ljust(31)
-                  + f"{case['said_us'] or 0:6.1f}    {case['thread']:8.2%}     {case['beside']:.2%} of a CPU")
+            print(
+                f"{case['step_us'] * 1e-3:7.2f}   "
+                + f"{cpu['median']:.1f} ({cpu['low']:.1f} to {cpu['high']:.1f})".ljust(31)
+                + f"{cpu['median'] / case['step_us']:8.2%}    "
+                + f"{wall['median']:.1f} ({wall['low']:.1f} to {wall['high']:.1f})".ljust(31)
+                + f"{case['said_us'] or 0:6.1f}    {case['thread']:8.2%}     {case['beside']:.2%} of a CPU"
+            )
         print("losses equal to the bit, every step counted" if good else "LOSSES DIFFER OR STEPS ARE MISSING")
     return 0 if good else 1
 

@@ -2,10 +2,12 @@
 
     bench/tuner_regret.py [--only pictures table superres] [--pairs 8] [--steps N] [--json]
 
-Two Python programs, pictures that are decoded in __getitem__ beside a convolutional net and rows of a table beside a small one, and the workload
-superres from its naive configuration. The search runs; then every combination of the settings in GRID is measured once, in random order, and the
-best few of them twice more. The best of these and what the search chose (it may have changed others, all exact or rounding only) then
-run in turns, because the best of many single measurements is too good. The figure is the median of the ratios of neighbours.
+Two Python programs, pictures that are decoded in __getitem__ beside a convolutional net and rows of a table
+beside a small one, and the workload superres from its naive configuration. The search runs; then every
+combination of the settings in GRID is measured once, in random order, and the best few of them twice more.
+The best of these and what the search chose (it may have changed others, all exact or rounding only) then run
+in turns, because the best of many single measurements is too good. The figure is the median of the ratios of
+neighbours.
 """
 
 import argparse
@@ -73,16 +75,37 @@ for epoch in range(1000):
 
 # Text, steps of a run, settings.
 GRID = {
-    "pictures": (PICTURES, 160, {"loader.workers": ["0", "1", "2"], "cache.features": ["off", "memory"], "layout.channels_last": ["false", "true"],
-                            "optimizer.fused": ["false", "true"]}),
-    "table": (TABLE, 800, {"loader.workers": ["0", "1", "2"], "loader.gather": ["false", "true"], "optimizer.fused": ["false", "true"],
-                      "cpu.threads": ["1", "2"]}),
+    "pictures": (
+        PICTURES,
+        160,
+        {
+            "loader.workers": ["0", "1", "2"],
+            "cache.features": ["off", "memory"],
+            "layout.channels_last": ["false", "true"],
+            "optimizer.fused": ["false", "true"],
+        },
+    ),
+    "table": (
+        TABLE,
+        800,
+        {
+            "loader.workers": ["0", "1", "2"],
+            "loader.gather": ["false", "true"],
+            "optimizer.fused": ["false", "true"],
+            "cpu.threads": ["1", "2"],
+        },
+    ),
 }
 
 
-# How often to validate is left out: the search changes it only where validation takes most of the time, and never is always the fastest.
-SUPERRES = {"loader.workers": ["0", "1", "2"], "cache.features": ["off", "memory"], "layout.channels_last": ["false", "true"],
-            "optimizer.fused": ["false", "true"]}
+# How often to validate is left out: the search changes it only where validation takes most of the time, and
+# never is always the fastest.
+SUPERRES = {
+    "loader.workers": ["0", "1", "2"],
+    "cache.features": ["off", "memory"],
+    "layout.channels_last": ["false", "true"],
+    "optimizer.fused": ["false", "true"],
+}
 SAMPLES = 240
 AMP = {"precision.amp": ["off", "bf16"]}  # where the CPU has units for it: elsewhere it is far slower
 FINALISTS = 4  # of the grid
@@ -90,7 +113,9 @@ NAIVE = ROOT / "workloads" / "superres" / "naive.yaml"
 
 
 def output(command, folder):
-    done = subprocess.run(list(map(str, command)), cwd=folder, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    done = subprocess.run(
+        list(map(str, command)), cwd=folder, capture_output=True, text=True, stdin=subprocess.DEVNULL
+    )
     if done.returncode != 0:
         raise SystemExit(done.stderr)
     return done.stdout
@@ -104,16 +129,44 @@ class Program:
         (folder / "train.py").write_text(text)
 
     def search(self):
-        return [BIN / "unidle", "optimize", "--benchmark", "--yes", "--format", "json", "--", sys.executable, "train.py"]
+        return [
+            BIN / "unidle",
+            "optimize",
+            "--benchmark",
+            "--yes",
+            "--format",
+            "json",
+            "--",
+            sys.executable,
+            "train.py",
+        ]
 
     def rate(self, settings):
         """Samples/s after the first half of the steps."""
         self.count += 1
         record = self.folder / ("record%d" % self.count)
         apply = [word for knob, value in settings.items() for word in ("--apply", "%s=%s" % (knob, value))]
-        output([BIN / "unidle", "run", "-o", record, "--steps", self.steps, *apply, "--", sys.executable, "train.py"], self.folder)
-        rows = sqlite3.connect(record / "record.db").execute("select t_ns, duration_ns, samples from steps order by t_ns").fetchall()
-        rows = rows[len(rows) // 2:]
+        output(
+            [
+                BIN / "unidle",
+                "run",
+                "-o",
+                record,
+                "--steps",
+                self.steps,
+                *apply,
+                "--",
+                sys.executable,
+                "train.py",
+            ],
+            self.folder,
+        )
+        rows = (
+            sqlite3.connect(record / "record.db")
+            .execute("select t_ns, duration_ns, samples from steps order by t_ns")
+            .fetchall()
+        )
+        rows = rows[len(rows) // 2 :]
         return sum(row[2] for row in rows) / (rows[-1][0] + rows[-1][1] - rows[0][0]) * 1e9
 
 
@@ -130,7 +183,12 @@ class Workload:
     def rate(self, settings):
         """Samples/s of the whole training, validation with it."""
         words = ["%s=%s" % setting for setting in settings.items()]
-        said = json.loads(output([BIN / "unidle", "train", NAIVE, *words, "train.samples=%d" % SAMPLES, "--format", "json"], self.folder))
+        said = json.loads(
+            output(
+                [BIN / "unidle", "train", NAIVE, *words, "train.samples=%d" % SAMPLES, "--format", "json"],
+                self.folder,
+            )
+        )
         return said["samples"] / said["seconds"]
 
 
@@ -144,7 +202,11 @@ def measure(name, pairs, steps):
         folder = Path(scratch) / name
         folder.mkdir()
         os.environ["UNIDLE_HOME"] = str(Path(scratch) / "home")
-        subject, grid = (Workload(folder), SUPERRES) if name == "superres" else (Program(GRID[name][0], steps or GRID[name][1], folder), GRID[name][2])
+        subject, grid = (
+            (Workload(folder), SUPERRES)
+            if name == "superres"
+            else (Program(GRID[name][0], steps or GRID[name][1], folder), GRID[name][2])
+        )
         grid = {**grid, **AMP} if has_bf16() else grid
         document = json.loads(output(subject.search(), folder))
         chosen = {change["knob"]: change["to"] for change in document["changes"]}
@@ -161,9 +223,20 @@ def measure(name, pairs, steps):
                 turns[ours].append(subject.rate(chosen if ours else points[best]))
     ratios = [ours / theirs for ours, theirs in zip(turns[True], turns[False])]
     trials = [t for t in document["trials"] if t["stage"] in ("baseline", "diagnosis", "step", "removal")]
-    return {"program": name, "share_of_best": statistics.median(ratios), "interval": interval(ratios), "chosen": chosen, "best": points[best],
-            "rate": statistics.median(turns[True]), "best_rate": statistics.median(turns[False]), "as_it_is": rates[0][0], "trials": len(trials),
-            "runs": len(document["trials"]), "points": len(points), "pairs": pairs}
+    return {
+        "program": name,
+        "share_of_best": statistics.median(ratios),
+        "interval": interval(ratios),
+        "chosen": chosen,
+        "best": points[best],
+        "rate": statistics.median(turns[True]),
+        "best_rate": statistics.median(turns[False]),
+        "as_it_is": rates[0][0],
+        "trials": len(trials),
+        "runs": len(document["trials"]),
+        "points": len(points),
+        "pairs": pairs,
+    }
 
 
 def interval(ratios, rounds=4000):
@@ -179,22 +252,51 @@ def shuffled(items, seed):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--only", nargs="+", choices=[*GRID, "superres"], default=[*GRID, "superres"])
     parser.add_argument("--pairs", type=int, default=8, help="of the choice and the best of the grid")
-    parser.add_argument("--steps", type=int, help="of a run of a Python program; what makes it some seconds long where not given")
+    parser.add_argument(
+        "--steps",
+        type=int,
+        help="of a run of a Python program; what makes it some seconds long where not given",
+    )
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
     found = [measure(name, arguments.pairs, arguments.steps) for name in arguments.only]
     if arguments.json:
-        print(json.dumps({"name": "tuner_regret", "unit": "share of the best rate", "ours": {f["program"]: f["share_of_best"] for f in found},
-                          "peers": {"exhaustive grid": 1.0}, "ratio": min(f["share_of_best"] for f in found), "programs": found,
-                          "machine": "%s, %d CPUs" % (platform.processor() or platform.machine(), os.cpu_count())}))
+        print(
+            json.dumps(
+                {
+                    "name": "tuner_regret",
+                    "unit": "share of the best rate",
+                    "ours": {f["program"]: f["share_of_best"] for f in found},
+                    "peers": {"exhaustive grid": 1.0},
+                    "ratio": min(f["share_of_best"] for f in found),
+                    "programs": found,
+                    "machine": "%s, %d CPUs" % (platform.processor() or platform.machine(), os.cpu_count()),
+                }
+            )
+        )
         return
     for f in found:
-        print("%-9s %.0f %% of the best (%.0f to %.0f, %d pairs): %.0f samples/s against %.0f, as it is %.0f; %d trials, %d runs, grid of %d" % (
-            f["program"], 100 * f["share_of_best"], 100 * f["interval"][0], 100 * f["interval"][1], f["pairs"], f["rate"], f["best_rate"],
-            f["as_it_is"], f["trials"], f["runs"], f["points"]))
+        print(
+            "%-9s %.0f %% of the best (%.0f to %.0f, %d pairs): %.0f samples/s against %.0f, as it is %.0f; %d trials, %d runs, grid of %d"
+            % (
+                f["program"],
+                100 * f["share_of_best"],
+                100 * f["interval"][0],
+                100 * f["interval"][1],
+                f["pairs"],
+                f["rate"],
+                f["best_rate"],
+                f["as_it_is"],
+                f["trials"],
+                f["runs"],
+                f["points"],
+            )
+        )
         print("          chosen %s; best %s" % (f["chosen"], f["best"]))
 
 

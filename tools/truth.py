@@ -4,10 +4,12 @@
     tools/truth.py timelines [--build build]
     tools/truth.py cases FOLDER [--only NAME ...] [--repeat N] [--build build] [--keep FOLDER] [--bare]
 
-Timelines are synthetic (src/unidle/diagnose/testing/timelines). A case is a folder with a training script, train.py,
-and expect.json, which says what a diagnosis has to find; each is copied without expect.json, run under `unidle run`
-and diagnosed. FOLDER is $UNIDLE_SHARED/cases by default. Exit code 1 when anything was wrong.
+Timelines are synthetic (src/unidle/diagnose/testing/timelines). A case is a folder with a training script,
+train.py, and expect.json, which says what a diagnosis has to find; each is copied without expect.json, run
+under `unidle run` and diagnosed. FOLDER is $UNIDLE_SHARED/cases by default. Exit code 1 when anything was
+wrong.
 """
+
 import argparse
 import json
 import os
@@ -58,8 +60,11 @@ def share_of_cause(expect, document):
 
 
 def run_in_time(command, folder, environment):
-    """The finished process, or None where LIMIT_S was not enough: then it and what it started have been ended."""
-    with subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
+    """The finished process, or None where LIMIT_S was not enough: then it and what it started have been
+    ended."""
+    with subprocess.Popen(
+        command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as child:
         try:
             out, err = child.communicate(timeout=LIMIT_S)
         except subprocess.TimeoutExpired:
@@ -77,12 +82,16 @@ def run_case(case, args):
     with tempfile.TemporaryDirectory(prefix="case-") as folder:
         work = pathlib.Path(folder) / case.name
         shutil.copytree(case, work, ignore=shutil.ignore_patterns("expect.json", "__pycache__"))
-        record = pathlib.Path(args.keep).resolve() / case.name if args.keep else pathlib.Path(folder) / "record"
+        record = (
+            pathlib.Path(args.keep).resolve() / case.name if args.keep else pathlib.Path(folder) / "record"
+        )
         shutil.rmtree(record, ignore_errors=True)
         bare = None
         if args.bare:
             start = time.monotonic()
-            subprocess.run(["python", "train.py"], cwd=work, env=environment, capture_output=True, check=False)
+            subprocess.run(
+                ["python", "train.py"], cwd=work, env=environment, capture_output=True, check=False
+            )
             bare = time.monotonic() - start
         start = time.monotonic()
         ran = run_in_time([unidle, "run", "-o", str(record), "--", "python", "train.py"], work, environment)
@@ -90,12 +99,23 @@ def run_case(case, args):
             return ["more than %d s" % LIMIT_S], None, LIMIT_S, bare
         seconds = time.monotonic() - start
         (record / "stderr.txt").write_bytes(ran.stderr)
-        said = subprocess.run([unidle, "diagnose", str(record), "--format", "json"], cwd=work, env=environment,
-                              capture_output=True, timeout=LIMIT_S, check=False)
+        said = subprocess.run(
+            [unidle, "diagnose", str(record), "--format", "json"],
+            cwd=work,
+            env=environment,
+            capture_output=True,
+            timeout=LIMIT_S,
+            check=False,
+        )
         try:
             document = json.loads(said.stdout)
         except ValueError:
-            return ["no JSON document: " + (said.stdout + said.stderr).decode(errors="replace")[:300]], None, seconds, bare
+            return (
+                ["no JSON document: " + (said.stdout + said.stderr).decode(errors="replace")[:300]],
+                None,
+                seconds,
+                bare,
+            )
         return judge(expect, document, ran.returncode, said.returncode), document, seconds, bare
 
 
@@ -107,7 +127,7 @@ def cases(args):
         sys.exit("truth: no cases in %s" % folder)
     right = alarms = tops = with_top = 0
     total = args.repeat * len(found)
-    for turn in range(args.repeat):
+    for _turn in range(args.repeat):
         for case in found:
             expect = json.loads((case / "expect.json").read_text())
             wrong, document, seconds, bare = run_case(case, args)
@@ -115,30 +135,43 @@ def cases(args):
             alarms += any("false alarm" in w or "not healthy" in w for w in wrong)
             if expect["top"]:
                 with_top += 1
-                tops += bool(document and document["findings"] and document["findings"][0]["id"] in expect["top"])
+                tops += bool(
+                    document and document["findings"] and document["findings"][0]["id"] in expect["top"]
+                )
             line = "%-20s %5.1f s" % (case.name, seconds) + ("" if bare is None else " (bare %.1f s)" % bare)
             if document:
                 line += "  %-16s" % document["verdict"]
-                line += ", ".join("%s %s%s" % (f["id"], f["severity"], "" if f["share"] is None else " %.2f" % f["share"])
-                                  for f in document["findings"][:5])
+                line += ", ".join(
+                    "%s %s%s" % (f["id"], f["severity"], "" if f["share"] is None else " %.2f" % f["share"])
+                    for f in document["findings"][:5]
+                )
                 share, measured = share_of_cause(expect, document), expect.get("measured", {}).get("share")
                 if share is not None and measured is not None:
                     line += "  [share %.2f, measured %.2f]" % (share, measured)
             print(line, flush=True)
             for w in wrong:
                 print("    WRONG: " + w, flush=True)
-    print("cases right: %d of %d; the cause leads (top-1): %d of %d; false alarms: %d" %
-          (right, total, tops, with_top, alarms))
+    print(
+        "cases right: %d of %d; the cause leads (top-1): %d of %d; false alarms: %d"
+        % (right, total, tops, with_top, alarms)
+    )
     return 0 if right == total else 1
 
 
 def timelines(args):
-    return subprocess.run([str(ROOT / args.build / "tests" / "unidle_truth"),
-                           str(ROOT / "src/unidle/diagnose/testing/timelines")], check=False).returncode
+    return subprocess.run(
+        [
+            str(ROOT / args.build / "tests" / "unidle_truth"),
+            str(ROOT / "src/unidle/diagnose/testing/timelines"),
+        ],
+        check=False,
+    ).returncode
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     commands = parser.add_subparsers(dest="command", required=True)
     for name in ("timelines", "cases"):
         command = commands.add_parser(name)

@@ -1,14 +1,15 @@
-"""Times of a training program's steps, by lines that somebody puts into it by hand: hand.mark() where the loop begins,
-hand.fetch(function, ...) around what gets a batch, or hand.Timed(loader) around the loader, hand.step(samples) behind the optimiser."""
+"""Times of a training program's steps, by lines that somebody puts into it by hand: hand.mark() where the
+loop begins, hand.fetch(function, ...) around what gets a batch, or hand.Timed(loader) around the loader,
+hand.step(samples) behind the optimiser."""
 
 import atexit
 import json
 import os
 import time
 
-_steps = []      # [seconds, seconds of waiting for input, samples]
-_begin = None    # of the step that is going on
-_input = 0.0     # what it has waited so far
+_steps = []  # [seconds, seconds of waiting for input, samples]
+_begin = None  # of the step that is going on
+_input = 0.0  # what it has waited so far
 
 
 def mark():

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Picture pairs through torch's DataLoader and Pillow: the peer of the benchmark loader_images.
 
-Both pictures of a pair are decoded, the same random part is cut out of both and mirrored half of the time, and parts are
-batched as uint8 tensors. At its best: cut before the copy into numpy, persistent workers, prefetching, one thread each.
-Prints {"rates": {"WORKERS": pairs per second}, "versions": {...}}.
+Both pictures of a pair are decoded, the same random part is cut out of both and mirrored half of the time,
+and parts are batched as uint8 tensors. At its best: cut before the copy into numpy, persistent workers,
+prefetching, one thread each. Prints {"rates": {"WORKERS": pairs per second}, "versions": {...}}.
 """
+
 import argparse
 import json
 import os
@@ -47,8 +48,10 @@ class Pairs(Dataset):
         draw = torch.randint(0, 1 << 30, (3,)).tolist()
         x, y = draw[0] % (width - side + 1), draw[1] % (height - side + 1)
         mirrored = draw[2] % 2 == 1
-        return (read_part(low, (x, y, x + side, y + side), mirrored),
-                read_part(high, tuple(SCALE * edge for edge in (x, y, x + side, y + side)), mirrored))
+        return (
+            read_part(low, (x, y, x + side, y + side), mirrored),
+            read_part(high, tuple(SCALE * edge for edge in (x, y, x + side, y + side)), mirrored),
+        )
 
 
 def measure(dataset, workers, args):

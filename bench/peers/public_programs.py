@@ -1,5 +1,6 @@
-"""Public training programs as bench/observe_programs.py runs them: where they lie, with what data and arguments, and which lines
-of theirs get which timing by hand. Each is run as its repository has it, in a copy, with these edits and nothing else."""
+"""Public training programs as bench/observe_programs.py runs them: where they lie, with what data and
+arguments, and which lines of theirs get which timing by hand. Each is run as its repository has it, in a
+copy, with these edits and nothing else."""
 
 import json
 import pickle
@@ -13,7 +14,9 @@ def digits(folder, train, test):
     raw.mkdir(parents=True)
     draw = random.Random(0)
     for name, count in (("train", train), ("t10k", test)):
-        (raw / f"{name}-images-idx3-ubyte").write_bytes(struct.pack(">IIII", 2051, count, 28, 28) + draw.randbytes(count * 784))
+        (raw / f"{name}-images-idx3-ubyte").write_bytes(
+            struct.pack(">IIII", 2051, count, 28, 28) + draw.randbytes(count * 784)
+        )
         labels = bytes(draw.randrange(10) for _ in range(count))
         (raw / f"{name}-labels-idx1-ubyte").write_bytes(struct.pack(">II", 2049, count) + labels)
 
@@ -36,7 +39,9 @@ def tokens(copy):
     (folder / "meta.pkl").write_bytes(pickle.dumps({"vocab_size": 50}))
     draw = random.Random(0)
     for name in ("train", "val"):
-        (folder / f"{name}.bin").write_bytes(struct.pack("<200000H", *(draw.randrange(50) for _ in range(200000))))
+        (folder / f"{name}.bin").write_bytes(
+            struct.pack("<200000H", *(draw.randrange(50) for _ in range(200000)))
+        )
 
 
 def instructions(copy):
@@ -46,14 +51,20 @@ def instructions(copy):
 
     prose(copy / "text.txt", 20000)
     lines = (copy / "text.txt").read_text().splitlines()
-    pairs = [{"instruction": one, "input": "", "output": other} for one, other in zip(lines[::2], lines[1::2])]
+    pairs = [
+        {"instruction": one, "input": "", "output": other} for one, other in zip(lines[::2], lines[1::2])
+    ]
     (copy / "data.json").write_text(json.dumps(pairs))
     tokenizer = Tokenizer(models.BPE(unk_token="<unk>"))
     tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
     special = {"unk_token": "<unk>", "eos_token": "</s>", "bos_token": "<s>", "pad_token": "[PAD]"}
-    tokenizer.train([str(copy / "text.txt")], trainers.BpeTrainer(vocab_size=800, special_tokens=list(special.values())))
+    tokenizer.train(
+        [str(copy / "text.txt")], trainers.BpeTrainer(vocab_size=800, special_tokens=list(special.values()))
+    )
     PreTrainedTokenizerFast(tokenizer_object=tokenizer, **special).save_pretrained(copy / "tiny")
-    config = GPT2Config(vocab_size=len(tokenizer.get_vocab()), n_embd=64, n_layer=2, n_head=4, n_positions=512)
+    config = GPT2Config(
+        vocab_size=len(tokenizer.get_vocab()), n_embd=64, n_layer=2, n_head=4, n_positions=512
+    )
     GPT2LMHeadModel(config).save_pretrained(copy / "tiny")
 
 
@@ -65,60 +76,163 @@ _MNIST = {
     "script": "examples/mnist/main.py",
     "prepare": lambda copy: digits(copy.parent / "data", 6000, 1000),
     "arguments": ["--epochs", "3"],
-    "edits": [("in enumerate(train_loader):", "in enumerate(hand.Timed(train_loader)):"),
-              ("        optimizer.step()\n", "        optimizer.step(); hand.step(len(data))\n")],
+    "edits": [
+        ("in enumerate(train_loader):", "in enumerate(hand.Timed(train_loader)):"),
+        ("        optimizer.step()\n", "        optimizer.step(); hand.step(len(data))\n"),
+    ],
 }
 _WORDS = {
     "script": "examples/word_language_model/main.py",
     "prepare": texts,
     "arguments": ["--data", "text", "--epochs", "2", "--emsize", "96", "--nhid", "96", "--batch_size", "16"],
-    "edits": [("    model.train()\n    total_loss = 0.\n", "    model.train()\n    hand.mark()\n    total_loss = 0.\n"),
-              ("data, targets = get_batch(train_data, i)", "data, targets = hand.fetch(get_batch, train_data, i)"),
-              ("        total_loss += loss.item()\n", "        hand.step(data.size(1))\n        total_loss += loss.item()\n")],
+    "edits": [
+        (
+            "    model.train()\n    total_loss = 0.\n",
+            "    model.train()\n    hand.mark()\n    total_loss = 0.\n",
+        ),
+        ("data, targets = get_batch(train_data, i)", "data, targets = hand.fetch(get_batch, train_data, i)"),
+        (
+            "        total_loss += loss.item()\n",
+            "        hand.step(data.size(1))\n        total_loss += loss.item()\n",
+        ),
+    ],
 }
 
 # `script` lies in the folder that is given; what is in its folder is copied.
 PROGRAMS = {
     "mnist": _MNIST,
-    "mnist, a worker": {**_MNIST, "edits": _MNIST["edits"] + [
-        ("train_kwargs = {'batch_size': args.batch_size}", "train_kwargs = {'batch_size': args.batch_size, 'num_workers': 1}")]},
+    "mnist, a worker": {
+        **_MNIST,
+        "edits": _MNIST["edits"]
+        + [
+            (
+                "train_kwargs = {'batch_size': args.batch_size}",
+                "train_kwargs = {'batch_size': args.batch_size, 'num_workers': 1}",
+            )
+        ],
+    },
     "dcgan": {
         "script": "examples/dcgan/main.py",
-        "arguments": ["--dataset", "fake", "--batchSize", "8", "--ngf", "16", "--ndf", "16", "--niter", "1", "--workers", "1", "--outf", "."],
-        "edits": [("in enumerate(dataloader, 0):", "in enumerate(hand.Timed(dataloader), 0):"),
-                  ("        optimizerG.step()\n", "        optimizerG.step(); hand.step(real_cpu.size(0))\n")],
+        "arguments": [
+            "--dataset",
+            "fake",
+            "--batchSize",
+            "8",
+            "--ngf",
+            "16",
+            "--ndf",
+            "16",
+            "--niter",
+            "1",
+            "--workers",
+            "1",
+            "--outf",
+            ".",
+        ],
+        "edits": [
+            ("in enumerate(dataloader, 0):", "in enumerate(hand.Timed(dataloader), 0):"),
+            ("        optimizerG.step()\n", "        optimizerG.step(); hand.step(real_cpu.size(0))\n"),
+        ],
     },
     "word_language_model": _WORDS,
-    "word_language_model, AdamW": {**_WORDS, "arguments": _WORDS["arguments"] + ["--use-optimizer", "--lr", "0.001"]},
+    "word_language_model, AdamW": {
+        **_WORDS,
+        "arguments": _WORDS["arguments"] + ["--use-optimizer", "--lr", "0.001"],
+    },
     "nanoGPT": {
         "script": "nanoGPT/train.py",
         "prepare": tokens,
-        "arguments": ["--dataset=made", "--device=cpu", "--compile=False", "--dtype=float32", "--eval_iters=5", "--eval_interval=150", "--log_interval=10",
-                      "--block_size=64", "--batch_size=12", "--gradient_accumulation_steps=2", "--n_layer=3", "--n_head=4", "--n_embd=96",
-                      "--max_iters=300"],
-        "edits": [("        X, Y = get_batch('train')\n        # backward", "        X, Y = hand.fetch(get_batch, 'train')\n        # backward"),
-                  ("    if iter_num == 0 and eval_only:\n", "    if iter_num % eval_interval == 0:\n        hand.mark()\n    if iter_num == 0 and eval_only:\n"),
-                  ("    scaler.update()\n", "    scaler.update(); hand.step(batch_size * gradient_accumulation_steps)\n")],
+        "arguments": [
+            "--dataset=made",
+            "--device=cpu",
+            "--compile=False",
+            "--dtype=float32",
+            "--eval_iters=5",
+            "--eval_interval=150",
+            "--log_interval=10",
+            "--block_size=64",
+            "--batch_size=12",
+            "--gradient_accumulation_steps=2",
+            "--n_layer=3",
+            "--n_head=4",
+            "--n_embd=96",
+            "--max_iters=300",
+        ],
+        "edits": [
+            (
+                "        X, Y = get_batch('train')\n        # backward",
+                "        X, Y = hand.fetch(get_batch, 'train')\n        # backward",
+            ),
+            (
+                "    if iter_num == 0 and eval_only:\n",
+                "    if iter_num % eval_interval == 0:\n        hand.mark()\n    if iter_num == 0 and eval_only:\n",
+            ),
+            (
+                "    scaler.update()\n",
+                "    scaler.update(); hand.step(batch_size * gradient_accumulation_steps)\n",
+            ),
+        ],
     },
     "Lightning": {
         "script": "pytorch-lightning/examples/pytorch/basics/backbone_image_classifier.py",
         "prepare": lambda copy: digits(copy / "Datasets", 60000, 1000),
-        "arguments": ["--trainer.max_epochs=1", "--trainer.accelerator=cpu", "--trainer.limit_train_batches=800", "--trainer.limit_val_batches=20", "--trainer.limit_test_batches=5",
-                      "--trainer.limit_predict_batches=5", "--trainer.enable_progress_bar=false"],
+        "arguments": [
+            "--trainer.max_epochs=1",
+            "--trainer.accelerator=cpu",
+            "--trainer.limit_train_batches=800",
+            "--trainer.limit_val_batches=20",
+            "--trainer.limit_test_batches=5",
+            "--trainer.limit_predict_batches=5",
+            "--trainer.enable_progress_bar=false",
+        ],
         "edits": [  # its own MNIST asks another machine first
-            ("from lightning.pytorch.demos.mnist_datamodule import MNIST\n", "from torchvision.datasets import MNIST\n"),
+            (
+                "from lightning.pytorch.demos.mnist_datamodule import MNIST\n",
+                "from torchvision.datasets import MNIST\n",
+            ),
             ('path.join(path.dirname(__file__), "..", "..", "Datasets")', '"Datasets"'),
-            ("return DataLoader(self.mnist_train, batch_size=self.batch_size)", "return hand.Timed(DataLoader(self.mnist_train, batch_size=self.batch_size))"),
-            ("    def validation_step(", "    def on_train_batch_end(self, outputs, batch, batch_idx):\n        hand.step(len(batch[0]))\n\n    def validation_step(")],
+            (
+                "return DataLoader(self.mnist_train, batch_size=self.batch_size)",
+                "return hand.Timed(DataLoader(self.mnist_train, batch_size=self.batch_size))",
+            ),
+            (
+                "    def validation_step(",
+                "    def on_train_batch_end(self, outputs, batch, batch_idx):\n        hand.step(len(batch[0]))\n\n    def validation_step(",
+            ),
+        ],
     },
     "Hugging Face Trainer": {
         "script": "stanford_alpaca/train.py",
         "prepare": instructions,
-        "arguments": ["--model_name_or_path", "tiny", "--data_path", "data.json", "--output_dir", "out", "--use_cpu", "true", "--max_steps", "300",
-                      "--per_device_train_batch_size", "4", "--report_to", "none", "--save_strategy", "no", "--disable_tqdm", "true"],
-        "edits": [  # `utils` wants a module of another service; newer versions of Trainer call the tokenizer otherwise
-            ("import utils\n", "import json\n"), ("utils.jload(data_path)", "json.load(open(data_path))"),
-            ("trainer = Trainer(model=model, tokenizer=tokenizer,", "trainer = Trainer(model=model, processing_class=tokenizer,"),
-            _after("args=training_args, **data_module)\n", "    hand.follow(trainer)\n")],
+        "arguments": [
+            "--model_name_or_path",
+            "tiny",
+            "--data_path",
+            "data.json",
+            "--output_dir",
+            "out",
+            "--use_cpu",
+            "true",
+            "--max_steps",
+            "300",
+            "--per_device_train_batch_size",
+            "4",
+            "--report_to",
+            "none",
+            "--save_strategy",
+            "no",
+            "--disable_tqdm",
+            "true",
+        ],
+        # `utils` wants a module of another service; newer versions of Trainer call the tokenizer otherwise.
+        "edits": [
+            ("import utils\n", "import json\n"),
+            ("utils.jload(data_path)", "json.load(open(data_path))"),
+            (
+                "trainer = Trainer(model=model, tokenizer=tokenizer,",
+                "trainer = Trainer(model=model, processing_class=tokenizer,",
+            ),
+            _after("args=training_args, **data_module)\n", "    hand.follow(trainer)\n"),
+        ],
     },
 }

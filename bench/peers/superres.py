@@ -10,6 +10,7 @@ Same model, same pictures, same loss and the same validation as `unidle-train`; 
 
 The pictures are those that `unidle-train workloads/superres/naive.yaml --prepare` made.
 """
+
 import argparse
 import json
 import os
@@ -87,8 +88,8 @@ class Pairs(Dataset):
         self.drawn += 1
         y = int(rng.integers(low.shape[0] - patch + 1))
         x = int(rng.integers(low.shape[1] - patch + 1))
-        low = low[y:y + patch, x:x + patch]
-        high = high[y * SCALE:y * SCALE + self.size, x * SCALE:x * SCALE + self.size]
+        low = low[y : y + patch, x : x + patch]
+        high = high[y * SCALE : y * SCALE + self.size, x * SCALE : x * SCALE + self.size]
         return torch.from_numpy(low.copy()), torch.from_numpy(high.copy())
 
 
@@ -141,8 +142,15 @@ def train(args):
     optimizer = make_optimizer(model, tuned)
     forward = torch.compile(model) if args.compile else model
     pairs = Pairs(os.path.join(args.data, "train"), args.size, args.seed, keep=tuned)
-    loader = DataLoader(pairs, batch_size=args.batch, shuffle=True, num_workers=args.workers, drop_last=True,
-                        persistent_workers=args.workers > 0, generator=torch.Generator().manual_seed(args.seed))
+    loader = DataLoader(
+        pairs,
+        batch_size=args.batch,
+        shuffle=True,
+        num_workers=args.workers,
+        drop_last=True,
+        persistent_workers=args.workers > 0,
+        generator=torch.Generator().manual_seed(args.seed),
+    )
     kept = {} if tuned else None
     steps = args.samples // args.batch
     warm = max(1, args.warmup_samples // args.batch)
@@ -161,7 +169,7 @@ def train(args):
         else:
             losses.append(loss.item())
         if step == warm:
-            warm_at, aside, warm_aside = time.perf_counter(), 0.0, aside
+            warm_at, aside = time.perf_counter(), 0.0
         if not tuned and step % len(loader) == 0 and step < steps:
             before = time.perf_counter()
             validate(model, os.path.join(args.data, "validation"), memory_format, kept)
@@ -174,21 +182,37 @@ def train(args):
     end = time.perf_counter()
     counted = (steps - warm) * args.batch
     return {
-        "workload": "superres", "device": "cpu", "config": f"python-{args.mode}" + ("-compile" if args.compile else ""),
+        "workload": "superres",
+        "device": "cpu",
+        "config": f"python-{args.mode}" + ("-compile" if args.compile else ""),
         "samples_per_s": counted / (loop_end - warm_at - aside),
         "end_to_end_samples_per_s": counted / (end - warm_at),
-        "steps": steps, "samples": steps * args.batch, "seconds": end - start,
-        "loss_first": losses[0], "loss_last": losses[-1], "metric": {"psnr": psnr},
-        "effective": {"loader.workers": args.workers, "layout.channels_last": tuned, "optimizer.fused": tuned,
-                      "compile.mode": "default" if args.compile else "off", "cpu.threads": torch.get_num_threads(),
-                      "batch.size": args.batch, "precision.amp": "off"},
+        "steps": steps,
+        "samples": steps * args.batch,
+        "seconds": end - start,
+        "loss_first": losses[0],
+        "loss_last": losses[-1],
+        "metric": {"psnr": psnr},
+        "effective": {
+            "loader.workers": args.workers,
+            "layout.channels_last": tuned,
+            "optimizer.fused": tuned,
+            "compile.mode": "default" if args.compile else "off",
+            "cpu.threads": torch.get_num_threads(),
+            "batch.size": args.batch,
+            "precision.amp": "off",
+        },
     }
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--mode", choices=["naive", "tuned"], required=True)
-    parser.add_argument("--data", default=os.path.join(os.environ.get("UNIDLE_HOME", ".unidle"), "data", "superres"))
+    parser.add_argument(
+        "--data", default=os.path.join(os.environ.get("UNIDLE_HOME", ".unidle"), "data", "superres")
+    )
     parser.add_argument("--samples", type=int, default=960)
     parser.add_argument("--warmup-samples", type=int, default=32)
     parser.add_argument("--batch", type=int, default=4)
@@ -201,8 +225,10 @@ def main():
     parser.add_argument("--compile", action="store_true")
     args = parser.parse_args()
     if not os.path.isdir(os.path.join(args.data, "train", "high")):
-        sys.exit(f"superres.py: no pictures in {args.data} "
-                 "(make them: unidle-train workloads/superres/naive.yaml --prepare)")
+        sys.exit(
+            f"superres.py: no pictures in {args.data} "
+            "(make them: unidle-train workloads/superres/naive.yaml --prepare)"
+        )
     print(json.dumps(train(args)))
 
 

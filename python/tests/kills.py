@@ -1,4 +1,5 @@
-"""kill -9 of the observed process, of unidle, or of both, at random points: does the record open, and does it hold every step?
+"""kill -9 of the observed process, of unidle, or of both, at random points: does the record open, and does it
+hold every step?
 
     UNIDLE_BIN=build/bin python3 python/tests/kills.py --kills 1000 --program shim
 
@@ -23,10 +24,10 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 UNIDLE = os.path.join(os.environ.get("UNIDLE_BIN", ""), "unidle")
 PROGRAM = os.path.join(HERE, "programs", "counted.py")
 SHIM = os.path.join(HERE, "..", "shim")
-BOUND = 1        # steps: the last one is known to be over when the next batch is asked for
+BOUND = 1  # steps: the last one is known to be over when the next batch is asked for
 RUN_S = {"shim": 0.8, "torch": 5.0}  # after the first step, or in one run of five after the start
 LONGEST_S = 300
-AFTER_S = 0.3    # a program whose unidle was killed runs on for so long; its ring has room for ten times that
+AFTER_S = 0.3  # a program whose unidle was killed runs on for so long; its ring has room for ten times that
 KINDS = ("command", "unidle", "both")
 
 
@@ -103,8 +104,24 @@ def one(seed, program):
         run_s = RUN_S[program]
         environment = {name: value for name, value in os.environ.items() if not name.startswith("UNIDLE_")}
         environment.update(OMP_NUM_THREADS="1", PYTHONPATH=SHIM if program == "shim" else "")
-        process = subprocess.Popen([UNIDLE, "run", "--no-capture", "-o", record, "--", sys.executable, PROGRAM, program, path, str(LONGEST_S)],
-                                   env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        process = subprocess.Popen(
+            [
+                UNIDLE,
+                "run",
+                "--no-capture",
+                "-o",
+                record,
+                "--",
+                sys.executable,
+                PROGRAM,
+                program,
+                path,
+                str(LONGEST_S),
+            ],
+            env=environment,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
         if draw.random() < 0.8:
             while not told[0] and process.poll() is None:
                 time.sleep(0.005)
@@ -121,7 +138,9 @@ def one(seed, program):
         wrong = None
         if kind == "unidle" and draw.random() < 0.5:
             time.sleep(draw.uniform(0, AFTER_S))
-            wrong = judged(record, told, exact=False)  # the program runs on: what it tells later comes with the next look
+            wrong = judged(
+                record, told, exact=False
+            )  # the program runs on: what it tells later comes with the next look
         elif kind == "unidle":
             time.sleep(draw.uniform(0, AFTER_S))
         light = bool(told[2])
@@ -136,9 +155,14 @@ def one(seed, program):
 
 def run(kills, program, at_once=4, first=0):
     """Counts by kind, and what went wrong: (seed, what)."""
-    counts, wrong = {kind: {"kills": 0, "with steps": 0, "steps": 0, "within a stretch": 0} for kind in KINDS}, []
+    counts, wrong = (
+        {kind: {"kills": 0, "with steps": 0, "steps": 0, "within a stretch": 0} for kind in KINDS},
+        [],
+    )
     with ThreadPoolExecutor(at_once) as pool:
-        for seed, (kind, steps, light, why) in enumerate(pool.map(lambda n: one(first + n, program), range(kills))):
+        for seed, (kind, steps, light, why) in enumerate(
+            pool.map(lambda n: one(first + n, program), range(kills))
+        ):
             count = counts[kind]
             count["kills"] += 1
             count["steps"] += steps
@@ -150,7 +174,9 @@ def run(kills, program, at_once=4, first=0):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--kills", type=int, default=1000)
     parser.add_argument("--program", choices=sorted(RUN_S), default="shim")
     parser.add_argument("--at-once", type=int, default=4)
@@ -158,7 +184,9 @@ def main():
     options = parser.parse_args()
     counts, wrong = run(options.kills, options.program, options.at_once, options.first)
     for kind in KINDS:
-        print("kill -9 of %-8s" % kind, ", ".join("%s %d" % (name, counts[kind][name]) for name in counts[kind]))
+        print(
+            "kill -9 of %-8s" % kind, ", ".join("%s %d" % (name, counts[kind][name]) for name in counts[kind])
+        )
     for seed, kind, why in wrong:
         print("seed %d, %s: %s" % (seed, kind, why))
     print("%d kills, %d records wrong" % (options.kills, len(wrong)))

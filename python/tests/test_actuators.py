@@ -21,15 +21,25 @@ class ActuatorTest(unittest.TestCase):
     setUp, observed = test_run.RunTest.setUp, test_run.RunTest.observed
 
     def applied(self, *settings):
-        done = self.observed(sys.executable, PICTURES, options=[word for setting in settings for word in ("--apply", setting)])
+        done = self.observed(
+            sys.executable, PICTURES, options=[word for setting in settings for word in ("--apply", setting)]
+        )
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual([note for note in self.record.notes("shim") if note["status"] == "off"], [])
         self.live = self.record.settings()
         return {note["knob"]: (note["status"], note["why"] or "") for note in self.record.notes("apply")}
 
     def test_taken(self):
-        settings = {"loader.workers": "1", "loader.persistent_workers": "true", "loader.prefetch_factor": "3", "cpu.threads": "2",
-                    "precision.amp": "bf16", "layout.channels_last": "true", "optimizer.fused": "true", "optimizer.zero_to_none": "true"}
+        settings = {
+            "loader.workers": "1",
+            "loader.persistent_workers": "true",
+            "loader.prefetch_factor": "3",
+            "cpu.threads": "2",
+            "precision.amp": "bf16",
+            "layout.channels_last": "true",
+            "optimizer.fused": "true",
+            "optimizer.zero_to_none": "true",
+        }
         found = self.applied(*("%s=%s" % setting for setting in settings.items()))
         asks = "import inspect, sys, torch; sys.exit('fused' not in inspect.signature(torch.optim.AdamW).parameters)"
         if subprocess.run([sys.executable, "-c", asks], check=False).returncode != 0:  # torch before 2.0
@@ -44,15 +54,30 @@ class ActuatorTest(unittest.TestCase):
             self.assertIn(call, lines[int(note[key].rpartition(":")[2]) - 1])
 
     def test_the_catalogue_and_the_shim_know_the_same_knobs(self):
-        told = subprocess.run([test_run.UNIDLE, "knobs", "list", "--format", "json"], capture_output=True, text=True, check=True)
+        told = subprocess.run(
+            [test_run.UNIDLE, "knobs", "list", "--format", "json"], capture_output=True, text=True, check=True
+        )
         asks = "import sys; sys.path.insert(0, %r); from _unidle_shim.knobs import actuators; print(*sorted(actuators.KNOWN))"
-        known = subprocess.run([sys.executable, "-c", asks % os.path.join(HERE, "..", "shim")], capture_output=True, text=True, check=True)
-        self.assertEqual(known.stdout.split(), sorted(each["knob"] for each in json.loads(told.stdout)["knobs"] if each["at_run_time"]))
+        known = subprocess.run(
+            [sys.executable, "-c", asks % os.path.join(HERE, "..", "shim")],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        self.assertEqual(
+            known.stdout.split(),
+            sorted(each["knob"] for each in json.loads(told.stdout)["knobs"] if each["at_run_time"]),
+        )
 
     def test_refused_with_the_reason(self):
-        reasons = {"batch.size=32": "an option of the program", "batch.accumulation=2": "an option of the program",
-                   "validation.interval=2": "cannot be seen", "data.on_device=true": "own hands",
-                   "compile.mode=graph": "cannot compile", "grad.clip_norm=1": "cannot be changed"}
+        reasons = {
+            "batch.size=32": "an option of the program",
+            "batch.accumulation=2": "an option of the program",
+            "validation.interval=2": "cannot be seen",
+            "data.on_device=true": "own hands",
+            "compile.mode=graph": "cannot compile",
+            "grad.clip_norm=1": "cannot be changed",
+        }
         found = self.applied(*reasons)
         for setting, reason in reasons.items():
             status, why = found[setting.split("=")[0]]
@@ -60,12 +85,19 @@ class ActuatorTest(unittest.TestCase):
             self.assertIn(reason, why)
 
     def test_ignored_where_it_means_nothing(self):
-        found = self.applied("precision.tf32=true", "cudnn.benchmark=true", "transfer.non_blocking=true", "loader.persistent_workers=true")
+        found = self.applied(
+            "precision.tf32=true",
+            "cudnn.benchmark=true",
+            "transfer.non_blocking=true",
+            "loader.persistent_workers=true",
+        )
         self.assertEqual({status for status, _ in found.values()}, {"ignored"}, found)
         self.assertIn("no workers", found["loader.persistent_workers"][1])
 
     def test_what_a_word_of_the_command_says_is_changed_there(self):
-        done = self.observed(sys.executable, PICTURES, "--batch-size", "4", options=["--apply", "batch.size=2"])
+        done = self.observed(
+            sys.executable, PICTURES, "--batch-size", "4", options=["--apply", "batch.size=2"]
+        )
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(str(self.record.settings()["batch.size"]), "2")
 
@@ -110,7 +142,11 @@ class AsideTest(unittest.TestCase):
         self.assertIn("saved", self.aside.place(self.path("trial/outside/best.pt")))
 
     def test_what_destroys_nothing_stays_where_it_is(self):
-        for path in (self.path("trial/own.pt", "an older one"), self.path("new.pt"), self.path("empty.pt", "")):
+        for path in (
+            self.path("trial/own.pt", "an older one"),
+            self.path("new.pt"),
+            self.path("empty.pt", ""),
+        ):
             self.assertEqual(self.aside.place(path), path)
         self.path("new.pt", "now it is there")
         self.assertEqual(self.aside.place(self.path("new.pt")), self.path("new.pt"))
@@ -137,10 +173,15 @@ class AsideTest(unittest.TestCase):
             out.write("again")
         with opened(self.path("fresh.log"), "w") as out:
             out.write("fresh")
-        self.assertEqual((self.text(log), self.text(data), self.text(self.path("fresh.log"))), ("old\n", "abc", "fresh"))
+        self.assertEqual(
+            (self.text(log), self.text(data), self.text(self.path("fresh.log"))), ("old\n", "abc", "fresh")
+        )
 
     def test_what_is_renamed_or_removed_stays(self):
-        replace, remove = self.saving._renaming(self.aside, os.replace), self.saving._removing(self.aside, os.remove)
+        replace, remove = (
+            self.saving._renaming(self.aside, os.replace),
+            self.saving._removing(self.aside, os.remove),
+        )
         rmtree = self.saving._removing_all(self.aside, shutil.rmtree)
         log = self.path("runs/train.log", "old")
         replace(log, log + ".1")

@@ -1,4 +1,5 @@
-"""`unidle diagnose` on real programs that are easily misjudged: what it says has to be so, and what it proposes has to work."""
+"""`unidle diagnose` on real programs that are easily misjudged: what it says has to be so, and what it
+proposes has to work."""
 
 import json
 import os
@@ -15,20 +16,32 @@ from test_run import HAS_TORCH, HERE, UNIDLE, environment  # noqa: E402
 @unittest.skipUnless(HAS_TORCH, "this Python has no torch")
 @unittest.skipUnless(os.path.exists(UNIDLE), "UNIDLE_BIN is not set: there is no unidle to run")
 class CausesTest(unittest.TestCase):
-    setUp, bare, observed, same_as_bare = (getattr(test_run.RunTest, name) for name in ("setUp", "bare", "observed", "same_as_bare"))
+    setUp, bare, observed, same_as_bare = (
+        getattr(test_run.RunTest, name) for name in ("setUp", "bare", "observed", "same_as_bare")
+    )
 
     def diagnosed(self, program, *words, code=0, **more):
         """Runs the program; what is said of it."""
         done = self.observed(sys.executable, os.path.join(HERE, "programs", program), *words, **more)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual([note for note in self.record.notes("shim") if note["status"] == "off"], [])
-        path = max((os.path.join(self.folder, name) for name in os.listdir(self.folder) if name.startswith("record")), key=os.path.getmtime)
-        asked = subprocess.run([UNIDLE, "diagnose", path, "--format", "json"], env=environment(), capture_output=True, text=True)
+        path = max(
+            (
+                os.path.join(self.folder, name)
+                for name in os.listdir(self.folder)
+                if name.startswith("record")
+            ),
+            key=os.path.getmtime,
+        )
+        asked = subprocess.run(
+            [UNIDLE, "diagnose", path, "--format", "json"], env=environment(), capture_output=True, text=True
+        )
         self.assertEqual(asked.returncode, code, asked.stdout + asked.stderr)
         self.said = json.loads(asked.stdout)
         return {finding["id"]: finding for finding in self.said["findings"]}
 
-    # -- several errors --------------------------------------------------------------------------------------------
+    # -- several errors
+    # --------------------------------------------------------------------------------------------
 
     def test_nothing_is_trained_after_the_last_of_several_errors(self):
         failed = self.diagnosed("errors.py", "last", code=1)["run-failed"]
@@ -42,13 +55,17 @@ class CausesTest(unittest.TestCase):
                 failed = self.diagnosed("errors.py", mode)["run-failed"]
                 self.assertEqual((self.said["outcome"], failed["severity"]), ("completed", "info"))
 
-    # -- results that are looked at --------------------------------------------------------------------------------
+    # -- results that are looked at
+    # --------------------------------------------------------------------------------
 
     def test_results_that_are_drawn_are_no_validation(self):
         found = self.diagnosed("previews.py", "drawn")
         self.assertEqual((found.keys() & {"validation-dominates"}, self.said["time"]["validate"]), (set(), 0))
         self.assertIn("logging-dominates", found)
-        self.assertTrue(found["logging-dominates"]["where"].endswith("previews.py:27"), found["logging-dominates"]["where"])
+        self.assertTrue(
+            found["logging-dominates"]["where"].endswith("previews.py:27"),
+            found["logging-dominates"]["where"],
+        )
         self.assertEqual(self.record.one("select count(*) from steps"), 80)
 
     def test_results_that_are_logged_in_each_step_are_no_validation(self):
@@ -60,7 +77,8 @@ class CausesTest(unittest.TestCase):
         self.diagnosed("previews.py", "validates")
         self.assertEqual(self.record.one("select count(*) from spans where kind = 'validate'"), 4)
 
-    # -- CPUs ------------------------------------------------------------------------------------------------------
+    # -- CPUs
+    # ------------------------------------------------------------------------------------------------------
 
     @unittest.skipUnless(len(os.sched_getaffinity(0)) > 1, "there is one CPU")
     def test_a_program_that_narrows_itself(self):
@@ -73,7 +91,10 @@ class CausesTest(unittest.TestCase):
     @unittest.skipUnless(len(os.sched_getaffinity(0)) > 1, "there is one CPU")
     def test_workers_that_are_narrowed(self):
         self.diagnosed("narrowed.py", "workers")
-        self.assertEqual({note["cpus"] for note in self.record.notes("affinity") if note["role"] == "worker"}, {str(min(os.sched_getaffinity(0)))})
+        self.assertEqual(
+            {note["cpus"] for note in self.record.notes("affinity") if note["role"] == "worker"},
+            {str(min(os.sched_getaffinity(0)))},
+        )
         self.assertIn("cpu-restricted", {finding["id"] for finding in self.said["findings"]})
 
     @unittest.skipUnless(len(os.sched_getaffinity(0)) > 1, "there is one CPU")

@@ -46,7 +46,9 @@ class DeviceTimerTest(unittest.TestCase):
     def setUp(self):
         Event.clock, Event.done, Event.made, Event.capturing = 0.0, True, 0, False
         self.ring = FakeRing()
-        self.timer = device_time.DeviceTimer(types.SimpleNamespace(ring=self.ring), Event, lambda: "of the model", lambda: Event.capturing)
+        self.timer = device_time.DeviceTimer(
+            types.SimpleNamespace(ring=self.ring), Event, lambda: "of the model", lambda: Event.capturing
+        )
 
     def step(self, number, seconds):
         self.timer.begin(number)
@@ -60,7 +62,9 @@ class DeviceTimerTest(unittest.TestCase):
         self.assertEqual(self.ring.events, [])
         Event.done = True
         self.timer.collect()
-        self.assertEqual([(event[0], event[2], event[3]) for event in self.ring.events], [(probe.DEVICE, 250_000_000, 0)])
+        self.assertEqual(
+            [(event[0], event[2], event[3]) for event in self.ring.events], [(probe.DEVICE, 250_000_000, 0)]
+        )
 
     def test_events_are_used_again(self):
         for number in range(500):

@@ -37,7 +37,9 @@ class FetchingTest(unittest.TestCase):
     def test_kept_samples_are_not_made_again(self):
         self.applied(CACHE + "=memory", "costly", "pure", "0")
         made = [note for note in self.record.notes("samples")]
-        self.assertLess(made[-1]["p50"], 0.0009)  # each costs a millisecond to make, and two of three were kept
+        self.assertLess(
+            made[-1]["p50"], 0.0009
+        )  # each costs a millisecond to make, and two of three were kept
 
     def test_samples_that_draw_are_refused(self):
         status, why = self.applied(CACHE + "=memory", "costly", "draws", "0")
@@ -60,7 +62,9 @@ class FetchingTest(unittest.TestCase):
         self.assertIn("changed between epochs", why)
 
     def test_samples_that_differ_each_time_are_refused(self):
-        done = self.observed(sys.executable, SAMPLES, "costly", "differs", "0", options=["--apply", CACHE + "=memory"])
+        done = self.observed(
+            sys.executable, SAMPLES, "costly", "differs", "0", options=["--apply", CACHE + "=memory"]
+        )
         self.assertEqual(done.returncode, 0)
         said = self.record.notes("apply")
         self.assertIn("the same index gives another sample", said[0]["why"])
@@ -85,7 +89,11 @@ class FetchingTest(unittest.TestCase):
             self.assertEqual(self.applied(GATHER + "=true", "table", "plain", workers)[0], {"taken"})
 
     def test_rows_that_are_not_independent_are_refused(self):
-        for kind, reason in (("noisy", "not the same"), ("branches", "ValueError"), ("mixes", "not the same")):
+        for kind, reason in (
+            ("noisy", "not the same"),
+            ("branches", "ValueError"),
+            ("mixes", "not the same"),
+        ):
             status, why = self.applied(GATHER + "=true", "table", kind, "0")
             self.assertNotIn("taken", status, kind)
             self.assertIn(reason, why)
@@ -99,8 +107,12 @@ class PackingTest(unittest.TestCase):
         from _unidle_shim.samples import packing
 
         sample = {
-            "picture": torch.arange(24.0).reshape(2, 3, 4).permute(2, 0, 1), "half": torch.ones(3).bfloat16(), "empty": torch.zeros(0, 2),
-            "array": np.asfortranarray(np.arange(6).reshape(2, 3)), "flag": np.bool_(True), 3: [1, (2.5, None), "text", b"raw", float("nan")],
+            "picture": torch.arange(24.0).reshape(2, 3, 4).permute(2, 0, 1),
+            "half": torch.ones(3).bfloat16(),
+            "empty": torch.zeros(0, 2),
+            "array": np.asfortranarray(np.arange(6).reshape(2, 3)),
+            "flag": np.bool_(True),
+            3: [1, (2.5, None), "text", b"raw", float("nan")],
         }
         back = packing.unpacked(memoryview(packing.packed(sample)))
         self.assertEqual(packing.packed(back), packing.packed(sample))
@@ -116,7 +128,11 @@ class PackingTest(unittest.TestCase):
         import torch
         from _unidle_shim.samples import packing
 
-        for value, name in ((object(), "object"), (torch.ones(1, requires_grad=True), "gradients"), ({(1, 2): 3}, "dict")):
+        for value, name in (
+            (object(), "object"),
+            (torch.ones(1, requires_grad=True), "gradients"),
+            ({(1, 2): 3}, "dict"),
+        ):
             with self.assertRaisesRegex(TypeError, name):
                 packing.packed(value)
 

@@ -1,4 +1,5 @@
-"""fp16 without a gradient scaler in the program: gradients are the program's own, small ones do not vanish, bad steps are left out."""
+"""fp16 without a gradient scaler in the program: gradients are the program's own, small ones do not vanish,
+bad steps are left out."""
 
 import os
 import subprocess
@@ -12,7 +13,8 @@ import test_run  # noqa: E402
 from test_run import HAS_TORCH, HERE  # noqa: E402
 
 SHIM = os.path.join(HERE, "..", "shim")
-HEAD = """
+HEAD = (
+    """
 import sys, torch
 sys.path.insert(0, %r)
 from _unidle_shim.knobs import fp16
@@ -25,7 +27,9 @@ def gradients():
     return [None if p.grad is None else p.grad.clone() for p in (*a.parameters(), *b.parameters())]
 def same(left, right):
     return all(torch.equal(x, y) for x, y in zip(left, right))
-""" % SHIM
+"""
+    % SHIM
+)
 
 
 def can_scale():
@@ -41,7 +45,9 @@ def can_scale():
 class ScalingTest(unittest.TestCase):
     def holds(self, text):
         """In a process of its own: the patches last as long as it does."""
-        done = subprocess.run([sys.executable, "-c", HEAD + textwrap.dedent(text)], capture_output=True, text=True, timeout=120)
+        done = subprocess.run(
+            [sys.executable, "-c", HEAD + textwrap.dedent(text)], capture_output=True, text=True, timeout=120
+        )
         self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_gradients_are_those_without_it(self):
@@ -119,24 +125,31 @@ class ScalingTest(unittest.TestCase):
 @unittest.skipUnless(can_scale(), "this Python has no torch, or one before 2.0")
 class AppliedTest(unittest.TestCase):
     """A program whose gradients are too small for fp16."""
+
     setUp, observed = test_run.RunTest.setUp, test_run.RunTest.observed
 
     def losses(self, *options):
-        done = self.observed(sys.executable, os.path.join(HERE, "programs", "small_gradients.py"), options=list(options))
+        done = self.observed(
+            sys.executable, os.path.join(HERE, "programs", "small_gradients.py"), options=list(options)
+        )
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual([note for note in self.record.notes("shim") if note["status"] == "off"], [])
         told = [row[0] for row in self.record.rows("select loss from steps order by t_ns")]
         said = [float(word) for word in done.stdout.split()]
         self.assertEqual(len(told), len(said))
         for one, other in zip(told, said):
-            self.assertAlmostEqual(one, other, delta=1e-6 * abs(other))  # the loss that is told of is not scaled
+            self.assertAlmostEqual(
+                one, other, delta=1e-6 * abs(other)
+            )  # the loss that is told of is not scaled
         return said
 
     def test_it_learns_as_in_32_bits(self):
         plain = self.losses()
         scaled = self.losses("--apply", "precision.amp=fp16")
         note = [note for note in self.record.notes("apply")]
-        self.assertEqual([(one["knob"], one["status"], one["value"]) for one in note], [("precision.amp", "taken", "fp16")])
+        self.assertEqual(
+            [(one["knob"], one["status"], one["value"]) for one in note], [("precision.amp", "taken", "fp16")]
+        )
         self.assertLess(plain[-1], 0.5 * plain[0])
         for one, other in zip(plain, scaled):
             self.assertAlmostEqual(one, other, delta=0.02 * plain[0])

@@ -28,7 +28,9 @@ class InspectionTest(unittest.TestCase):
 
         model = nn.Sequential(nn.Conv2d(3, 4, 3), nn.Conv2d(4, 4, 1))
         self.assertFalse(live_settings.model_note(torch, model)["channels_last"])
-        self.assertTrue(live_settings.model_note(torch, model.to(memory_format=torch.channels_last))["channels_last"])
+        self.assertTrue(
+            live_settings.model_note(torch, model.to(memory_format=torch.channels_last))["channels_last"]
+        )
         self.assertFalse(live_settings.model_note(torch, nn.Conv2d(4, 4, 1))["channels_last"])
 
 

@@ -34,7 +34,12 @@ def lengths(**options):
 @unittest.skipUnless(HAS_TORCH, "this Python has no torch")
 class LongestTest(unittest.TestCase):
     def holds(self, text):
-        done = subprocess.run([sys.executable, "-c", PROGRAM % (os.path.join(HERE, "..", "shim"), text)], capture_output=True, text=True, timeout=120)
+        done = subprocess.run(
+            [sys.executable, "-c", PROGRAM % (os.path.join(HERE, "..", "shim"), text)],
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
         self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_the_first_batch_has_them(self):

@@ -8,8 +8,8 @@ import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "shim"))
 
-from _unidle_shim.loop import loop as looping  # noqa: E402
 from _unidle_shim.host import probe  # noqa: E402
+from _unidle_shim.loop import loop as looping  # noqa: E402
 
 
 class FakeRing:
@@ -129,7 +129,9 @@ class LoopTest(unittest.TestCase):
                 program.loop.parts.dim = step == 1
             program.step(self.optimizer)
         program.loop.finish()
-        self.assertEqual([(event[3], event[6]) for event in program.ring.of(probe.LOSS)], [(0, 1.0), (2, 1.0)])
+        self.assertEqual(
+            [(event[3], event[6]) for event in program.ring.of(probe.LOSS)], [(0, 1.0), (2, 1.0)]
+        )
 
     def test_micro_batches_are_of_one_step(self):
         for _ in range(3):
@@ -387,7 +389,9 @@ class LoopTest(unittest.TestCase):
             models, optimizers = [Module(), Module(), Module(training=False)], [Optimizer(), Optimizer()]
             loaders = [[Loader(), Loader("train"), Loader("validate")] for _ in both]
             for _ in range(200):
-                call = draw.choice(("fetch", "fetch", "forward", "forward", "backward", "step", "step", "idle", "switch"))
+                call = draw.choice(
+                    ("fetch", "fetch", "forward", "forward", "backward", "step", "step", "idle", "switch")
+                )
                 which, usual, ns = draw.randrange(3), draw.random() < 0.8, draw.randrange(1, 50)
                 if call == "switch":
                     models[which].training = not models[which].training

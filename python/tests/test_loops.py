@@ -26,11 +26,18 @@ class LoopsTest(unittest.TestCase):
 
     def observe(self, *command):
         path = os.path.join(self.folder, "record")
-        done = subprocess.run([UNIDLE, "run", "-o", path, "--", sys.executable, *command], cwd=self.folder,
-                              env=environment(OMP_NUM_THREADS="1", HF_HUB_OFFLINE="1"), capture_output=True, text=True)
+        done = subprocess.run(
+            [UNIDLE, "run", "-o", path, "--", sys.executable, *command],
+            cwd=self.folder,
+            env=environment(OMP_NUM_THREADS="1", HF_HUB_OFFLINE="1"),
+            capture_output=True,
+            text=True,
+        )
         self.assertEqual(done.returncode, 0, done.stderr)
         self.record = Record(path)
-        self.assertEqual([note["reason"] for note in self.record.notes("shim") if note["status"] == "off"], [])
+        self.assertEqual(
+            [note["reason"] for note in self.record.notes("shim") if note["status"] == "off"], []
+        )
         return done
 
     def check(self, mode):
@@ -38,8 +45,15 @@ class LoopsTest(unittest.TestCase):
         self.observe(PROGRAM, mode, told)
         with open(told) as file:
             said = json.load(file)
-        self.assertEqual(self.record.rows("select count(*), sum(samples) from steps")[0], (said["steps"], said["samples"]))
-        self.assertEqual(self.record.one("select count(*) from steps where forward_ns is null or backward_ns is null or optimizer_ns is null"), 0)
+        self.assertEqual(
+            self.record.rows("select count(*), sum(samples) from steps")[0], (said["steps"], said["samples"])
+        )
+        self.assertEqual(
+            self.record.one(
+                "select count(*) from steps where forward_ns is null or backward_ns is null or optimizer_ns is null"
+            ),
+            0,
+        )
         return said
 
     def test_a_gan(self):
@@ -52,19 +66,33 @@ class LoopsTest(unittest.TestCase):
         self.assertGreater(said["calls"], 2 * said["steps"])
         self.assertEqual(self.record.rows("select distinct micro_batches from steps"), [(1,)])
 
-    @unittest.skipUnless(HAS_TORCH and __import__("torch").distributed.is_available(), "torch has no distributed package")
+    @unittest.skipUnless(
+        HAS_TORCH and __import__("torch").distributed.is_available(), "torch has no distributed package"
+    )
     def test_of_ranks_only_the_outermost_class_is_patched(self):
-        done = self.observe("-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2", PROGRAM, "ranks")
+        done = self.observe(
+            "-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2", PROGRAM, "ranks"
+        )
         patched = sorted(line for line in done.stdout.splitlines() if line[:1] in "01")
         self.assertEqual(patched, ['%d ["DistributedDataParallel"]' % rank for rank in (0, 1)])
-        self.assertEqual(self.record.rows("select count(*), sum(samples), sum(forward_ns is null) from steps group by process"), [(40, 320, 0)] * 2)
+        self.assertEqual(
+            self.record.rows(
+                "select count(*), sum(samples), sum(forward_ns is null) from steps group by process"
+            ),
+            [(40, 320, 0)] * 2,
+        )
 
     @needs("lightning")
     def test_lightning(self):
         self.check("lightning")
         self.assertEqual(self.record.one("select count(*) from spans where kind = 'validate'"), 3)
-        self.assertEqual(sorted((note["id"], note["use"]) for note in {note["id"]: note for note in self.record.notes("loader")}.values()),
-                         [(0, "train"), (1, "validate")])
+        self.assertEqual(
+            sorted(
+                (note["id"], note["use"])
+                for note in {note["id"]: note for note in self.record.notes("loader")}.values()
+            ),
+            [(0, "train"), (1, "validate")],
+        )
 
     @needs("transformers")
     @needs("accelerate")

@@ -1,4 +1,5 @@
-"""What the shim keeps does not grow with steps, batches, epochs or samples: object counts and tracemalloc, without torch."""
+"""What the shim keeps does not grow with steps, batches, epochs or samples: object counts and tracemalloc,
+without torch."""
 
 import gc
 import os
@@ -30,7 +31,8 @@ class Silent:
 
 
 def grown(work, before, more):
-    """Bytes that Python has more after `more` rounds than after `before`. Both lie behind what is kept up to a bound."""
+    """Bytes that Python has more after `more` rounds than after `before`. Both lie behind what is kept up to
+    a bound."""
     gc.collect()
     tracemalloc.start()
     try:
@@ -51,7 +53,9 @@ class Plain:
 
 
 class MemoryTest(unittest.TestCase):
-    BYTES = 20_000  # what the allocator itself moves by; a tuple or a number kept for each round would be a hundred times as much
+    # What the allocator itself moves by; a tuple or a number kept for each round would be a hundred times as
+    # much.
+    BYTES = 20_000
 
     def program(self):
         program = Program()
@@ -107,11 +111,15 @@ class MemoryTest(unittest.TestCase):
         os.environ["UNIDLE_PROBE_DIR"] = folder
         self.addCleanup(os.environ.pop, "UNIDLE_PROBE_DIR")
         ring = probe.Ring("worker")
-        self.assertLess(grown(lambda: ring.emit_all("pS", (1, 2, 3, 2, 1, 2, 3, 4, 5, 1)), 2_000, 20_000), self.BYTES)
+        self.assertLess(
+            grown(lambda: ring.emit_all("pS", (1, 2, 3, 2, 1, 2, 3, 4, 5, 1)), 2_000, 20_000), self.BYTES
+        )
 
     def test_ids_of_samples(self):
         seen, at = sample_cost.Seen(), iter(range(10**9))
-        self.assertLess(grown(lambda: seen.take([next(at) for _ in range(64)]), 2_000, 8_000), 64 * sample_cost.Seen.MOST)
+        self.assertLess(
+            grown(lambda: seen.take([next(at) for _ in range(64)]), 2_000, 8_000), 64 * sample_cost.Seen.MOST
+        )
         self.assertLessEqual(len(seen.kept), sample_cost.Seen.MOST)
 
     def test_optimisers_that_are_gone(self):
@@ -149,11 +157,14 @@ class SeenTest(unittest.TestCase):
 
     def test_many_are_close(self):
         draw = random.Random(1)
-        for name, ids in (("in order", list(range(200_000))), ("apart", [4096 * i for i in range(200_000)]),
-                          ("names", ["picture-%d.png" % i for i in range(200_000)])):
+        for name, ids in (
+            ("in order", list(range(200_000))),
+            ("apart", [4096 * i for i in range(200_000)]),
+            ("names", ["picture-%d.png" % i for i in range(200_000)]),
+        ):
             again = ids[:]
             draw.shuffle(again)
-            seen = self.count([part[at:at + 64] for part in (ids, again) for at in range(0, len(part), 64)])
+            seen = self.count([part[at : at + 64] for part in (ids, again) for at in range(0, len(part), 64)])
             self.assertLess(abs(seen.distinct() / 200_000 - 1), 0.1, name)
             self.assertLess(abs(seen.repeats / 200_000 - 1), 0.1, name)
 

@@ -49,17 +49,41 @@ class LaterTest(unittest.TestCase):
 
         self.assertEqual("%.2f %s %r %d" % (later(), later(), later(), later()), "2.50 2.5 2.5 2")
         self.assertEqual(f"{later():8.3f} {later()}", f"{2.5:8.3f} {2.5}")
-        self.assertTrue(later() > 2 and later() == 2.5 and 3 > later() and bool(later()) and later() != later() + 1)
-        self.assertEqual((round(later(), 0), int(later()), -later(), abs(later()), later() ** 2, 2 ** later(), later() % 2, later() // 1),
-                         (2.0, 2, -2.5, 2.5, 6.25, 2 ** 2.5, 0.5, 2.0))
-        self.assertEqual((math.exp(later()), max(later(), 1), sum([later(), later()]), 1 / later(), later() / later()),
-                         (math.exp(2.5), 2.5, 5.0, 0.4, 1.0))
+        self.assertTrue(
+            later() > 2 and later() == 2.5 and 3 > later() and bool(later()) and later() != later() + 1
+        )
+        self.assertEqual(
+            (
+                round(later(), 0),
+                int(later()),
+                -later(),
+                abs(later()),
+                later() ** 2,
+                2 ** later(),
+                later() % 2,
+                later() // 1,
+            ),
+            (2.0, 2, -2.5, 2.5, 6.25, 2**2.5, 0.5, 2.0),
+        )
+        self.assertEqual(
+            (math.exp(later()), max(later(), 1), sum([later(), later()]), 1 / later(), later() / later()),
+            (math.exp(2.5), 2.5, 5.0, 0.4, 1.0),
+        )
         self.assertEqual((later().is_integer(), hash(later()), {later(): 1}[2.5]), (False, hash(2.5), 1))
         for made in (copy.deepcopy(later()), pickle.loads(pickle.dumps(later()))):
             self.assertIs(type(made), float)
         count = on_its_way(self.queue, 7)
-        self.assertEqual(("%d %s %r" % (count, count, count + 1), f"{count:04d}", "abcdefgh"[count], count / 2, count // 2, int(count)),
-                         ("7 7 8", "0007", "h", 3.5, 3, 7))
+        self.assertEqual(
+            (
+                "%d %s %r" % (count, count, count + 1),
+                f"{count:04d}",
+                "abcdefgh"[count],
+                count / 2,
+                count // 2,
+                int(count),
+            ),
+            ("7 7 8", "0007", "h", 3.5, 3, 7),
+        )
         self.assertIs(type(copy.copy(count)), int)
         with self.assertRaises(TypeError):
             "abc"[later()]
@@ -168,8 +192,14 @@ class CudaCopiesTest(unittest.TestCase):
         copies.end(*copies.begin(torch.Tensor("cuda:0", 1.0)))
         copies.end(*copies.begin(torch.Tensor("cuda:1", 1.0)))
         copies.end(*copies.begin(torch.Tensor("cuda:0", 1.0)))
-        self.assertEqual([line for line in torch.said if line.startswith("record")],
-                         ["record event 1 in stream of cuda:0", "record event 2 in stream of cuda:1", "record event 1 in stream of cuda:0"])
+        self.assertEqual(
+            [line for line in torch.said if line.startswith("record")],
+            [
+                "record event 1 in stream of cuda:0",
+                "record event 2 in stream of cuda:1",
+                "record event 1 in stream of cuda:0",
+            ],
+        )
 
 
 # What the program does, and where it is left alone a part of the reason.
@@ -199,17 +229,41 @@ NOT = {
     "added to a tensor": ("total = torch.zeros(1)\ntotal += value.item()\nprint(total)", "more than log it"),
     "printed there": ("print(value.item())", "used where it is read"),
     "own print": ("def print(x):\n    return x > 1\nlast = value.item()\nprint(last)", "more than log it"),
-    "returned and compared": ("def step():\n    return value.item()\nif step() > 2:\n    x = 1", "decides by it"),
-    "a method handed on": ("class A:\n    def step(self):\n        return value.item()\na = A()\nkept = a.step\na.step()", "more than log it"),
-    "a function handed on": ("def step():\n    return value.item()\nkept = [step]\nstep()", "more than log it"),
-    "a closure compares": ("last = value.item()\ndef stop():\n    return last > 2\nprint(last)", "decides by it"),
-    "a parameter": ("def add(total):\n    total += value.item()\n    print(total)\nadd(0.0)", "more than log it"),
-    "a library gets it": ("import string\nclass Words(string.Formatter):\n    def get_value(self, key, args, kwargs):\n        return value.item()\n"
-                          "Words().format('{0}', 1)\nWords().get_value(1, 2, 3)", "library gets it"),
-    "own logger": ("class Log:\n    def info(self, value):\n        self.value = value\nlast = value.item()\nLog().info(last)", "more than log it"),
+    "returned and compared": (
+        "def step():\n    return value.item()\nif step() > 2:\n    x = 1",
+        "decides by it",
+    ),
+    "a method handed on": (
+        "class A:\n    def step(self):\n        return value.item()\na = A()\nkept = a.step\na.step()",
+        "more than log it",
+    ),
+    "a function handed on": (
+        "def step():\n    return value.item()\nkept = [step]\nstep()",
+        "more than log it",
+    ),
+    "a closure compares": (
+        "last = value.item()\ndef stop():\n    return last > 2\nprint(last)",
+        "decides by it",
+    ),
+    "a parameter": (
+        "def add(total):\n    total += value.item()\n    print(total)\nadd(0.0)",
+        "more than log it",
+    ),
+    "a library gets it": (
+        "import string\nclass Words(string.Formatter):\n    def get_value(self, key, args, kwargs):\n        return value.item()\n"
+        "Words().format('{0}', 1)\nWords().get_value(1, 2, 3)",
+        "library gets it",
+    ),
+    "own logger": (
+        "class Log:\n    def info(self, value):\n        self.value = value\nlast = value.item()\nLog().info(last)",
+        "more than log it",
+    ),
     "a record for a logger": ("last = value.item()\nlog.info({'loss': last})", "more than log it"),
     "any name": ("last = value.item()\nprint(last)\nlocals()", "locals is called"),
-    "a global": ("def step():\n    global last\n    last = value.item()\ndef stop():\n    return last > 2\nstep()", "decides by it"),
+    "a global": (
+        "def step():\n    global last\n    last = value.item()\ndef stop():\n    return last > 2\nstep()",
+        "decides by it",
+    ),
 }
 
 
@@ -258,14 +312,22 @@ class ReadsTest(unittest.TestCase):
     setUp, observed = test_run.RunTest.setUp, test_run.RunTest.observed
 
     def applied(self, *words, interval=50):
-        done = self.observed(sys.executable, PROGRAM, *words, options=["--apply", "metrics.interval=%d" % interval], UNIDLE_ASSUME_DEVICE="1")
+        done = self.observed(
+            sys.executable,
+            PROGRAM,
+            *words,
+            options=["--apply", "metrics.interval=%d" % interval],
+            UNIDLE_ASSUME_DEVICE="1",
+        )
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual([note for note in self.record.notes("shim") if note["status"] == "off"], [])
         self.said = [(note["status"], note["why"] or "") for note in self.record.notes("apply")]
         return done
 
     def bare(self, *words):
-        return subprocess.run([sys.executable, PROGRAM, *words], capture_output=True, text=True, check=True).stdout
+        return subprocess.run(
+            [sys.executable, PROGRAM, *words], capture_output=True, text=True, check=True
+        ).stdout
 
     def counts(self, done):
         words = done.stderr.split("came later ")[1].split()
@@ -301,7 +363,10 @@ class ReadsTest(unittest.TestCase):
         done = self.observed(sys.executable, PROGRAM, "summed", options=["--apply", "metrics.interval=50"])
         self.assertEqual(done.stdout, self.bare("summed"))
         if not os.path.exists("/dev/nvidiactl"):
-            self.assertEqual([(note["status"], note["why"]) for note in self.record.notes("apply")], [("ignored", "on a CPU nothing is waited for")])
+            self.assertEqual(
+                [(note["status"], note["why"]) for note in self.record.notes("apply")],
+                [("ignored", "on a CPU nothing is waited for")],
+            )
 
     @unittest.skipUnless(os.path.exists("/dev/nvidiactl"), "needs a GPU")
     def test_on_a_gpu_the_program_prints_what_it_would_print(self):

@@ -145,13 +145,20 @@ class PolicyTest(unittest.TestCase):
 @unittest.skipUnless(HAS_TORCH, "there is no torch")
 @unittest.skipUnless(os.path.exists(UNIDLE), "UNIDLE_BIN is not set: there is no unidle to run")
 class LateModelTest(unittest.TestCase):
-    setUp, bare, observed, same_as_bare = (vars(test_run.RunTest)[name] for name in ("setUp", "bare", "observed", "same_as_bare"))
+    setUp, bare, observed, same_as_bare = (
+        vars(test_run.RunTest)[name] for name in ("setUp", "bare", "observed", "same_as_bare")
+    )
 
     def run_mode(self, mode, steps):
         self.same_as_bare(sys.executable, MODELS, mode)
         self.assertEqual([note for note in self.record.notes("shim") if note["status"] == "off"], [])
         self.assertEqual(self.record.rows("select count(*), sum(samples) from steps"), [(steps, 32 * steps)])
-        self.assertEqual(self.record.one("select count(*) from steps where duration_ns < input_ns + forward_ns + backward_ns + optimizer_ns"), 0)
+        self.assertEqual(
+            self.record.one(
+                "select count(*) from steps where duration_ns < input_ns + forward_ns + backward_ns + optimizer_ns"
+            ),
+            0,
+        )
 
     def without_forward(self):
         return self.record.one("select count(*) from steps where forward_ns is null")
@@ -163,7 +170,9 @@ class LateModelTest(unittest.TestCase):
     def test_validated_late(self):
         self.run_mode("validated_late", 48)
         self.assertEqual(self.without_forward(), 0)
-        self.assertEqual(self.record.rows("select count(*), sum(samples) from spans where kind='validate'"), [(6, 6 * 256)])
+        self.assertEqual(
+            self.record.rows("select count(*), sum(samples) from spans where kind='validate'"), [(6, 6 * 256)]
+        )
 
     def test_evaluated_late(self):
         self.run_mode("evaluated_late", 96)

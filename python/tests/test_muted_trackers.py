@@ -30,12 +30,17 @@ class Muted(unittest.TestCase):
                     out.write(TRACKER)
             paths = os.pathsep.join((SHIM, folder))
             return subprocess.run(
-                [sys.executable, "-c", PROGRAM], env=dict(os.environ, PYTHONPATH=paths, UNIDLE_PROBE_DIR=folder, **environment),
-                capture_output=True, text=True)
+                [sys.executable, "-c", PROGRAM],
+                env=dict(os.environ, PYTHONPATH=paths, UNIDLE_PROBE_DIR=folder, **environment),
+                capture_output=True,
+                text=True,
+            )
 
     def test_code_does_not_win_over_the_environment(self):
         done = self.run_program(UNIDLE_MUTED="1")
-        self.assertEqual(done.stdout, "offline offline disabled True\nNone offline False offline\n", done.stderr)
+        self.assertEqual(
+            done.stdout, "offline offline disabled True\nNone offline False offline\n", done.stderr
+        )
 
     def test_without_trials_nothing_is_changed(self):
         done = self.run_program()

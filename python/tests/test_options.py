@@ -18,8 +18,12 @@ parser.add_argument("--sizes", type=int, nargs="+", default=[1])
 
 
 class OptionsTest(unittest.TestCase):
-    setUp, bare, observed, same_as_bare = (test_run.RunTest.setUp, test_run.RunTest.bare, test_run.RunTest.observed,
-                                           test_run.RunTest.same_as_bare)
+    setUp, bare, observed, same_as_bare = (
+        test_run.RunTest.setUp,
+        test_run.RunTest.bare,
+        test_run.RunTest.observed,
+        test_run.RunTest.same_as_bare,
+    )
 
     def options(self, rest, *words):
         with open(os.path.join(self.folder, "train.py"), "w") as out:
@@ -28,17 +32,21 @@ class OptionsTest(unittest.TestCase):
         return self.record.notes("options")
 
     def test_numbers_are_told_with_their_values(self):
-        note, = self.options("print(parser.parse_args())", "-b", "8", "--flag")
-        self.assertEqual((note["program"], note["words"], note["options"]),
-                         ("train.py", ["-b", "8", "--flag"], [["--batch-size", "8"], ["--lr", "1e-05"]]))
+        (note,) = self.options("print(parser.parse_args())", "-b", "8", "--flag")
+        self.assertEqual(
+            (note["program"], note["words"], note["options"]),
+            ("train.py", ["-b", "8", "--flag"], [["--batch-size", "8"], ["--lr", "1e-05"]]),
+        )
 
     def test_only_once(self):
         self.assertEqual(len(self.options("parser.parse_args(); parser.parse_known_args(sys.argv[1:])")), 1)
 
     def test_not_where_words_behind_the_last_one_mean_something_else(self):
-        for rest in ("parser.add_argument('rest', nargs='*'); print(parser.parse_args())",
-                     "parser.add_subparsers().add_parser('fit'); print(parser.parse_args())",
-                     "print(parser.parse_args(['--lr', '1']))"):
+        for rest in (
+            "parser.add_argument('rest', nargs='*'); print(parser.parse_args())",
+            "parser.add_subparsers().add_parser('fit'); print(parser.parse_args())",
+            "print(parser.parse_args(['--lr', '1']))",
+        ):
             with self.subTest(rest):
                 self.assertEqual(self.options(rest, *(["fit"] if "fit" in rest else [])), [])
 
@@ -46,10 +54,24 @@ class OptionsTest(unittest.TestCase):
         train = "\nimport torch\nm = torch.nn.Linear(1, 1)\nfor _ in range(8): m(torch.ones(1, 1)).sum().backward()\n"
         self.options(rest + train, *words)
         notes = self.record.notes("arguments")
-        return {name: (each["option"], each["value"], each["changed"]) for each in notes[-1]["arguments"] for name in each["names"]} if notes else {}
+        return (
+            {
+                name: (each["option"], each["value"], each["changed"])
+                for each in notes[-1]["arguments"]
+                for name in each["names"]
+            }
+            if notes
+            else {}
+        )
 
     def test_what_was_parsed_is_told_whatever_said_it(self):
-        for words in (("-b", "16"), ("-b16",), ("--batch", "16"), ("--batch-size=16",), ("-b", "4", "--batch-size", "16")):
+        for words in (
+            ("-b", "16"),
+            ("-b16",),
+            ("--batch", "16"),
+            ("--batch-size=16",),
+            ("-b", "4", "--batch-size", "16"),
+        ):
             with self.subTest(words):
                 told = self.arguments("args = parser.parse_args()", *words)
                 self.assertEqual(told["batch_size"], ("--batch-size", "16", False))
@@ -57,7 +79,13 @@ class OptionsTest(unittest.TestCase):
                 self.assertEqual(told["flag"][1], "false")
 
     def test_texts_are_told_only_where_they_are_words_for_settings(self):
-        told = self.arguments("parser.add_argument('--amp', choices=['a1', 'b2'])\nargs = parser.parse_args()", "--name", "secret", "--amp", "b2")
+        told = self.arguments(
+            "parser.add_argument('--amp', choices=['a1', 'b2'])\nargs = parser.parse_args()",
+            "--name",
+            "secret",
+            "--amp",
+            "b2",
+        )
         self.assertEqual((told["name"][1], told["amp"][1], told["sizes"][1]), (None, "b2", None))
 
     def test_what_the_program_changes_afterwards(self):
@@ -65,9 +93,12 @@ class OptionsTest(unittest.TestCase):
         self.assertEqual((told["batch_size"], told["lr"][2]), (("--batch-size", "16", True), False))
 
     def test_defaults_from_elsewhere_and_parsers_in_steps(self):
-        told = self.arguments("first = argparse.ArgumentParser(add_help=False); first.add_argument('--config')\n"
-                              "_, rest = first.parse_known_args(); parser.set_defaults(batch_size=32); args = parser.parse_args(rest)",
-                              "--config", "x.yaml")
+        told = self.arguments(
+            "first = argparse.ArgumentParser(add_help=False); first.add_argument('--config')\n"
+            "_, rest = first.parse_known_args(); parser.set_defaults(batch_size=32); args = parser.parse_args(rest)",
+            "--config",
+            "x.yaml",
+        )
         self.assertEqual(told["batch_size"], ("--batch-size", "32", False))
 
     def test_words_of_another_command_are_none(self):

@@ -1,5 +1,5 @@
-"""What a step of observation costs, from parts that were timed, and which steps are seen in full because of it; against
-times that are made up."""
+"""What a step of observation costs, from parts that were timed, and which steps are seen in full because of
+it; against times that are made up."""
 
 import os
 import sys
@@ -51,13 +51,19 @@ class WeightTest(unittest.TestCase):
         self.assertEqual(self.stretches, [])
 
     def test_short_steps_go_by_light_most_of_the_time(self):
-        for step_ns, own_ns, most in ((1_000_000, 40_000, 0.02), (10_000_000, 60_000, 0.1), (100_000, 20_000, 0.02)):
+        for step_ns, own_ns, most in (
+            (1_000_000, 40_000, 0.02),
+            (10_000_000, 60_000, 0.1),
+            (100_000, 20_000, 0.02),
+        ):
             count = 200_000
             self.run_steps(count, step_ns, lambda step: own_ns)
             full = count - self.light
             self.assertLess((full - 2e9 / step_ns - 512) / count, most)
             self.assertGreater(len(self.stretches), 50)
-            gaps = {follower[0] - one[0] - one[1] for one, follower in zip(self.stretches, self.stretches[1:])}
+            gaps = {
+                follower[0] - one[0] - one[1] for one, follower in zip(self.stretches, self.stretches[1:])
+            }
             self.assertTrue(min(gaps) >= 8, gaps)
             self.assertGreater(len({steps for _, steps in self.stretches}), 10)
 

@@ -1,4 +1,5 @@
-"""What is asked of a function that is patched gives what it gives bare: of all of them, as the shim's own list has them."""
+"""What is asked of a function that is patched gives what it gives bare: of all of them, as the shim's own
+list has them."""
 
 import json
 import os
@@ -23,8 +24,15 @@ class PatchesTest(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             ours = {"UNIDLE_PROBE_DIR": folder, "PYTHONPATH": SHIM, "UNIDLE_LIGHT_LIBRARY": LIBRARY}
             words = [os.path.join(folder, "names"), *words]
-            return [subprocess.run([sys.executable, program, *words], env=environment(OMP_NUM_THREADS="1", **more), capture_output=True, text=True)
-                    for more in (ours, {})]
+            return [
+                subprocess.run(
+                    [sys.executable, program, *words],
+                    env=environment(OMP_NUM_THREADS="1", **more),
+                    capture_output=True,
+                    text=True,
+                )
+                for more in (ours, {})
+            ]
 
     def test_everything_that_is_asked_of_them(self):
         observed, bare = (json.loads(done.stderr.splitlines()[-1]) for done in self.both(PROGRAM))
@@ -33,8 +41,11 @@ class PatchesTest(unittest.TestCase):
             with self.subTest(name):
                 if isinstance(answers, dict):
                     of_c = answers["type"] in ("method_descriptor", "builtin_function_or_method")
-                    differs = {key: (answer, observed[name][key]) for key, answer in answers.items()
-                               if answer != observed[name][key] and not (of_c and key in OTHERWISE)}
+                    differs = {
+                        key: (answer, observed[name][key])
+                        for key, answer in answers.items()
+                        if answer != observed[name][key] and not (of_c and key in OTHERWISE)
+                    }
                     self.assertEqual(differs, {})
                 elif name != "saves: script":  # fails in either case, by what comes first
                     self.assertEqual(observed[name], answers)
@@ -42,7 +53,10 @@ class PatchesTest(unittest.TestCase):
 
     def test_warnings_that_are_raised_in_c(self):
         observed, bare = self.both(WARNINGS)
-        self.assertEqual((observed.returncode, observed.stdout, observed.stderr), (bare.returncode, bare.stdout, bare.stderr))
+        self.assertEqual(
+            (observed.returncode, observed.stdout, observed.stderr),
+            (bare.returncode, bare.stdout, bare.stderr),
+        )
         self.assertIn("not writable", bare.stderr)
 
 

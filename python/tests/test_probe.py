@@ -28,12 +28,16 @@ class RingTest(unittest.TestCase):
         ring = probe.open_ring("worker")
         ring.emit(probe.SAMPLE, 11, 22, 33, 44, 55, 6.5, 77)
         content = self.bytes()
-        self.assertEqual(struct.unpack_from("<QIIQII", content), (0x31474E52444E5500, 1, 64, 512, os.getpid(), 2))
+        self.assertEqual(
+            struct.unpack_from("<QIIQII", content), (0x31474E52444E5500, 1, 64, 512, os.getpid(), 2)
+        )
         self.assertEqual(content[40:56].rstrip(b"\0"), b"worker")
         self.assertEqual(struct.unpack_from("<I", content, 56), (1,))
         self.assertEqual(struct.unpack_from("<Q", content, 64), (1,))
         with open("/proc/self/stat") as stat:
-            self.assertEqual(struct.unpack_from("<Q", content, 200), (int(stat.read().rsplit(")", 1)[1].split()[19]),))
+            self.assertEqual(
+                struct.unpack_from("<Q", content, 200), (int(stat.read().rsplit(")", 1)[1].split()[19]),)
+            )
         self.assertEqual(struct.unpack_from("<QQQQQdIIQ", content, 4096), (11, 22, 33, 44, 55, 6.5, 8, 0, 77))
         self.assertEqual(len(content), 4096 + 512 * 64)
         ring.close()
@@ -62,22 +66,61 @@ class RingTest(unittest.TestCase):
 
     def read_events(self, count, at=0):
         content = self.bytes()
-        return [struct.unpack_from("<QQQQQdIIQ", content, 4096 + 64 * ((at + index) % 512)) for index in range(count)]
+        return [
+            struct.unpack_from("<QQQQQdIIQ", content, 4096 + 64 * ((at + index) % 512))
+            for index in range(count)
+        ]
 
     def test_events_at_once(self):
         for at in (0, 509):  # in the middle and around the end
             ring = probe.open_ring("worker")
             name = sorted(os.listdir(self.folder))[-1]
-            for number in range(at):
+            for _number in range(at):
                 ring.emit(probe.STEP, 7, 7, 7, 7, 7, 7.0, 7)
             with open(os.path.join(self.folder, name), "r+b") as file:
                 file.seek(128)
                 file.write(struct.pack("<Q", at))
-            ring.emit_all("peplS", [1, 2, 3, probe.INPUT, 1, 2, 3, 4, 5, 6.5, probe.TRANSFER, 8, 9, 3, probe.FORWARD, 4, 3, 5, -0.5, probe.LOSS,
-                                    1, 9, 3, 32, 2, probe.STEP])
-            self.assertEqual(self.read_events(5, at), [
-                (1, 2, 3, 0, 0, 0.0, probe.INPUT, 0, 0), (1, 2, 3, 4, 5, 6.5, probe.TRANSFER, 0, 0), (8, 9, 3, 0, 0, 0.0, probe.FORWARD, 0, 0),
-                (4, 0, 3, 5, 0, -0.5, probe.LOSS, 0, 0), (1, 9, 3, 32, 2, 0.0, probe.STEP, 0, 0)])
+            ring.emit_all(
+                "peplS",
+                [
+                    1,
+                    2,
+                    3,
+                    probe.INPUT,
+                    1,
+                    2,
+                    3,
+                    4,
+                    5,
+                    6.5,
+                    probe.TRANSFER,
+                    8,
+                    9,
+                    3,
+                    probe.FORWARD,
+                    4,
+                    3,
+                    5,
+                    -0.5,
+                    probe.LOSS,
+                    1,
+                    9,
+                    3,
+                    32,
+                    2,
+                    probe.STEP,
+                ],
+            )
+            self.assertEqual(
+                self.read_events(5, at),
+                [
+                    (1, 2, 3, 0, 0, 0.0, probe.INPUT, 0, 0),
+                    (1, 2, 3, 4, 5, 6.5, probe.TRANSFER, 0, 0),
+                    (8, 9, 3, 0, 0, 0.0, probe.FORWARD, 0, 0),
+                    (4, 0, 3, 5, 0, -0.5, probe.LOSS, 0, 0),
+                    (1, 9, 3, 32, 2, 0.0, probe.STEP, 0, 0),
+                ],
+            )
             ring.close()
             os.unlink(os.path.join(self.folder, name))
 
@@ -94,7 +137,9 @@ class RingTest(unittest.TestCase):
         ring = probe.open_ring("worker")
         ring.emit(probe.CHECKPOINT, 100, -50)
         ring.emit_all("pS", [100, -7, 0, probe.FORWARD, 100, -60, 0, 4, 1, probe.STEP])
-        self.assertEqual([event[:3] for event in self.read_events(3)], [(100, 0, 0), (100, 0, 0), (100, 0, 0)])
+        self.assertEqual(
+            [event[:3] for event in self.read_events(3)], [(100, 0, 0), (100, 0, 0), (100, 0, 0)]
+        )
 
     def test_a_second_ring_gets_another_name(self):
         probe.open_ring("train")

@@ -10,14 +10,19 @@ from _unidle_shim.facts import ranks  # noqa: E402
 
 
 class Model:
-    """Tells what DistributedDataParallel tells after the iterations that were given, as (iteration, exchange, beside) in ms."""
+    """Tells what DistributedDataParallel tells after the iterations that were given, as (iteration, exchange,
+    beside) in ms."""
 
     def __init__(self, *iterations):
         self.iterations = iter(iterations)
 
     def _get_ddp_logging_data(self):
         iteration, exchange, beside = next(self.iterations)
-        return {"iteration": iteration, "backward_comm_time": exchange * 1000000, "backward_compute_comm_overlap_time": beside * 1000000}
+        return {
+            "iteration": iteration,
+            "backward_comm_time": exchange * 1000000,
+            "backward_compute_comm_overlap_time": beside * 1000000,
+        }
 
 
 class ExchangeTest(unittest.TestCase):
@@ -29,7 +34,9 @@ class ExchangeTest(unittest.TestCase):
 
     def test_the_start_is_left_out(self):
         self.assertIsNone(self.wait_s((0, 0, 0), (1, 2000, 0), (2, 900, 0)))
-        self.assertAlmostEqual(self.wait_s((1, 2000, 0), (2, 900, 0), (3, 12, 2), (4, 11, 2), (5, 700, 0)), 0.010)
+        self.assertAlmostEqual(
+            self.wait_s((1, 2000, 0), (2, 900, 0), (3, 12, 2), (4, 11, 2), (5, 700, 0)), 0.010
+        )
 
     def test_an_iteration_counts_once(self):
         self.assertAlmostEqual(self.wait_s((3, 1, 0), (10, 5, 0), (10, 5, 0), (10, 5, 0), (100, 3, 0)), 0.003)

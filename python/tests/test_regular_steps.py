@@ -56,8 +56,12 @@ class MarksTest(unittest.TestCase):
         self.assertEqual(regular_steps.marks([], 1, 1, 1, 99), [99])
 
     def test_batches_and_steps_fit_or_not(self):
-        self.assertTrue(regular_steps.fits(10, 1, 10) and regular_steps.fits(10, 1, 9) and regular_steps.fits(13, 5, 2))
-        self.assertFalse(regular_steps.fits(10, 1, 8) or regular_steps.fits(10, 1, 11) or regular_steps.fits(16, 5, 2))
+        self.assertTrue(
+            regular_steps.fits(10, 1, 10) and regular_steps.fits(10, 1, 9) and regular_steps.fits(13, 5, 2)
+        )
+        self.assertFalse(
+            regular_steps.fits(10, 1, 8) or regular_steps.fits(10, 1, 11) or regular_steps.fits(16, 5, 2)
+        )
 
 
 class SizesTest(unittest.TestCase):

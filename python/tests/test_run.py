@@ -1,4 +1,5 @@
-"""`unidle run` on real PyTorch programs: what is recorded, and that the program cannot tell the difference."""
+"""`unidle run` on real PyTorch programs: what is recorded, and that the program cannot tell the
+difference."""
 
 import importlib.util
 import json
@@ -56,8 +57,13 @@ class RunTest(unittest.TestCase):
     def observed(self, *command, options=(), **more):
         """Runs it, with our own last lines cut off its stderr."""
         path = os.path.join(self.folder, "record%d" % len(os.listdir(self.folder)))
-        done = subprocess.run([UNIDLE, "run", "-o", path, *options, "--", *command], cwd=self.folder,
-                              env=environment(**more), capture_output=True, text=True)
+        done = subprocess.run(
+            [UNIDLE, "run", "-o", path, *options, "--", *command],
+            cwd=self.folder,
+            env=environment(**more),
+            capture_output=True,
+            text=True,
+        )
         done.stderr = "".join(line for line in done.stderr.splitlines(True) if not OURS.match(line))
         self.record = Record(path)
         self.assertEqual(self.record.meta("problems"), [])
@@ -65,13 +71,18 @@ class RunTest(unittest.TestCase):
 
     def same_as_bare(self, *command):
         bare, done = self.bare(*command), self.observed(*command)
-        self.assertEqual((done.returncode, done.stdout, done.stderr), (bare.returncode, bare.stdout, bare.stderr))
+        self.assertEqual(
+            (done.returncode, done.stdout, done.stderr), (bare.returncode, bare.stdout, bare.stderr)
+        )
         return done
 
-    # -- without torch ---------------------------------------------------------------------------------------------
+    # -- without torch
+    # ---------------------------------------------------------------------------------------------
 
     def test_python_without_torch(self):
-        self.same_as_bare(sys.executable, "-c", "import sys; print([m for m in sys.path if 'unidle' in m]); sys.exit(3)")
+        self.same_as_bare(
+            sys.executable, "-c", "import sys; print([m for m in sys.path if 'unidle' in m]); sys.exit(3)"
+        )
         self.assertTrue(self.record.meta("tier").endswith("+python"))
         self.assertEqual([note["status"] for note in self.record.notes("shim")], ["on"])
 
@@ -88,18 +99,28 @@ class RunTest(unittest.TestCase):
         os.makedirs(os.path.join(self.folder, "site"))
         with open(os.path.join(self.folder, "site", "sitecustomize.py"), "w") as file:
             file.write("print('mine', __name__, __file__[-16:])\n")
-        done = self.observed(sys.executable, "-c", "import sitecustomize; print(sitecustomize.__file__[-16:])",
-                             PYTHONPATH=os.path.join(self.folder, "site"))
-        self.assertEqual(done.stdout, "mine sitecustomize sitecustomize.py"[:-16] + "sitecustomize.py\nsitecustomize.py\n")
+        done = self.observed(
+            sys.executable,
+            "-c",
+            "import sitecustomize; print(sitecustomize.__file__[-16:])",
+            PYTHONPATH=os.path.join(self.folder, "site"),
+        )
+        self.assertEqual(
+            done.stdout, "mine sitecustomize sitecustomize.py"[:-16] + "sitecustomize.py\nsitecustomize.py\n"
+        )
 
     def test_uncaught_and_printed_exceptions(self):
-        code = "import traceback\ntry: 1 / 0\nexcept Exception: traceback.print_exc()\nraise KeyError('lost')\n"
+        code = (
+            "import traceback\ntry: 1 / 0\nexcept Exception: traceback.print_exc()\nraise KeyError('lost')\n"
+        )
         path = os.path.join(self.folder, "fails.py")
         with open(path, "w") as file:
             file.write(code)
         self.same_as_bare(sys.executable, path)
-        self.assertEqual([(note["class"], note["caught"], note["where"]) for note in self.record.notes("exception")],
-                         [("ZeroDivisionError", True, "fails.py:2"), ("KeyError", False, "fails.py:4")])
+        self.assertEqual(
+            [(note["class"], note["caught"], note["where"]) for note in self.record.notes("exception")],
+            [("ZeroDivisionError", True, "fails.py:2"), ("KeyError", False, "fails.py:4")],
+        )
 
     def test_a_torch_that_cannot_be_imported(self):
         site = os.path.join(self.folder, "site")
@@ -118,23 +139,50 @@ class RunTest(unittest.TestCase):
         done = self.observed(sys.executable, "-c", "print('works')", UNIDLE_SHIM_DIR=shim)
         self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "works\n", ""))
 
-    # -- with torch ------------------------------------------------------------------------------------------------
+    # -- with torch
+    # ------------------------------------------------------------------------------------------------
 
     @unittest.skipUnless(HAS_TORCH, "there is no torch")
     def test_a_training_run(self):
         self.same_as_bare(sys.executable, TRAIN, "plain")
         record = self.record
-        self.assertEqual(record.rows("select count(*), sum(samples), max(micro_batches) from steps"), [(32, 1024, 1)])
-        self.assertEqual(record.rows("select count(input_ns), count(forward_ns), count(backward_ns), count(optimizer_ns), count(loss) "
-                                     "from steps"), [(32, 32, 32, 32, 32)])
-        self.assertEqual(record.rows("select count(*) from steps where duration_ns < input_ns + forward_ns + backward_ns + optimizer_ns"), [(0,)])
-        self.assertEqual(record.rows("select kind, count(*), sum(samples) from spans group by kind order by kind"),
-                         [("checkpoint", 1, 0), ("startup", 1, 0), ("validate", 4, 1024)])
+        self.assertEqual(
+            record.rows("select count(*), sum(samples), max(micro_batches) from steps"), [(32, 1024, 1)]
+        )
+        self.assertEqual(
+            record.rows(
+                "select count(input_ns), count(forward_ns), count(backward_ns), count(optimizer_ns), count(loss) "
+                "from steps"
+            ),
+            [(32, 32, 32, 32, 32)],
+        )
+        self.assertEqual(
+            record.rows(
+                "select count(*) from steps where duration_ns < input_ns + forward_ns + backward_ns + optimizer_ns"
+            ),
+            [(0,)],
+        )
+        self.assertEqual(
+            record.rows("select kind, count(*), sum(samples) from spans group by kind order by kind"),
+            [("checkpoint", 1, 0), ("startup", 1, 0), ("validate", 4, 1024)],
+        )
         settings = record.settings()
-        self.assertEqual((settings["device"], settings["loader.workers"], settings["batch.size"], settings["precision.amp"],
-                          settings["cpu.threads"], settings["optimizer.fused"]), ("cpu", "0", "32", "off", "1", "false"))
+        self.assertEqual(
+            (
+                settings["device"],
+                settings["loader.workers"],
+                settings["batch.size"],
+                settings["precision.amp"],
+                settings["cpu.threads"],
+                settings["optimizer.fused"],
+            ),
+            ("cpu", "0", "32", "off", "1", "false"),
+        )
         loaders = {note["use"]: note for note in record.notes("loader")}
-        self.assertEqual((loaders["train"]["epochs"], loaders["validate"]["epochs"], loaders["train"]["in_memory"]), (4, 4, True))
+        self.assertEqual(
+            (loaders["train"]["epochs"], loaders["validate"]["epochs"], loaders["train"]["in_memory"]),
+            (4, 4, True),
+        )
         self.assertEqual(record.notes("model")[-1]["parameters"], 577)
         self.assertEqual(record.notes("samples")[-1]["count"], 1024)
         self.assertEqual(record.one("select sum(samples) from sample_work"), 2048)
@@ -144,18 +192,33 @@ class RunTest(unittest.TestCase):
         for mode, optimizers in (("optimizer", 48), ("by-hand", 0)):
             with self.subTest(mode):
                 self.same_as_bare(sys.executable, os.path.join(HERE, "programs", "words.py"), mode)
-                self.assertEqual(self.record.rows("select count(*), sum(samples), max(micro_batches), count(optimizer_ns), count(loss) from steps"),
-                                 [(48, 192, 1, optimizers, 48)])
-                self.assertEqual(self.record.rows("select count(*), sum(samples) from spans where kind = 'validate'"), [(2, 8)])
+                self.assertEqual(
+                    self.record.rows(
+                        "select count(*), sum(samples), max(micro_batches), count(optimizer_ns), count(loss) from steps"
+                    ),
+                    [(48, 192, 1, optimizers, 48)],
+                )
+                self.assertEqual(
+                    self.record.rows("select count(*), sum(samples) from spans where kind = 'validate'"),
+                    [(2, 8)],
+                )
 
     @unittest.skipUnless(HAS_TORCH, "there is no torch")
     def test_training_in_a_thread(self):
         done = self.same_as_bare(sys.executable, os.path.join(HERE, "programs", "threaded.py"))
         self.assertEqual(done.returncode, 0)
         record = self.record
-        self.assertEqual(record.rows("select count(*), count(backward_ns), count(optimizer_ns), count(loss) from steps"), [(32, 32, 32, 32)])
+        self.assertEqual(
+            record.rows("select count(*), count(backward_ns), count(optimizer_ns), count(loss) from steps"),
+            [(32, 32, 32, 32)],
+        )
         # Who trains is known from the first backward pass on.
-        self.assertEqual(record.rows("select count(*), sum(samples) from steps where idx > 0 and input_ns > 0 and forward_ns > 0"), [(31, 248)])
+        self.assertEqual(
+            record.rows(
+                "select count(*), sum(samples) from steps where idx > 0 and input_ns > 0 and forward_ns > 0"
+            ),
+            [(31, 248)],
+        )
         self.assertEqual((record.settings()["loader.workers"], record.settings()["batch.size"]), ("0", "8"))
         self.assertEqual(len(record.notes("optimizer")), 1)
 
@@ -166,9 +229,21 @@ class RunTest(unittest.TestCase):
 
     @unittest.skipUnless(HAS_TORCH, "there is no torch")
     def test_each_rank_tells_of_itself(self):
-        self.observed(sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", "2", os.path.join(HERE, "programs", "ranks.py"), "1")
-        self.assertEqual(self.record.rows("select count(*), sum(samples) from steps group by process"), [(40, 320)] * 2)
-        self.assertEqual(sorted(note["rank"] for note in self.record.notes("parallel") if note["kind"] == "ddp"), [0, 1])
+        self.observed(
+            sys.executable,
+            "-m",
+            "torch.distributed.run",
+            "--nproc_per_node",
+            "2",
+            os.path.join(HERE, "programs", "ranks.py"),
+            "1",
+        )
+        self.assertEqual(
+            self.record.rows("select count(*), sum(samples) from steps group by process"), [(40, 320)] * 2
+        )
+        self.assertEqual(
+            sorted(note["rank"] for note in self.record.notes("parallel") if note["kind"] == "ddp"), [0, 1]
+        )
         wait_s = {note["rank"]: note["wait_seconds"] for note in self.record.notes("rank")}
         self.assertGreater(wait_s[0], 4 * wait_s.get(1, 0))
 
@@ -178,8 +253,13 @@ class RunTest(unittest.TestCase):
             with self.subTest(method):
                 self.observed(sys.executable, TRAIN, "workers", method)
                 # A worker that lives longer than a second notes itself again.
-                self.assertEqual(self.record.one("select count(distinct process) from notes where json_extract(body, '$.type') = 'shim' "
-                                                 "and json_extract(body, '$.role') = 'worker'"), 4)
+                self.assertEqual(
+                    self.record.one(
+                        "select count(distinct process) from notes where json_extract(body, '$.type') = 'shim' "
+                        "and json_extract(body, '$.role') = 'worker'"
+                    ),
+                    4,
+                )
                 self.assertEqual(self.record.one("select sum(samples) from sample_work"), 512)
                 self.assertEqual(self.record.notes("loader_start")[-1]["count"], 2)
                 self.assertEqual(self.record.one("select count(distinct process) from steps"), 1)
@@ -208,16 +288,41 @@ class RunTest(unittest.TestCase):
 
     @unittest.skipUnless(HAS_TORCH, "there is no torch")
     def test_steps_and_apply(self):
-        done = self.observed(sys.executable, TRAIN, "many", options=["--steps", "20", "--apply", "loader.workers=1", "--apply", "cpu.threads=2",
-                                                                     "--apply", "optimizer.fused=true", "--apply", "batch.size=64"])
+        done = self.observed(
+            sys.executable,
+            TRAIN,
+            "many",
+            options=[
+                "--steps",
+                "20",
+                "--apply",
+                "loader.workers=1",
+                "--apply",
+                "cpu.threads=2",
+                "--apply",
+                "optimizer.fused=true",
+                "--apply",
+                "batch.size=64",
+            ],
+        )
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertEqual(self.record.one("select count(*) from steps"), 20)
         applied = {note["knob"]: note["status"] for note in self.record.notes("apply")}
         from torch import __version__ as version
 
-        fuses = tuple(map(int, version.split(".")[:2])) >= (2, 4)  # older ones have no fused optimiser for a CPU
-        self.assertEqual(applied, {"loader.workers": "taken", "cpu.threads": "taken", "optimizer.fused": "taken" if fuses else "refused",
-                                   "batch.size": "refused"})
+        fuses = tuple(map(int, version.split(".")[:2])) >= (
+            2,
+            4,
+        )  # older ones have no fused optimiser for a CPU
+        self.assertEqual(
+            applied,
+            {
+                "loader.workers": "taken",
+                "cpu.threads": "taken",
+                "optimizer.fused": "taken" if fuses else "refused",
+                "batch.size": "refused",
+            },
+        )
 
     @unittest.skipUnless(HAS_TORCH, "there is no torch")
     def test_a_shim_that_fails_at_torch_says_so(self):

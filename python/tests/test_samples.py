@@ -1,4 +1,5 @@
-"""`unidle diagnose` on real programs whose samples are easily misjudged: where the time goes, what was there before, and what can be done."""
+"""`unidle diagnose` on real programs whose samples are easily misjudged: where the time goes, what was there
+before, and what can be done."""
 
 import os
 import sys
@@ -31,9 +32,12 @@ class Pictures(Dataset):
 @unittest.skipUnless(os.path.exists(UNIDLE), "UNIDLE_BIN is not set: there is no unidle to run")
 class SamplesTest(unittest.TestCase):
     setUp, bare, observed, same_as_bare, diagnosed = (
-        getattr(test_causes.CausesTest, name) for name in ("setUp", "bare", "observed", "same_as_bare", "diagnosed"))
+        getattr(test_causes.CausesTest, name)
+        for name in ("setUp", "bare", "observed", "same_as_bare", "diagnosed")
+    )
 
-    # -- where a sample is slow --------------------------------------------------------------------------------------
+    # -- where a sample is slow
+    # --------------------------------------------------------------------------------------
 
     def test_the_place_of_a_slow_sample_is_not_the_loop_that_asks_for_it(self):
         site = os.path.join(self.folder, "site-packages")
@@ -43,14 +47,26 @@ class SamplesTest(unittest.TestCase):
         for workers in ("0", "2"):
             with self.subTest(workers=workers):
                 self.diagnosed("library.py", workers, PYTHONPATH=site)
-                hot = [(note["role"], note["where"].split(":")[0], note["function"].split(".")[-1])
-                       for note in self.record.notes("hot") if note["role"] == "worker" or note["phase"] == "input"]
-                self.assertEqual(set(hot), {("train" if workers == "0" else "worker", "shelf.py", "__getitem__")})
+                hot = [
+                    (note["role"], note["where"].split(":")[0], note["function"].split(".")[-1])
+                    for note in self.record.notes("hot")
+                    if note["role"] == "worker" or note["phase"] == "input"
+                ]
+                self.assertEqual(
+                    set(hot), {("train" if workers == "0" else "worker", "shelf.py", "__getitem__")}
+                )
 
-    # -- rows ------------------------------------------------------------------------------------------------------
+    # -- rows
+    # ------------------------------------------------------------------------------------------------------
 
     def test_only_rows_that_can_be_fetched_together_are(self):
-        for kind, gathers in (("table", True), ("tensors", True), ("single", False), ("digits", None), ("counts", None)):
+        for kind, gathers in (
+            ("table", True),
+            ("tensors", True),
+            ("single", False),
+            ("digits", None),
+            ("counts", None),
+        ):
             with self.subTest(kind):
                 found = self.diagnosed("rows.py", kind)["loader-per-row"]
                 knobs = {fix["knob"] for fix in found["fixes"]}
@@ -60,10 +76,16 @@ class SamplesTest(unittest.TestCase):
 
     def test_what_is_named_is_taken(self):
         for kind in ("table", "tensors"):
-            self.observed(sys.executable, os.path.join(HERE, "programs", "rows.py"), kind, options=["--apply", "loader.gather=true"])
+            self.observed(
+                sys.executable,
+                os.path.join(HERE, "programs", "rows.py"),
+                kind,
+                options=["--apply", "loader.gather=true"],
+            )
             self.assertEqual({note["status"] for note in self.record.notes("apply")}, {"taken"}, kind)
 
-    # -- samples that are made again -------------------------------------------------------------------------------
+    # -- samples that are made again
+    # -------------------------------------------------------------------------------
 
     def test_results_were_there_before_where_samples_are_the_same(self):
         for workers in ("0", "2"):
@@ -72,7 +94,9 @@ class SamplesTest(unittest.TestCase):
                 repeated = found.get("recomputed-features") or found["dataset-slow-sample"]
                 self.assertIn("spent in decode (", " ".join(repeated["evidence"]))
                 if "recomputed-features" in found:
-                    self.assertIn("gave results that were there before", found["recomputed-features"]["evidence"][0])
+                    self.assertIn(
+                        "gave results that were there before", found["recomputed-features"]["evidence"][0]
+                    )
                 self.assertEqual(self._again()[1], 0)
 
     def test_samples_that_differ_gave_no_results_that_were_there(self):

@@ -1,4 +1,5 @@
-"""Runs of short steps, of which some are seen in full only: what is recorded of all of them against the program's own counts."""
+"""Runs of short steps, of which some are seen in full only: what is recorded of all of them against the
+program's own counts."""
 
 import json
 import os
@@ -24,8 +25,13 @@ class LightTest(unittest.TestCase):
     def run_program(self, mode, seconds=6, *options):
         record, told = os.path.join(self.folder, "record"), os.path.join(self.folder, "told.json")
         command = [sys.executable, PROGRAM, mode, str(seconds), told]
-        done = subprocess.run([UNIDLE, "run", "-o", record, *options, "--", *command], env=environment(OMP_NUM_THREADS="1", **self.more),
-                              cwd=self.folder, capture_output=True, text=True)
+        done = subprocess.run(
+            [UNIDLE, "run", "-o", record, *options, "--", *command],
+            env=environment(OMP_NUM_THREADS="1", **self.more),
+            cwd=self.folder,
+            capture_output=True,
+            text=True,
+        )
         self.assertEqual(done.returncode, 0, done.stderr)
         self.record = Record(record)
         self.assertEqual(self.record.meta("problems"), [])
@@ -42,24 +48,34 @@ class LightTest(unittest.TestCase):
         self.run_program(mode)
         steps, samples = self.record.rows("select count(*), sum(samples) from steps")[0]
         self.assertEqual((steps, samples), (self.said["steps"], self.said["samples"]))
-        full = self.record.one("select count(*) from steps where forward_ns is not null or backward_ns is not null")
+        full = self.record.one(
+            "select count(*) from steps where forward_ns is not null or backward_ns is not null"
+        )
         if thinned:
             self.assertLess(full, 0.9 * steps)
             self.assertEqual(self.note["steps_in_full"], full)
-        overlapping = self.record.one("select count(*) from steps a join steps b on b.idx = a.idx + 1 where a.t_ns + a.duration_ns > b.t_ns")
+        overlapping = self.record.one(
+            "select count(*) from steps a join steps b on b.idx = a.idx + 1 where a.t_ns + a.duration_ns > b.t_ns"
+        )
         self.assertEqual(overlapping, 0)
         return steps, full
 
     def test_a_loader_with_validation_now_and_then(self):
         steps, _ = self.check("map")
-        self.assertEqual(self.record.one("select count(*) from spans where kind = 'validate'"), self.said["validations"])
+        self.assertEqual(
+            self.record.one("select count(*) from spans where kind = 'validate'"), self.said["validations"]
+        )
         waited = self.record.one("select sum(input_ns) from steps") * 1e-9
         self.assertLess(abs(waited - self.said["input_s"]) / self.said["input_s"], 0.1)
-        self.assertEqual([note for note in self.record.notes("loader") if note["id"] == 0][-1]["batches"], steps)
+        self.assertEqual(
+            [note for note in self.record.notes("loader") if note["id"] == 0][-1]["batches"], steps
+        )
         samples = [note for note in self.record.notes("samples") if note["id"] == 0][-1]
         self.assertEqual(samples["count"], self.said["samples"])
         bare = os.path.join(self.folder, "bare.json")
-        subprocess.run([sys.executable, PROGRAM, "map", "6", bare], env=environment(OMP_NUM_THREADS="1"), check=True)
+        subprocess.run(
+            [sys.executable, PROGRAM, "map", "6", bare], env=environment(OMP_NUM_THREADS="1"), check=True
+        )
         pairs = list(zip(self.read(bare)["losses"], self.said["losses"]))
         self.assertGreater(len(pairs), 5)
         self.assertEqual(*zip(*pairs))
@@ -69,7 +85,9 @@ class LightTest(unittest.TestCase):
 
     def test_validation_every_few_steps(self):
         self.check("often", thinned=False)
-        self.assertEqual(self.record.one("select count(*) from spans where kind = 'validate'"), self.said["validations"])
+        self.assertEqual(
+            self.record.one("select count(*) from spans where kind = 'validate'"), self.said["validations"]
+        )
 
     def test_micro_batches(self):
         self.check("accumulated")
@@ -85,7 +103,12 @@ class LightTest(unittest.TestCase):
         self.check("two")
 
     def test_a_scaler_that_leaves_steps_out(self):
-        if subprocess.run([sys.executable, "-c", "import torch; torch.amp.GradScaler"], capture_output=True).returncode != 0:
+        if (
+            subprocess.run(
+                [sys.executable, "-c", "import torch; torch.amp.GradScaler"], capture_output=True
+            ).returncode
+            != 0
+        ):
             self.skipTest("this torch has no scaler for CPUs")
         self.check("scaled")
 
@@ -108,10 +131,15 @@ class LightTest(unittest.TestCase):
 
 class WithoutLibraryTest(LightTest):
     """The patch of fetching a batch in Python, as where the library cannot be loaded."""
+
     more = {"UNIDLE_LIGHT_LIBRARY": ""}
 
-    test_without_a_loader = test_without_an_optimiser = test_validation_every_few_steps = test_it_stops_after_the_asked_steps = None
-    test_two_optimisers = test_batches_that_are_not_learnt_from = test_parameters_that_something_else_changes = None
+    test_without_a_loader = test_without_an_optimiser = test_validation_every_few_steps = (
+        test_it_stops_after_the_asked_steps
+    ) = None
+    test_two_optimisers = test_batches_that_are_not_learnt_from = (
+        test_parameters_that_something_else_changes
+    ) = None
     test_a_scaler_that_leaves_steps_out = test_an_iterable_dataset = None
 
 

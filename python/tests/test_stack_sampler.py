@@ -22,7 +22,12 @@ def least_s(line):
 
 class Reads(unittest.TestCase):
     def test_lines_that_read(self):
-        for line in ("x, y = images[k], labels[k]", "x = rows[order[k]]", "x = np.load (name)", "i = torch.randint(9, (4,))"):
+        for line in (
+            "x, y = images[k], labels[k]",
+            "x = rows[order[k]]",
+            "x = np.load (name)",
+            "i = torch.randint(9, (4,))",
+        ):
             self.assertTrue(stack_sampler._READS.search(line), line)
         for line in ("loss.backward()", "x = []", "# already (done)", "x = a * b"):
             self.assertFalse(stack_sampler._READS.search(line), line)

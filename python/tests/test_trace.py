@@ -29,17 +29,28 @@ class TraceTest(unittest.TestCase):
     def same_as_bare(self, *command, options=("--trace", "5"), **more):
         """Runs it without us and with a window; what the program writes and returns must be the same."""
         command = (sys.executable,) + command
-        bare = subprocess.run(command, cwd=self.folder, env=environment(**more), capture_output=True, text=True)
-        done = subprocess.run([UNIDLE, "run", "-o", self.path, *options, "--", *command], cwd=self.folder,
-                              env=environment(**more), capture_output=True, text=True)
+        bare = subprocess.run(
+            command, cwd=self.folder, env=environment(**more), capture_output=True, text=True
+        )
+        done = subprocess.run(
+            [UNIDLE, "run", "-o", self.path, *options, "--", *command],
+            cwd=self.folder,
+            env=environment(**more),
+            capture_output=True,
+            text=True,
+        )
         # The profiler itself complains once a process, with the time, where there is no device.
         lines = [line for line in done.stderr.splitlines(True) if "DeviceProperties.cpp" not in line]
         self.last_line = "".join(line for line in lines if line.startswith("unidle: recorded"))
         theirs = "".join(line for line in lines if not line.startswith("unidle: recorded"))
-        expected = "".join(line for line in bare.stderr.splitlines(True) if "DeviceProperties.cpp" not in line)
+        expected = "".join(
+            line for line in bare.stderr.splitlines(True) if "DeviceProperties.cpp" not in line
+        )
         self.assertEqual((done.returncode, done.stdout, theirs), (bare.returncode, bare.stdout, expected))
         self.record = Record(self.path)
-        self.assertEqual([note["status"] for note in self.record.notes("shim") if note["status"] == "off"], [])
+        self.assertEqual(
+            [note["status"] for note in self.record.notes("shim") if note["status"] == "off"], []
+        )
         return done
 
     def no_window(self, reason):
@@ -60,11 +71,13 @@ class TraceTest(unittest.TestCase):
     @unittest.skipIf(TALKS, "there is no window with this torch")
     def test_a_window(self):
         self.same_as_bare(TRAIN, "plain")
-        note, = self.record.notes("trace")
+        (note,) = self.record.notes("trace")
         self.assertEqual((note["status"], note["steps"]), ("recorded", 5))
         self.assertIn("unidle trace", self.last_line)
-        shown = subprocess.run([UNIDLE, "trace", self.path, "--format", "json"], capture_output=True, text=True)
-        trace, = json.loads(shown.stdout)["traces"]
+        shown = subprocess.run(
+            [UNIDLE, "trace", self.path, "--format", "json"], capture_output=True, text=True
+        )
+        (trace,) = json.loads(shown.stdout)["traces"]
         self.assertEqual(trace["steps"]["count"], 5)
         self.assertTrue(any(operator["name"] == "aten::addmm" for operator in trace["operators"]))
         self.assertEqual((trace["devices"], trace["busy"]), ([], None))
@@ -74,9 +87,16 @@ class TraceTest(unittest.TestCase):
         self.assertLess(abs(begin - step_begin), 5e6)
 
         # No step is lost or told of twice, and our own time is in none of them.
-        self.assertEqual(self.record.rows("select count(*), count(distinct idx), sum(samples) from steps"), [(32, 32, 1024)])
-        self.assertEqual(self.record.rows("select count(*) from steps where duration_ns < input_ns + forward_ns + backward_ns + optimizer_ns"),
-                         [(0,)])
+        self.assertEqual(
+            self.record.rows("select count(*), count(distinct idx), sum(samples) from steps"),
+            [(32, 32, 1024)],
+        )
+        self.assertEqual(
+            self.record.rows(
+                "select count(*) from steps where duration_ns < input_ns + forward_ns + backward_ns + optimizer_ns"
+            ),
+            [(0,)],
+        )
 
     @unittest.skipIf(TALKS, "there is no window with this torch")
     def test_forked_workers(self):
@@ -85,10 +105,30 @@ class TraceTest(unittest.TestCase):
 
     @unittest.skipIf(TALKS, "there is no window with this torch")
     def test_a_run_that_is_stopped_after_few_steps(self):
-        done = subprocess.run([UNIDLE, "run", "-o", self.path, "--steps", "8", "--trace", "3", "--", sys.executable, TRAIN, "plain"],
-                              cwd=self.folder, env=environment(), capture_output=True, text=True)
+        done = subprocess.run(
+            [
+                UNIDLE,
+                "run",
+                "-o",
+                self.path,
+                "--steps",
+                "8",
+                "--trace",
+                "3",
+                "--",
+                sys.executable,
+                TRAIN,
+                "plain",
+            ],
+            cwd=self.folder,
+            env=environment(),
+            capture_output=True,
+            text=True,
+        )
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertEqual([(note["status"], note["steps"]) for note in Record(self.path).notes("trace")], [("recorded", 3)])
+        self.assertEqual(
+            [(note["status"], note["steps"]) for note in Record(self.path).notes("trace")], [("recorded", 3)]
+        )
 
     def test_a_run_that_is_too_short(self):
         self.same_as_bare(PROFILED, "never", "5")

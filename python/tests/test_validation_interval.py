@@ -33,7 +33,11 @@ class ValidatingTest(unittest.TestCase):
 
     def test_training_is_the_same_with_fewer_validations(self):
         # The first two are made whatever is asked for.
-        for how, validations in (("function", {4: 2 + 3}), ("dropped", {4: 2 + 3 + 1}), ("method", {1: 12, 4: 2 + 3, 0: 2})):
+        for how, validations in (
+            ("function", {4: 2 + 3}),
+            ("dropped", {4: 2 + 3 + 1}),
+            ("method", {1: 12, 4: 2 + 3, 0: 2}),
+        ):
             with self.subTest(how):
                 losses, _ = self.bare(how)
                 for interval, expected in validations.items():
@@ -41,12 +45,21 @@ class ValidatingTest(unittest.TestCase):
                     self.assertEqual(self.said, [("taken", "")])
 
     def test_what_it_depends_on_is_left_alone(self):
-        for how, why in (("returns", "Experiment.look returns something"), ("trains", "trains as well"),
-                         ("saves", "saves a checkpoint"), ("stops", "changes done, which"), ("remembers", "changes history, which"), ("draws", "random numbers"), ("loop", "training loop validates itself")):
+        for how, why in (
+            ("returns", "Experiment.look returns something"),
+            ("trains", "trains as well"),
+            ("saves", "saves a checkpoint"),
+            ("stops", "changes done, which"),
+            ("remembers", "changes history, which"),
+            ("draws", "random numbers"),
+            ("loop", "training loop validates itself"),
+        ):
             with self.subTest(how):
                 self.assertEqual(self.losses_and_validations(how, 4), self.bare(how))
                 self.assertEqual([status for status, _ in self.said], ["refused-in-part"])
-                self.assertIn(why if sys.version_info >= (3, 11) else why.replace("Experiment.", ""), self.said[0][1])
+                self.assertIn(
+                    why if sys.version_info >= (3, 11) else why.replace("Experiment.", ""), self.said[0][1]
+                )
 
     def test_unasked_it_is_told_whether_it_could(self):
         for how, optional in (("method", True), ("returns", False)):

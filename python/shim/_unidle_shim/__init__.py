@@ -1,7 +1,8 @@
 """The Python side of the probe: tells `unidle run` where the time of a PyTorch program goes.
 
-Standard library only. At start-up little is imported but the import hook; everything else waits until the program imports
-torch or argparse. Any failure of our own turns the observation off, writes one `shim` note and is never seen by the program.
+Standard library only. At start-up little is imported but the import hook; everything else waits until the
+program imports torch or argparse. Any failure of our own turns the observation off, writes one `shim` note
+and is never seen by the program.
 
 The folders, each of which imports from those before it only:
 

@@ -14,47 +14,50 @@ _get_ident = threading.get_ident
 
 
 class State:
-    """Shared by all patches. `thread` is the one that is followed; 0 when nobody is: then every patch passes through."""
+    """Shared by all patches. `thread` is the one that is followed; 0 when nobody is: then every patch passes
+    through."""
 
     def __init__(self):
         # The process: what it is, and what it reports by.
         self.torch = None
         self.has_device = False  # a GPU that torch could use
-        self.role = "train"      # or "worker"
-        self.began = False       # something of training or loading was seen here
-        self.ring = None         # host.probe
-        self.background = None   # facts.stack_sampler.Background
-        self.device = None       # facts.device_time.DeviceTimer
-        self.tracing = None      # facts.profiler_window.Tracing, where a window was asked for
-        self.facts = None        # facts.in_effect.Facts
+        self.role = "train"  # or "worker"
+        self.began = False  # something of training or loading was seen here
+        self.ring = None  # host.probe
+        self.background = None  # facts.stack_sampler.Background
+        self.device = None  # facts.device_time.DeviceTimer
+        self.tracing = None  # facts.profiler_window.Tracing, where a window was asked for
+        self.facts = None  # facts.in_effect.Facts
         # The training loop.
         self.thread = 0
-        self.trains = False      # `thread` is known to be the one that trains
-        self.loop = None         # loop.loop.Loop
-        self.light = None        # loop.short_steps.Light, while only marks are left of steps
-        self.elsewhere = None    # the last iterator that another thread made meanwhile, see loaders.made_elsewhere
-        self.take_over = None    # follows that iterator
-        self.samples = None      # samples.sample_cost.Samples of this process
+        self.trains = False  # `thread` is known to be the one that trains
+        self.loop = None  # loop.loop.Loop
+        self.light = None  # loop.short_steps.Light, while only marks are left of steps
+        self.elsewhere = (
+            None  # the last iterator that another thread made meanwhile, see loaders.made_elsewhere
+        )
+        self.take_over = None  # follows that iterator
+        self.samples = None  # samples.sample_cost.Samples of this process
         # What patches keep.
-        self.roots = None        # patches.module_classes.Roots
-        self.backward = None     # patches.training_calls.Backward
-        self.fetches = None      # loop.short_steps.Patch of asking an iterator for its next batch
-        self.makers = ()         # loop.short_steps.Patch of making a batch in this process
-        self.waits = None        # patches.waits.Waits
-        self.logging = None      # patches.logging_calls.Logging
-        self.loaders = None      # by DataLoader, weakly: patches.loaders.Loader
+        self.roots = None  # patches.module_classes.Roots
+        self.backward = None  # patches.training_calls.Backward
+        self.fetches = None  # loop.short_steps.Patch of asking an iterator for its next batch
+        self.makers = ()  # loop.short_steps.Patch of making a batch in this process
+        self.waits = None  # patches.waits.Waits
+        self.logging = None  # patches.logging_calls.Logging
+        self.loaders = None  # by DataLoader, weakly: patches.loaders.Loader
         self.all_loaders = []
-        self.starting = None     # the loader whose workers are being started
-        self.switching = False   # in train() or eval() of a model
-        self.compiled = None     # (mode, backend) of torch.compile
+        self.starting = None  # the loader whose workers are being started
+        self.switching = False  # in train() or eval() of a model
+        self.compiled = None  # (mode, backend) of torch.compile
         # What settings that are changed at run time, and trials, hang in.
-        self.actuators = None    # knobs.actuators.Actuators
-        self.actor_notes = []    # notes(settings): what they tell, and have in force
+        self.actuators = None  # knobs.actuators.Actuators
+        self.actor_notes = []  # notes(settings): what they tell, and have in force
         self.on_training_forward = []  # called with the frame of the first forward passes of training
-        self.read_back = None    # called once, after the first steps
+        self.read_back = None  # called once, after the first steps
         self.redirect_save = None  # (args, kwargs) of torch.save to those that spare the user's files
-        self.at_finish = []      # called first when the process ends in order
-        self.at_fork = []        # called in a child
+        self.at_finish = []  # called first when the process ends in order
+        self.at_fork = []  # called in a child
 
 
 state = State()
@@ -83,8 +86,9 @@ def followed():
 
 
 def adopt():
-    """This thread calls the first backward pass, or steps the first optimiser, and is not the one that imported torch: then
-    this one trains, and is followed from here on. False where another one is known to train."""
+    """This thread calls the first backward pass, or steps the first optimiser, and is not the one that
+    imported torch: then this one trains, and is followed from here on. False where another one is known to
+    train."""
     if state.trains or not state.thread or state.role != "train":
         return False
     state.trains, state.thread = True, _get_ident()
@@ -135,7 +139,8 @@ def finish():
 
 
 def interrupted():
-    """An exception of the program's leaves our code half way: what says that a call is going on is taken back."""
+    """An exception of the program's leaves our code half way: what says that a call is going on is taken
+    back."""
     state.switching = False
     state.starting = None
     if state.role == "train":
@@ -154,7 +159,8 @@ def shut_down():
 
 
 def forked():
-    """In a child: nothing of the parent's is ours. The patches stay; a ring is opened when there is something to tell."""
+    """In a child: nothing of the parent's is ours. The patches stay; a ring is opened when there is something
+    to tell."""
     if state.torch is None:
         return
     state.thread = _get_ident()

@@ -46,7 +46,7 @@ torch.manual_seed(0)
 torch.set_num_threads(1)
 net = nn.Linear(64, 1)
 opt = torch.optim.SGD(net.parameters(), lr=1e-3)
-for epoch in range(4):
+for _epoch in range(4):
     for x in DataLoader(Samples(kind), batch_size=8, shuffle=True, num_workers=workers):
         opt.zero_grad()
         net(x).square().mean().backward()

@@ -1,4 +1,5 @@
-"""All work of a sample is done by a library (see test_samples.py), and the loop that asks for it lies in main()."""
+"""All work of a sample is done by a library (see test_samples.py), and the loop that asks for it lies in
+main()."""
 
 import sys
 
@@ -12,7 +13,7 @@ def main():
     torch.set_num_threads(1)
     net = nn.Linear(64, 1)
     opt = torch.optim.SGD(net.parameters(), lr=1e-3)
-    for epoch in range(3):
+    for _epoch in range(3):
         for x in DataLoader(shelf.Pictures(), batch_size=8, shuffle=True, num_workers=int(sys.argv[1])):
             opt.zero_grad()
             net(x).square().mean().backward()

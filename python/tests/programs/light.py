@@ -1,4 +1,5 @@
-"""Some seconds of short steps, which are not all seen in full; it tells what it did by itself. See test_short_steps.py."""
+"""Some seconds of short steps, which are not all seen in full; it tells what it did by itself. See
+test_short_steps.py."""
 
 import json
 import sys
@@ -47,7 +48,7 @@ def count(samples, loss):
 def validate():
     net.eval()
     with torch.no_grad():
-        for a, b in DataLoader(TensorDataset(x, y), 500):
+        for a, _b in DataLoader(TensorDataset(x, y), 500):
             net(a)
     net.train()
     done["validations"] += 1
@@ -88,7 +89,7 @@ elif MODE == "accumulated":
 elif MODE == "sliced":
     while going_on():
         i = done["steps"] % 60
-        count(32, learn(net, opt, x[i * 32:i * 32 + 32], y[i * 32:i * 32 + 32]))
+        count(32, learn(net, opt, x[i * 32 : i * 32 + 32], y[i * 32 : i * 32 + 32]))
 elif MODE == "two":
     loader = DataLoader(TensorDataset(x, y), 50)
     while going_on():
@@ -96,7 +97,9 @@ elif MODE == "two":
             learn(net, opt, a, b)
             count(50, learn(other, second, a, b))
 elif MODE == "scaled":
-    scaler = torch.amp.GradScaler("cpu", init_scale=2.0 ** 120, growth_interval=40)  # overflows now and then: those steps are left out
+    scaler = torch.amp.GradScaler(
+        "cpu", init_scale=2.0**120, growth_interval=40
+    )  # overflows now and then: those steps are left out
     while going_on():
         for a, b in DataLoader(TensorDataset(x, y), 50):
             opt.zero_grad()
@@ -135,7 +138,7 @@ elif MODE == "by-hand":
     while going_on():
         for i in range(60):
             net.zero_grad()
-            loss = nn.functional.mse_loss(net(x[i * 32:i * 32 + 32]), y[i * 32:i * 32 + 32])
+            loss = nn.functional.mse_loss(net(x[i * 32 : i * 32 + 32]), y[i * 32 : i * 32 + 32])
             loss.backward()
             with torch.no_grad():
                 for p in net.parameters():

@@ -20,7 +20,10 @@ def network():
 
 def gan():
     generator, critic = nn.Sequential(nn.Linear(4, 32), nn.ReLU(), nn.Linear(32, 16)), network()
-    of_generator, of_critic = torch.optim.Adam(generator.parameters(), 1e-3), torch.optim.Adam(critic.parameters(), 1e-3)
+    of_generator, of_critic = (
+        torch.optim.Adam(generator.parameters(), 1e-3),
+        torch.optim.Adam(critic.parameters(), 1e-3),
+    )
     judge = nn.BCEWithLogitsLoss()
     for _ in range(2):
         for real, _ in DataLoader(TensorDataset(x, y), 16):
@@ -41,12 +44,14 @@ def closure():
     net = network()
     optimizer = torch.optim.LBFGS(net.parameters(), lr=0.1, max_iter=4)
     for a, b in DataLoader(TensorDataset(x, y), 32):
+
         def again():
             done["calls"] += 1
             optimizer.zero_grad()
             loss = nn.functional.mse_loss(net(a), b)
             loss.backward()
             return loss
+
         optimizer.step(again)
         done["steps"] += 1
         done["samples"] += len(a)
@@ -68,10 +73,18 @@ def ranks():
         optimizer.step()
         done["steps"] += 1
         if done["steps"] == 30:
-            calls = {kind.__name__: kind.__dict__.get("__call__") for kind in (nn.Module, nn.Sequential, nn.Linear, DistributedDataParallel)}
-            patched = [name for name, call in calls.items() if call is not None
-                       and (type(call).__name__ == "_ClassCall" or hasattr(call, "__wrapped__"))]
-            os.write(1, ("%d %s\n" % (distributed.get_rank(), json.dumps(patched))).encode())  # by one call: two ranks must not mix
+            calls = {
+                kind.__name__: kind.__dict__.get("__call__")
+                for kind in (nn.Module, nn.Sequential, nn.Linear, DistributedDataParallel)
+            }
+            patched = [
+                name
+                for name, call in calls.items()
+                if call is not None and (type(call).__name__ == "_ClassCall" or hasattr(call, "__wrapped__"))
+            ]
+            os.write(
+                1, ("%d %s\n" % (distributed.get_rank(), json.dumps(patched))).encode()
+            )  # by one call: two ranks must not mix
     distributed.destroy_process_group()
 
 
@@ -94,8 +107,15 @@ def lightning():
         def configure_optimizers(self):
             return torch.optim.SGD(self.parameters(), 0.01)
 
-    trainer = lightning.Trainer(max_epochs=3, accelerator="cpu", logger=False, enable_checkpointing=False, enable_progress_bar=False,
-                                enable_model_summary=False, num_sanity_val_steps=0)
+    trainer = lightning.Trainer(
+        max_epochs=3,
+        accelerator="cpu",
+        logger=False,
+        enable_checkpointing=False,
+        enable_progress_bar=False,
+        enable_model_summary=False,
+        num_sanity_val_steps=0,
+    )
     trainer.fit(Module(), DataLoader(TensorDataset(x, y), 16), DataLoader(TensorDataset(x, y), 64))
 
 
@@ -116,12 +136,24 @@ def transformers():
             done["samples"] += 8
 
     model = GPT2LMHeadModel(GPT2Config(vocab_size=50, n_embd=16, n_layer=1, n_head=2, n_positions=16))
-    arguments = TrainingArguments("out", per_device_train_batch_size=4, gradient_accumulation_steps=2, num_train_epochs=2, use_cpu=True, report_to=[],
-                                  save_strategy="no", eval_strategy="epoch", logging_steps=5, disable_tqdm=True)
+    arguments = TrainingArguments(
+        "out",
+        per_device_train_batch_size=4,
+        gradient_accumulation_steps=2,
+        num_train_epochs=2,
+        use_cpu=True,
+        report_to=[],
+        save_strategy="no",
+        eval_strategy="epoch",
+        logging_steps=5,
+        disable_tqdm=True,
+    )
     Trainer(model, arguments, train_dataset=Texts(), eval_dataset=Texts(), callbacks=[Count()]).train()
 
 
-{"gan": gan, "closure": closure, "ranks": ranks, "lightning": lightning, "transformers": transformers}[sys.argv[1]]()
+{"gan": gan, "closure": closure, "ranks": ranks, "lightning": lightning, "transformers": transformers}[
+    sys.argv[1]
+]()
 if len(sys.argv) > 2:
     with open(sys.argv[2], "w") as file:
         json.dump(done, file)

@@ -1,4 +1,5 @@
-"""Programs whose outermost modules are not all known from the beginning; see test_module_classes.py. Prints what must not change."""
+"""Programs whose outermost modules are not all known from the beginning; see test_module_classes.py. Prints
+what must not change."""
 
 import copy
 import io
@@ -13,7 +14,9 @@ from torch.utils.data import DataLoader, TensorDataset
 class Net(nn.Module):
     def __init__(self):
         super().__init__()
-        self.body = nn.Sequential(nn.Linear(16, 8), nn.ReLU(), nn.Sequential(nn.Linear(8, 8), nn.ReLU()), nn.Linear(8, 1))
+        self.body = nn.Sequential(
+            nn.Linear(16, 8), nn.ReLU(), nn.Sequential(nn.Linear(8, 8), nn.ReLU()), nn.Linear(8, 1)
+        )
 
     def forward(self, x):
         return self.body(x)
@@ -101,12 +104,23 @@ def main(mode):
     elif mode == "handed_on":
         fit(net, 6)
         narrowed(Net)
-        assert pickle.loads(pickle.dumps(vars(Net)["__call__"] if "__call__" in vars(Net) else nn.Module.__call__)) is nn.Module.__call__
+        assert (
+            pickle.loads(
+                pickle.dumps(vars(Net)["__call__"] if "__call__" in vars(Net) else nn.Module.__call__)
+            )
+            is nn.Module.__call__
+        )
         torch.save(net, io.BytesIO())
         net.eval()
         want = net(x)
         graph = torch.fx.symbolic_trace(net)
-        for other in (copy.deepcopy(net), pickle.loads(pickle.dumps(net)), torch.jit.script(net), torch.jit.trace(net, (x,)), graph):
+        for other in (
+            copy.deepcopy(net),
+            pickle.loads(pickle.dumps(net)),
+            torch.jit.script(net),
+            torch.jit.trace(net, (x,)),
+            graph,
+        ):
             assert torch.equal(other(x), want), other
         print([node.op for node in graph.graph.nodes])
         if hasattr(torch, "export"):

@@ -1,4 +1,5 @@
-"""A program that narrows itself to one CPU after it has started, and computes with more threads than that; see test_causes.py."""
+"""A program that narrows itself to one CPU after it has started, and computes with more threads than that;
+see test_causes.py."""
 
 import os
 import sys
@@ -33,7 +34,7 @@ net = nn.Sequential(nn.Linear(256, 1024), nn.ReLU(), nn.Linear(1024, 256))
 opt = torch.optim.SGD(net.parameters(), lr=1e-4)
 options = dict(num_workers=3, worker_init_fn=narrow, persistent_workers=True) if mode == "workers" else {}
 loader = DataLoader(Slow(torch.randn(640, 256)), batch_size=16 if mode == "workers" else 320, **options)
-for epoch in range(3 if mode == "workers" else 80):
+for _epoch in range(3 if mode == "workers" else 80):
     for (x,) in loader:
         opt.zero_grad()
         net(x).square().mean().backward()

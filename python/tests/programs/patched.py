@@ -1,5 +1,6 @@
-"""Everything that may be asked of a function that is patched; see test_patches.py. `patched.py FILE`: the names are in FILE, and where the
-program is observed they are those of its patches, and are written there. Prints what each question gives."""
+"""Everything that may be asked of a function that is patched; see test_patches.py. `patched.py FILE`: the
+names are in FILE, and where the program is observed they are those of its patches, and are written there.
+Prints what each question gives."""
 
 import copy
 import functools
@@ -22,7 +23,12 @@ from torch.utils.data import DataLoader, TensorDataset
 def names_in(path):
     patches = sys.modules.get("_unidle_shim.host.patching")
     if patches is not None:
-        places = [(owner.__name__, "", name) if inspect.ismodule(owner) else (owner.__module__, owner.__qualname__, name) for owner, name in patches.in_place]
+        places = [
+            (owner.__name__, "", name)
+            if inspect.ismodule(owner)
+            else (owner.__module__, owner.__qualname__, name)
+            for owner, name in patches.in_place
+        ]
         with open(path, "w") as file:
             json.dump(sorted(set(places)), file)
     with open(path) as file:
@@ -39,23 +45,36 @@ def one_by_one(function, owner, name):
     for attribute in ("__module__", "__name__", "__qualname__", "__doc__", "__text_signature__"):
         answers[attribute] = repr(getattr(function, attribute, None))
     for key, question in (
-            ("type", lambda: type(function).__name__), ("self", lambda: type(getattr(function, "__self__", None)).__name__),
-            ("signature", lambda: str(inspect.signature(function))), ("source", lambda: inspect.getsource(function)),
-            ("same", lambda: function is getattr(owner, name)), ("copied", lambda: copy.deepcopy(function) is function),
-            ("pickled", lambda: pickle.loads(pickle.dumps(function)) == function), ("builtin", lambda: inspect.isbuiltin(function)),
-            ("function", lambda: inspect.isfunction(function)), ("method", lambda: inspect.ismethoddescriptor(function)),
-            ("named", lambda: torch.overrides.resolve_name(function)),
-            ("overridable", lambda: any(function in some for some in torch.overrides.get_overridable_functions().values())),
-            ("testing", lambda: function in torch.overrides.get_testing_overrides()),
-            ("ignored", lambda: function in torch.overrides.get_ignored_functions())):
+        ("type", lambda: type(function).__name__),
+        ("self", lambda: type(getattr(function, "__self__", None)).__name__),
+        ("signature", lambda: str(inspect.signature(function))),
+        ("source", lambda: inspect.getsource(function)),
+        ("same", lambda: function is getattr(owner, name)),
+        ("copied", lambda: copy.deepcopy(function) is function),
+        ("pickled", lambda: pickle.loads(pickle.dumps(function)) == function),
+        ("builtin", lambda: inspect.isbuiltin(function)),
+        ("function", lambda: inspect.isfunction(function)),
+        ("method", lambda: inspect.ismethoddescriptor(function)),
+        ("named", lambda: torch.overrides.resolve_name(function)),
+        (
+            "overridable",
+            lambda: any(function in some for some in torch.overrides.get_overridable_functions().values()),
+        ),
+        ("testing", lambda: function in torch.overrides.get_testing_overrides()),
+        ("ignored", lambda: function in torch.overrides.get_ignored_functions()),
+    ):
         try:
             answers[key] = question()
         except Exception as error:
-            answers[key] = "%s: %s" % (type(error).__name__, str(error).split("\n")[0].split(" at 0x")[0][:100])
+            answers[key] = "%s: %s" % (
+                type(error).__name__,
+                str(error).split("\n")[0].split(" at 0x")[0][:100],
+            )
     return answers
 
 
-# -- programs that are compiled, traced, scripted and mapped, each with the functions that are patched in them ------------------------------
+# -- programs that are compiled, traced, scripted and mapped, each with the functions that are patched in them
+# ------------------------------
 
 torch.manual_seed(0)
 
@@ -142,8 +161,26 @@ def saves(x):
     return x + 1
 
 
-PROGRAMS = (reads_item, reads_float, reads_int, branches, reads_list, reads_array, to_host, moved, prints, collects, looks_for_nan, looks_for_places,
-            from_array, logs, synchronizes, forward, switches, saves)
+PROGRAMS = (
+    reads_item,
+    reads_float,
+    reads_int,
+    branches,
+    reads_list,
+    reads_array,
+    to_host,
+    moved,
+    prints,
+    collects,
+    looks_for_nan,
+    looks_for_places,
+    from_array,
+    logs,
+    synchronizes,
+    forward,
+    switches,
+    saves,
+)
 X = torch.arange(9.0).reshape(3, 3)
 
 
@@ -153,12 +190,27 @@ def compiled(program, fullgraph):
     graphs = []
 
     def backend(graph, inputs):
-        graphs.append([str(node.target if isinstance(node.target, str) else getattr(node.target, "__name__", node.target)) for node in graph.graph.nodes])
+        graphs.append(
+            [
+                str(
+                    node.target
+                    if isinstance(node.target, str)
+                    else getattr(node.target, "__name__", node.target)
+                )
+                for node in graph.graph.nodes
+            ]
+        )
         return graph.forward
 
     result = torch.compile(program, backend=backend, fullgraph=fullgraph)(X)
     counters = torch._dynamo.utils.counters
-    return result.tolist(), graphs, sum(counters["graph_break"].values()), dict(counters["frames"]), sum(counters["recompiles"].values())
+    return (
+        result.tolist(),
+        graphs,
+        sum(counters["graph_break"].values()),
+        dict(counters["frames"]),
+        sum(counters["recompiles"].values()),
+    )
 
 
 def training_steps():
@@ -231,7 +283,16 @@ def subclassed():
         loss.backward()
         optimizer.step()
         optimizer.zero_grad()
-        float(loss), loss.item(), bool(loss), int(loss), loss.tolist(), loss.detach().numpy(), loss.cpu(), loss.to(torch.float64)
+        (
+            float(loss),
+            loss.item(),
+            bool(loss),
+            int(loss),
+            loss.tolist(),
+            loss.detach().numpy(),
+            loss.cpu(),
+            loss.to(torch.float64),
+        )
     return Logged.asked
 
 
@@ -257,7 +318,9 @@ def main(path):
     answers = {}
     for module, qualified, name in names_in(path):
         owner = owner_of(module, qualified)
-        answers[".".join(filter(None, (module, qualified, name)))] = one_by_one(getattr(owner, name), owner, name)
+        answers[".".join(filter(None, (module, qualified, name)))] = one_by_one(
+            getattr(owner, name), owner, name
+        )
     warm()
     for program in PROGRAMS:
         for way, question in ways(program):

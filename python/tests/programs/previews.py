@@ -1,4 +1,5 @@
-"""Results of the model are looked at while it trains, without gradients and in training mode; see test_causes.py."""
+"""Results of the model are looked at while it trains, without gradients and in training mode; see
+test_causes.py."""
 
 import io
 import logging
@@ -41,7 +42,7 @@ def look():
 
 
 number = 0
-for epoch in range(4):
+for _epoch in range(4):
     for (real,) in DataLoader(data, batch_size=16, shuffle=True):
         of_judge.zero_grad()
         fake = make(torch.randn(len(real), 8)).reshape(real.shape)

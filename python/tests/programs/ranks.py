@@ -1,4 +1,5 @@
-"""Two ranks of DistributedDataParallel; the one that is named works longer in each step, the other before its first backward pass.
+"""Two ranks of DistributedDataParallel; the one that is named works longer in each step, the other before its
+first backward pass.
 
 `torchrun --nproc_per_node 2 ranks.py RANK`."""
 

@@ -42,7 +42,10 @@ class Digits(Table):
 
     def __init__(self):
         super().__init__()
-        self.data, self.targets = torch.randint(0, 255, (ROWS, 8, 8), dtype=torch.uint8), torch.from_numpy(self.y)
+        self.data, self.targets = (
+            torch.randint(0, 255, (ROWS, 8, 8), dtype=torch.uint8),
+            torch.from_numpy(self.y),
+        )
 
     def __getitem__(self, index):
         picture, target = self.data[index], int(self.targets[index])

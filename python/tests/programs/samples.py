@@ -31,7 +31,11 @@ class Costly(Dataset):
             picture = picture + self.epoch
         elif self.kind == "object":
             return torch.from_numpy(picture + 0.5), frozenset([i])
-        return torch.from_numpy(picture + 0.5), {"number": i / 24, "name": "sample %d" % i, "kept": np.int64(i)}
+        return torch.from_numpy(picture + 0.5), {
+            "number": i / 24,
+            "name": "sample %d" % i,
+            "kept": np.int64(i),
+        }
 
 
 def costly(i):
@@ -67,7 +71,7 @@ class Cropped(Dataset):
         self.drawn += 1
         picture = {"remembers": self.remember, "appends": self.append}.get(self.kind, self.decode)(i)
         picture *= 1 + rng.random()  # what was kept must not be changed by it
-        return torch.from_numpy(picture[:, int(rng.integers(2)):][:, :2].copy()), i
+        return torch.from_numpy(picture[:, int(rng.integers(2)) :][:, :2].copy()), i
 
 
 class Table(Dataset):
@@ -96,8 +100,18 @@ def main():
     np.random.seed(0)
     dataset = {"costly": Costly, "cropped": Cropped, "table": Table}[family](kind)
     other = Cropped("plain")
-    collate = (lambda rows: torch.utils.data.default_collate([row[0] for row in rows])) if kind == "object" else None
-    loader = DataLoader(dataset, batch_size=50 if family == "table" else 8, shuffle=True, num_workers=workers, collate_fn=collate)
+    collate = (
+        (lambda rows: torch.utils.data.default_collate([row[0] for row in rows]))
+        if kind == "object"
+        else None
+    )
+    loader = DataLoader(
+        dataset,
+        batch_size=50 if family == "table" else 8,
+        shuffle=True,
+        num_workers=workers,
+        collate_fn=collate,
+    )
     net = torch.nn.Linear(3, 1)
     opt = torch.optim.SGD(net.parameters(), lr=0.01)
     for epoch in range(3):

@@ -1,5 +1,5 @@
-"""Gradients of the first layer vanish in fp16 unless the loss is scaled: the last layer makes outputs of a millionth, and the loss is
-small in proportion."""
+"""Gradients of the first layer vanish in fp16 unless the loss is scaled: the last layer makes outputs of a
+millionth, and the loss is small in proportion."""
 
 import torch
 from torch import nn
@@ -11,7 +11,7 @@ for parameter in net[2].parameters():
 optimizer = torch.optim.Adam(net[0].parameters(), lr=0.02, eps=1e-20)
 inputs = torch.randn(64, 8)
 targets = torch.tanh(inputs @ torch.randn(8, 1))
-for step in range(60):
+for _step in range(60):
     loss = 1e-7 * nn.functional.mse_loss(net(inputs), targets)
     optimizer.zero_grad()
     loss.backward()

@@ -1,4 +1,5 @@
-"""Twelve epochs with a validation after each, in the way that is named; prints the losses of training to the last digit.
+"""Twelve epochs with a validation after each, in the way that is named; prints the losses of training to the
+last digit.
 
 `validates.py function|method|returns|dropped|trains|draws|saves|stops|remembers|loop`
 """
@@ -16,8 +17,12 @@ class Experiment:
     def __init__(self):
         torch.manual_seed(0)
         data = torch.randn(64, 8)
-        self.train_loader = DataLoader(TensorDataset(data, data.sum(1, keepdim=True)), batch_size=16, shuffle=True)
-        self.held_out = DataLoader(TensorDataset(data[:32], data[:32].sum(1, keepdim=True)), batch_size=16, shuffle=True)
+        self.train_loader = DataLoader(
+            TensorDataset(data, data.sum(1, keepdim=True)), batch_size=16, shuffle=True
+        )
+        self.held_out = DataLoader(
+            TensorDataset(data[:32], data[:32].sum(1, keepdim=True)), batch_size=16, shuffle=True
+        )
         self.net = nn.Linear(8, 1)
         self.optimizer = torch.optim.SGD(self.net.parameters(), lr=0.01)
         self.losses = []

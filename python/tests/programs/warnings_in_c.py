@@ -1,4 +1,5 @@
-"""Warnings that C raises name the innermost frame of Python; see test_patches.py. Filters by module and the list of what was shown go by it."""
+"""Warnings that C raises name the innermost frame of Python; see test_patches.py. Filters by module and the
+list of what was shown go by it."""
 
 import gc
 import warnings
@@ -41,7 +42,10 @@ warnings.simplefilter("always")
 all_of_them()
 warnings.resetwarnings()
 warnings.filterwarnings("error", module="__main__")
-for attempt in (lambda: torch.from_numpy(numpy.frombuffer(b"1234", dtype=numpy.uint8)), lambda: float(net(torch.ones(1, 3)).sum())):
+for attempt in (
+    lambda: torch.from_numpy(numpy.frombuffer(b"1234", dtype=numpy.uint8)),
+    lambda: float(net(torch.ones(1, 3)).sum()),
+):
     try:
         attempt()
     except UserWarning as warning:

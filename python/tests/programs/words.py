@@ -1,4 +1,5 @@
-"""A language model as it is often written: no DataLoader, time before batch, and no optimiser unless one is asked for."""
+"""A language model as it is often written: no DataLoader, time before batch, and no optimiser unless one is
+asked for."""
 
 import pickle
 import sys
@@ -30,8 +31,8 @@ for epoch in range(2):
     for begin in range(0, len(text) - 1, 35):
         state = tuple(one.detach() for one in state)
         model.zero_grad()
-        result, state = model(text[begin:begin + 35], state)
-        loss = criterion(result, text[begin + 1:begin + 36].view(-1))
+        result, state = model(text[begin : begin + 35], state)
+        loss = criterion(result, text[begin + 1 : begin + 36].view(-1))
         loss.backward()
         if optimizer is not None:
             optimizer.step()

@@ -1,4 +1,5 @@
-"""Which CPUs the threads that compute may run on, where the program or its libraries have narrowed that down."""
+"""Which CPUs the threads that compute may run on, where the program or its libraries have narrowed that
+down."""
 
 import os
 
@@ -11,12 +12,12 @@ class Affinity:
 
     def __init__(self, thread):
         self.thread = thread
-        self.ticks = {}       # native id -> CPU time at the last look
+        self.ticks = {}  # native id -> CPU time at the last look
         self.narrowed = False
 
     def note(self, role):
-        """None as long as all CPUs may be used. A mask is one thread's: those that were started before keep theirs, and one
-        that does nothing tells nothing."""
+        """None as long as all CPUs may be used. A mask is one thread's: those that were started before keep
+        theirs, and one that does nothing tells nothing."""
         try:
             cpus = os.sched_getaffinity(self.thread)
             if len(cpus) >= (os.cpu_count() or 1) and not self.narrowed:

@@ -8,13 +8,13 @@ _PARSES = 20  # a program that parses more often than this does so for something
 # Texts that may be noted: words for number formats and switches. Any other text may be a secret, or long.
 _WORDS = frozenset(
     "no yes off on none true false auto fp16 bf16 fp32 float16 bfloat16 float32 half float 16 32 64 16-mixed bf16-mixed 32-true 16-true bf16-true "
-    "amp_fp16 amp_bf16 apex native default reduce-overhead max-autotune inductor highest high medium tf32 channels_last contiguous_format nchw nhwc"
-    .split())
+    "amp_fp16 amp_bf16 apex native default reduce-overhead max-autotune inductor highest high medium tf32 channels_last contiguous_format nchw nhwc".split()
+)
 
 _parses = 0
-_left = None       # the words that the last parse left over
-_found = {}        # dest -> (names, option, text, choices)
-_namespaces = []   # weak references
+_left = None  # the words that the last parse left over
+_found = {}  # dest -> (names, option, text, choices)
+_namespaces = []  # weak references
 
 
 def parsed(argparse, parser, words, returned):
@@ -35,7 +35,8 @@ def parsed(argparse, parser, words, returned):
 
 
 def _of_command(words):
-    """The words of the command, some of them, or what another source (a file, the environment) added to them."""
+    """The words of the command, some of them, or what another source (a file, the environment) added to
+    them."""
     command = sys.argv[1:]
     if words is None:
         return True
@@ -82,9 +83,19 @@ def note():
     for reference in _namespaces:
         namespace = reference()
         values = dict(vars(namespace)) if namespace is not None else {}
-        changed.update(dest for dest, (_, _, text, _) in list(_found.items()) if dest in values and text is not None and _now(values[dest]) != text)
+        changed.update(
+            dest
+            for dest, (_, _, text, _) in list(_found.items())
+            if dest in values and text is not None and _now(values[dest]) != text
+        )
     body = [
-        {"names": names, "option": option, "value": text, "changed": dest in changed, **({"choices": choices} if choices else {})}
+        {
+            "names": names,
+            "option": option,
+            "value": text,
+            "changed": dest in changed,
+            **({"choices": choices} if choices else {}),
+        }
         for dest, (names, option, text, choices) in list(_found.items())
     ]
     return {"type": "arguments", "program": sys.argv[0] if sys.argv else "", "arguments": body}

@@ -1,4 +1,5 @@
-"""How long the device itself was busy with a step: events of a pool on the stream of the model, asked for and never waited for."""
+"""How long the device itself was busy with a step: events of a pool on the stream of the model, asked for and
+never waited for."""
 
 import ctypes
 from collections import deque
@@ -10,8 +11,9 @@ _POOL = 64
 
 
 class DeviceTimer:
-    """`make` returns an event with record(stream), query() and elapsed_time(other) in ms; `stream` is the one that the model's work is queued on now;
-    `capturing` tells whether some stream is being captured, when nothing may be asked of the device and nothing recorded. Tests pass fakes."""
+    """`make` returns an event with record(stream), query() and elapsed_time(other) in ms; `stream` is the one
+    that the model's work is queued on now; `capturing` tells whether some stream is being captured, when
+    nothing may be asked of the device and nothing recorded. Tests pass fakes."""
 
     def __init__(self, state, make, stream, capturing):
         self.state, self.stream, self.capturing = state, stream, capturing
@@ -56,7 +58,8 @@ class DeviceTimer:
 
 
 def begin(state):
-    """A timer on the device of the model, where the program has started CUDA by itself and uses that device; None elsewhere."""
+    """A timer on the device of the model, where the program has started CUDA by itself and uses that device;
+    None elsewhere."""
     torch, model = state.torch, state.facts.model_note
     cuda = torch.cuda
     if model is None or not cuda.is_initialized():
@@ -66,9 +69,13 @@ def begin(state):
     if device.type != "cuda" or not cuda.memory_reserved(device):
         return None
     captured = getattr(cuda, "is_current_stream_capturing", lambda: False)
-    # An event belongs to the device that it is first recorded on, and that is the one of the stream that it is given.
-    timer = DeviceTimer(state, lambda: cuda.Event(enable_timing=True), lambda: cuda.current_stream(device), captured)
-    # Never freed: in a process that was forked, or after the driver has shut down, the end of an event would be an error.
+    # An event belongs to the device that it is first recorded on, and that is the one of the stream that it
+    # is given.
+    timer = DeviceTimer(
+        state, lambda: cuda.Event(enable_timing=True), lambda: cuda.current_stream(device), captured
+    )
+    # Never freed: in a process that was forked, or after the driver has shut down, the end of an event would
+    # be an error.
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(timer))
     return timer
 
@@ -85,10 +92,20 @@ def notes(state, settings):
         index = torch.cuda.current_device() if ":" not in kind else int(kind.split(":")[1])
         properties = torch.cuda.get_device_properties(index)
         memory = torch.cuda.memory_stats(index)
-        yield ("device",), {
-            "type": "device", "kind": "rocm" if getattr(torch.version, "hip", None) else "cuda", "index": index, "name": properties.name,
-            "capability": "%d.%d" % (properties.major, properties.minor), "memory_bytes": properties.total_memory,
-            "allocated_peak_bytes": memory.get("allocated_bytes.all.peak"), "reserved_peak_bytes": memory.get("reserved_bytes.all.peak"),
-            "alloc_retries": memory.get("num_alloc_retries"), "ooms": memory.get("num_ooms")}
+        yield (
+            ("device",),
+            {
+                "type": "device",
+                "kind": "rocm" if getattr(torch.version, "hip", None) else "cuda",
+                "index": index,
+                "name": properties.name,
+                "capability": "%d.%d" % (properties.major, properties.minor),
+                "memory_bytes": properties.total_memory,
+                "allocated_peak_bytes": memory.get("allocated_bytes.all.peak"),
+                "reserved_peak_bytes": memory.get("reserved_bytes.all.peak"),
+                "alloc_retries": memory.get("num_alloc_retries"),
+                "ooms": memory.get("num_ooms"),
+            },
+        )
     except (RuntimeError, AttributeError, ValueError):
         return

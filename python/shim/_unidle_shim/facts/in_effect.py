@@ -1,7 +1,7 @@
 """What is in effect in the live program, read from its own objects, and the notes that tell of it.
 
-The training thread only leaves references and counts here; what takes time is worked out by the background thread or
-once, at the first forward pass.
+The training thread only leaves references and counts here; what takes time is worked out by the background
+thread or once, at the first forward pass.
 """
 
 import json
@@ -24,17 +24,17 @@ class Facts:
     def __init__(self, state):
         self.state = state
         self.lock = threading.Lock()
-        self.sent = {}                # key -> what was last written
+        self.sent = {}  # key -> what was last written
         self.model_note = None
         self.model_ref = None
-        self.asking = []              # handles of hooks on layers of the model, for one forward pass
+        self.asking = []  # handles of hooks on layers of the model, for one forward pass
         self.parallel = None
-        self.exchange = None          # of gradients with other ranks
+        self.exchange = None  # of gradients with other ranks
         self.forwards = 0
-        self.amp = None               # "off", "bf16", "fp16" inside the forward pass
-        self.scaler = None            # last scale seen, None: no scaler
-        self.optimizers = []          # weak references
-        self.optimizer_note = None    # of the newest, as it was last seen: the object is often gone at the end
+        self.amp = None  # "off", "bf16", "fp16" inside the forward pass
+        self.scaler = None  # last scale seen, None: no scaler
+        self.optimizers = []  # weak references
+        self.optimizer_note = None  # of the newest, as it was last seen: the object is often gone at the end
         self.optimizer_places = set()  # file:line of the program, as below
         self.zero_grad_where = None
         self.zero_to_none = None
@@ -45,7 +45,8 @@ class Facts:
         self.began = time.monotonic()
         self.last_sample = None
 
-    # -- called by the training thread -----------------------------------------------------------------------------
+    # -- called by the training thread
+    # -----------------------------------------------------------------------------
 
     def forward_seen(self, module, args, kwargs):
         self.forwards = forwards = self.forwards + 1
@@ -73,7 +74,11 @@ class Facts:
         if known is not module or self.forwards & 255 == 0:
             note = live_settings.model_note(torch, module)
             # The largest model is the one that is meant: a GAN has two, a loss may be a module.
-            if self.model_note is None or known is module or note["parameters"] >= self.model_note["parameters"]:
+            if (
+                self.model_note is None
+                or known is module
+                or note["parameters"] >= self.model_note["parameters"]
+            ):
                 self.model_note, self.model_ref = note, weakref.ref(module)
                 note["input_channels_last"] = live_settings.channels_last(torch, first)
                 note["training_where"] = live_settings.caller()
@@ -95,7 +100,9 @@ class Facts:
         self.optimizer_note = live_settings.optimizer_note(optimizer)
 
     def living_optimizers(self):
-        return [optimizer for optimizer in (reference() for reference in self.optimizers) if optimizer is not None]
+        return [
+            optimizer for optimizer in (reference() for reference in self.optimizers) if optimizer is not None
+        ]
 
     def scaler_seen(self, scaler):
         self.scaler = bool(scaler.is_enabled())
@@ -137,7 +144,8 @@ class Facts:
         elif loop.steps > 1:
             loop.on_step = None
 
-    # -- called by the background thread, and at the end -----------------------------------------------------------
+    # -- called by the background thread, and at the end
+    # -----------------------------------------------------------
 
     def write(self, final=False):
         if not self.lock.acquire(timeout=2.0 if final else 0):
@@ -174,12 +182,18 @@ class Facts:
         cost_ns = loop.weight.cost_ns() if loop is not None else 0
         spent_s = self.state.background.busy_s + (loop.in_full * cost_ns * 1e-9 if loop is not None else 0)
         note = {
-            "type": "shim", "status": "on", "python": "%d.%d.%d" % sys.version_info[:3], "role": self.state.role,
-            "torch": str(self.state.torch.__version__), "thinned": self.state.background.thinned or (loop is not None and loop.in_full < loop.steps),
+            "type": "shim",
+            "status": "on",
+            "python": "%d.%d.%d" % sys.version_info[:3],
+            "role": self.state.role,
+            "torch": str(self.state.torch.__version__),
+            "thinned": self.state.background.thinned or (loop is not None and loop.in_full < loop.steps),
         }
         if loop is not None and loop.in_full < loop.steps:
             note["steps_in_full"] = loop.in_full
         if final or wall > 5:
-            note.update(overhead=round(spent_s / wall, 5) if wall > 0 and (cost_ns or loop is None) else None,
-                        step_cost_us=round(cost_ns * 1e-3, 1) if cost_ns else None)
+            note.update(
+                overhead=round(spent_s / wall, 5) if wall > 0 and (cost_ns or loop is None) else None,
+                step_cost_us=round(cost_ns * 1e-3, 1) if cost_ns else None,
+            )
         return note

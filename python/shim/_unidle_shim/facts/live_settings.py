@@ -37,8 +37,10 @@ def amp_of(torch, tensor):
 
 
 def _ask(layer, question):
-    """Calls `question(args)` before the layer is, once. Returns the handle of the hook: it is to be removed after the forward pass,
-    which need not come to the layer; a model that keeps our hook could not be pickled."""
+    """Calls `question(args)` before the layer is, once. Returns the handle of the hook: it is to be removed
+    after the forward pass, which need not come to the layer; a model that keeps our hook could not be
+    pickled."""
+
     def hook(_, args):
         try:
             handle.remove()
@@ -55,7 +57,9 @@ def _compiled(module):
 
 
 def look_inside(facts, torch, module):
-    """Frameworks switch autocast on within the outermost call: one leaf is asked once. Returns the handles of hooks."""
+    """Frameworks switch autocast on within the outermost call: one leaf is asked once. Returns the handles of
+    hooks."""
+
     def question(args):
         found = amp_of(torch, args[0] if args else None)
         if found != "off":
@@ -63,14 +67,21 @@ def look_inside(facts, torch, module):
 
     if not _compiled(module):
         for leaf in module.modules():
-            if not list(leaf.children()) and type(leaf).__name__ in ("Linear", "Conv1d", "Conv2d", "LSTM", "GRU"):
+            if not list(leaf.children()) and type(leaf).__name__ in (
+                "Linear",
+                "Conv1d",
+                "Conv2d",
+                "LSTM",
+                "GRU",
+            ):
                 return [_ask(leaf, question)]
     return []
 
 
 def look_for_time_major(loop, module, first):
-    """Recurrent and attention layers of torch take (time, batch, ...) unless they are told otherwise. Where such a layer gets what the
-    model was given in that order, the second dimension counts the samples. Returns the handles of hooks."""
+    """Recurrent and attention layers of torch take (time, batch, ...) unless they are told otherwise. Where
+    such a layer gets what the model was given in that order, the second dimension counts the samples. Returns
+    the handles of hooks."""
     given = shape_of(first) or ()
 
     def question(args):
@@ -97,7 +108,9 @@ def model_note(torch, module):
     orders = [channels_last(torch, m.weight) for m in convolutions if getattr(m, "weight", None) is not None]
     orders = [last for last in orders if last is not None]
     return {
-        "type": "model", "class": type(inner).__name__, "wrapper": type(real).__name__ if wrapped else None,
+        "type": "model",
+        "class": type(inner).__name__,
+        "wrapper": type(real).__name__ if wrapped else None,
         "parameters": sum(p.numel() for p in parameters),
         "dtype": str(first.dtype).replace("torch.", "") if first is not None else None,
         "device": str(first.device) if first is not None else None,
@@ -122,7 +135,9 @@ def all_samples(state):
 
 
 def train_loader(state):
-    known = [loader for loader in list(state.all_loaders) if loader.facts is not None and loader.use != "validate"]
+    known = [
+        loader for loader in list(state.all_loaders) if loader.facts is not None and loader.use != "validate"
+    ]
     return max(known, key=lambda loader: loader.batches, default=None)
 
 
@@ -144,12 +159,19 @@ def training_notes(state, facts):
             settings["layout.channels_last"] = bool(note["channels_last"] or note.get("input_channels_last"))
     if facts.amp is not None:
         settings["precision.amp"] = facts.amp
-    optimizer = next((found for found in (ref() for ref in reversed(facts.optimizers)) if found is not None), None)
+    optimizer = next(
+        (found for found in (ref() for ref in reversed(facts.optimizers)) if found is not None), None
+    )
     if optimizer is not None:
         facts.optimizer_note = optimizer_note(optimizer)
     if facts.optimizer_note is not None:
         where = next(iter(facts.optimizer_places)) if len(facts.optimizer_places) == 1 else None
-        note = dict(facts.optimizer_note, zero_to_none=facts.zero_to_none, where=where, zero_grad_where=facts.zero_grad_where)
+        note = dict(
+            facts.optimizer_note,
+            zero_to_none=facts.zero_to_none,
+            where=where,
+            zero_grad_where=facts.zero_grad_where,
+        )
         yield ("optimizer",), note
         settings["optimizer.fused"] = bool(note["fused"])
         if facts.zero_to_none is not None:
@@ -159,12 +181,23 @@ def training_notes(state, facts):
     settings["compile.mode"] = compiled["mode"] if compiled["compiled"] else "off"
     yield ("parallel",), facts.parallel
     if facts.exchange is not None and facts.exchange.wait_s() is not None:
-        yield ("rank",), {"type": "rank", "rank": facts.parallel["rank"], "wait_seconds": facts.exchange.wait_s()}
+        yield (
+            ("rank",),
+            {"type": "rank", "rank": facts.parallel["rank"], "wait_seconds": facts.exchange.wait_s()},
+        )
     yield from measured_settings(state, facts, settings)
     for notes in state.actor_notes:
         yield from notes(settings)
     if facts.padding[1]:
-        yield ("padding",), {"type": "padding", "real": facts.padding[0], "padded": facts.padding[1], "where": facts.padding[2]}
+        yield (
+            ("padding",),
+            {
+                "type": "padding",
+                "real": facts.padding[0],
+                "padded": facts.padding[1],
+                "where": facts.padding[2],
+            },
+        )
     if facts.batches:
         yield ("shapes",), {"type": "shapes", "distinct": len(facts.shapes), "of": facts.batches}
     if facts.ooms:
@@ -199,7 +232,15 @@ def measured_settings(state, facts, settings):
     if facts.scaler is not None:
         yield ("scaler",), {"type": "scaler", "enabled": facts.scaler}
     torch = state.torch
-    yield ("cudnn",), {"type": "setting", "knob": "cudnn.deterministic", "value": bool(torch.backends.cudnn.deterministic), "source": "effective"}
+    yield (
+        ("cudnn",),
+        {
+            "type": "setting",
+            "knob": "cudnn.deterministic",
+            "value": bool(torch.backends.cudnn.deterministic),
+            "source": "effective",
+        },
+    )
     settings["cudnn.benchmark"] = bool(torch.backends.cudnn.benchmark)
     if state.has_device:
         settings["precision.tf32"] = bool(torch.backends.cuda.matmul.allow_tf32)
@@ -209,8 +250,12 @@ def optimizer_note(optimizer):
     groups = optimizer.param_groups
     tensors = [p for group in groups for p in group["params"]]
     return {
-        "type": "optimizer", "class": type(optimizer).__name__, "fused": groups[0].get("fused"), "foreach": groups[0].get("foreach"),
-        "tensors": len(tensors), "parameters": sum(p.numel() for p in tensors),
+        "type": "optimizer",
+        "class": type(optimizer).__name__,
+        "fused": groups[0].get("fused"),
+        "foreach": groups[0].get("foreach"),
+        "tensors": len(tensors),
+        "parameters": sum(p.numel() for p in tensors),
     }
 
 
@@ -229,9 +274,12 @@ def compile_note(state, facts):
             again += frame in seen
             seen.add(frame)
         reasons = [getattr(one, "recompile_reason", None) for one in metrics]
-        note.update(compilations=len(metrics), recompilations=again,
-                    seconds=sum(one.entire_frame_compile_time_s or 0 for one in metrics),
-                    reason=next((str(r)[:300] for r in reversed(reasons) if r), None))
+        note.update(
+            compilations=len(metrics),
+            recompilations=again,
+            seconds=sum(one.entire_frame_compile_time_s or 0 for one in metrics),
+            reason=next((str(r)[:300] for r in reversed(reasons) if r), None),
+        )
     except Exception as failure:  # other versions keep other books
         pass_on(failure)
     return note
@@ -243,7 +291,12 @@ def add_padding(facts, torch, batch):
         return
     for key in batch.keys():
         mask = batch[key]
-        if not isinstance(mask, torch.Tensor) or mask.device.type != "cpu" or mask.numel() > 1 << 20 or mask.dim() < 1:
+        if (
+            not isinstance(mask, torch.Tensor)
+            or mask.device.type != "cpu"
+            or mask.numel() > 1 << 20
+            or mask.dim() < 1
+        ):
             continue
         name = str(key).lower()
         if "mask" in name and mask.dim() == 2 and not mask.is_floating_point():

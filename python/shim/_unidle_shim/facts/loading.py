@@ -9,8 +9,28 @@ from _unidle_shim.samples import whole_batches
 from _unidle_shim.source import side_effects
 
 _DEEPEST_KEPT = 3
-_DRAWS = {"random", "randint", "uniform", "choice", "choices", "shuffle", "sample", "gauss", "normal", "rand", "randn", "randperm", "bernoulli",
-          "multinomial", "permutation", "standard_normal", "integers", "getrandbits", "RandomState", "default_rng"}
+_DRAWS = {
+    "random",
+    "randint",
+    "uniform",
+    "choice",
+    "choices",
+    "shuffle",
+    "sample",
+    "gauss",
+    "normal",
+    "rand",
+    "randn",
+    "randperm",
+    "bernoulli",
+    "multinomial",
+    "permutation",
+    "standard_normal",
+    "integers",
+    "getrandbits",
+    "RandomState",
+    "default_rng",
+}
 
 
 def loader_settings(facts):
@@ -59,19 +79,31 @@ def loader_facts(torch, loader):
     in_memory, size = rows_in_memory(torch, dataset, length)
     getter = getattr(type(innermost(dataset)), "__iter__" if iterable else "__getitem__", None)
     return {
-        "workers": real.num_workers, "batch_size": batch_size(real),
-        "pin_memory": bool(real.pin_memory), "prefetch_factor": getattr(real, "prefetch_factor", None) if real.num_workers else None,
-        "persistent_workers": bool(getattr(real, "persistent_workers", False)), "drop_last": bool(real.drop_last),
-        "iterable": iterable, "map_style": not iterable, "collate": getattr(real.collate_fn, "__qualname__", type(real.collate_fn).__name__),
-        "sampler": type(getattr(real, "sampler", None)).__name__, "dataset": type(innermost(dataset)).__name__,
-        "dataset_where": places.of_function(getter), "dataset_len": length, "in_memory": in_memory, "in_memory_bytes": size,
+        "workers": real.num_workers,
+        "batch_size": batch_size(real),
+        "pin_memory": bool(real.pin_memory),
+        "prefetch_factor": getattr(real, "prefetch_factor", None) if real.num_workers else None,
+        "persistent_workers": bool(getattr(real, "persistent_workers", False)),
+        "drop_last": bool(real.drop_last),
+        "iterable": iterable,
+        "map_style": not iterable,
+        "collate": getattr(real.collate_fn, "__qualname__", type(real.collate_fn).__name__),
+        "sampler": type(getattr(real, "sampler", None)).__name__,
+        "dataset": type(innermost(dataset)).__name__,
+        "dataset_where": places.of_function(getter),
+        "dataset_len": length,
+        "in_memory": in_memory,
+        "in_memory_bytes": size,
         "batched_getitem": bool(getattr(dataset, "__getitems__", None)) or not real._auto_collation,
-        "start_method": start_method(real), "where": loader.where, "samples_per_epoch": samples_per_epoch(real),
+        "start_method": start_method(real),
+        "where": loader.where,
+        "samples_per_epoch": samples_per_epoch(real),
     }
 
 
 def look_at_samples(facts, real):
-    """Once a loader: whether rows of a table in memory could be fetched together, and which functions' results could be kept."""
+    """Once a loader: whether rows of a table in memory could be fetched together, and which functions'
+    results could be kept."""
     facts["keepable"] = []
     try:
         if not facts["iterable"]:
@@ -87,11 +119,16 @@ def look_at_samples(facts, real):
 
 
 def keepable(dataset):
-    """Names of the program's functions within a sample whose results look as if they could be kept, see knobs/kept_calls.py."""
+    """Names of the program's functions within a sample whose results look as if they could be kept, see
+    knobs/kept_calls.py."""
     found, ahead = [], [(getattr(type(dataset), "__getitem__", None), 1)]
     while ahead:
         function, depth = ahead.pop()
-        for called in side_effects.calls_of(function, type(dataset)) if isinstance(function, types.FunctionType) and depth <= _DEEPEST_KEPT else ():
+        for called in (
+            side_effects.calls_of(function, type(dataset))
+            if isinstance(function, types.FunctionType) and depth <= _DEEPEST_KEPT
+            else ()
+        ):
             if side_effects.stored(called, (dataset,)) or side_effects.used(called, (dataset,)) & _DRAWS:
                 ahead.append((called, depth + 1))
             else:
@@ -104,13 +141,32 @@ def loader_notes(loader):
     if facts is None:
         return
     in_memory = False if loader.samples.files else facts["in_memory"]
-    yield ("loader", loader.id), dict(
-        facts, type="loader", id=loader.id, use=loader.use or "train", in_memory=in_memory, epochs=loader.epochs,
-        batches=loader.batches, wait_seconds=loader.wait_ns * 1e-9)
+    yield (
+        ("loader", loader.id),
+        dict(
+            facts,
+            type="loader",
+            id=loader.id,
+            use=loader.use or "train",
+            in_memory=in_memory,
+            epochs=loader.epochs,
+            batches=loader.batches,
+            wait_seconds=loader.wait_ns * 1e-9,
+        ),
+    )
     if loader.starts:
-        yield ("loader_start", loader.id), {
-            "type": "loader_start", "id": loader.id, "count": loader.starts, "seconds_total": loader.start_ns * 1e-9,
-            "seconds_last": loader.start_last_ns * 1e-9, "in_training": loader.start_waited_ns * 1e-9, "workers": facts["workers"]}
+        yield (
+            ("loader_start", loader.id),
+            {
+                "type": "loader_start",
+                "id": loader.id,
+                "count": loader.starts,
+                "seconds_total": loader.start_ns * 1e-9,
+                "seconds_last": loader.start_last_ns * 1e-9,
+                "in_training": loader.start_waited_ns * 1e-9,
+                "workers": facts["workers"],
+            },
+        )
 
 
 def start_method(real):
@@ -120,7 +176,9 @@ def start_method(real):
     if context is not None:
         return context.get_start_method()
     multiprocessing = sys.modules.get("multiprocessing")
-    return multiprocessing.get_start_method(allow_none=True) or multiprocessing.get_context().get_start_method()
+    return (
+        multiprocessing.get_start_method(allow_none=True) or multiprocessing.get_context().get_start_method()
+    )
 
 
 def innermost(dataset):
@@ -133,7 +191,8 @@ def innermost(dataset):
 
 
 def rows_in_memory(torch, dataset, length):
-    """Whether the dataset keeps about as many rows in memory as it has samples, and how many bytes those are."""
+    """Whether the dataset keeps about as many rows in memory as it has samples, and how many bytes those
+    are."""
     size, rows = 0, False
     for value in members(innermost(dataset)):
         count, width = rows_of(torch, value)

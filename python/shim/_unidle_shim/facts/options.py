@@ -1,5 +1,5 @@
-"""Which options with numbers the program takes, and what they are: a search can then say them in the command. And what
-each argument came to, whatever said it: a default that the command overrides is no configured value.
+"""Which options with numbers the program takes, and what they are: a search can then say them in the command.
+And what each argument came to, whatever said it: a default that the command overrides is no configured value.
 
 Of argparse, where the words of the command are parsed.
 """
@@ -45,7 +45,12 @@ def _tell(argparse, parser, namespace):
     for action in parser._actions:
         names = [name for name in action.option_strings if name.startswith("--")]
         value = getattr(namespace, action.dest, None)
-        if names and type(action) is argparse._StoreAction and action.nargs is None and type(value) in (int, float):
+        if (
+            names
+            and type(action) is argparse._StoreAction
+            and action.nargs is None
+            and type(value) in (int, float)
+        ):
             found.append([names[0], str(value)])
     if found:
         _told = True

@@ -1,7 +1,8 @@
 """A window of a few steps under the torch profiler (`unidle run --trace N`), written beside the record.
 
-Begins once start-up is over, skips a warm-up step of the profiler's own, and gives way for good when the program
-profiles itself. Any trouble ends the window, says so in one `trace` note, and touches nothing else.
+Begins once start-up is over, skips a warm-up step of the profiler's own, and gives way for good when the
+program profiles itself. Any trouble ends the window, says so in one `trace` note, and touches nothing
+else.
 """
 
 import inspect
@@ -15,8 +16,8 @@ from _unidle_shim.host.notes import write_line
 from _unidle_shim.host.patching import around
 from _unidle_shim.loop.loop import now
 
-_FIRST_STEP = 10    # the steps before allocate, tune and compile
-_LONGEST_S = 60     # slow steps end the window early, so that the trace stays of a size that can be read
+_FIRST_STEP = 10  # the steps before allocate, tune and compile
+_LONGEST_S = 60  # slow steps end the window early, so that the trace stays of a size that can be read
 _WAITING, _WARMING, _OPEN, _OVER = range(4)
 
 
@@ -30,17 +31,18 @@ class Tracing:
         self.state, self.steps = state, steps
         self.stage = _WAITING
         self.profiler = self.step_mark = None
-        self.told = None       # who was told of steps before
-        self.making = False    # a profiler that is made now is ours
+        self.told = None  # who was told of steps before
+        self.making = False  # a profiler that is made now is ours
         self.first = _FIRST_STEP
-        self.taken = 0         # steps in the window so far
+        self.taken = 0  # steps in the window so far
         self.begin_ns = self.cost_ns = 0
         self._watch_for_others()
         reason = self._unfit()
         if reason:
             self._off(reason)
 
-    # -- what the loop tells -----------------------------------------------------------------------------------------
+    # -- what the loop tells
+    # -----------------------------------------------------------------------------------------
 
     def follow(self, loop):
         """The loop begins: from now on every step that is over is told of."""
@@ -72,7 +74,8 @@ class Tracing:
     def forked(self):
         self.stage = _OVER
 
-    # -- the window --------------------------------------------------------------------------------------------------
+    # -- the window
+    # --------------------------------------------------------------------------------------------------
 
     def _step_over(self, loop):
         begin = now()
@@ -135,7 +138,9 @@ class Tracing:
         self._mark_step()
 
     def _mark_step(self):
-        self.step_mark = self.state.torch.autograd.profiler.record_function("ProfilerStep#%d" % (self.first + self.taken))
+        self.step_mark = self.state.torch.autograd.profiler.record_function(
+            "ProfilerStep#%d" % (self.first + self.taken)
+        )
         self.step_mark.__enter__()
 
     def _end_mark(self):
@@ -160,8 +165,15 @@ class Tracing:
         path = os.path.join(os.path.dirname(os.environ["UNIDLE_PROBE_DIR"]), file)
         profiler.export_chrome_trace(path + ".part")
         os.rename(path + ".part", path)
-        self._note(status="recorded", file=file, begin_ns=self.begin_ns, end_ns=end_ns, first_step=self.first,
-                   steps=self.taken, seconds=round((now() - end_ns + self.cost_ns) * 1e-9, 3))
+        self._note(
+            status="recorded",
+            file=file,
+            begin_ns=self.begin_ns,
+            end_ns=end_ns,
+            first_step=self.first,
+            steps=self.taken,
+            seconds=round((now() - end_ns + self.cost_ns) * 1e-9, 3),
+        )
 
     def _abandon(self):
         """Ends the profiler, if it runs, and forgets what it saw."""
@@ -175,7 +187,8 @@ class Tracing:
             profiler._start_trace()  # one that was only prepared cannot be ended otherwise
         profiler.__exit__(None, None, None)
 
-    # -- giving way --------------------------------------------------------------------------------------------------
+    # -- giving way
+    # --------------------------------------------------------------------------------------------------
 
     def _unfit(self):
         if resource.getrlimit(resource.RLIMIT_FSIZE)[0] != resource.RLIM_INFINITY:
@@ -192,7 +205,11 @@ class Tracing:
 
         def before(args, kwargs):
             try:
-                if not tracing.making and tracing.stage != _OVER and kwargs.get("enabled", args[1] if len(args) > 1 else True):
+                if (
+                    not tracing.making
+                    and tracing.stage != _OVER
+                    and kwargs.get("enabled", args[1] if len(args) > 1 else True)
+                ):
                     tracing._give_way()
             except BaseException as failure:
                 caught(failure)

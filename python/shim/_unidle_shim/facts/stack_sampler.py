@@ -15,26 +15,34 @@ from _unidle_shim.loop.loop import AFTER_STEP, INPUT_PHASE, TRAIN_PHASE, VALIDAT
 
 _RATE_HZ = 20
 _SLOW_RATE_HZ = 5
-_WORKERS_RATE_HZ = 80      # of all workers of a loader together: they come by the hundred
+_WORKERS_RATE_HZ = 80  # of all workers of a loader together: they come by the hundred
 _FIRST_NOTES_S = 1.0
 _NOTES_S, _MAX_NOTES_S, _NOTES_GROWTH = 2.0, 60.0, 1.3
-_MAX_BUSY = 0.002          # share of the wall time that this thread may take before it looks less often
+_MAX_BUSY = 0.002  # share of the wall time that this thread may take before it looks less often
 _MAX_PLACES = 2000
 _TOP = 10
-_READS = re.compile(r"\[[^\[\]]+\]|\b(read|load|open|next|randperm|randint|stack|gather|index_select|from_numpy|memmap|choice|permutation|collate|decode)\w*\s*\(")
+_READS = re.compile(
+    r"\[[^\[\]]+\]|\b(read|load|open|next|randperm|randint|stack|gather|index_select|from_numpy|memmap|choice|permutation|collate|decode)\w*\s*\("
+)
 _GAP_HITS = 5
 
 
 # A fault of a thread's own is never to be blocked.
-_NEVER_BLOCKED = {getattr(signal, name) for name in ("SIGSEGV", "SIGBUS", "SIGFPE", "SIGILL", "SIGTRAP", "SIGSYS") if hasattr(signal, name)}
+_NEVER_BLOCKED = {
+    getattr(signal, name)
+    for name in ("SIGSEGV", "SIGBUS", "SIGFPE", "SIGILL", "SIGTRAP", "SIGSYS")
+    if hasattr(signal, name)
+}
 
 
 def start_thread(function):
-    """In a thread that no signal of the program's is delivered to: one that the program holds back in its own threads would find
-    it, and do what it does at once. Not a threading.Thread: the program would find it in threading.enumerate().
+    """In a thread that no signal of the program's is delivered to: one that the program holds back in its own
+    threads would find it, and do what it does at once. Not a threading.Thread: the program would find it in
+    threading.enumerate().
 
-    A thread begins with the mask of the one that starts it, and that one has its own again at once. Signals that come meanwhile
-    wait, and go to it then. All of this in C: a handler in Python runs between two calls, when the mask is in order."""
+    A thread begins with the mask of the one that starts it, and that one has its own again at once. Signals
+    that come meanwhile wait, and go to it then. All of this in C: a handler in Python runs between two calls,
+    when the mask is in order."""
     mask = _signal.pthread_sigmask(_signal.SIG_BLOCK, ())
     blocked = signal.valid_signals() - _NEVER_BLOCKED
     try:
@@ -48,15 +56,15 @@ class Background:
     def __init__(self, state, workers=1):
         """`workers`: processes that do as this one does."""
         self.state = state
-        self.affinity = None   # of the thread that is followed
+        self.affinity = None  # of the thread that is followed
         self.rate_hz = min(_RATE_HZ, _WORKERS_RATE_HZ / max(1, workers))
         self.stopped = False
         self.busy_s = 0.0
         self.thinned = False
-        self.hits = {}         # (phase, code, line) -> stack samples
-        self.totals = {}       # phase -> stack samples
+        self.hits = {}  # (phase, code, line) -> stack samples
+        self.totals = {}  # phase -> stack samples
         self.gap_hits, self.gap_reads = [0, 0, 0], [0, 0, 0]  # by what the gap follows
-        self.reads = {}        # (file, line) -> whether the line looks like fetching data
+        self.reads = {}  # (file, line) -> whether the line looks like fetching data
 
     def start(self):
         """By the thread that is followed."""
@@ -111,10 +119,17 @@ class Background:
             self._judge_gap(loop, own.f_code.co_filename, line)
 
     def _judge_gap(self, loop, name, line):
-        """Without a loader nothing says that the time between two calls goes into getting data; the lines that are running
-        then do."""
+        """Without a loader nothing says that the time between two calls goes into getting data; the lines
+        that are running then do."""
         parts = loop.parts
-        if parts is None or loop.light is not None or parts.fetches or loop.inside or loop.in_optimizer or loop.phase == VALIDATE_PHASE:
+        if (
+            parts is None
+            or loop.light is not None
+            or parts.fetches
+            or loop.inside
+            or loop.in_optimizer
+            or loop.phase == VALIDATE_PHASE
+        ):
             return
         after = loop.after
         if loop.validation is not None or (after == AFTER_STEP and not parts.optimizers):
@@ -142,7 +157,21 @@ class Background:
             for hits, code, line in entries[:_TOP]:
                 if hits < 2 and role == "worker":
                     continue  # workers may come by the hundred
-                where = "%s:%d" % (places.short(code.co_filename) if places.is_own(code) else places.of_library(code.co_filename), line)
-                yield ("hot", role, phase, where), {
-                    "type": "hot", "role": role, "phase": phase, "where": where,
-                    "function": getattr(code, "co_qualname", code.co_name), "hits": hits, "total": self.totals[phase]}
+                where = "%s:%d" % (
+                    places.short(code.co_filename)
+                    if places.is_own(code)
+                    else places.of_library(code.co_filename),
+                    line,
+                )
+                yield (
+                    ("hot", role, phase, where),
+                    {
+                        "type": "hot",
+                        "role": role,
+                        "phase": phase,
+                        "where": where,
+                        "function": getattr(code, "co_qualname", code.co_name),
+                        "hits": hits,
+                        "total": self.totals[phase],
+                    },
+                )

@@ -6,7 +6,7 @@ import sys
 from _unidle_shim.host import guard, hidden_frames
 from _unidle_shim.host.notes import write_notes
 
-_seen = {}       # id of an exception -> (what tells it from a later one at that address, whether it was caught)
+_seen = {}  # id of an exception -> (what tells it from a later one at that address, whether it was caught)
 _MAX_SEEN = 1000
 _MAX_NOTES = 50  # that are written at once; of later ones the newest is, now and then
 _MAX_TRACEBACK = 8000
@@ -60,7 +60,11 @@ def _asked_by_program(frame, places):
         name = os.path.basename(frame.f_code.co_filename)
         if places.is_own(frame.f_code):
             return True
-        if name not in ("traceback.py", "__init__.py", "contextlib.py") and not frame.f_code.co_filename.startswith(hidden_frames.MARK):
+        if name not in (
+            "traceback.py",
+            "__init__.py",
+            "contextlib.py",
+        ) and not frame.f_code.co_filename.startswith(hidden_frames.MARK):
             return False
         if name == "__init__.py" and "logging" not in frame.f_code.co_filename:
             return False
@@ -93,7 +97,8 @@ def _write(line):
 
 
 def _is_known(kind, value, caught):
-    """It was told before: several handlers may print one exception, some at the end of the run. Addresses are used again."""
+    """It was told before: several handlers may print one exception, some at the end of the run. Addresses are
+    used again."""
     token, (known, was_caught) = _token(kind, value), _seen.get(id(value), (None, True))
     if known is token or (type(token) is str and known == token):
         if caught or not was_caught:
@@ -105,7 +110,8 @@ def _is_known(kind, value, caught):
 
 
 def _token(kind, value):
-    """As long as we hold its arguments no other exception has the same ones. Objects of the program are not held."""
+    """As long as we hold its arguments no other exception has the same ones. Objects of the program are not
+    held."""
     args = getattr(value, "args", ())
     if args and all(type(each) in _PLAIN for each in args):
         return args
@@ -124,8 +130,14 @@ def _line(kind, value, trace, caught):
         if places.is_own(at.tb_frame.f_code):
             where = "%s:%d" % (places.short(at.tb_frame.f_code.co_filename), at.tb_lineno)
         at = at.tb_next
-    name = kind.__name__ if kind.__module__ in ("builtins", "__main__") else "%s.%s" % (kind.__module__, kind.__name__)
-    lines = ["Traceback (most recent call last):\n"] + traceback.format_list(traceback.extract_tb(trace, limit=-40))
+    name = (
+        kind.__name__
+        if kind.__module__ in ("builtins", "__main__")
+        else "%s.%s" % (kind.__module__, kind.__name__)
+    )
+    lines = ["Traceback (most recent call last):\n"] + traceback.format_list(
+        traceback.extract_tb(trace, limit=-40)
+    )
     lines += traceback.format_exception_only(kind, value)
     body = {
         "type": "exception",

@@ -1,14 +1,16 @@
-"""How a patch calls our code: nothing that goes wrong there reaches the program, and nothing of the program's is kept from it.
+"""How a patch calls our code: nothing that goes wrong there reaches the program, and nothing of the program's
+is kept from it.
 
-A patch stands for a function of torch, of Python or of the program. It calls that function once, outside of any `try` of ours. All
-that it does beside that and that may fail lies within
+A patch stands for a function of torch, of Python or of the program. It calls that function once, outside of
+any `try` of ours. All that it does beside that and that may fail lies within
 
     try:
         ...
     except BaseException as failure:
         caught(failure)
 
-which is called an entry; a test finds all of them by that form, makes each fail in turn, and compares with the bare program.
+which is called an entry; a test finds all of them by that form, makes each fail in turn, and compares with
+the bare program.
 """
 
 import os
@@ -24,7 +26,8 @@ _noted_off = False
 
 
 def off(reason):
-    """Our own failure: no more observation in this process. Safe to call from anywhere, as often as one likes."""
+    """Our own failure: no more observation in this process. Safe to call from anywhere, as often as one
+    likes."""
     global on, _noted_off
     on = False
     if _noted_off:
@@ -33,7 +36,11 @@ def off(reason):
     try:
         import traceback
 
-        text = reason if isinstance(reason, str) else "".join(traceback.format_exception_only(type(reason), reason)).strip()
+        text = (
+            reason
+            if isinstance(reason, str)
+            else "".join(traceback.format_exception_only(type(reason), reason)).strip()
+        )
         if isinstance(reason, BaseException) and reason.__traceback__ is not None:
             last = traceback.extract_tb(reason.__traceback__)[-1]
             text += " (%s:%d)" % (os.path.basename(last.filename).rstrip(">"), last.lineno)
@@ -48,14 +55,16 @@ def off(reason):
 
 
 def caught(failure):
-    """To be called from an `except` clause of ours. A failure of ours, or of what we asked the program's objects, ends the observation. What
-    arrived in our code by chance, an exception of a signal handler for one, is raised on. Returns None."""
+    """To be called from an `except` clause of ours. A failure of ours, or of what we asked the program's
+    objects, ends the observation. What arrived in our code by chance, an exception of a signal handler for
+    one, is raised on. Returns None."""
     pass_on(failure)
     off(failure)
 
 
 def pass_on(failure):
-    """The same where a failure of ours means less than the end of the observation: raises what is the program's."""
+    """The same where a failure of ours means less than the end of the observation: raises what is the
+    program's."""
     if is_programs(failure):
         session = sys.modules.get("_unidle_shim.session")
         if session is not None:
@@ -64,8 +73,8 @@ def pass_on(failure):
 
 
 def is_programs(failure):
-    """It did not come of what our code does. Raised by a signal handler that ran meanwhile, or set by another thread, which then has no
-    words (PyThreadState_SetAsyncExc)."""
+    """It did not come of what our code does. Raised by a signal handler that ran meanwhile, or set by another
+    thread, which then has no words (PyThreadState_SetAsyncExc)."""
     if isinstance(failure, KeyboardInterrupt):
         return True
     trace, before, foreign = failure.__traceback__, None, False
@@ -78,7 +87,9 @@ def is_programs(failure):
         before, trace = frame, trace.tb_next
     if foreign:
         return False  # raised by what we called
-    return not isinstance(failure, Exception) or not (failure.args or isinstance(failure, _OURS_WITHOUT_WORDS))
+    return not isinstance(failure, Exception) or not (
+        failure.args or isinstance(failure, _OURS_WITHOUT_WORDS)
+    )
 
 
 def _handles_signal(frame, interrupted):

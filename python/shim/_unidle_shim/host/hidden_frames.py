@@ -1,9 +1,10 @@
 """Keeping our own frames out of what the program shows, and out of what compilers read.
 
-All code of ours says that it is of a file whose name begins with MARK. Python's warnings count no frames whose file name has
-"importlib" and "_bootstrap" in it when they look for the caller (stacklevel), so that a warning from a wrapped function names
-the same line as without us; logging looks for its caller in the same way. And torch's compiler passes over frames of files whose
-name begins with "<frozen importlib": else it would compile our patches wherever they are called between two of its graphs.
+All code of ours says that it is of a file whose name begins with MARK. Python's warnings count no frames
+whose file name has "importlib" and "_bootstrap" in it when they look for the caller (stacklevel), so that a
+warning from a wrapped function names the same line as without us; logging looks for its caller in the same
+way. And torch's compiler passes over frames of files whose name begins with "<frozen importlib": else it
+would compile our patches wherever they are called between two of its graphs.
 """
 
 import functools
@@ -28,7 +29,8 @@ def _name(path):
 
 
 class _Loader(importlib.machinery.SourceFileLoader):
-    """Of one module of ours, or of a folder of them. Its cached byte code is as ever: the names are changed each time."""
+    """Of one module of ours, or of a folder of them. Its cached byte code is as ever: the names are changed
+    each time."""
 
     def get_code(self, fullname):
         return renamed(super().get_code(fullname), _name(self.path))
@@ -65,8 +67,8 @@ def wraps(original):
 
 
 def strip(trace):
-    """The traceback without our frames, and without those of Python's import machinery that lead to them: Python leaves
-    these out by itself where they lead straight to the module."""
+    """The traceback without our frames, and without those of Python's import machinery that lead to them:
+    Python leaves these out by itself where they lead straight to the module."""
     kept, hidden = [], False
     while trace is not None:
         name = trace.tb_frame.f_code.co_filename

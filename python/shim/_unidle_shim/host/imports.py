@@ -8,8 +8,8 @@ _watched = {}
 
 
 class _Finder:
-    """First on sys.meta_path, and only for watched names: finds the module as it would be found without us and lets a
-    callback see it once it is executed."""
+    """First on sys.meta_path, and only for watched names: finds the module as it would be found without us
+    and lets a callback see it once it is executed."""
 
     def find_spec(self, name, path=None, target=None):
         callback = _watched.get(name)
@@ -76,5 +76,3 @@ def watch_failures():
 
     exceptions.install_excepthook()
     watch("traceback", exceptions.traceback_imported)
-
-

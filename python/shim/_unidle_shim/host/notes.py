@@ -7,12 +7,14 @@ _started = (0, 0)  # process number, see process_start
 
 
 def write_line(fields):
-    """Appends one note. The file is opened anew each time: the program may close every descriptor it finds."""
+    """Appends one note. The file is opened anew each time: the program may close every descriptor it
+    finds."""
     write_notes('{"t_ns":%d,%s}\n' % (time.monotonic_ns(), fields))
 
 
 def process_start():
-    """When this process was started, in clock ticks since the machine was: with its number, who it is. 0 where /proc is not there."""
+    """When this process was started, in clock ticks since the machine was: with its number, who it is. 0
+    where /proc is not there."""
     global _started
     if _started[0] != os.getpid():
         try:
@@ -25,7 +27,9 @@ def process_start():
 
 def write_notes(lines):
     try:
-        path = os.path.join(os.environ["UNIDLE_PROBE_DIR"], "%d.%d.notes.jsonl" % (os.getpid(), process_start()))
+        path = os.path.join(
+            os.environ["UNIDLE_PROBE_DIR"], "%d.%d.notes.jsonl" % (os.getpid(), process_start())
+        )
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         try:
             os.write(handle, lines.encode("utf-8", "replace"))

@@ -23,18 +23,21 @@ def put(owner, name, ours):
 
 
 def around(owner, name, before, after):
-    """before(args, kwargs) is asked before each call of owner.name: None, then nothing else is done; a list, then its only item is the
-    result. Anything else is handed to after(it, args, kwargs, result) when the call is over; the result is None of one that raised. Both
-    are entries, see guard.py.
+    """before(args, kwargs) is asked before each call of owner.name: None, then nothing else is done; a list,
+    then its only item is the result. Anything else is handed to after(it, args, kwargs, result) when the call
+    is over; the result is None of one that raised. Both are entries, see guard.py.
 
-    What is written in C gets a stand-in that is written in C, see python/native/stand_in.cpp, and none where there is no library."""
+    What is written in C gets a stand-in that is written in C, see python/native/stand_in.cpp, and none where
+    there is no library."""
     original = getattr(owner, name, None)
     if original is None:
         return
     if not isinstance(original, _BUILTINS):
         return put(owner, name, _around(original, before, after))
     library = native.library()
-    of_class = owner if isinstance(owner, type) else None  # also where a base defines it: it is copied and pickled by its name there
+    of_class = (
+        owner if isinstance(owner, type) else None
+    )  # also where a base defines it: it is copied and pickled by its name there
     stand_in = library.stand_in(original, before, after, of_class) if library is not None else None
     if stand_in is not None:
         setattr(owner, name, stand_in)

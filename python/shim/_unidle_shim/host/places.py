@@ -11,7 +11,9 @@ _FOREIGN = tuple(
     sorted(
         {
             os.path.join(path, "")
-            for path in (sysconfig.get_paths().get(key) for key in ("stdlib", "platstdlib", "purelib", "platlib"))
+            for path in (
+                sysconfig.get_paths().get(key) for key in ("stdlib", "platstdlib", "purelib", "platlib")
+            )
             if path
         }
         | {_OURS}
@@ -45,7 +47,7 @@ def is_own_file(name):
 def short(name):
     """Relative to the folder that the program was started in, where it lies below that."""
     if name.startswith(_START):
-        return name[len(_START):]
+        return name[len(_START) :]
     return name
 
 
@@ -61,8 +63,9 @@ def own_frame(frame):
 
 
 def sample_frame(frame):
-    """Of a stack that made a sample: where. The innermost frame of the program's own, and without any that of a library in which the
-    sample began; never what asked for the batch. None where no sample is being made."""
+    """Of a stack that made a sample: where. The innermost frame of the program's own, and without any that of
+    a library in which the sample began; never what asked for the batch. None where no sample is being
+    made."""
     own = library = None
     while frame is not None:
         code = frame.f_code
@@ -81,7 +84,10 @@ def of_library(name):
     for folder in ("site-packages", "dist-packages"):
         if folder + os.sep in name:
             return name.rsplit(folder + os.sep, 1)[1]
-    return next((name[len(path):] for path in reversed(_FOREIGN) if path != _OURS and name.startswith(path)), short(name))
+    return next(
+        (name[len(path) :] for path in reversed(_FOREIGN) if path != _OURS and name.startswith(path)),
+        short(name),
+    )
 
 
 def outside(frame):
@@ -97,12 +103,12 @@ def line_of(frame):
 
 
 def here(depth=2):
-    """"file:line" of the innermost line of the program's own code that led here; None where there is none."""
+    """ "file:line" of the innermost line of the program's own code that led here; None where there is none."""
     frame = own_frame(sys._getframe(depth))
     return None if frame is None else "%s:%d" % (short(frame.f_code.co_filename), line_of(frame))
 
 
 def of_function(function):
-    """"file:line" where a function is defined; None for builtins."""
+    """ "file:line" where a function is defined; None for builtins."""
     code = getattr(getattr(function, "__func__", function), "__code__", None)
     return None if code is None else "%s:%d" % (short(code.co_filename), code.co_firstlineno)

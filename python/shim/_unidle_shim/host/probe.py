@@ -1,7 +1,8 @@
 """The writing side of the ring, docs/probe-format.md, for one thread.
 
-Written in Python straight into the mapping: a ctypes call into libunidle_probe costs twice as much. Plain stores are
-enough only where the processor keeps their order, so other machines than x86-64 go through the library.
+Written in Python straight into the mapping: a ctypes call into libunidle_probe costs twice as much. Plain
+stores are enough only where the processor keeps their order, so other machines than x86-64 go through the
+library.
 """
 
 import ctypes
@@ -16,10 +17,10 @@ _HEADER_BYTES = 4096
 _EVENT = struct.Struct("@QQQQQdIIQ")
 _MAGIC = 0x31474E52444E5500
 _FIELDS = {  # what emit_all is given of an event, in this order; the rest is 0
-    "p": "QQQ24xI12x",     # t_ns, duration_ns, step, kind
-    "e": "QQQQQdI12x",     # t_ns, duration_ns, step, a, b, value, kind
-    "l": "Q8xQQ8xdI12x",   # t_ns, step, a, value, kind
-    "S": "QQQQQ8xI12x",    # t_ns, duration_ns, step, a, b, kind
+    "p": "QQQ24xI12x",  # t_ns, duration_ns, step, kind
+    "e": "QQQQQdI12x",  # t_ns, duration_ns, step, a, b, value, kind
+    "l": "Q8xQQ8xdI12x",  # t_ns, step, a, value, kind
+    "S": "QQQQQ8xI12x",  # t_ns, duration_ns, step, a, b, kind
 }
 _TRAIN_CAPACITY = 16384
 _FILE_LOCK = 2  # in the header: flock(2)
@@ -46,8 +47,9 @@ class Ring:
         size = _HEADER_BYTES + self.capacity * _EVENT.size
         handle = create("ring", size)
         try:
-            # No descriptor is kept: a program that closes all it finds would close it, or we one of the program's. The
-            # mapping keeps the file open, and with it the lock, which tells the reader that somebody may still write.
+            # No descriptor is kept: a program that closes all it finds would close it, or we one of the
+            # program's. The mapping keeps the file open, and with it the lock, which tells the reader that
+            # somebody may still write.
             locked = _FILE_LOCK if _libc().flock(handle, _LOCK_EX | _LOCK_NB) == 0 else 0
             memory = map_file(handle, size)
         finally:
@@ -60,7 +62,19 @@ class Ring:
         self._dropped_word = view[192:200].cast("Q")
         self._state_word = view[56:60].cast("I")
         self._head, self._tail, self._mask = 0, 0, self.capacity - 1
-        struct.pack_into("@IIQIIQ16sI", view, 8, 1, 64, self.capacity, os.getpid(), locked, time.monotonic_ns(), role.encode(), 1)
+        struct.pack_into(
+            "@IIQIIQ16sI",
+            view,
+            8,
+            1,
+            64,
+            self.capacity,
+            os.getpid(),
+            locked,
+            time.monotonic_ns(),
+            role.encode(),
+            1,
+        )
         view[200:208].cast("Q")[0] = process_start()
         view[0:8].cast("Q")[0] = _MAGIC  # last: whoever sees it sees a whole header
 
@@ -75,7 +89,9 @@ class Ring:
         try:
             self._pack(self._view, place, t_ns, duration_ns, step, a, b, value, kind, 0, reserved)
         except struct.error:
-            self._pack(self._view, place, *_possible((t_ns, duration_ns, step, a, b, value, kind, 0, reserved)))
+            self._pack(
+                self._view, place, *_possible((t_ns, duration_ns, step, a, b, value, kind, 0, reserved))
+            )
         self._head = head + 1
         self._head_word[0] = head + 1
 
@@ -96,8 +112,8 @@ class Ring:
                 packer.pack_into(self._view, _HEADER_BYTES + (place << 6), *_possible(values))
         else:
             content, first = packer.pack(*_possible(values)), (self.capacity - place) << 6
-            self._view[_HEADER_BYTES + (place << 6):] = content[:first]
-            self._view[_HEADER_BYTES:_HEADER_BYTES + len(content) - first] = content[first:]
+            self._view[_HEADER_BYTES + (place << 6) :] = content[:first]
+            self._view[_HEADER_BYTES : _HEADER_BYTES + len(content) - first] = content[first:]
         self._head = head = head + count
         self._head_word[0] = head
 
@@ -120,7 +136,11 @@ def packer_of(layout):
 
 class _Event(ctypes.Structure):
     _fields_ = [(name, ctypes.c_uint64) for name in ("t_ns", "duration_ns", "step", "a", "b")] + [
-        ("value", ctypes.c_double), ("kind", ctypes.c_uint32), ("thread", ctypes.c_uint32), ("reserved", ctypes.c_uint64)]
+        ("value", ctypes.c_double),
+        ("kind", ctypes.c_uint32),
+        ("thread", ctypes.c_uint32),
+        ("reserved", ctypes.c_uint64),
+    ]
 
 
 class LibraryRing:
@@ -181,7 +201,14 @@ def map_file(handle, size):
     """The address at which the file is in memory until the process ends."""
     libc = _libc()
     libc.mmap.restype = ctypes.c_void_p
-    libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
+    libc.mmap.argtypes = [
+        ctypes.c_void_p,
+        ctypes.c_size_t,
+        ctypes.c_int,
+        ctypes.c_int,
+        ctypes.c_int,
+        ctypes.c_long,
+    ]
     address = libc.mmap(None, size, 3, 1, handle, 0)  # PROT_READ | PROT_WRITE, MAP_SHARED
     if address is None or address == ctypes.c_void_p(-1).value:
         raise OSError(ctypes.get_errno(), "mmap")

@@ -1,4 +1,5 @@
-"""Changing settings of the running program, as `unidle run --apply KNOB=VALUE` asks, and saying what became of it."""
+"""Changing settings of the running program, as `unidle run --apply KNOB=VALUE` asks, and saying what became
+of it."""
 
 import inspect
 import json
@@ -12,19 +13,35 @@ from _unidle_shim.host.patching import around
 from _unidle_shim.knobs import fetching, fp16, metrics_interval, validation_interval
 
 _TRUE = (True, 1, "true", "on", "yes", "1", "True")
-_LOADER = {"loader.workers": "num_workers", "loader.pin_memory": "pin_memory",
-           "loader.persistent_workers": "persistent_workers", "loader.prefetch_factor": "prefetch_factor"}
+_LOADER = {
+    "loader.workers": "num_workers",
+    "loader.pin_memory": "pin_memory",
+    "loader.persistent_workers": "persistent_workers",
+    "loader.prefetch_factor": "prefetch_factor",
+}
 
 # What a running program can be given; the catalogue of knobs says the same (at_run_time).
 KNOWN = set(_LOADER) | {
-    "transfer.non_blocking", "precision.tf32", "precision.amp", "cudnn.benchmark", "layout.channels_last", "optimizer.fused",
-    "optimizer.zero_to_none", "compile.mode", "cpu.threads", "cache.features", "loader.gather", validation_interval.KNOB, metrics_interval.KNOB}
+    "transfer.non_blocking",
+    "precision.tf32",
+    "precision.amp",
+    "cudnn.benchmark",
+    "layout.channels_last",
+    "optimizer.fused",
+    "optimizer.zero_to_none",
+    "compile.mode",
+    "cpu.threads",
+    "cache.features",
+    "loader.gather",
+    validation_interval.KNOB,
+    metrics_interval.KNOB,
+}
 
 # Why not, where it could look as if it were possible.
 _BATCH = "a running program's batches are its own: an option of the program, where it has one, changes them before it starts"
 _NEVER = {
     "validation.interval": "in which unit the program counts cannot be seen; where a word of the command says it, it is changed there; "
-                           "validation.every leaves validations out",
+    "validation.every leaves validations out",
     "batch.size": _BATCH,
     "batch.accumulation": _BATCH,
     "data.on_device": "where the program moves its batches is in its own hands",
@@ -37,13 +54,13 @@ class Actuators:
         self.asked = {}
         self.said = set()
         self.non_blocking = self.zero_to_none = False
-        self.adapted = {}      # id of a model -> what is done around its forward pass
+        self.adapted = {}  # id of a model -> what is done around its forward pass
         self.amp = self.channels_last = self.compile_mode = None
-        self.scaling = None    # fp16.LossScaling
-        self.adapts = False    # something is done around forward passes
-        self.fetching = None   # fetching.Fetching
+        self.scaling = None  # fp16.LossScaling
+        self.adapts = False  # something is done around forward passes
+        self.fetching = None  # fetching.Fetching
         self.validating = validation_interval.Validating(state, self)
-        self.reads = None      # metrics_interval.Reads
+        self.reads = None  # metrics_interval.Reads
         state.actor_notes.append(self.notes)
         try:
             self.asked = dict(json.loads(asked)) if asked else {}
@@ -71,7 +88,12 @@ class Actuators:
             if self.scaling is not None:
                 self.amp = torch.float16
             else:
-                self.say("precision.amp", asked, "refused", "gradients cannot be scaled with this torch; bf16 needs no scaling")
+                self.say(
+                    "precision.amp",
+                    asked,
+                    "refused",
+                    "gradients cannot be scaled with this torch; bf16 needs no scaling",
+                )
         elif asked not in ("off", "false"):
             self.say("precision.amp", asked, "refused", "off, bf16 and fp16 are known")
 
@@ -79,7 +101,12 @@ class Actuators:
         """torch is there, the program has not begun to use it."""
         for knob in self.asked:
             if knob not in KNOWN:
-                self.say(knob, self.asked[knob], "refused", _NEVER.get(knob, "cannot be changed in a running program"))
+                self.say(
+                    knob,
+                    self.asked[knob],
+                    "refused",
+                    _NEVER.get(knob, "cannot be changed in a running program"),
+                )
         torch = self.state.torch
         if os.environ.get("UNIDLE_SCRATCH"):
             from _unidle_shim.trial import users_files
@@ -97,7 +124,9 @@ class Actuators:
         if "cpu.threads" in self.asked:
             self._threads(torch, int(self.asked["cpu.threads"]))
         if "precision.tf32" in self.asked:
-            torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = self.on("precision.tf32")
+            torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = self.on(
+                "precision.tf32"
+            )
         if "cudnn.benchmark" in self.asked:
             torch.backends.cudnn.benchmark = self.on("cudnn.benchmark")
         self.channels_last = self.on("layout.channels_last")
@@ -113,16 +142,27 @@ class Actuators:
         if self.on("loader.gather") or self.asked.get("cache.features") == "memory":
             self.fetching = fetching.install(self)
 
-    # -- loaders ---------------------------------------------------------------------------------------------------
+    # -- loaders
+    # ---------------------------------------------------------------------------------------------------
 
     def loader_options(self, real, args, kwargs):
-        """Keyword arguments of a DataLoader with the asked ones in place. Positional ones stay the program's."""
+        """Keyword arguments of a DataLoader with the asked ones in place. Positional ones stay the
+        program's."""
         changes = {name: self.asked[knob] for knob, name in _LOADER.items() if knob in self.asked}
         if not changes or type(real).__init__ is None:
             return kwargs
         kwargs = dict(kwargs)
         # dataset, batch_size, shuffle, sampler, batch_sampler, num_workers come first
-        positional = ("dataset", "batch_size", "shuffle", "sampler", "batch_sampler", "num_workers", "collate_fn", "pin_memory")[:len(args)]
+        positional = (
+            "dataset",
+            "batch_size",
+            "shuffle",
+            "sampler",
+            "batch_sampler",
+            "num_workers",
+            "collate_fn",
+            "pin_memory",
+        )[: len(args)]
         for knob, name in _LOADER.items():
             if name not in changes:
                 continue
@@ -143,7 +183,8 @@ class Actuators:
                 kwargs.pop("timeout")
         return kwargs
 
-    # -- optimiser -------------------------------------------------------------------------------------------------
+    # -- optimiser
+    # -------------------------------------------------------------------------------------------------
 
     def _fused(self, Optimizer):
         """The choice is made when the optimiser is built, from its defaults."""
@@ -151,11 +192,25 @@ class Actuators:
         original = Optimizer.__init__
 
         def init(optimizer, params, defaults, *args, **kwargs):
-            if wanted and "fused" in defaults and not defaults.get("foreach") and not defaults.get("differentiable"):
-                params = [dict(one, params=list(one["params"])) if isinstance(one, dict) and not hasattr(one["params"], "device") else one
-                          for one in params]  # generators can be gone through once only
+            if (
+                wanted
+                and "fused" in defaults
+                and not defaults.get("foreach")
+                and not defaults.get("differentiable")
+            ):
+                params = [
+                    dict(one, params=list(one["params"]))
+                    if isinstance(one, dict) and not hasattr(one["params"], "device")
+                    else one
+                    for one in params
+                ]  # generators can be gone through once only
                 if not _can_fuse(self.state.torch, params):
-                    self.say("optimizer.fused", True, "refused", "this torch has no fused form for parameters on this device")
+                    self.say(
+                        "optimizer.fused",
+                        True,
+                        "refused",
+                        "this torch has no fused form for parameters on this device",
+                    )
                     return original(optimizer, params, defaults, *args, **kwargs)
                 try:
                     original(optimizer, params, dict(defaults, fused=True), *args, **kwargs)
@@ -166,7 +221,9 @@ class Actuators:
                     pass_on(error)
                     self.say("optimizer.fused", True, "refused", str(error)[:300])
             elif wanted:
-                self.say("optimizer.fused", True, "refused", "%s has no fused form" % type(optimizer).__name__)
+                self.say(
+                    "optimizer.fused", True, "refused", "%s has no fused form" % type(optimizer).__name__
+                )
             elif "fused" in defaults:
                 defaults = dict(defaults, fused=False)
             original(optimizer, params, defaults, *args, **kwargs)
@@ -174,7 +231,8 @@ class Actuators:
         init.__signature__ = inspect.signature(original)
         Optimizer.__init__ = init
 
-    # -- model -----------------------------------------------------------------------------------------------------
+    # -- model
+    # -----------------------------------------------------------------------------------------------------
 
     def forward_begins(self, module, args, kwargs, kind):
         """None, or what runs the outermost forward pass instead of the plain call."""
@@ -197,7 +255,9 @@ class Actuators:
     def _compile(self, torch, module):
         asked = self.compile_mode
         if asked == "graph" or not hasattr(module, "compile"):
-            self.say("compile.mode", asked, "refused", "this torch or this mode cannot compile a model in place")
+            self.say(
+                "compile.mode", asked, "refused", "this torch or this mode cannot compile a model in place"
+            )
             return
         try:
             module.compile(mode=None if asked == "default" else asked)
@@ -216,7 +276,9 @@ class Actuators:
         first = next((a for a in list(args) + list(kwargs.values()) if isinstance(a, torch.Tensor)), None)
         with torch.autocast("cpu" if first is None else first.device.type, dtype=self.amp):
             if self.state.read_back is not None:
-                self.state.facts.amp = live_settings.amp_of(torch, first)  # is read back before anybody looks into the model
+                self.state.facts.amp = live_settings.amp_of(
+                    torch, first
+                )  # is read back before anybody looks into the model
             out = call(module, *args, **kwargs)
         if self.scaling is not None:
             self.scaling.used = True
@@ -228,7 +290,8 @@ class Actuators:
             return value.contiguous(memory_format=torch.channels_last)
         return value
 
-    # -- the rest --------------------------------------------------------------------------------------------------
+    # -- the rest
+    # --------------------------------------------------------------------------------------------------
 
     def _threads(self, torch, wanted):
         original = torch.set_num_threads
@@ -241,7 +304,8 @@ class Actuators:
         around(torch, "set_num_threads", before, None)
 
     def notes(self, settings):
-        """What is told of the program beside its own settings; those that are in force because of us go into `settings`."""
+        """What is told of the program beside its own settings; those that are in force because of us go into
+        `settings`."""
         if self.fetching is not None:
             settings.update((knob, self.fetching.value(knob)) for knob in fetching.KNOBS)
         if self.reads is not None and self.reads.said:
@@ -256,19 +320,36 @@ class Actuators:
             return
         self.state.read_back = None
         try:
-            live = {body["knob"]: body["value"] for _, body in live_settings.training_notes(self.state, self.state.facts)
-                    if body and body.get("type") == "setting"}
+            live = {
+                body["knob"]: body["value"]
+                for _, body in live_settings.training_notes(self.state, self.state.facts)
+                if body and body.get("type") == "setting"
+            }
             for knob, asked in self.asked.items():
-                if knob == validation_interval.KNOB or knob == metrics_interval.KNOB and self.reads is not None:
+                if (
+                    knob == validation_interval.KNOB
+                    or knob == metrics_interval.KNOB
+                    and self.reads is not None
+                ):
                     continue  # the program may validate, or read something, much later
-                if any(said[0] == knob for said in self.said) or self.fetching is not None and self.fetching.will_say(knob):
+                if (
+                    any(said[0] == knob for said in self.said)
+                    or self.fetching is not None
+                    and self.fetching.will_say(knob)
+                ):
                     continue
                 value = live.get(knob)
                 if value is None or (knob == "cudnn.benchmark" and not self.state.has_device):
                     self.say(knob, asked, "ignored", "the program has nothing that it applies to")
                 else:
                     same = str(value).lower() == str(asked).lower() or (value is True and asked in _TRUE)
-                    self.say(knob, asked, "taken" if same else "ignored", None if same else "the program has another value", value)
+                    self.say(
+                        knob,
+                        asked,
+                        "taken" if same else "ignored",
+                        None if same else "the program has another value",
+                        value,
+                    )
         except BaseException as failure:
             caught(failure)
 
@@ -286,13 +367,19 @@ def _can_fuse(torch, params):
         inner = one["params"] if isinstance(one, dict) else [one]
         tensors += [inner] if isinstance(inner, torch.Tensor) else inner
     tensors = [p[1] if isinstance(p, tuple) else p for p in tensors]  # with names
-    return all(isinstance(p, torch.Tensor) and p.device.type in kinds and p.is_floating_point() for p in tensors)
+    return all(
+        isinstance(p, torch.Tensor) and p.device.type in kinds and p.is_floating_point() for p in tensors
+    )
 
 
 def _to_float(torch, value):
     """Results as the program expects them: its loss is computed outside of autocast."""
     if isinstance(value, torch.Tensor):
-        return value.float() if value.is_floating_point() and value.dtype in (torch.bfloat16, torch.float16) else value
+        return (
+            value.float()
+            if value.is_floating_point() and value.dtype in (torch.bfloat16, torch.float16)
+            else value
+        )
     if type(value) in (list, tuple):
         return type(value)(_to_float(torch, item) for item in value)
     if isinstance(value, dict) and type(value) is dict:

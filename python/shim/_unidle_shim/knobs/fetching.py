@@ -1,4 +1,5 @@
-"""Where cache.features and loader.gather meet torch's loaders: before workers start, and where batches are fetched."""
+"""Where cache.features and loader.gather meet torch's loaders: before workers start, and where batches are
+fetched."""
 
 from _unidle_shim.host.guard import caught
 from _unidle_shim.host.patching import put
@@ -16,19 +17,28 @@ class Fetching:
         self.outcome = {}
         self.loaders = 0
         self.gather = actuators.on("loader.gather")
-        self.caches = kept_samples.Caches(self.sayer("cache.features")) if actuators.asked.get("cache.features") == "memory" else None
+        self.caches = (
+            kept_samples.Caches(self.sayer("cache.features"))
+            if actuators.asked.get("cache.features") == "memory"
+            else None
+        )
 
     def sayer(self, knob):
-        """Tells of one dataset. Several may be there (training, validation), so that one refusal is not the last word, but a
-        sample that was kept and found wrong is."""
+        """Tells of one dataset. Several may be there (training, validation), so that one refusal is not the
+        last word, but a sample that was kept and found wrong is."""
 
         def say(status, why=None):
             if self.outcome.get(knob) != "taken" or status == "broken":
                 self.outcome[knob] = status
             if status == "refused":
                 status = "refused-in-part"
-            self.actuators.say(knob, self.actuators.asked[knob], "refused" if status == "broken" else status, why,
-                               self.actuators.asked[knob] if status == "taken" else None)
+            self.actuators.say(
+                knob,
+                self.actuators.asked[knob],
+                "refused" if status == "broken" else status,
+                why,
+                self.actuators.asked[knob] if status == "taken" else None,
+            )
 
         return say
 
@@ -52,7 +62,8 @@ class Fetching:
         return knob in KNOBS and self.loaders > 0
 
     def value(self, knob):
-        """In effect in this process or in the workers it shares memory with; None where only they can tell."""
+        """In effect in this process or in the workers it shares memory with; None where only they can
+        tell."""
         if knob == "cache.features" and self.caches is not None:
             kept = self.caches.kept()
             return None if kept is None else "memory" if kept else "off"

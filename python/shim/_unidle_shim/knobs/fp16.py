@@ -1,9 +1,10 @@
 """fp16 in a program that has no gradient scaler.
 
-Small gradients vanish in fp16. So the backward pass starts from a loss that is scaled up, and before the program gets to see
-gradients they are what they are without that: it may clip, log and accumulate them as ever. A step whose gradients are not
-finite is left out by taking them away: optimisers pass over parameters without one. Factors are powers of two, which
-change no digit of a gradient. Start, growth and backoff are those of torch.amp.GradScaler.
+Small gradients vanish in fp16. So the backward pass starts from a loss that is scaled up, and before the
+program gets to see gradients they are what they are without that: it may clip, log and accumulate them as
+ever. A step whose gradients are not finite is left out by taking them away: optimisers pass over parameters
+without one. Factors are powers of two, which change no digit of a gradient. Start, growth and backoff are
+those of torch.amp.GradScaler.
 """
 
 import sys
@@ -11,12 +12,13 @@ import sys
 from _unidle_shim.host.guard import caught
 from _unidle_shim.host.patching import put
 
-_FIRST = 2.0 ** 16
+_FIRST = 2.0**16
 _GROWS_AFTER = 2000  # steps in a row whose gradients were finite
 
 
 class LossScaling:
-    """`optimizers`: () -> the optimisers that there are. `used` once a forward pass ran in fp16; before, nothing is changed."""
+    """`optimizers`: () -> the optimisers that there are. `used` once a forward pass ran in fp16; before,
+    nothing is changed."""
 
     def __init__(self, torch, optimizers):
         self.torch, self.optimizers = torch, optimizers
@@ -25,10 +27,14 @@ class LossScaling:
         self.used = False
 
     def scaled(self, tensors):
-        return [tensor.float() * self.scale for tensor in ([tensors] if isinstance(tensors, self.torch.Tensor) else tensors)]
+        return [
+            tensor.float() * self.scale
+            for tensor in ([tensors] if isinstance(tensors, self.torch.Tensor) else tensors)
+        ]
 
     def multiply(self, factor):
-        """All gradients there are. Those of earlier backward passes have to be scaled like the ones that will be added to them."""
+        """All gradients there are. Those of earlier backward passes have to be scaled like the ones that will
+        be added to them."""
         seen = {}
         for optimizer in self.optimizers():
             seen.update((id(gradient), gradient) for gradient in _gradients(optimizer))
@@ -52,13 +58,18 @@ class LossScaling:
     def _finite(self, gradients):
         torch = self.torch
         with torch.no_grad():
-            return all(self.item(torch.isfinite(torch.stack(torch._foreach_norm(some)).sum())) for some in _by_device(gradients))
+            return all(
+                self.item(torch.isfinite(torch.stack(torch._foreach_norm(some)).sum()))
+                for some in _by_device(gradients)
+            )
 
 
 def install(torch, optimizers):
-    """None where this torch has no hook of all optimisers (before 2.0). To be called before backward passes are watched, so that
-    the loss that is told of is the program's."""
-    hook = getattr(sys.modules["torch.optim.optimizer"], "register_optimizer_step_pre_hook", None)  # torch.optim has no such attribute
+    """None where this torch has no hook of all optimisers (before 2.0). To be called before backward passes
+    are watched, so that the loss that is told of is the program's."""
+    hook = getattr(
+        sys.modules["torch.optim.optimizer"], "register_optimizer_step_pre_hook", None
+    )  # torch.optim has no such attribute
     if hook is None:
         return None
     scaling, original = LossScaling(torch, optimizers), torch.autograd.backward

@@ -1,8 +1,8 @@
 """loader.gather: a batch of rows that are in memory is taken by one indexing operation, dataset[indices].
 
-Nothing is assumed of the dataset. The first batches are made both ways, and the rows put together one by one have to be
-the same to the byte; of each later batch two rows are made singly and compared. A dataset that cannot be indexed so, draws
-random numbers or gives anything else is left as it is.
+Nothing is assumed of the dataset. The first batches are made both ways, and the rows put together one by one
+have to be the same to the byte; of each later batch two rows are made singly and compared. A dataset that
+cannot be indexed so, draws random numbers or gives anything else is left as it is.
 """
 
 import random
@@ -10,8 +10,8 @@ import random
 from _unidle_shim.samples.whole_batches import NOT_THE_SAME, gather, rows_of, same
 from _unidle_shim.source.purity import drew, random_states, restore
 
-_PROVED_WHOLE = 2     # batches that each process makes both ways
-_ROWS_PER_PROOF = 2   # of each later batch
+_PROVED_WHOLE = 2  # batches that each process makes both ways
+_ROWS_PER_PROOF = 2  # of each later batch
 
 
 class Gathered:
@@ -65,7 +65,11 @@ class GatheredRows:
 def adapt(fetcher, say):
     from torch.utils.data._utils.collate import default_collate
 
-    if not fetcher.auto_collation or fetcher.collate_fn is not default_collate or getattr(fetcher.dataset, "__getitems__", None):
+    if (
+        not fetcher.auto_collation
+        or fetcher.collate_fn is not default_collate
+        or getattr(fetcher.dataset, "__getitems__", None)
+    ):
         return False
 
     def collate(data):

@@ -1,9 +1,11 @@
-"""cache.features where whole samples differ from epoch to epoch: what functions of the program return within them is kept.
+"""cache.features where whole samples differ from epoch to epoch: what functions of the program return within
+them is kept.
 
-A picture that is cropped at random is decoded anew each time, but decoding itself is pure. The functions that a sample calls are tried from the
-outermost inwards. One is kept where it is shown to be right: it is called with numbers and texts (and the dataset), the first
-results of every process are made twice and have to be the same to the byte, it draws no random numbers, sets nothing, has no name for what the dataset
-changes, and costs more than a copy. One of 64 kept results is made again and compared. Each process keeps its own.
+A picture that is cropped at random is decoded anew each time, but decoding itself is pure. The functions that
+a sample calls are tried from the outermost inwards. One is kept where it is shown to be right: it is called
+with numbers and texts (and the dataset), the first results of every process are made twice and have to be the
+same to the byte, it draws no random numbers, sets nothing, has no name for what the dataset changes, and
+costs more than a copy. One of 64 kept results is made again and compared. Each process keeps its own.
 """
 
 import os
@@ -19,7 +21,7 @@ from _unidle_shim.source.stand_in import Stub
 _PROVED_TWICE = 3
 _HITS_PER_PROOF = 64
 _CHEAP_NS = 300_000
-_TIMES_A_COPY = 4        # cheaper than so many copies of its result: not worth it
+_TIMES_A_COPY = 4  # cheaper than so many copies of its result: not worth it
 _SHARE_OF_MEMORY = 0.25  # of what is free, for all processes together
 _DEEPEST = 3
 _PLAIN = (int, float, str, bytes, bool, type(None))
@@ -52,7 +54,9 @@ class KeptCalls:
 
     def look_at_the_dataset(self):
         numbers = numbers_of(self.dataset)
-        self.changes.update(name.split(".")[-1] for name in numbers if self.numbers.get(name, self) != numbers[name])
+        self.changes.update(
+            name.split(".")[-1] for name in numbers if self.numbers.get(name, self) != numbers[name]
+        )
         self.numbers = numbers
 
 
@@ -62,7 +66,10 @@ class KeptFunction:
     def __init__(self, calls, function, depth):
         self.calls, self.depth = calls, depth
         self.kept, self.misses, self.hits, self.odd, self.served = {}, 0, 0, 0, False
-        self.uses, self.stores = side_effects.used(function, (calls.dataset,)), side_effects.stored(function, (calls.dataset,))
+        self.uses, self.stores = (
+            side_effects.used(function, (calls.dataset,)),
+            side_effects.stored(function, (calls.dataset,)),
+        )
         self.stub = Stub(function, self._called)
         self.original = self.stub.original
         self.globals = sorted(self.uses & set(self.original.__globals__))
@@ -86,16 +93,24 @@ class KeptFunction:
             return question(*words)
         except Exception as failure:
             pass_on(failure)
-            self._give_up(str(failure) if type(failure) is TypeError else "%s: %s" % (type(failure).__name__, failure))
+            self._give_up(
+                str(failure) if type(failure) is TypeError else "%s: %s" % (type(failure).__name__, failure)
+            )
             return None
 
     def _key(self, args, kwargs):
         """What the result may depend on; None where the call says more than numbers and texts."""
         if args and type(args[0]) is type(self.calls.dataset) and args[0] is not self.calls.dataset:
-            return None  # another dataset of that class, for validation: none of our business, and no reason to give up
+            # Another dataset of that class, for validation: none of our business, and no reason to give up.
+            return None
         plain = args[1:] if args and args[0] is self.calls.dataset else args
-        key = tuple(os.fspath(each) if isinstance(each, os.PathLike) else each for each in plain) + tuple(sorted(kwargs.items()))
-        if all(type(each) in _PLAIN or type(each) is tuple and all(type(one) in _PLAIN for one in each) for each in key):
+        key = tuple(os.fspath(each) if isinstance(each, os.PathLike) else each for each in plain) + tuple(
+            sorted(kwargs.items())
+        )
+        if all(
+            type(each) in _PLAIN or type(each) is tuple and all(type(one) in _PLAIN for one in each)
+            for each in key
+        ):
             return tuple(map(type, key)), key, self._state()
         self.odd += 1
         if self.odd == 8:
@@ -104,7 +119,11 @@ class KeptFunction:
 
     def _state(self):
         """Numbers and texts of the dataset and of the module that the function has a name for."""
-        numbers = tuple((name, value) for name, value in numbers_of(self.calls.dataset).items() if name.split(".")[-1] in self.uses)
+        numbers = tuple(
+            (name, value)
+            for name, value in numbers_of(self.calls.dataset).items()
+            if name.split(".")[-1] in self.uses
+        )
         names = self.original.__globals__
         return numbers, tuple(names[name] for name in self.globals if type(names.get(name)) in _PLAIN)
 
@@ -120,7 +139,11 @@ class KeptFunction:
             return
         self.misses += 1
         sets = self.stores or holds != side_effects.contents(side_effects.members(self.calls.dataset))
-        why = "it leaves something behind" if sets else drew(drawn) or self._why_not(key, took_ns, result, drawn, args, kwargs)
+        why = (
+            "it leaves something behind"
+            if sets
+            else drew(drawn) or self._why_not(key, took_ns, result, drawn, args, kwargs)
+        )
         if why:
             self._give_up(why)
 
@@ -157,5 +180,3 @@ class KeptFunction:
             self.calls.give_up(self, why)
         except BaseException as failure:
             caught(failure)
-
-

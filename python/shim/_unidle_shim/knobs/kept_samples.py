@@ -1,10 +1,11 @@
 """cache.features at run time: what a map-style dataset computed for an index is kept for the later epochs.
 
-Only for samples that are shown to be pure. The first ones of every process are made twice and have to be the same to
-the byte; no sample may draw from the random numbers of python, numpy or torch; the dataset's own numbers and texts may
-not change; and every so often a kept sample is made once more and compared. Whatever fails turns the cache off for all
-processes, and is said. Samples lie in memory that the training process shares with workers that it forks: an index, and
-one area for each process to write to, so that nothing has to be locked. What is handed out is a copy.
+Only for samples that are shown to be pure. The first ones of every process are made twice and have to be the
+same to the byte; no sample may draw from the random numbers of python, numpy or torch; the dataset's own
+numbers and texts may not change; and every so often a kept sample is made once more and compared. Whatever
+fails turns the cache off for all processes, and is said. Samples lie in memory that the training process
+shares with workers that it forks: an index, and one area for each process to write to, so that nothing has to
+be locked. What is handed out is a copy.
 """
 
 import mmap
@@ -21,18 +22,19 @@ from _unidle_shim.samples.free_memory import available_bytes
 from _unidle_shim.source import side_effects
 from _unidle_shim.source.purity import drew, numbers_of, random_states, restore
 
-_PROVED_TWICE = 3        # samples that each process makes twice before it keeps any
-_MISSES_PER_PROOF = 64   # and one in so many later
-_HITS_PER_PROOF = 64     # one in so many kept samples is made again and compared
-_CHEAP_NS = 100_000      # a sample cheaper than this is as fast made as looked up
-_SHARE_OF_MEMORY = 0.5   # of what is free when the cache is made
-_NO_RESERVE = 0x4000     # MAP_NORESERVE: areas take memory as they fill
+_PROVED_TWICE = 3  # samples that each process makes twice before it keeps any
+_MISSES_PER_PROOF = 64  # and one in so many later
+_HITS_PER_PROOF = 64  # one in so many kept samples is made again and compared
+_CHEAP_NS = 100_000  # a sample cheaper than this is as fast made as looked up
+_SHARE_OF_MEMORY = 0.5  # of what is free when the cache is made
+_NO_RESERVE = 0x4000  # MAP_NORESERVE: areas take memory as they fill
 _UNDECIDED, _KEPT, _OFF, _IMPURE = 0, 1, 2, 3  # the last: off, but functions within it may be kept
-_HEADER = 4096           # state, then one word of bytes used for each area
+_HEADER = 4096  # state, then one word of bytes used for each area
 
 
 class Store:
-    """Samples of one dataset by index. A slot is two words: area and offset, length; the first is written last."""
+    """Samples of one dataset by index. A slot is two words: area and offset, length; the first is written
+    last."""
 
     def __init__(self, count, areas):
         self.count = count
@@ -57,7 +59,7 @@ class Store:
         if not place:
             return None
         begin = place & ((1 << 48) - 1)
-        return self._areas[(place >> 48) - 1][begin:begin + self._words[at + 1]]
+        return self._areas[(place >> 48) - 1][begin : begin + self._words[at + 1]]
 
     def put(self, index, area, data):
         """Nothing is kept once the area is full."""
@@ -78,7 +80,13 @@ class KeptSamples:
     """Stands for the dataset within one fetcher."""
 
     def __init__(self, dataset, store, area, say, keep_calls):
-        self.dataset, self._store, self._area, self._say, self._keep_calls = dataset, store, area, say, keep_calls
+        self.dataset, self._store, self._area, self._say, self._keep_calls = (
+            dataset,
+            store,
+            area,
+            say,
+            keep_calls,
+        )
         self._misses = self._hits = self._proved = 0
         self._said = False
 
@@ -120,7 +128,8 @@ class KeptSamples:
             changed = sorted(name for name, what in self._holds().items() if holds.get(name, self) != what)
             if changed and self._misses == 1:
                 return sample  # it may open files at first
-            # One that counts or remembers may give something else the next time, and is not to count a call that is ours.
+            # One that counts or remembers may give something else the next time, and is not to count a call
+            # that is ours.
             why = "the dataset changes: %s" % changed[0] if changed else self._another(index, data, drawn)
             self._proved += 1
         if why:
@@ -152,7 +161,9 @@ class KeptSamples:
             return "a sample costs %.0f us, no more than looking it up" % (took_ns / 1000)
         if size * self._store.count > self._store.budget:
             return "the samples would take %.1f GiB, of %.1f GiB that may be used" % (
-                size * self._store.count / 2**30, self._store.budget / 2**30)
+                size * self._store.count / 2**30,
+                self._store.budget / 2**30,
+            )
         return None
 
     def _give_up(self, why, broken=False, impure=False):
@@ -173,8 +184,8 @@ class Caches:
 
     def __init__(self, say):
         self._say = say
-        self._stores = {}   # id of a dataset -> (weak reference, store, its numbers)
-        self._calls = {}    # id of a dataset -> (weak reference, KeptCalls of this process)
+        self._stores = {}  # id of a dataset -> (weak reference, store, its numbers)
+        self._calls = {}  # id of a dataset -> (weak reference, KeptCalls of this process)
         self._in_workers = False
 
     def prepare(self, loader):
@@ -236,7 +247,10 @@ class Caches:
         def keep_calls(dataset):
             try:
                 if id(dataset) not in self._calls:
-                    self._calls[id(dataset)] = weakref.ref(dataset), kept_calls.KeptCalls(dataset, areas, self._say)
+                    self._calls[id(dataset)] = (
+                        weakref.ref(dataset),
+                        kept_calls.KeptCalls(dataset, areas, self._say),
+                    )
             except BaseException as failure:
                 caught(failure)
 
@@ -246,7 +260,8 @@ class Caches:
             keep_calls(fetcher.dataset)
 
     def kept(self):
-        """Whether the samples of some dataset are kept, or results within them; None before that is known, or where only workers know."""
+        """Whether the samples of some dataset are kept, or results within them; None before that is known, or
+        where only workers know."""
         states = [store.state for _, store, _ in self._stores.values()]
         if _KEPT in states or any(calls.taken for _, calls in self._calls.values()):
             return True

@@ -1,9 +1,11 @@
-"""metrics.interval at run time: `.item()` of a tensor on the device returns a number that is still on its way.
+"""metrics.interval at run time: `.item()` of a tensor on the device returns a number that is still on its
+way.
 
-A copy to pinned memory is queued behind what computes the value, and the program goes on. Sums and products of such
-numbers are on their way too; whatever else is done with one waits for it and is done with the float that it stands
-for, so that the program prints what it would print anyway. The numbers are given out only where the program's source
-shows that they are logged and nothing else (merely_logged.py): C code that asks for the type of a number would not take them.
+A copy to pinned memory is queued behind what computes the value, and the program goes on. Sums and products
+of such numbers are on their way too; whatever else is done with one waits for it and is done with the float
+that it stands for, so that the program prints what it would print anyway. The numbers are given out only
+where the program's source shows that they are logged and nothing else (merely_logged.py): C code that asks
+for the type of a number would not take them.
 """
 
 import inspect
@@ -81,17 +83,20 @@ def _plain(value):
 for _name in ("add", "sub", "mul", "truediv"):
     setattr(Later, "__%s__" % _name, _stays_later(_name, False))
     setattr(Later, "__r%s__" % _name, _stays_later(_name, True))
-for _name in ("eq ne lt le gt ge hash bool int str repr format round trunc floor ceil neg pos abs "
-              "pow rpow mod rmod floordiv rfloordiv divmod rdivmod").split():
+for _name in (
+    "eq ne lt le gt ge hash bool int str repr format round trunc floor ceil neg pos abs "
+    "pow rpow mod rmod floordiv rfloordiv divmod rdivmod"
+).split():
     setattr(Later, "__%s__" % _name, _waits("__%s__" % _name))
 numbers.Real.register(Later)
 
 
 class Queue:
-    """Numbers on their way, oldest first: what one is computed of comes before it. Any thread may read one."""
+    """Numbers on their way, oldest first: what one is computed of comes before it. Any thread may read
+    one."""
 
     def __init__(self):
-        self.most = 0          # copies that may be on their way
+        self.most = 0  # copies that may be on their way
         self.copies = 0
         self.waiting = deque()
         self.lock = threading.RLock()
@@ -144,7 +149,8 @@ class CudaCopies:
         self.unused = {}  # device -> events; one cannot be recorded on another device again
 
     def begin(self, tensor):
-        # To pinned memory, because the copy need not be waited for; behind what computes the value, in its stream.
+        # To pinned memory, because the copy need not be waited for; behind what computes the value, in its
+        # stream.
         host = self.to(tensor.detach(), "cpu", non_blocking=True)
         unused = self.unused.setdefault(tensor.device, [])
         event = unused.pop() if unused else self.Event()
@@ -166,8 +172,8 @@ class Reads:
         self.queue = Queue()
         torch = state.torch
         self.numbers = (torch.float32, torch.bfloat16, torch.float16, torch.float64, torch.int64, torch.int32)
-        self.known = {}        # (code, offset) -> None: later; otherwise why not
-        self.said = False      # that it is taken
+        self.known = {}  # (code, offset) -> None: later; otherwise why not
+        self.said = False  # that it is taken
         state.at_finish.append(self.finish)
         os.register_at_fork(before=self.finish)
 
@@ -221,7 +227,9 @@ class Reads:
     def finish(self):
         try:
             self.queue.settle_all()
-        except BaseException as failure:  # the device's own; the program meets it where it asks the device next
+        except (
+            BaseException
+        ) as failure:  # the device's own; the program meets it where it asks the device next
             caught(failure)
 
 

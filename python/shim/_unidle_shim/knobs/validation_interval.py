@@ -1,7 +1,9 @@
-"""validation.every at run time: of the calls of the function in which the program validates, each so many-th is made.
+"""validation.every at run time: of the calls of the function in which the program validates, each so many-th
+is made.
 
-Only of a function that training does not depend on, as far as can be seen: it returns nothing or its result is dropped where it
-is called, it steps no optimiser, saves no checkpoint, leaves nothing behind that the training loop reads, and draws no random numbers, or such as can be drawn in its place.
+Only of a function that training does not depend on, as far as can be seen: it returns nothing or its result
+is dropped where it is called, it steps no optimiser, saves no checkpoint, leaves nothing behind that the
+training loop reads, and draws no random numbers, or such as can be drawn in its place.
 """
 
 import sys
@@ -15,16 +17,18 @@ from _unidle_shim.source.stand_in import Stub
 
 KNOB = "validation.every"
 _MOST_LOOKS = 256  # at calls of eval()
-_LOOP = "the training loop validates itself, or a library does: there is no function of the program to leave out"
+_LOOP = (
+    "the training loop validates itself, or a library does: there is no function of the program to leave out"
+)
 
 
 class Validating:
     def __init__(self, state, actuators):
         self.state, self.actuators = state, actuators
-        self.interval = None       # as asked
-        self.training = set()      # code that leads to a forward pass of training
-        self.known = {}            # code -> why its calls cannot be left out; None: they can
-        self.said = False          # that it is taken
+        self.interval = None  # as asked
+        self.training = set()  # code that leads to a forward pass of training
+        self.known = {}  # code -> why its calls cannot be left out; None: they can
+        self.said = False  # that it is taken
         self.looks = 0
         self.place = None
         state.on_training_forward.append(self.trains)
@@ -57,9 +61,18 @@ class Validating:
             frame = frame.f_back
         if code in self.known:
             return
-        function, why = (None, _LOOP) if code is None or code.co_name.startswith("<") else side_effects.function_of(code)
-        if why is None and not side_effects.returns_nothing(code) and not side_effects.result_is_dropped(side_effects.caller(caller)):
-            function, why = None, "%s returns something that the program may decide by" % function.__qualname__
+        function, why = (
+            (None, _LOOP) if code is None or code.co_name.startswith("<") else side_effects.function_of(code)
+        )
+        if (
+            why is None
+            and not side_effects.returns_nothing(code)
+            and not side_effects.result_is_dropped(side_effects.caller(caller))
+        ):
+            function, why = (
+                None,
+                "%s returns something that the program may decide by" % function.__qualname__,
+            )
         self.known[code] = why
         if why is None:
             self.place = "%s:%d" % (places.short(code.co_filename), code.co_firstlineno)
@@ -76,8 +89,14 @@ class Validating:
     def note(self):
         if not self.known:
             return None
-        return {"type": "validation", "optional": self.place is not None, "where": self.place,
-                "why": next((why for why in list(self.known.values()) if why is not None), None) if self.place is None else None}
+        return {
+            "type": "validation",
+            "optional": self.place is not None,
+            "where": self.place,
+            "why": next((why for why in list(self.known.values()) if why is not None), None)
+            if self.place is None
+            else None,
+        }
 
     def refuse(self, function, why):
         self.known[function.code] = why
@@ -104,7 +123,9 @@ class Rarer:
 
     def _called(self, args, kwargs):
         validating = self.validating
-        if validating.state.thread != get_ident() or not (self.returns_nothing or self._is_dropped(sys._getframe(2))):
+        if validating.state.thread != get_ident() or not (
+            self.returns_nothing or self._is_dropped(sys._getframe(2))
+        ):
             return self.original(*args, **kwargs)
         self.calls += 1
         if self.proved and (validating.interval == 0 or self.calls % validating.interval):
@@ -163,11 +184,11 @@ class Rarer:
         if loop.saved_at > begin:
             return "%s saves a checkpoint" % name
         left = side_effects.contents(self._left(args))
-        changed = {key for key, what in left.items() if kept.get(key, self) != what} | side_effects.stored(self.original, args)
+        changed = {key for key, what in left.items() if kept.get(key, self) != what} | side_effects.stored(
+            self.original, args
+        )
         read = sorted(key for key in changed if self.validating.reads(key))
         if read:
             return "%s changes %s, which the training loop reads" % (name, read[0])
         self.draws = purity.draws(before, purity.random_states())
         return "%s draws random numbers that training would miss" % name if self.draws is None else None
-
-

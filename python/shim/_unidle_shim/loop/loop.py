@@ -1,10 +1,10 @@
 """The training loop as its calls show it: which step it is in, and where the time of the step goes.
 
-A step reaches from the first thing done for it (fetching its batch, or its forward pass) to the first thing done for
-the next one, so that steps lie end to end and all time of the loop belongs to one. It is only known afterwards where a
-step ended: what follows an optimiser step may be the next iteration or the second optimiser of the same one (a GAN).
-So the step is held back: a batch that is fetched, or the same optimiser stepping again, shows that it was over;
-another optimiser shows that it was not.
+A step reaches from the first thing done for it (fetching its batch, or its forward pass) to the first thing
+done for the next one, so that steps lie end to end and all time of the loop belongs to one. It is only known
+afterwards where a step ended: what follows an optimiser step may be the next iteration or the second
+optimiser of the same one (a GAN). So the step is held back: a batch that is fetched, or the same optimiser
+stepping again, shows that it was over; another optimiser shows that it was not.
 
 All times are exclusive: a wait inside a forward pass is a wait and no forward pass. One thread, the one that
 trains, is followed; the others pass through.
@@ -22,7 +22,9 @@ from _unidle_shim.loop.validation import INPUT_PHASE, TRAIN_PHASE, VALIDATE_PHAS
 now = time.monotonic_ns
 STARTUP_PHASE = "startup"
 AFTER_STEP, AFTER_FORWARD, AFTER_BACKWARD = 0, 1, 2
-_MOST_AHEAD = 4096  # batches fetched before the step they are of; a program that fetches more trains elsewhere
+_MOST_AHEAD = (
+    4096  # batches fetched before the step they are of; a program that fetches more trains elsewhere
+)
 _MOST_ROOTS = 4096
 HAND = (-1,)  # stands for the optimiser of a program that has none
 
@@ -34,52 +36,65 @@ def _nobody(step):
 class Loop(Validations):
     def __init__(self, ring, thread, process_start_ns, max_steps=0):
         self.ring, self.thread = ring, thread
-        self.total = 0          # ns in calls that were taken into account: what a call spends in others is not its own
-        self.inside = False     # in a forward pass, whose own submodules are not of interest
+        self.total = (
+            0  # ns in calls that were taken into account: what a call spends in others is not its own
+        )
+        self.inside = False  # in a forward pass, whose own submodules are not of interest
         self.in_optimizer = 0
-        self.parts = None       # of the step that is going on
-        self.held = None        # a step that may be over
-        self.steps = 0          # written
+        self.parts = None  # of the step that is going on
+        self.held = None  # a step that may be over
+        self.steps = 0  # written
         self.samples = 0
-        self.stepped_at = 0     # end of the last optimiser step
+        self.stepped_at = 0  # end of the last optimiser step
         self.phase = STARTUP_PHASE
         self.validations = 0
         self.validation = None  # [begin, end, samples]
-        self.preview = None     # Preview: what is taken for validation may be something to look at
+        self.preview = None  # Preview: what is taken for validation may be something to look at
         self.previewed_at = None  # step of the newest of these
-        self.pending = None     # (loader, begin, input ns so far): fetched from a loader of which the use is not known
+        self.pending = (
+            None  # (loader, begin, input ns so far): fetched from a loader of which the use is not known
+        )
         self.last_loader = None  # of the newest batch
-        self.ahead = []         # (loader, samples) of batches that no forward pass has taken yet, but for the first such
+        # (loader, samples) of batches that no forward pass has taken yet, but for the first such.
+        self.ahead = []
         self.eval_called = 0
-        self.saved_at = 0      # end of the last checkpoint
-        self.roots = {}         # id of an outermost module -> it was seen training
-        self.eval_roots = {}    # trained although in evaluation mode
+        self.saved_at = 0  # end of the last checkpoint
+        self.roots = {}  # id of an outermost module -> it was seen training
+        self.eval_roots = {}  # trained although in evaluation mode
         self.perhaps_trains = 0  # in evaluation mode, but with gradients: a backward pass will tell
         self.lone_eval = None
         self.after = AFTER_STEP  # what the time since the last call that was seen follows
-        self.gap_is_input = [0.0, 0.0, 0.0]  # how much of such a time goes into getting data where there is no loader
+        self.gap_is_input = [
+            0.0,
+            0.0,
+            0.0,
+        ]  # how much of such a time goes into getting data where there is no loader
         self.assembled = False  # since the last call that was seen arrays became tensors
-        self.by_hand = True     # no optimiser was called: the program changes its parameters itself
-        self.batch_axis = 0     # of what the model is given
+        self.by_hand = True  # no optimiser was called: the program changes its parameters itself
+        self.batch_axis = 0  # of what the model is given
         self.optimizer_steps = 0
-        self.on_step = None     # called after a step is written, while it is not None
-        self.widen = _nobody    # called with the step where a model is expected and none was seen
-        self.unseen = False     # a batch of validation, by any model as yet
+        self.on_step = None  # called after a step is written, while it is not None
+        self.widen = _nobody  # called with the step where a model is expected and none was seen
+        self.unseen = False  # a batch of validation, by any model as yet
         self.look_again = 1000  # the step at which to look for models anyway
-        self.micro = {}         # micro-batches -> steps that had as many
+        self.micro = {}  # micro-batches -> steps that had as many
         self.weight = Weight()
-        self.lights = None      # short_steps.Light
-        self.light = None       # the same, while steps go by light
-        self.alike, self.alike_steps = ((), 0), 0  # optimisers and batches of a step, and how many steps before had the same
-        self.in_full = 0        # steps that were seen in full
+        self.lights = None  # short_steps.Light
+        self.light = None  # the same, while steps go by light
+        self.alike, self.alike_steps = (
+            ((), 0),
+            0,
+        )  # optimisers and batches of a step, and how many steps before had the same
+        self.in_full = 0  # steps that were seen in full
         self.usual_samples = 0  # of the newest of them
-        self.iterator = 0       # id of the one that gave the newest batch
+        self.iterator = 0  # id of the one that gave the newest batch
         self.process_start_ns = process_start_ns
         self.max_steps = max_steps
         self.ended = False
         self.telling = False
 
-    # -- steps ---------------------------------------------------------------------------------------------------
+    # -- steps
+    # ---------------------------------------------------------------------------------------------------
 
     def current(self, t):
         if self.parts is None:
@@ -117,12 +132,16 @@ class Loop(Validations):
         if step == 0:
             self.ring.emit(probe.STARTUP, self.process_start_ns, max(0, begin - self.process_start_ns))
         if parts.dim:
-            parts.forward = parts.backward = parts.optimizer = parts.losses = 0  # of a sum of micro-batches some may be missing
+            parts.forward = parts.backward = parts.optimizer = parts.losses = (
+                0  # of a sum of micro-batches some may be missing
+            )
             if not parts.fetches:
                 parts.input = 0
             samples = parts.samples if parts.samples and not self.batch_axis else self.usual_samples
         else:
-            samples = (parts.forward_samples if self.batch_axis else 0) or parts.samples or parts.forward_samples
+            samples = (
+                (parts.forward_samples if self.batch_axis else 0) or parts.samples or parts.forward_samples
+            )
             self.usual_samples = samples
             self.in_full += 1
             if not parts.forward:
@@ -151,11 +170,14 @@ class Loop(Validations):
         if step >= self.look_again:
             self.look_again *= 2
             self.widen(step)
-        if weight.light_until and not (self.lights is not None and self.lights.begin(self, weight.light_until)):
+        if weight.light_until and not (
+            self.lights is not None and self.lights.begin(self, weight.light_until)
+        ):
             weight.resume(step, t, 0)
 
     def within(self):
-        """In a call that is timed as a whole, as fetching a batch is: what it calls itself is not of interest."""
+        """In a call that is timed as a whole, as fetching a batch is: what it calls itself is not of
+        interest."""
         return self.inside or (self.light is not None and self.light.asks())
 
     def look_up(self):
@@ -179,11 +201,14 @@ class Loop(Validations):
             self.write(parts)
         self.parts = None
 
-    # -- input ---------------------------------------------------------------------------------------------------
+    # -- input
+    # ---------------------------------------------------------------------------------------------------
 
     def fetch_begins(self, loader, t):
         self.phase = INPUT_PHASE
-        if loader.use == "train" and self.validation is None and self.held is None:  # most steps; the rest would do the same
+        if (
+            loader.use == "train" and self.validation is None and self.held is None
+        ):  # most steps; the rest would do the same
             parts = self.parts
             if parts is not None and parts.optimizers:
                 parts.end = t
@@ -243,14 +268,25 @@ class Loop(Validations):
         parts.fetches += 1
         parts.samples += self.ahead.pop(0)[1]
 
-    # -- forward -------------------------------------------------------------------------------------------------
+    # -- forward
+    # -------------------------------------------------------------------------------------------------
 
     def forward_goes_on(self, module):
-        """True: a forward pass of training on the batch that was fetched for it, as in most steps. False: forward_begins knows.
-        Gradients are on."""
+        """True: a forward pass of training on the batch that was fetched for it, as in most steps. False:
+        forward_begins knows. Gradients are on."""
         parts, loader = self.parts, self.last_loader
-        if (parts is None or not parts.samples or parts.optimizers or self.validation is not None or self.pending is not None
-                or loader is None or loader.use != "train" or self.in_optimizer or self.batch_axis or not module.training):
+        if (
+            parts is None
+            or not parts.samples
+            or parts.optimizers
+            or self.validation is not None
+            or self.pending is not None
+            or loader is None
+            or loader.use != "train"
+            or self.in_optimizer
+            or self.batch_axis
+            or not module.training
+        ):
             return False
         self.roots[id(module)] = True
         self.lone_eval, self.perhaps_trains, self.unseen = None, 0, False
@@ -261,7 +297,8 @@ class Loop(Validations):
         return True
 
     def forward_begins(self, module, t, grad, samples):
-        """True when this is a forward pass of training, False of validation, None of neither (left to its step)."""
+        """True when this is a forward pass of training, False of validation, None of neither (left to its
+        step)."""
         key = id(module)
         self.unseen = False
         trains = grad and (module.training or key in self.eval_roots)
@@ -292,7 +329,11 @@ class Loop(Validations):
             parts.forwards += 1
             parts.fresh = True
             if parts.forward_samples == 0 or not parts.fetches:
-                parts.forward_samples = parts.forward_samples + samples if parts.backwards else max(parts.forward_samples, samples)
+                parts.forward_samples = (
+                    parts.forward_samples + samples
+                    if parts.backwards
+                    else max(parts.forward_samples, samples)
+                )
             self.phase = TRAIN_PHASE
             return True
         looks = module.training and not grad
@@ -302,7 +343,11 @@ class Loop(Validations):
                 self.preview = None
             return False
         parts = self.parts
-        if parts is not None and not parts.optimizers and (parts.fetches or parts.forwards or parts.backwards):
+        if (
+            parts is not None
+            and not parts.optimizers
+            and (parts.fetches or parts.forwards or parts.backwards)
+        ):
             if key in self.roots and not module.training and not parts.forwards and not parts.backwards:
                 self.validates_after_all(t)
                 self.phase = VALIDATE_PHASE
@@ -334,11 +379,12 @@ class Loop(Validations):
         parts.last = t
         self.after, self.assembled = AFTER_FORWARD, False
 
-    # -- the rest ------------------------------------------------------------------------------------------------
+    # -- the rest
+    # ------------------------------------------------------------------------------------------------
 
     def gap(self, parts, t):
-        """Nothing that is patched was called up to now, and the lines that run there get data: they look like it, or within
-        a step they made tensors of arrays."""
+        """Nothing that is patched was called up to now, and the lines that run there get data: they look like
+        it, or within a step they made tensors of arrays."""
         if parts.fetches:
             return
         begin = parts.last if self.after else max(parts.last, self.stepped_at)
@@ -357,7 +403,11 @@ class Loop(Validations):
         parts = self.parts
         if parts is not None and parts.optimizers and not self.in_optimizer:
             self.split(self.stepped_at, False)  # neither batch nor model: a loop of bare tensors
-        elif parts is not None and self.after == AFTER_FORWARD and (self.assembled or self.gap_is_input[AFTER_FORWARD]):
+        elif (
+            parts is not None
+            and self.after == AFTER_FORWARD
+            and (self.assembled or self.gap_is_input[AFTER_FORWARD])
+        ):
             self.gap(parts, t)
 
     def backward_ends(self, t0, t1, own_ns, loss):
@@ -365,7 +415,9 @@ class Loop(Validations):
         if self.validation is not None:
             self.close_validation(t0)
         parts.backward += own_ns
-        parts.backwards = max(1, parts.backwards) if self.in_optimizer else parts.backwards + 1  # a closure is called again
+        parts.backwards = (
+            max(1, parts.backwards) if self.in_optimizer else parts.backwards + 1
+        )  # a closure is called again
         parts.fresh = True
         parts.last = t1
         self.after, self.assembled = AFTER_BACKWARD, False
@@ -374,7 +426,8 @@ class Loop(Validations):
             parts.losses += 1
 
     def updates_by_hand(self, t):
-        """No optimiser was made: what follows a backward pass is the program's own change of its parameters."""
+        """No optimiser was made: what follows a backward pass is the program's own change of its
+        parameters."""
         if self.by_hand and not self.in_optimizer:
             self.optimizer_ends(HAND, t, t, 0)
             self.by_hand = True

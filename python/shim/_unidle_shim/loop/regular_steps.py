@@ -1,5 +1,6 @@
-"""What can be told of steps afterwards, without a mark of each, where they are all alike: how many samples a batch had, from its
-loader, and how often the optimiser stepped, from the version that torch counts of every tensor that is changed in place."""
+"""What can be told of steps afterwards, without a mark of each, where they are all alike: how many samples a
+batch had, from its loader, and how often the optimiser stepped, from the version that torch counts of every
+tensor that is changed in place."""
 
 import weakref
 
@@ -12,7 +13,10 @@ class Versions:
     def __init__(self, optimizer, steps):
         parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
         self.optimizer, self.steps = id(optimizer), steps
-        self.versions = [(weakref.ref(one), one._version) for one in parameters[:_LOOKED_AT] + parameters[_LOOKED_AT:][-_LOOKED_AT:]]
+        self.versions = [
+            (weakref.ref(one), one._version)
+            for one in parameters[:_LOOKED_AT] + parameters[_LOOKED_AT:][-_LOOKED_AT:]
+        ]
 
     def rhythm(self, steps):
         """By a parameter that changed equally often in each step since; None where there is none."""
@@ -39,8 +43,8 @@ class Rhythm:
 
 
 def marks(asked, before, each, steps, end):
-    """When the optimiser had stepped, as far as it matters: just before the next batch was asked for. `before`: batches of the first
-    step that were there already; `each`: batches of a step."""
+    """When the optimiser had stepped, as far as it matters: just before the next batch was asked for.
+    `before`: batches of the first step that were there already; `each`: batches of a step."""
     places = (number * each - before for number in range(1, steps + 1))
     return [asked[place] if place < len(asked) else end for place in places]
 
@@ -51,10 +55,15 @@ def fits(batches, each, steps):
 
 
 def batch_size(loader, torch):
-    """Samples in each batch but the last one of an epoch; 0 where that is not known, or batches were seen to be of another size."""
+    """Samples in each batch but the last one of an epoch; 0 where that is not known, or batches were seen to
+    be of another size."""
     real = loader.real() if loader is not None and loader.real is not None else None
     sampler = getattr(real, "batch_sampler", None)
-    if type(sampler) is not torch.utils.data.BatchSampler or real._dataset_kind != 0 or loader.largest != sampler.batch_size:
+    if (
+        type(sampler) is not torch.utils.data.BatchSampler
+        or real._dataset_kind != 0
+        or loader.largest != sampler.batch_size
+    ):
         return 0
     return sampler.batch_size if hasattr(type(sampler.sampler), "__len__") else 0
 

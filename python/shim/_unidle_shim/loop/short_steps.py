@@ -1,11 +1,13 @@
 """Steps that go by light: only fetching the batch leaves a mark, all else is as without us.
 
-Forward and backward passes are not patched meanwhile. When the stretch is over, or something comes that is not of such a
-step (another loader, an epoch's end, eval()), the marks become the events of the steps: their length, samples and input wait. Copies,
-waits and logging, which come seldom and are dear by themselves, are timed as ever and laid upon the steps of the stretch.
+Forward and backward passes are not patched meanwhile. When the stretch is over, or something comes that is
+not of such a step (another loader, an epoch's end, eval()), the marks become the events of the steps: their
+length, samples and input wait. Copies, waits and logging, which come seldom and are dear by themselves, are
+timed as ever and laid upon the steps of the stretch.
 
-How many samples a batch had and how often the optimiser stepped is found out afterwards (regular_steps.py). Where it cannot be, both are marked,
-too. The patch that remains is a library's (python/native/light.cpp) where it can be loaded.
+How many samples a batch had and how often the optimiser stepped is found out afterwards (regular_steps.py).
+Where it cannot be, both are marked, too. The patch that remains is a library's (python/native/light.cpp)
+where it can be loaded.
 """
 
 import sys
@@ -18,16 +20,19 @@ from _unidle_shim.loop.loop import AFTER_STEP, HAND, now
 from _unidle_shim.loop.marks_file import MOST, Stretch
 from _unidle_shim.loop.step_parts import Parts
 
-_ALIKE = 2          # steps before that were made up of the same calls
+_ALIKE = 2  # steps before that were made up of the same calls
 _FEWEST = 8
 _MOST_STEPS = MOST
-_NEVER = 1 << 63     # ns
-_AT_ONCE = 32        # steps that are written together
-_MOST_CHANGES = 400  # of a class: from Python 3.13 one that was changed a thousand times is never cached again
+_NEVER = 1 << 63  # ns
+_AT_ONCE = 32  # steps that are written together
+_MOST_CHANGES = (
+    400  # of a class: from Python 3.13 one that was changed a thousand times is never cached again
+)
 
 
 class Marks:
-    """Of one stretch: of batches when each was asked for and got, and how many samples it had; when the optimiser had stepped."""
+    """Of one stretch: of batches when each was asked for and got, and how many samples it had; when the
+    optimiser had stepped."""
 
     def __init__(self):
         self.asked, self.got, self.sizes, self.stepped = [], [], [], []
@@ -35,13 +40,16 @@ class Marks:
 
 
 class Patch:
-    """One of ours that gives way to a shorter one while steps go by light. `shorter`: Light -> the function."""
+    """One of ours that gives way to a shorter one while steps go by light. `shorter`: Light -> the
+    function."""
 
     def __init__(self, owner, name, ours, shorter):
         self.owner, self.name, self.ours, self.shorter, self.there = owner, name, ours, shorter, None
 
     def step_aside(self, light):
-        if self.owner.__dict__.get(self.name) is self.ours:  # else somebody else has patched it on top: theirs stays
+        if (
+            self.owner.__dict__.get(self.name) is self.ours
+        ):  # else somebody else has patched it on top: theirs stays
             self.there = self.shorter(light)
             setattr(self.owner, self.name, self.there)
 
@@ -55,34 +63,41 @@ class Light:
     def __init__(self, state):
         self.state = state
         self.native = native.library()
-        self.iterator = 0    # id of the one that is asked for batches; 0 without a loader
-        self.optimizer = 0   # id of the one whose step is the last of a training step
-        self.others = ()     # ids of those before it
+        self.iterator = 0  # id of the one that is asked for batches; 0 without a loader
+        self.optimizer = 0  # id of the one whose step is the last of a training step
+        self.others = ()  # ids of those before it
         self.scaled = False  # it is stepped by a GradScaler, which may leave it out
         self.marks = Marks()
-        self.plain = None    # light_fetch.Plain or the library's, where batches leave no more than times
+        self.plain = None  # light_fetch.Plain or the library's, where batches leave no more than times
         self.versions = None  # regular.Versions, when the last stretch was over
-        self.rhythm = None   # regular.Rhythm: steps and samples are counted afterwards
-        self.size = 0        # of a batch, then
-        self.each = 0        # batches of a step
+        self.rhythm = None  # regular.Rhythm: steps and samples are counted afterwards
+        self.size = 0  # of a batch, then
+        self.each = 0  # batches of a step
         self.may_count = True
         self.followed = None  # the iterator, weakly
-        self.fetch = None    # what an iterator's patch passes on to
-        self.shorter = []    # patches that gave way
+        self.fetch = None  # what an iterator's patch passes on to
+        self.shorter = []  # patches that gave way
         self.may_change = True
         self.until_ns = self.most = 0
         self.samples = None  # of the loader, where its samples are made in this process and are not cheap
         self.changes = 0
         self.stretch = None  # marks_file.Stretch; False where there is no room for its file
-        self.shared = None   # the same, once it takes the marks of this stretch
+        self.shared = None  # the same, once it takes the marks of this stretch
 
     def begin(self, loop, until_ns):
         """From here on; False where steps are not alike or somebody else follows them."""
         state, roots = self.state, self.state.roots
         left = loop.max_steps - loop.steps - 2 if loop.max_steps else _MOST_STEPS
         optimizers, fetches = loop.alike
-        if (loop.alike_steps < _ALIKE or left < _FEWEST or not optimizers or loop.on_step is not None or loop.validation is not None
-                or loop.pending is not None or roots.looks_out(loop.steps)):
+        if (
+            loop.alike_steps < _ALIKE
+            or left < _FEWEST
+            or not optimizers
+            or loop.on_step is not None
+            or loop.validation is not None
+            or loop.pending is not None
+            or roots.looks_out(loop.steps)
+        ):
             return False
         self.optimizer, self.others = optimizers[-1], optimizers[:-1]
         self.scaled = state.facts.scaler is not None
@@ -90,7 +105,11 @@ class Light:
         self.until_ns, self.most = until_ns, min(_MOST_STEPS, left)
         self.marks, self.plain, self.fetch, self.followed, self.shared = Marks(), None, None, None, None
         loader = loop.last_loader
-        self.samples = loader.samples if loader is not None and loader.samples.count and not loader.samples.cheap else None
+        self.samples = (
+            loader.samples
+            if loader is not None and loader.samples.count and not loader.samples.cheap
+            else None
+        )
         self.changes += 1
         self.may_change = self.changes < _MOST_CHANGES or sys.version_info < (3, 13)
         self.each = fetches
@@ -101,9 +120,17 @@ class Light:
         return True
 
     def _rhythm(self, loop, loader):
-        """Where both can be counted afterwards: batches of one size, and steps by the changes of a parameter."""
+        """Where both can be counted afterwards: batches of one size, and steps by the changes of a
+        parameter."""
         versions, self.size = self.versions, regular_steps.batch_size(loader, self.state.torch)
-        if not self.may_count or self.scaled or self.samples is not None or not self.size or versions is None or versions.optimizer != self.optimizer:
+        if (
+            not self.may_count
+            or self.scaled
+            or self.samples is not None
+            or not self.size
+            or versions is None
+            or versions.optimizer != self.optimizer
+        ):
             return None
         return versions.rhythm(loop.steps)
 
@@ -128,7 +155,8 @@ class Light:
                 self.shorten(patch)
 
     def _share(self, loop):
-        """From here on the marks are in a file, too, so that the steps are not lost with a process that is killed."""
+        """From here on the marks are in a file, too, so that the steps are not lost with a process that is
+        killed."""
         if self.stretch is None:
             try:
                 self.stretch = Stretch()
@@ -138,8 +166,15 @@ class Light:
         if not self.stretch or parts is None:
             return
         stepped = parts.optimizers and parts.optimizers[-1] == self.optimizer
-        self.stretch.begin(loop.steps, parts, self.each if self.rhythm is not None else 0, self.size if self.rhythm is not None else 0,
-                           loop.usual_samples, max(loop.micro, key=loop.micro.get), loop.stepped_at if stepped else 0)
+        self.stretch.begin(
+            loop.steps,
+            parts,
+            self.each if self.rhythm is not None else 0,
+            self.size if self.rhythm is not None else 0,
+            loop.usual_samples,
+            max(loop.micro, key=loop.micro.get),
+            loop.stepped_at if stepped else 0,
+        )
         self.shared = self.stretch
         for number, t in enumerate(self.marks.stepped):
             self.shared.stepped[number] = t
@@ -193,9 +228,13 @@ class Light:
 
     def _take_versions(self, loop):
         """From here to the next stretch it is found out how often a step changes a parameter."""
-        optimizer = next((one for one in self.state.facts.living_optimizers() if id(one) == self.optimizer), None)
+        optimizer = next(
+            (one for one in self.state.facts.living_optimizers() if id(one) == self.optimizer), None
+        )
         stepped = self.optimizer in loop.parts.optimizers
-        self.versions = regular_steps.Versions(optimizer, loop.steps + stepped) if optimizer is not None else None
+        self.versions = (
+            regular_steps.Versions(optimizer, loop.steps + stepped) if optimizer is not None else None
+        )
 
     def _marked(self, loop, parts):
         """(asked, got, sizes, stepped) of the stretch."""
@@ -215,14 +254,22 @@ class Light:
             else:
                 each = batches // max(1, steps)  # some were left out
         self.rhythm = None
-        stepped = marks.stepped if len(marks.stepped) >= steps else regular_steps.marks(asked, before, each, steps, now())
+        stepped = (
+            marks.stepped
+            if len(marks.stepped) >= steps
+            else regular_steps.marks(asked, before, each, steps, now())
+        )
         return asked, got, sizes, stepped
 
     def _tell(self, loop):
         """Of the steps of the stretch. The last one stays open: it goes on."""
         parts = loop.parts or Parts(now())
         marked = asked, got, sizes, _ = self._marked(loop, parts)
-        ended = self._cut(parts, marked, loop.stepped_at if parts.optimizers and parts.optimizers[-1] == self.optimizer else 0)
+        ended = self._cut(
+            parts,
+            marked,
+            loop.stepped_at if parts.optimizers and parts.optimizers[-1] == self.optimizer else 0,
+        )
         steps, begin, waited, samples, fetches, stepped = ended
         self._write(loop, parts, steps)
         if asked:
@@ -239,8 +286,9 @@ class Light:
 
     @staticmethod
     def _cut(parts, marked, stepped):
-        """The steps that are over, each (begin, length, input wait, samples, batches), and the same of the one that is not, with
-        the end of its optimiser, if it has stepped. A step is over when the next batch is asked for, or the optimiser steps again."""
+        """The steps that are over, each (begin, length, input wait, samples, batches), and the same of the
+        one that is not, with the end of its optimiser, if it has stepped. A step is over when the next batch
+        is asked for, or the optimiser steps again."""
         steps, begin, waited, samples, fetches = [], parts.begin, parts.input, parts.samples, parts.fetches
         all_asked, all_got, all_sizes, all_stepped = marked
         marks = iter(all_stepped)
@@ -262,7 +310,12 @@ class Light:
         return steps, begin, waited, samples, fetches, stepped
 
     def _write(self, loop, parts, steps):
-        ring, number, usual, micro = loop.ring, loop.steps, loop.usual_samples, max(loop.micro, key=loop.micro.get)
+        ring, number, usual, micro = (
+            loop.ring,
+            loop.steps,
+            loop.usual_samples,
+            max(loop.micro, key=loop.micro.get),
+        )
         shares = _laid(parts, steps) if parts.rare else None
         row, count, values = "", 0, []  # steps in a row that are made up of the same events go out together
         for index, (begin, length, waited, samples, fetches) in enumerate(steps):
@@ -304,10 +357,11 @@ def _rare(share, pinned, begin, number):
 
 
 def _laid(parts, steps):
-    """Copies in proportion to the length of the steps, waits upon the longest ones: (bytes, ns of copies, ns of waits, waits)."""
+    """Copies in proportion to the length of the steps, waits upon the longest ones: (bytes, ns of copies, ns
+    of waits, waits)."""
     whole = sum(step[1] for step in steps) or 1
     shares = [[parts.moved * step[1] // whole, parts.transfer * step[1] // whole, 0, 0] for step in steps]
-    longest = sorted(range(len(steps)), key=lambda index: -steps[index][1])[:parts.syncs]
+    longest = sorted(range(len(steps)), key=lambda index: -steps[index][1])[: parts.syncs]
     whole = sum(steps[index][1] for index in longest) or 1
     for rank, index in enumerate(longest):
         room = max(0, steps[index][1] - steps[index][2] - shares[index][1])

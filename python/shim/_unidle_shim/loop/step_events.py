@@ -18,8 +18,24 @@ def write(ring, parts, step, samples_before, samples, micro):
     begin = parts.begin
     if not (parts.input and parts.forward and parts.backward and parts.optimizer) or parts.rare:
         return _write_any(ring, parts, step, samples_before, samples, micro)
-    values = (begin, parts.input, step, INPUT, begin, parts.forward, step, FORWARD,
-              begin, parts.backward, step, BACKWARD, begin, parts.optimizer, step, OPTIMIZER)
+    values = (
+        begin,
+        parts.input,
+        step,
+        INPUT,
+        begin,
+        parts.forward,
+        step,
+        FORWARD,
+        begin,
+        parts.backward,
+        step,
+        BACKWARD,
+        begin,
+        parts.optimizer,
+        step,
+        OPTIMIZER,
+    )
     whole = (begin, parts.end - begin, step, samples, micro, STEP)
     if parts.losses:
         ring.emit_all("pppplS", values + (parts.last, step, samples_before, parts.loss, LOSS) + whole)
@@ -29,8 +45,12 @@ def write(ring, parts, step, samples_before, samples, micro):
 
 def _write_any(ring, parts, step, samples_before, samples, micro):
     begin, layout, values = parts.begin, "", []
-    for duration_ns, kind in ((parts.input, INPUT), (parts.forward, FORWARD), (parts.backward, BACKWARD),
-                              (parts.optimizer, OPTIMIZER)):
+    for duration_ns, kind in (
+        (parts.input, INPUT),
+        (parts.forward, FORWARD),
+        (parts.backward, BACKWARD),
+        (parts.optimizer, OPTIMIZER),
+    ):
         if duration_ns:
             layout += "p"
             values += (begin, duration_ns, step, kind)

@@ -4,8 +4,33 @@
 class Parts:
     """What is known of one step so far. Times in ns."""
 
-    __slots__ = ("begin", "end", "input", "transfer", "moved", "pinned", "forward", "backward", "optimizer", "sync", "syncs", "log",
-                 "flush", "fetches", "backwards", "samples", "forward_samples", "loss", "losses", "optimizers", "last", "fresh", "forwards", "rare", "dim")
+    __slots__ = (
+        "begin",
+        "end",
+        "input",
+        "transfer",
+        "moved",
+        "pinned",
+        "forward",
+        "backward",
+        "optimizer",
+        "sync",
+        "syncs",
+        "log",
+        "flush",
+        "fetches",
+        "backwards",
+        "samples",
+        "forward_samples",
+        "loss",
+        "losses",
+        "optimizers",
+        "last",
+        "fresh",
+        "forwards",
+        "rare",
+        "dim",
+    )
 
     def __init__(self, begin):
         self.begin = self.last = begin
@@ -17,18 +42,39 @@ class Parts:
         self.optimizers = ()
         self.rare = False  # something of transfer, sync, log and flush is there
         self.fresh = True  # the next batch begins a micro-batch
-        self.dim = False   # some of it went by light: its forward and backward passes are not known
+        self.dim = False  # some of it went by light: its forward and backward passes are not known
 
     def absorb(self, later):
         """`later` turned out to be of the same step."""
-        for name in ("input", "transfer", "moved", "forward", "backward", "optimizer", "sync", "syncs", "log", "flush",
-                     "fetches", "backwards", "samples", "forwards"):
+        for name in (
+            "input",
+            "transfer",
+            "moved",
+            "forward",
+            "backward",
+            "optimizer",
+            "sync",
+            "syncs",
+            "log",
+            "flush",
+            "fetches",
+            "backwards",
+            "samples",
+            "forwards",
+        ):
             setattr(self, name, getattr(self, name) + getattr(later, name))
         self.optimizers += later.optimizers
-        self.last, self.fresh, self.rare, self.dim = later.last, later.fresh, self.rare or later.rare, self.dim or later.dim
+        self.last, self.fresh, self.rare, self.dim = (
+            later.last,
+            later.fresh,
+            self.rare or later.rare,
+            self.dim or later.dim,
+        )
 
     def micro_batches(self):
         if self.fetches:
             return self.fetches
         each = len(self.optimizers)
-        return self.backwards if each == 1 and self.backwards else max(1, round(self.backwards / max(1, each)))
+        return (
+            self.backwards if each == 1 and self.backwards else max(1, round(self.backwards / max(1, each)))
+        )

@@ -10,12 +10,12 @@ INPUT_PHASE, TRAIN_PHASE, VALIDATE_PHASE = "input", "train", "validate"
 
 
 class Preview:
-    """Forward passes without gradients of a model that trains, on no batch of a loader: validation, or something to look at. What is done
-    with the results tells, and that comes later."""
+    """Forward passes without gradients of a model that trains, on no batch of a loader: validation, or
+    something to look at. What is done with the results tells, and that comes later."""
 
     def __init__(self):
         self.forward_ns = self.log_ns = 0
-        self.told = []      # (logging_time.Logging, place, ns)
+        self.told = []  # (logging_time.Logging, place, ns)
         self.drawn = False  # as a picture
 
     def tell(self, logging, place, own_ns, draws):
@@ -37,7 +37,9 @@ class Validations:
         if parts is not None:
             parts.input = max(0, parts.input - input_ns)
             self.open_validation(begin)
-            self.validation[2] += parts.samples + sum(samples for source, samples in self.ahead if source is loader)
+            self.validation[2] += parts.samples + sum(
+                samples for source, samples in self.ahead if source is loader
+            )
             self.validation[3] = True
             self.ahead = [one for one in self.ahead if one[0] is not loader]
             parts.samples = parts.fetches = 0

@@ -28,14 +28,14 @@ class Loader:
         self.id, self.where, self.use = number, where, None
         self.epochs = self.starts = 0
         self.batches = self.wait_ns = 0
-        self.largest = 0          # batch that was seen, in samples
+        self.largest = 0  # batch that was seen, in samples
         self.start_ns = self.start_last_ns = self.start_waited_ns = 0
-        self.starting_ns = None   # workers are being started; ns so far
-        self.slot = None          # shared with the first worker: how long its first batch took
+        self.starting_ns = None  # workers are being started; ns so far
+        self.slot = None  # shared with the first worker: how long its first batch took
         self.samples = sampling.Samples(number)  # made in this process
-        self.facts = None         # what inspection has read from it, kept when it is gone
-        self.likeness = None      # tells loaders apart that are made at the same line
-        self.real = None          # weak reference to the DataLoader
+        self.facts = None  # what inspection has read from it, kept when it is gone
+        self.likeness = None  # tells loaders apart that are made at the same line
+        self.real = None  # weak reference to the DataLoader
 
 
 def install(state):
@@ -47,7 +47,10 @@ def install(state):
     state.loaders = weakref.WeakKeyDictionary()  # by DataLoader
     _patch_loader(state, dataloader.DataLoader)
     _patch_iterator(state, dataloader._BaseDataLoaderIter)
-    state.makers = [_patch_fetcher(state, fetcher) for fetcher in (fetching._MapDatasetFetcher, fetching._IterableDatasetFetcher)]
+    state.makers = [
+        _patch_fetcher(state, fetcher)
+        for fetcher in (fetching._MapDatasetFetcher, fetching._IterableDatasetFetcher)
+    ]
     _patch_worker(state, worker)
 
 
@@ -60,16 +63,28 @@ def loader_of(state, real):
 
 
 def _likeness(real):
-    return (type(real.dataset).__name__, real.batch_size, real.num_workers, type(getattr(real, "sampler", None)).__name__)
+    return (
+        type(real.dataset).__name__,
+        real.batch_size,
+        real.num_workers,
+        type(getattr(real, "sampler", None)).__name__,
+    )
 
 
 def _successor(state, where, likeness):
-    """A loader that is made anew each epoch or each run of a search is the same one, as long as its predecessor is gone.
-    A framework makes all of them at one line: then they have to be alike."""
+    """A loader that is made anew each epoch or each run of a search is the same one, as long as its
+    predecessor is gone. A framework makes all of them at one line: then they have to be alike."""
     for loader in state.all_loaders:
-        if loader.where == where and where is not None and loader.likeness == likeness and loader.real() is None:
+        if (
+            loader.where == where
+            and where is not None
+            and loader.likeness == likeness
+            and loader.real() is None
+        ):
             return loader
-    if len(state.all_loaders) >= _MOST_LOADERS:  # a program that makes ever new ones: the books of one that is gone go on
+    if (
+        len(state.all_loaders) >= _MOST_LOADERS
+    ):  # a program that makes ever new ones: the books of one that is gone go on
         gone = [loader for loader in state.all_loaders if loader.real() is None]
         for loader in [loader for loader in gone if loader.likeness == likeness] or gone:
             return loader
@@ -159,7 +174,8 @@ def _patch_loader(state, DataLoader):
 
 
 def take_over(state):
-    """Follows the iterator that the training thread made before it was known to train; its first batch was not seen."""
+    """Follows the iterator that the training thread made before it was known to train; its first batch was
+    not seen."""
     (thread, loader, iterator), state.elsewhere = state.elsewhere, None
     iterator = iterator()
     if thread == state.thread and iterator is not None:
@@ -186,7 +202,9 @@ def _shared_slot(real):
 
 def _start_method():
     multiprocessing = sys.modules.get("multiprocessing")
-    return multiprocessing.get_start_method(allow_none=True) or multiprocessing.get_context().get_start_method()
+    return (
+        multiprocessing.get_start_method(allow_none=True) or multiprocessing.get_context().get_start_method()
+    )
 
 
 def _patch_iterator(state, Iterator):
@@ -280,7 +298,11 @@ def _patch_iterator(state, Iterator):
             loader.wait_ns += own
             if loader.use == "train" and not loader.epochs & (loader.epochs - 1):
                 state.roots.widen(loop.steps)
-            if loader.starts and getattr(iterator, "_num_workers", 0) and not getattr(iterator, "_persistent_workers", False):
+            if (
+                loader.starts
+                and getattr(iterator, "_num_workers", 0)
+                and not getattr(iterator, "_persistent_workers", False)
+            ):
                 loader.start_ns += own
                 loader.start_waited_ns += own
                 loop.ring.emit(probe.LOADER_START, t0, own, loop.steps)
@@ -327,8 +349,14 @@ def _patch_worker(state, worker):
         try:
             starting, state.starting = state.starting, None
             slot = starting.slot if starting is not None else None
-            worker_id, workers = args[10:12] if len(args) > 11 and isinstance(args[10], int) and isinstance(args[11], int) else (-1, 1)
-            _begin_worker(state, starting.id if starting is not None else 0, slot if worker_id == 0 else None, workers)
+            worker_id, workers = (
+                args[10:12]
+                if len(args) > 11 and isinstance(args[10], int) and isinstance(args[11], int)
+                else (-1, 1)
+            )
+            _begin_worker(
+                state, starting.id if starting is not None else 0, slot if worker_id == 0 else None, workers
+            )
         except BaseException as failure:
             caught(failure)
         try:
@@ -345,4 +373,3 @@ def _begin_worker(state, loader_id, slot, workers):
         return
     state.samples = sampling.Samples(loader_id)
     state.samples.slot = slot
-

@@ -1,4 +1,5 @@
-"""Time that the training thread spends in telling about itself: print, logging, TensorBoard, progress bars, pictures."""
+"""Time that the training thread spends in telling about itself: print, logging, TensorBoard, progress bars,
+pictures."""
 
 import builtins
 import sys
@@ -11,7 +12,16 @@ from _unidle_shim.loop.loop import now
 
 _get_ident = threading.get_ident
 _MOST_PLACES = 256
-_PICTURES = ("add_image", "add_figure", "add_video", "add_histogram", "add_audio", "add_text", "add_embedding", "add_mesh")
+_PICTURES = (
+    "add_image",
+    "add_figure",
+    "add_video",
+    "add_histogram",
+    "add_audio",
+    "add_text",
+    "add_embedding",
+    "add_mesh",
+)
 
 
 class Logging:
@@ -29,7 +39,12 @@ class Logging:
         entries = list(self.places.items())
         (code, line), _ = max(entries, key=lambda entry: entry[1][1])
         where = None if code is None else "%s:%d" % (places.short(code.co_filename), line)
-        return {"type": "logging", "calls": sum(e[1][0] for e in entries), "seconds": sum(e[1][1] for e in entries) * 1e-9, "where": where}
+        return {
+            "type": "logging",
+            "calls": sum(e[1][0] for e in entries),
+            "seconds": sum(e[1][1] for e in entries) * 1e-9,
+            "where": where,
+        }
 
 
 def install(state):
@@ -40,7 +55,10 @@ def install(state):
     imports.watch("tqdm.std", lambda module: _patch(state, module.tqdm, "refresh"))
     imports.watch("PIL.Image", lambda module: _patch(state, module.Image, "save", True))
     imports.watch("matplotlib.figure", lambda module: _patch(state, module.Figure, "savefig", True))
-    imports.watch("torchvision.utils", lambda module: [_patch(state, module, name, True) for name in ("make_grid", "save_image")])
+    imports.watch(
+        "torchvision.utils",
+        lambda module: [_patch(state, module, name, True) for name in ("make_grid", "save_image")],
+    )
 
 
 def _patch_writer(state, Writer):

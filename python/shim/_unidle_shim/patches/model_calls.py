@@ -32,7 +32,9 @@ def size_of(value, depth=0):
         try:
             if not len(shape):
                 return 1
-            return shape[0] if type(shape[0]) is int else 0  # a symbol where the model is traced: not to be asked for its value
+            return (
+                shape[0] if type(shape[0]) is int else 0
+            )  # a symbol where the model is traced: not to be asked for its value
         except (TypeError, IndexError):
             return 0
     if depth > 3 or value is None or isinstance(value, (str, bytes, int, float)):
@@ -71,7 +73,8 @@ def install(state):
         return original(self, *args, **kwargs)
 
     def class_call(self, *args, **kwargs):
-        """Of the class of an outermost module; nn.Module has torch's own again, or what the program has put there."""
+        """Of the class of an outermost module; nn.Module has torch's own again, or what the program has put
+        there."""
         if state.light is not None and not state.actuators.adapts:
             return Module.__call__(self, *args, **kwargs)
         loop = state.loop
@@ -123,7 +126,11 @@ def _outermost(state, torch):
                         state.facts.forward_seen(self, args, kwargs)
                     if state.device is not None:
                         state.device.begin(loop.steps)
-                call = state.actuators.forward_begins(self, args, kwargs, kind) if state.actuators.adapts else None
+                call = (
+                    state.actuators.forward_begins(self, args, kwargs, kind)
+                    if state.actuators.adapts
+                    else None
+                )
                 t1 = now() if weighed else t0
                 before, loop.inside = loop.total, True
         except BaseException as failure:

@@ -1,37 +1,42 @@
 """Which modules are called outermost, so that only their classes need to be patched.
 
-Every call of a submodule, too, passes through a patch of nn.Module.__call__. So that patch stays only until it has shown
-for some steps which classes the outermost modules have. Then each of these classes gets a `__call__` of its own and
-torch's goes back to nn.Module. Whatever tells that there may be another outermost module (see `widen`) puts the
-general patch back for a while. How often that happens is bounded: to set attributes of nn.Module empties the
-interpreter's caches for all modules, and from Python 3.13 a class that was changed a thousand times is never cached again.
+Every call of a submodule, too, passes through a patch of nn.Module.__call__. So that patch stays only until
+it has shown for some steps which classes the outermost modules have. Then each of these classes gets a
+`__call__` of its own and torch's goes back to nn.Module. Whatever tells that there may be another outermost
+module (see `widen`) puts the general patch back for a while. How often that happens is bounded: to set
+attributes of nn.Module empties the interpreter's caches for all modules, and from Python 3.13 a class that
+was changed a thousand times is never cached again.
 """
 
 import sys
 import types
 
-_PATIENCE = 8          # steps without a new class before the general patch goes, and twice as many each time when that goes on
+# Steps without a new class before the general patch goes, and twice as many each time when that goes on.
+_PATIENCE = 8
 _OFTEN = 8
 _MOST_TIMES = 100
 _MOST_CLASSES = 16
 
 
 class Roots:
-    """`Module` is nn.Module (tests pass another), `general` the patch of its `__call__`, `narrow` what a single class gets."""
+    """`Module` is nn.Module (tests pass another), `general` the patch of its `__call__`, `narrow` what a
+    single class gets."""
 
     def __init__(self, Module, general, narrow, dynamo):
         self.Module, self.general = Module, general
         self.bare = Module.__dict__["__call__"]
         self.class_call = _ClassCall(narrow, Module)
-        self.dynamo = dynamo      # torch has a compiler; it remembers what nn.Module.__call__ was when it was imported
-        self.watching = True      # the general patch is in place
+        self.dynamo = (
+            dynamo  # torch has a compiler; it remembers what nn.Module.__call__ was when it was imported
+        )
+        self.watching = True  # the general patch is in place
         self.for_good = False
-        self.kinds = []           # classes that were called outermost
-        self.known = set()        # classes that were switched between training and evaluation
+        self.kinds = []  # classes that were called outermost
+        self.known = set()  # classes that were switched between training and evaluation
         self.patched = []
-        self.aside = []           # of these, those without the patch for a while
+        self.aside = []  # of these, those without the patch for a while
         self.times = 0
-        self.due = _PATIENCE      # the step at which the general patch goes
+        self.due = _PATIENCE  # the step at which the general patch goes
 
     def seen(self, module, steps):
         """An outermost call, while the general patch is in place."""
@@ -52,8 +57,8 @@ class Roots:
                 self.widen(steps)
 
     def widen(self, steps):
-        """There may be an outermost module of another class: a new loader, an epoch that is over, a step or a batch without
-        a forward pass, now and then."""
+        """There may be an outermost module of another class: a new loader, an epoch that is over, a step or a
+        batch without a forward pass, now and then."""
         if self.watching or self.Module.__dict__["__call__"] is not self.bare:
             return  # or somebody else has patched it: theirs stays
         for kind in self.patched:
@@ -118,8 +123,8 @@ class Roots:
 
 
 class _ClassCall:
-    """The `__call__` of one class. Not a plain function, so that a class that is pickled by value (by cloudpickle) takes
-    torch's along and not ours."""
+    """The `__call__` of one class. Not a plain function, so that a class that is pickled by value (by
+    cloudpickle) takes torch's along and not ours."""
 
     def __init__(self, function, Module):
         self.function, self.Module = function, Module

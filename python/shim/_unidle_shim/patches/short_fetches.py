@@ -9,7 +9,8 @@ from _unidle_shim.patches.model_calls import size_of
 
 
 class Plain:
-    """Of one stretch: when each batch was asked for and got, and nothing else. The library's Fetching has the same fields."""
+    """Of one stretch: when each batch was asked for and got, and nothing else. The library's Fetching has the
+    same fields."""
 
     def __init__(self):
         self.asked, self.got = [], []
@@ -17,13 +18,22 @@ class Plain:
 
 
 def shorter(state, light, original, following, over):
-    """For the batches of one iterator. `following`: what is there otherwise; `over`: (loop, iterator, t0, error), a fetch raised."""
+    """For the batches of one iterator. `following`: what is there otherwise; `over`: (loop, iterator, t0,
+    error), a fetch raised."""
     if light.rhythm is None:
         return _sized(state, light, original, following, over)
     if light.native is None:
         return _plain(state, light, original, following, over)
-    light.plain = light.native.Fetching(original, following, over, light.iterator, light.until_ns, light.most, state.loop,
-                                         light.shared.times_address if light.shared is not None else 0)
+    light.plain = light.native.Fetching(
+        original,
+        following,
+        over,
+        light.iterator,
+        light.until_ns,
+        light.most,
+        state.loop,
+        light.shared.times_address if light.shared is not None else 0,
+    )
     return functools.update_wrapper(light.plain, original)
 
 

@@ -1,4 +1,5 @@
-"""Patches of the calls that make up a step beside the model's: backward pass, optimiser, gradients, checkpoints."""
+"""Patches of the calls that make up a step beside the model's: backward pass, optimiser, gradients,
+checkpoints."""
 
 import sys
 import threading
@@ -25,8 +26,8 @@ def install(state):
 
 
 class Backward:
-    """The patch of torch.autograd.backward. While steps go by light it is not there; of a program without an optimiser it
-    marks the steps."""
+    """The patch of torch.autograd.backward. While steps go by light it is not there; of a program without an
+    optimiser it marks the steps."""
 
     def __init__(self, state, torch):
         self.autograd = torch.autograd
@@ -129,7 +130,8 @@ def _patch_optimizers(state, torch):
         return result
 
     def wrap_class(kind):
-        """Of the class that defines `step`, so that each class is wrapped once however many derive from it."""
+        """Of the class that defines `step`, so that each class is wrapped once however many derive from
+        it."""
         for owner in kind.__mro__:
             step = owner.__dict__.get("step")
             if step is not None:
@@ -171,7 +173,9 @@ def _patch_optimizers(state, torch):
             passes = marked if light.iterator else lambda t: mark(light)
 
             def step_by_light(self, *args, **kwargs):
-                if id(self) != key or not marks.alive:  # a scheduler that was made in that stretch has kept this one
+                if (
+                    id(self) != key or not marks.alive
+                ):  # a scheduler that was made in that stretch has kept this one
                     return step(self, *args, **kwargs)
                 result = original(self, *args, **kwargs)
                 passes(now())
@@ -296,7 +300,11 @@ def _patch_schedulers(state):
     module = sys.modules.get("torch.optim.lr_scheduler")
     for name in ("LRScheduler", "_LRScheduler"):
         Scheduler = getattr(module, name, None)
-        if Scheduler is not None and "__init__" in Scheduler.__dict__ and not hasattr(Scheduler.__init__, "__wrapped__"):
+        if (
+            Scheduler is not None
+            and "__init__" in Scheduler.__dict__
+            and not hasattr(Scheduler.__init__, "__wrapped__")
+        ):
             _look_up_before(state, Scheduler)
 
 
@@ -315,7 +323,9 @@ def _look_up_before(state, Scheduler):
 
 
 def _patch_assembly(state, torch):
-    """Where arrays become tensors a batch is put together by hand. Too short to be met by the thread that looks at lines."""
+    """Where arrays become tensors a batch is put together by hand. Too short to be met by the thread that
+    looks at lines."""
+
     def before(args, kwargs):
         loop = state.loop
         if loop is not None and not loop.within() and _get_ident() == state.thread:

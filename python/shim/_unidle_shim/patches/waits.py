@@ -1,7 +1,8 @@
 """Patches of the calls that make the host wait for the device, and of copies to it.
 
-Where the device is the CPU nothing is waited for: such calls are counted, with the line they come from, and take no
-share of the step. What torch itself asks for inside an optimiser step or a loader is not the program's doing.
+Where the device is the CPU nothing is waited for: such calls are counted, with the line they come from, and
+take no share of the step. What torch itself asks for inside an optimiser step or a loader is not the
+program's doing.
 """
 
 import gc
@@ -23,8 +24,8 @@ class Waits:
 
     def __init__(self, state):
         self.state = state
-        self.places = {}        # (call, code, line) -> [count, ns, count in steps, on a device]
-        self.transfers = {}     # line -> [pinned bytes, pageable bytes, blocking, non-blocking, ns]
+        self.places = {}  # (call, code, line) -> [count, ns, count in steps, on a device]
+        self.transfers = {}  # line -> [pinned bytes, pageable bytes, blocking, non-blocking, ns]
         self.loss_pointer = 0
         self.loss_step = 0
 
@@ -82,22 +83,43 @@ class Waits:
     def notes(self):
         for (call, code, line), (count, ns, in_step) in list(self.places.items()):
             where = None if code is None else "%s:%d" % (places.short(code.co_filename), line)
-            yield ("sync", call, where), {"type": "sync", "call": call, "where": where, "count": count, "seconds": ns * 1e-9, "in_step": in_step}
+            yield (
+                ("sync", call, where),
+                {
+                    "type": "sync",
+                    "call": call,
+                    "where": where,
+                    "count": count,
+                    "seconds": ns * 1e-9,
+                    "in_step": in_step,
+                },
+            )
         for where, (pinned, pageable, blocking, free, ns) in list(self.transfers.items()):
-            yield ("transfer", where), {
-                "type": "transfer", "where": where, "pinned_bytes": pinned, "pageable_bytes": pageable,
-                "blocking_count": blocking, "nonblocking_count": free, "seconds": ns * 1e-9}
+            yield (
+                ("transfer", where),
+                {
+                    "type": "transfer",
+                    "where": where,
+                    "pinned_bytes": pinned,
+                    "pageable_bytes": pageable,
+                    "blocking_count": blocking,
+                    "nonblocking_count": free,
+                    "seconds": ns * 1e-9,
+                },
+            )
 
 
 def has_device(torch):
-    """Whether tensors may lie anywhere but in host memory. Asks the driver nothing: to start CUDA here would forbid the
-    program to fork."""
+    """Whether tensors may lie anywhere but in host memory. Asks the driver nothing: to start CUDA here would
+    forbid the program to fork."""
     if os.environ.get("UNIDLE_ASSUME_DEVICE"):
         return True
     version = torch.version
     if not (getattr(version, "cuda", None) or getattr(version, "hip", None) or getattr(version, "xpu", None)):
         return False
-    return any(os.path.exists(path) for path in ("/dev/nvidiactl", "/dev/kfd", "/dev/dxg", "/dev/dri/renderD128"))
+    return any(
+        os.path.exists(path) for path in ("/dev/nvidiactl", "/dev/kfd", "/dev/dxg", "/dev/dri/renderD128")
+    )
 
 
 def install(state):
@@ -109,8 +131,15 @@ def install(state):
     renew()
     state.at_fork.append(renew)
     state.has_device = has_device(torch)
-    for name, call in (("item", "item"), ("tolist", "tolist"), ("numpy", "numpy"), ("cpu", "cpu"),
-                       ("__float__", "item"), ("__int__", "item"), ("__bool__", "item")):
+    for name, call in (
+        ("item", "item"),
+        ("tolist", "tolist"),
+        ("numpy", "numpy"),
+        ("cpu", "cpu"),
+        ("__float__", "item"),
+        ("__int__", "item"),
+        ("__bool__", "item"),
+    ):
         if call != "cpu" or state.has_device:
             _patch_read(state, torch.Tensor, name, call)
     cuda = torch.cuda
@@ -174,7 +203,14 @@ def _patch_wait(state, owner, name, call):
             t1, loop = now(), state.loop
             if loop is not None:
                 t0, total = seen
-                state.waits.take(call, t0, t1, t1 - t0 - (loop.total - total), call == "gc" or state.has_device, sys._getframe(1))
+                state.waits.take(
+                    call,
+                    t0,
+                    t1,
+                    t1 - t0 - (loop.total - total),
+                    call == "gc" or state.has_device,
+                    sys._getframe(1),
+                )
         except BaseException as failure:
             caught(failure)
 
@@ -189,9 +225,14 @@ def _is_blocking(args, kwargs):
 
 
 def _leaves_it_open(name, args, kwargs):
-    """The call does not say whether it blocks: neither by name nor by place, in `to(device, dtype, non_blocking, copy)`, `to(dtype,
-    non_blocking, copy)`, `to(other, non_blocking, copy)` and `cuda(device, non_blocking)`."""
-    return "non_blocking" not in kwargs and len(args) <= 1 + _PLAIN_ARGUMENTS[name] and not any(type(value) is bool for value in args[1:])
+    """The call does not say whether it blocks: neither by name nor by place, in `to(device, dtype,
+    non_blocking, copy)`, `to(dtype, non_blocking, copy)`, `to(other, non_blocking, copy)` and `cuda(device,
+    non_blocking)`."""
+    return (
+        "non_blocking" not in kwargs
+        and len(args) <= 1 + _PLAIN_ARGUMENTS[name]
+        and not any(type(value) is bool for value in args[1:])
+    )
 
 
 def _patch_transfer(state, Tensor, name):
@@ -215,7 +256,15 @@ def _patch_transfer(state, Tensor, name):
             if result is None or state.loop is None:
                 return
             if outwards and result.device.type != "cpu":
-                _moved(state, tensor, t0, t1, tensor.numel() * tensor.element_size(), _is_blocking(args, kwargs), sys._getframe(1))
+                _moved(
+                    state,
+                    tensor,
+                    t0,
+                    t1,
+                    tensor.numel() * tensor.element_size(),
+                    _is_blocking(args, kwargs),
+                    sys._getframe(1),
+                )
             elif not outwards and result.device.type == "cpu" and tensor.device.type != "cpu":
                 # Towards the host: .to("cpu") waits as .cpu() does.
                 state.waits.take("cpu", t0, t1, t1 - t0, True, sys._getframe(1))
@@ -229,7 +278,9 @@ def _moved(state, tensor, t0, t1, size, blocking, frame):
     pinned = tensor.is_pinned()
     loop, own = state.loop, t1 - t0
     frame = places.own_frame(frame)
-    where = None if frame is None else "%s:%d" % (places.short(frame.f_code.co_filename), places.line_of(frame))
+    where = (
+        None if frame is None else "%s:%d" % (places.short(frame.f_code.co_filename), places.line_of(frame))
+    )
     entry = state.waits.transfers.get(where)
     if entry is None:
         if len(state.waits.transfers) >= _MAX_PLACES:
@@ -239,7 +290,9 @@ def _moved(state, tensor, t0, t1, size, blocking, frame):
     entry[2 if blocking else 3] += 1
     entry[4] += own
     loop.total += own
-    if loop.validation is None and loop.steps + len(getattr(loop.parts, "optimizers", ())) + getattr(loop.parts, "fetches", 0):
+    if loop.validation is None and loop.steps + len(getattr(loop.parts, "optimizers", ())) + getattr(
+        loop.parts, "fetches", 0
+    ):
         parts = loop.current(t0)
         parts.rare = True
         parts.transfer += own
@@ -249,7 +302,8 @@ def _moved(state, tensor, t0, t1, size, blocking, frame):
 
 
 def _patch_module_to(state, Module):
-    """A model that is moved to the device is no transfer of a step: only its parameters' copies must not look like one."""
+    """A model that is moved to the device is no transfer of a step: only its parameters' copies must not look
+    like one."""
 
     def before(args, kwargs):
         loop = state.loop

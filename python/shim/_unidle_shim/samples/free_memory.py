@@ -16,7 +16,10 @@ def _meminfo():
 
 
 def _cgroups():
-    for limit, used in (("memory.max", "memory.current"), ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes")):
+    for limit, used in (
+        ("memory.max", "memory.current"),
+        ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes"),
+    ):
         try:
             with open("/sys/fs/cgroup/" + limit) as file:
                 most = file.read().strip()

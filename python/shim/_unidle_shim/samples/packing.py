@@ -1,6 +1,8 @@
-"""Samples as bytes: tensors, arrays, numbers and texts in lists, tuples and dicts. Equal samples give equal bytes.
+"""Samples as bytes: tensors, arrays, numbers and texts in lists, tuples and dicts. Equal samples give equal
+bytes.
 
-`packed` raises TypeError for anything else, `unpacked` gives a fresh copy with the same types, shapes and strides.
+`packed` raises TypeError for anything else, `unpacked` gives a fresh copy with the same types, shapes and
+strides.
 """
 
 import marshal
@@ -10,7 +12,7 @@ import sys
 _LENGTH = struct.Struct("@II")
 _ALIGN = 16
 _CACHED_SHAPES = 4096
-_shapes = {}   # bytes of a description -> itself; samples of a dataset mostly have the same one
+_shapes = {}  # bytes of a description -> itself; samples of a dataset mostly have the same one
 
 
 def packed(sample):
@@ -24,7 +26,7 @@ def packed(sample):
 
 def unpacked(data):
     length, _ = _LENGTH.unpack_from(data)
-    key = bytes(data[_LENGTH.size:_LENGTH.size + length])
+    key = bytes(data[_LENGTH.size : _LENGTH.size + length])
     shape = _shapes.get(key)
     if shape is None:
         shape = marshal.loads(key)
@@ -55,7 +57,12 @@ def _describe(value, buffers):
 
 
 def _describe_tensor(torch, numpy, value, buffers):
-    if value.device.type != "cpu" or value.layout != torch.strided or value.requires_grad or value.is_quantized:
+    if (
+        value.device.type != "cpu"
+        or value.layout != torch.strided
+        or value.requires_grad
+        or value.is_quantized
+    ):
         raise TypeError("a sample holds a tensor on a device, with gradients or not dense")
     name = str(value.dtype)
     if value.dtype == torch.bfloat16:
@@ -67,7 +74,8 @@ def _describe_tensor(torch, numpy, value, buffers):
 
 
 def _describe_array(numpy, value, buffers):
-    """Type, order of the axes in memory, shape in that order. The strides matter: collating keeps the layout."""
+    """Type, order of the axes in memory, shape in that order. The strides matter: collating keeps the
+    layout."""
     order = tuple(sorted(range(value.ndim), key=lambda axis: -value.strides[axis]))
     inner = value.transpose(order)
     if not inner.flags.c_contiguous:
@@ -112,4 +120,4 @@ def _array(numpy, shape, data, at):
 def _take(data, at, size):
     begin = at[0]
     at[0] = begin + size + (-size % _ALIGN)
-    return data[begin:begin + size]
+    return data[begin : begin + size]

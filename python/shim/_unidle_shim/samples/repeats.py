@@ -1,7 +1,7 @@
 """Whether a sample is the same when it is made again: the digests of a few, the same few in every process.
 
-Samples of these indices are looked at when they are made anyway; nothing is made twice. A sample that a shuffle or a random crop makes another one
-is no work that gave results which were there before.
+Samples of these indices are looked at when they are made anyway; nothing is made twice. A sample that a
+shuffle or a random crop makes another one is no work that gave results which were there before.
 """
 
 import hashlib
@@ -13,9 +13,9 @@ from _unidle_shim.samples import packing
 
 _thread_time = time.thread_time_ns
 
-KEPT = 16                    # indices: those with the smallest hashes, of all that come by
-_DEAR_NS = 200_000           # a cheaper sample is no loss
-_MOST_NS = 20_000_000        # of CPU time for one look: larger samples are not looked at
+KEPT = 16  # indices: those with the smallest hashes, of all that come by
+_DEAR_NS = 200_000  # a cheaper sample is no loss
+_MOST_NS = 20_000_000  # of CPU time for one look: larger samples are not looked at
 _MASK = (1 << 64) - 1
 
 
@@ -30,8 +30,8 @@ class Again:
     """Of one loader in one process. `spent_ns`: that looking took, since somebody last took it away."""
 
     def __init__(self):
-        self.known = {}    # index -> [digest, the same later, another later]
-        self.places = {}   # place -> index
+        self.known = {}  # index -> [digest, the same later, another later]
+        self.places = {}  # place -> index
         self.limit = _MASK
         self.spent_ns = 0
         self.on = True
@@ -67,7 +67,11 @@ class Again:
         return spent
 
     def note(self):
-        return {str(index): list(told) for index, told in list(self.known.items())} if self.on and self.known else None
+        return (
+            {str(index): list(told) for index, told in list(self.known.items())}
+            if self.on and self.known
+            else None
+        )
 
 
 def _digest(sample):

@@ -1,6 +1,8 @@
-"""Whether asking a dataset for many rows at once can do no harm: its __getitem__ takes rows out of arrays, and nothing else.
+"""Whether asking a dataset for many rows at once can do no harm: its __getitem__ takes rows out of arrays,
+and nothing else.
 
-By its code alone: every name in it has to be known, and nothing may be set. Only then may it be called when the program did not.
+By its code alone: every name in it has to be known, and nothing may be set. Only then may it be called when
+the program did not.
 """
 
 import builtins
@@ -9,17 +11,98 @@ import sys
 import types
 
 _DEEPEST = 3
-_FUNCTIONS = {"int", "float", "bool", "tuple", "list", "dict", "len", "min", "max", "abs", "range", "zip", "isinstance", "slice"}
+_FUNCTIONS = {
+    "int",
+    "float",
+    "bool",
+    "tuple",
+    "list",
+    "dict",
+    "len",
+    "min",
+    "max",
+    "abs",
+    "range",
+    "zip",
+    "isinstance",
+    "slice",
+}
 _OF_ARRAYS = {
-    "float", "long", "int", "double", "half", "bool", "short", "numpy", "item", "tolist", "astype", "clone", "copy", "reshape", "view", "flatten",
-    "unsqueeze", "squeeze", "permute", "transpose", "contiguous", "type", "iloc", "loc", "values", "to_numpy", "shape", "ndim", "dtype", "size", "T",
-    "sum", "mean", "ravel", "detach", "keys", "items", "get",
+    "float",
+    "long",
+    "int",
+    "double",
+    "half",
+    "bool",
+    "short",
+    "numpy",
+    "item",
+    "tolist",
+    "astype",
+    "clone",
+    "copy",
+    "reshape",
+    "view",
+    "flatten",
+    "unsqueeze",
+    "squeeze",
+    "permute",
+    "transpose",
+    "contiguous",
+    "type",
+    "iloc",
+    "loc",
+    "values",
+    "to_numpy",
+    "shape",
+    "ndim",
+    "dtype",
+    "size",
+    "T",
+    "sum",
+    "mean",
+    "ravel",
+    "detach",
+    "keys",
+    "items",
+    "get",
 }
 _OF_MODULES = _OF_ARRAYS | {
-    "as_tensor", "from_numpy", "asarray", "array", "ascontiguousarray", "stack", "cat", "concatenate", "hstack", "newaxis", "nan_to_num", "clip",
-    "float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "bool_", "bfloat16",
+    "as_tensor",
+    "from_numpy",
+    "asarray",
+    "array",
+    "ascontiguousarray",
+    "stack",
+    "cat",
+    "concatenate",
+    "hstack",
+    "newaxis",
+    "nan_to_num",
+    "clip",
+    "float16",
+    "float32",
+    "float64",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "uint8",
+    "bool_",
+    "bfloat16",
 }
-_SETS = ("STORE_ATTR", "STORE_GLOBAL", "STORE_SUBSCR", "STORE_SLICE", "DELETE_", "IMPORT_", "INPLACE_", "STORE_DEREF", "LOAD_BUILD_CLASS", "LOAD_SUPER")
+_SETS = (
+    "STORE_ATTR",
+    "STORE_GLOBAL",
+    "STORE_SUBSCR",
+    "STORE_SLICE",
+    "DELETE_",
+    "IMPORT_",
+    "INPLACE_",
+    "STORE_DEREF",
+    "LOAD_BUILD_CLASS",
+    "LOAD_SUPER",
+)
 
 
 def why_not(dataset):
@@ -80,7 +163,11 @@ def _of_name(dataset, function, name, depth):
     if name in _OF_MODULES or (name in _FUNCTIONS and hasattr(builtins, name)):
         return None
     found = getattr(builtins, name, None)
-    return None if isinstance(found, type) and issubclass(found, Exception) else "its %s calls %s" % (function.__name__, name)
+    return (
+        None
+        if isinstance(found, type) and issubclass(found, Exception)
+        else "its %s calls %s" % (function.__name__, name)
+    )
 
 
 def _of_global(value, function, name):
@@ -98,9 +185,16 @@ def _is_data(value, depth=2):
     if kind in (list, tuple) and depth:
         return all(_is_data(each, depth - 1) for each in (value[:8] if kind is list else value[:64]))
     if kind is dict and depth:
-        return all(type(key) in (str, int) for key in list(value)[:64]) and all(_is_data(each, depth - 1) for each in list(value.values())[:64])
+        return all(type(key) in (str, int) for key in list(value)[:64]) and all(
+            _is_data(each, depth - 1) for each in list(value.values())[:64]
+        )
     name = kind.__module__.split(".")[0], kind.__name__
-    return name in (("torch", "Tensor"), ("numpy", "ndarray"), ("pandas", "DataFrame"), ("pandas", "Series")) and _is_on_host(value)
+    return name in (
+        ("torch", "Tensor"),
+        ("numpy", "ndarray"),
+        ("pandas", "DataFrame"),
+        ("pandas", "Series"),
+    ) and _is_on_host(value)
 
 
 def _is_on_host(value):

@@ -8,21 +8,25 @@ from _unidle_shim.loop.loop import now
 from _unidle_shim.samples import repeats
 
 _thread_time = time.thread_time_ns
-_EACH_FROM_NS = 20_000     # a sample cheaper than this is timed by the batch: two clock readings would be dear beside it
-_CPU_FROM_NS = 500_000     # of batches cheaper than this only some are asked for their CPU time: the question is a system call
-_SEVERAL_NS = 20_000_000   # cheap batches are told of together, those of so long
+_EACH_FROM_NS = (
+    20_000  # a sample cheaper than this is timed by the batch: two clock readings would be dear beside it
+)
+# Of batches cheaper than this only some are asked for their CPU time: the question is a system call.
+_CPU_FROM_NS = 500_000
+_SEVERAL_NS = 20_000_000  # cheap batches are told of together, those of so long
 _BUCKETS_PER_OCTAVE = 4
 
 
 class Seen:
-    """Which samples were made, and how many again. Exact up to so many ids; beyond that only those of some hash values are looked
-    at, ever fewer, and stand for the others: memory stays what it is, the counts are within some 2 %."""
+    """Which samples were made, and how many again. Exact up to so many ids; beyond that only those of some
+    hash values are looked at, ever fewer, and stand for the others: memory stays what it is, the counts are
+    within some 2 %."""
 
     MOST = 1 << 13
 
     def __init__(self):
         self.kept = set()
-        self.mask = 0       # ids of which these bits of the hash are 0 are looked at
+        self.mask = 0  # ids of which these bits of the hash are 0 are looked at
         self.repeats = 0
 
     def take(self, ids):
@@ -40,7 +44,8 @@ class Seen:
 
 
 def _mixed(one):
-    """A hash of which every bit depends on all of the id: numbers that follow each other, or lie evenly apart, are spread."""
+    """A hash of which every bit depends on all of the id: numbers that follow each other, or lie evenly
+    apart, are spread."""
     value = (hash(one) & 0xFFFFFFFFFFFFFFFF) * 0x9E3779B97F4A7C15
     return (value ^ value >> 32) >> 32 & 0xFFFFFFFF
 
@@ -55,16 +60,20 @@ class Samples:
         self.seen = Seen()
         self.again = repeats.Again()
         self.histogram = {}
-        self.timed = 0         # samples in the histogram
-        self.worst = 0         # of the batch that is going on
+        self.timed = 0  # samples in the histogram
+        self.worst = 0  # of the batch that is going on
         self.collate_begin = self.collated = 0
-        self.files = None      # whether samples are read from files: read calls seen while the first ones were made
+        self.files = (
+            None  # whether samples are read from files: read calls seen while the first ones were made
+        )
         self.first_fetch_ns = 0
-        self.slot = None       # shared with the training process: takes first_fetch_ns
-        self.asked_ns = 0      # time of the batches that were asked for their CPU time
-        self.cheap = False     # not every batch has to be looked into
-        self.passed_batches = self.passed = self.passed_ns = 0  # of the batches that were not: how many, samples, ns
-        self.untold = None     # cheap batches that no event tells of yet: [begin, ns, samples, slowest]
+        self.slot = None  # shared with the training process: takes first_fetch_ns
+        self.asked_ns = 0  # time of the batches that were asked for their CPU time
+        self.cheap = False  # not every batch has to be looked into
+        self.passed_batches = self.passed = self.passed_ns = (
+            0  # of the batches that were not: how many, samples, ns
+        )
+        self.untold = None  # cheap batches that no event tells of yet: [begin, ns, samples, slowest]
         self.ring = None
 
     def cpu_seconds(self):
@@ -116,9 +125,14 @@ class Samples:
         cpu_s, looked_ns = self.cpu_seconds(), max(1, self.total_ns + self.collate_ns)
         all_s = 1e-9 * (1 + self.passed_ns / looked_ns)  # the batches that were passed by taken to be alike
         body = {
-            "id": self.loader, "count": self.count + self.passed, "seconds_total": self.total_ns * all_s, "max": self.max_ns * 1e-9,
-            "batch_collate_seconds": self.collate_ns * all_s, "cpu_seconds": cpu_s,
-            "wait_seconds": max(0, looked_ns * all_s - cpu_s), "batches": self.batches + self.passed_batches,
+            "id": self.loader,
+            "count": self.count + self.passed,
+            "seconds_total": self.total_ns * all_s,
+            "max": self.max_ns * 1e-9,
+            "batch_collate_seconds": self.collate_ns * all_s,
+            "cpu_seconds": cpu_s,
+            "wait_seconds": max(0, looked_ns * all_s - cpu_s),
+            "batches": self.batches + self.passed_batches,
         }
         if self.timed >= 10:
             body.update(p50=self.percentile(0.5), p95=self.percentile(0.95), p99=self.percentile(0.99))
@@ -237,7 +251,9 @@ def _before(fetcher, samples, state):
     asks = batches < 4 or not batches & 15 or samples.total_ns > _CPU_FROM_NS * batches
     samples.collate_begin = samples.collated = samples.worst = 0
     cpu = _thread_time() if asks else None
-    stand_in = _stand_in(fetcher, samples) if batches < 4 or (samples.each() and state.light is None) else None
+    stand_in = (
+        _stand_in(fetcher, samples) if batches < 4 or (samples.each() and state.light is None) else None
+    )
     return stand_in, now(), cpu, reads
 
 
@@ -254,13 +270,17 @@ def _after(fetcher, samples, state, index, asked):
         if 0 < samples.batches < 4:
             after = read_calls()
             # the asking itself reads: once before, once after
-            samples.files = bool(samples.files) or (reads is not None and after is not None and after - reads > 2)
+            samples.files = bool(samples.files) or (
+                reads is not None and after is not None and after - reads > 2
+            )
         first = track(samples, index) if type(stand_in) is TimedDataset else 0
         if not samples.collate_begin:
             count = 0  # the end of an iterable dataset, or an exception
         else:
             count = (samples.collated or len(index)) if fetcher.auto_collation else 1
-        account(samples, state.ring, t0, t1, count, collated - t0 - samples.again.spent(), t1 - collated, first)
+        account(
+            samples, state.ring, t0, t1, count, collated - t0 - samples.again.spent(), t1 - collated, first
+        )
     except BaseException as failure:
         caught(failure)
 
@@ -304,8 +324,6 @@ def account(samples, ring, t0, t1, count, busy, collate_ns, first):
         samples.ring, samples.untold = ring, [t0, busy, count, worst]
     else:
         ring.emit(probe.SAMPLE, t0, busy, 0, first, 0, float(count), worst)
-
-
 
 
 def track(samples, index):

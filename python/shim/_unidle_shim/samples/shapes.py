@@ -4,8 +4,8 @@ import sys
 
 
 def shape_of(value):
-    """None where its class has none: an object that makes up attributes when it is asked for one is not asked. A subclass of Tensor would
-    see the question (__torch_function__), and is asked past it."""
+    """None where its class has none: an object that makes up attributes when it is asked for one is not
+    asked. A subclass of Tensor would see the question (__torch_function__), and is asked past it."""
     kind, torch = type(value), sys.modules["torch"]
     if kind is torch.Tensor:
         return value.shape

@@ -1,4 +1,5 @@
-"""Whether the rows of a batch can be taken from a dataset by one indexing operation, dataset[indices], and that operation."""
+"""Whether the rows of a batch can be taken from a dataset by one indexing operation, dataset[indices], and
+that operation."""
 
 from _unidle_shim.host.guard import pass_on
 from _unidle_shim.samples import packing, row_access
@@ -8,8 +9,9 @@ _ROWS_PER_TRY = 48
 
 
 def tried(loader, length):
-    """(whether rows of its dataset can be fetched together, why not), before anybody asks for it. The first is None where that was
-    not tried: only a dataset that does nothing but take rows is called when the program did not."""
+    """(whether rows of its dataset can be fetched together, why not), before anybody asks for it. The first
+    is None where that was not tried: only a dataset that does nothing but take rows is called when the
+    program did not."""
     from torch.utils.data._utils.collate import default_collate
 
     why = why_not(loader)

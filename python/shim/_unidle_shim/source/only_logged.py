@@ -1,8 +1,9 @@
 """Whether a value that the program reads somewhere is logged and nothing else, by the program's source.
 
-The value is followed from where it is read: through + - * /, names, appended lists, results of functions and their
-callers, until it is formatted or printed. Anything else (a comparison, an attribute, another function) is a reason to
-leave it alone. Names are compared more generously than Python does: what might be the value counts as the value.
+The value is followed from where it is read: through + - * /, names, appended lists, results of functions and
+their callers, until it is formatted or printed. Anything else (a comparison, an attribute, another function)
+is a reason to leave it alone. Names are compared more generously than Python does: what might be the value
+counts as the value.
 """
 
 import ast
@@ -15,7 +16,16 @@ _ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Div)
 _PASS_ON = {"float", "int", "round", "abs", "min", "max", "sum"}
 _FORMAT = {"print", "str", "repr", "format"}
 # Methods of texts, of progress bars, of Python's loggers and of TensorBoard's writer.
-_LOG = {"format", "set_description", "set_description_str", "set_postfix_str", "debug", "info", "warning", "add_scalar"}
+_LOG = {
+    "format",
+    "set_description",
+    "set_description_str",
+    "set_postfix_str",
+    "debug",
+    "info",
+    "warning",
+    "add_scalar",
+}
 _LOG_BY_NAME = {"format", "set_postfix", "add_scalar"}
 _MATHS = {"math", "np", "numpy"}
 _MATHS_ONE = {"exp", "sqrt", "log", "log2", "log10"}
@@ -61,7 +71,11 @@ class _Trail:
             raise self._not(source, parent)
 
     def _not(self, source, node):
-        kind = "decides by it" if isinstance(node, (ast.Compare, ast.If, ast.While, ast.IfExp, ast.BoolOp, ast.Assert)) else "does more than log it"
+        kind = (
+            "decides by it"
+            if isinstance(node, (ast.Compare, ast.If, ast.While, ast.IfExp, ast.BoolOp, ast.Assert))
+            else "does more than log it"
+        )
         while not hasattr(node, "lineno"):
             node = node.parent
         return Unclear("the program %s at %s:%d" % (kind, places.short(source.name), node.lineno))
@@ -83,12 +97,18 @@ class _Trail:
             return isinstance(around.op, ast.Mod) and _is_text(around.left)
         if isinstance(around, ast.Return):
             return self._returned(source, around, index)
-        if isinstance(around, ast.Assign) and all(isinstance(one, ast.Tuple) and len(one.elts) == len(parent.elts) for one in around.targets):
+        if isinstance(around, ast.Assign) and all(
+            isinstance(one, ast.Tuple) and len(one.elts) == len(parent.elts) for one in around.targets
+        ):
             return all(self._named(source, one.elts[index]) for one in around.targets)
         return False
 
     def _in_Dict(self, source, parent, node):
-        return node in parent.values and isinstance(parent.parent, ast.Call) and self._logs(source, parent.parent, _LOG_BY_NAME)
+        return (
+            node in parent.values
+            and isinstance(parent.parent, ast.Call)
+            and self._logs(source, parent.parent, _LOG_BY_NAME)
+        )
 
     def _in_Assign(self, source, parent, node):
         return all(self._named(source, target) for target in parent.targets)
@@ -99,8 +119,16 @@ class _Trail:
     def _in_AugAssign(self, source, parent, node):
         if not isinstance(parent.op, _ARITHMETIC) or not isinstance(parent.target, ast.Name):
             return False
-        bound = [name for name in source.uses(parent.target, ast.Store) if not isinstance(name.parent, ast.AugAssign)]
-        return bool(bound) and all(self._is_number(source, name) for name in bound) and self._named(source, parent.target)
+        bound = [
+            name
+            for name in source.uses(parent.target, ast.Store)
+            if not isinstance(name.parent, ast.AugAssign)
+        ]
+        return (
+            bool(bound)
+            and all(self._is_number(source, name) for name in bound)
+            and self._named(source, parent.target)
+        )
 
     def _is_number(self, source, name):
         """What it is bound to there: a tensor would be changed in place, but not by a number of ours."""
@@ -117,7 +145,11 @@ class _Trail:
         function = parent.func
         if node is function:
             return False
-        if isinstance(function, ast.Attribute) and function.attr == "append" and isinstance(function.value, ast.Name):
+        if (
+            isinstance(function, ast.Attribute)
+            and function.attr == "append"
+            and isinstance(function.value, ast.Name)
+        ):
             return self._list(source, function.value)
         if isinstance(function, ast.Name) and function.id in _PASS_ON and function.id not in source.defined:
             return self._goes_on(source, parent)
@@ -129,8 +161,11 @@ class _Trail:
         function = call.func
         if isinstance(function, ast.Name):
             return function.id in _FORMAT and function.id not in source.defined
-        return (isinstance(function, ast.Attribute) and function.attr in methods
-                and not any(function.attr in other.functions for other in program_text.own_sources(source)))
+        return (
+            isinstance(function, ast.Attribute)
+            and function.attr in methods
+            and not any(function.attr in other.functions for other in program_text.own_sources(source))
+        )
 
     def _goes_on(self, source, node):
         self.follow(source, node)
@@ -164,14 +199,26 @@ class _Trail:
     def _list_used(self, source, node):
         parent = node.parent
         if isinstance(parent, ast.Subscript) and parent.value is node and isinstance(parent.ctx, ast.Load):
-            return self._list_used(source, parent) if isinstance(parent.slice, ast.Slice) else self.follow(source, parent)
-        if isinstance(parent, ast.Attribute) and parent.attr in ("append", "clear") and isinstance(parent.parent, ast.Call):
+            return (
+                self._list_used(source, parent)
+                if isinstance(parent.slice, ast.Slice)
+                else self.follow(source, parent)
+            )
+        if (
+            isinstance(parent, ast.Attribute)
+            and parent.attr in ("append", "clear")
+            and isinstance(parent.parent, ast.Call)
+        ):
             return None
         if isinstance(parent, ast.Call) and node in parent.args:
             function = parent.func
             if isinstance(function, ast.Name) and function.id == "len":
                 return None
-            if isinstance(function, ast.Name) and function.id in ("sum", "min", "max") or _is_maths(function, {"mean", "sum"}):
+            if (
+                isinstance(function, ast.Name)
+                and function.id in ("sum", "min", "max")
+                or _is_maths(function, {"mean", "sum"})
+            ):
                 return self.follow(source, parent)
         raise self._not(source, parent)
 
@@ -202,7 +249,11 @@ class _Trail:
         if not isinstance(parent, ast.Assign):
             raise self._not(source, parent)
         for target in parent.targets:
-            if not isinstance(target, ast.Tuple) or index >= len(target.elts) or any(isinstance(one, ast.Starred) for one in target.elts):
+            if (
+                not isinstance(target, ast.Tuple)
+                or index >= len(target.elts)
+                or any(isinstance(one, ast.Starred) for one in target.elts)
+            ):
                 raise self._not(source, parent)
             if not self._named(source, target.elts[index]):
                 raise self._not(source, target)
@@ -210,7 +261,9 @@ class _Trail:
     def _not_imported(self, source, name):
         """A name of a module may be read from outside of it."""
         for other in program_text.own_sources(source):
-            if other is not source and any(_reads_of_module(node, source.module, name) for node in other.nodes):
+            if other is not source and any(
+                _reads_of_module(node, source.module, name) for node in other.nodes
+            ):
                 raise Unclear("%s may be read in %s" % (name, places.short(other.name)))
 
 
@@ -218,7 +271,9 @@ def _reads_of_module(node, module, name):
     if isinstance(node, ast.alias):
         return node.asname is not None and node.name.split(".")[-1] == module
     if isinstance(node, ast.ImportFrom):
-        return (node.module or "").split(".")[-1] == module and any(one.name in (name, "*") for one in node.names)
+        return (node.module or "").split(".")[-1] == module and any(
+            one.name in (name, "*") for one in node.names
+        )
     if isinstance(node, ast.Attribute) and node.attr == name:
         return module in (getattr(node.value, "id", None), getattr(node.value, "attr", None))
     return False
@@ -227,7 +282,11 @@ def _reads_of_module(node, module, name):
 def _uses(source, function):
     """Nodes that may be the function; its import under another name cannot be followed."""
     for node in source.nodes:
-        if isinstance(node, ast.alias) and node.name == function.name and node.asname not in (None, function.name):
+        if (
+            isinstance(node, ast.alias)
+            and node.name == function.name
+            and node.asname not in (None, function.name)
+        ):
             raise Unclear("%s has another name in %s" % (function.name, places.short(source.name)))
         if source.may_be(node, function):
             yield node
@@ -238,8 +297,13 @@ def _yields(function):
 
 
 def _is_new_list(value):
-    return (isinstance(value, ast.List)
-            or isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id == "list" and not value.args)
+    return (
+        isinstance(value, ast.List)
+        or isinstance(value, ast.Call)
+        and isinstance(value.func, ast.Name)
+        and value.func.id == "list"
+        and not value.args
+    )
 
 
 def _is_text(node):
@@ -247,5 +311,9 @@ def _is_text(node):
 
 
 def _is_maths(function, names):
-    return (isinstance(function, ast.Attribute) and function.attr in names
-            and isinstance(function.value, ast.Name) and function.value.id in _MATHS)
+    return (
+        isinstance(function, ast.Attribute)
+        and function.attr in names
+        and isinstance(function.value, ast.Name)
+        and function.value.id in _MATHS
+    )

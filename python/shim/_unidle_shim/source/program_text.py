@@ -29,7 +29,9 @@ class Source:
                 child.parent = node
         self.names = [node for node in self.nodes if isinstance(node, ast.Name)]
         self.blind = next((node.id for node in self.names if _may_read_any_name(node)), None)
-        self.functions = {node.name for node in self.nodes if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))}
+        self.functions = {
+            node.name for node in self.nodes if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+        }
         self.bound = {}  # scope -> names that it binds
         self.made = {}  # of these, scope -> names of imports, functions and classes
         self.defined = set()  # all of them, wherever
@@ -46,11 +48,22 @@ class Source:
             self.bound.get(scope, set()).discard(name)
 
     def reads_at(self, frame):
-        """The call that is made there; before Python 3.11, which does not tell the column, all of that line."""
-        calls = [node for node in self.nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "item"]
+        """The call that is made there; before Python 3.11, which does not tell the column, all of that
+        line."""
+        calls = [
+            node
+            for node in self.nodes
+            if isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr == "item"
+        ]
         if hasattr(frame.f_code, "co_positions"):
             place = list(frame.f_code.co_positions())[frame.f_lasti // 2]
-            found = [call for call in calls if (call.lineno, call.end_lineno, call.col_offset, call.end_col_offset) == place]
+            found = [
+                call
+                for call in calls
+                if (call.lineno, call.end_lineno, call.col_offset, call.end_col_offset) == place
+            ]
         else:
             found = [call for call in calls if call.lineno <= frame.f_lineno <= call.end_lineno]
         if not found:
@@ -61,7 +74,9 @@ class Source:
         """Where a name belongs to."""
         scope = first = scope_around(node)
         while not isinstance(scope, ast.Module):
-            if node.id in self.bound.get(scope, ()) and (scope is first or not isinstance(scope, ast.ClassDef)):
+            if node.id in self.bound.get(scope, ()) and (
+                scope is first or not isinstance(scope, ast.ClassDef)
+            ):
                 return scope
             scope = scope_around(scope)
         return scope
@@ -69,11 +84,19 @@ class Source:
     def uses(self, name, kind):
         """Nodes that read (ast.Load) or bind (ast.Store) what that name is."""
         scope = self.scope(name)
-        return [node for node in self.names if node.id == name.id and isinstance(node.ctx, kind) and self.scope(node) is scope]
+        return [
+            node
+            for node in self.names
+            if node.id == name.id and isinstance(node.ctx, kind) and self.scope(node) is scope
+        ]
 
     def defines(self, name):
         """The name is bound in this file by something else than an import."""
-        imported = any(isinstance(node, ast.ImportFrom) and any((each.asname or each.name) == name.id for each in node.names) for node in self.nodes)
+        imported = any(
+            isinstance(node, ast.ImportFrom)
+            and any((each.asname or each.name) == name.id for each in node.names)
+            for node in self.nodes
+        )
         return name.id in self.defined and not imported
 
     def is_of_module(self, name):
@@ -86,7 +109,11 @@ class Source:
             return node.id not in self.bound.get(scope, ()) or node.id in self.made.get(scope, ())
         if isinstance(node, ast.Attribute) and node.attr == function.name:
             of_object = isinstance(function.parent, ast.ClassDef)
-            return of_object or isinstance(node.value, ast.Name) and any(node.value.id in names for names in self.made.values())
+            return (
+                of_object
+                or isinstance(node.value, ast.Name)
+                and any(node.value.id in names for names in self.made.values())
+            )
         return False
 
 

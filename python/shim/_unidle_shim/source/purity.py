@@ -20,13 +20,18 @@ def restore(states):
         random.setstate(states[0])
         if numpy is not None:
             state = numpy.random.get_state(legacy=False)
-            state["state"] = {"pos": states[1][0], "key": numpy.frombuffer(states[1][1], state["state"]["key"].dtype)}
+            state["state"] = {
+                "pos": states[1][0],
+                "key": numpy.frombuffer(states[1][1], state["state"]["key"].dtype),
+            }
             numpy.random.set_state(state)
         torch.set_rng_state(torch.frombuffer(bytearray(states[2]), dtype=torch.uint8))
 
 
 def drew(before):
-    for name, old, new in zip(("python's random", "numpy.random", "torch's generator"), before, random_states()):
+    for name, old, new in zip(
+        ("python's random", "numpy.random", "torch's generator"), before, random_states()
+    ):
         if old != new:
             return "a sample draws from %s, so that it is another one in each epoch" % name
     return None
@@ -38,13 +43,18 @@ def numbers_of(value, depth=3):
     for name, held in list(getattr(value, "__dict__", {}).items())[:64]:
         if isinstance(held, (int, float, str)):
             found[name] = held
-        elif depth and hasattr(held, "__dict__") and type(held).__module__.split(".")[0] not in ("torch", "numpy", "pandas"):
+        elif (
+            depth
+            and hasattr(held, "__dict__")
+            and type(held).__module__.split(".")[0] not in ("torch", "numpy", "pandas")
+        ):
             found.update((name + "." + inner, v) for inner, v in numbers_of(held, depth - 1).items())
     return found
 
 
 def draws(before, after):
-    """Numbers that torch's generator was asked for, each as loaders and samplers ask for a seed; None where it was something else."""
+    """Numbers that torch's generator was asked for, each as loaders and samplers ask for a seed; None where
+    it was something else."""
     torch = sys.modules["torch"]
     if before[:2] != after[:2]:
         return None

@@ -1,4 +1,5 @@
-"""What calling a function of the program leaves behind, as far as its code and a look before and after tell."""
+"""What calling a function of the program leaves behind, as far as its code and a look before and after
+tell."""
 
 import dis
 import gc
@@ -16,14 +17,17 @@ def function_of(code):
     """(function, None), or (None, why its calls cannot be left out)."""
     name = getattr(code, "co_qualname", code.co_name)
     why = stand_in.why_not(code)
-    functions = [one for one in gc.get_referrers(code) if isinstance(one, types.FunctionType) and one.__code__ is code]
+    functions = [
+        one for one in gc.get_referrers(code) if isinstance(one, types.FunctionType) and one.__code__ is code
+    ]
     if why is None and len(functions) != 1:
         why = "there are several of it"
     return (functions[0], None) if why is None else (None, "%s: %s" % (name, why))
 
 
 def caller(frame):
-    """Of what was called in `frame`: itself, or who called it where it only passes results on, as torch.no_grad() does."""
+    """Of what was called in `frame`: itself, or who called it where it only passes results on, as
+    torch.no_grad() does."""
     while frame.f_back is not None and frame.f_code.co_name == "decorate_context":
         frame = frame.f_back
     return frame
@@ -41,7 +45,9 @@ def returns_nothing(code):
     for one in dis.get_instructions(code):
         if one.opname == "RETURN_CONST" and one.argval is not None:
             return False
-        if one.opname == "RETURN_VALUE" and not (before is not None and before.opname == "LOAD_CONST" and before.argval is None):
+        if one.opname == "RETURN_VALUE" and not (
+            before is not None and before.opname == "LOAD_CONST" and before.argval is None
+        ):
             return False
         before = one
     return True
@@ -61,15 +67,23 @@ def contents(left):
             found[name] = tuple(map(id, value[:_MOST_COMPARED] + value[-_MOST_COMPARED:])), len(value)
         elif isinstance(value, (dict, set)):
             parts = list(islice(value.items() if isinstance(value, dict) else value, _MOST_COMPARED))
-            found[name] = tuple(id(each[1]) if isinstance(value, dict) else id(each) for each in parts), len(value)
+            found[name] = (
+                tuple(id(each[1]) if isinstance(value, dict) else id(each) for each in parts),
+                len(value),
+            )
     return found
 
 
 def stored(function, args):
-    """Names of attributes and globals that the function sets, or what of the program it calls: of its module, of its object, and of the
-    program's objects that these hold."""
+    """Names of attributes and globals that the function sets, or what of the program it calls: of its module,
+    of its object, and of the program's objects that these hold."""
     codes = _reachable(function, args)
-    return {one.argval for code in codes for one in dis.get_instructions(code) if one.opname in ("STORE_ATTR", "STORE_GLOBAL")}
+    return {
+        one.argval
+        for code in codes
+        for one in dis.get_instructions(code)
+        if one.opname in ("STORE_ATTR", "STORE_GLOBAL")
+    }
 
 
 def used(function, args):
@@ -78,12 +92,17 @@ def used(function, args):
 
 
 def calls_of(function, kind):
-    """Functions of the program that the function calls by a name of its module or of the class, such as can be stood in for."""
+    """Functions of the program that the function calls by a name of its module or of the class, such as can
+    be stood in for."""
     code, names = _code(function), dict(function.__globals__, **_methods(kind))
     if code is None or not places.is_own(code):
         return []
     called = {name: _function(names.get(name)) for name in code.co_names if not name.startswith("__")}
-    return [each for each in called.values() if each is not None and places.is_own(each.__code__) and stand_in.why_not(each.__code__) is None]
+    return [
+        each
+        for each in called.values()
+        if each is not None and places.is_own(each.__code__) and stand_in.why_not(each.__code__) is None
+    ]
 
 
 def _reachable(function, args):
@@ -101,17 +120,28 @@ def _reachable(function, args):
             methods = _methods(type(value))
             if any(places.is_own(each) for each in map(_code, methods.values()) if each is not None):
                 ahead.append(methods.get("__call__"))
-                names.update((key, each) for key, each in dict(methods, **members(value)).items() if key not in names)
+                names.update(
+                    (key, each) for key, each in dict(methods, **members(value)).items() if key not in names
+                )
     return codes
 
 
 def _methods(kind):
-    return {name: each for one in reversed(kind.__mro__) for name, each in vars(one).items() if _code(each) is not None}
+    return {
+        name: each
+        for one in reversed(kind.__mro__)
+        for name, each in vars(one).items()
+        if _code(each) is not None
+    }
 
 
 def _function(value):
     """The one in Python that it leads to; None where there is none."""
-    value = getattr(value, "__func__", value) if isinstance(value, (types.MethodType, staticmethod, classmethod)) else value
+    value = (
+        getattr(value, "__func__", value)
+        if isinstance(value, (types.MethodType, staticmethod, classmethod))
+        else value
+    )
     value = inspect.unwrap(value) if isinstance(value, types.FunctionType) else None
     return value if isinstance(value, types.FunctionType) else None
 

@@ -14,12 +14,18 @@ def why_not(code):
 
 
 class Stub:
-    """Until it gives back, a call of the function is `handler(args, kwargs)`. REQUIRES: why_not(its code) is None."""
+    """Until it gives back, a call of the function is `handler(args, kwargs)`. REQUIRES: why_not(its code) is
+    None."""
 
     def __init__(self, function, handler):
         self.function, self.code = function, function.__code__
-        self.original = types.FunctionType(self.code, function.__globals__, function.__name__, function.__defaults__)
-        self.original.__kwdefaults__, self.original.__qualname__ = function.__kwdefaults__, function.__qualname__
+        self.original = types.FunctionType(
+            self.code, function.__globals__, function.__name__, function.__defaults__
+        )
+        self.original.__kwdefaults__, self.original.__qualname__ = (
+            function.__kwdefaults__,
+            function.__qualname__,
+        )
         signature = inspect.signature(function)
 
         def stub(*args, _unidle=None, **kwargs):

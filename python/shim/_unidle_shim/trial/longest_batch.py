@@ -1,5 +1,5 @@
-"""In the trial that asks for it (UNIDLE_LONGEST), each loader's first batch is made of the longest samples that can be found: a
-short run may not meet them, and it is by them that a batch size has room or not."""
+"""In the trial that asks for it (UNIDLE_LONGEST), each loader's first batch is made of the longest samples
+that can be found: a short run may not meet them, and it is by them that a batch size has room or not."""
 
 import itertools
 import time
@@ -33,16 +33,22 @@ def install():
 
 
 def _longest(iterator, index):
-    """As many indices as in `index`. A dataset that is iterated, or a loader without batches, has none to choose from."""
+    """As many indices as in `index`. A dataset that is iterated, or a loader without batches, has none to
+    choose from."""
     if not isinstance(index, (list, tuple)) or not index or iterator._dataset_kind != 0:
         return index
-    found = _sizes(iterator._dataset, itertools.chain(index, *itertools.islice(iter(iterator._index_sampler), _MOST_SAMPLES)))
+    found = _sizes(
+        iterator._dataset,
+        itertools.chain(index, *itertools.islice(iter(iterator._index_sampler), _MOST_SAMPLES)),
+    )
     ordered = sorted(found, key=lambda one: -found[one])
-    longest = ordered[:len(index)]
+    longest = ordered[: len(index)]
     if len(longest) < len(index) or found[longest[0]] == found[ordered[-1]]:
         return index
-    write_line('"type":"longest","samples":%d,"batch":%d,"longest":%d,"usual":%d' % (
-        len(found), len(index), found[longest[0]], found[ordered[len(ordered) // 2]]))
+    write_line(
+        '"type":"longest","samples":%d,"batch":%d,"longest":%d,"usual":%d'
+        % (len(found), len(index), found[longest[0]], found[ordered[len(ordered) // 2]])
+    )
     return longest
 
 
@@ -71,5 +77,9 @@ def values_of(sample, depth=0):
     if hasattr(sample, "values") and hasattr(sample, "keys"):
         sample = list(sample.values())
     if isinstance(sample, (list, tuple)):
-        return len(sample) if sample and isinstance(sample[0], (int, float)) else sum(values_of(part, depth + 1) for part in sample)
+        return (
+            len(sample)
+            if sample and isinstance(sample[0], (int, float))
+            else sum(values_of(part, depth + 1) for part in sample)
+        )
     return 1

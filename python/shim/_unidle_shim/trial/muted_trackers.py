@@ -1,5 +1,5 @@
-"""In trials, what the program's code says to a tracker of experiments does not win over the environment that keeps runs of a search
-out of dashboards (src/unidle/tune/trackers.cpp has that).
+"""In trials, what the program's code says to a tracker of experiments does not win over the environment that
+keeps runs of a search out of dashboards (src/unidle/tune/trackers.cpp has that).
 """
 
 from _unidle_shim.host import imports

@@ -1,5 +1,6 @@
-"""In trials, what a program would write over, rename or remove outside of the trial's own folder stays as it is: the program may have
-fixed places for checkpoints and logs, where the user's lie. It writes to a file that is put aside instead, and finds that again.
+"""In trials, what a program would write over, rename or remove outside of the trial's own folder stays as it
+is: the program may have fixed places for checkpoints and logs, where the user's lie. It writes to a file that
+is put aside instead, and finds that again.
 
 Whatever goes past torch.save and Python's own calls (a library in C, another program) is not held up.
 """
@@ -13,18 +14,19 @@ import time
 from _unidle_shim.host.hidden_frames import wraps
 
 _SINCE = "UNIDLE_SCRATCH_SINCE"  # ns; for all processes of a trial
-_COARSE_NS = 20_000_000          # files have the time of the kernel's last tick
-_MOST_COPIED = 64 << 20          # a larger one that is opened for changes is most likely data that is only read
+_COARSE_NS = 20_000_000  # files have the time of the kernel's last tick
+_MOST_COPIED = 64 << 20  # a larger one that is opened for changes is most likely data that is only read
 
 
 class Aside:
-    """Where what the program writes goes, by what it asks for. What was there before `since_ns` is the user's."""
+    """Where what the program writes goes, by what it asks for. What was there before `since_ns` is the
+    user's."""
 
     def __init__(self, own, since_ns):
         self.own, self.since_ns = os.path.realpath(own), since_ns
-        self.moved = {}     # real path -> where it is
+        self.moved = {}  # real path -> where it is
         self.names = set()  # last parts of these
-        self.new = set()    # real paths of files that were not there before
+        self.new = set()  # real paths of files that were not there before
 
     def place(self, path, keep=False):
         """Where to write instead; with `keep` its content is there already."""
@@ -52,7 +54,9 @@ class Aside:
         return self._is_users(os.path.realpath(os.fspath(path)))
 
     def has_users(self, folder):
-        return any(self.is_users(os.path.join(at, name)) for at, _, names in os.walk(folder) for name in names)
+        return any(
+            self.is_users(os.path.join(at, name)) for at, _, names in os.walk(folder) for name in names
+        )
 
     def _is_users(self, real):
         if real.startswith(self.own + os.sep) or real in self.new or not os.path.isfile(real):
