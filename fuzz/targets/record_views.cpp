@@ -15,7 +15,7 @@ namespace {
 
 void read_trial(const record::Reader& reader) {
   const std::vector<record::Step> steps = reader.steps();
-  const tune::Settings effective = tune::effective_settings(reader);
+  const knobs::Settings effective = tune::effective_settings(reader);
   tune::applied_settings(reader, {{"loader.workers", "2"}, {"precision.amp", "bf16"}});
   tune::spare_options(reader, {"python", "train.py", "--batch-size", "8"}, effective);
   tune::rate_after_warmup(steps);

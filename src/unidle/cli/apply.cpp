@@ -10,7 +10,7 @@ namespace unidle::cli {
 
 namespace {
 
-void add(tune::Settings& wanted, const std::string& name, const std::string& value, const std::string& subject) {
+void add(knobs::Settings& wanted, const std::string& name, const std::string& value, const std::string& subject) {
   const knobs::Knob* knob = knobs::find_knob(name);
   if (knob == nullptr) {
     throw Error(ErrorCode::kUsage, subject, fmt::format("there is no knob {}", name), "unidle knobs lists them");
@@ -28,8 +28,8 @@ void add(tune::Settings& wanted, const std::string& name, const std::string& val
 
 }  // namespace
 
-tune::Settings apply_settings(const std::vector<std::string>& arguments) {
-  tune::Settings wanted;
+knobs::Settings apply_settings(const std::vector<std::string>& arguments) {
+  knobs::Settings wanted;
   for (const std::string& argument : arguments) {
     const std::size_t equals = argument.find('=');
     if (equals != std::string::npos) {

@@ -4,13 +4,13 @@
 #include <string>
 #include <vector>
 
-#include "unidle/tune/settings.h"
+#include "unidle/knobs/settings.h"
 
 namespace unidle::cli {
 
 /// What arguments ask for that are KNOB=VALUE or a configuration file whose keys are knobs, in canonical form; later
 /// ones win. Throws kUsage for an unknown knob or a value that it does not take (subject: the argument, or "file:line:
 /// key"), kInput for a file that cannot be read.
-tune::Settings apply_settings(const std::vector<std::string>& arguments);
+knobs::Settings apply_settings(const std::vector<std::string>& arguments);
 
 }  // namespace unidle::cli

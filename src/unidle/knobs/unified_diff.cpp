@@ -24,7 +24,7 @@ std::vector<std::string_view> lines_of(std::string_view text) {
   return lines;
 }
 
-struct Edit {
+struct LineEdit {
   char kind;  // ' ', '-', '+'
   std::string_view line;
 };
@@ -33,7 +33,7 @@ using Lines = std::vector<std::string_view>;
 
 /// Longest common subsequence of a[begin..] and b[begin..], by the textbook table from the back.
 void compare_middle(const Lines& a, const Lines& b, std::size_t begin, std::size_t end_a, std::size_t end_b,
-                    std::vector<Edit>& edits) {
+                    std::vector<LineEdit>& edits) {
   const std::size_t rows = end_a - begin;
   const std::size_t columns = end_b - begin;
   const bool small = (rows + 1) * (columns + 1) <= kMostCells;
@@ -59,7 +59,7 @@ void compare_middle(const Lines& a, const Lines& b, std::size_t begin, std::size
   }
 }
 
-std::vector<Edit> compare(const Lines& a, const Lines& b) {
+std::vector<LineEdit> compare(const Lines& a, const Lines& b) {
   std::size_t head = 0;
   while (head < a.size() && head < b.size() && a[head] == b[head]) {
     ++head;
@@ -68,7 +68,7 @@ std::vector<Edit> compare(const Lines& a, const Lines& b) {
   while (tail < a.size() - head && tail < b.size() - head && a[a.size() - 1 - tail] == b[b.size() - 1 - tail]) {
     ++tail;
   }
-  std::vector<Edit> edits;
+  std::vector<LineEdit> edits;
   for (std::size_t i = 0; i < head; ++i) {
     edits.push_back({' ', a[i]});
   }
@@ -83,12 +83,12 @@ std::string range(std::size_t start, std::size_t count) {
   return count == 1 ? fmt::format("{}", start) : fmt::format("{},{}", count == 0 ? start - 1 : start, count);
 }
 
-void print_hunk(const std::vector<Edit>& edits, std::size_t begin, std::size_t end, std::size_t line_a,
+void print_hunk(const std::vector<LineEdit>& edits, std::size_t begin, std::size_t end, std::size_t line_a,
                 std::size_t line_b, std::string& out) {
   const auto count = [&](char other) {
     return static_cast<std::size_t>(std::count_if(edits.begin() + static_cast<std::ptrdiff_t>(begin),
                                                   edits.begin() + static_cast<std::ptrdiff_t>(end),
-                                                  [&](const Edit& edit) { return edit.kind != other; }));
+                                                  [&](const LineEdit& edit) { return edit.kind != other; }));
   };
   out += fmt::format("@@ -{} +{} @@\n", range(line_a, count('+')), range(line_b, count('-')));
   for (std::size_t i = begin; i < end; ++i) {
@@ -106,7 +106,7 @@ std::string unified_diff(std::string_view before, std::string_view after, std::s
   if (before == after) {
     return {};
   }
-  const std::vector<Edit> edits = compare(lines_of(before), lines_of(after));
+  const std::vector<LineEdit> edits = compare(lines_of(before), lines_of(after));
   std::string out = fmt::format("--- {}\n+++ {}\n", name, name);
   std::size_t line_a = 1;
   std::size_t line_b = 1;

@@ -76,9 +76,9 @@ std::string identity_of(const OptimizeOptions& options, const knobs::ConfigFile&
 }
 
 /// The engine reads every key; another program might not.
-std::vector<BatchChoice> batches_of(const OptimizeOptions& options, Settings settings) {
+std::vector<BatchChoice> batches_of(const OptimizeOptions& options, knobs::Settings settings) {
   if (options.command.empty() && settings.contains("batch.size")) {
-    settings.try_emplace("batch.accumulation", value_of(settings, "batch.accumulation"));
+    settings.try_emplace("batch.accumulation", knobs::value_of(settings, "batch.accumulation"));
   }
   return batch_choices(settings, options.allow_semantic);
 }
@@ -91,7 +91,7 @@ void benchmark_config(const OptimizeOptions& options, const knobs::ConfigFile& c
   TemporaryFolder::sweep("unidle-optimize");
   const TemporaryFolder scratch("unidle-optimize");
   const bool ours = options.command.empty();
-  const Settings settings = ours ? read_settings(config) : read_foreign_settings(config);
+  const knobs::Settings settings = ours ? knobs::read_settings(config) : knobs::read_foreign_settings(config);
   TunerOptions tuning;
   tuning.trials = options.trials;
   tuning.only = options.only;

@@ -34,7 +34,7 @@ std::vector<Proposal> proposals_for(const ProgramPlan& plan, const std::vector<s
     hardware.gpus = 0;  // the program does not use one
   }
   std::vector<Proposal> proposals = propose(plan.settings, "", hardware, {true});
-  const bool no_workers = value_of(plan.settings, "loader.workers") == "0";
+  const bool no_workers = knobs::value_of(plan.settings, "loader.workers") == "0";
   std::erase_if(proposals, [&](const Proposal& proposal) {
     return !why_refused(plan, command, proposal.changes).empty() ||
            std::any_of(proposal.changes.begin(), proposal.changes.end(), [&](const auto& change) {
@@ -44,7 +44,7 @@ std::vector<Proposal> proposals_for(const ProgramPlan& plan, const std::vector<s
                     !knobs::matters_on(plan.device, change.first) || (of_workers && no_workers);
            });
   });
-  if (hardware.gpus > 0 && value_of(plan.settings, "compile.mode") == "off") {
+  if (hardware.gpus > 0 && knobs::value_of(plan.settings, "compile.mode") == "off") {
     proposals.push_back({{{"compile.mode", "default"}},
                          "compiled kernels do several operations in one pass; compiling itself costs start-up",
                          0.1,
@@ -59,7 +59,7 @@ std::vector<Proposal> proposals_for(const ProgramPlan& plan, const std::vector<s
 /// Sizes that words of the command or options of the program can say.
 std::vector<BatchChoice> batches_of(const ProgramPlan& plan, const std::vector<std::string>& words,
                                     bool allow_semantic) {
-  Settings said = plan.settings;
+  knobs::Settings said = plan.settings;
   const std::vector<std::string> command =
       with_spare(words, plan.spare, {{"batch.size", "1"}, {"batch.accumulation", "1"}, {"optimizer.lr", "1"}});
   for (const char* knob : {"batch.size", "batch.accumulation"}) {
@@ -164,19 +164,19 @@ OptimizeResult optimize_program(const OptimizeOptions& options, const Tuner::OnT
   if (!result.outcome->interrupted) {
     store.clear();
   } else if (!result.outcome->best.empty()) {
-    const Settings& best = result.outcome->best;
+    const knobs::Settings& best = result.outcome->best;
     result.notes.push_back("what was best so far, unverified: " +
                            run_command(best, with_spare(options.command, program.plan.spare, best)));
   }
   result.changes = result.outcome->changes;
-  Settings wanted;
+  knobs::Settings wanted;
   for (const Change& change : result.changes) {
     wanted[change.knob] = change.to;
   }
   if (!wanted.empty()) {
     program.run = run_command(wanted, with_spare(options.command, program.plan.spare, wanted));
     program.code = code_changes(result.changes, program.plan.places, program.plan.device);
-    const Settings by_hand = reach(with_spare(options.command, program.plan.spare, wanted), wanted).at_run_time;
+    const knobs::Settings by_hand = reach(with_spare(options.command, program.plan.spare, wanted), wanted).at_run_time;
     std::erase_if(program.code, [&](const CodeChange& change) { return !by_hand.contains(change.knob); });
     program.patch = code_patch(program.code, fs::current_path());
   }

@@ -61,16 +61,16 @@ TEST(Reach, WordsOfTheCommandSayWhatCannotBeChangedInARunningProgram) {
   const std::vector<std::string> command = {"python", "train.py", "--batch-size", "4", "--workers=0"};
   const Reach found = reach(command, {{"batch.size", "16"}, {"loader.workers", "2"}});
   EXPECT_THAT(found.command, ElementsAre("python", "train.py", "--batch-size", "16", "--workers=0"));
-  EXPECT_EQ(found.at_run_time, (Settings{{"loader.workers", "2"}}));
+  EXPECT_EQ(found.at_run_time, (knobs::Settings{{"loader.workers", "2"}}));
   EXPECT_EQ(reach({"python", "train.py", "--mixed_precision", "no"}, {{"precision.amp", "fp16"}}).command,
             (std::vector<std::string>{"python", "train.py", "--mixed_precision", "fp16"}))
       << "it has a scaler";
   EXPECT_EQ(reach({"python", "train.py"}, {{"precision.amp", "fp16"}}).at_run_time,
-            (Settings{{"precision.amp", "fp16"}}));
-  EXPECT_EQ(reach({"python", "train.py"}, {{"batch.size", "16"}}).at_run_time, (Settings{{"batch.size", "16"}}))
+            (knobs::Settings{{"precision.amp", "fp16"}}));
+  EXPECT_EQ(reach({"python", "train.py"}, {{"batch.size", "16"}}).at_run_time, (knobs::Settings{{"batch.size", "16"}}))
       << "the shim says why not";
   EXPECT_EQ(reach({"python", "train.py"}, {{"metrics.interval", "50"}}).at_run_time,
-            (Settings{{"metrics.interval", "50"}}));
+            (knobs::Settings{{"metrics.interval", "50"}}));
   EXPECT_EQ(reach({"python", "train.py", "--log-interval", "1"}, {{"metrics.interval", "50"}}).command.back(), "50");
   EXPECT_EQ(reach({"python", "train.py", "--log-interval", "200"}, {{"metrics.interval", "50"}}).command.back(), "200")
       << "what is read in each step is not what it logs";
@@ -81,7 +81,7 @@ TEST(Reach, WordsOfTheCommandSayWhatCannotBeChangedInARunningProgram) {
 }
 
 TEST(Reach, BatchAndAccumulationAreChangedTheSameWay) {
-  const Settings changes = {{"batch.size", "16"}, {"batch.accumulation", "1"}};
+  const knobs::Settings changes = {{"batch.size", "16"}, {"batch.accumulation", "1"}};
   const std::vector<std::string> both = {"python", "train.py", "--batch-size", "4", "--accumulation-steps", "4"};
   EXPECT_EQ(reach(both, changes).command.back(), "1");
   EXPECT_TRUE(reach(both, changes).at_run_time.empty());
@@ -246,16 +246,16 @@ class Recalling : public testing::FakeRunner {
 TEST(TrialStore, ASearchThatWasKilledGoesOn) {
   const TemporaryFolder home;
   unidle::testing::FakeClock clock;
-  const Settings two = {{"loader.workers", "2"}};
+  const knobs::Settings two = {{"loader.workers", "2"}};
   {
     TrialStore store(home.path(), "a");
-    Recalling first(clock, [](const Settings&) { return kept_result(); });
+    Recalling first(clock, [](const knobs::Settings&) { return kept_result(); });
     ResumingRunner runner(first, store);
     runner.run(two, {});
     EXPECT_EQ(runner.resumed(), 0);
   }
   TrialStore store(home.path(), "a");
-  Recalling second(clock, [](const Settings&) { return testing::at_rate(7); });
+  Recalling second(clock, [](const knobs::Settings&) { return testing::at_rate(7); });
   ResumingRunner runner(second, store);
   const TrialResult known = runner.run(two, {});
   EXPECT_EQ(runner.resumed(), 1);
@@ -339,11 +339,11 @@ TEST(MemoryWatch, EndsATrialThatLeavesTooLittle) {
   EXPECT_TRUE(ending.stop_requested());
 }
 
-const Settings kSettings = {{"loader.workers", "0"}, {"cpu.threads", "2"}};
+const knobs::Settings kSettings = {{"loader.workers", "0"}, {"cpu.threads", "2"}};
 
 TEST(ProgramTuner, ARefusedKnobIsReportedAndDoesNotCount) {
   unidle::testing::FakeClock clock;
-  testing::FakeRunner runner(clock, [](const Settings& changes) {
+  testing::FakeRunner runner(clock, [](const knobs::Settings& changes) {
     TrialResult result = testing::at_rate(100);
     if (changes.contains("loader.workers")) {
       result.rate = 200;  // faster for whatever reason, but not because of this
@@ -361,7 +361,7 @@ TEST(ProgramTuner, ARefusedKnobIsReportedAndDoesNotCount) {
 TunerOutcome tune_fastest(double first, double later) {
   unidle::testing::FakeClock clock;
   int trials = 0;
-  testing::FakeRunner runner(clock, [&](const Settings& changes) {
+  testing::FakeRunner runner(clock, [&](const knobs::Settings& changes) {
     const double factor = changes.empty() ? 1 : ++trials == 1 ? first : later;
     return testing::at_rate(100 * factor);
   });

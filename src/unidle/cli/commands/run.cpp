@@ -93,7 +93,7 @@ std::string traced(const fs::path& folder, const std::string& record) {
 /// What the live program has of what was asked for, read back from it; what words of the command say is in force
 /// anyway.
 void tell_what_became(const tune::Reach& reached, const fs::path& folder) {
-  const tune::Settings& asked = reached.at_run_time;
+  const knobs::Settings& asked = reached.at_run_time;
   if (asked.empty()) {
     return;  // nothing of the record is read that nobody asked for
   }

@@ -13,7 +13,7 @@ namespace unidle::tune {
 
 std::vector<Change> advise(const knobs::ConfigFile& config, const std::string& workload, const Hardware& hardware,
                            bool only_present, Profile profile) {
-  const Settings settings = read_settings(config);
+  const knobs::Settings settings = knobs::read_settings(config);
   ProposalOptions options;
   options.only_present = only_present;
   std::vector<Change> changes;
@@ -22,13 +22,13 @@ std::vector<Change> advise(const knobs::ConfigFile& config, const std::string& w
     const bool again = std::any_of(proposal.changes.begin(), proposal.changes.end(),
                                    [&](const auto& change) { return seen.contains(change.first); });
     const bool bold = profile == Profile::kFast && proposal.changes.contains("compile.mode");
-    const bool too_far = profile == Profile::kLight && !is_exact(proposal.changes);
+    const bool too_far = profile == Profile::kLight && !knobs::is_exact(proposal.changes);
     if ((!proposal.safe && !bold) || again || too_far) {
       continue;
     }
     for (const auto& [knob, value] : proposal.changes) {
       seen.insert(knob);
-      changes.push_back({knob, value_of(settings, knob), value, proposal.reason, std::nullopt});
+      changes.push_back({knob, knobs::value_of(settings, knob), value, proposal.reason, std::nullopt});
     }
   }
   return changes;
@@ -36,7 +36,7 @@ std::vector<Change> advise(const knobs::ConfigFile& config, const std::string& w
 
 void apply_changes(std::vector<Change>& changes, knobs::ConfigFile& config) {
   for (Change& change : changes) {
-    change.paths = write_setting(config, change.knob, change.to);
+    change.paths = knobs::write_setting(config, change.knob, change.to);
   }
 }
 

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "unidle/knobs/config_file.h"
+#include "unidle/knobs/settings.h"
 #include "unidle/tune/advice/hardware.h"
-#include "unidle/tune/settings.h"
 
 namespace unidle::tune {
 

@@ -37,10 +37,10 @@ std::string place_of_count(const fs::path& folder, const std::string& file, cons
 
 }  // namespace
 
-std::string batch_advice(const Settings& settings, const std::map<std::string, std::string>& places,
+std::string batch_advice(const knobs::Settings& settings, const std::map<std::string, std::string>& places,
                          const fs::path& folder) {
-  const long long size = integer_of(settings, "batch.size").value_or(0);
-  const long long count = integer_of(settings, "batch.accumulation").value_or(1);
+  const long long size = knobs::integer_of(settings, "batch.size").value_or(0);
+  const long long count = knobs::integer_of(settings, "batch.accumulation").value_or(1);
   if (!settings.contains("batch.size") || size < 1 || count < 2) {
     return {};
   }

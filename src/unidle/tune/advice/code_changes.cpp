@@ -39,7 +39,7 @@ std::vector<CodeChange> code_changes(const std::vector<Change>& changes,
   return found;
 }
 
-std::string run_command(const Settings& changes, const std::vector<std::string>& command) {
+std::string run_command(const knobs::Settings& changes, const std::vector<std::string>& command) {
   const Reach reached = reach(command, changes);
   if (reached.at_run_time.empty()) {
     return shell_joined(mask_secrets(reached.command));

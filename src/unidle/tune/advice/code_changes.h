@@ -22,6 +22,6 @@ std::vector<CodeChange> code_changes(const std::vector<Change>& changes,
                                      const std::map<std::string, std::string>& places, const std::string& device);
 
 /// `unidle run --apply ... -- CMD`, quoted for a shell; what CMD itself can say is said there.
-std::string run_command(const Settings& changes, const std::vector<std::string>& command);
+std::string run_command(const knobs::Settings& changes, const std::vector<std::string>& command);
 
 }  // namespace unidle::tune

@@ -23,7 +23,8 @@ bool has_costly_samples(const std::string& workload) { return workload == "super
 
 class Proposer {
  public:
-  Proposer(const Settings& settings, std::string workload, const Hardware& hardware, const ProposalOptions& options)
+  Proposer(const knobs::Settings& settings, std::string workload, const Hardware& hardware,
+           const ProposalOptions& options)
       : settings_(settings), workload_(std::move(workload)), hardware_(hardware), options_(options) {}
 
   std::vector<Proposal> run() {
@@ -39,11 +40,12 @@ class Proposer {
 
  private:
   bool gpu() const { return hardware_.gpus > 0; }
-  long long number(const char* knob) const { return integer_of(settings_, knob).value_or(0); }
-  bool is_on(const char* knob) const { return value_of(settings_, knob) == "true"; }
+  long long number(const char* knob) const { return knobs::integer_of(settings_, knob).value_or(0); }
+  bool is_on(const char* knob) const { return knobs::value_of(settings_, knob) == "true"; }
 
-  void add(Settings changes, double promise, bool safe, std::string reason) {
-    std::erase_if(changes, [&](const auto& change) { return value_of(settings_, change.first) == change.second; });
+  void add(knobs::Settings changes, double promise, bool safe, std::string reason) {
+    std::erase_if(changes,
+                  [&](const auto& change) { return knobs::value_of(settings_, change.first) == change.second; });
     const bool unread = options_.only_present && std::any_of(changes.begin(), changes.end(), [&](const auto& change) {
                           return !settings_.contains(change.first);
                         });
@@ -131,7 +133,7 @@ class Proposer {
     }
     if (gpu()) {
       add({{"compile.mode", "graph"}}, 0.2, false, "one graph launch replaces the launches of all kernels");
-    } else if (value_of(settings_, "compile.mode") != "off") {
+    } else if (knobs::value_of(settings_, "compile.mode") != "off") {
       add({{"compile.mode", "off"}}, 0.05, false, "compiling may not pay on a CPU");
     }
   }
@@ -150,7 +152,7 @@ class Proposer {
     }
   }
 
-  const Settings& settings_;
+  const knobs::Settings& settings_;
   std::string workload_;
   const Hardware& hardware_;
   ProposalOptions options_;
@@ -173,7 +175,7 @@ std::vector<long long> larger_micro_batches(long long size, long long accumulati
   return sizes;
 }
 
-std::vector<Proposal> propose(const Settings& settings, const std::string& workload, const Hardware& hardware,
+std::vector<Proposal> propose(const knobs::Settings& settings, const std::string& workload, const Hardware& hardware,
                               const ProposalOptions& options) {
   return Proposer(settings, workload, hardware, options).run();
 }

@@ -4,14 +4,14 @@
 #include <string>
 #include <vector>
 
+#include "unidle/knobs/settings.h"
 #include "unidle/tune/advice/hardware.h"
-#include "unidle/tune/settings.h"
 
 namespace unidle::tune {
 
 /// A change that may help. Knobs that only make sense together (batch size and accumulation) are one proposal.
 struct Proposal {
-  Settings changes;
+  knobs::Settings changes;
   std::string reason;  // one sentence
   double promise = 0;  // 0..1, how much wall time it may save at most; orders the search
   bool safe = false;   // can be predicted without measuring
@@ -24,7 +24,7 @@ struct ProposalOptions {
 
 /// Strongest promise first. Values equal to the present ones are left out; the effective batch stays what it is.
 /// `workload` is the name of a unidle workload, or empty.
-std::vector<Proposal> propose(const Settings& settings, const std::string& workload, const Hardware& hardware,
+std::vector<Proposal> propose(const knobs::Settings& settings, const std::string& workload, const Hardware& hardware,
                               const ProposalOptions& options);
 
 /// Nobody trains with more, of batch size or accumulation, and the product of two such numbers still is one.

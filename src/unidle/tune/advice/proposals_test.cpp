@@ -90,9 +90,9 @@ TEST(Advise, AForeignProgramGetsNoNewKeys) {
 }
 
 TEST(Proposals, NothingSemantic) {
-  const Settings settings = {{"batch.size", "4"}, {"optimizer.lr", "0.001"}};
+  const knobs::Settings settings = {{"batch.size", "4"}, {"optimizer.lr", "0.001"}};
   for (const Proposal& proposal : propose(settings, "superres", cpu_machine(2), {})) {
-    EXPECT_FALSE(is_semantic(proposal.changes)) << proposal.reason;
+    EXPECT_FALSE(knobs::is_semantic(proposal.changes)) << proposal.reason;
   }
 }
 

@@ -13,17 +13,17 @@ namespace unidle::tune {
 namespace {
 
 /// A word of the command says how often the loss is logged, and that is oftener than `changes` want it.
-bool logs_oftener(const std::vector<std::string>& command, const Settings& changes) {
+bool logs_oftener(const std::vector<std::string>& command, const knobs::Settings& changes) {
   const auto settings = knobs::recognize_command(command);
   return std::any_of(settings.begin(), settings.end(), [&](const knobs::CommandSetting& setting) {
-    const Settings said = {{setting.knob, setting.canonical.value_or("")}};
-    return integer_of(said, "metrics.interval") &&
-           integer_of(said, "metrics.interval") < integer_of(changes, "metrics.interval");
+    const knobs::Settings said = {{setting.knob, setting.canonical.value_or("")}};
+    return knobs::integer_of(said, "metrics.interval") &&
+           knobs::integer_of(said, "metrics.interval") < knobs::integer_of(changes, "metrics.interval");
   });
 }
 
 /// Batch size and accumulation go together: the effective batch must not depend on which of the two has a word.
-bool only_one_is_said(const std::vector<std::string>& command, const Settings& changes) {
+bool only_one_is_said(const std::vector<std::string>& command, const knobs::Settings& changes) {
   const auto unsaid = [&](const char* knob) {
     return changes.contains(knob) && !knobs::apply_to_command(command, knob, changes.at(knob));
   };
@@ -34,7 +34,7 @@ bool only_one_is_said(const std::vector<std::string>& command, const Settings& c
 }  // namespace
 
 std::vector<std::string> with_spare(std::vector<std::string> command, const SpareOptions& spare,
-                                    const Settings& changes) {
+                                    const knobs::Settings& changes) {
   for (const auto& [knob, words] : spare) {
     if (changes.contains(knob) && !knobs::apply_to_command(command, knob, changes.at(knob))) {
       command.insert(command.end(), words.begin(), words.end());
@@ -63,7 +63,7 @@ std::string why_refused(const std::vector<std::string>& command, const OptionCho
   return "";
 }
 
-Reach reach(const std::vector<std::string>& command, const Settings& changes) {
+Reach reach(const std::vector<std::string>& command, const knobs::Settings& changes) {
   Reach found{command, {}};
   const bool batch_from_outside = only_one_is_said(command, changes);
   for (const auto& [knob, value] : changes) {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "unidle/tune/settings.h"
+#include "unidle/knobs/settings.h"
 
 namespace unidle::tune {
 
@@ -14,7 +14,7 @@ using SpareOptions = std::map<std::string, std::vector<std::string>>;
 
 /// The command with those of `spare` behind it that `changes` needs. The program still does what it did.
 std::vector<std::string> with_spare(std::vector<std::string> command, const SpareOptions& spare,
-                                    const Settings& changes);
+                                    const knobs::Settings& changes);
 
 /// The values that options of a program may have where it lists them, by the option without dashes: "batch_size".
 using OptionChoices = std::map<std::string, std::vector<std::string>>;
@@ -25,13 +25,13 @@ std::string why_refused(const std::vector<std::string>& command, const OptionCho
 
 struct Reach {
   std::vector<std::string> command;
-  Settings at_run_time;  // for UNIDLE_APPLY
+  knobs::Settings at_run_time;  // for UNIDLE_APPLY
 };
 
 /// What cannot be changed in a running program but is set by a word of its command (--batch-size 4) is changed there,
 /// and so are fp16 and how often the loss is logged; all else is left for the shim, which says why not where it cannot.
 /// Batch size and accumulation, where both change, are both changed by words or both at run time.
-Reach reach(const std::vector<std::string>& command, const Settings& changes);
+Reach reach(const std::vector<std::string>& command, const knobs::Settings& changes);
 
 /// True when `changes` reaches the program one way or the other.
 bool reaches(const std::vector<std::string>& command, const std::string& knob, const std::string& value);

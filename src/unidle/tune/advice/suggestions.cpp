@@ -55,9 +55,9 @@ std::vector<Suggestion> suggestions_of(const diagnose::Diagnosis& diagnosis, boo
   return suggestions;
 }
 
-std::optional<Suggestion> rarer_validation(const diagnose::Diagnosis& diagnosis, const Settings& effective) {
+std::optional<Suggestion> rarer_validation(const diagnose::Diagnosis& diagnosis, const knobs::Settings& effective) {
   const double loop_s = diagnosis.time.train + diagnosis.time.validate;
-  const auto every = integer_of(effective, "validation.every");
+  const auto every = knobs::integer_of(effective, "validation.every");
   if (!effective.contains("validation.every") || !every || *every < 1 || diagnosis.time.train <= 0 ||
       diagnosis.time.validate < kWorthRarer * loop_s) {
     return std::nullopt;
@@ -71,7 +71,7 @@ std::optional<Suggestion> rarer_validation(const diagnose::Diagnosis& diagnosis,
                     diagnosis.time.validate / loop_s};
 }
 
-void refuse_full_memory(const diagnose::Diagnosis& diagnosis, const Settings& changes, TrialResult& result) {
+void refuse_full_memory(const diagnose::Diagnosis& diagnosis, const knobs::Settings& changes, TrialResult& result) {
   if (!result.ok || !changes.contains("batch.size")) {
     return;
   }

@@ -15,10 +15,10 @@ std::vector<Suggestion> suggestions_of(const diagnose::Diagnosis& diagnosis, boo
 
 /// Validation that takes a fifth of the loop or more is worth making rarer in a program that lets us, though it does
 /// not dominate: down to a tenth. `effective`: settings of the trial.
-std::optional<Suggestion> rarer_validation(const diagnose::Diagnosis& diagnosis, const Settings& effective);
+std::optional<Suggestion> rarer_validation(const diagnose::Diagnosis& diagnosis, const knobs::Settings& effective);
 
 /// A trial of another batch size that left no margin in memory counts as failed: full beyond 90 %, or the allocator had
 /// to flush its cache to go on. Says so in `result`.
-void refuse_full_memory(const diagnose::Diagnosis& diagnosis, const Settings& changes, TrialResult& result);
+void refuse_full_memory(const diagnose::Diagnosis& diagnosis, const knobs::Settings& changes, TrialResult& result);
 
 }  // namespace unidle::tune

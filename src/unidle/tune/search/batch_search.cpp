@@ -17,13 +17,13 @@ constexpr long long kFarthest = 4096;
 
 /// The learning rate for an effective batch that is `factor` times as large. Adam-like optimisers keep their noise
 /// scale when it grows with the root of the batch (Malladi 2022).
-std::optional<std::string> scaled_rate(const Settings& settings, double factor) {
+std::optional<std::string> scaled_rate(const knobs::Settings& settings, double factor) {
   const auto known = settings.find("optimizer.lr");
   const auto rate = known == settings.end() ? std::nullopt : parse_number<double>(known->second);
   return rate ? std::optional(fmt::format("{:.4g}", *rate * std::sqrt(factor))) : std::nullopt;
 }
 
-BatchChoice choice(const Settings& settings, long long size, long long accumulation, long long effective) {
+BatchChoice choice(const knobs::Settings& settings, long long size, long long accumulation, long long effective) {
   BatchChoice made{size, {{"batch.size", std::to_string(size)}}, {}};
   if (settings.contains("batch.accumulation")) {
     made.changes["batch.accumulation"] = std::to_string(accumulation);
@@ -71,9 +71,9 @@ std::vector<long long> free_sizes(long long size) {
 
 }  // namespace
 
-std::vector<BatchChoice> batch_choices(const Settings& settings, bool allow_semantic) {
-  const long long size = integer_of(settings, "batch.size").value_or(0);
-  const long long accumulation = std::max(1LL, integer_of(settings, "batch.accumulation").value_or(1));
+std::vector<BatchChoice> batch_choices(const knobs::Settings& settings, bool allow_semantic) {
+  const long long size = knobs::integer_of(settings, "batch.size").value_or(0);
+  const long long accumulation = std::max(1LL, knobs::integer_of(settings, "batch.accumulation").value_or(1));
   if (!settings.contains("batch.size") || size <= 0 || size > kLargestBatch || accumulation > kLargestBatch) {
     return {};
   }

@@ -6,14 +6,14 @@
 #include <string>
 #include <vector>
 
-#include "unidle/tune/settings.h"
+#include "unidle/knobs/settings.h"
 
 namespace unidle::tune {
 
 /// A micro-batch size that a program may be given, with what has to change beside it.
 struct BatchChoice {
   long long size = 0;
-  Settings changes;  // batch.size, and batch.accumulation or optimizer.lr where they go with it
+  knobs::Settings changes;  // batch.size, and batch.accumulation or optimizer.lr where they go with it
   std::string reason;
 };
 
@@ -21,7 +21,7 @@ struct BatchChoice {
 /// batch (size times accumulation) is held by exact divisors. With `allow_semantic` it may change: then sizes are the
 /// present one times 2^n and 3 * 2^n up to a factor of 4096 either way, and a learning rate that `settings` has
 /// goes with the root of the effective batch.
-std::vector<BatchChoice> batch_choices(const Settings& settings, bool allow_semantic);
+std::vector<BatchChoice> batch_choices(const knobs::Settings& settings, bool allow_semantic);
 
 /// Doubles from the present size while that pays (one doubling may give nothing), then halves the distance between the
 /// best size and the first one that was slower or had no room; where already the first doubling is slower, it looks

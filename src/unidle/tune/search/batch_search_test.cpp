@@ -25,7 +25,7 @@ TEST(BatchChoices, HoldTheEffectiveBatchByExactDivisors) {
   const auto choices = batch_choices({{"batch.size", "3"}, {"batch.accumulation", "4"}}, false);
   EXPECT_THAT(sizes_of(choices), ElementsAre(1, 2, 3, 4, 6, 12));
   EXPECT_TRUE(choices[2].changes.empty());
-  EXPECT_EQ(choices[5].changes, (Settings{{"batch.size", "12"}, {"batch.accumulation", "1"}}));
+  EXPECT_EQ(choices[5].changes, (knobs::Settings{{"batch.size", "12"}, {"batch.accumulation", "1"}}));
   EXPECT_TRUE(batch_choices({{"batch.size", "3"}}, false).empty()) << "nothing to accumulate with";
   EXPECT_TRUE(batch_choices({{"batch.size", "1"}, {"batch.accumulation", "1"}}, false).empty());
   EXPECT_TRUE(batch_choices({}, true).empty());
@@ -35,7 +35,7 @@ TEST(BatchChoices, AnotherEffectiveBatchScalesTheLearningRate) {
   const auto choices = batch_choices({{"batch.size", "4"}, {"optimizer.lr", "0.001"}}, true);
   const auto sixteen = std::find_if(choices.begin(), choices.end(), [](const auto& each) { return each.size == 16; });
   ASSERT_NE(sixteen, choices.end());
-  EXPECT_EQ(sixteen->changes, (Settings{{"batch.size", "16"}, {"optimizer.lr", "0.002"}}));
+  EXPECT_EQ(sixteen->changes, (knobs::Settings{{"batch.size", "16"}, {"optimizer.lr", "0.002"}}));
   EXPECT_THAT(sixteen->reason, HasSubstr("16 instead of 4"));
   EXPECT_EQ(sizes_of(choices).front(), 1);
 }
@@ -100,12 +100,12 @@ TEST(BatchSearch, HasAnEnd) {
   }
 }
 
-const Settings kProgram = {{"batch.size", "4"}, {"loader.workers", "0"}};
+const knobs::Settings kProgram = {{"batch.size", "4"}, {"loader.workers", "0"}};
 
 TEST(BatchInTuner, AnotherEffectiveBatchIsFoundWhenItIsAllowed) {
   unidle::testing::FakeClock clock;
-  FakeRunner runner(clock, [](const Settings& changes) {
-    const long long size = *integer_of(overlaid(kProgram, changes), "batch.size");
+  FakeRunner runner(clock, [](const knobs::Settings& changes) {
+    const long long size = *knobs::integer_of(knobs::overlaid(kProgram, changes), "batch.size");
     TrialResult result = at_rate(size <= 32 ? 100 + 10.0 * double(size) : 50);
     result.loss = 1 + double(size) / 64;  // fewer updates so far
     return result;
@@ -123,8 +123,8 @@ TEST(BatchInTuner, AnotherEffectiveBatchIsFoundWhenItIsAllowed) {
 
 TEST(BatchInTuner, ASizeThatDoesNotRunIsNotTheEnd) {
   unidle::testing::FakeClock clock;
-  FakeRunner runner(clock, [](const Settings& changes) {
-    const long long size = *integer_of(overlaid(kProgram, changes), "batch.size");
+  FakeRunner runner(clock, [](const knobs::Settings& changes) {
+    const long long size = *knobs::integer_of(knobs::overlaid(kProgram, changes), "batch.size");
     TrialResult result = at_rate(double(size));
     result.ok = size < 16;
     return result;
@@ -140,7 +140,7 @@ class LongestRunner : public FakeRunner {
  public:
   LongestRunner(unidle::testing::FakeClock& clock, long long room, bool vary)
       : FakeRunner(clock,
-                   [vary](const Settings& changes) {
+                   [vary](const knobs::Settings& changes) {
                      const long long size = size_of(changes);
                      TrialResult result = at_rate(double(size));
                      result.ok = size <= 64;
@@ -149,7 +149,7 @@ class LongestRunner : public FakeRunner {
                    }),
         room_(room) {}
 
-  std::optional<TrialResult> run_longest(const Settings& changes, std::stop_token) override {
+  std::optional<TrialResult> run_longest(const knobs::Settings& changes, std::stop_token) override {
     probed.push_back(size_of(changes));
     TrialResult result = at_rate(1);
     result.ok = probed.back() <= room_;
@@ -159,7 +159,9 @@ class LongestRunner : public FakeRunner {
   std::vector<long long> probed;
 
  private:
-  static long long size_of(const Settings& changes) { return *integer_of(overlaid(kProgram, changes), "batch.size"); }
+  static long long size_of(const knobs::Settings& changes) {
+    return *knobs::integer_of(knobs::overlaid(kProgram, changes), "batch.size");
+  }
   long long room_;
 };
 
@@ -171,7 +173,7 @@ TEST(BatchInTuner, ASizeWithoutRoomForTheLongestSamplesIsNotTaken) {
     options.batches = batch_choices(kProgram, true);
     const TunerOutcome outcome = Tuner(runner, clock, kProgram, {}, options).run({});
     probed = runner.probed;
-    return value_of(overlaid(kProgram, outcome.best), "batch.size");
+    return knobs::value_of(knobs::overlaid(kProgram, outcome.best), "batch.size");
   };
   std::vector<long long> probed;
   EXPECT_EQ(taken(64, true, probed), "64");
@@ -191,13 +193,13 @@ TEST(SearchOfSomeKnobs, TriesNoOthers) {
       {{{"optimizer.fused", "true"}}, "", 0.3, true}};
   const auto tried = [&](const std::set<std::string>& only) {
     unidle::testing::FakeClock clock;
-    FakeRunner runner(clock, [](const Settings&) { return at_rate(100); });
+    FakeRunner runner(clock, [](const knobs::Settings&) { return at_rate(100); });
     TunerOptions options;
     options.only = only;
     options.batches = batch_choices(kProgram, true);
     Tuner(runner, clock, kProgram, proposals, options).run({});
     std::set<std::string> knobs;
-    for (const Settings& asked : runner.asked) {
+    for (const knobs::Settings& asked : runner.asked) {
       for (const auto& [knob, value] : asked) {
         knobs.insert(knob);
       }

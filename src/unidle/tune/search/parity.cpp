@@ -160,10 +160,10 @@ bool larger_is_better(const std::string& metric) {
   return false;
 }
 
-Parity check_parity(const TrialResult& baseline, const TrialResult& changed, const Settings& changes,
+Parity check_parity(const TrialResult& baseline, const TrialResult& changed, const knobs::Settings& changes,
                     const ParityBands& bands, const Spread& chance) {
   if (baseline.loss && changed.loss) {
-    const Parity loss = check_loss(baseline, changed, is_exact(changes), bands, chance);
+    const Parity loss = check_loss(baseline, changed, knobs::is_exact(changes), bands, chance);
     if (!loss.held) {
       return loss;
     }

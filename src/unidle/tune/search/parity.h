@@ -52,7 +52,7 @@ TrialResult averaged(const std::vector<TrialResult>& runs);
 /// `changed` ran with `changes` on top of what `baseline` ran with. What neither reports is not compared.
 /// A lower loss or a better metric is no breach for numeric changes; for exact ones any difference beyond the band is.
 /// `chance`: how far the two may differ without any change, Spread::of_difference; it widens every band.
-Parity check_parity(const TrialResult& baseline, const TrialResult& changed, const Settings& changes,
+Parity check_parity(const TrialResult& baseline, const TrialResult& changed, const knobs::Settings& changes,
                     const ParityBands& bands = {}, const Spread& chance = {});
 
 /// True for metrics that are better when larger (psnr, accuracy, auc); by name.

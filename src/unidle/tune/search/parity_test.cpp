@@ -16,8 +16,8 @@ TrialResult with(std::optional<double> loss, std::map<std::string, double> metri
   return result;
 }
 
-const Settings kExact = {{"loader.workers", "2"}};
-const Settings kNumeric = {{"precision.amp", "bf16"}};
+const knobs::Settings kExact = {{"loader.workers", "2"}};
+const knobs::Settings kNumeric = {{"precision.amp", "bf16"}};
 
 TEST(Parity, ExactChangesMustKeepTheLossBothWays) {
   EXPECT_TRUE(check_parity(with(1.0), with(1.01), kExact).held);

@@ -24,11 +24,11 @@ const std::vector<std::vector<std::string>>& tied_knobs() {
   return kTied;
 }
 
-bool shares_knob(const Settings& a, const Settings& b) {
+bool shares_knob(const knobs::Settings& a, const knobs::Settings& b) {
   return std::any_of(a.begin(), a.end(), [&](const auto& change) { return b.contains(change.first); });
 }
 
-Settings without(Settings settings, std::span<const std::vector<std::string>> units) {
+knobs::Settings without(knobs::Settings settings, std::span<const std::vector<std::string>> units) {
   for (const auto& unit : units) {
     for (const std::string& knob : unit) {
       settings.erase(knob);
@@ -39,7 +39,7 @@ Settings without(Settings settings, std::span<const std::vector<std::string>> un
 
 }  // namespace
 
-Tuner::Tuner(TrialRunner& runner, Clock& clock, Settings settings, std::vector<Proposal> proposals,
+Tuner::Tuner(TrialRunner& runner, Clock& clock, knobs::Settings settings, std::vector<Proposal> proposals,
              TunerOptions options, OnTrial on_trial)
     : runner_(runner),
       clock_(clock),
@@ -119,43 +119,43 @@ void Tuner::add_suggestions(const TrialResult& result) {
 }
 
 /// Where the batch has a search of its own, other candidates for it would be tried twice.
-bool Tuner::is_left_to_the_batch_search(const Settings& changes) const {
+bool Tuner::is_left_to_the_batch_search(const knobs::Settings& changes) const {
   return !options_.batches.empty() && (changes.contains("batch.size") || changes.contains("batch.accumulation"));
 }
 
 bool Tuner::is_new(const Candidate& candidate) const {
-  const Settings now = overlaid(settings_, outcome_.best);
+  const knobs::Settings now = knobs::overlaid(settings_, outcome_.best);
   bool differs = false;
   for (const auto& [knob, value] : candidate.changes) {
-    if (refused_.contains(pair_key(knob, value))) {
+    if (refused_.contains(knobs::pair_key(knob, value))) {
       return false;
     }
-    differs = differs || value_of(now, knob) != value;
+    differs = differs || knobs::value_of(now, knob) != value;
   }
   return differs && !candidate.tried;
 }
 
-Settings Tuner::bundle(bool exact_only) const {
+knobs::Settings Tuner::bundle(bool exact_only) const {
   std::vector<const Candidate*> ordered;
   for (const Candidate& candidate : candidates_) {
-    if (candidate.first && is_new(candidate) && (!exact_only || is_exact(candidate.changes))) {
+    if (candidate.first && is_new(candidate) && (!exact_only || knobs::is_exact(candidate.changes))) {
       ordered.push_back(&candidate);
     }
   }
   std::stable_sort(ordered.begin(), ordered.end(),
                    [](const Candidate* a, const Candidate* b) { return a->promise > b->promise; });
-  Settings changes;
+  knobs::Settings changes;
   for (const Candidate* candidate : ordered) {
     const bool taken = std::any_of(candidate->changes.begin(), candidate->changes.end(),
                                    [&](const auto& change) { return changes.contains(change.first); });
     if (!taken) {
-      changes = overlaid(std::move(changes), candidate->changes);
+      changes = knobs::overlaid(std::move(changes), candidate->changes);
     }
   }
   return changes;
 }
 
-void Tuner::mark_tried(const Settings& changes) {
+void Tuner::mark_tried(const knobs::Settings& changes) {
   for (Candidate& candidate : candidates_) {
     candidate.tried =
         candidate.tried || std::all_of(candidate.changes.begin(), candidate.changes.end(), [&](const auto& change) {
@@ -169,12 +169,12 @@ void Tuner::mark_tried(const Settings& changes) {
 
 void Tuner::take_bundles(std::stop_token stop) {
   for (int round = 0; round < kBundleRounds && may_go_on(stop, 0); ++round) {
-    const Settings all = bundle(false);
+    const knobs::Settings all = bundle(false);
     if (all.empty()) {
       return;
     }
-    const Settings best_before = outcome_.best;
-    Judgement judgement = try_settings(overlaid(outcome_.best, all), "diagnosis", describe(all), 1, stop);
+    const knobs::Settings best_before = outcome_.best;
+    Judgement judgement = try_settings(knobs::overlaid(outcome_.best, all), "diagnosis", knobs::describe(all), 1, stop);
     if (judgement == Judgement::kBetter) {
       mark_tried(all);
       add_suggestions(incumbent_);
@@ -189,9 +189,9 @@ void Tuner::take_bundles(std::stop_token stop) {
     }
     // Something in the bundle hurts: what leaves the arithmetic alone is the likelier to be good; the rest is tried
     // one by one.
-    const Settings exact = bundle(true);
+    const knobs::Settings exact = bundle(true);
     if (all.size() > 1 && !exact.empty() && exact != all && may_go_on(stop, 0)) {
-      judgement = try_settings(overlaid(outcome_.best, exact), "diagnosis", describe(exact), 1, stop);
+      judgement = try_settings(knobs::overlaid(outcome_.best, exact), "diagnosis", knobs::describe(exact), 1, stop);
       if (judgement == Judgement::kBetter) {
         mark_tried(exact);
       }
@@ -220,9 +220,10 @@ void Tuner::take_steps(std::stop_token stop) {
       return;
     }
     candidate->tried = true;
-    const Settings changes = candidate->changes;
-    const Settings best_before = outcome_.best;
-    const Judgement judgement = try_settings(overlaid(outcome_.best, changes), "step", describe(changes), 1, stop);
+    const knobs::Settings changes = candidate->changes;
+    const knobs::Settings best_before = outcome_.best;
+    const Judgement judgement =
+        try_settings(knobs::overlaid(outcome_.best, changes), "step", knobs::describe(changes), 1, stop);
     if (judgement != Judgement::kBetter) {
       ++without_gain;
       for (Candidate& other : candidates_) {
@@ -303,7 +304,7 @@ void Tuner::take_removals(std::stop_token stop) {
 
 /// Without workers their other settings are dead letters, whatever a noisy trial said.
 void Tuner::drop_dead_letters() {
-  if (value_of(overlaid(settings_, outcome_.best), "loader.workers") == "0") {
+  if (knobs::value_of(knobs::overlaid(settings_, outcome_.best), "loader.workers") == "0") {
     outcome_.best.erase("loader.prefetch_factor");
     outcome_.best.erase("loader.persistent_workers");
   }

@@ -49,7 +49,7 @@ struct LoggedTrial {
   /// "baseline", "diagnosis", "batch", "longest", "step", "removal"; "again" and "reference" of undecided ones, whose
   /// turns precede their own line; "verify-baseline", "verify-winner".
   std::string stage;
-  Settings changes;  // against the configuration
+  knobs::Settings changes;  // against the configuration
   TrialResult result;
   std::string verdict;  // "baseline", "kept", "no gain", "reverted", "parity broken", "failed", "not taken"
   std::string why;
@@ -72,7 +72,7 @@ struct TunerOutcome {
   std::vector<LoggedTrial> trials;
   std::vector<Change> changes;  // what to write; empty when nothing is shown to be better
   std::optional<Verification> verification;
-  Settings best;                       // of the search, verified or not
+  knobs::Settings best;                // of the search, verified or not
   std::vector<std::string> not_taken;  // knobs that were asked for and were not in force, with both values
   bool interrupted = false;
   std::string conclusion;  // one sentence
@@ -84,15 +84,15 @@ class Tuner {
   using OnTrial = std::function<void(const LoggedTrial&)>;
 
   /// `runner` and `clock` must outlive the tuner. `settings` is what the configuration says. Not thread-safe.
-  Tuner(TrialRunner& runner, Clock& clock, Settings settings, std::vector<Proposal> proposals, TunerOptions options,
-        OnTrial on_trial = {});
+  Tuner(TrialRunner& runner, Clock& clock, knobs::Settings settings, std::vector<Proposal> proposals,
+        TunerOptions options, OnTrial on_trial = {});
 
   /// Throws kChild when the baseline itself does not run. A stop ends it after the running trial was stopped.
   TunerOutcome run(std::stop_token stop);
 
  private:
   struct Candidate {
-    Settings changes;
+    knobs::Settings changes;
     std::string reason;
     double promise = 0;
     bool first = false;  // worth trying before anything was measured
@@ -115,10 +115,10 @@ class Tuner {
   bool is_asked_for(const std::string& knob) const;
   void add_candidate(Candidate candidate);
   void add_suggestions(const TrialResult& result);
-  bool is_left_to_the_batch_search(const Settings& changes) const;
+  bool is_left_to_the_batch_search(const knobs::Settings& changes) const;
   bool is_new(const Candidate& candidate) const;
-  Settings bundle(bool exact_only) const;
-  void mark_tried(const Settings& changes);
+  knobs::Settings bundle(bool exact_only) const;
+  void mark_tried(const knobs::Settings& changes);
 
   void take_bundles(std::stop_token stop);
   void take_batch(std::stop_token stop);
@@ -134,19 +134,19 @@ class Tuner {
   int removal_reserve() const;
   double promise_of(const Unit& unit) const;
 
-  LoggedTrial measure(const Settings& changes, const std::string& stage, std::stop_token stop);
-  Judgement try_settings(const Settings& changes, const std::string& stage, const std::string& what, double margin,
-                         std::stop_token stop, bool confirm = false);
+  LoggedTrial measure(const knobs::Settings& changes, const std::string& stage, std::stop_token stop);
+  Judgement try_settings(const knobs::Settings& changes, const std::string& stage, const std::string& what,
+                         double margin, std::stop_token stop, bool confirm = false);
   Judgement judge(LoggedTrial& trial, double ratio, double margin);
   bool rejected(LoggedTrial& trial, std::stop_token stop);
-  bool changes_effective_batch(const Settings& changes) const;
+  bool changes_effective_batch(const knobs::Settings& changes) const;
   Parity parity_of(const std::vector<TrialResult>& baselines, const std::vector<TrialResult>& changed,
-                   const Settings& changes) const;
+                   const knobs::Settings& changes) const;
   void add_repeat(const TrialResult& run);
   bool learn_spread(const TrialResult& changed, std::stop_token stop);
   bool undecided(const Turns& turns, double margin) const;
   double scatter() const;
-  bool take_turn(const Settings& changes, Turns& turns, std::stop_token stop);
+  bool take_turn(const knobs::Settings& changes, Turns& turns, std::stop_token stop);
   bool may_repeat(std::stop_token stop) const;
   bool disturbed() const;
   double noise() const { return disturbed() ? options_.disturbed_noise : options_.noise; }
@@ -164,11 +164,11 @@ class Tuner {
   bool may_go_on(std::stop_token stop, int reserve) const;
   double elapsed_s() const;
   double verification_s() const;
-  std::vector<Change> changes_of(const Settings& best) const;
+  std::vector<Change> changes_of(const knobs::Settings& best) const;
 
   TrialRunner& runner_;
   Clock& clock_;
-  Settings settings_;
+  knobs::Settings settings_;
   std::vector<Candidate> candidates_;
   TunerOptions options_;
   OnTrial on_trial_;

@@ -15,16 +15,17 @@ constexpr int kTrials = 6;
 
 }  // namespace
 
-bool Tuner::changes_effective_batch(const Settings& changes) const {
-  const auto effective = [](const Settings& settings) {
-    return integer_of(settings, "batch.size").value_or(1) * integer_of(settings, "batch.accumulation").value_or(1);
+bool Tuner::changes_effective_batch(const knobs::Settings& changes) const {
+  const auto effective = [](const knobs::Settings& settings) {
+    return knobs::integer_of(settings, "batch.size").value_or(1) *
+           knobs::integer_of(settings, "batch.accumulation").value_or(1);
   };
-  return effective(overlaid(settings_, changes)) != effective(settings_);
+  return effective(knobs::overlaid(settings_, changes)) != effective(settings_);
 }
 
 /// Of another effective batch, which somebody allowed, only that its loss is a number can be asked of a short trial.
 Parity Tuner::parity_of(const std::vector<TrialResult>& baselines, const std::vector<TrialResult>& changed,
-                        const Settings& changes) const {
+                        const knobs::Settings& changes) const {
   ParityBands bands = options_.bands;
   if (changes_effective_batch(changes)) {
     bands.exact_loss = bands.numeric_loss = bands.psnr_db = bands.metric = std::numeric_limits<double>::infinity();
@@ -34,17 +35,17 @@ Parity Tuner::parity_of(const std::vector<TrialResult>& baselines, const std::ve
 }
 
 BatchSearch::Result Tuner::try_batch(const BatchChoice& choice, std::stop_token stop) {
-  Settings changes = outcome_.best;
+  knobs::Settings changes = outcome_.best;
   // Choices differ in the knobs that they name.
   for (const BatchChoice& other : options_.batches) {
     for (const auto& [knob, value] : other.changes) {
       changes.erase(knob);
     }
   }
-  changes = overlaid(std::move(changes), choice.changes);
+  changes = knobs::overlaid(std::move(changes), choice.changes);
   // Beside another new size it need not show as much once more.
   const bool is_first = !outcome_.best.contains("batch.size");
-  switch (try_settings(changes, "batch", describe(choice.changes), is_first ? 1 : kFurther, stop)) {
+  switch (try_settings(changes, "batch", knobs::describe(choice.changes), is_first ? 1 : kFurther, stop)) {
     case Judgement::kBetter: return BatchSearch::Result::kBetter;
     case Judgement::kNoGain:
       return last_ratio_ < 1 - noise() ? BatchSearch::Result::kWorse : BatchSearch::Result::kFlat;
@@ -80,7 +81,7 @@ void Tuner::take_batch(std::stop_token stop) {
   struct Found {
     std::size_t at = 0;
     double gain = 1;
-    Settings best;
+    knobs::Settings best;
     TrialResult incumbent;
   };
   std::vector<long long> sizes;

@@ -22,7 +22,7 @@ using ::testing::HasSubstr;
 using Factors = std::map<std::string, std::map<std::string, double>>;
 
 /// Speed is a product of one factor a knob value; values without a factor change nothing.
-TrialResult product(const Settings& changes, const Factors& factors) {
+TrialResult product(const knobs::Settings& changes, const Factors& factors) {
   double rate = 100;
   for (const auto& [knob, value] : changes) {
     const auto knob_factors = factors.find(knob);
@@ -46,11 +46,11 @@ double best_of(const Factors& factors) {
   return rate;
 }
 
-const Settings kConfig = {{"loader.workers", "0"},         {"batch.size", "2"},
-                          {"batch.accumulation", "8"},     {"precision.amp", "off"},
-                          {"optimizer.fused", "false"},    {"layout.channels_last", "false"},
-                          {"metrics.interval", "1"},       {"cache.features", "off"},
-                          {"loader.prefetch_factor", "2"}, {"loader.persistent_workers", "true"}};
+const knobs::Settings kConfig = {{"loader.workers", "0"},         {"batch.size", "2"},
+                                 {"batch.accumulation", "8"},     {"precision.amp", "off"},
+                                 {"optimizer.fused", "false"},    {"layout.channels_last", "false"},
+                                 {"metrics.interval", "1"},       {"cache.features", "off"},
+                                 {"loader.prefetch_factor", "2"}, {"loader.persistent_workers", "true"}};
 
 Hardware small_machine() {
   Hardware hardware;
@@ -97,9 +97,10 @@ TEST_P(OnSurface, ComesWithinThreePercentOfTheBest) {
   int within = 0;
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     Fixture fixture;
-    FakeRunner runner(fixture.clock, [&](const Settings& changes) { return product(changes, factors); }, 0.008, seed);
+    FakeRunner runner(
+        fixture.clock, [&](const knobs::Settings& changes) { return product(changes, factors); }, 0.008, seed);
     const TunerOutcome outcome = fixture.tune(runner);
-    Settings chosen;
+    knobs::Settings chosen;
     for (const Change& change : outcome.changes) {
       chosen[change.knob] = change.to;
     }
@@ -115,18 +116,19 @@ TEST(Tuner, TakesBackWhatGivesNothing) {
   const Factors factors = {{"loader.workers", {{"2", 2.0}}}};
   for (std::uint64_t seed = 1; seed <= 10; ++seed) {
     Fixture fixture;
-    FakeRunner runner(fixture.clock, [&](const Settings& changes) { return product(changes, factors); }, 0.004, seed);
+    FakeRunner runner(
+        fixture.clock, [&](const knobs::Settings& changes) { return product(changes, factors); }, 0.004, seed);
     const TunerOutcome outcome = fixture.tune(runner);
     ASSERT_FALSE(outcome.changes.empty());
     // Only what the search had no trial left for may stay, and the one that works must.
     EXPECT_THAT(outcome.best, Contains(::testing::Pair("loader.workers", "2")));
-    EXPECT_LE(outcome.changes.size(), 2u) << describe(outcome.best);
+    EXPECT_LE(outcome.changes.size(), 2u) << knobs::describe(outcome.best);
   }
 }
 
 TEST(Tuner, NoQueueDepthWithoutWorkers) {
   Fixture fixture;
-  FakeRunner runner(fixture.clock, [](const Settings& changes) {
+  FakeRunner runner(fixture.clock, [](const knobs::Settings& changes) {
     return product(changes, {{"loader.prefetch_factor", {{"4", 1.2}}},  // a lucky trial
                              {"layout.channels_last", {{"true", 2.0}}},
                              {"loader.workers", {{"1", 0.8}, {"2", 0.8}, {"4", 0.8}}}});
@@ -139,7 +141,7 @@ TEST(Tuner, NoQueueDepthWithoutWorkers) {
 
 TEST(Tuner, NothingToGainLeavesTheConfigurationAlone) {
   Fixture fixture;
-  FakeRunner runner(fixture.clock, [](const Settings&) { return at_rate(100); }, 0.01);
+  FakeRunner runner(fixture.clock, [](const knobs::Settings&) { return at_rate(100); }, 0.01);
   const TunerOutcome outcome = fixture.tune(runner);
   EXPECT_TRUE(outcome.changes.empty());
   EXPECT_THAT(outcome.conclusion, HasSubstr("nothing to gain"));
@@ -147,7 +149,7 @@ TEST(Tuner, NothingToGainLeavesTheConfigurationAlone) {
 
 TEST(Tuner, RejectsAChangeThatBreaksTheLoss) {
   Fixture fixture;
-  FakeRunner runner(fixture.clock, [](const Settings& changes) {
+  FakeRunner runner(fixture.clock, [](const knobs::Settings& changes) {
     TrialResult result = product(changes, {{"cache.features", {{"memory", 3.0}}}, {"loader.workers", {{"2", 1.5}}}});
     result.loss = changes.contains("cache.features") ? 1.2 : 1.0;
     return result;
@@ -161,10 +163,10 @@ TEST(Tuner, RejectsAChangeThatBreaksTheLoss) {
 }
 
 /// Trials whose loss lies where `loss_of` says, given the changes and how many trials there were.
-TunerOutcome tuned_with_losses(const std::function<double(const Settings&, int)>& loss_of) {
+TunerOutcome tuned_with_losses(const std::function<double(const knobs::Settings&, int)>& loss_of) {
   Fixture fixture;
   int trials = 0;
-  FakeRunner runner(fixture.clock, [&](const Settings& changes) {
+  FakeRunner runner(fixture.clock, [&](const knobs::Settings& changes) {
     TrialResult result = product(changes, {{"loader.workers", {{"2", 1.5}}}});
     result.loss = loss_of(changes, trials++);
     return result;
@@ -179,7 +181,7 @@ long repeats_in(const TunerOutcome& outcome) {
 }
 
 /// What an unseeded program comes to: its losses lie up to 8 % from each other, whatever is changed.
-double unseeded(const Settings&, int trial) {
+double unseeded(const knobs::Settings&, int trial) {
   static constexpr std::array kDraws = {1.0, 1.07, 0.96, 1.03, 0.98, 1.05, 0.97, 1.02, 1.04, 0.99};
   return kDraws[static_cast<std::size_t>(trial) % kDraws.size()];
 }
@@ -194,7 +196,7 @@ TEST(Tuner, AnExactChangeMayDifferAsTheProgramDiffersFromItself) {
 }
 
 TEST(Tuner, AWorseLossBeyondTheProgramsOwnSpreadIsRejected) {
-  const TunerOutcome outcome = tuned_with_losses([](const Settings& changes, int trial) {
+  const TunerOutcome outcome = tuned_with_losses([](const knobs::Settings& changes, int trial) {
     return unseeded(changes, trial) + (changes.contains("loader.workers") ? 0.8 : 0);
   });
   EXPECT_FALSE(outcome.best.contains("loader.workers"));
@@ -202,8 +204,8 @@ TEST(Tuner, AWorseLossBeyondTheProgramsOwnSpreadIsRejected) {
 }
 
 TEST(Tuner, AProgramThatRepeatsItselfIsRunTwiceBeforeALossIsRejected) {
-  const TunerOutcome outcome =
-      tuned_with_losses([](const Settings& changes, int) { return changes.contains("loader.workers") ? 1.05 : 1.0; });
+  const TunerOutcome outcome = tuned_with_losses(
+      [](const knobs::Settings& changes, int) { return changes.contains("loader.workers") ? 1.05 : 1.0; });
   EXPECT_FALSE(outcome.best.contains("loader.workers"));
   EXPECT_EQ(repeats_in(outcome), 1);
   for (std::size_t i = 0; i < outcome.trials.size(); ++i) {
@@ -213,14 +215,14 @@ TEST(Tuner, AProgramThatRepeatsItselfIsRunTwiceBeforeALossIsRejected) {
 
 TEST(Tuner, ALossThatIsNoNumberNeedsNoRepeats) {
   const TunerOutcome outcome = tuned_with_losses(
-      [](const Settings& changes, int) { return changes.contains("loader.workers") ? std::nan("") : 1.0; });
+      [](const knobs::Settings& changes, int) { return changes.contains("loader.workers") ? std::nan("") : 1.0; });
   EXPECT_FALSE(outcome.best.contains("loader.workers"));
   EXPECT_EQ(repeats_in(outcome), 0);
 }
 
 TEST(Tuner, RejectsAChangeThatBreaksTheMetric) {
   Fixture fixture;
-  FakeRunner runner(fixture.clock, [](const Settings& changes) {
+  FakeRunner runner(fixture.clock, [](const knobs::Settings& changes) {
     TrialResult result = product(changes, {{"precision.amp", {{"bf16", 3.0}}}, {"loader.workers", {{"2", 1.5}}}});
     result.metrics["psnr"] = changes.contains("precision.amp") ? 24.8 : 25.0;
     return result;
@@ -230,7 +232,7 @@ TEST(Tuner, RejectsAChangeThatBreaksTheMetric) {
 
 TEST(Tuner, DropsAKnobThatDidNotTake) {
   Fixture fixture;
-  FakeRunner runner(fixture.clock, [](const Settings& changes) {
+  FakeRunner runner(fixture.clock, [](const knobs::Settings& changes) {
     TrialResult result = product(changes, {{"loader.workers", {{"2", 1.5}}}});
     result.effective = changes;
     if (changes.contains("layout.channels_last")) {
@@ -246,7 +248,7 @@ TEST(Tuner, DropsAKnobThatDidNotTake) {
 
 TEST(Tuner, TriesWhatTheDiagnosisProposesFirst) {
   Fixture fixture;
-  FakeRunner runner(fixture.clock, [](const Settings& changes) {
+  FakeRunner runner(fixture.clock, [](const knobs::Settings& changes) {
     TrialResult result = product(changes, {{"loader.workers", {{"3", 2.0}}}});
     if (changes.empty()) {
       result.suggestions.push_back({{{"loader.workers", "3"}}, "loader-no-workers", "start three workers", 0.5});
@@ -260,7 +262,7 @@ TEST(Tuner, TriesWhatTheDiagnosisProposesFirst) {
 
 TEST(Tuner, AFailedTrialIsNotTheEnd) {
   Fixture fixture;
-  FakeRunner runner(fixture.clock, [](const Settings& changes) {
+  FakeRunner runner(fixture.clock, [](const knobs::Settings& changes) {
     TrialResult result = product(changes, {{"loader.workers", {{"2", 1.5}}}});
     if (changes.contains("cache.features")) {
       result.ok = false;
@@ -275,7 +277,7 @@ TEST(Tuner, AFailedTrialIsNotTheEnd) {
 
 TEST(Tuner, SaysWhenThereWasNoLossToCompare) {
   Fixture fixture;
-  FakeRunner runner(fixture.clock, [](const Settings& changes) {
+  FakeRunner runner(fixture.clock, [](const knobs::Settings& changes) {
     TrialResult result = product(changes, {{"loader.workers", {{"2", 1.5}}}});
     result.loss.reset();
     return result;
@@ -287,7 +289,7 @@ TEST(Tuner, SaysWhenThereWasNoLossToCompare) {
 
 TEST(Tuner, AFailedBaselineIsAnError) {
   Fixture fixture;
-  FakeRunner runner(fixture.clock, [](const Settings&) {
+  FakeRunner runner(fixture.clock, [](const knobs::Settings&) {
     TrialResult result;
     result.problem = "no data";
     return result;
@@ -304,12 +306,12 @@ TEST(Tuner, KeepsToItsBudgets) {
   const Factors factors = {{"loader.workers", {{"2", 1.5}}}, {"optimizer.fused", {{"true", 1.1}}}};
   Fixture few;
   few.options.trials = 3;
-  FakeRunner first(few.clock, [&](const Settings& changes) { return product(changes, factors); });
+  FakeRunner first(few.clock, [&](const knobs::Settings& changes) { return product(changes, factors); });
   EXPECT_EQ(search_trials(few.tune(first)), 3);
 
   Fixture brief;
   brief.options.budget_s = 60;
-  FakeRunner second(brief.clock, [&](const Settings& changes) { return product(changes, factors); });
+  FakeRunner second(brief.clock, [&](const knobs::Settings& changes) { return product(changes, factors); });
   const std::int64_t start = brief.clock.now_ns();
   const TunerOutcome outcome = brief.tune(second);
   EXPECT_LT(seconds(brief.clock.now_ns() - start), 60.001);
@@ -320,7 +322,7 @@ TEST(Tuner, KeepsToItsBudgets) {
 TEST(Tuner, SaysWhenTheBudgetWasTooSmallForAnything) {
   Fixture fixture;
   fixture.options.budget_s = 20;
-  FakeRunner runner(fixture.clock, [](const Settings&) { return at_rate(100); });
+  FakeRunner runner(fixture.clock, [](const knobs::Settings&) { return at_rate(100); });
   const TunerOutcome outcome = fixture.tune(runner);
   EXPECT_TRUE(outcome.changes.empty());
   EXPECT_THAT(outcome.conclusion, HasSubstr("budget"));
@@ -329,8 +331,9 @@ TEST(Tuner, SaysWhenTheBudgetWasTooSmallForAnything) {
 TEST(Tuner, AStopEndsItAndWritesNothing) {
   for (const int at : {1, 2, 4, 14}) {
     Fixture fixture;
-    FakeRunner runner(fixture.clock,
-                      [](const Settings& changes) { return product(changes, {{"loader.workers", {{"2", 1.5}}}}); });
+    FakeRunner runner(fixture.clock, [](const knobs::Settings& changes) {
+      return product(changes, {{"loader.workers", {{"2", 1.5}}}});
+    });
     runner.before = [&](int number) {
       if (number == at) {
         fixture.stop.request_stop();
@@ -346,8 +349,9 @@ TEST(Tuner, AStopEndsItAndWritesNothing) {
 
 TEST(Tuner, VerifiesInTurns) {
   Fixture fixture;
-  FakeRunner runner(fixture.clock,
-                    [](const Settings& changes) { return product(changes, {{"loader.workers", {{"2", 1.5}}}}); });
+  FakeRunner runner(fixture.clock, [](const knobs::Settings& changes) {
+    return product(changes, {{"loader.workers", {{"2", 1.5}}}});
+  });
   const TunerOutcome outcome = fixture.tune(runner);
   std::vector<std::string> order;
   for (const LoggedTrial& trial : outcome.trials) {
@@ -364,7 +368,7 @@ TEST(Tuner, VerifiesInTurns) {
 TEST(Tuner, ASlowMachineIsNotMistakenForASlowKnob) {
   Fixture fixture;
   int number = 0;
-  FakeRunner runner(fixture.clock, [&](const Settings& changes) {
+  FakeRunner runner(fixture.clock, [&](const knobs::Settings& changes) {
     TrialResult result =
         product(changes, {{"loader.workers", {{"2", 1.5}}}, {"layout.channels_last", {{"true", 1.4}}}});
     result.rate *= ++number >= 2 && number <= 7 ? 0.4 : 1;  // somebody else computes for a while
@@ -384,7 +388,7 @@ TEST(Tuner, AMachineThatGetsSlowerAllTheTimeChangesNothing) {
     double slower = 1;
     FakeRunner runner(
         fixture.clock,
-        [&](const Settings& changes) {
+        [&](const knobs::Settings& changes) {
           TrialResult result = product(changes, factors);
           result.rate *= slower *= 0.985;
           return result;
@@ -401,7 +405,7 @@ TEST(Tuner, AWorseLossThatChanceHidesInOneTrialShowsInAll) {
   const auto tune_with = [](double worse, bool seeded) {
     Fixture fixture;
     int draw = 0;
-    FakeRunner runner(fixture.clock, [&](const Settings& changes) {
+    FakeRunner runner(fixture.clock, [&](const knobs::Settings& changes) {
       // A gain that takes six pairs; the loss is uncertain by 2 %, so that 8 % pass for chance in a single trial.
       TrialResult result = product(changes, {{"loader.workers", {{"2", 1.07}}}});
       if (changes.contains("loader.workers")) {
@@ -423,7 +427,7 @@ TEST(Tuner, AWorseLossThatChanceHidesInOneTrialShowsInAll) {
 TEST(Tuner, OnePairThatFailsIsNotTheEnd) {
   Fixture fixture;
   int verifying = 0;
-  FakeRunner runner(fixture.clock, [&](const Settings& changes) {
+  FakeRunner runner(fixture.clock, [&](const knobs::Settings& changes) {
     TrialResult result = product(changes, {{"loader.workers", {{"2", 1.5}}}});
     if (changes.empty() && ++verifying == 2) {
       result.ok = false;
@@ -441,8 +445,8 @@ TEST(Tuner, AGainThatIsSmallTakesMorePairs) {
   const auto pairs_at = [](double factor, double noise) {
     Fixture fixture;
     FakeRunner runner(
-        fixture.clock, [&](const Settings& changes) { return product(changes, {{"loader.workers", {{"2", factor}}}}); },
-        noise);
+        fixture.clock,
+        [&](const knobs::Settings& changes) { return product(changes, {{"loader.workers", {{"2", factor}}}}); }, noise);
     const TunerOutcome outcome = fixture.tune(runner);
     return outcome.verification ? outcome.verification->winner.size() : 0;
   };
@@ -452,7 +456,7 @@ TEST(Tuner, AGainThatIsSmallTakesMorePairs) {
 
 TEST(Tuner, SaysWhenTheMachineWasNotQuiet) {
   Fixture fixture;
-  FakeRunner runner(fixture.clock, [](const Settings& changes) {
+  FakeRunner runner(fixture.clock, [](const knobs::Settings& changes) {
     TrialResult result = product(changes, {{"loader.workers", {{"2", 1.5}}}});
     result.others_cpus = 1.2;
     return result;
@@ -462,15 +466,15 @@ TEST(Tuner, SaysWhenTheMachineWasNotQuiet) {
 
 TEST(Tuner, KeepsTheEffectiveBatch) {
   Fixture fixture;
-  FakeRunner runner(fixture.clock, [](const Settings& changes) {
+  FakeRunner runner(fixture.clock, [](const knobs::Settings& changes) {
     return product(changes, {{"batch.size", {{"16", 2.0}, {"4", 1.4}, {"8", 1.6}}}});
   });
   const TunerOutcome outcome = fixture.tune(runner);
   EXPECT_EQ(outcome.best.at("batch.size"), "16");
   EXPECT_EQ(outcome.best.at("batch.accumulation"), "1");
-  for (const Settings& asked : runner.asked) {
-    const Settings all = overlaid(kConfig, asked);
-    EXPECT_EQ(*integer_of(all, "batch.size") * *integer_of(all, "batch.accumulation"), 16);
+  for (const knobs::Settings& asked : runner.asked) {
+    const knobs::Settings all = knobs::overlaid(kConfig, asked);
+    EXPECT_EQ(*knobs::integer_of(all, "batch.size") * *knobs::integer_of(all, "batch.accumulation"), 16);
   }
 }
 

@@ -44,7 +44,7 @@ bool comparable(const TrialResult& a, const TrialResult& b) {
 
 }  // namespace
 
-LoggedTrial Tuner::measure(const Settings& changes, const std::string& stage, std::stop_token stop) {
+LoggedTrial Tuner::measure(const knobs::Settings& changes, const std::string& stage, std::stop_token stop) {
   LoggedTrial trial;
   trial.index = static_cast<int>(outcome_.trials.size()) + 1;
   trial.stage = stage;
@@ -69,7 +69,7 @@ void Tuner::log(LoggedTrial trial) {
 /// Takes the settings when they are faster than the best so far by more than `margin` times what is worth a change.
 /// What one trial leaves open, or with `confirm` says in their favour, is decided by turns of both, each compared with
 /// its neighbours only, so that a machine that gets slower meanwhile is no argument.
-Tuner::Judgement Tuner::try_settings(const Settings& changes, const std::string& stage, const std::string& what,
+Tuner::Judgement Tuner::try_settings(const knobs::Settings& changes, const std::string& stage, const std::string& what,
                                      double margin, std::stop_token stop, bool confirm) {
   const bool neighbours = incumbent_is_newest_;
   const int first_index = static_cast<int>(outcome_.trials.size());
@@ -138,7 +138,7 @@ double Tuner::scatter() const {
 }
 
 /// One more run, which makes a ratio with the run before it. False when there is none.
-bool Tuner::take_turn(const Settings& changes, Turns& turns, std::stop_token stop) {
+bool Tuner::take_turn(const knobs::Settings& changes, Turns& turns, std::stop_token stop) {
   const bool reference = turns.reference_next;
   LoggedTrial turn = measure(reference ? outcome_.best : changes, reference ? "reference" : "again", stop);
   if (turn.result.interrupted || !turn.result.ok) {
@@ -243,14 +243,14 @@ void Tuner::drop_what_did_not_take(LoggedTrial& trial) {
     if (found == trial.changes.end()) {
       continue;
     }
-    const std::string asked = pair_key(knob, found->second);
+    const std::string asked = knobs::pair_key(knob, found->second);
     trial.changes.erase(found);
     trial.why += fmt::format("; {} did not take: {}", knob, why);
     if (refused_.insert(asked).second) {
       outcome_.not_taken.push_back(fmt::format("{}: {}", asked, why));
     }
   }
-  for (const auto& [knob, asked] : Settings(trial.changes)) {
+  for (const auto& [knob, asked] : knobs::Settings(trial.changes)) {
     const auto found = trial.result.effective.find(knob);
     const knobs::Knob* known = knobs::find_knob(knob);
     if (found == trial.result.effective.end() || known == nullptr) {
@@ -262,7 +262,7 @@ void Tuner::drop_what_did_not_take(LoggedTrial& trial) {
     }
     trial.changes.erase(knob);
     trial.why += fmt::format("; {} did not take: {} is in force, not {}", knob, in_force, asked);
-    if (refused_.insert(pair_key(knob, asked)).second) {
+    if (refused_.insert(knobs::pair_key(knob, asked)).second) {
       outcome_.not_taken.push_back(fmt::format("{}: asked for {}, in force is {}", knob, asked, in_force));
     }
   }

@@ -18,10 +18,10 @@ constexpr int kMostFailures = 2;
 /// A gain in every pair of so many times the noise needs no further pairs.
 constexpr double kClearGain = 3;
 
-Settings exact_part(const Settings& settings) {
-  Settings exact;
+knobs::Settings exact_part(const knobs::Settings& settings) {
+  knobs::Settings exact;
   for (const auto& [knob, value] : settings) {
-    if (is_exact({{knob, value}})) {
+    if (knobs::is_exact({{knob, value}})) {
       exact[knob] = value;
     }
   }
@@ -53,7 +53,7 @@ void Tuner::take_stock(Verification& verification) const {
 bool Tuner::verify_pair(Verification& verification, std::stop_token stop) {
   const bool winner_first = verification.winner.size() % 2 == 1;
   const auto run = [&](bool winner) {
-    return measure(winner ? outcome_.best : Settings{}, winner ? "verify-winner" : "verify-baseline", stop);
+    return measure(winner ? outcome_.best : knobs::Settings{}, winner ? "verify-winner" : "verify-baseline", stop);
   };
   LoggedTrial first = run(winner_first);
   if (first.result.interrupted) {
@@ -131,7 +131,7 @@ std::optional<Verification> Tuner::verify(std::stop_token stop) {
 
 void Tuner::verify_best(std::stop_token stop) {
   outcome_.verification = verify(stop);
-  const Settings exact = exact_part(outcome_.best);
+  const knobs::Settings exact = exact_part(outcome_.best);
   const bool parity_broke = outcome_.verification && !outcome_.verification->parity.held;
   if (parity_broke && !exact.empty() && exact != outcome_.best) {
     // What changes rounding is the offender; the rest may still be a gain.
@@ -168,7 +168,7 @@ void Tuner::conclude(std::stop_token stop) {
   if (outcome_.interrupted) {
     outcome_.conclusion = outcome_.best.empty()
                               ? "stopped before anything better was found; nothing was " + options_.done
-                              : "stopped; the best so far (" + describe(outcome_.best) +
+                              : "stopped; the best so far (" + knobs::describe(outcome_.best) +
                                     ") is not verified, so nothing was " + options_.done;
   } else if (!outcome_.verification) {
     outcome_.conclusion = candidates_.empty() ? "nothing to gain: nothing that could matter to it can be changed"
@@ -200,10 +200,10 @@ void Tuner::conclude(std::stop_token stop) {
   }
 }
 
-std::vector<Change> Tuner::changes_of(const Settings& best) const {
+std::vector<Change> Tuner::changes_of(const knobs::Settings& best) const {
   std::vector<Change> changes;
   for (const auto& [knob, value] : best) {
-    const std::string from = value_of(settings_, knob);
+    const std::string from = knobs::value_of(settings_, knob);
     if (from == value) {
       continue;
     }

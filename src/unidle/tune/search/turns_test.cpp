@@ -11,10 +11,10 @@ using testing::at_rate;
 using testing::FakeRunner;
 using ::testing::IsSupersetOf;
 
-const Settings kFourKnobs = {{"loader.workers", "0"},
-                             {"optimizer.fused", "false"},
-                             {"layout.channels_last", "false"},
-                             {"cache.features", "off"}};
+const knobs::Settings kFourKnobs = {{"loader.workers", "0"},
+                                    {"optimizer.fused", "false"},
+                                    {"layout.channels_last", "false"},
+                                    {"cache.features", "off"}};
 
 std::vector<Proposal> four_at_once() {
   return {{{{"loader.workers", "2"}}, "", 0.5, true},
@@ -25,10 +25,10 @@ std::vector<Proposal> four_at_once() {
 
 /// The search's outcome where the two least promising ones together give `gain`, and their first run without them
 /// seems to be as fast as `lucky` says.
-Settings found(double gain, double lucky) {
+knobs::Settings found(double gain, double lucky) {
   unidle::testing::FakeClock clock;
   int without = 0;
-  FakeRunner runner(clock, [&](const Settings& changes) {
+  FakeRunner runner(clock, [&](const knobs::Settings& changes) {
     const bool small_ones = changes.contains("layout.channels_last") || changes.contains("optimizer.fused");
     const double large_ones = changes.contains("loader.workers") && changes.contains("cache.features") ? 2 : 1;
     if (large_ones == 2 && !small_ones) {
@@ -40,10 +40,10 @@ Settings found(double gain, double lucky) {
 }
 
 /// The first runs share the CPUs with somebody else, who takes five sixths of the speed.
-Settings found_beside_others(int disturbed_runs) {
+knobs::Settings found_beside_others(int disturbed_runs) {
   unidle::testing::FakeClock clock;
   int runs = 0;
-  FakeRunner runner(clock, [&](const Settings& changes) {
+  FakeRunner runner(clock, [&](const knobs::Settings& changes) {
     const bool disturbed = ++runs <= disturbed_runs;
     TrialResult result = at_rate((changes.contains("loader.workers") ? 200 : 100) / (disturbed ? 6.0 : 1.0));
     result.others_cpus = disturbed ? 1.0 : 0.0;
@@ -54,7 +54,7 @@ Settings found_beside_others(int disturbed_runs) {
 
 TEST(Turns, ARunThatOthersDisturbedIsNotComparedWithOneThatTheyDidNot) {
   for (const int disturbed_runs : {0, 1, 2, 3, 100}) {
-    EXPECT_EQ(found_beside_others(disturbed_runs), (Settings{{"loader.workers", "2"}})) << disturbed_runs;
+    EXPECT_EQ(found_beside_others(disturbed_runs), (knobs::Settings{{"loader.workers", "2"}})) << disturbed_runs;
   }
 }
 
@@ -65,7 +65,7 @@ int searches_that_find_it(double scatter) {
     unidle::testing::FakeClock clock;
     FakeRunner runner(
         clock,
-        [](const Settings& changes) {
+        [](const knobs::Settings& changes) {
           return at_rate(100 * (changes.contains("loader.workers") ? 0.8 : 1) *
                          (changes.contains("optimizer.fused") ? 1.05 : 1));
         },
@@ -73,7 +73,9 @@ int searches_that_find_it(double scatter) {
     const std::vector<Proposal> proposals = {{{{"loader.workers", "2"}}, "", 0.5, false},
                                              {{{"optimizer.fused", "true"}}, "", 0.2, false}};
     found +=
-        Tuner(runner, clock, kFourKnobs, proposals, {}).run({}).best == Settings{{"optimizer.fused", "true"}} ? 1 : 0;
+        Tuner(runner, clock, kFourKnobs, proposals, {}).run({}).best == knobs::Settings{{"optimizer.fused", "true"}}
+            ? 1
+            : 0;
   }
   return found;
 }
@@ -86,7 +88,7 @@ TEST(Turns, ASmallGainIsSeenThroughScatter) {
 TEST(Removal, TakesBackWhatGivesNothing) { EXPECT_EQ(found(1.0, 1.0).size(), 2u); }
 
 TEST(Removal, OneLuckyRunDoesNotTakeSeveral) {
-  const Settings kept = found(1.06, 1.08);
+  const knobs::Settings kept = found(1.06, 1.08);
   EXPECT_THAT(kept,
               IsSupersetOf({::testing::Pair("loader.workers", "2"), ::testing::Pair("cache.features", "memory")}));
   EXPECT_TRUE(kept.contains("layout.channels_last") || kept.contains("optimizer.fused"));

@@ -2,7 +2,7 @@
 
 namespace unidle::tune::testing {
 
-TrialResult FakeRunner::run(const Settings& changes, std::stop_token stop) {
+TrialResult FakeRunner::run(const knobs::Settings& changes, std::stop_token stop) {
   asked.push_back(changes);
   if (before) {
     before(static_cast<int>(asked.size()));

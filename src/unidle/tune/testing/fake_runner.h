@@ -13,15 +13,15 @@ namespace unidle::tune::testing {
 /// Answers each trial from `surface`, with multiplicative noise, and moves the fake clock on.
 class FakeRunner : public TrialRunner {
  public:
-  using Surface = std::function<TrialResult(const Settings& changes)>;
+  using Surface = std::function<TrialResult(const knobs::Settings& changes)>;
 
   FakeRunner(unidle::testing::FakeClock& clock, Surface surface, double noise = 0, std::uint64_t seed = 1)
       : clock_(clock), surface_(std::move(surface)), noise_(noise), random_(seed) {}
 
-  TrialResult run(const Settings& changes, std::stop_token stop) override;
+  TrialResult run(const knobs::Settings& changes, std::stop_token stop) override;
 
   /// All settings asked for, in order.
-  std::vector<Settings> asked;
+  std::vector<knobs::Settings> asked;
   /// Called before each trial, with its number from 1.
   std::function<void(int)> before;
 

@@ -6,7 +6,7 @@
 
 namespace unidle::tune {
 
-std::map<std::string, Applied> applied_settings(const record::Reader& reader, const Settings& asked) {
+std::map<std::string, Applied> applied_settings(const record::Reader& reader, const knobs::Settings& asked) {
   std::set<std::string> taken;
   std::map<std::string, std::string> refused;
   std::map<std::string, std::string> in_part;

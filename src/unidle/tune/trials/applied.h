@@ -4,8 +4,8 @@
 #include <map>
 #include <string>
 
+#include "unidle/knobs/settings.h"
 #include "unidle/record/record.h"
-#include "unidle/tune/settings.h"
 
 namespace unidle::tune {
 
@@ -16,6 +16,6 @@ struct Applied {
 
 /// Of each knob in `asked`, what the shim said: the worst where several processes said something. Of several datasets
 /// some may have what a knob needs and others not: then one that has it is enough.
-std::map<std::string, Applied> applied_settings(const record::Reader& reader, const Settings& asked);
+std::map<std::string, Applied> applied_settings(const record::Reader& reader, const knobs::Settings& asked);
 
 }  // namespace unidle::tune

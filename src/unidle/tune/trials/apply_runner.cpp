@@ -65,8 +65,8 @@ std::map<std::string, std::string> places_in(const record::Reader& reader) {
   return places;
 }
 
-Settings tunable_settings(const record::Reader& reader) {
-  Settings settings;
+knobs::Settings tunable_settings(const record::Reader& reader) {
+  knobs::Settings settings;
   for (const auto& [name, text] : effective_settings(reader)) {
     const knobs::Knob* knob = knobs::find_knob(name);
     const auto value = knob == nullptr ? std::nullopt : knobs::canonical_value(*knob, text);
@@ -78,9 +78,9 @@ Settings tunable_settings(const record::Reader& reader) {
 }
 
 /// Optimiser steps in one pass over the data; 0 when that is not known.
-double epoch_steps(const record::Reader& reader, const Settings& settings) {
-  const auto batch = integer_of(settings, "batch.size");
-  const auto accumulated = integer_of(settings, "batch.accumulation");
+double epoch_steps(const record::Reader& reader, const knobs::Settings& settings) {
+  const auto batch = knobs::integer_of(settings, "batch.size");
+  const auto accumulated = knobs::integer_of(settings, "batch.accumulation");
   for (const record::Note& note : reader.notes()) {
     const auto samples = number_in(note.body, "samples_per_epoch");
     if (text_in(note.body, "type") == "data" && samples && batch && *batch > 0) {
@@ -92,7 +92,8 @@ double epoch_steps(const record::Reader& reader, const Settings& settings) {
 
 }  // namespace
 
-std::string why_refused(const ProgramPlan& plan, const std::vector<std::string>& command, const Settings& changes) {
+std::string why_refused(const ProgramPlan& plan, const std::vector<std::string>& command,
+                        const knobs::Settings& changes) {
   return why_refused(reach(with_spare(command, plan.spare, changes), changes).command, plan.choices);
 }
 
@@ -104,13 +105,13 @@ long long steps_of_trial(double step_s, double target_s, double epoch_steps) {
   return std::clamp(static_cast<long long>(std::min(wanted, 1e9)), kLeastTrialSteps, kMostTrialSteps);
 }
 
-long long steps_with(const ProgramPlan& plan, const Settings& changes) {
-  const auto samples_of_step = [](const Settings& settings) {
-    const long long size = std::max(1LL, integer_of(settings, "batch.size").value_or(1));
-    return size * std::max(1LL, integer_of(settings, "batch.accumulation").value_or(1));
+long long steps_with(const ProgramPlan& plan, const knobs::Settings& changes) {
+  const auto samples_of_step = [](const knobs::Settings& settings) {
+    const long long size = std::max(1LL, knobs::integer_of(settings, "batch.size").value_or(1));
+    return size * std::max(1LL, knobs::integer_of(settings, "batch.accumulation").value_or(1));
   };
   const long long before = samples_of_step(plan.settings);
-  const long long after = samples_of_step(overlaid(plan.settings, changes));
+  const long long after = samples_of_step(knobs::overlaid(plan.settings, changes));
   return before == after
              ? plan.steps
              : std::clamp(plan.steps * before / after, std::min(plan.steps, kLeastLargeSteps), kMostTrialSteps);
@@ -122,7 +123,7 @@ struct ApplyRunner::Ended {
   bool out_of_memory = false;  // the machine had too little left, and it was ended
 };
 
-ApplyRunner::Ended ApplyRunner::start(const Settings& changes, const Length& length, std::stop_token stop) {
+ApplyRunner::Ended ApplyRunner::start(const knobs::Settings& changes, const Length& length, std::stop_token stop) {
   const std::string name = fmt::format("trial-{}", trials_++);
   const Reach reached = reach(with_spare(options_.command, plan_.spare, changes), changes);
   observe::Options run;
@@ -188,7 +189,7 @@ const ProgramPlan& ApplyRunner::calibrate(std::stop_token stop) {
   return plan_;
 }
 
-void ApplyRunner::read(const fs::path& record, const Settings& changes, TrialResult& result) {
+void ApplyRunner::read(const fs::path& record, const knobs::Settings& changes, TrialResult& result) {
   const record::Reader reader(record);
   const std::vector<record::Step> steps = reader.steps();
   result.rate = steps.size() < kLeastSteps ? 0 : rate_after_warmup(steps);
@@ -205,7 +206,9 @@ void ApplyRunner::read(const fs::path& record, const Settings& changes, TrialRes
   result.effective = effective_settings(reader);
   result.lengths_vary = lengths_vary(reader);
   result.longest = longest_in(reader);
-  const auto command_for = [&](const Settings& wanted) { return with_spare(options_.command, plan_.spare, wanted); };
+  const auto command_for = [&](const knobs::Settings& wanted) {
+    return with_spare(options_.command, plan_.spare, wanted);
+  };
   for (const auto& [knob, applied] : applied_settings(reader, reach(command_for(changes), changes).at_run_time)) {
     if (!applied.taken) {
       result.refused[knob] = applied.why;
@@ -233,15 +236,15 @@ void ApplyRunner::read(const fs::path& record, const Settings& changes, TrialRes
   });
 }
 
-TrialResult ApplyRunner::run(const Settings& changes, std::stop_token stop) {
+TrialResult ApplyRunner::run(const knobs::Settings& changes, std::stop_token stop) {
   return run(changes, {steps_with(plan_, changes), plan_.limit_s}, stop);
 }
 
-std::optional<TrialResult> ApplyRunner::run_longest(const Settings& changes, std::stop_token stop) {
+std::optional<TrialResult> ApplyRunner::run_longest(const knobs::Settings& changes, std::stop_token stop) {
   return run(changes, {kLongestSteps, plan_.limit_s, true}, stop);
 }
 
-TrialResult ApplyRunner::run(const Settings& changes, const Length& length, std::stop_token stop) {
+TrialResult ApplyRunner::run(const knobs::Settings& changes, const Length& length, std::stop_token stop) {
   TrialResult result;
   result.problem = why_refused(plan_, options_.command, changes);
   if (!result.problem.empty()) {

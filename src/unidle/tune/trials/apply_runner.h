@@ -22,7 +22,7 @@ struct ProgramPlan {
   double startup_s = 0;                          // until the first step
   double expected_s = 0;                         // of a trial of the program as it is
   double limit_s = 0;                            // after which a trial is ended
-  Settings settings;                             // in effect, those that can be changed at run time, in canonical form
+  knobs::Settings settings;                      // in effect, those that can be changed at run time, in canonical form
   std::string device;                            // "cpu", "cuda", "rocm" or "unknown"
   Protection protection = Protection::kInPlace;  // of the user's files in trials
   std::map<std::string, std::string> places;     // "loader", "dataset", "model": file:line
@@ -31,10 +31,11 @@ struct ProgramPlan {
 };
 
 /// Why the program would refuse its command with `changes`; empty where it would not.
-std::string why_refused(const ProgramPlan& plan, const std::vector<std::string>& command, const Settings& changes);
+std::string why_refused(const ProgramPlan& plan, const std::vector<std::string>& command,
+                        const knobs::Settings& changes);
 
 /// Steps of a trial with `changes` that sees as many samples as one of `plan`, as far as that leaves it 16 steps.
-long long steps_with(const ProgramPlan& plan, const Settings& changes);
+long long steps_with(const ProgramPlan& plan, const knobs::Settings& changes);
 
 /// Steps of a trial: about `target_s` of training, at least 30, and three epochs where those take no more than
 /// 20 s: what is kept for later epochs does not show before.
@@ -60,8 +61,8 @@ class ApplyRunner : public TrialRunner {
   const ProgramPlan& calibrate(std::stop_token stop);
   /// In place of calibrate(): what an earlier search of the same program found.
   void resume(const ProgramPlan& plan) { plan_ = plan; }
-  TrialResult run(const Settings& changes, std::stop_token stop) override;
-  std::optional<TrialResult> run_longest(const Settings& changes, std::stop_token stop) override;
+  TrialResult run(const knobs::Settings& changes, std::stop_token stop) override;
+  std::optional<TrialResult> run_longest(const knobs::Settings& changes, std::stop_token stop) override;
   void recall(const TrialResult& result) override { losses_.read(result.losses); }
   /// The calibration did not fail but was too slow for the budget.
   bool too_slow() const { return too_slow_; }
@@ -73,9 +74,9 @@ class ApplyRunner : public TrialRunner {
     double limit_s = 0;
     bool longest_first = false;  // the first batch is made of the longest samples
   };
-  Ended start(const Settings& changes, const Length& length, std::stop_token stop);
-  TrialResult run(const Settings& changes, const Length& length, std::stop_token stop);
-  void read(const std::filesystem::path& record, const Settings& changes, TrialResult& result);
+  Ended start(const knobs::Settings& changes, const Length& length, std::stop_token stop);
+  TrialResult run(const knobs::Settings& changes, const Length& length, std::stop_token stop);
+  void read(const std::filesystem::path& record, const knobs::Settings& changes, TrialResult& result);
 
   Options options_;
   ProgramPlan plan_;

@@ -43,7 +43,7 @@ CommandRunner::CommandRunner(Options options)
   }
 }
 
-TrialResult CommandRunner::run(const Settings& changes, std::stop_token stop) {
+TrialResult CommandRunner::run(const knobs::Settings& changes, std::stop_token stop) {
   try {
     for (;;) {
       TrialResult result = run_once(changes, false, stop);
@@ -69,15 +69,15 @@ TrialResult CommandRunner::run(const Settings& changes, std::stop_token stop) {
   }
 }
 
-std::optional<TrialResult> CommandRunner::run_longest(const Settings& changes, std::stop_token stop) {
+std::optional<TrialResult> CommandRunner::run_longest(const knobs::Settings& changes, std::stop_token stop) {
   return run_once(changes, true, stop);
 }
 
-TrialResult CommandRunner::run_once(const Settings& changes, bool longest_first, std::stop_token stop) {
+TrialResult CommandRunner::run_once(const knobs::Settings& changes, bool longest_first, std::stop_token stop) {
   const std::filesystem::path folder = options_.scratch / fmt::format("trial-{}", ++trials_);
   knobs::ConfigFile config = config_;
   for (const auto& [knob, value] : changes) {
-    write_setting(config, knob, value);
+    knobs::write_setting(config, knob, value);
   }
   make_folders(folder);
   const std::filesystem::path file = folder / options_.config.filename();
@@ -123,7 +123,7 @@ TrialResult CommandRunner::run_once(const Settings& changes, bool longest_first,
   return result;
 }
 
-void CommandRunner::read(const std::filesystem::path& record, const Settings& changes, TrialResult& result) {
+void CommandRunner::read(const std::filesystem::path& record, const knobs::Settings& changes, TrialResult& result) {
   const record::Reader reader(record);
   const std::vector<record::Step> steps = reader.steps();
   if (steps.size() < kLeastSteps) {
@@ -147,7 +147,7 @@ void CommandRunner::read(const std::filesystem::path& record, const Settings& ch
   // A key that this program does not read would change nothing: only what the file can say is worth trying.
   std::erase_if(result.suggestions, [&](const Suggestion& suggestion) {
     return std::any_of(suggestion.changes.begin(), suggestion.changes.end(),
-                       [&](const auto& change) { return !can_write(config_, change.first, change.second); });
+                       [&](const auto& change) { return !knobs::can_write(config_, change.first, change.second); });
   });
 }
 

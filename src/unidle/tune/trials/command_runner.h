@@ -31,16 +31,16 @@ class CommandRunner : public TrialRunner {
   /// Throws kUsage when the command has no {config}, kInput when the configuration cannot be read.
   explicit CommandRunner(Options options);
   /// A program that fails with one protection runs with the next from then on.
-  TrialResult run(const Settings& changes, std::stop_token stop) override;
-  std::optional<TrialResult> run_longest(const Settings& changes, std::stop_token stop) override;
+  TrialResult run(const knobs::Settings& changes, std::stop_token stop) override;
+  std::optional<TrialResult> run_longest(const knobs::Settings& changes, std::stop_token stop) override;
   void recall(const TrialResult& result) override { losses_.read(result.losses); }
   /// Why a better protection was not taken; empty when there was none.
   const std::string& note() const { return note_; }
   Protection protection() const { return options_.ways.front(); }
 
  private:
-  TrialResult run_once(const Settings& changes, bool longest_first, std::stop_token stop);
-  void read(const std::filesystem::path& record, const Settings& changes, TrialResult& result);
+  TrialResult run_once(const knobs::Settings& changes, bool longest_first, std::stop_token stop);
+  void read(const std::filesystem::path& record, const knobs::Settings& changes, TrialResult& result);
 
   Options options_;
   knobs::ConfigFile config_;

@@ -128,7 +128,8 @@ TrialPlan plan_trials(const Calibration& calibration, double target_s) {
   return plan;
 }
 
-std::vector<std::string> EngineRunner::arguments(const Settings& changes, long long samples, long long warmup) const {
+std::vector<std::string> EngineRunner::arguments(const knobs::Settings& changes, long long samples,
+                                                 long long warmup) const {
   std::vector<std::string> argv = {options_.program.string(), options_.config.string()};
   for (const auto& [knob, value] : changes) {
     argv.push_back(knob + "=" + value);
@@ -163,7 +164,7 @@ const TrialPlan& EngineRunner::calibrate(std::stop_token stop) {
               "measure it with a smaller model or a smaller batch");
 }
 
-TrialResult EngineRunner::run(const Settings& changes, std::stop_token stop) {
+TrialResult EngineRunner::run(const knobs::Settings& changes, std::stop_token stop) {
   const std::filesystem::path folder = options_.scratch / fmt::format("trial-{}", ++trials_);
   const std::int64_t start = system_clock().now_ns();
   const double limit_s = kStartupAllowance + kHopeless * plan_.expected_s;

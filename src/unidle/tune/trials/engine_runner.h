@@ -50,10 +50,10 @@ class EngineRunner : public TrialRunner {
   const TrialPlan& calibrate(std::stop_token stop);
   /// In place of calibrate(): what an earlier search of the same configuration found.
   void resume(const TrialPlan& plan) { plan_ = plan; }
-  TrialResult run(const Settings& changes, std::stop_token stop) override;
+  TrialResult run(const knobs::Settings& changes, std::stop_token stop) override;
 
  private:
-  std::vector<std::string> arguments(const Settings& changes, long long samples, long long warmup) const;
+  std::vector<std::string> arguments(const knobs::Settings& changes, long long samples, long long warmup) const;
 
   Options options_;
   TrialPlan plan_;

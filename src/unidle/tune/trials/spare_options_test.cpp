@@ -14,7 +14,7 @@ using ::testing::IsEmpty;
 
 using Words = std::vector<std::string>;
 
-SpareOptions spare_in(const nlohmann::json& note, const Words& command, const Settings& effective = {}) {
+SpareOptions spare_in(const nlohmann::json& note, const Words& command, const knobs::Settings& effective = {}) {
   const TemporaryFolder folder;
   record::Writer writer(folder.path() / "record");
   writer.add(record::Note{1, 1, note});
@@ -104,7 +104,7 @@ TEST(OptionChoices, NoOtherValueIsTried) {
 
 TEST(SpareOptions, AreSaidWhereAChangeNeedsThem) {
   const SpareOptions spare = {{"batch.size", {"--batch-size", "64"}}, {"optimizer.lr", {"--lr", "0.1"}}};
-  const Settings changes = {{"batch.size", "128"}, {"loader.workers", "2"}};
+  const knobs::Settings changes = {{"batch.size", "128"}, {"loader.workers", "2"}};
   EXPECT_THAT(with_spare({"python", "train.py"}, spare, changes),
               ElementsAre("python", "train.py", "--batch-size", "64"));
   EXPECT_THAT(with_spare({"python", "train.py", "--batch_size=8"}, spare, changes),

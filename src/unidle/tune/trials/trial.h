@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "unidle/tune/settings.h"
+#include "unidle/knobs/settings.h"
 
 namespace unidle::tune {
 
@@ -16,7 +16,7 @@ constexpr double kHopeless = 4;
 
 /// A change that the diagnosis of a trial proposes.
 struct Suggestion {
-  Settings changes;
+  knobs::Settings changes;
   std::string finding;  // id of the rule
   std::string how;
   double share = 0;  // of wall time that the cause explains; 0 when unknown
@@ -33,7 +33,7 @@ struct TrialResult {
   double loss_error = 0;
   std::map<long long, double> losses;  // as the program reported them, by samples seen; of programs only
   std::map<std::string, double> metrics;
-  Settings effective;                          // as the live program reports it
+  knobs::Settings effective;                   // as the live program reports it
   std::map<std::string, std::string> refused;  // knobs that are not in force, with the reason
   double seconds = 0;                          // wall time of the whole trial, start-up included
   std::optional<double> validation_share;      // of the time after start-up
@@ -50,10 +50,10 @@ class TrialRunner {
  public:
   virtual ~TrialRunner() = default;
   /// A fresh process with `changes` on top of the configuration. A trial that fails is a result, not an exception.
-  virtual TrialResult run(const Settings& changes, std::stop_token stop) = 0;
+  virtual TrialResult run(const knobs::Settings& changes, std::stop_token stop) = 0;
   /// A few steps, the first of which has the longest samples that there are: whether there is room for them. Nothing
   /// where the runner cannot arrange that.
-  virtual std::optional<TrialResult> run_longest(const Settings& /*changes*/, std::stop_token /*stop*/) {
+  virtual std::optional<TrialResult> run_longest(const knobs::Settings& /*changes*/, std::stop_token /*stop*/) {
     return std::nullopt;
   }
   /// A result of an earlier search with the same program stands for a run.

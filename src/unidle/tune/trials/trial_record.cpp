@@ -113,8 +113,8 @@ std::optional<double> others_cpus(const record::Reader& reader) {
   return std::max(0.0, mean(host) - mean(tree));
 }
 
-Settings effective_settings(const record::Reader& reader) {
-  Settings effective;
+knobs::Settings effective_settings(const record::Reader& reader) {
+  knobs::Settings effective;
   for (const record::Setting& setting : reader.settings()) {
     if (setting.source == "effective") {
       effective[setting.knob] = setting.value;
@@ -142,7 +142,7 @@ OptionChoices option_choices(const record::Reader& reader) {
 }
 
 SpareOptions spare_options(const record::Reader& reader, const std::vector<std::string>& command,
-                           const Settings& effective) {
+                           const knobs::Settings& effective) {
   SpareOptions spare;
   std::set<std::string> unclear;
   for (const record::Note& note : reader.notes()) {

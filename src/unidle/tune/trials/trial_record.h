@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "unidle/knobs/settings.h"
 #include "unidle/record/record.h"
 #include "unidle/tune/advice/reach.h"
-#include "unidle/tune/settings.h"
 
 namespace unidle::tune {
 
@@ -26,7 +26,7 @@ std::map<long long, double> losses_of(const record::Reader& reader, const std::v
 std::optional<double> others_cpus(const record::Reader& reader);
 
 /// Settings that the live program had, by knob; values as it gave them.
-Settings effective_settings(const record::Reader& reader);
+knobs::Settings effective_settings(const record::Reader& reader);
 
 /// What options of the program may be, where its own parser lists that.
 OptionChoices option_choices(const record::Reader& reader);
@@ -34,7 +34,7 @@ OptionChoices option_choices(const record::Reader& reader);
 /// Of what the program said of its options, those that set a knob as the command could. What it said counts when it is
 /// the program that the last words of the command start, and of an option when its value is what is in effect.
 SpareOptions spare_options(const record::Reader& reader, const std::vector<std::string>& command,
-                           const Settings& effective);
+                           const knobs::Settings& effective);
 
 /// True when batches had more shapes than those of full ones and of a last one.
 bool lengths_vary(const record::Reader& reader);

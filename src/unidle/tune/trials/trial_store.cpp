@@ -70,7 +70,7 @@ TrialResult trial_of(const json& body) {
   for (const json& each : body.at("losses")) {
     result.losses[each.at(0).get<long long>()] = each.at(1).is_number() ? each.at(1).get<double>() : std::nan("");
   }
-  result.effective = body.at("effective").get<Settings>();
+  result.effective = body.at("effective").get<knobs::Settings>();
   result.refused = body.at("refused").get<std::map<std::string, std::string>>();
   result.seconds = body.at("seconds").get<double>();
   result.step_rate = optional_number(body.at("step_rate"));
@@ -79,7 +79,7 @@ TrialResult trial_of(const json& body) {
   result.others_cpus = optional_number(body.at("others_cpus"));
   result.lengths_vary = body.at("lengths_vary").get<bool>();
   for (const json& each : body.at("suggestions")) {
-    result.suggestions.push_back({each.at("changes").get<Settings>(), each.at("finding").get<std::string>(),
+    result.suggestions.push_back({each.at("changes").get<knobs::Settings>(), each.at("finding").get<std::string>(),
                                   each.at("how").get<std::string>(), each.at("share").get<double>()});
   }
   return result;
@@ -99,7 +99,7 @@ ProgramPlan plan_of(const json& body) {
   plan.startup_s = body.at("startup_s").get<double>();
   plan.expected_s = body.at("expected_s").get<double>();
   plan.limit_s = body.at("limit_s").get<double>();
-  plan.settings = body.at("settings").get<Settings>();
+  plan.settings = body.at("settings").get<knobs::Settings>();
   plan.device = body.at("device").get<std::string>();
   plan.places = body.at("places").get<std::map<std::string, std::string>>();
   plan.protection = protection_named(body.at("protection").get<std::string>()).value_or(Protection::kInPlace);
@@ -194,11 +194,11 @@ std::optional<TrialPlan> TrialStore::trial_plan() const { return read_as(folder_
 
 void TrialStore::keep(const TrialPlan& plan) { write(folder_ / "trial-plan.json", json_text(to_json(plan), -1)); }
 
-std::optional<TrialResult> TrialStore::find(const Settings& changes, int number) const {
+std::optional<TrialResult> TrialStore::find(const knobs::Settings& changes, int number) const {
   return read_as(file_of(changes, number), trial_of);
 }
 
-void TrialStore::keep(const Settings& changes, int number, const TrialResult& result) {
+void TrialStore::keep(const knobs::Settings& changes, int number, const TrialResult& result) {
   json body = to_json(result);
   body["changes"] = changes;
   write(file_of(changes, number), json_text(body, -1));
@@ -209,8 +209,8 @@ void TrialStore::clear() {
   fs::remove_all(folder_, ignored);
 }
 
-fs::path TrialStore::file_of(const Settings& changes, int number) const {
-  return folder_ / fmt::format("{}-{}.json", hashed(describe(changes)), number);
+fs::path TrialStore::file_of(const knobs::Settings& changes, int number) const {
+  return folder_ / fmt::format("{}-{}.json", hashed(knobs::describe(changes)), number);
 }
 
 void TrialStore::write(const fs::path& file, const std::string& text) {
@@ -231,7 +231,7 @@ std::string resumed_note(int trials) {
       "{} trials were measured by an earlier search that did not come to its end; --fresh measures them anew", trials);
 }
 
-TrialResult ResumingRunner::run(const Settings& changes, std::stop_token stop) {
+TrialResult ResumingRunner::run(const knobs::Settings& changes, std::stop_token stop) {
   const int number = runs_[changes]++;
   if (auto known = store_.find(changes, number)) {
     ++resumed_;

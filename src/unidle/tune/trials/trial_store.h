@@ -32,13 +32,13 @@ class TrialStore {
   std::optional<TrialPlan> trial_plan() const;  // of a workload
   void keep(const TrialPlan& plan);
   /// The n-th run with these settings, counted from 0.
-  std::optional<TrialResult> find(const Settings& changes, int number) const;
-  void keep(const Settings& changes, int number, const TrialResult& result);
+  std::optional<TrialResult> find(const knobs::Settings& changes, int number) const;
+  void keep(const knobs::Settings& changes, int number, const TrialResult& result);
   /// The search is over: a later one measures anew.
   void clear();
 
  private:
-  std::filesystem::path file_of(const Settings& changes, int number) const;
+  std::filesystem::path file_of(const knobs::Settings& changes, int number) const;
   void write(const std::filesystem::path& file, const std::string& text);
 
   std::filesystem::path folder_;
@@ -52,8 +52,8 @@ std::string resumed_note(int trials);
 class ResumingRunner : public TrialRunner {
  public:
   ResumingRunner(TrialRunner& inner, TrialStore& store) : inner_(inner), store_(store) {}
-  TrialResult run(const Settings& changes, std::stop_token stop) override;
-  std::optional<TrialResult> run_longest(const Settings& changes, std::stop_token stop) override {
+  TrialResult run(const knobs::Settings& changes, std::stop_token stop) override;
+  std::optional<TrialResult> run_longest(const knobs::Settings& changes, std::stop_token stop) override {
     return inner_.run_longest(changes, stop);
   }
   int resumed() const { return resumed_; }
@@ -61,7 +61,7 @@ class ResumingRunner : public TrialRunner {
  private:
   TrialRunner& inner_;
   TrialStore& store_;
-  std::map<Settings, int> runs_;
+  std::map<knobs::Settings, int> runs_;
   int resumed_ = 0;
 };
 

@@ -9,23 +9,23 @@
 
 #include "unidle/knobs/config_file.h"
 
-namespace unidle::tune {
+namespace unidle::knobs {
 
 /// Knob name to canonical value. Knobs that are not set are absent.
 using Settings = std::map<std::string, std::string>;
 
 /// All knobs that `config` sets under their own names. Throws kInput (subject "file:line: key") when a value is not of
 /// its knob's type, and says what was expected.
-Settings read_settings(const knobs::ConfigFile& config);
+Settings read_settings(const ConfigFile& config);
 
 /// The same for the configuration of any program, whose framework may have names of its own for them; those that it
 /// computes are left out.
-Settings read_foreign_settings(const knobs::ConfigFile& config);
+Settings read_foreign_settings(const ConfigFile& config);
 
 /// Makes `config` say it: under the knob's own name where that is a key of it or it is a workload's, otherwise as its
 /// framework has it. Returns the paths of the edited keys. Throws kInput when the file cannot say it.
-std::vector<std::string> write_setting(knobs::ConfigFile& config, const std::string& knob, const std::string& value);
-bool can_write(const knobs::ConfigFile& config, const std::string& knob, const std::string& value);
+std::vector<std::string> write_setting(ConfigFile& config, const std::string& knob, const std::string& value);
+bool can_write(const ConfigFile& config, const std::string& knob, const std::string& value);
 
 /// The value in force: what is set, otherwise the knob's fallback.
 std::string value_of(const Settings& settings, std::string_view knob);
@@ -45,4 +45,4 @@ std::string pair_key(const std::string& knob, const std::string& value);
 /// "loader.workers=2 precision.amp=bf16"
 std::string describe(const Settings& changes);
 
-}  // namespace unidle::tune
+}  // namespace unidle::knobs

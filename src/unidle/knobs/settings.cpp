@@ -1,4 +1,4 @@
-#include "unidle/tune/settings.h"
+#include "unidle/knobs/settings.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -11,37 +11,37 @@
 #include "unidle/knobs/knob.h"
 #include "unidle/knobs/recognize.h"
 
-namespace unidle::tune {
+namespace unidle::knobs {
 
 namespace {
 
-std::string expectation(const knobs::Knob& knob) {
+std::string expectation(const Knob& knob) {
   switch (knob.type) {
-    case knobs::ValueType::kBool: return "expected true or false";
-    case knobs::ValueType::kInt: return "expected a whole number, 0 or more";
-    case knobs::ValueType::kDouble: return "expected a number";
-    case knobs::ValueType::kChoice: return fmt::format("expected one of {}", fmt::join(knob.choices, ", "));
+    case ValueType::kBool: return "expected true or false";
+    case ValueType::kInt: return "expected a whole number, 0 or more";
+    case ValueType::kDouble: return "expected a number";
+    case ValueType::kChoice: return fmt::format("expected one of {}", fmt::join(knob.choices, ", "));
   }
   return {};
 }
 
-bool any_of_class(const Settings& changes, knobs::KnobClass wanted) {
+bool any_of_class(const Settings& changes, KnobClass wanted) {
   return std::any_of(changes.begin(), changes.end(), [&](const auto& change) {
-    const knobs::Knob* knob = knobs::find_knob(change.first);
+    const Knob* knob = find_knob(change.first);
     return knob != nullptr && knob->knob_class == wanted;
   });
 }
 
 }  // namespace
 
-Settings read_settings(const knobs::ConfigFile& config) {
+Settings read_settings(const ConfigFile& config) {
   Settings settings;
-  for (const knobs::Knob* knob : knobs::all_catalogue()) {
-    const knobs::Scalar* scalar = config.find(knob->name);
+  for (const Knob* knob : all_catalogue()) {
+    const Scalar* scalar = config.find(knob->name);
     if (scalar == nullptr || scalar->value.empty() || scalar->value == "~" || scalar->value == "null") {
       continue;
     }
-    const std::optional<std::string> value = knobs::canonical_value(*knob, scalar->value);
+    const std::optional<std::string> value = canonical_value(*knob, scalar->value);
     if (!value) {
       throw Error(ErrorCode::kInput, fmt::format("{}:{}: {}", config.name(), scalar->line, knob->name),
                   fmt::format("'{}' is not a value of this knob, {}", scalar->value, expectation(*knob)));
@@ -54,15 +54,15 @@ Settings read_settings(const knobs::ConfigFile& config) {
 namespace {
 
 /// True where the file is a workload's, or has the key.
-bool has_own_name(const knobs::ConfigFile& config, const std::string& knob) {
+bool has_own_name(const ConfigFile& config, const std::string& knob) {
   return config.find(knob) != nullptr || config.find("workload") != nullptr;
 }
 
 }  // namespace
 
-Settings read_foreign_settings(const knobs::ConfigFile& config) {
+Settings read_foreign_settings(const ConfigFile& config) {
   Settings settings = read_settings(config);
-  for (const auto& [knob, found] : knobs::configured(knobs::recognize(config))) {
+  for (const auto& [knob, found] : configured(recognize(config))) {
     if (can_write(config, knob, found.value)) {
       settings.try_emplace(knob, found.value);
     }
@@ -70,20 +70,20 @@ Settings read_foreign_settings(const knobs::ConfigFile& config) {
   return settings;
 }
 
-std::vector<std::string> write_setting(knobs::ConfigFile& config, const std::string& knob, const std::string& value) {
+std::vector<std::string> write_setting(ConfigFile& config, const std::string& knob, const std::string& value) {
   if (has_own_name(config, knob)) {
     config.set_alone(knob, value);
     return {knob};
   }
   std::vector<std::string> paths;
-  for (const knobs::Edit& edit : knobs::set_knob(config, knob, value)) {
+  for (const Edit& edit : set_knob(config, knob, value)) {
     paths.push_back(edit.path);
   }
   return paths;
 }
 
-bool can_write(const knobs::ConfigFile& config, const std::string& knob, const std::string& value) {
-  return has_own_name(config, knob) || knobs::can_set(config, knob, value);
+bool can_write(const ConfigFile& config, const std::string& knob, const std::string& value) {
+  return has_own_name(config, knob) || can_set(config, knob, value);
 }
 
 std::string value_of(const Settings& settings, std::string_view knob) {
@@ -91,7 +91,7 @@ std::string value_of(const Settings& settings, std::string_view knob) {
   if (found != settings.end()) {
     return found->second;
   }
-  const knobs::Knob* known = knobs::find_knob(knob);
+  const Knob* known = find_knob(knob);
   return known == nullptr ? std::string() : known->fallback;
 }
 
@@ -106,11 +106,9 @@ Settings overlaid(Settings base, const Settings& changes) {
   return base;
 }
 
-bool is_semantic(const Settings& changes) { return any_of_class(changes, knobs::KnobClass::kSemantic); }
+bool is_semantic(const Settings& changes) { return any_of_class(changes, KnobClass::kSemantic); }
 
-bool is_exact(const Settings& changes) {
-  return !is_semantic(changes) && !any_of_class(changes, knobs::KnobClass::kNumeric);
-}
+bool is_exact(const Settings& changes) { return !is_semantic(changes) && !any_of_class(changes, KnobClass::kNumeric); }
 
 std::string pair_key(const std::string& knob, const std::string& value) { return knob + "=" + value; }
 
@@ -122,4 +120,4 @@ std::string describe(const Settings& changes) {
   return text;
 }
 
-}  // namespace unidle::tune
+}  // namespace unidle::knobs
