@@ -86,6 +86,18 @@ TEST(Knob, ReadsNumbers) {
   EXPECT_EQ(canonical("optimizer.lr", "1e-4x"), std::nullopt);
 }
 
+TEST(Knob, KnowsWhatARunningProgramCanBeGivenAndWhereItMatters) {
+  EXPECT_TRUE(applies_at_run_time("loader.workers", "2"));
+  EXPECT_TRUE(applies_at_run_time("precision.amp", "bf16"));
+  EXPECT_TRUE(applies_at_run_time("precision.amp", "fp16"));
+  EXPECT_FALSE(applies_at_run_time("compile.mode", "graph"));
+  EXPECT_FALSE(applies_at_run_time("batch.size", "8"));
+  EXPECT_FALSE(matters_on("cpu", "loader.pin_memory"));
+  EXPECT_TRUE(matters_on("cuda", "loader.pin_memory"));
+  EXPECT_FALSE(matters_on("cpu", "metrics.interval"));
+  EXPECT_TRUE(matters_on("cpu", "loader.workers"));
+}
+
 TEST(Reference, DocsAreUpToDate) {
   const auto path = std::filesystem::path(UNIDLE_SOURCE_DIR) / "docs/knobs.md";
   if (std::getenv("UNIDLE_UPDATE_DOCS") != nullptr) {

@@ -5,16 +5,11 @@
 
 #include <algorithm>
 #include <array>
-#include <nlohmann/json.hpp>
 
-#include "unidle/base/clock.h"
 #include "unidle/base/error.h"
-#include "unidle/base/files.h"
-#include "unidle/base/log.h"
-#include "unidle/record/record.h"
 #include "unidle/tune/advice/foreign_advice.h"
 #include "unidle/tune/advice/gpu_table.h"
-#include "unidle/tune/output/undo.h"
+#include "unidle/tune/output/written.h"
 
 namespace unidle::tune {
 
@@ -83,24 +78,6 @@ void predict(const OptimizeOptions& options, knobs::ConfigFile& config, Optimize
 
 }  // namespace
 
-void write_record(OptimizeResult& result) {
-  const std::filesystem::path folder = record::new_run_folder("optimize");
-  try {
-    record::Writer writer(folder);
-    nlohmann::json document = to_json(result);
-    writer.set_meta("kind", "optimize");
-    writer.set_meta(record::meta::kStartedUtc, format_utc(system_clock().wall_ns()));
-    for (const char* key :
-         {"config", "conclusion", "trials", "changes", "verification", "not_taken", "plan", "program", "notes"}) {
-      writer.set_meta(key, document[key]);
-    }
-    writer.flush();
-    result.record = folder;
-  } catch (const Error& failure) {
-    spdlog::warn("the trials were not recorded: {}", failure.what());
-  }
-}
-
 OptimizeResult optimize(const OptimizeOptions& options, const Tuner::OnTrial& on_trial, std::stop_token stop) {
   knobs::ConfigFile config = knobs::ConfigFile::load(options.config);
   OptimizeResult result;
@@ -119,31 +96,6 @@ OptimizeResult optimize(const OptimizeOptions& options, const Tuner::OnTrial& on
     write_record(result);
   }
   return result;
-}
-
-Written write_result(const OptimizeResult& result, const std::optional<std::filesystem::path>& output, bool in_place) {
-  const std::filesystem::path config = result.config;
-  Written written;
-  if (in_place) {
-    written.backup = free_name(config, "bak");
-    written.output = config;
-    write_file_like(*written.backup, result.before, config);
-    try {
-      replace_file(config, result.after);
-    } catch (...) {
-      std::filesystem::remove(*written.backup);
-      throw;
-    }
-  } else {
-    written.output = output.value_or(beside(config, "optimized"));
-    std::error_code ignored;
-    if (std::filesystem::equivalent(written.output, config, ignored)) {
-      throw Error(ErrorCode::kUsage, written.output.string(), "is the configuration itself",
-                  "use --in-place to change it, with a backup");
-    }
-    write_file_like(written.output, result.after, config);
-  }
-  return written;
 }
 
 }  // namespace unidle::tune

@@ -14,6 +14,7 @@
 #include "unidle/tune/advice/code_patch.h"
 #include "unidle/tune/advice/reach.h"
 #include "unidle/tune/optimize.h"
+#include "unidle/tune/output/written.h"
 #include "unidle/tune/trials/apply_runner.h"
 #include "unidle/tune/trials/protection.h"
 #include "unidle/tune/trials/trial_store.h"

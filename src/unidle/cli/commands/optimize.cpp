@@ -17,6 +17,7 @@
 #include "unidle/knobs/knob.h"
 #include "unidle/tune/optimize.h"
 #include "unidle/tune/output/undo.h"
+#include "unidle/tune/output/written.h"
 
 namespace unidle::cli::commands {
 

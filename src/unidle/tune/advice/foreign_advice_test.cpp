@@ -4,11 +4,7 @@
 
 #include <cstdlib>
 
-#include "unidle/base/error.h"
-#include "unidle/base/files.h"
 #include "unidle/tune/advice/gpu_table.h"
-#include "unidle/tune/optimize.h"
-#include "unidle/tune/output/undo.h"
 
 namespace unidle::tune {
 namespace {
@@ -97,83 +93,6 @@ TEST(ForeignAdvice, IsStableAndPromisesNothing) {
       }
     }
   }
-}
-
-TEST(GpuTable, FindsHoweverWritten) {
-  EXPECT_EQ(find_gpu("NVIDIA A100-SXM4-80GB")->memory_gib, 80);
-  EXPECT_EQ(find_gpu("a100")->memory_gib, 40) << "the smaller one when none is named";
-  EXPECT_EQ(find_gpu("Tesla V100-SXM2-32GB")->capability, 70);
-  EXPECT_EQ(find_gpu("NVIDIA GeForce RTX 4090")->capability, 89);
-  EXPECT_EQ(find_gpu("h100")->capability, 90);
-  EXPECT_EQ(find_gpu("RTX 6000"), std::nullopt) << "Quadro or Ada: not guessed";
-  EXPECT_EQ(find_gpu(""), std::nullopt);
-  EXPECT_THROW(with_device({}, "Voodoo"), Error);
-  EXPECT_EQ(with_device({}, "cpu").gpus, 0);
-}
-
-std::filesystem::perms permissions(const std::filesystem::path& path) {
-  return std::filesystem::status(path).permissions();
-}
-
-OptimizeResult changed(const std::filesystem::path& config) {
-  OptimizeResult result;
-  result.config = config;
-  result.before = read_file(config);
-  result.after = "num_workers: 4\n";
-  return result;
-}
-
-TEST(Written, WhatIsMadeOfAPrivateFileIsPrivate) {
-  using std::filesystem::perms;
-  const TemporaryFolder folder;
-  const std::filesystem::path config = folder.path() / "c.yaml";
-  const perms secret = perms::owner_read | perms::owner_write;
-  write_file_atomic(config, "num_workers: 0\n");
-  std::filesystem::permissions(config, secret);
-  EXPECT_EQ(permissions(write_result(changed(config), std::nullopt, false).output), secret);
-  EXPECT_EQ(permissions(write_result(changed(config), folder.path() / "new.yaml", false).output), secret);
-  const Written in_place = write_result(changed(config), std::nullopt, true);
-  EXPECT_EQ(permissions(config), secret);
-  EXPECT_EQ(permissions(*in_place.backup), secret);
-  EXPECT_EQ(permissions(undo(config).kept), secret);
-  EXPECT_EQ(permissions(config), secret);
-  EXPECT_EQ(read_file(config), "num_workers: 0\n");
-}
-
-TEST(Written, WhatCannotBeChangedIsLeftAsItIsWithNoBackup) {
-  const TemporaryFolder folder;
-  const std::filesystem::path config = folder.path() / "c.yaml";
-  write_file_atomic(config, "num_workers: 0\n");
-  std::filesystem::create_hard_link(config, folder.path() / "other.yaml");
-  EXPECT_THROW(write_result(changed(config), std::nullopt, true), Error);
-  EXPECT_EQ(std::filesystem::hard_link_count(config), 2U);
-  std::filesystem::remove(folder.path() / "other.yaml");
-  std::filesystem::permissions(config, std::filesystem::perms::owner_read);
-  EXPECT_THROW(write_result(changed(config), std::nullopt, true), Error);
-  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path()), {}), 1);
-  EXPECT_EQ(read_file(config), "num_workers: 0\n");
-}
-
-TEST(Written, ALinkThatLeadsNowhereIsNoFreeName) {
-  const TemporaryFolder folder;
-  const std::filesystem::path config = folder.path() / "c.yaml";
-  std::filesystem::create_symlink("elsewhere", beside(config, "bak"));
-  EXPECT_EQ(free_name(config, "bak"), beside(config, "bak2"));
-}
-
-TEST(Undo, RestoresTheNewestBackup) {
-  const TemporaryFolder folder;
-  const std::filesystem::path config = folder.path() / "c.yaml";
-  write_file_atomic(config, "third");
-  write_file_atomic(beside(config, "bak"), "first");
-  write_file_atomic(beside(config, "bak2"), "second");
-  EXPECT_EQ(undo(config).kept, beside(config, "undone"));
-  EXPECT_EQ(read_file(config), "second");
-  EXPECT_EQ(read_file(beside(config, "undone")), "third");
-  undo(config);
-  EXPECT_EQ(read_file(config), "first");
-  EXPECT_EQ(read_file(beside(config, "undone2")), "second");
-  EXPECT_THROW(undo(config), Error);
 }
 
 }  // namespace

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include "unidle/tune/trials/trial_record.h"
+
 namespace unidle::tune {
 namespace {
 
@@ -73,6 +75,34 @@ TEST(Parity, OneRunTellsNothingOfChance) {
 TEST(Parity, WhatIsNotReportedIsNotCompared) {
   EXPECT_TRUE(check_parity(with({}), with(7.0), kExact).held);
   EXPECT_TRUE(check_parity(with(1.0, {{"psnr", 25.0}}), with(1.0), kExact).held);
+}
+
+std::map<long long, double> losses_around(double level, double swing) {
+  std::map<long long, double> found;
+  for (int i = 0; i < 40; ++i) {
+    found[i * 4] = level + (i % 2 == 0 ? swing : -swing);
+  }
+  return found;
+}
+
+TEST(Parity, LossesOfStepsThatDifferByChanceAreNoBreach) {
+  CommonLosses common;
+  const auto first = common.read(losses_around(1.0, 0.4));
+  const auto same = common.read(losses_around(1.0, 0.4));
+  const auto other = common.read(losses_around(1.05, -0.4));
+  const auto shifted = common.read(losses_around(1.05, 0.4));
+  ASSERT_TRUE(first && same && other && shifted);
+  TrialResult before;
+  before.loss = first->value;
+  const auto parity_of = [&](const LossReading& reading) {
+    TrialResult after;
+    after.loss = reading.value;
+    after.loss_error = reading.error;
+    return check_parity(before, after, {{"loader.workers", "2"}}).held;
+  };
+  EXPECT_TRUE(parity_of(*same));
+  EXPECT_TRUE(parity_of(*other)) << "random samples in another order";
+  EXPECT_FALSE(parity_of(*shifted)) << "every single step is worse: that is no chance";
 }
 
 }  // namespace

@@ -18,6 +18,7 @@
 #include "unidle/tune/advice/reach.h"
 #include "unidle/tune/advice/suggestions.h"
 #include "unidle/tune/trials/applied.h"
+#include "unidle/tune/trials/memory_margin.h"
 #include "unidle/tune/trials/memory_watch.h"
 #include "unidle/tune/trials/printed.h"
 

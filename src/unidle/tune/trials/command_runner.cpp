@@ -13,6 +13,7 @@
 #include "unidle/observe/observe.h"
 #include "unidle/record/record.h"
 #include "unidle/tune/advice/suggestions.h"
+#include "unidle/tune/trials/memory_margin.h"
 #include "unidle/tune/trials/memory_watch.h"
 #include "unidle/tune/trials/printed.h"
 

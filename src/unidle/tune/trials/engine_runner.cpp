@@ -15,6 +15,7 @@
 #include "unidle/observe/observe.h"
 #include "unidle/record/record.h"
 #include "unidle/tune/advice/suggestions.h"
+#include "unidle/tune/trials/memory_margin.h"
 #include "unidle/tune/trials/printed.h"
 #include "unidle/tune/trials/trial_record.h"
 

@@ -8,19 +8,12 @@
 #include <vector>
 
 #include "unidle/knobs/settings.h"
+#include "unidle/tune/advice/suggestions.h"
 
 namespace unidle::tune {
 
 /// A trial that takes this many times what the baseline takes hangs, or is hopeless.
 constexpr double kHopeless = 4;
-
-/// A change that the diagnosis of a trial proposes.
-struct Suggestion {
-  knobs::Settings changes;
-  std::string finding;  // id of the rule
-  std::string how;
-  double share = 0;  // of wall time that the cause explains; 0 when unknown
-};
 
 struct TrialResult {
   bool ok = false;

@@ -1,4 +1,5 @@
-// What an optimisation says, for people and for programs.
+#include "unidle/tune/output/result.h"
+
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
@@ -6,7 +7,6 @@
 #include "unidle/base/secrets.h"
 #include "unidle/base/units.h"
 #include "unidle/knobs/knob.h"
-#include "unidle/tune/optimize.h"
 
 namespace unidle::tune {
 

@@ -1,0 +1,23 @@
+// The files that an optimisation leaves: the better configuration and the record of its trials.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+
+#include "unidle/tune/output/result.h"
+
+namespace unidle::tune {
+
+/// Makes `.unidle/runs/TIME-optimize` and names it in `result`; a failure is only logged.
+void write_record(OptimizeResult& result);
+
+struct Written {
+  std::filesystem::path output;
+  std::optional<std::filesystem::path> backup;
+};
+
+/// Writes the new text to `output`, or beside the configuration as NAME.optimized.EXT, or in its place with a backup
+/// NAME.bak.EXT (NAME.bak2.EXT, ... when that exists). Throws kUsage when `output` is the configuration itself.
+Written write_result(const OptimizeResult& result, const std::optional<std::filesystem::path>& output, bool in_place);
+
+}  // namespace unidle::tune

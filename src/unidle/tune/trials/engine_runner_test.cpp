@@ -1,0 +1,27 @@
+#include "unidle/tune/trials/engine_runner.h"
+
+#include <gtest/gtest.h>
+
+namespace unidle::tune {
+namespace {
+
+TEST(Plan, ShortEpochsAreMeasuredWhole) {
+  const TrialPlan plan = plan_trials({.rate = 40, .step_samples = 4, .epoch_samples = 48.0}, 4);
+  EXPECT_TRUE(plan.whole_epochs);
+  EXPECT_EQ(plan.warmup_samples, 49);  // one epoch and a sample: its validation is left out too
+  EXPECT_EQ(plan.samples, 144);
+  EXPECT_EQ(plan.samples % 4, 0);
+}
+
+TEST(Plan, LongEpochsAreNot) {
+  const TrialPlan plan = plan_trials({.rate = 40, .step_samples = 16, .epoch_samples = std::nullopt}, 4);
+  EXPECT_FALSE(plan.whole_epochs);
+  EXPECT_EQ(plan.samples, 160);
+  EXPECT_EQ(plan.warmup_samples, 16);
+  const TrialPlan slow = plan_trials({.rate = 0.5, .step_samples = 16, .epoch_samples = 1000.0}, 4);
+  EXPECT_FALSE(slow.whole_epochs);
+  EXPECT_EQ(slow.samples, 64);
+}
+
+}  // namespace
+}  // namespace unidle::tune
