@@ -149,7 +149,7 @@ if command -v cc >/dev/null; then
     export UNIDLE_NVML_LIBRARY="$PWD/$which.so"
     timeout 60 "$unidle" run -o hang-$which -- sh -c "$script" >out 2>err; same "$which hangs: code" 5 $?
     same "$which hangs: output" works "$(cat out)"
-    sqlite3 hang-$which/record.db "select value from meta where key='problems'" | grep -q 'did not answer' || fail "$which hangs: not in the record"
+    sqlite3 hang-$which/record.db "select value from meta where key='problems'" | grep -q 'the driver does not answer' || fail "$which hangs: not in the record"
     same "$which hangs: the record is whole" '"failed"' "$(sqlite3 hang-$which/record.db "select value from meta where key='outcome'")"
     rm -f ready
     timeout 60 "$unidle" run -- bash -c 'trap "exit 8" TERM; touch ready; while :; do sleep 0.1; done' 2>/dev/null &

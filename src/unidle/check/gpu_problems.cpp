@@ -39,6 +39,11 @@ std::string driver_fix(const Machine& machine) {
 }
 
 void check_presence(const Machine& machine, Problems& problems) {
+  if (machine.nvml_failure == telemetry::NvmlFailure::kNoAnswer) {
+    problems.push_back({Level::kCritical, "gpu-driver-hangs", "gpu", machine.nvml_problem,
+                        "nvidia-smi hangs as well then; dmesg says why (Xid): reset the device, or reboot"});
+    return;
+  }
   if (machine.nvml_failure == telemetry::NvmlFailure::kUnusable) {
     problems.push_back({Level::kCritical, "gpu-driver-broken", "gpu",
                         "an NVIDIA driver is installed and does not work: " + machine.nvml_problem,

@@ -10,6 +10,7 @@
 
 #include "unidle/base/clock.h"
 #include "unidle/check/check.h"
+#include "unidle/telemetry/driver_call.h"
 
 namespace unidle::check {
 
@@ -84,14 +85,18 @@ void add_nvml_states(telemetry::Nvml& nvml, std::vector<GpuState>& gpus) {
   }
 }
 
-void inspect_gpus(Machine& machine, const fs::path& root) {
+/// What is known of the devices: asked for on a thread that the driver may keep.
+struct Gpus {
+  bool known = true;
+  telemetry::NvmlFailure nvml_failure = telemetry::NvmlFailure::kNone;
+  std::string problem;
+  std::optional<std::string> driver_version, cuda_version;
+  std::vector<GpuState> states;
+};
+
+Gpus ask_gpus(const fs::path& root) {
   telemetry::GpuInventory found = telemetry::find_gpus(root);
-  machine.gpus_known = found.known;
-  machine.nvml_failure = found.nvml_failure;
-  machine.nvml_problem = found.problem;
-  machine.driver_version = found.driver_version;
-  machine.cuda_version = found.cuda_version;
-  machine.nvidia_pci = find_nvidia_devices(root);
+  Gpus gpus{found.known, found.nvml_failure, found.problem, found.driver_version, found.cuda_version, {}};
   for (const auto& reader : found.readers) {
     std::map<std::string, telemetry::GpuReading> readings;
     for (const auto& subject : reader->read(system_clock().now_ns(), true)) {
@@ -99,7 +104,7 @@ void inspect_gpus(Machine& machine, const fs::path& root) {
     }
     for (telemetry::GpuFacts& facts : reader->facts()) {
       telemetry::add_locality(facts, root);
-      GpuState& gpu = machine.gpus.emplace_back();
+      GpuState& gpu = gpus.states.emplace_back();
       gpu.reading = readings["gpu" + std::to_string(facts.index)];
       gpu.processes = reader->processes(facts.index);
       gpu.facts = std::move(facts);
@@ -108,9 +113,23 @@ void inspect_gpus(Machine& machine, const fs::path& root) {
   if (found.nvml_failure == telemetry::NvmlFailure::kNone) {
     std::string ignored;
     if (const auto nvml = telemetry::Nvml::load(ignored)) {
-      add_nvml_states(*nvml, machine.gpus);
+      add_nvml_states(*nvml, gpus.states);
     }
   }
+  return gpus;
+}
+
+void inspect_gpus(Machine& machine, const fs::path& root) {
+  std::string problem;
+  Gpus gpus = telemetry::ask_driver<Gpus>([root] { return ask_gpus(root); }, problem)
+                  .value_or(Gpus{false, telemetry::NvmlFailure::kNoAnswer, problem, {}, {}, {}});
+  machine.gpus_known = gpus.known;
+  machine.nvml_failure = gpus.nvml_failure;
+  machine.nvml_problem = gpus.problem;
+  machine.driver_version = gpus.driver_version;
+  machine.cuda_version = gpus.cuda_version;
+  machine.nvidia_pci = find_nvidia_devices(root);
+  machine.gpus = std::move(gpus.states);
 }
 
 }  // namespace

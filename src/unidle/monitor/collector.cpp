@@ -34,19 +34,13 @@ std::optional<double> Snapshot::cpu_share() const {
 }
 
 Collector::Collector(Clock& clock, CollectorOptions options)
-    : clock_(clock), options_(std::move(options)), inventory_(telemetry::find_gpus()), host_(telemetry::host_source()) {
+    : clock_(clock), options_(std::move(options)), host_(telemetry::host_source()) {
   if (options_.pid && !telemetry::read_process_stat(*options_.pid)) {
     throw Error(ErrorCode::kInput, fmt::format("--pid {}", *options_.pid), "there is no such process");
   }
   const telemetry::HostFacts host = telemetry::read_host_facts();
   now_.cpus_online = host.cpus_online;
   now_.cpus_allowed = host.cpus_allowed();
-  now_.gpus_known = inventory_.known || !inventory_.readers.empty();
-  for (const auto& reader : inventory_.readers) {
-    for (telemetry::GpuFacts& facts : reader->facts()) {
-      facts_[fmt::format("gpu{}", facts.index)] = std::move(facts);
-    }
-  }
   watch(options_.pid);
 }
 
@@ -101,29 +95,34 @@ void Collector::remember(const telemetry::GpuReader::Subject& subject, std::int6
 }
 
 void Collector::read_gpus(std::int64_t t_ns, bool slow) {
+  const auto devices = devices_.read(t_ns, slow);
+  now_.gpus_known = devices_.known() && !devices_.problem();
+  if (!now_.gpus_known && !devices) {
+    now_.gpus.clear();
+  }
+  if (!devices) {
+    for (GpuNow& gpu : now_.gpus) {
+      gpu.reading = {};  // nobody knows
+    }
+    return;
+  }
   std::map<std::string, std::vector<telemetry::GpuProcess>> processes;
   for (GpuNow& gpu : now_.gpus) {
     processes[gpu.subject] = std::move(gpu.processes);
   }
   now_.gpus.clear();
-  for (const auto& reader : inventory_.readers) {
-    for (const telemetry::GpuReader::Subject& subject : reader->read(t_ns, slow)) {
-      GpuNow& gpu = now_.gpus.emplace_back();
-      gpu.subject = subject.name;
-      if (const auto facts = facts_.find(subject.name); facts != facts_.end()) {
-        gpu.name = facts->second.name;
-        gpu.uuid = facts->second.uuid.value_or("");
-        if (facts->second.memory_bytes) {
-          gpu.memory_total_bytes = static_cast<double>(*facts->second.memory_bytes);
-        }
-      }
-      remember(subject, t_ns, gpu);
-      if (slow && !subject.slice) {
-        gpu.processes = reader->processes(subject.device).value_or(std::vector<telemetry::GpuProcess>());
-      } else {
-        gpu.processes = std::move(processes[subject.name]);
+  for (const Devices::Device& device : *devices) {
+    GpuNow& gpu = now_.gpus.emplace_back();
+    gpu.subject = device.subject.name;
+    if (device.facts) {
+      gpu.name = device.facts->name;
+      gpu.uuid = device.facts->uuid.value_or("");
+      if (device.facts->memory_bytes) {
+        gpu.memory_total_bytes = static_cast<double>(*device.facts->memory_bytes);
       }
     }
+    remember(device.subject, t_ns, gpu);
+    gpu.processes = slow && !device.subject.slice ? device.processes : std::move(processes[gpu.subject]);
   }
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "unidle/base/clock.h"
+#include "unidle/monitor/devices.h"
 #include "unidle/monitor/snapshot.h"
 #include "unidle/telemetry/sampler.h"
 
@@ -25,7 +26,11 @@ class Collector {
   /// `clock` must outlive it. Throws kInput (subject: the pid) when the given process does not exist.
   Collector(Clock& clock, CollectorOptions options);
 
+  /// True when the devices are found, or their driver does not answer: take() then waits no more than a second for it.
+  bool looked_for_devices() { return devices_.looked(); }
   Snapshot take();
+  /// "the driver does not answer (nvmlInit_v2, 5 s)", while that is so.
+  std::optional<std::string> driver_problem() const { return devices_.problem(); }
   /// The process that was asked for has ended.
   bool ended() const { return ended_; }
 
@@ -50,8 +55,7 @@ class Collector {
 
   Clock& clock_;
   CollectorOptions options_;
-  telemetry::GpuInventory inventory_;
-  std::map<std::string, telemetry::GpuFacts> facts_;  // by subject
+  Devices devices_;
   std::map<std::string, Recent> recent_;
   std::unique_ptr<telemetry::Source> host_;
   std::optional<telemetry::ProcessUseReader> tree_;

@@ -25,6 +25,9 @@ namespace unidle::monitor {
 
 namespace {
 
+/// Between two looks at whether the devices are found, in the beginning.
+constexpr std::int64_t kGlance_ns = 20 * kNsPerMs;
+
 /// Signals that end the watching, as a file to wait for. The mask is put back in the end.
 class StopSignals {
  public:
@@ -62,9 +65,10 @@ class StopSignals {
 class Session {
  public:
   explicit Session(const Options& options)
-      : options_(options), collector_(system_clock(), {options.pid, options.record}) {
-    if (!options.listen.empty()) {
-      exporter_ = std::make_unique<Exporter>(options.listen);
+      : options_(options),
+        exporter_(options.listen.empty() ? nullptr : std::make_unique<Exporter>(options.listen)),
+        collector_(system_clock(), {options.pid, options.record}) {
+    if (exporter_) {
       options.note(fmt::format("serving {}\n", exporter_->url()));
     }
     if (options.format == Format::kLive) {
@@ -75,6 +79,9 @@ class Session {
   }
 
   void run() {
+    while (!stop_ && !collector_.looked_for_devices()) {
+      wait(kGlance_ns);
+    }
     Clock& clock = system_clock();
     const std::int64_t start_ns = clock.now_ns();
     const std::int64_t end_ns =
@@ -89,13 +96,18 @@ class Session {
       }
       stop_ = stop_ || clock.now_ns() >= end_ns || collector_.ended();
     }
-    terminal_.reset();
+    if (terminal_) {
+      terminal_.reset();
+      driver_hangs_ = false;
+      tell_of_driver();
+    }
     finish();
   }
 
  private:
   void sample() {
     latest_ = collector_.take();
+    tell_of_driver();
     if (collector_.ended()) {
       return;  // what is read of a tree that has ended is no reading
     }
@@ -122,6 +134,15 @@ class Session {
       case Format::kJson: print(json_text(sample_json(latest_), -1) + "\n"); break;
       case Format::kSilent: break;
     }
+  }
+
+  /// Once each time; on a screen of ours after it is given back.
+  void tell_of_driver() {
+    const auto problem = collector_.driver_problem();
+    if (problem && !driver_hangs_ && !terminal_) {
+      options_.note(*problem + ": the host alone is watched\n");
+    }
+    driver_hangs_ = problem.has_value();
   }
 
   void print(const std::string& text) { stop_ = stop_ || !options_.print(text); }
@@ -181,9 +202,9 @@ class Session {
   }
 
   const Options& options_;
-  StopSignals signals_;  // before anything starts a thread
+  StopSignals signals_;                 // before anything starts a thread
+  std::unique_ptr<Exporter> exporter_;  // before a driver may hang with the loader's lock, which looking up names takes
   Collector collector_;
-  std::unique_ptr<Exporter> exporter_;
   std::unique_ptr<LiveTerminal> terminal_;
   Format format_ = Format::kLines;
   Summary summary_;
@@ -194,6 +215,7 @@ class Session {
   Snapshot latest_;
   Snapshot shown_;
   bool stop_ = false;
+  bool driver_hangs_ = false;
 };
 
 }  // namespace

@@ -10,7 +10,7 @@ namespace unidle::observe {
 
 namespace {
 
-constexpr const char* kNoAnswer = "GPUs were not read to the end: their library did not answer";
+constexpr const char* kNotToTheEnd = "GPUs were not read to the end: ";
 
 nlohmann::json to_json(const std::vector<telemetry::GpuFacts>& gpus) {
   nlohmann::json json = nlohmann::json::array();
@@ -62,10 +62,11 @@ Devices::Found look(std::int64_t root_pid, telemetry::Sampler::Sources& sources)
 
 Devices::Devices(Clock& clock, std::int64_t root_pid, telemetry::Sink sink) : slot_(std::make_shared<Slot>()) {
   if (threads_left_behind()) {  // it did not answer an earlier run of this process, and may hold the loader's lock
-    slot_->found = Found{std::nullopt, kNoAnswer, false};
+    slot_->found = Found{std::nullopt, kNotToTheEnd + std::string("the driver does not answer"), false};
     return;
   }
-  const auto make = [slot = slot_, root_pid] {
+  const auto make = [slot = slot_, calls = calls_, root_pid] {
+    telemetry::DriverCalls::follow(calls);
     telemetry::Sampler::Sources sources;
     Found found = look(root_pid, sources);
     const std::lock_guard lock(slot->mutex);
@@ -81,7 +82,7 @@ std::optional<Devices::Found> Devices::take_found() {
 }
 
 std::optional<std::string> Devices::end() {
-  return !sampler_ || sampler_->end() ? std::nullopt : std::optional<std::string>(kNoAnswer);
+  return !sampler_ || sampler_->end() ? std::nullopt : std::optional(kNotToTheEnd + calls_->no_answer());
 }
 
 }  // namespace unidle::observe

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "unidle/base/clock.h"
+#include "unidle/telemetry/driver_call.h"
 #include "unidle/telemetry/sampler.h"
 
 namespace unidle::observe {
@@ -36,6 +37,7 @@ class Devices {
   };
 
   std::shared_ptr<Slot> slot_;
+  std::shared_ptr<telemetry::DriverCalls> calls_ = std::make_shared<telemetry::DriverCalls>();
   std::unique_ptr<telemetry::Sampler> sampler_;
 };
 

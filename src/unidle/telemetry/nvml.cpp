@@ -35,7 +35,10 @@ std::unique_ptr<Nvml> Nvml::load(std::string& reason, NvmlFailure* failure) {
   const char* named = std::getenv("UNIDLE_NVML_LIBRARY");
   const char* path = named != nullptr && *named != '\0' ? named : "libnvidia-ml.so.1";
   auto api = std::make_unique<Api>();
-  api->library.reset(::dlopen(path, RTLD_NOW | RTLD_LOCAL));
+  {
+    const DriverCall loading("loading its library");
+    api->library.reset(::dlopen(path, RTLD_NOW | RTLD_LOCAL));
+  }
   if (!api->library) {
     const char* text = ::dlerror();
     const std::string complaint = text != nullptr ? text : "unknown";
@@ -48,7 +51,7 @@ std::unique_ptr<Nvml> Nvml::load(std::string& reason, NvmlFailure* failure) {
   std::unique_ptr<Nvml> nvml(new Nvml(std::move(api)));
   if (const int result = nvml->api_->init(); result != nvml::kSuccess) {
     const std::string text = fmt::format("nvmlInit: {}", nvml->reason(result));
-    nvml->api_->shutdown = nullptr;  // nothing to shut down
+    nvml->api_->shutdown.forget();  // nothing to shut down
     return refused(reason, text, failure, NvmlFailure::kUnusable);
   }
   return nvml;

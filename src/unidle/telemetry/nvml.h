@@ -70,7 +70,10 @@ struct Xid {
   std::uint64_t code = 0;
 };
 
-enum class NvmlFailure { kNone, kNotInstalled, kUnusable };
+template <typename Signature>
+class Symbol;
+
+enum class NvmlFailure { kNone, kNotInstalled, kUnusable, kNoAnswer };
 
 /// The library. Readings never throw: a device that is lost or a call that fails is a value that is missing. A symbol
 /// that an old driver lacks makes its reading missing, unless without it there is nothing to read at all.
@@ -141,7 +144,8 @@ class Nvml {
   template <typename Value, typename Call>
   Measured<Value> ask(unsigned device, bool present, Call call);
   template <typename Entry>
-  int list_processes(nvml::Device device, int (*call)(nvml::Device, unsigned*, Entry*), std::vector<GpuProcess>& found);
+  int list_processes(nvml::Device device, const Symbol<int(nvml::Device, unsigned*, Entry*)>& call,
+                     std::vector<GpuProcess>& found);
   void add_shares(unsigned device, std::vector<GpuProcess>& processes);
   bool power_by_fields(unsigned device, nvml::Device known, GpuPower& power);
   std::optional<MigDevice> mig_device(nvml::Device slice);

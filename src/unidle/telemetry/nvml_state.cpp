@@ -14,7 +14,7 @@ constexpr unsigned kMaxProcesses = 4096;
 }  // namespace
 
 Pcie Nvml::pcie(unsigned device) {
-  const auto read = [&](Api::Number call) {
+  const auto read = [&](const Api::Number& call) {
     return ask<unsigned>(device, call != nullptr, [&](auto d, unsigned* v) { return call(d, v); }).value;
   };
   return {read(api_->pcie_generation), read(api_->pcie_width), read(api_->pcie_max_generation),
@@ -121,7 +121,7 @@ std::vector<MigDevice> Nvml::mig_devices(unsigned device) {
 }
 
 template <typename Entry>
-int Nvml::list_processes(nvml::Device device, int (*call)(nvml::Device, unsigned*, Entry*),
+int Nvml::list_processes(nvml::Device device, const Symbol<int(nvml::Device, unsigned*, Entry*)>& call,
                          std::vector<GpuProcess>& found) {
   // Room to spare: some drivers fill an entry longer than the one they document.
   std::vector<Entry> entries;
@@ -152,7 +152,7 @@ int Nvml::list_processes(nvml::Device device, int (*call)(nvml::Device, unsigned
 Measured<std::vector<GpuProcess>> Nvml::compute_processes(unsigned device) {
   auto found = ask<std::vector<GpuProcess>>(device, true, [&](nvml::Device known, std::vector<GpuProcess>* list) {
     int result = nvml::kFunctionNotFound;
-    for (const auto call : {api_->processes_v3, api_->processes_v2}) {
+    for (const auto& call : {api_->processes_v3, api_->processes_v2}) {
       if (call != nullptr && result == nvml::kFunctionNotFound) {
         result = list_processes(known, call, *list);
       }

@@ -22,14 +22,15 @@ struct Sampler::State {
       sources = make();
     }
     std::int64_t next = 0;
-    do {
-      if (!read_all()) {
-        return;
-      }
+    while (read_all()) {
       const std::int64_t now = clock.now_ns();
       // After a stall: no burst to catch up.
       next = next != 0 && next + interval_ns >= now ? next + interval_ns : now + interval_ns;
-    } while (clock.sleep_until(next, stop));
+      if (!clock.sleep_until(next, stop)) {
+        break;
+      }
+    }
+    sources.clear();  // here: a driver may hang at its end as well
   }
 
   /// False once it was left behind: from then on nothing but its own is touched.

@@ -3,7 +3,10 @@
 
 #include <dlfcn.h>
 
+#include <cstddef>
+
 #include "unidle/base/handle.h"
+#include "unidle/telemetry/driver_call.h"
 #include "unidle/telemetry/nvml.h"
 
 namespace unidle::telemetry {
@@ -14,81 +17,104 @@ struct LibraryTraits {
   static void close(Type library) { ::dlclose(library); }
 };
 
+/// A function of the library; empty where the driver lacks it. Where it hangs is known by its name.
+template <typename Signature>
+class Symbol;
+template <typename Result, typename... Arguments>
+class Symbol<Result(Arguments...)> {
+ public:
+  /// Looks for it, unless it was found under another name. `name` is in static storage.
+  bool find(void* library, const char* name) {
+    if (function_ == nullptr) {
+      function_ = reinterpret_cast<Result (*)(Arguments...)>(::dlsym(library, name));
+      name_ = name;
+    }
+    return function_ != nullptr;
+  }
+  void forget() { function_ = nullptr; }
+  bool operator==(std::nullptr_t) const { return function_ == nullptr; }
+  Result operator()(Arguments... arguments) const {
+    const DriverCall call(name_);
+    return function_(arguments...);
+  }
+
+ private:
+  Result (*function_)(Arguments...) = nullptr;
+  const char* name_ = nullptr;
+};
+
 struct Nvml::Api {
-  using Number = int (*)(nvml::Device, unsigned*);
-  using Big = int (*)(nvml::Device, unsigned long long*);
-  using Text = int (*)(nvml::Device, char*, unsigned);
-  using Kind = int (*)(nvml::Device, unsigned, unsigned*);
-  using Pair = int (*)(nvml::Device, unsigned*, unsigned*);
+  using Number = Symbol<int(nvml::Device, unsigned*)>;
+  using Big = Symbol<int(nvml::Device, unsigned long long*)>;
+  using Text = Symbol<int(nvml::Device, char*, unsigned)>;
+  using Kind = Symbol<int(nvml::Device, unsigned, unsigned*)>;
+  using Pair = Symbol<int(nvml::Device, unsigned*, unsigned*)>;
 
   UniqueHandle<LibraryTraits> library;
   // Required.
-  int (*init)() = nullptr;
-  int (*count)(unsigned*) = nullptr;
-  int (*handle_by_index)(unsigned, nvml::Device*) = nullptr;
-  // Optional: null where the driver is older.
-  int (*shutdown)() = nullptr;
-  const char* (*error_string)(int) = nullptr;
-  int (*driver_version)(char*, unsigned) = nullptr;
-  int (*cuda_version)(int*) = nullptr;
-  Text name = nullptr;
-  Text uuid = nullptr;
-  int (*pci_info)(nvml::Device, nvml::PciInfo*) = nullptr;
-  int (*capability)(nvml::Device, int*, int*) = nullptr;
-  int (*memory_v2)(nvml::Device, nvml::MemoryV2*) = nullptr;
-  int (*memory)(nvml::Device, nvml::Memory*) = nullptr;
-  int (*utilization)(nvml::Device, nvml::Utilization*) = nullptr;
-  int (*samples)(nvml::Device, unsigned, unsigned long long, unsigned*, unsigned*, nvml::Sample*) = nullptr;
-  Number power = nullptr;
-  Number power_limit = nullptr;
-  Number power_default_limit = nullptr;
-  Big energy = nullptr;
-  int (*fields)(nvml::Device, int, nvml::FieldValue*) = nullptr;
-  Kind temperature = nullptr;
-  Kind temperature_threshold = nullptr;
-  Kind clock = nullptr;
-  Kind max_clock = nullptr;
-  Big throttle = nullptr;
-  Number pcie_generation = nullptr;
-  Number pcie_max_generation = nullptr;
-  Number pcie_width = nullptr;
-  Number pcie_max_width = nullptr;
-  Kind pcie_throughput = nullptr;
-  Pair ecc_mode = nullptr;
-  int (*ecc_errors)(nvml::Device, unsigned, unsigned, unsigned long long*) = nullptr;
-  int (*remapped_rows)(nvml::Device, unsigned*, unsigned*, unsigned*, unsigned*) = nullptr;
-  Number persistence = nullptr;
-  Number compute_mode = nullptr;
-  Pair mig_mode = nullptr;
-  Number mig_count = nullptr;
-  int (*mig_handle)(nvml::Device, unsigned, nvml::Device*) = nullptr;
-  Number gpu_instance = nullptr;
-  int (*attributes)(nvml::Device, nvml::Attributes*) = nullptr;
-  int (*processes_v3)(nvml::Device, unsigned*, nvml::Process*) = nullptr;
-  int (*processes_v2)(nvml::Device, unsigned*, nvml::Process*) = nullptr;
-  int (*processes_v1)(nvml::Device, unsigned*, nvml::ProcessV1*) = nullptr;
-  int (*process_utilization)(nvml::Device, nvml::ProcessUtilization*, unsigned*, unsigned long long) = nullptr;
-  int (*event_set_create)(nvml::EventSet*) = nullptr;
-  int (*event_set_free)(nvml::EventSet) = nullptr;
-  int (*event_register)(nvml::Device, unsigned long long, nvml::EventSet) = nullptr;
-  int (*event_wait)(nvml::EventSet, nvml::EventData*, unsigned) = nullptr;
-  int (*gpm_support)(nvml::Device, nvml::GpmSupport*) = nullptr;
-  int (*gpm_alloc)(nvml::GpmSample*) = nullptr;
-  int (*gpm_free)(nvml::GpmSample) = nullptr;
-  int (*gpm_sample)(nvml::Device, nvml::GpmSample) = nullptr;
-  int (*gpm_mig_sample)(nvml::Device, unsigned, nvml::GpmSample) = nullptr;
-  int (*gpm_metrics)(nvml::GpmMetrics*) = nullptr;
+  Symbol<int()> init;
+  Symbol<int(unsigned*)> count;
+  Symbol<int(unsigned, nvml::Device*)> handle_by_index;
+  // Optional: empty where the driver is older.
+  Symbol<int()> shutdown;
+  Symbol<const char*(int)> error_string;
+  Symbol<int(char*, unsigned)> driver_version;
+  Symbol<int(int*)> cuda_version;
+  Text name;
+  Text uuid;
+  Symbol<int(nvml::Device, nvml::PciInfo*)> pci_info;
+  Symbol<int(nvml::Device, int*, int*)> capability;
+  Symbol<int(nvml::Device, nvml::MemoryV2*)> memory_v2;
+  Symbol<int(nvml::Device, nvml::Memory*)> memory;
+  Symbol<int(nvml::Device, nvml::Utilization*)> utilization;
+  Symbol<int(nvml::Device, unsigned, unsigned long long, unsigned*, unsigned*, nvml::Sample*)> samples;
+  Number power;
+  Number power_limit;
+  Number power_default_limit;
+  Big energy;
+  Symbol<int(nvml::Device, int, nvml::FieldValue*)> fields;
+  Kind temperature;
+  Kind temperature_threshold;
+  Kind clock;
+  Kind max_clock;
+  Big throttle;
+  Number pcie_generation;
+  Number pcie_max_generation;
+  Number pcie_width;
+  Number pcie_max_width;
+  Kind pcie_throughput;
+  Pair ecc_mode;
+  Symbol<int(nvml::Device, unsigned, unsigned, unsigned long long*)> ecc_errors;
+  Symbol<int(nvml::Device, unsigned*, unsigned*, unsigned*, unsigned*)> remapped_rows;
+  Number persistence;
+  Number compute_mode;
+  Pair mig_mode;
+  Number mig_count;
+  Symbol<int(nvml::Device, unsigned, nvml::Device*)> mig_handle;
+  Number gpu_instance;
+  Symbol<int(nvml::Device, nvml::Attributes*)> attributes;
+  Symbol<int(nvml::Device, unsigned*, nvml::Process*)> processes_v3;
+  Symbol<int(nvml::Device, unsigned*, nvml::Process*)> processes_v2;
+  Symbol<int(nvml::Device, unsigned*, nvml::ProcessV1*)> processes_v1;
+  Symbol<int(nvml::Device, nvml::ProcessUtilization*, unsigned*, unsigned long long)> process_utilization;
+  Symbol<int(nvml::EventSet*)> event_set_create;
+  Symbol<int(nvml::EventSet)> event_set_free;
+  Symbol<int(nvml::Device, unsigned long long, nvml::EventSet)> event_register;
+  Symbol<int(nvml::EventSet, nvml::EventData*, unsigned)> event_wait;
+  Symbol<int(nvml::Device, nvml::GpmSupport*)> gpm_support;
+  Symbol<int(nvml::GpmSample*)> gpm_alloc;
+  Symbol<int(nvml::GpmSample)> gpm_free;
+  Symbol<int(nvml::Device, nvml::GpmSample)> gpm_sample;
+  Symbol<int(nvml::Device, unsigned, nvml::GpmSample)> gpm_mig_sample;
+  Symbol<int(nvml::GpmMetrics*)> gpm_metrics;
 
   /// The first required symbol that is missing, or null.
   const char* bind();
 
  private:
-  template <typename Function>
-  bool find(Function& function, const char* symbol) {
-    if (function == nullptr) {
-      function = reinterpret_cast<Function>(::dlsym(library.get(), symbol));
-    }
-    return function != nullptr;
+  template <typename Signature>
+  bool find(Symbol<Signature>& symbol, const char* word) {
+    return symbol.find(library.get(), word);
   }
   void bind_readings();
   void bind_states();

@@ -3,20 +3,27 @@
 //   KEY VALUE [VALUE ...]     answers, one a call; the last one stays
 //   # comment
 //
-// A value is a number, a text, or "error:N": the call then returns N. Keys with a device have it as a prefix,
-// "0.power", a MIG slice "0/1.name"; without one they hold for all devices. A key that is absent answers "not
-// supported". Keys: init, count, handle, driver, cuda (12080), name, uuid, pci (domain:bus:device), capability
-// (major.minor), memory (total:used in bytes), memory_v2, utilisation, samples (time:percent,...), power (mW),
-// power_limit, power_default, energy (mJ), field.N, temperature, slowdown_temperature, clock, max_clock, throttle
-// (bits), pcie (generation:width:max generation:max width), pcie_tx, pcie_rx (KiB/s), ecc, ecc_errors, rows
-// (pending:failed), persistence, compute_mode, mig, mig_count, mig_handle, gpu_instance, multiprocessors, processes
-// (pid:bytes,... or none), process_use (pid:time:percent,...), xid (device:code, each given once), gpm (1: supported),
-// gpm_sample, gpm.METRIC (its value), mig_gpm.METRIC.
+// A value is a number, a text, "error:N": the call then returns N, or "hang:PATH": it hangs until there is such a file.
+// $UNIDLE_FAKE_NVML_HANG names a file too: until there is one, the library's constructor hangs. Keys with a device have
+// it as a prefix, "0.power", a MIG slice "0/1.name"; without one they hold for all devices. A key that is absent
+// answers "not supported". Keys: init, shutdown, count, handle, driver, cuda (12080), name, uuid, pci
+// (domain:bus:device), capability (major.minor), memory (total:used in bytes), memory_v2, utilisation, samples
+// (time:percent,...), power (mW), power_limit, power_default, energy (mJ), field.N, temperature, slowdown_temperature,
+// clock, max_clock, throttle (bits), pcie (generation:width:max generation:max width), pcie_tx, pcie_rx (KiB/s), ecc,
+// ecc_errors, rows (pending:failed), persistence, compute_mode, mig, mig_count, mig_handle, gpu_instance,
+// multiprocessors, processes (pid:bytes,... or none), process_use (pid:time:percent,...), xid (device:code, each given
+// once), gpm (1: supported), gpm_sample, gpm.METRIC (its value), mig_gpm.METRIC.
 #include <cstring>
 
 #include "unidle/telemetry/fake_nvml/script.h"
 
 fake::Script fake::script;
+
+__attribute__((constructor)) static void when_loaded() {
+  if (const char* path = std::getenv("UNIDLE_FAKE_NVML_HANG")) {
+    fake::hang(path);
+  }
+}
 
 namespace {
 
@@ -57,7 +64,11 @@ int nvmlInit_v2() {
   return result == kNotSupported ? kSuccess : result;
 }
 
-int nvmlShutdown() { return kSuccess; }
+int nvmlShutdown() {
+  int result = 0;
+  script.next(nullptr, "shutdown", result);
+  return kSuccess;
+}
 
 const char* nvmlErrorString(int result) { return result == kNotSupported ? "Not Supported" : "scripted error"; }
 

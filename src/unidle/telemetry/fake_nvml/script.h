@@ -1,6 +1,8 @@
 // The script that the fake NVML replays: see fake_nvml.cpp for its lines.
 #pragma once
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
@@ -28,6 +30,13 @@ inline std::string prefix_of(const void* device) {
     return std::to_string((value - kSlice) / 64) + "/" + std::to_string((value - kSlice) % 64) + ".";
   }
   return std::to_string(value - 1) + ".";
+}
+
+/// Until there is a file of that name.
+inline void hang(const std::string& path) {
+  while (::access(path.c_str(), F_OK) != 0) {
+    ::usleep(10'000);
+  }
 }
 
 struct Script {
@@ -64,6 +73,9 @@ struct Script {
     }
     const std::size_t call = std::min(calls[used]++, found->second.size() - 1);
     const std::string& answer = found->second[call];
+    if (answer.starts_with("hang:")) {
+      hang(answer.substr(5));
+    }
     result = answer.starts_with("error:") ? std::atoi(answer.c_str() + 6) : kSuccess;
     return answer;
   }
