@@ -144,6 +144,8 @@ TEST(CheckTest, Drivers) {
   EXPECT_EQ(level_of(machine, "gpu-driver-missing"), "critical");
   machine.nvml_failure = telemetry::NvmlFailure::kUnusable;
   EXPECT_EQ(level_of(machine, "gpu-driver-broken"), "critical");
+  machine.nvml_failure = telemetry::NvmlFailure::kNoAnswer;
+  EXPECT_EQ(level_of(machine, "gpu-driver-hangs"), "critical");
   EXPECT_EQ(exit_code(find_problems(machine)), 1);
 }
 
