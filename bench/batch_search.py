@@ -7,8 +7,10 @@ The program decodes and crops small pictures in one loader process and trains a 
 thread. Each finder begins where it is best off and may try a dozen sizes, all under the same limit of memory
 (RLIMIT_DATA):
 
-  unidle                          `unidle optimize --allow semantic` from a batch of 4, which measures samples/s with the loader in it
-  Lightning, power and binsearch  `Tuner.scale_batch_size` from 4: the largest size that fits, or the whole data set
+  unidle                          `unidle optimize --allow semantic` from a batch of 4, which measures
+                                  samples/s with the loader in it
+  Lightning, power and binsearch  `Tuner.scale_batch_size` from 4: the largest size that fits, or the whole
+                                  data set
   accelerate                      `find_executable_batch_size` from 512 downwards: the first size that fits
 
 Then the program runs with each size in turns, the loader in it, and the rates after the first quarter of the
@@ -48,7 +50,8 @@ class Pictures(Dataset):
         self.files = []
         for _ in range(64):
             target = io.BytesIO()
-            smooth = Image.fromarray(rng.integers(0, 255, (9, 9, 3), dtype=np.uint8)).resize((72, 72), Image.BICUBIC)
+            rough = Image.fromarray(rng.integers(0, 255, (9, 9, 3), dtype=np.uint8))
+            smooth = rough.resize((72, 72), Image.BICUBIC)
             smooth.save(target, "JPEG", quality=90)
             self.files.append(target.getvalue())
     def __len__(self):
@@ -56,7 +59,8 @@ class Pictures(Dataset):
     def __getitem__(self, i):
         picture = np.asarray(Image.open(io.BytesIO(self.files[i % 64])), dtype=np.float32) / 255
         y, x = np.random.default_rng(i).integers(0, 8, 2)
-        return torch.from_numpy(picture[y:y + 64, x:x + 64].copy()).permute(2, 0, 1), torch.tensor(float(picture.mean()))
+        part = torch.from_numpy(picture[y:y + 64, x:x + 64].copy())
+        return part.permute(2, 0, 1), torch.tensor(float(picture.mean()))
 
 def net():
     torch.manual_seed(0)
@@ -64,10 +68,12 @@ def net():
     for out in (16, 16, 32):
         layers += [nn.Conv2d(wide, out, 3, padding=1), nn.BatchNorm2d(out), nn.ReLU(), nn.MaxPool2d(2)]
         wide = out
-    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(wide, 1)).to(memory_format=torch.channels_last)
+    layers += [nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(wide, 1)]
+    return nn.Sequential(*layers).to(memory_format=torch.channels_last)
 
 def loader(batch):
-    return DataLoader(Pictures(), batch_size=batch, shuffle=True, drop_last=True, num_workers=1, persistent_workers=True)
+    return DataLoader(Pictures(), batch_size=batch, shuffle=True, drop_last=True, num_workers=1,
+                      persistent_workers=True)
 
 def optimizer_of(model):
     return torch.optim.AdamW(model.parameters(), lr=1e-3, fused=True)
@@ -130,9 +136,10 @@ class Module(L.LightningModule):
         return training.loss_of(self.net, batch)
     def configure_optimizers(self):
         return training.optimizer_of(self.net)
-trainer = L.Trainer(accelerator="cpu", max_epochs=1, logger=False, enable_checkpointing=False, enable_progress_bar=False,
-                    enable_model_summary=False)
-print(Tuner(trainer).scale_batch_size(Module(), mode=sys.argv[1], steps_per_trial=2, init_val=START, max_trials=12))
+trainer = L.Trainer(accelerator="cpu", max_epochs=1, logger=False, enable_checkpointing=False,
+                    enable_progress_bar=False, enable_model_summary=False)
+options = dict(mode=sys.argv[1], steps_per_trial=2, init_val=START, max_trials=12)
+print(Tuner(trainer).scale_batch_size(Module(), **options))
 """.replace("START", str(START))
 
 ACCELERATE = """

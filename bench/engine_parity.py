@@ -146,8 +146,9 @@ def main():
         return
     print(f"{'':52} {'ours':>8} {'peers':>8} {'ratio':>6}  range")
     for entry in rows:
+        peer = next(iter(entry["peers"].values()))
         print(
-            f"{entry['name']:52} {entry['ours']:8.1f} {next(iter(entry['peers'].values())):8.1f} {entry['ratio']:6.2f}  "
+            f"{entry['name']:52} {entry['ours']:8.1f} {peer:8.1f} {entry['ratio']:6.2f}  "
             f"{entry['ratio_low']:.2f}-{entry['ratio_high']:.2f}"
         )
     print(f"peer: {next(iter(rows[0]['peers']))}; {rows[0]['machine']}")

@@ -74,7 +74,8 @@ def observed_run(options, record):
     output = process.communicate()[0]
     if process.returncode != 0:
         sys.exit(
-            f"observe_cost: the run failed with exit code {process.returncode}; are there pictures? unidle train {options.config} --prepare"
+            f"observe_cost: the run failed with exit code {process.returncode}; are there pictures? "
+            f"unidle train {options.config} --prepare"
         )
     return json.loads(output), windows, busy / seen if seen else 0.0
 
@@ -140,7 +141,8 @@ def main():
         print(json.dumps(result))
     else:
         print(
-            f"time of a step, observed / not    {result['ours']:.4f}   95 % {low:.4f} to {high:.4f}, {len(ratios)} pairs of windows"
+            f"time of a step, observed / not    {result['ours']:.4f}   "
+            f"95 % {low:.4f} to {high:.4f}, {len(ratios)} pairs of windows"
         )
         print(f"processor time of the observer    {100 * busy:.2f} % of one core")
         print(f"losses equal to those of a bare run, to the bit: {'yes' if equal else 'NO'}")

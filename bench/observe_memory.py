@@ -48,8 +48,10 @@ def batch(number):
 def told(number):
     while ring._head - ring._tail_word[0] > 12000:
         pass
-    ring.emit_all("pS" * 32, [value for index in range(32 * number, 32 * number + 32)
-                              for value in (1000 * index, 10, index, probe.INPUT, 1000 * index, 1000, index, 4, 1, probe.STEP)])
+    values = []
+    for index in range(32 * number, 32 * number + 32):
+        values += 1000 * index, 10, index, probe.INPUT, 1000 * index, 1000, index, 4, 1, probe.STEP
+    ring.emit_all("pS" * 32, values)
 work, each = {"steps": (step, 1), "batches": (batch, 1), "told": (told, 32)}[what]
 sizes = []
 for tenth in range(10):

@@ -38,7 +38,8 @@ def make_copy(program, source, folder):
     for old, new in program["edits"]:
         if text.count(old) != 1:
             raise SystemExit(
-                f"observe_programs: {script} has {old.strip()!r} {text.count(old)} times: it is another version"
+                f"observe_programs: {script} has {old.strip()!r} {text.count(old)} times: "
+                "it is another version"
             )
         text = text.replace(old, new)
     (copy / script.name).write_text(
@@ -139,7 +140,8 @@ def deviation(row):
 
 
 HEADER = (
-    "| program | commit | steps, hand / unidle | input wait | samples/s | one step | steps take longer | verdict, findings above info |\n"
+    "| program | commit | steps, hand / unidle | input wait | samples/s | one step | steps take longer "
+    "| verdict, findings above info |\n"
     "|---|---|---|---|---|---|---|---|"
 )
 
@@ -153,8 +155,9 @@ def line(row):
         else f"{ours['samples_per_s']:.1f} ({ours['samples_per_s'] / hand['samples_per_s'] - 1:+.1%})"
     )
     return (
-        f"| {row['program']} | {row['commit']} | {hand['steps']} / {ours['steps']} | {hand['input']:.1%} / {input_share} "
-        f"| {hand['samples_per_s']:.1f} / {rate} | {row['step_ms']:.1f} ms "
+        f"| {row['program']} | {row['commit']} | {hand['steps']} / {ours['steps']} "
+        f"| {hand['input']:.1%} / {input_share} | {hand['samples_per_s']:.1f} / {rate} "
+        f"| {row['step_ms']:.1f} ms "
         f"| {row['longer']:+.1%} ({min(row['longer_all']):+.1%} to {max(row['longer_all']):+.1%}) "
         f"| {', '.join([ours['verdict']] + ours['findings'])} |"
     )

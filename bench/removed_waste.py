@@ -35,9 +35,11 @@ MENDED = {
     "03-ratings-towers": [
         ("import DataLoader, Dataset", "import BatchSampler, DataLoader, Dataset, RandomSampler"),
         (
-            "    loader = DataLoader(RatingRows(ratings(args.rows)), args.batch, shuffle=True, drop_last=True)",
+            "    loader = "
+            "DataLoader(RatingRows(ratings(args.rows)), args.batch, shuffle=True, drop_last=True)",
             "    rows = RatingRows(ratings(args.rows))\n"
-            "    loader = DataLoader(rows, sampler=BatchSampler(RandomSampler(rows), args.batch, True), batch_size=None)",
+            "    batches = BatchSampler(RandomSampler(rows), args.batch, True)\n"
+            "    loader = DataLoader(rows, sampler=batches, batch_size=None)",
         ),
     ],
     "04-pitch-net": [
@@ -175,7 +177,8 @@ def main():
         if not arguments.json:
             last = found[-1]
             print(
-                "%-20s removed %3.0f %%  bare %.1f s, mended %.1f s, ours %.1f s; %d trials, %d runs, %.0f s; %s"
+                "%-20s removed %3.0f %%  bare %.1f s, mended %.1f s, ours %.1f s; "
+                "%d trials, %d runs, %.0f s; %s"
                 % (
                     last["case"],
                     100 * last["removed"],

@@ -46,8 +46,10 @@ loader = DataLoader(data, batch_size=32)
 shim = sys.modules.get("_unidle_shim.session")
 places = [(nn.Module, "__call__"), (type(net), "__call__"), (torch.autograd, "backward"), (type(opt), "step"),
           (dataloader._BaseDataLoaderIter, "__next__"), (fetch._MapDatasetFetcher, "fetch")]
-bare = {place: getattr(place[0].__dict__[place[1]], "__wrapped__", None) for place in places if place[1] in place[0].__dict__} if shim else {}
-patched = {}
+bare, patched = {}, {}
+for owner, name in places if shim else ():
+    if name in owner.__dict__:
+        bare[owner, name] = getattr(owner.__dict__[name], "__wrapped__", None)
 parameter, version = next(net.parameters()), 0
 def observe(on):
     global version
@@ -59,7 +61,8 @@ def observe(on):
         if light.rhythm is not None:
             light.rhythm.version += unseen
         if light.versions is not None:
-            light.versions.versions = [(reference, before + unseen) for reference, before in light.versions.versions]
+            seen = light.versions.versions
+            light.versions.versions = [(reference, before + unseen) for reference, before in seen]
         return
     version = parameter._version
     for owner, name in places:
@@ -211,7 +214,8 @@ def main():
         print(json.dumps(result))
     else:
         print(
-            "step ms   CPU us a step more (95 %)      of a step   wall us a step more (95 %)     it says   its thread   unidle run beside it"
+            "step ms   CPU us a step more (95 %)      of a step   wall us a step more (95 %)     "
+            "it says   its thread   unidle run beside it"
         )
         for case in cases.values():
             cpu, wall = case["cpu_us"], case["wall_us"]

@@ -43,9 +43,11 @@ class Pictures(Dataset):
     def __len__(self):
         return len(files)
     def __getitem__(self, i):
-        picture = np.asarray(Image.open(io.BytesIO(files[i])).convert("RGB").resize((64, 64)), dtype=np.float32) / 255
+        picture = Image.open(io.BytesIO(files[i])).convert("RGB").resize((64, 64))
+        picture = np.asarray(picture, dtype=np.float32) / 255
         return torch.from_numpy(picture).permute(2, 0, 1), torch.tensor(float(i % 7))
-net = nn.Sequential(nn.Conv2d(3, 24, 3), nn.ReLU(), nn.Conv2d(24, 24, 3), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(24, 1))
+net = nn.Sequential(nn.Conv2d(3, 24, 3), nn.ReLU(), nn.Conv2d(24, 24, 3), nn.ReLU(),
+                    nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(24, 1))
 opt = torch.optim.AdamW(net.parameters())
 loader = DataLoader(Pictures(), batch_size=16, shuffle=True)
 for epoch in range(1000):
@@ -282,7 +284,8 @@ def main():
         return
     for f in found:
         print(
-            "%-9s %.0f %% of the best (%.0f to %.0f, %d pairs): %.0f samples/s against %.0f, as it is %.0f; %d trials, %d runs, grid of %d"
+            "%-9s %.0f %% of the best (%.0f to %.0f, %d pairs): %.0f samples/s against %.0f, as it is %.0f; "
+            "%d trials, %d runs, grid of %d"
             % (
                 f["program"],
                 100 * f["share_of_best"],

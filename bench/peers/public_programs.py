@@ -165,7 +165,8 @@ PROGRAMS = {
             ),
             (
                 "    if iter_num == 0 and eval_only:\n",
-                "    if iter_num % eval_interval == 0:\n        hand.mark()\n    if iter_num == 0 and eval_only:\n",
+                "    if iter_num % eval_interval == 0:\n        hand.mark()\n"
+                "    if iter_num == 0 and eval_only:\n",
             ),
             (
                 "    scaler.update()\n",
@@ -197,7 +198,9 @@ PROGRAMS = {
             ),
             (
                 "    def validation_step(",
-                "    def on_train_batch_end(self, outputs, batch, batch_idx):\n        hand.step(len(batch[0]))\n\n    def validation_step(",
+                "    def on_train_batch_end(self, outputs, batch, batch_idx):\n"
+                "        hand.step(len(batch[0]))\n\n"
+                "    def validation_step(",
             ),
         ],
     },

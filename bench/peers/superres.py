@@ -3,10 +3,12 @@
 
 Same model, same pictures, same loss and the same validation as `unidle-train`; prints the same JSON fields.
 
-  --mode naive   as the project's guide found it: no loader workers, both pictures decoded with Pillow for every
-                 sample, NCHW, fp32, per-tensor AdamW, loss.item() in every step, full validation after every epoch
-  --mode tuned   what a careful Python user gets: pictures decoded once and kept, channels-last, fused AdamW, loss read
-                 rarely, validation at the end; --compile adds torch.compile, --workers loader processes
+  --mode naive   as the project's guide found it: no loader workers, both pictures decoded with Pillow for
+                 every sample, NCHW, fp32, per-tensor AdamW, loss.item() in every step, full validation
+                 after every epoch
+  --mode tuned   what a careful Python user gets: pictures decoded once and kept, channels-last, fused AdamW,
+                 loss read rarely, validation at the end; --compile adds torch.compile, --workers loader
+                 processes
 
 The pictures are those that `unidle-train workloads/superres/naive.yaml --prepare` made.
 """

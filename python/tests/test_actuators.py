@@ -41,7 +41,10 @@ class ActuatorTest(unittest.TestCase):
             "optimizer.zero_to_none": "true",
         }
         found = self.applied(*("%s=%s" % setting for setting in settings.items()))
-        asks = "import inspect, sys, torch; sys.exit('fused' not in inspect.signature(torch.optim.AdamW).parameters)"
+        asks = (
+            "import inspect, sys, torch; "
+            "sys.exit('fused' not in inspect.signature(torch.optim.AdamW).parameters)"
+        )
         if subprocess.run([sys.executable, "-c", asks], check=False).returncode != 0:  # torch before 2.0
             self.assertEqual(found.pop("optimizer.fused")[0], "refused")
             del settings["optimizer.fused"]
@@ -57,7 +60,10 @@ class ActuatorTest(unittest.TestCase):
         told = subprocess.run(
             [test_run.UNIDLE, "knobs", "list", "--format", "json"], capture_output=True, text=True, check=True
         )
-        asks = "import sys; sys.path.insert(0, %r); from _unidle_shim.knobs import actuators; print(*sorted(actuators.KNOWN))"
+        asks = (
+            "import sys; sys.path.insert(0, %r); from _unidle_shim.knobs import actuators; "
+            "print(*sorted(actuators.KNOWN))"
+        )
         known = subprocess.run(
             [sys.executable, "-c", asks % os.path.join(HERE, "..", "shim")],
             capture_output=True,

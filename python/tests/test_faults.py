@@ -268,7 +268,8 @@ class FaultTest(unittest.TestCase):
         os.mkdir(site)
         with open(os.path.join(site, "sitecustomize.py"), "w") as file:
             file.write(
-                "import sys\nsys.meta_path[:] = [f for f in sys.meta_path if 'unidle' not in type(f).__module__]\n"
+                "import sys\n"
+                "sys.meta_path[:] = [f for f in sys.meta_path if 'unidle' not in type(f).__module__]\n"
             )
         self.assertEqual(self.same_as_bare(sys.executable, FAULTS, "exit", PYTHONPATH=site).returncode, 3)
         self.assertEqual(self.steps(), 0)

@@ -60,7 +60,8 @@ assert found[0] == [28, 21], found
     def test_where_there_is_no_choice_nothing_changes(self):
         self.holds("""
 assert [batch.tolist() for batch in DataLoader(Stream(), batch_size=4)] == [[0, 1, 2, 3], [4, 5, 6, 7]]
-assert [batch[0].tolist() for batch in DataLoader(torch.utils.data.TensorDataset(torch.arange(6)), batch_size=3)] == [[0, 1, 2], [3, 4, 5]]
+tensors = torch.utils.data.TensorDataset(torch.arange(6))
+assert [batch[0].tolist() for batch in DataLoader(tensors, batch_size=3)] == [[0, 1, 2], [3, 4, 5]]
 assert next(iter(DataLoader(Texts(), batch_size=None)))["label"] == 1
 assert notes == [], notes
 """)

@@ -50,7 +50,8 @@ class LoopsTest(unittest.TestCase):
         )
         self.assertEqual(
             self.record.one(
-                "select count(*) from steps where forward_ns is null or backward_ns is null or optimizer_ns is null"
+                "select count(*) from steps "
+                "where forward_ns is null or backward_ns is null or optimizer_ns is null"
             ),
             0,
         )

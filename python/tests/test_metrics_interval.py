@@ -204,16 +204,22 @@ class CudaCopiesTest(unittest.TestCase):
 
 # What the program does, and where it is left alone a part of the reason.
 LOGGED = {
-    "summed and printed": "total = 0\nfor i in range(2):\n    total += value.item() * 4\nprint('%.3f' % (total / 2))",
+    "summed and printed": "total = 0\nfor i in range(2):\n    total += value.item() * 4\n"
+    "print('%.3f' % (total / 2))",
     "formatted later": "last = value.item()\nx = 1\nprint(f'{last:.4f}')",
-    "a progress bar": "last = value.item()\nbar.set_postfix({'loss': last})\nbar.set_description('loss {:.3f}'.format(last))",
+    "a progress bar": "last = value.item()\nbar.set_postfix({'loss': last})\n"
+    "bar.set_description('loss {:.3f}'.format(last))",
     "two at once": "a, b = 0.0, 0\na += value.item()\nprint('mean %.3f of %d' % (a / 2, b))",
     "a list": "seen = []\nseen.append(value.item())\nprint(sum(seen) / len(seen), np.mean(seen[-10:]))",
     "returned": "def step():\n    return value.item()\ntotal = 0.0\ntotal += step()\nprint(total)",
-    "returned with more": "def step():\n    loss = value.item()\n    return loss, 3\na, b = step()\nif b == 3:\n    print(a)",
-    "a variable of its name": "def step():\n    return value.item()\ndef other(step):\n    return step > 2\ntotal = 0.0\ntotal += step()\nprint(total)",
-    "a method": "class A:\n    def one_pass(self):\n        return value.item()\nlast = A().one_pass()\nprint(last)",
-    "another of that name": "def other():\n    last = 1\n    return last > 2\nlast = value.item()\nother()\nprint(last)",
+    "returned with more": "def step():\n    loss = value.item()\n    return loss, 3\n"
+    "a, b = step()\nif b == 3:\n    print(a)",
+    "a variable of its name": "def step():\n    return value.item()\n"
+    "def other(step):\n    return step > 2\ntotal = 0.0\ntotal += step()\nprint(total)",
+    "a method": "class A:\n    def one_pass(self):\n        return value.item()\n"
+    "last = A().one_pass()\nprint(last)",
+    "another of that name": "def other():\n    last = 1\n    return last > 2\n"
+    "last = value.item()\nother()\nprint(last)",
     "beside all options": "class A: pass\nif False:\n    print(vars(A))\nlast = value.item()\nprint(last)",
     "to a power": "total = 0.\ntotal += value.item()\nprint('perplexity', math.exp(total / 4))",
 }
@@ -250,12 +256,14 @@ NOT = {
         "more than log it",
     ),
     "a library gets it": (
-        "import string\nclass Words(string.Formatter):\n    def get_value(self, key, args, kwargs):\n        return value.item()\n"
+        "import string\nclass Words(string.Formatter):\n"
+        "    def get_value(self, key, args, kwargs):\n        return value.item()\n"
         "Words().format('{0}', 1)\nWords().get_value(1, 2, 3)",
         "library gets it",
     ),
     "own logger": (
-        "class Log:\n    def info(self, value):\n        self.value = value\nlast = value.item()\nLog().info(last)",
+        "class Log:\n    def info(self, value):\n        self.value = value\n"
+        "last = value.item()\nLog().info(last)",
         "more than log it",
     ),
     "a record for a logger": ("last = value.item()\nlog.info({'loss': last})", "more than log it"),

@@ -155,7 +155,8 @@ class LateModelTest(unittest.TestCase):
         self.assertEqual(self.record.rows("select count(*), sum(samples) from steps"), [(steps, 32 * steps)])
         self.assertEqual(
             self.record.one(
-                "select count(*) from steps where duration_ns < input_ns + forward_ns + backward_ns + optimizer_ns"
+                "select count(*) from steps "
+                "where duration_ns < input_ns + forward_ns + backward_ns + optimizer_ns"
             ),
             0,
         )

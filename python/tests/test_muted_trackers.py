@@ -18,7 +18,8 @@ PROGRAM = """
 import wandb, mlflow, neptune, comet_ml
 from swanlab import init
 print(wandb.init(project="p", mode="online"), wandb.init(), wandb.init(mode="disabled"), wandb.login(key="x"))
-print(mlflow.set_tracking_uri("http://server"), neptune.init_run(mode="sync"), comet_ml.start(), init(mode="cloud"))
+print(mlflow.set_tracking_uri("http://server"), neptune.init_run(mode="sync"), comet_ml.start(),
+      init(mode="cloud"))
 """
 
 

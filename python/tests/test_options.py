@@ -51,7 +51,10 @@ class OptionsTest(unittest.TestCase):
                 self.assertEqual(self.options(rest, *(["fit"] if "fit" in rest else [])), [])
 
     def arguments(self, rest, *words):
-        train = "\nimport torch\nm = torch.nn.Linear(1, 1)\nfor _ in range(8): m(torch.ones(1, 1)).sum().backward()\n"
+        train = (
+            "\nimport torch\nm = torch.nn.Linear(1, 1)\n"
+            "for _ in range(8): m(torch.ones(1, 1)).sum().backward()\n"
+        )
         self.options(rest + train, *words)
         notes = self.record.notes("arguments")
         return (
@@ -95,7 +98,8 @@ class OptionsTest(unittest.TestCase):
     def test_defaults_from_elsewhere_and_parsers_in_steps(self):
         told = self.arguments(
             "first = argparse.ArgumentParser(add_help=False); first.add_argument('--config')\n"
-            "_, rest = first.parse_known_args(); parser.set_defaults(batch_size=32); args = parser.parse_args(rest)",
+            "_, rest = first.parse_known_args(); parser.set_defaults(batch_size=32)\n"
+            "args = parser.parse_args(rest)",
             "--config",
             "x.yaml",
         )

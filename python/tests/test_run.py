@@ -87,7 +87,10 @@ class RunTest(unittest.TestCase):
         self.assertEqual([note["status"] for note in self.record.notes("shim")], ["on"])
 
     def test_the_libraries_that_it_is_told_of_are_there(self):
-        program = "import os; probe = os.environ['UNIDLE_PROBE_LIBRARY']; print(*map(os.path.isfile, (probe, os.environ.get('UNIDLE_LIGHT_LIBRARY', probe))))"
+        program = (
+            "import os; probe = os.environ['UNIDLE_PROBE_LIBRARY']; "
+            "print(*map(os.path.isfile, (probe, os.environ.get('UNIDLE_LIGHT_LIBRARY', probe))))"
+        )
         done = self.observed(sys.executable, "-c", program)
         self.assertEqual((done.returncode, done.stdout.split()), (0, ["True", "True"]), done.stderr)
 
@@ -151,14 +154,15 @@ class RunTest(unittest.TestCase):
         )
         self.assertEqual(
             record.rows(
-                "select count(input_ns), count(forward_ns), count(backward_ns), count(optimizer_ns), count(loss) "
-                "from steps"
+                "select count(input_ns), count(forward_ns), count(backward_ns), count(optimizer_ns), "
+                "count(loss) from steps"
             ),
             [(32, 32, 32, 32, 32)],
         )
         self.assertEqual(
             record.rows(
-                "select count(*) from steps where duration_ns < input_ns + forward_ns + backward_ns + optimizer_ns"
+                "select count(*) from steps "
+                "where duration_ns < input_ns + forward_ns + backward_ns + optimizer_ns"
             ),
             [(0,)],
         )
@@ -194,7 +198,8 @@ class RunTest(unittest.TestCase):
                 self.same_as_bare(sys.executable, os.path.join(HERE, "programs", "words.py"), mode)
                 self.assertEqual(
                     self.record.rows(
-                        "select count(*), sum(samples), max(micro_batches), count(optimizer_ns), count(loss) from steps"
+                        "select count(*), sum(samples), max(micro_batches), count(optimizer_ns), count(loss) "
+                        "from steps"
                     ),
                     [(48, 192, 1, optimizers, 48)],
                 )
@@ -255,7 +260,8 @@ class RunTest(unittest.TestCase):
                 # A worker that lives longer than a second notes itself again.
                 self.assertEqual(
                     self.record.one(
-                        "select count(distinct process) from notes where json_extract(body, '$.type') = 'shim' "
+                        "select count(distinct process) from notes "
+                        "where json_extract(body, '$.type') = 'shim' "
                         "and json_extract(body, '$.role') = 'worker'"
                     ),
                     4,

@@ -55,7 +55,8 @@ class LightTest(unittest.TestCase):
             self.assertLess(full, 0.9 * steps)
             self.assertEqual(self.note["steps_in_full"], full)
         overlapping = self.record.one(
-            "select count(*) from steps a join steps b on b.idx = a.idx + 1 where a.t_ns + a.duration_ns > b.t_ns"
+            "select count(*) from steps a join steps b on b.idx = a.idx + 1 "
+            "where a.t_ns + a.duration_ns > b.t_ns"
         )
         self.assertEqual(overlapping, 0)
         return steps, full

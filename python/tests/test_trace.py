@@ -93,7 +93,8 @@ class TraceTest(unittest.TestCase):
         )
         self.assertEqual(
             self.record.rows(
-                "select count(*) from steps where duration_ns < input_ns + forward_ns + backward_ns + optimizer_ns"
+                "select count(*) from steps "
+                "where duration_ns < input_ns + forward_ns + backward_ns + optimizer_ns"
             ),
             [(0,)],
         )

@@ -12,7 +12,7 @@ waited = [0, 0]  # reads that were served later; of these, waited for
 try:
     from _unidle_shim.knobs import metrics_interval
 except ImportError:  # runs unobserved
-    reads_later = None
+    metrics_interval = None
 
 
 class SlowCopies:
@@ -40,7 +40,7 @@ class SlowCopies:
         return host.numpy().item()
 
 
-if device == "claimed" and reads_later is not None:
+if device == "claimed" and metrics_interval is not None:
     metrics_interval.CudaCopies = SlowCopies
 
 import torch  # noqa: E402

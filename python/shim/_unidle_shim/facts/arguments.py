@@ -7,8 +7,9 @@ _MOST = 200
 _PARSES = 20  # a program that parses more often than this does so for something else
 # Texts that may be noted: words for number formats and switches. Any other text may be a secret, or long.
 _WORDS = frozenset(
-    "no yes off on none true false auto fp16 bf16 fp32 float16 bfloat16 float32 half float 16 32 64 16-mixed bf16-mixed 32-true 16-true bf16-true "
-    "amp_fp16 amp_bf16 apex native default reduce-overhead max-autotune inductor highest high medium tf32 channels_last contiguous_format nchw nhwc".split()
+    "no yes off on none true false auto fp16 bf16 fp32 float16 bfloat16 float32 half float 16 32 64 16-mixed "
+    "bf16-mixed 32-true 16-true bf16-true amp_fp16 amp_bf16 apex native default reduce-overhead max-autotune "
+    "inductor highest high medium tf32 channels_last contiguous_format nchw nhwc".split()
 )
 
 _parses = 0

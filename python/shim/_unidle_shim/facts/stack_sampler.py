@@ -22,7 +22,8 @@ _MAX_BUSY = 0.002  # share of the wall time that this thread may take before it 
 _MAX_PLACES = 2000
 _TOP = 10
 _READS = re.compile(
-    r"\[[^\[\]]+\]|\b(read|load|open|next|randperm|randint|stack|gather|index_select|from_numpy|memmap|choice|permutation|collate|decode)\w*\s*\("
+    r"\[[^\[\]]+\]|\b(read|load|open|next|randperm|randint|stack|gather|index_select|from_numpy|memmap|choice"
+    r"|permutation|collate|decode)\w*\s*\("
 )
 _GAP_HITS = 5
 

@@ -103,7 +103,7 @@ def line_of(frame):
 
 
 def here(depth=2):
-    """ "file:line" of the innermost line of the program's own code that led here; None where there is none."""
+    """The innermost line of the program's own code that led here, as "file:line", or None."""
     frame = own_frame(sys._getframe(depth))
     return None if frame is None else "%s:%d" % (short(frame.f_code.co_filename), line_of(frame))
 

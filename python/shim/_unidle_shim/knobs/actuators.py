@@ -38,10 +38,13 @@ KNOWN = set(_LOADER) | {
 }
 
 # Why not, where it could look as if it were possible.
-_BATCH = "a running program's batches are its own: an option of the program, where it has one, changes them before it starts"
+_BATCH = (
+    "a running program's batches are its own: an option of the program, where it has one, "
+    "changes them before it starts"
+)
 _NEVER = {
-    "validation.interval": "in which unit the program counts cannot be seen; where a word of the command says it, it is changed there; "
-    "validation.every leaves validations out",
+    "validation.interval": "in which unit the program counts cannot be seen; where a word of the command "
+    "says it, it is changed there; validation.every leaves validations out",
     "batch.size": _BATCH,
     "batch.accumulation": _BATCH,
     "data.on_device": "where the program moves its batches is in its own hands",
