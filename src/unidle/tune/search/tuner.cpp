@@ -1,8 +1,17 @@
 #include "unidle/tune/search/tuner.h"
 
 #include <algorithm>
+#include <map>
+#include <span>
+#include <utility>
 
 #include "unidle/base/error.h"
+#include "unidle/tune/search/batch_trials.h"
+#include "unidle/tune/search/budget.h"
+#include "unidle/tune/search/candidates.h"
+#include "unidle/tune/search/contest.h"
+#include "unidle/tune/search/refusals.h"
+#include "unidle/tune/search/repeats.h"
 
 namespace unidle::tune {
 
@@ -10,31 +19,340 @@ namespace {
 
 /// A diagnosis may see new causes once the first ones are gone; more rounds than this have not been needed.
 constexpr int kBundleRounds = 3;
-/// What the diagnosis measured goes before what is only known from the hardware.
-constexpr double kMeasuredFirst = 1.0;
+/// For the batch, of a search that has much else to try.
+constexpr int kBatchTrials = 6;
 /// Trials kept back for taking knobs back.
 constexpr int kRemovalReserve = 5;
-/// When one value of a knob gave nothing, its other values are that much less promising.
-constexpr double kAlternativeDecay = 0.7;
+/// Of what is worth a change. Less than what is worth taking: several knobs that each give a little must not go one
+/// after the other.
+constexpr double kRemovalMargin = -0.75;
 
-/// Knobs that mean something only together.
-const std::vector<std::vector<std::string>>& tied_knobs() {
-  static const std::vector<std::vector<std::string>> kTied = {{"batch.size", "batch.accumulation", "optimizer.lr"},
-                                                              {"loader.pin_memory", "transfer.non_blocking"}};
-  return kTied;
-}
-
-bool shares_knob(const knobs::Settings& a, const knobs::Settings& b) {
-  return std::any_of(a.begin(), a.end(), [&](const auto& change) { return b.contains(change.first); });
-}
-
-knobs::Settings without(knobs::Settings settings, std::span<const std::vector<std::string>> units) {
-  for (const auto& unit : units) {
+knobs::Settings without(knobs::Settings settings, std::span<const Unit> units) {
+  for (const Unit& unit : units) {
     for (const std::string& knob : unit) {
       settings.erase(knob);
     }
   }
   return settings;
+}
+
+std::string words_of(std::span<const Unit> units) {
+  std::string words = "without";
+  for (const Unit& unit : units) {
+    for (const std::string& knob : unit) {
+      words += " " + knob;
+    }
+  }
+  return words;
+}
+
+knobs::Settings exact_part(const knobs::Settings& settings) {
+  knobs::Settings exact;
+  std::copy_if(settings.begin(), settings.end(), std::inserter(exact, exact.end()),
+               [](const auto& change) { return knobs::is_exact({change}); });
+  return exact;
+}
+
+/// The plot of a search, from the baseline to the conclusion; the parts know how each thing is done.
+class Search {
+ public:
+  Search(TrialRunner& runner, Clock& clock, const knobs::Settings& settings, const std::vector<Proposal>& proposals,
+         TunerOptions options, const TrialLog::OnTrial& on_trial, std::stop_token stop);
+  TunerOutcome run();
+
+ private:
+  void take_bundles();
+  void take_batch();
+  void take_steps();
+  void take_removals();
+  bool remove(std::span<const Unit> group);
+  void split_and_remove(std::span<const Unit> group);
+  void drop_dead_letters();
+  void verify_best();
+  bool take_fastest();
+  TunerOutcome conclude();
+
+  bool may_go_on(int reserve) const { return !log_.stopped() && budget_.allows_trial(log_.searched(), reserve); }
+  int removal_reserve();
+  std::vector<Unit> unconfirmed() { return candidates_.unconfirmed(contest_.best().settings, gains_); }
+  Contest::Verdict challenge(const knobs::Settings& changes, const std::string& stage);
+  std::vector<Change> changes_of(const knobs::Settings& best) const;
+
+  knobs::Settings settings_;
+  TunerOptions options_;
+  TrialLog log_;
+  Budget budget_;
+  Repeats repeats_;
+  Refusals refusals_;
+  Contest contest_;
+  Candidates candidates_;
+  std::map<std::string, double> gains_;  // by knob, measured alone
+  std::optional<Verification> verification_;
+};
+
+TunerOptions without_batches_unless_asked_for(TunerOptions options) {
+  if (!is_asked_for(options.only, "batch.size")) {
+    options.batches.clear();
+  }
+  return options;
+}
+
+Search::Search(TrialRunner& runner, Clock& clock, const knobs::Settings& settings,
+               const std::vector<Proposal>& proposals, TunerOptions options, const TrialLog::OnTrial& on_trial,
+               std::stop_token stop)
+    : settings_(settings),
+      options_(without_batches_unless_asked_for(std::move(options))),
+      log_(runner, std::move(stop), options_.noise, on_trial),
+      budget_(clock, options_.budget_s, options_.trials),
+      repeats_(settings, options_.bands),
+      contest_(log_, budget_, repeats_, refusals_),
+      candidates_(settings, refusals_, {options_.only, !options_.batches.empty()}) {
+  candidates_.add(proposals);
+}
+
+TunerOutcome Search::run() {
+  LoggedTrial baseline = log_.measure({}, "baseline");
+  if (baseline.result.interrupted) {
+    return conclude();
+  }
+  if (!baseline.result.ok) {
+    throw Error(ErrorCode::kChild, "baseline trial", baseline.result.problem,
+                "the " + options_.subject + " must run as it is");
+  }
+  baseline.verdict = "baseline";
+  repeats_.add(baseline.result);
+  contest_.begin(baseline.result);
+  candidates_.add(baseline.result.suggestions);
+  log_.add(std::move(baseline));
+  take_bundles();
+  take_batch();
+  take_steps();
+  take_removals();
+  drop_dead_letters();
+  return conclude();
+}
+
+/// The best so far with `changes` against the best so far.
+Contest::Verdict Search::challenge(const knobs::Settings& changes, const std::string& stage) {
+  return contest_.challenge(knobs::overlaid(contest_.best().settings, changes), stage, knobs::describe(changes), 1);
+}
+
+void Search::take_bundles() {
+  for (int round = 0; round < kBundleRounds && may_go_on(0); ++round) {
+    const knobs::Settings before = contest_.best().settings;
+    const knobs::Settings all = candidates_.bundle(before, false);
+    if (all.empty()) {
+      return;
+    }
+    const auto [judgement, ratio] = challenge(all, "diagnosis");
+    if (judgement == Judgement::kBetter) {
+      candidates_.mark_tried(all);
+      candidates_.add(contest_.best().result.suggestions);
+      if (all.size() == 1 && !before.contains(all.begin()->first)) {
+        gains_[all.begin()->first] = ratio;
+      }
+      continue;
+    }
+    if (judgement == Judgement::kNoGain && ratio > 1 - log_.noise()) {
+      candidates_.mark_tried(all);  // neither gain nor loss: that its parts cancel out exactly is not worth many trials
+      return;
+    }
+    // Something in the bundle hurts: what leaves the arithmetic alone is the likelier to be good; the rest is tried
+    // one by one.
+    const knobs::Settings exact = candidates_.bundle(contest_.best().settings, true);
+    if (all.size() > 1 && !exact.empty() && exact != all && may_go_on(0)) {
+      if (challenge(exact, "diagnosis").judgement == Judgement::kBetter) {
+        candidates_.mark_tried(exact);
+      }
+    } else if (all.size() == 1) {
+      candidates_.mark_tried(all);
+    }
+    return;
+  }
+}
+
+void Search::take_batch() {
+  BatchTrials trials(options_.batches, contest_, log_);
+  // Asked for nothing but the batch, all trials are the batch's.
+  const int most = options_.only.empty() ? kBatchTrials : options_.trials;
+  const auto found = trials.find(most, [&] { return may_go_on(removal_reserve()); });
+  if (!found) {
+    return;
+  }
+  for (const auto& [knob, value] : found->choice.changes) {
+    gains_[knob] = found->gain;
+  }
+  candidates_.add_tried(found->choice.changes, found->choice.reason, 1);
+  candidates_.add(contest_.best().result.suggestions);
+}
+
+void Search::take_steps() {
+  int without_gain = 0;
+  while (without_gain < options_.plateau && may_go_on(removal_reserve())) {
+    const knobs::Settings before = contest_.best().settings;
+    const auto changes = candidates_.take_next(before);
+    if (!changes) {
+      return;
+    }
+    const auto [judgement, ratio] = challenge(*changes, "step");
+    if (judgement != Judgement::kBetter) {
+      ++without_gain;
+      candidates_.lower_alternatives(*changes);
+      continue;
+    }
+    without_gain = 0;
+    for (const auto& [knob, value] : *changes) {
+      // Better than another new value is not yet better than the old one.
+      if (!before.contains(knob)) {
+        gains_[knob] = ratio;
+      }
+    }
+    candidates_.add(contest_.best().result.suggestions);
+  }
+}
+
+/// Trials that taking back what the bundles brought will need.
+int Search::removal_reserve() {
+  const std::size_t open = unconfirmed().size();
+  return open < 2 ? 0 : std::min(kRemovalReserve, 1 + static_cast<int>(open - open / 2));
+}
+
+void Search::take_removals() {
+  const std::vector<Unit> units = unconfirmed();
+  if (units.size() < 2) {
+    return;  // a single change was confirmed by the trial that took it
+  }
+  // The least promising half goes in one trial; the others one by one, the likeliest to do harm unseen first.
+  const auto all = std::span(units);
+  const std::size_t half = units.size() / 2;
+  const bool gone = remove(all.first(half));
+  for (std::size_t i = units.size(); i-- > half;) {
+    remove(all.subspan(i, 1));
+  }
+  if (!gone && half > 1) {
+    split_and_remove(all.first(half));
+  }
+}
+
+/// The group as a whole was needed: which of its parts?
+void Search::split_and_remove(std::span<const Unit> group) {
+  const auto lower = group.first(group.size() / 2);
+  const auto upper = group.subspan(group.size() / 2);
+  const bool lower_gone = remove(lower);
+  if (!lower_gone && lower.size() > 1) {
+    split_and_remove(lower);
+  }
+  // When the lower part could go, a single upper one must be what was needed.
+  const bool upper_gone = (!lower_gone || upper.size() > 1) && remove(upper);
+  if (!upper_gone && upper.size() > 1) {
+    split_and_remove(upper);
+  }
+}
+
+/// True when the whole group was taken back.
+bool Search::remove(std::span<const Unit> group) {
+  if (group.empty() || !may_go_on(0)) {
+    return false;
+  }
+  Best& best = contest_.best();
+  const double before = best.result.rate;
+  // One lucky run must not take several at once.
+  const bool confirm = group.size() > 1;
+  const auto [judgement, ratio] =
+      contest_.challenge(without(best.settings, group), "removal", words_of(group), kRemovalMargin, confirm);
+  if (judgement == Judgement::kBetter) {
+    if (best.result.rate < before * (1 + log_.noise())) {
+      // Both are measurements of equally good settings, and the better of several noisy ones is too good.
+      best.result.rate = (best.result.rate + before) / 2;
+    }
+    return true;
+  }
+  if (judgement == Judgement::kNoGain && group.size() == 1 && ratio > 0) {
+    for (const std::string& knob : group.front()) {
+      gains_[knob] = 1 / ratio;
+    }
+  }
+  return false;
+}
+
+/// Without workers their other settings are dead letters, whatever a noisy trial said.
+void Search::drop_dead_letters() {
+  knobs::Settings& best = contest_.best().settings;
+  if (knobs::value_of(knobs::overlaid(settings_, best), "loader.workers") == "0") {
+    best.erase("loader.prefetch_factor");
+    best.erase("loader.persistent_workers");
+  }
+}
+
+void Search::verify_best() {
+  knobs::Settings& best = contest_.best().settings;
+  Verifier verifier(log_, budget_, repeats_, {options_.pairs, options_.least_gain});
+  verification_ = verifier.verify(best);
+  const knobs::Settings exact = exact_part(best);
+  const bool parity_broke = verification_ && !verification_->parity.held;
+  if (parity_broke && !exact.empty() && exact != best) {
+    // What changes rounding is the offender; the rest may still be a gain.
+    best = exact;
+    verification_ = verifier.verify(best);
+  }
+}
+
+/// No trial was better: the fastest one becomes the best, to be verified. False when there is none.
+bool Search::take_fastest() {
+  const LoggedTrial* fastest = nullptr;
+  for (const LoggedTrial& trial : log_.trials()) {
+    if (trial.verdict == "no gain" && !changes_of(trial.changes).empty() &&
+        (fastest == nullptr || trial.result.rate > fastest->result.rate)) {
+      fastest = &trial;
+    }
+  }
+  if (fastest != nullptr) {
+    contest_.best().settings = fastest->changes;
+  }
+  return fastest != nullptr;
+}
+
+TunerOutcome Search::conclude() {
+  knobs::Settings& best = contest_.best().settings;
+  const bool found_better = !changes_of(best).empty();
+  const bool time_left = budget_.allows_s(2 * budget_.baseline_s());
+  if (!log_.stopped() && (found_better || (options_.verify_fastest && time_left && take_fastest()))) {
+    verify_best();
+  }
+  const bool shown = verification_ && verification_->shown;
+  if (!found_better && !shown) {
+    best.clear();
+  }
+  TunerOutcome outcome;
+  outcome.trials = log_.trials();
+  outcome.verification = verification_;
+  outcome.best = best;
+  outcome.not_taken = refusals_.sentences();
+  outcome.interrupted = log_.stopped();
+  if (shown && !outcome.interrupted) {
+    outcome.changes = changes_of(best);
+  }
+  outcome.conclusion = conclusion_of(
+      outcome, {options_.subject, options_.done, !candidates_.empty(), log_.searched(), found_better,
+                repeats_.changes_effective_batch(best), log_.is_disturbed(), log_.disturbed_runs(), log_.measured()});
+  return outcome;
+}
+
+std::vector<Change> Search::changes_of(const knobs::Settings& best) const {
+  std::vector<Change> changes;
+  for (const auto& [knob, value] : best) {
+    const std::string from = knobs::value_of(settings_, knob);
+    if (from == value) {
+      continue;
+    }
+    Change change{knob, from, value,
+                  candidates_.reason_of(knob, value).value_or("faster together with the other changes"), std::nullopt};
+    if (const auto gain = gains_.find(knob); gain != gains_.end()) {
+      change.gain = gain->second;
+    }
+    changes.push_back(std::move(change));
+  }
+  return changes;
 }
 
 }  // namespace
@@ -44,317 +362,12 @@ Tuner::Tuner(TrialRunner& runner, Clock& clock, knobs::Settings settings, std::v
     : runner_(runner),
       clock_(clock),
       settings_(std::move(settings)),
+      proposals_(std::move(proposals)),
       options_(std::move(options)),
-      on_trial_(std::move(on_trial)) {
-  if (!options_.only.empty() && !is_asked_for("batch.size")) {
-    options_.batches.clear();
-  }
-  for (const Proposal& proposal : proposals) {
-    if (is_left_to_the_batch_search(proposal.changes)) {
-      continue;
-    }
-    add_candidate({proposal.changes, proposal.reason, proposal.promise, proposal.safe, false});
-  }
-}
+      on_trial_(std::move(on_trial)) {}
 
 TunerOutcome Tuner::run(std::stop_token stop) {
-  start_ns_ = clock_.now_ns();
-  LoggedTrial baseline = measure({}, "baseline", stop);
-  if (!baseline.result.interrupted) {
-    if (!baseline.result.ok) {
-      throw Error(ErrorCode::kChild, "baseline trial", baseline.result.problem,
-                  "the " + options_.subject + " must run as it is");
-    }
-    baseline.verdict = "baseline";
-    baseline_ = incumbent_ = baseline.result;
-    repeats_ = {baseline_};
-    incumbent_is_newest_ = true;
-    log(baseline);
-    add_suggestions(baseline_);
-    take_bundles(stop);
-    take_batch(stop);
-    take_steps(stop);
-    take_removals(stop);
-    drop_dead_letters();
-  }
-  conclude(stop);
-  return std::move(outcome_);
-}
-
-// ---- candidates -----------------------------------------------------------------------------------------------------
-
-bool Tuner::is_asked_for(const std::string& knob) const {
-  if (options_.only.empty() || options_.only.contains(knob)) {
-    return true;
-  }
-  return std::any_of(tied_knobs().begin(), tied_knobs().end(), [&](const auto& tied) {
-    return std::find(tied.begin(), tied.end(), knob) != tied.end() &&
-           std::any_of(tied.begin(), tied.end(), [&](const auto& other) { return options_.only.contains(other); });
-  });
-}
-
-void Tuner::add_candidate(Candidate candidate) {
-  std::erase_if(candidate.changes, [&](const auto& change) { return !is_asked_for(change.first); });
-  if (candidate.changes.empty()) {
-    return;
-  }
-  const auto same = [&](const Candidate& other) { return other.changes == candidate.changes; };
-  const auto known = std::find_if(candidates_.begin(), candidates_.end(), same);
-  if (known == candidates_.end()) {
-    candidates_.push_back(std::move(candidate));
-  } else if (candidate.promise > known->promise) {
-    known->promise = candidate.promise;
-    known->reason = candidate.reason;
-    known->first = known->first || candidate.first;
-  }
-}
-
-void Tuner::add_suggestions(const TrialResult& result) {
-  for (const Suggestion& suggestion : result.suggestions) {
-    if (!suggestion.changes.empty() && !is_left_to_the_batch_search(suggestion.changes)) {
-      add_candidate({suggestion.changes, suggestion.finding + ": " + suggestion.how, kMeasuredFirst + suggestion.share,
-                     true, false});
-    }
-  }
-}
-
-/// Where the batch has a search of its own, other candidates for it would be tried twice.
-bool Tuner::is_left_to_the_batch_search(const knobs::Settings& changes) const {
-  return !options_.batches.empty() && (changes.contains("batch.size") || changes.contains("batch.accumulation"));
-}
-
-bool Tuner::is_new(const Candidate& candidate) const {
-  const knobs::Settings now = knobs::overlaid(settings_, outcome_.best);
-  bool differs = false;
-  for (const auto& [knob, value] : candidate.changes) {
-    if (refused_.contains(knobs::pair_key(knob, value))) {
-      return false;
-    }
-    differs = differs || knobs::value_of(now, knob) != value;
-  }
-  return differs && !candidate.tried;
-}
-
-knobs::Settings Tuner::bundle(bool exact_only) const {
-  std::vector<const Candidate*> ordered;
-  for (const Candidate& candidate : candidates_) {
-    if (candidate.first && is_new(candidate) && (!exact_only || knobs::is_exact(candidate.changes))) {
-      ordered.push_back(&candidate);
-    }
-  }
-  std::stable_sort(ordered.begin(), ordered.end(),
-                   [](const Candidate* a, const Candidate* b) { return a->promise > b->promise; });
-  knobs::Settings changes;
-  for (const Candidate* candidate : ordered) {
-    const bool taken = std::any_of(candidate->changes.begin(), candidate->changes.end(),
-                                   [&](const auto& change) { return changes.contains(change.first); });
-    if (!taken) {
-      changes = knobs::overlaid(std::move(changes), candidate->changes);
-    }
-  }
-  return changes;
-}
-
-void Tuner::mark_tried(const knobs::Settings& changes) {
-  for (Candidate& candidate : candidates_) {
-    candidate.tried =
-        candidate.tried || std::all_of(candidate.changes.begin(), candidate.changes.end(), [&](const auto& change) {
-          const auto found = changes.find(change.first);
-          return found != changes.end() && found->second == change.second;
-        });
-  }
-}
-
-// ---- the search -----------------------------------------------------------------------------------------------------
-
-void Tuner::take_bundles(std::stop_token stop) {
-  for (int round = 0; round < kBundleRounds && may_go_on(stop, 0); ++round) {
-    const knobs::Settings all = bundle(false);
-    if (all.empty()) {
-      return;
-    }
-    const knobs::Settings best_before = outcome_.best;
-    Judgement judgement = try_settings(knobs::overlaid(outcome_.best, all), "diagnosis", knobs::describe(all), 1, stop);
-    if (judgement == Judgement::kBetter) {
-      mark_tried(all);
-      add_suggestions(incumbent_);
-      if (all.size() == 1 && !best_before.contains(all.begin()->first)) {
-        gains_[all.begin()->first] = last_ratio_;
-      }
-      continue;
-    }
-    if (judgement == Judgement::kNoGain && last_ratio_ > 1 - noise()) {
-      mark_tried(all);  // neither gain nor loss: that its parts cancel out exactly is not worth many trials
-      return;
-    }
-    // Something in the bundle hurts: what leaves the arithmetic alone is the likelier to be good; the rest is tried
-    // one by one.
-    const knobs::Settings exact = bundle(true);
-    if (all.size() > 1 && !exact.empty() && exact != all && may_go_on(stop, 0)) {
-      judgement = try_settings(knobs::overlaid(outcome_.best, exact), "diagnosis", knobs::describe(exact), 1, stop);
-      if (judgement == Judgement::kBetter) {
-        mark_tried(exact);
-      }
-    } else if (all.size() == 1) {
-      mark_tried(all);
-    }
-    return;
-  }
-}
-
-Tuner::Candidate* Tuner::next_step() {
-  Candidate* best = nullptr;
-  for (Candidate& candidate : candidates_) {
-    if (is_new(candidate) && (best == nullptr || candidate.promise > best->promise)) {
-      best = &candidate;
-    }
-  }
-  return best;
-}
-
-void Tuner::take_steps(std::stop_token stop) {
-  int without_gain = 0;
-  while (without_gain < options_.plateau) {
-    Candidate* candidate = next_step();
-    if (candidate == nullptr || !may_go_on(stop, removal_reserve())) {
-      return;
-    }
-    candidate->tried = true;
-    const knobs::Settings changes = candidate->changes;
-    const knobs::Settings best_before = outcome_.best;
-    const Judgement judgement =
-        try_settings(knobs::overlaid(outcome_.best, changes), "step", knobs::describe(changes), 1, stop);
-    if (judgement != Judgement::kBetter) {
-      ++without_gain;
-      for (Candidate& other : candidates_) {
-        other.promise *= !other.tried && shares_knob(other.changes, changes) ? kAlternativeDecay : 1;
-      }
-      continue;
-    }
-    without_gain = 0;
-    for (const auto& [knob, value] : changes) {
-      // Better than another new value is not yet better than the old one.
-      if (!best_before.contains(knob)) {
-        gains_[knob] = last_ratio_;
-      }
-    }
-    add_suggestions(incumbent_);
-  }
-}
-
-/// Trials that taking back what the bundles brought will need.
-int Tuner::removal_reserve() const {
-  const std::size_t open = unconfirmed().size();
-  return open < 2 ? 0 : std::min(kRemovalReserve, 1 + static_cast<int>(open - open / 2));
-}
-
-std::vector<Tuner::Unit> Tuner::unconfirmed() const {
-  std::vector<Unit> units;
-  std::set<std::string> done;
-  for (const auto& [knob, value] : outcome_.best) {
-    if (gains_.contains(knob) || done.contains(knob)) {
-      continue;
-    }
-    Unit unit{knob};
-    for (const auto& tied : tied_knobs()) {
-      if (std::find(tied.begin(), tied.end(), knob) != tied.end()) {
-        unit.clear();
-        std::copy_if(tied.begin(), tied.end(), std::back_inserter(unit),
-                     [&](const std::string& other) { return outcome_.best.contains(other); });
-      }
-    }
-    done.insert(unit.begin(), unit.end());
-    units.push_back(std::move(unit));
-  }
-  std::stable_sort(units.begin(), units.end(),
-                   [&](const Unit& a, const Unit& b) { return promise_of(a) < promise_of(b); });
-  return units;
-}
-
-double Tuner::promise_of(const Unit& unit) const {
-  double promise = 0;
-  for (const Candidate& candidate : candidates_) {
-    for (const std::string& knob : unit) {
-      const auto found = candidate.changes.find(knob);
-      const auto set = outcome_.best.find(knob);
-      if (found != candidate.changes.end() && set != outcome_.best.end() && found->second == set->second) {
-        promise = std::max(promise, candidate.promise);
-      }
-    }
-  }
-  return promise;
-}
-
-void Tuner::take_removals(std::stop_token stop) {
-  const std::vector<Unit> units = unconfirmed();
-  if (units.size() < 2) {
-    return;  // a single change was confirmed by the trial that took it
-  }
-  // The least promising half goes in one trial; the others one by one, the likeliest to do harm unseen first.
-  const auto all = std::span(units);
-  const std::size_t half = units.size() / 2;
-  const bool gone = remove_units(all.first(half), stop);
-  for (std::size_t i = units.size(); i-- > half;) {
-    remove_units(all.subspan(i, 1), stop);
-  }
-  if (!gone && half > 1) {
-    split_and_remove(all.first(half), stop);
-  }
-}
-
-/// Without workers their other settings are dead letters, whatever a noisy trial said.
-void Tuner::drop_dead_letters() {
-  if (knobs::value_of(knobs::overlaid(settings_, outcome_.best), "loader.workers") == "0") {
-    outcome_.best.erase("loader.prefetch_factor");
-    outcome_.best.erase("loader.persistent_workers");
-  }
-}
-
-/// The group as a whole was needed: which of its parts?
-void Tuner::split_and_remove(std::span<const Unit> group, std::stop_token stop) {
-  const auto lower = group.first(group.size() / 2);
-  const auto upper = group.subspan(group.size() / 2);
-  const bool lower_gone = remove_units(lower, stop);
-  if (!lower_gone && lower.size() > 1) {
-    split_and_remove(lower, stop);
-  }
-  // When the lower part could go, a single upper one must be what was needed.
-  const bool upper_gone = (!lower_gone || upper.size() > 1) && remove_units(upper, stop);
-  if (!upper_gone && upper.size() > 1) {
-    split_and_remove(upper, stop);
-  }
-}
-
-/// True when the whole group was taken back.
-bool Tuner::remove_units(std::span<const Unit> group, std::stop_token stop) {
-  if (group.empty() || !may_go_on(stop, 0)) {
-    return false;
-  }
-  std::string what = "without";
-  for (const Unit& unit : group) {
-    for (const std::string& knob : unit) {
-      what += " " + knob;
-    }
-  }
-  const double before = incumbent_.rate;
-  // Less than what is worth taking: several knobs that each give a little must not go one after the other.
-  const double margin = -0.75;
-  // One lucky run must not take several at once.
-  const Judgement judgement =
-      try_settings(without(outcome_.best, group), "removal", what, margin, stop, group.size() > 1);
-  if (judgement == Judgement::kBetter) {
-    if (incumbent_.rate < before * (1 + noise())) {
-      // Both are measurements of equally good settings, and the better of several noisy ones is too good.
-      incumbent_.rate = (incumbent_.rate + before) / 2;
-    }
-    return true;
-  }
-  if (judgement == Judgement::kNoGain && group.size() == 1 && last_ratio_ > 0) {
-    for (const std::string& knob : group.front()) {
-      gains_[knob] = 1 / last_ratio_;
-    }
-  }
-  return false;
+  return Search(runner_, clock_, settings_, proposals_, options_, on_trial_, std::move(stop)).run();
 }
 
 }  // namespace unidle::tune

@@ -1,97 +1,105 @@
-// What one run seems to say is not believed where it is lucky, or disturbed.
-#include <gmock/gmock.h>
+#include "unidle/tune/search/turns.h"
 
-#include "unidle/tune/search/tuner.h"
+#include <gtest/gtest.h>
+
 #include "unidle/tune/testing/fake_runner.h"
 
 namespace unidle::tune {
 namespace {
 
-using testing::at_rate;
-using testing::FakeRunner;
-using ::testing::IsSupersetOf;
+constexpr double kLimit = 1.01;
 
-const knobs::Settings kFourKnobs = {{"loader.workers", "0"},
-                                    {"optimizer.fused", "false"},
-                                    {"layout.channels_last", "false"},
-                                    {"cache.features", "off"}};
-
-std::vector<Proposal> four_at_once() {
-  return {{{{"loader.workers", "2"}}, "", 0.5, true},
-          {{{"cache.features", "memory"}}, "", 0.4, true},
-          {{{"layout.channels_last", "true"}}, "", 0.3, true},
-          {{{"optimizer.fused", "true"}}, "", 0.2, true}};
+TrialResult beside(double rate, double others_cpus) {
+  TrialResult result = testing::at_rate(rate);
+  result.others_cpus = others_cpus;
+  return result;
 }
 
-/// The search's outcome where the two least promising ones together give `gain`, and their first run without them
-/// seems to be as fast as `lucky` says.
-knobs::Settings found(double gain, double lucky) {
-  unidle::testing::FakeClock clock;
-  int without = 0;
-  FakeRunner runner(clock, [&](const knobs::Settings& changes) {
-    const bool small_ones = changes.contains("layout.channels_last") || changes.contains("optimizer.fused");
-    const double large_ones = changes.contains("loader.workers") && changes.contains("cache.features") ? 2 : 1;
-    if (large_ones == 2 && !small_ones) {
-      return at_rate(++without == 1 ? 200 * lucky : 200);
-    }
-    return at_rate(100 * large_ones * (small_ones ? gain : 1));
-  });
-  return Tuner(runner, clock, kFourKnobs, four_at_once(), {}).run({}).best;
+Turns turns_of(double change, double reference, bool confirm = false, bool neighbours = true) {
+  return {beside(change, 0), beside(reference, 0), neighbours, confirm};
 }
 
-/// The first runs share the CPUs with somebody else, who takes five sixths of the speed.
-knobs::Settings found_beside_others(int disturbed_runs) {
-  unidle::testing::FakeClock clock;
-  int runs = 0;
-  FakeRunner runner(clock, [&](const knobs::Settings& changes) {
-    const bool disturbed = ++runs <= disturbed_runs;
-    TrialResult result = at_rate((changes.contains("loader.workers") ? 200 : 100) / (disturbed ? 6.0 : 1.0));
-    result.others_cpus = disturbed ? 1.0 : 0.0;
-    return result;
-  });
-  return Tuner(runner, clock, kFourKnobs, {{{{"loader.workers", "2"}}, "", 0.5, true}}, {}).run({}).best;
+TEST(Turns, OneRunDecidesWhatLiesFarFromTheLimit) {
+  const Scatter scatter;
+  EXPECT_FALSE(turns_of(150, 100).is_open(kLimit, scatter, false));
+  EXPECT_FALSE(turns_of(95, 100).is_open(kLimit, scatter, false));
+  EXPECT_TRUE(turns_of(102, 100).is_open(kLimit, scatter, false)) << "as far as runs of one setting lie apart";
+  EXPECT_TRUE(turns_of(80, 100).is_open(kLimit, scatter, false)) << "so slow that it may be the machine";
+  EXPECT_TRUE(turns_of(95, 100, false, false).is_open(kLimit, scatter, true)) << "others were there, and not then";
 }
 
-TEST(Turns, ARunThatOthersDisturbedIsNotComparedWithOneThatTheyDidNot) {
-  for (const int disturbed_runs : {0, 1, 2, 3, 100}) {
-    EXPECT_EQ(found_beside_others(disturbed_runs), (knobs::Settings{{"loader.workers", "2"}})) << disturbed_runs;
+TEST(Turns, AreTakenByTheReferenceFirst) {
+  Scatter scatter;
+  Turns turns = turns_of(102, 100);
+  EXPECT_TRUE(turns.reference_is_next());
+  EXPECT_NEAR(turns.take(beside(90, 0), scatter).ratio, 102.0 / 90, 1e-12);
+  EXPECT_FALSE(turns.reference_is_next());
+  EXPECT_NEAR(turns.take(beside(99, 0), scatter).ratio, 99.0 / 90, 1e-12) << "with its neighbour";
+  EXPECT_EQ(turns.taken(), 2);
+  EXPECT_NEAR(turns.ratio(), 99.0 / 90, 1e-12) << "the median";
+  EXPECT_EQ(turns.change().rate, 99);
+  EXPECT_EQ(turns.reference().rate, 90);
+}
+
+TEST(Turns, ARatioToAnOlderRunIsReplacedByOneToANeighbour) {
+  Scatter scatter;
+  Turns turns = turns_of(150, 100, false, false);
+  EXPECT_NEAR(turns.ratio(), 1.5, 1e-12);
+  turns.take(beside(148, 0), scatter);
+  EXPECT_EQ(turns.counted(), 1u);
+  EXPECT_NEAR(turns.ratio(), 150.0 / 148, 1e-12);
+}
+
+TEST(Turns, OfTwoRunsOneOfWhichOthersDisturbedNothingIsCounted) {
+  Scatter scatter;
+  Turns turns(beside(50, 2), beside(100, 0), true, false);
+  EXPECT_EQ(turns.counted(), 0u);
+  EXPECT_TRUE(turns.is_open(kLimit, scatter, true));
+  EXPECT_TRUE(turns.take(beside(40, 2), scatter).counts);
+  EXPECT_NEAR(turns.ratio(), 1.25, 1e-12);
+  EXPECT_FALSE(turns.take(beside(120, 0), scatter).counts);
+  EXPECT_EQ(turns.counted(), 1u);
+}
+
+TEST(Turns, WhatHasToBeConfirmedNeedsASecondRunOfItself) {
+  Scatter scatter;
+  Turns turns = turns_of(150, 100, true);
+  int more = 0;
+  for (; turns.is_open(kLimit, scatter, false); ++more) {
+    turns.take(beside(turns.reference_is_next() ? 100 : 150, 0), scatter);
   }
+  EXPECT_EQ(more, 2);
+  EXPECT_FALSE(turns_of(90, 100, true).is_open(kLimit, scatter, false)) << "one against it is enough";
 }
 
-/// Searches of 40 that find a gain of a twentieth, where runs of one setting scatter.
-int searches_that_find_it(double scatter) {
-  int found = 0;
-  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
-    unidle::testing::FakeClock clock;
-    FakeRunner runner(
-        clock,
-        [](const knobs::Settings& changes) {
-          return at_rate(100 * (changes.contains("loader.workers") ? 0.8 : 1) *
-                         (changes.contains("optimizer.fused") ? 1.05 : 1));
-        },
-        scatter, seed);
-    const std::vector<Proposal> proposals = {{{{"loader.workers", "2"}}, "", 0.5, false},
-                                             {{{"optimizer.fused", "true"}}, "", 0.2, false}};
-    found +=
-        Tuner(runner, clock, kFourKnobs, proposals, {}).run({}).best == knobs::Settings{{"optimizer.fused", "true"}}
-            ? 1
-            : 0;
+TEST(Turns, HaveAnEnd) {
+  Scatter scatter;
+  Turns close = turns_of(101, 100);
+  for (int i = 0; close.is_open(kLimit, scatter, false); ++i) {
+    ASSERT_LT(i, 10);
+    close.take(beside(close.reference_is_next() ? 100 : 101, 0), scatter);
   }
-  return found;
+  EXPECT_EQ(close.counted(), 7u);
+  Turns disturbed(beside(50, 2), beside(100, 0), true, false);
+  for (int i = 0; disturbed.is_open(kLimit, scatter, true); ++i) {
+    ASSERT_LT(i, 10);
+    disturbed.take(disturbed.reference_is_next() ? beside(100, 0) : beside(50, 2), scatter);
+  }
+  EXPECT_EQ(disturbed.taken(), 9) << "none of them counts";
 }
 
-TEST(Turns, ASmallGainIsSeenThroughScatter) {
-  EXPECT_EQ(searches_that_find_it(0.005), 40);
-  EXPECT_GE(searches_that_find_it(0.03), 33);
-}
-
-TEST(Removal, TakesBackWhatGivesNothing) { EXPECT_EQ(found(1.0, 1.0).size(), 2u); }
-
-TEST(Removal, OneLuckyRunDoesNotTakeSeveral) {
-  const knobs::Settings kept = found(1.06, 1.08);
-  EXPECT_THAT(kept,
-              IsSupersetOf({::testing::Pair("loader.workers", "2"), ::testing::Pair("cache.features", "memory")}));
-  EXPECT_TRUE(kept.contains("layout.channels_last") || kept.contains("optimizer.fused"));
+TEST(Scatter, IsLearnedFromRunsOfOneSetting) {
+  Scatter scatter;
+  const double usual = scatter.of_ratio();
+  for (int i = 0; i < 20; ++i) {
+    scatter.add(beside(100, 0), beside(100, 0));
+  }
+  EXPECT_LT(scatter.of_ratio(), usual / 5);
+  scatter.add(beside(100, 0), beside(50, 2));
+  EXPECT_LT(scatter.of_ratio(), usual / 5) << "not comparable";
+  const double before = scatter.of_ratio();
+  scatter.add(beside(100, 0), beside(1000, 0));
+  EXPECT_LT(scatter.of_ratio(), before + 0.02) << "an accident counts as a wide difference, not as nine times";
 }
 
 }  // namespace

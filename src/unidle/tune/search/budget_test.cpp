@@ -1,0 +1,48 @@
+#include "unidle/tune/search/budget.h"
+
+#include <gtest/gtest.h>
+
+#include "unidle/base/testing/fake_clock.h"
+
+namespace unidle::tune {
+namespace {
+
+void pass(unidle::testing::FakeClock& clock, double seconds) {
+  clock.advance(static_cast<std::int64_t>(seconds * static_cast<double>(kNsPerSecond)));
+}
+
+TEST(Budget, KeepsBackTheTimeOfTheLeastVerification) {
+  unidle::testing::FakeClock clock;
+  Budget budget(clock, 100, 12);
+  budget.expect(10, 5);  // three pairs: 45 s
+  EXPECT_EQ(budget.pair_s(), 15);
+  EXPECT_TRUE(budget.allows_run());
+  pass(clock, 50);
+  EXPECT_TRUE(budget.allows_run()) << "50 + 5 + 45";
+  pass(clock, 1);
+  EXPECT_FALSE(budget.allows_run());
+  EXPECT_FALSE(budget.allows_trial(0, 0));
+  EXPECT_TRUE(budget.allows_s(49)) << "of what verification itself takes nothing is kept back";
+  EXPECT_FALSE(budget.allows_s(50));
+  EXPECT_NEAR(budget.elapsed_s(), 51, 1e-9);
+}
+
+TEST(Budget, KeepsTrialsForLater) {
+  unidle::testing::FakeClock clock;
+  const Budget budget(clock, 100, 12);
+  EXPECT_TRUE(budget.allows_trial(11, 0));
+  EXPECT_FALSE(budget.allows_trial(12, 0));
+  EXPECT_TRUE(budget.allows_trial(6, 5));
+  EXPECT_FALSE(budget.allows_trial(7, 5));
+}
+
+TEST(Budget, BeginsWhenItIsMade) {
+  unidle::testing::FakeClock clock;
+  pass(clock, 1000);
+  const Budget budget(clock, 10, 1);
+  EXPECT_EQ(budget.elapsed_s(), 0);
+  EXPECT_TRUE(budget.allows_s(10));
+}
+
+}  // namespace
+}  // namespace unidle::tune

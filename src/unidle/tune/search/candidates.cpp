@@ -1,0 +1,204 @@
+#include "unidle/tune/search/candidates.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace unidle::tune {
+
+namespace {
+
+/// Before every promise that is only known from the hardware.
+constexpr double kMeasuredFirst = 1.0;
+/// When one value of a knob gave nothing, its other values are that much less promising.
+constexpr double kAlternativeDecay = 0.7;
+
+bool contains(const Unit& unit, const std::string& knob) {
+  return std::find(unit.begin(), unit.end(), knob) != unit.end();
+}
+
+bool shares_knob(const knobs::Settings& a, const knobs::Settings& b) {
+  return std::any_of(a.begin(), a.end(), [&](const auto& change) { return b.contains(change.first); });
+}
+
+bool has_all(const knobs::Settings& settings, const knobs::Settings& wanted) {
+  return std::all_of(wanted.begin(), wanted.end(), [&](const auto& change) {
+    const auto found = settings.find(change.first);
+    return found != settings.end() && found->second == change.second;
+  });
+}
+
+/// What of `best` goes together with `knob`.
+Unit unit_of(const std::string& knob, const knobs::Settings& best) {
+  Unit unit{knob};
+  for (const Unit& tied : tied_knobs()) {
+    if (contains(tied, knob)) {
+      unit.clear();
+      std::copy_if(tied.begin(), tied.end(), std::back_inserter(unit),
+                   [&](const std::string& other) { return best.contains(other); });
+    }
+  }
+  return unit;
+}
+
+}  // namespace
+
+const std::vector<Unit>& tied_knobs() {
+  static const std::vector<Unit> kTied = {{"batch.size", "batch.accumulation", "optimizer.lr"},
+                                          {"loader.pin_memory", "transfer.non_blocking"}};
+  return kTied;
+}
+
+bool is_asked_for(const std::set<std::string>& only, const std::string& knob) {
+  if (only.empty() || only.contains(knob)) {
+    return true;
+  }
+  return std::any_of(tied_knobs().begin(), tied_knobs().end(), [&](const Unit& tied) {
+    return contains(tied, knob) &&
+           std::any_of(tied.begin(), tied.end(), [&](const std::string& other) { return only.contains(other); });
+  });
+}
+
+Candidates::Candidates(knobs::Settings settings, const Refusals& refusals, Options options)
+    : settings_(std::move(settings)), refusals_(refusals), options_(std::move(options)) {}
+
+void Candidates::add(const std::vector<Proposal>& proposals) {
+  for (const Proposal& proposal : proposals) {
+    if (!is_left_to_the_batch_search(proposal.changes)) {
+      add({proposal.changes, proposal.reason, proposal.promise, proposal.safe, false});
+    }
+  }
+}
+
+void Candidates::add(const std::vector<Suggestion>& suggestions) {
+  for (const Suggestion& suggestion : suggestions) {
+    if (!is_left_to_the_batch_search(suggestion.changes)) {
+      add({suggestion.changes, suggestion.finding + ": " + suggestion.how, kMeasuredFirst + suggestion.share, true,
+           false});
+    }
+  }
+}
+
+void Candidates::add_tried(const knobs::Settings& changes, const std::string& reason, double promise) {
+  add({changes, reason, promise, false, true});
+}
+
+void Candidates::add(Candidate candidate) {
+  std::erase_if(candidate.changes, [&](const auto& change) { return !is_asked_for(options_.only, change.first); });
+  if (candidate.changes.empty()) {
+    return;
+  }
+  const auto same = [&](const Candidate& other) { return other.changes == candidate.changes; };
+  const auto known = std::find_if(all_.begin(), all_.end(), same);
+  if (known == all_.end()) {
+    all_.push_back(std::move(candidate));
+  } else if (candidate.promise > known->promise) {
+    known->promise = candidate.promise;
+    known->reason = candidate.reason;
+    known->first = known->first || candidate.first;
+  }
+}
+
+bool Candidates::is_left_to_the_batch_search(const knobs::Settings& changes) const {
+  return options_.batch_has_its_own_search &&
+         (changes.contains("batch.size") || changes.contains("batch.accumulation"));
+}
+
+bool Candidates::is_new(const Candidate& candidate, const knobs::Settings& best) const {
+  const knobs::Settings now = knobs::overlaid(settings_, best);
+  bool differs = false;
+  for (const auto& [knob, value] : candidate.changes) {
+    if (refusals_.contain(knob, value)) {
+      return false;
+    }
+    differs = differs || knobs::value_of(now, knob) != value;
+  }
+  return differs && !candidate.tried;
+}
+
+knobs::Settings Candidates::bundle(const knobs::Settings& best, bool exact_only) const {
+  std::vector<const Candidate*> ordered;
+  for (const Candidate& candidate : all_) {
+    if (candidate.first && is_new(candidate, best) && (!exact_only || knobs::is_exact(candidate.changes))) {
+      ordered.push_back(&candidate);
+    }
+  }
+  std::stable_sort(ordered.begin(), ordered.end(),
+                   [](const Candidate* a, const Candidate* b) { return a->promise > b->promise; });
+  knobs::Settings changes;
+  for (const Candidate* candidate : ordered) {
+    if (!shares_knob(candidate->changes, changes)) {
+      changes = knobs::overlaid(std::move(changes), candidate->changes);
+    }
+  }
+  return changes;
+}
+
+std::optional<knobs::Settings> Candidates::take_next(const knobs::Settings& best) {
+  Candidate* next = nullptr;
+  for (Candidate& candidate : all_) {
+    if (is_new(candidate, best) && (next == nullptr || candidate.promise > next->promise)) {
+      next = &candidate;
+    }
+  }
+  if (next == nullptr) {
+    return std::nullopt;
+  }
+  next->tried = true;
+  return next->changes;
+}
+
+void Candidates::mark_tried(const knobs::Settings& changes) {
+  for (Candidate& candidate : all_) {
+    candidate.tried = candidate.tried || has_all(changes, candidate.changes);
+  }
+}
+
+void Candidates::lower_alternatives(const knobs::Settings& changes) {
+  for (Candidate& other : all_) {
+    other.promise *= !other.tried && shares_knob(other.changes, changes) ? kAlternativeDecay : 1;
+  }
+}
+
+std::vector<Unit> Candidates::unconfirmed(const knobs::Settings& best,
+                                          const std::map<std::string, double>& measured) const {
+  std::vector<Unit> units;
+  std::set<std::string> done;
+  for (const auto& [knob, value] : best) {
+    if (measured.contains(knob) || done.contains(knob)) {
+      continue;
+    }
+    units.push_back(unit_of(knob, best));
+    done.insert(units.back().begin(), units.back().end());
+  }
+  std::stable_sort(units.begin(), units.end(),
+                   [&](const Unit& a, const Unit& b) { return promise_of(a, best) < promise_of(b, best); });
+  return units;
+}
+
+double Candidates::promise_of(const Unit& unit, const knobs::Settings& best) const {
+  double promise = 0;
+  for (const Candidate& candidate : all_) {
+    for (const std::string& knob : unit) {
+      const auto found = candidate.changes.find(knob);
+      const auto set = best.find(knob);
+      if (found != candidate.changes.end() && set != best.end() && found->second == set->second) {
+        promise = std::max(promise, candidate.promise);
+      }
+    }
+  }
+  return promise;
+}
+
+std::optional<std::string> Candidates::reason_of(const std::string& knob, const std::string& value) const {
+  const Candidate* best = nullptr;
+  for (const Candidate& candidate : all_) {
+    const auto found = candidate.changes.find(knob);
+    if (found != candidate.changes.end() && found->second == value &&
+        (best == nullptr || candidate.promise > best->promise)) {
+      best = &candidate;
+    }
+  }
+  return best == nullptr ? std::nullopt : std::optional(best->reason);
+}
+
+}  // namespace unidle::tune

@@ -1,0 +1,135 @@
+#include "unidle/tune/search/contest.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <utility>
+
+namespace unidle::tune {
+
+namespace {
+
+/// A gain of less is not worth a change.
+constexpr double kWorth = 0.01;
+/// No run was it.
+constexpr int kNoRun = -1;
+
+}  // namespace
+
+void Contest::begin(const TrialResult& baseline) { take({{}, baseline, log_.runs()}); }
+
+void Contest::take(Best best) {
+  best_ = std::move(best);
+  budget_.expect(repeats_.baseline().seconds, best_.result.seconds);
+}
+
+void Contest::restore(Best best) { take(std::move(best)); }
+
+Contest::Verdict Contest::challenge(const knobs::Settings& changes, const std::string& stage, const std::string& what,
+                                    double margin, bool confirm) {
+  const bool neighbours = best_.run == log_.runs();
+  const std::size_t logged = log_.trials().size();
+  LoggedTrial trial = log_.measure(changes, stage);
+  trial.why = what;
+  if (trial.result.interrupted) {
+    return {};
+  }
+  if (is_rejected(trial)) {
+    log_.add(std::move(trial));
+    return {Judgement::kRejected};
+  }
+  const bool others_between = log_.trials().size() > logged;
+  Turns turns(trial.result, best_.result, neighbours, confirm);
+  const double limit = 1 + margin * kWorth;
+  while (turns.is_open(limit, scatter_, log_.last_was_disturbed()) && may_repeat() && take_turn(trial.changes, turns)) {
+  }
+  if (log_.stopped()) {
+    return {};
+  }
+  const Verdict verdict = judge(trial, turns, limit);
+  const bool newest_is_best = (verdict.judgement == Judgement::kBetter) == turns.reference_is_next();
+  if (verdict.judgement == Judgement::kBetter) {
+    take({trial.changes, trial.result, kNoRun});
+  }
+  best_.run = newest_is_best && (turns.taken() > 0 || !others_between) ? log_.runs() : kNoRun;
+  log_.add(std::move(trial));
+  return verdict;
+}
+
+/// Gives the trial and the best so far their newest rates.
+Contest::Verdict Contest::judge(LoggedTrial& trial, const Turns& turns, double limit) {
+  trial.result.rate = turns.change().rate;
+  trial.result.others_cpus = turns.change().others_cpus;
+  best_.result.rate = turns.reference().rate;
+  best_.result.others_cpus = turns.reference().others_cpus;
+  trial.why += turns.counted() > 1 ? fmt::format("; median of {} turns", turns.counted()) : "";
+  trial.why += fmt::format("; {:.3f}x of the best so far", turns.ratio());
+  const bool removal = trial.stage == "removal";
+  if (turns.ratio() > limit) {
+    trial.verdict = removal ? "reverted" : "kept";
+    return {Judgement::kBetter, turns.ratio()};
+  }
+  trial.verdict = removal ? "needed" : "no gain";
+  return {Judgement::kNoGain, turns.ratio()};
+}
+
+/// One more run, which makes a ratio with the run before it. False when there is none.
+bool Contest::take_turn(const knobs::Settings& changes, Turns& turns) {
+  const bool reference = turns.reference_is_next();
+  LoggedTrial run = log_.measure(reference ? best_.settings : changes, reference ? "reference" : "again");
+  if (run.result.interrupted || !run.result.ok) {
+    return false;
+  }
+  if (reference && best_.settings.empty()) {
+    repeats_.add(run.result);
+  }
+  const auto [ratio, counts] = turns.take(run.result, scatter_);
+  run.verdict = "turn";
+  run.why = fmt::format("{}; {:.3f}x{}", reference ? "the best so far once more" : "the change once more", ratio,
+                        counts ? "" : ", not counted: others used the CPUs during one of the two");
+  log_.add(std::move(run));
+  return true;
+}
+
+/// Fills in verdict and reason when the trial cannot be taken whatever its speed.
+bool Contest::is_rejected(LoggedTrial& trial) {
+  if (!trial.result.ok) {
+    trial.verdict = "failed";
+    trial.why += "; " + trial.result.problem;
+    return true;
+  }
+  refusals_.take_out(trial);
+  if (trial.changes == best_.settings && trial.stage != "removal") {
+    trial.verdict = "not taken";
+    return true;
+  }
+  Parity parity = repeats_.parity_of(trial.result, trial.changes);
+  while (!parity.held && learn_spread(trial.result)) {
+    parity = repeats_.parity_of(trial.result, trial.changes);
+  }
+  if (!parity.held) {
+    trial.verdict = "parity broken";
+    trial.why += "; " + parity.why;
+  }
+  return !parity.held;
+}
+
+/// Runs the program without changes once more, because a difference only counts beside how far it lies from itself.
+/// False where that is known, and where no time is left or no run could help.
+bool Contest::learn_spread(const TrialResult& changed) {
+  const bool hopeless = changed.loss && !std::isfinite(*changed.loss);
+  if (hopeless || repeats_.are_enough() || !may_repeat()) {
+    return false;
+  }
+  LoggedTrial once_more = log_.measure({}, "reference");
+  if (once_more.result.interrupted || !once_more.result.ok) {
+    return false;
+  }
+  const bool told = repeats_.add(once_more.result);
+  once_more.verdict = "baseline";
+  once_more.why = "without changes once more: how far its loss lies from itself";
+  log_.add(std::move(once_more));
+  return told;
+}
+
+}  // namespace unidle::tune

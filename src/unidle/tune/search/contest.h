@@ -1,0 +1,68 @@
+// A change against the best so far: measured, repeated where one run does not tell, judged.
+#pragma once
+
+#include <string>
+
+#include "unidle/knobs/settings.h"
+#include "unidle/tune/search/budget.h"
+#include "unidle/tune/search/refusals.h"
+#include "unidle/tune/search/repeats.h"
+#include "unidle/tune/search/trial_log.h"
+#include "unidle/tune/search/turns.h"
+
+namespace unidle::tune {
+
+/// The fastest settings that the search has found.
+struct Best {
+  knobs::Settings settings;  // against the configuration
+  TrialResult result;        // its newest rate
+  int run = 0;               // number of its newest run, by TrialLog::runs()
+};
+
+enum class Judgement {
+  kBetter,  // it is the best now
+  kNoGain,
+  kRejected,  // it cannot be taken whatever its speed
+  kStopped,
+};
+
+/// Not thread-safe.
+class Contest {
+ public:
+  /// All must outlive it.
+  Contest(TrialLog& log, Budget& budget, Repeats& repeats, Refusals& refusals)
+      : log_(log), budget_(budget), repeats_(repeats), refusals_(refusals) {}
+
+  /// The program as it is, just measured and the first of the repeats.
+  void begin(const TrialResult& baseline);
+
+  struct Verdict {
+    Judgement judgement = Judgement::kStopped;
+    double ratio = 1;  // to the best until then; of what was judged
+  };
+  /// Takes the settings when they are faster than the best so far by more than `margin` times what is worth a change.
+  /// `what`: in words, for the log. `confirm`: one run in their favour is not enough.
+  Verdict challenge(const knobs::Settings& changes, const std::string& stage, const std::string& what, double margin,
+                    bool confirm = false);
+
+  Best& best() { return best_; }
+  /// Goes back to what was the best before.
+  void restore(Best best);
+
+ private:
+  bool may_repeat() const { return !log_.stopped() && budget_.allows_run(); }
+  bool is_rejected(LoggedTrial& trial);
+  bool learn_spread(const TrialResult& changed);
+  bool take_turn(const knobs::Settings& changes, Turns& turns);
+  Verdict judge(LoggedTrial& trial, const Turns& turns, double limit);
+  void take(Best best);
+
+  TrialLog& log_;
+  Budget& budget_;
+  Repeats& repeats_;
+  Refusals& refusals_;
+  Scatter scatter_;
+  Best best_;
+};
+
+}  // namespace unidle::tune

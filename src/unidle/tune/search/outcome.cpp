@@ -1,0 +1,60 @@
+#include "unidle/tune/search/outcome.h"
+
+#include <fmt/format.h>
+
+namespace unidle::tune {
+
+namespace {
+
+std::string stopped(const TunerOutcome& outcome, const Circumstances& circumstances) {
+  if (outcome.best.empty()) {
+    return "stopped before anything better was found; nothing was " + circumstances.done;
+  }
+  return "stopped; the best so far (" + knobs::describe(outcome.best) + ") is not verified, so nothing was " +
+         circumstances.done;
+}
+
+std::string nothing_verified(const Circumstances& circumstances) {
+  if (!circumstances.had_candidates) {
+    return "nothing to gain: nothing that could matter to it can be changed";
+  }
+  if (circumstances.searched < 2) {
+    return "nothing was tried: the budget ended with the first trial; give more with --budget";
+  }
+  return "nothing to gain: no change was faster than the " + circumstances.subject + " as it is";
+}
+
+std::string shown(const Verification& found, const Circumstances& circumstances) {
+  const std::string gain = fmt::format("{:.2f}x as fast as before (95 % interval {:.2f} to {:.2f}, {} pairs)",
+                                       found.ratio, found.interval.low, found.interval.high, found.winner.size());
+  if (circumstances.other_effective_batch) {
+    return gain +
+           "; another effective batch learns differently from sample to sample, so compare the losses of whole runs";
+  }
+  return gain + (found.compared ? "" : "; neither loss nor metric was there to compare, so look at them yourself");
+}
+
+std::string not_shown(const Verification& found, const Circumstances& circumstances) {
+  if (!found.parity.held) {
+    return "nothing to gain: " + found.parity.why;
+  }
+  return fmt::format("nothing to gain: the {} is {:.2f}x of the baseline (95 % interval {:.2f} to {:.2f})",
+                     circumstances.found_better ? "best" : "fastest change tried", found.ratio, found.interval.low,
+                     found.interval.high);
+}
+
+}  // namespace
+
+std::string conclusion_of(const TunerOutcome& outcome, const Circumstances& circumstances) {
+  std::string text = outcome.interrupted           ? stopped(outcome, circumstances)
+                     : !outcome.verification       ? nothing_verified(circumstances)
+                     : outcome.verification->shown ? shown(*outcome.verification, circumstances)
+                                                   : not_shown(*outcome.verification, circumstances);
+  if (circumstances.disturbed) {
+    text += fmt::format("; other processes used the CPUs during {} of {} trials, so the figures are rough",
+                        circumstances.disturbed_runs, circumstances.measured);
+  }
+  return text;
+}
+
+}  // namespace unidle::tune

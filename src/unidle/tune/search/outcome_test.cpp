@@ -1,0 +1,79 @@
+#include "unidle/tune/search/outcome.h"
+
+#include <gmock/gmock.h>
+
+namespace unidle::tune {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+Circumstances of_a_program() {
+  Circumstances circumstances;
+  circumstances.subject = "program";
+  circumstances.done = "advised";
+  circumstances.had_candidates = true;
+  circumstances.searched = 5;
+  circumstances.found_better = true;
+  return circumstances;
+}
+
+TunerOutcome verified(double ratio, bool shown) {
+  TunerOutcome outcome;
+  Verification& found = outcome.verification.emplace();
+  found.ratio = ratio;
+  found.interval = {ratio - 0.1, ratio + 0.1};
+  found.winner = {1, 2, 3};
+  found.shown = shown;
+  found.compared = true;
+  return outcome;
+}
+
+TEST(Conclusion, AGainComesWithItsInterval) {
+  EXPECT_EQ(conclusion_of(verified(1.5, true), of_a_program()),
+            "1.50x as fast as before (95 % interval 1.40 to 1.60, 3 pairs)");
+}
+
+TEST(Conclusion, SaysWhatNobodyCompared) {
+  TunerOutcome outcome = verified(1.5, true);
+  outcome.verification->compared = false;
+  EXPECT_THAT(conclusion_of(outcome, of_a_program()), HasSubstr("neither loss nor metric"));
+  Circumstances other = of_a_program();
+  other.other_effective_batch = true;
+  EXPECT_THAT(conclusion_of(outcome, other), HasSubstr("another effective batch learns differently"));
+}
+
+TEST(Conclusion, NothingToGainHasItsReason) {
+  EXPECT_EQ(conclusion_of(verified(1.0, false), of_a_program()),
+            "nothing to gain: the best is 1.00x of the baseline (95 % interval 0.90 to 1.10)");
+  TunerOutcome broken = verified(1.5, false);
+  broken.verification->parity = {false, "loss 2 instead of 1"};
+  EXPECT_EQ(conclusion_of(broken, of_a_program()), "nothing to gain: loss 2 instead of 1");
+  EXPECT_EQ(conclusion_of({}, of_a_program()), "nothing to gain: no change was faster than the program as it is");
+  Circumstances none = of_a_program();
+  none.had_candidates = false;
+  EXPECT_THAT(conclusion_of({}, none), HasSubstr("nothing that could matter to it can be changed"));
+  Circumstances brief = of_a_program();
+  brief.searched = 1;
+  EXPECT_THAT(conclusion_of({}, brief), HasSubstr("--budget"));
+}
+
+TEST(Conclusion, AStopSaysWhatWasBest) {
+  TunerOutcome outcome;
+  outcome.interrupted = true;
+  EXPECT_EQ(conclusion_of(outcome, of_a_program()), "stopped before anything better was found; nothing was advised");
+  outcome.best = {{"loader.workers", "2"}};
+  EXPECT_THAT(conclusion_of(outcome, of_a_program()),
+              StartsWith("stopped; the best so far (loader.workers=2) is not verified"));
+}
+
+TEST(Conclusion, SaysWhenOthersUsedTheCpus) {
+  Circumstances busy = of_a_program();
+  busy.disturbed = true;
+  busy.disturbed_runs = 4;
+  busy.measured = 9;
+  EXPECT_THAT(conclusion_of(verified(1.5, true), busy), HasSubstr("during 4 of 9 trials, so the figures are rough"));
+}
+
+}  // namespace
+}  // namespace unidle::tune

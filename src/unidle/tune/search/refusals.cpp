@@ -1,0 +1,46 @@
+#include "unidle/tune/search/refusals.h"
+
+#include <fmt/format.h>
+
+#include "unidle/knobs/knob.h"
+
+namespace unidle::tune {
+
+void Refusals::add(const std::string& asked, std::string sentence) {
+  if (refused_.insert(asked).second) {
+    sentences_.push_back(std::move(sentence));
+  }
+}
+
+bool Refusals::contain(const std::string& knob, const std::string& value) const {
+  return refused_.contains(knobs::pair_key(knob, value));
+}
+
+void Refusals::take_out(LoggedTrial& trial) {
+  for (const auto& [knob, why] : trial.result.refused) {
+    const auto found = trial.changes.find(knob);
+    if (found == trial.changes.end()) {
+      continue;
+    }
+    const std::string asked = knobs::pair_key(knob, found->second);
+    trial.changes.erase(found);
+    trial.why += fmt::format("; {} did not take: {}", knob, why);
+    add(asked, fmt::format("{}: {}", asked, why));
+  }
+  for (const auto& [knob, asked] : knobs::Settings(trial.changes)) {
+    const auto found = trial.result.effective.find(knob);
+    const knobs::Knob* known = knobs::find_knob(knob);
+    if (found == trial.result.effective.end() || known == nullptr) {
+      continue;
+    }
+    const std::string in_force = knobs::canonical_value(*known, found->second).value_or(found->second);
+    if (in_force == asked) {
+      continue;
+    }
+    trial.changes.erase(knob);
+    trial.why += fmt::format("; {} did not take: {} is in force, not {}", knob, in_force, asked);
+    add(knobs::pair_key(knob, asked), fmt::format("{}: asked for {}, in force is {}", knob, asked, in_force));
+  }
+}
+
+}  // namespace unidle::tune

@@ -1,0 +1,125 @@
+#include "unidle/tune/search/verifier.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace unidle::tune {
+
+namespace {
+
+/// Further pairs when the first ones leave it open.
+constexpr int kExtraPairs = 4;
+/// Pairs that may fail: a machine that is busy with something else may be too slow for once.
+constexpr int kMostFailures = 2;
+/// A gain in every pair of so many times the noise needs no further pairs.
+constexpr double kClearGain = 3;
+
+}  // namespace
+
+std::optional<Verification> Verifier::verify(const knobs::Settings& winner) {
+  Verification verification;
+  for (int pairs = 0; pairs < options_.pairs + kExtraPairs && !is_over(verification, pairs); ++pairs) {
+    if (!run_pair(winner, verification)) {
+      break;
+    }
+    take_stock(verification);
+  }
+  if (log_.stopped()) {
+    return std::nullopt;
+  }
+  take_stock(verification);
+  return verification;
+}
+
+bool Verifier::is_over(const Verification& verification, int pairs) const {
+  const bool all = pairs >= options_.pairs;
+  const bool enough = verification.clear || (all && verification.shown);
+  const bool hopeless = all && verification.interval.high < 1 + options_.least_gain;
+  return enough || hopeless || (pairs >= kLeastPairs && !budget_.allows_s(budget_.pair_s()));
+}
+
+void Verifier::take_stock(Verification& verification) const {
+  const std::size_t pairs = std::min(verification.baseline.size(), verification.winner.size());
+  if (pairs == 0) {
+    return;
+  }
+  std::vector<double> ratios;
+  for (std::size_t i = 0; i < pairs; ++i) {
+    ratios.push_back(verification.winner[i] / verification.baseline[i]);
+  }
+  verification.ratio = median(ratios);
+  verification.interval = bootstrap_median(ratios);
+  verification.clear =
+      pairs >= kLeastPairs && *std::min_element(ratios.begin(), ratios.end()) > 1 + kClearGain * log_.noise();
+  verification.shown = verification.parity.held && verification.interval.low > 1 &&
+                       verification.ratio >= 1 + options_.least_gain &&
+                       (verification.clear || pairs >= static_cast<std::size_t>(options_.pairs));
+}
+
+/// False when it was interrupted, or the winner failed or trains something else. Every other pair is turned round, so
+/// that a machine that gets slower steadily favours neither.
+bool Verifier::run_pair(const knobs::Settings& changes, Verification& verification) {
+  const bool winner_first = verification.winner.size() % 2 == 1;
+  const auto run = [&](bool winner) {
+    return log_.measure(winner ? changes : knobs::Settings{}, winner ? "verify-winner" : "verify-baseline");
+  };
+  LoggedTrial first = run(winner_first);
+  if (first.result.interrupted) {
+    return false;
+  }
+  LoggedTrial second = run(!winner_first);
+  if (second.result.interrupted) {
+    return false;
+  }
+  LoggedTrial& baseline = winner_first ? second : first;
+  LoggedTrial& winner = winner_first ? first : second;
+  baseline.verdict = baseline.result.ok ? "baseline" : "failed";
+  winner.verdict = winner.result.ok ? "winner" : "failed";
+  baseline.why = baseline.result.problem;
+  winner.why = winner.result.problem;
+  const bool ran = baseline.result.ok && winner.result.ok;
+  const bool goes_on =
+      ran ? compare_pair(baseline.result, winner, verification) : fail_pair(baseline, winner, verification);
+  log_.add(std::move(first));
+  log_.add(std::move(second));
+  return goes_on;
+}
+
+/// True when another pair may be tried.
+bool Verifier::fail_pair(const LoggedTrial& baseline, const LoggedTrial& winner, Verification& verification) const {
+  if (++verification.failures < kMostFailures) {
+    return true;
+  }
+  const bool by_winner = !winner.result.ok;
+  verification.parity = {false, fmt::format("the {} failed: {}", by_winner ? "winner" : "program as it is",
+                                            by_winner ? winner.why : baseline.why)};
+  return false;
+}
+
+/// Adds the pair; false when the winner trains something else.
+bool Verifier::compare_pair(const TrialResult& baseline, LoggedTrial& winner, Verification& verification) {
+  repeats_.add(baseline);
+  verification.baseline.push_back(baseline.rate);
+  verification.winner.push_back(winner.result.rate);
+  verification.baselines.push_back(baseline);
+  verification.winners.push_back(winner.result);
+  Parity parity = repeats_.parity_of({baseline}, {winner.result}, winner.changes);
+  if (parity.held && verification.winners.size() > 1) {
+    // Together they show what chance hides in each of them.
+    parity = repeats_.parity_of(verification.baselines, verification.winners, winner.changes);
+  }
+  const bool common_metric = std::any_of(baseline.metrics.begin(), baseline.metrics.end(), [&](const auto& metric) {
+    return winner.result.metrics.contains(metric.first);
+  });
+  verification.compared = verification.compared || (baseline.loss && winner.result.loss) || common_metric;
+  if (!parity.held) {
+    verification.parity = parity;
+    winner.verdict = "parity broken";
+  }
+  winner.why = parity.why;
+  return parity.held;
+}
+
+}  // namespace unidle::tune

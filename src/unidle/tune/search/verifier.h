@@ -1,0 +1,56 @@
+// The winner against the program as it is, in turns.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "unidle/base/stats.h"
+#include "unidle/knobs/settings.h"
+#include "unidle/tune/search/budget.h"
+#include "unidle/tune/search/repeats.h"
+#include "unidle/tune/search/trial_log.h"
+
+namespace unidle::tune {
+
+struct Verification {
+  std::vector<double> baseline;  // samples/s, of each pair
+  std::vector<double> winner;
+  double ratio = 1;         // median of the ratios of the pairs
+  Interval interval{1, 1};  // 95 %, bootstrap over the pairs
+  bool clear = false;       // every pair shows a gain that noise cannot make
+  bool shown = false;       // the interval lies above 1, the gain is worth it and parity holds
+  Parity parity;
+  bool compared = false;                        // a pair had a loss or a metric to compare
+  std::vector<TrialResult> baselines, winners;  // of the pairs, for comparing them together
+  int failures = 0;                             // pairs of which one did not run
+};
+
+/// Not thread-safe.
+class Verifier {
+ public:
+  struct Options {
+    int pairs = 6;          // fewer when the gain is beyond all doubt, more when it is open
+    double least_gain = 0;  // a ratio below 1 plus this is not worth a change
+  };
+
+  /// All must outlive it. `budget` ends it, but not before the least number of pairs.
+  Verifier(TrialLog& log, const Budget& budget, Repeats& repeats, Options options)
+      : log_(log), budget_(budget), repeats_(repeats), options_(options) {}
+
+  /// Nothing when it was stopped.
+  std::optional<Verification> verify(const knobs::Settings& winner);
+
+ private:
+  bool is_over(const Verification& verification, int pairs) const;
+  bool run_pair(const knobs::Settings& changes, Verification& verification);
+  bool fail_pair(const LoggedTrial& baseline, const LoggedTrial& winner, Verification& verification) const;
+  bool compare_pair(const TrialResult& baseline, LoggedTrial& winner, Verification& verification);
+  void take_stock(Verification& verification) const;
+
+  TrialLog& log_;
+  const Budget& budget_;
+  Repeats& repeats_;
+  Options options_;
+};
+
+}  // namespace unidle::tune
