@@ -12,6 +12,8 @@ import sys
 import tempfile
 import unittest
 
+import note_types
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 UNIDLE = os.path.join(os.environ.get("UNIDLE_BIN", ""), "unidle")
 TRAIN = os.path.join(HERE, "programs", "train.py")
@@ -39,6 +41,13 @@ class Record:
 
     def notes(self, kind):
         found = [json.loads(row[0]) for row in self.rows("select body from notes order by t_ns")]
+        unlisted = [
+            (note["type"], field)
+            for note in found
+            for field in note
+            if not note_types.has(note["type"], field)
+        ]
+        assert not unlisted, "docs/probe-format.md does not list %s" % sorted(set(unlisted))
         return [note for note in found if note["type"] == kind]
 
     def settings(self):

@@ -9,6 +9,7 @@
 #include "unidle/base/json.h"
 #include "unidle/base/numbers.h"
 #include "unidle/knobs/value.h"
+#include "unidle/record/note_types.h"
 
 namespace unidle::diagnose {
 
@@ -27,7 +28,7 @@ class Arguments {
  public:
   explicit Arguments(const std::vector<record::Note>& notes) {
     for (const record::Note& note : notes) {
-      if (text_in(note.body, "type") == "arguments") {
+      if (record::is_of(note, record::NoteType::kArguments)) {
         told_ = true;
         const record::Note*& newest = newest_[note.process];
         newest = newest == nullptr || note.t_ns >= newest->t_ns ? &note : newest;

@@ -16,6 +16,7 @@
 #include "unidle/diagnose/detail/timeline.h"
 #include "unidle/diagnose/detail/trace_facts.h"
 #include "unidle/knobs/value.h"
+#include "unidle/record/note_types.h"
 #include "unidle/trace/recorded.h"
 
 namespace unidle::diagnose {
@@ -63,47 +64,43 @@ void read_settings(const record::Reader& reader, Signals& signals) {
   }
 }
 
-void read_unread_keys(const json& body, Signals& signals) {
-  if (!body.contains("keys") || !body["keys"].is_array()) {
-    return;
-  }
-  for (const json& key : body["keys"]) {
-    if (const std::string name = text_in(key, "key"); !name.empty()) {
-      signals.unread_keys.emplace_back(name, text_in(key, "at"));
+void read_unread_keys(const std::vector<record::Note>& notes, Signals& signals) {
+  record::each_note<record::NoteType::kUnread>(notes, [&](const auto& note) {
+    const json keys = note.value("keys");
+    for (const json& key : keys.is_array() ? keys : json::array()) {
+      if (const std::string name = text_in(key, "key"); !name.empty()) {
+        signals.unread_keys.emplace_back(name, text_in(key, "at"));
+      }
     }
-  }
+  });
 }
 
 /// What counts is the last one. A program may train in one process after another.
 void read_exceptions(const record::Reader& reader, const std::vector<record::Note>& notes, Signals& signals) {
-  const record::Note* last = nullptr;
+  std::optional<record::NoteOf<record::NoteType::kException>> last;
   std::set<std::pair<std::string, std::string>> different;
-  for (const record::Note& note : notes) {
-    if (text_in(note.body, "type") == "exception") {
-      different.emplace(text_in(note.body, "message"), text_in(note.body, "where"));
-      last = last == nullptr || note.t_ns >= last->t_ns ? &note : last;
-    }
-  }
-  if (last == nullptr) {
+  record::each_note<record::NoteType::kException>(notes, [&](const auto& note) {
+    different.emplace(note.text("message"), note.text("where"));
+    last = !last || note.t_ns() >= last->t_ns() ? note : *last;
+  });
+  if (!last) {
     return;
   }
   const std::vector<record::Step> steps = reader.steps();
-  signals.exception = text_in(last->body, "message");
-  signals.exception_where = text_in(last->body, "where");
+  signals.exception = last->text("message");
+  signals.exception_where = last->text("where");
   signals.steps_after_exception =
-      std::count_if(steps.begin(), steps.end(), [&](const record::Step& step) { return step.t_ns > last->t_ns; });
+      std::count_if(steps.begin(), steps.end(), [&](const record::Step& step) { return step.t_ns > last->t_ns(); });
   signals.earlier_exceptions = static_cast<std::int64_t>(different.size()) - 1;
 }
 
 /// Samples in one pass over the data: what the program says, or the length of the dataset.
 std::optional<double> samples_per_pass(const record::Reader& reader, const Signals& signals) {
   std::optional<double> each;
-  for (const record::Note& note : reader.notes()) {
-    if (text_in(note.body, "type") == "data") {
-      const auto told = number_in(note.body, "samples_per_epoch");
-      each = told && *told > 0 ? told : each;
-    }
-  }
+  record::each_note<record::NoteType::kData>(reader.notes(), [&](const auto& note) {
+    const auto told = note.number("samples_per_epoch");
+    each = told && *told > 0 ? told : each;
+  });
   if (!each && signals.loader && signals.loader->dataset_len.value_or(0) > 0) {
     each = static_cast<double>(*signals.loader->dataset_len);
   }
@@ -113,27 +110,21 @@ std::optional<double> samples_per_pass(const record::Reader& reader, const Signa
 /// Of a record without steps. An unseen process explains more than what those that were seen say of themselves.
 std::string why_blind(const std::vector<record::Note>& notes) {
   std::string why;
-  for (const record::Note& note : notes) {
-    const std::string type = text_in(note.body, "type");
-    if (type == "unseen") {
-      return text_in(note.body, "why");
-    }
-    if (type == "shim") {
-      const bool off = why == "off" || text_in(note.body, "status") == "off";
-      why = off ? "off" : "no-training";
-    }
-  }
+  record::each_note<record::NoteType::kShim>(notes, [&](const auto& note) {
+    const bool off = why == "off" || note.text("status") == "off";
+    why = off ? "off" : "no-training";
+  });
+  bool unseen = false;
+  record::each_note<record::NoteType::kUnseen>(notes, [&](const auto& note) {
+    why = unseen ? why : note.text("why");
+    unseen = true;
+  });
   return why;
 }
 
 void read_notes(const record::Reader& reader, const Timeline& timeline, Signals& signals) {
   std::vector<record::Note> notes = reader.notes();
-  for (const record::Note& note : notes) {
-    const std::string type = text_in(note.body, "type");
-    if (type == "unread" || type == "unread_keys") {
-      read_unread_keys(note.body, signals);
-    }
-  }
+  read_unread_keys(notes, signals);
   read_exceptions(reader, notes, signals);
   if (timeline.steps.empty()) {
     signals.blind = why_blind(notes);

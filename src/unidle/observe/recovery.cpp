@@ -16,6 +16,7 @@
 #include "unidle/base/log.h"
 #include "unidle/observe/collector.h"
 #include "unidle/observe/events.h"
+#include "unidle/record/note_types.h"
 #include "unidle/record/record.h"
 
 namespace unidle::observe {
@@ -51,7 +52,7 @@ Before read_before(const fs::path& folder) {
     before.cuda = text_in(gpus->front(), "kind") == "cuda";
   }
   for (const record::Note& note : reader.notes()) {
-    before.python = before.python || text_in(note.body, "type") == "shim";
+    before.python = before.python || record::is_of(note, record::NoteType::kShim);
   }
   before.over = reader.meta(record::meta::kExit).has_value();
   if (const auto pid = reader.meta(record::meta::kPid); pid && pid->is_number_integer()) {

@@ -7,6 +7,7 @@
 #include "unidle/base/clock.h"
 #include "unidle/base/error.h"
 #include "unidle/base/json.h"
+#include "unidle/record/note_types.h"
 #include "unidle/trace/document.h"
 
 namespace unidle::trace {
@@ -66,38 +67,34 @@ void take_in(record::Writer& writer, const fs::path& folder) {
 
 std::vector<RecordedTrace> recorded_traces(const record::Reader& reader) {
   std::vector<RecordedTrace> traces;
-  for (const record::Note& note : reader.notes()) {
-    if (!note.body.is_object() || text_in(note.body, "type") != "trace_analysis" || !note.body.contains("analysis")) {
-      continue;
-    }
-    const std::string name = text_in(note.body, "file");
-    if (process_of(name) == 0) {
-      continue;  // take_in() writes no other names, and what leads elsewhere is not the record's
+  record::each_note<record::NoteType::kTraceAnalysis>(reader.notes(), [&](const auto& note) {
+    const std::string name = note.text("file");
+    const nlohmann::json analysis = note.value("analysis");
+    if (analysis.is_null() || process_of(name) == 0) {
+      return;  // take_in() writes no other names, and what leads elsewhere is not the record's
     }
     const fs::path file = reader.folder() / name;
     try {
-      traces.push_back({note.process, file, summary_from_json(note.body["analysis"], file.string())});
+      traces.push_back({note.process(), file, summary_from_json(analysis, file.string())});
     } catch (const Error&) {  // NOLINT(bugprone-empty-catch)
       // Written by a version that knows more; what is not understood is not there.
     }
-  }
+  });
   std::sort(traces.begin(), traces.end(), [](const auto& a, const auto& b) { return a.process < b.process; });
   return traces;
 }
 
 std::string why_no_trace(const record::Reader& reader) {
   std::string why;
-  for (const record::Note& note : reader.notes()) {
-    if (!note.body.is_object()) {
-      continue;
-    }
-    const std::string type = text_in(note.body, "type");
-    if (type == "trace" && !text_in(note.body, "reason").empty()) {
-      why = text_in(note.body, "reason");
-    } else if (type == "trace_analysis" && !text_in(note.body, "problem").empty()) {
-      why = text_in(note.body, "file") + " " + text_in(note.body, "problem");
-    }
-  }
+  const std::vector<record::Note> notes = reader.notes();
+  record::each_note<record::NoteType::kTrace>(notes, [&](const auto& note) {
+    const std::string reason = note.text("reason");
+    why = reason.empty() ? why : reason;
+  });
+  record::each_note<record::NoteType::kTraceAnalysis>(notes, [&](const auto& note) {
+    const std::string problem = note.text("problem");
+    why = problem.empty() ? why : note.text("file") + " " + problem;
+  });
   return why;
 }
 

@@ -12,6 +12,7 @@
 
 #include "unidle/base/error.h"
 #include "unidle/base/json.h"
+#include "unidle/record/note_types.h"
 #include "unidle/trace/detail/event_file.h"
 #include "unidle/trace/detail/events.h"
 #include "unidle/trace/recorded.h"
@@ -99,7 +100,7 @@ class Exporter {
 
   void instants(const std::vector<Instant>& instants) {
     for (const record::Note& note : record_.notes()) {
-      if (note.body.is_object() && text_in(note.body, "type") == "exception") {
+      if (record::is_of(note, record::NoteType::kException)) {
         process(note.process);
         file_.instant(note.process, text_in(note.body, "class") + ": " + text_in(note.body, "message"), at(note.t_ns),
                       "p", {{"where", text_in(note.body, "where")}});

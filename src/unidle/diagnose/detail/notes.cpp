@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "unidle/base/json.h"
+#include "unidle/record/note_types.h"
 #include "unidle/telemetry/host_state.h"
 
 namespace unidle::diagnose::detail {
@@ -16,16 +17,6 @@ namespace unidle::diagnose::detail {
 namespace {
 
 using nlohmann::json;
-
-/// What tells notes of one type apart.
-std::string key_of(const json& body) {
-  std::string key;
-  for (const char* part : {"id", "role", "phase", "call", "where", "function", "rank", "index"}) {
-    const auto found = body.find(part);
-    key += found == body.end() ? "|" : "|" + json_text(*found, -1);
-  }
-  return key;
-}
 
 /// A value that several processes gave, each for `count` samples: their mean, weighted.
 struct WeightedMean {
@@ -51,28 +42,29 @@ Notes::Notes(std::vector<record::Note> notes, std::optional<std::int64_t> traini
     if (!note.body.is_object()) {
       continue;
     }
-    record::Note& kept = newest_[{text_in(note.body, "type"), note.process, key_of(note.body)}];
+    record::Note& kept = newest_[{text_in(note.body, "type"), note.process, record::key_of(note)}];
     if (note.t_ns >= kept.t_ns) {
       kept = std::move(note);
     }
   }
 }
 
-template <typename Visit>
-void Notes::each(const char* type, Visit visit) const {
-  for (auto at = newest_.lower_bound({type, INT64_MIN, ""}); at != newest_.end() && std::get<0>(at->first) == type;
+template <record::NoteType type, typename Visit>
+void Notes::each(Visit visit) const {
+  const std::string name(record::shape_of(type).name);
+  for (auto at = newest_.lower_bound({name, INT64_MIN, ""}); at != newest_.end() && std::get<0>(at->first) == name;
        ++at) {
-    visit(at->second);
+    visit(record::NoteOf<type>(at->second));
   }
 }
 
 bool Notes::feeds_training(const json& id) const {
   bool known = false;
   bool feeds = false;
-  each("loader", [&](const record::Note& note) {
-    if (note.body.contains("id") && note.body["id"] == id) {
+  each<record::NoteType::kLoader>([&](const auto& note) {
+    if (!id.is_null() && note.value("id") == id) {
       known = true;
-      feeds = feeds || text_in(note.body, "use") == "train";
+      feeds = feeds || note.text("use") == "train";
     }
   });
   return feeds || !known;
@@ -90,49 +82,49 @@ void Notes::read(Signals& signals) const {
 
 /// The newest training loader; a program may make one for every configuration that it tries.
 void Notes::read_loader(Signals& signals) const {
-  const record::Note* newest = nullptr;
-  each("loader", [&](const record::Note& note) {
-    const bool training = !training_ || note.process == *training_;
-    if (training && text_in(note.body, "use") == "train" && (newest == nullptr || note.t_ns >= newest->t_ns)) {
-      newest = &note;
+  std::optional<record::NoteOf<record::NoteType::kLoader>> newest;
+  each<record::NoteType::kLoader>([&](const auto& note) {
+    const bool training = !training_ || note.process() == *training_;
+    if (training && note.text("use") == "train" && (!newest || note.t_ns() >= newest->t_ns())) {
+      newest = note;
     }
   });
-  if (newest == nullptr) {
+  if (!newest) {
     return;
   }
-  const json& body = newest->body;
+  const auto& loader = *newest;
   LoaderFacts facts;
-  facts.workers = whole_in(body, "workers");
-  facts.batch_size = whole_in(body, "batch_size");
-  facts.prefetch_factor = whole_in(body, "prefetch_factor");
-  facts.dataset_len = whole_in(body, "dataset_len");
-  facts.in_memory_bytes = whole_in(body, "in_memory_bytes");
-  facts.pin_memory = flag_in(body, "pin_memory");
-  facts.persistent_workers = flag_in(body, "persistent_workers");
-  facts.map_style = flag_in(body, "map_style");
-  if (!facts.map_style && flag_in(body, "iterable")) {
-    facts.map_style = !*flag_in(body, "iterable");
+  facts.workers = loader.whole("workers");
+  facts.batch_size = loader.whole("batch_size");
+  facts.prefetch_factor = loader.whole("prefetch_factor");
+  facts.dataset_len = loader.whole("dataset_len");
+  facts.in_memory_bytes = loader.whole("in_memory_bytes");
+  facts.pin_memory = loader.flag("pin_memory");
+  facts.persistent_workers = loader.flag("persistent_workers");
+  facts.map_style = loader.flag("map_style");
+  if (!facts.map_style && loader.flag("iterable")) {
+    facts.map_style = !*loader.flag("iterable");
   }
-  facts.in_memory = flag_in(body, "in_memory");
-  facts.batched = flag_in(body, "batched_getitem");
-  facts.gathers = flag_in(body, "gathers");
-  facts.gathers_not = text_in(body, "gathers_not");
-  if (const auto names = body.find("keepable"); names != body.end() && names->is_array()) {
-    for (const json& name : *names) {
+  facts.in_memory = loader.flag("in_memory");
+  facts.batched = loader.flag("batched_getitem");
+  facts.gathers = loader.flag("gathers");
+  facts.gathers_not = loader.text("gathers_not");
+  if (const json names = loader.value("keepable"); names.is_array()) {
+    for (const json& name : names) {
       facts.keepable.push_back(name.is_string() ? name.get<std::string>() : "");
     }
   }
-  facts.dataset = text_in(body, "dataset");
-  facts.dataset_where = text_in(body, "dataset_where");
-  facts.where = text_in(body, "where");
-  each("loader_start", [&](const record::Note& note) {
-    if ((training_ && note.process != *training_) || !feeds_training(note.body.value("id", json()))) {
+  facts.dataset = loader.text("dataset");
+  facts.dataset_where = loader.text("dataset_where");
+  facts.where = loader.text("where");
+  each<record::NoteType::kLoaderStart>([&](const auto& note) {
+    if ((training_ && note.process() != *training_) || !feeds_training(note.value("id"))) {
       return;
     }
-    if (const auto count = whole_in(note.body, "count")) {
+    if (const auto count = note.whole("count")) {
       facts.starts = facts.starts.value_or(0) + *count;
     }
-    add_to(facts.start_wait_s, number_in(note.body, "in_training"));
+    add_to(facts.start_wait_s, note.number("in_training"));
   });
   signals.loader = std::move(facts);
 }
@@ -141,22 +133,22 @@ void Notes::read_samples(Signals& signals) const {
   SampleFacts facts;
   WeightedMean p50;
   WeightedMean p99;
-  each("samples", [&](const record::Note& note) {
-    const auto count = number_in(note.body, "count");
-    const auto total = number_in(note.body, "seconds_total");
-    if (!count || !total || *count < 1 || !feeds_training(note.body.value("id", json()))) {
+  each<record::NoteType::kSamples>([&](const auto& note) {
+    const auto count = note.number("count");
+    const auto total = note.number("seconds_total");
+    if (!count || !total || *count < 1 || !feeds_training(note.value("id"))) {
       return;
     }
     facts.count += std::llround(*count);
     facts.total_s += *total;
-    p50.add(number_in(note.body, "p50"), *count);
-    p99.add(number_in(note.body, "p99"), *count);
-    if (const auto most = number_in(note.body, "max")) {
+    p50.add(note.number("p50"), *count);
+    p99.add(note.number("p99"), *count);
+    if (const auto most = note.number("max")) {
       facts.max_s = std::max(facts.max_s.value_or(0), *most);
     }
-    add_to(facts.collate_s, number_in(note.body, "batch_collate_seconds"));
-    add_to(facts.cpu_s, number_in(note.body, "cpu_seconds"));
-    add_to(facts.wait_s, number_in(note.body, "wait_seconds"));
+    add_to(facts.collate_s, note.number("batch_collate_seconds"));
+    add_to(facts.cpu_s, note.number("cpu_seconds"));
+    add_to(facts.wait_s, note.number("wait_seconds"));
   });
   if (facts.count > 0) {
     facts.p50_s = p50.mean();
@@ -164,11 +156,11 @@ void Notes::read_samples(Signals& signals) const {
     read_samples_again(facts);
     signals.samples = facts;
   }
-  each("hot", [&](const record::Note& note) {
-    const auto hits = whole_in(note.body, "hits");
+  each<record::NoteType::kHot>([&](const auto& note) {
+    const auto hits = note.whole("hits");
     if (hits && *hits > 0) {
-      signals.hot.push_back({text_in(note.body, "role"), text_in(note.body, "phase"), text_in(note.body, "where"),
-                             text_in(note.body, "function"), *hits, whole_in(note.body, "total").value_or(0)});
+      signals.hot.push_back({note.text("role"), note.text("phase"), note.text("where"), note.text("function"), *hits,
+                             note.whole("total").value_or(0)});
     }
   });
 }
@@ -177,13 +169,13 @@ void Notes::read_samples(Signals& signals) const {
 /// another]. Workers that live for one epoch make each sample once, and so they are compared with each other, too.
 void Notes::read_samples_again(SampleFacts& facts) const {
   std::map<std::pair<std::string, std::string>, std::string> first;  // by loader and index
-  each("samples", [&](const record::Note& note) {
-    const json id = note.body.value("id", json());
-    const auto again = note.body.find("again");
-    if (again == note.body.end() || !again->is_object() || !feeds_training(id)) {
+  each<record::NoteType::kSamples>([&](const record::NoteOf<record::NoteType::kSamples>& note) {
+    const json id = note.value("id");
+    const json again = note.value("again");
+    if (!again.is_object() || !feeds_training(id)) {
       return;
     }
-    for (const auto& [index, told] : again->items()) {
+    for (const auto& [index, told] : again.items()) {
       if (!told.is_array() || told.size() != 3 || !told[0].is_string() || !told[1].is_number_integer() ||
           !told[2].is_number_integer()) {
         continue;
@@ -199,58 +191,57 @@ void Notes::read_samples_again(SampleFacts& facts) const {
 
 void Notes::read_affinity(Signals& signals) const {
   std::set<int> of_workers;
-  each("affinity", [&](const record::Note& note) {
-    const std::vector<int> cpus = telemetry::parse_cpu_list(text_in(note.body, "cpus"));
+  each<record::NoteType::kAffinity>([&](const auto& note) {
+    const std::vector<int> cpus = telemetry::parse_cpu_list(note.text("cpus"));
     if (cpus.empty()) {
       return;
     }
-    if (text_in(note.body, "role") == "worker") {
+    if (note.text("role") == "worker") {
       of_workers.insert(cpus.begin(), cpus.end());
       signals.cpus_of_workers = static_cast<double>(of_workers.size());
-    } else if (training_ && note.process == *training_) {
+    } else if (training_ && note.process() == *training_) {
       signals.cpus_allowed = static_cast<double>(cpus.size());
     }
   });
 }
 
 void Notes::read_waits(Signals& signals) const {
-  each("sync", [&](const record::Note& note) {
-    if (training_ && note.process != *training_) {
+  each<record::NoteType::kSync>([&](const auto& note) {
+    if (training_ && note.process() != *training_) {
       return;
     }
-    SyncCall call{text_in(note.body, "call"), text_in(note.body, "where"), whole_in(note.body, "count").value_or(0),
-                  whole_in(note.body, "in_step").value_or(0), number_in(note.body, "seconds").value_or(0)};
+    SyncCall call{note.text("call"), note.text("where"), note.whole("count").value_or(0),
+                  note.whole("in_step").value_or(0), note.number("seconds").value_or(0)};
     if (!signals.syncs) {
       signals.syncs.emplace();
     }
     signals.syncs->push_back(std::move(call));
   });
-  each("transfer", [&](const record::Note& note) {
+  each<record::NoteType::kTransfer>([&](const auto& note) {
     TransferFacts facts = signals.transfer.value_or(TransferFacts{});
-    const double bytes =
-        number_in(note.body, "pinned_bytes").value_or(0) + number_in(note.body, "pageable_bytes").value_or(0);
+    const double bytes = note.number("pinned_bytes").value_or(0) + note.number("pageable_bytes").value_or(0);
     if (facts.where.empty() || bytes > facts.pinned_bytes + facts.pageable_bytes) {
-      facts.where = text_in(note.body, "where");
+      facts.where = note.text("where");
     }
-    facts.pinned_bytes += number_in(note.body, "pinned_bytes").value_or(0);
-    facts.pageable_bytes += number_in(note.body, "pageable_bytes").value_or(0);
-    const auto add = [&](std::optional<std::int64_t>& total, const char* key) {
-      if (const auto count = whole_in(note.body, key)) {
+    facts.pinned_bytes += note.number("pinned_bytes").value_or(0);
+    facts.pageable_bytes += note.number("pageable_bytes").value_or(0);
+    const auto add = [](std::optional<std::int64_t>& total, const std::optional<std::int64_t>& count) {
+      if (count) {
         total = total.value_or(0) + *count;
       }
     };
-    add(facts.blocking, "blocking_count");
-    add(facts.nonblocking, "nonblocking_count");
+    add(facts.blocking, note.whole("blocking_count"));
+    add(facts.nonblocking, note.whole("nonblocking_count"));
     signals.transfer = facts;
   });
-  each("logging", [&](const record::Note& note) {
+  each<record::NoteType::kLogging>([&](const auto& note) {
     LoggingFacts facts = signals.logging.value_or(LoggingFacts{});
-    const double seconds = number_in(note.body, "seconds").value_or(0);
+    const double seconds = note.number("seconds").value_or(0);
     if (facts.where.empty() || seconds > facts.seconds) {
-      facts.where = text_in(note.body, "where");
+      facts.where = note.text("where");
     }
     facts.seconds += seconds;
-    facts.calls += whole_in(note.body, "calls").value_or(0);
+    facts.calls += note.whole("calls").value_or(0);
     signals.logging = facts;
   });
 }
@@ -261,99 +252,89 @@ void Notes::read_model(Signals& signals) const {
       fact = fact.value_or(false) || *seen;
     }
   };
-  each("model", [&](const record::Note& note) {
-    if (const auto parameters = whole_in(note.body, "parameters")) {
+  each<record::NoteType::kModel>([&](const auto& note) {
+    if (const auto parameters = note.whole("parameters")) {
       signals.model_parameters = std::max(signals.model_parameters.value_or(0), *parameters);
     }
-    auto convolutions = flag_in(note.body, "convolutions");
-    if (const auto count = number_in(note.body, "convolutions")) {
+    auto convolutions = note.flag("convolutions");
+    if (const auto count = note.number("convolutions")) {
       convolutions = *count > 0;
     }
     either(signals.model_has_convolutions, convolutions);
-    either(signals.model_has_depthwise, flag_in(note.body, "depthwise"));
-    if (const std::string where = text_in(note.body, "training_where"); !where.empty()) {
+    either(signals.model_has_depthwise, note.flag("depthwise"));
+    if (const std::string where = note.text("training_where"); !where.empty()) {
       signals.model_where = where;
     }
-    if (const std::string device = text_in(note.body, "device"); !device.empty() && !signals.effective("device")) {
+    if (const std::string device = note.text("device"); !device.empty() && !signals.effective("device")) {
       signals.settings["device"].effective = device;
     }
   });
 }
 
 void Notes::read_step(Signals& signals) const {
-  each("optimizer", [&](const record::Note& note) {
-    signals.optimizer =
-        OptimizerFacts{text_in(note.body, "class"), flag_in(note.body, "fused"), flag_in(note.body, "foreach"),
-                       whole_in(note.body, "tensors"), text_in(note.body, "where")};
+  each<record::NoteType::kOptimizer>([&](const auto& note) {
+    signals.optimizer = OptimizerFacts{note.text("class"), note.flag("fused"), note.flag("foreach"),
+                                       note.whole("tensors"), note.text("where")};
   });
-  each("compile", [&](const record::Note& note) {
+  each<record::NoteType::kCompile>([&](const auto& note) {
     CompileFacts facts = signals.compile.value_or(CompileFacts{});
-    facts.compiled = facts.compiled || flag_in(note.body, "compiled").value_or(false);
-    facts.recompilations += whole_in(note.body, "recompilations").value_or(0);
-    facts.seconds += number_in(note.body, "seconds").value_or(0);
-    facts.reason = facts.reason.empty() ? text_in(note.body, "reason") : facts.reason;
+    facts.compiled = facts.compiled || note.flag("compiled").value_or(false);
+    facts.recompilations += note.whole("recompilations").value_or(0);
+    facts.seconds += note.number("seconds").value_or(0);
+    facts.reason = facts.reason.empty() ? note.text("reason") : facts.reason;
     signals.compile = std::move(facts);
   });
-  each("padding", [&](const record::Note& note) {
+  each<record::NoteType::kPadding>([&](const auto& note) {
     PaddingFacts facts = signals.padding.value_or(PaddingFacts{});
-    facts.real += number_in(note.body, "real").value_or(0);
-    facts.padded += number_in(note.body, "padded").value_or(0);
-    facts.where = facts.where.empty() ? text_in(note.body, "where") : facts.where;
+    facts.real += note.number("real").value_or(0);
+    facts.padded += note.number("padded").value_or(0);
+    facts.where = facts.where.empty() ? note.text("where") : facts.where;
     signals.padding = std::move(facts);
   });
-  each("validation", [&](const record::Note& note) {
-    signals.validation_where =
-        flag_in(note.body, "optional").value_or(false) ? text_in(note.body, "where") : std::string();
+  each<record::NoteType::kValidation>([&](const auto& note) {
+    signals.validation_where = note.flag("optional").value_or(false) ? note.text("where") : std::string();
   });
-  each("shapes", [&](const record::Note& note) { signals.batch_shapes = whole_in(note.body, "distinct"); });
-  each("parallel", [&](const record::Note& note) {
-    if (const std::string kind = text_in(note.body, "kind"); !kind.empty()) {
+  each<record::NoteType::kShapes>([&](const auto& note) { signals.batch_shapes = note.whole("distinct"); });
+  each<record::NoteType::kParallel>([&](const auto& note) {
+    if (const std::string kind = note.text("kind"); !kind.empty()) {
       signals.parallel = kind;
     }
   });
-  each("rank", [&](const record::Note& note) {
-    const auto rank = whole_in(note.body, "rank");
-    const auto wait_s = number_in(note.body, "wait_seconds");
+  each<record::NoteType::kRank>([&](const auto& note) {
+    const auto rank = note.whole("rank");
+    const auto wait_s = note.number("wait_seconds");
     if (rank && wait_s) {
       signals.ranks.push_back(
-          {static_cast<int>(*rank), number_in(note.body, "step_seconds").value_or(0), *wait_s, note.process});
+          {static_cast<int>(*rank), note.number("step_seconds").value_or(0), *wait_s, note.process()});
     }
   });
 }
 
 void Notes::read_device(Signals& signals) const {
-  each("device", [&](const record::Note& note) {
-    const json& body = note.body;
-    const std::string kind = text_in(body, "kind");
+  each<record::NoteType::kDevice>([&](const auto& note) {
+    const std::string kind = note.text("kind");
     if (!kind.empty() && !signals.effective("device")) {
       signals.settings["device"].effective = kind;
     }
-    const auto bytes = number_in(body, "memory_bytes");
-    if (kind == "cpu" || (training_ && note.process != *training_)) {
+    const auto bytes = note.number("memory_bytes");
+    if (kind == "cpu" || (training_ && note.process() != *training_)) {
       return;
     }
     if (bytes && *bytes > 0) {
-      signals.gpu.memory_bytes = whole_in(body, "memory_bytes");
-      if (const auto peak = number_in(body, "reserved_peak_bytes")) {
+      signals.gpu.memory_bytes = note.whole("memory_bytes");
+      if (const auto peak = note.number("reserved_peak_bytes")) {
         signals.gpu_memory_used = std::clamp(*peak / *bytes, 0.0, 1.0);
       }
     }
-    if (const std::string capability = text_in(body, "capability"); !capability.empty()) {
+    if (const std::string capability = note.text("capability"); !capability.empty()) {
       signals.gpu_capability = capability;
     }
-    signals.gpu.alloc_retries = whole_in(body, "alloc_retries");
-    signals.gpu.ooms = whole_in(body, "ooms");
+    signals.gpu.alloc_retries = note.whole("alloc_retries");
+    signals.gpu.ooms = note.whole("ooms");
   });
-  each("memory", [&](const record::Note& note) {
-    if (const auto ooms = whole_in(note.body, "oom")) {
+  each<record::NoteType::kMemory>([&](const auto& note) {
+    if (const auto ooms = note.whole("oom")) {
       signals.gpu.ooms = std::max(signals.gpu.ooms.value_or(0), *ooms);
-    }
-  });
-  each("device_time", [&](const record::Note& note) {
-    const auto steps = number_in(note.body, "steps");
-    const auto seconds = number_in(note.body, "seconds");
-    if (steps && seconds && *steps > 0) {
-      signals.device_step_s = *seconds / *steps;
     }
   });
 }

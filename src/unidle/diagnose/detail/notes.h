@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "unidle/diagnose/signals.h"
+#include "unidle/record/note_types.h"
 #include "unidle/record/record.h"
 
 namespace unidle::diagnose::detail {
@@ -23,8 +24,8 @@ class Notes {
  private:
   using Key = std::tuple<std::string, std::int64_t, std::string>;  // type, process, what it is about
 
-  template <typename Visit>
-  void each(const char* type, Visit visit) const;
+  template <record::NoteType type, typename Visit>
+  void each(Visit visit) const;
   void read_loader(Signals& signals) const;
   void read_samples(Signals& signals) const;
   void read_samples_again(SampleFacts& facts) const;

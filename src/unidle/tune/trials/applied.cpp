@@ -2,7 +2,7 @@
 
 #include <set>
 
-#include "unidle/base/json.h"
+#include "unidle/record/note_types.h"
 
 namespace unidle::tune {
 
@@ -10,19 +10,19 @@ std::map<std::string, Applied> applied_settings(const record::Reader& reader, co
   std::set<std::string> taken;
   std::map<std::string, std::string> refused;
   std::map<std::string, std::string> in_part;
-  for (const record::Note& note : reader.notes()) {
-    const std::string knob = text_in(note.body, "knob");
-    if (text_in(note.body, "type") != "apply" || knob.empty()) {
-      continue;
+  record::each_note<record::NoteType::kApply>(reader.notes(), [&](const auto& note) {
+    const std::string knob = note.text("knob");
+    const std::string status = note.text("status");
+    if (knob.empty()) {
+      return;
     }
-    const std::string status = text_in(note.body, "status");
     if (status == "taken") {
       taken.insert(knob);
-      continue;
+      return;
     }
-    const std::string why = text_in(note.body, "why");
+    const std::string why = note.text("why");
     (status == "refused-in-part" ? in_part : refused)[knob] = why.empty() ? "the program has another value" : why;
-  }
+  });
   std::map<std::string, Applied> applied;
   for (const auto& [knob, value] : asked) {
     if (const auto found = refused.find(knob); found != refused.end()) {

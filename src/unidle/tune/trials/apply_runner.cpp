@@ -8,13 +8,13 @@
 #include "unidle/base/clock.h"
 #include "unidle/base/error.h"
 #include "unidle/base/files.h"
-#include "unidle/base/json.h"
 #include "unidle/base/log.h"
 #include "unidle/base/units.h"
 #include "unidle/diagnose/diagnose.h"
 #include "unidle/knobs/knob.h"
 #include "unidle/knobs/value.h"
 #include "unidle/observe/observe.h"
+#include "unidle/record/note_types.h"
 #include "unidle/tune/advice/reach.h"
 #include "unidle/tune/advice/suggestions.h"
 #include "unidle/tune/trials/applied.h"
@@ -45,23 +45,23 @@ constexpr double kCalibrationShare = 0.5;
 std::map<std::string, std::string> places_in(const record::Reader& reader) {
   std::map<std::string, std::string> places;
   std::int64_t most = -1;
-  for (const record::Note& note : reader.notes()) {
-    const std::string type = text_in(note.body, "type");
-    const auto place = [&](const char* key) { return text_in(note.body, key); };
-    const std::int64_t batches = whole_in(note.body, "batches").value_or(0);
-    if (type == "loader" && text_in(note.body, "use") == "train" && batches > most) {
+  const std::vector<record::Note> notes = reader.notes();
+  record::each_note<record::NoteType::kLoader>(notes, [&](const auto& note) {
+    const std::int64_t batches = note.whole("batches").value_or(0);
+    if (note.text("use") == "train" && batches > most) {
       most = batches;
-      places["loader"] = place("where");
-      places["dataset"] = place("dataset_where");
-    } else if (type == "validation") {
-      places["validation"] = place("where");
-    } else if (type == "optimizer") {
-      places["optimizer"] = place("where");
-      places["zero_grad"] = place("zero_grad_where");
-    } else if (type == "model") {
-      places["model"] = place("training_where");
+      places["loader"] = note.text("where");
+      places["dataset"] = note.text("dataset_where");
     }
-  }
+  });
+  record::each_note<record::NoteType::kValidation>(
+      notes, [&](const auto& note) { places["validation"] = note.text("where"); });
+  record::each_note<record::NoteType::kOptimizer>(notes, [&](const auto& note) {
+    places["optimizer"] = note.text("where");
+    places["zero_grad"] = note.text("zero_grad_where");
+  });
+  record::each_note<record::NoteType::kModel>(notes,
+                                              [&](const auto& note) { places["model"] = note.text("training_where"); });
   std::erase_if(places, [](const auto& entry) { return entry.second.empty(); });
   return places;
 }
@@ -82,13 +82,14 @@ knobs::Settings tunable_settings(const record::Reader& reader) {
 double epoch_steps(const record::Reader& reader, const knobs::Settings& settings) {
   const auto batch = knobs::integer_of(settings, "batch.size");
   const auto accumulated = knobs::integer_of(settings, "batch.accumulation");
-  for (const record::Note& note : reader.notes()) {
-    const auto samples = number_in(note.body, "samples_per_epoch");
-    if (text_in(note.body, "type") == "data" && samples && batch && *batch > 0) {
-      return *samples / (static_cast<double>(*batch) * static_cast<double>(std::max(1LL, accumulated.value_or(1))));
+  double steps = 0;
+  record::each_note<record::NoteType::kData>(reader.notes(), [&](const auto& note) {
+    const auto samples = note.number("samples_per_epoch");
+    if (steps == 0 && samples && batch && *batch > 0) {
+      steps = *samples / (static_cast<double>(*batch) * static_cast<double>(std::max(1LL, accumulated.value_or(1))));
     }
-  }
-  return 0;
+  });
+  return steps;
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "unidle/base/secrets.h"
 #include "unidle/base/stats.h"
 #include "unidle/knobs/command_line.h"
+#include "unidle/record/note_types.h"
 
 namespace unidle::tune {
 
@@ -126,7 +127,7 @@ knobs::Settings effective_settings(const record::Reader& reader) {
 OptionChoices option_choices(const record::Reader& reader) {
   OptionChoices choices;
   for (const record::Note& note : reader.notes()) {
-    if (text_in(note.body, "type") != "arguments") {
+    if (!record::is_of(note, record::NoteType::kArguments)) {
       continue;
     }
     const nlohmann::json arguments = note.body.value("arguments", nlohmann::json::array());
@@ -146,7 +147,7 @@ SpareOptions spare_options(const record::Reader& reader, const std::vector<std::
   SpareOptions spare;
   std::set<std::string> unclear;
   for (const record::Note& note : reader.notes()) {
-    if (text_in(note.body, "type") != "options" || !is_of_command(note.body, command)) {
+    if (!record::is_of(note, record::NoteType::kOptions) || !is_of_command(note.body, command)) {
       continue;
     }
     for (const nlohmann::json& each : note.body.value("options", nlohmann::json::array())) {
@@ -168,23 +169,23 @@ SpareOptions spare_options(const record::Reader& reader, const std::vector<std::
 }
 
 bool lengths_vary(const record::Reader& reader) {
-  const auto notes = reader.notes();
-  return std::any_of(notes.begin(), notes.end(), [](const record::Note& note) {
-    return text_in(note.body, "type") == "shapes" && whole_in(note.body, "distinct").value_or(0) > 2;
-  });
+  bool vary = false;
+  record::each_note<record::NoteType::kShapes>(
+      reader.notes(), [&](const auto& note) { vary = vary || note.whole("distinct").value_or(0) > 2; });
+  return vary;
 }
 
 std::string longest_in(const record::Reader& reader) {
   std::string found;
   std::int64_t largest = 0;
-  for (const record::Note& note : reader.notes()) {
-    const auto count = [&](const char* key) { return whole_in(note.body, key).value_or(0); };
-    if (text_in(note.body, "type") == "longest" && count("longest") > largest) {
-      largest = count("longest");
+  record::each_note<record::NoteType::kLongest>(reader.notes(), [&](const auto& note) {
+    if (const std::int64_t longest = note.whole("longest").value_or(0); longest > largest) {
+      largest = longest;
       found = fmt::format("{} of {} samples in one batch, up to {} values each where the usual one has {}",
-                          count("batch"), count("samples"), largest, count("usual"));
+                          note.whole("batch").value_or(0), note.whole("samples").value_or(0), largest,
+                          note.whole("usual").value_or(0));
     }
-  }
+  });
   return found;
 }
 

@@ -1,0 +1,180 @@
+// The types of notes that unidle understands, with their fields: docs/probe-format.md says what each of them means.
+//
+// This is the one list. Reading a field that its type does not have does not compile, a test holds the documentation
+// against it, and the tests of the Python side hold each note that is written against the documentation.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "unidle/base/json.h"
+#include "unidle/record/record.h"
+
+namespace unidle::record {
+
+enum class NoteType {
+  kAffinity,
+  kApply,
+  kArguments,
+  kCompile,
+  kCupti,
+  kData,
+  kDevice,
+  kException,
+  kHot,
+  kLoader,
+  kLoaderStart,
+  kLogging,
+  kLongest,
+  kMemory,
+  kMetric,
+  kModel,
+  kOptimizer,
+  kOptions,
+  kPadding,
+  kParallel,
+  kRank,
+  kSamples,
+  kScaler,
+  kSetting,
+  kShapes,
+  kShim,
+  kSync,
+  kTrace,
+  kTraceAnalysis,
+  kTransfer,
+  kUnread,
+  kUnseen,
+  kValidation,
+};
+
+struct NoteShape {
+  NoteType type;
+  std::string_view name;
+  std::string_view key;     // fields, separated by blanks, that tell notes of this type in one process apart
+  std::string_view fields;  // all others
+};
+
+inline constexpr std::array kNoteShapes = {
+    NoteShape{NoteType::kAffinity, "affinity", "role", "cpus"},
+    NoteShape{NoteType::kApply, "apply", "", "knob asked status why value"},
+    NoteShape{NoteType::kArguments, "arguments", "", "program arguments"},
+    NoteShape{NoteType::kCompile, "compile", "", "compiled mode backend compilations recompilations seconds reason"},
+    NoteShape{NoteType::kCupti, "cupti", "", "status reason"},
+    NoteShape{NoteType::kData, "data", "", "samples_per_epoch"},
+    NoteShape{NoteType::kDevice, "device", "index",
+              "kind name capability memory_bytes allocated_peak_bytes reserved_peak_bytes alloc_retries ooms"},
+    NoteShape{NoteType::kException, "exception", "", "message class where traceback caught"},
+    NoteShape{NoteType::kHot, "hot", "role phase where", "function hits total"},
+    NoteShape{NoteType::kLoader, "loader", "id",
+              "use workers batch_size pin_memory prefetch_factor persistent_workers drop_last iterable map_style "
+              "collate sampler dataset dataset_where dataset_len in_memory in_memory_bytes batched_getitem "
+              "start_method gathers gathers_not keepable where samples_per_epoch epochs batches wait_seconds"},
+    NoteShape{NoteType::kLoaderStart, "loader_start", "id", "count seconds_total seconds_last in_training workers"},
+    NoteShape{NoteType::kLogging, "logging", "", "calls seconds where"},
+    NoteShape{NoteType::kLongest, "longest", "", "samples batch longest usual"},
+    NoteShape{NoteType::kMemory, "memory", "", "oom message"},
+    NoteShape{NoteType::kMetric, "metric", "", "name value step samples"},
+    NoteShape{NoteType::kModel, "model", "",
+              "class wrapper parameters dtype device convolutions depthwise channels_last input_channels_last "
+              "training_where"},
+    NoteShape{NoteType::kOptimizer, "optimizer", "",
+              "class fused foreach tensors parameters zero_to_none where zero_grad_where"},
+    NoteShape{NoteType::kOptions, "options", "", "program words options"},
+    NoteShape{NoteType::kPadding, "padding", "", "real padded where"},
+    NoteShape{NoteType::kParallel, "parallel", "", "kind world_size rank backend"},
+    NoteShape{NoteType::kRank, "rank", "rank", "wait_seconds step_seconds"},
+    NoteShape{NoteType::kSamples, "samples", "id",
+              "count batches seconds_total p50 p95 p99 max batch_collate_seconds cpu_seconds wait_seconds distinct "
+              "repeats reads_files again"},
+    NoteShape{NoteType::kScaler, "scaler", "", "enabled"},
+    NoteShape{NoteType::kSetting, "setting", "knob", "value source location"},
+    NoteShape{NoteType::kShapes, "shapes", "", "distinct of"},
+    NoteShape{NoteType::kShim, "shim", "",
+              "status reason python torch role step_cost_us overhead thinned steps_in_full"},
+    NoteShape{NoteType::kSync, "sync", "call where", "count seconds in_step"},
+    NoteShape{NoteType::kTrace, "trace", "", "status reason file begin_ns end_ns first_step steps seconds"},
+    NoteShape{NoteType::kTraceAnalysis, "trace_analysis", "file", "analysis problem"},
+    NoteShape{NoteType::kTransfer, "transfer", "where",
+              "pinned_bytes pageable_bytes blocking_count nonblocking_count seconds"},
+    NoteShape{NoteType::kUnread, "unread", "", "keys"},
+    NoteShape{NoteType::kUnseen, "unseen", "", "command why"},
+    NoteShape{NoteType::kValidation, "validation", "", "optional where why"},
+};
+
+constexpr const NoteShape& shape_of(NoteType type) { return kNoteShapes[static_cast<std::size_t>(type)]; }
+
+/// Whether `words`, separated by blanks, hold `word`.
+constexpr bool holds_word(std::string_view words, std::string_view word) {
+  while (!words.empty()) {
+    const std::size_t end = words.find(' ');
+    if (words.substr(0, end) == word) {
+      return true;
+    }
+    words = end == std::string_view::npos ? std::string_view() : words.substr(end + 1);
+  }
+  return false;
+}
+
+constexpr bool has_field(NoteType type, std::string_view field) {
+  return holds_word(shape_of(type).key, field) || holds_word(shape_of(type).fields, field);
+}
+
+/// The name of a field of notes of that type; another name does not compile.
+template <NoteType type>
+struct NoteField {
+  consteval NoteField(const char* field) : name(field) {  // NOLINT(google-explicit-constructor): it stands for the text
+    if (!has_field(type, name)) {
+      throw "notes of this type have no such field";
+    }
+  }
+  std::string_view name;
+};
+
+/// A note of that type. What it holds was written by somebody else: each value may be missing or of another kind, see
+/// base/json.h. The note must outlive it.
+template <NoteType type>
+class NoteOf {
+ public:
+  explicit NoteOf(const Note& note) : note_(&note) {}
+
+  std::int64_t process() const { return note_->process; }
+  std::int64_t t_ns() const { return note_->t_ns; }
+  std::string text(NoteField<type> field) const { return text_in(note_->body, field.name); }
+  std::optional<std::int64_t> whole(NoteField<type> field) const { return whole_in(note_->body, field.name); }
+  std::optional<double> number(NoteField<type> field) const { return number_in(note_->body, field.name); }
+  std::optional<bool> flag(NoteField<type> field) const { return flag_in(note_->body, field.name); }
+  /// null where it is missing.
+  nlohmann::json value(NoteField<type> field) const {
+    const auto found = note_->body.find(field.name);
+    return found == note_->body.end() ? nlohmann::json() : *found;
+  }
+
+ private:
+  const Note* note_;
+};
+
+inline bool is_of(const Note& note, NoteType type) {
+  return note.body.is_object() && text_in(note.body, "type") == shape_of(type).name;
+}
+
+/// Calls visit(NoteOf<type>) with each note of that type, in their order.
+template <NoteType type, typename Visit>
+void each_note(const std::vector<Note>& notes, Visit visit) {
+  for (const Note& note : notes) {
+    if (is_of(note, type)) {
+      visit(NoteOf<type>(note));
+    }
+  }
+}
+
+/// What tells the note apart from others of its type in its process: the values of its key, as text. Empty for types
+/// that are not known.
+std::string key_of(const Note& note);
+
+}  // namespace unidle::record
