@@ -1,5 +1,5 @@
-// _unidle_light: the shim's patch of fetching a batch while steps go by light (python/shim/_unidle_shim/loop/short_steps.py), on
-// as few pages of memory as can be.
+// _unidle_light: the shim's patch of fetching a batch while steps go by light
+// (python/shim/_unidle_shim/loop/short_steps.py), on as few pages of memory as can be.
 //
 // A training step evicts from the caches what lies between two calls of a patch. So a patch costs what it touches, not
 // what it executes: in Python 7 to 11 us a call, where its instructions take one; here about 3. Only the stable ABI of

@@ -66,8 +66,8 @@ class Collector {
     record::Position position;
     int quiet = 0;  // rounds in a row in which nothing came
     bool changed = true;
-    bool removed = false;  // the file is gone; what its last writer may still add is read in the next round, and then a new
-                           // file of the same name
+    bool removed = false;  // the file is gone; what its last writer may still add is read in the next round, and then a
+                           // new file of the same name
   };
   struct Unready {
     std::string problem;

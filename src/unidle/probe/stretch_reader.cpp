@@ -52,8 +52,8 @@ std::optional<Marks> marks_of(const std::vector<std::uint64_t>& words, const Hea
   return Marks{marks.subspan(0, 2 * most), marks.subspan(2 * most, most), marks.subspan(3 * most, most)};
 }
 
-/// Puts steps together as loop/short_steps.py does at the end of a stretch. A step is over when the next batch is asked for or the
-/// optimiser steps again.
+/// Puts steps together as loop/short_steps.py does at the end of a stretch. A step is over when the next batch is asked
+/// for or the optimiser steps again.
 class Steps {
  public:
   explicit Steps(const Header& header)
