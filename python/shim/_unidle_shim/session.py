@@ -45,8 +45,7 @@ class State:
         self.makers = ()  # loop.short_steps.Patch of making a batch in this process
         self.waits = None  # patches.waits.Waits
         self.logging = None  # patches.logging_calls.Logging
-        self.loaders = None  # by DataLoader, weakly: patches.loaders.Loader
-        self.all_loaders = []
+        self.all_loaders = []  # patches.loaders.Loader
         self.starting = None  # the loader whose workers are being started
         self.switching = False  # in train() or eval() of a model
         self.compiled = None  # (mode, backend) of torch.compile

@@ -44,7 +44,6 @@ def install(state):
     from torch.utils.data._utils import worker
 
     state.take_over = lambda: take_over(state)
-    state.loaders = weakref.WeakKeyDictionary()  # by DataLoader
     _patch_loader(state, dataloader.DataLoader)
     _patch_iterator(state, dataloader._BaseDataLoaderIter)
     state.makers = [
@@ -55,10 +54,12 @@ def install(state):
 
 
 def loader_of(state, real):
-    known = state.loaders.get(real)
-    if known is None:
-        known = state.loaders[real] = _successor(state, places.here(3), _likeness(real))
-        known.real, known.facts = weakref.ref(real), None
+    # No dictionary with weak keys: what a signal handler raises while it drops one is printed and lost.
+    for known in state.all_loaders:
+        if known.real() is real:
+            return known
+    known = _successor(state, places.here(3), _likeness(real))
+    known.real, known.facts = weakref.ref(real), None
     return known
 
 
