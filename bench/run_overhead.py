@@ -57,12 +57,13 @@ def observe(on):
         for (owner, name), ours in patched.items():
             setattr(owner, name, ours)
         patched.clear()
-        light, unseen = shim.state.loop.lights, parameter._version - version  # the shim counts steps by that
-        if light.rhythm is not None:
-            light.rhythm.version += unseen
-        if light.versions is not None:
-            seen = light.versions.versions
-            light.versions.versions = [(reference, before + unseen) for reference, before in seen]
+        marked = shim.state.loop.marked_steps
+        unseen = parameter._version - version  # the shim counts steps by that
+        if marked.rhythm is not None:
+            marked.rhythm.version += unseen
+        if marked.versions is not None:
+            seen = marked.versions.versions
+            marked.versions.versions = [(reference, before + unseen) for reference, before in seen]
         return
     version = parameter._version
     for owner, name in places:

@@ -126,7 +126,7 @@ class LoopTest(unittest.TestCase):
                 program.fetch(self.loader)
                 program.forward(self.model)
                 program.backward(loss=0.5)
-                program.loop.parts.dim = step == 1
+                program.loop.parts.incomplete = step == 1
             program.step(self.optimizer)
         program.loop.finish()
         self.assertEqual(

@@ -103,7 +103,7 @@ class MemoryTest(unittest.TestCase):
 
         for _ in range(12_000):
             iteration()
-        self.assertLessEqual(len(program.loop.roots), 5_000)
+        self.assertLessEqual(len(program.loop.models), 5_000)
 
     def test_a_real_ring(self):
         folder = tempfile.mkdtemp()

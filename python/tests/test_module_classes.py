@@ -28,8 +28,8 @@ class PolicyTest(unittest.TestCase):
         self.calls = []
 
         def general(module):
-            if self.roots.watching:
-                self.roots.seen(module, self.step)
+            if self.classes.watching:
+                self.classes.seen(module, self.step)
             return BARE(module)
 
         def narrow(module):
@@ -37,7 +37,11 @@ class PolicyTest(unittest.TestCase):
             return Module.__call__(module)
 
         self.addCleanup(setattr, Module, "__call__", BARE)
-        self.roots, self.general, self.step = module_classes.Roots(Module, general, narrow, False), general, 0
+        self.classes, self.general, self.step = (
+            module_classes.ModuleClasses(Module, general, narrow, False),
+            general,
+            0,
+        )
         Module.__call__ = general
 
     def steps(self, count, *modules):
@@ -62,7 +66,7 @@ class PolicyTest(unittest.TestCase):
             pass
 
         self.steps(10, Derived(), Net())
-        self.assertEqual(self.roots.patched, [Net])
+        self.assertEqual(self.classes.patched, [Net])
         self.calls.clear()
         self.steps(1, Derived(), Net())
         self.assertEqual(self.calls, [Derived, Net])
@@ -78,11 +82,11 @@ class PolicyTest(unittest.TestCase):
         self.steps(20, net)
         self.steps(20, late)
         self.assertNotIn(Late, self.calls)
-        self.roots.widen(self.step)
+        self.classes.watch_all(self.step)
         self.assertNotIn("__call__", vars(Net))
         self.assertIs(vars(Module)["__call__"], self.general)
         self.steps(20, net, late)
-        self.assertEqual(self.roots.patched, [Net, Late])
+        self.assertEqual(self.classes.patched, [Net, Late])
 
     def test_a_class_is_asked_for_once_when_it_is_switched(self):
         class Net(Module):
@@ -93,13 +97,13 @@ class PolicyTest(unittest.TestCase):
 
         net = Net()
         self.steps(20, net)
-        self.roots.switched(net, self.step)
-        self.assertFalse(self.roots.watching)
-        self.roots.switched(Loss(), self.step)
-        self.assertTrue(self.roots.watching)
+        self.classes.switched(net, self.step)
+        self.assertFalse(self.classes.watching)
+        self.classes.switched(Loss(), self.step)
+        self.assertTrue(self.classes.watching)
         self.steps(20, net)
-        self.roots.switched(Loss(), self.step)
-        self.assertFalse(self.roots.watching)
+        self.classes.switched(Loss(), self.step)
+        self.assertFalse(self.classes.watching)
 
     def test_changes_are_bounded(self):
         class Net(Module):
@@ -108,8 +112,8 @@ class PolicyTest(unittest.TestCase):
         net = Net()
         for _ in range(100000):
             self.steps(1, net)
-            self.roots.widen(self.step)
-        self.assertLess(self.roots.times, 30)
+            self.classes.watch_all(self.step)
+        self.assertLess(self.classes.times, 30)
 
     def test_a_call_of_its_own_is_left_alone(self):
         class Own(Module):
@@ -130,7 +134,7 @@ class PolicyTest(unittest.TestCase):
 
         self.steps(20, Net())
         Module.__call__ = theirs
-        self.roots.widen(self.step)
+        self.classes.watch_all(self.step)
         self.assertIs(vars(Module)["__call__"], theirs)
         self.steps(2, Net())
 

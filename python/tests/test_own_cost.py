@@ -11,46 +11,46 @@ from _unidle_shim.loop import own_cost
 from _unidle_shim.samples import sample_cost  # noqa: E402
 
 
-class WeightTest(unittest.TestCase):
+class OwnCostTest(unittest.TestCase):
     def run_steps(self, count, step_ns, own_ns, longest=1 << 60):
         """As Loop and Light do it; no stretch is longer than `longest` steps."""
-        weighing, step, t = own_cost.Weight(), 0, 0
-        self.weighed, self.stretches = 0, []
+        cost, step, t = own_cost.OwnCost(), 0, 0
+        self.timed, self.stretches = 0, []
         while step < count:
-            if weighing.on:
-                self.weighed += 1
-                weighing.ns += own_ns(step)
+            if cost.on:
+                self.timed += 1
+                cost.ns += own_ns(step)
             t += step_ns
-            if step >= weighing.next_step:
-                weighing.turn(step, t)
+            if step >= cost.next_step:
+                cost.turn(step, t)
             step += 1
-            if weighing.light_until:
-                steps = min(longest, max(1, (weighing.light_until - t) // step_ns))
+            if cost.marked_until:
+                steps = min(longest, max(1, (cost.marked_until - t) // step_ns))
                 self.stretches.append((step, steps))
                 step, t = step + steps, t + steps * step_ns
-                weighing.resume(step, t, steps)
-        self.light = sum(steps for _, steps in self.stretches)
-        return weighing
+                cost.resume(step, t, steps)
+        self.marked = sum(steps for _, steps in self.stretches)
+        return cost
 
     def test_nothing_is_said_before_it_was_timed(self):
         self.assertEqual(self.run_steps(4, 1_000_000, lambda step: 5000).cost_ns(), 0)
 
     def test_the_median_of_the_newest(self):
-        weighing = self.run_steps(20000, 100_000_000, lambda step: 5000 if step % 5 else 900_000)
-        self.assertEqual(weighing.cost_ns(), 5000)
+        cost = self.run_steps(20000, 100_000_000, lambda step: 5000 if step % 5 else 900_000)
+        self.assertEqual(cost.cost_ns(), 5000)
         self.assertEqual(self.stretches, [])
-        self.assertFalse(weighing.thinned)
+        self.assertFalse(cost.thinned)
 
-    def test_few_steps_are_weighed(self):
+    def test_few_steps_are_timed(self):
         self.run_steps(20000, 100_000_000, lambda step: 5000)
-        self.assertLess(self.weighed, 120)
-        self.assertGreater(self.weighed, 60)
+        self.assertLess(self.timed, 120)
+        self.assertGreater(self.timed, 60)
 
     def test_short_runs_are_seen_in_full(self):
         self.run_steps(2000, 1_000_000, lambda step: 40_000)
         self.assertEqual(self.stretches, [])
 
-    def test_short_steps_go_by_light_most_of_the_time(self):
+    def test_short_steps_are_only_marked_most_of_the_time(self):
         for step_ns, own_ns, most in (
             (1_000_000, 40_000, 0.02),
             (10_000_000, 60_000, 0.1),
@@ -58,7 +58,7 @@ class WeightTest(unittest.TestCase):
         ):
             count = 200_000
             self.run_steps(count, step_ns, lambda step: own_ns)
-            full = count - self.light
+            full = count - self.marked
             self.assertLess((full - 2e9 / step_ns - 512) / count, most)
             self.assertGreater(len(self.stretches), 50)
             gaps = {
@@ -69,11 +69,11 @@ class WeightTest(unittest.TestCase):
 
     def test_a_stretch_that_is_cut_off_goes_on(self):
         self.run_steps(20_000, 1_000_000, lambda step: 40_000, longest=50)
-        self.assertGreater(self.light, 14_000)
+        self.assertGreater(self.marked, 14_000)
 
     def test_stretches_that_are_cut_off_at_once_are_given_up(self):
         self.run_steps(20_000, 1_000_000, lambda step: 40_000, longest=3)
-        self.assertLess(self.light, 100)
+        self.assertLess(self.marked, 100)
 
 
 class Ring:

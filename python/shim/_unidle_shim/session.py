@@ -32,14 +32,14 @@ class State:
         self.thread = 0
         self.trains = False  # `thread` is known to be the one that trains
         self.loop = None  # loop.loop.Loop
-        self.light = None  # loop.short_steps.Light, while only marks are left of steps
+        self.marking = None  # loop.short_steps.MarkedSteps, while steps are only marked
         self.elsewhere = (
             None  # the last iterator that another thread made meanwhile, see loaders.made_elsewhere
         )
         self.take_over = None  # follows that iterator
         self.samples = None  # samples.sample_cost.Samples of this process
         # What patches keep.
-        self.roots = None  # patches.module_classes.Roots
+        self.module_classes = None  # patches.module_classes.ModuleClasses
         self.backward = None  # patches.training_calls.Backward
         self.fetches = None  # loop.short_steps.Patch of asking an iterator for its next batch
         self.makers = ()  # loop.short_steps.Patch of making a batch in this process
@@ -71,8 +71,8 @@ def observe():
     steps = os.environ.get("UNIDLE_MAX_STEPS", "")
     state.loop = Loop(state.ring, state.thread, _process_start_ns(), int(steps) if steps.isdigit() else 0)
     state.loop.on_step = state.facts.step_written
-    state.loop.widen = state.roots.widen
-    state.loop.lights = short_steps.Light(state)
+    state.loop.watch_models = state.module_classes.watch_all
+    state.loop.marked_steps = short_steps.MarkedSteps(state)
     if state.tracing is not None:
         state.tracing.follow(state.loop)
     state.background.start()
@@ -152,9 +152,9 @@ def interrupted():
 
 def shut_down():
     state.thread = 0
-    if state.light is not None:
-        state.light.give_up()
-    state.light = None
+    if state.marking is not None:
+        state.marking.give_up()
+    state.marking = None
 
 
 def forked():
@@ -163,10 +163,10 @@ def forked():
     if state.torch is None:
         return
     state.thread = _get_ident()
-    if state.light is not None:
-        state.light.give_up()
-    state.light = None
-    state.roots.widen(0)
+    if state.marking is not None:
+        state.marking.give_up()
+    state.marking = None
+    state.module_classes.watch_all(0)
     if state.tracing is not None:
         state.tracing.forked()
     state.loop = state.ring = state.samples = state.background = state.device = None

@@ -32,7 +32,7 @@ def by_torch():
         nn.functional.mse_loss(net(x), y).backward()
         optimizer.step()
         told[0] += 1
-        told[2] = shim is not None and shim.state.light is not None
+        told[2] = shim is not None and shim.state.marking is not None
         if time.monotonic() - began > SECONDS:
             return
 
@@ -51,8 +51,8 @@ def by_shim():
 
     draw, model, loader, optimizer = random.Random(os.getpid()), Model(), Loader(), Model()
     loop = Loop(probe.open_ring("train"), 1, now())
-    loop.weight.next_step = 1 << 60
-    writer, marks = short_steps.Light.__new__(short_steps.Light), marks_file.Stretch()
+    loop.own_cost.next_step = 1 << 60
+    writer, marks = short_steps.MarkedSteps.__new__(short_steps.MarkedSteps), marks_file.Stretch()
 
     def in_full():
         t = now()
@@ -66,7 +66,7 @@ def by_shim():
         loop.optimizer_begins(optimizer)
         loop.optimizer_ends(optimizer, t, now(), 5)
 
-    def by_light(count):
+    def marked_only(count):
         """Begins within a step whose batch is there and whose optimiser has stepped, as a stretch does."""
         parts = loop.parts
         marks.begin(loop.steps, parts, 1, 4, 4, 1, 0)
@@ -80,12 +80,12 @@ def by_shim():
             got.append(t1)
             time.sleep(0.0002)
             told[0] += 1
-        stepped = short_steps.regular.marks(asked, parts.fetches, 1, parts.fetches + count - 1, now())
+        stepped = short_steps.regular_steps.marks(asked, parts.fetches, 1, parts.fetches + count - 1, now())
         steps, begin, waited, samples, fetches, _ = writer._cut(parts, (asked, got, [4] * count, stepped), 0)
         loop.micro.setdefault(1, 1)
         writer._write(loop, parts, steps)
         loop.parts = parts = Parts(begin)
-        parts.input, parts.samples, parts.fetches, parts.dim = waited, samples, fetches, True
+        parts.input, parts.samples, parts.fetches, parts.incomplete = waited, samples, fetches, True
         parts.optimizers, loop.stepped_at = (id(optimizer),), now()
         marks.end()
         told[2] = 0
@@ -95,7 +95,7 @@ def by_shim():
             in_full()
             told[0] += 1
             time.sleep(0.0002)
-        by_light(draw.randrange(2, 600))
+        marked_only(draw.randrange(2, 600))
 
 
 by_torch() if MODE == "torch" else by_shim()

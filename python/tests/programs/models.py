@@ -68,7 +68,7 @@ def narrowed(kind):
     session = sys.modules.get("_unidle_shim.session")
     if session is not None:
         assert "__call__" in vars(kind), "the class is not patched"
-        assert "__call__" in vars(nn.Module) and not session.state.roots.watching
+        assert "__call__" in vars(nn.Module) and not session.state.module_classes.watching
 
 
 def main(mode):

@@ -179,7 +179,7 @@ class Facts:
 
     def _shim_note(self, final):
         wall, loop = time.monotonic() - self.began, self.state.loop
-        cost_ns = loop.weight.cost_ns() if loop is not None else 0
+        cost_ns = loop.own_cost.cost_ns() if loop is not None else 0
         spent_s = self.state.background.busy_s + (loop.in_full * cost_ns * 1e-9 if loop is not None else 0)
         note = {
             "type": "shim",

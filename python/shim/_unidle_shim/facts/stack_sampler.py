@@ -105,7 +105,7 @@ class Background:
         frame = sys._current_frames().get(thread)
         loop = self.state.loop
         phase = loop.phase if loop is not None else INPUT_PHASE
-        if loop is not None and loop.light is not None:
+        if loop is not None and loop.marking is not None:
             phase = INPUT_PHASE if loop.within() else TRAIN_PHASE
         own = places.sample_frame(frame) if phase == INPUT_PHASE or loop is None else places.own_frame(frame)
         del frame
@@ -125,7 +125,7 @@ class Background:
         parts = loop.parts
         if (
             parts is None
-            or loop.light is not None
+            or loop.marking is not None
             or parts.fetches
             or loop.inside
             or loop.in_optimizer

@@ -1,13 +1,13 @@
-"""The training loop as its calls show it: which step it is in, and where the time of the step goes.
+"""The training loop: which step each observed call belongs to, and how the time of a step divides into parts.
 
-A step reaches from the first thing done for it (fetching its batch, or its forward pass) to the first thing
-done for the next one, so that steps lie end to end and all time of the loop belongs to one. It is only known
-afterwards where a step ended: what follows an optimiser step may be the next iteration or the second
-optimiser of the same one (a GAN). So the step is held back: a batch that is fetched, or the same optimiser
-stepping again, shows that it was over; another optimiser shows that it was not.
+A step begins with the first call for it: the fetch of its batch, or its forward pass. It ends where the next
+one begins, so that steps follow each other without gaps. Where a step ended is only known afterwards, because
+an optimiser step may be followed by the next iteration or by a second optimiser of the same one (a GAN). So
+the step is held back. If a batch is fetched or the same optimiser steps again, the held step was over. If
+another optimiser steps, it was not.
 
-All times are exclusive: a wait inside a forward pass is a wait and no forward pass. One thread, the one that
-trains, is followed; the others pass through.
+All times are exclusive: a wait inside a forward pass counts as a wait, not as forward pass. Only the thread
+that trains is followed; calls of other threads are passed through.
 """
 
 import time
@@ -15,17 +15,16 @@ import time
 from _unidle_shim.host import probe
 from _unidle_shim.host.guard import caught
 from _unidle_shim.loop import step_events
-from _unidle_shim.loop.own_cost import Weight
+from _unidle_shim.loop.own_cost import OwnCost
 from _unidle_shim.loop.step_parts import Parts
 from _unidle_shim.loop.validation import INPUT_PHASE, TRAIN_PHASE, VALIDATE_PHASE, Preview, Validations
 
 now = time.monotonic_ns
 STARTUP_PHASE = "startup"
 AFTER_STEP, AFTER_FORWARD, AFTER_BACKWARD = 0, 1, 2
-_MOST_AHEAD = (
-    4096  # batches fetched before the step they are of; a program that fetches more trains elsewhere
-)
-_MOST_ROOTS = 4096
+# Batches that are fetched before the step that uses them. A program that fetches more trains elsewhere.
+_MOST_AHEAD = 4096
+_MOST_MODELS = 4096
 HAND = (-1,)  # stands for the optimiser of a program that has none
 
 
@@ -36,10 +35,9 @@ def _nobody(step):
 class Loop(Validations):
     def __init__(self, ring, thread, process_start_ns, max_steps=0):
         self.ring, self.thread = ring, thread
-        self.total = (
-            0  # ns in calls that were taken into account: what a call spends in others is not its own
-        )
-        self.inside = False  # in a forward pass, whose own submodules are not of interest
+        # ns of all calls that were counted, to subtract what a call spends in other such calls
+        self.total = 0
+        self.inside = False  # in a forward pass: calls of submodules do not count
         self.in_optimizer = 0
         self.parts = None  # of the step that is going on
         self.held = None  # a step that may be over
@@ -49,52 +47,47 @@ class Loop(Validations):
         self.phase = STARTUP_PHASE
         self.validations = 0
         self.validation = None  # [begin, end, samples]
-        self.preview = None  # Preview: what is taken for validation may be something to look at
-        self.previewed_at = None  # step of the newest of these
-        self.pending = (
-            None  # (loader, begin, input ns so far): fetched from a loader of which the use is not known
-        )
+        # validation.Preview, if this validation may only be samples that are made to be looked at
+        self.preview = None
+        self.previewed_at = None  # step of the newest such
+        # [loader, begin, input ns so far]: fetched from a loader that may be for training or for validation.
+        self.pending = None
         self.last_loader = None  # of the newest batch
-        # (loader, samples) of batches that no forward pass has taken yet, but for the first such.
+        # (loader, samples) of the batches that no forward pass has used yet, without the first of them.
         self.ahead = []
         self.eval_called = 0
         self.saved_at = 0  # end of the last checkpoint
-        self.roots = {}  # id of an outermost module -> it was seen training
-        self.eval_roots = {}  # trained although in evaluation mode
-        self.perhaps_trains = 0  # in evaluation mode, but with gradients: a backward pass will tell
+        self.models = {}  # id of an outermost module -> True: it was seen training
+        self.eval_models = {}  # the same, of those that train in evaluation mode
+        # id of a module in evaluation mode with gradients on: a backward pass will tell
+        self.perhaps_trains = 0
         self.lone_eval = None
-        self.after = AFTER_STEP  # what the time since the last call that was seen follows
-        self.gap_is_input = [
-            0.0,
-            0.0,
-            0.0,
-        ]  # how much of such a time goes into getting data where there is no loader
-        self.assembled = False  # since the last call that was seen arrays became tensors
-        self.by_hand = True  # no optimiser was called: the program changes its parameters itself
-        self.batch_axis = 0  # of what the model is given
+        self.after = AFTER_STEP  # the kind of the last observed call
+        # By kind of the last observed call: share of the time after it that gets data, if there is no loader.
+        self.gap_is_input = [0.0, 0.0, 0.0]
+        self.assembled = False  # arrays became tensors since the last observed call
+        self.by_hand = True  # no optimiser was called yet: the program may change its parameters itself
+        self.batch_axis = 0  # of the model's input
         self.optimizer_steps = 0
         self.on_step = None  # called after a step is written, while it is not None
-        self.widen = _nobody  # called with the step where a model is expected and none was seen
-        self.unseen = False  # a batch of validation, by any model as yet
-        self.look_again = 1000  # the step at which to look for models anyway
+        self.watch_models = _nobody  # called with the step if a model is expected and none was seen
+        self.unseen = False  # no model was seen since a batch for validation was fetched
+        self.look_again = 1000  # the step at which models are looked for in any case
         self.micro = {}  # micro-batches -> steps that had as many
-        self.weight = Weight()
-        self.lights = None  # short_steps.Light
-        self.light = None  # the same, while steps go by light
-        self.alike, self.alike_steps = (
-            ((), 0),
-            0,
-        )  # optimisers and batches of a step, and how many steps before had the same
-        self.in_full = 0  # steps that were seen in full
-        self.usual_samples = 0  # of the newest of them
-        self.iterator = 0  # id of the one that gave the newest batch
+        self.own_cost = OwnCost()
+        self.marked_steps = None  # short_steps.MarkedSteps, once it is made
+        self.marking = None  # the same, while steps are only marked
+        self.alike = (), 0  # optimisers and number of batches of the last step
+        self.alike_steps = 0  # steps before it that had the same
+        self.in_full = 0  # steps that were observed in full
+        self.usual_samples = 0  # samples of the newest of them
+        self.iterator = 0  # id of the iterator that gave the newest batch
         self.process_start_ns = process_start_ns
         self.max_steps = max_steps
         self.ended = False
         self.telling = False
 
-    # -- steps
-    # ---------------------------------------------------------------------------------------------------
+    # -- steps --
 
     def current(self, t):
         if self.parts is None:
@@ -102,7 +95,7 @@ class Loop(Validations):
         return self.parts
 
     def split(self, t, certain):
-        """The step may end here, at the begin of what follows. `certain`: it does."""
+        """The step may end at t, where something else begins. `certain`: it does."""
         parts = self.parts
         if parts is None or not parts.optimizers:
             if certain and self.held is not None:
@@ -127,14 +120,13 @@ class Loop(Validations):
         raise SystemExit(0)
 
     def write(self, parts):
-        """All events of a step at once."""
+        """Writes the events of a step."""
         step, begin = self.steps, parts.begin
         if step == 0:
             self.ring.emit(probe.STARTUP, self.process_start_ns, max(0, begin - self.process_start_ns))
-        if parts.dim:
-            parts.forward = parts.backward = parts.optimizer = parts.losses = (
-                0  # of a sum of micro-batches some may be missing
-            )
+        if parts.incomplete:
+            # These are sums over micro-batches, some of which may be missing.
+            parts.forward = parts.backward = parts.optimizer = parts.losses = 0
             if not parts.fetches:
                 parts.input = 0
             samples = parts.samples if parts.samples and not self.batch_axis else self.usual_samples
@@ -145,7 +137,7 @@ class Loop(Validations):
             self.usual_samples = samples
             self.in_full += 1
             if not parts.forward:
-                self.widen(step)
+                self.watch_models(step)
         micro = parts.fetches or parts.micro_batches()
         alike = parts.optimizers, parts.fetches
         self.alike_steps = self.alike_steps + 1 if alike == self.alike else 0
@@ -154,42 +146,42 @@ class Loop(Validations):
         self.micro[micro] = self.micro.get(micro, 0) + 1
         self.steps = step + 1
         self.samples += samples
-        if len(self.roots) > _MOST_ROOTS:  # a program that makes ever new modules
-            self.roots.clear()
-            self.eval_roots.clear()
+        if len(self.models) > _MOST_MODELS:  # a program that makes ever new modules
+            self.models.clear()
+            self.eval_models.clear()
         if self.ahead:
             del self.ahead[:-1]  # one may be of the next step; more were fetched and not used
-        if step >= self.weight.next_step:
+        if step >= self.own_cost.next_step:
             self.turn(step, parts.end)
         if self.on_step is not None:
             self.on_step(self)
 
     def turn(self, step, t):
-        weight = self.weight
-        weight.turn(step, t)
+        cost = self.own_cost
+        cost.turn(step, t)
         if step >= self.look_again:
             self.look_again *= 2
-            self.widen(step)
-        if weight.light_until and not (
-            self.lights is not None and self.lights.begin(self, weight.light_until)
+            self.watch_models(step)
+        if cost.marked_until and not (
+            self.marked_steps is not None and self.marked_steps.begin(self, cost.marked_until)
         ):
-            weight.resume(step, t, 0)
+            cost.resume(step, t, 0)
 
     def within(self):
-        """In a call that is timed as a whole, as fetching a batch is: what it calls itself is not of
-        interest."""
-        return self.inside or (self.light is not None and self.light.asks())
+        """Whether we are in a call that is timed as a whole, like the fetch of a batch: calls within it do
+        not count."""
+        return self.inside or (self.marking is not None and self.marking.asks())
 
     def look_up(self):
-        """Something else than what training steps do begins, or it is time to see some in full."""
+        """Ends a stretch of marked steps: something else begins, or it is time to observe steps in full."""
         try:
-            if self.light is not None:
-                self.light.end(self)
+            if self.marking is not None:
+                self.marking.end(self)
         except BaseException as failure:
             caught(failure)
 
     def finish(self):
-        """The process ends: what is still held is written."""
+        """The process ends: writes the steps that are still held."""
         self.look_up()
         self.close_validation(None)
         if self.held is not None:
@@ -201,8 +193,7 @@ class Loop(Validations):
             self.write(parts)
         self.parts = None
 
-    # -- input
-    # ---------------------------------------------------------------------------------------------------
+    # -- input --
 
     def fetch_begins(self, loader, t):
         self.phase = INPUT_PHASE
@@ -219,7 +210,7 @@ class Loop(Validations):
             return
         if loader.use == "validate":
             if self.unseen:
-                self.widen(self.steps)
+                self.watch_models(self.steps)
             self.split(t, True)
             self.open_validation(t)
             self.preview, self.phase = None, VALIDATE_PHASE
@@ -231,7 +222,7 @@ class Loop(Validations):
             if self.pending is None:
                 self.pending = [loader, t, 0]
             else:
-                self.widen(self.steps)
+                self.watch_models(self.steps)
 
     def fetch_ends(self, loader, t0, t1, own_ns, samples, got):
         """`samples`: in the batch; `got`: there was one, it was not the end of the epoch."""
@@ -268,12 +259,11 @@ class Loop(Validations):
         parts.fetches += 1
         parts.samples += self.ahead.pop(0)[1]
 
-    # -- forward
-    # -------------------------------------------------------------------------------------------------
+    # -- forward --
 
     def forward_goes_on(self, module):
-        """True: a forward pass of training on the batch that was fetched for it, as in most steps. False:
-        forward_begins knows. Gradients are on."""
+        """The short way for most steps. True: a forward pass of training on the batch that was fetched for
+        it. False: `forward_begins` has to decide. Gradients are on."""
         parts, loader = self.parts, self.last_loader
         if (
             parts is None
@@ -288,7 +278,7 @@ class Loop(Validations):
             or not module.training
         ):
             return False
-        self.roots[id(module)] = True
+        self.models[id(module)] = True
         self.lone_eval, self.perhaps_trains, self.unseen = None, 0, False
         if self.ahead and parts.backwards >= parts.fetches:
             self.take_ahead(parts)
@@ -301,12 +291,12 @@ class Loop(Validations):
         step)."""
         key = id(module)
         self.unseen = False
-        trains = grad and (module.training or key in self.eval_roots)
+        trains = grad and (module.training or key in self.eval_models)
         self.perhaps_trains = key if grad and not trains else 0
         if self.pending is not None and (trains or not self.in_optimizer):
             self.settle_pending(not trains, t)
         if trains:
-            self.roots[key] = True
+            self.models[key] = True
             self.lone_eval = None
             if self.in_optimizer:
                 parts = self.current(t)
@@ -348,12 +338,12 @@ class Loop(Validations):
             and not parts.optimizers
             and (parts.fetches or parts.forwards or parts.backwards)
         ):
-            if key in self.roots and not module.training and not parts.forwards and not parts.backwards:
+            if key in self.models and not module.training and not parts.forwards and not parts.backwards:
                 self.validates_after_all(t)
                 self.phase = VALIDATE_PHASE
                 return False
             return None  # within a step: a frozen model beside the one that trains
-        if not self.in_optimizer and (key in self.roots or self.steps == 0 or self.lone_eval is not None):
+        if not self.in_optimizer and (key in self.models or self.steps == 0 or self.lone_eval is not None):
             begin = self.lone_eval or t
             if self.eval_called > self.stepped_at:
                 begin = min(begin, self.eval_called)
@@ -379,12 +369,11 @@ class Loop(Validations):
         parts.last = t
         self.after, self.assembled = AFTER_FORWARD, False
 
-    # -- the rest
-    # ------------------------------------------------------------------------------------------------
+    # -- the rest --
 
     def gap(self, parts, t):
-        """Nothing that is patched was called up to now, and the lines that run there get data: they look like
-        it, or within a step they made tensors of arrays."""
+        """Counts the time since the last observed call as input, if there is no loader. The lines that run
+        there look as if they get data, or they made tensors of arrays within a step."""
         if parts.fetches:
             return
         begin = parts.last if self.after else max(parts.last, self.stepped_at)
@@ -394,8 +383,8 @@ class Loop(Validations):
 
     def backward_begins(self, t):
         if self.perhaps_trains:
-            self.eval_roots[self.perhaps_trains] = True
-            self.roots[self.perhaps_trains] = True
+            self.eval_models[self.perhaps_trains] = True
+            self.models[self.perhaps_trains] = True
             self.perhaps_trains = 0
             if self.last_loader is not None and self.last_loader.use == "validate":
                 self.trains_after_all(self.last_loader)
@@ -415,9 +404,8 @@ class Loop(Validations):
         if self.validation is not None:
             self.close_validation(t0)
         parts.backward += own_ns
-        parts.backwards = (
-            max(1, parts.backwards) if self.in_optimizer else parts.backwards + 1
-        )  # a closure is called again
+        # An optimiser may call its closure more than once.
+        parts.backwards = max(1, parts.backwards) if self.in_optimizer else parts.backwards + 1
         parts.fresh = True
         parts.last = t1
         self.after, self.assembled = AFTER_BACKWARD, False
@@ -426,8 +414,8 @@ class Loop(Validations):
             parts.losses += 1
 
     def updates_by_hand(self, t):
-        """No optimiser was made: what follows a backward pass is the program's own change of its
-        parameters."""
+        """Without an optimiser, the program changes its parameters itself after a backward pass: that is its
+        optimiser step."""
         if self.by_hand and not self.in_optimizer:
             self.optimizer_ends(HAND, t, t, 0)
             self.by_hand = True
@@ -456,6 +444,6 @@ class Loop(Validations):
         self.optimizer_steps += 1
 
     def pause_ends(self, t1):
-        """A checkpoint is over; it is told of by itself."""
+        """A checkpoint is over. It has an event of its own."""
         if self.parts is not None:
             self.parts.last = t1

@@ -1,14 +1,16 @@
-"""What can be told of steps afterwards, without a mark of each, where they are all alike: how many samples a
-batch had, from its loader, and how often the optimiser stepped, from the version that torch counts of every
-tensor that is changed in place."""
+"""Counts optimiser steps and samples afterwards, without a mark of each, when all steps are alike.
+
+The samples of a batch follow from the loader's batch size. The number of optimiser steps follows from the
+version of a parameter: torch counts how often a tensor was changed in place.
+"""
 
 import weakref
 
-_LOOKED_AT = 4  # parameters at either end
+_LOOKED_AT = 4  # of the first parameters, and of the last
 
 
 class Versions:
-    """Of some parameters of an optimiser, when so many steps were done."""
+    """The versions of some parameters of an optimiser after `steps` steps."""
 
     def __init__(self, optimizer, steps):
         parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
@@ -19,7 +21,7 @@ class Versions:
         ]
 
     def rhythm(self, steps):
-        """By a parameter that changed equally often in each step since; None where there is none."""
+        """A Rhythm by a parameter that each step since then changed equally often; None if there is none."""
         since = steps - self.steps
         for reference, version in self.versions:
             parameter = reference()
@@ -31,32 +33,32 @@ class Versions:
 
 
 class Rhythm:
-    """Counts steps from here on."""
+    """Counts steps from now on by the version of one parameter, which each step changes `changes` times."""
 
     def __init__(self, parameter, changes):
         self.parameter, self.changes, self.version = parameter, changes, parameter._version
 
     def steps(self):
-        """None where something else has changed the parameter, too."""
+        """Steps so far; None if something else has changed the parameter, too."""
         steps, rest = divmod(self.parameter._version - self.version, self.changes)
         return None if rest or steps < 0 else steps
 
 
 def marks(asked, before, each, steps, end):
-    """When the optimiser had stepped, as far as it matters: just before the next batch was asked for.
-    `before`: batches of the first step that were there already; `each`: batches of a step."""
+    """When the optimiser had stepped, to the precision that matters: just before the next batch was asked
+    for. `before`: batches of the first step that were fetched already. `each`: batches per step."""
     places = (number * each - before for number in range(1, steps + 1))
     return [asked[place] if place < len(asked) else end for place in places]
 
 
 def fits(batches, each, steps):
-    """So many batches make so many steps, and at most one that has not stepped yet."""
+    """Whether so many batches make so many steps, and at most one more that has not stepped yet."""
     return steps * each <= batches <= (steps + 1) * each
 
 
 def batch_size(loader, torch):
-    """Samples in each batch but the last one of an epoch; 0 where that is not known, or batches were seen to
-    be of another size."""
+    """Samples of each batch, except for the last one of an epoch. 0 if that is not known, or if a batch of
+    another size was seen."""
     real = loader.real() if loader is not None and loader.real is not None else None
     sampler = getattr(real, "batch_sampler", None)
     if (
@@ -69,7 +71,7 @@ def batch_size(loader, torch):
 
 
 def sizes(loader, size, iterator, fetched):
-    """Of the newest so many batches of the iterator."""
+    """Samples of each of the last `fetched` batches of the iterator."""
     found = [size] * fetched
     real = loader.real()
     if not fetched or real is None or iterator is None or real.batch_sampler.drop_last:

@@ -1,13 +1,16 @@
-"""Steps that go by light: only fetching the batch leaves a mark, all else is as without us.
+"""Training steps that are only marked, not observed in full: the way to observe short steps at low overhead.
 
-Forward and backward passes are not patched meanwhile. When the stretch is over, or something comes that is
-not of such a step (another loader, an epoch's end, eval()), the marks become the events of the steps: their
-length, samples and input wait. Copies, waits and logging, which come seldom and are dear by themselves, are
-timed as ever and laid upon the steps of the stretch.
+A stretch is a number of such steps in a row. In a stretch only the fetch of a batch is patched, and it leaves
+a mark: when the batch was asked for and when it came. The forward pass, the backward pass and mostly the
+optimiser are not patched. A stretch ends when it is time to observe steps in full again, or when something
+comes that is not part of such a step: another loader, the end of an epoch, eval(). Then the marks are turned
+into the events of the steps, with length, samples and input wait. Copies, waits and logging are rare and
+expensive in themselves. They are timed as always, and their time is distributed over the steps of the
+stretch.
 
-How many samples a batch had and how often the optimiser stepped is found out afterwards (regular_steps.py).
-Where it cannot be, both are marked, too. The patch that remains is a library's (python/native/light.cpp)
-where it can be loaded.
+The number of samples in a batch and the number of optimiser steps are worked out afterwards
+(regular_steps.py). Where that is not possible, both are marked as well. The patch that remains is one in C
+(python/native/light.cpp) where that library can be loaded.
 """
 
 import sys
@@ -20,19 +23,19 @@ from _unidle_shim.loop.loop import AFTER_STEP, HAND, now
 from _unidle_shim.loop.marks_file import MOST, Stretch
 from _unidle_shim.loop.step_parts import Parts
 
-_ALIKE = 2  # steps before that were made up of the same calls
-_FEWEST = 8
+_ALIKE = 2  # steps before a stretch that were made up of the same calls
+_FEWEST = 8  # steps that are worth a stretch
 _MOST_STEPS = MOST
 _NEVER = 1 << 63  # ns
 _AT_ONCE = 32  # steps that are written together
-_MOST_CHANGES = (
-    400  # of a class: from Python 3.13 one that was changed a thousand times is never cached again
-)
+# Changes of a class by us: from Python 3.13 the attributes of one that was changed a thousand times are never
+# cached again.
+_MOST_CHANGES = 400
 
 
 class Marks:
-    """Of one stretch: of batches when each was asked for and got, and how many samples it had; when the
-    optimiser had stepped."""
+    """The marks of one stretch. Of each batch: when it was asked for, when it came (ns), and its samples. Of
+    the optimiser: when its steps were over (ns)."""
 
     def __init__(self):
         self.asked, self.got, self.sizes, self.stepped = [], [], [], []
@@ -40,17 +43,17 @@ class Marks:
 
 
 class Patch:
-    """One of ours that gives way to a shorter one while steps go by light. `shorter`: Light -> the
-    function."""
+    """A patch of ours that gives way to a shorter function while steps are only marked. `shorter` makes that
+    function out of MarkedSteps."""
 
     def __init__(self, owner, name, ours, shorter):
         self.owner, self.name, self.ours, self.shorter, self.there = owner, name, ours, shorter, None
 
-    def step_aside(self, light):
+    def step_aside(self, marking):
         if (
             self.owner.__dict__.get(self.name) is self.ours
-        ):  # else somebody else has patched it on top: theirs stays
-            self.there = self.shorter(light)
+        ):  # else the program patched it, too: its patch stays
+            self.there = self.shorter(marking)
             setattr(self.owner, self.name, self.there)
 
     def step_back(self):
@@ -59,34 +62,38 @@ class Patch:
             setattr(self.owner, self.name, self.ours)
 
 
-class Light:
+class MarkedSteps:
+    """Begins, follows and ends stretches. Only the thread that trains uses it."""
+
     def __init__(self, state):
         self.state = state
         self.native = native.library()
-        self.iterator = 0  # id of the one that is asked for batches; 0 without a loader
+        self.iterator = 0  # id of the loader's iterator; 0 without a loader
         self.optimizer = 0  # id of the one whose step is the last of a training step
-        self.others = ()  # ids of those before it
-        self.scaled = False  # it is stepped by a GradScaler, which may leave it out
+        self.others = ()  # ids of the optimisers that step before it
+        self.scaled = False  # a GradScaler calls its step, and may skip it
         self.marks = Marks()
-        self.plain = None  # light_fetch.Plain or the library's, where batches leave no more than times
-        self.versions = None  # regular.Versions, when the last stretch was over
-        self.rhythm = None  # regular.Rhythm: steps and samples are counted afterwards
-        self.size = 0  # of a batch, then
-        self.each = 0  # batches of a step
-        self.may_count = True
-        self.followed = None  # the iterator, weakly
-        self.fetch = None  # what an iterator's patch passes on to
+        self.plain = None  # short_fetches.Plain, or Fetching in C: batches leave times only
+        self.versions = None  # regular_steps.Versions at the end of the last stretch
+        self.rhythm = None  # regular_steps.Rhythm, if steps and samples are counted afterwards
+        self.size = 0  # samples of a batch, then
+        self.each = 0  # batches per step
+        self.may_count = True  # afterwards; False once the count did not fit the batches
+        self.followed = None  # weak reference to the iterator
+        self.fetch = None  # the shorter function that the iterator's patch calls
         self.shorter = []  # patches that gave way
         self.may_change = True
         self.until_ns = self.most = 0
-        self.samples = None  # of the loader, where its samples are made in this process and are not cheap
+        self.samples = (
+            None  # sample costs of the loader, if this process makes the samples and they are not cheap
+        )
         self.changes = 0
         self.stretch = None  # marks_file.Stretch; False where there is no room for its file
-        self.shared = None  # the same, once it takes the marks of this stretch
+        self.shared = None  # the same, as soon as it takes the marks of this stretch
 
     def begin(self, loop, until_ns):
-        """From here on; False where steps are not alike or somebody else follows them."""
-        state, roots = self.state, self.state.roots
+        """Starts a stretch. False if it cannot: steps are not alike, or something has to see each of them."""
+        state, module_classes = self.state, self.state.module_classes
         left = loop.max_steps - loop.steps - 2 if loop.max_steps else _MOST_STEPS
         optimizers, fetches = loop.alike
         if (
@@ -96,7 +103,7 @@ class Light:
             or loop.on_step is not None
             or loop.validation is not None
             or loop.pending is not None
-            or roots.looks_out(loop.steps)
+            or module_classes.is_searching(loop.steps)
         ):
             return False
         self.optimizer, self.others = optimizers[-1], optimizers[:-1]
@@ -116,12 +123,12 @@ class Light:
         self.rhythm = self._rhythm(loop, loader) if fetches else None
         self._step_aside()
         state.waits.loss_pointer = 0
-        state.light = loop.light = self
+        state.marking = loop.marking = self
         return True
 
     def _rhythm(self, loop, loader):
-        """Where both can be counted afterwards: batches of one size, and steps by the changes of a
-        parameter."""
+        """A regular_steps.Rhythm if samples and steps can be counted afterwards: batches have one size, and
+        each step changes some parameter equally often. Else None."""
         versions, self.size = self.versions, regular_steps.batch_size(loader, self.state.torch)
         if (
             not self.may_count
@@ -141,11 +148,12 @@ class Light:
     def _step_aside(self):
         state = self.state
         if self.may_change and not state.actuators.adapts:
-            state.roots.step_aside()
+            state.module_classes.step_aside()
         state.backward.step_aside(self.optimizer == id(HAND))
 
     def first_fetch(self, iterator):
-        """Not before: the batch that is being fetched when the stretch begins is still seen in full."""
+        """The first batch of the stretch is asked for. The one being fetched when it began is observed in
+        full."""
         if self.fetch is None:
             self._share(self.state.loop)
             self.fetch, self.followed = self.state.fetches.shorter(self), weakref.ref(iterator)
@@ -155,7 +163,7 @@ class Light:
                 self.shorten(patch)
 
     def _share(self, loop):
-        """From here on the marks are in a file, too, so that the steps are not lost with a process that is
+        """From here on the marks go into a file as well, so that the steps are not lost if the process is
         killed."""
         if self.stretch is None:
             try:
@@ -185,20 +193,21 @@ class Light:
             self.shorter.append(patch)
 
     def step_back(self):
-        """All patches are there again."""
+        """Puts all patches back."""
         for patch in self.shorter:
             patch.step_back()
         self.shorter = []
-        self.state.roots.step_back()
+        self.state.module_classes.step_back()
         self.state.backward.step_back()
 
     def give_up(self):
-        """Nobody is followed any more: what a program has kept of the shorter patches passes on from here."""
+        """Observation ends: shorter functions that the program has kept only call the original from now
+        on."""
         self.step_back()
         self._forget()
 
     def _forget(self):
-        """Shorter patches of the stretch that a program has kept pass on from here."""
+        """Shorter functions of this stretch that the program has kept only call the original from now on."""
         self.marks.alive = False
         if self.plain is not None:
             self.plain.alive = False
@@ -215,8 +224,8 @@ class Light:
             self.state.loop.look_up()
 
     def end(self, loop):
-        """The next steps are seen in full."""
-        self.state.light = loop.light = None
+        """Ends the stretch: its events are written, and the next steps are observed in full."""
+        self.state.marking = loop.marking = None
         self.step_back()
         self._forget()
         before = loop.steps
@@ -224,10 +233,10 @@ class Light:
         if self.shared is not None:
             self.shared.end()
         self._take_versions(loop)
-        loop.weight.resume(loop.steps, now(), max(1, loop.steps - before))
+        loop.own_cost.resume(loop.steps, now(), max(1, loop.steps - before))
 
     def _take_versions(self, loop):
-        """From here to the next stretch it is found out how often a step changes a parameter."""
+        """Until the next stretch, steps show how often each of them changes a parameter."""
         optimizer = next(
             (one for one in self.state.facts.living_optimizers() if id(one) == self.optimizer), None
         )
@@ -275,7 +284,7 @@ class Light:
         if asked:
             self._account(loop.last_loader, asked[0], sum(got) - sum(asked), sum(sizes), len(asked))
         loop.parts = parts = Parts(begin)
-        parts.dim = True
+        parts.incomplete = True
         parts.input, parts.samples, parts.fetches = waited, samples, fetches
         parts.forwards = parts.backwards = fetches
         parts.last = parts.begin + waited

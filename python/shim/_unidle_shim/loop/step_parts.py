@@ -1,8 +1,8 @@
-"""What is known of one step of the training loop."""
+"""The times and counts of one step of the training loop."""
 
 
 class Parts:
-    """What is known of one step so far. Times in ns."""
+    """Of one step, as far as it is known. Times in ns."""
 
     __slots__ = (
         "begin",
@@ -29,7 +29,7 @@ class Parts:
         "fresh",
         "forwards",
         "rare",
-        "dim",
+        "incomplete",
     )
 
     def __init__(self, begin):
@@ -42,7 +42,7 @@ class Parts:
         self.optimizers = ()
         self.rare = False  # something of transfer, sync, log and flush is there
         self.fresh = True  # the next batch begins a micro-batch
-        self.dim = False  # some of it went by light: its forward and backward passes are not known
+        self.incomplete = False  # a part of it was only marked: its forward and backward passes are not known
 
     def absorb(self, later):
         """`later` turned out to be of the same step."""
@@ -64,11 +64,11 @@ class Parts:
         ):
             setattr(self, name, getattr(self, name) + getattr(later, name))
         self.optimizers += later.optimizers
-        self.last, self.fresh, self.rare, self.dim = (
+        self.last, self.fresh, self.rare, self.incomplete = (
             later.last,
             later.fresh,
             self.rare or later.rare,
-            self.dim or later.dim,
+            self.incomplete or later.incomplete,
         )
 
     def micro_batches(self):

@@ -1,17 +1,20 @@
-"""Which batches and forward passes are validation, often known only once they were seen: a part of Loop."""
+"""Tells validation from training, batch by batch and forward pass by forward pass. A base class of Loop.
+
+What a batch was for is often known only after it was used, so that what was counted is moved afterwards.
+"""
 
 import time
 
 from _unidle_shim.host import probe
 
 now = time.monotonic_ns
-EACH_STEP = 1  # steps at most from one to the next
+EACH_STEP = 1  # steps at most from one preview to the next
 INPUT_PHASE, TRAIN_PHASE, VALIDATE_PHASE = "input", "train", "validate"
 
 
 class Preview:
-    """Forward passes without gradients of a model that trains, on no batch of a loader: validation, or
-    something to look at. What is done with the results tells, and that comes later."""
+    """Forward passes without gradients of a model in training mode, on data that no loader gave. They may be
+    validation, or samples that somebody wants to look at. What the program does with the results tells."""
 
     def __init__(self):
         self.forward_ns = self.log_ns = 0
@@ -26,7 +29,8 @@ class Preview:
 
 class Validations:
     def settle_pending(self, validates, t):
-        """The first batch of a loader has reached a model: now its use is known."""
+        """The first batch of a loader has reached a model: now it is known whether the loader is for
+        validation."""
         loader, begin, input_ns = self.pending
         self.pending = self.preview = None
         loader.use = "validate" if validates else "train"
@@ -47,7 +51,8 @@ class Validations:
         self.touch_validation(t)
 
     def trains_after_all(self, loader):
-        """A frozen model saw the batches first, and so the loader was taken for one of validation."""
+        """The loader is for training. A frozen model saw its batches first, so it was taken for
+        validation."""
         loader.use = "train"
         validation, self.validation = self.validation, None
         parts = self.current(validation[0] if validation is not None else now())
@@ -57,7 +62,7 @@ class Validations:
             parts.begin = min(parts.begin, validation[0])
 
     def validates_after_all(self, t):
-        """The model is evaluated on the batches of the training loader."""
+        """The model is evaluated on batches of the training loader: counts them as validation."""
         parts = self.parts
         self.open_validation(parts.begin)
         self.validation[2], self.validation[3] = parts.samples, False

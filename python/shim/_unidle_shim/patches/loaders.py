@@ -123,7 +123,7 @@ def _patch_loader(state, DataLoader):
                 loop.look_up()
                 loader = loader_of(state, self)
                 if not loader.epochs:
-                    state.roots.widen(loop.steps)
+                    state.module_classes.watch_all(loop.steps)
                 t0 = now()
                 starts = self.num_workers > 0 and getattr(self, "_iterator", None) is None
                 loop.fetch_begins(loader, t0)
@@ -212,9 +212,9 @@ def _patch_iterator(state, Iterator):
     original = Iterator.__next__
 
     def following(self):
-        light = state.light
-        if light is not None and id(self) == light.iterator:
-            return resumed(light, self)(self)
+        marking = state.marking
+        if marking is not None and id(self) == marking.iterator:
+            return resumed(marking, self)(self)
         loop = state.loop
         if loop is None or loop.within() or _get_ident() != state.thread:
             return original(self)
@@ -222,9 +222,9 @@ def _patch_iterator(state, Iterator):
             t0 = now()
             loader = self.__dict__.get("_unidle")
             if loader is not None:
-                if light is not None:
+                if marking is not None:
                     loop.look_up()
-                weighed = loop.weight.on
+                timed = loop.own_cost.on
                 loop.iterator = id(self)
                 loop.fetch_begins(loader, t0)
                 before, loop.inside = loop.total, True
@@ -258,23 +258,23 @@ def _patch_iterator(state, Iterator):
             loop.fetch_ends(loader, t1, t2, own, size, True)
             if batches & _LOOK_EVERY == 1:
                 state.facts.batch_seen(loader, batch)
-            if weighed:
-                loop.weight.ns += t1 - t0 + now() - t2
+            if timed:
+                loop.own_cost.ns += t1 - t0 + now() - t2
         except BaseException as failure:
             caught(failure)
         return batch
 
-    def resumed(light, iterator):
-        """What fetches the next batch while steps go by light."""
+    def resumed(marking, iterator):
+        """What fetches the next batch while steps are only marked."""
         try:
-            light.first_fetch(iterator)
-            return light.fetch
+            marking.first_fetch(iterator)
+            return marking.fetch
         except BaseException as failure:
             caught(failure)
         return original
 
-    def by_light(light):
-        return light.fetch or short_fetches.shorter(state, light, original, following, over)
+    def shorter(marking):
+        return marking.fetch or short_fetches.shorter(state, marking, original, following, over)
 
     def over(loop, iterator, t0, error):
         try:
@@ -298,7 +298,7 @@ def _patch_iterator(state, Iterator):
             loop.total = before + t1 - t0
             loader.wait_ns += own
             if loader.use == "train" and not loader.epochs & (loader.epochs - 1):
-                state.roots.widen(loop.steps)
+                state.module_classes.watch_all(loop.steps)
             if (
                 loader.starts
                 and getattr(iterator, "_num_workers", 0)
@@ -312,7 +312,7 @@ def _patch_iterator(state, Iterator):
             caught(failure)
 
     put(Iterator, "__next__", following)
-    state.fetches = Patch(Iterator, "__next__", following, by_light)
+    state.fetches = Patch(Iterator, "__next__", following, shorter)
 
 
 def _started(loop, loader, t0, own_ns):
@@ -339,7 +339,7 @@ def _patch_fetcher(state, Fetcher):
         return sampling.fetch(original, self, index, mine, state)
 
     put(Fetcher, "fetch", fetch)
-    return Patch(Fetcher, "fetch", fetch, lambda light: original)
+    return Patch(Fetcher, "fetch", fetch, lambda marking: original)
 
 
 def _patch_worker(state, worker):

@@ -9,7 +9,7 @@ from _unidle_shim.host import hidden_frames
 from _unidle_shim.host.guard import caught
 from _unidle_shim.host.patching import around, put
 from _unidle_shim.loop.loop import now
-from _unidle_shim.patches.module_classes import Roots
+from _unidle_shim.patches.module_classes import ModuleClasses
 from _unidle_shim.samples.shapes import shape_of
 
 _get_ident = threading.get_ident
@@ -65,7 +65,7 @@ def install(state):
     outermost = _outermost(state, torch)
 
     def call(self, *args, **kwargs):
-        if state.light is not None and not state.actuators.adapts:
+        if state.marking is not None and not state.actuators.adapts:
             return original(self, *args, **kwargs)
         loop = state.loop
         if (loop is None or not loop.inside) and _get_ident() == state.thread:
@@ -75,7 +75,7 @@ def install(state):
     def class_call(self, *args, **kwargs):
         """Of the class of an outermost module; nn.Module has torch's own again, or what the program has put
         there."""
-        if state.light is not None and not state.actuators.adapts:
+        if state.marking is not None and not state.actuators.adapts:
             return Module.__call__(self, *args, **kwargs)
         loop = state.loop
         if (loop is None or not loop.inside) and _get_ident() == state.thread:
@@ -84,7 +84,7 @@ def install(state):
 
     hidden_frames.wraps(original)(call)
     hidden_frames.wraps(original)(class_call)
-    state.roots = Roots(Module, call, class_call, hasattr(torch, "compile"))
+    state.module_classes = ModuleClasses(Module, call, class_call, hasattr(torch, "compile"))
     Module.__call__ = call
     _patch_train(state, Module)
     _watch_export(state, torch)
@@ -94,7 +94,7 @@ def install(state):
 def _watch_compile(state, torch):
     def before(args, kwargs):
         try:
-            state.roots.widen_for_good()
+            state.module_classes.watch_all_for_good()
             state.compiled = (kwargs.get("mode"), str(kwargs.get("backend", "inductor")))
         except BaseException as failure:
             caught(failure)
@@ -110,19 +110,19 @@ def _outermost(state, torch):
         try:
             loop = loop or session.followed()
             if loop is not None:
-                if loop.light is not None and not (grad_enabled() and self.training):
+                if loop.marking is not None and not (grad_enabled() and self.training):
                     loop.look_up()
                 t0 = now()
-                weighed = loop.weight.on
-                if state.roots.watching:
-                    state.roots.seen(self, loop.steps)
-                if loop.light is not None or (grad_enabled() and loop.forward_goes_on(self)):
+                timed = loop.own_cost.on
+                if state.module_classes.watching:
+                    state.module_classes.seen(self, loop.steps)
+                if loop.marking is not None or (grad_enabled() and loop.forward_goes_on(self)):
                     kind, samples = True, 0
                 else:
                     samples = _samples_of(self, loop, args, kwargs)
                     kind = loop.forward_begins(self, t0, grad_enabled(), samples)
                 if kind:
-                    if loop.light is None:
+                    if loop.marking is None:
                         state.facts.forward_seen(self, args, kwargs)
                     if state.device is not None:
                         state.device.begin(loop.steps)
@@ -131,7 +131,7 @@ def _outermost(state, torch):
                     if state.actuators.adapts
                     else None
                 )
-                t1 = now() if weighed else t0
+                t1 = now() if timed else t0
                 before, loop.inside = loop.total, True
         except BaseException as failure:
             loop = caught(failure)
@@ -151,8 +151,8 @@ def _outermost(state, torch):
             own = t2 - t0 - (loop.total - before)
             loop.total = before + t2 - t0
             loop.forward_ends(kind, t2, own, samples)
-            if weighed:
-                loop.weight.ns += t1 - t0 + now() - t2
+            if timed:
+                loop.own_cost.ns += t1 - t0 + now() - t2
         except BaseException as failure:
             caught(failure)
         return result
@@ -174,7 +174,7 @@ def _patch_train(state, Module):
         try:
             loop = state.loop
             if loop is not None and not loop.within() and _get_ident() == state.thread:
-                state.roots.switched(self, loop.steps)
+                state.module_classes.switched(self, loop.steps)
                 if mode:
                     loop.touch_validation(now())
                 else:
@@ -195,7 +195,7 @@ def _watch_export(state, torch):
 
     def before(args, kwargs):
         try:
-            state.roots.widen_for_good()
+            state.module_classes.watch_all_for_good()
         except BaseException as failure:
             caught(failure)
 

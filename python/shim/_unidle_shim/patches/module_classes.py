@@ -3,7 +3,7 @@
 Every call of a submodule, too, passes through a patch of nn.Module.__call__. So that patch stays only until
 it has shown for some steps which classes the outermost modules have. Then each of these classes gets a
 `__call__` of its own and torch's goes back to nn.Module. Whatever tells that there may be another outermost
-module (see `widen`) puts the general patch back for a while. How often that happens is bounded: to set
+module (see `watch_all`) puts the general patch back for a while. How often that happens is bounded: to set
 attributes of nn.Module empties the interpreter's caches for all modules, and from Python 3.13 a class that
 was changed a thousand times is never cached again.
 """
@@ -18,7 +18,7 @@ _MOST_TIMES = 100
 _MOST_CLASSES = 16
 
 
-class Roots:
+class ModuleClasses:
     """`Module` is nn.Module (tests pass another), `general` the patch of its `__call__`, `narrow` what a
     single class gets."""
 
@@ -54,9 +54,9 @@ class Roots:
         if kind not in self.known and len(self.known) < 1000:
             self.known.add(kind)
             if kind not in self.kinds:
-                self.widen(steps)
+                self.watch_all(steps)
 
-    def widen(self, steps):
+    def watch_all(self, steps):
         """There may be an outermost module of another class: a new loader, an epoch that is over, a step or a
         batch without a forward pass, now and then."""
         if self.watching or self.Module.__dict__["__call__"] is not self.bare:
@@ -71,7 +71,7 @@ class Roots:
         self.for_good |= self.times >= _MOST_TIMES
         self.due = steps + (_PATIENCE << max(0, self.times - _OFTEN) if self.times < 20 else 1 << 16)
 
-    def looks_out(self, steps):
+    def is_searching(self, steps):
         """Every call is of interest: which classes are called outermost is being found out."""
         return self.watching and not self.for_good and steps <= self.due
 
@@ -88,10 +88,10 @@ class Roots:
             if "__call__" not in kind.__dict__:
                 kind.__call__ = self.class_call
 
-    def widen_for_good(self):
+    def watch_all_for_good(self):
         """A compiler is going to read the classes: it takes a `__call__` of their own for the program's."""
         self.for_good = True
-        self.widen(0)
+        self.watch_all(0)
 
     def _narrow(self):
         if self.Module.__dict__["__call__"] is not self.general or not all(map(self._inherits, self.kinds)):

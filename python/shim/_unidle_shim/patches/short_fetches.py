@@ -1,4 +1,4 @@
-"""The shorter patches of asking an iterator for its next batch, see short_steps.py."""
+"""Shorter patches of the fetch of a batch, for steps that are only marked (short_steps.py)."""
 
 import functools
 
@@ -9,7 +9,7 @@ from _unidle_shim.patches.model_calls import size_of
 
 
 class Plain:
-    """Of one stretch: when each batch was asked for and got, and nothing else. The library's Fetching has the
+    """The marks of one stretch: when each batch was asked for and when it came (ns). Fetching in C has the
     same fields."""
 
     def __init__(self):
@@ -17,30 +17,30 @@ class Plain:
         self.alive, self.asking = True, False
 
 
-def shorter(state, light, original, following, over):
-    """For the batches of one iterator. `following`: what is there otherwise; `over`: (loop, iterator, t0,
-    error), a fetch raised."""
-    if light.rhythm is None:
-        return _sized(state, light, original, following, over)
-    if light.native is None:
-        return _plain(state, light, original, following, over)
-    light.plain = light.native.Fetching(
+def shorter(state, marking, original, following, over):
+    """A function that fetches the next batch of one iterator. `following`: the full patch, for all others.
+    `over(loop, iterator, t0, error)` is called if a fetch raises."""
+    if marking.rhythm is None:
+        return _sized(state, marking, original, following, over)
+    if marking.native is None:
+        return _plain(state, marking, original, following, over)
+    marking.plain = marking.native.Fetching(
         original,
         following,
         over,
-        light.iterator,
-        light.until_ns,
-        light.most,
+        marking.iterator,
+        marking.until_ns,
+        marking.most,
         state.loop,
-        light.shared.times_address if light.shared is not None else 0,
+        marking.shared.times_address if marking.shared is not None else 0,
     )
-    return functools.update_wrapper(light.plain, original)
+    return functools.update_wrapper(marking.plain, original)
 
 
-def _plain(state, light, original, following, over):
-    loop, key, until_ns, most = state.loop, light.iterator, light.until_ns, light.most
-    light.plain = plain = Plain()
-    asked, got, shared = plain.asked, plain.got, light.shared
+def _plain(state, marking, original, following, over):
+    loop, key, until_ns, most = state.loop, marking.iterator, marking.until_ns, marking.most
+    marking.plain = plain = Plain()
+    asked, got, shared = plain.asked, plain.got, marking.shared
 
     def following_plainly(self):
         if id(self) != key or not plain.alive:
@@ -67,12 +67,12 @@ def _plain(state, light, original, following, over):
     return hidden_frames.wraps(original)(following_plainly)
 
 
-def _sized(state, light, original, following, over):
-    """The samples of each batch are counted, and those of a dataset that is not cheap are timed."""
-    loop, key, until_ns, most = state.loop, light.iterator, light.until_ns, light.most
-    marks, samples, shared = light.marks, light.samples, light.shared
+def _sized(state, marking, original, following, over):
+    """Counts the samples of each batch, and times those of a dataset that is not cheap."""
+    loop, key, until_ns, most = state.loop, marking.iterator, marking.until_ns, marking.most
+    marks, samples, shared = marking.marks, marking.samples, marking.shared
 
-    def following_by_light(self):
+    def following_marked(self):
         if id(self) != key or not marks.alive:
             return following(self)
         t0 = now()
@@ -99,4 +99,4 @@ def _sized(state, light, original, following, over):
             caught(failure)
         return batch
 
-    return hidden_frames.wraps(original)(following_by_light)
+    return hidden_frames.wraps(original)(following_marked)

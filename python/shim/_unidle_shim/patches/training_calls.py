@@ -26,32 +26,32 @@ def install(state):
 
 
 class Backward:
-    """The patch of torch.autograd.backward. While steps go by light it is not there; of a program without an
-    optimiser it marks the steps."""
+    """The patch of torch.autograd.backward. It is taken off while steps are only marked. In a program without
+    an optimiser it then marks the steps instead."""
 
     def __init__(self, state, torch):
         self.autograd = torch.autograd
         self.bare = torch.autograd.backward
         self.ours = _watched_backward(state, torch)
-        self.marking = _marking_backward(state, self.bare)
+        self.only_marks = _marking_backward(state, self.bare)
         self.aside = False
         torch.autograd.backward = self.ours
 
     def step_aside(self, by_hand):
         if self.autograd.backward is self.ours:  # else somebody else has patched it on top: theirs stays
-            self.autograd.backward = self.marking if by_hand else self.bare
+            self.autograd.backward = self.only_marks if by_hand else self.bare
             self.aside = True
 
     def step_back(self):
-        if self.aside and self.autograd.backward in (self.bare, self.marking):
+        if self.aside and self.autograd.backward in (self.bare, self.only_marks):
             self.autograd.backward = self.ours
         self.aside = False
 
 
-def mark(light):
+def mark(marking):
     """The step of an optimiser is over, or what stands for it."""
     try:
-        light.mark(now())
+        marking.mark(now())
     except BaseException as failure:
         caught(failure)
 
@@ -59,9 +59,9 @@ def mark(light):
 def _marking_backward(state, original):
     def backward(tensors, *args, **kwargs):
         original(tensors, *args, **kwargs)
-        light = state.light
-        if light is not None and _get_ident() == state.thread:
-            mark(light)
+        marking = state.marking
+        if marking is not None and _get_ident() == state.thread:
+            mark(marking)
 
     return hidden_frames.wraps(original)(backward)
 
@@ -79,15 +79,15 @@ def _watched_backward(state, torch):
                 t0 = now()
                 loop = state.loop or session.followed()
             if loop is not None:
-                weight, loss = loop.weight, None
-                weighed = weight.on
+                cost, loss = loop.own_cost, None
+                timed = cost.on
                 if type(tensors) is Tensor and tensors.numel() == 1:
                     if tensors.is_cpu:
                         loss = item(tensors)
                     else:
                         state.waits.watch_loss(tensors)
                 loop.backward_begins(t0)
-                t1 = now() if weighed else t0
+                t1 = now() if timed else t0
                 inside, before, loop.inside = loop.inside, loop.total, True
         except BaseException as failure:
             loop = caught(failure)
@@ -107,8 +107,8 @@ def _watched_backward(state, torch):
             loop.backward_ends(t0, t2, own, loss)
             if loop.by_hand and not state.facts.optimizers:
                 loop.updates_by_hand(t2)
-            if weighed:
-                weight.ns += t1 - t0 + now() - t2
+            if timed:
+                cost.ns += t1 - t0 + now() - t2
         except BaseException as failure:
             caught(failure)
 
@@ -141,38 +141,38 @@ def _patch_optimizers(state, torch):
 
     def wrapped(owner, original):
         def step(self, *args, **kwargs):
-            light = state.light
-            if light is not None and goes_by(self, light):
+            marking = state.marking
+            if marking is not None and is_marked(self, marking):
                 result = original(self, *args, **kwargs)
-                if id(self) == light.optimizer and not light.scaled:
-                    went_by(light)
+                if id(self) == marking.optimizer and not marking.scaled:
+                    first_mark(marking)
                 return result
             if state.loop is not None and state.loop.in_optimizer or not is_followed():
                 return original(self, *args, **kwargs)
             return optimizer_step(state, self, original, (self,) + args, kwargs)
 
-        def went_by(light):
+        def first_mark(marking):
             try:
-                light.mark(now())
-                light.shorten(patch)
+                marking.mark(now())
+                marking.shorten(patch)
             except BaseException as failure:
                 caught(failure)
 
-        def by_light(light):
-            if light.rhythm is not None:
+        def shorter(marking):
+            if marking.rhythm is not None:
                 return original  # its steps are counted afterwards
-            marks, key = light.marks, light.optimizer
+            marks, key = marking.marks, marking.optimizer
             stepped = marks.stepped
 
             def marked(t):
-                shared = light.shared  # is there from the first batch on
+                shared = marking.shared  # is there from the first batch on
                 if shared is not None and len(stepped) < MOST:
                     shared.stepped[len(stepped)] = t
                 stepped.append(t)
 
-            passes = marked if light.iterator else lambda t: mark(light)
+            passes = marked if marking.iterator else lambda t: mark(marking)
 
-            def step_by_light(self, *args, **kwargs):
+            def marked_step(self, *args, **kwargs):
                 if (
                     id(self) != key or not marks.alive
                 ):  # a scheduler that was made in that stretch has kept this one
@@ -181,19 +181,19 @@ def _patch_optimizers(state, torch):
                 passes(now())
                 return result
 
-            hidden_frames.wraps(original)(step_by_light)
-            step_by_light._unidle = True
-            return step_by_light
+            hidden_frames.wraps(original)(marked_step)
+            marked_step._unidle = True
+            return marked_step
 
         hidden_frames.wraps(original)(step)
         step._unidle = True
-        patch = Patch(owner, "step", step, by_light)
+        patch = Patch(owner, "step", step, shorter)
         return step
 
-    def goes_by(optimizer, light):
-        """It belongs to the steps that go by light; another one ends them."""
+    def is_marked(optimizer, marking):
+        """Whether its step belongs to the steps that are only marked. Another optimiser ends the stretch."""
         key = id(optimizer)
-        if key == light.optimizer or key in light.others or _get_ident() != state.thread:
+        if key == marking.optimizer or key in marking.others or _get_ident() != state.thread:
             return True
         try:
             state.loop.look_up()
@@ -229,9 +229,9 @@ def optimizer_step(state, optimizer, call, args, kwargs):
         t0 = now()
         loop = state.loop or session.followed()
         if loop is not None:
-            weighed = loop.weight.on
+            timed = loop.own_cost.on
             loop.optimizer_begins(optimizer)
-            t1 = now() if weighed else t0
+            t1 = now() if timed else t0
             depth, before = loop.in_optimizer, loop.total
             loop.in_optimizer = depth + 1
     except BaseException as failure:
@@ -252,8 +252,8 @@ def optimizer_step(state, optimizer, call, args, kwargs):
         loop.optimizer_ends(optimizer, t0, t2, own)
         if state.device is not None:
             state.device.end()
-        if weighed:
-            loop.weight.ns += t1 - t0 + now() - t2
+        if timed:
+            loop.own_cost.ns += t1 - t0 + now() - t2
     except BaseException as failure:
         caught(failure)
     return result
@@ -276,11 +276,11 @@ def _wrap_scaler(state, scaler):
     original = scaler.step
 
     def step(self, optimizer, *args, **kwargs):
-        light = state.light
-        if light is not None and light.scaled:
+        marking = state.marking
+        if marking is not None and marking.scaled:
             result = original(self, optimizer, *args, **kwargs)
-            if id(optimizer) == light.optimizer:
-                mark(light)
+            if id(optimizer) == marking.optimizer:
+                mark(marking)
             return result
         loop = state.loop
         if _get_ident() != state.thread or (loop is not None and loop.in_optimizer):
@@ -312,7 +312,7 @@ def _look_up_before(state, Scheduler):
     original = Scheduler.__init__
 
     def init(self, *args, **kwargs):
-        if state.light is not None:
+        if state.marking is not None:
             try:
                 state.loop.look_up()
             except BaseException as failure:

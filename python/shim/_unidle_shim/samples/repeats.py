@@ -14,7 +14,7 @@ from _unidle_shim.samples import packing
 _thread_time = time.thread_time_ns
 
 KEPT = 16  # indices: those with the smallest hashes, of all that come by
-_DEAR_NS = 200_000  # a cheaper sample is no loss
+_COSTLY_NS = 200_000  # to make a cheaper sample again is no loss worth telling
 _MOST_NS = 20_000_000  # of CPU time for one look: larger samples are not looked at
 _MASK = (1 << 64) - 1
 
@@ -41,7 +41,7 @@ class Again:
         if not self.on or type(index) is not int:
             return
         place = place_of(index)
-        if place > self.limit or (took_ns < _DEAR_NS and index not in self.known):
+        if place > self.limit or (took_ns < _COSTLY_NS and index not in self.known):
             return
         begin, busy = now(), _thread_time()
         try:

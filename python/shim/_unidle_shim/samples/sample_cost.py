@@ -8,9 +8,9 @@ from _unidle_shim.loop.loop import now
 from _unidle_shim.samples import repeats
 
 _thread_time = time.thread_time_ns
-_EACH_FROM_NS = (
-    20_000  # a sample cheaper than this is timed by the batch: two clock readings would be dear beside it
-)
+# Samples cheaper than this are timed by the batch: two readings of the clock would be much beside one of
+# them.
+_EACH_FROM_NS = 20_000
 # Of batches cheaper than this only some are asked for their CPU time: the question is a system call.
 _CPU_FROM_NS = 500_000
 _SEVERAL_NS = 20_000_000  # cheap batches are told of together, those of so long
@@ -252,7 +252,7 @@ def _before(fetcher, samples, state):
     samples.collate_begin = samples.collated = samples.worst = 0
     cpu = _thread_time() if asks else None
     stand_in = (
-        _stand_in(fetcher, samples) if batches < 4 or (samples.each() and state.light is None) else None
+        _stand_in(fetcher, samples) if batches < 4 or (samples.each() and state.marking is None) else None
     )
     return stand_in, now(), cpu, reads
 
