@@ -6,14 +6,14 @@ and is never seen by the program.
 
 The folders, each of which imports from those before it only:
 
-    host      living in somebody else's process: hidden frames, guarded calls, patches, notes and the ring
-    loop      which step of the training loop a call belongs to, and what observing costs
-    source    what the text of the program's functions says
-    samples   the work of making samples
-    facts     what is in effect in the live program
-    patches   of torch and Python, that see what the program does
-    trial     what only trials need
-    knobs     changing settings of the running program
+    host      running inside the user's process: hidden frames, guarded calls, patching, notes and the ring
+    loop      which step of the training loop a call belongs to, and the overhead of observation
+    source    static analysis of the program's functions
+    samples   what it costs to make samples
+    facts     the settings that are in effect in the running program
+    patches   of functions of torch and Python, which show what the program does
+    trial     what only the trials of `unidle optimize` need
+    knobs     changes settings of the running program
 """
 
 import os

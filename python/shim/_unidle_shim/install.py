@@ -1,4 +1,4 @@
-"""Everything of torch that is patched, put in place when the program has imported torch."""
+"""Puts all patches of torch in place as soon as the program has imported torch."""
 
 import atexit
 import os

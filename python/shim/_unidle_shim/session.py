@@ -1,4 +1,4 @@
-"""What this process has of the observation: one ring, one loop, the patches and the background thread."""
+"""The state of the observation in this process: the ring, the training loop, patches, background thread."""
 
 import os
 import threading
@@ -14,15 +14,15 @@ _get_ident = threading.get_ident
 
 
 class State:
-    """Shared by all patches. `thread` is the one that is followed; 0 when nobody is: then every patch passes
-    through."""
+    """Shared by all patches. `thread` is the id of the thread that is followed. It is 0 if none is: then
+    every patch only calls the original."""
 
     def __init__(self):
-        # The process: what it is, and what it reports by.
+        # The process, and what it reports with.
         self.torch = None
         self.has_device = False  # a GPU that torch could use
         self.role = "train"  # or "worker"
-        self.began = False  # something of training or loading was seen here
+        self.began = False  # training or data loading was seen in this process
         self.ring = None  # host.probe
         self.background = None  # facts.stack_sampler.Background
         self.device = None  # facts.device_time.DeviceTimer
@@ -41,17 +41,17 @@ class State:
         # What patches keep.
         self.module_classes = None  # patches.module_classes.ModuleClasses
         self.backward = None  # patches.training_calls.Backward
-        self.fetches = None  # loop.short_steps.Patch of asking an iterator for its next batch
-        self.makers = ()  # loop.short_steps.Patch of making a batch in this process
+        self.fetches = None  # loop.short_steps.Patch of a loader iterator's __next__
+        self.makers = ()  # loop.short_steps.Patch of what makes batches in this process
         self.waits = None  # patches.waits.Waits
         self.logging = None  # patches.logging_calls.Logging
         self.all_loaders = []  # patches.loaders.Loader
         self.starting = None  # the loader whose workers are being started
         self.switching = False  # in train() or eval() of a model
         self.compiled = None  # (mode, backend) of torch.compile
-        # What settings that are changed at run time, and trials, hang in.
+        # For settings that are changed at run time, and for trials.
         self.actuators = None  # knobs.actuators.Actuators
-        self.actor_notes = []  # notes(settings): what they tell, and have in force
+        self.actor_notes = []  # functions notes(settings): what they changed, and what is in force
         self.on_training_forward = []  # called with the frame of the first forward passes of training
         self.read_back = None  # called once, after the first steps
         self.redirect_save = None  # (args, kwargs) of torch.save to those that spare the user's files
@@ -63,7 +63,7 @@ state = State()
 
 
 def observe():
-    """The first call worth telling of: opens the ring. False when no training is followed in this process."""
+    """At the first call worth recording: opens the ring. False if no training is followed in this process."""
     if state.began:
         return state.loop is not None
     if not _open("train"):
@@ -80,7 +80,7 @@ def observe():
 
 
 def followed():
-    """The loop that is followed from this call on at the latest; None when there is none."""
+    """The loop; it is followed from this call on at the latest. None if there is none."""
     return state.loop if observe() else None
 
 

@@ -1,5 +1,4 @@
-"""Which CPUs the threads that compute may run on, where the program or its libraries have narrowed that
-down."""
+"""CPU affinity of the threads that compute, if the program or its libraries have restricted it."""
 
 import os
 

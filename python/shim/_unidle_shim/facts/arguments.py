@@ -1,4 +1,4 @@
-"""What argparse returned for the words of the command, and whether the program changed it afterwards."""
+"""Command-line arguments: what argparse returned, and whether the program changed it afterwards."""
 
 import sys
 import weakref

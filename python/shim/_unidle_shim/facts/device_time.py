@@ -1,5 +1,7 @@
-"""How long the device itself was busy with a step: events of a pool on the stream of the model, asked for and
-never waited for."""
+"""Measures how long the device was busy with a step, by CUDA events on the model's stream.
+
+The events are reused. They are queried, never waited for.
+"""
 
 import ctypes
 from collections import deque

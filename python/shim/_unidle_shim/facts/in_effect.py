@@ -1,4 +1,4 @@
-"""What is in effect in the live program, read from its own objects, and the notes that tell of it.
+"""Collects the settings that are in effect in the running program, and writes them as notes.
 
 The training thread only leaves references and counts here; what takes time is worked out by the background
 thread or once, at the first forward pass.

@@ -1,4 +1,4 @@
-"""Reading settings and properties from torch's own objects. Nothing here changes them."""
+"""Reads settings and properties from torch's own objects, without changing them."""
 
 import inspect
 import sys

@@ -1,4 +1,4 @@
-"""What is read from a DataLoader and its dataset. Nothing here changes them."""
+"""Reads the settings of a DataLoader and the properties of its dataset, without changing them."""
 
 import sys
 import types

@@ -1,7 +1,7 @@
-"""Which options with numbers the program takes, and what they are: a search can then say them in the command.
-And what each argument came to, whatever said it: a default that the command overrides is no configured value.
+"""Reads from argparse which numeric options the program has, and the value of each argument.
 
-Of argparse, where the words of the command are parsed.
+A search can then pass these options in the command. The values tell what is configured: a default that the
+command overrides is not.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""A window of a few steps under the torch profiler (`unidle run --trace N`), written beside the record.
+"""Runs the torch profiler for a few steps (`unidle run --trace N`) and writes its trace beside the record.
 
 Begins once start-up is over, skips a warm-up step of the profiler's own, and gives way for good when the
 program profiles itself. Any trouble ends the window, says so in one `trace` note, and touches nothing

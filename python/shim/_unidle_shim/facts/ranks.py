@@ -1,4 +1,4 @@
-"""How the work is spread over ranks, and how long a step of this one waits for gradients of the others."""
+"""Distributed training: how work is divided among ranks, and how long this rank waits for the others."""
 
 import statistics
 from collections import deque

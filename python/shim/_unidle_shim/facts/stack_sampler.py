@@ -1,4 +1,4 @@
-"""A thread beside the program: looks where the followed thread is, and writes the notes now and then."""
+"""The background thread: samples the stack of the thread that trains, and writes notes now and then."""
 
 import _signal
 import _thread

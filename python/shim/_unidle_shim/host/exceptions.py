@@ -1,4 +1,4 @@
-"""Exceptions that end the program, and exceptions that it prints and goes on from."""
+"""Records exceptions: those that end the program, and those that it prints and survives."""
 
 import os
 import sys

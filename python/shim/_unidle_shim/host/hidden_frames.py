@@ -1,4 +1,4 @@
-"""Keeping our own frames out of what the program shows, and out of what compilers read.
+"""Hides our stack frames: from warnings, log records and tracebacks, and from torch's compiler.
 
 All code of ours says that it is of a file whose name begins with MARK. Python's warnings count no frames
 whose file name has "importlib" and "_bootstrap" in it when they look for the caller (stacklevel), so that a
@@ -19,7 +19,7 @@ _MACHINERY = "<frozen importlib"
 
 
 def renamed(code, name):
-    """The code, and all code within it, as of the file `name`."""
+    """The code object, and all code objects within it, with `name` as their file name."""
     within = tuple(renamed(one, name) if isinstance(one, types.CodeType) else one for one in code.co_consts)
     return code.replace(co_filename=name, co_consts=within)
 

@@ -1,4 +1,4 @@
-"""Running code of ours right after the program has imported a module."""
+"""Import hooks: run a callback right after the program has imported a certain module."""
 
 import sys
 
@@ -35,7 +35,7 @@ def _find_without_us(name, path, target):
 
 
 class _Loader:
-    """Stands for the real loader while the module is executed, then steps aside."""
+    """Takes the place of the real loader while the module is executed, then gives it back."""
 
     def __init__(self, real, callback):
         self._real, self._callback = real, callback

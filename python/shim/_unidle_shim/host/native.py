@@ -1,4 +1,4 @@
-"""The shim's library, python/native/."""
+"""Loads the part of the shim that is written in C++ (python/native/)."""
 
 import importlib.machinery
 import importlib.util
@@ -9,7 +9,7 @@ _loaded = []
 
 
 def library():
-    """None where this Python cannot load it."""
+    """The library; None if this Python cannot load it."""
     if not _loaded:
         _loaded.append(_load())
     return _loaded[0]

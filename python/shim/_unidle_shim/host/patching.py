@@ -1,4 +1,4 @@
-"""Putting patches in the place of what they stand for, and the list of them."""
+"""Puts patches in the place of the functions that they wrap, and lists them."""
 
 import sys
 import types
@@ -11,7 +11,7 @@ _BUILTINS = (types.BuiltinFunctionType, types.MethodDescriptorType, types.Wrappe
 
 
 def put(owner, name, ours):
-    """`ours` stands for owner.name from here on, and looks like it."""
+    """Replaces owner.name by `ours`, which gets its name, docstring and signature."""
     original = getattr(owner, name)
     hidden_frames.wraps(original)(ours)
     ours._torchdynamo_inline = original  # a compiler that comes to it reads on in what it stands for
@@ -23,12 +23,15 @@ def put(owner, name, ours):
 
 
 def around(owner, name, before, after):
-    """before(args, kwargs) is asked before each call of owner.name: None, then nothing else is done; a list,
-    then its only item is the result. Anything else is handed to after(it, args, kwargs, result) when the call
-    is over; the result is None of one that raised. Both are entries, see guard.py.
+    """Wraps owner.name: before(args, kwargs) runs before each call.
 
-    What is written in C gets a stand-in that is written in C, see python/native/stand_in.cpp, and none where
-    there is no library."""
+    If it returns None, nothing else is done. If it returns a list, the only item of the list is the result of
+    the call. Anything else is passed to after(it, args, kwargs, result) when the call is over; the result is
+    None if the call raised. `before` and `after` are entries, see guard.py.
+
+    A function that is written in C gets a wrapper in C (python/native/stand_in.cpp), and none without that
+    library.
+    """
     original = getattr(owner, name, None)
     if original is None:
         return

@@ -1,4 +1,4 @@
-"""Whose code a frame is, and how the program's own lines are named."""
+"""Stack frames: whose code one runs (the program's, a library's, ours), and the file and line of it."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""The writing side of the ring, docs/probe-format.md, for one thread.
+"""Writes events into the memory-mapped ring (docs/probe-format.md), for one thread.
 
 Written in Python straight into the mapping: a ctypes call into libunidle_probe costs twice as much. Plain
 stores are enough only where the processor keeps their order, so other machines than x86-64 go through the

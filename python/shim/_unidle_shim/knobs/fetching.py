@@ -1,5 +1,4 @@
-"""Where cache.features and loader.gather meet torch's loaders: before workers start, and where batches are
-fetched."""
+"""Connects cache.features and loader.gather to torch's loaders: before workers start and at each fetch."""
 
 from _unidle_shim.host.guard import caught
 from _unidle_shim.host.patching import put

@@ -1,12 +1,10 @@
-"""metrics.interval at run time: `.item()` of a tensor on the device returns a number that is still on its
-way.
+"""metrics.interval at run time: `.item()` of a tensor on the device returns at once, with a deferred number.
 
 A copy to pinned memory is queued behind what computes the value, and the program goes on. Sums and products
 of such numbers are on their way too; whatever else is done with one waits for it and is done with the float
 that it stands for, so that the program prints what it would print anyway. The numbers are given out only
-where the program's source shows that they are logged and nothing else (merely_logged.py): C code that asks
-for the type of a number would not take them.
-"""
+where the program's source shows that they are logged and nothing else (source/only_logged.py): C code that
+asks for the type of a number would not take them."""
 
 import inspect
 import numbers

@@ -1,5 +1,4 @@
-"""validation.every at run time: of the calls of the function in which the program validates, each so many-th
-is made.
+"""validation.every at run time: makes only every Nth call of the function in which the program validates.
 
 Only of a function that training does not depend on, as far as can be seen: it returns nothing or its result
 is dropped where it is called, it steps no optimiser, saves no checkpoint, leaves nothing behind that the

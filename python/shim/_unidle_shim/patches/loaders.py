@@ -1,4 +1,4 @@
-"""Patches of torch.utils.data: waiting for batches, starting workers, and the work of making samples."""
+"""Patches of torch.utils.data: the wait for a batch, the start of workers, and the making of samples."""
 
 import mmap
 import sys

@@ -1,5 +1,4 @@
-"""Time that the training thread spends in telling about itself: print, logging, TensorBoard, progress bars,
-pictures."""
+"""Times the logging of the training thread: print, logging, TensorBoard, progress bars, plots."""
 
 import builtins
 import sys

@@ -1,4 +1,4 @@
-"""Patches of nn.Module: the calls of the outermost modules, and train() and eval()."""
+"""Patches of nn.Module: forward passes of whole models (not of their submodules), train() and eval()."""
 
 import sys
 import threading
@@ -73,7 +73,7 @@ def install(state):
         return original(self, *args, **kwargs)
 
     def class_call(self, *args, **kwargs):
-        """Of the class of an outermost module; nn.Module has torch's own again, or what the program has put
+        """The `__call__` of one model class. nn.Module has torch's own again, or what the program put
         there."""
         if state.marking is not None and not state.actuators.adapts:
             return Module.__call__(self, *args, **kwargs)

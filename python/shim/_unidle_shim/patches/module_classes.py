@@ -1,26 +1,26 @@
-"""Which modules are called outermost, so that only their classes need to be patched.
+"""Finds the classes of the program's models, so that only these are patched and not every module.
 
-Every call of a submodule, too, passes through a patch of nn.Module.__call__. So that patch stays only until
-it has shown for some steps which classes the outermost modules have. Then each of these classes gets a
-`__call__` of its own and torch's goes back to nn.Module. Whatever tells that there may be another outermost
-module (see `watch_all`) puts the general patch back for a while. How often that happens is bounded: to set
-attributes of nn.Module empties the interpreter's caches for all modules, and from Python 3.13 a class that
-was changed a thousand times is never cached again.
+A model is a module that is called by the program, not by another module: the outermost call. A patch of
+nn.Module.__call__ sees the calls of all submodules as well, which costs time. So it stays only for some
+steps, until it has shown which classes the models have. Then each of these classes gets a `__call__` of its
+own, and nn.Module gets torch's back. When there may be a model of another class (see `watch_all`), the
+general patch is put back for a while. That happens a limited number of times: to set an attribute of
+nn.Module empties the interpreter's caches for all modules, and from Python 3.13 a class that was changed a
+thousand times is never cached again.
 """
 
 import sys
 import types
 
-# Steps without a new class before the general patch goes, and twice as many each time when that goes on.
-_PATIENCE = 8
-_OFTEN = 8
+_PATIENCE = 8  # steps without a new class before the general patch is taken off
+_OFTEN = 8  # times that the general patch was put back, after which the patience doubles each time
 _MOST_TIMES = 100
 _MOST_CLASSES = 16
 
 
 class ModuleClasses:
-    """`Module` is nn.Module (tests pass another), `general` the patch of its `__call__`, `narrow` what a
-    single class gets."""
+    """`Module` is nn.Module (tests pass another), `general` the patch of its `__call__`, and `narrow` the
+    patch for a single class."""
 
     def __init__(self, Module, general, narrow, dynamo):
         self.Module, self.general = Module, general
@@ -31,7 +31,7 @@ class ModuleClasses:
         )
         self.watching = True  # the general patch is in place
         self.for_good = False
-        self.kinds = []  # classes that were called outermost
+        self.kinds = []  # classes of models
         self.known = set()  # classes that were switched between training and evaluation
         self.patched = []
         self.aside = []  # of these, those without the patch for a while
@@ -57,10 +57,10 @@ class ModuleClasses:
                 self.watch_all(steps)
 
     def watch_all(self, steps):
-        """There may be an outermost module of another class: a new loader, an epoch that is over, a step or a
-        batch without a forward pass, now and then."""
+        """Puts the general patch back: there may be a model of another class. Signs of that are a new loader,
+        the end of an epoch, and a step or a batch without a forward pass. It is also done now and then."""
         if self.watching or self.Module.__dict__["__call__"] is not self.bare:
-            return  # or somebody else has patched it: theirs stays
+            return  # in the second case the program patched it, too: its patch stays
         for kind in self.patched:
             if kind.__dict__.get("__call__") is self.class_call:
                 del kind.__call__
@@ -72,11 +72,11 @@ class ModuleClasses:
         self.due = steps + (_PATIENCE << max(0, self.times - _OFTEN) if self.times < 20 else 1 << 16)
 
     def is_searching(self, steps):
-        """Every call is of interest: which classes are called outermost is being found out."""
+        """Whether it is being found out which classes the models have: then every call has to be seen."""
         return self.watching and not self.for_good and steps <= self.due
 
     def step_aside(self):
-        """No call is of interest for a while."""
+        """Takes the patches of the classes off for a while."""
         for kind in self.patched:
             if kind.__dict__.get("__call__") is self.class_call:
                 del kind.__call__
@@ -89,7 +89,8 @@ class ModuleClasses:
                 kind.__call__ = self.class_call
 
     def watch_all_for_good(self):
-        """A compiler is going to read the classes: it takes a `__call__` of their own for the program's."""
+        """Patches no single class any more. A compiler would take our `__call__` of a class for the
+        program's."""
         self.for_good = True
         self.watch_all(0)
 

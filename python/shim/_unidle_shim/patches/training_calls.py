@@ -1,5 +1,4 @@
-"""Patches of the calls that make up a step beside the model's: backward pass, optimiser, gradients,
-checkpoints."""
+"""Patches of the other calls of a training step: backward pass, optimiser, gradients, checkpoints."""
 
 import sys
 import threading
@@ -49,7 +48,7 @@ class Backward:
 
 
 def mark(marking):
-    """The step of an optimiser is over, or what stands for it."""
+    """The step of an optimiser is over, or a backward pass in a program without an optimiser."""
     try:
         marking.mark(now())
     except BaseException as failure:

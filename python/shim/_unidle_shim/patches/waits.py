@@ -1,4 +1,4 @@
-"""Patches of the calls that make the host wait for the device, and of copies to it.
+"""Patches of host waits (synchronisation with the device) and of copies between host and device.
 
 Where the device is the CPU nothing is waited for: such calls are counted, with the line they come from, and
 take no share of the step. What torch itself asks for inside an optimiser step or a loader is not the

@@ -1,5 +1,5 @@
-"""Samples as bytes: tensors, arrays, numbers and texts in lists, tuples and dicts. Equal samples give equal
-bytes.
+"""Serialises samples: tensors, arrays, numbers and strings in lists, tuples and dicts. Equal samples give
+equal bytes.
 
 `packed` raises TypeError for anything else, `unpacked` gives a fresh copy with the same types, shapes and
 strides.

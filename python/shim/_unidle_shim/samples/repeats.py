@@ -1,7 +1,8 @@
-"""Whether a sample is the same when it is made again: the digests of a few, the same few in every process.
+"""Finds out whether a dataset gives the same sample for an index in every epoch, by digests of a few samples.
 
-Samples of these indices are looked at when they are made anyway; nothing is made twice. A sample that a
-shuffle or a random crop makes another one is no work that gave results which were there before.
+The same few indices are chosen in every process. Their samples are looked at when the program makes them;
+nothing is made twice. If an index gives a different sample each time (random crop, augmentation), to make it
+again is no repeated work.
 """
 
 import hashlib
@@ -13,7 +14,7 @@ from _unidle_shim.samples import packing
 
 _thread_time = time.thread_time_ns
 
-KEPT = 16  # indices: those with the smallest hashes, of all that come by
+KEPT = 16  # indices that are looked at: those with the smallest hashes
 _COSTLY_NS = 200_000  # to make a cheaper sample again is no loss worth telling
 _MOST_NS = 20_000_000  # of CPU time for one look: larger samples are not looked at
 _MASK = (1 << 64) - 1
@@ -27,17 +28,17 @@ def place_of(index):
 
 
 class Again:
-    """Of one loader in one process. `spent_ns`: that looking took, since somebody last took it away."""
+    """The digests of one loader in one process. `spent_ns`: time spent here since `spent` was last called."""
 
     def __init__(self):
-        self.known = {}  # index -> [digest, the same later, another later]
+        self.known = {}  # index -> [digest, times it was the same later, times it was another]
         self.places = {}  # place -> index
         self.limit = _MASK
         self.spent_ns = 0
         self.on = True
 
     def look(self, index, sample, took_ns):
-        """The sample was made just now. Never raises what the program could see."""
+        """The sample was made just now, in `took_ns`. Raises nothing that the program could see."""
         if not self.on or type(index) is not int:
             return
         place = place_of(index)
@@ -47,7 +48,7 @@ class Again:
         try:
             self._take(index, place, _digest(sample))
         except Exception:
-            self.on = False  # it holds what has no bytes of its own
+            self.on = False  # it holds something that cannot be serialised
         self.spent_ns += now() - begin
         self.on = self.on and _thread_time() - busy < _MOST_NS
 

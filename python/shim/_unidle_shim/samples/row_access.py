@@ -1,8 +1,7 @@
-"""Whether asking a dataset for many rows at once can do no harm: its __getitem__ takes rows out of arrays,
-and nothing else.
+"""Static check whether a dataset's __getitem__ only takes rows out of arrays, so that it is safe to call it.
 
-By its code alone: every name in it has to be known, and nothing may be set. Only then may it be called when
-the program did not.
+Only then may we ask it for many rows at once, when the program did not. The check reads the byte code: every
+name in it has to be known, and nothing may be set.
 """
 
 import builtins
@@ -106,7 +105,7 @@ _SETS = (
 
 
 def why_not(dataset):
-    """None where it can."""
+    """None if it is safe, else the reason why not."""
     function = getattr(type(dataset), "__getitem__", None)
     if not isinstance(function, types.FunctionType):
         return "its __getitem__ is no function in Python"

@@ -1,4 +1,5 @@
-"""What producing samples costs, in a worker or, without workers, in the training process."""
+"""Measures what it costs to make samples: time, CPU time and reads, in a worker or in the training
+process."""
 
 import time
 
@@ -13,14 +14,14 @@ _thread_time = time.thread_time_ns
 _EACH_FROM_NS = 20_000
 # Of batches cheaper than this only some are asked for their CPU time: the question is a system call.
 _CPU_FROM_NS = 500_000
-_SEVERAL_NS = 20_000_000  # cheap batches are told of together, those of so long
+_SEVERAL_NS = 20_000_000  # cheap batches share one event, as many as take so long
 _BUCKETS_PER_OCTAVE = 4
 
 
 class Seen:
-    """Which samples were made, and how many again. Exact up to so many ids; beyond that only those of some
-    hash values are looked at, ever fewer, and stand for the others: memory stays what it is, the counts are
-    within some 2 %."""
+    """Counts the distinct samples that were made, and how often one was made again. Exact up to MOST ids.
+    Beyond that, only ids with certain hash values are counted, fewer and fewer, and the counts are scaled up.
+    So the memory is bounded, and the counts are within some 2 %."""
 
     MOST = 1 << 13
 
@@ -81,7 +82,7 @@ class Samples:
         return self.cpu_ns * 1e-9 * (busy / self.asked_ns if 0 < self.asked_ns < busy else 1)
 
     def pass_by(self, ring, begin_ns, duration_ns, count, batches):
-        """Batches that were only waited for."""
+        """Counts batches of which only the wait was timed."""
         self.passed_batches += batches
         self.passed += count
         self.passed_ns += duration_ns
@@ -93,7 +94,7 @@ class Samples:
             untold[2] += count
 
     def tell(self):
-        """Of the batches that nothing was told of yet."""
+        """Writes the event of the batches that have none yet."""
         untold, self.untold = self.untold, None
         if untold is not None and self.ring is not None:
             begin, busy, count, slowest = untold

@@ -1,4 +1,4 @@
-"""Asking the program's values for their shape without anything of the program's being run."""
+"""Reads the shape of a value without running any code of the program."""
 
 import sys
 

@@ -1,5 +1,4 @@
-"""Whether the rows of a batch can be taken from a dataset by one indexing operation, dataset[indices], and
-that operation."""
+"""Takes the rows of a batch from a dataset by one indexing operation, dataset[indices], where it can be."""
 
 from _unidle_shim.host.guard import pass_on
 from _unidle_shim.samples import packing, row_access

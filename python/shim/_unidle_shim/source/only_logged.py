@@ -1,4 +1,4 @@
-"""Whether a value that the program reads somewhere is logged and nothing else, by the program's source.
+"""Static analysis: whether the program only logs a value that it reads at a certain place.
 
 The value is followed from where it is read: through + - * /, names, appended lists, results of functions and
 their callers, until it is formatted or printed. Anything else (a comparison, an attribute, another function)

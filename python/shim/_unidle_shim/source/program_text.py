@@ -1,4 +1,4 @@
-"""The source of the program: what its names stand for, as far as the text tells."""
+"""The program's source as syntax trees: which functions and variables its names refer to."""
 
 import ast
 import linecache

@@ -1,4 +1,4 @@
-"""What something that was called has drawn or changed."""
+"""Dynamic check of a call: whether it drew random numbers or changed an object."""
 
 import random
 import sys

@@ -1,5 +1,4 @@
-"""What calling a function of the program leaves behind, as far as its code and a look before and after
-tell."""
+"""Side effects of a function of the program, by its code and by comparing state before and after a call."""
 
 import dis
 import gc

@@ -1,4 +1,4 @@
-"""Standing in for a function of the program, whoever has a reference to it: its code is exchanged."""
+"""Replaces a function of the program for every holder of a reference to it, by exchanging its code object."""
 
 import inspect
 import types
@@ -7,7 +7,7 @@ _RUNS_LATER = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GEN
 
 
 def why_not(code):
-    """None where a function of that code can be stood in for."""
+    """None if a function with that code can be replaced, else the reason why not."""
     if code.co_flags & _RUNS_LATER:
         return "it is a generator or a coroutine"
     return "it is a closure" if code.co_freevars else None

@@ -1,5 +1,7 @@
-"""In trials, what the program's code says to a tracker of experiments does not win over the environment that
-keeps runs of a search out of dashboards (src/unidle/tune/trackers.cpp has that).
+"""In trials: keeps the runs of a search out of the dashboards of experiment trackers.
+
+The environment of a trial already says so to each tracker. Here the arguments that the program's own code
+passes are changed as well, because they would take precedence over the environment.
 """
 
 from _unidle_shim.host import imports

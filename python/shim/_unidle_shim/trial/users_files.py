@@ -1,8 +1,8 @@
-"""In trials, what a program would write over, rename or remove outside of the trial's own folder stays as it
-is: the program may have fixed places for checkpoints and logs, where the user's lie. It writes to a file that
-is put aside instead, and finds that again.
+"""In trials: protects the user's files from being overwritten, renamed or removed by the program.
 
-Whatever goes past torch.save and Python's own calls (a library in C, another program) is not held up.
+The program may write checkpoints and logs to fixed places, where the user's own lie. In a trial such a write
+goes to a file in the trial's own folder instead, and the program finds it there when it reads it.
+Only torch.save and Python's own calls are redirected; what a library in C or another program writes is not.
 """
 
 import builtins
