@@ -1,4 +1,4 @@
-// _unidle_light: the shim's patch of fetching a batch while steps go by light
+// _unidle_light: the shim's patch of fetching a batch while steps are only marked
 // (python/shim/_unidle_shim/loop/short_steps.py), on as few pages of memory as can be.
 //
 // A training step evicts from the caches what lies between two calls of a patch. So a patch costs what it touches, not

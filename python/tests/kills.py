@@ -92,7 +92,7 @@ def judged(record, told, exact):
 
 
 def one(seed, program):
-    """Returns (kind, steps, by light, what is wrong or None)."""
+    """Returns (kind, steps, only marked, what is wrong or None)."""
     draw = random.Random(seed)
     kind = KINDS[seed % 3]
     folder = tempfile.mkdtemp(prefix="kills")
@@ -143,12 +143,12 @@ def one(seed, program):
             )  # the program runs on: what it tells later comes with the next look
         elif kind == "unidle":
             time.sleep(draw.uniform(0, AFTER_S))
-        light = bool(told[2])
+        marked = bool(told[2])
         for pid in started or ([told[1]] if told[1] else []):
             kill(pid)
             wait_gone(pid)
         process.wait()
-        return kind, told[0], light, wrong or judged(record, told, exact=True)
+        return kind, told[0], marked, wrong or judged(record, told, exact=True)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -160,14 +160,14 @@ def run(kills, program, at_once=4, first=0):
         [],
     )
     with ThreadPoolExecutor(at_once) as pool:
-        for seed, (kind, steps, light, why) in enumerate(
+        for seed, (kind, steps, marked, why) in enumerate(
             pool.map(lambda n: one(first + n, program), range(kills))
         ):
             count = counts[kind]
             count["kills"] += 1
             count["steps"] += steps
             count["with steps"] += steps > 0
-            count["within a stretch"] += light
+            count["within a stretch"] += marked
             if why:
                 wrong.append((first + seed, kind, why))
     return counts, wrong

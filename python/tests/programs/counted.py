@@ -1,7 +1,9 @@
-"""Trains in short steps until it is killed, and counts the steps in a file that outlives it: words of 64
-bits, the steps done, its pid and whether its steps go by light. `torch`: a real training. `shim`: the shim's
-own ring, loop and stretch without torch, so that a run begins at once; what goes by light is a loop of
-batches and events written as short_steps.py writes them."""
+"""Trains in short steps until it is killed, and counts the steps in a file that outlives it.
+
+The file has words of 64 bits: the steps done, its pid and whether its steps are only marked. `torch`: a real
+training. `shim`: the ring, loop and stretch of the shim without torch, so that a run begins at once. What is
+only marked is then a loop of batches, and events are written as short_steps.py writes them.
+"""
 
 import mmap
 import os
