@@ -85,9 +85,8 @@ def followed():
 
 
 def adopt():
-    """This thread calls the first backward pass, or steps the first optimiser, and is not the one that
-    imported torch: then this one trains, and is followed from here on. False where another one is known to
-    train."""
+    """Follows this thread from now on: it calls the first backward pass or the first optimiser step, so it is
+    the one that trains. Another thread imported torch. False if another one is known to train."""
     if state.trains or not state.thread or state.role != "train":
         return False
     state.trains, state.thread = True, _get_ident()
@@ -99,7 +98,7 @@ def adopt():
 
 
 def observe_worker(workers):
-    """In one of so many processes that make samples; models that a dataset runs are not training."""
+    """Observes a loader's worker, one of so many. Models that a dataset runs there are not training."""
     if state.began or not _open("worker", workers):
         return False
     state.background.start()
@@ -117,7 +116,7 @@ def _open(role, workers=1):
 
 
 def finish():
-    """The process ends in order."""
+    """The process ends normally."""
     try:
         for finish_first in state.at_finish:
             finish_first()
@@ -138,8 +137,8 @@ def finish():
 
 
 def interrupted():
-    """An exception of the program's leaves our code half way: what says that a call is going on is taken
-    back."""
+    """An exception of the program (from a signal handler, say) has left our code half way: resets what says
+    that a call is under way."""
     state.switching = False
     state.starting = None
     if state.role == "train":
@@ -158,8 +157,8 @@ def shut_down():
 
 
 def forked():
-    """In a child: nothing of the parent's is ours. The patches stay; a ring is opened when there is something
-    to tell."""
+    """In a forked child: drops all state of the parent. The patches stay; a ring is opened when there is
+    something to record."""
     if state.torch is None:
         return
     state.thread = _get_ident()

@@ -45,8 +45,7 @@ class Facts:
         self.began = time.monotonic()
         self.last_sample = None
 
-    # -- called by the training thread
-    # -----------------------------------------------------------------------------
+    # -- called by the training thread --
 
     def forward_seen(self, module, args, kwargs):
         self.forwards = forwards = self.forwards + 1
@@ -144,8 +143,7 @@ class Facts:
         elif loop.steps > 1:
             loop.on_step = None
 
-    # -- called by the background thread, and at the end
-    # -----------------------------------------------------------
+    # -- called by the background thread, and at the end --
 
     def write(self, final=False):
         if not self.lock.acquire(timeout=2.0 if final else 0):

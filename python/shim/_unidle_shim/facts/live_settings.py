@@ -214,7 +214,7 @@ def training_notes(state, facts):
 
 
 def measured_settings(state, facts, settings):
-    """Settings that are not written anywhere but show in what the loop does."""
+    """Settings that no object holds, but that show in what the loop does."""
     loop = state.loop
     micro = dict(loop.micro)
     if micro and loop.steps >= 3:
@@ -286,7 +286,7 @@ def compile_note(state, facts):
 
 
 def add_padding(facts, torch, batch):
-    """Counts real and padded elements where the batch says which are which: a mask or lengths."""
+    """Counts real and padded elements of a batch that has a mask or lengths."""
     if not hasattr(batch, "keys"):
         return
     for key in batch.keys():

@@ -41,8 +41,7 @@ class Tracing:
         if reason:
             self._off(reason)
 
-    # -- what the loop tells
-    # -----------------------------------------------------------------------------------------
+    # -- what the loop tells --
 
     def follow(self, loop):
         """The loop begins: from now on every step that is over is told of."""
@@ -74,8 +73,7 @@ class Tracing:
     def forked(self):
         self.stage = _OVER
 
-    # -- the window
-    # --------------------------------------------------------------------------------------------------
+    # -- the window --
 
     def _step_over(self, loop):
         begin = now()
@@ -187,8 +185,7 @@ class Tracing:
             profiler._start_trace()  # one that was only prepared cannot be ended otherwise
         profiler.__exit__(None, None, None)
 
-    # -- giving way
-    # --------------------------------------------------------------------------------------------------
+    # -- giving way --
 
     def _unfit(self):
         if resource.getrlimit(resource.RLIMIT_FSIZE)[0] != resource.RLIM_INFINITY:

@@ -120,8 +120,8 @@ class Background:
             self._judge_gap(loop, own.f_code.co_filename, line)
 
     def _judge_gap(self, loop, name, line):
-        """Without a loader nothing says that the time between two calls goes into getting data; the lines
-        that are running then do."""
+        """Without a loader only the lines that run between two calls can tell whether that time is input:
+        decides by them."""
         parts = loop.parts
         if (
             parts is None

@@ -14,12 +14,12 @@ def put(owner, name, ours):
     """Replaces owner.name by `ours`, which gets its name, docstring and signature."""
     original = getattr(owner, name)
     hidden_frames.wraps(original)(ours)
-    ours._torchdynamo_inline = original  # a compiler that comes to it reads on in what it stands for
+    ours._torchdynamo_inline = original  # torch's compiler reads this one instead
     setattr(owner, name, ours)
     in_place.append((owner, name))
     home = sys.modules.get(getattr(original, "__module__", None))
     if getattr(home, name, None) is original:
-        setattr(home, name, ours)  # it is pickled by the name that it has there
+        setattr(home, name, ours)  # it is pickled by its name in that module
 
 
 def around(owner, name, before, after):
@@ -38,9 +38,8 @@ def around(owner, name, before, after):
     if not isinstance(original, _BUILTINS):
         return put(owner, name, _around(original, before, after))
     library = native.library()
-    of_class = (
-        owner if isinstance(owner, type) else None
-    )  # also where a base defines it: it is copied and pickled by its name there
+    # The class itself, even if a base class defines it: it is copied and pickled by its name in this one.
+    of_class = owner if isinstance(owner, type) else None
     stand_in = library.stand_in(original, before, after, of_class) if library is not None else None
     if stand_in is not None:
         setattr(owner, name, stand_in)

@@ -197,9 +197,8 @@ class Loop(Validations):
 
     def fetch_begins(self, loader, t):
         self.phase = INPUT_PHASE
-        if (
-            loader.use == "train" and self.validation is None and self.held is None
-        ):  # most steps; the rest would do the same
+        # The short way for most steps; the rest would do the same.
+        if loader.use == "train" and self.validation is None and self.held is None:
             parts = self.parts
             if parts is not None and parts.optimizers:
                 parts.end = t

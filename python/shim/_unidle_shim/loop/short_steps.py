@@ -50,9 +50,7 @@ class Patch:
         self.owner, self.name, self.ours, self.shorter, self.there = owner, name, ours, shorter, None
 
     def step_aside(self, marking):
-        if (
-            self.owner.__dict__.get(self.name) is self.ours
-        ):  # else the program patched it, too: its patch stays
+        if self.owner.__dict__.get(self.name) is self.ours:  # else the program has patched it: that stays
             self.there = self.shorter(marking)
             setattr(self.owner, self.name, self.there)
 

@@ -73,8 +73,9 @@ def _likeness(real):
 
 
 def _successor(state, where, likeness):
-    """A loader that is made anew each epoch or each run of a search is the same one, as long as its
-    predecessor is gone. A framework makes all of them at one line: then they have to be alike."""
+    """The earlier Loader that this DataLoader continues, if that one is gone: a program may make its loader
+    anew in each epoch. They are recognised by the line that makes them. A framework makes all loaders at one
+    line, so they have to be alike as well."""
     for loader in state.all_loaders:
         if (
             loader.where == where
@@ -83,9 +84,8 @@ def _successor(state, where, likeness):
             and loader.real() is None
         ):
             return loader
-    if (
-        len(state.all_loaders) >= _MOST_LOADERS
-    ):  # a program that makes ever new ones: the books of one that is gone go on
+    # A program that makes ever new loaders: one that is gone hands on its counts.
+    if len(state.all_loaders) >= _MOST_LOADERS:
         gone = [loader for loader in state.all_loaders if loader.real() is None]
         for loader in [loader for loader in gone if loader.likeness == likeness] or gone:
             return loader
@@ -159,7 +159,8 @@ def _patch_loader(state, DataLoader):
         return iterator
 
     def made_elsewhere(real):
-        """In a thread that is not followed: it may turn out to be the one that trains, see session.adopt."""
+        """An iterator was made in a thread that is not followed. That thread may turn out to be the one that
+        trains, see session.adopt."""
         iterator = original_iter(real)
         try:
             loader = loader_of(state, real)
@@ -175,8 +176,8 @@ def _patch_loader(state, DataLoader):
 
 
 def take_over(state):
-    """Follows the iterator that the training thread made before it was known to train; its first batch was
-    not seen."""
+    """Follows the iterator that the training thread had made before it was known to train. Its first batch
+    was missed."""
     (thread, loader, iterator), state.elsewhere = state.elsewhere, None
     iterator = iterator()
     if thread == state.thread and iterator is not None:
@@ -185,7 +186,7 @@ def take_over(state):
 
 
 def _facts_of(state, loop, loader, real):
-    """Read once, when the loader is iterated over for the first time."""
+    """What is known of the loader; read once, when it is iterated over for the first time."""
     facts = loading.loader_facts(state.torch, loader)
     loop.inside = True  # what is asked of the dataset is ours
     try:
@@ -290,7 +291,7 @@ def _patch_iterator(state, Iterator):
             caught(failure)
 
     def ended(loop, loader, iterator, t0, before):
-        """The epoch is over; to shut its workers down took the time."""
+        """The epoch is over. The time of this call was spent on shutting workers down."""
         t1 = now()
         try:
             loop.inside, state.samples = False, None
@@ -316,7 +317,7 @@ def _patch_iterator(state, Iterator):
 
 
 def _started(loop, loader, t0, own_ns):
-    """Starting workers costs from iter() to the first batch, less what fetching that batch takes anyway."""
+    """The cost of starting workers: from iter() to the first batch, less what that batch takes to make."""
     spent = loader.starting_ns + own_ns
     loader.starting_ns = None
     if loader.slot is not None:

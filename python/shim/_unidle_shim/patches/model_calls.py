@@ -16,7 +16,7 @@ _get_ident = threading.get_ident
 
 
 def size_of(value, depth=0):
-    """Samples in a batch: the first dimension of the first tensor in it; 0 where there is none."""
+    """Samples in a batch: the first dimension of its first tensor; 0 if there is none."""
     kind = type(value)
     if kind is list or kind is tuple:
         for item in value:
@@ -32,9 +32,8 @@ def size_of(value, depth=0):
         try:
             if not len(shape):
                 return 1
-            return (
-                shape[0] if type(shape[0]) is int else 0
-            )  # a symbol where the model is traced: not to be asked for its value
+            # A symbol if the model is being traced, which must not be asked for its value.
+            return shape[0] if type(shape[0]) is int else 0
         except (TypeError, IndexError):
             return 0
     if depth > 3 or value is None or isinstance(value, (str, bytes, int, float)):

@@ -129,8 +129,7 @@ def _patch_optimizers(state, torch):
         return result
 
     def wrap_class(kind):
-        """Of the class that defines `step`, so that each class is wrapped once however many derive from
-        it."""
+        """Wraps `step` in the class that defines it, so that it is wrapped once for all subclasses."""
         for owner in kind.__mro__:
             step = owner.__dict__.get("step")
             if step is not None:
@@ -172,9 +171,8 @@ def _patch_optimizers(state, torch):
             passes = marked if marking.iterator else lambda t: mark(marking)
 
             def marked_step(self, *args, **kwargs):
-                if (
-                    id(self) != key or not marks.alive
-                ):  # a scheduler that was made in that stretch has kept this one
+                # In the second case a scheduler that was made in the stretch has kept this function.
+                if id(self) != key or not marks.alive:
                     return step(self, *args, **kwargs)
                 result = original(self, *args, **kwargs)
                 passes(now())
@@ -295,7 +293,7 @@ def _wrap_scaler(state, scaler):
 
 
 def _patch_schedulers(state):
-    """One that is made wraps the optimiser's step as it finds it, and that has to be ours."""
+    """A scheduler wraps the optimiser's step when it is made; it has to find our patch then."""
     module = sys.modules.get("torch.optim.lr_scheduler")
     for name in ("LRScheduler", "_LRScheduler"):
         Scheduler = getattr(module, name, None)

@@ -20,7 +20,7 @@ _MAX_PLACES = 256
 
 
 class Waits:
-    """Of one process: by call and line."""
+    """The waits and copies of this process, by call and line."""
 
     def __init__(self, state):
         self.state = state
@@ -33,7 +33,7 @@ class Waits:
         self.loss_pointer, self.loss_step = loss.data_ptr(), self.state.loop.steps
 
     def _entry(self, call, frame):
-        """The counts of this place; None when there are too many places already."""
+        """The counts of this call and line; None if there are too many of them already."""
         key = (call, frame.f_code, places.line_of(frame)) if frame is not None else (call, None, 0)
         entry = self.places.get(key)
         if entry is None and len(self.places) < _MAX_PLACES:
@@ -65,7 +65,7 @@ class Waits:
                     parts.syncs += 1
 
     def count(self, call, frame):
-        """On a CPU nothing is waited for: only that it was called, and from where."""
+        """Counts a call on a CPU tensor, which waits for nothing, by the line it comes from."""
         while frame is not None and not places.is_own(frame.f_code):
             frame = frame.f_back
         entry = self._entry(call, frame)

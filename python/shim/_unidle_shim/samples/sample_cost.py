@@ -52,7 +52,8 @@ def _mixed(one):
 
 
 class Samples:
-    """Of one process. Counted exactly; the spread from a histogram with a resolution of 19 %."""
+    """The samples of one process. Counts are exact; quantiles come from a histogram with a resolution of 19
+    %."""
 
     def __init__(self, loader_id):
         self.loader = loader_id
@@ -152,7 +153,7 @@ def _log2(value):
 
 
 def took(samples, t0, index=None, item=None):
-    """A sample was made from then to now."""
+    """Counts a sample that was made from then to now."""
     try:
         duration_ns = now() - t0
         samples.take_one(duration_ns)
@@ -163,7 +164,7 @@ def took(samples, t0, index=None, item=None):
 
 
 class TimedDataset:
-    """Stands for the dataset while one batch is fetched, and times each sample."""
+    """Takes the place of the dataset while one batch is fetched, and times each sample."""
 
     __slots__ = ("dataset", "samples")
 
