@@ -1,7 +1,9 @@
-"""Runs programs of programs/entries.py in forks of this process, with a fault in one entry of the shim each time; see test_guard.py.
+"""Runs programs of programs/entries.py and programs/asked.py in forks of this process, with a fault in one entry
+of the shim each time; see test_guard.py.
 
-    injection.py PROGRAM...     prints JSON: what each program gave bare, where the shim is not there; where it is, also what it gave with
-                                each fault (none with UNIDLE_FAULTS=0), and which entries it comes to
+    injection.py PROGRAM...     prints JSON: what each program gave bare, where the shim is not there; where it
+                                is, also what it gave with each fault (none with UNIDLE_FAULTS=0, and none of
+                                those that UNIDLE_FAULTS_DONE names), and which entries it comes to
 
 torch is imported once, so that hundreds of runs take no longer than a minute or two. A fault is raised by a trace function, as
 if the line itself had raised it: the first one of an entry, and the last one.
@@ -13,6 +15,7 @@ import json
 import os
 import sys
 import tempfile
+import threading
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SHIM = os.path.join(HERE, "..", "shim", "_unidle_shim")
@@ -25,7 +28,8 @@ class Injected(Exception):
 
 
 def entries():
-    """{(file, line of the first statement): line of the last one} of each `try` whose failure is handed to `caught`."""
+    """{(file, line of the first statement): (line of the last one, function)} of each `try` whose failure is
+    handed to `caught`."""
     found = {}
     for folder, _, names in sorted(os.walk(SHIM)):
         for name in sorted(names):
@@ -33,10 +37,20 @@ def entries():
                 continue
             path = os.path.join(folder, name)
             with open(path) as file:
-                for node in ast.walk(ast.parse(file.read())):
-                    if isinstance(node, ast.Try) and any(_is_guard(handler) for handler in node.handlers):
-                        found[os.path.relpath(path, SHIM), _first_line(node.body)] = _last_line(node.body)
+                for function, node in _tries(ast.parse(file.read()), ""):
+                    if any(_is_guard(handler) for handler in node.handlers):
+                        place = os.path.relpath(path, SHIM), _first_line(node.body)
+                        found[place] = _last_line(node.body), function
     return found
+
+
+def _tries(node, function):
+    """(function, `try`) of all that there are; functions within others as outer.inner."""
+    for inner in ast.iter_child_nodes(node):
+        if isinstance(inner, ast.Try):
+            yield function, inner
+        named = isinstance(inner, (ast.FunctionDef, ast.ClassDef))
+        yield from _tries(inner, (function + "." + inner.name).strip(".") if named else function)
 
 
 def _is_guard(handler):
@@ -67,6 +81,7 @@ def traced(on_line):
     def trace(frame, event, arg):
         return local if frame.f_code.co_filename.startswith(MARK) else None
 
+    threading.settrace(trace)
     sys.settrace(trace)
 
 
@@ -85,13 +100,13 @@ class Runner:
             os.dup2(output, 1)
             os.dup2(output, 2)
             sys.argv = [program]
-            import programs.entries as module
+            from programs import asked, entries
 
             if not self.bare:
                 exec(SHORT)
             if prepare is not None:
                 prepare()
-            getattr(module, program)()
+            (getattr(entries, program, None) or getattr(asked, program))()
             raise _Done
         status = os.waitpid(child, 0)[1]
         with open(path, errors="replace") as file:
@@ -132,16 +147,16 @@ class _Done(Exception):
 
 
 def main(names):
-    import programs.entries  # noqa: F401 - and torch with it
+    import programs.asked  # noqa: F401 - and torch with it
     import torch._dynamo  # the first optimiser would import it in each fork
 
     torch.set_num_threads(1)
     gc.collect()
     gc.freeze()  # a fork that collects garbage, or ends, is not to go through all of torch
     known = entries()
-    runner, told = Runner(tempfile.mkdtemp()), {"programs": {}, "faults": [], "entries": ["%s:%d" % entry for entry in known]}
-    lines = set(known) | {(name, last) for (name, _), last in known.items()}
-    done = set()
+    runner, told = Runner(tempfile.mkdtemp()), {"programs": {}, "faults": [], "entries": {"%s:%d" % entry: function for entry, (_, function) in known.items()}}
+    lines = set(known) | {(name, last) for (name, _), (last, _) in known.items()}
+    done = set(os.environ.get("UNIDLE_FAULTS_DONE", "").split())
     for program in names:
         if runner.bare or os.environ.get("UNIDLE_FAULTS") == "0":
             told["programs"][program] = runner.run(program)
@@ -149,9 +164,9 @@ def main(names):
         result, seen = runner.reached(program, lines)
         told["programs"][program] = result
         for entry in sorted(set(known) & seen):
-            for place in {entry, (entry[0], known[entry])} & seen:
-                if place not in done:
-                    done.add(place)
+            for place in {entry, (entry[0], known[entry][0])} & seen:
+                if "%s:%d" % place not in done:
+                    done.add("%s:%d" % place)
                     told["faults"].append(("%s:%d" % entry, "%s:%d" % place, program) + runner.injected(program, place))
     print(json.dumps(told))
 

@@ -4,51 +4,15 @@ Without a GPU tensors only claim to lie on one, and copies arrive three copies l
 """
 
 import sys
-from collections import deque
 
 how, device = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else "claimed"
-waited = [0, 0]  # reads that were served later; of these, waited for
-
-try:
-    from _unidle_shim.knobs import metrics_interval
-except ImportError:  # runs unobserved
-    metrics_interval = None
-
-
-class SlowCopies:
-    kind = "cpu"
-
-    class Event:
-        def __init__(self, number):
-            self.number = number
-
-        def query(self):
-            return SlowCopies.made >= self.number + 3
-
-    made = 0
-
-    def __init__(self, torch):
-        self.order = deque()
-
-    def begin(self, tensor):
-        SlowCopies.made += 1
-        waited[0] += 1
-        return tensor.detach().as_subclass(torch.Tensor).clone(), SlowCopies.Event(SlowCopies.made)
-
-    def end(self, host, event):
-        waited[1] += not event.query()
-        return host.numpy().item()
-
-
-if device == "claimed" and metrics_interval is not None:
-    metrics_interval.CudaCopies = SlowCopies
+if device == "claimed":
+    from claimed import Claimed, waited
+else:
+    waited = [0, 0]
 
 import torch  # noqa: E402
 from torch import nn  # noqa: E402
-
-
-class Claimed(torch.Tensor):
-    is_cpu = property(lambda self: False)
 
 
 def placed(loss):

@@ -22,17 +22,17 @@ from _unidle_shim.host.notes import write_line
 _OURS_WITHOUT_WORDS = (StopIteration, MemoryError, RecursionError, AssertionError, EOFError)
 
 on = False  # this process is observed
-_noted_off = False
+failed = False  # something of ours went wrong: nothing is changed for the program any more either
 
 
 def off(reason):
     """Our own failure: no more observation in this process. Safe to call from anywhere, as often as one
     likes."""
-    global on, _noted_off
+    global on, failed
     on = False
-    if _noted_off:
+    if failed:
         return
-    _noted_off = True
+    failed = True
     try:
         import traceback
 

@@ -9,6 +9,7 @@ those of torch.amp.GradScaler.
 
 import sys
 
+from _unidle_shim.host import guard
 from _unidle_shim.host.guard import caught
 from _unidle_shim.host.patching import put
 
@@ -51,9 +52,12 @@ class LossScaling:
             if self.good >= _GROWS_AFTER:
                 self.scale, self.good = self.scale * 2, 0
         elif self.scale > 1:  # else they are so without any scaling
-            for parameter in _parameters(optimizer):
-                parameter.grad = None
-            self.scale, self.good, self.left_out = max(1.0, self.scale / 2), 0, self.left_out + 1
+            self.leave_out(optimizer)
+
+    def leave_out(self, optimizer):
+        for parameter in _parameters(optimizer):
+            parameter.grad = None
+        self.scale, self.good, self.left_out = max(1.0, self.scale / 2), 0, self.left_out + 1
 
     def _finite(self, gradients):
         torch = self.torch
@@ -74,14 +78,16 @@ def install(torch, optimizers):
         return None
     scaling, original = LossScaling(torch, optimizers), torch.autograd.backward
 
-    def before_step(*given):
+    def before_step(optimizer, *given):
         try:
-            scaling.before_step(*given)
+            scaling.before_step(optimizer, *given)
         except BaseException as failure:
             caught(failure)
+            if scaling.used:
+                scaling.leave_out(optimizer)  # nobody knows whether its gradients are finite
 
     def backward(tensors, *args, **kwargs):
-        if not scaling.used:
+        if not scaling.used or guard.failed:  # then forward passes are the program's own again
             return original(tensors, *args, **kwargs)
         scale = scaling.scale
         try:
@@ -89,7 +95,6 @@ def install(torch, optimizers):
             scaling.multiply(scale)
         except BaseException as failure:
             caught(failure)
-            scaling.used = False
             return original(tensors, *args, **kwargs)
         try:
             original(scaled, *args, **kwargs)
@@ -99,6 +104,20 @@ def install(torch, optimizers):
     hook(before_step)
     put(torch.autograd, "backward", backward)
     return scaling
+
+
+def optimizers_of(state):
+    """() -> the optimisers that there are, those of the processes that forked this one among them: a child
+    may train with one."""
+    seen = []
+
+    def optimizers():
+        if state.facts not in seen:
+            seen.append(state.facts)
+        return [optimizer for facts in seen for optimizer in facts.living_optimizers()]
+
+    optimizers()
+    return optimizers
 
 
 def _parameters(optimizer):

@@ -4,6 +4,7 @@ that can be found: a short run may not meet them, and it is by them that a batch
 import itertools
 import time
 
+from _unidle_shim.host import guard
 from _unidle_shim.host.guard import caught
 from _unidle_shim.host.notes import write_line
 from _unidle_shim.host.patching import put
@@ -20,7 +21,7 @@ def install():
 
     def _next_index(self):
         index = original(self)
-        if self.__dict__.get("_unidle_begun"):
+        if self.__dict__.get("_unidle_begun") or guard.failed:
             return index
         self._unidle_begun = True
         try:

@@ -1,0 +1,169 @@
+"""Programs for what is asked of the shim (settings, a profiler's window, a trial's longest batch), and for
+calls that entries.py has not; see test_guard.py. Each prints what must not change."""
+
+import hashlib
+import os
+import random
+import sys
+
+if os.environ.get("UNIDLE_ASSUME_DEVICE"):
+    import programs.claimed  # noqa: F401 - before torch
+
+import torch
+from programs.entries import Rows, learn, model, training, x, y
+from torch import nn
+from torch.utils.data import DataLoader, Dataset
+
+
+def compiled():
+    net = model()
+    faster = torch.compile(net, backend="eager")
+    optimizer = torch.optim.SGD(net.parameters(), lr=1e-3)
+    for number in range(4):
+        print(learn(faster, optimizer, x[number::4], y[number::4]).item().hex())
+    print(torch.export.export(net, (x[:2],)).module()(x[:2])[0].item().hex())
+
+
+def uncaught():
+    net = model()
+    learn(net, torch.optim.SGD(net.parameters(), lr=1e-3), x, y)
+    try:
+        net(torch.zeros(3))
+    except RuntimeError:
+        sys.excepthook(*sys.exc_info())
+
+
+def latecomers():
+    """Optimisers and schedulers that come while steps go by light."""
+    net, other = model(), model()
+    first, second = (torch.optim.SGD(one.parameters(), lr=1e-3) for one in (net, other))
+    for number in range(600):
+        loss = learn(net, first, x[:8], y[:8])
+        if number > 200 and number % 37 == 0:
+            second.step()
+        if number > 400 and number % 41 == 0:
+            torch.optim.lr_scheduler.StepLR(first, 1000)
+    print(loss.item().hex())
+
+
+def profiled():
+    training()
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profiler:
+        training()
+    print(any(event.key == "aten::addmm" for event in profiler.key_averages()))
+
+
+def read(index):
+    """As dear as a small picture is."""
+    data = hashlib.pbkdf2_hmac("sha256", b"%d" % index, b"", 2000, 64)
+    return torch.frombuffer(bytearray(data), dtype=torch.uint8)
+
+
+def place(index):
+    return index % 16
+
+
+class Pictures(Dataset):
+    def __len__(self):
+        return 32
+
+    def __getitem__(self, index):
+        return read(index)[:4] / 256.0, torch.ones(1) * index
+
+
+class Crops(Pictures):
+    """Each time another; only `read` gives the same."""
+
+    def __getitem__(self, index):
+        begin = random.randrange(8) + place(index)
+        return read(index)[begin : begin + 4] / 256.0, torch.ones(1) * index
+
+
+class Table(Dataset):
+    """Can be asked for many rows at once."""
+
+    def __len__(self):
+        return 64
+
+    def __getitem__(self, index):
+        return x[index], y[index]
+
+
+def samples(data, **options):
+    random.seed(0)
+    net = model()
+    optimizer = torch.optim.SGD(net.parameters(), lr=1e-3)
+    for epoch in range(4):
+        for a, b in DataLoader(data, 8, **options):
+            print(epoch, a.sum().item().hex(), learn(net, optimizer, a, b).item().hex())
+
+
+def pictures():
+    samples(Pictures())
+
+
+def pictures_of_workers():
+    samples(Pictures(), num_workers=1, multiprocessing_context="fork")
+
+
+def crops():
+    samples(Crops())
+
+
+def table():
+    samples(Table())
+
+
+class Texts(Dataset):
+    def __len__(self):
+        return 40
+
+    def __getitem__(self, index):
+        return torch.ones(index * 7 % 40)
+
+
+def longest():
+    for epoch in range(2):
+        for batch in DataLoader(Texts(), 4, collate_fn=list):
+            print([len(one) for one in batch])
+
+
+def on_a_device():
+    from programs.claimed import Claimed
+
+    net = model().to("cpu")
+    optimizer = torch.optim.SGD(net.parameters(), lr=1e-3)
+    for a, b in DataLoader(Rows(), 16):
+        loss = learn(net, optimizer, a.to("cpu"), b.to("cpu", non_blocking=True)).as_subclass(Claimed)
+        print(float(loss).hex(), loss.to("cpu").tolist())
+    print(a.to("meta").device, torch.cuda.is_initialized())
+
+
+def logged():
+    from programs.claimed import Claimed
+
+    net = model()
+    optimizer = torch.optim.SGD(net.parameters(), lr=1e-3)
+    total = 0.0
+    for a, b in DataLoader(Rows(), 8):
+        loss = learn(net, optimizer, a, b).as_subclass(Claimed)
+        total += loss.item() * len(a)
+    print("%.17g" % total)
+    if os.fork() == 0:
+        os._exit(0)
+    os.wait()
+
+
+def half():
+    """What has to hold in any precision: it learns, and no step whose gradients overflowed is taken."""
+    net = model()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.05)
+    losses = []
+    for number in range(40):
+        optimizer.zero_grad()
+        loss = nn.functional.mse_loss(net(x), y) * 4.0
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    finite = all(bool(torch.isfinite(parameter).all()) for parameter in net.parameters())
+    print(finite, losses[-1] < 0.7 * losses[0], net(x).dtype)
