@@ -1,12 +1,13 @@
-"""Runs programs of programs/entries.py and programs/asked.py in forks of this process, with a fault in one entry
-of the shim each time; see test_guard.py.
+"""Runs programs of programs/entries.py and programs/asked.py in forks of this process, with a fault in one
+entry of the shim each time; see test_guard.py.
 
     injection.py PROGRAM...     prints JSON: what each program gave bare, where the shim is not there; where it
-                                is, also what it gave with each fault (none with UNIDLE_FAULTS=0, and none of
-                                those that UNIDLE_FAULTS_DONE names), and which entries it comes to
+                                is, also what it gave with each fault (none with UNIDLE_FAULTS=0), and which
+                                entries it comes to. UNIDLE_FAULTS_DONE names places of earlier faults,
+                                UNIDLE_FAULTS_IN folders and files whose entries alone get one
 
-torch is imported once, so that hundreds of runs take no longer than a minute or two. A fault is raised by a trace function, as
-if the line itself had raised it: the first one of an entry, and the last one.
+torch is imported once, so that hundreds of runs take no longer than a minute or two. A fault is raised by a
+trace function, as if the line itself had raised it: the first one of an entry, and the last one.
 """
 
 import ast
@@ -20,7 +21,9 @@ import threading
 HERE = os.path.dirname(os.path.abspath(__file__))
 SHIM = os.path.join(HERE, "..", "shim", "_unidle_shim")
 MARK = "<frozen importlib._bootstrap unidle"
-SHORT = "import _unidle_shim.loop.own_cost as w; w._SHORT_NS = 0; w._OFTEN = w._SELDOM = 4; w._MAX_SHARE = 1e-3"
+SHORT = (
+    "import _unidle_shim.loop.own_cost as w; w._SHORT_NS = 0; w._OFTEN = w._SELDOM = 4; w._MAX_SHARE = 1e-3"
+)
 
 
 class Injected(Exception):
@@ -54,7 +57,11 @@ def _tries(node, function):
 
 
 def _is_guard(handler):
-    return any(isinstance(node, ast.Call) and "caught" in (getattr(node.func, "id", ""), getattr(node.func, "attr", "")) for node in ast.walk(handler))
+    return any(
+        isinstance(node, ast.Call)
+        and "caught" in (getattr(node.func, "id", ""), getattr(node.func, "attr", ""))
+        for node in ast.walk(handler)
+    )
 
 
 def _first_line(body):
@@ -71,11 +78,12 @@ def _last_line(body):
 
 def traced(on_line):
     """on_line(file, line) in each frame of the shim."""
+
     def local(frame, event, arg):
         if event == "line":
             name, line = frame.f_code.co_filename, frame.f_lineno
-            del frame  # else this looks like the handler of a signal, which is given the frame that it interrupts
-            on_line(name[len(MARK) + 1:-1], line)
+            del frame  # else this looks like a signal's handler, which is given the frame that it interrupts
+            on_line(name[len(MARK) + 1 : -1], line)
         return local
 
     def trace(frame, event, arg):
@@ -154,20 +162,24 @@ def main(names):
     gc.collect()
     gc.freeze()  # a fork that collects garbage, or ends, is not to go through all of torch
     known = entries()
-    runner, told = Runner(tempfile.mkdtemp()), {"programs": {}, "faults": [], "entries": {"%s:%d" % entry: function for entry, (_, function) in known.items()}}
+    functions = {"%s:%d" % entry: function for entry, (_, function) in known.items()}
+    runner, told = Runner(tempfile.mkdtemp()), {"programs": {}, "faults": [], "entries": functions}
     lines = set(known) | {(name, last) for (name, _), (last, _) in known.items()}
     done = set(os.environ.get("UNIDLE_FAULTS_DONE", "").split())
+    wanted = tuple(os.environ.get("UNIDLE_FAULTS_IN", "").split()) or ("",)
     for program in names:
         if runner.bare or os.environ.get("UNIDLE_FAULTS") == "0":
             told["programs"][program] = runner.run(program)
             continue
         result, seen = runner.reached(program, lines)
         told["programs"][program] = result
-        for entry in sorted(set(known) & seen):
+        for entry in sorted(one for one in set(known) & seen if one[0].startswith(wanted)):
             for place in {entry, (entry[0], known[entry][0])} & seen:
                 if "%s:%d" % place not in done:
                     done.add("%s:%d" % place)
-                    told["faults"].append(("%s:%d" % entry, "%s:%d" % place, program) + runner.injected(program, place))
+                    told["faults"].append(
+                        ("%s:%d" % entry, "%s:%d" % place, program) + runner.injected(program, place)
+                    )
     print(json.dumps(told))
 
 

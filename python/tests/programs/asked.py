@@ -5,6 +5,7 @@ import hashlib
 import os
 import random
 import sys
+import weakref
 
 if os.environ.get("UNIDLE_ASSUME_DEVICE"):
     import programs.claimed  # noqa: F401 - before torch
@@ -44,6 +45,19 @@ def latecomers():
         if number > 400 and number % 41 == 0:
             torch.optim.lr_scheduler.StepLR(first, 1000)
     print(loss.item().hex())
+
+
+def freed():
+    """Nothing of ours runs while an object of the program's is freed: what a signal's handler raises there is
+    lost."""
+    net = model()
+    optimizer = torch.optim.SGD(net.parameters(), lr=1e-3)
+    loader = DataLoader(Rows(), 16)
+    iterator = iter(loader)
+    for a, b in iterator:
+        learn(net, optimizer, a, b)
+    for one in (net, optimizer, loader, loader.dataset, iterator, a, b):
+        print([each.__callback__ for each in weakref.getweakrefs(one) if each.__callback__ is not None])
 
 
 def profiled():
@@ -156,8 +170,25 @@ def logged():
 
 def half():
     """What has to hold in any precision: it learns, and no step whose gradients overflowed is taken."""
+    halved(*halves())
+
+
+def half_in_a_child():
+    """Which trains with the model and the optimiser that its parent has made."""
+    made = halves()
+    sys.stdout.flush()
+    if os.fork() == 0:
+        halved(*made)
+        return
+    os.wait()
+
+
+def halves():
     net = model()
-    optimizer = torch.optim.SGD(net.parameters(), lr=0.05)
+    return net, torch.optim.SGD(net.parameters(), lr=0.05)
+
+
+def halved(net, optimizer):
     losses = []
     for number in range(40):
         optimizer.zero_grad()
