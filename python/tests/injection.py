@@ -1,9 +1,9 @@
 """Runs programs of programs/entries.py and programs/asked.py in forks of this process, with a fault in one
 entry of the shim each time; see test_guard.py.
 
-    injection.py PROGRAM...     prints JSON: what each program gave bare, where the shim is not there; where it
-                                is, also what it gave with each fault (none with UNIDLE_FAULTS=0), and which
-                                entries it comes to. UNIDLE_FAULTS_DONE names places of earlier faults,
+    injection.py PROGRAM...     prints JSON: what each program gave bare, where the shim is not there; where
+                                it is, also what it gave with each fault (none with UNIDLE_FAULTS=0), and
+                                which entries it comes to. UNIDLE_FAULTS_DONE names places of earlier faults,
                                 UNIDLE_FAULTS_IN folders and files whose entries alone get one
 
 torch is imported once, so that hundreds of runs take no longer than a minute or two. A fault is raised by a

@@ -172,7 +172,7 @@ def forked():
     state.began = state.trains = False
     state.elsewhere = None
     state.role = "train"
-    state.facts = in_effect.Facts(state)
+    state.facts = in_effect.Facts(state, state.facts.inherited + state.facts.optimizers)
     for renew in state.at_fork:
         renew()
 

@@ -1,4 +1,5 @@
-"""Small programs that between them reach every entry of the shim; see test_guard.py. Each prints what must not change."""
+"""Small programs that between them, with those of asked.py, reach every entry of the shim; see test_guard.py.
+Each prints what must not change."""
 
 import argparse
 import gc
@@ -56,7 +57,15 @@ def training():
     for epoch in range(3):
         for number, (a, b) in enumerate(DataLoader(Rows(), 16)):
             loss = learn(net, optimizer, a, b)
-            print(epoch, number, loss.item().hex(), float(loss).hex(), bool(loss > 0), a.tolist()[0][0], len(b.numpy()))
+            print(
+                epoch,
+                number,
+                loss.item().hex(),
+                float(loss).hex(),
+                bool(loss > 0),
+                a.tolist()[0][0],
+                len(b.numpy()),
+            )
         scheduler.step()
         evaluate(net)
         gc.collect()
@@ -148,9 +157,16 @@ def in_a_thread():
 def failures():
     net = model()
     optimizer = torch.optim.SGD(net.parameters(), lr=1e-3)
-    for attempt in (lambda: net(torch.zeros(3)), lambda: torch.zeros(1).sum().backward(), lambda: torch.save(lambda: 0, os.devnull),
-                    lambda: optimizer.step(lambda: 1 / 0), lambda: next(iter(DataLoader([1 / 3, None], 2))), lambda: torch.zeros(2).item(),
-                    lambda: torch.from_numpy(None), lambda: print(1, end=2)):
+    for attempt in (
+        lambda: net(torch.zeros(3)),
+        lambda: torch.zeros(1).sum().backward(),
+        lambda: torch.save(lambda: 0, os.devnull),
+        lambda: optimizer.step(lambda: 1 / 0),
+        lambda: next(iter(DataLoader([1 / 3, None], 2))),
+        lambda: torch.zeros(2).item(),
+        lambda: torch.from_numpy(None),
+        lambda: print(1, end=2),
+    ):
         try:
             attempt()
         except Exception as error:
@@ -166,7 +182,16 @@ def arrays():
     optimizer = torch.optim.SGD(net.parameters(), lr=1e-3)
     rows, targets = x.numpy().copy(), y.numpy().copy()
     for number in range(8):
-        print(learn(net, optimizer, torch.from_numpy(rows[number::8]), torch.from_numpy(numpy.ascontiguousarray(targets[number::8]))).item().hex())
+        print(
+            learn(
+                net,
+                optimizer,
+                torch.from_numpy(rows[number::8]),
+                torch.from_numpy(numpy.ascontiguousarray(targets[number::8])),
+            )
+            .item()
+            .hex()
+        )
 
 
 def options():
@@ -232,7 +257,8 @@ def alarms():
     net = model()
     optimizer = torch.optim.SGD(net.parameters(), lr=1e-3)
     while raised < 200:
-        torch.set_grad_enabled(True)  # torch's own no_grad() leaves it off when it is interrupted on its way in or out
+        # torch's own no_grad() leaves it off when it is interrupted on its way in or out
+        torch.set_grad_enabled(True)
         try:
             signal.setitimer(signal.ITIMER_REAL, 0.0002 + raised % 50 * 4e-5)
             for a, b in DataLoader(TensorDataset(x, y), 4):
@@ -245,7 +271,8 @@ def alarms():
 
 
 def held_back():
-    """A signal that is blocked while a checkpoint is written waits until it is there; another thread of ours would take it."""
+    """A signal that is blocked while a checkpoint is written waits until it is there; another thread of ours
+    would take it."""
     import signal
     import time
 
@@ -255,6 +282,11 @@ def held_back():
         time.sleep(0.1)
         os.kill(os.getpid(), signal.SIGTERM)
     os.kill(os.getpid(), signal.SIGUSR1)
-    print(signal.sigwait({signal.SIGUSR1}) == signal.SIGUSR1, threading.active_count(), "the checkpoint is whole", flush=True)
+    print(
+        signal.sigwait({signal.SIGUSR1}) == signal.SIGUSR1,
+        threading.active_count(),
+        "the checkpoint is whole",
+        flush=True,
+    )
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
     print("not to be reached")

@@ -21,7 +21,7 @@ _MANY_OPTIMIZERS = 64
 
 
 class Facts:
-    def __init__(self, state):
+    def __init__(self, state, inherited=None):
         self.state = state
         self.lock = threading.Lock()
         self.sent = {}  # key -> what was last written
@@ -34,6 +34,7 @@ class Facts:
         self.amp = None  # "off", "bf16", "fp16" inside the forward pass
         self.scaler = None  # last scale seen, None: no scaler
         self.optimizers = []  # weak references
+        self.inherited = inherited or []  # the same, of the processes that this one was forked from
         self.optimizer_note = None  # of the newest, as it was last seen: the object is often gone at the end
         self.optimizer_places = set()  # file:line of the program, as below
         self.zero_grad_where = None
@@ -97,6 +98,11 @@ class Facts:
         self.optimizers.append(weakref.ref(optimizer))
         self.optimizer_places.add(where)
         self.optimizer_note = live_settings.optimizer_note(optimizer)
+
+    def all_optimizers(self):
+        """Also those that this process was forked with: it may train with one."""
+        references = self.inherited + self.optimizers
+        return [optimizer for optimizer in (reference() for reference in references) if optimizer is not None]
 
     def living_optimizers(self):
         return [

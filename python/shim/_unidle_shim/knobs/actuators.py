@@ -87,7 +87,7 @@ class Actuators:
         if asked in ("bf16", "bfloat16"):
             self.amp = torch.bfloat16
         elif asked in ("fp16", "float16"):
-            self.scaling = fp16.install(torch, fp16.optimizers_of(self.state))
+            self.scaling = fp16.install(torch, lambda: self.state.facts.all_optimizers())
             if self.scaling is not None:
                 self.amp = torch.float16
             else:

@@ -106,20 +106,6 @@ def install(torch, optimizers):
     return scaling
 
 
-def optimizers_of(state):
-    """() -> the optimisers that there are, those of the processes that forked this one among them: a child
-    may train with one."""
-    seen = []
-
-    def optimizers():
-        if state.facts not in seen:
-            seen.append(state.facts)
-        return [optimizer for facts in seen for optimizer in facts.living_optimizers()]
-
-    optimizers()
-    return optimizers
-
-
 def _parameters(optimizer):
     return (parameter for group in optimizer.param_groups for parameter in group["params"])
 
