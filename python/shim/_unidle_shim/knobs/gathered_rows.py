@@ -1,8 +1,8 @@
-"""loader.gather: a batch of rows that are in memory is taken by one indexing operation, dataset[indices].
+"""loader.gather: takes a batch of rows that are in memory by one indexing operation, dataset[indices].
 
-Nothing is assumed of the dataset. The first batches are made both ways, and the rows put together one by one
-have to be the same to the byte; of each later batch two rows are made singly and compared. A dataset that
-cannot be indexed so, draws random numbers or gives anything else is left as it is.
+Nothing is assumed of the dataset. The first batches are made both ways: by one operation, and row by row.
+Both have to be the same to the byte. Of each later batch two rows are made singly and compared. A dataset
+that cannot be indexed in this way, draws random numbers or gives anything else is left as it is.
 """
 
 import random
@@ -24,7 +24,7 @@ class Gathered:
 
 
 class GatheredRows:
-    """Stands for the dataset within one fetcher."""
+    """Takes the place of the dataset within one fetcher."""
 
     def __init__(self, dataset, collate, say):
         self.dataset, self._collate, self._say = dataset, collate, say

@@ -1,11 +1,14 @@
-"""cache.features where whole samples differ from epoch to epoch: what functions of the program return within
-them is kept.
+"""cache.features for samples that differ from epoch to epoch: keeps the results of pure functions in them.
 
 A picture that is cropped at random is decoded anew each time, but decoding itself is pure. The functions that
-a sample calls are tried from the outermost inwards. One is kept where it is shown to be right: it is called
-with numbers and texts (and the dataset), the first results of every process are made twice and have to be the
-same to the byte, it draws no random numbers, sets nothing, has no name for what the dataset changes, and
-costs more than a copy. One of 64 kept results is made again and compared. Each process keeps its own.
+make a sample are tried from the outermost inwards. The results of a function are kept if all of this holds:
+
+- it is called with numbers and strings (and the dataset) only;
+- the first results of every process are the same to the byte when they are made twice;
+- it draws no random numbers, sets nothing, and uses nothing that the dataset changes;
+- it costs more than a copy of its result.
+
+One of 64 kept results is made again and compared. Each process keeps its own.
 """
 
 import os
@@ -21,7 +24,7 @@ from _unidle_shim.source.stand_in import Stub
 _PROVED_TWICE = 3
 _HITS_PER_PROOF = 64
 _CHEAP_NS = 300_000
-_TIMES_A_COPY = 4  # cheaper than so many copies of its result: not worth it
+_TIMES_A_COPY = 4  # a call that is cheaper than so many copies of its result is not worth keeping
 _SHARE_OF_MEMORY = 0.25  # of what is free, for all processes together
 _DEEPEST = 3
 _PLAIN = (int, float, str, bytes, bool, type(None))
@@ -39,7 +42,7 @@ class KeptCalls:
         self._descend(type(dataset).__getitem__, 1)
 
     def _descend(self, function, depth):
-        """To what that function calls."""
+        """Tries the functions that this one calls instead."""
         for called in side_effects.calls_of(function, type(self.dataset)) if depth <= _DEEPEST else ():
             KeptFunction(self, called, depth)
 
@@ -61,7 +64,7 @@ class KeptCalls:
 
 
 class KeptFunction:
-    """Stands for the function, whoever has a reference to it."""
+    """Replaces the function for every holder of a reference to it."""
 
     def __init__(self, calls, function, depth):
         self.calls, self.depth = calls, depth
@@ -99,9 +102,9 @@ class KeptFunction:
             return None
 
     def _key(self, args, kwargs):
-        """What the result may depend on; None where the call says more than numbers and texts."""
+        """What the result may depend on; None if an argument is neither a number nor a string."""
         if args and type(args[0]) is type(self.calls.dataset) and args[0] is not self.calls.dataset:
-            # Another dataset of that class, for validation: none of our business, and no reason to give up.
+            # Another dataset of that class, for validation: its calls are left alone.
             return None
         plain = args[1:] if args and args[0] is self.calls.dataset else args
         key = tuple(os.fspath(each) if isinstance(each, os.PathLike) else each for each in plain) + tuple(

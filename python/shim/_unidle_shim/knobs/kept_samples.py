@@ -1,11 +1,15 @@
-"""cache.features at run time: what a map-style dataset computed for an index is kept for the later epochs.
+"""cache.features at run time: keeps the samples that a map-style dataset made in the first epoch.
 
-Only for samples that are shown to be pure. The first ones of every process are made twice and have to be the
-same to the byte; no sample may draw from the random numbers of python, numpy or torch; the dataset's own
-numbers and texts may not change; and every so often a kept sample is made once more and compared. Whatever
-fails turns the cache off for all processes, and is said. Samples lie in memory that the training process
-shares with workers that it forks: an index, and one area for each process to write to, so that nothing has to
-be locked. What is handed out is a copy.
+Samples are kept only if they are shown to depend on their index alone:
+
+- the first samples of every process are the same to the byte when they are made twice;
+- no sample draws random numbers of Python, numpy or torch;
+- the numbers and strings that the dataset holds do not change;
+- now and then a kept sample is made once more and compared.
+
+If any of these fails, the cache is turned off for all processes, and the reason is reported. Samples lie in
+memory that the training process shares with the workers it forks. It has an index, and one area for each
+process to write to, so that nothing has to be locked. The program gets copies.
 """
 
 import mmap
@@ -62,7 +66,7 @@ class Store:
         return self._areas[(place >> 48) - 1][begin : begin + self._words[at + 1]]
 
     def put(self, index, area, data):
-        """Nothing is kept once the area is full."""
+        """Stores a sample, unless the area is full."""
         if area >= len(self._areas):
             return
         begin = self._words[1 + area]
@@ -77,7 +81,7 @@ class Store:
 
 
 class KeptSamples:
-    """Stands for the dataset within one fetcher."""
+    """Takes the place of the dataset within one fetcher."""
 
     def __init__(self, dataset, store, area, say, keep_calls):
         self.dataset, self._store, self._area, self._say, self._keep_calls = (
