@@ -1,5 +1,6 @@
-"""The types of notes and their fields, as docs/probe-format.md lists them. A unit test holds the list in C++ against
-that page, too.
+"""The types of notes and their fields, as docs/probe-format.md lists them.
+
+A unit test holds the list in C++ against that page, too.
 """
 
 import os

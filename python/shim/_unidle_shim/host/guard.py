@@ -1,8 +1,7 @@
-"""How a patch calls our code: nothing that goes wrong there reaches the program, and nothing of the program's
-is kept from it.
+"""How a patch calls our code, so that our failures never reach the program and its exceptions always do.
 
-A patch stands for a function of torch, of Python or of the program. It calls that function once, outside of
-any `try` of ours. All that it does beside that and that may fail lies within
+A patch wraps a function of torch, of Python or of the program. It calls that function once, outside of any
+`try` of ours. All that it does besides, and that may fail, lies within
 
     try:
         ...

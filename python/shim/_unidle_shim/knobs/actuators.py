@@ -1,5 +1,5 @@
-"""Changing settings of the running program, as `unidle run --apply KNOB=VALUE` asks, and saying what became
-of it."""
+"""Changes settings of the running program (`unidle run --apply KNOB=VALUE`) and reports what became of
+each."""
 
 import inspect
 import json
@@ -37,7 +37,7 @@ KNOWN = set(_LOADER) | {
     metrics_interval.KNOB,
 }
 
-# Why not, where it could look as if it were possible.
+# Knobs that cannot be changed here, with the reason.
 _BATCH = (
     "a running program's batches are its own: an option of the program, where it has one, "
     "changes them before it starts"
@@ -81,7 +81,7 @@ class Actuators:
         return self.asked.get(knob) in _TRUE
 
     def install_precision(self):
-        """Before backward passes are watched."""
+        """Called before torch.autograd.backward is patched."""
         torch = self.state.torch
         asked = str(self.asked.get("precision.amp", "off")).lower()
         if asked in ("bf16", "bfloat16"):
@@ -101,7 +101,7 @@ class Actuators:
             self.say("precision.amp", asked, "refused", "off, bf16 and fp16 are known")
 
     def install(self):
-        """torch is there, the program has not begun to use it."""
+        """Called when torch has been imported and the program has not begun to use it."""
         for knob in self.asked:
             if knob not in KNOWN:
                 self.say(
@@ -145,8 +145,7 @@ class Actuators:
         if self.on("loader.gather") or self.asked.get("cache.features") == "memory":
             self.fetching = fetching.install(self)
 
-    # -- loaders
-    # ---------------------------------------------------------------------------------------------------
+    # -- loaders --
 
     def loader_options(self, real, args, kwargs):
         """Keyword arguments of a DataLoader with the asked ones in place. Positional ones stay the
@@ -186,8 +185,7 @@ class Actuators:
                 kwargs.pop("timeout")
         return kwargs
 
-    # -- optimiser
-    # -------------------------------------------------------------------------------------------------
+    # -- optimiser --
 
     def _fused(self, Optimizer):
         """The choice is made when the optimiser is built, from its defaults."""
@@ -201,12 +199,13 @@ class Actuators:
                 and not defaults.get("foreach")
                 and not defaults.get("differentiable")
             ):
+                # Lists, because generators can be read only once.
                 params = [
                     dict(one, params=list(one["params"]))
                     if isinstance(one, dict) and not hasattr(one["params"], "device")
                     else one
                     for one in params
-                ]  # generators can be gone through once only
+                ]
                 if not _can_fuse(self.state.torch, params):
                     self.say(
                         "optimizer.fused",
@@ -234,8 +233,7 @@ class Actuators:
         init.__signature__ = inspect.signature(original)
         Optimizer.__init__ = init
 
-    # -- model
-    # -----------------------------------------------------------------------------------------------------
+    # -- model --
 
     def forward_begins(self, module, args, kwargs, kind):
         """None, or what runs the outermost forward pass instead of the plain call."""
@@ -279,9 +277,8 @@ class Actuators:
         first = next((a for a in list(args) + list(kwargs.values()) if isinstance(a, torch.Tensor)), None)
         with torch.autocast("cpu" if first is None else first.device.type, dtype=self.amp):
             if self.state.read_back is not None:
-                self.state.facts.amp = live_settings.amp_of(
-                    torch, first
-                )  # is read back before anybody looks into the model
+                # Is read back before anybody looks into the model.
+                self.state.facts.amp = live_settings.amp_of(torch, first)
             out = call(module, *args, **kwargs)
         if self.scaling is not None:
             self.scaling.used = True
@@ -293,8 +290,7 @@ class Actuators:
             return value.contiguous(memory_format=torch.channels_last)
         return value
 
-    # -- the rest
-    # --------------------------------------------------------------------------------------------------
+    # -- the rest --
 
     def _threads(self, torch, wanted):
         original = torch.set_num_threads

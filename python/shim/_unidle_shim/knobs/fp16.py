@@ -1,11 +1,10 @@
-"""fp16 in a program that has no gradient scaler.
+"""Loss scaling for fp16 in a program that has no gradient scaler.
 
-Small gradients vanish in fp16. So the backward pass starts from a loss that is scaled up, and before the
-program gets to see gradients they are what they are without that: it may clip, log and accumulate them as
-ever. A step whose gradients are not finite is left out by taking them away: optimisers pass over parameters
-without one. Factors are powers of two, which change no digit of a gradient. Start, growth and backoff are
-those of torch.amp.GradScaler.
-"""
+Small gradients vanish in fp16. So the loss is scaled up before the backward pass, and the gradients are
+scaled down again before the program sees them: it may clip, log and accumulate them as always. A step whose
+gradients are not finite is skipped by removing them, because optimisers skip parameters without a gradient.
+Factors are powers of two, which change no digit of a gradient. Start, growth and backoff are those of
+torch.amp.GradScaler."""
 
 import sys
 
@@ -18,7 +17,7 @@ _GROWS_AFTER = 2000  # steps in a row whose gradients were finite
 
 
 class LossScaling:
-    """`optimizers`: () -> the optimisers that there are. `used` once a forward pass ran in fp16; before,
+    """`optimizers()` gives the optimisers that there are. `used`: a forward pass ran in fp16; until then
     nothing is changed."""
 
     def __init__(self, torch, optimizers):
@@ -34,8 +33,8 @@ class LossScaling:
         ]
 
     def multiply(self, factor):
-        """All gradients there are. Those of earlier backward passes have to be scaled like the ones that will
-        be added to them."""
+        """Scales all gradients that there are. Those of earlier backward passes have to be scaled like the
+        ones that will be added to them."""
         seen = {}
         for optimizer in self.optimizers():
             seen.update((id(gradient), gradient) for gradient in _gradients(optimizer))
@@ -69,11 +68,10 @@ class LossScaling:
 
 
 def install(torch, optimizers):
-    """None where this torch has no hook of all optimisers (before 2.0). To be called before backward passes
-    are watched, so that the loss that is told of is the program's."""
-    hook = getattr(
-        sys.modules["torch.optim.optimizer"], "register_optimizer_step_pre_hook", None
-    )  # torch.optim has no such attribute
+    """None if this torch has no hook for all optimisers (before 2.0). Call it before torch.autograd.backward
+    is patched to be observed, so that the recorded loss is the program's."""
+    # torch.optim itself has no such attribute.
+    hook = getattr(sys.modules["torch.optim.optimizer"], "register_optimizer_step_pre_hook", None)
     if hook is None:
         return None
     scaling, original = LossScaling(torch, optimizers), torch.autograd.backward

@@ -1,5 +1,7 @@
-"""In the trial that asks for it (UNIDLE_LONGEST), each loader's first batch is made of the longest samples
-that can be found: a short run may not meet them, and it is by them that a batch size has room or not."""
+"""In a trial with UNIDLE_LONGEST: makes the first batch of each loader out of its longest samples.
+
+Whether a batch size fits into memory is decided by the longest samples, and a short run may not meet them.
+"""
 
 import itertools
 import time
