@@ -10,6 +10,7 @@
 #include "unidle/knobs/apply.h"
 #include "unidle/knobs/knob.h"
 #include "unidle/knobs/recognize.h"
+#include "unidle/tune/advice/hardware_advice.h"
 #include "unidle/tune/advice/proposals.h"
 
 namespace unidle::tune {
@@ -18,11 +19,6 @@ namespace {
 
 /// The queue that PyTorch's DataLoader has by default, in batches a worker.
 constexpr int kUsualPrefetch = 2;
-/// Steps between two readings of the loss: often enough to watch, rare enough to cost nothing.
-constexpr int kMetricsInterval = 10;
-/// Below this a GPU has no room for larger micro-batches to be proposed unseen.
-constexpr std::uint64_t kRoomyGpuBytes = 24ULL << 30;
-
 class Adviser {
  public:
   Adviser(knobs::ConfigFile& config, const Hardware& hardware, Profile profile)
@@ -88,9 +84,14 @@ class Adviser {
     }
   }
 
-  int best_workers() const {
-    const int each = hardware_.whole_cpus() / std::max(1, hardware_.gpus);
-    return std::clamp(gpu() ? each - 1 : each / 2, 1, kMostWorkers);
+  /// What the machine asks for where the file has `present`.
+  bool propose_advised(const std::string& knob, const std::string& present, const std::string& besides = {}) {
+    const auto advised = advised_for(hardware_, knob, present);
+    return advised && propose(knob, advised->value, advised->reason + besides, advised->depends);
+  }
+  bool propose_advised(const std::string& knob) {
+    const auto found = configured_.find(knob);
+    return found != configured_.end() && propose_advised(knob, found->second.value);
   }
 
   void loader() {
@@ -98,21 +99,11 @@ class Adviser {
     if (!workers && !mentions("loader.workers") && recognition_.framework == "huggingface") {
       workers = 0;  // TrainingArguments.dataloader_num_workers
     }
-    const int cpus = hardware_.whole_cpus();
-    const std::string mine = fmt::format("this job may use {} CPUs", cpus) +
-                             (hardware_.gpus > 1 ? fmt::format(" for {} GPUs", hardware_.gpus) : "");
-    const std::string room = "memory for one copy of the data set's state a worker";
-    bool working = workers.value_or(0) > 0;
-    if (workers == 0) {
-      const bool conflict = has("loader.prefetch_factor") || is("loader.persistent_workers", "true");
-      working |= propose("loader.workers", std::to_string(best_workers()),
-                         "the training process prepares every batch itself while the device waits; " + mine +
-                             (conflict ? "; prefetch and persistent workers are errors without workers" : ""),
-                         room);
-    } else if (workers && *workers > cpus) {
-      propose("loader.workers", std::to_string(best_workers()),
-              fmt::format("{} workers compete for the CPUs; {}", *workers, mine), room);
-    }
+    const bool conflict = workers == 0 && (has("loader.prefetch_factor") || is("loader.persistent_workers", "true"));
+    const bool given =
+        workers && propose_advised("loader.workers", std::to_string(*workers),
+                                   conflict ? "; prefetch and persistent workers are errors without workers" : "");
+    const bool working = given || workers.value_or(0) > 0;
     if (working && is("loader.persistent_workers", "false")) {
       propose("loader.persistent_workers", "true", "workers are not started anew for every epoch",
               "a data set that does not change between epochs");
@@ -121,21 +112,12 @@ class Adviser {
       propose("loader.prefetch_factor", std::to_string(kUsualPrefetch),
               "a queue of one batch a worker runs dry whenever a sample takes longer", "memory for the batches");
     }
-    if (gpu() && is("loader.pin_memory", "false")) {
-      propose("loader.pin_memory", "true", "copies to the GPU are faster, and can be asynchronous, from pinned memory",
-              "host memory that may be locked");
-    }
-    if (gpu() && is("transfer.non_blocking", "false")) {
-      propose("transfer.non_blocking", "true", "the host goes on while a batch is copied", "pinned memory");
-    }
+    propose_advised("loader.pin_memory");
+    propose_advised("transfer.non_blocking");
   }
 
   void host() {
-    const auto threads = number("cpu.threads");
-    if (threads && *threads > hardware_.whole_cpus()) {
-      propose("cpu.threads", std::to_string(hardware_.whole_cpus()),
-              fmt::format("{} threads compete for {} CPUs", *threads, hardware_.whole_cpus()), "");
-    }
+    propose_advised("cpu.threads");
     if (number("metrics.interval") == 1) {
       propose("metrics.interval", std::to_string(kMetricsInterval),
               "reading the loss in every step makes the host wait for the device; only the log gets sparser", "");
@@ -147,24 +129,8 @@ class Adviser {
   }
 
   void precision() {
-    if (!gpu() || hardware_.capability == 0) {
-      return;
-    }
-    const std::string& name = hardware_.gpu_name;
-    if (is("precision.amp", "off") && hardware_.capability >= kAmpere) {
-      propose("precision.amp", "bf16", name + " has matrix units for bf16, which needs no loss scaling",
-              "a model that trains in mixed precision; compare the loss");
-    } else if (is("precision.amp", "off") && hardware_.capability >= kVolta) {
-      propose("precision.amp", "fp16", name + " has matrix units for fp16, not for bf16",
-              "loss scaling in the program; compare the loss");
-    } else if (is("precision.amp", "bf16") && hardware_.capability < kAmpere && hardware_.capability >= kVolta) {
-      propose("precision.amp", "fp16", name + " has no units for bf16, but for fp16",
-              "loss scaling in the program; compare the loss");
-    }
-    if (is("precision.tf32", "false") && hardware_.capability >= kAmpere) {
-      propose("precision.tf32", "true", "what stays in fp32 can use the TF32 matrix units",
-              "no need for more than 10 bits in matrix products");
-    }
+    propose_advised("precision.amp");
+    propose_advised("precision.tf32");
   }
 
   void kernels() {
@@ -172,10 +138,7 @@ class Adviser {
       propose("optimizer.fused", "true", "one pass over the parameters instead of several kernels for each tensor",
               "an optimiser that has a fused form");
     }
-    if (is("layout.channels_last", "false") && (!gpu() || hardware_.capability >= kVolta)) {
-      propose("layout.channels_last", "true", "convolution kernels work with channels innermost",
-              "a model of convolutions");
-    }
+    propose_advised("layout.channels_last");
     if (profile_ != Profile::kFast || !gpu()) {
       return;
     }
@@ -192,8 +155,8 @@ class Adviser {
   void batch() {
     const auto size = number("batch.size");
     const auto accumulation = number("batch.accumulation");
-    const bool roomy = gpu() && hardware_.gpu_memory_bytes >= kRoomyGpuBytes;
-    if (profile_ != Profile::kFast || !roomy || !size || !accumulation || *accumulation < 2) {
+    if (profile_ != Profile::kFast || !has_room_for_larger_batches(hardware_) || !size || !accumulation ||
+        *accumulation < 2) {
       return;
     }
     const std::vector<long long> sizes = larger_micro_batches(*size, *accumulation);

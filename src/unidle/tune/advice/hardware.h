@@ -6,12 +6,6 @@
 
 namespace unidle::tune {
 
-/// Compute capability, times ten, of the first GPUs with matrix units for fp16, and for bf16 and TF32.
-constexpr int kVolta = 70;
-constexpr int kAmpere = 80;
-/// More loader workers than this have not been seen to help on one device, and each costs memory.
-constexpr int kMostWorkers = 16;
-
 struct Hardware {
   double cpus = 1;        // that this job may use: affinity and quota together
   bool cpu_bf16 = false;  // the CPU has units for bf16

@@ -6,15 +6,11 @@
 
 #include "unidle/base/units.h"
 #include "unidle/knobs/knob.h"
+#include "unidle/tune/advice/hardware_advice.h"
 
 namespace unidle::tune {
 
 namespace {
-
-/// Steps between two readings of the loss: often enough to watch, rare enough to cost nothing.
-constexpr int kProposedInterval = 50;
-/// Below this a GPU has no room for larger micro-batches to be proposed unseen.
-constexpr std::uint64_t kRoomForProposals_bytes = 8ULL << 30;
 
 bool has_convolutions(const std::string& workload) { return workload == "superres" || workload == "keypoint"; }
 
@@ -54,21 +50,22 @@ class Proposer {
     }
   }
 
+  /// What the machine asks for.
+  void add_advised(const std::string& knob, double promise) {
+    if (const auto advised = advised_for(hardware_, knob, knobs::value_of(settings_, knob))) {
+      add({{knob, advised->value}}, promise, true, advised->reason);
+    }
+  }
+
   void loader() {
     const int cpus = hardware_.whole_cpus();
     const long long workers = number("loader.workers");
-    const int best = std::clamp(gpu() ? cpus - 1 : cpus / 2, 1, kMostWorkers);
-    const std::string mine = fmt::format("this job may use {} CPUs", cpus);
-    if (workers == 0) {
-      add({{"loader.workers", std::to_string(best)}}, 0.6, true,
-          "the step waits for every sample while none is prepared beside it; " + mine);
-    } else if (workers > cpus) {
-      add({{"loader.workers", std::to_string(best)}}, 0.4, true,
-          fmt::format("{} workers compete for too few processors; {}", workers, mine));
-    }
+    const int best = best_workers(hardware_);
+    add_advised("loader.workers", workers == 0 ? 0.6 : 0.4);
     for (const int other : {best * 2, best / 2, cpus}) {
       if (other >= 1 && other != best && other != workers && other <= std::min(2 * cpus, kMostWorkers)) {
-        add({{"loader.workers", std::to_string(other)}}, 0.15, false, "another number of loader workers; " + mine);
+        add({{"loader.workers", std::to_string(other)}}, 0.15, false,
+            "another number of loader workers; " + cpus_in_words(hardware_));
       }
     }
     if (number("loader.prefetch_factor") < 4) {
@@ -86,39 +83,36 @@ class Proposer {
     if (!gpu()) {
       return;
     }
-    add({{"loader.pin_memory", "true"}, {"transfer.non_blocking", "true"}}, 0.2, true,
-        "copies to the GPU run beside the computation from page-locked memory only");
+    knobs::Settings copies;
+    for (const std::string knob : {"loader.pin_memory", "transfer.non_blocking"}) {
+      if (const auto advised = advised_for(hardware_, knob, knobs::value_of(settings_, knob))) {
+        copies[knob] = advised->value;
+      }
+    }
+    add(copies, 0.2, true, "copies to the GPU run beside the computation from page-locked memory only");
     if (workload_ == "timeseries" || workload_ == "recsys" || settings_.contains("data.on_device")) {
       add({{"data.on_device", "true"}}, 0.3, false, "a data set that fits the device need not be copied every epoch");
     }
   }
 
   void arithmetic() {
-    if (gpu() && hardware_.capability >= kAmpere) {
-      add({{"precision.amp", "bf16"}}, 0.45, true, hardware_.gpu_name + " has matrix units for bf16");
-      add({{"precision.tf32", "true"}}, 0.3, true, "what stays in fp32 can use the TF32 matrix units");
-    } else if (gpu() && hardware_.capability >= kVolta) {
-      add({{"precision.amp", "fp16"}}, 0.4, true, hardware_.gpu_name + " has matrix units for fp16, not for bf16");
-    } else if (!gpu() && hardware_.cpu_bf16) {
+    add_advised("precision.amp", 0.45);
+    add_advised("precision.tf32", 0.3);
+    if (!gpu() && hardware_.cpu_bf16) {
       add({{"precision.amp", "bf16"}}, 0.3, false, "this CPU has units for bf16");
     }
+    const auto mixed = advised_for(hardware_, "precision.amp", "off");
+    if (mixed && knobs::value_of(settings_, "precision.amp") != "off") {
+      add({{"precision.amp", mixed->value}}, 0.1, false, mixed->reason);  // instead of another format
+    }
     if (has_convolutions(workload_) || settings_.contains("layout.channels_last")) {
-      add({{"layout.channels_last", "true"}}, 0.25, !gpu() || hardware_.capability >= kVolta,
-          gpu() ? "low-precision convolution kernels work with channels innermost"
-                : "CPU convolution kernels work with channels innermost");
+      add_advised("layout.channels_last", 0.25);
     }
     if (gpu() && has_convolutions(workload_)) {
       add({{"cudnn.benchmark", "true"}}, 0.1, true, "the pictures have one size, so timing the algorithms once pays");
     }
-    const long long threads = number("cpu.threads");
-    const int cpus = hardware_.whole_cpus();
-    const std::string all = std::to_string(cpus);
-    if (threads > cpus) {
-      add({{"cpu.threads", all}}, 0.3, true, fmt::format("{} threads compete for {} CPUs", threads, cpus));
-    } else if (!gpu() && threads > 0) {
-      add({{"cpu.threads", all}}, 0.35, true, fmt::format("the arithmetic may use all {} CPUs", cpus));
-    }
-    if (!gpu() && cpus > 2) {
+    add_advised("cpu.threads", 0.35);
+    if (const int cpus = hardware_.whole_cpus(); !gpu() && cpus > 2) {
       add({{"cpu.threads", std::to_string(cpus - 1)}}, 0.08, false, "leaves one CPU to the loader");
     }
   }
@@ -128,7 +122,7 @@ class Proposer {
         "one pass over the parameters instead of several operations for each tensor");
     add({{"optimizer.zero_to_none", "true"}}, 0.03, true, "dropping gradients saves a pass that fills them with zeros");
     if (number("metrics.interval") < 10) {
-      add({{"metrics.interval", std::to_string(kProposedInterval)}}, gpu() ? 0.15 : 0.06, true,
+      add({{"metrics.interval", std::to_string(kMetricsInterval)}}, gpu() ? 0.15 : 0.06, true,
           "every reading of the loss makes the host wait for the device; only the log gets sparser");
     }
     if (gpu()) {
@@ -147,7 +141,7 @@ class Proposer {
       const long long largest = sizes.back();
       add({{"batch.size", std::to_string(largest)},
            {"batch.accumulation", std::to_string(size * accumulation / largest)}},
-          0.3, gpu() && hardware_.gpu_memory_bytes >= kRoomForProposals_bytes,
+          0.3, has_room_for_larger_batches(hardware_),
           fmt::format("larger micro-batches at the same effective batch of {}", size * accumulation));
     }
   }

@@ -27,6 +27,10 @@ struct ProposalOptions {
 std::vector<Proposal> propose(const knobs::Settings& settings, const std::string& workload, const Hardware& hardware,
                               const ProposalOptions& options);
 
+/// Steps between two readings of the loss: often enough to watch, rare enough to cost nothing. The diagnosis says so
+/// too.
+constexpr int kMetricsInterval = 50;
+
 /// Nobody trains with more, of batch size or accumulation, and the product of two such numbers still is one.
 constexpr long long kLargestBatch = 1 << 20;
 

@@ -1,0 +1,35 @@
+// What a machine asks of a training program, whoever wrote it: the one place where values follow from hardware.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "unidle/tune/advice/hardware.h"
+
+namespace unidle::tune {
+
+struct Advised {
+  std::string value;  // canonical
+  std::string reason;
+  std::string depends = {};  // what must hold for it to help, or to be right; may be empty
+};
+
+/// The value that this machine asks for where `knob` has the value `present`; nothing where that is as good, the
+/// machine has no say in it, or the knob is not one of knobs_of_hardware().
+std::optional<Advised> advised_for(const Hardware& hardware, std::string_view knob, std::string_view present);
+
+/// Knobs whose values follow from the machine alone.
+const std::vector<std::string_view>& knobs_of_hardware();
+
+/// More loader workers than this have not been seen to help on one device, and each costs memory.
+constexpr int kMostWorkers = 16;
+/// Loader workers of one process, of which each GPU has one: with a GPU all its CPUs but one, without half of them.
+int best_workers(const Hardware& hardware);
+/// "this job may use 16 CPUs for 4 GPUs"
+std::string cpus_in_words(const Hardware& hardware);
+/// A GPU with so much memory has room for larger micro-batches, proposed unseen.
+bool has_room_for_larger_batches(const Hardware& hardware);
+
+}  // namespace unidle::tune
