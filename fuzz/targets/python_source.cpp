@@ -5,8 +5,9 @@
 #include "fuzz.h"
 #include "unidle/knobs/config_file.h"
 #include "unidle/knobs/detail/python_reader.h"
-#include "unidle/knobs/detail/python_tokens.h"
+#include "unidle/knobs/python_tokens.h"
 #include "unidle/tune/advice/code_patch.h"
+#include "unidle/tune/advice/python_edit.h"
 
 namespace unidle::fuzz::targets {
 
@@ -15,11 +16,11 @@ namespace {
 void read_tokens(const std::string& source) {
   may_refuse([&] {
     std::size_t last = 0;
-    for (const knobs::detail::PythonToken& token : knobs::detail::tokenize_python(source, "a.py")) {
+    for (const knobs::PythonToken& token : knobs::tokenize_python(source, "a.py")) {
       require(token.begin >= last && token.begin <= token.end && token.end <= source.size());
       last = token.end;
       if (token.simple) {
-        knobs::detail::python_string_value(std::string_view(source).substr(token.begin, token.end - token.begin));
+        knobs::python_string_value(std::string_view(source).substr(token.begin, token.end - token.begin));
       }
     }
   });
@@ -44,10 +45,14 @@ void run_python_source(std::string_view bytes) {
         {std::string(knob), place.empty() ? "" : "a.py:" + std::string(place), "", std::string(value), "a.py:1"});
   }
   tune::code_patch(changes, scratch_folder() / "program");
-  for (std::size_t open = text.find('('); open != std::string::npos && changes.size() < 8;
-       open = text.find('(', open + 1)) {
-    tune::with_argument(text, open, "num_workers", "4");
-    changes.emplace_back();
+  if (const auto program = tune::PythonSource::read(text)) {
+    int left = 8;
+    for (std::size_t at = text.find('('); at != std::string::npos && left-- > 0; at = text.find('(', at + 1)) {
+      if (const auto call = program->call_at(at)) {
+        program->with_argument(*call, "num_workers", "4");
+        program->with_second_argument(*call, "batch_size", "4");
+      }
+    }
   }
   knobs::unified_diff(head, source, "a.py");
 }

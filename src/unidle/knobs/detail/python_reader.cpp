@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "unidle/knobs/detail/python_tokens.h"
+#include "unidle/knobs/python_tokens.h"
 
 namespace unidle::knobs::detail {
 

@@ -2,20 +2,12 @@
 #pragma once
 
 #include <filesystem>
-#include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "unidle/tune/advice/code_changes.h"
 
 namespace unidle::tune {
-
-/// Sets keyword argument `name` of the call whose opening bracket lies at `open`: its value is replaced, or it is added
-/// behind the last argument. Nothing when the brackets do not match, or the arguments end in **something that may hold
-/// it.
-std::optional<std::string> with_argument(std::string_view text, std::size_t open, std::string_view name,
-                                         std::string_view value);
 
 /// A unified diff for the files below `folder` that `changes` name: arguments of the loader at its line, the number of
 /// batches of a step where its name gets it, `fused` of the only optimiser that the file makes, `set_to_none` of its

@@ -9,31 +9,6 @@ namespace {
 
 using ::testing::HasSubstr;
 
-std::string with_workers(const std::string& call) {
-  return with_argument(call, call.find('('), "num_workers", "2").value_or("left alone");
-}
-
-TEST(WithArgument, AddsBehindTheLastOne) {
-  EXPECT_EQ(with_workers("DataLoader(data, batch_size=4)"), "DataLoader(data, batch_size=4, num_workers=2)");
-  EXPECT_EQ(with_workers("DataLoader()"), "DataLoader(num_workers=2)");
-  EXPECT_EQ(with_workers("DataLoader(data[f(1, 2)],  # ) not, this\n           shuffle=True,\n)"),
-            "DataLoader(data[f(1, 2)],  # ) not, this\n           shuffle=True, num_workers=2,\n)");
-  EXPECT_EQ(with_workers("DataLoader(Pairs(\"a)b\", 'c(', \"\"\"d\n)\"\"\"))"),
-            "DataLoader(Pairs(\"a)b\", 'c(', \"\"\"d\n)\"\"\"), num_workers=2)");
-}
-
-TEST(WithArgument, ReplacesTheValue) {
-  EXPECT_EQ(with_workers("DataLoader(data, num_workers=0, shuffle=True)"),
-            "DataLoader(data, num_workers=2, shuffle=True)");
-  EXPECT_EQ(with_workers("DataLoader(data, num_workers = cfg.get(\"workers\", 0)  # why\n)"),
-            "DataLoader(data, num_workers = 2  # why\n)");
-}
-
-TEST(WithArgument, LeavesAloneWhatIsNotCertain) {
-  EXPECT_EQ(with_workers("DataLoader(data, **options)"), "left alone");
-  EXPECT_EQ(with_workers("DataLoader(data"), "left alone");
-}
-
 TEST(CodePatch, LeavesALineOfSeveralNumbersAlone) {
   const TemporaryFolder folder;
   write_file_atomic(folder.path() / "train.py", "count = 1000000 if big else 100");
@@ -70,6 +45,14 @@ TEST(CodePatch, ChangesTheBatchAndItsCountOrNeither) {
   EXPECT_EQ(patch("count = 4\nloader = make_loader(data, 16)\n"), "");
   EXPECT_EQ(patch("count = len(x)\nloader = DataLoader(data, 16)\n"), "");
   EXPECT_EQ(patch("count = 4.0\nloader = DataLoader(data, 16)\n"), "");
+}
+
+TEST(CodePatch, ALineInADocstringIsNoCode) {
+  const TemporaryFolder folder;
+  write_file_atomic(folder.path() / "train.py", "\"\"\"Usage:\nloader = DataLoader(data)\n\"\"\"\nx = 1\n");
+  EXPECT_EQ(code_patch({{"loader.workers", "train.py:2", "", "2", ""}}, folder.path()), "");
+  write_file_atomic(folder.path() / "train.py", "loader = DataLoader(data\n");
+  EXPECT_EQ(code_patch({{"loader.workers", "train.py:1", "", "2", ""}}, folder.path()), "") << "no Python";
 }
 
 TEST(CodePatch, NothingForWhatIsElsewhereOrNotAlone) {

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace unidle::knobs::detail {
+namespace unidle::knobs {
 
 struct PythonToken {
   enum class Kind { kName, kNumber, kString, kOperator, kNewline, kEnd };
@@ -25,4 +25,4 @@ std::vector<PythonToken> tokenize_python(const std::string& text, const std::str
 /// The text that a simple string stands for.
 std::string python_string_value(std::string_view source);
 
-}  // namespace unidle::knobs::detail
+}  // namespace unidle::knobs

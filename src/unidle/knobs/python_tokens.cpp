@@ -1,4 +1,4 @@
-#include "unidle/knobs/detail/python_tokens.h"
+#include "unidle/knobs/python_tokens.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 #include "unidle/base/characters.h"
 #include "unidle/base/error.h"
 
-namespace unidle::knobs::detail {
+namespace unidle::knobs {
 
 namespace {
 
@@ -165,4 +165,4 @@ std::string python_string_value(std::string_view source) {
   return value;
 }
 
-}  // namespace unidle::knobs::detail
+}  // namespace unidle::knobs

@@ -1,0 +1,135 @@
+#include "unidle/tune/advice/python_edit.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "unidle/base/characters.h"
+#include "unidle/base/error.h"
+
+namespace unidle::tune {
+
+namespace {
+
+using Kind = knobs::PythonToken::Kind;
+
+bool opens(std::string_view word) { return word == "(" || word == "[" || word == "{"; }
+bool closes(std::string_view word) { return word == ")" || word == "]" || word == "}"; }
+
+}  // namespace
+
+std::optional<PythonSource> PythonSource::read(std::string text) {
+  try {
+    std::vector<knobs::PythonToken> tokens = knobs::tokenize_python(text, "");
+    return PythonSource(std::move(text), std::move(tokens));
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+std::string_view PythonSource::word(std::size_t token) const {
+  if (token >= tokens_.size()) {
+    return {};
+  }
+  return std::string_view(text_).substr(tokens_[token].begin, tokens_[token].end - tokens_[token].begin);
+}
+
+std::optional<PythonSource::Call> PythonSource::find(const std::vector<std::string_view>& names,
+                                                     std::optional<int> line) const {
+  std::optional<Call> found;
+  for (std::size_t i = 0; i + 1 < tokens_.size(); ++i) {
+    const bool here = tokens_[i].kind == Kind::kName && (!line || tokens_[i].line == *line) && word(i + 1) == "(";
+    const bool defines = i > 0 && (word(i - 1) == "def" || word(i - 1) == "class");
+    if (!here || defines || std::find(names.begin(), names.end(), word(i)) == names.end()) {
+      continue;
+    }
+    if (found) {
+      return std::nullopt;
+    }
+    found = i + 1;
+  }
+  return found;
+}
+
+std::optional<PythonSource::Call> PythonSource::call_at(std::size_t open) const {
+  const auto token =
+      std::find_if(tokens_.begin(), tokens_.end(), [&](const knobs::PythonToken& each) { return each.begin == open; });
+  const auto index = static_cast<std::size_t>(token - tokens_.begin());
+  return word(index) == "(" ? std::optional(index) : std::nullopt;
+}
+
+std::vector<PythonSource::Argument> PythonSource::arguments_of(Call call) const {
+  std::vector<Argument> found;
+  std::size_t begin = call + 1;
+  int depth = 1;
+  for (std::size_t i = begin; i < tokens_.size() && depth > 0; ++i) {
+    if (tokens_[i].kind != Kind::kOperator) {
+      continue;
+    }
+    depth += opens(word(i)) - closes(word(i));
+    const bool ends = depth == 0 || (depth == 1 && word(i) == ",");
+    if (ends && i > begin) {
+      found.push_back({begin, i - 1});
+    }
+    begin = ends ? i + 1 : begin;
+  }
+  return found;
+}
+
+bool PythonSource::is_keyword(const Argument& argument) const {
+  const std::size_t equals = argument.first + 1;
+  return tokens_[argument.first].kind == Kind::kName && equals < argument.last && word(equals) == "=" &&
+         word(equals + 1) != "=";
+}
+
+std::string PythonSource::replaced(std::size_t first, std::size_t last, std::string_view value) const {
+  const std::size_t begin = tokens_[first].begin;
+  return std::string(text_).replace(begin, tokens_[last].end - begin, value);
+}
+
+std::optional<std::string> PythonSource::with_argument(Call call, std::string_view name, std::string_view value) const {
+  const std::vector<Argument> arguments = arguments_of(call);
+  for (const Argument& each : arguments) {
+    if (unpacks(each) && word(each.first + 1) == "*") {
+      return std::nullopt;
+    }
+    if (is_keyword(each) && word(each.first) == name) {
+      return replaced(each.first + 2, each.last, value);
+    }
+  }
+  const std::string added = std::string(name) + "=" + std::string(value);
+  std::string text = text_;
+  return arguments.empty() ? text.insert(tokens_[call].end, added)
+                           : text.insert(tokens_[arguments.back().last].end, ", " + added);
+}
+
+std::optional<std::string> PythonSource::with_second_argument(Call call, std::string_view name,
+                                                              std::string_view value) const {
+  const std::vector<Argument> arguments = arguments_of(call);
+  for (std::size_t i = 0; i < std::min<std::size_t>(2, arguments.size()); ++i) {
+    if (unpacks(arguments[i])) {
+      return std::nullopt;  // how many are these?
+    }
+  }
+  if (arguments.size() > 1 && !is_keyword(arguments[1])) {
+    return replaced(arguments[1].first, arguments[1].last, value);
+  }
+  return with_argument(call, name, value);
+}
+
+std::optional<std::string> PythonSource::with_number(int line, std::string_view value) const {
+  std::optional<std::size_t> found;
+  for (std::size_t i = 0; i < tokens_.size(); ++i) {
+    const std::string_view text = word(i);
+    if (tokens_[i].line != line || tokens_[i].kind != Kind::kNumber ||
+        !std::all_of(text.begin(), text.end(), is_digit)) {
+      continue;
+    }
+    if (found) {
+      return std::nullopt;
+    }
+    found = i;
+  }
+  return found ? std::optional(replaced(*found, *found, value)) : std::nullopt;
+}
+
+}  // namespace unidle::tune
