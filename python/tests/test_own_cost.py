@@ -13,7 +13,7 @@ from _unidle_shim.samples import sample_cost  # noqa: E402
 
 class OwnCostTest(unittest.TestCase):
     def run_steps(self, count, step_ns, own_ns, longest=1 << 60):
-        """As Loop and Light do it; no stretch is longer than `longest` steps."""
+        """As Loop and MarkedSteps do it; no stretch is longer than `longest` steps."""
         cost, step, t = own_cost.OwnCost(), 0, 0
         self.timed, self.stretches = 0, []
         while step < count:

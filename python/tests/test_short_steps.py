@@ -11,11 +11,11 @@ import unittest
 
 from test_run import HAS_TORCH, HERE, UNIDLE, Record, environment
 
-PROGRAM = os.path.join(HERE, "programs", "light.py")
+PROGRAM = os.path.join(HERE, "programs", "short_steps.py")
 
 
 @unittest.skipUnless(os.path.exists(UNIDLE) and HAS_TORCH, "UNIDLE_BIN is not set, or there is no torch")
-class LightTest(unittest.TestCase):
+class ShortStepsTest(unittest.TestCase):
     more = {}
 
     def setUp(self):
@@ -130,7 +130,7 @@ class LightTest(unittest.TestCase):
         self.assertLess(self.note["steps_in_full"], 20000)
 
 
-class WithoutLibraryTest(LightTest):
+class WithoutLibraryTest(ShortStepsTest):
     """The patch of fetching a batch in Python, as where the library cannot be loaded."""
 
     more = {"UNIDLE_LIGHT_LIBRARY": ""}

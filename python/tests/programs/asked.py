@@ -35,7 +35,7 @@ def uncaught():
 
 
 def latecomers():
-    """Optimisers and schedulers that come while steps go by light."""
+    """Optimisers and schedulers that come while steps are only marked."""
     net, other = model(), model()
     first, second = (torch.optim.SGD(one.parameters(), lr=1e-3) for one in (net, other))
     for number in range(600):

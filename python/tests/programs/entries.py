@@ -75,7 +75,7 @@ def training():
 
 
 def short_steps(count=1000, **options):
-    """Long enough to go by light. A second optimiser, a checkpoint and a scheduler come between."""
+    """Long enough that steps are only marked. A second optimiser, a checkpoint, a scheduler come between."""
     net = model()
     optimizer = torch.optim.SGD(net.parameters(), lr=1e-3)
     loader, done = DataLoader(Rows() if options.pop("rows", False) else TensorDataset(x, y), 4, **options), 0
