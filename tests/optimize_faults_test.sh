@@ -59,7 +59,8 @@ for epoch in range(1000):
             with open("../data/log.txt", "w") as log:
                 log.write("step\n")
             assert open("../data/log.txt").read() == "step\n"
-            os.remove("../data/kept.txt")
+            if os.path.exists("../data/kept.txt"):
+                os.remove("../data/kept.txt")
             torch.save(model.state_dict(), "../data/best.pt.new")
             os.replace("../data/best.pt.new", "../data/best.pt")
             assert torch.load(os.environ["FIXED"]) and torch.load("../data/best.pt")
@@ -87,6 +88,33 @@ for file in "${files[@]}"; do echo "the user's" >"$file"; done
 optimize 0 1 saves
 for file in "${files[@]}"; do
   check "$file is the user's" grep -qx "the user's" "$file"
+done
+
+# A program that fails has perhaps destroyed first: it is never tried again with less protection than this machine offers.
+cat >destroys.py <<'PY'
+import shutil
+import sys
+import time
+
+shutil.rmtree("checkpoints", ignore_errors=True)
+open("results.txt", "w").write("begun")
+if sys.argv[1] == "slow":
+    time.sleep(1000)
+sys.exit("no licence today")
+PY
+mkdir checkpoints
+echo "the user's" | tee checkpoints/best.pt >results.txt
+echo "batch_size: 4" >conf.yaml
+for words in "-- $python destroys.py fails" "conf.yaml --benchmark -- $python destroys.py fails {config}" \
+  "conf.yaml --benchmark -- $python destroys.py slow {config}"; do
+  # shellcheck disable=SC2086  # they are words
+  "$unidle" optimize --budget 20s $words >out.txt 2>err.txt </dev/null
+  check "'$words' fails" test $? -ne 0
+  if ! grep -qE "no (layers|write lock)" err.txt; then
+    check "after '$words' checkpoints are the user's" grep -qx "the user's" checkpoints/best.pt
+    check "after '$words' results are the user's" grep -qx "the user's" results.txt
+    check "protection is not blamed" test "$(grep -c "with protection" err.txt)" = 0
+  fi
 done
 
 optimize 0 2 varies

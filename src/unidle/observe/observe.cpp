@@ -6,11 +6,14 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <map>
+#include <optional>
 
 #include "unidle/base/clock.h"
 #include "unidle/base/error.h"
 #include "unidle/base/handle.h"
 #include "unidle/base/log.h"
+#include "unidle/observe/leftovers.h"
 #include "unidle/observe/output.h"
 #include "unidle/observe/python.h"
 #include "unidle/observe/recorder.h"
@@ -71,6 +74,9 @@ class Supervisor {
         end(now);
       }
     }
+    if (term_ns_ != 0 && !own_group_) {
+      end_left_behind();
+    }
   }
 
   ExitStatus reap() const {
@@ -100,15 +106,40 @@ class Supervisor {
   void end(std::int64_t now) {
     if (term_ns_ == 0) {
       term_ns_ = now;
+      for (const std::int64_t pid : telemetry::process_tree(pid_, "/")) {
+        if (const auto stat = telemetry::read_process_stat(pid, "/")) {
+          tree_[pid] = stat->start_ticks;
+        }
+      }
       ::kill(own_group_ ? -pid_ : pid_, SIGTERM);
     } else if (now - term_ns_ > kPatience_ns) {
-      const std::vector<std::int64_t> tree = telemetry::process_tree(pid_, "/");
-      for (const std::int64_t pid : tree) {
+      for (const std::int64_t pid : telemetry::process_tree(pid_, "/")) {
         ::kill(static_cast<pid_t>(pid), SIGKILL);
       }
       if (own_group_) {
         ::kill(-pid_, SIGKILL);
       }
+    }
+  }
+
+  /// The same of processes that the command had started when it was told to end, and has left behind: in sessions of
+  /// their own, as launchers of ranks start them.
+  void end_left_behind() {
+    for (bool told = false;; told = true) {
+      std::erase_if(tree_, [this](const auto& process) {
+        const auto stat = telemetry::read_process_stat(process.first, "/");
+        return process.first == pid_ || !stat || stat->start_ticks != process.second || stat->state == 'Z';
+      });
+      const bool late = system_clock().now_ns() - term_ns_ > kPatience_ns;
+      for (const auto& [pid, start] : tree_) {
+        if (late || !told) {
+          ::kill(static_cast<pid_t>(pid), late ? SIGKILL : SIGTERM);
+        }
+      }
+      if (tree_.empty() || late) {
+        return;
+      }
+      ::usleep(kWakeup_ms * 1000);
     }
   }
 
@@ -119,6 +150,7 @@ class Supervisor {
   std::int64_t deadline_ns_;
   UniqueFd handle_;
   std::int64_t term_ns_ = 0;
+  std::map<std::int64_t, std::uint64_t> tree_;  // when it was told to end: pid and start
   bool timed_out_ = false;
   bool stopped_ = false;
 };
@@ -192,6 +224,10 @@ Result run(const Options& options) {
   OutputStreams streams = make_streams(options);
   Recorder recorder(options.record, options.argv);
   recorder.add_configured(options.configured);
+  std::optional<Leftovers> leftovers;
+  if (options.quiet) {
+    leftovers.emplace();
+  }
   const pid_t pid = start_command(options, recorder, streams, signals);
   signals.set_target(pid, options.quiet);
   Supervisor supervisor(pid, options.quiet, options, streams);
@@ -202,6 +238,9 @@ Result run(const Options& options) {
   signals.clear_target();
   Result result;
   result.status = supervisor.reap();
+  if (leftovers) {
+    leftovers->end();
+  }
   result.record = recorder.folder();
   result.timed_out = supervisor.timed_out();
   signals.let_go();

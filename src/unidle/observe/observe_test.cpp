@@ -1,5 +1,6 @@
 #include "unidle/observe/observe.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -11,9 +12,11 @@
 
 #include "unidle/base/error.h"
 #include "unidle/base/files.h"
+#include "unidle/base/handle.h"
 #include "unidle/observe/events.h"
 #include "unidle/probe/unidle_probe.h"
 #include "unidle/record/record.h"
+#include "unidle/telemetry/process_tree.h"
 
 namespace unidle::observe {
 namespace {
@@ -181,6 +184,42 @@ TEST_F(Observe, StopEndsTheCommand) {
   EXPECT_FALSE(result.timed_out);
   EXPECT_EQ(result.status.signal, SIGTERM);
   EXPECT_EQ(reader().meta(record::meta::kOutcome), "stopped");
+}
+
+/// Whether the process that wrote its number into `file` is still there.
+bool lives(const std::filesystem::path& file) {
+  std::int64_t pid = 0;
+  std::ifstream(file) >> pid;
+  EXPECT_GT(pid, 0);
+  const auto stat = telemetry::read_process_stat(pid, "/");
+  return stat && stat->state != 'Z';
+}
+
+TEST_F(Observe, NothingOfATrialIsLeftRunning) {
+  const std::string file = folder_.path() / "pid";
+  const std::string command = "setsid sleep 1000 & echo $! >" + file + "; ";
+  for (const auto& [end, limit] : {std::pair("exit 0", 100.0), std::pair("wait", 0.3)}) {
+    Options trial = options({"sh", "-c", command + end});
+    trial.record = folder_.path() / end;
+    trial.timeout_s = limit;
+    run(trial);
+    EXPECT_FALSE(lives(file)) << end;
+  }
+}
+
+TEST_F(Observe, ATrialHasNoneOfOurFiles) {
+  const UniqueFd open(::open((folder_.path() / "user's").c_str(), O_WRONLY | O_CREAT, 0600));  // inherited by exec
+  const Result result = run(options({"sh", "-c", "ls /proc/self/fd | wc -l"}));
+  EXPECT_EQ(result.out_tail, "4\n");  // three streams, and the folder that ls reads
+}
+
+TEST_F(Observe, ATimeoutEndsWhatTheCommandLeavesBehind) {
+  const std::string file = folder_.path() / "pid";
+  Options limited = options({"sh", "-c", "setsid sleep 1000 & echo $! >" + file + "; wait"});
+  limited.quiet = false;
+  limited.timeout_s = 0.3;
+  run(limited);
+  EXPECT_FALSE(lives(file));
 }
 
 TEST_F(Observe, DamagedRingsAndNotesAreProblemsAndNothingMore) {

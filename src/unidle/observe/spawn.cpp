@@ -1,6 +1,7 @@
 #include "unidle/observe/spawn.h"
 
 #include <fcntl.h>
+#include <linux/close_range.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -23,6 +24,9 @@ void prepare_child(const SpawnOptions& options, const OutputStreams& streams, co
     const int null = ::open("/dev/null", O_RDONLY);
     ::dup2(null, 0);
     ::close(null);
+    // What we were started with open leads past the sandbox of a trial, to files of the user. Not closed at once: exec
+    // reports its failure through one of them.
+    ::close_range(3, ~0U, CLOSE_RANGE_CLOEXEC);
   }
   for (const int stream : {1, 2}) {
     if (const int end = streams.child_end(stream); end >= 0) {

@@ -15,8 +15,8 @@ struct SpawnOptions {
   std::vector<std::string> argv;
   std::map<std::string, std::string> environment;  // added to ours
   std::string folder;                              // to start in; empty: ours
-  bool own_group = false;                          // leads a group of its own, has no input, and dies with us
-  const Sandbox* sandbox = nullptr;                // entered before all else
+  bool own_group = false;  // leads a group of its own, has no input nor files that we have open, and dies with us
+  const Sandbox* sandbox = nullptr;  // entered before all else
 };
 
 /// The pid. stdin, limits, mask and dispositions are those that we were started with. Call before there are

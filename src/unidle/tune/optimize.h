@@ -28,7 +28,7 @@ struct OptimizeOptions {
   int trials = 12;
   std::set<std::string> only;  // knobs to search; empty: all
   bool fresh = false;          // measure anew what an earlier search, which was killed, has measured
-  bool ask_to_write = false;   // refuse to run trials of a program where they write over its files
+  bool may_write = false;      // trials may write over the program's files where the kernel cannot keep them from it
 };
 
 /// Finds a better configuration, of any program without a benchmark or with a command, otherwise of a workload. Writes
@@ -37,7 +37,7 @@ struct OptimizeOptions {
 OptimizeResult optimize(const OptimizeOptions& options, const Tuner::OnTrial& on_trial, std::stop_token stop);
 
 /// The same for a command without a configuration, always measured. Trials run in copies of the working folder where
-/// that is possible; otherwise in the folder itself, or not at all (kUsage) with `ask_to_write`. Throws as
+/// that is possible; otherwise in the folder itself, or not at all (kUsage) without `may_write`. Throws as
 /// ApplyRunner::calibrate.
 OptimizeResult optimize_program(const OptimizeOptions& options, const Tuner::OnTrial& on_trial, std::stop_token stop);
 

@@ -32,14 +32,7 @@ std::unique_ptr<CommandRunner> command_runner(const OptimizeOptions& options, co
   running.folder = fs::current_path();
   const Ways found = ways_to_protect(running.folder, options.command, scratch);
   running.ways = found.ways;
-  running.only_certain = options.ask_to_write;
-  if (!is_certain(running.ways.front())) {
-    if (options.ask_to_write) {
-      throw Error(ErrorCode::kUsage, "optimize", found.lacking + "; trials could overwrite what the program writes",
-                  "--yes allows that");
-    }
-    spdlog::warn("{}; {}", found.lacking, in_words(running.ways.front()));
-  }
+  need_permission(found, found.ways.front(), options.may_write);
   return std::make_unique<CommandRunner>(running);
 }
 

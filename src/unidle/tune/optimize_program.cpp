@@ -78,20 +78,16 @@ std::vector<BatchChoice> batches_of(const ProgramPlan& plan, const std::vector<s
   return found.size() > 1 ? found : std::vector<BatchChoice>{};
 }
 
-/// Runs the calibration with the best protection in which the program works.
+/// Runs the calibration with the best protection in which the program works. Where it fails in each of them, it is the
+/// first failure that is told: protection is not its cause.
 std::unique_ptr<ApplyRunner> calibrated(const OptimizeOptions& options, const fs::path& scratch, ProgramResult& program,
                                         std::stop_token stop) {
   const fs::path here = fs::current_path();
   const Ways found = ways_to_protect(here, options.command, scratch);
   program.note = found.lacking;
+  std::optional<Error> first;
   for (const Protection protection : found.ways) {
-    if (!is_certain(protection)) {
-      if (options.ask_to_write) {
-        throw Error(ErrorCode::kUsage, "optimize", program.note + "; trials could overwrite what the program writes",
-                    "--yes allows that");
-      }
-      spdlog::warn("{}; {}", program.note, in_words(protection));
-    }
+    need_permission(found, protection, options.may_write);
     auto runner = std::make_unique<ApplyRunner>(
         ApplyRunner::Options{options.command, scratch / std::string(to_string(protection)), here, protection,
                              options.allow_semantic, options.budget_s});
@@ -99,21 +95,22 @@ std::unique_ptr<ApplyRunner> calibrated(const OptimizeOptions& options, const fs
       program.plan = runner->calibrate(stop);
       return runner;
     } catch (const Error& failure) {
-      if (failure.code() != ErrorCode::kChild || runner->too_slow() || protection == found.ways.back()) {
-        throw;
+      first = first ? first : failure;
+      if (failure.code() != ErrorCode::kChild || runner->too_slow()) {
+        break;
       }
       program.note += fmt::format("{}with protection '{}' the program fails: {}", program.note.empty() ? "" : "; ",
                                   to_string(protection), failure.message());
     }
   }
-  throw Error(ErrorCode::kInternal, "optimize", "no way to run trials");  // the last way ends the loop
+  throw *first;
 }
 
 /// Goes on with a search that was killed, or begins one.
 std::unique_ptr<ApplyRunner> runner_for(const OptimizeOptions& options, const fs::path& scratch, TrialStore& store,
                                         ProgramResult& program, std::stop_token stop) {
   const auto known = options.fresh ? std::nullopt : store.plan();
-  if (!known || (!is_certain(known->protection) && options.ask_to_write)) {
+  if (!known || (!is_certain(known->protection) && !options.may_write)) {
     store.clear();
     auto runner = calibrated(options, scratch, program, stop);
     store.keep(program.plan);

@@ -85,7 +85,7 @@ tune::OptimizeOptions options_of(const Arguments& arguments) {
   options.trials = arguments.trials;
   options.only = known_knobs(arguments.only);
   options.fresh = arguments.fresh;
-  options.ask_to_write = !arguments.yes && ::isatty(STDIN_FILENO) != 0;
+  options.may_write = arguments.yes;
   return options;
 }
 
@@ -218,8 +218,7 @@ std::function<int()> setup(CLI::App& app) {
   app.add_option("--cpus", arguments->cpus, "Advise for this many CPUs")->check(CLI::Range(1.0, 4096.0));
   app.add_flag("--dry-run", arguments->dry_run, "Write nothing");
   app.add_flag("--yes", arguments->yes,
-               "Without CONFIG: trials may write over the program's files where they cannot run "
-               "in a copy of the working folder");
+               "Trials may write over the program's files where the kernel cannot keep them from it");
   app.add_flag("--fresh", arguments->fresh, "Do not go on with a search that was stopped, measure everything anew");
   app.add_flag("--undo", arguments->undo, "Take back the last --in-place");
   app.add_option("--format", arguments->format, "text or json")

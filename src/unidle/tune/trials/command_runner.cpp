@@ -46,20 +46,23 @@ CommandRunner::CommandRunner(Options options)
 
 TrialResult CommandRunner::run(const knobs::Settings& changes, std::stop_token stop) {
   try {
-    for (;;) {
-      TrialResult result = run_once(changes, false, stop);
-      if (result.ok || result.interrupted || settled_ || options_.ways.size() < 2) {
-        settled_ = settled_ || result.ok;
-        return result;
-      }
-      if (options_.only_certain && !is_certain(options_.ways[1])) {
-        result.problem += fmt::format(" (with protection: {}); --yes allows trials with less", to_string(protection()));
-        return result;
-      }
-      note_ = fmt::format("with protection '{}' the program fails: {}", to_string(protection()), result.problem);
-      options_.ways.erase(options_.ways.begin());
-      spdlog::warn("{}; now {}", note_, in_words(protection()));
+    const TrialResult first = run_once(changes, false, stop);
+    settled_ = settled_ || first.ok;
+    if (settled_ || first.interrupted || late_) {
+      return first;
     }
+    for (std::size_t i = 1; i < options_.ways.size(); ++i) {  // perhaps it is the protection that it cannot work with
+      std::swap(options_.ways[0], options_.ways[i]);
+      const TrialResult next = run_once(changes, false, stop);
+      if (next.ok || next.interrupted) {
+        note_ = fmt::format("with protection '{}' the program fails: {}", to_string(options_.ways[i]), first.problem);
+        spdlog::warn("{}; now {}", note_, in_words(protection()));
+        settled_ = next.ok;
+        return next;
+      }
+      std::swap(options_.ways[0], options_.ways[i]);
+    }
+    return first;
   } catch (const Error& failure) {
     if (failure.code() != ErrorCode::kIo) {
       throw;
@@ -116,6 +119,7 @@ TrialResult CommandRunner::run_once(const knobs::Settings& changes, bool longest
     result.problem = fmt::format("left less than {} of memory and was ended", format_bytes(memory_to_keep()));
     return result;
   }
+  late_ = ended.timed_out;
   if (!ended.timed_out && !ended.status.ok()) {
     result.problem = last_words(ended.err_tail, ended.out_tail);
     return result;

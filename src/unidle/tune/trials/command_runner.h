@@ -22,8 +22,7 @@ class CommandRunner : public TrialRunner {
     std::filesystem::path config;
     std::filesystem::path scratch;
     std::filesystem::path folder;  // working folder
-    std::vector<Protection> ways;  // of the user's files, the best first: the next where the program fails in one
-    bool only_certain = false;     // ways that the kernel does not see to are not taken
+    std::vector<Protection> ways;  // of the user's files, the best first: another where the program fails in one
     bool allow_semantic = false;
     double trial_s = 30;
   };
@@ -45,6 +44,7 @@ class CommandRunner : public TrialRunner {
   Options options_;
   knobs::ConfigFile config_;
   int trials_ = 0;
+  bool late_ = false;     // the newest trial ran into its limit
   bool settled_ = false;  // a trial went well: failures from then on are the settings'
   std::string note_;
   CommonLosses losses_;

@@ -2,12 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <utility>
 
 #include "unidle/base/error.h"
 #include "unidle/base/files.h"
+#include "unidle/base/log.h"
 #include "unidle/observe/mounts.h"
 #include "unidle/tune/trials/trackers.h"
 #include "unidle/tune/trials/working_folder.h"
@@ -85,6 +87,7 @@ Ways ways_to_protect(const fs::path& folder, const std::vector<std::string>& com
   const char* asked = std::getenv("UNIDLE_PROTECTION");
   if (const auto named = protection_named(asked == nullptr ? "" : asked)) {
     found.ways = {*named};
+    found.asked_for = true;
     return found;
   }
   const auto lacks = [&](std::string_view what, const std::string& why) {
@@ -111,10 +114,26 @@ Ways ways_to_protect(const fs::path& folder, const std::vector<std::string>& com
     found.ways.push_back(Protection::kGuard);
   }
   found.ways.push_back(Protection::kInPlace);
+  // A program that fails may have destroyed first: what would only guard its files is for machines that have nothing
+  // else.
+  if (std::any_of(found.ways.begin(), found.ways.end(), is_certain)) {
+    std::erase_if(found.ways, [](Protection way) { return !is_certain(way); });
+  }
   if (found.ways.front() == Protection::kLayers) {
     found.lacking.clear();
   }
   return found;
+}
+
+void need_permission(const Ways& found, Protection protection, bool may_write) {
+  if (is_certain(protection)) {
+    return;
+  }
+  if (!may_write && !found.asked_for) {
+    throw Error(ErrorCode::kUsage, "optimize", found.lacking + "; trials could overwrite what the program writes",
+                "--yes allows that");
+  }
+  spdlog::warn("{}{}{}", found.lacking, found.lacking.empty() ? "" : "; ", in_words(protection));
 }
 
 void protect(observe::Options& run, Protection protection, const fs::path& folder,

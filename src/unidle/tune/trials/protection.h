@@ -29,13 +29,18 @@ bool is_certain(Protection protection);
 bool is_apart(Protection protection);
 
 struct Ways {
-  std::vector<Protection> ways;  // that this machine offers, the best first; the last is kInPlace
-  std::string lacking;           // why those before the first are not there, in words; may be empty
+  /// That this machine offers, the best first: certain ones, or where it has none the others, the last kInPlace.
+  std::vector<Protection> ways;
+  std::string lacking;     // why those before the first are not there, in words; may be empty
+  bool asked_for = false;  // named by UNIDLE_PROTECTION
 };
 
 /// For trials of `command` in `folder`, tried out in `scratch`. UNIDLE_PROTECTION names one to be taken.
 Ways ways_to_protect(const std::filesystem::path& folder, const std::vector<std::string>& command,
                      const std::filesystem::path& scratch);
+
+/// Throws kUsage where the kernel would keep trials from nothing and nobody has allowed that; warns where somebody has.
+void need_permission(const Ways& found, Protection protection, bool may_write);
 
 /// Folder, environment and sandbox of a trial whose own folder, which must exist, is `own`. Trackers of experiments are
 /// muted in each of them. Throws kIo.

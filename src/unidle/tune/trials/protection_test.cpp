@@ -3,8 +3,10 @@
 #include <gmock/gmock.h>
 #include <stdlib.h>
 
+#include <algorithm>
 #include <fstream>
 
+#include "unidle/base/error.h"
 #include "unidle/base/files.h"
 #include "unidle/tune/trials/trackers.h"
 #include "unidle/tune/trials/working_folder.h"
@@ -28,12 +30,23 @@ TEST(ProtectionNames, AreReadBack) {
   EXPECT_FALSE(is_certain(Protection::kGuard) || is_certain(Protection::kInPlace));
 }
 
-TEST(ProtectionOfTrials, IsTheBestAndEndsWithTheFolderItself) {
+TEST(ProtectionOfTrials, IsTheBestAndNeverLessThanTheMachineOffers) {
   const TemporaryFolder scratch;
   fs::create_directories(scratch.path() / "project");
   const Ways found = ways_to_protect(scratch.path() / "project", {"python", "train.py"}, scratch.path());
-  EXPECT_EQ(found.ways.back(), Protection::kInPlace);
+  const bool certain = is_certain(found.ways.front());
+  EXPECT_TRUE(std::all_of(found.ways.begin(), found.ways.end(), [&](auto way) { return is_certain(way) == certain; }));
+  EXPECT_TRUE(certain || found.ways.back() == Protection::kInPlace);
   EXPECT_EQ(found.lacking.empty(), found.ways.front() == Protection::kLayers) << found.lacking;
+}
+
+TEST(ProtectionOfTrials, WithoutACertainOneSomebodyHasToAllowIt) {
+  Ways found{{Protection::kInPlace}, "no layers: as a test has it", false};
+  EXPECT_THROW(need_permission(found, Protection::kInPlace, false), Error);
+  EXPECT_NO_THROW(need_permission(found, Protection::kInPlace, true));
+  EXPECT_NO_THROW(need_permission(found, Protection::kLayers, false));
+  found.asked_for = true;
+  EXPECT_NO_THROW(need_permission(found, Protection::kInPlace, false));
 }
 
 TEST(ProtectionOfTrials, AFolderIsNotCopiedIntoItself) {
