@@ -3,7 +3,7 @@
 #include "unidle/knobs/command_line.h"
 #include "fuzz.h"
 #include "unidle/base/shell.h"
-#include "unidle/cli/apply.h"
+#include "unidle/knobs/apply_arguments.h"
 #include "unidle/knobs/knob.h"
 #include "unidle/knobs/value.h"
 #include "unidle/tune/trials/working_folder.h"
@@ -13,7 +13,7 @@ namespace unidle::fuzz::targets {
 namespace {
 
 void apply(const std::vector<std::string>& arguments) {
-  may_refuse([&] { knobs::encode_apply(cli::apply_settings(arguments)); }, {ErrorCode::kInput, ErrorCode::kUsage});
+  may_refuse([&] { knobs::encode_apply(knobs::apply_settings(arguments)); }, {ErrorCode::kInput, ErrorCode::kUsage});
 }
 
 void run_command_line(std::string_view bytes) {

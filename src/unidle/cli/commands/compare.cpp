@@ -9,9 +9,9 @@
 #include "unidle/base/files.h"
 #include "unidle/base/json.h"
 #include "unidle/base/terminal.h"
-#include "unidle/cli/configured.h"
 #include "unidle/cli/signal_stop.h"
 #include "unidle/cli/subcommand.h"
+#include "unidle/diagnose/configured/configured.h"
 #include "unidle/observe/recovery.h"
 #include "unidle/report/comparison.h"
 #include "unidle/report/turns.h"
@@ -55,7 +55,7 @@ report::Comparison compared(const Options& options) {
   turns.runs = options.runs;
   turns.seconds = options.seconds;
   turns.configured = [](const std::vector<std::string>& command) {
-    return configured_settings(command, std::filesystem::current_path());
+    return diagnose::configured_settings(command, std::filesystem::current_path());
   };
   turns.progress = [](const std::string& line) { print_to(stderr, "{}\n", line); };
   const SignalStop stop;

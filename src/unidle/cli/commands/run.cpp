@@ -17,9 +17,9 @@
 #include "unidle/base/log.h"
 #include "unidle/base/secrets.h"
 #include "unidle/base/shell.h"
-#include "unidle/cli/apply.h"
-#include "unidle/cli/configured.h"
 #include "unidle/cli/subcommand.h"
+#include "unidle/diagnose/configured/configured.h"
+#include "unidle/knobs/apply_arguments.h"
 #include "unidle/knobs/value.h"
 #include "unidle/observe/observe.h"
 #include "unidle/record/record.h"
@@ -145,8 +145,9 @@ std::vector<record::Setting> configured(const Arguments& arguments, const observ
   std::vector<record::Setting> settings;
   try {
     std::error_code ignored;
-    settings = configured_settings(options.argv, fs::current_path(ignored));
-    const std::vector<record::Setting> variables = environment_settings(merged_environment(options.environment));
+    settings = diagnose::configured_settings(options.argv, fs::current_path(ignored));
+    const std::vector<record::Setting> variables =
+        diagnose::environment_settings(merged_environment(options.environment));
     settings.insert(settings.end(), variables.begin(), variables.end());
     std::erase_if(settings, [&](const record::Setting& one) { return is_applied(arguments, one.knob); });
   } catch (const std::exception& failure) {
@@ -160,7 +161,7 @@ int execute(const Arguments& arguments) {
   observe::Options options;
   options.capture = !arguments.no_capture;
   options.timeout_s = arguments.timeout_s;
-  const tune::Reach reached = tune::reach(arguments.command, apply_settings(arguments.apply));
+  const tune::Reach reached = tune::reach(arguments.command, knobs::apply_settings(arguments.apply));
   options.argv = reached.command;
   if (!reached.at_run_time.empty()) {
     options.environment["UNIDLE_APPLY"] = knobs::encode_apply(reached.at_run_time);

@@ -7,20 +7,7 @@
 
 #include "unidle/record/record.h"
 
-namespace unidle::cli {
-
-/// Files that a command takes its settings from, as far as that can be told without running it.
-struct ConfiguredFiles {
-  /// Given on the command line (path, --config path, --config=path), and files of `folder` and of its folders config,
-  /// configs and conf that the program's own Python files name.
-  std::vector<std::filesystem::path> configurations;
-  /// The script of the command and the modules that it imports from its own folder: their constants and the defaults
-  /// of their arguments are settings too, until a file or the command line says otherwise.
-  std::vector<std::filesystem::path> scripts;
-};
-
-/// Never throws; what cannot be read is left out.
-ConfiguredFiles configured_files(const std::vector<std::string>& command, const std::filesystem::path& folder);
+namespace unidle::diagnose {
 
 /// What the command line, the configuration files and the scripts set of the knobs that a running program can be asked
 /// for, with the place: each goes before the next, and a setting with source "unnamed" follows a configured one whose
@@ -35,4 +22,4 @@ std::vector<record::Setting> configured_settings(const std::vector<std::string>&
 /// program reads them shows in the value that it has.
 std::vector<record::Setting> environment_settings(const std::vector<std::string>& environment);
 
-}  // namespace unidle::cli
+}  // namespace unidle::diagnose

@@ -1,10 +1,11 @@
-#include "unidle/cli/configured.h"
+#include "unidle/diagnose/configured/configured.h"
 
 #include <gmock/gmock.h>
 
 #include "unidle/base/files.h"
+#include "unidle/diagnose/configured/configured_files.h"
 
-namespace unidle::cli {
+namespace unidle::diagnose {
 namespace {
 
 using ::testing::Contains;
@@ -218,4 +219,4 @@ TEST_F(Configured, WhatCannotBeReadIsLeftOut) {
 }
 
 }  // namespace
-}  // namespace unidle::cli
+}  // namespace unidle::diagnose

@@ -1,4 +1,4 @@
-#include "unidle/cli/apply.h"
+#include "unidle/knobs/apply_arguments.h"
 
 #include <gmock/gmock.h>
 
@@ -8,7 +8,7 @@
 #include "unidle/base/files.h"
 #include "unidle/knobs/value.h"
 
-namespace unidle::cli {
+namespace unidle::knobs {
 namespace {
 
 ErrorCode code_of(const std::vector<std::string>& arguments, std::string* subject = nullptr) {
@@ -23,25 +23,25 @@ ErrorCode code_of(const std::vector<std::string>& arguments, std::string* subjec
   return ErrorCode::kInternal;
 }
 
-TEST(Apply, ValuesHaveTheTypeOfTheirKnob) {
-  EXPECT_EQ(knobs::encode_apply(apply_settings({"loader.workers=4", "loader.pin_memory=yes", "precision.amp=bf16"})),
+TEST(ApplyArguments, ValuesHaveTheTypeOfTheirKnob) {
+  EXPECT_EQ(encode_apply(apply_settings({"loader.workers=4", "loader.pin_memory=yes", "precision.amp=bf16"})),
             R"({"loader.pin_memory":true,"loader.workers":4,"precision.amp":"bf16"})");
 }
 
-TEST(Apply, NothingAskedIsNothingSaid) { EXPECT_EQ(knobs::encode_apply(apply_settings({})), ""); }
+TEST(ApplyArguments, NothingAskedIsNothingSaid) { EXPECT_EQ(encode_apply(apply_settings({})), ""); }
 
-TEST(Apply, LaterOnesWin) {
-  EXPECT_EQ(knobs::encode_apply(apply_settings({"loader.workers=4", "loader.workers=2"})), R"({"loader.workers":2})");
+TEST(ApplyArguments, LaterOnesWin) {
+  EXPECT_EQ(encode_apply(apply_settings({"loader.workers=4", "loader.workers=2"})), R"({"loader.workers":2})");
 }
 
-TEST(Apply, AFileHoldsKnobs) {
+TEST(ApplyArguments, AFileHoldsKnobs) {
   const TemporaryFolder folder;
   const std::string path = (folder.path() / "best.yaml").string();
   std::ofstream(path) << "loader:\n  workers: 3\nprecision:\n  tf32: true\n";
-  EXPECT_EQ(knobs::encode_apply(apply_settings({path})), R"({"loader.workers":3,"precision.tf32":true})");
+  EXPECT_EQ(encode_apply(apply_settings({path})), R"({"loader.workers":3,"precision.tf32":true})");
 }
 
-TEST(Apply, UnknownKnobsAndValuesAreNamed) {
+TEST(ApplyArguments, UnknownKnobsAndValuesAreNamed) {
   EXPECT_EQ(code_of({"loader.speed=4"}), ErrorCode::kUsage);
   EXPECT_EQ(code_of({"loader.workers=many"}), ErrorCode::kUsage);
   const TemporaryFolder folder;
@@ -54,4 +54,4 @@ TEST(Apply, UnknownKnobsAndValuesAreNamed) {
 }
 
 }  // namespace
-}  // namespace unidle::cli
+}  // namespace unidle::knobs

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-namespace unidle::cli {
+namespace unidle::diagnose {
 
 /// `command` with the short and abbreviated options of the program behind its script written out: -b 16, -b16 and
 /// --batch 16 are --batch-size 16 where `scripts` (their text) have "-b" beside "--batch-size", or only one option that
@@ -19,4 +19,4 @@ std::string argument_name(std::string_view key);
 /// //= 4. What an object keeps of its own (self.batch_size = batch_size) and plain copies are none.
 bool is_reassigned(const std::string& scripts, const std::string& name);
 
-}  // namespace unidle::cli
+}  // namespace unidle::diagnose

@@ -6,11 +6,11 @@
 
 #include "unidle/knobs/settings.h"
 
-namespace unidle::cli {
+namespace unidle::knobs {
 
 /// What arguments ask for that are KNOB=VALUE or a configuration file whose keys are knobs, in canonical form; later
 /// ones win. Throws kUsage for an unknown knob or a value that it does not take (subject: the argument, or "file:line:
 /// key"), kInput for a file that cannot be read.
-knobs::Settings apply_settings(const std::vector<std::string>& arguments);
+Settings apply_settings(const std::vector<std::string>& arguments);
 
-}  // namespace unidle::cli
+}  // namespace unidle::knobs

@@ -1,4 +1,4 @@
-#include "unidle/cli/argument_words.h"
+#include "unidle/diagnose/configured/argument_words.h"
 
 #include <algorithm>
 #include <cctype>
@@ -6,7 +6,7 @@
 #include <optional>
 #include <set>
 
-namespace unidle::cli {
+namespace unidle::diagnose {
 
 namespace {
 
@@ -209,4 +209,4 @@ bool is_reassigned(const std::string& scripts, const std::string& name) {
   return false;
 }
 
-}  // namespace unidle::cli
+}  // namespace unidle::diagnose
