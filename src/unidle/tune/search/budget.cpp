@@ -12,6 +12,6 @@ void Budget::expect(double baseline_s, double best_s) {
 
 double Budget::elapsed_s() const { return seconds(clock_.now_ns() - start_ns_); }
 
-bool Budget::allows_run() const { return elapsed_s() + best_s_ + kLeastPairs * pair_s() <= seconds_; }
+bool Budget::allows_run() const { return needed_s() <= seconds_; }
 
 }  // namespace unidle::tune

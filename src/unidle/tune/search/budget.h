@@ -28,6 +28,12 @@ class Budget {
   bool allows_s(double seconds) const { return elapsed_s() + seconds <= seconds_; }
   /// One run of the program as it is, and one of the best so far.
   double pair_s() const { return baseline_s_ + best_s_; }
+  /// What is kept back for the least verification.
+  double kept_back_s() const { return kLeastPairs * pair_s(); }
+  /// The least budget that would allow a run now.
+  double needed_s() const { return elapsed_s() + best_s_ + kept_back_s(); }
+  double limit_s() const { return seconds_; }
+  int trials() const { return trials_; }
   double baseline_s() const { return baseline_s_; }
 
  private:

@@ -27,6 +27,19 @@ TEST(Budget, KeepsBackTheTimeOfTheLeastVerification) {
   EXPECT_NEAR(budget.elapsed_s(), 51, 1e-9);
 }
 
+TEST(Budget, TellsWhichOneWouldHaveDone) {
+  unidle::testing::FakeClock clock;
+  Budget budget(clock, 45, 12);
+  pass(clock, 10);
+  budget.expect(10, 10);
+  EXPECT_FALSE(budget.allows_run());
+  EXPECT_EQ(budget.kept_back_s(), 60);
+  Budget enough(clock, budget.needed_s(), 12);
+  pass(clock, 10);
+  enough.expect(10, 10);
+  EXPECT_TRUE(enough.allows_run());
+}
+
 TEST(Budget, KeepsTrialsForLater) {
   unidle::testing::FakeClock clock;
   const Budget budget(clock, 100, 12);

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 namespace unidle::tune {
 
 namespace {
@@ -14,12 +16,26 @@ std::string stopped(const TunerOutcome& outcome, const Circumstances& circumstan
          circumstances.done;
 }
 
+/// A trial takes a little longer or shorter each time, and nobody asks for 83 s.
+double rounded_up(double needed_s) { return std::ceil(needed_s * 1.1 / 10) * 10; }
+
+std::string nothing_tried(const FirstTrial& first) {
+  if (first.needed_s > first.budget_s) {
+    return fmt::format(
+        "nothing was tried: the first trial took {:.0f} s, {:.0f} s more are kept back to verify what is found, and "
+        "the budget is {:.0f} s; --budget {:.0f}s leaves time for one trial more, a longer one for more of them",
+        first.seconds, first.kept_back_s, first.budget_s, rounded_up(first.needed_s));
+  }
+  return first.trials < 2 ? "nothing was tried: --trials 1 is the first trial alone"
+                          : "nothing was tried: nothing that can be changed was left to try";
+}
+
 std::string nothing_verified(const Circumstances& circumstances) {
   if (!circumstances.had_candidates) {
     return "nothing to gain: nothing that could matter to it can be changed";
   }
   if (circumstances.searched < 2) {
-    return "nothing was tried: the budget ended with the first trial; give more with --budget";
+    return nothing_tried(circumstances.first);
   }
   return "nothing to gain: no change was faster than the " + circumstances.subject + " as it is";
 }

@@ -22,6 +22,15 @@ struct TunerOutcome {
   std::string conclusion;  // one sentence
 };
 
+/// Why nothing but the program as it is was run.
+struct FirstTrial {
+  double seconds = 0;
+  double kept_back_s = 0;  // for verification
+  double budget_s = 0;
+  double needed_s = 0;  // the budget that would have allowed a second one
+  int trials = 0;       // of the search, at most
+};
+
 /// What the conclusion needs beside the outcome itself.
 struct Circumstances {
   std::string subject;                 // what was tuned
@@ -33,6 +42,7 @@ struct Circumstances {
   bool disturbed = false;              // more than a third of the runs were
   int disturbed_runs = 0;
   int measured = 0;
+  FirstTrial first;
 };
 
 /// One sentence: the gain with its interval, or why there is none.

@@ -53,9 +53,18 @@ TEST(Conclusion, NothingToGainHasItsReason) {
   Circumstances none = of_a_program();
   none.had_candidates = false;
   EXPECT_THAT(conclusion_of({}, none), HasSubstr("nothing that could matter to it can be changed"));
+}
+
+TEST(Conclusion, SaysWhatBudgetWouldDo) {
   Circumstances brief = of_a_program();
   brief.searched = 1;
-  EXPECT_THAT(conclusion_of({}, brief), HasSubstr("--budget"));
+  brief.first = {10, 60, 45, 80, 12};
+  EXPECT_THAT(conclusion_of({}, brief), HasSubstr("first trial took 10 s, 60 s more are kept back"));
+  EXPECT_THAT(conclusion_of({}, brief), HasSubstr("the budget is 45 s; --budget 90s"));
+  brief.first = {10, 60, 600, 80, 1};
+  EXPECT_THAT(conclusion_of({}, brief), HasSubstr("--trials 1"));
+  brief.first.trials = 12;
+  EXPECT_THAT(conclusion_of({}, brief), HasSubstr("nothing that can be changed was left"));
 }
 
 TEST(Conclusion, AStopSaysWhatWasBest) {

@@ -332,9 +332,17 @@ TunerOutcome Search::conclude() {
   if (shown && !outcome.interrupted) {
     outcome.changes = changes_of(best);
   }
-  outcome.conclusion = conclusion_of(
-      outcome, {options_.subject, options_.done, !candidates_.empty(), log_.searched(), found_better,
-                repeats_.changes_effective_batch(best), log_.is_disturbed(), log_.disturbed_runs(), log_.measured()});
+  outcome.conclusion = conclusion_of(outcome, {options_.subject,
+                                               options_.done,
+                                               !candidates_.empty(),
+                                               log_.searched(),
+                                               found_better,
+                                               repeats_.changes_effective_batch(best),
+                                               log_.is_disturbed(),
+                                               log_.disturbed_runs(),
+                                               log_.measured(),
+                                               {budget_.baseline_s(), budget_.kept_back_s(), budget_.limit_s(),
+                                                budget_.needed_s(), budget_.trials()}});
   return outcome;
 }
 
