@@ -60,15 +60,11 @@ std::optional<bool> effective_on(const Context& context, const std::string& knob
   return text ? std::optional(!knobs::same_value("off", *text)) : std::nullopt;
 }
 
-std::optional<HotFunction> hot_sample_function(const Signals& signals) {
-  const bool by_workers = signals.loader && signals.loader->workers.value_or(0) > 0;  // the training thread only waits
-  const auto is_sample_work = [&](const HotLine& line) {
-    return line.role == "worker" || (line.role == "train" && line.phase == "input" && !by_workers);
-  };
+std::optional<HotFunction> hot_function(const Signals& signals, const std::function<bool(const HotLine&)>& counts) {
   std::map<std::string, std::int64_t> hits;
   std::int64_t total = 0;
   for (const HotLine& line : signals.hot) {
-    if (is_sample_work(line)) {
+    if (counts(line)) {
       hits[line.function] += line.hits;
       total += line.hits;
     }
@@ -80,11 +76,19 @@ std::optional<HotFunction> hot_sample_function(const Signals& signals) {
   }
   const HotLine* hottest = nullptr;
   for (const HotLine& line : signals.hot) {
-    if (is_sample_work(line) && line.function == most->first && (hottest == nullptr || line.hits > hottest->hits)) {
+    if (counts(line) && line.function == most->first && (hottest == nullptr || line.hits > hottest->hits)) {
       hottest = &line;
     }
   }
-  return HotFunction{most->first, hottest->where, static_cast<double>(most->second) / static_cast<double>(total)};
+  const double share = static_cast<double>(most->second) / static_cast<double>(total);
+  return HotFunction{most->first, hottest->where, share, total};
+}
+
+std::optional<HotFunction> hot_sample_function(const Signals& signals) {
+  const bool by_workers = signals.loader && signals.loader->workers.value_or(0) > 0;  // the training thread only waits
+  return hot_function(signals, [&](const HotLine& line) {
+    return line.role == "worker" || (line.role == "train" && line.phase == "input" && !by_workers);
+  });
 }
 
 std::optional<HotFunction> kept_within(const Signals& signals) {

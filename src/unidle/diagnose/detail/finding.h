@@ -1,6 +1,7 @@
 // Small helpers that rules build findings with.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -27,12 +28,15 @@ std::optional<std::int64_t> effective_int(const Context& context, const std::str
 /// The effective value as a switch: on for everything but false, off, 0 and fp32.
 std::optional<bool> effective_on(const Context& context, const std::string& knob);
 
-/// The function that most looks at sample work found, with its share of them.
+/// The function that most looks at something found, with its share of them.
 struct HotFunction {
   std::string function;
   std::string where;  // its hottest line
   double share = 0;
+  std::int64_t looks = 0;  // of which it has that share
 };
+/// Of the lines that `counts` is true for, and of sample work.
+std::optional<HotFunction> hot_function(const Signals& signals, const std::function<bool(const HotLine&)>& counts);
 std::optional<HotFunction> hot_sample_function(const Signals& signals);
 
 /// The same where its results could be kept although the samples differ.

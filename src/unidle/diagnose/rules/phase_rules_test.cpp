@@ -6,6 +6,7 @@
 namespace unidle::diagnose::testing {
 namespace {
 
+using ::testing::Contains;
 using ::testing::HasSubstr;
 
 Signals validating(double validate_s) {
@@ -88,6 +89,25 @@ TEST(StartupDominates, AShortRunIsOnlyAHint) {
   EXPECT_EQ(fired("startup-dominates", starting(8, 20)).severity, Severity::kInfo);
   EXPECT_TRUE(silent("startup-dominates", starting(4, 20)));
   EXPECT_TRUE(silent("startup-dominates", starting(0, 20)));
+}
+
+TEST(StartupDominates, SaysWhereTheTimeWentWhereItWasSeen) {
+  Signals signals = starting(8, 20);
+  EXPECT_FALSE(fired("startup-dominates", signals).where) << "nobody looked";
+  signals.hot = {{"train", "startup", "prepare.py:7", "tokenize", 60, 100},
+                 {"train", "startup", "train.py:3", "<module>", 30, 100},
+                 {"train", "input", "data.py:9", "decode", 500, 600}};
+  const Finding finding = fired("startup-dominates", signals);
+  EXPECT_EQ(finding.where, "prepare.py:7");
+  EXPECT_THAT(finding.evidence, Contains(HasSubstr("of 90 looks at it")));
+  EXPECT_THAT(finding.evidence, Contains(HasSubstr("67 % found it in tokenize (prepare.py:7)")));
+
+  signals.hot = {{"train", "startup", "prepare.py:7", "tokenize", 9, 10}};
+  EXPECT_FALSE(fired("startup-dominates", signals).where) << "too few looks";
+  signals.hot = {{"train", "startup", "a.py:7", "f", 40, 100},
+                 {"train", "startup", "b.py:7", "g", 35, 100},
+                 {"train", "startup", "c.py:7", "h", 25, 100}};
+  EXPECT_FALSE(fired("startup-dominates", signals).where) << "spread over several";
 }
 
 TEST(StartupDominates, MinutesAreAWarning) {

@@ -8,6 +8,17 @@ namespace unidle::diagnose::rules {
 
 namespace {
 
+constexpr std::int64_t kLeastLooks = 20;  // a second's worth
+constexpr double kMostly = 0.5;
+
+/// The function that most looks found while training had not begun. The shim looks from when the framework is there: of
+/// the imports before that it knows nothing.
+std::optional<detail::HotFunction> mostly_in(const Signals& signals) {
+  const auto hot = detail::hot_function(
+      signals, [](const HotLine& line) { return line.role == "train" && line.phase == "startup"; });
+  return hot && hot->looks >= kLeastLooks && hot->share >= kMostly ? hot : std::nullopt;
+}
+
 Evaluation evaluate_startup_dominates(const Context& context, const Policy& policy) {
   const Signals& signals = context.signals;
   if (!context.startup || signals.steps.value_or(0) < 1) {
@@ -27,6 +38,11 @@ Evaluation evaluate_startup_dominates(const Context& context, const Policy& poli
       is_long ? context.say("{} pass before the first step, {} of the wall time", before, share)
               : context.say("{} pass before the first step, {} of the wall time; a longer run spreads that out", before,
                             share));
+  if (const auto hot = mostly_in(signals)) {
+    finding.where = detail::place(hot->where);
+    finding.evidence.push_back(context.say("of {} looks at it once the framework was imported, {} found it in {} ({})",
+                                           hot->looks, format_share(hot->share), hot->function, hot->where));
+  }
   return finding;
 }
 
@@ -43,13 +59,17 @@ const Rule& startup_dominates() {
           "trial "
           "that is a large share and means nothing: a longer run spreads it out. A start of minutes, paid again by "
           "every "
-          "run, usually prepares data that could be kept.",
+          "run, often prepares data that could be kept. Where the program was running meanwhile is told from stack "
+          "samples, "
+          "which begin when the framework has been imported.",
       .thresholds =
           "A hint from startup_info_share (25 %) of the wall time; a warning from startup_warning_share (20 %) when it "
           "takes at "
           "least startup_long_s (120 s).",
-      .needs = "when the first step began",
-      .proposes = "keep prepared data between runs",
+      .needs = "when the first step began; stack samples of the start-up, where there are any",
+      .proposes =
+          "run longer, or see what the start-up does: data that it prepares can be kept for later runs, and "
+          "python -X importtime tells what imports take",
       .evaluate = evaluate_startup_dominates,
   };
   return kRule;
