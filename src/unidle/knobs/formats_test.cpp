@@ -81,6 +81,17 @@ TEST(Json, RefusesWhatIsNone) {
   EXPECT_EQ(error_of("a.json", "{\"a\": 1, \"a\": 2}", "a", "3"), ErrorCode::kInput);
 }
 
+TEST(Json, NumbersThatNoDoubleHoldsAreKeptAsTheyStand) {
+  const char* const text = "{\"limit\": 1e400, \"least\": -1e-400, \"batch\": 8}";
+  const ConfigFile file = ConfigFile::from_text(text, "a.json");
+  EXPECT_EQ(value_of(file, "limit"), "1e400");
+  EXPECT_EQ(value_of(file, "least"), "-1e-400");
+  EXPECT_THAT(edited("a.json", text, "batch", "16"),
+              HasSubstr("{\"limit\": 1e400, \"least\": -1e-400, \"batch\": 16}"));
+  EXPECT_THROW(ConfigFile::from_text("{\"a\": inf}", "a.json"), Error);
+  EXPECT_THROW(ConfigFile::from_text("{\"a\": 1e}", "a.json"), Error);
+}
+
 TEST(Json, AgreesWithTheLibrary) {
   const ConfigFile file = ConfigFile::from_text(R"({"a": ["\ud83d\ude00\t", -0.5, true], "b": {"": 1e5}})", "a.json");
   const auto reference = nlohmann::json::parse(file.text());

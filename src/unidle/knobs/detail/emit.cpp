@@ -3,8 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-
-#include "unidle/base/numbers.h"
+#include <charconv>
+#include <cmath>
+#include <system_error>
 
 namespace unidle::knobs::detail {
 
@@ -75,7 +76,10 @@ bool is_json_literal(std::string_view value) {
   if (value == "true" || value == "false" || value == "null") {
     return true;
   }
-  return parse_number<double>(value).has_value();
+  double number = 0;
+  const auto [end, failure] = std::from_chars(value.data(), value.data() + value.size(), number);
+  // A number that is too large or too small for a double is one all the same.
+  return end == value.data() + value.size() && failure != std::errc::invalid_argument && std::isfinite(number);
 }
 
 }  // namespace unidle::knobs::detail
