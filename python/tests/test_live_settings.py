@@ -2,6 +2,7 @@
 
 import importlib.util
 import os
+import subprocess
 import sys
 import unittest
 
@@ -32,6 +33,29 @@ class InspectionTest(unittest.TestCase):
             live_settings.model_note(torch, model.to(memory_format=torch.channels_last))["channels_last"]
         )
         self.assertFalse(live_settings.model_note(torch, nn.Conv2d(4, 4, 1))["channels_last"])
+
+    def test_autocast_that_is_on(self):
+        import torch
+
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            self.assertEqual(live_settings.amp_of(torch, torch.zeros(2)), "bf16")
+        self.assertEqual(live_settings.amp_of(torch, torch.zeros(2)), "off")
+        self.assertEqual(live_settings.amp_of(torch, torch.zeros(2, device="meta")), "off")
+
+    def test_tf32_by_either_name_of_the_setting(self):
+        import torch
+
+        old, new = "matmul.allow_tf32 = %s", "matmul.fp32_precision = '%s'"
+        asked = [(old % True, True), (old % False, False)]
+        if hasattr(torch.backends.cuda.matmul, "fp32_precision"):
+            asked += [(new % "tf32", True), (new % "ieee", False)]
+        for line, wanted in asked:
+            code = (
+                "import sys, torch; sys.path.insert(0, %r); matmul = torch.backends.cuda.matmul; %s\n"
+                "from _unidle_shim.facts import live_settings; print(live_settings.tf32_of(torch))"
+            ) % (sys.path[0], line)
+            done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+            self.assertEqual(done.stdout, "%s\n" % wanted, (line, done.stderr))
 
 
 if __name__ == "__main__":

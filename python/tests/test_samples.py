@@ -59,20 +59,22 @@ class SamplesTest(unittest.TestCase):
     # -- rows
     # ------------------------------------------------------------------------------------------------------
 
-    def test_only_rows_that_can_be_fetched_together_are(self):
-        for kind, gathers in (
-            ("table", True),
-            ("tensors", True),
-            ("single", False),
-            ("digits", None),
-            ("counts", None),
-        ):
+    def test_rows_are_fetched_together_where_that_is_known_without_asking(self):
+        for kind, gathers in (("tensors", True), ("table", None), ("counts", None)):
             with self.subTest(kind):
-                found = self.diagnosed("rows.py", kind)["loader-per-row"]
-                knobs = {fix["knob"] for fix in found["fixes"]}
-                self.assertEqual(knobs, {"loader.gather"} if gathers else {"loader.workers"})
-                self.assertIs(self.record.notes("loader")[-1].get("gathers"), gathers)
+                self._rows(kind, gathers)
         self.same_as_bare(sys.executable, os.path.join(HERE, "programs", "rows.py"), "counts")
+
+    def test_a_trial_tries_whether_they_can_be(self):
+        for kind, gathers in (("table", True), ("single", False), ("digits", None)):
+            with self.subTest(kind):
+                self._rows(kind, gathers, UNIDLE_MUTED="1")
+
+    def _rows(self, kind, gathers, **more):
+        found = self.diagnosed("rows.py", kind, **more)["loader-per-row"]
+        knobs = {fix["knob"] for fix in found["fixes"]}
+        self.assertEqual(knobs, {"loader.gather"} if gathers else {"loader.workers"})
+        self.assertIs(self.record.notes("loader")[-1].get("gathers"), gathers)
 
     def test_what_is_named_is_taken(self):
         for kind in ("table", "tensors"):

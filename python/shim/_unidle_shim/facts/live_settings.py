@@ -27,13 +27,23 @@ def default_of(function, name):
 
 def amp_of(torch, tensor):
     kind = getattr(getattr(tensor, "device", None), "type", "cpu")
-    if kind == "cpu":
-        on = torch.is_autocast_cpu_enabled()
-        kept = torch.get_autocast_cpu_dtype()
+    if hasattr(torch, "get_autocast_dtype"):
+        known = torch.amp.is_autocast_available(kind)
+        on = known and torch.is_autocast_enabled(kind)
+        kept = torch.get_autocast_dtype(kind) if on else None
+    elif kind == "cpu":  # what follows is deprecated where the other is there, and warns
+        on, kept = torch.is_autocast_cpu_enabled(), torch.get_autocast_cpu_dtype()
     else:
-        on = torch.is_autocast_enabled()
-        kept = torch.get_autocast_gpu_dtype()
+        on, kept = torch.is_autocast_enabled(), torch.get_autocast_gpu_dtype()
     return _AMP_NAMES.get(str(kept), str(kept)) if on else "off"
+
+
+def tf32_of(torch):
+    """Whether matrices of float32 are multiplied in TF32. The older name of the setting warns, and raises
+    in a program that used the newer one."""
+    matmul = torch.backends.cuda.matmul
+    precision = getattr(matmul, "fp32_precision", None)
+    return bool(matmul.allow_tf32) if precision is None else precision == "tf32"
 
 
 def _ask(layer, question):
@@ -243,7 +253,7 @@ def measured_settings(state, facts, settings):
     )
     settings["cudnn.benchmark"] = bool(torch.backends.cudnn.benchmark)
     if state.has_device:
-        settings["precision.tf32"] = bool(torch.backends.cuda.matmul.allow_tf32)
+        settings["precision.tf32"] = tf32_of(torch)
 
 
 def optimizer_note(optimizer):

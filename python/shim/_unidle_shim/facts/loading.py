@@ -103,7 +103,7 @@ def loader_facts(torch, loader):
 
 def look_at_samples(facts, real):
     """Once a loader: whether rows of a table in memory could be fetched together, and which functions'
-    results could be kept."""
+    results could be kept. Nothing of the program's is called but in a trial."""
     facts["keepable"] = []
     try:
         if not facts["iterable"]:
@@ -113,8 +113,9 @@ def look_at_samples(facts, real):
     if not facts["in_memory"] or facts["iterable"]:
         return
     try:
-        facts["gathers"], facts["gathers_not"] = whole_batches.tried(real, facts["dataset_len"])
+        facts["gathers"], facts["gathers_not"] = whole_batches.known(real, facts["dataset_len"])
     except Exception as error:  # rows of which not even two can be put together
+        pass_on(error)
         facts["gathers"], facts["gathers_not"] = False, type(error).__name__
 
 

@@ -52,6 +52,39 @@ def traceback_imported(traceback):
         return original(self, exc_type, exc_value, exc_traceback, *args, **kwargs)
 
     traceback.TracebackException.__init__ = init
+    _hide_from(traceback)
+
+
+def _hide_from(traceback):
+    """All that prints, formats or extracts a traceback or the stack comes to one of these three."""
+    walk_tb, extract_tb, walk_stack = traceback.walk_tb, traceback.extract_tb, traceback.walk_stack
+
+    @hidden_frames.wraps(walk_tb)
+    def walk(tb):
+        yield from walk_tb(_stripped(tb))
+
+    @hidden_frames.wraps(extract_tb)
+    def extract(tb, limit=None):
+        return extract_tb(_stripped(tb), limit)
+
+    @hidden_frames.wraps(walk_stack)
+    def stack(f):
+        frames = walk_stack(f)
+        if f is None and sys.version_info < (3, 14):
+            next(frames, None)  # it counts the frames to its caller's now, and ours is one more
+        for one in frames:
+            if not one[0].f_code.co_filename.startswith(hidden_frames.MARK):
+                yield one
+
+    traceback.walk_tb, traceback.extract_tb, traceback.walk_stack = walk, extract, stack
+
+
+def _stripped(trace):
+    try:
+        return hidden_frames.strip(trace)
+    except BaseException as failure:
+        guard.caught(failure)
+    return trace
 
 
 def _asked_by_program(frame, places):

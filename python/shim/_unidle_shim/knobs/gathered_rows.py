@@ -7,7 +7,7 @@ that cannot be indexed in this way, draws random numbers or gives anything else 
 
 import random
 
-from _unidle_shim.samples.whole_batches import NOT_THE_SAME, gather, rows_of, same
+from _unidle_shim.samples.whole_batches import NOT_THE_SAME, collates_as_torch, gather, rows_of, same
 from _unidle_shim.source.purity import drew, random_states, restore
 
 _PROVED_WHOLE = 2  # batches that each process makes both ways
@@ -67,7 +67,7 @@ def adapt(fetcher, say):
 
     if (
         not fetcher.auto_collation
-        or fetcher.collate_fn is not default_collate
+        or not collates_as_torch(fetcher.collate_fn)
         or getattr(fetcher.dataset, "__getitems__", None)
     ):
         return False

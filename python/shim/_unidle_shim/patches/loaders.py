@@ -15,6 +15,7 @@ from _unidle_shim.loop.short_steps import Patch
 from _unidle_shim.patches import short_fetches
 from _unidle_shim.patches.model_calls import size_of
 from _unidle_shim.samples import sample_cost as sampling
+from _unidle_shim.samples import whole_batches
 
 _get_ident = threading.get_ident
 _MOST_LOADERS = 256
@@ -43,6 +44,7 @@ def install(state):
     from torch.utils.data._utils import fetch as fetching
     from torch.utils.data._utils import worker
 
+    whole_batches.remember()
     state.take_over = lambda: take_over(state)
     _patch_loader(state, dataloader.DataLoader)
     _patch_iterator(state, dataloader._BaseDataLoaderIter)

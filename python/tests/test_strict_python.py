@@ -1,0 +1,38 @@
+"""A Python that shows every warning, or makes an error of each, shows nothing of ours and stops nothing of
+it."""
+
+import os
+import sys
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+import test_run  # noqa: E402
+from test_run import HAS_TORCH, TRAIN, UNIDLE  # noqa: E402
+
+MODES = (("plain",), ("error",), ("warning",), ("closed",), ("workers", "fork"), ("workers", "spawn"))
+
+
+@unittest.skipUnless(HAS_TORCH, "this Python has no torch")
+@unittest.skipUnless(os.path.exists(UNIDLE), "UNIDLE_BIN is not set: there is no unidle to run")
+class StrictPythonTest(unittest.TestCase):
+    setUp, bare, observed, same_as_bare = (
+        getattr(test_run.RunTest, name) for name in ("setUp", "bare", "observed", "same_as_bare")
+    )
+
+    def test_every_warning_is_shown(self):
+        for mode in MODES:
+            with self.subTest(mode):
+                self.same_as_bare(sys.executable, "-X", "dev", "-W", "always", TRAIN, *mode)
+                self.assertEqual({note["status"] for note in self.record.notes("shim")}, {"on"})
+
+    def test_every_warning_of_what_is_deprecated_is_an_error(self):
+        for mode in (("plain",), ("workers", "fork")):
+            with self.subTest(mode):
+                done = self.same_as_bare(sys.executable, "-W", "error", TRAIN, *mode)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertEqual({note["status"] for note in self.record.notes("shim")}, {"on"})
+
+
+if __name__ == "__main__":
+    unittest.main()
