@@ -280,6 +280,13 @@ class RunTest(unittest.TestCase):
                 self.assertEqual(self.record.one("select count(distinct process) from steps"), 1)
 
     @unittest.skipUnless(HAS_TORCH, "there is no torch")
+    def test_modes_of_the_program_see_nothing_of_ours(self):
+        done = self.same_as_bare(sys.executable, os.path.join(HERE, "programs", "modes.py"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual({note["status"] for note in self.record.notes("shim")}, {"on"})
+        self.assertTrue(self.record.notes("padding"))
+        self.assertTrue(any("again" in note for note in self.record.notes("samples")))
+
     def test_tracebacks_and_stacks_that_a_program_takes_apart(self):
         done = self.same_as_bare(sys.executable, os.path.join(HERE, "programs", "tracebacks.py"))
         self.assertEqual((done.returncode, done.stderr.count("in fetch") > 3), (0, True), done.stderr)

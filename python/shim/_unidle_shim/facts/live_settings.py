@@ -6,7 +6,7 @@ import sys
 from _unidle_shim.facts import loading
 from _unidle_shim.host import places
 from _unidle_shim.host.guard import caught, pass_on
-from _unidle_shim.samples.shapes import shape_of
+from _unidle_shim.samples.shapes import shape_of, undispatched, untold
 
 _AMP_NAMES = {"torch.bfloat16": "bf16", "torch.float16": "fp16"}
 _TIME_MAJOR = ("RNN", "LSTM", "GRU", "MultiheadAttention")
@@ -26,7 +26,8 @@ def default_of(function, name):
 
 
 def amp_of(torch, tensor):
-    kind = getattr(getattr(tensor, "device", None), "type", "cpu")
+    with untold(torch):
+        kind = getattr(getattr(tensor, "device", None), "type", "cpu")
     if hasattr(torch, "get_autocast_dtype"):
         known = torch.amp.is_autocast_available(kind)
         on = known and torch.is_autocast_enabled(kind)
@@ -109,6 +110,11 @@ def look_for_time_major(loop, module, first):
 
 
 def model_note(torch, module):
+    with untold(torch):
+        return _model_note(torch, module)
+
+
+def _model_note(torch, module):
     real = getattr(module, "_orig_mod", module)
     wrapped = type(real).__name__ in ("DistributedDataParallel", "DataParallel", "FullyShardedDataParallel")
     inner = getattr(real, "module", real) if wrapped else real
@@ -132,10 +138,13 @@ def model_note(torch, module):
 
 def channels_last(torch, tensor):
     """None where the order cannot be told: of one channel, or of one pixel, both orders are the same."""
-    if not isinstance(tensor, torch.Tensor) or tensor.dim() != 4:
+    if not isinstance(tensor, torch.Tensor):
         return None
-    last = tensor.is_contiguous(memory_format=torch.channels_last)
-    return None if last and tensor.is_contiguous() else last
+    with untold(torch):
+        if tensor.dim() != 4:
+            return None
+        last = tensor.is_contiguous(memory_format=torch.channels_last)
+        return None if last and tensor.is_contiguous() else last
 
 
 def all_samples(state):
@@ -259,13 +268,15 @@ def measured_settings(state, facts, settings):
 def optimizer_note(optimizer):
     groups = optimizer.param_groups
     tensors = [p for group in groups for p in group["params"]]
+    with untold(sys.modules["torch"]):
+        parameters = sum(p.numel() for p in tensors)
     return {
         "type": "optimizer",
         "class": type(optimizer).__name__,
         "fused": groups[0].get("fused"),
         "foreach": groups[0].get("foreach"),
         "tensors": len(tensors),
-        "parameters": sum(p.numel() for p in tensors),
+        "parameters": parameters,
     }
 
 
@@ -297,8 +308,12 @@ def compile_note(state, facts):
 
 def add_padding(facts, torch, batch):
     """Counts real and padded elements of a batch that has a mask or lengths."""
-    if not hasattr(batch, "keys"):
-        return
+    if hasattr(batch, "keys"):
+        with untold(torch), undispatched(torch):
+            _add_padding(facts, torch, batch)
+
+
+def _add_padding(facts, torch, batch):
     for key in batch.keys():
         mask = batch[key]
         if (
@@ -319,5 +334,5 @@ def add_padding(facts, torch, batch):
             continue
         facts.padding[0] += real
         facts.padding[1] += total - real
-        facts.padding[2] = facts.padding[2] or places.here(4)
+        facts.padding[2] = facts.padding[2] or places.here(5)
         return

@@ -6,6 +6,7 @@ import types
 from _unidle_shim.host import places
 from _unidle_shim.host.guard import pass_on
 from _unidle_shim.samples import whole_batches
+from _unidle_shim.samples.shapes import untold
 from _unidle_shim.source import side_effects
 
 _DEEPEST_KEPT = 3
@@ -52,17 +53,19 @@ def batch_size(real):
 def samples_per_epoch(real):
     try:
         sampler = real.batch_sampler
-        if sampler is not None and batch_size(real):
-            each = getattr(sampler, "sampler", None)
-            return len(each) if each is not None else len(sampler) * batch_size(real)
-        return len(real.dataset)
+        with untold(sys.modules["torch"]):
+            if sampler is not None and batch_size(real):
+                each = getattr(sampler, "sampler", None)
+                return len(each) if each is not None else len(sampler) * batch_size(real)
+            return len(real.dataset)
     except (TypeError, AttributeError, NotImplementedError):
         return None
 
 
 def length_of(value):
     try:
-        return len(value)
+        with untold(sys.modules["torch"]):
+            return len(value)
     except Exception as failure:
         pass_on(failure)
         return None
@@ -215,7 +218,8 @@ def members(dataset):
 def rows_of(torch, value):
     """(rows, bytes) of a tensor, array, data frame or list of numbers and arrays."""
     if isinstance(value, torch.Tensor):
-        return (value.shape[0] if value.dim() else 0), value.numel() * value.element_size()
+        with untold(torch):
+            return (value.shape[0] if value.dim() else 0), value.numel() * value.element_size()
     kind = type(value).__module__.split(".")[0]
     if kind == "numpy" and hasattr(value, "nbytes"):
         if type(value).__name__ == "memmap":

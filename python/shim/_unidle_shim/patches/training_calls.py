@@ -10,6 +10,7 @@ from _unidle_shim.host.patching import around, put
 from _unidle_shim.loop.loop import now
 from _unidle_shim.loop.marks_file import MOST
 from _unidle_shim.loop.short_steps import Patch
+from _unidle_shim.samples.shapes import undispatched, untold
 
 _get_ident = threading.get_ident
 
@@ -65,10 +66,24 @@ def _marking_backward(state, original):
     return hidden_frames.wraps(original)(backward)
 
 
+def _reader_of_loss(state, torch):
+    item = torch.Tensor.item
+
+    def loss_of(tensor):
+        """Its number where it lies on the CPU; elsewhere it is told when the program reads it itself."""
+        with untold(torch), undispatched(torch):
+            if tensor.numel() != 1:
+                return None
+            if tensor.is_cpu:
+                return item(tensor)
+            state.waits.watch_loss(tensor)
+
+    return loss_of
+
+
 def _watched_backward(state, torch):
-    original = torch.autograd.backward
-    Tensor = torch.Tensor
-    item = Tensor.item
+    original, Tensor = torch.autograd.backward, torch.Tensor
+    loss_of = _reader_of_loss(state, torch)
 
     def backward(tensors, *args, **kwargs):
         loop = None
@@ -80,11 +95,8 @@ def _watched_backward(state, torch):
             if loop is not None:
                 cost, loss = loop.own_cost, None
                 timed = cost.on
-                if type(tensors) is Tensor and tensors.numel() == 1:
-                    if tensors.is_cpu:
-                        loss = item(tensors)
-                    else:
-                        state.waits.watch_loss(tensors)
+                if type(tensors) is Tensor:
+                    loss = loss_of(tensors)
                 loop.backward_begins(t0)
                 t1 = now() if timed else t0
                 inside, before, loop.inside = loop.inside, loop.total, True

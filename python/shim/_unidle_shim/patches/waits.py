@@ -14,6 +14,7 @@ from _unidle_shim.host import places, probe
 from _unidle_shim.host.guard import caught
 from _unidle_shim.host.patching import around
 from _unidle_shim.loop.loop import now
+from _unidle_shim.samples.shapes import untold
 
 _get_ident = threading.get_ident
 _MAX_PLACES = 256
@@ -235,13 +236,23 @@ def _leaves_it_open(name, args, kwargs):
     )
 
 
+def _place_of(tensor):
+    with untold(sys.modules["torch"]):
+        return tensor.device.type
+
+
+def _bytes_of(tensor):
+    with untold(sys.modules["torch"]):
+        return tensor.numel() * tensor.element_size()
+
+
 def _patch_transfer(state, Tensor, name):
     def before(args, kwargs):
         try:
             loop = state.loop
             if loop is None or not args or _get_ident() != state.thread:
                 return None
-            outwards = args[0].device.type == "cpu" and not loop.within()
+            outwards = _place_of(args[0]) == "cpu" and not loop.within()
             if not outwards and loop.in_optimizer:
                 return None
             if outwards and state.actuators.non_blocking and _leaves_it_open(name, args, kwargs):
@@ -255,17 +266,10 @@ def _patch_transfer(state, Tensor, name):
             t1, (t0, outwards), tensor = now(), seen, args[0]
             if result is None or state.loop is None:
                 return
-            if outwards and result.device.type != "cpu":
-                _moved(
-                    state,
-                    tensor,
-                    t0,
-                    t1,
-                    tensor.numel() * tensor.element_size(),
-                    _is_blocking(args, kwargs),
-                    sys._getframe(1),
-                )
-            elif not outwards and result.device.type == "cpu" and tensor.device.type != "cpu":
+            place = _place_of(result)
+            if outwards and place != "cpu":
+                _moved(state, tensor, t0, t1, _bytes_of(tensor), _is_blocking(args, kwargs), sys._getframe(1))
+            elif not outwards and place == "cpu" and _place_of(tensor) != "cpu":
                 # Towards the host: .to("cpu") waits as .cpu() does.
                 state.waits.take("cpu", t0, t1, t1 - t0, True, sys._getframe(1))
         except BaseException as failure:
@@ -275,7 +279,8 @@ def _patch_transfer(state, Tensor, name):
 
 
 def _moved(state, tensor, t0, t1, size, blocking, frame):
-    pinned = tensor.is_pinned()
+    with untold(sys.modules["torch"]):
+        pinned = tensor.is_pinned()
     loop, own = state.loop, t1 - t0
     frame = places.own_frame(frame)
     where = (

@@ -11,6 +11,7 @@ import time
 
 from _unidle_shim.loop.loop import now
 from _unidle_shim.samples import packing
+from _unidle_shim.samples.shapes import undispatched, untold
 
 _thread_time = time.thread_time_ns
 
@@ -78,4 +79,6 @@ class Again:
 def _digest(sample):
     if "numpy" not in sys.modules:
         raise TypeError("numpy is not there")
-    return hashlib.blake2b(packing.packed(sample), digest_size=6).hexdigest()
+    torch = sys.modules["torch"]
+    with untold(torch), undispatched(torch):
+        return hashlib.blake2b(packing.packed(sample), digest_size=6).hexdigest()

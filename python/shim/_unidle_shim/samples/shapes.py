@@ -1,5 +1,7 @@
-"""Reads the shape of a value without running any code of the program."""
+"""Reads tensors without running any code of the program: subclasses of Tensor, and modes that see each
+function (TorchFunctionMode) or operation (TorchDispatchMode)."""
 
+import contextlib
 import sys
 
 
@@ -7,16 +9,28 @@ def shape_of(value):
     """None where its class has none: an object that makes up attributes when it is asked for one is not
     asked. A subclass of Tensor would see the question (__torch_function__), and is asked past it."""
     kind, torch = type(value), sys.modules["torch"]
-    if kind is torch.Tensor:
+    if kind is torch.Tensor and not sees_functions(torch):
         return value.shape
     if not hasattr(kind, "shape"):
         return None
     if not issubclass(kind, torch.Tensor):
         return value.shape
-    with _untold(torch):
+    with untold(torch):
         return value.shape
 
 
-def _untold(torch):
-    """The second is its name before torch 2.0."""
-    return getattr(torch._C, "DisableTorchFunctionSubclass", torch._C.DisableTorchFunction)()
+def sees_functions(torch):
+    """A mode of the program's does. To ask is much cheaper than `untold`."""
+    asked = getattr(torch._C, "_is_torch_function_mode_enabled", None)
+    return asked is None or asked()
+
+
+def untold(torch):
+    """What is asked of a tensor within is told to no subclass and to no mode that sees functions."""
+    return torch._C.DisableTorchFunction()
+
+
+def undispatched(torch):
+    """What is computed within is told to no mode that sees operations. Nothing before torch 2.0."""
+    guard = getattr(torch._C, "_DisableTorchDispatch", None)
+    return guard() if hasattr(guard, "__enter__") else contextlib.nullcontext()

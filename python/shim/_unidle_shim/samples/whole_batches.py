@@ -4,6 +4,7 @@ import os
 
 from _unidle_shim.host.guard import pass_on
 from _unidle_shim.samples import packing, row_access
+from _unidle_shim.samples.shapes import untold
 from _unidle_shim.source import purity
 
 NOT_THE_SAME = "rows fetched together are not the same as rows fetched singly"
@@ -52,14 +53,14 @@ def _is_tensors(dataset):
     return (
         type(dataset) is torch.utils.data.TensorDataset
         and _row_of_tensors() is _torchs_own[1]
-        and all(
-            type(one) is torch.Tensor
-            and one.layout == torch.strided
-            and one.device.type == "cpu"
-            and not (one.requires_grad or one.is_quantized)
-            for one in dataset.tensors
-        )
+        and all(type(one) is torch.Tensor and _is_plain(torch, one) for one in dataset.tensors)
     )
+
+
+def _is_plain(torch, tensor):
+    with untold(torch):
+        dense, quantized = tensor.layout == torch.strided, tensor.is_quantized
+        return dense and not quantized and tensor.device.type == "cpu" and not tensor.requires_grad
 
 
 def _tried(dataset, length):
