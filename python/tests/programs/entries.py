@@ -171,6 +171,7 @@ def failures():
             attempt()
         except Exception as error:
             traceback.print_exc(file=sys.stdout)
+            traceback.print_tb(error.__traceback__, file=sys.stdout)
             print(type(error).__name__, error.__context__)
     learn(net, optimizer, x, y)
 
