@@ -43,6 +43,62 @@ if [ -x "$UNIDLE_BIN/unidle-train" ]; then
   refused train folder.yaml
 fi
 
+# A path that the system does not even look at: a circle of links, a name too long, a folder that may not be entered.
+ln -s circle.yaml circle.yaml
+ln -s circle circle
+long=$(printf 'a%.0s' $(seq 300))
+unseen() {
+  refused compare "$1" "$1"
+  refused compare "$1" record
+  refused trace "$1"
+  refused trace "$1" -o out.json
+  refused diagnose "$1"
+  refused diagnose --policy "$1" record
+  refused report "$1"
+  refused report record -o "$1/page.html"
+  refused monitor "$1" --seconds 0.1
+  refused knobs recognize "$1.yaml"
+  refused optimize "$1.yaml"
+  refused optimize "$1.yaml" --undo
+  refused optimize "$1.yaml" --benchmark -- true '{config}'
+  refused run --apply "$1" -- true
+  UNIDLE_HOME=$1 refused runs
+  UNIDLE_HOME=$1 refused diagnose
+}
+expect 0 run -o record -- true
+for path in circle "$long"; do
+  unseen "$path"
+  has err "$path"
+  lacks err "filesystem error"
+done
+refused compare circle circle
+has err "links lead in a circle"
+mkdir closed
+cp -r record closed/record
+echo "num_workers: 0" >closed/record.yaml
+chmod 700 closed
+chmod 000 closed
+if [ "$(id -u)" != 0 ]; then
+  unseen closed/record
+  has err "Permission denied"
+else # who may enter every folder is somebody else for this
+  chmod 755 .
+  printf '#!/bin/sh\nexec setpriv --reuid=65534 --regid=65534 --clear-groups "%s" "$@"\n' "$unidle" >as_nobody
+  chmod 755 as_nobody
+  if ./as_nobody --version >/dev/null 2>&1; then
+    unidle=./as_nobody unseen closed/record
+    has err "Permission denied"
+  fi
+fi
+chmod 700 closed
+
+# The folder that one stands in, or that of temporary files, is gone.
+mkdir gone
+(cd gone && rmdir ../gone && "$unidle" compare "$folder/record" ../record >../out 2>../err)
+[ $? = 2 ] || fail "compare in a folder that is gone: $(cat out err)"
+lacks err "filesystem error"
+TMPDIR=$folder/nowhere expect 0 check --format json
+
 # What is made of a private file is private; a link stays one; other names and read-only files are told of.
 private() { [ "$(stat -c %a "$1")" = 600 ] || fail "$1 has mode $(stat -c %a "$1")"; }
 printf 'num_workers: 0 # here\nbatch_size: 8\n' >secret.yaml

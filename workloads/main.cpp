@@ -12,7 +12,9 @@
 #include <system_error>
 
 #include "unidle/base/error.h"
+#include "unidle/base/files.h"
 #include "unidle/base/log.h"
+#include "unidle/base/standard_streams.h"
 #include "unidle/base/terminal.h"
 #include "unidle/base/units.h"
 #include "unidle/cli/parser_output.h"
@@ -119,27 +121,43 @@ int out_of_memory() {
   return 1;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  let_waiting_threads_spin_briefly(argv);
+/// What was asked for, with its output out.
+int parse_and_run(int argc, char** argv) {
   CLI::App app("Trains a workload with unidle's C++ engine.", "unidle-train");
   Options options;
   add_options(app, options);
   app.failure_message([](const CLI::App*, const CLI::Error& error) {
     return fmt::format("unidle-train: {} (see unidle-train --help)\n", error.what());
   });
+  int code = 0;
+  try {
+    if (argc > 1 && std::string_view(argv[1]) == "speed") {  // for `unidle check --speed`
+      code = train::speed_main(argc - 2, argv + 2);
+    } else {
+      app.parse(argc, argv);
+      code = run(options);
+    }
+  } catch (const CLI::ParseError& error) {
+    code = cli::said_by_parser(app, error);
+  }
+  flush_output();
+  return code;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  hold_standard_streams();
+  let_waiting_threads_spin_briefly(argv);
   try {
     init_log();
     keep_freed_memory();
-    if (argc > 1 && std::string_view(argv[1]) == "speed") {  // for `unidle check --speed`
-      return train::speed_main(argc - 2, argv + 2);
-    }
-    app.parse(argc, argv);
-    return run(options);
-  } catch (const CLI::ParseError& error) {
-    return cli::said_by_parser(app, error);
+    return parse_and_run(argc, argv);
   } catch (const Error& error) {
+    say_error("unidle-train", error.what());
+    return error.exit_code();
+  } catch (const std::filesystem::filesystem_error& failure) {
+    const Error error = file_system_error(failure);
     say_error("unidle-train", error.what());
     return error.exit_code();
   } catch (const std::bad_alloc&) {

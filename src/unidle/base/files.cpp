@@ -107,6 +107,27 @@ std::optional<std::string> why_no_file(const fs::path& path) {
   return kind_of(status.st_mode);
 }
 
+fs::file_status status_of(const fs::path& path) {
+  std::error_code failure;
+  const fs::file_status status = fs::status(path, failure);
+  if (status.type() != fs::file_type::none) {
+    return status;  // also "not found", which sets `failure`
+  }
+  const char* const hint = failure == std::errc::too_many_symbolic_link_levels ? "its links lead in a circle"
+                           : failure == std::errc::filename_too_long
+                               ? "no file system takes such a name: check the path"
+                           : failure == std::errc::permission_denied ? "a folder on the way may not be entered"
+                                                                     : "check the path";
+  throw Error(ErrorCode::kInput, path.string(), "cannot be looked at: " + failure.message(), hint);
+}
+
+Error file_system_error(const fs::filesystem_error& failure) {
+  const std::string path = failure.path1().string();
+  return Error(ErrorCode::kIo, path.empty() ? "the current folder" : path,
+               "the file system refuses: " + failure.code().message(),
+               path.empty() ? "change to a folder that is there" : "check the path and who may use it");
+}
+
 std::optional<std::string> try_read_file(const fs::path& path) {
   std::string bytes;
   if (read_all(path, bytes)) {

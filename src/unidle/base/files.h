@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "unidle/base/error.h"
 #include "unidle/base/handle.h"
 
 namespace unidle {
@@ -17,6 +18,14 @@ std::string read_file(const std::filesystem::path& path);
 /// What a path is that is no plain file, as a sentence goes on: "is a pipe"; nothing for a file and for what is not
 /// there.
 std::optional<std::string> why_no_file(const std::filesystem::path& path);
+
+/// What is at `path`, links followed; that nothing is there is no failure. Throws kInput when the system does not tell:
+/// a circle of links, a name too long, a folder that may not be entered.
+std::filesystem::file_status status_of(const std::filesystem::path& path);
+
+/// What a call of std::filesystem threw, as one of the family (kIo): it names the path, or the current folder where
+/// there is none.
+Error file_system_error(const std::filesystem::filesystem_error& failure);
 
 /// The whole file, or nothing when it is absent or unreadable: for /proc and /sys, where absence is normal.
 std::optional<std::string> try_read_file(const std::filesystem::path& path);

@@ -9,11 +9,13 @@
 #include <cerrno>
 #include <cstdlib>
 #include <sstream>
+#include <system_error>
 #include <utility>
 
 #include "unidle/base/clock.h"
 #include "unidle/base/error.h"
 #include "unidle/base/printable.h"
+#include "unidle/base/standard_streams.h"
 #include "unidle/base/units.h"
 
 namespace unidle {
@@ -57,6 +59,19 @@ std::string painted(std::string_view text, std::string_view parameters) {
   return fmt::format("{0}{1}m{2}{0}0m", style_mark(), parameters, text);
 }
 
+namespace {
+
+/// Throws, unless it is that nobody reads on.
+void tell_of_cut_output(int error_number) {
+  if (error_number != EPIPE) {
+    throw Error(ErrorCode::kIo, "standard output",
+                "cannot be written: " + std::generic_category().message(error_number),
+                "the answer is cut off; make room or write it elsewhere");
+  }
+}
+
+}  // namespace
+
 void write_to(std::FILE* stream, std::string_view text) {
   const std::string& mark = style_mark();
   std::string out;
@@ -71,10 +86,21 @@ void write_to(std::FILE* stream, std::string_view text) {
     out += fmt::format("\x1b[{}m", text.substr(0, end));
     text.remove_prefix(std::min(end + 1, text.size()));
   }
+  if (stream == stdout && !out.empty() && !is_given_stream(STDOUT_FILENO)) {
+    tell_of_cut_output(EBADF);
+  }
   const bool whole = std::fwrite(out.data(), 1, out.size(), stream) == out.size();
   if (!whole && stream != stderr) {
-    throw system_error(ErrorCode::kIo, "output", "cannot be written", errno);
+    tell_of_cut_output(errno);
   }
+}
+
+bool flush_output() {
+  if (std::fflush(stdout) == 0) {
+    return std::ferror(stdout) == 0;
+  }
+  tell_of_cut_output(errno);
+  return false;
 }
 
 void say_error(std::string_view program, std::string_view text) noexcept {

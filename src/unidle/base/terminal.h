@@ -22,8 +22,12 @@ std::string painted(std::string_view text, std::string_view parameters);
 
 /// The one way out for text: what may hold text of others reaches a terminal only as printable() leaves it, with the
 /// styles of painted(). The same goes for files and pipes, which terminals show later. Throws kIo when the stream
-/// refuses; that stderr does is nothing that could be told anybody.
+/// refuses or was closed when we were started; that stderr does is nothing that could be told anybody, and a reader
+/// that has gone away (EPIPE) wants no more.
 void write_to(std::FILE* stream, std::string_view text);
+/// What was written to standard output is out when this returns; the end of every command. False when its reader has
+/// gone away. Throws as write_to does: whatever was cut off must not be taken for whole.
+bool flush_output();
 template <typename... Args>
 void print_to(std::FILE* stream, fmt::format_string<Args...> format, Args&&... args) {
   write_to(stream, fmt::format(format, std::forward<Args>(args)...));

@@ -174,9 +174,12 @@ Machine inspect(const fs::path& folder, const fs::path& root) {
   machine.memory = telemetry::read_memory_state(root);
   machine.cgroup = telemetry::read_cgroup_use(root);
   machine.storage.push_back(telemetry::read_storage(folder, root));
-  const telemetry::Storage temporary = telemetry::read_storage(fs::temp_directory_path(), root);
-  if (temporary.device != machine.storage[0].device || temporary.filesystem != machine.storage[0].filesystem) {
-    machine.storage.push_back(temporary);
+  std::error_code failure;  // of $TMPDIR
+  if (const fs::path folder_of_all = fs::temp_directory_path(failure); !failure) {
+    const telemetry::Storage temporary = telemetry::read_storage(folder_of_all, root);
+    if (temporary.device != machine.storage[0].device || temporary.filesystem != machine.storage[0].filesystem) {
+      machine.storage.push_back(temporary);
+    }
   }
   struct rlimit files {};
   if (::getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur != RLIM_INFINITY) {

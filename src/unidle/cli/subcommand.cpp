@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <new>
 #include <string_view>
 
 #include "unidle/base/error.h"
+#include "unidle/base/files.h"
 #include "unidle/base/log.h"
 #include "unidle/base/loose_thread.h"
 #include "unidle/base/standard_streams.h"
@@ -40,7 +42,8 @@ void refuse_unknown_command(int argc, char** argv) {
   throw Error(ErrorCode::kUsage, argv[1], "is no command of unidle", "unidle --help lists them");
 }
 
-int run_command(int argc, char** argv) {
+/// Whatever was to be done, its answer is out when this returns.
+int parse_and_run(int argc, char** argv) {
   CLI::App app(kAbout, "unidle");
   app.set_version_flag("--version", kVersion);
   app.require_subcommand(1);
@@ -57,14 +60,27 @@ int run_command(int argc, char** argv) {
     sub->callback([&chosen, action = std::move(action)] { chosen = action; });
   }
 
+  refuse_unknown_command(argc, argv);
+  int code = 0;
+  try {
+    app.parse(argc, argv);
+    code = chosen();
+  } catch (const CLI::ParseError& error) {
+    code = said_by_parser(app, error);
+  }
+  flush_output();
+  return code;
+}
+
+int run_command(int argc, char** argv) {
   try {
     init_log();
-    refuse_unknown_command(argc, argv);
-    app.parse(argc, argv);
-    return chosen();
-  } catch (const CLI::ParseError& error) {
-    return said_by_parser(app, error);
+    return parse_and_run(argc, argv);
   } catch (const Error& error) {
+    print_error(error);
+    return error.exit_code();
+  } catch (const std::filesystem::filesystem_error& failure) {
+    const Error error = file_system_error(failure);
     print_error(error);
     return error.exit_code();
   } catch (const std::bad_alloc&) {

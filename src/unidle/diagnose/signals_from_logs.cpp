@@ -59,7 +59,8 @@ JobLogs read_job_logs(const std::vector<std::filesystem::path>& files, Language 
   for (const std::filesystem::path& file : files) {
     if (!read_one(file, on_read, job) && silent == nullptr) {
       silent = &file;
-      empty = std::filesystem::file_size(file) == 0;
+      std::error_code unknown;
+      empty = std::filesystem::file_size(file, unknown) == 0;
     }
   }
   if (job.texts.empty() && job.gpus.empty() && job.traces.empty()) {

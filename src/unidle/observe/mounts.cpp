@@ -160,7 +160,8 @@ std::vector<Cover> cover_everything(const std::vector<Mount>& mounts) {
     }
     if (mount.point != "/") {
       // Layers over layers are other containers' most likely, and may be one too many for the kernel.
-      if (mount.type != "overlay" && fs::is_directory(mount.point)) {
+      std::error_code unknown;  // of others' FUSE mounts not even root is told
+      if (mount.type != "overlay" && fs::is_directory(mount.point, unknown)) {
         layers.insert(mount.point);
       }
       continue;

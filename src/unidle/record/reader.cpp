@@ -23,9 +23,8 @@ namespace {
 constexpr const char* kHint = "expected a folder that `unidle run` made, or the record.db in it";
 
 fs::path database_path(const fs::path& path) {
-  std::error_code ignored;
-  const fs::path file = fs::is_directory(path, ignored) ? path / "record.db" : path;
-  if (!fs::is_regular_file(file, ignored)) {
+  const fs::path file = fs::is_directory(status_of(path)) ? path / "record.db" : path;
+  if (!fs::is_regular_file(status_of(file))) {
     throw Error(ErrorCode::kInput, path.string(), "is no unidle record: there is no record.db", kHint);
   }
   return file;

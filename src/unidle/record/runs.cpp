@@ -46,8 +46,8 @@ fs::path new_run_folder(std::string_view name) {
 fs::path latest_run_folder() {
   const fs::path link = runs_folder() / "latest";
   std::error_code failure;
-  const fs::path target = fs::read_symlink(link, failure);
-  if (failure || !fs::exists(link, failure)) {
+  const fs::path target = fs::exists(status_of(link)) ? fs::read_symlink(link, failure) : fs::path();
+  if (target.empty()) {
     throw Error(ErrorCode::kInput, link.string(), "there is no recorded run", "record one: unidle run -- CMD ...");
   }
   return (target.is_absolute() ? target : runs_folder() / target).lexically_normal();

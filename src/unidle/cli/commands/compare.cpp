@@ -32,7 +32,8 @@ struct Options {
 
 bool is_config(const std::string& path) {
   static const std::set<std::string> kExtensions = {".yaml", ".yml", ".json", ".toml", ".ini", ".py"};
-  return std::filesystem::is_regular_file(path) && kExtensions.contains(std::filesystem::path(path).extension());
+  return std::filesystem::is_regular_file(status_of(path)) &&
+         kExtensions.contains(std::filesystem::path(path).extension());
 }
 
 report::Comparison compared(const Options& options) {

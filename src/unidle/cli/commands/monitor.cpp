@@ -5,10 +5,12 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <filesystem>
 #include <map>
 #include <memory>
 
 #include "unidle/base/error.h"
+#include "unidle/base/files.h"
 #include "unidle/base/terminal.h"
 #include "unidle/cli/subcommand.h"
 
@@ -42,12 +44,8 @@ monitor::Format choose_format(const Arguments& arguments) {
 }
 
 bool print(std::string_view text) {
-  try {
-    write_to(stdout, text);
-  } catch (const Error&) {
-    return false;
-  }
-  return std::fflush(stdout) == 0;
+  write_to(stdout, text);
+  return flush_output();
 }
 
 int execute(const Arguments& arguments) {
@@ -56,6 +54,9 @@ int execute(const Arguments& arguments) {
   options.interval_ns = static_cast<std::int64_t>(arguments.interval_ms * static_cast<double>(kNsPerMs));
   options.pid = arguments.pid;
   if (!arguments.record.empty()) {
+    if (!std::filesystem::exists(status_of(arguments.record))) {
+      throw Error(ErrorCode::kInput, arguments.record, "is not there", "a record's folder was expected");
+    }
     options.record = arguments.record;
   }
   options.format = choose_format(arguments);

@@ -57,12 +57,15 @@ json describe(const fs::path& folder) {
 
 std::vector<json> all_runs() {
   std::vector<json> runs;
+  const fs::path folder = home_folder() / "runs";
   std::error_code failure;
-  for (fs::directory_iterator entry(home_folder() / "runs", failure), end; !failure && entry != end;
-       entry.increment(failure)) {
-    if (!entry->is_symlink() && entry->is_directory()) {
+  for (fs::directory_iterator entry(folder, failure), end; !failure && entry != end; entry.increment(failure)) {
+    if (std::error_code unknown; !entry->is_symlink(unknown) && entry->is_directory(unknown)) {
       runs.push_back(describe(entry->path()));
     }
+  }
+  if (failure && fs::exists(status_of(folder))) {
+    throw system_error(ErrorCode::kInput, folder.string(), "cannot be read", failure.value());
   }
   std::sort(runs.begin(), runs.end(), [](const json& a, const json& b) { return a["name"] > b["name"]; });
   return runs;

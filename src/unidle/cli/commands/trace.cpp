@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "unidle/base/error.h"
+#include "unidle/base/files.h"
 #include "unidle/base/json.h"
 #include "unidle/base/terminal.h"
 #include "unidle/cli/subcommand.h"
@@ -33,7 +34,9 @@ struct Options {
   std::string output;
 };
 
-bool is_record(const fs::path& what) { return fs::is_directory(what) || logs::sniff(what) == logs::Kind::kRecord; }
+bool is_record(const fs::path& what) {
+  return fs::is_directory(status_of(what)) || logs::sniff(what) == logs::Kind::kRecord;
+}
 
 /// What the diagnosis found, where training begins: a cause holds for the whole run.
 std::vector<trace::Instant> findings_of(const fs::path& what, const record::Reader& reader) {
@@ -66,7 +69,8 @@ int write_timeline(const fs::path& what, const fs::path& output) {
 
 std::vector<trace::TraceSummary> summaries_of(const fs::path& what) {
   if (!is_record(what)) {
-    Progress progress("reading", fs::file_size(what));
+    std::error_code unknown;
+    Progress progress("reading", fs::file_size(what, unknown));
     logs::Source source(what, [&](std::uint64_t taken, std::uint64_t) { progress.update(taken); });
     return {trace::read_trace(source)};
   }

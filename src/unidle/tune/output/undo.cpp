@@ -34,11 +34,11 @@ fs::path free_name(const fs::path& config, const std::string& word) {
 
 Undone undo(const fs::path& config) {
   std::optional<fs::path> backup;
-  for (int number = 1; fs::exists(numbered(config, "bak", number)); ++number) {
+  for (int number = 1; fs::exists(status_of(numbered(config, "bak", number))); ++number) {
     backup = numbered(config, "bak", number);
   }
   if (!backup) {
-    const bool beside_it = fs::exists(beside(config, "optimized"));
+    const bool beside_it = fs::exists(status_of(beside(config, "optimized")));
     throw Error(ErrorCode::kInput, config.string(), "has no backup to go back to",
                 beside_it ? "it was never changed: " + beside(config, "optimized").string() + " is a copy"
                           : "backups are made by --in-place");
@@ -49,7 +49,8 @@ Undone undo(const fs::path& config) {
   try {
     replace_file(config, before);
   } catch (...) {
-    fs::remove(undone.kept);
+    std::error_code ignored;
+    fs::remove(undone.kept, ignored);
     throw;
   }
   fs::remove(*backup);

@@ -39,7 +39,8 @@ Written write_result(const OptimizeResult& result, const std::optional<std::file
     try {
       replace_file(config, result.after);
     } catch (...) {
-      std::filesystem::remove(*written.backup);
+      std::error_code ignored;
+      std::filesystem::remove(*written.backup, ignored);
       throw;
     }
   } else {

@@ -107,7 +107,8 @@ std::set<std::string> named_siblings(const fs::path& folder, const std::vector<s
     return names;  // as far as it can be read
   }
   std::erase_if(names, [&](const std::string& name) {
-    return name == folder.filename() || !fs::exists(folder.parent_path() / name);
+    std::error_code unknown;
+    return name == folder.filename() || !fs::exists(folder.parent_path() / name, unknown);
   });
   return names;
 }

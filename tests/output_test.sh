@@ -1,0 +1,50 @@
+#!/usr/bin/env bash
+# What standard output does not take is told of: no script takes half an answer for a whole one.
+subcommand=
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+printf 'num_workers: 0\nbatch_size: 8\n' >train.yaml
+printf '{"traceEvents": [{"ph": "X", "cat": "kernel", "name": "gemm", "ts": 10, "dur": 5, "pid": 1, "tid": 1}]}' \
+  >one.pt.trace.json
+expect 0 run -o record -- true
+answers=(
+  "--version" "--help" "diagnose --help"
+  "diagnose record --format json" "diagnose record" "diagnose --print-policy" "diagnose --explain loader-no-workers"
+  "runs" "runs --format json" "compare record record" "compare record record --format json"
+  "report record" "knobs list" "knobs list --format json" "knobs recognize train.yaml" "trace one.pt.trace.json" "check" "check --format json"
+  "optimize train.yaml --dry-run" "completion bash" "monitor --seconds 0.1 --interval 50 --format csv"
+)
+
+# cut_off WHY: the last run ended with 2, and one line that says why.
+cut_off() {
+  local got=$?
+  [ "$got" = 2 ] || fail "unidle $answer: exit code $got where output is cut off"
+  [ "$(grep -c "standard output: cannot be written: $1" err)" = 1 ] || fail "unidle $answer: $(cat err)"
+}
+
+for answer in "${answers[@]}"; do
+  # shellcheck disable=SC2086
+  "$unidle" $answer >/dev/full 2>err
+  cut_off "No space left on device"
+  # shellcheck disable=SC2086
+  "$unidle" $answer >&- 2>err
+  cut_off "Bad file descriptor"
+done
+
+# A reader that has seen enough is no trouble, also where the signal for that is ignored.
+for answer in "--version" "diagnose --print-policy" "knobs list --format json"; do
+  exec 3> >(true)
+  wait $!
+  # shellcheck disable=SC2086
+  (trap '' PIPE && exec "$unidle" $answer) >&3 2>err
+  got=$?
+  exec 3>&-
+  [ "$got" = 0 ] && [ ! -s err ] || fail "unidle $answer: $got for a reader that went away: $(cat err)"
+done
+
+# The command's exit code is its own, whatever becomes of the output.
+"$unidle" run -o full -- sh -c 'echo lost; exit 7' >/dev/full 2>err
+[ $? = 7 ] || fail "run: the code of the command was lost: $(cat err)"
+"$unidle" run -o closed -- sh -c 'exit 7' >&- 2>err
+[ $? = 7 ] || fail "run: the code of the command was lost: $(cat err)"
+finish
