@@ -110,6 +110,9 @@ class Runner:
             sys.argv = [program]
             from programs import asked, entries
 
+            # A fork leaves torch's threads behind. Whoever asks first makes new ones; two at once (the
+            # program and its backward pass) end the process.
+            entries.torch.set_num_threads(entries.torch.get_num_threads())
             if not self.bare:
                 exec(SHORT)
             if prepare is not None:

@@ -32,25 +32,35 @@ def off(reason):
     if failed:
         return
     failed = True
+    session = sys.modules.get("_unidle_shim.session")
     try:
-        import traceback
-
-        text = (
-            reason
-            if isinstance(reason, str)
-            else "".join(traceback.format_exception_only(type(reason), reason)).strip()
-        )
-        if isinstance(reason, BaseException) and reason.__traceback__ is not None:
-            last = traceback.extract_tb(reason.__traceback__)[-1]
-            text += " (%s:%d)" % (os.path.basename(last.filename).rstrip(">"), last.lineno)
-        import json
-
-        write_line('"type":"shim","status":"off","reason":' + json.dumps(text))
-        session = sys.modules.get("_unidle_shim.session")
         if session is not None:
             session.shut_down()
+        import json
+
+        write_line('"type":"shim","status":"off","reason":' + json.dumps(_in_words(reason)))
     except Exception as failure:
         pass_on(failure)
+
+
+def _in_words(reason):
+    """A text as it is; of an exception what it says, and the place that raised it."""
+    if isinstance(reason, str):
+        return reason
+    import traceback
+
+    text = "".join(traceback.format_exception_only(type(reason), reason)).strip()
+    last = reason.__traceback__
+    while last is not None and last.tb_next is not None:
+        last = last.tb_next
+    if last is None:
+        return text
+    # By hand: what the module traceback tells the program has no frames of ours.
+    return "%s (%s:%d)" % (
+        text,
+        os.path.basename(last.tb_frame.f_code.co_filename).rstrip(">"),
+        last.tb_lineno,
+    )
 
 
 def caught(failure):
