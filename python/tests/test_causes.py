@@ -63,7 +63,7 @@ class CausesTest(unittest.TestCase):
         self.assertEqual((found.keys() & {"validation-dominates"}, self.said["time"]["validate"]), (set(), 0))
         self.assertIn("logging-dominates", found)
         self.assertTrue(
-            found["logging-dominates"]["where"].endswith("previews.py:27"),
+            found["logging-dominates"]["where"].endswith("previews.py:28"),
             found["logging-dominates"]["where"],
         )
         self.assertEqual(self.record.one("select count(*) from steps"), 80)

@@ -8,7 +8,7 @@ import sys
 import tempfile
 import unittest
 
-from test_guard import LIBRARY, SHIM
+from guarding import LIBRARY, SHIM
 from test_run import HAS_TORCH, HERE, environment
 
 PROGRAM = os.path.join(HERE, "programs", "patched.py")

@@ -268,7 +268,7 @@ def measured_settings(state, facts, settings):
 def optimizer_note(optimizer):
     groups = optimizer.param_groups
     tensors = [p for group in groups for p in group["params"]]
-    with untold(sys.modules["torch"]):
+    with untold(sys.modules.get("torch")):
         parameters = sum(p.numel() for p in tensors)
     return {
         "type": "optimizer",

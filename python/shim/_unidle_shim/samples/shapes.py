@@ -27,7 +27,7 @@ def sees_functions(torch):
 
 def untold(torch):
     """What is asked of a tensor within is told to no subclass and to no mode that sees functions."""
-    return torch._C.DisableTorchFunction()
+    return contextlib.nullcontext() if torch is None else torch._C.DisableTorchFunction()
 
 
 def undispatched(torch):
