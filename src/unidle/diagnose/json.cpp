@@ -10,7 +10,7 @@ using Json = nlohmann::ordered_json;
 
 double rounded(double value, double scale) { return std::round(value * scale) / scale; }
 double share(double value) { return rounded(value, 1e4); }
-double seconds(double value) { return rounded(value, 1e3); }
+double rounded_to_ms(double value) { return rounded(value, 1e3); }
 
 /// Four significant digits: more would claim a precision that no run has.
 double rate(double value) {
@@ -64,11 +64,11 @@ Json step_json(const StepShares& step) {
 
 Json time_json(const PhaseTimes& time) {
   Json json;
-  json["startup"] = seconds(time.startup);
-  json["train"] = seconds(time.train);
-  json["validate"] = seconds(time.validate);
-  json["checkpoint"] = seconds(time.checkpoint);
-  json["other"] = seconds(time.other);
+  json["startup"] = rounded_to_ms(time.startup);
+  json["train"] = rounded_to_ms(time.train);
+  json["validate"] = rounded_to_ms(time.validate);
+  json["checkpoint"] = rounded_to_ms(time.checkpoint);
+  json["other"] = rounded_to_ms(time.other);
   return json;
 }
 

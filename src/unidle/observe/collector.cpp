@@ -1,5 +1,6 @@
 #include "unidle/observe/collector.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 
@@ -7,6 +8,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "unidle/base/clock.h"
 #include "unidle/probe/stretch_reader.h"
 
 namespace unidle::observe {
@@ -35,10 +37,16 @@ bool is_running_shim(const nlohmann::json& body) {
          body.value("status", nlohmann::json()) == "on";
 }
 
-/// Tells a notes file from the one of the same name before it: that one is held open until nobody asks any more.
-std::int64_t inode_of(const fs::path& path) {
-  struct stat facts {};
-  return ::stat(path.c_str(), &facts) == 0 ? static_cast<std::int64_t>(facts.st_ino) : 0;
+/// Tells a notes file from the one of the same name before it, whose inode it may have: by when it was made, where the
+/// file system knows that.
+std::int64_t identity_of(const fs::path& path) {
+  struct statx facts {};
+  if (::statx(AT_FDCWD, path.c_str(), 0, STATX_INO | STATX_BTIME, &facts) != 0) {
+    return 0;
+  }
+  const auto inode = static_cast<std::int64_t>(facts.stx_ino);
+  const bool dated = (facts.stx_mask & STATX_BTIME) != 0;
+  return dated ? inode ^ (facts.stx_btime.tv_sec * kNsPerSecond + facts.stx_btime.tv_nsec) : inode;
 }
 
 void remove_file(const fs::path& path) {
@@ -137,7 +145,7 @@ void Collector::open_notes(const Path& path) {
   record::Position position{path.filename().string(),
                             processes_.number(pid_of(path), start),
                             static_cast<std::int64_t>(start),
-                            inode_of(path),
+                            identity_of(path),
                             0,
                             0};
   if (const record::Position* known = earlier(path); known != nullptr && known->started_ns == position.started_ns) {
