@@ -122,7 +122,11 @@ void Collector::read_gpus(std::int64_t t_ns, bool slow) {
       }
     }
     remember(device.subject, t_ns, gpu);
-    gpu.processes = slow && !device.subject.slice ? device.processes : std::move(processes[gpu.subject]);
+    if (slow && !device.subject.slice) {
+      gpu.processes = device.processes;
+    } else {
+      gpu.processes = std::move(processes[gpu.subject]);
+    }
   }
 }
 

@@ -46,14 +46,14 @@ CommandRunner::CommandRunner(Options options)
 
 TrialResult CommandRunner::run(const knobs::Settings& changes, std::stop_token stop) {
   try {
-    const TrialResult first = run_once(changes, false, stop);
+    TrialResult first = run_once(changes, false, stop);
     settled_ = settled_ || first.ok;
     if (settled_ || first.interrupted || late_) {
       return first;
     }
     for (std::size_t i = 1; i < options_.ways.size(); ++i) {  // perhaps it is the protection that it cannot work with
       std::swap(options_.ways[0], options_.ways[i]);
-      const TrialResult next = run_once(changes, false, stop);
+      TrialResult next = run_once(changes, false, stop);
       if (next.ok || next.interrupted) {
         note_ = fmt::format("with protection '{}' the program fails: {}", to_string(options_.ways[i]), first.problem);
         spdlog::warn("{}; now {}", note_, in_words(protection()));
