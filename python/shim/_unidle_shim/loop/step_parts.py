@@ -1,33 +1,38 @@
 """The times and counts of one step of the training loop."""
 
+# What later parts of the same step add to.
+_SUMS = (
+    "input",
+    "transfer",
+    "moved",
+    "forward",
+    "backward",
+    "optimizer",
+    "sync",
+    "syncs",
+    "log",
+    "flush",
+    "fetches",
+    "backwards",
+    "samples",
+    "forwards",
+)
+
 
 class Parts:
     """Of one step, as far as it is known. Times in ns."""
 
     __slots__ = (
+        *_SUMS,
         "begin",
         "end",
-        "input",
-        "transfer",
-        "moved",
         "pinned",
-        "forward",
-        "backward",
-        "optimizer",
-        "sync",
-        "syncs",
-        "log",
-        "flush",
-        "fetches",
-        "backwards",
-        "samples",
         "forward_samples",
         "loss",
         "losses",
         "optimizers",
         "last",
         "fresh",
-        "forwards",
         "rare",
         "incomplete",
     )
@@ -46,22 +51,7 @@ class Parts:
 
     def absorb(self, later):
         """`later` turned out to be of the same step."""
-        for name in (
-            "input",
-            "transfer",
-            "moved",
-            "forward",
-            "backward",
-            "optimizer",
-            "sync",
-            "syncs",
-            "log",
-            "flush",
-            "fetches",
-            "backwards",
-            "samples",
-            "forwards",
-        ):
+        for name in _SUMS:
             setattr(self, name, getattr(self, name) + getattr(later, name))
         self.optimizers += later.optimizers
         self.last, self.fresh, self.rare, self.incomplete = (
