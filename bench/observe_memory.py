@@ -24,8 +24,9 @@ FLAT = 1.05  # the most that memory may be after the last tenth, of what it was 
 PROGRAM = """
 import gc, json, os, sys
 sys.path[:0] = [%r, %r]
-from _unidle_shim import probe, samples
-from _unidle_shim.loop import now
+from _unidle_shim.host import probe
+from _unidle_shim.loop.loop import now
+from _unidle_shim.samples import sample_cost as samples
 from test_loop import Loader, Module, Optimizer, Program
 what, count = sys.argv[1], int(sys.argv[2])
 program, loader, model, optimizer = Program(), Loader("train"), Module(), Optimizer()

@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "unidle/base/clock.h"
-#include "unidle/probe/stretch_reader.h"
 
 namespace unidle::observe {
 
@@ -154,7 +153,27 @@ void Collector::open_notes(const Path& path) {
   notes_.emplace(path, Notes{probe::NotesReader(path, position.taken, opener_), position});
 }
 
-void Collector::take_events(bool everything) {
+void Collector::take_events() { drain_rings(false); }
+
+void Collector::take_all_events() {
+  // Before the rings: what a process no longer marks by then is in its ring. The other way round, a stretch that ends
+  // in between would be in neither.
+  std::map<Path, probe::Stretch> marked;
+  std::error_code failure;
+  for (fs::directory_iterator entry(folder_, failure), end; !failure && entry != end; entry.increment(failure)) {
+    if (entry->path().extension() == ".stretch") {
+      if (auto stretch = probe::read_stretch(entry->path(), opener_)) {
+        marked.emplace(entry->path(), std::move(*stretch));
+      }
+    }
+  }
+  drain_rings(true);
+  for (const auto& [path, stretch] : marked) {
+    take_stretch(path, stretch);
+  }
+}
+
+void Collector::drain_rings(bool everything) {
   find_files(everything);
   for (auto& [path, ring] : rings_) {
     if (ring.done) {
@@ -198,34 +217,27 @@ void Collector::end(const Path& path, Ring& ring) {
   for (const Path& stretch : stretches_) {
     const auto read = pid_of(stretch) == ring.reader->pid() ? probe::read_stretch(stretch, opener_) : std::nullopt;
     if (read && read->process_start == ring.reader->process_start()) {
-      take_stretch(stretch);
+      take_stretch(stretch, *read);
       read_stretches_.insert(stretch);
     }
   }
 }
 
-void Collector::take_stretches() {
-  for (const Path& path : stretches_) {
-    take_stretch(path);
-  }
-}
-
-void Collector::take_stretch(const Path& path) {
-  const auto stretch = probe::read_stretch(path, opener_);
-  if (!stretch || stretch->events.empty()) {
+void Collector::take_stretch(const Path& path, const probe::Stretch& stretch) {
+  if (stretch.events.empty()) {
     return;
   }
-  const std::int64_t process = processes_.number(stretch->pid, stretch->process_start);
+  const std::int64_t process = processes_.number(stretch.pid, stretch.process_start);
   // The process may have been killed while it wrote these very steps into its ring.
   const std::int64_t first = merger_.steps_of(process);
-  for (const unidle_event& event : stretch->events) {
+  for (const unidle_event& event : stretch.events) {
     if (static_cast<std::int64_t>(event.step) >= first) {
       merger_.take(process, event);
     }
   }
   const std::int64_t next = merger_.steps_of(process);
   merger_.skip_steps_before(process, next);  // it may live, and tell of them yet
-  writer_.set(record::Position{path.filename().string(), process, static_cast<std::int64_t>(stretch->process_start), 0,
+  writer_.set(record::Position{path.filename().string(), process, static_cast<std::int64_t>(stretch.process_start), 0,
                                next, next});
 }
 

@@ -13,6 +13,7 @@
 #include "unidle/observe/events.h"
 #include "unidle/observe/processes.h"
 #include "unidle/probe/ring_reader.h"
+#include "unidle/probe/stretch_reader.h"
 #include "unidle/record/record.h"
 
 namespace unidle::observe {
@@ -29,12 +30,13 @@ class Collector {
 
   /// Goes on where another one was; before anything else.
   void resume(const record::ResumePoint& point);
-  /// All rings; often. `everything`: files that could not be opened are tried again, too.
-  void take_events(bool everything);
+  /// All rings; often.
+  void take_events();
+  /// All there is, at the end: also rings that could not be opened earlier, and steps that are marked and not yet told
+  /// of. Their processes may live.
+  void take_all_events();
   /// All notes; once a second. `now_ns` is the time of those that have none.
   void take_notes(std::int64_t now_ns);
-  /// Steps that are marked and not told of, of processes that live or are dead: at the end.
-  void take_stretches();
   /// Before each commit.
   void write_positions();
   /// After each commit: removes the files of processes that have ended.
@@ -83,7 +85,8 @@ class Collector {
   void take_left(Ring& ring);
   void drain(Ring& ring);
   void end(const Path& path, Ring& ring);
-  void take_stretch(const Path& path);
+  void drain_rings(bool everything);
+  void take_stretch(const Path& path, const probe::Stretch& stretch);
   void take_notes_of(Notes& notes, std::int64_t now_ns);
   void add_problem(std::string problem);
 

@@ -14,6 +14,7 @@
 #include "unidle/base/files.h"
 #include "unidle/observe/recovery.h"
 #include "unidle/probe/ring.h"
+#include "unidle/probe/testing/stretch_file.h"
 #include "unidle/probe/unidle_probe.h"
 
 namespace unidle::observe {
@@ -59,7 +60,7 @@ class CollectorTest : public ::testing::Test {
       writer.commit_on_flush_only();
     }
     void round(std::int64_t now) {
-      collector.take_events(false);
+      collector.take_events();
       collector.take_notes(now);
       collector.write_positions();
       writer.flush();
@@ -116,7 +117,7 @@ TEST_F(CollectorTest, FilesThatAreNoRingsAreTriedEverMoreSeldom) {
   });
   std::ofstream(probe_ / "5.ring") << "no ring";
   for (int round = 0; round < 2000; ++round) {
-    session.collector.take_events(false);
+    session.collector.take_events();
   }
   EXPECT_LT(opens, 100U);
   EXPECT_THAT(session.collector.problems(), SizeIs(1));
@@ -155,7 +156,7 @@ TEST_F(CollectorTest, ANoteAfterAnyNumberOfQuietRoundsIsRead) {
     EventMerger merger(writer);
     Collector collector(probe_folder, writer, merger);
     const auto round = [&](std::int64_t now) {
-      collector.take_events(true);
+      collector.take_all_events();
       collector.take_notes(now);
       collector.write_positions();
       collector.settle();
@@ -201,7 +202,7 @@ TEST_F(CollectorTest, NothingIsLostOrTakenTwiceWhereverTheRecorderIsKilled) {
       EventMerger merger(writer);
       Collector collector(probe_folder, writer, merger);
       for (int round = 0; round < 100; ++round) {
-        operation([&] { collector.take_events(false); });
+        operation([&] { collector.take_events(); });
         operation([&] { collector.take_notes(round); });
         operation([&] { collector.write_positions(); });
         operation([&] { writer.flush(); });
@@ -243,6 +244,51 @@ TEST_F(CollectorTest, NothingIsLostOrTakenTwiceWhereverTheRecorderIsKilled) {
     EXPECT_THAT(reader.metrics("psnr"), SizeIs(kSteps)) << last;
     EXPECT_FALSE(fs::exists(probe_folder)) << last;
   }
+}
+
+/// The process lives: each time that its stretch or its ring is looked at, it tells of the steps that it had marked,
+/// and marks later ones.
+TEST_F(CollectorTest, AStretchThatEndsWhileItIsReadIsNotLost) {
+  using probe::testing::StretchFile;
+  constexpr std::uint64_t kEach = 3;  // steps of a stretch, and then of the ring
+  unidle_probe* probe = unidle_probe_open("train");
+  std::string problem;
+  // Kept open: a process that closes a file gives up its record locks on it, and the ring would be taken for left.
+  const auto ring = probe::RingReader::open(probe_ / (std::to_string(::getpid()) + ".ring"), problem);
+  std::uint64_t told = 0;
+  const auto mark = [&] {
+    StretchFile file;
+    file[2] = static_cast<std::uint64_t>(::getpid());
+    file[3] = ring->process_start();
+    file[6] = told;  // the first step, when it began, one batch of 4 a step
+    file[7] = 1000 * told;
+    file[11] = 1;
+    file[12] = 4;
+    for (std::uint64_t number = 0; number <= kEach; ++number) {
+      file.batch(number, 1000 * (told + number) + 1, 1000 * (told + number) + 2);
+    }
+    std::ofstream(probe_ / (std::to_string(::getpid()) + ".stretch"), std::ios::binary) << file.bytes();
+  };
+  const auto go_on = [&] {
+    for (const std::uint64_t last = told + 2 * kEach; told < last; ++told) {
+      emit_step(probe, told);
+    }
+    mark();
+  };
+  go_on();
+  const std::uint64_t before = told;
+  Session session(*this, [&](const char* path, int flags) {
+    go_on();
+    return probe::open_file(path, flags);
+  });
+  session.collector.take_all_events();
+  session.writer.flush();
+  const std::vector<record::Step> steps = record::Reader(folder_.path()).steps();
+  EXPECT_GE(steps.size(), before);
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    ASSERT_EQ(steps[i].index, static_cast<std::int64_t>(i));
+  }
+  unidle_probe_close(probe);
 }
 
 TEST_F(CollectorTest, ARecordThatIsBeingMadeIsLeftAlone) {

@@ -159,7 +159,7 @@ void Recorder::collect(bool everything) {
   const std::int64_t now = clock_.now_ns();
   const bool second = everything || now >= next_second_ns_;
   guarded([&](record::Writer& writer) {
-    collector_->take_events(everything);
+    everything ? collector_->take_all_events() : collector_->take_events();
     take_devices();
     take_readings();
     if (second) {
@@ -168,9 +168,6 @@ void Recorder::collect(bool everything) {
       look_for_unseen();
       merger_->write_seconds(now);
       write_tails(everything);
-      if (everything) {
-        collector_->take_stretches();
-      }
       collector_->write_positions();
       writer.flush();
       collector_->settle();

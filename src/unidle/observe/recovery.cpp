@@ -88,9 +88,8 @@ std::uint64_t take_left(const fs::path& folder, const Before& before) {
   EventMerger merger(writer);
   Collector collector(folder / "probe", writer, merger);
   collector.resume(*before.point);
-  collector.take_events(true);
+  collector.take_all_events();
   collector.take_notes(system_clock().now_ns());
-  collector.take_stretches();
   collector.write_positions();
   merger.finish();
   if (!before.over) {

@@ -17,6 +17,7 @@ namespace {
 constexpr std::uint64_t kMagic = 0x31525453444e5500;  // "\0UNDSTR1"
 constexpr std::uint64_t kVersion = 1;
 constexpr std::uint64_t kMostMarks = 1 << 20;
+constexpr int kMostTries = 100;
 constexpr std::uint64_t kMostCount = std::uint64_t{1} << 60;
 
 /// The file as 64-bit words: the header, `most` times (asked, got), `most` sizes, `most` ends of optimiser steps.
@@ -27,15 +28,29 @@ struct Header {
 constexpr std::size_t kHeaderWords = 32;
 static_assert(sizeof(Header) == 16 * 8 && sizeof(Header) <= kHeaderWords * 8);
 
+bool read_exactly(int fd, std::vector<std::uint64_t>& words) {
+  return ::pread(fd, words.data(), words.size() * 8, 0) == static_cast<ssize_t>(words.size() * 8);
+}
+
 std::optional<std::vector<std::uint64_t>> read_words(int fd) {
   struct stat facts {};
   if (::fstat(fd, &facts) != 0 || !S_ISREG(facts.st_mode) || facts.st_size < static_cast<off_t>(kHeaderWords * 8) ||
       facts.st_size > static_cast<off_t>((kHeaderWords + 4 * kMostMarks) * 8)) {
     return std::nullopt;
   }
-  std::vector<std::uint64_t> words(static_cast<std::size_t>(facts.st_size) / 8);
-  const auto bytes = static_cast<ssize_t>(words.size() * 8);
-  return ::pread(fd, words.data(), words.size() * 8, 0) == bytes ? std::optional(std::move(words)) : std::nullopt;
+  const std::size_t count = static_cast<std::size_t>(facts.st_size) / 8;
+  // Its process may live: another stretch that begins meanwhile gives marks that do not belong to this header.
+  std::vector<std::uint64_t> words(count);
+  std::vector<std::uint64_t> again(kHeaderWords);
+  for (int tries = 0; tries < kMostTries; ++tries) {
+    if (!read_exactly(fd, words) || !read_exactly(fd, again)) {
+      return std::nullopt;
+    }
+    if (std::equal(again.begin(), again.end(), words.begin())) {
+      return words;
+    }
+  }
+  return std::nullopt;
 }
 
 struct Marks {
