@@ -12,7 +12,7 @@
 #include "unidle/base/clock.h"
 #include "unidle/diagnose/diagnose.h"
 #include "unidle/record/detail/schema.h"
-#include "unidle/record/detail/sqlite.h"
+#include "unidle/record/sqlite.h"
 
 namespace unidle::fuzz {
 

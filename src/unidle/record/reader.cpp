@@ -11,8 +11,8 @@
 #include "unidle/base/files.h"
 #include "unidle/base/json.h"
 #include "unidle/record/detail/schema.h"
-#include "unidle/record/detail/sqlite.h"
 #include "unidle/record/record.h"
+#include "unidle/record/sqlite.h"
 
 namespace unidle::record {
 

@@ -15,7 +15,7 @@
 #include "unidle/base/error.h"
 #include "unidle/base/files.h"
 #include "unidle/record/detail/schema.h"
-#include "unidle/record/detail/sqlite.h"
+#include "unidle/record/sqlite.h"
 
 namespace unidle::record {
 namespace {

@@ -12,8 +12,8 @@
 #include "unidle/base/secrets.h"
 #include "unidle/record/detail/access.h"
 #include "unidle/record/detail/schema.h"
-#include "unidle/record/detail/sqlite.h"
 #include "unidle/record/record.h"
+#include "unidle/record/sqlite.h"
 
 namespace unidle::record {
 

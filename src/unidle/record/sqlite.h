@@ -1,4 +1,5 @@
-// SQLite by RAII: a connection and its prepared statements. Failures are unidle::Error naming the file.
+// SQLite by RAII: a connection and its prepared statements, for all modules that keep something in a database. Failures
+// are unidle::Error naming the file.
 #pragma once
 
 #include <sqlite3.h>
@@ -34,8 +35,9 @@ struct Blob {
 /// A connection. Not thread-safe. Every failure is thrown as an Error of `failure_code` whose subject is `path`.
 class Database {
  public:
-  /// `uri`: what SQLite opens ("file:...?immutable=1" or a plain path).
-  Database(std::filesystem::path path, const std::string& uri, int flags, ErrorCode failure_code);
+  /// `uri`: what SQLite opens ("file:...?immutable=1" or a plain path). `kind`: what the file is to be, for its errors.
+  Database(std::filesystem::path path, const std::string& uri, int flags, ErrorCode failure_code,
+           std::string_view kind = "unidle record");
 
   void execute(const char* sql);
   /// The first column of the first row as an integer; 0 without a row.
@@ -47,6 +49,7 @@ class Database {
  private:
   std::filesystem::path path_;
   ErrorCode failure_code_;
+  std::string kind_;
   UniqueHandle<DatabaseTraits> db_;
 };
 
@@ -82,6 +85,8 @@ class Statement {
   /// NaN for NULL: SQLite has no NaN of its own.
   double real(int column) const;
   std::string text(int column) const;
+  /// The bytes of a BLOB; valid until the next step() or reset().
+  std::string_view bytes(int column) const;
 
  private:
   void bind(int index, std::int64_t value);

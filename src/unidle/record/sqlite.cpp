@@ -1,12 +1,15 @@
-#include "unidle/record/detail/sqlite.h"
+#include "unidle/record/sqlite.h"
+
+#include <fmt/format.h>
 
 #include <limits>
 #include <utility>
 
 namespace unidle::record {
 
-Database::Database(std::filesystem::path path, const std::string& uri, int flags, ErrorCode failure_code)
-    : path_(std::move(path)), failure_code_(failure_code) {
+Database::Database(std::filesystem::path path, const std::string& uri, int flags, ErrorCode failure_code,
+                   std::string_view kind)
+    : path_(std::move(path)), failure_code_(failure_code), kind_(kind) {
   sqlite3* db = nullptr;
   const int result = sqlite3_open_v2(uri.c_str(), &db, flags | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, nullptr);
   db_.reset(db);
@@ -33,7 +36,7 @@ void Database::fail() const {
   if (failure_code_ == ErrorCode::kIo) {
     throw Error(failure_code_, path_.string(), "cannot be written: " + text, "is the disk full or read-only?");
   }
-  throw Error(failure_code_, path_.string(), "cannot be read as a unidle record: " + text);
+  throw Error(failure_code_, path_.string(), fmt::format("cannot be read as a {}: {}", kind_, text));
 }
 
 Statement::Statement(Database& database, std::string_view sql) : database_(&database) {
@@ -64,11 +67,13 @@ double Statement::real(int column) const {
   return is_null(column) ? std::numeric_limits<double>::quiet_NaN() : sqlite3_column_double(statement_.get(), column);
 }
 
-std::string Statement::text(int column) const {
-  const void* bytes = sqlite3_column_blob(statement_.get(), column);
+std::string Statement::text(int column) const { return std::string(bytes(column)); }
+
+std::string_view Statement::bytes(int column) const {
+  const void* start = sqlite3_column_blob(statement_.get(), column);
   const int size = sqlite3_column_bytes(statement_.get(), column);
-  return bytes == nullptr ? std::string()
-                          : std::string(static_cast<const char*>(bytes), static_cast<std::size_t>(size));
+  return start == nullptr ? std::string_view()
+                          : std::string_view(static_cast<const char*>(start), static_cast<std::size_t>(size));
 }
 
 void Statement::bind(int index, std::int64_t value) { check(sqlite3_bind_int64(statement_.get(), index, value)); }

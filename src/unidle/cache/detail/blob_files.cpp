@@ -1,0 +1,309 @@
+#include "unidle/cache/detail/blob_files.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstdlib>
+#include <new>
+#include <vector>
+
+#include "unidle/base/error.h"
+#include "unidle/base/files.h"
+
+namespace unidle::cache::detail {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::size_t kDamagedKept = 64;
+
+/// The mapping keeps the open file, and so its lock, after the descriptor is closed: readers cost no descriptors.
+class MappedFile final : public Held {
+ public:
+  MappedFile(void* address, std::size_t length) : address_(address), length_(length) {
+    bytes = length;
+    stored = true;
+  }
+  ~MappedFile() override { ::munmap(address_, length_); }
+  MappedFile(const MappedFile&) = delete;
+  MappedFile& operator=(const MappedFile&) = delete;
+  std::span<const std::byte> content() const { return {static_cast<const std::byte*>(address_), length_}; }
+
+ private:
+  void* address_;
+  std::size_t length_;
+};
+
+/// For file systems that cannot map.
+class ReadFile final : public Held {
+ public:
+  explicit ReadFile(std::size_t length)
+      : memory_(static_cast<std::byte*>(::operator new(length, std::align_val_t(kTensorAlignment)))), length_(length) {
+    bytes = length;
+    stored = true;
+  }
+  ~ReadFile() override { ::operator delete(memory_, std::align_val_t(kTensorAlignment)); }
+  ReadFile(const ReadFile&) = delete;
+  ReadFile& operator=(const ReadFile&) = delete;
+  std::span<const std::byte> content() const { return {memory_, length_}; }
+
+  bool read(int fd) {
+    std::size_t done = 0;
+    while (done < length_) {
+      const ssize_t got = ::pread(fd, memory_ + done, length_ - done, static_cast<off_t>(done));
+      if (got == 0 || (got < 0 && errno != EINTR)) {
+        return false;
+      }
+      done += static_cast<std::size_t>(std::max<ssize_t>(got, 0));
+    }
+    return true;
+  }
+
+ private:
+  std::byte* memory_;
+  std::size_t length_;
+};
+
+/// Never waits. True when the lock was taken; where there are no locks, false with another errno than EWOULDBLOCK.
+bool try_lock_file(int fd, int how) { return ::flock(fd, how | LOCK_NB) == 0; }
+
+/// Given back by name: a child that was forked meanwhile has the descriptor too, and would go on holding it.
+class WholeFileLock {
+ public:
+  explicit WholeFileLock(int fd)
+      : fd_(fd), taken_(try_lock_file(fd, LOCK_EX)), busy_(!taken_ && errno == EWOULDBLOCK) {}
+  ~WholeFileLock() {
+    if (taken_) {
+      ::flock(fd_, LOCK_UN);
+    }
+  }
+  WholeFileLock(const WholeFileLock&) = delete;
+  WholeFileLock& operator=(const WholeFileLock&) = delete;
+  bool taken() const { return taken_; }
+  /// Somebody else has it.
+  bool busy() const { return busy_; }
+
+ private:
+  int fd_;
+  bool taken_;
+  bool busy_;
+};
+
+template <typename File>
+OpenedBlob judge(std::shared_ptr<File> file, const Key& key) {
+  ParsedBlob parsed = parse_blob(file->content(), key);
+  if (parsed.state != BlobState::kGood) {
+    return {parsed.state == BlobState::kNewer ? OpenedBlob::State::kNewer : OpenedBlob::State::kDamaged, nullptr,
+            std::move(parsed.reason)};
+  }
+  file->tensors = std::move(parsed.tensors);
+  return {OpenedBlob::State::kGood, std::move(file), {}};
+}
+
+void sync_folder(Disk& disk, const fs::path& folder) {
+  const UniqueFd fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (fd) {
+    disk.sync(fd.get());
+  }
+}
+
+void make_folder(const fs::path& folder) {
+  if (::mkdir(folder.c_str(), 0777) != 0 && errno != EEXIST) {
+    throw system_error(ErrorCode::kIo, folder.string(), "cannot be created", errno);
+  }
+}
+
+}  // namespace
+
+TemporaryBlob::~TemporaryBlob() {
+  if (fd_) {
+    disk_->unlink(path_);
+    ::flock(fd_.get(), LOCK_UN);
+  }
+}
+
+void TemporaryBlob::published() {
+  ::flock(fd_.get(), LOCK_UN);
+  fd_.reset();
+}
+
+BlobFiles::BlobFiles(fs::path folder, Disk& disk) : folder_(std::move(folder)), disk_(disk) {}
+
+void BlobFiles::make() {
+  make_folders(folder_);
+  for (const char* name : {"blobs", "tmp", "damaged"}) {
+    make_folder(folder_ / name);
+  }
+}
+
+fs::path BlobFiles::path(const Key& key) const {
+  const std::string name = key.hex();
+  return folder_ / "blobs" / name.substr(0, 2) / name;
+}
+
+bool BlobFiles::exists(const Key& key) const { return ::access(path(key).c_str(), F_OK) == 0; }
+
+OpenedBlob BlobFiles::open(const Key& key) const {
+  using State = OpenedBlob::State;
+  const UniqueFd fd(::open(path(key).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  if (!fd) {
+    return errno == ENOENT || errno == ENOTDIR ? OpenedBlob{}
+                                               : OpenedBlob{State::kUnreadable, nullptr, std::strerror(errno)};
+  }
+  // Without the lock (there are none here, or it is being evicted) eviction takes the name away and we keep the file.
+  try_lock_file(fd.get(), LOCK_SH);
+  struct stat status {};
+  if (::fstat(fd.get(), &status) != 0 || !S_ISREG(status.st_mode)) {
+    return {State::kUnreadable, nullptr, "is no file"};
+  }
+  const auto length = static_cast<std::size_t>(status.st_size);
+  if (length < kTensorAlignment) {
+    return {State::kDamaged, nullptr, "is shorter than a header"};
+  }
+  void* address = nullptr;
+  const int failure = disk_.map(fd.get(), length, address);
+  if (failure == 0) {
+    return judge(std::make_shared<MappedFile>(address, length), key);
+  }
+  auto file = std::make_shared<ReadFile>(length);
+  if (!file->read(fd.get())) {
+    return {State::kUnreadable, nullptr, "cannot be read"};
+  }
+  return judge(std::move(file), key);
+}
+
+TemporaryBlob BlobFiles::make_temporary(const Key& key) {
+  static std::atomic<std::uint64_t> count{0};
+  for (;;) {
+    const fs::path path =
+        folder_ / "tmp" / fmt::format("{}-{}-{}", key.hex().substr(0, 16), ::getpid(), count.fetch_add(1));
+    int fd = -1;
+    if (const int failure = disk_.create(path, fd); failure == EEXIST) {
+      continue;  // left by a process of the same number
+    } else if (failure != 0) {
+      throw system_error(ErrorCode::kIo, path.string(), "cannot be created", failure);
+    }
+    UniqueFd file(fd);
+    struct stat status {};
+    const bool locked = try_lock_file(fd, LOCK_EX);
+    // Between the two calls sweep() may have taken it for a file that was left behind.
+    if ((locked || errno != EWOULDBLOCK) && ::fstat(fd, &status) == 0 && status.st_nlink > 0) {
+      return TemporaryBlob(disk_, path, std::move(file));
+    }
+  }
+}
+
+TemporaryBlob BlobFiles::write(const Key& key, EncodedBlob& blob, bool sync) {
+  TemporaryBlob temporary = make_temporary(key);
+  static constexpr std::array<char, kTensorAlignment> kZeros{};
+  std::vector<iovec> pieces = {{blob.head.data(), blob.head.size()}};
+  for (const EncodedBlob::Piece& piece : blob.pieces) {
+    pieces.push_back({const_cast<std::byte*>(piece.data.data()), piece.data.size()});  // writev only reads
+    pieces.push_back({const_cast<char*>(kZeros.data()), piece.padding});
+  }
+  int failure = disk_.write(temporary.fd(), pieces);
+  if (failure == 0 && sync) {
+    failure = disk_.sync(temporary.fd());
+  }
+  if (failure != 0) {
+    throw system_error(ErrorCode::kIo, temporary.path().string(), "cannot be written", failure);
+  }
+  return temporary;
+}
+
+void BlobFiles::publish(TemporaryBlob temporary, const Key& key, bool sync) {
+  const fs::path target = path(key);
+  int failure = disk_.rename(temporary.path(), target);
+  if (failure == ENOENT) {  // the first of its folder
+    make_folder(target.parent_path());
+    failure = disk_.rename(temporary.path(), target);
+  }
+  if (failure != 0) {
+    throw system_error(ErrorCode::kIo, target.string(), "cannot be written", failure);
+  }
+  temporary.published();
+  if (sync) {
+    sync_folder(disk_, target.parent_path());
+  }
+}
+
+RemovalState BlobFiles::remove_unheld(const Key& key) {
+  const fs::path file = path(key);
+  const UniqueFd fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  if (!fd) {
+    return errno == ENOENT || errno == ENOTDIR ? RemovalState::kRemoved : RemovalState::kHeld;
+  }
+  const WholeFileLock lock(fd.get());
+  if (lock.busy()) {
+    return RemovalState::kHeld;
+  }
+  const int failure = disk_.unlink(file);
+  return failure == 0 || failure == ENOENT ? RemovalState::kRemoved : RemovalState::kHeld;
+}
+
+bool BlobFiles::remove(const Key& key) { return disk_.unlink(path(key)) == 0; }
+
+bool BlobFiles::set_aside(const Key& key) {
+  const fs::path folder = folder_ / "damaged";
+  if (disk_.rename(path(key), folder / key.hex()) != 0) {
+    return false;
+  }
+  std::vector<std::pair<fs::file_time_type, fs::path>> kept;
+  std::error_code failure;
+  for (fs::directory_iterator entry(folder, failure), end; !failure && entry != end; entry.increment(failure)) {
+    std::error_code gone;
+    kept.emplace_back(entry->last_write_time(gone), entry->path());
+  }
+  std::sort(kept.begin(), kept.end());
+  for (std::size_t i = 0; i + kDamagedKept < kept.size(); ++i) {
+    disk_.unlink(kept[i].second);
+  }
+  return true;
+}
+
+std::size_t BlobFiles::remove_damaged() {
+  std::size_t removed = 0;
+  std::error_code failure;
+  for (fs::directory_iterator entry(folder_ / "damaged", failure), end; !failure && entry != end;
+       entry.increment(failure)) {
+    removed += disk_.unlink(entry->path()) == 0 ? 1 : 0;
+  }
+  return removed;
+}
+
+std::size_t BlobFiles::sweep() {
+  std::size_t removed = 0;
+  std::error_code failure;
+  for (fs::directory_iterator entry(folder_ / "tmp", failure), end; !failure && entry != end;
+       entry.increment(failure)) {
+    const UniqueFd fd(::open(entry->path().c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+    if (fd) {
+      const WholeFileLock lock(fd.get());
+      removed += lock.taken() && disk_.unlink(entry->path()) == 0 ? 1 : 0;
+    }
+  }
+  return removed;
+}
+
+void BlobFiles::each(std::size_t part, const std::function<bool(const Key&, std::uint64_t bytes)>& each) const {
+  std::error_code failure;
+  for (fs::directory_iterator entry(folder_ / "blobs" / fmt::format("{:02x}", part), failure), end;
+       !failure && entry != end; entry.increment(failure)) {
+    const auto key = Key::from_hex(entry->path().filename().string());
+    std::error_code gone;
+    const std::uintmax_t bytes = key ? entry->file_size(gone) : 0;
+    if (key && !gone && !each(*key, bytes)) {
+      return;
+    }
+  }
+}
+
+}  // namespace unidle::cache::detail

@@ -1,0 +1,409 @@
+#include "unidle/cache/detail/index.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace unidle::cache::detail {
+
+namespace {
+
+using record::Blob;
+
+constexpr std::int64_t kIndexVersion = 1;
+/// Of the bytes that the cache may hold, the small queue has this share (one in).
+constexpr std::uint64_t kSmallShare = 10;
+/// Reads that lift an entry out of the small queue into the main one.
+constexpr unsigned kLift = 1;
+/// Entries that are held are passed over; after so many nothing more is tried.
+constexpr int kMostHeld = 256;
+
+constexpr const char* kTablesSql = R"sql(
+CREATE TABLE entries (
+  key BLOB PRIMARY KEY, bytes INTEGER NOT NULL, queue INTEGER NOT NULL, position INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+CREATE UNIQUE INDEX queues ON entries (queue, position);
+CREATE TABLE ghosts (id INTEGER PRIMARY KEY, position INTEGER NOT NULL) STRICT;
+CREATE UNIQUE INDEX ghost_queue ON ghosts (position);
+CREATE TABLE sums (
+  id INTEGER PRIMARY KEY CHECK (id = 1), entries INTEGER NOT NULL, bytes INTEGER NOT NULL, small_bytes INTEGER NOT NULL,
+  next INTEGER NOT NULL, ghosts INTEGER NOT NULL, mark INTEGER NOT NULL) STRICT;
+INSERT INTO sums VALUES (1, 0, 0, 0, 1, 0, 0);
+)sql";
+
+Blob as_blob(const Key& key) { return {{reinterpret_cast<const char*>(key.bytes.data()), key.bytes.size()}}; }
+
+std::int64_t ghost_id(const Key& key) { return static_cast<std::int64_t>(key.prefix()); }
+
+/// Tells a row that was damaged: eviction goes by these numbers, and a wrong one would empty the cache.
+std::int64_t mark_of(std::initializer_list<std::int64_t> values) {
+  std::uint64_t mark = 0;
+  for (const std::int64_t value : values) {
+    mark = (mark ^ static_cast<std::uint64_t>(value)) * 0x9e3779b97f4a7c15U;
+    mark ^= mark >> 29;
+  }
+  return static_cast<std::int64_t>(mark);
+}
+
+std::optional<Key> key_from(std::string_view bytes) {
+  Key key;
+  if (bytes.size() != key.bytes.size()) {
+    return std::nullopt;
+  }
+  std::memcpy(key.bytes.data(), bytes.data(), bytes.size());
+  return key;
+}
+
+}  // namespace
+
+struct Index::Statements {
+  explicit Statements(record::Database& db)
+      : begin(db, "BEGIN IMMEDIATE"),
+        commit(db, "COMMIT"),
+        sums(db, "SELECT entries, bytes, small_bytes, next, ghosts, mark FROM sums WHERE id = 1"),
+        set_sums(
+            db, "UPDATE sums SET entries = ?, bytes = ?, small_bytes = ?, next = ?, ghosts = ?, mark = ? WHERE id = 1"),
+        find(db, "SELECT bytes, queue FROM entries WHERE key = ?"),
+        insert(db, "INSERT INTO entries VALUES (?, ?, ?, ?)"),
+        erase(db, "DELETE FROM entries WHERE key = ?"),
+        move(db, "UPDATE entries SET queue = ?, position = ? WHERE key = ?"),
+        oldest(db, "SELECT key, bytes FROM entries WHERE queue = ? ORDER BY position LIMIT 1"),
+        add_ghost(db, "INSERT OR REPLACE INTO ghosts VALUES (?, ?)"),
+        has_ghost(db, "SELECT 1 FROM ghosts WHERE id = ?"),
+        erase_ghost(db, "DELETE FROM ghosts WHERE id = ?"),
+        oldest_ghost(db, "SELECT id FROM ghosts ORDER BY position LIMIT 1"),
+        rows(db, "SELECT key FROM entries WHERE key > ? ORDER BY key LIMIT ?") {}
+
+  record::Statement begin, commit, sums, set_sums, find, insert, erase, move, oldest, add_ghost, has_ghost, erase_ghost,
+      oldest_ghost, rows;
+};
+
+/// Takes the write lock; what was done is undone unless it is committed.
+class Index::Transaction {
+ public:
+  explicit Transaction(Index& index) : index_(index) { index_.statements_->begin.run(); }
+  ~Transaction() {
+    if (!done_ && sqlite3_get_autocommit(index_.db_.get()) == 0) {
+      index_.found_damaged_ = index_.damaged();  // the next call forgets why the last one failed
+      sqlite3_exec(index_.db_.get(), "ROLLBACK", nullptr, nullptr, nullptr);
+    }
+  }
+  Transaction(const Transaction&) = delete;
+  Transaction& operator=(const Transaction&) = delete;
+  void commit() {
+    index_.statements_->commit.run();
+    done_ = true;
+  }
+
+ private:
+  Index& index_;
+  bool done_ = false;
+};
+
+Index::Index(const std::filesystem::path& path, Board& board)
+    : path_(path),
+      board_(board),
+      db_(path, path.string(), SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, ErrorCode::kIo, "cache index") {
+  sqlite3_busy_timeout(db_.get(), 60'000);  // others hold the lock for a moment at a time, but there may be many
+  try {
+    open_tables();
+  } catch (const Error& error) {
+    if (damaged()) {
+      throw Error(ErrorCode::kCorrupt, error.subject(), error.message());
+    }
+    throw;
+  }
+  struct stat status {};
+  if (::stat(path_.c_str(), &status) == 0) {
+    inode_ = status.st_ino;
+    device_ = status.st_dev;
+  }
+}
+
+void Index::open_tables() {
+  // No sync but at checkpoints: after a power failure the last rows may be missing, and prune and verify add them
+  // again.
+  db_.execute("PRAGMA page_size=4096; PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;");
+  if (db_.query_integer("PRAGMA user_version") == 0) {
+    make_tables();
+  }
+  statements_ = std::make_shared<Statements>(db_);
+}
+
+void Index::make_tables() {
+  db_.execute("BEGIN IMMEDIATE");
+  if (db_.query_integer("SELECT count(*) FROM sqlite_master WHERE name = 'sums'") == 0) {  // another was first
+    db_.execute(kTablesSql);
+  }
+  db_.execute("COMMIT");
+}
+
+bool Index::complete() { return db_.query_integer("PRAGMA user_version") == kIndexVersion; }
+
+bool Index::replaced() const {
+  struct stat status {};
+  return ::stat(path_.c_str(), &status) != 0 || status.st_ino != inode_ || status.st_dev != device_;
+}
+
+bool Index::damaged() const {
+  if (found_damaged_) {
+    return true;
+  }
+  switch (sqlite3_errcode(db_.get()) & 0xff) {
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+    case SQLITE_CONSTRAINT:  // what our own statements keep to, unless a row is not what it was
+    case SQLITE_MISMATCH:
+    case SQLITE_ERROR: return true;  // a table is not there
+    default: return false;
+  }
+}
+
+void Index::rebuild(const std::function<void(const std::function<void(const Key&, std::uint64_t)>& add)>& each) {
+  Transaction transaction(*this);
+  db_.execute("DELETE FROM entries; DELETE FROM ghosts;");
+  Sums sums;
+  sums.next = 1;
+  // What is there may well be used again: the main queue, so that new things do not push it out at once.
+  each([&](const Key& key, std::uint64_t bytes) {
+    if (!find(key)) {
+      insert(sums, key, bytes, kMain);
+    }
+  });
+  write_sums(sums);
+  db_.execute("PRAGMA user_version=1");
+  transaction.commit();
+}
+
+Index::Sums Index::read_sums() {
+  record::Statement& query = statements_->sums;
+  query.reset();
+  Sums sums;
+  bool good = query.step();
+  if (good) {
+    sums = {query.integer(0), query.integer(1), query.integer(2), query.integer(3), query.integer(4)};
+    const std::int64_t mark = query.integer(5);
+    good = mark == mark_of({sums.entries, sums.bytes, sums.small_bytes, sums.next, sums.ghosts}) ||
+           (mark == 0 && sums.next == 1 && sums.entries == 0);
+  }
+  query.reset();
+  if (!good) {
+    throw Error(ErrorCode::kCorrupt, path_.string(), "has sums that cannot be");
+  }
+  return sums;
+}
+
+void Index::write_sums(const Sums& sums) {
+  statements_->set_sums.run(sums.entries, sums.bytes, sums.small_bytes, sums.next, sums.ghosts,
+                            mark_of({sums.entries, sums.bytes, sums.small_bytes, sums.next, sums.ghosts}));
+}
+
+std::optional<Index::Row> Index::find(const Key& key) {
+  record::Statement& query = statements_->find;
+  query.reset();
+  std::optional<Row> row;
+  if (query.bind_all(as_blob(key)).step()) {
+    row = Row{static_cast<std::uint64_t>(query.integer(0)), query.integer(1) == kMain ? kMain : kSmall};
+  }
+  query.reset();
+  return row;
+}
+
+void Index::insert(Sums& sums, const Key& key, std::uint64_t bytes, Queue queue) {
+  const auto size = static_cast<std::int64_t>(bytes);
+  statements_->insert.run(as_blob(key), size, static_cast<std::int64_t>(queue), sums.next++);
+  ++sums.entries;
+  sums.bytes += size;
+  sums.small_bytes += queue == kSmall ? size : 0;
+}
+
+void Index::erase(Sums& sums, const Key& key) {
+  if (const auto row = find(key)) {
+    const auto size = static_cast<std::int64_t>(row->bytes);
+    statements_->erase.run(as_blob(key));
+    --sums.entries;
+    sums.bytes -= size;
+    sums.small_bytes -= row->queue == kSmall ? size : 0;
+  }
+}
+
+void Index::move_to_end(Sums& sums, const Key& key, const Row& row, Queue queue) {
+  statements_->move.run(static_cast<std::int64_t>(queue), sums.next++, as_blob(key));
+  const auto size = static_cast<std::int64_t>(row.bytes);
+  sums.small_bytes += (queue == kSmall ? size : 0) - (row.queue == kSmall ? size : 0);
+}
+
+std::optional<Key> Index::oldest(Queue queue, Row& row) {
+  record::Statement& query = statements_->oldest;
+  query.reset();
+  std::optional<Key> key;
+  if (query.bind_all(static_cast<std::int64_t>(queue)).step()) {
+    key = key_from(query.bytes(0));
+    row = {static_cast<std::uint64_t>(query.integer(1)), queue};
+    if (!key) {
+      query.reset();
+      throw Error(ErrorCode::kCorrupt, path_.string(), "has a key that is none");
+    }
+  }
+  query.reset();
+  return key;
+}
+
+void Index::remember_ghost(Sums& sums, const Key& key) {
+  statements_->add_ghost.run(ghost_id(key), sums.next++);
+  ++sums.ghosts;
+  // As many as there are entries: what comes back within that distance would have been a hit in a cache twice as large.
+  while (sums.ghosts > std::max<std::int64_t>(sums.entries, 64)) {
+    record::Statement& query = statements_->oldest_ghost;
+    query.reset();
+    const bool any = query.step();
+    const std::int64_t id = any ? query.integer(0) : 0;
+    query.reset();
+    if (!any) {
+      sums.ghosts = 0;
+      return;
+    }
+    statements_->erase_ghost.run(id);
+    --sums.ghosts;
+  }
+}
+
+bool Index::take_ghost(Sums& sums, const Key& key) {
+  record::Statement& query = statements_->has_ghost;
+  query.reset();
+  const bool there = query.bind_all(ghost_id(key)).step();
+  query.reset();
+  if (there) {
+    statements_->erase_ghost.run(ghost_id(key));
+    --sums.ghosts;
+  }
+  return there;
+}
+
+bool Index::evict_to(Sums& sums, std::uint64_t limit, std::uint64_t max_bytes,
+                     const std::function<Removal(const Key&)>& remove) {
+  int held = 0;
+  while (static_cast<std::uint64_t>(std::max<std::int64_t>(sums.bytes, 0)) > limit && sums.entries > 0) {
+    Row row;
+    const bool from_small =
+        static_cast<std::uint64_t>(std::max<std::int64_t>(sums.small_bytes, 0)) > max_bytes / kSmallShare;
+    std::optional<Key> key = oldest(from_small ? kSmall : kMain, row);
+    key = key ? key : oldest(from_small ? kMain : kSmall, row);
+    if (!key) {
+      throw Error(ErrorCode::kCorrupt, path_.string(), "has sums that its rows do not give");
+    }
+    const unsigned hits = board_.hits(*key);
+    if (row.queue == kSmall && hits >= kLift) {
+      board_.set_hits(*key, 0);
+      move_to_end(sums, *key, row, kMain);
+    } else if (row.queue == kMain && hits > 0) {
+      board_.set_hits(*key, hits - 1);
+      move_to_end(sums, *key, row, kMain);
+    } else if (remove(*key) == Removal::kHeld) {
+      move_to_end(sums, *key, row, kMain);
+      if (++held >= kMostHeld) {
+        return false;
+      }
+    } else {
+      erase(sums, *key);
+      if (row.queue == kSmall) {
+        remember_ghost(sums, *key);
+      }
+    }
+  }
+  return static_cast<std::uint64_t>(std::max<std::int64_t>(sums.bytes, 0)) <= limit;
+}
+
+bool Index::add(const Key& key, std::uint64_t bytes, std::optional<std::uint64_t> max_bytes,
+                const std::function<Removal(const Key&)>& remove) {
+  if (max_bytes && bytes > *max_bytes) {
+    return false;
+  }
+  Transaction transaction(*this);
+  Sums sums = read_sums();
+  const auto before = find(key);
+  if (before) {
+    erase(sums, key);
+  }
+  bool fits = true;
+  if (max_bytes) {
+    fits = evict_to(sums, *max_bytes - bytes, *max_bytes, remove);
+  }
+  if (fits) {
+    const bool again = take_ghost(sums, key);
+    if (!before) {
+      board_.set_hits(key, 0);
+    }
+    insert(sums, key, bytes, again ? kMain : before ? before->queue : kSmall);
+  } else if (before) {
+    insert(sums, key, before->bytes, before->queue);  // its old blob stays
+  }
+  write_sums(sums);
+  transaction.commit();
+  return fits;
+}
+
+Totals Index::shrink(std::uint64_t max_bytes, const std::function<Removal(const Key&)>& remove) {
+  Totals gone;
+  for (bool more = true; more;) {
+    Transaction transaction(*this);
+    Sums sums = read_sums();
+    const Sums before = sums;
+    // In parts, so that others get their turn.
+    constexpr std::uint64_t kPart = 64 << 20;
+    const auto now = static_cast<std::uint64_t>(std::max<std::int64_t>(sums.bytes, 0));
+    const std::uint64_t limit = now > max_bytes + kPart ? now - kPart : max_bytes;
+    more = evict_to(sums, limit, max_bytes, remove) && limit > max_bytes;
+    gone.entries += static_cast<std::uint64_t>(before.entries - sums.entries);
+    gone.bytes += static_cast<std::uint64_t>(before.bytes - sums.bytes);
+    write_sums(sums);
+    transaction.commit();
+  }
+  return gone;
+}
+
+void Index::forget(const Key& key) {
+  Transaction transaction(*this);
+  Sums sums = read_sums();
+  erase(sums, key);
+  write_sums(sums);
+  transaction.commit();
+}
+
+void Index::adopt(const Key& key, std::uint64_t bytes) {
+  const auto row = find(key);
+  if (row && row->bytes == bytes) {
+    return;
+  }
+  Transaction transaction(*this);
+  Sums sums = read_sums();
+  erase(sums, key);
+  insert(sums, key, bytes, row ? row->queue : kSmall);
+  write_sums(sums);
+  transaction.commit();
+}
+
+Totals Index::totals() {
+  const Sums sums = read_sums();
+  return {static_cast<std::uint64_t>(sums.entries), static_cast<std::uint64_t>(sums.bytes)};
+}
+
+std::optional<Key> Index::rows(const std::optional<Key>& after, std::size_t limit,
+                               const std::function<void(const Key&)>& each) {
+  record::Statement& query = statements_->rows;
+  query.reset();
+  std::vector<Key> found;  // `each` may change the table
+  query.bind_all(after ? as_blob(*after) : Blob{}, static_cast<std::int64_t>(limit));
+  while (query.step()) {
+    if (const auto key = key_from(query.bytes(0))) {
+      found.push_back(*key);
+    }
+  }
+  query.reset();
+  for (const Key& key : found) {
+    each(key);
+  }
+  return found.empty() ? std::nullopt : std::optional(found.back());
+}
+
+}  // namespace unidle::cache::detail

@@ -1,0 +1,102 @@
+// What is in the cache, how large it is and what goes next: a database beside the blobs, made anew from them when lost.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "unidle/cache/detail/board.h"
+#include "unidle/cache/key.h"
+#include "unidle/record/sqlite.h"
+
+namespace unidle::cache::detail {
+
+struct Totals {
+  std::uint64_t entries = 0;
+  std::uint64_t bytes = 0;
+};
+
+/// What comes of an attempt to take an entry away.
+enum class Removal { kGone, kHeld };
+
+/// Eviction is S3-FIFO: a small queue for what is new, a main queue for what was used again, and a list of what was put
+/// out of the small one lately. What is read once, as in a scan, passes through the small queue and leaves the main one
+/// alone. A read only counts (Board): queues change when something is put, never when something is read.
+///
+/// Every blob has a row, at any moment at which a process may be killed: the row comes before the blob and goes after
+/// it. A row may lack its blob. Not thread-safe; several processes may have one. Failures are kIo.
+class Index {
+ public:
+  /// Opens or makes the database at `path`.
+  Index(const std::filesystem::path& path, Board& board);
+
+  /// False until finish_rebuild(): the database is new, and knows nothing of the blobs that are there.
+  bool complete();
+  /// Within one transaction: `each` calls add() for every blob there is.
+  void rebuild(const std::function<void(const std::function<void(const Key&, std::uint64_t)>& add)>& each);
+
+  /// The file at the path is no longer the one that is open.
+  bool replaced() const;
+  /// The failure that was just thrown says that the file is no database, or a damaged one.
+  bool damaged() const;
+
+  /// Takes note of a blob of `bytes` that is about to be there. Evicts others by `remove` until all fit in `max_bytes`;
+  /// false, with nothing changed but what was evicted, when that cannot be done.
+  bool add(const Key& key, std::uint64_t bytes, std::optional<std::uint64_t> max_bytes,
+           const std::function<Removal(const Key&)>& remove);
+  /// Evicts until at most `max_bytes` are left; what it took away.
+  Totals shrink(std::uint64_t max_bytes, const std::function<Removal(const Key&)>& remove);
+  /// The entry is no longer there.
+  void forget(const Key& key);
+  /// A blob that is there: its row is made or corrected, without eviction.
+  void adopt(const Key& key, std::uint64_t bytes);
+
+  Totals totals();
+  /// Calls `each` for rows in no order, at most `limit` at a time from behind `after`; the last key that was seen.
+  std::optional<Key> rows(const std::optional<Key>& after, std::size_t limit,
+                          const std::function<void(const Key&)>& each);
+
+ private:
+  enum Queue : std::int64_t { kSmall = 0, kMain = 1 };
+  struct Row {
+    std::uint64_t bytes = 0;
+    Queue queue = kSmall;
+  };
+  /// The one row that sums the others up, as it stands in this transaction.
+  struct Sums {
+    std::int64_t entries = 0;
+    std::int64_t bytes = 0;
+    std::int64_t small_bytes = 0;
+    std::int64_t next = 0;  // position
+    std::int64_t ghosts = 0;
+  };
+  struct Statements;
+  class Transaction;
+
+  void open_tables();
+  void make_tables();
+  Sums read_sums();
+  void write_sums(const Sums& sums);
+  std::optional<Row> find(const Key& key);
+  void insert(Sums& sums, const Key& key, std::uint64_t bytes, Queue queue);
+  void erase(Sums& sums, const Key& key);
+  void move_to_end(Sums& sums, const Key& key, const Row& row, Queue queue);
+  std::optional<Key> oldest(Queue queue, Row& row);
+  void remember_ghost(Sums& sums, const Key& key);
+  bool take_ghost(Sums& sums, const Key& key);
+  bool evict_to(Sums& sums, std::uint64_t limit, std::uint64_t max_bytes,
+                const std::function<Removal(const Key&)>& remove);
+
+  std::filesystem::path path_;
+  Board& board_;
+  bool found_damaged_ = false;
+  std::uint64_t inode_ = 0;
+  std::uint64_t device_ = 0;
+  record::Database db_;
+  std::shared_ptr<Statements> statements_;
+};
+
+}  // namespace unidle::cache::detail

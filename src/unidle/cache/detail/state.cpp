@@ -1,0 +1,258 @@
+#include "unidle/cache/detail/state.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "unidle/base/error.h"
+#include "unidle/base/files.h"
+#include "unidle/base/json.h"
+#include "unidle/base/log.h"
+
+namespace unidle::cache::detail {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::int64_t kFormat = 1;
+constexpr std::int64_t kRetry_ns = 10 * kNsPerSecond;
+
+/// A cache says what it is in this file, beside the folder of its format.
+fs::path settings_file(const fs::path& root) { return root / "unidle-cache.json"; }
+
+std::uint64_t hot_bytes(const Options& options) {
+  return options.max_bytes ? std::min(options.hot_bytes, *options.max_bytes / 16) : options.hot_bytes;
+}
+
+}  // namespace
+
+State::State(const Options& options)
+    : options_(options),
+      folder_(options.path / fmt::format("v{}", kFormat)),
+      clock_(options.clock != nullptr ? *options.clock : system_clock()),
+      files_(folder_, options.disk != nullptr ? *options.disk : system_disk()),
+      max_bytes_(options.max_bytes),
+      hot_(hot_bytes(options), options.hot_entries) {
+  const fs::file_status status = status_of(options_.path);
+  if (fs::exists(status) && !fs::is_directory(status)) {
+    throw Error(ErrorCode::kUsage, options_.path.string(), "is no folder", "name the folder of a cache");
+  }
+  if ((options_.read_only || !options_.create) && !fs::exists(status_of(folder_))) {
+    throw Error(ErrorCode::kInput, options_.path.string(), "holds no cache",
+                fs::exists(status) ? "name the folder of a cache" : "there is no such folder");
+  }
+  read_settings();
+  if (options_.read_only) {
+    return;
+  }
+  try {
+    open_for_writing();
+    writable_ = true;
+  } catch (const Error& error) {
+    tell_once("open", fmt::format("the cache cannot be written, and goes on without storing: {}", error.what()));
+  }
+}
+
+void State::open_for_writing() {
+  files_.make();
+  write_settings();
+  board_.emplace(folder_ / "board");
+  claims_.emplace(folder_ / "locks");
+  evictions_.emplace(folder_ / "locks");
+  pressure_ = board_->pressure();
+  files_.sweep();
+}
+
+void State::read_settings() {
+  const auto text = try_read_file(settings_file(options_.path));
+  if (!text) {
+    return;
+  }
+  const nlohmann::json settings = parse_json(*text);
+  if (const auto least = whole_in(settings, "least_format"); least && *least > kFormat) {
+    throw Error(ErrorCode::kUsage, options_.path.string(), fmt::format("is a cache of format {}", *least),
+                "use a later unidle, or another folder");
+  }
+  if (const auto bytes = whole_in(settings, "max_bytes"); bytes && *bytes >= 0 && !max_bytes_) {
+    max_bytes_ = static_cast<std::uint64_t>(*bytes);
+  }
+}
+
+void State::write_settings() {
+  const fs::path file = settings_file(options_.path);
+  if (!options_.max_bytes && fs::exists(file)) {
+    return;
+  }
+  nlohmann::json settings = {{"what", "unidle feature cache"}, {"format", kFormat}, {"least_format", kFormat}};
+  settings["max_bytes"] = max_bytes_ ? nlohmann::json(*max_bytes_) : nlohmann::json();
+  const std::string text = json_text(settings) + "\n";
+  if (try_read_file(file) != text) {
+    write_file_atomic(file, text);
+  }
+}
+
+void State::tell_once(const std::string& kind, const std::string& text) {
+  const std::scoped_lock lock(told_mutex_);
+  if (told_.insert(kind).second) {
+    options_.tell ? options_.tell(text) : say(text);
+  }
+}
+
+void State::heed_pressure() {
+  const std::uint32_t now = board_->pressure();
+  if (pressure_.exchange(now, std::memory_order_relaxed) != now) {
+    hot_.release();
+  }
+}
+
+std::optional<Entry> State::get(const Key& key, bool count) {
+  std::uint32_t generation = 0;
+  if (board_) {
+    if (board_->pressure() != pressure_.load(std::memory_order_relaxed)) {
+      heed_pressure();
+    }
+    generation = board_->generation(key);
+    if (count) {
+      board_->count_hit(key);
+    }
+  }
+  if (auto entry = hot_.find(key, generation)) {
+    return entry;
+  }
+  OpenedBlob opened = files_.open(key);
+  switch (opened.state) {
+    case OpenedBlob::State::kGood: break;
+    case OpenedBlob::State::kDamaged: set_aside(key, opened.reason); return std::nullopt;
+    case OpenedBlob::State::kUnreadable:
+      tell_once("read", fmt::format("{}: {}; it is computed instead", files_.path(key).string(), opened.reason));
+      return std::nullopt;
+    case OpenedBlob::State::kMissing:
+    case OpenedBlob::State::kNewer: return std::nullopt;
+  }
+  Entry entry(std::move(opened.held));
+  hot_.insert(key, entry, generation);
+  return entry;
+}
+
+void State::set_aside(const Key& key, const std::string& reason) {
+  if (!writable_) {
+    tell_once("damaged", fmt::format("{} {}, and is not used", files_.path(key).string(), reason));
+    return;
+  }
+  if (files_.open(key).state == OpenedBlob::State::kDamaged && files_.set_aside(key)) {  // else it was made anew
+    tell_once("damaged",
+              fmt::format("{} {}: it was set aside, and is computed again", files_.path(key).string(), reason));
+    board_->bump_generation(key);
+    forget(key);
+  }
+}
+
+void State::forget(const Key& key) {
+  try {
+    with_index([&](Index& index) { index.forget(key); });
+  } catch (const Error&) {  // a row without its blob does no harm
+  }
+}
+
+Removal State::remove(const Key& key) {
+  const Outcome locked = evictions_->try_lock(key);
+  if (locked == Outcome::kBusy) {
+    return Removal::kHeld;  // somebody is about to give it a new blob
+  }
+  const RemovalState removed = files_.remove_unheld(key);
+  if (locked == Outcome::kTaken) {
+    evictions_->unlock(key);
+  }
+  if (removed == RemovalState::kHeld) {
+    board_->raise_pressure();
+    return Removal::kHeld;
+  }
+  board_->bump_generation(key);
+  return Removal::kGone;
+}
+
+bool State::make_room(const Key& key, std::uint64_t bytes) {
+  bool fits = false;
+  const auto add = [&](Index& index) {
+    fits = index.add(key, bytes, max_bytes_, [this](const Key& other) { return remove(other); });
+  };
+  with_index(add);
+  if (!fits) {
+    hot_.release();  // what stood in the way may have been our own
+    with_index(add);
+  }
+  return fits;
+}
+
+std::optional<Entry> State::store(const Key& key, const std::vector<Tensor>& tensors) {
+  const std::vector<TensorView> views = views_of(tensors);
+  EncodedBlob blob = encode_blob(key, views);
+  if (!writable_ || clock_.now_ns() < retry_ns_) {
+    return std::nullopt;
+  }
+  const bool sync = options_.durability == Durability::kPower;
+  try {
+    if (max_bytes_ && blob.bytes > *max_bytes_) {
+      tell_once("large",
+                fmt::format("an entry of {} bytes is not stored: the cache may hold {}", blob.bytes, *max_bytes_));
+      return std::nullopt;
+    }
+    TemporaryBlob temporary = files_.write(key, blob, sync);
+    if (!make_room(key, blob.bytes)) {
+      tell_once("held", "the cache is full of entries that are being read; what is new is not stored");
+      return std::nullopt;
+    }
+    files_.publish(std::move(temporary), key, sync);
+    board_->bump_generation(key);
+  } catch (const Error& error) {
+    retry_ns_ = clock_.now_ns() + kRetry_ns;
+    tell_once("write", fmt::format("the cache goes on without storing: {}", error.what()));
+    return std::nullopt;
+  }
+  return get(key, false);
+}
+
+bool State::erase(const Key& key) {
+  if (!writable_ || !files_.remove(key)) {
+    return false;
+  }
+  board_->bump_generation(key);
+  forget(key);
+  return true;
+}
+
+bool State::claim(const Key& key, bool wait) {
+  {
+    std::unique_lock lock(flights_mutex_);
+    while (flights_.contains(key)) {
+      if (!wait) {
+        return false;
+      }
+      flights_changed_.wait(lock);
+    }
+    flights_.insert(key);
+  }
+  const Outcome outcome = !claims_ ? Outcome::kUnsupported : wait ? claims_->wait(key, {}) : claims_->try_lock(key);
+  if (outcome == Outcome::kUnsupported && claims_) {
+    tell_once("locks", fmt::format("{}: there are no locks here; several processes may compute the same entry",
+                                   options_.path.string()));
+  }
+  if (outcome == Outcome::kBusy) {
+    release(key);
+    return false;
+  }
+  return true;
+}
+
+void State::release(const Key& key) {
+  if (claims_) {
+    claims_->unlock(key);
+  }
+  const std::scoped_lock lock(flights_mutex_);
+  flights_.erase(key);
+  flights_changed_.notify_all();
+}
+
+}  // namespace unidle::cache::detail

@@ -1,0 +1,81 @@
+// What one process has open of a cache. A forked child makes its own.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <unordered_set>
+
+#include "unidle/cache/detail/blob_files.h"
+#include "unidle/cache/detail/board.h"
+#include "unidle/cache/detail/hot.h"
+#include "unidle/cache/detail/index.h"
+#include "unidle/cache/detail/key_locks.h"
+#include "unidle/cache/store.h"
+
+namespace unidle::cache::detail {
+
+/// Thread-safe.
+class State {
+ public:
+  explicit State(const Options& options);
+
+  std::optional<Entry> get(const Key& key, bool count);
+  /// By the holder of the claim. The entry when it was stored.
+  std::optional<Entry> store(const Key& key, const std::vector<Tensor>& tensors);
+  bool erase(const Key& key);
+  bool exists(const Key& key) const { return files_.exists(key); }
+
+  bool claim(const Key& key, bool wait);
+  void release(const Key& key);
+
+  Statistics statistics();
+  Verified verify(std::stop_token stop, const std::function<void(std::uint64_t, std::uint64_t)>& progress);
+  Pruned prune(std::optional<std::uint64_t> max_bytes);
+
+ private:
+  void open_for_writing();
+  void read_settings();
+  void write_settings();
+  /// The index, opened or made anew as needs be. `mutex_` is held.
+  Index& index();
+  void rebuild();
+  /// Calls `work` with the index; once more with a new one when it turns out to be damaged.
+  void with_index(const std::function<void(Index&)>& work);
+  Removal remove(const Key& key);
+  bool make_room(const Key& key, std::uint64_t bytes);
+  void set_aside(const Key& key, const std::string& reason);
+  void forget(const Key& key);
+  void drop_rows_without_blobs();
+  /// A blob that is there gets its row, should that be missing.
+  void adopt(const Key& key, std::uint64_t bytes);
+  void heed_pressure();
+  void tell_once(const std::string& kind, const std::string& text);
+
+  const Options options_;
+  const std::filesystem::path folder_;  // of this version of the format
+  Clock& clock_;
+  BlobFiles files_;
+  bool writable_ = false;
+  std::optional<std::uint64_t> max_bytes_;
+  std::optional<Board> board_;
+  std::optional<KeyLocks> claims_;
+  std::optional<KeyLocks> evictions_;  // another owner, so that our own claims keep entries from being evicted
+  HotEntries hot_;
+  std::atomic<std::uint32_t> pressure_{0};
+  std::atomic<std::int64_t> retry_ns_{0};  // after a failure nothing is stored until then
+
+  std::mutex flights_mutex_;
+  std::condition_variable flights_changed_;
+  std::unordered_set<Key> flights_;  // claimed by threads of this process
+
+  std::mutex mutex_;  // of the index
+  std::optional<Index> index_;
+  std::mutex told_mutex_;
+  std::set<std::string> told_;
+};
+
+}  // namespace unidle::cache::detail

@@ -1,0 +1,56 @@
+#include "unidle/cache/disk.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+namespace unidle::cache {
+
+int Disk::create(const std::filesystem::path& path, int& fd) {
+  fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  return fd >= 0 ? 0 : errno;
+}
+
+int Disk::write(int fd, std::span<iovec> pieces) {
+  constexpr std::size_t kMost = 512;  // IOV_MAX is 1024
+  while (!pieces.empty()) {
+    ssize_t put = ::writev(fd, pieces.data(), static_cast<int>(std::min(pieces.size(), kMost)));
+    if (put < 0 && errno != EINTR) {
+      return errno;
+    }
+    put = std::max<ssize_t>(put, 0);
+    while (!pieces.empty() && static_cast<std::size_t>(put) >= pieces.front().iov_len) {
+      put -= static_cast<ssize_t>(pieces.front().iov_len);
+      pieces = pieces.subspan(1);
+    }
+    if (put > 0) {
+      pieces.front().iov_base = static_cast<char*>(pieces.front().iov_base) + put;
+      pieces.front().iov_len -= static_cast<std::size_t>(put);
+    }
+  }
+  return 0;
+}
+
+int Disk::sync(int fd) { return ::fdatasync(fd) == 0 ? 0 : errno; }
+
+int Disk::rename(const std::filesystem::path& from, const std::filesystem::path& to) {
+  return ::rename(from.c_str(), to.c_str()) == 0 ? 0 : errno;
+}
+
+int Disk::unlink(const std::filesystem::path& path) { return ::unlink(path.c_str()) == 0 ? 0 : errno; }
+
+int Disk::map(int fd, std::size_t bytes, void*& address) {
+  constexpr std::size_t kSmall = 1 << 20;
+  address = ::mmap(nullptr, bytes, PROT_READ, MAP_SHARED | (bytes <= kSmall ? MAP_POPULATE : 0), fd, 0);
+  return address != MAP_FAILED ? 0 : errno;
+}
+
+Disk& system_disk() {
+  static Disk disk;
+  return disk;
+}
+
+}  // namespace unidle::cache

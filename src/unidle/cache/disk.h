@@ -1,0 +1,31 @@
+// The calls by which blobs get onto the disk and off it, so that tests can make any of them fail.
+#pragma once
+
+#include <sys/types.h>
+#include <sys/uio.h>
+
+#include <filesystem>
+#include <span>
+
+namespace unidle::cache {
+
+/// Each call does what the system call of that name does and returns 0, or what went wrong as errno. Thread-safe.
+class Disk {
+ public:
+  virtual ~Disk() = default;
+  /// A new file, for reading and writing, with the user's umask; its descriptor in `fd`.
+  virtual int create(const std::filesystem::path& path, int& fd);
+  /// Writes all of it, however many calls that takes.
+  virtual int write(int fd, std::span<iovec> pieces);
+  /// The bytes of the file are on the disk.
+  virtual int sync(int fd);
+  virtual int rename(const std::filesystem::path& from, const std::filesystem::path& to);
+  virtual int unlink(const std::filesystem::path& path);
+  /// Maps a file for reading, with its pages brought in where it is small.
+  virtual int map(int fd, std::size_t bytes, void*& address);
+};
+
+/// The real one; stateless.
+Disk& system_disk();
+
+}  // namespace unidle::cache

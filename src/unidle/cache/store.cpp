@@ -1,0 +1,112 @@
+#include "unidle/cache/store.h"
+
+#include <cstdlib>
+
+#include "unidle/base/files.h"
+#include "unidle/cache/detail/fork.h"
+#include "unidle/cache/detail/state.h"
+
+namespace unidle::cache {
+
+namespace {
+
+/// What a parent had open is not closed by its child: not the database, whose locks are the parent's, and not what a
+/// thread may have been in the middle of that the child does not have.
+void abandon(std::shared_ptr<detail::State> state) {
+  static auto* const kAbandoned = new std::vector<std::shared_ptr<detail::State>>;
+  kAbandoned->push_back(std::move(state));
+}
+
+}  // namespace
+
+Claim::Claim(std::shared_ptr<detail::State> state, const Key& key)
+    : state_(std::move(state)), key_(key), generation_(detail::fork_generation()) {}
+
+Claim::~Claim() {
+  if (!state_) {
+    return;
+  }
+  if (generation_ == detail::fork_generation()) {
+    state_->release(key_);
+  } else {
+    abandon(std::move(state_));
+  }
+}
+
+Store::Store(Options options)
+    : options_(std::move(options)),
+      state_(std::make_shared<detail::State>(options_)),
+      generation_(detail::fork_generation()) {}
+
+Store::~Store() {
+  if (generation_ != detail::fork_generation()) {
+    abandon(std::move(state_));
+  }
+}
+
+std::shared_ptr<detail::State> Store::state() {
+  if (generation_.load(std::memory_order_acquire) != detail::fork_generation()) {
+    const std::scoped_lock lock(renewing_);
+    if (generation_ != detail::fork_generation()) {
+      abandon(std::move(state_));
+      Options options = options_;
+      options.max_bytes.reset();  // what the cache has now
+      state_ = std::make_shared<detail::State>(options);
+      generation_.store(detail::fork_generation(), std::memory_order_release);
+    }
+  }
+  return state_;
+}
+
+std::optional<Entry> Store::get(const Key& key) { return state()->get(key, true); }
+
+bool Store::contains(const Key& key) { return state()->exists(key); }
+
+Entry Store::put(const Key& key, std::vector<Tensor> tensors) { return put(claim(key), std::move(tensors)); }
+
+Entry Store::put(const Claim& claim, std::vector<Tensor> tensors) {
+  std::optional<Entry> stored = claim.state_->store(claim.key(), tensors);
+  return stored ? std::move(*stored) : Entry::of(std::move(tensors));
+}
+
+bool Store::erase(const Key& key) {
+  const Claim held = claim(key);
+  return held.state_->erase(key);
+}
+
+Entry Store::get_or_compute(const Key& key, const std::function<std::vector<Tensor>()>& compute) {
+  if (auto entry = get(key)) {
+    return std::move(*entry);
+  }
+  const Claim held = claim(key);
+  if (auto entry = get(key)) {  // computed while we waited
+    return std::move(*entry);
+  }
+  return put(held, compute());
+}
+
+std::optional<Claim> Store::try_claim(const Key& key) {
+  auto current = state();
+  return current->claim(key, false) ? std::optional(Claim(std::move(current), key)) : std::nullopt;
+}
+
+Claim Store::claim(const Key& key) {
+  auto current = state();
+  current->claim(key, true);
+  return {std::move(current), key};
+}
+
+Statistics Store::statistics() { return state()->statistics(); }
+
+Verified Store::verify(std::stop_token stop, const std::function<void(std::uint64_t, std::uint64_t)>& progress) {
+  return state()->verify(stop, progress);
+}
+
+Pruned Store::prune(std::optional<std::uint64_t> max_bytes) { return state()->prune(max_bytes); }
+
+std::filesystem::path default_folder() {
+  const char* folder = std::getenv("UNIDLE_CACHE");
+  return folder != nullptr && *folder != '\0' ? std::filesystem::path(folder) : home_folder() / "cache";
+}
+
+}  // namespace unidle::cache

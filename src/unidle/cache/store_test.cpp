@@ -1,0 +1,463 @@
+#include "unidle/cache/store.h"
+
+#include <gmock/gmock.h>
+#include <sys/resource.h>
+
+#include <atomic>
+#include <fstream>
+#include <latch>
+#include <thread>
+
+#include "unidle/base/error.h"
+#include "unidle/cache/testing/scratch_cache.h"
+
+namespace unidle::cache {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+using testing::is_numbered;
+using testing::key_number;
+using testing::numbered;
+using testing::ScratchCache;
+using ::testing::SizeIs;
+
+using StoreTest = ScratchCache;
+
+constexpr std::uint64_t kEntryBytes = 192 + 448 + 64;  // of numbered(): head, two arrays; see the first test
+
+/// Another value for one byte.
+void change_byte(const fs::path& path, std::size_t at) {
+  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekg(static_cast<std::streamoff>(at));
+  const int before = file.get();
+  file.seekp(static_cast<std::streamoff>(at));
+  file.put(static_cast<char>(before ^ 0x41));
+}
+
+TEST_F(StoreTest, KeepsEntriesForLaterProcesses) {
+  {
+    Store store(options());
+    EXPECT_FALSE(store.get(key_number(1)));
+    const Entry entry = store.put(key_number(1), numbered(1));
+    EXPECT_TRUE(entry.stored());
+    EXPECT_TRUE(is_numbered(entry, 1));
+  }
+  Store store(options());
+  const auto entry = store.get(key_number(1));
+  ASSERT_TRUE(entry);
+  EXPECT_TRUE(is_numbered(*entry, 1));
+  EXPECT_EQ(store.statistics().entries, 1U);
+  EXPECT_EQ(store.statistics().bytes, entry->bytes());
+  EXPECT_EQ(entry->bytes(), kEntryBytes);
+  EXPECT_EQ(files_in(folder() / "v1/tmp"), 0U);
+  EXPECT_THAT(told_, SizeIs(0));
+}
+
+TEST_F(StoreTest, ANewEntryOfAKeyIsSeenByAllAndTheOldOneStaysWithItsReaders) {
+  Store one(options());
+  Store other(options());  // as another process
+  one.put(key_number(1), numbered(1));
+  const auto old = other.get(key_number(1));
+  one.put(key_number(1), numbered(2));
+  EXPECT_TRUE(is_numbered(*other.get(key_number(1)), 2));
+  EXPECT_TRUE(is_numbered(*old, 1));
+  EXPECT_TRUE(other.erase(key_number(1)));
+  EXPECT_FALSE(other.erase(key_number(1)));
+  EXPECT_FALSE(one.get(key_number(1)));
+  EXPECT_TRUE(is_numbered(*old, 1));
+  EXPECT_EQ(one.statistics().entries, 0U);
+  EXPECT_EQ(one.statistics().bytes, 0U);
+}
+
+TEST_F(StoreTest, ThreadsThatAskForOneKeyComputeItOnce) {
+  Store store(options());
+  std::atomic<int> computed{0};
+  std::atomic<int> right{0};
+  constexpr int kThreads = 8;
+  std::latch start(kThreads);
+  {
+    std::vector<std::jthread> threads;
+    for (int i = 0; i < kThreads; ++i) {
+      threads.emplace_back([&] {
+        start.arrive_and_wait();
+        for (std::uint64_t number = 0; number < 200; ++number) {
+          const Entry entry = store.get_or_compute(key_number(number), [&] {
+            ++computed;
+            return numbered(number);
+          });
+          right += is_numbered(entry, number) ? 1 : 0;
+        }
+      });
+    }
+  }
+  EXPECT_EQ(computed, 200);
+  EXPECT_EQ(right, kThreads * 200);
+}
+
+TEST_F(StoreTest, AFailedComputationGoesToItsCallerAndTheNextOneComputes) {
+  Store store(options());
+  EXPECT_THROW(store.get_or_compute(key_number(1), []() -> std::vector<Tensor> { throw std::runtime_error("no"); }),
+               std::runtime_error);
+  EXPECT_TRUE(is_numbered(store.get_or_compute(key_number(1), [] { return numbered(1); }), 1));
+}
+
+TEST_F(StoreTest, AClaimKeepsOthersAwayUntilItIsGivenBack) {
+  Store one(options());
+  Store other(options());
+  auto claim = one.try_claim(key_number(1));
+  ASSERT_TRUE(claim);
+  EXPECT_FALSE(one.try_claim(key_number(1)));
+  EXPECT_FALSE(other.try_claim(key_number(1)));
+  EXPECT_TRUE(other.try_claim(key_number(2)));
+  one.put(*claim, numbered(1));
+  claim.reset();
+  EXPECT_TRUE(other.try_claim(key_number(1)));
+  EXPECT_TRUE(is_numbered(*other.get(key_number(1)), 1));
+}
+
+TEST_F(StoreTest, NeverHoldsMoreThanItsBound) {
+  Options bounded = options();
+  bounded.max_bytes = 20 * kEntryBytes;
+  bounded.hot_entries = 0;
+  Store store(bounded);
+  for (std::uint64_t number = 0; number < 200; ++number) {
+    EXPECT_TRUE(store.put(key_number(number), numbered(number)).stored());
+    std::uint64_t on_disk = 0;
+    for (const auto& entry : fs::recursive_directory_iterator(folder() / "v1/blobs")) {
+      on_disk += entry.is_regular_file() ? entry.file_size() : 0;
+    }
+    ASSERT_LE(on_disk, *bounded.max_bytes);
+    ASSERT_EQ(on_disk, store.statistics().bytes);
+  }
+  EXPECT_EQ(store.statistics().entries, 20U);
+  EXPECT_FALSE(store.put(key_number(1), numbered(1, 100000)).stored());
+  EXPECT_THAT(told_, SizeIs(1));
+  EXPECT_EQ(store.statistics().max_bytes, bounded.max_bytes);
+  Store later(options());
+  EXPECT_EQ(later.statistics().max_bytes, bounded.max_bytes) << "the bound is kept with the cache";
+}
+
+TEST_F(StoreTest, AScanLeavesWhatIsUsedAgain) {
+  Options bounded = options();
+  bounded.max_bytes = 100 * kEntryBytes;
+  bounded.hot_entries = 0;
+  Store store(bounded);
+  const auto use = [&](std::uint64_t number) {
+    store.get_or_compute(key_number(number), [&] { return numbered(number); });
+  };
+  for (int round = 0; round < 3; ++round) {
+    for (std::uint64_t number = 0; number < 50; ++number) {
+      use(number);
+    }
+  }
+  for (std::uint64_t number = 1000; number < 2000; ++number) {
+    use(number);
+  }
+  int left = 0;
+  for (std::uint64_t number = 0; number < 50; ++number) {
+    left += store.contains(key_number(number)) ? 1 : 0;
+  }
+  EXPECT_EQ(left, 50);
+}
+
+TEST_F(StoreTest, EvictionPassesOverWhatAReaderHolds) {
+  Options bounded = options();
+  bounded.max_bytes = 10 * kEntryBytes;
+  Store store(bounded);
+  Store reader(options());
+  std::vector<Entry> held;
+  for (std::uint64_t number = 0; number < 4; ++number) {
+    store.put(key_number(number), numbered(number));
+    held.push_back(*reader.get(key_number(number)));
+  }
+  for (std::uint64_t number = 100; number < 200; ++number) {
+    EXPECT_TRUE(store.put(key_number(number), numbered(number)).stored());
+  }
+  for (std::uint64_t number = 0; number < 4; ++number) {
+    EXPECT_TRUE(fs::exists(blob(key_number(number))));
+    EXPECT_TRUE(is_numbered(held[number], number));
+  }
+  store.prune(0);
+  EXPECT_EQ(store.statistics().entries, 4U);
+  held.clear();
+  reader.get(key_number(500));  // notices that it should let go of what it keeps for speed alone
+  store.prune(0);
+  EXPECT_EQ(store.statistics().entries, 0U);
+}
+
+TEST_F(StoreTest, WhenReadersHoldAllOfItWhatIsNewIsComputedAndNotStored) {
+  Options bounded = options();
+  bounded.max_bytes = 4 * kEntryBytes;
+  Store store(bounded);
+  std::vector<Entry> held;
+  for (std::uint64_t number = 0; number < 4; ++number) {
+    held.push_back(store.put(key_number(number), numbered(number)));
+  }
+  for (std::uint64_t number = 10; number < 13; ++number) {
+    const Entry entry = store.get_or_compute(key_number(number), [&] { return numbered(number); });
+    EXPECT_FALSE(entry.stored());
+    EXPECT_TRUE(is_numbered(entry, number));
+  }
+  EXPECT_THAT(told_, SizeIs(1));
+  EXPECT_EQ(store.statistics().entries, 4U);
+  held.clear();
+  EXPECT_TRUE(store.put(key_number(10), numbered(10)).stored());
+}
+
+TEST_F(StoreTest, TenThousandReadersNeedNoDescriptors) {
+  Store store(options());
+  constexpr std::uint64_t kKeys = 50;
+  for (std::uint64_t number = 0; number < kKeys; ++number) {
+    store.put(key_number(number), numbered(number));
+  }
+  rlimit before{};
+  ::getrlimit(RLIMIT_NOFILE, &before);
+  rlimit few = before;
+  few.rlim_cur = 256;
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
+  Options cold = options();
+  cold.hot_entries = 0;
+  cold.hot_bytes = 0;
+  Store reader(cold);
+  std::vector<Entry> held;
+  for (std::uint64_t i = 0; i < 10'000; ++i) {
+    const auto entry = reader.get(key_number(i % kKeys));
+    ASSERT_TRUE(entry) << i;
+    held.push_back(*entry);
+  }
+  EXPECT_TRUE(is_numbered(held[7], 7));
+  ::setrlimit(RLIMIT_NOFILE, &before);
+}
+
+TEST_F(StoreTest, ADamagedEntryIsSetAsideAndComputedAgain) {
+  std::size_t places = 0;
+  for (std::size_t at = 0; at < kEntryBytes; at += at < 64 ? 5 : 61, ++places) {  // blob_test.cpp has every bit
+    Store store(options());
+    store.put(key_number(1), numbered(1));
+    change_byte(blob(key_number(1)), at);
+    Store reader(options());
+    EXPECT_FALSE(reader.get(key_number(1))) << at;
+    EXPECT_FALSE(fs::exists(blob(key_number(1))));
+    EXPECT_TRUE(fs::exists(folder() / "v1/damaged" / key_number(1).hex()));
+    EXPECT_TRUE(is_numbered(reader.get_or_compute(key_number(1), [] { return numbered(1); }), 1));
+    EXPECT_EQ(reader.statistics().entries, 1U);
+  }
+  EXPECT_THAT(told_, SizeIs(places)) << "once for each that was opened";
+}
+
+TEST_F(StoreTest, ATruncatedEntryIsSetAside) {
+  for (std::uint64_t length = 0; length < kEntryBytes; length += length < 2 ? 1 : 31) {
+    Store store(options());
+    store.put(key_number(1), numbered(1));
+    fs::resize_file(blob(key_number(1)), length);
+    Store reader(options());
+    EXPECT_FALSE(reader.get(key_number(1))) << length;
+    EXPECT_TRUE(is_numbered(reader.get_or_compute(key_number(1), [] { return numbered(1); }), 1));
+  }
+}
+
+TEST_F(StoreTest, VerifyFindsWhatIsDamagedAndPutsTheIndexRight) {
+  Store store(options());
+  for (std::uint64_t number = 0; number < 50; ++number) {
+    store.put(key_number(number), numbered(number));
+  }
+  change_byte(blob(key_number(7)), 300);
+  fs::resize_file(blob(key_number(8)), 10);
+  fs::remove(blob(key_number(9)));
+  const Verified verified = store.verify();
+  EXPECT_EQ(verified.checked, 49U);
+  EXPECT_EQ(verified.damaged, 2U);
+  EXPECT_EQ(verified.set_aside, 2U);
+  EXPECT_EQ(store.statistics().entries, 47U);
+  EXPECT_EQ(store.statistics().bytes, 47 * kEntryBytes);
+  EXPECT_EQ(store.verify().damaged, 0U);
+}
+
+TEST_F(StoreTest, AnIndexThatIsLostOrDamagedIsMadeAnew) {
+  for (const char* how : {"lost", "rubbish", "cut", "header", "middle", "lost while open"}) {
+    SCOPED_TRACE(how);
+    Options bounded = options();
+    bounded.max_bytes = 40 * kEntryBytes;
+    bounded.hot_entries = 0;
+    auto store = std::make_unique<Store>(bounded);
+    for (std::uint64_t number = 0; number < 30; ++number) {
+      store->put(key_number(number), numbered(number));
+    }
+    const fs::path index = folder() / "v1/index.db";
+    if (std::string_view(how) != "lost while open") {
+      store.reset();
+    }
+    if (std::string_view(how).starts_with("lost")) {
+      fs::remove(index);
+      fs::remove(index.string() + "-wal");
+      fs::remove(index.string() + "-shm");
+    } else if (std::string_view(how) == "rubbish") {
+      std::ofstream(index) << "this is no database at all, however long one looks at it";
+    } else if (std::string_view(how) == "cut") {
+      fs::resize_file(index, 5000);
+    } else {
+      change_byte(index, std::string_view(how) == "header" ? 20 : 4096 + 3);
+    }
+    if (!store) {
+      store = std::make_unique<Store>(bounded);
+    }
+    for (std::uint64_t number = 30; number < 60; ++number) {
+      ASSERT_TRUE(store->put(key_number(number), numbered(number)).stored()) << told_.back();
+    }
+    EXPECT_EQ(store->statistics().entries, 40U);
+    EXPECT_EQ(store->statistics().bytes, 40 * kEntryBytes);
+    store.reset();
+    fs::remove_all(folder());
+  }
+}
+
+TEST_F(StoreTest, AnyFlippedByteOfTheIndexCostsNoEntry) {
+  {
+    Store store(options());
+    for (std::uint64_t number = 0; number < 5; ++number) {
+      store.put(key_number(number), numbered(number));
+    }
+  }
+  const fs::path index = folder() / "v1/index.db";
+  const std::string good = read_file(index);
+  const std::size_t step = 151;  // all of them take minutes
+  for (std::size_t at = 0; at < good.size(); at += step) {
+    std::string bad = good;
+    bad[at] = static_cast<char>(bad[at] ^ 0x41);
+    fs::remove(index.string() + "-wal");
+    fs::remove(index.string() + "-shm");
+    std::ofstream(index, std::ios::binary) << bad;
+    Options bounded = options();
+    bounded.max_bytes = 100 * kEntryBytes;
+    Store store(bounded);
+    EXPECT_TRUE(store.put(key_number(9), numbered(9)).stored()) << at;
+    for (std::uint64_t number = 0; number < 5; ++number) {
+      const auto entry = store.get(key_number(number));
+      ASSERT_TRUE(entry) << at;
+      EXPECT_TRUE(is_numbered(*entry, number));
+    }
+  }
+}
+
+TEST_F(StoreTest, AFullDiskCostsTheCachingAndIsToldOnce) {
+  int calls = 0;
+  {
+    Options durable = options();
+    durable.durability = Durability::kPower;
+    Store store(durable);
+    disk_.calls = 0;
+    store.put(key_number(1000), numbered(1000));
+    calls = disk_.calls;
+  }
+  ASSERT_GE(calls, 5);
+  for (int call = 0; call < calls - 1; ++call) {  // the last is the folder's sync
+    SCOPED_TRACE(call);
+    Options durable = options();
+    durable.durability = Durability::kPower;
+    Store store(durable);
+    told_.clear();
+    disk_.calls = 0;
+    disk_.fail_from = call;
+    const auto number = static_cast<std::uint64_t>(call);
+    for (std::uint64_t round = 0; round < 3; ++round) {
+      const Entry entry = store.get_or_compute(key_number(number + 100 * round), [&] { return numbered(number); });
+      EXPECT_FALSE(entry.stored());
+      EXPECT_TRUE(is_numbered(entry, number));
+    }
+    EXPECT_THAT(told_, SizeIs(1));
+    EXPECT_EQ(files_in(folder() / "v1/tmp"), 0U);
+    disk_.fail_from = testing::FailingDisk::kNever;
+    EXPECT_FALSE(store.put(key_number(number), numbered(number)).stored()) << "not before some time has passed";
+    clock_.advance(11 * kNsPerSecond);
+    EXPECT_TRUE(store.put(key_number(number), numbered(number)).stored());
+  }
+}
+
+TEST_F(StoreTest, AFileSystemThatCannotMapIsRead) {
+  Store store(options());
+  disk_.no_maps = true;
+  store.put(key_number(1), numbered(1));
+  Store reader(options());
+  EXPECT_TRUE(is_numbered(*reader.get(key_number(1)), 1));
+}
+
+TEST_F(StoreTest, ReadOnlyServesAndChangesNothing) {
+  Store(options()).put(key_number(1), numbered(1));
+  Options only = options();
+  only.read_only = true;
+  Store store(only);
+  EXPECT_TRUE(is_numbered(*store.get(key_number(1)), 1));
+  EXPECT_FALSE(store.get_or_compute(key_number(2), [] { return numbered(2); }).stored());
+  EXPECT_EQ(store.statistics().entries, 1U);
+  EXPECT_FALSE(store.erase(key_number(1)));
+  change_byte(blob(key_number(1)), 300);
+  EXPECT_FALSE(Store(only).get(key_number(1)));
+  EXPECT_TRUE(fs::exists(blob(key_number(1))));
+}
+
+TEST_F(StoreTest, LeftoversOfKilledWritersAreRemoved) {
+  { Store store(options()); }
+  std::ofstream(folder() / "v1/tmp/0123-1-1") << "half";
+  Store store(options());
+  EXPECT_EQ(files_in(folder() / "v1/tmp"), 0U);
+}
+
+TEST_F(StoreTest, PruneEvictsAndClearsAway) {
+  Store store(options());
+  for (std::uint64_t number = 0; number < 30; ++number) {
+    store.put(key_number(number), numbered(number));
+  }
+  fs::remove(blob(key_number(3)));
+  change_byte(blob(key_number(4)), 300);
+  Store(options()).get(key_number(4));
+  std::ofstream(folder() / "v1/tmp/0123-1-1") << "half";
+  const Pruned pruned = store.prune(10 * kEntryBytes);
+  EXPECT_EQ(pruned.entries, 18U);
+  EXPECT_EQ(pruned.bytes, 18 * kEntryBytes);
+  EXPECT_EQ(pruned.damaged, 1U);
+  EXPECT_EQ(pruned.left_over, 1U);
+  EXPECT_EQ(store.statistics().entries, 10U);
+}
+
+TEST_F(StoreTest, ABlobThatTheIndexDoesNotKnowIsFound) {
+  { Store(options()).put(key_number(1), numbered(1)); }
+  const fs::path other = folder().parent_path() / "other";
+  Options elsewhere = options();
+  elsewhere.path = other;
+  { Store(elsewhere).put(key_number(2), numbered(2)); }
+  fs::create_directories(blob(key_number(2)).parent_path());
+  fs::copy_file(other / "v1/blobs" / key_number(2).hex().substr(0, 2) / key_number(2).hex(), blob(key_number(2)));
+  Store store(options());
+  EXPECT_EQ(store.statistics().entries, 1U);
+  EXPECT_TRUE(is_numbered(*store.get(key_number(2)), 2));
+  store.prune();
+  EXPECT_EQ(store.statistics().entries, 2U);
+}
+
+TEST_F(StoreTest, SaysWhatIsNoCache) {
+  std::ofstream(folder()) << "a file";
+  const auto code = [&](const Options& wanted) {
+    try {
+      Store store(wanted);
+    } catch (const Error& error) {
+      return error.code();
+    }
+    return ErrorCode::kInternal;
+  };
+  EXPECT_EQ(code(options()), ErrorCode::kUsage);
+  fs::remove(folder());
+  Options there = options();
+  there.create = false;
+  EXPECT_EQ(code(there), ErrorCode::kInput);
+  there.create = true;
+  { Store store(options()); }
+  std::ofstream(folder() / "unidle-cache.json") << R"({"format": 2, "least_format": 2})";
+  EXPECT_EQ(code(options()), ErrorCode::kUsage);
+  std::ofstream(folder() / "unidle-cache.json") << R"({"format": 2, "least_format": 1})";
+  Store store(options());
+  EXPECT_TRUE(store.put(key_number(1), numbered(1)).stored());
+}
+
+}  // namespace
+}  // namespace unidle::cache
