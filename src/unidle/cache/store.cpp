@@ -96,6 +96,8 @@ Claim Store::claim(const Key& key) {
   return {std::move(current), key};
 }
 
+std::filesystem::path Store::file_of(const Key& key) { return state()->file_of(key); }
+
 Statistics Store::statistics() { return state()->statistics(); }
 
 Verified Store::verify(std::stop_token stop, const std::function<void(std::uint64_t, std::uint64_t)>& progress) {

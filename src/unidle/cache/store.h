@@ -124,6 +124,8 @@ class Store {
   Pruned prune(std::optional<std::uint64_t> max_bytes = std::nullopt);
 
   const std::filesystem::path& path() const { return options_.path; }
+  /// Where the blob of the key is, or would be.
+  std::filesystem::path file_of(const Key& key);
 
  private:
   std::shared_ptr<detail::State> state();

@@ -28,6 +28,7 @@ class State {
   std::optional<Entry> store(const Key& key, const std::vector<Tensor>& tensors);
   bool erase(const Key& key);
   bool exists(const Key& key) const { return files_.exists(key); }
+  std::filesystem::path file_of(const Key& key) const { return files_.path(key); }
 
   bool claim(const Key& key, bool wait);
   void release(const Key& key);

@@ -1,6 +1,7 @@
 // `unidle completion`: shell completion scripts, made from the same option tables that the parser uses.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <functional>
 #include <map>
 
@@ -12,8 +13,14 @@ namespace unidle::cli::commands {
 
 namespace {
 
+/// With those of its own subcommands.
 std::vector<std::string> option_names(const CLI::App& app) {
   std::vector<std::string> names;
+  for (const CLI::App* sub : app.get_subcommands({})) {
+    for (std::string& name : option_names(*sub)) {
+      names.push_back(std::move(name));
+    }
+  }
   for (const CLI::Option* option : app.get_options()) {
     if (option->get_group().empty()) {
       continue;  // hidden
@@ -25,6 +32,17 @@ std::vector<std::string> option_names(const CLI::App& app) {
       names.push_back("-" + name);
     }
   }
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  return names;
+}
+
+/// "stats verify ", for commands that have commands of their own.
+std::string action_names(const CLI::App& app) {
+  std::string names;
+  for (const CLI::App* sub : app.get_subcommands({})) {
+    names += sub->get_name() + " ";
+  }
   return names;
 }
 
@@ -34,10 +52,11 @@ std::string bash_script(const CLI::App& root) {
   std::string cases;
   for (const CLI::App* sub : root.get_subcommands({})) {
     commands += sub->get_name() + " ";
-    cases += fmt::format("    {}) words=\"{}\" ;;\n", sub->get_name(), fmt::join(option_names(*sub), " "));
+    cases += fmt::format("    {}) words=\"{}\" actions=\"{}\" ;;\n", sub->get_name(),
+                         fmt::join(option_names(*sub), " "), action_names(*sub));
   }
   return fmt::format(R"(_unidle() {{
-  local word=${{COMP_WORDS[COMP_CWORD]}} words=""
+  local word=${{COMP_WORDS[COMP_CWORD]}} words="" actions=""
   if [ "$COMP_CWORD" -eq 1 ]; then
     COMPREPLY=($(compgen -W "{}" -- "$word")); return
   fi
@@ -45,6 +64,8 @@ std::string bash_script(const CLI::App& root) {
 {}  esac
   if [[ $word == -* ]]; then
     COMPREPLY=($(compgen -W "$words" -- "$word"))
+  elif [ "$COMP_CWORD" -eq 2 ] && [ -n "$actions" ]; then
+    COMPREPLY=($(compgen -W "$actions" -- "$word"))
   else
     compopt -o default 2>/dev/null; COMPREPLY=()
   fi
@@ -63,6 +84,10 @@ std::string fish_script(const CLI::App& root) {
   for (const CLI::App* sub : root.get_subcommands({})) {
     script += fmt::format("complete -c unidle -n __fish_use_subcommand -a {} -d \"{}\"\n", sub->get_name(),
                           sub->get_description());
+    if (const std::string actions = action_names(*sub); !actions.empty()) {
+      script +=
+          fmt::format("complete -c unidle -n \"__fish_seen_subcommand_from {}\" -a \"{}\"\n", sub->get_name(), actions);
+    }
     for (const std::string& name : option_names(*sub)) {
       const bool is_long = name.starts_with("--");
       script += fmt::format("complete -c unidle -n \"__fish_seen_subcommand_from {}\" -{} {}\n", sub->get_name(),
