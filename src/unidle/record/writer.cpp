@@ -1,5 +1,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <stdio.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cmath>
@@ -32,55 +34,79 @@ std::string to_masked_text(nlohmann::json value) {
   return to_text(value);
 }
 
-/// Makes the file; O_EXCL, so that two runs given the same record cannot both have it.
-fs::path create_file(const fs::path& folder) {
+void make_folder(const fs::path& folder) {
   const fs::path parent = (folder.has_filename() ? folder : folder.parent_path()).parent_path();  // of "record/" too
   std::error_code failure;
   fs::create_directories(parent.empty() ? "." : parent, failure);
   if (failure || (!make_record_folder(folder, failure) && failure)) {
     throw system_error(ErrorCode::kIo, folder.string(), "cannot be created", failure.value());
   }
-  const fs::path path = folder / "record.db";
-  const UniqueFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, file_mode()));
-  if (!fd && errno == EEXIST) {
-    throw Error(ErrorCode::kUsage, folder.string(), "holds a record already", "name another folder");
-  }
+}
+
+/// An empty database with all tables at `file`; errors name `path`.
+void make_tables(const fs::path& file, const fs::path& path) {
+  const UniqueFd fd(::open(file.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, file_mode()));
   if (!fd) {
     throw system_error(ErrorCode::kIo, path.string(), "cannot be created", errno);
   }
-  return path;
-}
-
-Database fill(const fs::path& path) {
-  Database db(path, path.string(), SQLITE_OPEN_READWRITE, ErrorCode::kIo);
-  // WAL: readers see a running record, and a commit does not wait for the disk.
-  db.execute("PRAGMA page_size=4096; PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;");
+  Database db(path, file.string(), SQLITE_OPEN_READWRITE, ErrorCode::kIo);
+  // WAL from here on: the change to it, cut off, would leave a journal that no reader may roll back. Nobody sees the
+  // file yet, so nothing waits for the disk.
+  db.execute("PRAGMA page_size=4096; PRAGMA journal_mode=WAL; PRAGMA synchronous=OFF;");
   db.execute(
       fmt::format("BEGIN; PRAGMA application_id={}; PRAGMA user_version={};", kApplicationId, kSchemaVersion).c_str());
   db.execute(kSchemaSql);
   db.execute(fmt::format("INSERT INTO meta VALUES ('schema', '{}'); COMMIT;", kSchemaVersion).c_str());
-  return db;
 }
 
-Database create_database(const fs::path& folder) {
-  const fs::path path = create_file(folder);
+/// Gives the file its name, unless something has it: two runs that are given the same record cannot both have it. False
+/// with errno. Not every file system knows both ways (NFS has no RENAME_NOREPLACE, FAT no links).
+bool take_name(const fs::path& file, const fs::path& path) {
+  if (::renameat2(AT_FDCWD, file.c_str(), AT_FDCWD, path.c_str(), RENAME_NOREPLACE) == 0) {
+    return true;
+  }
+  return errno != EEXIST && ::link(file.c_str(), path.c_str()) == 0;
+}
+
+void remove_database(const fs::path& file) {
+  std::error_code ignored;
+  for (const char* suffix : {"-wal", "-shm", ""}) {
+    fs::remove(file.string() + suffix, ignored);
+  }
+}
+
+/// Makes `record.db` whole or not at all, whenever we are killed.
+void create_database(const fs::path& folder) {
+  make_folder(folder);
+  const fs::path path = folder / "record.db";
+  const fs::path file = folder / fmt::format(".record.db.{}", ::getpid());
+  std::error_code ignored;
+  if (fs::exists(fs::symlink_status(path, ignored))) {
+    throw Error(ErrorCode::kUsage, folder.string(), "holds a record already", "name another folder");
+  }
+  remove_database(file);  // of a process that had our number and was killed
   try {
-    return fill(path);
-  } catch (...) {  // what could not become a record must not stand in the way of one
-    std::error_code ignored;
-    for (const char* suffix : {"-wal", "-shm", "-journal", ""}) {
-      fs::remove(path.string() + suffix, ignored);
+    make_tables(file, path);
+    if (!take_name(file, path)) {
+      if (errno == EEXIST) {
+        throw Error(ErrorCode::kUsage, folder.string(), "holds a record already", "name another folder");
+      }
+      throw system_error(ErrorCode::kIo, path.string(), "cannot be created", errno);
     }
+    remove_database(file);  // the second name, where it was linked
+  } catch (...) {
+    remove_database(file);
     throw;
   }
 }
 
 Database open_database(const fs::path& folder, Begin begin) {
   if (begin == Begin::kNew) {
-    return create_database(folder);
+    create_database(folder);
   }
   const fs::path path = folder / "record.db";
   Database db(path, path.string(), SQLITE_OPEN_READWRITE, ErrorCode::kIo);
+  // WAL: readers see a running record, and a commit does not wait for the disk.
   db.execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;");
   return db;
 }
