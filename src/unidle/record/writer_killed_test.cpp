@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 /// A record is there whole or not at all, wherever its making is cut off.
 TEST(WriterThatIsKilled, LeavesARecordOrNone) {
   std::mt19937 draw(1);
-  for (int round = 0; round < 300; ++round) {
+  for (int round = 0; round < 100; ++round) {
     const TemporaryFolder folder;
     const fs::path record = folder.path() / "record";
     const pid_t child = ::fork();
