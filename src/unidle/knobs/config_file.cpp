@@ -15,16 +15,31 @@ namespace {
 
 constexpr std::uintmax_t kLargest_bytes = 16 << 20;
 
-/// `before` and `after` without a new scalar at `path`, nor an empty parent that became a mapping; false when the new
-/// one is not there.
+/// `before` and `after` without a new scalar at `path`, nor an empty parent that became a mapping (and is a scalar no
+/// more, as it stays in INI, where names have dots); false when the new one is not there.
 bool leave_out_new(std::vector<Scalar>& before, std::vector<Scalar>& after, std::string_view path,
                    std::string_view value) {
-  std::erase_if(before, [&](const Scalar& scalar) {
+  const auto is_parent = [&](const Scalar& scalar) {
     return path.size() > scalar.path.size() && path.starts_with(scalar.path) && path[scalar.path.size()] == '.';
-  });
+  };
+  if (std::none_of(after.begin(), after.end(), is_parent)) {
+    std::erase_if(before, is_parent);
+  }
   // A file of nothing but comments has one empty scalar without a path.
   std::erase_if(before, [](const Scalar& scalar) { return scalar.path.empty() && scalar.value.empty(); });
   return std::erase_if(after, [&](const Scalar& scalar) { return scalar.path == path && scalar.value == value; }) == 1;
+}
+
+/// Brackets in a path are places in lists: a[0].b
+bool has_odd_bracket(std::string_view path) {
+  for (std::size_t at = path.find_first_of("[]"); at != std::string_view::npos; at = path.find_first_of("[]", at)) {
+    const std::size_t close = path.find_first_not_of("0123456789", at + 1);
+    if (path[at] != '[' || close == at + 1 || close >= path.size() || path[close] != ']') {
+      return true;
+    }
+    at = close + 1;
+  }
+  return false;
 }
 
 }  // namespace
@@ -171,7 +186,7 @@ void ConfigFile::change(const std::vector<NewValue>& values) {
 
 void ConfigFile::insert(std::string_view path, std::string_view value) {
   if (path.empty() || path.starts_with('.') || path.ends_with('.') || path.ends_with(']') ||
-      path.find("..") != std::string_view::npos) {
+      path.find("..") != std::string_view::npos || (format_ != Format::kIni && has_odd_bracket(path))) {
     throw Error(ErrorCode::kInput, fmt::format("{}: {}", name_, path), "is not a key that can be added",
                 "write keys as group.name");
   }

@@ -211,6 +211,43 @@ TEST(Ini, Inserts) {
   EXPECT_THROW(ConfigFile::from_text("words\n", "a.ini"), Error);
 }
 
+TEST(Ini, InsertsAmongIndentedLines) {
+  EXPECT_EQ(edited("a.ini", "[a]\n  b = 1\n  [t]\n", "a.c", "2"), "[a]\n  b = 1\n  c = 2\n  [t]\n");
+  EXPECT_EQ(edited("a.ini", "[a]\n; note\n  [t]\n", "a.c", "2"), "[a]\n  c = 2\n; note\n  [t]\n");
+  EXPECT_EQ(edited("a.ini", "\xef\xbb\xbf  [t]\n", "c", "2"), "\xef\xbb\xbf  c = 2\n  [t]\n");
+}
+
+TEST(Ini, ACarriageReturnAtTheEndIsNoValue) {
+  EXPECT_EQ(edited("a.ini", "[a]\nb = 1\r", "a.c", "2"), "[a]\nb = 1\r\nc = 2");
+  EXPECT_EQ(value_of(ConfigFile::from_text("[a]\nb = 1\r", "a.ini"), "a.b"), "1");
+}
+
+TEST(Json, KeysWithBracketsAreRefused) {
+  for (const char* key : {"a.b[c", "a.b]c", "a.b[].c", "a.b[1", "b[x].c"}) {
+    EXPECT_EQ(error_of("a.json", "{\"a\": {}, \"b\": [{}]}", key, "2"), ErrorCode::kInput) << key;
+  }
+  EXPECT_EQ(edited("a.json", "{\"b\": [{\"d\": 1}]}", "b[0].c", "2"), "{\"b\": [{\"d\": 1, \"c\": 2}]}");
+}
+
+TEST(Json, KeysMayHaveControlCharacters) {
+  EXPECT_EQ(edited("a.json", "{\"a\": 1}", "b\x14.c\x7f", "2"), "{\"a\": 1, \"b\\u0014\": {\"c\\u007f\": 2}}");
+  EXPECT_EQ(edited("a.toml", "a = 'b'\n", "a", "x\x14"), "a = \"x\\u0014\"\n");
+  EXPECT_EQ(edited("a.py", "a = 'b'\n", "a", "x\ry"), "a = \"x\\ry\"\n");
+}
+
+TEST(Ini, NamesMayHaveDots) {
+  EXPECT_EQ(edited("a.ini", "[a]\nb. = 1\n", "a.b.c", "2"), "[a]\nb. = 1\n\n[a.b]\nc = 2\n");
+  EXPECT_EQ(edited("a.ini", "[a]\nb = 1\n", "a.b.c", "2"), "[a]\nb = 1\n\n[a.b]\nc = 2\n");
+  EXPECT_EQ(edited("a.ini", "a = 1\n[]\nb = 1\n", "c", "2"), "a = 1\nc = 2\n[]\nb = 1\n");
+}
+
+TEST(Ini, WhatNoNameCanHaveIsRefused) {
+  EXPECT_EQ(error_of("a.ini", "[a]\nb]c. = 1\n", "a.b]c.d", "2"), ErrorCode::kInput);
+  for (const char* key : {"a.=", "a.b:c", "a.#b", "a.;b", "a. b", "a.b ", "a.b\nc", "a\nb.c"}) {
+    EXPECT_EQ(error_of("a.ini", "[a]\nb = 1\n", key, "2"), ErrorCode::kInput) << key;
+  }
+}
+
 constexpr const char* kPython =
     "\"\"\"A module: batch_size = 3 in words.\"\"\"\n"
     "import torch  # lr = 5\n"

@@ -11,9 +11,7 @@ namespace unidle::knobs::detail {
 
 namespace {
 
-bool has_control(std::string_view value) {
-  return std::any_of(value.begin(), value.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20; });
-}
+bool is_control(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }
 
 bool plain_is_safe(std::string_view value, bool in_flow) {
   if (value.empty() || has_control(value) || value.front() == ' ' || value.back() == ' ' || value.back() == ':') {
@@ -42,8 +40,8 @@ std::string double_quoted(std::string_view value) {
       case '\t': text += "\\t"; break;
       case '\r': text += "\\r"; break;
       default:
-        if (static_cast<unsigned char>(c) < 0x20) {
-          text += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
+        if (is_control(c)) {
+          text += fmt::format("\\u{:04x}", static_cast<unsigned char>(c));  // JSON and TOML have no \x
         } else {
           text += c;
         }
@@ -61,6 +59,8 @@ std::string single_quoted(std::string_view value) {
 }
 
 }  // namespace
+
+bool has_control(std::string_view value) { return std::any_of(value.begin(), value.end(), is_control); }
 
 std::string written(std::string_view value, char quote, bool in_flow) {
   if (quote == '\'' && !has_control(value)) {

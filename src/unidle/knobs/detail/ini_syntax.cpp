@@ -16,6 +16,9 @@ namespace {
 
 bool is_blank(char c) { return c == ' ' || c == '\t'; }
 
+/// Where the first line begins: behind a byte order mark.
+std::size_t content_begin(std::string_view text) { return text.starts_with("\xef\xbb\xbf") ? 3 : 0; }
+
 /// Behind the value that begins at `begin`: a comment needs a blank before it, since # and ; are letters of values too.
 std::size_t end_of_value(std::string_view text, std::size_t begin, std::size_t stop) {
   if (begin < stop && (text[begin] == '"' || text[begin] == '\'')) {
@@ -50,17 +53,20 @@ class IniReader {
   };
 
   void run() {
-    std::size_t at = text_.starts_with("\xef\xbb\xbf") ? 3 : 0;
+    std::size_t at = content_begin(text_);
     for (int line = 1; at < text_.size(); ++line) {
-      const std::size_t stop = line_end(text_, at);
+      std::size_t stop = line_end(text_, at);
+      stop -= stop == text_.size() && text_.ends_with('\r') ? 1 : 0;
       read_line(at, stop, line);
       const std::size_t newline = text_.find('\n', stop);
       at = newline == std::string::npos ? text_.size() : newline + 1;
     }
   }
 
+  using Owner = std::optional<std::string>;  // a section; none above the first, which is not the one without a name
+
   std::vector<Scalar> scalars;
-  std::vector<std::string> owners;  // of each scalar, its section: keys may hold dots
+  std::vector<Owner> owners;  // of each scalar: keys may hold dots
   std::vector<Section> sections;
 
  private:
@@ -115,7 +121,7 @@ class IniReader {
       scalar.value = value.substr(1, value.size() - 2);
     }
     scalars.push_back(std::move(scalar));
-    owners.push_back(sections.empty() ? "" : sections.back().name);
+    owners.push_back(sections.empty() ? Owner() : sections.back().name);
   }
 
   [[noreturn]] void fail(int line, const char* why) const {
@@ -135,6 +141,30 @@ std::string delimiter_like(const std::string& text, const Scalar& like) {
     --begin;
   }
   return like.begin < like.end ? text.substr(begin, like.begin - begin) : " = ";
+}
+
+/// Whether a line `name = value` or `[name]` is read back as that name.
+bool is_key(std::string_view name) {
+  return !name.empty() && name.find_first_of("=:\r\n") == std::string_view::npos && !is_blank(name.front()) &&
+         !is_blank(name.back()) && name.find_first_of("[#;") != 0;
+}
+bool is_section(std::string_view name) { return name.find_first_of("]\r\n") == std::string_view::npos; }
+
+/// The blanks that the line around `at` begins with.
+std::string indent_of_line(const std::string& text, std::size_t at) {
+  const std::size_t begin = std::max(line_begin(text, at), content_begin(text));
+  const std::size_t word = std::min(text.find_first_not_of(" \t", begin), text.size());
+  return text.substr(begin, word - begin);
+}
+
+/// Of the first line behind `at` that is no comment. A new line in front of it needs as many: what is indented further
+/// is read as the rest of a value.
+std::string indent_behind(const std::string& text, std::size_t at) {
+  std::size_t word = text.find_first_not_of(" \t\r\n", at);
+  while (word != std::string::npos && (text[word] == '#' || text[word] == ';')) {
+    word = text.find_first_not_of(" \t\r\n", line_end(text, word));
+  }
+  return word == std::string::npos ? "" : indent_of_line(text, word);
 }
 
 }  // namespace
@@ -157,8 +187,13 @@ std::string ini_inserted(const std::string& text, const std::string& name, std::
   reader.run();
   const std::string eol = line_end_of(text);
   const std::size_t dot = path.rfind('.');
-  const std::string section(dot == std::string_view::npos ? "" : path.substr(0, dot));
+  const IniReader::Owner section =
+      dot == std::string_view::npos ? IniReader::Owner() : std::string(path.substr(0, dot));
   const std::string key(dot == std::string_view::npos ? path : path.substr(dot + 1));
+  if (!is_key(key) || (section && !is_section(*section))) {
+    throw Error(ErrorCode::kInput, fmt::format("{}: {}", name, path), "is not a key that INI can have",
+                "a section's name has no ], a key has neither = nor :");
+  }
   std::string result = text;
   const Scalar* last = nullptr;
   for (std::size_t i = 0; i < reader.scalars.size(); ++i) {
@@ -169,19 +204,22 @@ std::string ini_inserted(const std::string& text, const std::string& name, std::
       throw Error(ErrorCode::kInput, fmt::format("{}:{}: {}", name, last->line, path),
                   "cannot be added behind a value of several lines");
     }
-    return result.insert(line_end(text, last->end), eol + key + delimiter_like(text, *last) + std::string(value));
+    const std::string line = indent_of_line(text, last->begin) + key + delimiter_like(text, *last) + std::string(value);
+    return result.insert(line_end(text, last->end), eol + line);
   }
   const std::string line = fmt::format("{} = {}", key, value);
   for (const IniReader::Section& existing : reader.sections) {
     if (existing.name == section) {
-      return result.insert(line_end(text, existing.begin), eol + line);
+      const std::size_t end = line_end(text, existing.begin);
+      return result.insert(end, eol + indent_behind(text, end) + line);
     }
   }
-  if (section.empty()) {
-    return result.insert(text.starts_with("\xef\xbb\xbf") ? 3 : 0, line + eol);
+  if (!section) {
+    const std::size_t begin = content_begin(text);
+    return result.insert(begin, indent_behind(text, begin) + line + eol);
   }
   result += result.empty() || result.ends_with('\n') ? "" : eol;
-  return result + (result.empty() ? "" : eol) + fmt::format("[{}]{}{}{}", section, eol, line, eol);
+  return result + (result.empty() ? "" : eol) + fmt::format("[{}]{}{}{}", *section, eol, line, eol);
 }
 
 }  // namespace unidle::knobs::detail

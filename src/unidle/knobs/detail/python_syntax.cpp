@@ -19,12 +19,12 @@ bool is_literal(std::string_view value) {
 }
 
 std::string written_python(std::string_view value, char quote) {
-  if (quote != '\'') {
+  if (quote != '\'' || has_control(value)) {
     return written(value, '"', true);
   }
   std::string text = "'";
   for (const char c : value) {
-    text += c == '\'' || c == '\\' ? std::string("\\") + c : c == '\n' ? std::string("\\n") : std::string(1, c);
+    text += c == '\'' || c == '\\' ? std::string("\\") + c : std::string(1, c);
   }
   return text + "'";
 }

@@ -192,7 +192,7 @@ class Collector {
 bool is_toml_literal(std::string_view value) { return value != "null" && is_json_literal(value); }
 
 std::string written_toml(std::string_view value, char quote) {
-  const bool single = quote == '\'' && value.find_first_of("'\n\r\t") == std::string_view::npos;
+  const bool single = quote == '\'' && value.find('\'') == std::string_view::npos && !has_control(value);
   return single ? fmt::format("'{}'", value) : written(value, '"', true);
 }
 
