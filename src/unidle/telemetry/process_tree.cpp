@@ -155,6 +155,7 @@ TreeUsage ProcessTreeReader::read(bool rediscover, bool proportional) {
   }
   TreeUsage usage;
   double cpu_s = 0;
+  std::optional<std::uint64_t> read_bytes;
   std::uint64_t pss = 0;
   bool pss_known = proportional;
   for (const std::int64_t pid : pids_) {
@@ -171,10 +172,8 @@ TreeUsage ProcessTreeReader::read(bool rediscover, bool proportional) {
     usage.io_delay_s += stat->io_delay_s;
     usage.major_faults += stat->major_faults;
     if (const auto read = field(try_read_file(detail::process_folder(root_, pid) / "io"), "\nread_bytes:")) {
-      std::uint64_t& last = read_bytes_[pid];
-      total_read_bytes_ += *read - std::min(last, *read);
-      last = *read;
-      read_bytes_known_ = true;
+      // Counted as CPU time is: the kernel adds what a child has read to its parent.
+      read_bytes = read_bytes.value_or(0) + *read;
     }
     if (pss_known) {
       const auto kib = field(try_read_file(detail::process_folder(root_, pid) / "smaps_rollup"), "\nPss:");
@@ -185,7 +184,8 @@ TreeUsage ProcessTreeReader::read(bool rediscover, bool proportional) {
   cpu_s_ = std::max(cpu_s_, cpu_s);
   usage.cpu_s = cpu_s_;
   usage.pss_bytes = pss_known && usage.processes > 0 ? std::optional(pss) : std::nullopt;
-  usage.read_bytes = read_bytes_known_ ? std::optional(total_read_bytes_) : std::nullopt;
+  read_bytes_ = std::max(read_bytes_, read_bytes);
+  usage.read_bytes = read_bytes_;
   return usage;
 }
 

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -39,7 +38,7 @@ struct TreeUsage {
   double cpu_s = 0;  // of all, those that have ended included; only grows
   std::uint64_t rss_bytes = 0;
   std::optional<std::uint64_t> pss_bytes;   // shared pages counted once; only when asked for
-  std::optional<std::uint64_t> read_bytes;  // from storage, since the start; absent when the kernel does not say
+  std::optional<std::uint64_t> read_bytes;  // from storage, the same; absent when the kernel does not say
   int processes = 0;
   int threads = 0;
   int in_disk_wait = 0;            // processes in state D
@@ -61,9 +60,7 @@ class ProcessTreeReader {
   std::filesystem::path root_;
   std::vector<std::int64_t> pids_;
   double cpu_s_ = 0;
-  std::map<std::int64_t, std::uint64_t> read_bytes_;  // by pid, its last value
-  std::uint64_t total_read_bytes_ = 0;
-  bool read_bytes_known_ = false;
+  std::optional<std::uint64_t> read_bytes_;
 };
 
 }  // namespace unidle::telemetry

@@ -81,6 +81,21 @@ TEST_F(ProcessTree, CpuTimeStaysWhenAChildIsReaped) {
   EXPECT_EQ(usage.read_bytes, 4096U);
 }
 
+TEST_F(ProcessTree, WhatAChildHasReadCountsOnce) {
+  put_process(10, 1, "train", 0, 0, 'S');
+  put_process(11, 10, "worker", 0, 0, 'S');
+  put("proc/10/io", "rchar: 9\nread_bytes: 1000\n");
+  put("proc/11/io", "rchar: 9\nread_bytes: 4096\n");
+  ProcessTreeReader reader(10, root());
+  EXPECT_EQ(reader.read(true, false).read_bytes, 5096U);
+  fs::remove_all(root() / "proc/11");
+  EXPECT_EQ(reader.read(true, false).read_bytes, 5096U) << "not waited for yet";
+  put("proc/10/io", "rchar: 9\nread_bytes: 5096\n");  // the kernel adds it to the parent
+  EXPECT_EQ(reader.read(true, false).read_bytes, 5096U);
+  put("proc/10/io", "rchar: 9\nread_bytes: 6000\n");
+  EXPECT_EQ(reader.read(true, false).read_bytes, 6000U);
+}
+
 TEST_F(ProcessTree, ProportionalMemory) {
   put_process(10, 1, "train", 0, 0, 'S');
   ProcessTreeReader reader(10, root());
