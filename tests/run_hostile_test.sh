@@ -175,6 +175,21 @@ os.waitpid(pid, 0)
 PY
 same 'hang-up' hup "$(cat hung-up 2>/dev/null)"
 
+# `latest` leads to the run that began last, also when unidle was killed while it recorded it.
+"$unidle" run --name earlier -- true 2>/dev/null
+"$unidle" run --name killed -- sh -c 'touch begun; while [ ! -e go-on ]; do sleep 0.05; done' 2>/dev/null &
+wait_for test -e begun
+is_latest() { [[ $(readlink "$UNIDLE_HOME/runs/latest") == *-"$1" ]]; }
+wait_for is_latest killed
+kill -KILL $!
+wait $! 2>/dev/null
+is_latest killed || fail "latest is $(readlink "$UNIDLE_HOME/runs/latest") after a kill"
+"$unidle" diagnose >out 2>&1
+[ $? -le 1 ] || fail "a killed run cannot be diagnosed: $(cat out)"
+touch go-on
+"$unidle" run -- /nowhere/at-all 2>/dev/null
+is_latest killed || fail 'a command that could not be started is the latest run'
+
 # Killed at random points, in each kind of output; the long version is tools/attack.sh.
 . "${UNIDLE_SOURCE:?}/tools/attack/kill_unidle.sh"
 kill_unidle_at_random 24 || failures=$((failures + 1))

@@ -233,6 +233,9 @@ Result run(const Options& options) {
   Supervisor supervisor(pid, options.quiet, options, streams);
   streams.start();
   guarded("recording ends here", [&] { recorder.start(pid, streams); });
+  if (options.recording && recorder.probe_folder()) {
+    guarded("the record is not told of", [&] { options.recording(recorder.folder()); });
+  }
 
   supervisor.wait_for_end();
   signals.clear_target();

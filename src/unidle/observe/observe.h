@@ -27,6 +27,8 @@ struct Options {
   bool quiet = false;                              // the command's output goes nowhere but the record's tail (trials)
   std::optional<double> timeout_s;
   std::optional<SandboxOptions> sandbox;  // what the command may change (trials)
+  /// Called once the command runs, with the folder of its record; not where there is none.
+  std::function<void(const std::filesystem::path&)> recording;
   /// Called once the command has ended and all else is written, with the record and its folder, to add to it.
   std::function<void(record::Writer&, const std::filesystem::path&)> before_close;
   std::stop_token stop;  // ends the command

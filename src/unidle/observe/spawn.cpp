@@ -3,9 +3,11 @@
 #include <fcntl.h>
 #include <linux/close_range.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 
@@ -16,17 +18,34 @@ namespace unidle::observe {
 
 namespace {
 
+/// From `first` on. Async-signal-safe.
+void close_on_exec(int first) {
+  if (::close_range(static_cast<unsigned>(first), ~0U, CLOSE_RANGE_CLOEXEC) == 0) {
+    return;
+  }
+  rlimit limit{};  // a kernel before 5.11
+  ::getrlimit(RLIMIT_NOFILE, &limit);
+  const int end = static_cast<int>(std::min<rlim_t>(limit.rlim_cur, 65'536));
+  for (int fd = first; fd < end; ++fd) {
+    ::fcntl(fd, F_SETFD, FD_CLOEXEC);
+  }
+}
+
 /// Async-signal-safe: runs between fork and exec.
-void prepare_child(const SpawnOptions& options, const OutputStreams& streams, const SignalForwarder& signals) {
+void prepare_child(const SpawnOptions& options, pid_t parent, const OutputStreams& streams,
+                   const SignalForwarder& signals) {
   if (options.own_group) {
     ::setpgid(0, 0);
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (::getppid() != parent) {
+      ::_exit(127);  // it died before it was asked for that
+    }
     const int null = ::open("/dev/null", O_RDONLY);
     ::dup2(null, 0);
     ::close(null);
     // What we were started with open leads past the sandbox of a trial, to files of the user. Not closed at once: exec
     // reports its failure through one of them.
-    ::close_range(3, ~0U, CLOSE_RANGE_CLOEXEC);
+    close_on_exec(3);
   }
   for (const int stream : {1, 2}) {
     if (const int end = streams.child_end(stream); end >= 0) {
@@ -50,13 +69,14 @@ pid_t spawn(const SpawnOptions& options, const OutputStreams& streams, const Sig
   const UniqueFd failed(ends[0]);
   UniqueFd fail(ends[1]);  // closed by a successful exec, otherwise carries errno
 
+  const pid_t parent = ::getpid();
   const pid_t pid = ::fork();
   if (pid < 0) {
     throw system_error(ErrorCode::kChild, options.argv[0], "cannot fork", errno);
   }
   if (pid == 0) {
     const int refused = options.sandbox == nullptr ? 0 : options.sandbox->enter();
-    prepare_child(options, streams, signals);
+    prepare_child(options, parent, streams, signals);
     errno = refused;
     if (refused == 0 && (options.folder.empty() || ::chdir(options.folder.c_str()) == 0)) {
       ::execvpe(argv[0], argv.data(), envp.data());

@@ -229,7 +229,7 @@ constexpr std::string_view kGpuForeign = "gpu.foreign_memory";  // bytes held by
 /// Makes the folder that `.unidle/runs` gives a new run of `name`, and nobody else. Where it cannot be made it is not
 /// there: whoever writes into it will say why.
 std::filesystem::path new_run_folder(std::string_view name);
-/// The newest record, by the `latest` link. Throws kInput when there is none.
+/// The run that began or ended last, by the `latest` link. Throws kInput when there is none.
 std::filesystem::path latest_run_folder();
 /// Points `.unidle/runs/latest` at `folder`, atomically. Failure is ignored: the link is a convenience.
 void link_latest(const std::filesystem::path& folder);

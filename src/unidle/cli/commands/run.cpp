@@ -180,11 +180,14 @@ int execute(const Arguments& arguments) {
   std::optional<RunFolder> made;
   options.record = named ? fs::path(arguments.record)
                          : made.emplace(arguments.name.empty() ? name_of(arguments.command) : arguments.name).path();
+  if (!named) {
+    options.recording = record::link_latest;  // now, for we may be killed
+  }
   const observe::Result result = observe::run(options);
   std::error_code ignored;
   if (fs::exists(result.record / "record.db", ignored)) {
     if (!named) {
-      record::link_latest(result.record);
+      record::link_latest(result.record);  // a later run may have begun meanwhile
     }
     tell(arguments, reached, result.record, named);
   }
