@@ -4,14 +4,22 @@ The environment of a trial already says so to each tracker. Here the arguments t
 passes are changed as well, because they would take precedence over the environment.
 """
 
+import inspect
+
 from _unidle_shim.host import imports
+from _unidle_shim.host.guard import caught
 from _unidle_shim.host.hidden_frames import wraps
 
 _QUIET = ("disabled", "debug")
-# module: (function, argument, value); a function without an argument does nothing
+# module: (function, argument, value). None as a value leaves it to the environment. A function without an
+# argument does nothing.
 _CALLS = {
     "wandb": (("init", "mode", "offline"), ("login", None, True)),
-    "mlflow": (("set_tracking_uri", None, None),),
+    "mlflow": (("set_tracking_uri", None, None), ("set_registry_uri", None, None)),
+    "mlflow.tracking.client": (
+        ("MlflowClient.__init__", "tracking_uri", None),
+        ("MlflowClient.__init__", "registry_uri", None),
+    ),
     "neptune": (("init_run", "mode", "offline"), ("init", "mode", "offline")),
     "swanlab": (("init", "mode", "offline"), ("login", None, None)),
     "comet_ml": (("start", "online", False), ("login", None, None)),
@@ -24,10 +32,12 @@ def start():
 
 
 def mute(module, calls):
-    for name, argument, value in calls:
-        original = getattr(module, name, None)
+    for path, argument, value in calls:
+        kind, _, name = path.rpartition(".")
+        owner = getattr(module, kind, None) if kind else module
+        original = getattr(owner, name, None)
         if callable(original):
-            setattr(module, name, _muted(original, argument, value))
+            setattr(owner, name, _muted(original, argument, value))
 
 
 def _muted(original, argument, value):
@@ -35,8 +45,23 @@ def _muted(original, argument, value):
     def call(*args, **kwargs):
         if argument is None:
             return value
-        if kwargs.get(argument) not in _QUIET:
-            kwargs[argument] = value
+        try:
+            args, kwargs = _changed(original, argument, value, args, kwargs)
+        except BaseException as failure:
+            caught(failure)
+            kwargs[argument] = value  # the trial must not appear in a dashboard
         return original(*args, **kwargs)
 
     return call
+
+
+def _changed(original, argument, value, args, kwargs):
+    """Arguments with that one in place, by name or by position."""
+    names = list(inspect.signature(original).parameters)
+    place = names.index(argument) if argument in names else len(args)
+    given = args[place] if place < len(args) else kwargs.get(argument)
+    if given in _QUIET:
+        return args, kwargs
+    if place < len(args):
+        return args[:place] + (value,) + args[place + 1 :], kwargs
+    return args, dict(kwargs, **{argument: value})

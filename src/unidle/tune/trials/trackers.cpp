@@ -23,6 +23,7 @@ constexpr Variable kVariables[] = {
     {"WANDB_API_KEY", ""},
     // MLflow
     {"MLFLOW_TRACKING_URI", "file://$OWN/mlruns"},
+    {"MLFLOW_ALLOW_FILE_STORE", "true"},  // which 3.17 and later ask for
     {"MLFLOW_TRACKING_TOKEN", ""},
     {"MLFLOW_TRACKING_USERNAME", ""},
     {"MLFLOW_TRACKING_PASSWORD", ""},
