@@ -2,15 +2,21 @@
 do: a fault leaves the program as it is bare."""
 
 import json
+import os
+import sys
+import tempfile
 import unittest
 
-from guarding import ASKED_FOR, Guarded
+from guarding import ASKED_FOR, SHIM, Guarded
 from test_run import HAS_TORCH
 
+OF_TRIALS = ("trial/users_files.py", "trial/muted_trackers.py")
 KEPT = json.dumps({"cache.features": "memory", "loader.gather": True, "cpu.threads": 1})
 RUNS = [
     ({"UNIDLE_TRACE_STEPS": "2"}, "profiled"),
     ({"UNIDLE_APPLY": KEPT}, "pictures pictures_of_workers crops table"),
+    ({"UNIDLE_APPLY": '{"optimizer.fused": true, "layout.channels_last": true}'}, "fused"),
+    ({"UNIDLE_APPLY": '{"validation.every": 2}'}, "judged"),
     ({"UNIDLE_APPLY": '{"metrics.interval": 50}', "UNIDLE_ASSUME_DEVICE": "1"}, "on_a_device logged"),
     # It changes results: the program prints what holds in any precision.
     ({"UNIDLE_APPLY": '{"precision.amp": "fp16"}'}, "half half_in_a_child"),
@@ -23,7 +29,34 @@ RUNS = [
 class AskedTest(Guarded, unittest.TestCase):
     def test_a_fault_in_each_entry_of_what_is_asked_for(self):
         left = self.faults(RUNS, changed={"longest"}, UNIDLE_FAULTS_IN=" ".join(ASKED_FOR))
+        left = [entry for entry in left if not entry.startswith(OF_TRIALS)]
         self.assertEqual([entry for entry in left if entry.startswith(ASKED_FOR)], [])
+
+    def test_a_fault_in_what_keeps_trials_from_files_and_dashboards(self):
+        """It keeps them all the same; a trial may end for it."""
+        sys.path.insert(0, SHIM)
+        self.addCleanup(sys.path.remove, SHIM)
+        from _unidle_shim.trial.users_files import CANNOT_PROTECT
+
+        with tempfile.TemporaryDirectory() as folder:
+            files = {os.path.join(folder, name): "the user's" for name in ("best.pt", "train.log")}
+            for path, text in files.items():
+                with open(path, "w") as out:
+                    out.write(text)
+            asked = {"USERS_FILES": folder, "UNIDLE_SCRATCH": tempfile.mkdtemp(), "UNIDLE_MUTED": "1"}
+            told = self.observed(["of_a_trial"], UNIDLE_FAULTS_IN=" ".join(OF_TRIALS), **asked)
+            whole = told["programs"]["of_a_trial"]
+            self.assertEqual(
+                (whole[0], whole[1].split()[-3:]), (0, ["offline", "offline", "disabled"]), whole
+            )
+            for path, text in files.items():
+                with open(path) as file:
+                    self.assertEqual(file.read(), text)
+        entries = {entry for entry in told["entries"] if entry.startswith(OF_TRIALS)}
+        self.assertEqual({entry for entry, *_ in told["faults"]}, entries)
+        for _, place, _, status, output in told["faults"]:
+            self.assertIn(status, (0, CANNOT_PROTECT << 8), (place, output))
+            self.assertNotIn("online", output, place)
 
 
 if __name__ == "__main__":

@@ -51,6 +51,8 @@ class OptionsTest(unittest.TestCase):
                 self.assertEqual(self.options(rest, *(["fit"] if "fit" in rest else [])), [])
 
     def arguments(self, rest, *words):
+        if not test_run.HAS_TORCH:
+            self.skipTest("there is no torch")
         train = (
             "\nimport torch\nm = torch.nn.Linear(1, 1)\n"
             "for _ in range(8): m(torch.ones(1, 1)).sum().backward()\n"

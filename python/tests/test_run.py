@@ -287,10 +287,12 @@ class RunTest(unittest.TestCase):
         self.assertTrue(self.record.notes("padding"))
         self.assertTrue(any("again" in note for note in self.record.notes("samples")))
 
+    @unittest.skipUnless(HAS_TORCH, "there is no torch")
     def test_tracebacks_and_stacks_that_a_program_takes_apart(self):
         done = self.same_as_bare(sys.executable, os.path.join(HERE, "programs", "tracebacks.py"))
         self.assertEqual((done.returncode, done.stderr.count("in fetch") > 3), (0, True), done.stderr)
 
+    @unittest.skipUnless(HAS_TORCH, "there is no torch")
     def test_tracebacks_are_the_programs_own(self):
         done = self.same_as_bare(sys.executable, TRAIN, "error")
         self.assertEqual(done.returncode, 1)

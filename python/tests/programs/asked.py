@@ -4,7 +4,9 @@ calls that entries.py has not; see test_guard.py. Each prints what must not chan
 import hashlib
 import os
 import random
+import shutil
 import sys
+import tempfile
 import weakref
 
 if os.environ.get("UNIDLE_ASSUME_DEVICE"):
@@ -126,6 +128,59 @@ def crops():
 
 def table():
     samples(Table())
+
+
+def fused():
+    """Fused or not, with the same results to three places; its groups stay the program's own."""
+    net = model()
+    groups = [{"params": net.parameters(), "lr": 1e-3}]
+    optimizer = torch.optim.Adam(groups)
+    for number in range(4):
+        print("%.3f" % learn(net, optimizer, x[number::4], y[number::4]).item())
+    print(groups[0] is optimizer.param_groups[0], len(groups[0]["params"]))
+    try:
+        torch.optim.Adam(one for one in [net, net])
+    except TypeError as error:
+        print(error)
+
+
+def judged():
+    """Validation that draws a seed for its loader each time."""
+
+    def judge(net):  # made here, where the garbage collector sees it: earlier objects are frozen
+        net.eval()
+        with torch.no_grad():
+            for a, b in DataLoader(Rows(), 16):
+                net(a)
+        net.train()
+
+    net = model()
+    optimizer = torch.optim.SGD(net.parameters(), lr=1e-3)
+    for epoch in range(6):
+        for a, b in DataLoader(Rows(), 16, shuffle=True):
+            loss = learn(net, optimizer, a, b)
+        judge(net)
+        print(loss.item().hex())
+
+
+def of_a_trial():
+    """Writes over and removes the files of the user's in USERS_FILES, and asks a tracker online."""
+    folder = os.environ["USERS_FILES"]
+    best, log = os.path.join(folder, "best.pt"), os.path.join(folder, "train.log")
+    torch.save(torch.ones(2), best)
+    print(torch.load(best))
+    with open(log.encode(), "a") as out:
+        out.write("more\n")
+    os.replace(log, log + ".1")
+    os.remove(log)
+    shutil.rmtree(folder)
+    modules = tempfile.mkdtemp()
+    with open(os.path.join(modules, "wandb.py"), "w") as out:
+        out.write("def init(project=None, mode='online'): return mode\n")
+    sys.path.insert(0, modules)
+    import wandb
+
+    print(wandb.init(), wandb.init("p", "online"), wandb.init(mode="disabled"))
 
 
 class Texts(Dataset):

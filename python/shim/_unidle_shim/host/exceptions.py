@@ -10,6 +10,7 @@ _seen = {}  # id of an exception -> (what tells it from a later one at that addr
 _MAX_SEEN = 1000
 _MAX_NOTES = 50  # that are written at once; of later ones the newest is, now and then
 _MAX_TRACEBACK = 8000
+_GENERATOR = 0x20  # inspect.CO_GENERATOR
 _PLAIN = (str, int, float, bytes, bool, type(None))
 _written = 0
 _waiting = None  # the newest one beyond _MAX_NOTES
@@ -70,13 +71,24 @@ def _hide_from(traceback):
     @hidden_frames.wraps(walk_stack)
     def stack(f):
         frames = walk_stack(f)
-        if f is None and sys.version_info < (3, 14):
+        if f is None:
             next(frames, None)  # it counts the frames to its caller's now, and ours is one more
-        for one in frames:
-            if not one[0].f_code.co_filename.startswith(hidden_frames.MARK):
-                yield one
+        yield from _not_ours(frames)
 
+    @hidden_frames.wraps(walk_stack)
+    def stack_at_once(f):
+        """Since Python 3.14 that of the call, not that of the first `next`."""
+        return _not_ours(walk_stack(sys._getframe(1) if f is None else f))
+
+    if not walk_stack.__code__.co_flags & _GENERATOR:
+        stack = stack_at_once
     traceback.walk_tb, traceback.extract_tb, traceback.walk_stack = walk, extract, stack
+
+
+def _not_ours(frames):
+    for one in frames:
+        if not one[0].f_code.co_filename.startswith(hidden_frames.MARK):
+            yield one
 
 
 def _stripped(trace):

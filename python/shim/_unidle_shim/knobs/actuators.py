@@ -1,7 +1,8 @@
 """Changes settings of the running program (`unidle run --apply KNOB=VALUE`) and reports what became of
 each."""
 
-import inspect
+import contextlib
+import functools
 import json
 import os
 import weakref
@@ -10,7 +11,7 @@ from _unidle_shim.facts import live_settings
 from _unidle_shim.host.guard import caught, pass_on
 from _unidle_shim.host.notes import write_line
 from _unidle_shim.host.patching import around
-from _unidle_shim.knobs import fetching, fp16, metrics_interval, validation_interval
+from _unidle_shim.knobs import fetching, fp16, fused, metrics_interval, validation_interval
 
 _TRUE = (True, 1, "true", "on", "yes", "1", "True")
 _LOADER = {
@@ -27,7 +28,7 @@ KNOWN = set(_LOADER) | {
     "precision.amp",
     "cudnn.benchmark",
     "layout.channels_last",
-    "optimizer.fused",
+    fused.KNOB,
     "optimizer.zero_to_none",
     "compile.mode",
     "cpu.threads",
@@ -140,8 +141,8 @@ class Actuators:
             self.validating.ask(self.asked[validation_interval.KNOB])
         if metrics_interval.KNOB in self.asked:
             self.reads = metrics_interval.install(self.state, self, self.asked[metrics_interval.KNOB])
-        if "optimizer.fused" in self.asked:
-            self._fused(torch.optim.Optimizer)
+        if fused.KNOB in self.asked:
+            fused.install(torch, self.on(fused.KNOB), functools.partial(self.say, fused.KNOB, True))
         if self.on("loader.gather") or self.asked.get("cache.features") == "memory":
             self.fetching = fetching.install(self)
 
@@ -185,54 +186,6 @@ class Actuators:
                 kwargs.pop("timeout")
         return kwargs
 
-    # -- optimiser --
-
-    def _fused(self, Optimizer):
-        """The choice is made when the optimiser is built, from its defaults."""
-        wanted = self.on("optimizer.fused")
-        original = Optimizer.__init__
-
-        def init(optimizer, params, defaults, *args, **kwargs):
-            if (
-                wanted
-                and "fused" in defaults
-                and not defaults.get("foreach")
-                and not defaults.get("differentiable")
-            ):
-                # Lists, because generators can be read only once.
-                params = [
-                    dict(one, params=list(one["params"]))
-                    if isinstance(one, dict) and not hasattr(one["params"], "device")
-                    else one
-                    for one in params
-                ]
-                if not _can_fuse(self.state.torch, params):
-                    self.say(
-                        "optimizer.fused",
-                        True,
-                        "refused",
-                        "this torch has no fused form for parameters on this device",
-                    )
-                    return original(optimizer, params, defaults, *args, **kwargs)
-                try:
-                    original(optimizer, params, dict(defaults, fused=True), *args, **kwargs)
-                    if optimizer.defaults.get("fused"):
-                        optimizer._step_supports_amp_scaling = True
-                    return
-                except RuntimeError as error:
-                    pass_on(error)
-                    self.say("optimizer.fused", True, "refused", str(error)[:300])
-            elif wanted:
-                self.say(
-                    "optimizer.fused", True, "refused", "%s has no fused form" % type(optimizer).__name__
-                )
-            elif "fused" in defaults:
-                defaults = dict(defaults, fused=False)
-            original(optimizer, params, defaults, *args, **kwargs)
-
-        init.__signature__ = inspect.signature(original)
-        Optimizer.__init__ = init
-
     # -- model --
 
     def forward_begins(self, module, args, kwargs, kind):
@@ -268,21 +221,40 @@ class Actuators:
             self.say("compile.mode", asked, "refused", str(error)[:300])
 
     def _run(self, call, module, args, kwargs):
+        """The outermost forward pass, as it was asked for; the program's own where that fails."""
+        inside = contextlib.ExitStack()
+        given = args, kwargs
+        try:
+            given = self._given(args, kwargs)
+            if self.amp is not None:
+                self._enter_autocast(inside, *given)
+        except BaseException as failure:
+            inside.close()
+            caught(failure)
+        with inside:
+            out = call(module, *given[0], **given[1])
+        try:
+            if self.amp is not None:
+                out = _to_float(self.state.torch, out)
+                if self.scaling is not None:
+                    self.scaling.used = True
+        except BaseException as failure:
+            caught(failure)
+        return out
+
+    def _given(self, args, kwargs):
+        if not self.channels_last:
+            return args, kwargs
         torch = self.state.torch
-        if self.channels_last:
-            args = tuple(self._last(torch, a) for a in args)
-            kwargs = {k: self._last(torch, v) for k, v in kwargs.items()}
-        if self.amp is None:
-            return call(module, *args, **kwargs)
+        return tuple(self._last(torch, a) for a in args), {k: self._last(torch, v) for k, v in kwargs.items()}
+
+    def _enter_autocast(self, inside, args, kwargs):
+        torch = self.state.torch
         first = next((a for a in list(args) + list(kwargs.values()) if isinstance(a, torch.Tensor)), None)
-        with torch.autocast("cpu" if first is None else first.device.type, dtype=self.amp):
-            if self.state.read_back is not None:
-                # Is read back before anybody looks into the model.
-                self.state.facts.amp = live_settings.amp_of(torch, first)
-            out = call(module, *args, **kwargs)
-        if self.scaling is not None:
-            self.scaling.used = True
-        return _to_float(torch, out)
+        inside.enter_context(torch.autocast("cpu" if first is None else first.device.type, dtype=self.amp))
+        if self.state.read_back is not None:
+            # Is read back before anybody looks into the model.
+            self.state.facts.amp = live_settings.amp_of(torch, first)
 
     @staticmethod
     def _last(torch, value):
@@ -351,24 +323,6 @@ class Actuators:
                     )
         except BaseException as failure:
             caught(failure)
-
-
-def _can_fuse(torch, params):
-    """Asked beforehand: where the class does not check it, it would fail in the program's first step."""
-    try:
-        from torch.utils._foreach_utils import _get_fused_kernels_supported_devices
-
-        kinds = _get_fused_kernels_supported_devices()
-    except ImportError:
-        kinds = ["cuda"]
-    tensors = []
-    for one in params:
-        inner = one["params"] if isinstance(one, dict) else [one]
-        tensors += [inner] if isinstance(inner, torch.Tensor) else inner
-    tensors = [p[1] if isinstance(p, tuple) else p for p in tensors]  # with names
-    return all(
-        isinstance(p, torch.Tensor) and p.device.type in kinds and p.is_floating_point() for p in tensors
-    )
 
 
 def _to_float(torch, value):

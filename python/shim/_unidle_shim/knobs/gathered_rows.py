@@ -7,6 +7,8 @@ that cannot be indexed in this way, draws random numbers or gives anything else 
 
 import random
 
+from _unidle_shim.host import guard
+from _unidle_shim.host.guard import caught
 from _unidle_shim.samples.whole_batches import NOT_THE_SAME, collates_as_torch, gather, rows_of, same
 from _unidle_shim.source.purity import drew, random_states, restore
 
@@ -39,21 +41,40 @@ class GatheredRows:
         return self.dataset[index]
 
     def __getitems__(self, indices):
-        if self._off:
-            return [self.dataset[index] for index in indices]
-        singly = [self.dataset[index] for index in indices] if self._batches < _PROVED_WHOLE else None
+        proving = batch = None
+        try:
+            if not self._off and not guard.failed:
+                proving = self._batches < _PROVED_WHOLE
+                batch = None if proving else self._gathered(indices)
+        except BaseException as failure:
+            batch = caught(failure)
+        if batch is not None:
+            return Gathered(batch)
+        singly = [self.dataset[index] for index in indices]
+        if proving:
+            try:
+                self._gathered(indices, singly)
+            except BaseException as failure:
+                caught(failure)
+        return singly
+
+    def _gathered(self, indices, singly=None):
+        """The batch by one operation, compared with all of its rows, or with two that are fetched singly.
+        None if it is not the same; then there are no others."""
         drawn = random_states()
-        batch, why = gather(self.dataset, indices)
-        why = why or self._differs(batch, indices, singly) or drew(drawn)
-        restore(drawn)
+        try:
+            batch, why = gather(self.dataset, indices)
+            why = why or self._differs(batch, indices, singly) or drew(drawn)
+        finally:
+            restore(drawn)
         if why is not None:
             self._off = True
             self._say("refused", why)
-            return singly or [self.dataset[index] for index in indices]
+            return None
         self._batches += 1
         if self._batches == _PROVED_WHOLE:
             self._say("taken")
-        return Gathered(batch)
+        return batch
 
     def _differs(self, batch, indices, singly):
         if singly is None:

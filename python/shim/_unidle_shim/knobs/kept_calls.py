@@ -13,6 +13,7 @@ One of 64 kept results is made again and compared. Each process keeps its own.
 
 import os
 
+from _unidle_shim.host import guard
 from _unidle_shim.host.guard import caught, pass_on
 from _unidle_shim.loop.loop import now
 from _unidle_shim.samples import packing
@@ -78,28 +79,25 @@ class KeptFunction:
         self.globals = sorted(self.uses & set(self.original.__globals__))
 
     def _called(self, args, kwargs):
-        key = self._asked(self._key, args, kwargs)
-        kept = self.kept.get(key) if key is not None else None
-        if kept is not None:
-            self.hits += 1
-            if self.hits % _HITS_PER_PROOF != 1:
-                return packing.unpacked(kept)
-        seen = self._asked(self._look) if key is not None else None
+        seen = None
+        try:
+            if not guard.failed:
+                key = self._key(args, kwargs)
+                kept = self.kept.get(key) if key is not None else None
+                if kept is not None:
+                    self.hits += 1
+                    if self.hits % _HITS_PER_PROOF != 1:
+                        return packing.unpacked(kept)
+                seen = self._look() if key is not None else None
+        except BaseException as failure:
+            seen = caught(failure)
         result = self.original(*args, **kwargs)
         if seen is not None:
-            self._asked(self._made, key, now() - seen[2], seen, result, args, kwargs)
+            try:
+                self._made(key, now() - seen[2], seen, result, args, kwargs)
+            except BaseException as failure:
+                caught(failure)
         return result
-
-    def _asked(self, question, *words):
-        """Trouble of ours, or something that cannot be kept, is no trouble of the program's."""
-        try:
-            return question(*words)
-        except Exception as failure:
-            pass_on(failure)
-            self._give_up(
-                str(failure) if type(failure) is TypeError else "%s: %s" % (type(failure).__name__, failure)
-            )
-            return None
 
     def _key(self, args, kwargs):
         """What the result may depend on; None if an argument is neither a number nor a string."""
@@ -137,7 +135,7 @@ class KeptFunction:
     def _made(self, key, took_ns, seen, result, args, kwargs):
         holds, drawn, _ = seen
         if key in self.kept:
-            if packing.packed(result) != self.kept[key]:
+            if _packed(result)[0] != self.kept[key]:
                 self._give_up("a result was different when it was made again")
             return
         self.misses += 1
@@ -156,19 +154,16 @@ class KeptFunction:
         shared = self.uses & self.calls.changes
         if shared:
             return "it has to do with %s, which the dataset changes" % sorted(shared)[0]
-        data = packing.packed(result)
+        data, why = _packed(result)
+        if why is not None:
+            return why
         if self.misses <= _PROVED_TWICE:
             begin = now()
             packing.unpacked(data)
             copy_ns = now() - begin
             if took_ns < max(_CHEAP_NS, _TIMES_A_COPY * copy_ns):
                 return "it costs %.0f us, too little to keep" % (took_ns / 1000)
-            try:
-                again = packing.packed(self.original(*args, **kwargs))
-                if drew(drawn) or again != data:
-                    return "the same arguments give another result each time"
-            finally:
-                restore(drawn)
+            return self._another(data, drawn, args, kwargs)
         elif len(data) <= self.calls.room:
             self.calls.room -= len(data)
             self.kept[key] = data
@@ -176,10 +171,27 @@ class KeptFunction:
             self.calls.takes()
         return None
 
+    def _another(self, data, drawn, args, kwargs):
+        """Why a result that is made again cannot take the place of the first one, if so."""
+        try:
+            again = _packed(self.original(*args, **kwargs))[0]
+        except Exception as error:  # of the program's function
+            pass_on(error)
+            return "it cannot be called twice (%s)" % type(error).__name__
+        finally:
+            drew_again = drew(drawn)
+            restore(drawn)
+        return "the same arguments give another result each time" if drew_again or again != data else None
+
     def _give_up(self, why):
         self.stub.give_back()
         self.kept = {}
-        try:
-            self.calls.give_up(self, why)
-        except BaseException as failure:
-            caught(failure)
+        self.calls.give_up(self, why)
+
+
+def _packed(result):
+    """(the bytes of a result, None), or (None, why it cannot be kept)."""
+    try:
+        return packing.packed(result), None
+    except TypeError as error:
+        return None, str(error)

@@ -18,6 +18,7 @@ import sys
 import weakref
 
 from _unidle_shim.facts import loading
+from _unidle_shim.host import guard
 from _unidle_shim.host.guard import caught, pass_on
 from _unidle_shim.knobs import kept_calls
 from _unidle_shim.loop.loop import now
@@ -98,60 +99,80 @@ class KeptSamples:
         return len(self.dataset)
 
     def __getitem__(self, index):
-        store = self._store
-        if store.state >= _OFF or type(index) is not int or not 0 <= index < store.count:
-            return self.dataset[index]
-        kept = store.get(index)
-        if kept is None:
-            return self._made(index)
-        self._hits += 1
-        if self._hits % _HITS_PER_PROOF == 1:
-            fresh = self.dataset[index]
-            if not _is_same(fresh, kept):
-                self._give_up("sample %d was different when it was made again" % index, broken=True)
-            return fresh
-        return packing.unpacked(kept)
+        try:
+            kept, seen = self._asked_for(index)
+            if kept is not None and seen is None:
+                return packing.unpacked(kept)
+        except BaseException as failure:
+            seen = caught(failure)
+        sample = self.dataset[index]
+        if seen is not None:
+            try:
+                if kept is None:
+                    self._made(index, sample, seen)
+                elif not _is_same(sample, kept):
+                    self._give_up("sample %d was different when it was made again" % index, broken=True)
+            except BaseException as failure:
+                caught(failure)
+        return sample
 
-    def _made(self, index):
+    def _asked_for(self, index):
+        """(the kept sample or None, what was seen before it is made or None). What is not kept is made, and
+        now and then what is."""
+        store = self._store
+        if guard.failed or store.state >= _OFF or type(index) is not int or not 0 <= index < store.count:
+            return None, None
+        kept = store.get(index)
+        if kept is not None:
+            self._hits += 1
+            return kept, _Before() if self._hits % _HITS_PER_PROOF == 1 else None
         self._misses += 1
         twice = self._proved < _PROVED_TWICE or self._misses % _MISSES_PER_PROOF == 0
-        drawn, holds = random_states(), self._holds() if twice else None
-        begin = now()
-        sample = self.dataset[index]
-        took = now() - begin
-        why = drew(drawn)
+        return None, _Before(random_states(), self._holds() if twice else None)
+
+    def _made(self, index, sample, seen):
+        took = now() - seen.begin
+        why = drew(seen.drawn)
         try:
             data = None if why else packing.packed(sample)
         except TypeError as error:
             why = str(error)
-        if not why and twice:
+        if not why and seen.holds is not None:
             why = self._not_worth(took, len(data))
             if why:
-                self._give_up(why)
-                return sample
-            changed = sorted(name for name, what in self._holds().items() if holds.get(name, self) != what)
+                return self._give_up(why)
+            changed = sorted(
+                name for name, what in self._holds().items() if seen.holds.get(name, self) != what
+            )
             if changed and self._misses == 1:
-                return sample  # it may open files at first
+                return None  # it may open files at first
             # One that counts or remembers may give something else the next time, and is not to count a call
             # that is ours.
-            why = "the dataset changes: %s" % changed[0] if changed else self._another(index, data, drawn)
+            why = (
+                "the dataset changes: %s" % changed[0] if changed else self._another(index, data, seen.drawn)
+            )
             self._proved += 1
         if why:
             self._give_up(why, impure=True)
             self._keep_calls(self.dataset)
         elif self._proved >= _PROVED_TWICE and self._store.state < _OFF:
             self._keep(index, data)
-        return sample
+        return None
 
     def _holds(self):
         return dict(side_effects.contents(side_effects.members(self.dataset)), **numbers_of(self.dataset))
 
     def _another(self, index, data, drawn):
+        """Why a sample that is made again cannot take the place of the first one, if so."""
         try:
             again = packing.packed(self.dataset[index])
-            return drew(drawn) or ("the same index gives another sample each time" if again != data else None)
+        except Exception as error:  # of the dataset's own
+            pass_on(error)
+            return "the same index cannot be asked for twice (%s)" % type(error).__name__
         finally:
+            drew_again = drew(drawn)
             restore(drawn)
+        return drew_again or ("the same index gives another sample each time" if again != data else None)
 
     def _keep(self, index, data):
         self._store.put(index, self._area, data)
@@ -174,6 +195,16 @@ class KeptSamples:
         if self._store.state < _OFF or broken:
             self._store.state = _IMPURE if impure else _OFF
             self._say("broken" if broken else "refused", why)
+
+
+class _Before:
+    """Before the program makes a sample. `holds`: what the dataset holds, where it is looked at."""
+
+    __slots__ = ("begin", "drawn", "holds")
+
+    def __init__(self, drawn=None, holds=None):
+        self.drawn, self.holds = drawn, holds
+        self.begin = now()
 
 
 def _is_same(sample, kept):

@@ -8,8 +8,8 @@ training loop reads, and draws no random numbers, or such as can be drawn in its
 import sys
 from threading import get_ident
 
-from _unidle_shim.host import places
-from _unidle_shim.host.guard import pass_on
+from _unidle_shim.host import guard, places
+from _unidle_shim.host.guard import caught
 from _unidle_shim.loop.loop import now
 from _unidle_shim.source import purity, side_effects
 from _unidle_shim.source.stand_in import Stub
@@ -121,28 +121,44 @@ class Rarer:
         self.returns_nothing, self.places = side_effects.returns_nothing(self.code), {}
 
     def _called(self, args, kwargs):
-        validating = self.validating
-        if validating.state.thread != get_ident() or not (
-            self.returns_nothing or self._is_dropped(sys._getframe(2))
-        ):
-            return self.original(*args, **kwargs)
-        self.calls += 1
-        if self.proved and (validating.interval == 0 or self.calls % validating.interval):
-            torch = validating.state.torch
-            for _ in range(self.draws):
-                torch.empty((), dtype=torch.int64).random_()
+        seen, left_out = None, False
+        try:
+            if not guard.failed and self._may_be_left_out(sys._getframe(2)):
+                self.calls += 1
+                if self.proved and (self.validating.interval == 0 or self.calls % self.validating.interval):
+                    self._draw()
+                    left_out = True
+                else:
+                    seen = now(), purity.random_states(), side_effects.contents(self._left(args))
+        except BaseException as failure:
+            seen = left_out = caught(failure)
+        if left_out:
             return None
-        seen = self._look(args)
         result = self.original(*args, **kwargs)
-        self._judge(seen, args)
+        if seen is not None:
+            try:
+                self._judge(seen, args)
+            except BaseException as failure:
+                caught(failure)
         return result
 
-    def _look(self, args):
+    def _may_be_left_out(self, frame):
+        """This call, which is made there."""
+        return self.validating.state.thread == get_ident() and (
+            self.returns_nothing or self._is_dropped(frame)
+        )
+
+    def _draw(self):
+        """All of the random numbers that the function draws, or none."""
+        if not self.draws:
+            return
+        torch, before = self.validating.state.torch, purity.random_states()
         try:
-            return now(), purity.random_states(), side_effects.contents(self._left(args))
-        except Exception as failure:
-            self._fail(failure)
-            return None
+            for _ in range(self.draws):
+                torch.empty((), dtype=torch.int64).random_()
+        except BaseException:
+            purity.restore(before)
+            raise
 
     def _is_dropped(self, frame):
         """The result of the call that is made there."""
@@ -158,22 +174,13 @@ class Rarer:
 
     def _judge(self, seen, args):
         """Of the call that was made."""
-        try:
-            why = self._why_not(seen, args) if seen is not None else None
-            if why is not None:
-                self.stub.give_back()
-                self.validating.refuse(self, why)
-            elif seen is not None:
-                self.proved = True
-                self.validating.taken()
-        except Exception as failure:
-            self._fail(failure)
-
-    def _fail(self, failure):
-        """Of ours: the program runs on as it is."""
-        pass_on(failure)
-        self.stub.give_back()
-        self.validating.refuse(self, "%s: %s" % (type(failure).__name__, failure))
+        why = self._why_not(seen, args)
+        if why is not None:
+            self.stub.give_back()
+            self.validating.refuse(self, why)
+        else:
+            self.proved = True
+            self.validating.taken()
 
     def _why_not(self, seen, args):
         begin, before, kept = seen

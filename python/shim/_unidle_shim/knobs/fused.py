@@ -1,0 +1,71 @@
+"""optimizer.fused at run time: the choice is made when an optimiser is built, from its defaults."""
+
+from _unidle_shim.host import guard
+from _unidle_shim.host.guard import caught
+from _unidle_shim.host.patching import put
+
+KNOB = "optimizer.fused"
+
+
+def install(torch, wanted, say):
+    """`say(status, why)` tells of each optimiser that is left as it is."""
+    Optimizer = torch.optim.Optimizer
+    original = Optimizer.__init__
+
+    def init(optimizer, params, defaults, *args, **kwargs):
+        if wanted:
+            params = _lists_of(params)
+        try:
+            if not guard.failed:
+                defaults = _chosen(torch, wanted, say, optimizer, params, defaults)
+        except BaseException as failure:
+            caught(failure)
+        original(optimizer, params, defaults, *args, **kwargs)
+        try:
+            if wanted and optimizer.defaults.get("fused"):
+                optimizer._step_supports_amp_scaling = True
+        except BaseException as failure:
+            caught(failure)
+
+    put(Optimizer, "__init__", init)
+
+
+def _lists_of(params):
+    """Generators can be read only once. Torch would read them now, too: what they raise is the program's."""
+    if hasattr(params, "__next__"):
+        params = list(params)
+    for one in params if isinstance(params, (list, tuple)) else ():
+        if isinstance(one, dict) and hasattr(one.get("params"), "__next__"):
+            one["params"] = list(one["params"])
+    return params
+
+
+def _chosen(torch, wanted, say, optimizer, params, defaults):
+    """The defaults with what was asked for, where that can be."""
+    if not wanted:
+        return dict(defaults, fused=False) if "fused" in defaults else defaults
+    if "fused" not in defaults or defaults.get("foreach") or defaults.get("differentiable"):
+        say("refused", "%s has no fused form" % type(optimizer).__name__)
+        return defaults
+    if not _can_fuse(torch, params):
+        say("refused", "this torch has no fused form for parameters on this device")
+        return defaults
+    return dict(defaults, fused=True)
+
+
+def _can_fuse(torch, params):
+    """Asked beforehand: where the class does not check it, it would fail in the program's first step."""
+    try:
+        from torch.utils._foreach_utils import _get_fused_kernels_supported_devices
+
+        kinds = _get_fused_kernels_supported_devices()
+    except ImportError:
+        kinds = ["cuda"]
+    tensors = []
+    for one in params:
+        inner = one["params"] if isinstance(one, dict) else [one]
+        tensors += [inner] if isinstance(inner, torch.Tensor) else inner
+    tensors = [one[1] if isinstance(one, tuple) else one for one in tensors]  # with names
+    return all(
+        isinstance(p, torch.Tensor) and p.device.type in kinds and p.is_floating_point() for p in tensors
+    )
