@@ -235,6 +235,32 @@ class LoopTest(unittest.TestCase):
         program.loop.finish()
         self.assertEqual([event[2] for event in program.ring.of(probe.INPUT)], [16] * 4)
 
+    def test_arrays_that_answer_a_forward_pass_are_no_batch(self):
+        program = self.program
+        for _ in range(4):
+            for _ in range(3):
+                program.forward(self.model)
+                program.idle(8)  # what the environment does with the action
+                program.loop.assembled = True
+            program.forward(self.model)
+            program.backward()
+            program.step(self.optimizer)
+        program.loop.finish()
+        self.assertEqual(program.ring.of(probe.INPUT), [])
+
+    def test_lines_that_were_seen_count_more_than_arrays(self):
+        program = self.program
+        for share in (0.0, 0.75):
+            program.loop.gap_is_input[looping.AFTER_FORWARD] = share
+            for _ in range(2):
+                program.forward(self.model)
+                program.loop.assembled = True  # targets, and then a costly loss
+                program.idle(8)
+                program.backward()
+                program.step(self.optimizer)
+        program.loop.finish()
+        self.assertEqual([event[2] for event in program.ring.of(probe.INPUT)], [6, 6])
+
     def test_parameters_that_are_changed_by_hand(self):
         for _ in range(4):
             self.program.forward(self.model)
@@ -298,6 +324,18 @@ class LoopTest(unittest.TestCase):
         self.program.loop.finish()
         self.assertEqual([span[4] for span in self.program.ring.of(probe.VALIDATE)], [100, 100])
         self.assertEqual(len(self.program.steps()), 6)
+
+    def test_text_that_is_made_word_by_word_is_no_validation(self):
+        for samples, spans in ((1, 0), (100, 1)):
+            self.setUp()
+            for _ in range(3):
+                self.iteration()
+            for _ in range(5):
+                self.program.forward(self.model, grad=False, samples=samples)
+                self.program.idle(3)
+            self.program.loop.finish()
+            self.assertEqual(len(self.program.ring.of(probe.VALIDATE)), spans)
+            self.assertEqual(len(self.program.steps()), 3)
 
     def test_a_frozen_teacher_is_no_validation(self):
         teacher = Module(training=False)

@@ -64,7 +64,8 @@ class Loop(Validations):
         self.lone_eval = None
         self.after = AFTER_STEP  # the kind of the last observed call
         # By kind of the last observed call: share of the time after it that gets data, if there is no loader.
-        self.gap_is_input = [0.0, 0.0, 0.0]
+        # None as long as too few lines were seen there.
+        self.gap_is_input = [None, None, None]
         self.assembled = False  # arrays became tensors since the last observed call
         self.by_hand = True  # no optimiser was called yet: the program may change its parameters itself
         self.batch_axis = 0  # of the model's input
@@ -308,8 +309,7 @@ class Loop(Validations):
                 self.close_validation(t)
             parts = self.parts
             if parts is not None:
-                if self.gap_is_input[self.after] or (self.assembled and self.after):
-                    self.gap(parts, t)
+                self.gap(parts, t, self.after == AFTER_BACKWARD)
                 if parts.optimizers:
                     self.split(t, False)
             parts = self.current(t)
@@ -360,6 +360,7 @@ class Loop(Validations):
                 validation[1] = t
                 if self.preview is not None:
                     self.preview.forward_ns += own_ns
+                    self.preview.most = max(self.preview.most, samples)
                 if not validation[3]:
                     validation[2] += samples
             return
@@ -370,13 +371,18 @@ class Loop(Validations):
 
     # -- the rest --
 
-    def gap(self, parts, t):
-        """Counts the time since the last observed call as input, if there is no loader. The lines that run
-        there look as if they get data, or they made tensors of arrays within a step."""
-        if parts.fetches:
+    def gap(self, parts, t, batches):
+        """Counts the time since the last observed call as input, if there is no loader and the lines that run
+        there look as if they get data. Too short to be looked at, it counts where arrays became tensors, and
+        `batches`: where these are a batch. From one forward pass to the next they may be an environment's
+        answer to the first one."""
+        share = self.gap_is_input[self.after]
+        if share is None:
+            share = 1.0 if self.assembled and batches else 0.0
+        if parts.fetches or not share:
             return
         begin = parts.last if self.after else max(parts.last, self.stepped_at)
-        own = round((t - begin) * (1.0 if self.assembled and self.after else self.gap_is_input[self.after]))
+        own = round((t - begin) * share)
         parts.input += own
         self.total += own
 
@@ -391,12 +397,8 @@ class Loop(Validations):
         parts = self.parts
         if parts is not None and parts.optimizers and not self.in_optimizer:
             self.split(self.stepped_at, False)  # neither batch nor model: a loop of bare tensors
-        elif (
-            parts is not None
-            and self.after == AFTER_FORWARD
-            and (self.assembled or self.gap_is_input[AFTER_FORWARD])
-        ):
-            self.gap(parts, t)
+        elif parts is not None and self.after == AFTER_FORWARD:
+            self.gap(parts, t, True)
 
     def backward_ends(self, t0, t1, own_ns, loss):
         parts = self.parts or self.current(t0)

@@ -20,6 +20,7 @@ class Preview:
         self.forward_ns = self.log_ns = 0
         self.told = []  # (logging_time.Logging, place, ns)
         self.drawn = False  # as a picture
+        self.most = 0  # samples of a forward pass
 
     def tell(self, logging, place, own_ns, draws):
         self.told.append((logging, place, own_ns))
@@ -97,9 +98,12 @@ class Validations:
             parts.begin = parts.last = end
 
     def only_looks(self, preview):
-        """The result was drawn, or it is told of in every step: nobody validates as often."""
+        """The result was drawn, or it is told of in every step: nobody validates as often. Or there was one
+        sample in each forward pass, where training has several: so a text is made, word by word."""
         last, self.previewed_at = self.previewed_at, self.steps
-        return preview.drawn or (bool(preview.told) and last is not None and self.steps - last <= EACH_STEP)
+        if preview.drawn or preview.most == 1 < self.usual_samples:
+            return True
+        return bool(preview.told) and last is not None and self.steps - last <= EACH_STEP
 
     def leave_to_step(self, preview, begin, end):
         """It is part of the step that comes next, and drawing and writing is logging."""
