@@ -20,8 +20,8 @@
 #include "unidle/base/files.h"
 #include "unidle/base/process.h"
 #include "unidle/base/stats.h"
-#include "unidle/data/image_pairs.h"
 #include "unidle/data/loader.h"
+#include "unidle/data/sources/image_pairs.h"
 
 namespace fs = std::filesystem;
 using namespace unidle;

@@ -30,7 +30,7 @@ function(unidle_module NAME)
   list(FILTER tests INCLUDE REGEX "_test\\.cpp$")
   set(fakes ${sources})
   list(FILTER fakes INCLUDE REGEX "^testing/")
-  list(FILTER sources EXCLUDE REGEX "_test\\.cpp$|^testing/|^main/|^fake_nvml/")
+  list(FILTER sources EXCLUDE REGEX "_test\\.cpp$|^testing/|^main/|^fake_nvml/|^capi/")
   list(TRANSFORM ARG_USES PREPEND unidle_)
   list(TRANSFORM ARG_TEST_USES PREPEND unidle_)
 

@@ -62,6 +62,7 @@ void run_image(std::string_view bytes) {
     const std::string ours = pixels(view, region, false);
     const std::string reference = pixels(view, region, true);
     require(reference.empty() || ours == reference);
+    data::ImageDecoder().decode_region(view, "input", region, 2 << choice % 3);
   });
 }
 

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "unidle/base/error.h"
-#include "unidle/data/image_pairs.h"
+#include "unidle/data/sources/image_pairs.h"
 #include "unidle/train/transfer.h"
 #include "workloads/superres/model.h"
 

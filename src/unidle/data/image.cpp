@@ -13,6 +13,7 @@
 
 #include "unidle/base/error.h"
 #include "unidle/base/handle.h"
+#include "unidle/data/detail/jpeg.h"
 #include "unidle/data/detail/png_fast.h"
 
 namespace unidle::data {
@@ -51,13 +52,6 @@ std::uint32_t big_endian(const std::uint8_t* bytes) {
   return std::uint32_t{bytes[0]} << 24 | std::uint32_t{bytes[1]} << 16 | std::uint32_t{bytes[2]} << 8 | bytes[3];
 }
 
-void check_size(std::string_view subject, std::int64_t width, std::int64_t height) {
-  if (width < 1 || height < 1 || width > kMaxPixels || height > kMaxPixels || width * height > kMaxPixels) {
-    throw input_error(subject, fmt::format("is {} x {} pixels; expected at least 1 and at most {} in all", width,
-                                           height, kMaxPixels));
-  }
-}
-
 bool is_png(std::span<const std::byte> bytes) {
   return bytes.size() >= sizeof kPngSignature && std::memcmp(bytes.data(), kPngSignature, sizeof kPngSignature) == 0;
 }
@@ -72,43 +66,16 @@ ImageInfo probe_png(std::span<const std::byte> bytes, std::string_view subject) 
   }
   const std::int64_t width = big_endian(data + 16);
   const std::int64_t height = big_endian(data + 20);
-  check_size(subject, width, height);
+  check_picture_size(subject, width, height);
   return {ImageFormat::kPng, static_cast<int>(width), static_cast<int>(height)};
 }
 
-JpegHandle jpeg_decoder(std::string_view subject) {
-  JpegHandle handle(tjInitDecompress());
-  if (!handle) {
-    throw out_of_memory(subject, "libturbojpeg");
-  }
-  return handle;
-}
-
-ImageInfo probe_jpeg(tjhandle handle, std::span<const std::byte> bytes, std::string_view subject) {
-  int width = 0;
-  int height = 0;
-  int subsampling = 0;
-  int colour = 0;
-  if (tjDecompressHeader3(handle, data_of(bytes), bytes.size(), &width, &height, &subsampling, &colour) != 0) {
-    throw input_error(subject, fmt::format("JPEG header cannot be read: {}", tjGetErrorStr2(handle)));
-  }
-  check_size(subject, width, height);
-  if (colour == TJCS_CMYK || colour == TJCS_YCCK) {
-    throw Error(ErrorCode::kInput, std::string(subject), "JPEG is in CMYK; expected RGB or gray",
-                "convert it, e.g. with ImageMagick: convert IN -colorspace sRGB OUT");
-  }
-  return {ImageFormat::kJpeg, width, height};
-}
-
-ImageInfo probe(std::span<const std::byte> bytes, std::string_view subject, JpegHandle& jpeg) {
+ImageInfo probe(std::span<const std::byte> bytes, std::string_view subject, detail::JpegDecoder& jpeg) {
   if (is_png(bytes)) {
     return probe_png(bytes, subject);
   }
   if (bytes.size() >= 2 && data_of(bytes)[0] == 0xff && data_of(bytes)[1] == 0xd8) {
-    if (!jpeg) {
-      jpeg = jpeg_decoder(subject);
-    }
-    return probe_jpeg(jpeg.get(), bytes, subject);
+    return jpeg.probe(bytes, subject);
   }
   throw input_error(subject, bytes.empty() ? "is empty; expected a PNG or JPEG picture" : "is neither PNG nor JPEG");
 }
@@ -168,15 +135,6 @@ void decode_spng(std::span<const std::byte> bytes, const ImageInfo& info, std::s
   require_spng(spng_decode_chunks(context.get()), subject);  // what follows the pixels
 }
 
-void decode_jpeg(tjhandle handle, std::span<const std::byte> bytes, const ImageInfo& info, std::string_view subject,
-                 std::vector<std::uint8_t>& pixels) {
-  pixels.resize(std::max(pixels.size(), info.rgb_bytes()));
-  if (tjDecompress2(handle, data_of(bytes), bytes.size(), pixels.data(), info.width, 0, info.height, TJPF_RGB,
-                    TJFLAG_STOPONWARNING | TJFLAG_LIMITSCANS) != 0) {
-    throw input_error(subject, fmt::format("JPEG cannot be decoded: {}", tjGetErrorStr2(handle)));
-  }
-}
-
 UniqueFd open_file(const std::string& path) {
   // Not blocking: a pipe between the pictures must not make a loader wait for ever.
   UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
@@ -203,10 +161,17 @@ std::size_t read_some(int fd, const std::string& path, std::byte* to, std::size_
 
 }  // namespace
 
+void check_picture_size(std::string_view subject, std::int64_t width, std::int64_t height) {
+  if (width < 1 || height < 1 || width > kMaxPixels || height > kMaxPixels || width * height > kMaxPixels) {
+    throw input_error(subject, fmt::format("is {} x {} pixels; expected at least 1 and at most {} in all", width,
+                                           height, kMaxPixels));
+  }
+}
+
 struct ImageDecoder::Scratch {
   detail::FastPng fast_png;
   bool only_reference = false;
-  JpegHandle jpeg;
+  detail::JpegDecoder jpeg;
   std::vector<std::uint8_t> pixels;
   std::vector<std::byte> file;
 };
@@ -219,8 +184,8 @@ ImageDecoder& ImageDecoder::operator=(ImageDecoder&&) noexcept = default;
 void ImageDecoder::use_reference_png(bool only_reference) { scratch_->only_reference = only_reference; }
 
 ImageDecoder::View ImageDecoder::decode_region(std::span<const std::byte> bytes, std::string_view subject,
-                                               Region region) {
-  const ImageInfo info = probe(bytes, subject, scratch_->jpeg);
+                                               Region region, int shrink) {
+  const ImageInfo info = probe(bytes, subject);
   const Region all{0, 0, info.width, info.height};
   if (region.width == 0 && region.height == 0) {
     region = all;
@@ -230,19 +195,21 @@ ImageDecoder::View ImageDecoder::decode_region(std::span<const std::byte> bytes,
     throw input_error(subject, fmt::format("is {} x {} pixels; expected {} x {} at ({}, {}) inside it", info.width,
                                            info.height, region.width, region.height, region.x, region.y));
   }
+  if (info.format == ImageFormat::kJpeg) {
+    return scratch_->jpeg.decode(bytes, subject, region, shrink);
+  }
   View view;
-  if (info.format == ImageFormat::kPng && !scratch_->only_reference &&
-      scratch_->fast_png.decode(bytes, info, region, view)) {
+  if (!scratch_->only_reference && scratch_->fast_png.decode(bytes, info, region, view)) {
     return view;
   }
+  decode_spng(bytes, info, subject, scratch_->pixels);
   const std::size_t stride = static_cast<std::size_t>(info.width) * 3;
-  if (info.format == ImageFormat::kPng) {
-    decode_spng(bytes, info, subject, scratch_->pixels);
-  } else {
-    decode_jpeg(scratch_->jpeg.get(), bytes, info, subject, scratch_->pixels);
-  }
   const std::size_t skip = static_cast<std::size_t>(region.y) * stride + static_cast<std::size_t>(region.x) * 3;
   return {info, region, scratch_->pixels.data() + skip, stride};
+}
+
+ImageInfo ImageDecoder::probe(std::span<const std::byte> bytes, std::string_view subject) {
+  return data::probe(bytes, subject, scratch_->jpeg);
 }
 
 Picture ImageDecoder::decode(std::span<const std::byte> bytes, std::string_view subject) {
@@ -273,7 +240,7 @@ std::span<const std::byte> ImageDecoder::read(const std::string& path) {
 }
 
 ImageInfo probe_image(std::span<const std::byte> bytes, std::string_view subject) {
-  JpegHandle jpeg;
+  detail::JpegDecoder jpeg;
   return probe(bytes, subject, jpeg);
 }
 

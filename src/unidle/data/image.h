@@ -45,6 +45,9 @@ constexpr std::int64_t kMaxPixels = std::int64_t{1} << 28;
 /// Bytes from the start of a file that probe_image() needs for any PNG; a JPEG may need all of it.
 constexpr std::size_t kPngProbeBytes = 33;
 
+/// Throws kInput for a size that is none, or more than kMaxPixels.
+void check_picture_size(std::string_view subject, std::int64_t width, std::int64_t height);
+
 /// Format and size out of the header, without decoding. `subject` names the bytes in errors, usually a path.
 /// Throws kInput for anything that is neither PNG nor JPEG, and for a damaged header.
 ImageInfo probe_image(std::span<const std::byte> bytes, std::string_view subject);
@@ -55,7 +58,7 @@ ImageInfo probe_image_file(const std::string& path);
 /// Decodes to 8-bit RGB: gray is repeated, palettes are looked up, of 16 bits the high byte is kept, alpha is dropped
 /// (not blended), gamma and colour profiles are not applied. A truncated file throws kInput with `subject` and the
 /// reason, and so does a PNG with any damage that touches its pixels, in the region or not (its checksums are
-/// verified). JPEG has no checksums: damage shows when it breaks the code of the pixels.
+/// verified). JPEG has no checksums: damage shows when it breaks the code of the pixels, down to the region's last row.
 ///
 /// Holds scratch memory that grows to the largest picture seen, so that decoding allocates nothing once warm.
 /// Not thread-safe: one a thread.
@@ -74,10 +77,15 @@ class ImageDecoder {
     Region region;                         // what is decoded
     const std::uint8_t* pixels = nullptr;  // the region's first pixel, RGB
     std::size_t stride = 0;                // bytes from row to row
+    int shrink = 1;                        // region and pixels are at 1/shrink of the picture's size
   };
-  /// Decodes at least `region` (of a PNG no more than the rows and columns that it depends on); it must lie inside the
-  /// picture. With an empty region: the whole picture.
-  View decode_region(std::span<const std::byte> bytes, std::string_view subject, Region region);
+  /// Decodes at least `region` (no more than the rows and columns that it depends on); it must lie inside the picture.
+  /// With an empty region: the whole picture. `shrink` may be 2, 4 or 8: a JPEG then comes at that fraction of its
+  /// size, for a fraction of the time, as the averages of its blocks; a PNG comes as it is.
+  View decode_region(std::span<const std::byte> bytes, std::string_view subject, Region region, int shrink = 1);
+
+  /// As probe_image(), without allocating anything once warm.
+  ImageInfo probe(std::span<const std::byte> bytes, std::string_view subject);
 
   /// Reads a file into the decoder's memory; the bytes are valid until the next call. Throws kInput naming the path.
   std::span<const std::byte> read(const std::string& path);

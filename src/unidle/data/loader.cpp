@@ -5,7 +5,7 @@
 #include <signal.h>
 
 #include <algorithm>
-#include <limits>
+#include <atomic>
 #include <new>
 #include <system_error>
 #include <thread>
@@ -50,33 +50,6 @@ bool is_damage(const Error& error) {
   return error.code() == ErrorCode::kInput || error.code() == ErrorCode::kIo || error.code() == ErrorCode::kCorrupt;
 }
 
-[[noreturn]] void bad_option(std::string_view name, std::string_view expected, std::int64_t found) {
-  throw Error(ErrorCode::kUsage, fmt::format("loader option {}", name), fmt::format("{}, found {}", expected, found));
-}
-
-void check(const Source& source, const LoaderOptions& options) {
-  constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
-  if (options.batch < 1 || options.batch > kMost) {
-    bad_option("batch", fmt::format("expected 1 to {}", kMost), options.batch);
-  }
-  if (options.workers < 0 || options.workers > 4096) {
-    bad_option("workers", "expected 0 to 4096", options.workers);
-  }
-  if (options.prefetch < 1 || options.prefetch > 4096) {
-    bad_option("prefetch", "expected 1 to 4096", options.prefetch);
-  }
-  if (options.start_sample < 0) {
-    bad_option("start_sample", "expected 0 or more", options.start_sample);
-  }
-  if (source.items() < 1) {
-    throw Error(ErrorCode::kInput, "source", "has no items");
-  }
-  if (source.samples_per_item() < 1 || source.samples_per_item() > kMost) {
-    throw Error(ErrorCode::kUsage, "source",
-                fmt::format("samples per item: expected 1 to {}, found {}", kMost, source.samples_per_item()));
-  }
-}
-
 }  // namespace
 
 SlotAllocator& host_allocator() {
@@ -88,17 +61,30 @@ struct Loader::Impl {
   Impl(const Source& the_source, const LoaderOptions& the_options);
   ~Impl() { stop(); }
 
+  /// What a thread needs to make items; allocates nothing once made.
+  struct Maker {
+    Maker(const Impl& loader, int the_thread);
+    int thread;
+    std::vector<Places> places;
+    std::vector<std::byte> spare;  // for samples that nobody gets
+    std::vector<ItemRequest> requests;
+    std::vector<Rows> rows;
+  };
+
   void stop();
   void start();
-  void work(int thread, std::vector<Places>& places);
-  /// Makes the item and counts it into its batches. Does not throw. The slots must be free.
-  void make(std::int64_t position, int thread, std::vector<Places>& places);
-  void read(std::int64_t position, int thread, std::vector<Places>& places);
+  void work(Maker& maker);
+  /// Makes the items and counts them into their batches. Does not throw. The slots must be free.
+  void make(detail::Plan::Range unit, Maker& maker);
+  void read(std::int64_t position, Maker& maker, ItemTiming& timing);
+  /// False when an item failed; then each is to be read by itself.
+  bool gather(detail::Plan::Range unit, Maker& maker, ItemTiming& timing);
   /// Reads the item, or the first readable one after it; whether that was another one.
   bool read_or_replace(std::int64_t position, std::span<const Places> places, ItemTiming& timing) const;
-  void read_exactly(std::int64_t position, std::span<const Places> places, ItemTiming& timing) const;
-  void aim(std::int64_t position, std::vector<Places>& places);
-  std::vector<Places> empty_places() const;
+  bool fits(const ItemRequest& request, const Places& places) const;
+  void aim(std::int64_t position, Maker& maker);
+  ItemRequest request_at(std::int64_t position) const;
+  std::int64_t extent(std::int64_t batch_index, std::size_t field) const;
   void check_not_held(std::int64_t batch_index);
 
   const Source& source;
@@ -106,12 +92,11 @@ struct Loader::Impl {
   const std::int64_t items;
   const detail::Plan plan;
   detail::SlotRing ring;
-  std::vector<std::byte> discarded;  // samples of the first item that were delivered before the resume
-  std::vector<Places> own_places;    // of the calling thread, without workers
   std::int64_t next_batch = 0;
   std::int64_t skipped = 0;
-  std::int64_t own_position;                // next item, without workers
-  std::atomic<std::int64_t> next_position;  // next item, with workers
+  Maker own_maker;                      // of the calling thread, without workers
+  std::int64_t own_unit = 0;            // next one, without workers
+  std::atomic<std::int64_t> next_unit;  // with workers
   std::vector<std::jthread> threads;
 };
 
@@ -124,22 +109,31 @@ std::int64_t slot_count(const LoaderOptions& options, const detail::Plan& plan) 
 
 }  // namespace
 
+Loader::Impl::Maker::Maker(const Impl& loader, int the_thread)
+    : thread(the_thread), requests(static_cast<std::size_t>(std::max<std::int64_t>(1, loader.source.grain()))) {
+  const std::vector<Field>& fields = loader.ring.fields;
+  rows.resize(fields.size());
+  const auto samples = static_cast<std::size_t>(loader.plan.samples_per_item());
+  places.assign(samples, Places(fields.size()));
+  std::size_t bytes = 0;
+  for (const Field& field : fields) {
+    bytes += field.bytes();
+  }
+  if (samples > 1) {
+    spare.resize(bytes * (samples - 1));
+  }
+}
+
 Loader::Impl::Impl(const Source& the_source, const LoaderOptions& the_options)
     : source(the_source),
       options(the_options),
       items(source.items()),
-      plan{options.start_sample, options.batch, source.samples_per_item()},
+      plan(source, options),
       ring(plan, source.fields(), slot_count(options, plan),
-           options.allocator != nullptr ? *options.allocator : host_allocator()),
-      own_position(plan.first_position()),
-      next_position(plan.first_position()) {
-  const auto lost = static_cast<std::size_t>(plan.start_sample % plan.samples_per_item);
-  std::size_t bytes = 0;
-  for (const std::size_t field : ring.sample_bytes) {
-    bytes += field;
-  }
-  discarded.resize(bytes * lost);
-  own_places = empty_places();
+           options.allocator != nullptr ? *options.allocator : host_allocator(),
+           [this](std::int64_t batch_index, std::size_t field) { return extent(batch_index, field); }),
+      own_maker(*this, 0),
+      next_unit(0) {
   try {
     start();
   } catch (...) {
@@ -152,7 +146,7 @@ void Loader::Impl::start() {
   const SignalsBlocked blocked;
   try {
     for (int thread = 1; thread <= options.workers; ++thread) {
-      threads.emplace_back([this, thread, places = empty_places()]() mutable { work(thread, places); });
+      threads.emplace_back([this, maker = Maker(*this, thread)]() mutable { work(maker); });
     }
   } catch (const std::system_error& error) {
     throw Error(
@@ -167,48 +161,73 @@ void Loader::Impl::stop() {
   threads.clear();  // joins
 }
 
-std::vector<Places> Loader::Impl::empty_places() const {
-  return std::vector<Places>(static_cast<std::size_t>(plan.samples_per_item), Places(ring.sample_bytes.size()));
-}
-
-void Loader::Impl::work(int thread, std::vector<Places>& places) {
-  pthread_setname_np(pthread_self(), fmt::format("unidle-load-{}", thread).substr(0, 15).c_str());
+void Loader::Impl::work(Maker& maker) {
+  pthread_setname_np(pthread_self(), fmt::format("unidle-load-{}", maker.thread).substr(0, 15).c_str());
   for (;;) {
-    const std::int64_t position = next_position.fetch_add(1, std::memory_order_relaxed);
-    if (!ring.wait_free(plan.first_batch(position), plan.last_batch(position))) {
+    const detail::Plan::Range unit = plan.unit(next_unit.fetch_add(1, std::memory_order_relaxed));
+    if (unit.begin == unit.end) {
+      continue;
+    }
+    if (!ring.wait_free(plan.first_batch(unit.begin), plan.last_batch(unit.end - 1))) {
       return;
     }
-    make(position, thread, places);
+    make(unit, maker);
   }
 }
 
-void Loader::Impl::aim(std::int64_t position, std::vector<Places>& places) {
-  std::byte* spare = discarded.data();
-  std::int64_t offset = position * plan.samples_per_item - plan.start_sample;
-  for (Places& sample : places) {
-    detail::Slot* slot = offset < 0 ? nullptr : &ring.slot(offset / plan.batch);
-    const auto row = static_cast<std::size_t>(offset < 0 ? 0 : offset % plan.batch);
-    for (std::size_t field = 0; field < sample.size(); ++field) {
-      const std::size_t bytes = ring.sample_bytes[field];
-      sample[field] = {slot != nullptr ? slot->fields[field] + row * bytes : std::exchange(spare, spare + bytes),
-                       bytes};
+ItemRequest Loader::Impl::request_at(std::int64_t position) const {
+  const auto [epoch, index] = plan.item_at(position);
+  return {options.shuffle ? shuffled_index(options.seed, epoch, index, items) : index, epoch, options.seed};
+}
+
+std::int64_t Loader::Impl::extent(std::int64_t batch_index, std::size_t field) const {
+  std::int64_t longest = 0;
+  for (std::int64_t position = plan.begin_position(batch_index); position < plan.end_position(batch_index);
+       ++position) {
+    longest = std::max(longest, source.extent(request_at(position).item, field));
+  }
+  return longest;
+}
+
+void Loader::Impl::aim(std::int64_t position, Maker& maker) {
+  std::byte* spare = maker.spare.data();
+  std::int64_t sample = position * plan.samples_per_item();
+  for (Places& places : maker.places) {
+    const std::int64_t batch_index = plan.batch_of(sample);
+    const std::int64_t row = sample - plan.first_sample(batch_index);
+    detail::Slot& slot = ring.slot(batch_index);
+    const bool wanted = row >= 0 && row < plan.samples(batch_index);
+    for (std::size_t field = 0; field < places.size(); ++field) {
+      const std::size_t bytes = slot.sample_bytes[field];
+      places[field] = {
+          wanted ? slot.fields[field] + static_cast<std::size_t>(row) * bytes : std::exchange(spare, spare + bytes),
+          bytes};
     }
-    ++offset;
+    ++sample;
   }
 }
 
-void Loader::Impl::read_exactly(std::int64_t position, std::span<const Places> places, ItemTiming& timing) const {
-  const std::int64_t epoch = position / items;
-  const std::int64_t index = position % items;
-  timing.item = options.shuffle ? shuffled_index(options.seed, epoch, index, items) : index;
-  timing.bytes = source.read({timing.item, epoch, options.seed}, places);
+bool Loader::Impl::fits(const ItemRequest& request, const Places& places) const {
+  for (std::size_t field = 0; field < places.size(); ++field) {
+    const Field& shape = ring.fields[field];
+    if (shape.ragged &&
+        static_cast<std::size_t>(source.extent(request.item, field)) * shape.row_bytes() > places[field].size()) {
+      return false;
+    }
+  }
+  return true;
 }
 
 bool Loader::Impl::read_or_replace(std::int64_t position, std::span<const Places> places, ItemTiming& timing) const {
   std::exception_ptr first;
   for (std::int64_t next = position; next < position + items; ++next) {
+    const ItemRequest request = request_at(next);
+    if (next != position && !fits(request, places.front())) {
+      continue;  // longer than the batch that it would stand in
+    }
     try {
-      read_exactly(next, places, timing);
+      timing.item = request.item;
+      timing.bytes += source.read(request, places);
       return next != position;
     } catch (const Error& error) {
       if (options.on_error == ErrorPolicy::kFail || !is_damage(error)) {
@@ -220,28 +239,59 @@ bool Loader::Impl::read_or_replace(std::int64_t position, std::span<const Places
   std::rethrow_exception(first);  // none of them can be read
 }
 
-void Loader::Impl::read(std::int64_t position, int thread, std::vector<Places>& places) {
-  const std::int64_t first = plan.first_batch(position);
-  detail::Slot& slot = ring.slot(first);
-  ItemTiming timing;
-  timing.thread = thread;
-  timing.start_ns = system_clock().now_ns();
+void Loader::Impl::read(std::int64_t position, Maker& maker, ItemTiming& timing) {
+  detail::Slot& slot = ring.slot(plan.first_batch(position));
   try {
-    aim(position, places);
-    if (read_or_replace(position, places, timing)) {
+    aim(position, maker);
+    if (read_or_replace(position, maker.places, timing)) {
       slot.skipped.fetch_add(1, std::memory_order_relaxed);
     }
   } catch (...) {
     ring.fail_item(slot, position, std::current_exception());
   }
-  timing.duration_ns = system_clock().now_ns() - timing.start_ns;
-  slot.timings[static_cast<std::size_t>(position - plan.begin_timing(first))] = timing;
 }
 
-void Loader::Impl::make(std::int64_t position, int thread, std::vector<Places>& places) {
-  read(position, thread, places);
-  for (std::int64_t index = plan.first_batch(position); index <= plan.last_batch(position); ++index) {
-    ring.finish_item(ring.slot(index));
+bool Loader::Impl::gather(detail::Plan::Range unit, Maker& maker, ItemTiming& timing) {
+  const std::int64_t batch_index = plan.first_batch(unit.begin);
+  const detail::Slot& slot = ring.slot(batch_index);
+  const auto row = static_cast<std::size_t>(unit.begin - plan.first_sample(batch_index));
+  for (std::size_t field = 0; field < maker.rows.size(); ++field) {
+    const std::size_t bytes = slot.sample_bytes[field];
+    maker.rows[field] = {slot.fields[field] + row * bytes, bytes};
+  }
+  const auto count = static_cast<std::size_t>(unit.end - unit.begin);
+  for (std::size_t i = 0; i < count; ++i) {
+    maker.requests[i] = request_at(unit.begin + static_cast<std::int64_t>(i));
+  }
+  timing.item = maker.requests.front().item;
+  try {
+    timing.bytes = source.gather({maker.requests.data(), count}, maker.rows);
+    return true;
+  } catch (...) {
+    return false;
+  }
+}
+
+void Loader::Impl::make(detail::Plan::Range unit, Maker& maker) {
+  const std::int64_t first = plan.first_batch(unit.begin);
+  detail::Slot& slot = ring.slot(first);
+  ItemTiming timing;
+  timing.thread = maker.thread;
+  timing.items = unit.end - unit.begin;
+  timing.start_ns = system_clock().now_ns();
+  if (source.grain() <= 1 || !gather(unit, maker, timing)) {
+    for (std::int64_t position = unit.begin; position < unit.end; ++position) {
+      read(position, maker, timing);
+    }
+  }
+  timing.duration_ns = system_clock().now_ns() - timing.start_ns;
+  slot.timings[static_cast<std::size_t>(plan.timing_place(first, unit.begin))] = timing;
+  if (plan.samples_per_item() == 1) {
+    ring.finish_items(slot, timing.items);
+    return;
+  }
+  for (std::int64_t index = first; index <= plan.last_batch(unit.begin); ++index) {
+    ring.finish_items(ring.slot(index), 1);
   }
 }
 
@@ -258,10 +308,7 @@ void Loader::Impl::check_not_held(std::int64_t batch_index) {
   }
 }
 
-Loader::Loader(const Source& source, const LoaderOptions& options) {
-  check(source, options);
-  impl_ = std::make_unique<Impl>(source, options);
-}
+Loader::Loader(const Source& source, const LoaderOptions& options) : impl_(std::make_unique<Impl>(source, options)) {}
 
 Loader::~Loader() = default;
 
@@ -271,8 +318,11 @@ Batch Loader::next() {
   impl.check_not_held(index);
   detail::Slot& slot = impl.ring.slot(index);
   if (impl.options.workers == 0) {
-    for (const std::int64_t end = impl.plan.end_position(index); impl.own_position < end; ++impl.own_position) {
-      impl.make(impl.own_position, 0, impl.own_places);
+    const std::int64_t end = impl.plan.end_position(index);
+    for (auto unit = impl.plan.unit(impl.own_unit); unit.begin < end; unit = impl.plan.unit(++impl.own_unit)) {
+      if (unit.begin < unit.end) {
+        impl.make(unit, impl.own_maker);
+      }
     }
   } else {
     impl.ring.wait_complete(slot);
@@ -291,7 +341,16 @@ bool Loader::ready() const {
          impl_->ring.slot(impl_->next_batch).remaining.load(std::memory_order_acquire) == 0;
 }
 
-std::int64_t Loader::samples_per_epoch() const { return impl_->items * impl_->plan.samples_per_item; }
+bool Loader::wait(std::chrono::nanoseconds limit) {
+  // Without workers next() does the work; where a batch is held for too long, it is next() that says so.
+  return impl_->options.workers == 0 || !impl_->ring.is_free_for(impl_->next_batch) ||
+         impl_->ring.wait_complete(impl_->ring.slot(impl_->next_batch), limit);
+}
+
+std::int64_t Loader::samples_per_epoch() const { return impl_->items * impl_->plan.samples_per_item(); }
+std::int64_t Loader::batches_per_epoch() const { return impl_->plan.batches_per_epoch(); }
+std::int64_t Loader::batches_in_first_epoch() const { return impl_->plan.batches_in_first_epoch(); }
+std::size_t Loader::field_bytes(std::size_t index) const { return impl_->ring.memory_bytes(index); }
 std::int64_t Loader::skipped() const { return impl_->skipped; }
 
 Batch::Batch(detail::Slot* slot) : slot_(slot) {}
@@ -309,11 +368,23 @@ Batch::~Batch() {
   }
 }
 
-std::int64_t Batch::samples() const { return slot_->ring->plan.batch; }
-std::int64_t Batch::first_sample() const {
-  return slot_->ring->plan.first_sample(slot_->batch_index.load(std::memory_order_relaxed));
+std::int64_t Batch::samples() const { return slot_->samples; }
+std::int64_t Batch::epoch() const {
+  return slot_->ring->plan.epoch_of_batch(slot_->batch_index.load(std::memory_order_relaxed));
 }
+std::int64_t Batch::epoch_offset() const {
+  return slot_->ring->plan.epoch_offset(slot_->batch_index.load(std::memory_order_relaxed));
+}
+std::int64_t Batch::first_sample() const { return epoch() * slot_->ring->plan.samples_of_source() + epoch_offset(); }
 std::byte* Batch::field(std::size_t index) const { return slot_->fields.at(index); }
+std::int64_t Batch::extent(std::size_t index) const {
+  const Field& field = slot_->ring->fields.at(index);
+  return static_cast<std::int64_t>(slot_->sample_bytes.at(index) / field.row_bytes());
+}
+std::byte* Batch::take(std::size_t index) {
+  std::byte* fresh = slot_->ring->allocator.allocate(slot_->ring->memory_bytes(index));
+  return std::exchange(slot_->fields.at(index), fresh);
+}
 std::span<const ItemTiming> Batch::timings() const {
   return {slot_->timings.data(), static_cast<std::size_t>(slot_->timing_count)};
 }

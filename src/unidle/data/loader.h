@@ -1,6 +1,7 @@
 // Batches out of a source, in an order that is a pure function of (seed, epoch, index).
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -11,7 +12,8 @@
 
 namespace unidle::data {
 
-/// Memory for batch slots; the engine passes one that gives pinned memory. Called once a field and slot, at the start.
+/// Memory for batch slots; the engine passes one that gives pinned memory. Called once a field and slot, at the start,
+/// and for each field that is taken out of a batch.
 class SlotAllocator {
  public:
   virtual ~SlotAllocator() = default;
@@ -23,6 +25,15 @@ SlotAllocator& host_allocator();
 
 enum class ErrorPolicy { kFail, kSkip };  // skip: the item is replaced by the next one of the order, and counted
 
+/// What becomes of the samples at the end of an epoch that fill no batch. With several ranks, all have equally many:
+/// where the items do not divide, kDrop leaves out the last ones of the order, and the others take the first ones
+/// again.
+enum class EpochEnd {
+  kSpan,   // batches go on into the next epoch
+  kShort,  // the last batch of an epoch is shorter
+  kDrop,   // they are left out
+};
+
 struct LoaderOptions {
   std::int64_t batch = 1;
   int workers = 0;   // 0: items are made in the calling thread, inside next()
@@ -30,13 +41,18 @@ struct LoaderOptions {
                      // where items straddle batches
   std::uint64_t seed = 0;
   bool shuffle = true;
-  std::int64_t start_sample = 0;  // resume: samples already delivered
+  std::int64_t start_sample = 0;  // resume: samples already delivered, on all ranks: epoch * samples an epoch + offset
+  EpochEnd epoch_end = EpochEnd::kSpan;
+  int rank =
+      0;  // this one delivers item rank, rank + world, ... of each epoch's order, which is the same for any world
+  int world = 1;
   ErrorPolicy on_error = ErrorPolicy::kFail;
   SlotAllocator* allocator = nullptr;  // host_allocator() when null; must outlive the loader
 };
 
 struct ItemTiming {
-  std::int64_t item = 0;
+  std::int64_t item = 0;      // the first one
+  std::int64_t items = 1;     // that were made at once
   std::int64_t start_ns = 0;  // CLOCK_MONOTONIC
   std::int64_t duration_ns = 0;
   std::uint64_t bytes = 0;
@@ -54,10 +70,18 @@ class Batch {
   Batch& operator=(Batch&&) noexcept;
   ~Batch();
   std::int64_t samples() const;
-  /// Global number of the first sample: epoch = first_sample() / samples_per_epoch.
+  /// Global number of the first sample, on all ranks together: epoch = first_sample() / samples_per_epoch.
   std::int64_t first_sample() const;
+  /// The epoch of the first sample, and how many samples all ranks deliver before it in that epoch.
+  std::int64_t epoch() const;
+  std::int64_t epoch_offset() const;
   /// All samples of one field, one after the other: [samples, shape...].
   std::byte* field(std::size_t index) const;
+  /// The first extent of a ragged field in this batch: of its longest sample.
+  std::int64_t extent(std::size_t index) const;
+  /// The memory of a field, now the caller's, who gives it back to the loader's allocator (field_bytes() of the
+  /// loader). The slot gets other memory. Not from several threads at once.
+  std::byte* take(std::size_t index);
   /// How each item of this batch was made, for the probe.
   std::span<const ItemTiming> timings() const;
 
@@ -67,9 +91,10 @@ class Batch {
   detail::Slot* slot_ = nullptr;
 };
 
-/// An endless stream of batches: sample s is index s % n of epoch s / n, so that a batch may span two epochs, no sample
-/// is dropped, and the whole state is one number. Delivery order does not depend on the number of workers. Scheduling
-/// is per item: a slow item delays only its own batch. No allocation per batch. next() is for one thread.
+/// An endless stream of batches: sample s is index s % n of epoch s / n, so that the whole state is one number. Batches
+/// span epochs, and no sample is dropped, unless `epoch_end` says otherwise. Delivery order does not depend on the
+/// number of workers. Scheduling is per item (or per `grain` of them): a slow item delays only its own batch. No
+/// allocation per batch. next() is for one thread.
 class Loader {
  public:
   Loader(const Source& source, const LoaderOptions& options);
@@ -82,7 +107,15 @@ class Loader {
   Batch next();
   /// Whether next() would return without waiting; never without workers.
   bool ready() const;
+  /// Waits until next() would not wait, for so long at most; whether it would not.
+  bool wait(std::chrono::nanoseconds limit);
+  /// Of all ranks.
   std::int64_t samples_per_epoch() const;
+  /// Of this rank, in a whole epoch and in the one that it starts in; 0 where batches span epochs.
+  std::int64_t batches_per_epoch() const;
+  std::int64_t batches_in_first_epoch() const;
+  /// What a slot holds of a field.
+  std::size_t field_bytes(std::size_t index) const;
   /// Items of the batches delivered so far that another one stands in for. Does not depend on the number of workers.
   std::int64_t skipped() const;
 

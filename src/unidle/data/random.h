@@ -38,6 +38,9 @@ class CounterRandom {
     return static_cast<std::uint32_t>(((next() >> 32) * bound) >> 32);
   }
 
+  /// Uniform in [0, 1), of 53 bits.
+  constexpr double unit() { return static_cast<double>(next() >> 11) * 0x1p-53; }
+
  private:
   std::uint64_t state_;
 };

@@ -82,6 +82,10 @@ void Events::samples(const data::Batch& batch, std::uint64_t step) {
     event.a = static_cast<std::uint64_t>(timing.item);
     event.b = timing.bytes;
     event.thread = static_cast<std::uint32_t>(timing.thread);
+    if (timing.items > 1) {
+      event.value = static_cast<double>(timing.items);
+      event.reserved = static_cast<std::uint64_t>(timing.duration_ns / timing.items);
+    }
     unidle_probe_emit(probe_, &event);
   }
 }

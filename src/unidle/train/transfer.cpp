@@ -11,9 +11,18 @@ namespace {
 
 at::ScalarType scalar_type(data::DType dtype) {
   switch (dtype) {
+    case data::DType::kBool: return at::kBool;
     case data::DType::kU8: return at::kByte;
-    case data::DType::kF32: return at::kFloat;
+    case data::DType::kI8: return at::kChar;
+    case data::DType::kU16: return at::kUInt16;
+    case data::DType::kI16: return at::kShort;
+    case data::DType::kU32: return at::kUInt32;
+    case data::DType::kI32: return at::kInt;
+    case data::DType::kU64: return at::kUInt64;
     case data::DType::kI64: return at::kLong;
+    case data::DType::kF16: return at::kHalf;
+    case data::DType::kF32: return at::kFloat;
+    case data::DType::kF64: return at::kDouble;
   }
   return at::kByte;
 }
@@ -66,7 +75,12 @@ at::Tensor Transfer::move_field(const data::Batch& batch, std::size_t index) {
   const data::Field& field = fields_[index];
   std::vector<std::int64_t> shape = {batch.samples()};
   shape.insert(shape.end(), field.shape.begin(), field.shape.end());
-  bytes_ += field.bytes() * static_cast<std::uint64_t>(batch.samples());
+  std::uint64_t bytes = field.bytes();
+  if (field.ragged) {
+    shape[1] = batch.extent(index);
+    bytes = field.row_bytes() * static_cast<std::uint64_t>(shape[1]);
+  }
+  bytes_ += bytes * static_cast<std::uint64_t>(batch.samples());
   at::Tensor tensor = at::from_blob(batch.field(index), shape, at::TensorOptions(scalar_type(field.dtype)));
   if (!device_.is_cpu()) {
     tensor = tensor.to(device_, non_blocking_);

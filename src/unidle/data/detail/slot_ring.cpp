@@ -1,26 +1,25 @@
 #include "unidle/data/detail/slot_ring.h"
 
-#include <algorithm>
 #include <utility>
 
 namespace unidle::data::detail {
 
-SlotRing::SlotRing(const Plan& the_plan, const std::vector<Field>& fields, std::int64_t count, SlotAllocator& memory)
-    : plan(the_plan), allocator(memory), slots(static_cast<std::size_t>(count)) {
-  const auto batch = static_cast<std::size_t>(plan.batch);
-  // Items that begin in a batch, and the one that the stream may start in the middle of.
-  const auto most_timings = static_cast<std::size_t>((plan.batch - 1) / plan.samples_per_item + 2);
-  for (const Field& field : fields) {
-    sample_bytes.push_back(field.bytes());
-  }
+SlotRing::SlotRing(const Plan& the_plan, const std::vector<Field>& the_fields, std::int64_t count,
+                   SlotAllocator& memory, ExtentOf extent_of)
+    : plan(the_plan),
+      fields(the_fields),
+      allocator(memory),
+      slots(static_cast<std::size_t>(count)),
+      extent_of_(std::move(extent_of)) {
   try {
     std::int64_t batch_index = 0;
     for (Slot& slot : slots) {
       slot.ring = this;
-      slot.timings.resize(most_timings);
+      slot.timings.resize(static_cast<std::size_t>(plan.most_timings()));
+      slot.sample_bytes.resize(fields.size());
       slot.fields.reserve(fields.size());
-      for (const std::size_t bytes : sample_bytes) {
-        slot.fields.push_back(allocator.allocate(bytes * batch));
+      for (std::size_t field = 0; field < fields.size(); ++field) {
+        slot.fields.push_back(allocator.allocate(memory_bytes(field)));
       }
       prepare(slot, batch_index++);
     }
@@ -32,10 +31,14 @@ SlotRing::SlotRing(const Plan& the_plan, const std::vector<Field>& fields, std::
 
 SlotRing::~SlotRing() { release_memory(); }
 
+std::size_t SlotRing::memory_bytes(std::size_t field) const {
+  return fields[field].bytes() * static_cast<std::size_t>(plan.batch());
+}
+
 void SlotRing::release_memory() {
   for (Slot& slot : slots) {
     for (std::size_t field = 0; field < slot.fields.size(); ++field) {
-      allocator.release(slot.fields[field], sample_bytes[field] * static_cast<std::size_t>(plan.batch));
+      allocator.release(slot.fields[field], memory_bytes(field));
     }
     slot.fields.clear();
   }
@@ -44,7 +47,13 @@ void SlotRing::release_memory() {
 void SlotRing::prepare(Slot& slot, std::int64_t batch_index) {
   slot.error = nullptr;
   slot.skipped.store(0, std::memory_order_relaxed);
-  slot.timing_count = std::max<std::int64_t>(0, plan.end_position(batch_index) - plan.begin_timing(batch_index));
+  slot.samples = plan.samples(batch_index);
+  for (std::size_t field = 0; field < fields.size(); ++field) {
+    slot.sample_bytes[field] =
+        fields[field].ragged ? fields[field].row_bytes() * static_cast<std::size_t>(extent_of_(batch_index, field))
+                             : fields[field].bytes();
+  }
+  slot.timing_count = plan.timings(batch_index);
   slot.remaining.store(plan.end_position(batch_index) - plan.begin_position(batch_index), std::memory_order_relaxed);
   slot.batch_index.store(batch_index, std::memory_order_release);
 }
@@ -66,8 +75,8 @@ bool SlotRing::wait_free(std::int64_t first_batch, std::int64_t last_batch) {
   return !closed;
 }
 
-void SlotRing::finish_item(Slot& slot) {
-  if (slot.remaining.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+void SlotRing::finish_items(Slot& slot, std::int64_t count) {
+  if (slot.remaining.fetch_sub(count, std::memory_order_acq_rel) == count) {
     // The lock orders this with the waiter's check, so that its wake-up cannot be lost.
     const std::lock_guard lock(mutex);
     complete_changed.notify_one();
@@ -88,6 +97,15 @@ void SlotRing::wait_complete(Slot& slot) {
   }
   std::unique_lock lock(mutex);
   complete_changed.wait(lock, [&] { return slot.remaining.load(std::memory_order_acquire) == 0; });
+}
+
+bool SlotRing::wait_complete(Slot& slot, std::chrono::nanoseconds limit) {
+  const auto complete = [&] { return slot.remaining.load(std::memory_order_acquire) == 0; };
+  if (complete()) {
+    return true;
+  }
+  std::unique_lock lock(mutex);
+  return complete_changed.wait_for(lock, limit, complete);
 }
 
 void SlotRing::give_back(Slot& slot) {

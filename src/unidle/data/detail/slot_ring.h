@@ -2,50 +2,19 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <mutex>
 #include <vector>
 
+#include "unidle/data/detail/plan.h"
 #include "unidle/data/loader.h"
 
 namespace unidle::data::detail {
-
-/// Which samples, items and batches belong together; all of it arithmetic on the start.
-/// "Position" counts items over all epochs: position p is item order(p % items) of epoch p / items.
-struct Plan {
-  std::int64_t start_sample;
-  std::int64_t batch;
-  std::int64_t samples_per_item;
-
-  std::int64_t first_position() const { return start_sample / samples_per_item; }
-  std::int64_t first_sample(std::int64_t batch_index) const { return start_sample + batch_index * batch; }
-  /// The first item that has a sample in the batch, and the one after the last.
-  std::int64_t begin_position(std::int64_t batch_index) const { return first_sample(batch_index) / samples_per_item; }
-  std::int64_t end_position(std::int64_t batch_index) const {
-    return (first_sample(batch_index + 1) - 1) / samples_per_item + 1;
-  }
-  /// The first item whose time is told with this batch: an item that straddles batches is told once, with the earliest.
-  std::int64_t begin_timing(std::int64_t batch_index) const {
-    const std::int64_t begin = begin_position(batch_index);
-    return batch_index == 0 || begin * samples_per_item >= first_sample(batch_index) ? begin : begin + 1;
-  }
-  /// The batches that an item reaches.
-  std::int64_t first_batch(std::int64_t position) const {
-    const std::int64_t offset = position * samples_per_item - start_sample;
-    return offset <= 0 ? 0 : offset / batch;
-  }
-  std::int64_t last_batch(std::int64_t position) const {
-    return ((position + 1) * samples_per_item - 1 - start_sample) / batch;
-  }
-  /// How many batches beyond its first one an item can reach.
-  std::int64_t straddle() const {
-    const bool aligned = batch % samples_per_item == 0 && start_sample % samples_per_item == 0;
-    return aligned ? 0 : (samples_per_item + batch - 2) / batch;
-  }
-};
 
 struct SlotRing;
 
@@ -53,10 +22,12 @@ struct SlotRing;
 struct Slot {
   SlotRing* ring = nullptr;
   std::vector<std::byte*> fields;
+  std::vector<std::size_t> sample_bytes;  // a field, in this batch
   /// Written under the ring's mutex; a worker that sees its batch here may fill the slot.
   std::atomic<std::int64_t> batch_index{0};
   /// Items still to be made; 0 makes the batch complete.
   std::atomic<std::int64_t> remaining{0};
+  std::int64_t samples = 0;
   std::int64_t timing_count = 0;
   std::vector<ItemTiming> timings;
   std::atomic<std::int64_t> skipped{0};
@@ -67,7 +38,10 @@ struct Slot {
 
 /// Thread-safe where it says so. Owns the memory of the slots.
 struct SlotRing {
-  SlotRing(const Plan& the_plan, const std::vector<Field>& fields, std::int64_t count, SlotAllocator& memory);
+  /// `extent_of` tells the first extent of a ragged field in a batch.
+  using ExtentOf = std::function<std::int64_t(std::int64_t batch_index, std::size_t field)>;
+  SlotRing(const Plan& the_plan, const std::vector<Field>& the_fields, std::int64_t count, SlotAllocator& memory,
+           ExtentOf extent_of);
   ~SlotRing();
   SlotRing(const SlotRing&) = delete;
   SlotRing& operator=(const SlotRing&) = delete;
@@ -79,19 +53,23 @@ struct SlotRing {
 
   /// Waits until the slots of these batches are free; false when the ring closes. From any thread.
   bool wait_free(std::int64_t first_batch, std::int64_t last_batch);
-  /// One item of the slot is made; the last one hands the batch over. From any thread.
-  void finish_item(Slot& slot);
+  /// So many items of the slot are made; the last one hands the batch over. From any thread.
+  void finish_items(Slot& slot, std::int64_t count);
   /// From any thread.
   void fail_item(Slot& slot, std::int64_t position, std::exception_ptr error);
   /// Waits until the batch is complete. From the taking thread.
   void wait_complete(Slot& slot);
+  /// The same for so long at most; whether it is complete.
+  bool wait_complete(Slot& slot, std::chrono::nanoseconds limit);
   /// The user is done with the batch. From any thread.
   void give_back(Slot& slot);
   /// Wakes whoever waits in wait_free.
   void close();
 
-  Plan plan;
-  std::vector<std::size_t> sample_bytes;  // a field
+  std::size_t memory_bytes(std::size_t field) const;  // of a slot
+
+  const Plan plan;
+  const std::vector<Field> fields;
   SlotAllocator& allocator;
   std::vector<Slot> slots;
   std::mutex mutex;
@@ -102,6 +80,8 @@ struct SlotRing {
  private:
   void prepare(Slot& slot, std::int64_t batch_index);
   void release_memory();
+
+  ExtentOf extent_of_;
 };
 
 }  // namespace unidle::data::detail

@@ -1,7 +1,12 @@
 #include "unidle/data/testing/pictures.h"
 
+// libjpeg's header wants the types of stdio.
+#include <jpeglib.h>
+#include <cstdio>
+// After it.
 #include <spng.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <memory>
@@ -78,6 +83,42 @@ std::string encode_any_png(int width, int height, std::span<const std::uint8_t> 
                                                            &std::free);
   require(error);
   return std::string(static_cast<const char*>(buffer.get()), size);
+}
+
+std::string encode_any_jpeg(const Picture& picture, const JpegShape& shape, int quality) {
+  jpeg_compress_struct codec;
+  jpeg_error_mgr errors;
+  codec.err = jpeg_std_error(&errors);  // ends the program: pictures of tests can be encoded
+  jpeg_create_compress(&codec);
+  unsigned char* made = nullptr;
+  unsigned long size = 0;
+  jpeg_mem_dest(&codec, &made, &size);
+  codec.image_width = static_cast<JDIMENSION>(picture.width);
+  codec.image_height = static_cast<JDIMENSION>(picture.height);
+  codec.input_components = 3;
+  codec.in_color_space = JCS_RGB;
+  jpeg_set_defaults(&codec);
+  if (shape.gray) {
+    jpeg_set_colorspace(&codec, JCS_GRAYSCALE);
+  }
+  codec.comp_info[0].h_samp_factor = shape.across;
+  codec.comp_info[0].v_samp_factor = shape.down;
+  jpeg_set_quality(&codec, quality, TRUE);
+  if (shape.progressive) {
+    jpeg_simple_progression(&codec);
+  }
+  jpeg_start_compress(&codec, TRUE);
+  std::vector<std::uint8_t> row(static_cast<std::size_t>(picture.width) * 3);
+  for (std::size_t at = 0; at < picture.pixels.size(); at += row.size()) {
+    std::copy_n(picture.pixels.begin() + static_cast<std::ptrdiff_t>(at), row.size(), row.begin());
+    JSAMPROW pointer = row.data();
+    jpeg_write_scanlines(&codec, &pointer, 1);
+  }
+  jpeg_finish_compress(&codec);
+  std::string file(reinterpret_cast<const char*>(made), size);
+  jpeg_destroy_compress(&codec);
+  std::free(made);
+  return file;
 }
 
 void repair_crcs(std::string& png) {

@@ -28,6 +28,17 @@ struct PngShape {
 /// pictures get a palette in which entry i is (i, 255 - i, i / 2).
 std::string encode_any_png(int width, int height, std::span<const std::uint8_t> raw, const PngShape& shape);
 
+/// How a JPEG is stored.
+struct JpegShape {
+  int across = 2;  // pixels of brightness to one of colour
+  int down = 2;
+  bool progressive = false;
+  bool gray = false;
+};
+
+/// A JPEG of any kind.
+std::string encode_any_jpeg(const Picture& picture, const JpegShape& shape, int quality = 85);
+
 /// Sets the CRC of every chunk right, so that damage reaches the decoder.
 void repair_crcs(std::string& png);
 

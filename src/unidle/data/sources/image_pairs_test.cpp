@@ -1,4 +1,4 @@
-#include "unidle/data/image_pairs.h"
+#include "unidle/data/sources/image_pairs.h"
 
 #include <gtest/gtest.h>
 

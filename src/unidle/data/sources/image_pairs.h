@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "unidle/data/detail/scratch_pool.h"
 #include "unidle/data/image.h"
 #include "unidle/data/picture_cache.h"
 #include "unidle/data/source.h"
@@ -58,8 +59,7 @@ class ImagePairSource final : public Source {
     std::string name;
     ImageInfo info[2];  // by FieldIndex
   };
-  class Lease;
-  struct Decoders;
+  using Decoders = detail::ScratchPool<ImageDecoder>;
   struct Crop;
 
   std::string path(const std::string& name, FieldIndex which) const;

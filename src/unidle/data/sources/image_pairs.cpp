@@ -1,4 +1,4 @@
-#include "unidle/data/image_pairs.h"
+#include "unidle/data/sources/image_pairs.h"
 
 #include <fmt/format.h>
 
@@ -6,48 +6,15 @@
 #include <cctype>
 #include <cstring>
 #include <filesystem>
-#include <mutex>
 #include <utility>
 
 #include "unidle/base/error.h"
 #include "unidle/data/random.h"
+#include "unidle/data/source_kind.h"
 
 namespace unidle::data {
 
 namespace fs = std::filesystem;
-
-/// Decoders not in use: as many as threads have ever read at once.
-struct ImagePairSource::Decoders {
-  std::mutex mutex;
-  std::vector<std::unique_ptr<ImageDecoder>> idle;
-};
-
-/// A decoder for the time of one read.
-class ImagePairSource::Lease {
- public:
-  explicit Lease(Decoders& decoders) : decoders_(decoders) {
-    {
-      const std::lock_guard lock(decoders.mutex);
-      if (!decoders.idle.empty()) {
-        decoder_ = std::move(decoders.idle.back());
-        decoders.idle.pop_back();
-        return;
-      }
-    }
-    decoder_ = std::make_unique<ImageDecoder>();
-  }
-  ~Lease() {
-    const std::lock_guard lock(decoders_.mutex);
-    decoders_.idle.push_back(std::move(decoder_));
-  }
-  Lease(const Lease&) = delete;
-  Lease& operator=(const Lease&) = delete;
-  ImageDecoder* operator->() { return decoder_.get(); }
-
- private:
-  Decoders& decoders_;
-  std::unique_ptr<ImageDecoder> decoder_;
-};
 
 /// A part of the low picture, and whether it is mirrored.
 struct ImagePairSource::Crop {
@@ -209,7 +176,7 @@ void ImagePairSource::check_unchanged(const std::string& path, const ImageInfo& 
 Picture ImagePairSource::decode_whole(std::int64_t item, FieldIndex which, std::uint64_t& read_bytes) const {
   const Files& files = pairs_.at(static_cast<std::size_t>(item));
   const std::string file = path(files.name, which);
-  Lease decoder(*decoders_);
+  Decoders::Lease decoder(*decoders_);
   const std::span<const std::byte> bytes = decoder->read(file);
   read_bytes += bytes.size();
   Picture picture = decoder->decode(bytes, file);
@@ -252,7 +219,7 @@ std::uint64_t ImagePairSource::fill(const ItemRequest& request, FieldIndex which
                       (high.y - low.y) * factor + side};
   const Files& files = pairs_[static_cast<std::size_t>(request.item)];
   const std::string file = path(files.name, which);
-  Lease decoder(*decoders_);
+  Decoders::Lease decoder(*decoders_);
   const std::span<const std::byte> bytes = decoder->read(file);
   const ImageDecoder::View view = decoder->decode_region(bytes, file, region);
   check_unchanged(file, view.info, files.info[which]);
@@ -275,5 +242,30 @@ ImagePairSource::Pair ImagePairSource::read_pair(std::int64_t item) const {
   };
   return {whole(kLow), whole(kHigh)};
 }
+
+namespace sources {
+
+namespace {
+
+std::unique_ptr<Source> open_pairs(SourceOptions& options, std::span<const ArrayView>) {
+  ImagePairOptions wanted;
+  const std::string path = options.text("path");
+  wanted.crop = options.small("crop", wanted.crop);
+  wanted.scale = options.small("scale", wanted.scale);
+  wanted.crops_per_item = options.small("crops_per_item", wanted.crops_per_item);
+  wanted.flip = options.flag("flip", wanted.flip);
+  wanted.cache_bytes = static_cast<std::size_t>(std::max<std::int64_t>(0, options.integer("cache_bytes", 0)));
+  options.done();
+  return std::make_unique<ImagePairSource>(path, wanted);
+}
+
+}  // namespace
+
+const SourceKind& image_pairs() {
+  static const SourceKind kKind = {"pairs", open_pairs};
+  return kKind;
+}
+
+}  // namespace sources
 
 }  // namespace unidle::data

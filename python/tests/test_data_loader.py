@@ -1,0 +1,314 @@
+"""unidle.data.Loader: what it delivers, in what order, where it goes on, and what becomes of its memory."""
+
+import gc
+import os
+import subprocess
+import sys
+import threading
+import unittest
+
+import package
+
+try:
+    import numpy as np
+    import torch
+except ImportError as error:
+    raise unittest.SkipTest(f"needs torch and numpy: {error}") from error
+
+if not package.LIBRARY.exists():
+    raise unittest.SkipTest(f"{package.LIBRARY} is not built")
+
+import unidle
+from unidle.data import Loader, arrays
+
+
+def numbers(count, width=3):
+    """Rows that tell their number, and a label."""
+    rows = np.arange(count * width, dtype=np.float32).reshape(count, width)
+    return arrays(rows, np.arange(count), names=["row", "label"])
+
+
+def labels(loader):
+    return [batch[1].tolist() for batch in loader]
+
+
+def flat(batches):
+    return [value for batch in batches for value in batch]
+
+
+class OrderTest(unittest.TestCase):
+    def test_an_epoch_has_every_sample_once_and_ends_with_a_short_batch(self):
+        loader = Loader(numbers(23), batch_size=5, workers=2)
+        for _ in range(3):
+            batches = labels(loader)
+            self.assertEqual([len(batch) for batch in batches], [5, 5, 5, 5, 3])
+            self.assertEqual(len(batches), len(loader))
+            self.assertEqual(sorted(flat(batches)), list(range(23)))
+
+    def test_drop_last_leaves_the_short_batch_out(self):
+        loader = Loader(numbers(23), batch_size=5, drop_last=True, workers=1)
+        self.assertEqual([len(batch) for batch in labels(loader)], [5] * 4)
+        self.assertEqual(len(loader), 4)
+        self.assertEqual(len(labels(loader)), 4)
+
+    def test_without_shuffle_samples_come_in_their_order(self):
+        loader = Loader(numbers(23), batch_size=5, shuffle=False, workers=2)
+        self.assertEqual(flat(labels(loader)), list(range(23)))
+        self.assertEqual(flat(labels(loader)), list(range(23)))
+
+    def test_every_epoch_has_an_order_of_its_own_that_the_seed_decides(self):
+        first, second = labels(Loader(numbers(50), 7, seed=1)), labels(Loader(numbers(50), 7, seed=1))
+        self.assertEqual(first, second)
+        self.assertNotEqual(first, labels(Loader(numbers(50), 7, seed=2)))
+        loader = Loader(numbers(50), 7, seed=1)
+        epochs = [labels(loader) for _ in range(3)]
+        self.assertEqual(epochs[0], first)
+        self.assertNotEqual(epochs[0], epochs[1])
+
+    def test_any_number_of_workers_delivers_the_same(self):
+        expected = [labels(Loader(numbers(101), 8, workers=0)) for _ in range(2)]
+        for workers in (1, 2, 5, None):
+            self.assertEqual([labels(Loader(numbers(101), 8, workers=workers)) for _ in range(2)], expected)
+
+    def test_set_epoch_names_the_next_one(self):
+        plain = Loader(numbers(30), 4)
+        epochs = [labels(plain) for _ in range(4)]
+        named = Loader(numbers(30), 4)
+        for epoch in (2, 0, 3, 3):
+            named.set_epoch(epoch)
+            self.assertEqual(labels(named), epochs[epoch])
+        self.assertEqual(named.epoch, 4)
+
+    def test_an_iteration_that_was_left_is_followed_by_the_next_epoch(self):
+        plain = Loader(numbers(30), 4)
+        epochs = [labels(plain) for _ in range(3)]
+        left = Loader(numbers(30), 4)
+        for _ in left:
+            break
+        self.assertEqual(labels(left), epochs[1])
+        old = iter(left)
+        next(old)
+        labels(left)
+        with self.assertRaises(unidle.UsageError):
+            next(old)
+
+    def test_ranks_share_one_order_for_any_world(self):
+        whole = flat(labels(Loader(numbers(23), 1, rank=0, world=1)))
+        for world in (2, 3, 4):
+            ranks = [flat(labels(Loader(numbers(23), 4, rank=rank, world=world))) for rank in range(world)]
+            together = [value for several in zip(*ranks) for value in several]
+            self.assertEqual(together[:23], whole)
+            self.assertEqual(together[23:], whole[: len(together) - 23])
+            self.assertEqual(len({len(rank) for rank in ranks}), 1)
+            dropped = [
+                flat(labels(Loader(numbers(23), 1, drop_last=True, rank=rank, world=world)))
+                for rank in range(world)
+            ]
+            together = [value for several in zip(*dropped) for value in several]
+            self.assertEqual(together, whole[: 23 // world * world])
+
+    def test_ranks_are_those_of_the_environment(self):
+        os.environ.update(RANK="1", WORLD_SIZE="3")
+        try:
+            loader = Loader(numbers(30), 5)
+        finally:
+            del os.environ["RANK"], os.environ["WORLD_SIZE"]
+        self.assertEqual((loader.rank, loader.world, len(loader)), (1, 3, 2))
+
+    def test_a_subset_is_a_source(self):
+        even = numbers(20).subset(range(0, 20, 2))
+        self.assertEqual(len(even), 10)
+        self.assertEqual(sorted(flat(labels(Loader(even, 3)))), list(range(0, 20, 2)))
+        twice = even.subset([9, 9, 0])
+        self.assertEqual(flat(labels(Loader(twice, 2, shuffle=False))), [18, 18, 0])
+        with self.assertRaises(unidle.UsageError):
+            numbers(20).subset([20])
+
+
+class StateTest(unittest.TestCase):
+    def test_goes_on_after_any_batch(self):
+        for drop_last in (False, True):
+            make = lambda workers=1: Loader(numbers(23), 5, seed=3, drop_last=drop_last, workers=workers)
+            whole = make()
+            expected = [labels(whole) for _ in range(4)]
+            for taken in range(2 * len(whole) + 1):
+                first = make()
+                self.walk(first, taken)
+                state = first.state_dict()
+                second = make(workers=taken % 3)
+                second.load_state_dict(state)
+                rest = labels(second) + labels(second)
+                epoch, within = divmod(taken, len(whole))
+                self.assertEqual(rest, expected[epoch][within:] + expected[epoch + 1])
+
+    @staticmethod
+    def walk(loader, batches):
+        while batches > 0:
+            for _ in loader:
+                batches -= 1
+                if batches == 0:
+                    break
+
+    def test_the_state_is_json_and_of_one_size(self):
+        import json
+
+        loader = Loader(numbers(23), 5)
+        self.walk(loader, 3)
+        state = json.loads(json.dumps(loader.state_dict()))
+        self.assertEqual((state["epoch"], state["sample"]), (0, 15))
+        self.assertLess(len(json.dumps(state)), 200)
+
+    def test_goes_on_with_another_batch_size_and_world(self):
+        order = flat(labels(Loader(numbers(40), 4, seed=9)))
+        loader = Loader(numbers(40), 4, seed=9)
+        self.walk(loader, 3)
+        for world in (1, 2, 5):
+            ranks = []
+            for rank in range(world):
+                again = Loader(numbers(40), 3, seed=9, rank=rank, world=world)
+                again.load_state_dict(loader.state_dict())
+                ranks.append(flat(labels(again)))
+            together = [value for several in zip(*ranks) for value in several]
+            self.assertEqual(together[:28], order[12:])
+
+    def test_the_seed_comes_with_the_state_and_another_source_is_refused(self):
+        first = Loader(numbers(23), 5, seed=4)
+        expected = labels(first)
+        second = Loader(numbers(23), 5, seed=5, shuffle=False)
+        second.load_state_dict(Loader(numbers(23), 5, seed=4).state_dict())
+        self.assertEqual(labels(second), expected)
+        with self.assertRaises(unidle.UsageError):
+            Loader(numbers(24), 5).load_state_dict(first.state_dict())
+        with self.assertRaises(unidle.UsageError):
+            first.load_state_dict({"version": 99})
+
+
+class MemoryTest(unittest.TestCase):
+    def test_kept_batches_keep_their_values(self):
+        for kind in ("torch", "numpy"):
+            loader = Loader(numbers(100), 5, shuffle=False, workers=2, tensors=kind)
+            kept = [batch for _ in range(4) for batch in loader]
+            loader.close()
+            del loader
+            gc.collect()
+            for number, batch in enumerate(kept):
+                first = number % 20 * 5
+                self.assertEqual(batch[1].tolist(), list(range(first, first + 5)))
+
+    def test_batches_are_the_users_to_change(self):
+        loader = Loader(numbers(20), 5, shuffle=False)
+        for batch in loader:
+            batch[0].mul_(0)
+        self.assertEqual(flat(labels(loader)), list(range(20)))
+        for batch in Loader(numbers(20), 5, tensors="numpy"):
+            batch[0][:] = 0
+
+    def test_memory_goes_round(self):
+        loader = Loader(numbers(1000, 64), 10, workers=2)
+        places = {batch[0].data_ptr() for _ in range(5) for batch in loader}
+        self.assertLess(len(places), 20)
+
+    def test_memory_is_given_back_from_any_thread(self):
+        loader = Loader(numbers(100), 5)
+        kept = list(loader)
+        thread = threading.Thread(target=kept.clear)
+        thread.start()
+        thread.join()
+        self.assertEqual(len(list(loader)), 20)
+
+    def test_types_and_shapes_are_those_of_the_arrays(self):
+        columns = [
+            np.arange(12).reshape(6, 2).astype(kind)
+            for kind in "bool int8 uint8 int16 int32 int64 float16 float32 float64".split()
+        ]
+        batch = next(iter(Loader(arrays(*columns), 6, shuffle=False)))
+        for tensor, column in zip(batch, columns):
+            self.assertTrue(torch.equal(tensor, torch.from_numpy(column)))
+        scalars = next(iter(Loader(arrays(torch.arange(5)), 5, shuffle=False)))[0]
+        self.assertEqual(tuple(scalars.shape), (5,))
+
+    def test_rows_of_views_are_taken_where_they_lie(self):
+        table = np.arange(60, dtype=np.float32).reshape(10, 6)
+        swapped = table.astype(">f4")
+        for view in (
+            table[::2],
+            table[::-1],
+            table[:, :3],
+            table.T,
+            table[:, ::2],
+            swapped,
+            torch.from_numpy(table),
+        ):
+            got = np.concatenate([b[0] for b in Loader(arrays(view), 3, shuffle=False, tensors="numpy")])
+            np.testing.assert_array_equal(got, np.asarray(view))
+
+
+class ErrorTest(unittest.TestCase):
+    def test_options_that_make_no_sense_are_refused_at_once(self):
+        source = numbers(10)
+        for options in (
+            {"batch_size": 0},
+            {"workers": -2, "batch_size": 0},
+            {"rank": 3, "world": 2},
+            {"rank": 1},
+            {"on_error": "ignore"},
+            {"tensors": "jax"},
+            {"prefetch": 0},
+        ):
+            with self.assertRaises(unidle.UsageError, msg=str(options)):
+                Loader(source, **options)
+        with self.assertRaises(ValueError):
+            Loader([1, 2, 3])
+        with self.assertRaises(unidle.UsageError):
+            arrays(np.arange(3), np.arange(4))
+        with self.assertRaises(unidle.UsageError):
+            arrays(np.array(["text"]))
+
+    @unittest.skipUnless(hasattr(os, "fork"), "needs fork")
+    def test_a_forked_process_is_told_and_does_not_hang(self):
+        program = f"""
+import sys; sys.path.insert(0, {str(package.BUILD / "share" / "unidle" / "python")!r})
+import os, numpy as np, unidle
+from unidle.data import Loader, arrays
+loader = Loader(arrays(np.arange(1000)), 5, workers=2)
+batches = iter(loader)
+held = next(batches)
+child = os.fork()
+if child == 0:
+    try:
+        next(batches)
+    except unidle.ForkedError as error:
+        assert "forked" in str(error)
+        del held, batches, loader
+        own = Loader(arrays(np.arange(10)), 5, workers=1)
+        assert len(list(own)) == 2
+        sys.exit(7)
+    sys.exit(1)
+status = os.waitpid(child, 0)[1]
+assert os.waitstatus_to_exitcode(status) == 7, status
+assert len(list(batches)) == 199
+"""
+        subprocess.run([sys.executable, "-W", "ignore", "-c", program], check=True, timeout=60)
+
+    def test_a_loader_is_closed_by_its_context(self):
+        with Loader(numbers(20), 5, workers=2) as loader:
+            batches = iter(loader)
+            next(batches)
+        with self.assertRaises(unidle.UsageError):
+            next(batches)
+        self.assertEqual(len(labels(loader)), 4)
+
+
+class TransformTest(unittest.TestCase):
+    def test_what_the_batch_transform_returns_is_delivered(self):
+        loader = Loader(numbers(20), 5, batch_transform=lambda batch: {"x": batch[0], "y": batch[1]})
+        for batch in loader:
+            self.assertEqual(set(batch), {"x", "y"})
+
+    def test_the_device_is_where_batches_are(self):
+        for batch in Loader(numbers(20), 5, device="cpu"):
+            self.assertEqual(batch[0].device.type, "cpu")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,137 @@
+"""The C ABI of the data pipeline (src/unidle/data/capi/unidle_data.h), by ctypes.
+
+One library serves every Python from 3.9 on. A call lets other threads of Python run while it waits.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from pathlib import Path
+from typing import Any
+
+from unidle.errors import (
+    Error,
+    FileSystemError,
+    ForkedError,
+    InputError,
+    MissingError,
+    OutOfMemoryError,
+    UsageError,
+)
+
+VERSION = 1
+_ERRORS = {1: UsageError, 2: InputError, 3: FileSystemError, 4: OutOfMemoryError, 5: ForkedError}
+
+
+class Device(ctypes.Structure):
+    _fields_ = [("device_type", ctypes.c_int32), ("device_id", ctypes.c_int32)]
+
+
+class Type(ctypes.Structure):
+    _fields_ = [("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16)]
+
+
+class Tensor(ctypes.Structure):
+    """DLTensor."""
+
+    _fields_ = [
+        ("data", ctypes.c_void_p),
+        ("device", Device),
+        ("ndim", ctypes.c_int32),
+        ("dtype", Type),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("byte_offset", ctypes.c_uint64),
+    ]
+
+
+class Managed(ctypes.Structure):
+    """DLManagedTensor."""
+
+
+_Deleter = ctypes.CFUNCTYPE(None, ctypes.POINTER(Managed))
+Managed._fields_ = [("tensor", Tensor), ("manager", ctypes.c_void_p), ("deleter", _Deleter)]
+
+
+class Facts(ctypes.Structure):
+    _fields_ = [
+        ("samples", ctypes.c_int64),
+        ("epoch", ctypes.c_int64),
+        ("epoch_offset", ctypes.c_int64),
+        ("waited_ns", ctypes.c_int64),
+        ("skipped", ctypes.c_int64),
+        ("ready", ctypes.c_int32),
+        ("reserved", ctypes.c_int32),
+    ]
+
+
+def _library_paths() -> list[Path]:
+    if "UNIDLE_DATA_LIBRARY" in os.environ:
+        return [Path(os.environ["UNIDLE_DATA_LIBRARY"])]
+    here = Path(__file__).parent
+    name = "libunidle_data.so"
+    # In a wheel; installed as PREFIX/share/unidle/python/unidle; in a checkout.
+    return [here / name, here.parents[3] / "lib" / name, here.parents[1] / "build" / "lib" / name]
+
+
+def _declare(library: ctypes.CDLL) -> None:
+    pointer, text, number = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int64
+    signatures = {
+        "unidle_data_version": (ctypes.c_int, []),
+        "unidle_data_error": (ctypes.c_int, [ctypes.POINTER(text)]),
+        "unidle_source_open": (pointer, [text, text, ctypes.POINTER(Tensor), ctypes.c_size_t]),
+        "unidle_source_close": (None, [pointer]),
+        "unidle_source_subset": (pointer, [pointer, ctypes.POINTER(number), ctypes.c_size_t]),
+        "unidle_source_describe": (pointer, [pointer]),
+        "unidle_data_free": (None, [pointer]),
+        "unidle_loader_open": (pointer, [pointer, text]),
+        "unidle_loader_close": (None, [pointer]),
+        "unidle_loader_batches_per_epoch": (number, [pointer]),
+        "unidle_loader_batches_in_first_epoch": (number, [pointer]),
+        "unidle_loader_workers": (ctypes.c_int, [pointer]),
+        "unidle_loader_next": (ctypes.c_int, [pointer, number, pointer, ctypes.POINTER(Facts)]),
+    }
+    for name, (result, arguments) in signatures.items():
+        function = getattr(library, name)
+        function.restype = result
+        function.argtypes = arguments
+
+
+def _load() -> ctypes.CDLL:
+    tried = []
+    for path in _library_paths():
+        try:
+            library = ctypes.CDLL(str(path))
+        except OSError as error:
+            tried.append(f"{path}: {error}" if path.exists() else str(path))
+            continue
+        _declare(library)
+        if library.unidle_data_version() != VERSION:
+            raise MissingError(f"{path}: is of version {library.unidle_data_version()}; expected {VERSION}")
+        return library
+    raise MissingError(
+        "libunidle_data.so: cannot be loaded; looked for "
+        + ", ".join(tried)
+        + " (build it with ./dev build core, "
+        "or set UNIDLE_DATA_LIBRARY to its path)"
+    )
+
+
+_library: Any = None
+
+
+def library() -> Any:
+    """The library, loaded when it is first needed, so that importing unidle never fails."""
+    global _library
+    if _library is None:
+        _library = _load()
+    return _library
+
+
+def raise_failure() -> None:
+    """Raises what the last call of this thread failed with."""
+    text = ctypes.c_char_p()
+    code = library().unidle_data_error(ctypes.byref(text))
+    message = (text.value or b"").decode(errors="replace")
+    raise _ERRORS.get(code, Error)(message)

@@ -1,0 +1,97 @@
+"""Arrays of others as the native library takes them, and its tensors as torch or numpy has them, without a
+copy."""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from typing import Any, Sequence
+
+from unidle import _native
+from unidle.errors import MissingError, UsageError
+
+_CODES = {"i": 0, "u": 1, "f": 2, "b": 6}
+_KINDS = {code: kind for kind, code in _CODES.items()}
+
+_new_capsule = ctypes.pythonapi.PyCapsule_New
+_new_capsule.restype = ctypes.py_object
+_new_capsule.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+
+
+def numpy() -> Any:
+    try:
+        import numpy as module
+    except ImportError as error:
+        raise MissingError("numpy: is needed for this (python -m pip install numpy)") from error
+    return module
+
+
+def as_numpy(array: Any) -> Any:
+    """The same values as a numpy array of this machine's byte order, whose rows are each in one piece of
+    memory.
+
+    Copies only where that is not so already.
+    """
+    np = numpy()
+    if hasattr(array, "detach"):  # a tensor of torch
+        array = array.detach()
+        if array.device.type != "cpu":
+            raise UsageError(f"array: expected it in the host's memory, found it on {array.device}")
+        array = array.numpy()
+    array = np.asarray(array)
+    if array.dtype.kind not in _CODES or array.dtype.itemsize > 8:
+        raise UsageError(f"array: expected numbers or truths of up to 8 bytes, found {array.dtype}")
+    if not array.dtype.isnative:
+        array = array.astype(array.dtype.newbyteorder("="))
+    whole_rows = array.ndim == 0 or len(array) == 0 or array[0].flags.c_contiguous
+    if not whole_rows or any(stride % array.itemsize for stride in array.strides):
+        array = np.ascontiguousarray(array)
+    return array
+
+
+def describe_arrays(arrays: Sequence[Any]) -> Any:
+    """numpy arrays as a C array of tensors; valid as long as they and what is returned live."""
+    tensors = (_native.Tensor * max(1, len(arrays)))()
+    for tensor, array in zip(tensors, arrays):
+        tensor.data = array.ctypes.data
+        tensor.device = _native.Device(1, 0)
+        tensor.ndim = array.ndim
+        tensor.dtype = _native.Type(_CODES[array.dtype.kind], array.dtype.itemsize * 8, 1)
+        tensor.shape = (ctypes.c_int64 * array.ndim)(*array.shape)
+        tensor.strides = (ctypes.c_int64 * array.ndim)(*(s // array.itemsize for s in array.strides))
+    return tensors
+
+
+class _Held:
+    """Memory of a batch for numpy, given back when the last array over it is gone."""
+
+    def __init__(self, address: int) -> None:
+        self._managed = _native.Managed.from_address(address)
+        tensor = self._managed.tensor
+        size = tensor.dtype.bits // 8
+        self.__array_interface__ = {
+            "version": 3,
+            "data": (tensor.data, False),
+            "shape": tuple(tensor.shape[axis] for axis in range(tensor.ndim)),
+            "typestr": ("|" if size == 1 else "<" if sys.byteorder == "little" else ">")
+            + _KINDS[tensor.dtype.code]
+            + str(size),
+        }
+
+    def __del__(self) -> None:
+        self._managed.deleter(ctypes.byref(self._managed))
+
+
+def to_numpy(address: int) -> Any:
+    return numpy().asarray(_Held(address))
+
+
+def to_torch(address: int) -> Any:
+    from torch.utils import dlpack
+
+    try:
+        return dlpack.from_dlpack(_new_capsule(address, b"dltensor", None))
+    except BaseException:
+        managed = _native.Managed.from_address(address)
+        managed.deleter(ctypes.byref(managed))
+        raise

@@ -1,0 +1,16 @@
+"""Sources of samples, and the loader that makes batches of them.
+
+    from unidle.data import Loader, images
+
+    loader = Loader(images("photographs/train"), batch_size=64)
+    for picture, label in loader:
+        ...
+
+A loader stands where torch's DataLoader stood. One pool of threads in this process makes the samples;
+nothing is forked, pickled or copied.
+"""
+
+from unidle.data.loader import Loader
+from unidle.data.sources import Field, Source, arrays, images, npy, pairs, windows
+
+__all__ = ["Field", "Loader", "Source", "arrays", "images", "npy", "pairs", "windows"]

@@ -1,0 +1,343 @@
+#define UNIDLE_API __attribute__((visibility("default")))
+
+#include "unidle/data/capi/unidle_data.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "unidle/base/clock.h"
+#include "unidle/base/error.h"
+#include "unidle/base/json.h"
+#include "unidle/data/buffer_pool.h"
+#include "unidle/data/loader.h"
+#include "unidle/data/source_kind.h"
+#include "unidle/data/subset.h"
+#include "unidle/telemetry/host.h"
+
+using unidle::Error;
+using unidle::ErrorCode;
+namespace data = unidle::data;
+
+struct unidle_source {
+  std::unique_ptr<data::Source> source;
+};
+
+struct unidle_loader {
+  int process;
+  int workers;
+  const data::Source* source;
+  std::shared_ptr<data::BufferPool> pool;
+  std::unique_ptr<data::Loader> loader;
+};
+
+namespace {
+
+struct Failure {
+  int code = UNIDLE_DATA_OK;
+  std::string text;
+};
+
+Failure& last_failure() {
+  thread_local Failure failure;
+  return failure;
+}
+
+int code_of(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::kUsage: return UNIDLE_DATA_USAGE;
+    case ErrorCode::kInput:
+    case ErrorCode::kCorrupt: return UNIDLE_DATA_INPUT;
+    case ErrorCode::kIo: return UNIDLE_DATA_IO;
+    case ErrorCode::kOutOfMemory: return UNIDLE_DATA_MEMORY;
+    default: return UNIDLE_DATA_INTERNAL;
+  }
+}
+
+void fail(int code, std::string_view text) noexcept {
+  try {
+    last_failure() = {code, std::string(text)};
+  } catch (...) {
+    last_failure() = {code, {}};
+  }
+}
+
+/// What `call` returns, or `otherwise` with the failure kept for unidle_data_error().
+template <typename Result, typename Call>
+Result guarded(Result otherwise, const Call& call) noexcept {
+  try {
+    return call();
+  } catch (const Error& error) {
+    fail(code_of(error.code()), error.what());
+  } catch (const std::bad_alloc&) {
+    fail(UNIDLE_DATA_MEMORY, "memory ran out");
+  } catch (const std::exception& error) {
+    fail(UNIDLE_DATA_INTERNAL, error.what());
+  } catch (...) {
+    fail(UNIDLE_DATA_INTERNAL, "unknown failure");
+  }
+  return otherwise;
+}
+
+unidle_dl_type dl_type(data::DType dtype) {
+  const auto bits = static_cast<std::uint8_t>(data::size_of(dtype) * 8);
+  switch (dtype) {
+    case data::DType::kBool: return {6, bits, 1};
+    case data::DType::kU8:
+    case data::DType::kU16:
+    case data::DType::kU32:
+    case data::DType::kU64: return {1, bits, 1};
+    case data::DType::kI8:
+    case data::DType::kI16:
+    case data::DType::kI32:
+    case data::DType::kI64: return {0, bits, 1};
+    case data::DType::kF16:
+    case data::DType::kF32:
+    case data::DType::kF64: return {2, bits, 1};
+  }
+  return {0, bits, 1};
+}
+
+constexpr data::DType kDTypes[] = {data::DType::kBool, data::DType::kU8,  data::DType::kI8,  data::DType::kU16,
+                                   data::DType::kI16,  data::DType::kU32, data::DType::kI32, data::DType::kU64,
+                                   data::DType::kI64,  data::DType::kF16, data::DType::kF32, data::DType::kF64};
+
+data::ArrayView view_of(const unidle_dl_tensor& tensor) {
+  data::ArrayView view;
+  bool known = false;
+  for (const data::DType dtype : kDTypes) {
+    const unidle_dl_type type = dl_type(dtype);
+    if (type.code == tensor.dtype.code && type.bits == tensor.dtype.bits && tensor.dtype.lanes == 1) {
+      view.dtype = dtype;
+      known = true;
+    }
+  }
+  if (!known || tensor.device.device_type != 1 || tensor.ndim < 0) {
+    throw Error(ErrorCode::kUsage, "array", "expected numbers or truths of up to 8 bytes in the host's memory");
+  }
+  const auto size = static_cast<std::int64_t>(data::size_of(view.dtype));
+  view.data = static_cast<const std::byte*>(tensor.data) + tensor.byte_offset;
+  view.shape.assign(tensor.shape, tensor.shape + tensor.ndim);
+  view.strides.resize(view.shape.size());
+  std::int64_t dense = size;
+  for (std::size_t axis = view.shape.size(); axis-- > 0;) {
+    view.strides[axis] = tensor.strides != nullptr ? tensor.strides[axis] * size : dense;
+    dense *= view.shape[axis];
+  }
+  return view;
+}
+
+/// A tensor that has memory of a loader's pool.
+struct Taken {
+  unidle_dl_managed managed{};
+  std::shared_ptr<data::BufferPool> pool;
+  std::byte* memory = nullptr;
+  std::size_t bytes = 0;
+  std::vector<std::int64_t> shape;
+  std::vector<std::int64_t> strides;
+
+  ~Taken() {
+    if (memory != nullptr) {
+      pool->release(memory, bytes);
+    }
+  }
+  static void dispose(unidle_dl_managed* managed) { delete static_cast<Taken*>(managed->manager); }
+};
+
+std::unique_ptr<Taken> take(unidle_loader& loader, data::Batch& batch, std::size_t index) {
+  const data::Field& field = loader.source->fields()[index];
+  auto taken = std::make_unique<Taken>();
+  taken->pool = loader.pool;
+  taken->bytes = loader.loader->field_bytes(index);
+  taken->shape.push_back(batch.samples());
+  taken->shape.insert(taken->shape.end(), field.shape.begin(), field.shape.end());
+  if (field.ragged) {
+    taken->shape[1] = batch.extent(index);
+  }
+  taken->strides.resize(taken->shape.size());
+  std::int64_t dense = 1;
+  for (std::size_t axis = taken->shape.size(); axis-- > 0;) {
+    taken->strides[axis] = dense;
+    dense *= taken->shape[axis];
+  }
+  taken->memory = batch.take(index);
+  taken->managed = {{taken->memory,
+                     {1, 0},
+                     static_cast<std::int32_t>(taken->shape.size()),
+                     dl_type(field.dtype),
+                     taken->shape.data(),
+                     taken->strides.data(),
+                     0},
+                    taken.get(),
+                    &Taken::dispose};
+  return taken;
+}
+
+bool is_own(const unidle_loader* loader) {
+  if (loader->process == ::getpid()) {
+    return true;
+  }
+  fail(
+      UNIDLE_DATA_FORKED,
+      "loader: was made before this process was forked, and its threads are in the parent (make it in the process that "
+      "uses it, or start processes by spawn)");
+  return false;
+}
+
+data::LoaderOptions loader_options(const char* text) {
+  const nlohmann::json values = unidle::parse_json(text);
+  if (!values.is_object()) {
+    throw Error(ErrorCode::kUsage, "loader", "options: expected a JSON object");
+  }
+  data::SourceOptions options("loader", values);
+  data::LoaderOptions wanted;
+  wanted.batch = options.integer("batch", wanted.batch);
+  wanted.workers = options.small("workers", -1);
+  wanted.prefetch = options.small("prefetch", wanted.prefetch);
+  wanted.seed = static_cast<std::uint64_t>(options.integer("seed", 0));
+  wanted.shuffle = options.flag("shuffle", wanted.shuffle);
+  wanted.start_sample = options.integer("start_sample", 0);
+  wanted.rank = options.small("rank", wanted.rank);
+  wanted.world = options.small("world", wanted.world);
+  using Ends = std::pair<const char*, data::EpochEnd>;
+  wanted.epoch_end =
+      options.one_of("epoch_end", {Ends{"short", data::EpochEnd::kShort}, Ends{"drop", data::EpochEnd::kDrop},
+                                   Ends{"span", data::EpochEnd::kSpan}});
+  using Policy = std::pair<const char*, data::ErrorPolicy>;
+  wanted.on_error =
+      options.one_of("on_error", {Policy{"fail", data::ErrorPolicy::kFail}, Policy{"skip", data::ErrorPolicy::kSkip}});
+  options.done();
+  if (wanted.workers < 0) {
+    wanted.workers = std::max(1, static_cast<int>(unidle::telemetry::read_host_facts().cpus_allowed()));
+  }
+  return wanted;
+}
+
+}  // namespace
+
+extern "C" {
+
+UNIDLE_API int unidle_data_version(void) { return UNIDLE_DATA_VERSION; }
+
+UNIDLE_API int unidle_data_error(const char** text) {
+  if (text != nullptr) {
+    *text = last_failure().text.c_str();
+  }
+  return last_failure().code;
+}
+
+UNIDLE_API unidle_source* unidle_source_open(const char* kind, const char* options, const unidle_dl_tensor* arrays,
+                                             size_t count) {
+  return guarded<unidle_source*>(nullptr, [&] {
+    std::vector<data::ArrayView> views;
+    for (size_t i = 0; i < count; ++i) {
+      views.push_back(view_of(arrays[i]));
+    }
+    return new unidle_source{data::open_source(kind, options, views)};
+  });
+}
+
+UNIDLE_API void unidle_source_close(unidle_source* source) { delete source; }
+
+UNIDLE_API unidle_source* unidle_source_subset(const unidle_source* source, const int64_t* items, size_t count) {
+  return guarded<unidle_source*>(nullptr, [&] {
+    return new unidle_source{
+        std::make_unique<data::Subset>(*source->source, std::vector<std::int64_t>(items, items + count))};
+  });
+}
+
+UNIDLE_API char* unidle_source_describe(const unidle_source* source) {
+  return guarded<char*>(nullptr, [&] {
+    nlohmann::json facts = nlohmann::json::parse(source->source->describe());
+    facts["items"] = source->source->items();
+    facts["samples_per_item"] = source->source->samples_per_item();
+    for (const data::Field& field : source->source->fields()) {
+      facts["fields"].push_back({{"name", field.name},
+                                 {"dtype", data::name_of(field.dtype)},
+                                 {"shape", field.shape},
+                                 {"ragged", field.ragged}});
+    }
+    const std::string text = unidle::json_text(facts, -1);
+    char* copy = static_cast<char*>(std::malloc(text.size() + 1));
+    if (copy == nullptr) {
+      throw std::bad_alloc();
+    }
+    std::memcpy(copy, text.c_str(), text.size() + 1);
+    return copy;
+  });
+}
+
+UNIDLE_API void unidle_data_free(char* text) { std::free(text); }
+
+UNIDLE_API unidle_loader* unidle_loader_open(const unidle_source* source, const char* options) {
+  return guarded<unidle_loader*>(nullptr, [&] {
+    data::LoaderOptions wanted = loader_options(options);
+    auto made = std::make_unique<unidle_loader>();
+    made->process = ::getpid();
+    made->workers = wanted.workers;
+    made->source = source->source.get();
+    made->pool = std::make_shared<data::BufferPool>();
+    wanted.allocator = made->pool.get();
+    made->loader = std::make_unique<data::Loader>(*made->source, wanted);
+    return made.release();
+  });
+}
+
+UNIDLE_API void unidle_loader_close(unidle_loader* loader) {
+  // A child has the parent's memory without its threads: nothing can be stopped, and nothing is waited for.
+  if (loader != nullptr && loader->process == ::getpid()) {
+    loader->loader.reset();
+    loader->pool->close();
+    delete loader;
+  }
+}
+
+UNIDLE_API int64_t unidle_loader_batches_per_epoch(const unidle_loader* loader) {
+  return loader->loader->batches_per_epoch();
+}
+
+UNIDLE_API int64_t unidle_loader_batches_in_first_epoch(const unidle_loader* loader) {
+  return loader->loader->batches_in_first_epoch();
+}
+
+UNIDLE_API int unidle_loader_workers(const unidle_loader* loader) { return loader->workers; }
+
+UNIDLE_API int unidle_loader_next(unidle_loader* loader, int64_t limit_ms, unidle_dl_managed** fields,
+                                  unidle_batch_facts* facts) {
+  if (!is_own(loader)) {
+    return -1;
+  }
+  return guarded(-1, [&] {
+    const std::int64_t start = unidle::system_clock().now_ns();
+    *facts = {};
+    facts->ready = loader->loader->ready() ? 1 : 0;
+    if (limit_ms >= 0 && !loader->loader->wait(std::chrono::milliseconds(limit_ms))) {
+      facts->waited_ns = unidle::system_clock().now_ns() - start;
+      return 0;
+    }
+    data::Batch batch = loader->loader->next();
+    const std::size_t count = loader->source->fields().size();
+    std::vector<std::unique_ptr<Taken>> taken;
+    for (std::size_t index = 0; index < count; ++index) {
+      taken.push_back(take(*loader, batch, index));
+    }
+    facts->samples = batch.samples();
+    facts->epoch = batch.epoch();
+    facts->epoch_offset = batch.epoch_offset();
+    facts->skipped = loader->loader->skipped();
+    facts->waited_ns = unidle::system_clock().now_ns() - start;
+    for (std::size_t index = 0; index < count; ++index) {
+      fields[index] = &taken[index].release()->managed;
+    }
+    return 1;
+  });
+}
+
+}  // extern "C"

@@ -1,0 +1,101 @@
+/* The C ABI of the data pipeline, for Python and others: sources by name, loaders over them, and batches whose memory
+ * the caller takes as DLPack tensors, without a copy.
+ *
+ * Functions that fail return NULL or a negative number; unidle_data_error() then tells why, for the calling thread,
+ * until its next call. Nothing throws, prints or aborts. A source must outlive its loaders; tensors may outlive both. A
+ * loader is for one thread at a time; everything else is thread-safe.
+ *
+ * After fork() the child has none of the loader's threads: every call with a loader of the parent fails there with
+ * UNIDLE_DATA_FORKED, and closing it gives nothing back. */
+#ifndef UNIDLE_DATA_H
+#define UNIDLE_DATA_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define UNIDLE_DATA_VERSION 1
+int unidle_data_version(void);
+
+/* Of unidle_data_error(). Do not change, only add. */
+enum unidle_data_code {
+  UNIDLE_DATA_OK = 0,
+  UNIDLE_DATA_USAGE = 1,  /* a value that makes no sense */
+  UNIDLE_DATA_INPUT = 2,  /* a file that is not what it should be */
+  UNIDLE_DATA_IO = 3,     /* the system refused */
+  UNIDLE_DATA_MEMORY = 4, /* memory ran out */
+  UNIDLE_DATA_FORKED = 5, /* the loader is of another process */
+  UNIDLE_DATA_INTERNAL = 6
+};
+/* The code of this thread's last failure; *text is one line, valid until the thread's next call. */
+int unidle_data_error(const char** text);
+
+/* As DLPack's header has it (version 0.8, which every consumer takes). */
+typedef struct {
+  int32_t device_type; /* 1: CPU */
+  int32_t device_id;
+} unidle_dl_device;
+typedef struct {
+  uint8_t code; /* 0 int, 1 unsigned, 2 float, 6 bool */
+  uint8_t bits;
+  uint16_t lanes;
+} unidle_dl_type;
+typedef struct {
+  void* data;
+  unidle_dl_device device;
+  int32_t ndim;
+  unidle_dl_type dtype;
+  int64_t* shape;
+  int64_t* strides; /* in values, not bytes */
+  uint64_t byte_offset;
+} unidle_dl_tensor;
+typedef struct unidle_dl_managed {
+  unidle_dl_tensor tensor;
+  void* manager;
+  void (*deleter)(struct unidle_dl_managed*); /* from any thread */
+} unidle_dl_managed;
+
+typedef struct unidle_source unidle_source;
+typedef struct unidle_loader unidle_loader;
+
+/* `kind`: "images", "pairs", "npy", "windows", "arrays". `options`: a JSON object with what the kind knows. `arrays`
+ * are not copied: they must stay as long as the source. */
+unidle_source* unidle_source_open(const char* kind, const char* options, const unidle_dl_tensor* arrays, size_t count);
+void unidle_source_close(unidle_source* source);
+/* Its items in another order or number: item i of the new source is item items[i] of this one, which must outlive it.
+ */
+unidle_source* unidle_source_subset(const unidle_source* source, const int64_t* items, size_t count);
+/* One JSON object: "items", "samples_per_item", "fields": [{"name", "dtype", "shape", "ragged"}], and what the kind
+ * adds. Release it with unidle_data_free(). */
+char* unidle_source_describe(const unidle_source* source);
+void unidle_data_free(char* text);
+
+/* `options`: a JSON object with batch, workers (-1: as many as there are CPUs to use), prefetch, seed, shuffle,
+ * start_sample, epoch_end ("span", "short", "drop"), rank, world, on_error ("fail", "skip"). */
+unidle_loader* unidle_loader_open(const unidle_source* source, const char* options);
+/* Stops its threads. */
+void unidle_loader_close(unidle_loader* loader);
+int64_t unidle_loader_batches_per_epoch(const unidle_loader* loader);
+int64_t unidle_loader_batches_in_first_epoch(const unidle_loader* loader);
+int unidle_loader_workers(const unidle_loader* loader);
+
+typedef struct {
+  int64_t samples;
+  int64_t epoch;
+  int64_t epoch_offset; /* samples that all ranks delivered before it in its epoch */
+  int64_t waited_ns;
+  int64_t skipped; /* items of all batches so far that another stood in for */
+  int32_t ready;   /* whether it was there when asked for */
+  int32_t reserved;
+} unidle_batch_facts;
+/* The next batch: fields[i] becomes the tensor of field i, whose deleter the caller calls. Waits `limit_ms` at most
+ * (negative: for ever). 1: it is there; 0: not yet; negative: failed. */
+int unidle_loader_next(unidle_loader* loader, int64_t limit_ms, unidle_dl_managed** fields, unidle_batch_facts* facts);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,62 @@
+#include "unidle/data/detail/open_files.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+
+#include "unidle/base/error.h"
+
+namespace unidle::data::detail {
+
+std::size_t OpenFiles::add(const std::string& path) {
+  struct stat status;
+  if (::stat(path.c_str(), &status) != 0) {
+    throw system_error(ErrorCode::kInput, path, "cannot be examined", errno);
+  }
+  if (!S_ISREG(status.st_mode)) {
+    throw Error(ErrorCode::kInput, path, "is not a regular file");
+  }
+  files_.push_back({path, static_cast<std::uint64_t>(status.st_size), nullptr});
+  return files_.size() - 1;
+}
+
+std::shared_ptr<UniqueFd> OpenFiles::open(std::size_t number) {
+  const std::lock_guard lock(mutex_);
+  File& file = files_[number];
+  if (file.fd) {
+    return file.fd;
+  }
+  // Not blocking: what was a file may have become a pipe.
+  auto fd = std::make_shared<UniqueFd>(::open(file.path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  if (!*fd) {
+    throw system_error(ErrorCode::kInput, file.path, "cannot be opened", errno);
+  }
+  if (opened_.size() >= most_open_) {
+    files_[opened_.front()].fd.reset();  // closed when its last reader is done
+    opened_.pop_front();
+  }
+  opened_.push_back(number);
+  file.fd = fd;
+  return fd;
+}
+
+void OpenFiles::read(std::size_t number, std::uint64_t offset, std::span<std::byte> to) {
+  const std::shared_ptr<UniqueFd> fd = open(number);
+  std::size_t done = 0;
+  while (done < to.size()) {
+    const ssize_t got = ::pread(fd->get(), to.data() + done, to.size() - done, static_cast<off_t>(offset + done));
+    if (got == 0) {
+      throw Error(ErrorCode::kInput, path(number),
+                  fmt::format("ends at byte {}; expected at least {}", offset + done, offset + to.size()),
+                  "it became shorter while it was read");
+    }
+    if (got < 0 && errno != EINTR) {
+      throw system_error(ErrorCode::kInput, path(number), "cannot be read", errno);
+    }
+    done += got > 0 ? static_cast<std::size_t>(got) : 0;
+  }
+}
+
+}  // namespace unidle::data::detail

@@ -1,0 +1,48 @@
+// What a thread needs to make an item, lent to it for the time.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+namespace unidle::data::detail {
+
+/// Scratch objects not in use: as many as threads have ever worked at once. Thread-safe.
+template <typename Scratch>
+class ScratchPool {
+ public:
+  /// One of them, for the time that this object lives.
+  class Lease {
+   public:
+    explicit Lease(ScratchPool& pool) : pool_(pool) {
+      {
+        const std::lock_guard lock(pool.mutex_);
+        if (!pool.idle_.empty()) {
+          scratch_ = std::move(pool.idle_.back());
+          pool.idle_.pop_back();
+          return;
+        }
+      }
+      scratch_ = std::make_unique<Scratch>();
+    }
+    ~Lease() {
+      const std::lock_guard lock(pool_.mutex_);
+      pool_.idle_.push_back(std::move(scratch_));
+    }
+    Lease(const Lease&) = delete;
+    Lease& operator=(const Lease&) = delete;
+    Scratch* operator->() { return scratch_.get(); }
+    Scratch& operator*() { return *scratch_; }
+
+   private:
+    ScratchPool& pool_;
+    std::unique_ptr<Scratch> scratch_;
+  };
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Scratch>> idle_;
+};
+
+}  // namespace unidle::data::detail

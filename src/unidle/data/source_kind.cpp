@@ -1,0 +1,147 @@
+#include "unidle/data/source_kind.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "unidle/base/error.h"
+#include "unidle/base/json.h"
+
+namespace unidle::data {
+
+bool ArrayView::contiguous() const {
+  auto expected = static_cast<std::int64_t>(size_of(dtype));
+  for (std::size_t axis = shape.size(); axis-- > 0;) {
+    if (shape[axis] > 1 && strides[axis] != expected) {
+      return false;
+    }
+    expected *= shape[axis];
+  }
+  return true;
+}
+
+SourceOptions::SourceOptions(std::string_view kind, const nlohmann::json& values) : kind_(kind), values_(values) {}
+
+const nlohmann::json* SourceOptions::find(std::string_view name) {
+  asked_.push_back(name);
+  const auto found = values_.find(name);
+  return found == values_.end() || found->is_null() ? nullptr : &*found;
+}
+
+void SourceOptions::bad(std::string_view name, std::string_view expected) const {
+  const auto found = values_.find(name);
+  throw Error(ErrorCode::kUsage, fmt::format("{} option {}", kind_, name),
+              fmt::format("expected {}, found {}", expected, found == values_.end() ? "nothing" : plain_text(*found)));
+}
+
+std::string SourceOptions::text(std::string_view name) {
+  const nlohmann::json* value = find(name);
+  if (value == nullptr || !value->is_string()) {
+    bad(name, "a text");
+  }
+  return value->get<std::string>();
+}
+
+std::string SourceOptions::word(std::string_view name, std::string_view otherwise) {
+  const nlohmann::json* value = find(name);
+  if (value == nullptr) {
+    return std::string(otherwise);
+  }
+  if (!value->is_string()) {
+    bad(name, "a text");
+  }
+  return value->get<std::string>();
+}
+
+std::int64_t SourceOptions::integer(std::string_view name, std::int64_t otherwise) {
+  const nlohmann::json* value = find(name);
+  if (value == nullptr) {
+    return otherwise;
+  }
+  if (!value->is_number_integer()) {
+    bad(name, "a whole number");
+  }
+  return value->get<std::int64_t>();
+}
+
+int SourceOptions::small(std::string_view name, int otherwise) {
+  const std::int64_t value = integer(name, otherwise);
+  if (value < std::numeric_limits<int>::min() || value > std::numeric_limits<int>::max()) {
+    bad(name, "a smaller number");
+  }
+  return static_cast<int>(value);
+}
+
+double SourceOptions::real(std::string_view name, double otherwise) {
+  const nlohmann::json* value = find(name);
+  if (value == nullptr) {
+    return otherwise;
+  }
+  if (!value->is_number()) {
+    bad(name, "a number");
+  }
+  return value->get<double>();
+}
+
+bool SourceOptions::flag(std::string_view name, bool otherwise) {
+  const nlohmann::json* value = find(name);
+  if (value == nullptr) {
+    return otherwise;
+  }
+  if (!value->is_boolean()) {
+    bad(name, "true or false");
+  }
+  return value->get<bool>();
+}
+
+template <typename Fits>
+const nlohmann::json* SourceOptions::list(std::string_view name, std::string_view expected, const Fits& fits) {
+  const nlohmann::json* value = find(name);
+  if (value != nullptr && (!value->is_array() || !std::all_of(value->begin(), value->end(), fits))) {
+    bad(name, expected);
+  }
+  return value;
+}
+
+std::vector<double> SourceOptions::reals(std::string_view name, std::vector<double> otherwise) {
+  const auto* value = list(name, "a list of numbers", [](const nlohmann::json& one) { return one.is_number(); });
+  return value == nullptr ? std::move(otherwise) : value->get<std::vector<double>>();
+}
+
+std::vector<std::int64_t> SourceOptions::integers(std::string_view name, std::vector<std::int64_t> otherwise) {
+  const auto* value =
+      list(name, "a list of whole numbers", [](const nlohmann::json& one) { return one.is_number_integer(); });
+  return value == nullptr ? std::move(otherwise) : value->get<std::vector<std::int64_t>>();
+}
+
+std::vector<std::string> SourceOptions::texts(std::string_view name, std::vector<std::string> otherwise) {
+  const auto* value = list(name, "a list of texts", [](const nlohmann::json& one) { return one.is_string(); });
+  return value == nullptr ? std::move(otherwise) : value->get<std::vector<std::string>>();
+}
+
+void SourceOptions::done() const {
+  for (const auto& [name, value] : values_.items()) {
+    if (std::find(asked_.begin(), asked_.end(), name) == asked_.end()) {
+      throw Error(ErrorCode::kUsage, fmt::format("{} option {}", kind_, name), "there is no such option");
+    }
+  }
+}
+
+std::unique_ptr<Source> open_source(std::string_view kind, std::string_view options_json,
+                                    std::span<const ArrayView> arrays) {
+  const nlohmann::json values = parse_json(options_json);
+  if (!values.is_object()) {
+    throw Error(ErrorCode::kUsage, std::string(kind), "options: expected a JSON object");
+  }
+  for (const SourceKind* known : all_sources()) {
+    if (known->name == kind) {
+      SourceOptions options(kind, values);
+      return known->open(options, arrays);
+    }
+  }
+  throw Error(ErrorCode::kUsage, std::string(kind), "there is no such kind of source");
+}
+
+}  // namespace unidle::data

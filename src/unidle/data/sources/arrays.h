@@ -1,0 +1,44 @@
+// Rows of arrays that somebody else holds in memory.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "unidle/data/source.h"
+#include "unidle/data/source_kind.h"
+
+namespace unidle::data {
+
+/// Item i is row i of every array: a field each, of the array's type and the shape behind its first axis. Rows may lie
+/// apart, but each must be in one piece. The arrays are not copied: they must live, and stay as they are, as long as
+/// the source. Throws kUsage for no array, different lengths, and rows in pieces. Thread-safe.
+class ArraySource final : public Source {
+ public:
+  ArraySource(std::span<const ArrayView> arrays, const std::vector<std::string>& names);
+
+  const std::vector<Field>& fields() const override { return fields_; }
+  std::int64_t items() const override { return items_; }
+  std::int64_t grain() const override { return grain_; }
+  std::uint64_t read(const ItemRequest& request, std::span<const Places> samples) const override;
+  std::uint64_t gather(std::span<const ItemRequest> requests, std::span<const Rows> fields) const override;
+
+ private:
+  struct Column {
+    const std::byte* data;
+    std::int64_t stride;
+    std::size_t bytes;
+  };
+  std::vector<Field> fields_;
+  std::vector<Column> columns_;
+  std::int64_t items_ = 0;
+  std::int64_t grain_ = 1;
+};
+
+/// How many rows of so many bytes are best taken at once: enough that handing them out costs little, few enough that
+/// all threads have some.
+std::int64_t rows_at_once(std::size_t row_bytes);
+
+}  // namespace unidle::data

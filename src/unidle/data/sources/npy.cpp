@@ -1,0 +1,290 @@
+#include "unidle/data/sources/npy.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <map>
+#include <utility>
+
+#include "unidle/base/error.h"
+#include "unidle/base/files.h"
+#include "unidle/data/detail/natural_order.h"
+#include "unidle/data/source_kind.h"
+#include "unidle/data/sources/arrays.h"
+
+namespace unidle::data {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+std::vector<std::string> list_files(const fs::path& folder, std::string_view extension) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+    const std::string name = entry->path().filename().string();
+    if (name.front() != '.' && name.ends_with(extension)) {
+      names.push_back(name);
+    }
+  }
+  if (error) {
+    throw Error(ErrorCode::kInput, folder.string(), fmt::format("cannot be listed: {}", error.message()));
+  }
+  std::sort(names.begin(), names.end(), detail::natural_less);
+  return names;
+}
+
+/// Whether the file NAME.npy is one of the field's: FIELD, FIELD_*, *_FIELD.
+bool belongs(std::string_view name, std::string_view field) {
+  const auto parts = [](char c) { return c == '_' || c == '-' || c == '.'; };
+  name.remove_suffix(std::string_view(".npy").size());
+  return name == field || (name.starts_with(field) && parts(name[field.size()])) ||
+         (name.ends_with(field) && parts(name[name.size() - field.size() - 1]));
+}
+
+/// The files of each field; a file that fits several is of the one with the longest name.
+std::map<std::string, std::vector<std::string>> files_by_field(const fs::path& folder,
+                                                               const std::vector<std::string>& fields) {
+  std::map<std::string, std::vector<std::string>> files;
+  for (const std::string& name : list_files(folder, ".npy")) {
+    const std::string* best = nullptr;
+    for (const std::string& field : fields) {
+      if (belongs(name, field) && (best == nullptr || field.size() > best->size())) {
+        best = &field;
+      }
+    }
+    if (best != nullptr) {
+      files[*best].push_back((folder / name).string());
+    }
+  }
+  return files;
+}
+
+void swap_bytes(std::span<std::byte> values, std::size_t size) {
+  for (std::size_t at = 0; at + size <= values.size(); at += size) {
+    std::reverse(values.begin() + static_cast<std::ptrdiff_t>(at),
+                 values.begin() + static_cast<std::ptrdiff_t>(at + size));
+  }
+}
+
+std::string shape_text(const std::vector<std::int64_t>& shape) { return fmt::format("({})", fmt::join(shape, ", ")); }
+
+}  // namespace
+
+NpySource::NpySource(const std::string& path, std::vector<std::string> field_names)
+    : files_(std::make_unique<detail::OpenFiles>()) {
+  if (!fs::is_directory(status_of(path))) {
+    add_field(field_names.empty() ? fs::path(path).stem().string() : field_names.front(), {path});
+    if (field_names.size() > 1) {
+      throw Error(ErrorCode::kUsage, "npy option fields", "a single file has one field");
+    }
+    return;
+  }
+  std::vector<std::string> archives = list_files(path, ".npz");
+  for (std::string& archive : archives) {
+    archive = (fs::path(path) / archive).string();
+  }
+  const auto files = files_by_field(path, field_names);
+  for (const std::string& name : field_names) {
+    const fs::path folder = fs::path(path) / name;
+    if (fs::is_directory(status_of(folder))) {
+      std::vector<std::string> inside = list_files(folder, ".npy");
+      for (std::string& file : inside) {
+        file = (folder / file).string();
+      }
+      add_field(name, inside);
+    } else if (files.contains(name)) {
+      add_field(name, files.at(name));
+    } else {
+      take_shards(name, open_archives(name, archives));
+    }
+  }
+  if (fields_.empty()) {
+    throw Error(ErrorCode::kUsage, "npy option fields", "expected at least one field");
+  }
+}
+
+NpySource::~NpySource() = default;
+
+NpySource::Shard NpySource::open_member(std::size_t file, std::uint64_t offset, std::uint64_t bytes,
+                                        const std::string& subject) {
+  std::vector<std::byte> head(static_cast<std::size_t>(std::min<std::uint64_t>(bytes, detail::kNpyStartBytes)));
+  files_->read(file, offset, head);
+  head.resize(static_cast<std::size_t>(std::min<std::uint64_t>(bytes, detail::npy_header_bytes(head, subject))));
+  files_->read(file, offset, head);
+  Shard shard;
+  shard.file = file;
+  shard.header = detail::read_npy_header(head, subject);
+  shard.offset = offset + shard.header.data_offset;
+  const std::uint64_t there = bytes - shard.header.data_offset;
+  if (there < shard.header.data_bytes()) {
+    throw Error(ErrorCode::kInput, subject,
+                fmt::format("is cut off: {} bytes of data, expected {}", there, shard.header.data_bytes()));
+  }
+  if (shard.header.shape.empty()) {
+    throw Error(ErrorCode::kInput, subject, "holds a single value; expected rows along the first axis");
+  }
+  if (shard.header.fortran && shard.header.shape.size() > 1) {
+    turn(shard);
+  }
+  return shard;
+}
+
+void NpySource::turn(Shard& shard) const {
+  const std::vector<std::int64_t>& shape = shard.header.shape;
+  const std::size_t size = size_of(shard.header.dtype);
+  std::vector<std::byte> columns(static_cast<std::size_t>(shard.header.data_bytes()));
+  files_->read(shard.file, shard.offset, columns);
+  shard.turned.resize(columns.size());
+  std::vector<std::int64_t> at(shape.size(), 0);
+  for (std::size_t from = 0; from < columns.size(); from += size) {
+    std::size_t to = 0;
+    for (std::size_t axis = 0; axis < shape.size(); ++axis) {
+      to = to * static_cast<std::size_t>(shape[axis]) + static_cast<std::size_t>(at[axis]);
+    }
+    std::memcpy(shard.turned.data() + to * size, columns.data() + from, size);
+    for (std::size_t axis = 0; axis < shape.size() && ++at[axis] == shape[axis]; ++axis) {
+      at[axis] = 0;
+    }
+  }
+}
+
+void NpySource::add_field(const std::string& name, const std::vector<std::string>& paths) {
+  Shards shards;
+  for (const std::string& path : paths) {
+    const std::size_t file = files_->add(path);
+    shards.push_back(open_member(file, 0, files_->bytes(file), path));
+  }
+  take_shards(name, std::move(shards));
+}
+
+NpySource::Shards NpySource::open_archives(const std::string& name, const std::vector<std::string>& paths) {
+  Shards shards;
+  for (const std::string& path : paths) {
+    const std::size_t file = files_->add(path);
+    const std::uint64_t size = files_->bytes(file);
+    std::vector<std::byte> bytes(static_cast<std::size_t>(std::min<std::uint64_t>(size, detail::kZipEndBytes)));
+    files_->read(file, size - bytes.size(), bytes);
+    const detail::ZipDirectory directory = detail::find_zip_directory(bytes, size, path);
+    bytes.resize(static_cast<std::size_t>(directory.bytes));
+    files_->read(file, directory.offset, bytes);
+    const std::vector<detail::ZipMember> members = detail::read_zip_directory(bytes, size, path);
+    const auto member = std::find_if(members.begin(), members.end(),
+                                     [&](const detail::ZipMember& one) { return one.name == name + ".npy"; });
+    if (member == members.end()) {
+      throw Error(ErrorCode::kInput, path, fmt::format("has no member {}.npy", name));
+    }
+    bytes.resize(detail::kZipLocalBytes);
+    files_->read(file, member->offset, bytes);
+    shards.push_back(open_member(file, detail::zip_data_offset(bytes, *member, size, path), member->bytes,
+                                 fmt::format("{}: {}", path, member->name)));
+  }
+  return shards;
+}
+
+void NpySource::take_shards(const std::string& name, Shards shards) {
+  if (shards.empty()) {
+    throw Error(ErrorCode::kInput, fmt::format("field {}", name), "has no files",
+                fmt::format("expected {0}.npy, {0}_*.npy, *_{0}.npy, {0}/*.npy or a member of *.npz", name));
+  }
+  const auto fail = [&](const Shard& shard, std::string message) {
+    throw Error(ErrorCode::kInput, files_->path(shard.file), std::move(message));
+  };
+  const detail::NpyHeader& first = shards.front().header;
+  std::vector<std::int64_t> ends;
+  for (const Shard& shard : shards) {
+    const detail::NpyHeader& header = shard.header;
+    if (header.dtype != first.dtype ||
+        !std::equal(header.shape.begin() + 1, header.shape.end(), first.shape.begin() + 1, first.shape.end())) {
+      fail(shard, fmt::format("holds {} {}; expected rows of {} {}, as {} has", name_of(header.dtype),
+                              shape_text(header.shape), name_of(first.dtype), shape_text(first.shape),
+                              files_->path(shards.front().file)));
+    }
+    ends.push_back((ends.empty() ? 0 : ends.back()) + header.shape[0]);
+    if (!fields_.empty() && (ends.size() > ends_.size() || ends.back() != ends_[ends.size() - 1])) {
+      fail(shard, fmt::format("ends at row {} of the field {}; the shards of the field {} end elsewhere", ends.back(),
+                              name, fields_.front().name));
+    }
+  }
+  if (!fields_.empty() && ends.size() != ends_.size()) {
+    fail(shards.back(), fmt::format("is the last of {} shards of the field {}; the field {} has {}", ends.size(), name,
+                                    fields_.front().name, ends_.size()));
+  }
+  ends_ = std::move(ends);
+  fields_.push_back({name, first.dtype, {first.shape.begin() + 1, first.shape.end()}});
+  shards_.push_back(std::move(shards));
+  std::size_t row_bytes = 0;
+  for (const Field& field : fields_) {
+    row_bytes += field.bytes();
+  }
+  grain_ = rows_at_once(row_bytes);
+}
+
+void NpySource::read_row(std::int64_t item, std::size_t field, std::span<std::byte> to) const {
+  const auto end = std::upper_bound(ends_.begin(), ends_.end(), item);
+  const std::int64_t row = item - (end == ends_.begin() ? 0 : *std::prev(end));
+  const Shard& shard = shards_[field][static_cast<std::size_t>(end - ends_.begin())];
+  const std::uint64_t offset = static_cast<std::uint64_t>(row) * fields_[field].bytes();
+  if (!shard.turned.empty()) {
+    std::copy_n(shard.turned.begin() + static_cast<std::ptrdiff_t>(offset), to.size(), to.begin());
+  } else {
+    files_->read(shard.file, shard.offset + offset, to);
+  }
+  if (shard.header.swapped) {
+    swap_bytes(to, size_of(shard.header.dtype));
+  }
+}
+
+std::uint64_t NpySource::read(const ItemRequest& request, std::span<const Places> samples) const {
+  std::uint64_t bytes = 0;
+  for (std::size_t field = 0; field < fields_.size(); ++field) {
+    read_row(request.item, field, samples[0][field]);
+    bytes += fields_[field].bytes();
+  }
+  return bytes;
+}
+
+std::uint64_t NpySource::gather(std::span<const ItemRequest> requests, std::span<const Rows> fields) const {
+  std::uint64_t bytes = 0;
+  for (std::size_t field = 0; field < fields_.size(); ++field) {
+    for (std::size_t i = 0; i < requests.size();) {
+      // Rows that follow each other in the file too are read at once.
+      const auto end = std::upper_bound(ends_.begin(), ends_.end(), requests[i].item);
+      std::size_t count = 1;
+      while (i + count < requests.size() &&
+             requests[i + count].item == requests[i].item + static_cast<std::int64_t>(count) &&
+             requests[i + count].item < *end) {
+        ++count;
+      }
+      const std::size_t wanted = fields[field].stride * count;
+      read_row(requests[i].item, field, {fields[field].at(i).data(), wanted});
+      bytes += wanted;
+      i += count;
+    }
+  }
+  return bytes;
+}
+
+namespace sources {
+
+namespace {
+
+std::unique_ptr<Source> open_npy(SourceOptions& options, std::span<const ArrayView>) {
+  const std::string path = options.text("path");
+  std::vector<std::string> fields = options.texts("fields", {});
+  options.done();
+  return std::make_unique<NpySource>(path, std::move(fields));
+}
+
+}  // namespace
+
+const SourceKind& npy() {
+  static const SourceKind kKind = {"npy", open_npy};
+  return kKind;
+}
+
+}  // namespace sources
+
+}  // namespace unidle::data

@@ -1,0 +1,52 @@
+#include "unidle/data/subset.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "unidle/base/error.h"
+
+namespace unidle::data {
+
+Subset::Subset(const Source& source, std::vector<std::int64_t> items) : source_(source), items_(std::move(items)) {
+  for (const std::int64_t item : items_) {
+    if (item < 0 || item >= source_.items()) {
+      throw Error(ErrorCode::kUsage, "subset",
+                  fmt::format("expected items from 0 to {}, found {}", source_.items() - 1, item));
+    }
+  }
+}
+
+std::uint64_t Subset::read(const ItemRequest& request, std::span<const Places> samples) const {
+  return source_.read({original(request.item), request.epoch, request.seed}, samples);
+}
+
+std::uint64_t Subset::gather(std::span<const ItemRequest> requests, std::span<const Rows> fields) const {
+  // Piece by piece on the stack, so that nothing is allocated a batch.
+  std::array<ItemRequest, 64> piece;
+  std::array<Rows, 64> places;
+  if (fields.size() > places.size()) {
+    return Source::gather(requests, fields);
+  }
+  std::uint64_t bytes = 0;
+  for (std::size_t begin = 0; begin < requests.size(); begin += piece.size()) {
+    const std::size_t count = std::min(piece.size(), requests.size() - begin);
+    for (std::size_t i = 0; i < count; ++i) {
+      const ItemRequest& request = requests[begin + i];
+      piece[i] = {original(request.item), request.epoch, request.seed};
+    }
+    for (std::size_t field = 0; field < fields.size(); ++field) {
+      places[field] = {fields[field].at(begin).data(), fields[field].stride};
+    }
+    bytes += source_.gather({piece.data(), count}, {places.data(), fields.size()});
+  }
+  return bytes;
+}
+
+std::int64_t Subset::extent(std::int64_t item, std::size_t field) const {
+  return source_.extent(original(item), field);
+}
+
+}  // namespace unidle::data

@@ -1,0 +1,34 @@
+// Some items of a source, in any order and number.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "unidle/data/source.h"
+
+namespace unidle::data {
+
+/// Item i is item `items[i]` of `source`, which must outlive this. An item that comes twice is the same both times in
+/// an epoch. Throws kUsage for items that the source does not have. Thread-safe.
+class Subset final : public Source {
+ public:
+  Subset(const Source& source, std::vector<std::int64_t> items);
+
+  const std::vector<Field>& fields() const override { return source_.fields(); }
+  std::int64_t items() const override { return static_cast<std::int64_t>(items_.size()); }
+  std::int64_t samples_per_item() const override { return source_.samples_per_item(); }
+  std::int64_t grain() const override { return source_.grain(); }
+  std::uint64_t read(const ItemRequest& request, std::span<const Places> samples) const override;
+  std::uint64_t gather(std::span<const ItemRequest> requests, std::span<const Rows> fields) const override;
+  std::int64_t extent(std::int64_t item, std::size_t field) const override;
+  std::string describe() const override { return source_.describe(); }
+
+ private:
+  std::int64_t original(std::int64_t item) const { return items_[static_cast<std::size_t>(item)]; }
+
+  const Source& source_;
+  std::vector<std::int64_t> items_;
+};
+
+}  // namespace unidle::data
