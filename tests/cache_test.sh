@@ -57,6 +57,91 @@ rm features/v1/index.db*
 expect 0 stats features --format json
 json 'd["entries"] == 2 and d["bytes"] == 1152'
 
+# Computed ahead: by unidle itself, and by a program.
+printf '>a\nACDEFGHIKL\nMNPQRSTVWY\n>b\nACDEF\n>same\nACDEF\n' > peptides.fasta
+expect 0 warm ahead --inputs peptides.fasta --predictor peptide --format json
+json 'd["inputs"] == 2 and d["computed"] == 2 and d["there"] == 0 and d["failed"] == 0 and not d["interrupted"]'
+expect 0 warm ahead --inputs peptides.fasta --predictor peptide --format json
+json 'd["computed"] == 0 and d["there"] == 2'
+expect 0 verify ahead --format json
+json 'd == {"checked": 2, "damaged": 0, "set_aside": 0}'
+echo ACX >> peptides.fasta
+expect 1 warm ahead --inputs peptides.fasta --predictor peptide
+has out "none of the twenty"
+
+cat > predictor.py <<'PY'
+import json, os, struct, sys
+
+source, sink = sys.stdin.buffer, sys.stdout.buffer
+
+
+def read():
+    head = source.read(16)
+    if len(head) < 16:
+        sys.exit(0)
+    magic, head_bytes, data_bytes = struct.unpack("<4sIQ", head)
+    return json.loads(source.read(head_bytes)), source.read(data_bytes)
+
+
+def write(head, data=b""):
+    text = json.dumps(head).encode()
+    sink.write(struct.pack("<4sIQ", b"UPP1", len(text), len(data)) + text + data)
+    sink.flush()
+
+
+hello, _ = read()
+scale = hello["parameters"].get("scale", 1)
+write({"type": "ready", "protocol": 1, "identity": "letters", "version": "1"})
+while True:
+    head, data = read()
+    if head["type"] == "bye":
+        sys.exit(0)
+    items, out = [], b""
+    for length in head["lengths"]:
+        text, data = data[:length], data[length:]
+        if text == b"deadly":
+            os._exit(3)
+        with open("computed", "a") as log:
+            log.write(text.decode() + "\n")
+        if text == b"slow":
+            os.kill(os.getppid(), 2)
+            sys.stdin.buffer.read()
+        items.append({"tensors": [{"name": "letters", "dtype": "float32", "shape": [length]}]})
+        out += struct.pack(f"<{length}f", *(scale * letter for letter in text))
+    write({"type": "result", "batch": head["batch"], "items": items}, out)
+PY
+printf 'one\nthree\ndeadly\ntwelve\n' > words
+expect 1 warm letters --inputs words --format json -- python3 predictor.py
+json 'd["computed"] == 3 and d["failed"] == 1 and d["failures"][0]["kind"] == "poison" and d["failures"][0]["input"] == "deadly"'
+expect 0 stats letters --format json
+json 'd["entries"] == 3'
+grep -v deadly words > good
+expect 0 warm letters --inputs good --parameters '{"scale": 2}' --format json -- python3 predictor.py
+json 'd["computed"] == 3'
+
+# Interrupted: what is computed stays, and the same command goes on.
+for word in $(seq 100 400); do echo "word$word"; done > many
+{ cat many; echo slow; } > stopped
+rm -f computed
+expect 1 warm stoppable --inputs stopped --tokens 70 --format json -- python3 predictor.py
+json 'd["interrupted"]'
+"$unidle" cache stats stoppable --format json > out
+json '0 < d["entries"] <= 301'
+expect 0 warm stoppable --inputs many --tokens 70 --format json -- python3 predictor.py
+json 'd["computed"] + d["there"] == 301 and d["there"] > 0'
+# Two at once compute each once.
+rm -f computed
+for process in 1 2; do "$unidle" cache warm shared --inputs many --tokens 70 -- python3 predictor.py > "out$process" 2>&1 & done
+wait
+[ "$(sort computed | uniq -d | wc -l)" = 0 ] && [ "$(wc -l < computed)" = 301 ] || fail "two at once: $(wc -l < computed) computations"
+
+refused warm
+refused warm ahead --inputs peptides.fasta
+refused warm ahead --inputs peptides.fasta --predictor nonsense
+refused warm ahead --inputs nowhere --predictor peptide
+refused warm ahead --inputs words -- no-such-program-here
+refused warm ahead --inputs words --parameters 7 -- python3 predictor.py
+
 # What is no cache, and wrong usage.
 for action in stats verify prune; do
   refused $action nowhere

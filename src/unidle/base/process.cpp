@@ -69,6 +69,7 @@ ChildProcess::ChildProcess(const Command& command) : own_group_(command.own_grou
   std::vector<std::string> environment = merged_environment(command.environment);
   const std::vector<char*> argv = c_strings(arguments);
   const std::vector<char*> envp = c_strings(environment);
+  Pipe in = command.in == Command::Stream::kPipe ? make_pipe() : Pipe{};
   Pipe out = command.out == Command::Stream::kPipe ? make_pipe() : Pipe{};
   Pipe err = command.err == Command::Stream::kPipe ? make_pipe() : Pipe{};
   Pipe failure = make_pipe();  // closed by a successful exec, otherwise carries errno
@@ -90,7 +91,7 @@ ChildProcess::ChildProcess(const Command& command) : own_group_(command.own_grou
       }
     }
     reset_signals();
-    redirect(command.in, 0, -1);
+    redirect(command.in, 0, in.read.get());
     redirect(command.out, 1, out.write.get());
     redirect(command.err, 2, err.write.get());
     if (!command.folder || ::chdir(command.folder->c_str()) == 0) {
@@ -110,6 +111,7 @@ ChildProcess::ChildProcess(const Command& command) : own_group_(command.own_grou
     pid_ = -1;
     throw system_error(ErrorCode::kInput, command.argv[0], "cannot be started", number);
   }
+  in_ = std::move(in.write);
   out_ = std::move(out.read);
   err_ = std::move(err.read);
 }

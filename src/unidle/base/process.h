@@ -31,7 +31,7 @@ struct Command {
   std::vector<std::string> argv;                   // argv[0] is looked up in PATH
   std::map<std::string, std::string> environment;  // added to ours
   std::optional<std::filesystem::path> folder;     // working folder
-  Stream in = Stream::kInherit;                    // kPipe is not offered for input
+  Stream in = Stream::kInherit;
   Stream out = Stream::kInherit;
   Stream err = Stream::kInherit;
   bool own_group = false;        // leads a new process group, so that kill() reaches its children too
@@ -49,7 +49,10 @@ class ChildProcess {
   ChildProcess& operator=(const ChildProcess&) = delete;
 
   pid_t pid() const { return pid_; }
-  /// The read ends of the streams asked for as kPipe.
+  /// The write end of its input and the read ends of its output, of the streams asked for as kPipe.
+  int in() const { return in_.get(); }
+  /// The child reads the end of its input.
+  void close_in() { in_.reset(); }
   int out() const { return out_.get(); }
   int err() const { return err_.get(); }
 
@@ -61,6 +64,7 @@ class ChildProcess {
  private:
   pid_t pid_ = -1;
   bool own_group_ = false;
+  UniqueFd in_;
   UniqueFd out_;
   UniqueFd err_;
   std::optional<ExitStatus> status_;

@@ -1,4 +1,4 @@
-// `unidle cache`: what is in a feature cache, whether it is intact, and less of it.
+// `unidle cache`: what is in a feature cache, whether it is intact, more and less of it.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,6 +11,10 @@
 #include "unidle/base/json.h"
 #include "unidle/base/terminal.h"
 #include "unidle/base/units.h"
+#include "unidle/cache/builtin.h"
+#include "unidle/cache/command_predictor.h"
+#include "unidle/cache/features.h"
+#include "unidle/cache/inputs.h"
 #include "unidle/cache/store.h"
 #include "unidle/cli/signal_stop.h"
 #include "unidle/cli/subcommand.h"
@@ -27,6 +31,13 @@ struct Arguments {
   std::optional<std::uint64_t> max_bytes;
   std::string key;
   std::string name;
+  std::string inputs;
+  std::string predictor;
+  std::string parameters = "{}";
+  std::vector<std::string> command;
+  unsigned workers = 1;
+  std::uint64_t tokens = 4096;
+  double limit_s = 300;
 };
 
 std::filesystem::path folder_of(const Arguments& arguments) {
@@ -128,6 +139,113 @@ int show_path(const Arguments& arguments) {
   return there ? 0 : 1;
 }
 
+cache::PredictorFactory factory_of(const Arguments& arguments, const json& parameters) {
+  if (arguments.command.empty() == arguments.predictor.empty()) {
+    throw Error(ErrorCode::kUsage, "cache warm", "needs one predictor",
+                fmt::format("--predictor {}, or a program after --", fmt::join(cache::builtin_names(), ", ")));
+  }
+  if (!arguments.predictor.empty()) {
+    return cache::builtin_predictor(arguments.predictor);
+  }
+  cache::CommandOptions options;
+  options.command = arguments.command;
+  options.parameters = parameters;
+  options.batch_limit_ns = static_cast<std::int64_t>(arguments.limit_s * 1e9);
+  return [options](std::stop_token stop) { return std::make_unique<cache::CommandPredictor>(options, stop); };
+}
+
+std::string_view kind_name(cache::PoolOutcome::Kind kind) {
+  using Kind = cache::PoolOutcome::Kind;
+  return kind == Kind::kRefused ? "refused" : kind == Kind::kPoison ? "poison" : "no-predictor";
+}
+
+/// The text of an input as far as it is shown.
+std::string shown(const std::string& input) {
+  constexpr std::size_t kMost = 60;
+  return input.size() <= kMost ? input : input.substr(0, kMost) + "...";
+}
+
+int warm(const Arguments& arguments) {
+  const json parameters = parse_json(arguments.parameters);
+  if (!parameters.is_object()) {
+    throw Error(ErrorCode::kUsage, "--parameters", "is no JSON object");
+  }
+  cache::FeatureOptions features_options;
+  features_options.pool.make = factory_of(arguments, parameters);
+  features_options.pool.workers = arguments.workers;
+  features_options.pool.tokens_per_batch = arguments.tokens;
+  features_options.parameters = parameters.dump();
+  const std::vector<std::string> inputs = cache::read_inputs(arguments.inputs);
+  cache::Options options = options_of(arguments);
+  options.create = true;
+  options.max_bytes = arguments.max_bytes;
+  cache::Store store(options);
+  const SignalStop stop;
+  const std::int64_t start_ns = system_clock().now_ns();
+  const auto past_s = [&] { return std::max(seconds(system_clock().now_ns() - start_ns), 1e-9); };
+  cache::Features features(store, features_options);
+  json failures = json::array();
+  constexpr std::size_t kMostFailures = 1000;
+  cache::Warmed warmed;
+  {
+    Progress progress("warm", inputs.size());
+    warmed = features.warm(
+        inputs, stop.token(),
+        [&](std::uint64_t done) {
+          progress.update(done, fmt::format("{}/s", format_number(static_cast<double>(done) / past_s())));
+        },
+        [&](const std::string& input, const cache::Feature& why) {
+          if (failures.size() < kMostFailures) {
+            failures.push_back({{"input", shown(input)}, {"kind", kind_name(why.kind)}, {"reason", why.reason}});
+          }
+        });
+  }
+  const double took_s = past_s();
+  const double rate = static_cast<double>(warmed.computed) / took_s;
+  const bool whole = warmed.inputs == inputs.size();
+  const json document = {
+      {"schema", "unidle.cache.warm/1"}, {"inputs", inputs.size()},     {"done", warmed.inputs},
+      {"there", warmed.there},           {"computed", warmed.computed}, {"not_stored", warmed.unstored},
+      {"failed", warmed.failed},         {"failures", failures},        {"seconds", took_s},
+      {"computed_per_s", rate},          {"interrupted", !whole}};
+  std::string text = fmt::format("{}: {} of {} inputs: {} were there, {} computed in {} ({}/s), {} failed",
+                                 store.path().string(), warmed.inputs, inputs.size(), warmed.there, warmed.computed,
+                                 format_seconds(took_s), format_number(rate), warmed.failed);
+  text += warmed.unstored > 0 ? fmt::format("; {} of the computed are not stored", warmed.unstored) : "";
+  text += whole ? "" : "; stopped: the same command goes on";
+  for (const json& failure : failures) {
+    text += fmt::format("\n  {}: {} ({})", failure["input"].get<std::string>(), failure["reason"].get<std::string>(),
+                        failure["kind"].get<std::string>());
+  }
+  answer(arguments, document, text);
+  return whole && warmed.failed == 0 && warmed.unstored == 0 ? 0 : 1;
+}
+
+CLI::App* add_warm(CLI::App& app, Arguments& arguments) {
+  CLI::App* action = app.add_subcommand("warm", "Compute ahead what is missing; what was stopped goes on");
+  action->add_option("path", arguments.path, "The cache's folder; made when it is not there")->required();
+  action->add_option("command", arguments.command, "After --: a program that speaks docs/predictor-protocol.md");
+  action->add_option("--inputs", arguments.inputs, "One input a line, or a FASTA file")->required();
+  action->add_option("--predictor", arguments.predictor, "One of unidle's own instead of a program: peptide");
+  action->add_option("--parameters", arguments.parameters,
+                     "A JSON object for the program; other parameters, other entries");
+  action->add_option("--workers", arguments.workers, "Predictors at once")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  action->add_option("--tokens", arguments.tokens, "What a batch may cost: its longest input times its inputs")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  action->add_option("--limit", arguments.limit_s, "Seconds that a batch may take")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  action->add_option("--max-bytes", arguments.max_bytes, "The bound of the cache from now on, e.g. 20GB")
+      ->transform(CLI::AsSizeValue(true));
+  action->add_option("--format", arguments.format, "text or json")
+      ->check(CLI::IsMember({"text", "json"}))
+      ->capture_default_str();
+  return action;
+}
+
 CLI::App* add_action(CLI::App& app, const std::string& name, const std::string& summary, Arguments& arguments) {
   CLI::App* action = app.add_subcommand(name, summary);
   action->add_option("path", arguments.path, "The cache's folder; $UNIDLE_CACHE or .unidle/cache when left out");
@@ -147,13 +265,15 @@ std::function<int()> setup(CLI::App& app) {
   prunes
       ->add_option("--max-bytes", arguments->max_bytes, "Keep at most this, e.g. 20GB; the cache's own bound otherwise")
       ->transform(CLI::AsSizeValue(true));
+  CLI::App* warms = add_warm(app, *arguments);
   CLI::App* path = add_action(app, "path", "Where the cache is, or the file of an entry", *arguments);
   CLI::Option* key = path->add_option("--key", arguments->key, "The key of an entry; exit code 1 when it is not there");
   path->add_option("--name", arguments->name, "The name of an entry, as the Python package has it")->excludes(key);
-  return [arguments, stats, verifies, prunes] {
+  return [arguments, stats, verifies, prunes, warms] {
     return stats->parsed()      ? show_stats(*arguments)
            : verifies->parsed() ? verify(*arguments)
            : prunes->parsed()   ? prune(*arguments)
+           : warms->parsed()    ? warm(*arguments)
                                 : show_path(*arguments);
   };
 }
@@ -163,12 +283,14 @@ std::function<int()> setup(CLI::App& app) {
 const Subcommand& cache() {
   static const Subcommand kCommand{
       "cache",
-      "The feature cache: what is in it, whether it is intact, and less of it",
+      "The feature cache: what is in it, whether it is intact, more and less of it",
       "Examples:\n"
       "  unidle cache stats\n"
       "  unidle cache verify features --format json\n"
       "  unidle cache prune features --max-bytes 20GB\n"
-      "  unidle cache path features --key KEY\n",
+      "  unidle cache path features --key KEY\n"
+      "  unidle cache warm features --inputs peptides.fasta --predictor peptide\n"
+      "  unidle cache warm features --inputs peptides.fasta --workers 2 -- python predictor.py\n",
       setup,
   };
   return kCommand;

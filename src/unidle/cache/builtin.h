@@ -1,0 +1,17 @@
+// Predictors that are part of unidle.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "unidle/cache/predictor.h"
+
+namespace unidle::cache {
+
+/// "peptide".
+std::vector<std::string> builtin_names();
+/// Throws kUsage, naming all there are, for what is none.
+PredictorFactory builtin_predictor(std::string_view name);
+
+}  // namespace unidle::cache
