@@ -11,6 +11,11 @@ std::optional<double> row_s(const Signals& signals) {
   return signals.samples && signals.samples->p50_s ? signals.samples->p50_s : signals.sample_s;
 }
 
+/// A class of torch's own, TensorDataset for one: nobody changes that.
+bool is_torchs(const LoaderFacts& loader) {
+  return loader.dataset_where.find("torch/utils/data/") != std::string::npos;
+}
+
 /// Only what would be taken: the rows together where that was tried, otherwise workers.
 void add_fixes(const Context& context, Finding& finding) {
   const LoaderFacts& loader = *context.signals.loader;
@@ -21,7 +26,7 @@ void add_fixes(const Context& context, Finding& finding) {
   if (!loader.gathers_not.empty()) {
     finding.evidence.push_back(
         loader.gathers
-            ? context.say("the dataset as it is cannot give many rows at once: {}", loader.gathers_not)
+            ? context.say("the rows of a batch cannot be taken together: {}", loader.gathers_not)
             : context.say("whether the dataset gives many rows at once was not tried: {}", loader.gathers_not));
   }
   if (context.workers == 0 && context.input_s) {
@@ -30,8 +35,9 @@ void add_fixes(const Context& context, Finding& finding) {
     }
     finding.fixes.push_back(detail::make_fix(
         context, "loader.workers", detail::workers_that_hide(context, *context.input_s),
-        "prepare batches in workers while the step runs; let the dataset return a batch for a list of indices "
-        "(__getitems__) to gain more"));
+        is_torchs(loader) ? "prepare batches in workers while the step runs, or index the tensors in the loop"
+                          : "prepare batches in workers while the step runs; let the dataset return a batch for a list "
+                            "of indices (__getitems__) to gain more"));
   }
 }
 
@@ -53,7 +59,7 @@ Evaluation evaluate_loader_per_row(const Context& context, const Policy& policy)
     return Nothing{};
   }
   Finding finding = detail::of_share(*context.steady_input, policy);
-  finding.where = detail::place(signals.loader->dataset_where);
+  finding.where = detail::place(is_torchs(*signals.loader) ? signals.loader->where : signals.loader->dataset_where);
   finding.evidence.push_back(
       context.say("the data is in memory, and each row of a batch is fetched by a call of its own: {} a row",
                   format_seconds(*row_s(signals))));

@@ -230,11 +230,23 @@ TEST(LoaderPerRow, NamesOnlyWhatWasTried) {
   signals.loader->gathers_not = "it calls Image.fromarray";
   EXPECT_THAT(fired("loader-per-row", signals).evidence, Contains(HasSubstr("was not tried: it calls")));
   signals.loader->gathers = false;
-  EXPECT_THAT(fired("loader-per-row", signals).evidence, Contains(HasSubstr("as it is cannot")));
+  EXPECT_THAT(fired("loader-per-row", signals).evidence, Contains(HasSubstr("cannot be taken together")));
   EXPECT_EQ(fix_of(fired("loader-per-row", signals), "loader.gather"), nullptr);
   signals.loader->gathers = true;
   EXPECT_NE(fix_of(fired("loader-per-row", signals), "loader.gather"), nullptr);
   EXPECT_EQ(fix_of(fired("loader-per-row", signals), "loader.workers"), nullptr);
+}
+
+TEST(LoaderPerRow, AsksNobodyToChangeAClassOfTorch) {
+  Signals signals = rows_one_by_one();
+  signals.loader->where = "train.py:12";
+  signals.loader->dataset_where = "data.py:8";
+  EXPECT_EQ(fired("loader-per-row", signals).where, "data.py:8");
+  EXPECT_THAT(fix_of(fired("loader-per-row", signals), "loader.workers")->how, HasSubstr("__getitems__"));
+  signals.loader->dataset_where = "/usr/lib/python3/site-packages/torch/utils/data/dataset.py:208";
+  const Finding finding = fired("loader-per-row", signals);
+  EXPECT_EQ(finding.where, "train.py:12");
+  EXPECT_THAT(fix_of(finding, "loader.workers")->how, Not(HasSubstr("__getitems__")));
 }
 
 TEST(DatasetSlowSample, ProposesToKeepOnlyWhatCanBeKept) {
