@@ -14,7 +14,7 @@ from _unidle_shim.facts import arguments, live_settings, ranks
 from _unidle_shim.host import exceptions
 from _unidle_shim.host.guard import caught
 from _unidle_shim.host.notes import write_notes
-from _unidle_shim.samples.shapes import shape_of
+from _unidle_shim.host.shapes import shape_of
 
 _MAX_SHAPES = 1000
 _MANY_OPTIMIZERS = 64

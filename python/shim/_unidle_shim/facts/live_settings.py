@@ -6,7 +6,7 @@ import sys
 from _unidle_shim.facts import loading
 from _unidle_shim.host import places
 from _unidle_shim.host.guard import caught, pass_on
-from _unidle_shim.samples.shapes import shape_of, undispatched, untold
+from _unidle_shim.host.shapes import shape_of, undispatched, untold
 
 _AMP_NAMES = {"torch.bfloat16": "bf16", "torch.float16": "fp16"}
 _TIME_MAJOR = ("RNN", "LSTM", "GRU", "MultiheadAttention")

@@ -5,8 +5,8 @@ import types
 
 from _unidle_shim.host import places
 from _unidle_shim.host.guard import pass_on
+from _unidle_shim.host.shapes import untold
 from _unidle_shim.samples import whole_batches
-from _unidle_shim.samples.shapes import untold
 from _unidle_shim.source import side_effects
 
 _DEEPEST_KEPT = 3
@@ -111,8 +111,8 @@ def look_at_samples(facts, real):
     try:
         if not facts["iterable"]:
             facts["keepable"] = keepable(real.dataset)
-    except Exception:
-        pass  # code that cannot be read
+    except Exception as failure:  # code that cannot be read
+        pass_on(failure)
     if not facts["in_memory"] or facts["iterable"]:
         return
     try:

@@ -227,8 +227,8 @@ class Tracing:
         pass_on(failure)
         try:
             self._abandon()
-        except Exception:
-            pass
+        except Exception as another:
+            pass_on(another)
         self._off("%s: %s" % (type(failure).__name__, str(failure)[:200]))
 
     def _off(self, reason):

@@ -152,10 +152,9 @@ class Rarer:
         """All of the random numbers that the function draws, or none."""
         if not self.draws:
             return
-        torch, before = self.validating.state.torch, purity.random_states()
+        before = purity.random_states()
         try:
-            for _ in range(self.draws):
-                torch.empty((), dtype=torch.int64).random_()
+            purity.draw(self.draws)
         except BaseException:
             purity.restore(before)
             raise

@@ -8,9 +8,9 @@ from _unidle_shim import session
 from _unidle_shim.host import hidden_frames
 from _unidle_shim.host.guard import caught
 from _unidle_shim.host.patching import around, put
+from _unidle_shim.host.shapes import shape_of
 from _unidle_shim.loop.loop import now
 from _unidle_shim.patches.module_classes import ModuleClasses
-from _unidle_shim.samples.shapes import shape_of
 
 _get_ident = threading.get_ident
 

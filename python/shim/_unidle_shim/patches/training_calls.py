@@ -7,10 +7,10 @@ from _unidle_shim import session
 from _unidle_shim.host import hidden_frames, places, probe
 from _unidle_shim.host.guard import caught
 from _unidle_shim.host.patching import around, put
+from _unidle_shim.host.shapes import undispatched, untold
 from _unidle_shim.loop.loop import now
 from _unidle_shim.loop.marks_file import MOST
 from _unidle_shim.loop.short_steps import Patch
-from _unidle_shim.samples.shapes import undispatched, untold
 
 _get_ident = threading.get_ident
 

@@ -13,8 +13,8 @@ import threading
 from _unidle_shim.host import places, probe
 from _unidle_shim.host.guard import caught
 from _unidle_shim.host.patching import around
+from _unidle_shim.host.shapes import untold
 from _unidle_shim.loop.loop import now
-from _unidle_shim.samples.shapes import untold
 
 _get_ident = threading.get_ident
 _MAX_PLACES = 256

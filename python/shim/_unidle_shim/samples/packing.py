@@ -9,12 +9,15 @@ import marshal
 import struct
 import sys
 
+from _unidle_shim.host.shapes import unseen
+
 _LENGTH = struct.Struct("@II")
 _ALIGN = 16
 _CACHED_SHAPES = 4096
 _shapes = {}  # bytes of a description -> itself; samples of a dataset mostly have the same one
 
 
+@unseen
 def packed(sample):
     buffers = []
     shape = marshal.dumps(_describe(sample, buffers), 2)
@@ -24,6 +27,7 @@ def packed(sample):
     return b"".join(parts)
 
 
+@unseen
 def unpacked(data):
     length, _ = _LENGTH.unpack_from(data)
     key = bytes(data[_LENGTH.size : _LENGTH.size + length])

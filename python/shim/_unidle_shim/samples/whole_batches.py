@@ -3,8 +3,8 @@
 import os
 
 from _unidle_shim.host.guard import pass_on
+from _unidle_shim.host.shapes import unseen, untold
 from _unidle_shim.samples import packing, row_access
-from _unidle_shim.samples.shapes import untold
 from _unidle_shim.source import purity
 
 NOT_THE_SAME = "rows fetched together are not the same as rows fetched singly"
@@ -110,6 +110,7 @@ def gather(dataset, indices):
         return None, "the dataset cannot be asked for many rows at once (%s)" % type(error).__name__
 
 
+@unseen
 def tensors(value, count):
     """The batch as default_collate would hand it out. Raises ValueError for what is no row per index."""
     import numpy
@@ -126,6 +127,7 @@ def tensors(value, count):
     return value.contiguous()
 
 
+@unseen
 def rows_of(batch, picked):
     if isinstance(batch, list):
         return [rows_of(item, picked) for item in batch]

@@ -3,9 +3,12 @@
 import random
 import sys
 
+from _unidle_shim.host.shapes import unseen
+
 _MOST_DRAWS = 4  # a loader and a sampler draw one each
 
 
+@unseen
 def random_states():
     """The generators that a sample may draw from."""
     numpy, torch = sys.modules.get("numpy"), sys.modules["torch"]
@@ -13,6 +16,7 @@ def random_states():
     return random.getstate(), (state["pos"], bytes(state["key"])), bytes(torch.get_rng_state().numpy())
 
 
+@unseen
 def restore(states):
     """What was made for a proof alone leaves the program's random numbers as they were."""
     numpy, torch = sys.modules.get("numpy"), sys.modules["torch"]
@@ -52,6 +56,7 @@ def numbers_of(value, depth=3):
     return found
 
 
+@unseen
 def draws(before, after):
     """Numbers that torch's generator was asked for, each as loaders and samplers ask for a seed; None where
     it was something else."""
@@ -65,3 +70,11 @@ def draws(before, after):
             return count
         torch.empty((), dtype=torch.int64).random_(generator=generator)
     return None
+
+
+@unseen
+def draw(count):
+    """As many numbers as `draws` says."""
+    torch = sys.modules["torch"]
+    for _ in range(count):
+        torch.empty((), dtype=torch.int64).random_()

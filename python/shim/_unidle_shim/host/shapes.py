@@ -2,6 +2,7 @@
 function (TorchFunctionMode) or operation (TorchDispatchMode)."""
 
 import contextlib
+import functools
 import sys
 
 
@@ -34,3 +35,16 @@ def undispatched(torch):
     """What is computed within is told to no mode that sees operations. Nothing before torch 2.0."""
     guard = getattr(torch._C, "_DisableTorchDispatch", None)
     return guard() if hasattr(guard, "__enter__") else contextlib.nullcontext()
+
+
+def unseen(function):
+    """Wraps what computes with tensors for us alone: it is neither told nor dispatched to anybody. A default
+    device is such a mode, too, and our tensors would lie there."""
+
+    @functools.wraps(function)
+    def wrapper(*args, **kwargs):
+        torch = sys.modules["torch"]
+        with untold(torch), undispatched(torch):
+            return function(*args, **kwargs)
+
+    return wrapper
