@@ -8,7 +8,8 @@ namespace {
 
 class HeldInMemory final : public Held {
  public:
-  explicit HeldInMemory(std::vector<Tensor> arrays) : arrays_(std::move(arrays)) {
+  HeldInMemory(std::vector<Tensor> arrays, bool in_cache) : arrays_(std::move(arrays)) {
+    stored = in_cache;
     tensors = views_of(arrays_);
     for (const Tensor& array : arrays_) {
       bytes += array.data.size();
@@ -21,7 +22,9 @@ class HeldInMemory final : public Held {
 
 }  // namespace
 
-Entry Entry::of(std::vector<Tensor> tensors) { return Entry(std::make_shared<HeldInMemory>(std::move(tensors))); }
+Entry Entry::of(std::vector<Tensor> tensors, bool stored) {
+  return Entry(std::make_shared<HeldInMemory>(std::move(tensors), stored));
+}
 
 const TensorView* Entry::find(std::string_view name) const {
   const auto all = tensors();

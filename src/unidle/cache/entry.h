@@ -27,8 +27,8 @@ class Entry {
  public:
   Entry() = default;
   explicit Entry(std::shared_ptr<const Held> held) : held_(std::move(held)) {}
-  /// Arrays that are kept in memory only.
-  static Entry of(std::vector<Tensor> tensors);
+  /// Arrays in memory, which hold no file; `stored`: they are in the cache as well.
+  static Entry of(std::vector<Tensor> tensors, bool stored);
 
   std::span<const TensorView> tensors() const {
     return held_ ? std::span(held_->tensors) : std::span<const TensorView>();

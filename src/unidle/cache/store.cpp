@@ -58,15 +58,15 @@ std::shared_ptr<detail::State> Store::state() {
   return state_;
 }
 
-std::optional<Entry> Store::get(const Key& key) { return state()->get(key, true); }
+std::optional<Entry> Store::get(const Key& key) { return state()->get(key); }
 
 bool Store::contains(const Key& key) { return state()->exists(key); }
 
 Entry Store::put(const Key& key, std::vector<Tensor> tensors) { return put(claim(key), std::move(tensors)); }
 
 Entry Store::put(const Claim& claim, std::vector<Tensor> tensors) {
-  std::optional<Entry> stored = claim.state_->store(claim.key(), tensors);
-  return stored ? std::move(*stored) : Entry::of(std::move(tensors));
+  const bool stored = claim.state_->store(claim.key(), tensors);
+  return Entry::of(std::move(tensors), stored);
 }
 
 bool Store::erase(const Key& key) {

@@ -99,7 +99,8 @@ class Store {
 
   std::optional<Entry> get(const Key& key);
   bool contains(const Key& key);
-  /// Stores the entry, in place of what was there. What comes back holds a copy when it could not be stored.
+  /// Stores the entry, in place of what was there. What comes back has the arrays in memory, and says whether they were
+  /// stored.
   Entry put(const Key& key, std::vector<Tensor> tensors);
   /// Removes the entry; readers keep theirs. False when there was none.
   bool erase(const Key& key);

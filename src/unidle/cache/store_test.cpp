@@ -192,7 +192,8 @@ TEST_F(StoreTest, WhenReadersHoldAllOfItWhatIsNewIsComputedAndNotStored) {
   Store store(bounded);
   std::vector<Entry> held;
   for (std::uint64_t number = 0; number < 4; ++number) {
-    held.push_back(store.put(key_number(number), numbered(number)));
+    store.put(key_number(number), numbered(number));
+    held.push_back(*store.get(key_number(number)));
   }
   for (std::uint64_t number = 10; number < 13; ++number) {
     const Entry entry = store.get_or_compute(key_number(number), [&] { return numbered(number); });

@@ -107,16 +107,14 @@ void State::heed_pressure() {
   }
 }
 
-std::optional<Entry> State::get(const Key& key, bool count) {
+std::optional<Entry> State::get(const Key& key) {
   std::uint32_t generation = 0;
   if (board_) {
     if (board_->pressure() != pressure_.load(std::memory_order_relaxed)) {
       heed_pressure();
     }
     generation = board_->generation(key);
-    if (count) {
-      board_->count_hit(key);
-    }
+    board_->count_hit(key);
   }
   if (auto entry = hot_.find(key, generation)) {
     return entry;
@@ -186,32 +184,32 @@ bool State::make_room(const Key& key, std::uint64_t bytes) {
   return fits;
 }
 
-std::optional<Entry> State::store(const Key& key, const std::vector<Tensor>& tensors) {
+bool State::store(const Key& key, const std::vector<Tensor>& tensors) {
   const std::vector<TensorView> views = views_of(tensors);
   EncodedBlob blob = encode_blob(key, views);
   if (!writable_ || clock_.now_ns() < retry_ns_) {
-    return std::nullopt;
+    return false;
   }
   const bool sync = options_.durability == Durability::kPower;
   try {
     if (max_bytes_ && blob.bytes > *max_bytes_) {
       tell_once("large",
                 fmt::format("an entry of {} bytes is not stored: the cache may hold {}", blob.bytes, *max_bytes_));
-      return std::nullopt;
+      return false;
     }
     TemporaryBlob temporary = files_.write(key, blob, sync);
     if (!make_room(key, blob.bytes)) {
       tell_once("held", "the cache is full of entries that are being read; what is new is not stored");
-      return std::nullopt;
+      return false;
     }
     files_.publish(std::move(temporary), key, sync);
     board_->bump_generation(key);
   } catch (const Error& error) {
     retry_ns_ = clock_.now_ns() + kRetry_ns;
     tell_once("write", fmt::format("the cache goes on without storing: {}", error.what()));
-    return std::nullopt;
+    return false;
   }
-  return get(key, false);
+  return true;
 }
 
 bool State::erase(const Key& key) {

@@ -23,9 +23,9 @@ class State {
  public:
   explicit State(const Options& options);
 
-  std::optional<Entry> get(const Key& key, bool count);
-  /// By the holder of the claim. The entry when it was stored.
-  std::optional<Entry> store(const Key& key, const std::vector<Tensor>& tensors);
+  std::optional<Entry> get(const Key& key);
+  /// By the holder of the claim. False when it could not be stored.
+  bool store(const Key& key, const std::vector<Tensor>& tensors);
   bool erase(const Key& key);
   bool exists(const Key& key) const { return files_.exists(key); }
   std::filesystem::path file_of(const Key& key) const { return files_.path(key); }
