@@ -107,6 +107,10 @@ class OrderTest(unittest.TestCase):
             together = [value for several in zip(*dropped) for value in several]
             self.assertEqual(together, whole[: 23 // world * world])
 
+    def test_numbers_of_numpy_are_numbers(self):
+        loader = Loader(numbers(20), np.int64(5), seed=np.uint8(3))
+        self.assertEqual(labels(loader), labels(Loader(numbers(20), 5, seed=3)))
+
     def test_ranks_are_those_of_the_environment(self):
         os.environ.update(RANK="1", WORLD_SIZE="3")
         try:

@@ -11,6 +11,6 @@ nothing is forked, pickled or copied.
 """
 
 from unidle.data.loader import Loader
-from unidle.data.sources import Field, Source, arrays, images, npy, pairs, windows
+from unidle.data.sources import Field, Source, arrays, images, npy, pairs, sequences, windows
 
-__all__ = ["Field", "Loader", "Source", "arrays", "images", "npy", "pairs", "windows"]
+__all__ = ["Field", "Loader", "Source", "arrays", "images", "npy", "pairs", "sequences", "windows"]

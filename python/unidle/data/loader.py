@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import json
+import operator
 import os
 import sys
 import weakref
@@ -85,14 +86,17 @@ class Loader:
             raise UsageError(f"loader: expected a source of unidle.data, found {type(source).__name__}")
         if len(source) == 0:
             raise UsageError("loader: the source has no samples")
+        if source.facts.get("batched") and batch_size != 1:
+            raise UsageError("loader option batch_size: expected 1, since the source makes whole batches")
         if tensors not in (None, "torch", "numpy"):
             raise UsageError(f"loader option tensors: expected torch or numpy, found {tensors!r}")
         if (rank is None) != (world is None):
             raise UsageError("loader options rank and world: expected both or none")
         self.source = source
-        self.batch_size = batch_size
+        self._batched = source.facts.get("batched", False)
+        self.batch_size = operator.index(batch_size)
         self.shuffle = shuffle
-        self.seed = seed
+        self.seed = operator.index(seed)
         self.drop_last = drop_last
         self.device = device
         self.rank, self.world = _default_rank() if rank is None else (rank, world)
@@ -106,6 +110,7 @@ class Loader:
         self._wanted_workers = workers
         self._next = (0, 0)  # epoch and sample that the next iteration starts at
         self._place = (0, 0)  # behind the last batch that was delivered
+        self._batches = 0  # an epoch
         self._stream: Optional[_Stream] = None
         self._iterations = 0
         self._open((0, 0))  # so that what is wrong with the options is said here
@@ -129,9 +134,7 @@ class Loader:
 
     def __len__(self) -> int:
         """Batches an epoch, of this rank."""
-        items = len(self.source)
-        share = items // self.world if self.drop_last else -(-items // self.world)
-        return share // self.batch_size if self.drop_last else -(-share // self.batch_size)
+        return self._batches
 
     def set_epoch(self, epoch: int) -> None:
         """The next iteration is this epoch, from its start."""
@@ -189,6 +192,9 @@ class Loader:
             self._place = (epoch + 1, 0)
 
     def _finish(self, batch: tuple) -> Any:
+        if self._batched:
+            rows = batch[1].shape[1]
+            batch = (batch[0].reshape(rows, -1), *(field[0] for field in batch[1:]))
         transform = self.source.transform
         if transform is not None:
             first = [transform(sample) for sample in batch[0]]
@@ -212,6 +218,7 @@ class Loader:
             "on_error": self.on_error,
         }
         self._stream = _Stream(self.source, options, place, self.tensors, self.skipped)
+        self._batches = self._stream.per_epoch
 
     def close(self) -> None:
         """Stops the threads. Batches that were delivered stay; a new iteration starts the threads again."""
@@ -244,7 +251,7 @@ class _Stream:
         self.skipped_before = skipped
         self._samples = len(source)
         self._world = options["world"]
-        self._per_epoch = self._library.unidle_loader_batches_per_epoch(self._handle)
+        self.per_epoch = self._library.unidle_loader_batches_per_epoch(self._handle)
         # Batches until the end of the epoch of the next one.
         self.left = self._library.unidle_loader_batches_in_first_epoch(self._handle)
         self._count = len(source.fields)
@@ -266,7 +273,7 @@ class _Stream:
         self.left -= 1
         self.place = (facts.epoch, behind)
         if self.left == 0:
-            self.left, self.place = self._per_epoch, (facts.epoch + 1, 0)
+            self.left, self.place = self.per_epoch, (facts.epoch + 1, 0)
         addresses = list(self._fields)
         batch = []
         try:

@@ -60,6 +60,11 @@ class Source:
         return f"<unidle.data.Source of {self._samples} samples: {fields}>"
 
     @property
+    def facts(self) -> dict:
+        """What else is known of it; see the function that made it."""
+        return dict(self._facts)
+
+    @property
     def classes(self) -> list[str]:
         """The names of the classes, by number, where the source has them."""
         return list(self._facts.get("classes", []))
@@ -214,3 +219,36 @@ def windows(
         "skip_gaps": skip_gaps,
     }
     return _open("windows", options, held)
+
+
+def sequences(
+    path: PathLike,
+    tokens_per_batch: int = 4096,
+    *,
+    column: Optional[str] = None,
+    label: Optional[str] = None,
+    alphabet: Optional[str] = None,
+    padding: float = 0.05,
+) -> Source:
+    """Texts as token ids, in whole batches of like lengths: (int64 tokens [rows, length], int64 lengths
+    [rows]),
+    and int64 labels [rows] where `label` names a column.
+
+    `path` is a CSV file with a `column` of texts, a FASTA file (.fasta, .fa, .faa, .fna) or a file with a
+    text in each line. A token is a byte: its number in `alphabet`, from 1, and 0 where a row is filled up.
+    Without an alphabet it is the characters of the file in their order.
+
+    A batch has at most `tokens_per_batch` tokens, filled up ones counted, and at most the share `padding`
+    of them is filled up. Each epoch deals the texts out anew. A sample of this source is a whole batch:
+    len(source) is their number an epoch, and a loader takes it with batch_size=1. `facts` has "texts",
+    "alphabet", "padding" (what is filled up, as a share of all) and "buckets".
+    """
+    options = {
+        "path": os.fspath(path),
+        "tokens_per_batch": tokens_per_batch,
+        "column": column,
+        "label": label,
+        "alphabet": alphabet,
+        "padding": padding,
+    }
+    return _open("sequences", options)

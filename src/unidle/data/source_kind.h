@@ -32,6 +32,7 @@ class SourceOptions {
   SourceOptions(std::string_view kind, const nlohmann::json& values);
 
   std::string text(std::string_view name);  // must be there
+  std::string word(std::string_view name, std::string_view otherwise);
   std::int64_t integer(std::string_view name, std::int64_t otherwise);
   int small(std::string_view name, int otherwise);  // a whole number that fits
   double real(std::string_view name, double otherwise);
@@ -55,7 +56,6 @@ class SourceOptions {
   void done() const;
 
  private:
-  std::string word(std::string_view name, std::string_view otherwise);
   const nlohmann::json* find(std::string_view name);
   /// The list at that name, if there is one, whose elements all satisfy `fits`.
   template <typename Fits>

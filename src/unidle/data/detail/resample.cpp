@@ -6,6 +6,13 @@
 
 namespace unidle::data::detail {
 
+namespace {
+
+/// As Pillow rounds, which cuts off: differently from lround below zero, and where 0.5 makes a double inexact.
+int cut_off(double value) { return static_cast<int>(value); }
+
+}  // namespace
+
 void Taps::prepare(int in, double begin, double end, int out, int first, int count) {
   const double scale = (end - begin) / out;
   const double reach = std::max(scale, 1.0);  // of the triangle, in pixels of the input
@@ -18,8 +25,8 @@ void Taps::prepare(int in, double begin, double end, int out, int first, int cou
   end_ = 0;
   for (int pixel = 0; pixel < count; ++pixel) {
     const double centre = begin + (first + pixel + 0.5) * scale;
-    const int low = std::max(0, static_cast<int>(centre - reach + 0.5));
-    const int high = std::min(in, static_cast<int>(centre + reach + 0.5));
+    const int low = std::max(0, cut_off(centre - reach + 0.5));
+    const int high = std::min(in, cut_off(centre + reach + 0.5));
     const auto length = static_cast<std::size_t>(high - low);
     double sum = 0;
     for (std::size_t i = 0; i < length; ++i) {
@@ -30,7 +37,7 @@ void Taps::prepare(int in, double begin, double end, int out, int first, int cou
     std::int32_t* weights = weights_.data() + static_cast<std::size_t>(pixel) * most_;
     for (std::size_t i = 0; i < length; ++i) {
       const double share = sum != 0.0 ? exact_[i] / sum : exact_[i];
-      weights[i] = static_cast<std::int32_t>(0.5 + share * (1 << kBits));
+      weights[i] = cut_off(0.5 + share * (1 << kBits));
     }
     starts_[static_cast<std::size_t>(pixel)] = low;
     lengths_[static_cast<std::size_t>(pixel)] = high - low;

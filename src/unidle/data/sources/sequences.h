@@ -1,0 +1,78 @@
+// Texts of different lengths, in batches of like lengths.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "unidle/data/source.h"
+
+namespace unidle::data {
+
+struct SequenceOptions {
+  std::int64_t tokens_per_batch = 4096;  // with what is filled up; a longer text is a batch of its own
+  double padding = 0.05;                 // share of a bucket's places that may be filled up, at most
+  std::string column{};                  // of a CSV file; FASTA and plain lines have none
+  std::string label{};                   // column of whole numbers; none when empty
+  /// Characters by number, from 1; those of the file in their order when empty.
+  std::string alphabet{};
+};
+
+/// Texts of a CSV column, of a FASTA file (.fasta, .fa, .faa, .fna) or of plain lines; a token is a byte. An item is a
+/// whole batch: "tokens" {rows * length}, int64, row by row and filled up with 0, "lengths" {rows}, and "label" {rows}
+/// where there is such a column. Texts of like lengths share a bucket, so narrow that no more than `padding` of it is
+/// filled up; the batches of a bucket are as many in each epoch, with other texts in each, as (seed, epoch) decide.
+///
+/// All texts are held in memory. Throws kInput with file and line: no texts, no such column, a missing or empty cell, a
+/// character that is not in the alphabet, a label that is no number; kUsage for options that make no sense.
+/// Thread-safe.
+class SequenceSource final : public Source {
+ public:
+  SequenceSource(const std::string& path, const SequenceOptions& options);
+
+  const std::vector<Field>& fields() const override { return fields_; }
+  std::int64_t items() const override { return buckets_.back().end; }
+  std::uint64_t read(const ItemRequest& request, std::span<const Places> samples) const override;
+  std::int64_t extent(std::int64_t item, std::size_t field) const override;
+  std::string describe() const override;
+
+  std::int64_t texts() const { return static_cast<std::int64_t>(starts_.size()) - 1; }
+  /// Share of all places in batches that is filled up.
+  double padding() const;
+
+ private:
+  struct Bucket {
+    std::int64_t end;     // batches of this and all earlier buckets
+    std::int64_t length;  // of its longest text
+    std::int64_t rows;    // of a batch
+    std::size_t first;    // in sorted_
+    std::size_t count;
+  };
+  struct Batch {
+    const Bucket* bucket;
+    std::int64_t first;  // row of the bucket's order
+    std::int64_t rows;
+  };
+  void check_options() const;
+  void add(std::string_view text, const std::string& where);
+  void read_csv(const std::string& path, std::string_view text);
+  void read_lines(const std::string& path, std::string_view text, bool fasta);
+  void number_characters();
+  void make_buckets();
+  Batch batch(std::int64_t item) const;
+  std::int64_t length(std::size_t text) const { return starts_[text + 1] - starts_[text]; }
+
+  SequenceOptions options_;
+  std::vector<Field> fields_;
+  std::string characters_;            // of all texts
+  std::vector<std::int64_t> starts_;  // of each, and the end
+  std::vector<std::int64_t> labels_;
+  std::vector<std::size_t> sorted_;  // texts by length
+  std::vector<Bucket> buckets_;
+  std::array<std::uint8_t, 256> numbers_{};
+};
+
+}  // namespace unidle::data
