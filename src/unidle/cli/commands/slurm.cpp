@@ -1,0 +1,314 @@
+// unidle slurm: jobs that are observed, and what became of them.
+#include <fmt/format.h>
+#include <pwd.h>
+#include <unistd.h>
+
+#include <memory>
+
+#include "unidle/base/error.h"
+#include "unidle/base/files.h"
+#include "unidle/base/json.h"
+#include "unidle/base/terminal.h"
+#include "unidle/cli/subcommand.h"
+#include "unidle/diagnose/diagnose.h"
+#include "unidle/slurm/client.h"
+#include "unidle/slurm/job_script.h"
+#include "unidle/slurm/tables.h"
+
+namespace unidle::cli::commands {
+
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::ordered_json;
+
+struct Arguments {
+  slurm::JobRequest request;
+  std::vector<std::string> command;
+  std::string id;
+  std::string user;
+  std::string results = "results";
+  std::string format = "text";
+  int days = 7;
+  bool dry_run = false;
+};
+
+std::string this_user() {
+  const passwd* entry = ::getpwuid(::geteuid());
+  return entry != nullptr ? entry->pw_name : std::to_string(::geteuid());
+}
+
+/// `CONFIG` alone is a workload of ours; everything else is a command.
+void complete(Arguments& arguments) {
+  slurm::JobRequest& request = arguments.request;
+  request.unidle = program_folder() / "unidle";
+  request.results = fs::absolute(arguments.results).lexically_normal();
+  request.command = arguments.command;
+  const fs::path first = request.command.front();
+  if (request.command.size() == 1 && (first.extension() == ".yaml" || first.extension() == ".yml")) {
+    request.checkpoints = request.results / "checkpoints" / first.stem();
+    request.command = {request.unidle.string(), "train", fs::absolute(first).string(),
+                       "checkpoint.folder=" + request.checkpoints.string()};
+    request.signal = request.signal.empty() ? "INT@120" : request.signal;
+  }
+  if (request.name.empty()) {
+    request.name = first.stem().string();
+    for (const std::string& word : arguments.command) {
+      if (fs::path(word).extension() == ".py") {
+        request.name = fs::path(word).stem().string();
+        break;
+      }
+    }
+  }
+}
+
+int submit(Arguments& arguments) {
+  complete(arguments);
+  const std::string script = slurm::job_script(arguments.request);
+  if (arguments.dry_run) {
+    print_to(stdout, "{}", script);
+    return 0;
+  }
+  make_folders(arguments.request.results);
+  const TemporaryFolder folder;
+  const fs::path file = folder.path() / "job.sh";
+  write_file_atomic(file, script);
+  const std::string id = slurm::Client().submit(file, fs::current_path());
+  const fs::path kept = arguments.request.results / fmt::format("job_{}.sh", id);
+  write_file_atomic(kept, script);
+  if (arguments.format == "json") {
+    const ordered_json document = {{"schema", "unidle.slurm.submit/1"},
+                                   {"id", id},
+                                   {"script", kept.string()},
+                                   {"results", arguments.request.results.string()}};
+    print_to(stdout, "{}\n", json_text(document));
+  } else {
+    print_to(stdout, "Job {} was submitted; its script is {}. Next: unidle slurm status {}\n", id, kept.string(), id);
+  }
+  return 0;
+}
+
+slurm::Row row_of(slurm::Job job, const fs::path& results) {
+  const slurm::JobFiles files = slurm::files_of(job, results);
+  slurm::Row row{std::move(job), {}, std::nullopt};
+  row.use = slurm::use_of(row.job, files);
+  if (row.job.runs()) {
+    row.now = slurm::progress_of(files);
+  }
+  return row;
+}
+
+std::vector<slurm::Row> rows_of(slurm::Client& client, const Arguments& arguments) {
+  std::vector<slurm::Row> rows;
+  const std::string user = arguments.user.empty() ? this_user() : arguments.user;
+  for (slurm::Job& job : client.of_user(user, arguments.days)) {
+    rows.push_back(row_of(std::move(job), arguments.results));
+  }
+  return rows;
+}
+
+ordered_json document_of(const std::string& schema, const std::vector<slurm::Row>& rows) {
+  ordered_json jobs = ordered_json::array();
+  for (const slurm::Row& row : rows) {
+    ordered_json job = slurm::to_json(row.job, row.use);
+    if (row.now) {
+      job["step"] = row.now->step ? ordered_json(*row.now->step) : ordered_json();
+      job["samples_per_s"] = row.now->samples_per_s ? ordered_json(*row.now->samples_per_s) : ordered_json();
+      job["input_share"] = row.now->input_share ? ordered_json(*row.now->input_share) : ordered_json();
+    }
+    jobs.push_back(std::move(job));
+  }
+  return {{"schema", schema}, {"jobs", jobs}};
+}
+
+std::vector<slurm::Job> jobs_of(slurm::Client& client, const std::string& id) {
+  std::vector<slurm::Job> jobs = client.find(id);
+  if (jobs.empty()) {
+    const std::string& why = client.accounting_problem();
+    throw Error(ErrorCode::kInput, "job " + id, "is not known to Slurm" + (why.empty() ? "" : "; accounting: " + why),
+                "Slurm forgets a job some minutes after its end where accounting is off; its logs: unidle diagnose "
+                "--job-id " +
+                    id + " --results FOLDER");
+  }
+  return jobs;
+}
+
+int status(const Arguments& arguments) {
+  slurm::Client client;
+  std::vector<slurm::Row> rows;
+  if (arguments.id.empty()) {
+    rows = rows_of(client, arguments);
+  } else {
+    for (slurm::Job& job : jobs_of(client, arguments.id)) {
+      rows.push_back(row_of(std::move(job), arguments.results));
+    }
+  }
+  if (arguments.format == "json") {
+    print_to(stdout, "{}\n", json_text(document_of("unidle.slurm.status/1", rows)));
+  } else if (rows.size() == 1 && !arguments.id.empty()) {
+    print_to(stdout, "{}", slurm::job_text(rows.front()));
+  } else if (rows.empty()) {
+    print_to(stdout, "No job of yours waits or runs. Submit one: unidle slurm submit -- python train.py\n");
+  } else {
+    print_to(stdout, "{}", slurm::status_table(rows));
+  }
+  return 0;
+}
+
+int top(const Arguments& arguments) {
+  slurm::Client client;
+  const std::vector<slurm::Row> rows = rows_of(client, arguments);
+  if (arguments.format == "json") {
+    print_to(stdout, "{}\n", json_text(document_of("unidle.slurm.top/1", rows)));
+  } else {
+    print_to(stdout, "{}", slurm::top_table(rows));
+    if (!client.accounting_problem().empty()) {
+      print_to(stderr, "unidle: only jobs that the controller remembers; accounting: {}\n",
+               client.accounting_problem());
+    }
+  }
+  return 0;
+}
+
+std::optional<diagnose::Diagnosis> diagnosis_of(const slurm::JobFiles& files, diagnose::Language language) {
+  if (!files.records.empty()) {
+    return diagnose::diagnose_record(files.records.front(), {}, language);
+  }
+  return files.logs.empty() ? std::nullopt : std::optional(diagnose::diagnose_logs(files.logs, {}, language));
+}
+
+std::optional<int> workers_wanted(const std::optional<diagnose::Diagnosis>& diagnosis) {
+  for (const diagnose::Finding& finding : diagnosis ? diagnosis->findings : std::vector<diagnose::Finding>()) {
+    for (const diagnose::Fix& fix : finding.fixes) {
+      if (fix.knob == "loader.workers" && fix.to.is_number_integer()) {
+        return fix.to.get<int>();
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+void print_analysis(const slurm::Row& row, const std::optional<diagnose::Diagnosis>& diagnosis,
+                    const std::vector<slurm::Proposal>& lines) {
+  print_to(stdout, "{}", slurm::job_text(row));
+  for (const slurm::Proposal& line : lines) {
+    print_to(stdout, "=> #SBATCH {}  ({})\n", line.line, line.why);
+  }
+  if (diagnosis) {
+    print_to(
+        stdout, "\n{}",
+        diagnose::to_text(*diagnosis, terminal_width(stdout), use_colour(stdout), diagnose::language_of_environment()));
+  } else {
+    print_to(stdout,
+             "Neither a record nor logs of this job were found: unidle slurm submit records, and --results names "
+             "the folder of its logs.\n");
+  }
+}
+
+int analyze(const Arguments& arguments) {
+  slurm::Client client;
+  ordered_json all = ordered_json::array();
+  bool bad = false;
+  for (slurm::Job& job : jobs_of(client, arguments.id)) {
+    const slurm::JobFiles files = slurm::files_of(job, arguments.results);
+    const slurm::Row row = row_of(std::move(job), arguments.results);
+    const bool json = arguments.format == "json";
+    const auto diagnosis =
+        diagnosis_of(files, json ? diagnose::Language::kEnglish : diagnose::language_of_environment());
+    const std::vector<slurm::Proposal> lines = slurm::proposals(row.job, row.use, workers_wanted(diagnosis));
+    bad = bad || row.job.failed() || (diagnosis && diagnosis->verdict == diagnose::Verdict::kFailed);
+    if (!json) {
+      print_analysis(row, diagnosis, lines);
+      continue;
+    }
+    ordered_json one = slurm::to_json(row.job, row.use);
+    one["sbatch"] = ordered_json::array();
+    for (const slurm::Proposal& line : lines) {
+      one["sbatch"].push_back({{"line", line.line}, {"why", line.why}});
+    }
+    one["diagnosis"] = diagnosis ? diagnose::to_json(*diagnosis) : ordered_json();
+    all.push_back(std::move(one));
+  }
+  if (arguments.format == "json") {
+    print_to(stdout, "{}\n", json_text(ordered_json{{"schema", "unidle.slurm.analyze/1"}, {"jobs", all}}));
+  }
+  return bad ? 1 : 0;
+}
+
+CLI::App* add_action(CLI::App& app, const std::string& name, const std::string& summary, Arguments& arguments) {
+  CLI::App* action = app.add_subcommand(name, summary);
+  action->add_option("--format", arguments.format, "text or json")
+      ->check(CLI::IsMember({"text", "json"}))
+      ->capture_default_str();
+  action->add_option("--results", arguments.results, "The folder of logs and records")->capture_default_str();
+  return action;
+}
+
+CLI::App* add_submit(CLI::App& app, Arguments& arguments) {
+  CLI::App* action = add_action(app, "submit", "Submit a command, or a workload's configuration, observed", arguments);
+  slurm::JobRequest& request = arguments.request;
+  action->add_option("--name", request.name, "The job's name; the script's by default");
+  action->add_option("-p,--partition", request.partition, "Partition; the cluster's default when left out");
+  action->add_option("-A,--account", request.account, "Account that pays");
+  action->add_option("-q,--qos", request.qos, "Quality of service");
+  action->add_option("-C,--constraint", request.constraint, "Features of the nodes");
+  action->add_option("-N,--nodes", request.nodes, "Nodes")->check(CLI::Range(1, 100000))->capture_default_str();
+  action->add_option("--gpus", request.gpus, "GPUs of each node")->check(CLI::Range(0, 64))->capture_default_str();
+  action->add_option("--gpu-type", request.gpu_type, "Their kind, as the cluster names it: a100");
+  action->add_option("-c,--cpus-per-task", request.cpus, "CPUs of each node")->check(CLI::Range(1, 4096));
+  action->add_option("--mem", request.memory, "Memory of each node: 32G");
+  action->add_option("-t,--time", request.time, "Time limit: 4:00:00");
+  action->add_option("-a,--array", request.array, "Tasks of an array: 0-3%2");
+  action->add_option("--signal", request.signal,
+                     "NAME@SECONDS: sent to the command so long before its limit; INT@120 for a configuration, which "
+                     "then writes a checkpoint");
+  action->add_flag("--requeue", request.requeue, "Put the job in the queue again when that signal has ended it");
+  action->add_flag("--torchrun", request.processes, "Start one process a GPU on each node, by torchrun");
+  action->add_option("--before", request.before, "A line of shell to run first: 'module load cuda'");
+  action->add_flag("-n,--dry-run", arguments.dry_run, "Print the script and leave");
+  action->add_option("command", arguments.command, "CONFIG.yaml, or -- and a command")->required();
+  return action;
+}
+
+std::function<int()> setup(CLI::App& app) {
+  auto arguments = std::make_shared<Arguments>();
+  app.require_subcommand(1);
+  CLI::App* submits = add_submit(app, *arguments);
+  CLI::App* shows = add_action(app, "status", "Your jobs, or one: state, rate, time left", *arguments);
+  shows->add_option("id", arguments->id, "A job's id");
+  CLI::App* analyzes = add_action(app, "analyze", "One job: what it used, why it ended, why its GPU idled", *arguments);
+  analyzes->add_option("id", arguments->id, "The job's id")->required();
+  CLI::App* tops = add_action(app, "top", "Your jobs by wasted GPU hours", *arguments);
+  for (CLI::App* action : {shows, tops}) {
+    action->add_option("-u,--user", arguments->user, "Whose jobs; yours by default");
+    action->add_option("--days", arguments->days, "How far back, where Slurm keeps accounts")
+        ->check(CLI::Range(1, 3650))
+        ->capture_default_str();
+  }
+  return [arguments, submits, shows, analyzes] {
+    return submits->parsed()    ? submit(*arguments)
+           : shows->parsed()    ? status(*arguments)
+           : analyzes->parsed() ? analyze(*arguments)
+                                : top(*arguments);
+  };
+}
+
+}  // namespace
+
+const Subcommand& slurm() {
+  static const Subcommand kCommand{
+      "slurm",
+      "Slurm jobs: submit them observed, watch them, say why they failed or idled",
+      "Examples:\n"
+      "  unidle slurm submit --gpus 1 --time 4:00:00 --dry-run -- python train.py\n"
+      "  unidle slurm submit --nodes 2 --gpus 4 --torchrun -- python train.py\n"
+      "  unidle slurm submit --requeue train.yaml\n"
+      "  unidle slurm status\n"
+      "  unidle slurm analyze 4711\n"
+      "  unidle slurm top --days 30",
+      setup,
+  };
+  return kCommand;
+}
+
+}  // namespace unidle::cli::commands

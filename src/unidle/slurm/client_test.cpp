@@ -1,0 +1,158 @@
+#include "unidle/slurm/client.h"
+
+#include <gmock/gmock.h>
+
+#include <deque>
+
+#include "unidle/base/error.h"
+
+namespace unidle::slurm {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Optional;
+using ::testing::SizeIs;
+
+/// Answers in turn, and keeps what was asked.
+struct Slurm {
+  Client client{[this](const Command& command) {
+    asked.push_back(command.argv);
+    Finished answer = answers.empty() ? Finished{} : answers.front();
+    if (!answers.empty()) {
+      answers.pop_front();
+    }
+    return answer;
+  }};
+  std::deque<Finished> answers;
+  std::vector<std::vector<std::string>> asked;
+};
+
+Finished said(std::string out) { return {{0, 0}, std::move(out), "", false}; }
+Finished refused(std::string err, int code = 1) { return {{code, 0}, "", std::move(err), false}; }
+
+std::string thrown(const std::function<void()>& work, ErrorCode code) {
+  try {
+    work();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), code) << error.what();
+    return error.what();
+  }
+  ADD_FAILURE() << "nothing was thrown";
+  return {};
+}
+
+TEST(Submit, GivesTheId) {
+  Slurm slurm;
+  slurm.answers = {said("4711\n"), said("4712;cluster\n")};
+  EXPECT_EQ(slurm.client.submit("/tmp/job.sh", "/home/ada"), "4711");
+  EXPECT_EQ(slurm.client.submit("/tmp/job.sh", "/home/ada"), "4712");
+  EXPECT_THAT(slurm.asked[0], ElementsAre("sbatch", "--parsable", "--chdir=/home/ada", "/tmp/job.sh"));
+}
+
+TEST(Submit, TellsWhySlurmRefuses) {
+  Slurm slurm;
+  slurm.answers = {refused("sbatch: error: Batch job submission failed: Invalid partition name specified\n")};
+  EXPECT_THAT(thrown([&] { slurm.client.submit("a", "b"); }, ErrorCode::kChild),
+              HasSubstr("Invalid partition name specified"));
+}
+
+TEST(Slurm, MayBeMissing) {
+  Client client(
+      [](const Command& command) -> Finished { throw Error(ErrorCode::kInput, command.argv[0], "cannot be found"); });
+  EXPECT_THAT(thrown([&] { client.find("1"); }, ErrorCode::kMissing), HasSubstr("no machine of a Slurm cluster"));
+}
+
+TEST(Slurm, MayBeDownOrHang) {
+  Slurm slurm;
+  slurm.answers = {refused("slurm_load_jobs error: Unable to contact slurm controller (connect failure)\n"),
+                   {{0, 15}, "", "", true}};
+  thrown([&] { slurm.client.find("1"); }, ErrorCode::kMissing);
+  EXPECT_THAT(thrown([&] { slurm.client.find("1"); }, ErrorCode::kMissing), HasSubstr("did not answer"));
+}
+
+TEST(Find, RefusesWhatIsNoId) {
+  Slurm slurm;
+  for (const char* id : {"", "x", "1;rm", "--help", "1_", "_1", "12345678901"}) {
+    thrown([&] { slurm.client.find(id); }, ErrorCode::kUsage);
+  }
+  EXPECT_THAT(slurm.asked, IsEmpty());
+}
+
+TEST(Find, AsksAccountingForWhatTheControllerForgot) {
+  Slurm slurm;
+  const std::string u(1, '\x1f');
+  const auto line = [&](std::vector<std::string> columns) {
+    std::string text;
+    for (const std::string& column : columns) {
+      text += (text.empty() ? "" : u) + column;
+    }
+    return text + "\n";
+  };
+  // Columns as sacct(1) has them: JobID JobName User Partition Account State Reason Submit Start End ElapsedRaw
+  // Timelimit NNodes NCPUS AllocTRES TotalCPU MaxRSS ExitCode NodeList WorkDir Comment
+  const std::string accounts =
+      line({"9",
+            "a|b",
+            "ada",
+            "main",
+            "lab",
+            "CANCELLED by 1000",
+            "None",
+            "2026-11-23T00:00:00",
+            "2026-11-23T00:00:05",
+            "2026-11-23T00:10:05",
+            "600",
+            "01:00:00",
+            "1",
+            "8",
+            "billing=8,cpu=8,gres/gpu=2,mem=64G,node=1",
+            "20:00.500",
+            "",
+            "0:15",
+            "gpu01",
+            "/home/ada",
+            "unidle:/home/ada/results"}) +
+      line({"9.batch", "batch", "",  "", "lab",       "CANCELLED", "",     "",      "", "", "600",
+            "",        "1",     "8", "", "20:00.500", "2048000K",  "0:15", "gpu01", "", ""});
+  slurm.answers = {refused("slurm_load_jobs error: Invalid job id specified\n"), said(accounts)};
+  const std::vector<Job> jobs = slurm.client.find("9");
+  ASSERT_THAT(jobs, SizeIs(1));
+  EXPECT_EQ(jobs[0].name, "a|b");
+  EXPECT_EQ(jobs[0].state, "CANCELLED");
+  EXPECT_EQ(jobs[0].gpus, 2);
+  EXPECT_THAT(jobs[0].elapsed_s, Optional(600));
+  EXPECT_THAT(jobs[0].cpu_time_s, Optional(1200.5));
+  EXPECT_THAT(jobs[0].memory_bytes, Optional(64 * 0x1p30));
+  EXPECT_THAT(jobs[0].peak_memory_bytes, Optional(2048000 * 1024.0));
+  EXPECT_EQ(jobs[0].exit_signal, 15);
+}
+
+TEST(Find, KeepsWhyAccountingSaysNothing) {
+  Slurm slurm;
+  slurm.answers = {refused("slurm_load_jobs error: Invalid job id specified\n"),
+                   refused("Slurm accounting storage is disabled\n")};
+  EXPECT_THAT(slurm.client.find("9"), IsEmpty());
+  EXPECT_EQ(slurm.client.accounting_problem(), "Slurm accounting storage is disabled");
+}
+
+TEST(OfUser, LeavesOthersOut) {
+  Slurm slurm;
+  slurm.answers = {
+      said("JobId=1 JobName=a UserId=ada(1) JobState=RUNNING\n"
+           "JobId=2 JobName=b UserId=bob(2) JobState=RUNNING\n")};
+  const std::vector<Job> jobs = slurm.client.of_user("ada", 7);
+  ASSERT_THAT(jobs, SizeIs(1));
+  EXPECT_EQ(jobs[0].id, "1");
+}
+
+TEST(Sacct, OddLinesAreRead) {
+  EXPECT_THAT(parse_sacct(""), IsEmpty());
+  EXPECT_THAT(parse_sacct("1.batch\x1f\x1f\n"), IsEmpty());
+  EXPECT_THAT(parse_sacct("1\n2\x1fx\n"), SizeIs(2));
+}
+
+}  // namespace
+}  // namespace unidle::slurm

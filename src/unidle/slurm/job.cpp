@@ -1,0 +1,207 @@
+#include "unidle/slurm/job.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cmath>
+#include <map>
+#include <vector>
+
+#include "unidle/base/numbers.h"
+
+namespace unidle::slurm {
+
+namespace {
+
+using Fields = std::map<std::string, std::string, std::less<>>;
+
+std::vector<std::string_view> split(std::string_view text, char by) {
+  std::vector<std::string_view> parts;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(by, begin), text.size());
+    parts.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return parts;
+}
+
+/// "Key=value Key=value": values may hold blanks, keys begin with a capital and hold none.
+Fields parse_fields(std::string_view line) {
+  const auto is_key = [](std::string_view word) {
+    const std::size_t equals = word.find('=');
+    return equals != std::string_view::npos && equals > 0 && std::isupper(static_cast<unsigned char>(word[0])) != 0 &&
+           std::all_of(word.begin(), word.begin() + static_cast<std::ptrdiff_t>(equals), [](char c) {
+             return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
+                    std::string_view("/:_-").find(c) != std::string_view::npos;
+           });
+  };
+  Fields fields;
+  std::string* last = nullptr;
+  for (const std::string_view word : split(line, ' ')) {
+    if (is_key(word)) {
+      const std::size_t equals = word.find('=');
+      // The first one counts: what a user writes (command, comment) stands behind what Slurm tells.
+      const auto [at, added] =
+          fields.try_emplace(std::string(word.substr(0, equals)), std::string(word.substr(equals + 1)));
+      last = added ? &at->second : nullptr;
+    } else if (last != nullptr) {
+      *last += ' ';
+      *last += word;
+    }
+  }
+  for (auto& [key, value] : fields) {
+    value.erase(value.find_last_not_of(' ') + 1);
+    if (value == "(null)" || value == "N/A" || value == "Unknown") {
+      value.clear();
+    }
+  }
+  return fields;
+}
+
+std::string text_of(const Fields& fields, std::string_view key) {
+  const auto at = fields.find(key);
+  return at == fields.end() ? std::string() : at->second;
+}
+
+int number_of(const Fields& fields, std::string_view key) {
+  const std::string text = text_of(fields, key);
+  return parse_number<int>(std::string_view(text).substr(0, text.find('-'))).value_or(0);
+}
+
+}  // namespace
+
+bool Job::waits() const {
+  return state == "PENDING" || state == "REQUEUED" || state == "REQUEUE_HOLD" || state == "CONFIGURING";
+}
+
+bool Job::runs() const {
+  return state == "RUNNING" || state == "COMPLETING" || state == "SUSPENDED" || state == "STOPPED";
+}
+
+bool Job::failed() const { return !waits() && !runs() && state != "COMPLETED"; }
+
+std::optional<double> parse_duration(std::string_view text) {
+  double days = 0;
+  if (const std::size_t dash = text.find('-'); dash != std::string_view::npos) {
+    const auto number = parse_number<double>(text.substr(0, dash));
+    if (!number) {
+      return std::nullopt;
+    }
+    days = *number;
+    text = text.substr(dash + 1);
+  }
+  std::vector<double> parts;
+  for (const std::string_view part : split(text, ':')) {
+    const auto number = parse_number<double>(part);
+    if (!number || *number < 0) {
+      return std::nullopt;
+    }
+    parts.push_back(*number);
+  }
+  if (parts.size() > 3) {
+    return std::nullopt;
+  }
+  // With days the first part is hours, otherwise one or two parts begin with minutes.
+  const bool hours_first = text.size() != 0 && (days > 0 || parts.size() == 3);
+  parts.resize(3);
+  return days * 86400 + (hours_first ? parts[0] * 3600 + parts[1] * 60 + parts[2] : parts[0] * 60 + parts[1]);
+}
+
+std::optional<double> parse_memory(std::string_view text) {
+  double unit = 0x1p20;
+  if (!text.empty() && (text.back() == 'n' || text.back() == 'c')) {  // sacct before 21: by node, by CPU
+    text.remove_suffix(1);
+  }
+  if (!text.empty()) {
+    const std::size_t power = std::string_view("KMGTP").find(text.back());
+    if (power != std::string_view::npos) {
+      unit = std::exp2(10.0 * static_cast<double>(power + 1));
+      text.remove_suffix(1);
+    }
+  }
+  const auto number = parse_number<double>(text);
+  return number && *number >= 0 ? std::optional(*number * unit) : std::nullopt;
+}
+
+std::string format_duration(double seconds) {
+  const auto whole = static_cast<std::int64_t>(std::max(0.0, seconds));
+  const std::string clock = fmt::format("{}:{:02}:{:02}", whole / 3600 % 24, whole / 60 % 60, whole % 60);
+  return whole < 86400 ? clock : fmt::format("{}-{:0>8}", whole / 86400, clock);
+}
+
+int count_of(std::string_view resources, std::string_view resource) {
+  int untyped = 0;
+  int typed = 0;  // "gres/gpu=2,gres/gpu:a100=2" names the same twice
+  for (const std::string_view part : split(resources, ',')) {
+    const std::size_t equals = part.rfind('=');
+    if (equals == std::string_view::npos) {
+      continue;
+    }
+    const std::string_view name = part.substr(0, equals);
+    const int count = parse_number<int>(part.substr(equals + 1)).value_or(0);
+    if (name == resource) {
+      untyped += count;
+    } else if (name.starts_with(resource) && name.substr(resource.size()).starts_with(':')) {
+      typed += count;
+    }
+  }
+  return untyped > 0 ? untyped : typed;
+}
+
+Job parse_scontrol(std::string_view line) {
+  const Fields fields = parse_fields(line);
+  Job job;
+  job.id = text_of(fields, "JobId");
+  job.array = text_of(fields, "ArrayJobId");
+  if (const std::string task = text_of(fields, "ArrayTaskId"); !task.empty() && !job.array.empty()) {
+    const bool several = task.find_first_not_of("0123456789") != std::string::npos;
+    job.id = fmt::format(fmt::runtime(several ? "{}_[{}]" : "{}_{}"), job.array, task);
+  }
+  job.name = text_of(fields, "JobName");
+  const std::string user = text_of(fields, "UserId");  // "ada(1000)"
+  job.user = user.substr(0, user.find('('));
+  job.partition = text_of(fields, "Partition");
+  job.account = text_of(fields, "Account");
+  job.state = text_of(fields, "JobState");
+  if (const std::string reason = text_of(fields, "Reason"); reason != "None") {
+    job.reason = reason;
+  }
+  job.submitted = text_of(fields, "SubmitTime");
+  job.started = text_of(fields, "StartTime");
+  job.ended = job.runs() || job.waits() ? "" : text_of(fields, "EndTime");  // of a running job: when its limit ends it
+  job.elapsed_s = parse_duration(text_of(fields, "RunTime"));
+  job.limit_s = parse_duration(text_of(fields, "TimeLimit"));
+  job.nodes = number_of(fields, "NumNodes");
+  job.cpus = number_of(fields, "NumCPUs");
+  const std::string resources = !text_of(fields, "TRES").empty()        ? text_of(fields, "TRES")
+                                : !text_of(fields, "AllocTRES").empty() ? text_of(fields, "AllocTRES")
+                                                                        : text_of(fields, "ReqTRES");
+  job.gpus = count_of(resources, "gres/gpu");
+  if (job.gpus == 0) {  // where the cluster does not track GPUs: "gres:gpu:1", "gres/gpu:a100:2", of each node
+    std::string each = text_of(fields, "TresPerNode");
+    std::replace(each.begin(), each.end(), ':', '/');
+    if (const std::size_t gpu = each.find("gres/gpu"); gpu != std::string::npos) {
+      const std::string_view last = split(std::string_view(each).substr(gpu), '/').back();
+      job.gpus = parse_number<int>(last).value_or(1) * std::max(1, job.nodes);
+    }
+  }
+  for (const std::string_view part : split(resources, ',')) {
+    if (part.starts_with("mem=")) {
+      job.memory_bytes = parse_memory(part.substr(4));
+    }
+  }
+  job.node_list = text_of(fields, "NodeList");
+  const std::string exit = text_of(fields, "ExitCode");  // "1:0"
+  const std::size_t colon = std::min(exit.find(':'), exit.size());
+  job.exit_code = parse_number<int>(std::string_view(exit).substr(0, colon)).value_or(0);
+  job.exit_signal = colon < exit.size() ? parse_number<int>(std::string_view(exit).substr(colon + 1)).value_or(0) : 0;
+  job.folder = text_of(fields, "WorkDir");
+  job.output = text_of(fields, "StdOut");
+  job.comment = text_of(fields, "Comment");
+  job.restarts = number_of(fields, "Restarts");
+  return job;
+}
+
+}  // namespace unidle::slurm

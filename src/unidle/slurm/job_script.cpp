@@ -1,0 +1,159 @@
+#include "unidle/slurm/job_script.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "unidle/base/error.h"
+#include "unidle/base/shell.h"
+#include "unidle/slurm/job.h"
+
+namespace unidle::slurm {
+
+namespace {
+
+constexpr std::string_view kComment = "unidle:";
+
+/// A line break in a value would end the #SBATCH line, and what follows would run.
+void check_line(std::string_view option, std::string_view value) {
+  if (value.find_first_of("\n\r") != std::string_view::npos) {
+    throw Error(ErrorCode::kUsage, std::string(option), "holds a line break");
+  }
+}
+
+void check(const JobRequest& request) {
+  check_line("--name", request.name);
+  check_line("--partition", request.partition);
+  check_line("--account", request.account);
+  check_line("--qos", request.qos);
+  check_line("--constraint", request.constraint);
+  check_line("--gpu-type", request.gpu_type);
+  check_line("--array", request.array);
+  check_line("--signal", request.signal);
+  check_line("--results", request.results.string());
+  if (!request.time.empty() && !parse_duration(request.time)) {
+    throw Error(ErrorCode::kUsage, "--time " + request.time, "is no time", "4:00:00, 2-00:00:00 or minutes");
+  }
+  if (!request.memory.empty() && !parse_memory(request.memory)) {
+    throw Error(ErrorCode::kUsage, "--mem " + request.memory, "is no amount of memory", "32G or 800M");
+  }
+  if (request.requeue && request.signal.empty()) {
+    throw Error(ErrorCode::kUsage, "--requeue", "needs --signal NAME@SECONDS, before its time is over",
+                "INT@120 for `unidle train`, which then writes a checkpoint");
+  }
+  if (request.processes && request.gpus == 0) {
+    throw Error(ErrorCode::kUsage, "--torchrun", "starts one process a GPU, and none is asked for");
+  }
+}
+
+/// A value of an #SBATCH line; sbatch reads quotes as a shell does.
+std::string quoted(const std::string& value) {
+  return value.find_first_of(" '\"\\") == std::string::npos ? value : shell_quoted(value);
+}
+
+std::string options_of(const JobRequest& request) {
+  std::string text;
+  const auto add = [&](std::string_view option, const std::string& value) {
+    if (!value.empty()) {
+      text += fmt::format("#SBATCH --{}={}\n", option, quoted(value));
+    }
+  };
+  const std::string id = request.array.empty() ? "%j" : "%A_%a";
+  add("job-name", request.name);
+  add("partition", request.partition);
+  add("account", request.account);
+  add("qos", request.qos);
+  add("constraint", request.constraint);
+  add("nodes", std::to_string(request.nodes));
+  add("ntasks-per-node", "1");
+  if (request.gpus > 0) {
+    const std::string type = request.gpu_type.empty() ? "" : request.gpu_type + ":";
+    add("gres", fmt::format("gpu:{}{}", type, request.gpus));
+  }
+  add("cpus-per-task", request.cpus ? std::to_string(*request.cpus) : "");
+  add("mem", request.memory);
+  add("time", request.time);
+  add("array", request.array);
+  add("signal", request.signal);
+  add("output", (request.results / fmt::format("gpu_run_{}_detailed.log", id)).string());
+  add("open-mode", "append");  // a job that is queued again goes on in its log
+  add("comment", comment_of(request.results));
+  text += request.requeue ? "#SBATCH --requeue\n" : "#SBATCH --no-requeue\n";
+  return text;
+}
+
+/// The command with torchrun before it, where each GPU has a process: a Python program without its interpreter.
+std::string started(const JobRequest& request) {
+  std::vector<std::string> command = request.command;
+  if (!request.processes) {
+    return shell_joined(command);
+  }
+  const std::string first = std::filesystem::path(command.front()).filename().string();
+  const bool python = first.starts_with("python") && command.size() > 1;
+  const std::string program = python ? shell_quoted(command.front()) + " -m torch.distributed.run" : "torchrun";
+  if (python) {
+    command.erase(command.begin());
+  }
+  const std::string no_python = python ? "" : " --no-python";
+  const std::string nodes = request.nodes == 1
+                                ? " --standalone"
+                                : " --nnodes=\"$SLURM_JOB_NUM_NODES\" --rdzv-backend=c10d --rdzv-id=\"$SLURM_JOB_ID\" "
+                                  "--rdzv-endpoint=\"$head:$((20000 + SLURM_JOB_ID % 20000))\"";
+  return fmt::format("{}{} --nproc-per-node={}{} {}", program, nodes, request.gpus, no_python, shell_joined(command));
+}
+
+}  // namespace
+
+std::string comment_of(const std::filesystem::path& results) { return std::string(kComment) + results.string(); }
+
+std::filesystem::path results_in(const std::string& comment) {
+  return comment.starts_with(kComment) ? std::filesystem::path(comment.substr(kComment.size()))
+                                       : std::filesystem::path();
+}
+
+std::string job_script(const JobRequest& request) {
+  check(request);
+  const std::string unidle = shell_quoted(request.unidle.string());
+  std::string text = "#!/bin/bash\n" + options_of(request);
+  text += "\nset -u\n";
+  text += "id=${SLURM_ARRAY_JOB_ID:+${SLURM_ARRAY_JOB_ID}_${SLURM_ARRAY_TASK_ID}}\n";
+  text += "id=${id:-$SLURM_JOB_ID}${SLURM_RESTART_COUNT:+_again$SLURM_RESTART_COUNT}\n";
+  text += fmt::format("results={}\n", shell_quoted(request.results.string()));
+  text += "record=$results/unidle_$id\n";
+  for (const std::string& line : request.before) {
+    text += line + "\n";
+  }
+  if (request.gpus > 0) {
+    text += fmt::format(
+        "\nif command -v nvidia-smi >/dev/null; then\n"
+        "  nvidia-smi --query-gpu=timestamp,utilization.gpu,utilization.memory,memory.used,memory.total,power.draw,"
+        "temperature.gpu \\\n    --format=csv -l 10 >\"$results/gpu_utilization_$id.log\" &\n"
+        "  trap 'kill {} 2>/dev/null' EXIT\nfi\n",
+        "$!");
+  }
+  if (request.processes && request.nodes > 1) {
+    text += "head=$(scontrol show hostnames \"$SLURM_JOB_NODELIST\" | head -n 1)\nexport head\n";
+  }
+  std::string command = started(request);
+  if (!request.checkpoints.empty()) {
+    text += fmt::format("resume=\nif [ -e {0} ]; then resume={0}; fi\n", shell_quoted(request.checkpoints.string()));
+    command += " ${resume:+--resume \"$resume\"}";
+  }
+  if (request.nodes == 1) {
+    text += fmt::format("\nsrun {} run -o \"$record\" -- {}\n", unidle, command);
+  } else {
+    text += "mkdir -p \"$record\"\n";
+    const std::string each = fmt::format("exec {} run -o \"$0/$SLURMD_NODENAME\" -- {}", unidle, command);
+    text += fmt::format("\nsrun bash -c {} \"$record\"\n", shell_quoted(each));
+  }
+  text += "code=$?\n";
+  if (request.requeue) {
+    text +=
+        "# 128 and more: ended by the signal before its time was over.\n"
+        "if [ $code -ge 128 ]; then scontrol requeue \"$SLURM_JOB_ID\" && sleep 60; fi\n";
+  }
+  text += "exit $code\n";
+  return text;
+}
+
+}  // namespace unidle::slurm

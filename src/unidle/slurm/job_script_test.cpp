@@ -1,0 +1,112 @@
+#include "unidle/slurm/job_script.h"
+
+#include <gmock/gmock.h>
+
+#include <cstdlib>
+#include <fstream>
+
+#include "unidle/base/error.h"
+#include "unidle/base/files.h"
+#include "unidle/base/process.h"
+
+namespace unidle::slurm {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+JobRequest request() {
+  JobRequest request;
+  request.command = {"python", "train.py", "--name", "it's"};
+  request.unidle = "/opt/unidle/bin/unidle";
+  request.results = "/home/ada/my results";
+  request.name = "train";
+  return request;
+}
+
+bool is_shell(const std::string& script) {
+  const TemporaryFolder folder;
+  write_file_atomic(folder.path() / "job.sh", script);
+  Command command;
+  command.argv = {"bash", "-n", (folder.path() / "job.sh").string()};
+  return run_to_end(command).status.ok();
+}
+
+TEST(JobScript, SaysWhatIsAskedFor) {
+  JobRequest asked = request();
+  asked.partition = "gpu";
+  asked.gpus = 2;
+  asked.gpu_type = "a100";
+  asked.cpus = 8;
+  asked.memory = "32G";
+  asked.time = "4:00:00";
+  asked.before = {"module load cuda"};
+  const std::string script = job_script(asked);
+  EXPECT_TRUE(script.starts_with("#!/bin/bash\n#SBATCH "));
+  EXPECT_THAT(script, AllOf(HasSubstr("#SBATCH --partition=gpu\n"), HasSubstr("#SBATCH --gres=gpu:a100:2\n"),
+                            HasSubstr("#SBATCH --cpus-per-task=8\n"), HasSubstr("#SBATCH --mem=32G\n"),
+                            HasSubstr("#SBATCH --time=4:00:00\n"), HasSubstr("\nmodule load cuda\n"),
+                            HasSubstr("#SBATCH --output='/home/ada/my results/gpu_run_%j_detailed.log'\n")));
+  EXPECT_THAT(script,
+              HasSubstr("srun /opt/unidle/bin/unidle run -o \"$record\" -- python train.py --name 'it'\\''s'\n"));
+  EXPECT_THAT(script, Not(HasSubstr("--account")));
+  EXPECT_TRUE(is_shell(script)) << script;
+}
+
+TEST(JobScript, SeveralNodesShareOneMeetingPoint) {
+  JobRequest asked = request();
+  asked.nodes = 2;
+  asked.gpus = 4;
+  asked.processes = true;
+  const std::string script = job_script(asked);
+  EXPECT_THAT(script, AllOf(HasSubstr("--nproc-per-node=4"), HasSubstr("--nnodes=\"$SLURM_JOB_NUM_NODES\""),
+                            HasSubstr("-m torch.distributed.run"), HasSubstr("$SLURMD_NODENAME")));
+  EXPECT_TRUE(is_shell(script)) << script;
+}
+
+TEST(JobScript, ArraysHaveFilesOfTheirOwn) {
+  JobRequest asked = request();
+  asked.array = "0-3%2";
+  EXPECT_THAT(job_script(asked), HasSubstr("gpu_run_%A_%a_detailed.log"));
+}
+
+TEST(JobScript, AConfigurationGoesOnFromItsCheckpoint) {
+  JobRequest asked = request();
+  asked.checkpoints = "/home/ada/check points";
+  asked.signal = "INT@120";
+  asked.requeue = true;
+  const std::string script = job_script(asked);
+  EXPECT_THAT(script, AllOf(HasSubstr("#SBATCH --signal=INT@120\n"), HasSubstr("#SBATCH --requeue\n"),
+                            HasSubstr("${resume:+--resume \"$resume\"}"), HasSubstr("scontrol requeue")));
+  EXPECT_TRUE(is_shell(script)) << script;
+}
+
+TEST(JobScript, RefusesWhatSbatchWouldMisread) {
+  const auto refused = [](auto change) {
+    JobRequest asked = request();
+    change(asked);
+    try {
+      job_script(asked);
+    } catch (const Error& error) {
+      return error.code() == ErrorCode::kUsage;
+    }
+    return false;
+  };
+  EXPECT_TRUE(refused([](JobRequest& r) { r.name = "a\n#SBATCH --nodes=100"; }));
+  EXPECT_TRUE(refused([](JobRequest& r) { r.time = "long"; }));
+  EXPECT_TRUE(refused([](JobRequest& r) { r.memory = "lots"; }));
+  EXPECT_TRUE(refused([](JobRequest& r) { r.requeue = true; }));
+  EXPECT_TRUE(refused([](JobRequest& r) {
+    r.processes = true;
+    r.gpus = 0;
+  }));
+}
+
+TEST(Comment, LeadsToTheResults) {
+  EXPECT_EQ(results_in(comment_of("/home/ada/my results")), "/home/ada/my results");
+  EXPECT_EQ(results_in("sweep 3"), "");
+}
+
+}  // namespace
+}  // namespace unidle::slurm

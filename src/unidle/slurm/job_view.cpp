@@ -1,0 +1,233 @@
+#include "unidle/slurm/job_view.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "unidle/base/clock.h"
+#include "unidle/base/error.h"
+#include "unidle/base/units.h"
+#include "unidle/logs/job_files.h"
+#include "unidle/monitor/collector.h"
+#include "unidle/record/record.h"
+#include "unidle/slurm/job_script.h"
+
+namespace unidle::slurm {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr double kRoom = 1.25;       // memory asked for, of the most that was in use
+constexpr double kMuchUnused = 0.5;  // of what was asked for: below this less is proposed
+
+bool holds_record(const fs::path& folder) {
+  std::error_code ignored;
+  return fs::exists(folder / "record.db", ignored);
+}
+
+/// The mean of a series of the record, over its subjects; nothing without points.
+std::optional<double> mean_of(const record::Reader& reader, std::string_view name) {
+  double sum = 0;
+  std::size_t count = 0;
+  for (const record::Series& series : reader.all_series()) {
+    if (series.name == name) {
+      for (const record::Point& point : reader.points(series)) {
+        sum += point.value;
+        ++count;
+      }
+    }
+  }
+  return count == 0 ? std::nullopt : std::optional(sum / static_cast<double>(count));
+}
+
+std::optional<double> most_of(const record::Reader& reader, std::string_view name) {
+  std::optional<double> most;
+  for (const record::Series& series : reader.all_series()) {
+    if (series.name == name) {
+      for (const record::Point& point : reader.points(series)) {
+        most = std::max(most.value_or(point.value), point.value);
+      }
+    }
+  }
+  return most;
+}
+
+void add(std::optional<double>& sum, std::optional<double> value) {
+  if (value) {
+    sum = sum.value_or(0) + *value;
+  }
+}
+
+nlohmann::ordered_json or_null(const std::optional<double>& value) {
+  return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json();
+}
+nlohmann::ordered_json or_null(const std::string& value) {
+  return value.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(value);
+}
+
+}  // namespace
+
+JobFiles files_of(const Job& job, const fs::path& results) {
+  JobFiles files;
+  std::error_code ignored;
+  fs::path folder = results_in(job.comment);
+  folder = folder.empty() ? results : folder;
+  for (int again = 0; again <= job.restarts; ++again) {
+    const fs::path record =
+        folder / fmt::format("unidle_{}{}", job.id, again == 0 ? "" : fmt::format("_again{}", again));
+    if (holds_record(record)) {
+      files.records = {record};  // the last one
+    } else if (fs::is_directory(record, ignored)) {
+      std::vector<fs::path> nodes;
+      for (const fs::directory_entry& node : fs::directory_iterator(record, ignored)) {
+        if (holds_record(node.path())) {
+          nodes.push_back(node.path());
+        }
+      }
+      std::sort(nodes.begin(), nodes.end());
+      files.records = nodes.empty() ? files.records : nodes;
+    }
+  }
+  if (files.records.empty() && fs::is_directory(folder, ignored)) {
+    try {
+      files.logs = logs::find_job_files(job.id, folder).all();
+    } catch (const Error&) {  // nothing carries the id
+    }
+  }
+  return files;
+}
+
+Use use_of(const Job& job, const JobFiles& files) {
+  Use use;
+  double gpu = 0;
+  std::size_t nodes = 0;
+  for (const fs::path& path : files.records) {
+    try {
+      const record::Reader reader(path);
+      add(use.cpus, mean_of(reader, record::series::kTreeCpu));
+      add(use.peak_memory_bytes, most_of(reader, record::series::kTreeMemory));
+      if (const auto mean = mean_of(reader, record::series::kGpuUtil)) {
+        gpu += *mean;
+        ++nodes;
+      }
+    } catch (const Error&) {  // one that cannot be read tells nothing
+    }
+  }
+  if (nodes > 0) {
+    use.gpu = gpu / static_cast<double>(nodes);
+  }
+  if (!use.cpus && job.cpu_time_s && job.elapsed_s.value_or(0) > 0) {
+    use.cpus = *job.cpu_time_s / *job.elapsed_s;
+  }
+  if (!use.peak_memory_bytes) {
+    use.peak_memory_bytes = job.peak_memory_bytes;
+  }
+  return use;
+}
+
+std::optional<double> gpu_hours(const Job& job) {
+  return job.gpus > 0 && job.elapsed_s ? std::optional(*job.elapsed_s / 3600 * job.gpus) : std::nullopt;
+}
+
+std::optional<double> wasted_gpu_hours(const Job& job, const Use& use) {
+  const auto held = gpu_hours(job);
+  return held && use.gpu ? std::optional(*held * (1 - *use.gpu)) : std::nullopt;
+}
+
+std::optional<monitor::RunNow> progress_of(const JobFiles& files) {
+  for (const fs::path& record : files.records) {
+    try {
+      if (auto now = monitor::read_run(record)) {
+        return now;
+      }
+    } catch (const Error&) {  // it is only being made
+    }
+  }
+  return std::nullopt;
+}
+
+std::string state_text(const Job& job) {
+  const std::string limit = job.limit_s ? " of " + format_duration(*job.limit_s) : "";
+  const std::string where = job.node_list.empty() ? "" : " on " + job.node_list;
+  if (job.waits()) {
+    return job.reason.empty() ? "waits" : fmt::format("waits: {}", job.reason);
+  }
+  const std::string time = job.elapsed_s ? format_duration(*job.elapsed_s) + limit : "an unknown time";
+  if (job.runs()) {
+    return fmt::format("{} for {}{}", job.state, time, where);
+  }
+  std::string text = fmt::format("{} after {}{}", job.state, time, where);
+  if (job.exit_signal != 0) {
+    text += fmt::format(", signal {}", job.exit_signal);
+  } else if (job.exit_code != 0) {
+    text += fmt::format(", exit code {}", job.exit_code);
+  }
+  if (job.state == "TIMEOUT") {
+    text += ": its time was over before it was done";
+  } else if (job.state == "OUT_OF_MEMORY") {
+    text += ": it used more memory than it had asked for";
+  } else if (job.state == "NODE_FAIL") {
+    text += ": a node went away, which is no fault of the program";
+  }
+  return text;
+}
+
+std::vector<Proposal> proposals(const Job& job, const Use& use, std::optional<int> workers) {
+  std::vector<Proposal> lines;
+  const int nodes = std::max(1, job.nodes);
+  const int cpus = job.cpus / nodes;
+  if (workers && cpus > 0 && *workers + 1 > cpus) {
+    lines.push_back({fmt::format("--cpus-per-task={}", *workers + 1),
+                     fmt::format("{} loader workers and the training process, on {} CPUs now", *workers, cpus)});
+  } else if (!workers && use.cpus && cpus > 1 && *use.cpus / nodes < kMuchUnused * cpus) {
+    const int needed = std::max(1, static_cast<int>(std::ceil(*use.cpus / nodes * kRoom)));
+    if (needed < cpus) {
+      lines.push_back({fmt::format("--cpus-per-task={}", needed),
+                       fmt::format("{} of {} CPUs were in use", format_number(*use.cpus / nodes), cpus)});
+    }
+  }
+  const auto gibibytes = [](double bytes) { return std::max(1.0, std::ceil(bytes / 0x1p30)); };
+  if (job.state == "OUT_OF_MEMORY" && job.memory_bytes) {
+    lines.push_back(
+        {fmt::format("--mem={:.0f}G", gibibytes(*job.memory_bytes / nodes * 2)),
+         fmt::format("{} were not enough", format_bytes(static_cast<std::uint64_t>(*job.memory_bytes / nodes)))});
+  } else if (use.peak_memory_bytes && job.memory_bytes && *use.peak_memory_bytes < kMuchUnused * *job.memory_bytes) {
+    const double needed = gibibytes(*use.peak_memory_bytes / nodes * kRoom);
+    if (needed * 0x1p30 < *job.memory_bytes / nodes) {
+      lines.push_back({fmt::format("--mem={:.0f}G", needed),
+                       fmt::format("{} was the most in use, of {}",
+                                   format_bytes(static_cast<std::uint64_t>(*use.peak_memory_bytes / nodes)),
+                                   format_bytes(static_cast<std::uint64_t>(*job.memory_bytes / nodes)))});
+    }
+  }
+  return lines;
+}
+
+nlohmann::ordered_json to_json(const Job& job, const Use& use) {
+  return {
+      {"id", job.id},
+      {"name", job.name},
+      {"user", or_null(job.user)},
+      {"partition", or_null(job.partition)},
+      {"state", job.state},
+      {"reason", or_null(job.reason)},
+      {"submitted", or_null(job.submitted)},
+      {"started", or_null(job.started)},
+      {"ended", or_null(job.ended)},
+      {"elapsed_s", or_null(job.elapsed_s)},
+      {"limit_s", or_null(job.limit_s)},
+      {"nodes", job.nodes},
+      {"node_list", or_null(job.node_list)},
+      {"cpus", job.cpus},
+      {"gpus", job.gpus},
+      {"memory_bytes", or_null(job.memory_bytes)},
+      {"exit", {{"code", job.exit_code}, {"signal", job.exit_signal}}},
+      {"use",
+       {{"gpu", or_null(use.gpu)}, {"cpus", or_null(use.cpus)}, {"peak_memory_bytes", or_null(use.peak_memory_bytes)}}},
+      {"gpu_hours", or_null(gpu_hours(job))},
+      {"wasted_gpu_hours", or_null(wasted_gpu_hours(job, use))}};
+}
+
+}  // namespace unidle::slurm

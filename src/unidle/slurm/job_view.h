@@ -1,0 +1,52 @@
+// A job with what its record or its logs tell.
+#pragma once
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "unidle/monitor/snapshot.h"
+#include "unidle/slurm/job.h"
+
+namespace unidle::slurm {
+
+/// Where a job's files are: in the folder that its comment names, else in `results`.
+struct JobFiles {
+  std::vector<std::filesystem::path> records;  // of several nodes one each
+  std::vector<std::filesystem::path> logs;     // where there is no record
+};
+/// Never throws for what is not there; then both are empty.
+JobFiles files_of(const Job& job, const std::filesystem::path& results);
+
+/// How well a job used what it held.
+struct Use {
+  std::optional<double> gpu;   // 0..1, mean over its GPUs and its time
+  std::optional<double> cpus;  // cores in use, mean
+  std::optional<double> peak_memory_bytes;
+};
+/// From the records; what these do not tell, from accounting.
+Use use_of(const Job& job, const JobFiles& files);
+
+/// GPU hours that were held and not used; nothing without GPUs or where nobody knows how busy they were.
+std::optional<double> wasted_gpu_hours(const Job& job, const Use& use);
+std::optional<double> gpu_hours(const Job& job);
+
+/// What the run under way says, of a job that runs.
+std::optional<monitor::RunNow> progress_of(const JobFiles& files);
+
+/// "RUNNING for 0:12:31 of 4:00:00 on gpu07", "waits: Priority", "TIMEOUT after ..."
+std::string state_text(const Job& job);
+
+/// Changed #SBATCH lines that the use proposes, each with its reason: {"--mem=12G", "9.4 GiB was the most in use"}.
+struct Proposal {
+  std::string line;
+  std::string why;
+};
+/// `workers` is what the diagnosis wants for loader.workers, if it does.
+std::vector<Proposal> proposals(const Job& job, const Use& use, std::optional<int> workers);
+
+nlohmann::ordered_json to_json(const Job& job, const Use& use);
+
+}  // namespace unidle::slurm

@@ -1,0 +1,139 @@
+#include "unidle/slurm/job_view.h"
+
+#include <gmock/gmock.h>
+
+#include <fstream>
+
+#include "unidle/base/files.h"
+#include "unidle/record/record.h"
+#include "unidle/slurm/job_script.h"
+#include "unidle/slurm/tables.h"
+
+namespace unidle::slurm {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::DoubleEq;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Optional;
+using ::testing::SizeIs;
+
+Job job() {
+  Job job;
+  job.id = "7";
+  job.name = "train";
+  job.state = "COMPLETED";
+  job.elapsed_s = 7200;
+  job.limit_s = 14400;
+  job.nodes = 1;
+  job.cpus = 8;
+  job.gpus = 2;
+  job.memory_bytes = 64 * 0x1p30;
+  return job;
+}
+
+void make_record(const fs::path& folder, double gpu, double cpus, double memory) {
+  record::Writer writer(folder);
+  const auto add = [&](std::string_view name, const std::string& subject, double value) {
+    const std::int64_t series = writer.series({std::string(name), "", subject});
+    writer.add_point(series, {1, value});
+    writer.add_point(series, {2, value});
+  };
+  add(record::series::kGpuUtil, "gpu0", gpu);
+  add(record::series::kTreeCpu, "", cpus);
+  add(record::series::kTreeMemory, "", memory);
+  writer.flush();
+}
+
+class JobView : public ::testing::Test {
+ protected:
+  TemporaryFolder folder_;
+};
+
+TEST_F(JobView, UseComesFromTheRecord) {
+  make_record(folder_.path() / "unidle_7", 0.25, 2, 4 * 0x1p30);
+  Job it = job();
+  it.comment = comment_of(folder_.path());
+  const JobFiles files = files_of(it, "elsewhere");
+  ASSERT_THAT(files.records, SizeIs(1));
+  const Use use = use_of(it, files);
+  EXPECT_THAT(use.gpu, Optional(DoubleEq(0.25)));
+  EXPECT_THAT(gpu_hours(it), Optional(DoubleEq(4)));
+  EXPECT_THAT(wasted_gpu_hours(it, use), Optional(DoubleEq(3)));
+  const std::vector<Proposal> lines = proposals(it, use, std::nullopt);
+  ASSERT_THAT(lines, SizeIs(2));
+  EXPECT_EQ(lines[0].line, "--cpus-per-task=3");
+  EXPECT_EQ(lines[1].line, "--mem=5G");
+}
+
+TEST_F(JobView, NodesAreAddedUp) {
+  make_record(folder_.path() / "unidle_7" / "n1", 0.2, 1, 0x1p30);
+  make_record(folder_.path() / "unidle_7" / "n2", 0.6, 2, 0x1p30);
+  const JobFiles files = files_of(job(), folder_.path());
+  ASSERT_THAT(files.records, SizeIs(2));
+  const Use use = use_of(job(), files);
+  EXPECT_THAT(use.gpu, Optional(DoubleEq(0.4)));
+  EXPECT_THAT(use.cpus, Optional(DoubleEq(3)));
+}
+
+TEST_F(JobView, LogsServeWhereThereIsNoRecord) {
+  std::ofstream(folder_.path() / "gpu_utilization_7.log")
+      << "timestamp, utilization.gpu [%], memory.used [MiB]\n2025/08/22 16:46:12.159, 0 %, 572 MiB\n"
+         "2025/08/22 16:46:22.159, 10 %, 572 MiB\n";
+  EXPECT_THAT(files_of(job(), folder_.path()).logs, SizeIs(1));
+  EXPECT_THAT(files_of(job(), folder_.path() / "none").logs, IsEmpty());
+}
+
+TEST_F(JobView, AccountingServesWhereThereIsNoRecord) {
+  Job it = job();
+  it.cpu_time_s = 3600;
+  it.peak_memory_bytes = 0x1p30;
+  const Use use = use_of(it, {});
+  EXPECT_THAT(use.cpus, Optional(DoubleEq(0.5)));
+  EXPECT_THAT(use.peak_memory_bytes, Optional(DoubleEq(0x1p30)));
+  EXPECT_FALSE(wasted_gpu_hours(it, use));
+}
+
+TEST_F(JobView, WorkersNeedCpus) {
+  Job it = job();
+  it.cpus = 2;
+  const std::vector<Proposal> lines = proposals(it, {}, 4);
+  ASSERT_THAT(lines, SizeIs(1));
+  EXPECT_EQ(lines[0].line, "--cpus-per-task=5");
+}
+
+TEST_F(JobView, TooLittleMemoryIsDoubled) {
+  Job it = job();
+  it.state = "OUT_OF_MEMORY";
+  const std::vector<Proposal> lines = proposals(it, {}, std::nullopt);
+  ASSERT_THAT(lines, SizeIs(1));
+  EXPECT_EQ(lines[0].line, "--mem=128G");
+}
+
+TEST(Tables, TheWorstComesFirst) {
+  std::vector<Row> rows(3, Row{job(), {}, std::nullopt});
+  rows[0].use.gpu = 0.9;
+  rows[1].job.id = "8";
+  rows[1].use.gpu = 0.1;
+  rows[2].job.id = "9";
+  const std::string text = top_table(rows);
+  EXPECT_LT(text.find("\n8 "), text.find("\n7 "));
+  EXPECT_LT(text.find("\n7 "), text.find("\n9 "));
+  EXPECT_THAT(text, HasSubstr("12.0 GPU hours were held, 4 of them wasted; of 1 job nobody knows"));
+}
+
+TEST(Tables, TellHowAJobEnded) {
+  Row row{job(), {}, std::nullopt};
+  row.job.state = "TIMEOUT";
+  row.job.elapsed_s = 14400;
+  EXPECT_THAT(job_text(row), HasSubstr("TIMEOUT after 4:00:00 of 4:00:00: its time was over"));
+  row.job.state = "PENDING";
+  row.job.reason = "Priority";
+  EXPECT_THAT(job_text(row), HasSubstr("waits: Priority"));
+  EXPECT_THAT(status_table({row}), HasSubstr("Priority"));
+}
+
+}  // namespace
+}  // namespace unidle::slurm

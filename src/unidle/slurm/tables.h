@@ -1,0 +1,25 @@
+// Jobs as text, for a terminal.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "unidle/slurm/job_view.h"
+
+namespace unidle::slurm {
+
+/// A job beside what is known of its run.
+struct Row {
+  Job job;
+  Use use;
+  std::optional<monitor::RunNow> now;
+};
+
+/// A line a job: those that run first, then those that wait, then those that have ended.
+std::string status_table(std::vector<Row> rows);
+/// A line a job with GPUs, the one that wasted most first; below them what all held and wasted together.
+std::string top_table(std::vector<Row> rows);
+/// Several lines about one job.
+std::string job_text(const Row& row);
+
+}  // namespace unidle::slurm

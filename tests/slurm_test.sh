@@ -1,0 +1,92 @@
+#!/usr/bin/env bash
+# unidle slurm against a real Slurm: what is submitted runs observed, and what became of it is told.
+subcommand=slurm; . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+. "$(dirname "${BASH_SOURCE[0]}")/slurm_cluster.sh"
+
+expect 2 analyze no-number
+has err "is no job id"
+PATH=/usr/bin:/bin LD_LIBRARY_PATH='' expect 3 status
+has err "no machine of a Slurm cluster"
+
+start_cluster || { echo "FAIL: the cluster does not start" >&2; exit 1; }
+
+submit() {  # NAME OPTION... -- COMMAND...: its id is in $id
+  local name=$1
+  shift
+  expect 0 submit --format json --name "$name" --cpus-per-task 1 --mem 400M "$@"
+  id=$(python3 -c 'import json; print(json.load(open("out"))["id"])')
+}
+
+expect 0 submit --dry-run --partition main --time 4:00:00 -- python3 -c 'print("it is")'
+has out "#SBATCH --time=4:00:00"
+has out "#SBATCH --gres=gpu:1"
+expect 1 submit --partition nowhere -- true
+has err "Invalid partition"
+
+submit late --time 1 -- bash -c 'for i in $(seq 300); do echo "step $i/300"; sleep 1; done'; late=$id
+submit good -- bash -c 'echo "epoch 1 loss 0.5"; echo done'; good=$id
+submit liar -- python3 -c 'import sys
+try:
+    raise RuntimeError("CUDA error: device lost")
+except RuntimeError:
+    import traceback; traceback.print_exc()
+print("Training completed successfully")'; liar=$id
+submit stopped -- sleep 300; stopped=$id
+submit sweep --array 0-3 -- bash -c 'echo "task $SLURM_ARRAY_TASK_ID"'; sweep=$id
+wait_for "$stopped" RUNNING
+submit waits --nodes 4 --gpus 2 -- true; waits=$id
+
+expect 0 status "$stopped"
+has out "RUNNING for"
+has out "Its time is over in"
+expect 0 status "$waits"
+has out "waits: "
+expect 0 status
+has out "liar"
+check "cancelled" scancel "$stopped" "$waits"
+
+wait_for "$good" COMPLETED
+expect 0 analyze "$good"
+has out "COMPLETED after"
+check "its log" grep -q "epoch 1 loss 0.5" "results/gpu_run_${good}_detailed.log"
+check "its record" test -f "results/unidle_$good/record.db"
+check "diagnosis" "$unidle" diagnose "results/unidle_$good" --format json
+
+wait_for "$liar" COMPLETED
+expect 1 analyze "$liar"
+has out "CUDA error: device lost"
+
+wait_for "$stopped" CANCELLED
+expect 1 analyze "$stopped" --format json
+state=$(python3 -c 'import json; job = json.load(open("out"))["jobs"][0]; print(job["state"], job["diagnosis"]["schema"])')
+[ "$state" = "CANCELLED unidle.diagnosis/1" ] || fail "cancelled: $state"
+
+for task in 0 1 2 3; do
+  wait_for "${sweep}_$task" COMPLETED
+  check "task $task" grep -q "task $task" "results/gpu_run_${sweep}_${task}_detailed.log"
+done
+expect 0 analyze "$sweep"
+has out "Job ${sweep}_3 sweep"
+
+# A signal before its time is over ends it; it is queued again and goes on.
+submit again --time 1 --signal INT@55 --requeue -- \
+  bash -c 'if [ "${SLURM_RESTART_COUNT:-0}" = 0 ]; then exec sleep 300; fi; echo "went on"'; again=$id
+for _ in $(seq 600); do
+  if scontrol -o show job "$again" | grep -q 'Restarts=1'; then break; fi
+  sleep 0.2
+done
+scontrol update JobId="$again" StartTime=now
+wait_for "$again" COMPLETED
+check "the second time" grep -q "went on" "results/gpu_run_${again}_detailed.log"
+check "its record" test -f "results/unidle_${again}_again1/record.db"
+
+wait_for "$late" TIMEOUT
+expect 1 analyze "$late"
+has out "TIMEOUT after"
+
+expect 0 top
+has out "GPU hours were held"
+has err "accounting"
+expect 2 analyze 99999
+has err "is not known to Slurm"
+finish
