@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "unidle/base/error.h"
+#include "unidle/base/files.h"
 #include "unidle/base/shell.h"
 #include "unidle/slurm/job.h"
 
@@ -104,6 +105,18 @@ std::string started(const JobRequest& request) {
 
 }  // namespace
 
+void train(JobRequest& request, const std::filesystem::path& config) {
+  request.command = {request.unidle.string(), "train", std::filesystem::absolute(config).string()};
+  if (read_file(config).find("checkpoint") == std::string::npos) {
+    // Checkpoints are on, and written when the signal comes; one that the configuration asks for stays as it is.
+    request.command.emplace_back("checkpoint.interval=1000000000");
+  }
+  request.trains = true;
+  if (request.signal.empty()) {
+    request.signal = "INT@120";
+  }
+}
+
 std::string comment_of(const std::filesystem::path& results) { return std::string(kComment) + results.string(); }
 
 std::filesystem::path results_in(const std::string& comment) {
@@ -117,27 +130,30 @@ std::string job_script(const JobRequest& request) {
   std::string text = "#!/bin/bash\n" + options_of(request);
   text += "\nset -u\n";
   text += "id=${SLURM_ARRAY_JOB_ID:+${SLURM_ARRAY_JOB_ID}_${SLURM_ARRAY_TASK_ID}}\n";
-  text += "id=${id:-$SLURM_JOB_ID}${SLURM_RESTART_COUNT:+_again$SLURM_RESTART_COUNT}\n";
+  text += "id=${id:-$SLURM_JOB_ID}\n";
   text += fmt::format("results={}\n", shell_quoted(request.results.string()));
+  if (request.trains) {
+    text += "checkpoints=$results/checkpoints_$id\n";
+  }
+  text += "id=$id${SLURM_RESTART_COUNT:+_again$SLURM_RESTART_COUNT}\n";
   text += "record=$results/unidle_$id\n";
   for (const std::string& line : request.before) {
     text += line + "\n";
   }
   if (request.gpus > 0) {
-    text += fmt::format(
+    text +=
         "\nif command -v nvidia-smi >/dev/null; then\n"
         "  nvidia-smi --query-gpu=timestamp,utilization.gpu,utilization.memory,memory.used,memory.total,power.draw,"
         "temperature.gpu \\\n    --format=csv -l 10 >\"$results/gpu_utilization_$id.log\" &\n"
-        "  trap 'kill {} 2>/dev/null' EXIT\nfi\n",
-        "$!");
+        "  watch=$!\n  trap 'kill $watch 2>/dev/null' EXIT\nfi\n";
   }
   if (request.processes && request.nodes > 1) {
     text += "head=$(scontrol show hostnames \"$SLURM_JOB_NODELIST\" | head -n 1)\nexport head\n";
   }
   std::string command = started(request);
-  if (!request.checkpoints.empty()) {
-    text += fmt::format("resume=\nif [ -e {0} ]; then resume={0}; fi\n", shell_quoted(request.checkpoints.string()));
-    command += " ${resume:+--resume \"$resume\"}";
+  if (request.trains) {
+    text += "resume=\nif [ -e \"$checkpoints/checkpoint.pt\" ]; then resume=$checkpoints; fi\n";
+    command += " \"checkpoint.folder=$checkpoints\" ${resume:+--resume \"$resume\"}";
   }
   if (request.nodes == 1) {
     text += fmt::format("\nsrun {} run -o \"$record\" -- {}\n", unidle, command);

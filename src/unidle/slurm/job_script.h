@@ -24,8 +24,9 @@ struct JobRequest {
   std::string signal;       // "INT@120": the command gets it so many seconds before its limit
   bool requeue = false;     // ended by that signal, it is put in the queue again
   bool processes = false;   // one process a GPU, started by torchrun on every node
-  /// A folder of checkpoints; with it the command is given `--resume FOLDER` as soon as there is one.
-  std::filesystem::path checkpoints;
+  /// `command` is `unidle train`: it gets a folder for its checkpoints, and goes on from the last one when it runs
+  /// again.
+  bool trains = false;
   std::vector<std::string> before;  // lines of shell: modules, a virtual environment
 };
 
@@ -33,8 +34,13 @@ struct JobRequest {
 ///   gpu_run_ID_detailed.log   what the command prints
 ///   gpu_utilization_ID.log    the GPUs of the first node, in the columns of nvidia-smi, every ten seconds
 ///   unidle_ID/                the record; of several nodes unidle_ID/NODE/
+///   checkpoints_ID/           of `unidle train`
 /// Throws kUsage (subject: the option) for what sbatch cannot be asked for.
 std::string job_script(const JobRequest& request);
+
+/// `unidle train CONFIG` as a job, which is told two minutes before its limit and writes a checkpoint then. Throws
+/// kInput (subject: the file) when there is none.
+void train(JobRequest& request, const std::filesystem::path& config);
 
 /// The comment by which a job's results are found again: "unidle:/folder".
 std::string comment_of(const std::filesystem::path& results);

@@ -13,8 +13,10 @@ namespace unidle::slurm {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::SizeIs;
 
 JobRequest request() {
   JobRequest request;
@@ -72,14 +74,24 @@ TEST(JobScript, ArraysHaveFilesOfTheirOwn) {
 }
 
 TEST(JobScript, AConfigurationGoesOnFromItsCheckpoint) {
+  const TemporaryFolder folder;
+  const auto config = folder.path() / "my train.yaml";
+  write_file_atomic(config, "workload: superres\n");
   JobRequest asked = request();
-  asked.checkpoints = "/home/ada/check points";
-  asked.signal = "INT@120";
   asked.requeue = true;
+  train(asked, config);
+  EXPECT_THAT(asked.command,
+              ElementsAre("/opt/unidle/bin/unidle", "train", config.string(), HasSubstr("checkpoint.interval=")));
   const std::string script = job_script(asked);
   EXPECT_THAT(script, AllOf(HasSubstr("#SBATCH --signal=INT@120\n"), HasSubstr("#SBATCH --requeue\n"),
-                            HasSubstr("${resume:+--resume \"$resume\"}"), HasSubstr("scontrol requeue")));
+                            HasSubstr("\"checkpoint.folder=$checkpoints\" ${resume:+--resume \"$resume\"}"),
+                            HasSubstr("scontrol requeue")));
   EXPECT_TRUE(is_shell(script)) << script;
+
+  write_file_atomic(config, "checkpoint.interval: 500\n");
+  JobRequest own = request();
+  train(own, config);
+  EXPECT_THAT(own.command, SizeIs(3));
 }
 
 TEST(JobScript, RefusesWhatSbatchWouldMisread) {

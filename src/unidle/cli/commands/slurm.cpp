@@ -46,10 +46,7 @@ void complete(Arguments& arguments) {
   request.command = arguments.command;
   const fs::path first = request.command.front();
   if (request.command.size() == 1 && (first.extension() == ".yaml" || first.extension() == ".yml")) {
-    request.checkpoints = request.results / "checkpoints" / first.stem();
-    request.command = {request.unidle.string(), "train", fs::absolute(first).string(),
-                       "checkpoint.folder=" + request.checkpoints.string()};
-    request.signal = request.signal.empty() ? "INT@120" : request.signal;
+    slurm::train(request, first);
   }
   if (request.name.empty()) {
     request.name = first.stem().string();
