@@ -1,5 +1,5 @@
-// The feature cache by itself: what a get and a put of an entry cost, one process after another.
-//   cache_store WORK FOLDER [--entries N] [--bytes N] [--operations N] [--sync] [--first N] [--json]
+// The feature cache by itself: what a get and a put of an entry cost. Without WORK all of them, in a folder of its own.
+//   cache_store [WORK FOLDER] [--entries N] [--bytes N] [--operations N] [--sync] [--first N]
 // WORK: put (new entries), hot (the same few entries again and again), cold (each entry once, opened and checked anew),
 // get (any entry, those of this process kept mapped), hits (the share of a trace that finds its entry). One line of
 // JSON: {"work", "operations", "seconds", ...}. bench/cache_peers.py runs it against others.
@@ -13,6 +13,7 @@
 #include <unordered_map>
 
 #include "unidle/base/clock.h"
+#include "unidle/base/files.h"
 #include "unidle/cache/store.h"
 
 namespace {
@@ -152,18 +153,48 @@ nlohmann::json measure_hits(const Arguments& arguments) {
 
 }  // namespace
 
+namespace {
+
+nlohmann::json measure_any(const Arguments& arguments) {
+  return arguments.work == "hits" ? measure_hits(arguments) : measure(arguments);
+}
+
+/// Each with as many operations as it takes to see what it costs.
+int measure_all(Arguments arguments) {
+  const TemporaryFolder folder("unidle-bench-cache");
+  bool good = true;
+  for (const auto& [work, operations] :
+       {std::pair("put", 1000), {"hot", 200'000}, {"cold", 1000}, {"get", 200'000}, {"hits", 20'000}}) {
+    arguments.work = work;
+    arguments.folder = (folder.path() / (arguments.work == "hits" ? "hits" : "cache")).string();
+    arguments.operations = static_cast<std::uint64_t>(operations);
+    const nlohmann::json result = measure_any(arguments);
+    good = good && result.value("missing", 0) == 0;
+    fmt::print("{}\n", result.dump());
+  }
+  return good ? 0 : 1;
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
   Arguments arguments;
   CLI::App app("What the feature cache costs");
-  app.add_option("work", arguments.work)->required()->check(CLI::IsMember({"put", "hot", "cold", "get", "hits"}));
-  app.add_option("folder", arguments.folder)->required();
+  CLI::Option* work =
+      app.add_option("work", arguments.work)->check(CLI::IsMember({"put", "hot", "cold", "get", "hits"}));
+  work->needs(app.add_option("folder", arguments.folder));
   app.add_option("--entries", arguments.entries);
   app.add_option("--bytes", arguments.bytes);
   app.add_option("--operations", arguments.operations);
   app.add_option("--first", arguments.first);
   app.add_flag("--sync", arguments.sync);
+  bool json = false;
+  app.add_flag("--json", json, "The output is JSON in any case");
   CLI11_PARSE(app, argc, argv);
-  const nlohmann::json result = arguments.work == "hits" ? measure_hits(arguments) : measure(arguments);
+  if (arguments.work.empty()) {
+    return measure_all(arguments);
+  }
+  const nlohmann::json result = measure_any(arguments);
   fmt::print("{}\n", result.dump());
   return result.value("missing", 0) == 0 ? 0 : 1;
 }
