@@ -45,32 +45,54 @@ class Event:
 class DeviceTimerTest(unittest.TestCase):
     def setUp(self):
         Event.clock, Event.done, Event.made, Event.capturing = 0.0, True, 0, False
-        self.ring = FakeRing()
+        self.ring, self.waits = FakeRing(), 0
         self.timer = device_time.DeviceTimer(
-            types.SimpleNamespace(ring=self.ring), Event, lambda: "of the model", lambda: Event.capturing
+            types.SimpleNamespace(ring=self.ring),
+            Event,
+            lambda: "of the model",
+            lambda: Event.capturing,
+            lambda: self.waits,
         )
 
-    def step(self, number, seconds):
-        self.timer.begin(number)
+    def span(self, seconds):
+        """What one optimiser does."""
+        self.timer.begin()
         Event.clock += seconds
+        self.timer.before_optimizer()
         self.timer.end()
+
+    def step(self, number, *spans):
+        begin = device_time.now()
+        for seconds in spans:
+            self.span(seconds)
+        self.timer.step_over(number, begin, device_time.now())
+
+    def told(self):
+        self.timer.collect()
+        return [(event[0], event[2], event[3]) for event in self.ring.events]
 
     def test_a_step_is_reported_once_it_is_done(self):
         Event.done = False
         self.step(0, 0.25)
-        self.timer.begin(1)
-        self.assertEqual(self.ring.events, [])
+        self.timer.begin()
+        self.assertEqual(self.told(), [])
         Event.done = True
-        self.timer.collect()
-        self.assertEqual(
-            [(event[0], event[2], event[3]) for event in self.ring.events], [(probe.DEVICE, 250_000_000, 0)]
-        )
+        self.assertEqual(self.told(), [(probe.DEVICE, 250_000_000, 0)])
+
+    def test_a_step_is_reported_once_it_is_over(self):
+        begin = device_time.now()
+        self.span(0.25)
+        self.assertEqual(self.told(), [])  # another optimiser may come
+        self.span(0.5)
+        self.timer.step_over(7, begin, device_time.now())
+        self.assertEqual(self.told(), [(probe.DEVICE, 750_000_000, 7)])
 
     def test_events_are_used_again(self):
         for number in range(500):
             self.step(number, 0.001)
-        self.assertEqual(Event.made, 128)
+        self.assertEqual(Event.made, 192)
         self.assertEqual(self.timer.missed, 0)
+        self.assertEqual([event[2] for event in self.told()], list(range(500)))
 
     def test_a_device_far_behind_costs_reports_and_nothing_else(self):
         Event.done = False
@@ -78,23 +100,57 @@ class DeviceTimerTest(unittest.TestCase):
             self.step(number, 0.001)
         self.assertEqual(self.timer.missed, 200 - 64)
         Event.done = True
-        self.timer.collect()
-        self.assertEqual(len(self.ring.events), 64)
+        self.assertEqual(len(self.told()), 64)
+
+    def test_a_step_of_which_a_part_was_missed_is_not_reported(self):
+        begin = device_time.now()
+        self.span(0.25)
+        Event.capturing = True
+        self.span(0.25)
+        Event.capturing = False
+        self.timer.step_over(0, begin, device_time.now())
+        self.step(1, 0.5)
+        self.assertEqual(self.told(), [(probe.DEVICE, 500_000_000, 1)])
+
+    def test_a_span_without_an_end_is_dropped(self):
+        begin = device_time.now()
+        self.timer.begin()
+        self.timer.drop()
+        Event.clock += 100
+        self.timer.end()  # of a step that is observed in full again
+        self.timer.step_over(0, begin, device_time.now())
+        self.step(1, 0.5)
+        self.assertEqual(self.told(), [(probe.DEVICE, 500_000_000, 1)])
 
     def test_nothing_is_recorded_while_a_graph_is_captured(self):
         Event.capturing = True
         self.step(0, 1.0)
         Event.capturing = False
-        self.timer.collect()
-        self.assertEqual(self.ring.events, [])
+        self.assertEqual(self.told(), [])
 
     def test_nothing_is_asked_while_a_graph_is_captured(self):
         self.step(0, 1.0)  # waits to be asked for
         Event.capturing = True
         self.step(1, 1.0)
         Event.capturing = False
-        self.timer.collect()
-        self.assertEqual([event[3] for event in self.ring.events], [0])
+        self.assertEqual([event[2] for event in self.told()], [0])
+
+    def test_a_device_that_keeps_up_is_counted(self):
+        self.step(0, 0.1)
+        Event.done = False
+        self.step(1, 0.1)
+        self.assertEqual((self.timer.asked, self.timer.kept_up), (2, 1))
+
+    def test_where_the_host_has_waited_keeping_up_means_nothing(self):
+        self.timer.begin()
+        self.waits += 1
+        self.timer.before_optimizer()
+        self.timer.end()
+        self.timer.begin()
+        self.timer.before_optimizer()
+        self.timer.may_have_waited(())
+        self.timer.end()
+        self.assertEqual((self.timer.asked, self.timer.kept_up), (0, 0))
 
 
 if __name__ == "__main__":

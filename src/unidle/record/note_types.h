@@ -68,7 +68,8 @@ inline constexpr std::array kNoteShapes = {
     NoteShape{NoteType::kCupti, "cupti", "", "status reason"},
     NoteShape{NoteType::kData, "data", "", "samples_per_epoch"},
     NoteShape{NoteType::kDevice, "device", "index",
-              "kind name capability memory_bytes allocated_peak_bytes reserved_peak_bytes alloc_retries ooms"},
+              "kind name uuid pci capability memory_bytes allocated_peak_bytes reserved_peak_bytes alloc_retries ooms "
+              "looked_at kept_up"},
     NoteShape{NoteType::kException, "exception", "", "message class where traceback caught"},
     NoteShape{NoteType::kHot, "hot", "role phase where", "function hits total"},
     NoteShape{NoteType::kLoader, "loader", "id",

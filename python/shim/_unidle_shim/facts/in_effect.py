@@ -67,11 +67,12 @@ class Facts:
         if forwards == 3 and self.amp == "off":
             self.asking += live_settings.look_inside(self, self.state.torch, module)
         torch = self.state.torch
-        amp = live_settings.amp_of(torch, first)
+        amp = live_settings.amp_of(torch, live_settings.kind_of(torch, module, first))
         if amp != "off" or self.amp is None:
             self.amp = amp
         known = self.model_ref() if self.model_ref is not None else None
-        if known is not module or self.forwards & 255 == 0:
+        # The first passes may be dry runs on the CPU, before the model is moved.
+        if known is not module or self.forwards <= 3 or self.forwards & 255 == 0:
             note = live_settings.model_note(torch, module)
             # The largest model is the one that is meant: a GAN has two, a loss may be a module.
             if (
@@ -87,6 +88,17 @@ class Facts:
                 self.parallel = ranks.parallel_note(torch, note)  # the group is gone again at the end
                 if self.parallel["kind"] == "ddp" and self.exchange is None:
                     self.exchange = ranks.Exchange()
+
+    def device_now(self):
+        """Of the model that trains: it may have been moved since it was looked at. None where no model is
+        known."""
+        model = self.model_ref() if self.model_ref is not None else None
+        if model is None or self.model_note is None:
+            return None
+        device = live_settings.device_of(model)
+        if device is not None and str(device) != self.model_note["device"]:
+            self.model_note = dict(self.model_note, device=str(device))
+        return device
 
     def batch_seen(self, loader, batch):
         if loader.use != "validate":
@@ -143,7 +155,7 @@ class Facts:
         if loop.steps == 1 and self.state.has_device and self.state.device is None:
             from _unidle_shim.facts import device_time
 
-            self.state.device = device_time.begin(self.state)
+            self.state.device = loop.device = device_time.begin(self.state)
         if self.state.read_back is not None:
             self.state.read_back()
         elif loop.steps > 1:

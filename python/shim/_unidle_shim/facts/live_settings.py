@@ -25,9 +25,22 @@ def default_of(function, name):
         return None
 
 
-def amp_of(torch, tensor):
+def device_of(module):
+    """Where its parameters are; None if it has none."""
+    first = next(module.parameters(), None)
+    return first.device if first is not None else None
+
+
+def kind_of(torch, module, tensor):
+    """The kind of device that a model computes on: that of its parameters, because it may move its batch
+    itself."""
     with untold(torch):
-        kind = getattr(getattr(tensor, "device", None), "type", "cpu")
+        device = device_of(module) or getattr(tensor, "device", None)
+        return getattr(device, "type", "cpu")
+
+
+def amp_of(torch, kind):
+    """ "off", "bf16" or "fp16": what autocast does now on that kind of device."""
     if hasattr(torch, "get_autocast_dtype"):
         known = torch.amp.is_autocast_available(kind)
         on = known and torch.is_autocast_enabled(kind)
@@ -71,8 +84,8 @@ def look_inside(facts, torch, module):
     """Frameworks switch autocast on within the outermost call: one leaf is asked once. Returns the handles of
     hooks."""
 
-    def question(args):
-        found = amp_of(torch, args[0] if args else None)
+    def question(args, layer):
+        found = amp_of(torch, kind_of(torch, layer, args[0] if args else None))
         if found != "off":
             facts.amp = found
 
@@ -85,7 +98,7 @@ def look_inside(facts, torch, module):
                 "LSTM",
                 "GRU",
             ):
-                return [_ask(leaf, question)]
+                return [_ask(leaf, lambda args: question(args, leaf))]
     return []
 
 

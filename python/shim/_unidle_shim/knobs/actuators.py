@@ -227,7 +227,7 @@ class Actuators:
         try:
             given = self._given(args, kwargs)
             if self.amp is not None:
-                self._enter_autocast(inside, *given)
+                self._enter_autocast(inside, module, *given)
         except BaseException as failure:
             inside.close()
             caught(failure)
@@ -248,13 +248,14 @@ class Actuators:
         torch = self.state.torch
         return tuple(self._last(torch, a) for a in args), {k: self._last(torch, v) for k, v in kwargs.items()}
 
-    def _enter_autocast(self, inside, args, kwargs):
+    def _enter_autocast(self, inside, module, args, kwargs):
         torch = self.state.torch
         first = next((a for a in list(args) + list(kwargs.values()) if isinstance(a, torch.Tensor)), None)
-        inside.enter_context(torch.autocast("cpu" if first is None else first.device.type, dtype=self.amp))
+        kind = live_settings.kind_of(torch, module, first)
+        inside.enter_context(torch.autocast(kind, dtype=self.amp))
         if self.state.read_back is not None:
             # Is read back before anybody looks into the model.
-            self.state.facts.amp = live_settings.amp_of(torch, first)
+            self.state.facts.amp = live_settings.amp_of(torch, kind)
 
     @staticmethod
     def _last(torch, value):

@@ -71,6 +71,7 @@ class Loop(Validations):
         self.batch_axis = 0  # of the model's input
         self.optimizer_steps = 0
         self.on_step = None  # called after a step is written, while it is not None
+        self.device = None  # facts.device_time.DeviceTimer
         self.watch_models = _nobody  # called with the step if a model is expected and none was seen
         self.unseen = False  # no model was seen since a batch for validation was fetched
         self.look_again = 1000  # the step at which models are looked for in any case
@@ -144,6 +145,8 @@ class Loop(Validations):
         self.alike_steps = self.alike_steps + 1 if alike == self.alike else 0
         self.alike = alike
         step_events.write(self.ring, parts, step, self.samples, samples, micro)
+        if self.device is not None and not parts.incomplete:
+            self.device.step_over(step, begin, parts.end)
         self.micro[micro] = self.micro.get(micro, 0) + 1
         self.steps = step + 1
         self.samples += samples

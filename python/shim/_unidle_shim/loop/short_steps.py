@@ -120,6 +120,8 @@ class MarkedSteps:
         self.each = fetches
         self.rhythm = self._rhythm(loop, loader) if fetches else None
         self._step_aside()
+        if state.device is not None:
+            state.device.drop()
         state.waits.loss_pointer = 0
         state.marking = loop.marking = self
         return True

@@ -123,8 +123,8 @@ def _outermost(state, torch):
                 if kind:
                     if loop.marking is None:
                         state.facts.forward_seen(self, args, kwargs)
-                    if state.device is not None:
-                        state.device.begin(loop.steps)
+                        if state.device is not None:
+                            state.device.begin()
                 call = (
                     state.actuators.forward_begins(self, args, kwargs, kind)
                     if state.actuators.adapts

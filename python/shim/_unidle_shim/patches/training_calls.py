@@ -242,6 +242,8 @@ def optimizer_step(state, optimizer, call, args, kwargs):
             loop.optimizer_begins(optimizer)
             t1 = now() if timed else t0
             depth, before = loop.in_optimizer, loop.total
+            if state.device is not None and state.actuators.scaling is None:
+                state.device.before_optimizer()
             loop.in_optimizer = depth + 1
     except BaseException as failure:
         loop = caught(failure)

@@ -163,6 +163,8 @@ def _patch_read(state, Tensor, name, call):
         try:
             loop = state.loop
             if loop is None or loop.in_optimizer or _get_ident() != state.thread or not args:
+                if loop is not None and loop.in_optimizer and loop.device is not None:
+                    loop.device.may_have_waited(args)
                 return None
             if not state.has_device or args[0].is_cpu:
                 if not loop.within():

@@ -4,6 +4,8 @@
 //   # comment
 //
 // A value is a number, a text, "error:N": the call then returns N, or "hang:PATH": it hangs until there is such a file.
+// utilisation can be "busy:PATH" too: the percentage since the last call in which the fake CUDA device was busy, which
+// keeps its books in that file (tests/fake_cuda).
 // $UNIDLE_FAKE_NVML_HANG names a file too: until there is one, the library's constructor hangs. Keys with a device have
 // it as a prefix, "0.power", a MIG slice "0/1.name"; without one they hold for all devices. A key that is absent
 // answers "not supported". Keys: init, shutdown, count, handle, driver, cuda (12080), name, uuid, pci
@@ -13,7 +15,9 @@
 // ecc_errors, rows (pending:failed), persistence, compute_mode, mig, mig_count, mig_handle, gpu_instance,
 // multiprocessors, processes (pid:bytes,... or none), process_use (pid:time:percent,...), xid (device:code, each given
 // once), gpm (1: supported), gpm_sample, gpm.METRIC (its value), mig_gpm.METRIC.
+#include <chrono>
 #include <cstring>
+#include <utility>
 
 #include "unidle/telemetry/fake_nvml/script.h"
 
@@ -41,6 +45,29 @@ struct Process {
   unsigned long long used;
   unsigned gpu_instance, compute_instance;
 };
+
+/// Since the last call, of device `index`. False before the fake CUDA has begun to count.
+bool busy_percent(const std::string& path, std::size_t index, unsigned& percent) {
+  struct Seen {
+    std::int64_t busy_ns = 0, t_ns = 0;
+  };
+  static std::map<std::size_t, Seen> last;
+  std::int64_t queued_until[2] = {0, 0};  // ns of work that was queued, and when the last of it will be done
+  std::ifstream file(path, std::ios::binary);
+  file.seekg(static_cast<std::streamoff>(index * sizeof queued_until));
+  if (!file.read(reinterpret_cast<char*>(queued_until), sizeof queued_until)) {
+    return false;
+  }
+  const std::int64_t now_ns = std::chrono::steady_clock::now().time_since_epoch().count();
+  const std::int64_t busy_ns = queued_until[0] - std::max<std::int64_t>(0, queued_until[1] - now_ns);
+  const Seen before = std::exchange(last[index], Seen{busy_ns, now_ns});
+  const std::int64_t elapsed_ns = now_ns - before.t_ns;
+  percent =
+      before.t_ns == 0 || elapsed_ns <= 0
+          ? 0
+          : static_cast<unsigned>(std::clamp<std::int64_t>(100 * (busy_ns - before.busy_ns) / elapsed_ns, 0, 100));
+  return true;
+}
 
 int memory(void* device, const char* key, unsigned long long& total, unsigned long long& used) {
   int result = 0;
@@ -90,7 +117,15 @@ int nvmlDeviceGetMemoryInfo_v2(void* device, MemoryV2* out) {
                                                          : kInvalidArgument;
 }
 
-int nvmlDeviceGetUtilizationRates(void* device, unsigned* rates) { return number(device, "utilisation", rates); }
+int nvmlDeviceGetUtilizationRates(void* device, unsigned* rates) {
+  int result = 0;
+  const std::string answer = script.next(device, "utilisation", result);
+  if (result == kSuccess && answer.starts_with("busy:")) {
+    return busy_percent(answer.substr(5), reinterpret_cast<std::size_t>(device) - 1, *rates) ? kSuccess : kNotSupported;
+  }
+  *rates = static_cast<unsigned>(std::strtoul(answer.c_str(), nullptr, 0));
+  return result;
+}
 
 int nvmlDeviceGetPowerUsage(void* device, unsigned* value) { return number(device, "power", value); }
 
