@@ -205,8 +205,33 @@ class GpuTest(test_run.unittest.TestCase):
         self.run_on_gpu(self.program("gan"))
         note = self.record.notes("device")[-1]
         self.assertEqual(
-            (note["uuid"], note["pci"]), ("GPU-00000002-0000-4000-8000-000000000000", "00000000:11:00.0")
+            (note["uuid"], note["pci"]), ("GPU-00000002-0000-4000-8000-000000000000", "0000:11:00.0")
         )
+
+    def test_fp16_is_refused_where_each_rank_has_a_shard(self):
+        done = self.inline(
+            """
+            import torch
+            class FullyShardedDataParallel(torch.nn.Linear):
+                def forward(self, x):
+                    y = super().forward(x)
+                    kinds.add(str(y.dtype))
+                    return y
+            kinds = set()
+            model = FullyShardedDataParallel(8, 8).cuda()
+            optimizer = torch.optim.SGD(model.parameters(), 0.1)
+            for _ in range(20):
+                optimizer.zero_grad()
+                model(torch.randn(4, 8, device="cuda")).sum().backward()
+                optimizer.step()
+            print(sorted(kinds))
+            """,
+            "--apply",
+            "precision.amp=fp16",
+        )
+        self.assertEqual(done.stdout, "['torch.float32']\n")
+        told = [note for note in self.record.notes("apply") if note["knob"] == "precision.amp"]
+        self.assertEqual([note["status"] for note in told], ["refused"])
 
     # -- TF32 --
 
@@ -230,6 +255,14 @@ class GpuTest(test_run.unittest.TestCase):
         newer = 'torch.backends.cuda.matmul.fp32_precision = "ieee"'
         done = self.inline(wants % newer, "--apply", "precision.tf32=true")
         self.assertEqual(done.stdout, "done ieee\n")  # the program's own choice
+        told = [note for note in self.record.notes("apply") if note["knob"] == "precision.tf32"]
+        self.assertEqual([note["status"] for note in told], ["ignored"])
+        newer += "; torch.backends.cudnn.conv.fp32_precision = 'ieee'"
+        reads = "\nprint(torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32)"
+        done = self.inline(textwrap.dedent(wants % newer) + reads, "--apply", "precision.tf32=true")
+        self.assertEqual(
+            done.stdout, "done ieee\nFalse False\n"
+        )  # the older name is not left at odds with it
         told = [note for note in self.record.notes("apply") if note["knob"] == "precision.tf32"]
         self.assertEqual([note["status"] for note in told], ["ignored"])
 

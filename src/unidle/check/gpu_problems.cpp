@@ -197,6 +197,9 @@ std::vector<Problem> gpu_problems(const Machine& machine) {
   check_presence(machine, problems);
   for (const GpuState& gpu : machine.gpus) {
     const std::string name = fmt::format("gpu{}", gpu.facts.index);
+    if (gpu.facts.hidden) {
+      continue;  // somebody else's
+    }
     if (!gpu.answers) {
       problems.push_back({Level::kCritical, "gpu-lost", name, "the driver counts it and it does not answer",
                           "dmesg | grep -i xid says why; reset or reboot"});

@@ -76,8 +76,21 @@ void add_step_facts(Context& context, const Policy& policy) {
   }
 }
 
-void add_device_facts(Context& context) {
+/// What the host does while the device computes costs nothing. A device that keeps up has nothing to do meanwhile.
+void bound_by_idle(Context& context) {
+  if (context.keeps_up) {
+    return;
+  }
+  for (std::optional<double>* share : {&context.input, &context.transfer, &context.optimizer}) {
+    context.hidden_by_device = context.hidden_by_device || **share > *context.idle;
+    *share = std::min(**share, *context.idle);
+  }
+}
+
+void add_device_facts(Context& context, const Policy& policy) {
   const Signals& signals = context.signals;
+  context.computing = context.compute;
+  context.no_computing = context.no_steps;
   if (!context.on_gpu || !signals.device_busy || !context.input) {
     return;
   }
@@ -85,6 +98,17 @@ void add_device_facts(Context& context) {
   if (signals.device_step_s && signals.step_s && *signals.step_s > 0) {
     busy = std::min(busy, *signals.device_step_s / *signals.step_s);  // NVML counts time in which any kernel ran
   }
+  context.idle = std::max(0.0, (1 - busy) * *context.train);
+  context.keeps_up = signals.device_kept_up.value_or(0) >= policy.mostly && !signals.kernel_time_known;
+  if (context.keeps_up) {
+    context.computing.reset();
+    context.no_computing = context.say(
+        "how long kernels run (the device keeps up with the host: NVML and events count "
+        "the gaps between kernels too)");
+  } else {
+    context.computing = busy * *context.train;
+  }
+  bound_by_idle(context);
   context.starved = std::max(0.0, (1 - busy) * *context.train - *context.input - *context.transfer);
   context.launching = std::max(0.0, *context.starved - *context.sync);
 }
@@ -103,8 +127,8 @@ Context make_context(const Signals& signals, const Policy& policy, Language lang
     context.checkpoint = share(signals.time.checkpoint);
   }
   add_step_facts(context, policy);
+  add_device_facts(context, policy);
   add_loader_facts(context);
-  add_device_facts(context);
   if (signals.cpus_allowed && *signals.cpus_allowed > 0) {
     context.cpus = signals.cpus_allowed;
   }

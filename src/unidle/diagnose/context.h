@@ -27,10 +27,11 @@ struct Context {
   std::optional<double> validate;
   std::optional<double> checkpoint;
 
-  // Shares of the wall time that the steps spend so; absent when too few steps were seen.
+  // Shares of the wall time that the steps spend so; absent when too few steps were seen. On a GPU `input`, `transfer`
+  // and `optimizer` are no more than `idle`: what the host does while the device computes costs nothing.
   std::optional<double> input;
   std::optional<double> transfer;
-  std::optional<double> sync;
+  std::optional<double> sync;  // all of it, however much the device does meanwhile
   std::optional<double> compute;
   std::optional<double> optimizer;
 
@@ -49,6 +50,18 @@ struct Context {
 
   std::optional<double> cpus;         // that the run may use
   std::optional<double> cpu_threads;  // that compute uses on a CPU device: the effective cpu.threads
+
+  /// Share of the wall time that the device idles while training. On a GPU only; absent where its time is not known.
+  std::optional<double> idle;
+  /// The host spends more than that in one of the three above.
+  bool hidden_by_device = false;
+  /// The device does all that is queued before the host comes with more, and nothing tells how long its kernels take:
+  /// how busy it is, is known as an upper limit only.
+  bool keeps_up = false;
+  /// Share of the wall time that is computing: on a GPU the time that the device is busy while training, wherever the
+  /// host spends it; on a CPU forward and backward pass. Absent for the reason `no_computing`.
+  std::optional<double> computing;
+  std::string no_computing;
 
   /// The device's idle time while the loop neither waits for input nor copies, as a share of the wall time: what the
   /// host leaves unused. On a GPU only.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "unidle/base/units.h"
 #include "unidle/diagnose/context.h"
 #include "unidle/diagnose/ranking.h"
 #include "unidle/diagnose/rule.h"
@@ -15,6 +16,15 @@ const Rule* find_rule(std::string_view id) {
   const auto found = std::find_if(rules.begin(), rules.end(), [&](const Rule* rule) { return rule->id == id; });
   return found == rules.end() ? nullptr : *found;
 }
+
+namespace {
+
+/// Its loss is that of a host which waits for input or copies.
+bool is_hidden(const Rule& rule) {
+  return rule.verdict == Verdict::kInputBound || rule.verdict == Verdict::kTransferBound;
+}
+
+}  // namespace
 
 Diagnosis diagnose(const Signals& signals, const Policy& policy, Language language) {
   Diagnosis diagnosis;
@@ -41,6 +51,11 @@ Diagnosis diagnose(const Signals& signals, const Policy& policy, Language langua
       finding->id = rule->id;
       for (std::string& evidence : finding->evidence) {
         evidence = std::string(translate(language, evidence));  // messages without numbers are plain text in the rules
+      }
+      if (context.hidden_by_device && is_hidden(*rule)) {
+        finding->evidence.push_back(
+            context.say("the device computes meanwhile: only what it idles, {} of the wall time, can be won back",
+                        format_share(*context.idle)));
       }
       if (const auto more = signals.evidence.find(rule->id); more != signals.evidence.end()) {
         finding->evidence.insert(finding->evidence.end(), more->second.begin(), more->second.end());

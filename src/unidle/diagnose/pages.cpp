@@ -20,6 +20,9 @@ constexpr const char* kHead =
     "`src/unidle/diagnose/policy.h`; a start-up of less than two minutes is left out of the wall time that they "
     "compare "
     "with.\n"
+    "On a GPU, what the host does while the device computes costs nothing: waits for input, copies and the device, "
+    "logging\nand the optimiser count no more than the device's idle time. [gpu.md](gpu.md) says how each was "
+    "checked.\n"
     "How findings are ordered, folded and turned into a verdict is in [diagnose.md](diagnose.md).\n";
 
 std::string verdict_text(const Rule& rule) {

@@ -59,10 +59,10 @@ auto find_id(std::vector<Finding>& findings, std::string_view id) {
 /// The largest loss that the time itself shows, compute when there is none.
 Verdict by_time(const Context& context) {
   const std::array<std::pair<double, Verdict>, 6> parts = {{
-      {context.compute.value_or(0), Verdict::kComputeBound},
+      {context.computing.value_or(context.compute.value_or(0)), Verdict::kComputeBound},
       {context.input.value_or(0), Verdict::kInputBound},
       {context.transfer.value_or(0), Verdict::kTransferBound},
-      {context.sync.value_or(0), Verdict::kSyncBound},
+      {std::min(context.sync.value_or(0), context.idle.value_or(1)), Verdict::kSyncBound},
       {context.validate.value_or(0), Verdict::kValidationBound},
       {context.startup.value_or(0) + context.checkpoint.value_or(0), Verdict::kOverheadBound},
   }};

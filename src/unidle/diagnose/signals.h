@@ -142,8 +142,10 @@ struct GpuFacts {
   std::optional<double> link_generation;
   std::optional<double> link_generation_max;
   bool throttled_by_power_only = false;
-  std::optional<double> shared;         // share of readings in which processes of others held its memory
-  std::optional<double> foreign_bytes;  // how much they held, mean
+  std::optional<double> power_limit_w;          // in force
+  std::optional<double> power_default_limit_w;  // of the board as it was made
+  std::optional<double> shared;                 // share of readings in which processes of others held its memory
+  std::optional<double> foreign_bytes;          // how much they held, mean
   std::optional<std::int64_t> memory_bytes;
   std::optional<std::int64_t> alloc_retries;
   std::optional<std::int64_t> ooms;
@@ -182,7 +184,11 @@ struct Signals {
   std::optional<std::int64_t> batch_samples;  // micro-batch size as seen
   std::optional<double> micro_batches;        // mean number to one step
   std::optional<double> device_step_s;        // time the device computed for one step
-  std::optional<KernelFacts> kernels;         // of a profiler trace
+  /// Of the steps in which the host did not wait: those whose work the device had done but for the optimiser's when the
+  /// host came to their end. And whether device_busy or device_step_s leave out the gaps between kernels.
+  std::optional<double> device_kept_up;
+  bool kernel_time_known = false;
+  std::optional<KernelFacts> kernels;  // of a profiler trace
 
   // Loader
   std::optional<LoaderFacts> loader;
@@ -220,6 +226,8 @@ struct Signals {
   std::optional<bool> model_has_convolutions;
   std::optional<bool> model_has_depthwise;  // convolutions with as many groups as channels
   std::optional<std::int64_t> model_parameters;
+  std::optional<std::int64_t> model_convolution_parameters;
+  std::optional<bool> convolutions_tf32;  // cuDNN may use TF32 for them
   std::string model_where;
   std::optional<OptimizerFacts> optimizer;
   std::optional<CompileFacts> compile;

@@ -212,7 +212,7 @@ void read_host(const record::Reader& reader, Signals& signals) {
   const auto gpus = reader.meta(record::meta::kGpus);
   if (gpus && gpus->is_array()) {
     signals.gpus = static_cast<int>(gpus->size());
-    if (!gpus->empty() && !text_in(gpus->front(), "capability").empty()) {
+    if (!signals.gpu_capability && !gpus->empty() && !text_in(gpus->front(), "capability").empty()) {
       signals.gpu_capability = text_in(gpus->front(), "capability");
     }
   }
@@ -249,6 +249,7 @@ void read_window(const record::Reader& reader, const Timeline& timeline, Languag
     return;
   }
   signals.device_step_s = device.busy_s / static_cast<double>(window.step_s.count);
+  signals.kernel_time_known = true;
   if (!signals.device_busy && signals.step_s && *signals.step_s > 0) {
     signals.device_busy = std::clamp(*signals.device_step_s / *signals.step_s, 0.0, 1.0);
     signals.device_busy_how = detail::describe(window, device, language);
@@ -259,7 +260,7 @@ void read_busy(const record::Reader& reader, const Timeline& timeline, Language 
   const detail::Readings readings(reader, timeline);
   detail::read_host_series(reader, readings, signals);
   if (signals.device_kind != "cpu") {
-    detail::read_gpu_series(reader, readings, language, signals);
+    detail::read_gpu_series(reader, readings, timeline.process, language, signals);
     detail::read_kernel_series(readings, language, signals);
     if (const auto device_s = readings.mean("step.device")) {
       signals.device_step_s = device_s;

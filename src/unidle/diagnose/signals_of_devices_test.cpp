@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <map>
+
 #include "unidle/diagnose/diagnose.h"
 #include "unidle/diagnose/testing/scripted_record.h"
 #include "unidle/trace/document.h"
@@ -102,28 +104,72 @@ TEST_F(SignalsOfDevices, AWindowWithoutADeviceTellsNothingOfOne) {
   EXPECT_NEAR(*signals.device_busy, 0.25, 1e-9);  // of the CPUs, as without a window
 }
 
-TEST_F(SignalsOfDevices, GpuSeries) {
-  Script script(folder());
-  script.writer.set_meta(record::meta::kGpus, {{{"index", 0}, {"memory_bytes", 1000}, {"capability", "9.0"}},
-                                               {{"index", 1}, {"memory_bytes", 1000}, {"capability", "9.0"}}});
-  script.effective("device", "cuda:1");
+/// Two GPUs; the busy one, gpu1, is a neighbour's unless the test says otherwise.
+void write_two_gpus(Script& script, const std::map<std::string, double>& own_bytes) {
+  script.writer.set_meta(
+      record::meta::kGpus,
+      {{{"index", 0}, {"memory_bytes", 1000}, {"capability", "8.0"}, {"uuid", "GPU-a"}, {"pci", "0000:10:00.0"}},
+       {{"index", 1}, {"memory_bytes", 1000}, {"capability", "9.0"}, {"uuid", "GPU-b"}, {"pci", "0000:11:00.0"}}});
+  script.effective("device", "cuda:0");  // as the program counts what it may see
   for (int i = 0; i < 20; ++i) {
     script.step(i * 100, 100, 0);
   }
-  for (const auto& [subject, busy, bytes] : {std::tuple("gpu0", 0.0, 10.0), std::tuple("gpu1", 0.8, 250.0)}) {
+  for (const auto& [subject, busy, bytes] : {std::tuple("gpu0", 0.3, 100.0), std::tuple("gpu1", 0.8, 250.0)}) {
     const auto util = script.writer.series({std::string(record::series::kGpuUtil), "", subject});
     const auto memory = script.writer.series({std::string(record::series::kGpuMemory), "bytes", subject});
     for (int t = 1000; t < 2000; t += 100) {
       script.writer.add_point(util, {kStart + ms(t), busy});
       script.writer.add_point(memory, {kStart + ms(t), bytes});
+      if (const auto own = own_bytes.find(subject); own != own_bytes.end()) {
+        const auto series = script.writer.series({std::string(record::series::kGpuOwn), "bytes", subject});
+        script.writer.add_point(series, {kStart + ms(t), own->second});
+      }
     }
   }
+}
+
+TEST_F(SignalsOfDevices, TheRunsOwnGpuIsTheOneThatItsProgramNames) {
+  Script script(folder());
+  write_two_gpus(script, {{"gpu1", 200.0}});
+  script.note({{"type", "device"}, {"kind", "cuda"}, {"index", 0}, {"uuid", "GPU-a"}});
   script.end(2000);
   const Signals signals = read();
   EXPECT_EQ(signals.device_kind, "cuda");
-  EXPECT_NEAR(*signals.device_busy, 0.8, 1e-9);
-  EXPECT_NEAR(*signals.gpu_memory_used, 0.25, 1e-9);
-  EXPECT_EQ(signals.gpu_capability, "9.0");
+  EXPECT_NEAR(*signals.device_busy, 0.3, 1e-9);
+  EXPECT_NEAR(*signals.gpu_memory_used, 0.1, 1e-9);
+  EXPECT_EQ(signals.gpu_capability, "8.0");
+}
+
+TEST_F(SignalsOfDevices, OrTheOneAtItsPciAddress) {
+  Script script(folder());
+  write_two_gpus(script, {});
+  script.note({{"type", "device"}, {"kind", "cuda"}, {"index", 0}, {"pci", "0000:10:00.0"}});
+  script.end(2000);
+  EXPECT_NEAR(*read().device_busy, 0.3, 1e-9);
+}
+
+TEST_F(SignalsOfDevices, OrTheOneThatItsProcessesHoldMemoryOn) {
+  Script script(folder());
+  write_two_gpus(script, {{"gpu0", 90.0}, {"gpu1", 0.0}});
+  script.end(2000);
+  EXPECT_NEAR(*read().device_busy, 0.3, 1e-9);
+}
+
+TEST_F(SignalsOfDevices, TheBusiestGpuOfAMachineIsNotTakenForTheRunsOwn) {
+  Script script(folder());
+  write_two_gpus(script, {});
+  script.end(2000);
+  const Signals signals = read();
+  EXPECT_FALSE(signals.device_busy);
+  EXPECT_FALSE(signals.gpu_memory_used);
+}
+
+TEST_F(SignalsOfDevices, StepsWhoseDeviceKeptUpAreAShareOfThoseLookedAt) {
+  Script script(folder());
+  write_waiting_run(script);
+  script.note({{"type", "device"}, {"kind", "cuda"}, {"index", 0}, {"looked_at", 40}, {"kept_up", 30}});
+  script.writer.flush();
+  EXPECT_NEAR(*read().device_kept_up, 0.75, 1e-9);
 }
 
 }  // namespace

@@ -15,6 +15,9 @@ constexpr const char* kNotToTheEnd = "GPUs were not read to the end: ";
 nlohmann::json to_json(const std::vector<telemetry::GpuFacts>& gpus) {
   nlohmann::json json = nlohmann::json::array();
   for (const telemetry::GpuFacts& gpu : gpus) {
+    if (gpu.hidden) {
+      continue;  // not this run's
+    }
     nlohmann::json& entry = json.emplace_back(nlohmann::json{{"index", gpu.index}, {"name", gpu.name}});
     if (gpu.memory_bytes) {
       entry["memory_bytes"] = *gpu.memory_bytes;
@@ -25,6 +28,18 @@ nlohmann::json to_json(const std::vector<telemetry::GpuFacts>& gpus) {
     entry["kind"] = gpu.kind;
     if (gpu.power_limit_w) {
       entry["power_limit_w"] = *gpu.power_limit_w;
+    }
+    if (gpu.power_default_limit_w) {
+      entry["power_default_limit_w"] = *gpu.power_default_limit_w;
+    }
+    if (gpu.sm_clock_max_mhz) {
+      entry["sm_clock_max_mhz"] = *gpu.sm_clock_max_mhz;
+    }
+    if (gpu.uuid) {
+      entry["uuid"] = *gpu.uuid;
+    }
+    if (gpu.pci_bus_id) {
+      entry["pci"] = *gpu.pci_bus_id;
     }
     if (gpu.pcie.max_generation && gpu.pcie.max_width) {
       entry["pcie_max"] = {{"generation", *gpu.pcie.max_generation}, {"width", *gpu.pcie.max_width}};

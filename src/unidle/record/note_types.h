@@ -82,7 +82,8 @@ inline constexpr std::array kNoteShapes = {
     NoteShape{NoteType::kMemory, "memory", "", "oom message"},
     NoteShape{NoteType::kMetric, "metric", "", "name value step samples"},
     NoteShape{NoteType::kModel, "model", "",
-              "class wrapper parameters dtype device convolutions depthwise channels_last input_channels_last "
+              "class wrapper parameters dtype device convolutions convolution_parameters convolutions_tf32 depthwise "
+              "channels_last input_channels_last "
               "training_where"},
     NoteShape{NoteType::kOptimizer, "optimizer", "",
               "class fused foreach tensors parameters zero_to_none where zero_grad_where"},

@@ -223,6 +223,7 @@ constexpr std::string_view kGpuPowerLimit = "gpu.power_limit";          // W
 constexpr std::string_view kGpuThrottle = "gpu.throttle_reasons";       // bits, telemetry::nvml::kReason...
 constexpr std::string_view kGpuPcieGeneration = "gpu.pcie_generation";
 constexpr std::string_view kGpuPcieWidth = "gpu.pcie_width";
+constexpr std::string_view kGpuOwn = "gpu.own_memory";          // bytes held by the command's tree and its job
 constexpr std::string_view kGpuForeign = "gpu.foreign_memory";  // bytes held by processes outside the command's tree
 }  // namespace series
 

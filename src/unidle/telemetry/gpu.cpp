@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <numeric>
 #include <utility>
 
 #include "unidle/telemetry/process_use.h"
@@ -80,6 +81,9 @@ class NvmlReader final : public GpuReader {
     }
     const GpmActivity activity = nvml_->gpm(gpu, t_ns);
     put_activity(activity, reading);
+    if (activity.sm) {
+      counts_traffic_[gpu] = activity.pcie_rx_bytes_s.has_value();
+    }
   }
 
   static void put_activity(const GpmActivity& activity, GpuReading& reading) {
@@ -116,7 +120,8 @@ class NvmlReader final : public GpuReader {
     reading.ecc_uncorrected = known.ecc_uncorrected;
     reading.pcie_generation = known.pcie.generation;
     reading.pcie_width = known.pcie.width;
-    if (!reading.pcie_rx_bytes_s) {
+    const auto counted = counts_traffic_.find(gpu);
+    if (counted == counts_traffic_.end() ? !nvml_->gpm_usable(gpu) : !counted->second) {
       // One direction of one device a time, or many devices would make everybody late.
       const bool to_device = traffic_turn_++ % 2 == 0;
       (to_device ? reading.pcie_rx_bytes_s : reading.pcie_tx_bytes_s) = nvml_->pcie_bytes_s(gpu, to_device).value;
@@ -139,6 +144,9 @@ class NvmlReader final : public GpuReader {
   std::unique_ptr<Nvml> nvml_;
   std::optional<unsigned> count_;
   std::map<unsigned, Slow> refreshed_;
+  /// Whether GPM counts what goes over the link, once it has told anything. Its means and what the driver measures in
+  /// 20 ms do not go into one series.
+  std::map<unsigned, bool> counts_traffic_;
   unsigned traffic_turn_ = 0;
 };
 
@@ -173,13 +181,16 @@ class GpuSource final : public Source {
     if (!foreign) {
       return;
     }
-    double bytes = 0;
+    const auto held = [](double sum, const GpuProcess& process) {
+      return sum + static_cast<double>(process.used_bytes.value_or(0));
+    };
+    const double bytes = std::accumulate(foreign->begin(), foreign->end(), 0.0, held);
     std::optional<double> share = 0;
     for (const GpuProcess& process : *foreign) {
-      bytes += static_cast<double>(process.used_bytes.value_or(0));
       share = share && process.share ? std::optional(*share + *process.share) : std::nullopt;
     }
     sink({"gpu.foreign_memory", "bytes", subject.name, t_ns, bytes});
+    sink({"gpu.own_memory", "bytes", subject.name, t_ns, std::accumulate(all->begin(), all->end(), 0.0, held) - bytes});
     if (share) {
       sink({"gpu.foreign_share", "share", subject.name, t_ns, *share});
     }
@@ -240,12 +251,14 @@ std::vector<GpuFacts> read_gpu_facts(Nvml& nvml) {
     const auto memory = nvml.memory(gpu).value;
     GpuFacts& entry = facts.emplace_back();
     entry.index = gpu;
+    entry.hidden = nvml.hidden(gpu);
     entry.name = nvml.name(gpu).value.value_or("unknown");
     entry.memory_bytes = memory ? std::optional(memory->total_bytes) : std::nullopt;
     entry.capability = nvml.capability(gpu).value;
     entry.uuid = nvml.uuid(gpu).value;
     entry.pci_bus_id = nvml.pci_bus_id(gpu).value;
     entry.power_limit_w = nvml.power_limit_w(gpu).value;
+    entry.power_default_limit_w = nvml.power_default_limit_w(gpu).value;
     entry.sm_clock_max_mhz = nvml.sm_clock_max_mhz(gpu).value;
     entry.pcie = nvml.pcie(gpu);
     if (nvml.mig_on(gpu).value.value_or(false)) {

@@ -18,6 +18,7 @@ namespace unidle::telemetry {
 
 struct GpuFacts {
   unsigned index = 0;
+  bool hidden = false;  // by permission: nothing else is known
   std::string name;
   std::optional<std::uint64_t> memory_bytes;
   std::optional<std::string> capability;  // "9.0"
@@ -27,6 +28,7 @@ struct GpuFacts {
   std::optional<int> numa_node;
   std::optional<std::string> local_cpus;  // a CPU list: those next to it
   std::optional<double> power_limit_w;
+  std::optional<double> power_default_limit_w;  // of the board as it was made
   std::optional<double> sm_clock_max_mhz;
   Pcie pcie;
   std::vector<MigDevice> mig;
@@ -96,7 +98,8 @@ void add_locality(GpuFacts& facts, const std::filesystem::path& root = host_root
 std::vector<GpuFacts> read_gpu_facts(Nvml& nvml);
 
 /// The columns above as series; the subject is that of the reader. With the root of the watched tree also what
-/// processes outside of it take: gpu.foreign_memory (bytes) and, where the driver says, gpu.foreign_share (0..1).
+/// it has itself (gpu.own_memory, bytes) and processes of others take: gpu.foreign_memory (bytes) and, where the driver
+/// says, gpu.foreign_share (0..1).
 std::unique_ptr<Source> gpu_source(std::unique_ptr<GpuReader> reader, std::optional<std::int64_t> root_pid = {});
 std::unique_ptr<Source> gpu_source(std::unique_ptr<Nvml> nvml);
 

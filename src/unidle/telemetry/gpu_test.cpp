@@ -245,5 +245,25 @@ TEST_F(GpuTest, SourceGivesEverySeriesOnce) {
   EXPECT_EQ(seen.count("gpu.power"), 1U);
 }
 
+TEST_F(GpuTest, WhatTheDriverMeasuresIn20MsIsNotMixedWithMeans) {
+  std::map<std::string, double> seen;
+  const auto source =
+      gpu_source(load("count 1\nutilisation 50\nmemory 100:40\npcie_rx 10\ngpm 1\ngpm_sample 1\n"
+                      "gpm.2 50\ngpm.20 1\ngpm.21 2\n"));
+  const auto sink = [&](const Reading& reading) { seen[std::string(reading.name)] = reading.value; };
+  source->read(1, sink);
+  EXPECT_EQ(seen.count("gpu.pcie_rx"), 0U) << "GPM answers from the second reading on";
+  source->read(2 * kNsPerSecond, sink);
+  EXPECT_EQ(seen["gpu.pcie_rx"], 2.0 * 1024 * 1024);
+}
+
+TEST_F(GpuTest, ADeviceThatPermissionHidesIsNotLost) {
+  auto nvml = load("count 2\n1.handle error:4\nname H100\n");
+  EXPECT_FALSE(nvml->hidden(0));
+  EXPECT_TRUE(nvml->hidden(1));
+  EXPECT_TRUE(read_gpu_facts(*nvml)[1].hidden);
+  EXPECT_FALSE(load("count 1\nhandle error:15\n")->hidden(0)) << "that one is lost";
+}
+
 }  // namespace
 }  // namespace unidle::telemetry

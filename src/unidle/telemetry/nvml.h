@@ -117,7 +117,11 @@ class Nvml {
   Pcie pcie(unsigned device);
   /// The driver looks for 20 ms and the caller waits: not to be asked for often.
   Measured<double> pcie_bytes_s(unsigned device, bool to_device);
+  /// The driver counts the device and tells this user or container nothing of it. Others may use it.
+  bool hidden(unsigned device);
   GpmActivity gpm(unsigned device, std::int64_t t_ns);
+  /// GPM has begun on this device and was not refused: its first answer takes two samples.
+  bool gpm_usable(unsigned device) const;
   GpmActivity gpm_mig(unsigned device, unsigned gpu_instance, std::int64_t t_ns);
 
   Measured<bool> ecc_on(unsigned device);

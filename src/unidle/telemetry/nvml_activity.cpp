@@ -157,6 +157,11 @@ GpmActivity Nvml::gpm(unsigned device, std::int64_t t_ns) {
   return gpm_between(*state, known, std::nullopt, t_ns);
 }
 
+bool Nvml::gpm_usable(unsigned device) const {
+  const auto state = gpm_.find({device, nvml::kNoInstance});
+  return state != gpm_.end() && state->second->usable;
+}
+
 GpmActivity Nvml::gpm_mig(unsigned device, unsigned gpu_instance, std::int64_t t_ns) {
   const nvml::Device known = handle(device);
   if (known == nullptr || api_->gpm_alloc == nullptr || api_->gpm_free == nullptr || api_->gpm_mig_sample == nullptr ||

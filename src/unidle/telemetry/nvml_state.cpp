@@ -21,6 +21,11 @@ Pcie Nvml::pcie(unsigned device) {
           read(api_->pcie_max_width)};
 }
 
+bool Nvml::hidden(unsigned device) {
+  nvml::Device known = nullptr;
+  return handle(device) == nullptr && api_->handle_by_index(device, &known) == nvml::kNoPermission;
+}
+
 Measured<bool> Nvml::ecc_on(unsigned device) {
   return ask<bool>(device, api_->ecc_mode != nullptr, [&](nvml::Device known, bool* value) {
     unsigned current = 0;

@@ -1,5 +1,7 @@
 #include "unidle/telemetry/process_use.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <iterator>
@@ -36,6 +38,28 @@ void add_numbers(std::int64_t pid, const fs::path& root, std::set<std::int64_t>&
   for (std::int64_t number = 0; words >> number;) {
     numbers.insert(number);
   }
+}
+
+/// What ranks of one job have in common in their environment, whoever started each of them; empty outside of a job, and
+/// where the process is another user's.
+std::string job_of(std::int64_t pid, const fs::path& root) {
+  constexpr std::array<std::string_view, 4> kNames = {
+      "SLURM_JOB_ID=", "TORCHELASTIC_RUN_ID=", "MASTER_ADDR=", "MASTER_PORT="};
+  std::array<std::string, kNames.size()> values;
+  std::istringstream variables(try_read_file(detail::process_folder(root, pid) / "environ").value_or(""));
+  for (std::string variable; std::getline(variables, variable, '\0');) {
+    for (std::size_t i = 0; i < kNames.size(); ++i) {
+      if (variable.starts_with(kNames[i])) {
+        values[i] = variable.substr(kNames[i].size());
+      }
+    }
+  }
+  const auto& [slurm, elastic, address, port] = values;
+  if (!slurm.empty()) {
+    return "slurm " + slurm;
+  }
+  // torchrun calls its run "none" unless it is told otherwise.
+  return address.empty() || port.empty() ? "" : fmt::format("{} {}:{}", elastic, address, port);
 }
 
 }  // namespace
@@ -135,8 +159,15 @@ std::optional<double> read_run_delay(std::int64_t pid, const fs::path& root) {
 std::optional<std::vector<GpuProcess>> foreign_processes(const std::vector<GpuProcess>& all,
                                                          const std::vector<std::int64_t>& tree, const fs::path& root) {
   std::set<std::int64_t> ours;
+  std::string job;
   for (const std::int64_t pid : tree) {
     add_numbers(pid, root, ours);
+    job = job.empty() ? job_of(pid, root) : job;
+  }
+  for (const GpuProcess& process : all) {
+    if (!job.empty() && job_of(process.pid, root) == job) {
+      ours.insert(process.pid);  // a rank that another launcher on this machine has started
+    }
   }
   std::vector<GpuProcess> foreign;
   std::copy_if(all.begin(), all.end(), std::back_inserter(foreign),

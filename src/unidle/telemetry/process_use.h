@@ -57,8 +57,9 @@ class ProcessUseReader {
 /// Time that all threads of a process were ready to run and had to wait; absent when the kernel does not count it.
 std::optional<double> read_run_delay(std::int64_t pid, const std::filesystem::path& root = host_root());
 
-/// Those of a GPU's processes that belong to nobody in `tree`. A driver may name processes by numbers of the host that
-/// mean others, or nobody, in this container: then nothing is known, unless one of the tree is among them.
+/// Those of a GPU's processes that belong to nobody in `tree`, nor to another rank of its job. A driver may name
+/// processes by numbers of the host that mean others, or nobody, in this container: then nothing is known, unless one
+/// of the tree is among them.
 std::optional<std::vector<GpuProcess>> foreign_processes(const std::vector<GpuProcess>& all,
                                                          const std::vector<std::int64_t>& tree,
                                                          const std::filesystem::path& root = host_root());

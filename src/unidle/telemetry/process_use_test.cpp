@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <map>
 
 #include "unidle/base/testing/machine_files.h"
@@ -99,6 +100,29 @@ TEST_F(ProcessUseTest, ForeignProcesses) {
   make_folders(root() / "proc/self/ns");
   fs::create_symlink("pid:[4026531836]", root() / "proc/self/ns/pid");
   EXPECT_EQ(foreign_processes({{55, 1, {}, {}}}, {10, 11}, root())->size(), 1U) << "on the host numbers are numbers";
+}
+
+TEST_F(ProcessUseTest, RanksOfOneJobAreNoStrangersToEachOther) {
+  const auto environment = [&](int pid, const std::string& text) {
+    std::string zeros = text;
+    std::replace(zeros.begin(), zeros.end(), ' ', '\0');
+    put("proc/" + std::to_string(pid) + "/environ", zeros);
+  };
+  make_folders(root() / "proc/self/ns");
+  fs::create_symlink("pid:[4026531836]", root() / "proc/self/ns/pid");
+  put_process(10, 1, "python", "python train.py", 100, 0);
+  const GpuProcess other{20, 1, {}, {}};
+  environment(10, "MASTER_ADDR=node1 MASTER_PORT=29500 RANK=0 ");
+  environment(20, "RANK=1 MASTER_ADDR=node1 MASTER_PORT=29500 ");
+  EXPECT_THAT(*foreign_processes({other}, {10}, root()), IsEmpty());
+  environment(20, "RANK=1 MASTER_ADDR=node1 MASTER_PORT=29501 ");
+  EXPECT_EQ(foreign_processes({other}, {10}, root())->size(), 1U) << "another job of this machine";
+  environment(10, "SLURM_JOB_ID=7 ");
+  environment(20, "SLURM_JOB_ID=7 ");
+  EXPECT_THAT(*foreign_processes({other}, {10}, root()), IsEmpty());
+  environment(10, "HOME=/root ");
+  environment(20, "HOME=/root ");
+  EXPECT_EQ(foreign_processes({other}, {10}, root())->size(), 1U);
 }
 
 TEST_F(ProcessUseTest, SourceGivesRolesAsRates) {

@@ -226,4 +226,4 @@ def _uuid(properties):
 
 def _pci(properties):
     parts = [getattr(properties, name, None) for name in ("pci_domain_id", "pci_bus_id", "pci_device_id")]
-    return None if None in parts else "%08x:%02x:%02x.0" % tuple(parts)
+    return None if None in parts else "%04x:%02x:%02x.0" % tuple(parts)

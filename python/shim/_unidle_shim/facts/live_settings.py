@@ -60,6 +60,12 @@ def tf32_of(torch):
     return bool(matmul.allow_tf32) if precision is None else precision == "tf32"
 
 
+def _convolutions_tf32(torch):
+    """None where only the older name is known, which may raise."""
+    precision = getattr(getattr(torch.backends.cudnn, "conv", None), "fp32_precision", None)
+    return None if precision is None else precision == "tf32"
+
+
 def _ask(layer, question):
     """Calls `question(args)` before the layer is, once. Returns the handle of the hook: it is to be removed
     after the forward pass, which need not come to the layer; a model that keeps our hook could not be
@@ -144,6 +150,8 @@ def _model_note(torch, module):
         "dtype": str(first.dtype).replace("torch.", "") if first is not None else None,
         "device": str(first.device) if first is not None else None,
         "convolutions": bool(convolutions),
+        "convolution_parameters": sum(p.numel() for m in convolutions for p in m.parameters(False)),
+        "convolutions_tf32": _convolutions_tf32(torch),
         "depthwise": any(m.groups > 1 and m.groups == m.in_channels for m in convolutions),
         "channels_last": bool(orders) and all(orders),
     }

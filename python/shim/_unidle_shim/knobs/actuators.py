@@ -131,6 +131,7 @@ class Actuators:
             torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = self.on(
                 "precision.tf32"
             )
+            self.state.on_training_forward.append(lambda frame: self._follow_tf32(torch))
         if "cudnn.benchmark" in self.asked:
             torch.backends.cudnn.benchmark = self.on("cudnn.benchmark")
         self.channels_last = self.on("layout.channels_last")
@@ -145,6 +146,18 @@ class Actuators:
             fused.install(torch, self.on(fused.KNOB), functools.partial(self.say, fused.KNOB, True))
         if self.on("loader.gather") or self.asked.get("cache.features") == "memory":
             self.fetching = fetching.install(self)
+
+    def _follow_tf32(self, torch):
+        """The setting has two names. What is given to the older one holds for both. A program that has used
+        the newer one since then would be refused the older one, for they would differ."""
+        wanted = self.on("precision.tf32")
+        for newer, older in (
+            (torch.backends.cuda.matmul, torch.backends.cuda.matmul),
+            (getattr(torch.backends.cudnn, "conv", None), torch.backends.cudnn),
+        ):
+            precision = getattr(newer, "fp32_precision", None)
+            if precision in ("tf32", "ieee") and (precision == "tf32") != wanted:
+                older.allow_tf32 = precision == "tf32"
 
     # -- loaders --
 
@@ -200,6 +213,15 @@ class Actuators:
 
     def _prepare(self, module):
         torch = self.state.torch
+        if self.scaling is not None and _is_sharded(module):
+            self.amp = self.scaling = None
+            self.adapts = bool(self.channels_last or self.compile_mode)
+            self.say(
+                "precision.amp",
+                "fp16",
+                "refused",
+                "ranks that hold shards of the gradients would skip different steps; bf16 needs no scaling",
+            )
         if self.channels_last:
             module.to(memory_format=torch.channels_last)
             self.state.facts.model_ref = None  # what was read before it is no longer so
@@ -324,6 +346,12 @@ class Actuators:
                     )
         except BaseException as failure:
             caught(failure)
+
+
+def _is_sharded(module):
+    """By either way of FSDP."""
+    kinds = {kind.__name__ for part in module.modules() for kind in type(part).__mro__}
+    return bool(kinds & {"FullyShardedDataParallel", "FSDPModule"})
 
 
 def _to_float(torch, value):

@@ -163,14 +163,15 @@ std::optional<WaitFacts> waits_of(const Signals& signals, Waits family) {
   return facts;
 }
 
+double lost_by_calls(const Context& context, double calls) {
+  return context.idle && !context.keeps_up ? std::min(calls, *context.idle + 1 - context.train.value_or(1)) : calls;
+}
+
 std::optional<double> lost_by_waiting(const Context& context, double waits) {
   if (context.on_cpu) {
     return waits;
   }
-  if (!context.signals.device_busy) {
-    return std::nullopt;
-  }
-  return std::min(waits, (1 - *context.signals.device_busy) * context.train.value_or(1));
+  return context.idle ? std::optional(std::min(waits, *context.idle)) : std::nullopt;
 }
 
 }  // namespace unidle::diagnose::detail

@@ -64,6 +64,9 @@ struct WaitFacts {
 };
 /// Nothing when calls were not watched or no step was seen.
 std::optional<WaitFacts> waits_of(const Signals& signals, Waits family);
+/// The same of calls that may also lie outside of the steps, where nothing is known of the device. `calls` itself where
+/// how busy a GPU is was not measured.
+double lost_by_calls(const Context& context, double calls);
 /// The share of the wall time that `waits` (a share too) costs: a host that waits while the device computes loses
 /// nothing, only the device's idle time can be won back. Nothing when how busy a GPU is was not measured.
 std::optional<double> lost_by_waiting(const Context& context, double waits);

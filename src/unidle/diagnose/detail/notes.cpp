@@ -29,6 +29,9 @@ struct WeightedMean {
   std::optional<double> mean() const { return weight > 0 ? std::optional(sum / weight) : std::nullopt; }
 };
 
+/// Steps whose device was looked at; fewer are no evidence.
+constexpr double kFewestLooks = 10;
+
 void add_to(std::optional<double>& total, const std::optional<double>& value) {
   if (value) {
     total = total.value_or(0) + *value;
@@ -261,6 +264,10 @@ void Notes::read_model(Signals& signals) const {
       convolutions = *count > 0;
     }
     either(signals.model_has_convolutions, convolutions);
+    if (const auto parameters = note.whole("convolution_parameters")) {
+      signals.model_convolution_parameters = std::max(signals.model_convolution_parameters.value_or(0), *parameters);
+    }
+    either(signals.convolutions_tf32, note.flag("convolutions_tf32"));
     either(signals.model_has_depthwise, note.flag("depthwise"));
     if (const std::string where = note.text("training_where"); !where.empty()) {
       signals.model_where = where;
@@ -328,6 +335,10 @@ void Notes::read_device(Signals& signals) const {
     }
     if (const std::string capability = note.text("capability"); !capability.empty()) {
       signals.gpu_capability = capability;
+    }
+    const auto looked_at = note.number("looked_at");
+    if (const auto kept_up = note.number("kept_up"); kept_up && looked_at.value_or(0) >= kFewestLooks) {
+      signals.device_kept_up = std::clamp(*kept_up / *looked_at, 0.0, 1.0);
     }
     signals.gpu.alloc_retries = note.whole("alloc_retries");
     signals.gpu.ooms = note.whole("ooms");

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "unidle/base/json.h"
+#include "unidle/diagnose/detail/own_gpus.h"
 
 namespace unidle::diagnose::detail {
 
@@ -72,6 +73,10 @@ void read_facts(const json& facts, const Readings& readings, const std::string& 
   signals.gpu.link_width_max = number_in(pcie, "width");
   signals.gpu.link_generation_max = number_in(pcie, "generation");
   signals.gpu.clock_max_mhz = number_in(facts, "sm_clock_max_mhz");
+  signals.gpu.power_default_limit_w = number_in(facts, "power_default_limit_w");
+  if (const std::string capability = text_in(facts, "capability"); !capability.empty()) {
+    signals.gpu_capability = capability;
+  }
 }
 
 }  // namespace
@@ -149,31 +154,26 @@ void read_host_series(const record::Reader& reader, const Readings& readings, Si
   }
 }
 
-void read_gpu_series(const record::Reader& reader, const Readings& readings, Language language, Signals& signals) {
-  std::optional<std::string> busiest;
-  for (const std::string& gpu : readings.subjects(record::series::kGpuUtil)) {
-    const auto busy = readings.mean(record::series::kGpuUtil, &gpu);
-    if (busy && *busy > signals.device_busy.value_or(-1)) {
-      signals.device_busy = std::clamp(*busy, 0.0, 1.0);
-      signals.device_busy_how =
-          say(language, "NVML utilisation while training ({}): some kernel ran, on however few units", gpu);
-      busiest = gpu;
-    }
-  }
-  if (!busiest) {
+void read_gpu_series(const record::Reader& reader, const Readings& readings, std::optional<std::int64_t> process,
+                     Language language, Signals& signals) {
+  const std::optional<std::string> own = own_gpu(reader, readings, process);
+  if (!own) {
     return;
   }
-  const json gpus = reader.meta(record::meta::kGpus).value_or(json::array());
-  const auto index =
-      busiest->starts_with("gpu") ? static_cast<std::size_t>(std::atoll(busiest->c_str() + 3)) : SIZE_MAX;
-  if (gpus.is_array() && index < gpus.size()) {
-    read_facts(gpus[index], readings, *busiest, signals);
+  if (const auto busy = readings.mean(record::series::kGpuUtil, &*own)) {
+    signals.device_busy = std::clamp(*busy, 0.0, 1.0);
+    signals.device_busy_how =
+        say(language, "NVML utilisation while training ({}): some kernel ran, on however few units", *own);
   }
-  signals.gpu.clock_mhz = readings.mean("gpu.sm_clock", &*busiest);
-  signals.gpu.link_width = readings.most(record::series::kGpuPcieWidth, &*busiest);
-  signals.gpu.link_generation = readings.most(record::series::kGpuPcieGeneration, &*busiest);
-  read_throttling(readings, *busiest, signals);
-  read_foreign(readings, *busiest, signals);
+  if (const json facts = facts_of_gpu(reader, *own); facts.is_object()) {
+    read_facts(facts, readings, *own, signals);
+  }
+  signals.gpu.clock_mhz = readings.mean("gpu.sm_clock", &*own);
+  signals.gpu.power_limit_w = readings.mean(record::series::kGpuPowerLimit, &*own);
+  signals.gpu.link_width = readings.most(record::series::kGpuPcieWidth, &*own);
+  signals.gpu.link_generation = readings.most(record::series::kGpuPcieGeneration, &*own);
+  read_throttling(readings, *own, signals);
+  read_foreign(readings, *own, signals);
 }
 
 void read_kernel_series(const Readings& readings, Language language, Signals& signals) {
@@ -183,6 +183,7 @@ void read_kernel_series(const Readings& readings, Language language, Signals& si
     if (busy && *busy > most.value_or(-1)) {
       most = busy;
       signals.device_busy = std::clamp(*busy, 0.0, 1.0);
+      signals.kernel_time_known = true;
       signals.device_busy_how = say(language, "kernels and copies while training ({}), the union of all streams", gpu);
     }
   }

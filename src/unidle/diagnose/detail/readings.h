@@ -38,8 +38,9 @@ class Readings {
 
 /// CPUs, memory and storage. Needs the host's facts to be read before.
 void read_host_series(const record::Reader& reader, const Readings& readings, Signals& signals);
-/// Of several GPUs the busiest: which of them the program uses is not told.
-void read_gpu_series(const record::Reader& reader, const Readings& readings, Language language, Signals& signals);
+/// Of the run's own GPU, see own_gpus.h; `process` is the one that trains.
+void read_gpu_series(const record::Reader& reader, const Readings& readings, std::optional<std::int64_t> process,
+                     Language language, Signals& signals);
 
 /// Of `run --kernels`: truer than NVML's "some kernel ran". Without such series nothing changes.
 void read_kernel_series(const Readings& readings, Language language, Signals& signals);

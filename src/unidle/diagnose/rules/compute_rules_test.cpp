@@ -11,6 +11,7 @@ using ::testing::HasSubstr;
 Signals fp32_gpu() {
   Signals signals = healthy_gpu();
   set_effective(signals, "precision.amp", "off");
+  signals.convolutions_tf32 = false;
   return signals;
 }
 

@@ -23,10 +23,10 @@ Evaluation evaluate_cudnn_not_tuned(const Context& context, const Policy& policy
   }
   const bool deterministic = detail::effective_on(context, "cudnn.deterministic").value_or(false);
   const bool fixed = signals.batch_shapes.value_or(1) <= policy.fixed_shapes;
-  if (!context.compute) {
-    return Missing{context.no_steps};
+  if (!context.computing) {
+    return Missing{context.no_computing};
   }
-  if ((!deterministic && (*benchmark || !fixed)) || *context.compute < policy.critical_share) {
+  if ((!deterministic && (*benchmark || !fixed)) || *context.computing < policy.critical_share) {
     return Nothing{};
   }
   Finding finding;
@@ -36,7 +36,7 @@ Evaluation evaluate_cudnn_not_tuned(const Context& context, const Policy& policy
       deterministic ? context.say("cudnn.deterministic is on, which rules out many kernels")
                     : context.say("batches have fixed shapes and cudnn.benchmark is off"),
       context.say("forward and backward take {} of the wall time; how much faster other kernels are was not measured",
-                  format_share(*context.compute)),
+                  format_share(*context.computing)),
   };
   finding.fixes.push_back(detail::make_fix(
       context, "cudnn.benchmark", true,

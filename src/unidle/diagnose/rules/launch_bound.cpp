@@ -6,6 +6,29 @@ namespace unidle::diagnose::rules {
 
 namespace {
 
+/// Neither NVML nor events show the gaps between kernels; that the device is done each time the host comes does.
+Evaluation keeps_up(const Context& context, const Policy& policy) {
+  const double waits = *context.input + *context.transfer + *context.sync;
+  if (waits >= policy.launch_share) {
+    return Nothing{};
+  }
+  Finding finding;
+  finding.severity = Severity::kWarning;
+  finding.where = detail::where_set(context, "compile.mode");
+  finding.evidence = {
+      context.say("in {} of the steps the device had done all that was queued when the host came to the optimiser: it "
+                  "waits for the host to launch",
+                  format_share(*context.signals.device_kept_up)),
+      "how long it waits was not measured: NVML and events count the gaps between kernels as work; run --kernels or a "
+      "profiler's window tell",
+  };
+  if (!detail::effective_on(context, "compile.mode").value_or(false)) {
+    finding.fixes.push_back(
+        detail::make_fix(context, "compile.mode", "reduce-overhead", "launch the step as one graph"));
+  }
+  return finding;
+}
+
 Evaluation evaluate_launch_bound(const Context& context, const Policy& policy) {
   if (context.on_cpu) {
     return Missing{"device time apart from host time (the device is a CPU)"};
@@ -16,8 +39,11 @@ Evaluation evaluate_launch_bound(const Context& context, const Policy& policy) {
   if (!context.launching) {
     return Missing{context.no_steps};
   }
-  if (*context.launching < policy.launch_share || *context.launching < *context.input) {
+  if (*context.launching < *context.input) {
     return Nothing{};
+  }
+  if (*context.launching < policy.launch_share) {
+    return context.keeps_up ? keeps_up(context, policy) : Nothing{};
   }
   Finding finding = detail::of_share(*context.launching, policy);
   finding.where = detail::where_set(context, "compile.mode");
@@ -52,7 +78,10 @@ const Rule& launch_bound() {
           "tensor after the other. Larger batches, fused operations and graphs of the whole step help.",
       .thresholds =
           "From launch_share (20 %) of the wall time in which the device idles while the host neither waits for "
-          "input, copies nor the device, and more than the wait for input.",
+          "input, copies nor the device, and more than the wait for input. Below it a warning without a share, where "
+          "the "
+          "device keeps up with the host in half of the steps (mostly, 50 %) and nothing measured how long kernels "
+          "run.",
       .needs = "how busy the device is, step times with their parts",
       .proposes = "compile.mode: reduce-overhead or graph; batch.size; optimizer.fused",
       .evaluate = evaluate_launch_bound,

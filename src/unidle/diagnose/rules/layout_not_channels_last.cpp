@@ -33,10 +33,10 @@ Evaluation evaluate_layout_not_channels_last(const Context& context, const Polic
       return Nothing{};
     }
   }
-  if (!context.compute) {
-    return Missing{context.no_steps};
+  if (!context.computing) {
+    return Missing{context.no_computing};
   }
-  if (*context.compute < policy.warning_share) {
+  if (*context.computing < policy.warning_share) {
     return Nothing{};
   }
   Finding finding;
@@ -45,10 +45,10 @@ Evaluation evaluate_layout_not_channels_last(const Context& context, const Polic
   finding.evidence = {
       context.say(
           "convolutions run in the channels-first layout on a {}; forward and backward take {} of the wall time",
-          context.on_cpu ? "CPU" : "GPU in low precision", format_share(*context.compute)),
+          context.on_cpu ? "CPU" : "GPU in low precision", format_share(*context.computing)),
   };
   if (context.on_cpu && context.signals.model_has_depthwise == true) {
-    finding.share = *context.compute * (1 - 1 / policy.layout_gain_depthwise);
+    finding.share = *context.computing * (1 - 1 / policy.layout_gain_depthwise);
     // No bound: the gain of other models and kernels may well be larger than the usual one.
     finding.evidence.push_back(
         context.say("the model has depth-wise convolutions, which run about {}x as fast channels-last",

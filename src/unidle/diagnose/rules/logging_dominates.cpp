@@ -16,7 +16,7 @@ Evaluation evaluate_logging_dominates(const Context& context, const Policy& poli
   if (context.signals.wall_s <= 0) {
     return Missing{"the wall time of the run"};
   }
-  const double share = std::clamp(logging->seconds / context.signals.wall_s, 0.0, 1.0);
+  const double share = detail::lost_by_calls(context, std::clamp(logging->seconds / context.signals.wall_s, 0.0, 1.0));
   if (share < policy.warning_share) {
     return Nothing{};
   }

@@ -13,11 +13,11 @@ Evaluation evaluate_padding_waste(const Context& context, const Policy& policy) 
   if (!padding || padding->padded <= 0) {
     return Missing{"how much of the batches is padding"};
   }
-  if (!context.compute) {
-    return Missing{context.no_steps};
+  if (!context.computing) {
+    return Missing{context.no_computing};
   }
   const double waste = std::clamp(1 - padding->real / padding->padded, 0.0, 1.0);
-  const double share = *context.compute * waste;
+  const double share = *context.computing * waste;
   if (waste < policy.padding || share < policy.warning_share) {
     return Nothing{};
   }
@@ -25,7 +25,7 @@ Evaluation evaluate_padding_waste(const Context& context, const Policy& policy) 
   finding.where = detail::place(padding->where);
   finding.evidence = {
       context.say("{} of all elements in the batches are padding", format_share(waste)),
-      context.say("forward and backward take {} of the wall time, on padding too", format_share(*context.compute)),
+      context.say("forward and backward take {} of the wall time, on padding too", format_share(*context.computing)),
   };
   return finding;
 }

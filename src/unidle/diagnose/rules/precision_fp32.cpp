@@ -63,14 +63,10 @@ Evaluation evaluate_precision_fp32(const Context& context, const Policy& policy)
       !detail::effective_on(context, "precision.tf32").value_or(false)) {
     return Nothing{};  // measured: the model itself is in a 16-bit format
   }
-  if (!context.compute) {
-    return Missing{context.no_steps};
+  if (!context.computing) {
+    return Missing{context.no_computing};
   }
-  // Arithmetic cannot take longer than the device was busy: the rest of "compute" is launching.
-  double compute = *context.compute;
-  if (context.on_gpu && signals.device_busy) {
-    compute = std::min(compute, *signals.device_busy * context.train.value_or(1));
-  }
+  const double compute = *context.computing;
   const double share = compute * (1 - 1 / units->gain);
   if (share < policy.warning_share) {
     return Nothing{};
@@ -110,7 +106,9 @@ const Rule& precision_fp32() {
       .thresholds =
           "Share = compute x (1 - 1/gain), gain 2 (precision_gain_cuda, precision_gain_cpu: vendor peak rates); on a "
           "GPU "
-          "compute counts only while the device is busy. Nothing for a model without convolutions below "
+          "compute is the time that the device is busy, wherever the host waits for it; nothing is said where nothing "
+          "tells "
+          "how long kernels run. Nothing for a model without convolutions below "
           "low_precision_parameters (100,000). A warning from warning_share (10 %), never critical. Nothing where a "
           "profiled window has most of the kernels' time on matrix units, unless by TF32.",
       .needs = "the effective precision.amp, the GPU's compute capability or the CPU's flags, step times",

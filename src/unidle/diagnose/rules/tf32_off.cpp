@@ -9,6 +9,19 @@ namespace unidle::diagnose::rules {
 
 namespace {
 
+/// Convolutions use TF32 unless that was switched off. What part of the work they are is taken from their parameters.
+std::optional<double> part_without_tf32(const Signals& signals) {
+  if (!signals.model_has_convolutions.value_or(false) || !signals.convolutions_tf32.value_or(true)) {
+    return 1;
+  }
+  if (!signals.model_convolution_parameters || signals.model_parameters.value_or(0) <= 0) {
+    return std::nullopt;
+  }
+  return std::clamp(
+      1 - static_cast<double>(*signals.model_convolution_parameters) / static_cast<double>(*signals.model_parameters),
+      0.0, 1.0);
+}
+
 Evaluation evaluate_tf32_off(const Context& context, const Policy& policy) {
   const Signals& signals = context.signals;
   if (context.on_cpu) {
@@ -30,11 +43,15 @@ Evaluation evaluate_tf32_off(const Context& context, const Policy& policy) {
   if (signals.kernels && signals.kernels->matrix_share > policy.mostly) {
     return Nothing{};  // measured: the model itself is in a 16-bit format
   }
-  if (!context.compute) {
-    return Missing{context.no_steps};
+  if (!context.computing) {
+    return Missing{context.no_computing};
   }
-  const double compute = std::min(*context.compute, signals.device_busy.value_or(1) * context.train.value_or(1));
-  const double share = compute * (1 - 1 / policy.tf32_gain);
+  const auto part = part_without_tf32(signals);
+  if (!part) {
+    return Missing{"how much of the model are convolutions, which cuDNN computes in TF32"};
+  }
+  const double compute = *context.computing;
+  const double share = compute * *part * (1 - 1 / policy.tf32_gain);
   if (share < policy.warning_share) {
     return Nothing{};
   }
@@ -68,7 +85,9 @@ const Rule& tf32_off() {
           "at a multiple of the plain fp32 rate. PyTorch leaves that off for matrix products unless it is asked "
           "for.",
       .thresholds =
-          "Share = compute while the device is busy x (1 - 1/tf32_gain), gain 2: peak rates differ by 8 (NVIDIA "
+          "Share = the time that the device is busy, wherever the host waits for it, less the part of convolutions "
+          "that use "
+          "TF32 (by their parameters), x (1 - 1/tf32_gain), gain 2: peak rates differ by 8 (NVIDIA "
           "A100 data sheet: 156 and 19.5 TFLOP/s), whole steps by far less. A warning from warning_share (10 %), "
           "never critical. Nothing where a profiled window has most of the kernels' time on matrix units.",
       .needs = "the GPU's compute capability, the effective precision.tf32 and precision.amp, step times",

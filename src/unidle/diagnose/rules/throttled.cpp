@@ -8,6 +8,12 @@ namespace unidle::diagnose::rules {
 
 namespace {
 
+/// Somebody has set the power limit below that of the board.
+bool limit_lowered(const GpuFacts& gpu) {
+  constexpr double kLower = 0.95;
+  return gpu.power_limit_w && gpu.power_default_limit_w && *gpu.power_limit_w < kLower * *gpu.power_default_limit_w;
+}
+
 Evaluation evaluate_throttled(const Context& context, const Policy& policy) {
   const Signals& signals = context.signals;
   if (context.on_cpu) {
@@ -23,6 +29,10 @@ Evaluation evaluate_throttled(const Context& context, const Policy& policy) {
   finding.severity = signals.gpu.throttled_by_power_only ? Severity::kInfo : Severity::kWarning;
   finding.evidence.push_back(context.say("limits held the clocks down {} of the training ({})",
                                          format_share(*signals.gpu.throttled), signals.gpu.throttle_reasons));
+  if (signals.gpu.throttled_by_power_only && !limit_lowered(signals.gpu)) {
+    finding.evidence.push_back("that is the limit of the board as it was made: a full device runs at it");
+    return finding;
+  }
   const auto clock = signals.gpu.clock_mhz;
   const auto most = signals.gpu.clock_max_mhz;
   if (clock && most && *most > 0) {
@@ -51,7 +61,8 @@ const Rule& throttled() {
           "full load is normal for large cards and costs a few percent; a hot card or a low limit costs much.",
       .thresholds =
           "From throttled (20 %) of the readings with such a reason; a hint when lower clocks cost less than "
-          "throttle_share (5 %) of the wall time, or, where clocks are not known, when only the power limit is named.",
+          "throttle_share (5 %) of the wall time. Reaching the power limit is a hint without a share, unless the limit "
+          "is below 95 % of the board's own.",
       .needs = "the driver's reasons for low clocks, clocks now and at most",
       .proposes = "cooling, dust, the power limit (nvidia-smi -pl)",
       .evaluate = evaluate_throttled,
