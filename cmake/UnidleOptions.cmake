@@ -42,6 +42,13 @@ if(UNIDLE_LLD)
 endif()
 
 # Carried by our own targets only, so that headers of others are never held to them.
+# A program that finds the libraries beside it, wherever it is put (`./dev bundle`), and those of its libraries too: that
+# is the older kind of path, which holds for both.
+function(unidle_relocatable program)
+  set_target_properties(${program} PROPERTIES BUILD_RPATH "$ORIGIN/../lib" INSTALL_RPATH "$ORIGIN/../lib")
+  target_link_options(${program} PRIVATE LINKER:--disable-new-dtags)
+endfunction()
+
 add_library(unidle_options INTERFACE)
 target_compile_options(unidle_options INTERFACE -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wold-style-cast)
 if(UNIDLE_WERROR)

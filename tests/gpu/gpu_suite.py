@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Programs with known answers, on the GPU of this machine: bare, observed, diagnosed.
 
-gpu_suite.py UNIDLE [--python PYTHON] [--out FOLDER] [--only NAME ...]
+gpu_suite.py UNIDLE [--python PYTHON] [--out FOLDER] [--tests FOLDER] [--only NAME ...]
 
 Writes FOLDER/gpu-suite.json and FOLDER/gpu-suite.html, and prints a line for each program and check. Ends
 with 1 where something does not hold, and with 0 where everything holds or was skipped by name. Needs no
@@ -121,6 +121,15 @@ class Suite:
             self.add(name, "holds" if holds else "fails", why=why, said="%.1f s" % seconds)
         self.monitor_as_smi()
 
+    def tests(self, folder):
+        """The whole-program tests that want a real GPU."""
+        for name in sorted(os.listdir(folder)):
+            if name.endswith("_gpu_test.sh"):
+                code, text, error, seconds = self.run("bash", os.path.join(folder, name))
+                status = {0: "holds", 77: "skipped"}.get(code, "fails")
+                why = "" if code == 0 else (text + error).strip()[-300:] or "exit %s" % code
+                self.add(name[:-3], status, why=why, said="%.1f s" % seconds)
+
     def monitor_as_smi(self):
         """The total memory of each device by monitor and by nvidia-smi; both ask the same driver."""
         query = ["nvidia-smi", "--query-gpu=memory.total", "--format=csv,noheader,nounits"]
@@ -188,6 +197,7 @@ def main():
     parser.add_argument("unidle")
     parser.add_argument("--python", default=sys.executable)
     parser.add_argument("--out", default="gpu-suite")
+    parser.add_argument("--tests", default=None, metavar="FOLDER")
     parser.add_argument("--only", nargs="*", default=None, metavar="NAME")
     given = parser.parse_args()
     suite = Suite(given.unidle, given.python, given.out)
@@ -199,6 +209,8 @@ def main():
             suite.program(name)
     if given.only is None:
         suite.checks()
+        if given.tests:
+            suite.tests(given.tests)
     sys.exit(1 if suite.write(device) else 0)
 
 

@@ -46,12 +46,14 @@ TEST(DeviceTime, CopiesAndLoggingCostNoMoreEither) {
   signals.device_busy = 0.98;
   signals.step->transfer = 0.5;
   signals.step->compute = 0.4;
-  signals.transfer = TransferFacts{.pinned_bytes = 0, .pageable_bytes = 1e9, .blocking = 100, .nonblocking = 0};
+  signals.transfer =
+      TransferFacts{.pinned_bytes = 0, .pageable_bytes = 1e9, .blocking = 100, .nonblocking = 0, .where = ""};
   signals.logging = LoggingFacts{1000, 50, "train.py:3"};
+  signals.time = {.startup = 1, .train = 98, .validate = 0, .checkpoint = 0, .other = 1};
   EXPECT_TRUE(silent("memory-not-pinned", signals));
   EXPECT_TRUE(silent("logging-dominates", signals));
   signals.device_busy = 0.3;
-  EXPECT_NEAR(*fired("memory-not-pinned", signals).share, 0.5 * 0.9, 1e-9);
+  EXPECT_NEAR(*fired("memory-not-pinned", signals).share, 0.5 * 0.98, 1e-9);
   EXPECT_NEAR(*fired("logging-dominates", signals).share, 0.5, 1e-9);
 }
 

@@ -39,11 +39,11 @@ Evaluation evaluate_launch_bound(const Context& context, const Policy& policy) {
   if (!context.launching) {
     return Missing{context.no_steps};
   }
-  if (*context.launching < *context.input) {
-    return Nothing{};
-  }
   if (*context.launching < policy.launch_share) {
     return context.keeps_up ? keeps_up(context, policy) : Nothing{};
+  }
+  if (*context.launching < *context.input) {
+    return Nothing{};
   }
   Finding finding = detail::of_share(*context.launching, policy);
   finding.where = detail::where_set(context, "compile.mode");
