@@ -63,37 +63,59 @@ function(unidle_module NAME)
   endif()
 endfunction()
 
-# unidle_registry(TARGET FOLDER NAMESPACE TYPE)
+# unidle_write_registry(TARGET LIST NAMESPACE TYPE HEADER DECLARATIONS ENTRIES)
 #
-# Writes the list of everything that lives one to a file: FOLDER/x_y.cpp must define
-# `const NAMESPACE::TYPE& x_y()`, and `NAMESPACE::all_<folder>()` returns them all, by file name.
-# An explicit list rather than static registration: no initialisation order, nothing the linker can drop.
+# `NAMESPACE::all_<list>()`, which returns the entries in their order, as a source of the target. An explicit list rather
+# than static registration: no initialisation order, nothing the linker can drop.
+function(unidle_write_registry TARGET LIST NAMESPACE TYPE HEADER DECLARATIONS ENTRIES)
+  set(generated ${CMAKE_CURRENT_BINARY_DIR}/all_${LIST}.cpp)
+  file(CONFIGURE OUTPUT ${generated} CONTENT
+"// Generated from the names of files.
+#include \"${HEADER}\"
+
+${DECLARATIONS}
+namespace ${NAMESPACE} {
+const std::vector<const ${TYPE}*>& all_${LIST}() {
+  static const std::vector<const ${TYPE}*> kAll = {
+${ENTRIES}  };
+  return kAll;
+}
+}
+" @ONLY)
+  target_sources(${TARGET} PRIVATE ${generated})
+endfunction()
+
+# unidle_registry(TARGET FOLDER NAMESPACE TYPE HEADER)
+#
+# Everything that lives one to a file: FOLDER/x_y.cpp must define `const TYPE& NAMESPACE::FOLDER::x_y()`.
 function(unidle_registry TARGET FOLDER NAMESPACE TYPE HEADER)
   file(GLOB files CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${FOLDER}/*.cpp)
   list(FILTER files EXCLUDE REGEX "_test\\.cpp$")
   list(SORT files)
-  set(declarations "")
+  set(declarations "namespace ${NAMESPACE}::${FOLDER} {\n")
   set(entries "")
   foreach(file IN LISTS files)
     get_filename_component(name ${file} NAME_WE)
     string(APPEND declarations "const ${TYPE}& ${name}();\n")
     string(APPEND entries "      &${FOLDER}::${name}(),\n")
   endforeach()
-  set(generated ${CMAKE_CURRENT_BINARY_DIR}/all_${FOLDER}.cpp)
-  file(CONFIGURE OUTPUT ${generated} CONTENT
-"// Generated from the files in ${FOLDER}/.
-#include \"${HEADER}\"
+  unidle_write_registry(${TARGET} ${FOLDER} ${NAMESPACE} ${TYPE} ${HEADER} "${declarations}}\n" "${entries}")
+endfunction()
 
-namespace ${NAMESPACE}::${FOLDER} {
-${declarations}}
-
-namespace ${NAMESPACE} {
-const std::vector<const ${TYPE}*>& all_${FOLDER}() {
-  static const std::vector<const ${TYPE}*> kAll = {
-${entries}  };
-  return kAll;
-}
-}
-" @ONLY)
-  target_sources(${TARGET} PRIVATE ${generated})
+# unidle_folder_registry(TARGET LIST NAMESPACE TYPE HEADER)
+#
+# Everything that lives one to a folder: x/x.cpp must define `const TYPE& NAMESPACE::x::x()`.
+function(unidle_folder_registry TARGET LIST NAMESPACE TYPE HEADER)
+  file(GLOB files CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR}/*/*.cpp)
+  list(SORT files)
+  set(declarations "")
+  set(entries "")
+  foreach(file IN LISTS files)
+    get_filename_component(name ${file} NAME_WE)
+    if(file STREQUAL "${name}/${name}.cpp")
+      string(APPEND declarations "namespace ${NAMESPACE}::${name} {\nconst ${TYPE}& ${name}();\n}\n")
+      string(APPEND entries "      &${name}::${name}(),\n")
+    endif()
+  endforeach()
+  unidle_write_registry(${TARGET} ${LIST} ${NAMESPACE} ${TYPE} ${HEADER} "${declarations}" "${entries}")
 endfunction()

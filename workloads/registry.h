@@ -1,4 +1,4 @@
-// The table of workloads.
+// The workloads that this program trains, one folder each: the list is made from their names.
 #pragma once
 
 #include <string_view>

@@ -161,8 +161,7 @@ double psnr(const at::Tensor& picture, const at::Tensor& reference) {
 
 const train::WorkloadKind& superres() {
   static const train::WorkloadKind kKind = {
-      .name = "superres",
-      .summary = "x4 super-resolution of photographs",
+      .traits = traits::the_workload("superres"),
       .open = [](const train::Config& config, at::Device device) -> std::unique_ptr<train::Workload> {
         return std::make_unique<SuperResolution>(config, device);
       },

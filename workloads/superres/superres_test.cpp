@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "unidle/base/error.h"
@@ -139,6 +140,18 @@ TEST(Superres, MoreThreadsThanCanWorkAreRefused) {
     EXPECT_EQ(error.exit_code(), 2);
     EXPECT_THAT(error.message(), HasSubstr("0 to 1024"));
   }
+}
+
+TEST(Superres, IsWhatItsTraitsSay) {
+  const TemporaryFolder folder;
+  write_pictures(folder.path());
+  const Config config = Config::from_text("workload: superres\n", "s.yaml", {"data.folder=" + folder.path().string()});
+  const train::WorkloadKind& kind = find_workload(config);
+  const auto workload = kind.open(config, at::kCPU);
+  const auto parameters = workload->model().parameters();
+  const bool convolves = std::any_of(parameters.begin(), parameters.end(),
+                                     [](const at::Tensor& weight) { return weight.dim() == 4 && weight.size(3) > 1; });
+  EXPECT_EQ(kind.traits.convolutions, convolves);
 }
 
 TEST(Registry, NamesTheKnownWorkloads) {

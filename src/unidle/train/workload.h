@@ -12,6 +12,7 @@
 
 #include "unidle/data/source.h"
 #include "unidle/train/config.h"
+#include "unidle/traits/workload.h"
 
 namespace unidle::train {
 
@@ -40,10 +41,9 @@ class Workload {
   virtual Effective effective() const = 0;
 };
 
-/// An entry of the table of workloads.
+/// How the engine gets at a workload.
 struct WorkloadKind {
-  std::string name;
-  std::string summary;  // one line
+  const traits::Workload& traits;
   /// Throws kMissing, with the command that helps, when the data has not been prepared.
   std::function<std::unique_ptr<Workload>(const Config& config, at::Device device)> open;
   /// Makes the data; returns what it made, for a person. Nothing is left behind when it throws.

@@ -1,12 +1,9 @@
 #include "unidle/tune/optimize.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
-
-#include <algorithm>
-#include <array>
 
 #include "unidle/base/error.h"
+#include "unidle/traits/workload.h"
 #include "unidle/tune/advice/foreign_advice.h"
 #include "unidle/tune/advice/gpu_table.h"
 #include "unidle/tune/output/written.h"
@@ -15,24 +12,20 @@ namespace unidle::tune {
 
 namespace {
 
-constexpr std::array<std::string_view, 5> kWorkloads = {"keypoint", "protein", "recsys", "superres", "timeseries"};
-
-/// The workload that the configuration names; empty with a command. Throws kInput when neither is there.
-std::string workload_of(const knobs::ConfigFile& config, bool has_command) {
+/// The workload that the configuration names, which with a command may be none. Throws kInput when neither is there.
+const traits::Workload* workload_of(const knobs::ConfigFile& config, bool has_command) {
   const knobs::Scalar* workload = config.find("workload");
-  if (has_command) {
-    return workload == nullptr ? "" : workload->value;
+  const traits::Workload* found = workload == nullptr ? nullptr : traits::find_workload(workload->value);
+  if (found != nullptr || has_command) {
+    return found;
   }
-  const std::string expected = fmt::format("expected one of {}", fmt::join(kWorkloads, ", "));
+  const std::string expected = "expected one of " + traits::workload_names();
   if (workload == nullptr) {
     throw Error(ErrorCode::kInput, config.name() + ": workload", "the key is missing, " + expected,
                 "or give the training command after --, with {config} for the file");
   }
-  if (std::find(kWorkloads.begin(), kWorkloads.end(), workload->value) == kWorkloads.end()) {
-    throw Error(ErrorCode::kInput, fmt::format("{}:{}: workload", config.name(), workload->line),
-                fmt::format("'{}' is no workload, {}", workload->value, expected));
-  }
-  return workload->value;
+  throw Error(ErrorCode::kInput, fmt::format("{}:{}: workload", config.name(), workload->line),
+              fmt::format("'{}' is no workload, {}", workload->value, expected));
 }
 
 Hardware hardware_for(const knobs::ConfigFile& config, const OptimizeOptions& options) {
@@ -61,7 +54,7 @@ void predict(const OptimizeOptions& options, knobs::ConfigFile& config, Optimize
                                        hardware.whole_cpus()));
   }
   if (config.find("workload") != nullptr) {
-    const std::string workload = workload_of(config, !options.command.empty());
+    const traits::Workload* workload = workload_of(config, !options.command.empty());
     result.framework = "unidle";
     result.changes = advise(config, workload, hardware, !options.command.empty(), options.profile);
     apply_changes(result.changes, config);
@@ -84,7 +77,7 @@ OptimizeResult optimize(const OptimizeOptions& options, const Tuner::OnTrial& on
   result.config = config.name();
   result.before = config.text();
   if (options.benchmark) {
-    const std::string workload = workload_of(config, !options.command.empty());
+    const traits::Workload* workload = workload_of(config, !options.command.empty());
     benchmark_config(options, config, workload, hardware_for(config, options), on_trial, stop, result);
     apply_changes(result.changes, config);
   } else {

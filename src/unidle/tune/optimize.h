@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "unidle/knobs/config_file.h"
+#include "unidle/traits/workload.h"
 #include "unidle/tune/advice/advise.h"
 #include "unidle/tune/advice/hardware.h"
 #include "unidle/tune/output/result.h"
@@ -42,7 +43,7 @@ OptimizeResult optimize(const OptimizeOptions& options, const Tuner::OnTrial& on
 OptimizeResult optimize_program(const OptimizeOptions& options, const Tuner::OnTrial& on_trial, std::stop_token stop);
 
 /// The search of optimize() with a benchmark: fills in `result`, but for text and files.
-void benchmark_config(const OptimizeOptions& options, const knobs::ConfigFile& config, const std::string& workload,
+void benchmark_config(const OptimizeOptions& options, const knobs::ConfigFile& config, const traits::Workload* workload,
                       const Hardware& hardware, const Tuner::OnTrial& on_trial, std::stop_token stop,
                       OptimizeResult& result);
 

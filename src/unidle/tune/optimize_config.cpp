@@ -78,7 +78,7 @@ std::vector<BatchChoice> batches_of(const OptimizeOptions& options, knobs::Setti
 
 }  // namespace
 
-void benchmark_config(const OptimizeOptions& options, const knobs::ConfigFile& config, const std::string& workload,
+void benchmark_config(const OptimizeOptions& options, const knobs::ConfigFile& config, const traits::Workload* workload,
                       const Hardware& hardware, const Tuner::OnTrial& on_trial, std::stop_token stop,
                       OptimizeResult& result) {
   TemporaryFolder::sweep("unidle-optimize");

@@ -11,7 +11,7 @@
 
 namespace unidle::tune {
 
-std::vector<Change> advise(const knobs::ConfigFile& config, const std::string& workload, const Hardware& hardware,
+std::vector<Change> advise(const knobs::ConfigFile& config, const traits::Workload* workload, const Hardware& hardware,
                            bool only_present, Profile profile) {
   const knobs::Settings settings = knobs::read_settings(config);
   ProposalOptions options;

@@ -7,6 +7,7 @@
 
 #include "unidle/knobs/config_file.h"
 #include "unidle/knobs/settings.h"
+#include "unidle/traits/workload.h"
 #include "unidle/tune/advice/hardware.h"
 
 namespace unidle::tune {
@@ -27,7 +28,7 @@ enum class Profile { kLight, kBalanced, kFast };
 
 /// Only what is safe to predict: one value a knob, exact and numeric knobs, the effective batch held. Semantic changes
 /// are never safe to predict, so `allow_semantic` does not add any here.
-std::vector<Change> advise(const knobs::ConfigFile& config, const std::string& workload, const Hardware& hardware,
+std::vector<Change> advise(const knobs::ConfigFile& config, const traits::Workload* workload, const Hardware& hardware,
                            bool only_present = false, Profile profile = Profile::kBalanced);
 
 /// The changes as edits of `config`, which keeps every other byte. Throws as ConfigFile::set does.

@@ -69,7 +69,7 @@ TEST(HardwareAdvice, KnowsNothingOfOtherKnobs) {
 /// What is safe to predict for a workload that has the knob at `present`; empty where nothing is.
 std::string proposed(const Hardware& hardware, std::string_view knob, const std::string& present) {
   const std::string name(knob);
-  for (const Proposal& proposal : propose({{name, present}}, "", hardware, {})) {
+  for (const Proposal& proposal : propose({{name, present}}, nullptr, hardware, {})) {
     if (proposal.safe && proposal.changes.contains(name)) {
       return proposal.changes.at(name);
     }

@@ -31,7 +31,8 @@ Hardware gpu_machine(int capability) {
 std::map<std::string, std::string> advice(const std::string& yaml, const std::string& workload,
                                           const Hardware& hardware, bool only_present = false) {
   std::map<std::string, std::string> changes;
-  for (const Change& change : advise(knobs::ConfigFile::from_text(yaml, "c.yaml"), workload, hardware, only_present)) {
+  for (const Change& change :
+       advise(knobs::ConfigFile::from_text(yaml, "c.yaml"), traits::find_workload(workload), hardware, only_present)) {
     EXPECT_TRUE(changes.emplace(change.knob, change.to).second) << change.knob << " twice";
     EXPECT_NE(change.from, change.to) << change.knob;
     EXPECT_FALSE(change.reason.empty());
@@ -91,7 +92,7 @@ TEST(Advise, AForeignProgramGetsNoNewKeys) {
 
 TEST(Proposals, NothingSemantic) {
   const knobs::Settings settings = {{"batch.size", "4"}, {"optimizer.lr", "0.001"}};
-  for (const Proposal& proposal : propose(settings, "superres", cpu_machine(2), {})) {
+  for (const Proposal& proposal : propose(settings, traits::find_workload("superres"), cpu_machine(2), {})) {
     EXPECT_FALSE(knobs::is_semantic(proposal.changes)) << proposal.reason;
   }
 }

@@ -54,7 +54,8 @@ const knobs::Settings& naive_settings() {
 TunerOutcome WholeSearch::tune(FakeRunner& runner) {
   const knobs::Settings& settings = naive_settings();
   options.batches = batch_choices(settings, false);
-  return Tuner(runner, clock, settings, propose(settings, "superres", small_machine(), {}), options)
+  return Tuner(runner, clock, settings, propose(settings, traits::find_workload("superres"), small_machine(), {}),
+               options)
       .run(stop.get_token());
 }
 

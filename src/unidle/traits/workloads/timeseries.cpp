@@ -1,0 +1,14 @@
+#include "unidle/traits/workload.h"
+
+namespace unidle::traits::workloads {
+
+const Workload& timeseries() {
+  static const Workload kWorkload{
+      .name = "timeseries",
+      .summary = "daily PM2.5 from weather, a recurrent network with attention",
+      .small_data = true,
+  };
+  return kWorkload;
+}
+
+}  // namespace unidle::traits::workloads
