@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
+
+#include "unidle/base/numbers.h"
 
 namespace unidle {
 
@@ -34,6 +37,17 @@ std::string format_seconds(double seconds) {
     return fmt::format("{} min {} s", whole / 60, whole % 60);
   }
   return fmt::format("{} h {} min", whole / 3600, whole % 3600 / 60);
+}
+
+std::optional<double> parse_seconds(std::string_view text) {
+  const std::size_t digits = std::min(text.find_first_not_of("0123456789."), text.size());
+  const auto value = parse_number<double>(text.substr(0, digits));
+  const std::string_view unit = text.substr(digits);
+  const double factor = unit.empty() || unit == "s" ? 1 : unit == "m" || unit == "min" ? 60 : unit == "h" ? 3600 : 0;
+  if (!value || *value <= 0 || factor == 0) {
+    return std::nullopt;
+  }
+  return *value * factor;
 }
 
 std::string format_share(double share) {

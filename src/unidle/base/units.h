@@ -1,8 +1,10 @@
-// Numbers as people read them.
+// Numbers as people read and write them.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 
 namespace unidle {
 
@@ -10,6 +12,8 @@ namespace unidle {
 std::string format_bytes(std::uint64_t bytes);
 /// 0.0123 -> "12.3 ms", 75 -> "1 min 15 s"
 std::string format_seconds(double seconds);
+/// "90", "90s", "10m", "10min" and "1.5h" in seconds; nothing for all else, and for what is not above zero.
+std::optional<double> parse_seconds(std::string_view text);
 /// 0.624 -> "62 %"; below ten percent with one decimal.
 std::string format_share(double share);
 /// Three significant digits, without an exponent between 0.001 and 1e6.

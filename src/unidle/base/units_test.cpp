@@ -20,5 +20,17 @@ TEST(Units, ReadAsPeopleWriteThem) {
   EXPECT_EQ(format_number(0.00002), "2e-05");
 }
 
+TEST(Units, TakesTimesAsPeopleWriteThem) {
+  EXPECT_EQ(parse_seconds("90"), 90);
+  EXPECT_EQ(parse_seconds("0.5s"), 0.5);
+  EXPECT_EQ(parse_seconds("10m"), 600);
+  EXPECT_EQ(parse_seconds("10min"), 600);
+  EXPECT_EQ(parse_seconds("1.5h"), 5400);
+  for (const char* none :
+       {"", "s", "0", "0h", "-1s", "ten", "1d", "1 h", "1h30m", "1.2.3s", "inf", "infh", "nan", "1e9999"}) {
+    EXPECT_EQ(parse_seconds(none), std::nullopt) << none;
+  }
+}
+
 }  // namespace
 }  // namespace unidle

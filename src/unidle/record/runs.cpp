@@ -31,8 +31,8 @@ std::string safe_name(std::string_view name) {
 
 }  // namespace
 
-fs::path new_run_folder(std::string_view name) {
-  const std::string base = format_utc_compact(system_clock().wall_ns()) + "-" + safe_name(name);
+fs::path new_run_folder(std::string_view name, Clock& clock) {
+  const std::string base = format_utc_compact(clock.wall_ns()) + "-" + safe_name(name);
   std::error_code failure;
   fs::create_directories(runs_folder(), failure);
   fs::path folder = runs_folder() / base;
@@ -42,6 +42,22 @@ fs::path new_run_folder(std::string_view name) {
   }
   return folder;
 }
+
+std::string run_name(const std::vector<std::string>& command) {
+  std::string program = fs::path(command[0]).filename().string();
+  if (program.starts_with("python") || program == "bash" || program == "sh") {
+    for (std::size_t i = 1; i < command.size(); ++i) {
+      if (!command[i].starts_with("-")) {
+        const std::string extension = fs::path(command[i]).extension().string();
+        const bool script = extension == ".py" || extension == ".sh";
+        return script ? fs::path(command[i]).stem().string() : program;
+      }
+    }
+  }
+  return program;
+}
+
+RunFolder::~RunFolder() { ::rmdir(path_.c_str()); }  // only when empty
 
 fs::path latest_run_folder() {
   const fs::path link = runs_folder() / "latest";

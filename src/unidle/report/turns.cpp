@@ -9,6 +9,7 @@
 #include "unidle/base/files.h"
 #include "unidle/base/stats.h"
 #include "unidle/base/units.h"
+#include "unidle/diagnose/configured/configured.h"
 #include "unidle/observe/observe.h"
 #include "unidle/tune/trials/printed.h"
 #include "unidle/tune/trials/protection.h"
@@ -31,9 +32,7 @@ RunData one_run(const TurnsOptions& options, const fs::path& config, const fs::p
   run.forward_signals = false;
   run.timeout_s = options.seconds;
   run.stop = stop;
-  if (options.configured) {
-    run.configured = options.configured(run.argv);
-  }
+  run.configured = diagnose::configured_settings(run.argv, fs::current_path());
   const fs::path own = scratch / "own";
   if (!options.command.empty()) {
     tune::protect(run, protection, fs::current_path(), options.command, own);

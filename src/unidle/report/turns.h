@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "unidle/record/record.h"
 #include "unidle/report/comparison.h"
 
 namespace unidle::report {
@@ -19,8 +18,6 @@ struct TurnsOptions {
   std::filesystem::path train_program;  // unidle-train
   int runs = 3;                         // of each
   double seconds = 30;                  // a run that has not ended by then is ended
-  /// What the command sets, for the record; may be empty.
-  std::function<std::vector<record::Setting>(const std::vector<std::string>& command)> configured;
   std::function<void(const std::string& line)> progress;  // after each run
 };
 

@@ -11,7 +11,6 @@
 #include "unidle/base/terminal.h"
 #include "unidle/cli/signal_stop.h"
 #include "unidle/cli/subcommand.h"
-#include "unidle/diagnose/configured/configured.h"
 #include "unidle/observe/recovery.h"
 #include "unidle/report/comparison.h"
 #include "unidle/report/turns.h"
@@ -55,9 +54,6 @@ report::Comparison compared(const Options& options) {
   turns.train_program = program_folder() / "unidle-train";
   turns.runs = options.runs;
   turns.seconds = options.seconds;
-  turns.configured = [](const std::vector<std::string>& command) {
-    return diagnose::configured_settings(command, std::filesystem::current_path());
-  };
   turns.progress = [](const std::string& line) { print_to(stderr, "{}\n", line); };
   const SignalStop stop;
   return report::compare_turns(report::run_in_turns(turns, stop.token()), tolerance);

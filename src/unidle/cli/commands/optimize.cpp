@@ -12,6 +12,7 @@
 #include "unidle/base/files.h"
 #include "unidle/base/json.h"
 #include "unidle/base/terminal.h"
+#include "unidle/base/units.h"
 #include "unidle/cli/signal_stop.h"
 #include "unidle/cli/subcommand.h"
 #include "unidle/knobs/knob.h"
@@ -43,21 +44,12 @@ struct Arguments {
   bool fresh = false;
 };
 
-/// "90", "90s", "10m", "1.5h" in seconds.
-double parse_duration(const std::string& text) {
-  std::size_t used = 0;
-  double value = 0;
-  try {
-    value = std::stod(text, &used);
-  } catch (const std::exception&) {
-    used = 0;
-  }
-  const std::string unit = text.substr(used);
-  const double factor = unit.empty() || unit == "s" ? 1 : unit == "m" || unit == "min" ? 60 : unit == "h" ? 3600 : 0;
-  if (used == 0 || factor == 0 || !(value > 0)) {
+double budget_of(const std::string& text) {
+  const auto seconds = parse_seconds(text);
+  if (!seconds) {
     throw Error(ErrorCode::kUsage, "--budget", "'" + text + "' is not a time", "write 90s, 10m or 1h");
   }
-  return value * factor;
+  return *seconds;
 }
 
 std::set<std::string> known_knobs(const std::vector<std::string>& names) {
@@ -81,7 +73,7 @@ tune::OptimizeOptions options_of(const Arguments& arguments) {
                                                   : tune::Profile::kBalanced;
   options.device = arguments.device;
   options.cpus = arguments.cpus;
-  options.budget_s = parse_duration(arguments.budget);
+  options.budget_s = budget_of(arguments.budget);
   options.trials = arguments.trials;
   options.only = known_knobs(arguments.only);
   options.fresh = arguments.fresh;

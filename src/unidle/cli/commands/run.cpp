@@ -1,10 +1,6 @@
 // unidle run: observes a training command.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <unistd.h>
-
-#include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -12,9 +8,7 @@
 #include <vector>
 
 #include "unidle/base/environment.h"
-#include "unidle/base/error.h"
 #include "unidle/base/files.h"
-#include "unidle/base/log.h"
 #include "unidle/base/secrets.h"
 #include "unidle/base/shell.h"
 #include "unidle/cli/subcommand.h"
@@ -23,6 +17,7 @@
 #include "unidle/knobs/value.h"
 #include "unidle/observe/observe.h"
 #include "unidle/record/record.h"
+#include "unidle/trace/injection.h"
 #include "unidle/trace/recorded.h"
 #include "unidle/tune/advice/reach.h"
 #include "unidle/tune/trials/applied.h"
@@ -44,41 +39,6 @@ struct Arguments {
   bool kernels = false;
   std::vector<std::string> command;
 };
-
-/// What a run is named after: the script rather than the interpreter, "train" for `python train.py`.
-std::string name_of(const std::vector<std::string>& command) {
-  std::string program = fs::path(command[0]).filename().string();
-  if (program.starts_with("python") || program == "bash" || program == "sh") {
-    for (std::size_t i = 1; i < command.size(); ++i) {
-      if (!command[i].starts_with("-")) {
-        const std::string extension = fs::path(command[i]).extension().string();
-        const bool script = extension == ".py" || extension == ".sh";
-        return script ? fs::path(command[i]).stem().string() : program;
-      }
-    }
-  }
-  return program;
-}
-
-/// True for a knob that --apply sets: what the configuration says of it is overruled on purpose.
-bool is_applied(const Arguments& arguments, const std::string& knob) {
-  return std::any_of(arguments.apply.begin(), arguments.apply.end(),
-                     [&](const std::string& change) { return change.starts_with(knob + "="); });
-}
-
-/// What the CUDA driver loads into the command; a tool that is injected already goes first.
-std::string injected_library() {
-  const char* other = std::getenv("CUDA_INJECTION64_PATH");
-  if (other != nullptr && *other != '\0') {
-    throw Error(ErrorCode::kUsage, "--kernels", "CUDA_INJECTION64_PATH is set: another tool watches the kernels",
-                "unset it, or leave --kernels out");
-  }
-  const fs::path library = program_folder().parent_path() / "lib/libunidle_cupti.so";
-  if (!fs::exists(library)) {
-    throw Error(ErrorCode::kMissing, library.string(), "was not built", "./dev build makes it");
-  }
-  return library.string();
-}
 
 /// What became of the profiler window, for the end of the last line.
 std::string traced(const fs::path& folder, const std::string& record) {
@@ -127,41 +87,13 @@ void tell(const Arguments& arguments, const tune::Reach& reached, const fs::path
   say(fmt::format("recorded {}; next: unidle diagnose{}{}", folder.string(), record, trace));
 }
 
-/// The folder of a record that has no name given: removed again where nothing came into it.
-class RunFolder {
- public:
-  explicit RunFolder(const std::string& name) : path_(record::new_run_folder(name)) {}
-  ~RunFolder() { ::rmdir(path_.c_str()); }  // only when empty
-  RunFolder(const RunFolder&) = delete;
-  RunFolder& operator=(const RunFolder&) = delete;
-  const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
-
-/// What configuration files and variables set. Trouble with them is none of the command's.
-std::vector<record::Setting> configured(const Arguments& arguments, const observe::Options& options) {
-  std::vector<record::Setting> settings;
-  try {
-    std::error_code ignored;
-    settings = diagnose::configured_settings(options.argv, fs::current_path(ignored));
-    const std::vector<record::Setting> variables =
-        diagnose::environment_settings(merged_environment(options.environment));
-    settings.insert(settings.end(), variables.begin(), variables.end());
-    std::erase_if(settings, [&](const record::Setting& one) { return is_applied(arguments, one.knob); });
-  } catch (const std::exception& failure) {
-    spdlog::warn("what is configured is not recorded: {}", failure.what());
-  }
-  return settings;
-}
-
 int execute(const Arguments& arguments) {
   const bool named = !arguments.record.empty();
   observe::Options options;
   options.capture = !arguments.no_capture;
   options.timeout_s = arguments.timeout_s;
-  const tune::Reach reached = tune::reach(arguments.command, knobs::apply_settings(arguments.apply));
+  const knobs::Settings asked = knobs::apply_settings(arguments.apply);
+  const tune::Reach reached = tune::reach(arguments.command, asked);
   options.argv = reached.command;
   if (!reached.at_run_time.empty()) {
     options.environment["UNIDLE_APPLY"] = knobs::encode_apply(reached.at_run_time);
@@ -174,17 +106,19 @@ int execute(const Arguments& arguments) {
     options.before_close = trace::take_in;
   }
   if (arguments.kernels) {
-    options.environment["CUDA_INJECTION64_PATH"] = injected_library();
+    options.environment["CUDA_INJECTION64_PATH"] = trace::library_to_inject(program_folder()).string();
   }
-  options.configured = configured(arguments, options);
-  std::optional<RunFolder> made;
-  options.record = named ? fs::path(arguments.record)
-                         : made.emplace(arguments.name.empty() ? name_of(arguments.command) : arguments.name).path();
+  std::error_code ignored;
+  options.configured =
+      diagnose::settings_told(options.argv, fs::current_path(ignored), merged_environment(options.environment), asked);
+  std::optional<record::RunFolder> made;
+  options.record =
+      named ? fs::path(arguments.record)
+            : made.emplace(arguments.name.empty() ? record::run_name(arguments.command) : arguments.name).path();
   if (!named) {
     options.recording = record::link_latest;  // now, for we may be killed
   }
   const observe::Result result = observe::run(options);
-  std::error_code ignored;
   if (fs::exists(result.record / "record.db", ignored)) {
     if (!named) {
       record::link_latest(result.record);  // a later run may have begun meanwhile

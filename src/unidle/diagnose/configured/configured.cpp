@@ -10,6 +10,8 @@
 #include <string_view>
 #include <utility>
 
+#include "unidle/base/characters.h"
+#include "unidle/base/log.h"
 #include "unidle/base/numbers.h"
 #include "unidle/diagnose/configured/argument_words.h"
 #include "unidle/diagnose/configured/configured_files.h"
@@ -182,8 +184,7 @@ std::vector<record::Setting> environment_settings(const std::vector<std::string>
   for (const std::string& entry : environment) {
     // OMP_NUM_THREADS is known as a variable, BATCH_SIZE reads like a flag.
     const std::string name = entry.substr(0, entry.find('='));
-    std::string flag = entry;
-    std::transform(name.begin(), name.end(), flag.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? c + 32 : c; });
+    const std::string flag = lower(name) + entry.substr(name.size());
     for (const knobs::CommandSetting& one : knobs::recognize_command({"env", entry, "program", flag})) {
       if (one.canonical && one.meaning == knobs::Meaning::kValue && comparable(one.knob)) {
         found.push_back({one.knob, *one.canonical, "environment", name});
@@ -192,6 +193,21 @@ std::vector<record::Setting> environment_settings(const std::vector<std::string>
     }
   }
   return found;
+}
+
+std::vector<record::Setting> settings_told(const std::vector<std::string>& command, const fs::path& folder,
+                                           const std::vector<std::string>& environment,
+                                           const knobs::Settings& overruled) {
+  std::vector<record::Setting> settings;
+  try {
+    settings = configured_settings(command, folder);
+    const std::vector<record::Setting> variables = environment_settings(environment);
+    settings.insert(settings.end(), variables.begin(), variables.end());
+    std::erase_if(settings, [&](const record::Setting& one) { return overruled.contains(one.knob); });
+  } catch (const std::exception& failure) {
+    spdlog::warn("what is configured is not recorded: {}", failure.what());
+  }
+  return settings;
 }
 
 }  // namespace unidle::diagnose

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "unidle/knobs/settings.h"
 #include "unidle/record/record.h"
 
 namespace unidle::diagnose {
@@ -21,5 +22,11 @@ std::vector<record::Setting> configured_settings(const std::vector<std::string>&
 /// Entries of `environment` ("NAME=value") that by their name set a knob, with source "environment": whether the
 /// program reads them shows in the value that it has.
 std::vector<record::Setting> environment_settings(const std::vector<std::string>& environment);
+
+/// Both, for the record of a run, without those of `overruled`, which the user sets on purpose. Trouble with them is
+/// logged and none of the command's: never throws.
+std::vector<record::Setting> settings_told(const std::vector<std::string>& command, const std::filesystem::path& folder,
+                                           const std::vector<std::string>& environment,
+                                           const knobs::Settings& overruled);
 
 }  // namespace unidle::diagnose

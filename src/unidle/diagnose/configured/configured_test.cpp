@@ -211,6 +211,18 @@ TEST_F(Configured, VariablesThatReadLikeSettings) {
   EXPECT_EQ(found[1].knob + found[1].value + found[1].source, "cpu.threads1environment");
 }
 
+TEST_F(Configured, WhatIsOverruledOnPurposeIsNotRecorded) {
+  write("train.py", "NUM_WORKERS = 4\n");
+  const std::vector<std::string> environment = {"BATCH_SIZE=16", "OMP_NUM_THREADS=1"};
+  std::vector<std::string> told;
+  const knobs::Settings overruled = {{"loader.workers", "8"}, {"batch.size", "32"}};
+  for (const record::Setting& setting : settings_told({"python", "train.py"}, folder(), environment, overruled)) {
+    told.push_back(setting.knob);
+  }
+  EXPECT_THAT(told, ElementsAre("cpu.threads"));
+  EXPECT_EQ(settings_told({"python", "train.py"}, folder(), environment, {}).size(), 3U);
+}
+
 TEST_F(Configured, WhatCannotBeReadIsLeftOut) {
   write("a.yaml", "a: [1,\n b: }\n");
   EXPECT_THAT(settings({"./train", "a.yaml", "nothing.yaml"}), IsEmpty());
