@@ -12,6 +12,7 @@
 #include <ctime>
 #include <system_error>
 
+#include "unidle/base/disk.h"
 #include "unidle/base/error.h"
 #include "unidle/base/file_attributes.h"
 #include "unidle/base/write_target.h"
@@ -65,9 +66,9 @@ Failure read_all(const fs::path& path, std::string& out) {
   }
 }
 
-int write_all(int fd, std::string_view bytes) {
+int write_all(int fd, std::string_view bytes, Disk& disk) {
   while (!bytes.empty()) {
-    const ssize_t put = ::write(fd, bytes.data(), bytes.size());
+    const ssize_t put = disk.write(fd, bytes.data(), bytes.size());
     if (put >= 0) {
       bytes.remove_prefix(static_cast<std::size_t>(put));
     } else if (errno != EINTR) {
@@ -139,12 +140,12 @@ std::optional<std::string> try_read_file(const fs::path& path) {
 namespace {
 
 /// True when `target` is written into as it stands; false when a new file is to take its place.
-bool written_in_place(const WriteTarget& target, const fs::path& name, std::string_view bytes) {
+bool written_in_place(const WriteTarget& target, const fs::path& name, std::string_view bytes, Disk& disk) {
   if (!target.in_place) {
     return false;
   }
   const UniqueFd fd = open_in_place(target);
-  if (const int failure = fd ? write_all(fd.get(), bytes) : errno; failure != 0) {
+  if (const int failure = fd ? write_all(fd.get(), bytes, disk) : errno; failure != 0) {
     throw system_error(ErrorCode::kIo, name.string(), "cannot be written", failure);
   }
   return true;
@@ -152,53 +153,53 @@ bool written_in_place(const WriteTarget& target, const fs::path& name, std::stri
 
 /// A new file under a name of its own beside `path`, private until `prepare` has made it what it is to be.
 template <typename Prepare>
-void write_beside_and_rename(const fs::path& path, std::string_view bytes, Prepare prepare) {
+void write_beside_and_rename(const fs::path& path, std::string_view bytes, Disk& disk, Prepare prepare) {
   std::string temporary = path.string() + ".XXXXXX";
-  UniqueFd fd(::mkostemp(temporary.data(), O_CLOEXEC));
+  UniqueFd fd(disk.open_temporary(temporary.data()));
   if (!fd) {
     throw system_error(ErrorCode::kIo, path.string(), "cannot be written", errno);
   }
   int failure = prepare(fd.get());
-  failure = failure == 0 ? write_all(fd.get(), bytes) : failure;
-  if (failure == 0 && ::fsync(fd.get()) != 0) {
+  failure = failure == 0 ? write_all(fd.get(), bytes, disk) : failure;
+  if (failure == 0 && disk.fsync(fd.get()) != 0) {
     failure = errno;
   }
   fd.reset();
-  if (failure == 0 && ::rename(temporary.c_str(), path.c_str()) != 0) {
+  if (failure == 0 && disk.rename(temporary.c_str(), path.c_str()) != 0) {
     failure = errno;
   }
   if (failure != 0) {
-    ::unlink(temporary.c_str());
+    disk.unlink(temporary.c_str());
     throw system_error(ErrorCode::kIo, path.string(), "cannot be written", failure);
   }
   sync_folder(path.parent_path());
 }
 
 /// Permissions that any new file would have.
-int make_usual(int fd) {
+int make_usual(int fd, Disk& disk) {
   const mode_t mask = ::umask(0);
   ::umask(mask);
-  return ::fchmod(fd, 0666 & ~mask) == 0 ? 0 : errno;
+  return disk.fchmod(fd, 0666 & ~mask) == 0 ? 0 : errno;
 }
 
 }  // namespace
 
-void write_file_atomic(const fs::path& path, std::string_view bytes) {
+void write_file_atomic(const fs::path& path, std::string_view bytes, Disk& disk) {
   const WriteTarget target = write_target(path);
-  if (!written_in_place(target, path, bytes)) {
-    write_beside_and_rename(target.path, bytes, make_usual);
+  if (!written_in_place(target, path, bytes, disk)) {
+    write_beside_and_rename(target.path, bytes, disk, [&](int fd) { return make_usual(fd, disk); });
   }
 }
 
-void write_file_like(const fs::path& path, std::string_view bytes, const fs::path& like) {
+void write_file_like(const fs::path& path, std::string_view bytes, const fs::path& like, Disk& disk) {
   const WriteTarget target = write_target(path);
-  if (!written_in_place(target, path, bytes)) {
-    const auto make_like = [&](int fd) { return FileAttributes(like).give_to(fd) ? 0 : errno; };
-    write_beside_and_rename(target.path, bytes, make_like);
+  if (!written_in_place(target, path, bytes, disk)) {
+    const auto make_like = [&](int fd) { return disk.give(FileAttributes(like), fd) == 0 ? 0 : errno; };
+    write_beside_and_rename(target.path, bytes, disk, make_like);
   }
 }
 
-void replace_file(const fs::path& path, std::string_view bytes) {
+void replace_file(const fs::path& path, std::string_view bytes, Disk& disk) {
   std::error_code failure;
   const fs::path file = fs::canonical(path, failure);
   struct stat status {};
@@ -217,8 +218,8 @@ void replace_file(const fs::path& path, std::string_view bytes) {
     throw Error(ErrorCode::kInput, path.string(),
                 fmt::format("has {} names (hard links), and only this one would be changed", status.st_nlink), hint);
   }
-  write_beside_and_rename(file, bytes, [&](int fd) {
-    if (!FileAttributes(file).give_to(fd)) {
+  write_beside_and_rename(file, bytes, disk, [&](int fd) {
+    if (disk.give(FileAttributes(file), fd) != 0) {
       return errno;
     }
     struct stat made {};
@@ -226,11 +227,9 @@ void replace_file(const fs::path& path, std::string_view bytes) {
   });
 }
 
-void make_folders(const fs::path& path) {
-  std::error_code failure;
-  fs::create_directories(path, failure);
-  if (failure) {
-    throw system_error(ErrorCode::kIo, path.string(), "cannot be created", failure.value());
+void make_folders(const fs::path& path, Disk& disk) {
+  if (disk.make_folders(path) != 0) {
+    throw system_error(ErrorCode::kIo, path.string(), "cannot be created", errno);
   }
 }
 

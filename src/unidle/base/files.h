@@ -30,22 +30,27 @@ Error file_system_error(const std::filesystem::filesystem_error& failure);
 /// The whole file, or nothing when it is absent or unreadable: for /proc and /sys, where absence is normal.
 std::optional<std::string> try_read_file(const std::filesystem::path& path);
 
+/// Where what changes files takes a disk, tests give one that refuses; see disk.h.
+class Disk;
+Disk& system_disk();
+
 /// Writes through a temporary name beside `path`, synced and renamed, so that a reader sees the old bytes
 /// or the new ones and never half of either. A link is followed; a device, a pipe or /dev/stdout is written into, for
 /// nothing but a file is replaced by one. Throws kIo naming `path`; the temporary file is removed.
-void write_file_atomic(const std::filesystem::path& path, std::string_view bytes);
+void write_file_atomic(const std::filesystem::path& path, std::string_view bytes, Disk& disk = system_disk());
 
 /// The same for a copy or a successor of `like`: mode, owner, group, access list and extended attributes are those of
 /// `like`, as far as this user may give them, and at no moment may anybody read it who may not read `like`.
-void write_file_like(const std::filesystem::path& path, std::string_view bytes, const std::filesystem::path& like);
+void write_file_like(const std::filesystem::path& path, std::string_view bytes, const std::filesystem::path& like,
+                     Disk& disk = system_disk());
 
 /// Gives the file at `path` new bytes and leaves all else of it as it is, in the way of write_file_like. A link stays a
 /// link, and what it leads to is changed. Throws kInput, with nothing touched, when the file is read-only, has other
 /// names (hard links, which would keep the old bytes), is no plain file, or would get another owner.
-void replace_file(const std::filesystem::path& path, std::string_view bytes);
+void replace_file(const std::filesystem::path& path, std::string_view bytes, Disk& disk = system_disk());
 
 /// Creates the folder and its parents. Throws kIo naming the path.
-void make_folders(const std::filesystem::path& path);
+void make_folders(const std::filesystem::path& path, Disk& disk = system_disk());
 
 /// Removes what `path` names with all that is in it, also what its owner may not read. What cannot be removed stays.
 void remove_tree(const std::filesystem::path& path);

@@ -15,24 +15,16 @@
 #include <cstdlib>
 
 #include "unidle/base/error.h"
+#include "unidle/base/testing/thrown.h"
 
 namespace unidle {
 namespace {
 
 namespace fs = std::filesystem;
+using testing::code_of;
 
 std::ptrdiff_t entries(const fs::path& folder) {
   return std::distance(fs::directory_iterator(folder), fs::directory_iterator());
-}
-
-ErrorCode code_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error.code();
-  }
-  ADD_FAILURE() << "nothing was thrown";
-  return ErrorCode::kInternal;
 }
 
 TEST(Files, WhatIsWrittenIsRead) {

@@ -11,10 +11,8 @@ std::string key_of(const Note& note) {
   std::string key;
   std::string_view left = shape == kNoteShapes.end() ? std::string_view() : shape->key;
   while (!left.empty()) {
-    const std::size_t end = left.find(' ');
-    const auto value = note.body.find(left.substr(0, end));
+    const auto value = note.body.find(take_word(left));
     key += value == note.body.end() ? "|" : "|" + json_text(*value, -1);
-    left = end == std::string_view::npos ? std::string_view() : left.substr(end + 1);
   }
   return key;
 }

@@ -111,14 +111,19 @@ inline constexpr std::array kNoteShapes = {
 
 constexpr const NoteShape& shape_of(NoteType type) { return kNoteShapes[static_cast<std::size_t>(type)]; }
 
-/// Whether `words`, separated by blanks, hold `word`.
+/// Takes the first of `words`, which are separated by blanks, off them. REQUIRES: one is left.
+constexpr std::string_view take_word(std::string_view& words) {
+  const std::size_t end = words.find(' ');
+  const std::string_view word = words.substr(0, end);
+  words = end == std::string_view::npos ? std::string_view() : words.substr(end + 1);
+  return word;
+}
+
 constexpr bool holds_word(std::string_view words, std::string_view word) {
   while (!words.empty()) {
-    const std::size_t end = words.find(' ');
-    if (words.substr(0, end) == word) {
+    if (take_word(words) == word) {
       return true;
     }
-    words = end == std::string_view::npos ? std::string_view() : words.substr(end + 1);
   }
   return false;
 }

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <optional>
 #include <utility>
@@ -43,50 +44,68 @@ std::string uri_of(const fs::path& path, std::string_view query) {
   return uri.append(query);
 }
 
-Database open_read_only(const fs::path& path, const std::string& uri) {
-  Database db(path, uri, SQLITE_OPEN_READONLY, ErrorCode::kInput);
+Database open_at(const fs::path& path, const std::string& uri, int flags) {
+  Database db(path, uri, flags, ErrorCode::kInput);
   db.query_integer("SELECT count(*) FROM sqlite_schema");  // SQLite opens lazily: this reads
   return db;
 }
 
-/// A folder that cannot be written has no place for SQLite's shared-memory file. A finished record is then read as it
-/// is; one that was cut off has its last seconds in the write-ahead log, so both are read from a copy.
-Database open_in_read_only_folder(const fs::path& file, std::optional<TemporaryFolder>& copy) {
-  const fs::path log = file.string() + "-wal";
+bool holds_bytes(const fs::path& file) {
   std::error_code failure;
-  const auto log_bytes = fs::file_size(log, failure);
-  if (failure || log_bytes == 0) {
-    return open_read_only(file, uri_of(file, "?immutable=1"));
-  }
+  const std::uintmax_t bytes = fs::file_size(file, failure);
+  return !failure && bytes > 0;
+}
+
+/// What a writer that was killed, or refused by the disk, leaves beside the file: the log of what the file does not
+/// have yet, and the journal of what is to be taken back in it.
+constexpr std::array kLeftovers = {"-wal", "-journal"};
+
+bool has_leftovers(const fs::path& file) {
+  return std::any_of(kLeftovers.begin(), kLeftovers.end(),
+                     [&](const char* suffix) { return holds_bytes(file.string() + suffix); });
+}
+
+/// Puts in order in a copy what was left behind: nobody who reads a record changes it.
+Database open_copy(const fs::path& file, std::optional<TemporaryFolder>& copy) {
   copy.emplace("unidle-record");
-  fs::copy_file(file, copy->path() / "record.db", failure);
-  if (!failure) {
-    fs::copy_file(log, copy->path() / "record.db-wal", failure);
+  const fs::path copied = copy->path() / "record.db";
+  std::error_code failure;
+  fs::copy_file(file, copied, failure);
+  for (const char* suffix : kLeftovers) {
+    if (!failure && holds_bytes(file.string() + suffix)) {
+      fs::copy_file(file.string() + suffix, copied.string() + suffix, failure);
+    }
   }
   if (failure) {
     throw system_error(ErrorCode::kInput, file.string(), "cannot be copied for reading", failure.value());
   }
-  return open_read_only(file, uri_of(copy->path() / "record.db", ""));
+  fs::permissions(copied, fs::perms::owner_read | fs::perms::owner_write, failure);
+  return open_at(file, uri_of(copied, ""), SQLITE_OPEN_READWRITE);
 }
 
-Database open_database(const fs::path& file, std::optional<TemporaryFolder>& copy) {
+/// A folder that cannot be written has no place for SQLite's shared-memory file. A finished record is then read as it
+/// is. A journal can only be played back by who may write.
+Database open_readable(const fs::path& file, std::optional<TemporaryFolder>& copy) {
   try {
-    return open_read_only(file, uri_of(file, ""));
+    return open_at(file, uri_of(file, ""), SQLITE_OPEN_READONLY);
   } catch (const Error&) {
     const fs::path parent = fs::absolute(file).parent_path();
-    if (::faccessat(AT_FDCWD, parent.c_str(), W_OK, AT_EACCESS) == 0 ||
+    const bool only_read = ::faccessat(AT_FDCWD, parent.c_str(), W_OK, AT_EACCESS) != 0;
+    if ((!only_read && !holds_bytes(file.string() + "-journal")) ||
         ::faccessat(AT_FDCWD, file.c_str(), R_OK, AT_EACCESS) != 0) {
       throw;
     }
   }
-  return open_in_read_only_folder(file, copy);
+  return has_leftovers(file) ? open_copy(file, copy)
+                             : open_at(file, uri_of(file, "?immutable=1"), SQLITE_OPEN_READONLY);
 }
 
 void check_schema(Database& db, const fs::path& path) {
-  // SQLite takes a last page that is cut short for one that ends in zeros.
+  // SQLite takes a last page that is cut short for one that ends in zeros. Where a log or a journal is still there,
+  // what the disk refused to take over is read from there.
   std::error_code failure;
   const auto bytes = static_cast<std::int64_t>(fs::file_size(path, failure));
-  if (failure || bytes % db.query_integer("PRAGMA page_size") != 0) {
+  if (failure || (bytes % db.query_integer("PRAGMA page_size") != 0 && !has_leftovers(path))) {
     throw Error(ErrorCode::kInput, path.string(), "is damaged: it has been cut short");
   }
   if (db.query_integer("PRAGMA application_id") != kApplicationId) {
@@ -111,7 +130,7 @@ nlohmann::json parse(const fs::path& path, std::string_view text) {
 }  // namespace
 
 struct Reader::Impl {
-  explicit Impl(const fs::path& given) : file(database_path(given)), db(open_database(file, copy)) {
+  explicit Impl(const fs::path& given) : file(database_path(given)), db(open_readable(file, copy)) {
     check_schema(db, file);
     folder = fs::absolute(file).lexically_normal().parent_path();
   }

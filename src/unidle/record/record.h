@@ -13,6 +13,8 @@
 #include <utility>
 #include <vector>
 
+#include "unidle/base/clock.h"
+
 namespace unidle::record {
 
 /// Stored in every record; a reader refuses a newer one and says so.
@@ -122,7 +124,8 @@ class Writer {
   /// Makes `folder` and `record.db` in it. A record that is already there is an error (kUsage).
   /// kResume: goes on with the one that is there; throws kIo when that cannot be. Only one may write a record at a
   /// time.
-  explicit Writer(const std::filesystem::path& folder, Begin begin = Begin::kNew);
+  /// `clock` tells when to commit, and must outlive it.
+  explicit Writer(const std::filesystem::path& folder, Begin begin = Begin::kNew, Clock& clock = system_clock());
   ~Writer();
   Writer(const Writer&) = delete;
   Writer& operator=(const Writer&) = delete;
@@ -229,7 +232,25 @@ constexpr std::string_view kGpuForeign = "gpu.foreign_memory";  // bytes held by
 
 /// Makes the folder that `.unidle/runs` gives a new run of `name`, and nobody else. Where it cannot be made it is not
 /// there: whoever writes into it will say why.
-std::filesystem::path new_run_folder(std::string_view name);
+std::filesystem::path new_run_folder(std::string_view name, Clock& clock = system_clock());
+
+/// What a run of that command is named after: the script rather than the interpreter, "train" for `python train.py`.
+/// REQUIRES: a word at least.
+std::string run_name(const std::vector<std::string>& command);
+
+/// A folder from new_run_folder that is removed again where nothing came into it.
+class RunFolder {
+ public:
+  explicit RunFolder(std::string_view name) : path_(new_run_folder(name)) {}
+  ~RunFolder();
+  RunFolder(const RunFolder&) = delete;
+  RunFolder& operator=(const RunFolder&) = delete;
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
 /// The run that began or ended last, by the `latest` link. Throws kInput when there is none.
 std::filesystem::path latest_run_folder();
 /// Points `.unidle/runs/latest` at `folder`, atomically. Failure is ignored: the link is a convenience.

@@ -1,21 +1,20 @@
 #include "unidle/record/record.h"
 
 #include <gmock/gmock.h>
-#include <signal.h>
 #include <stdlib.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <cmath>
-#include <fstream>
 #include <limits>
+#include <sstream>
 
 #include "unidle/base/error.h"
 #include "unidle/base/files.h"
+#include "unidle/base/testing/fake_clock.h"
+#include "unidle/base/testing/thrown.h"
 #include "unidle/record/detail/schema.h"
 #include "unidle/record/sqlite.h"
+#include "unidle/record/testing/sample_record.h"
 
 namespace unidle::record {
 namespace {
@@ -23,32 +22,8 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-ErrorCode code_of(const std::function<void()>& action, std::string* subject = nullptr) {
-  try {
-    action();
-  } catch (const Error& error) {
-    if (subject != nullptr) {
-      *subject = error.subject();
-    }
-    return error.code();
-  }
-  ADD_FAILURE() << "nothing was thrown";
-  return ErrorCode::kInternal;
-}
-
-/// A record with a few hundred steps in it, finished.
-void write_sample(const fs::path& folder, int steps = 500) {
-  Writer writer(folder);
-  writer.set_meta(meta::kCommand, {"python", "train.py"});
-  for (int i = 0; i < steps; ++i) {
-    Step step;
-    step.index = i;
-    step.t_ns = i * 1000;
-    step.loss = 1.0 / (1 + i);
-    writer.add(step);
-  }
-}
+using testing::write_sample;
+using unidle::testing::code_of;
 
 TEST(Record, GivesBackWhatWasWritten) {
   const TemporaryFolder folder;
@@ -197,6 +172,22 @@ TEST(Record, IsReadWhileItIsWritten) {
   EXPECT_EQ(reader.steps().size(), 2U);
 }
 
+TEST(Record, CommitsByItselfOnceASecond) {
+  const TemporaryFolder folder;
+  unidle::testing::FakeClock clock;
+  Writer writer(folder.path(), Begin::kNew, clock);
+  const Reader reader(folder.path());
+  writer.add(Step{});
+  clock.advance(kNsPerSecond - 1);
+  writer.add(Step{});
+  EXPECT_EQ(reader.steps().size(), 0U);
+  clock.advance(1);
+  writer.add(Step{});
+  EXPECT_EQ(reader.steps().size(), 3U);
+  writer.add(Step{});
+  EXPECT_EQ(reader.steps().size(), 3U) << "another second begins";
+}
+
 TEST(Record, FinishedIsOneFile) {
   const TemporaryFolder folder;
   write_sample(folder.path());
@@ -210,254 +201,11 @@ TEST(Record, SecondWriterIsRefused) {
   EXPECT_EQ(Reader(folder.path()).steps().size(), 500U);
 }
 
-/// Runs `body` in a forked child that ends by SIGKILL.
-void in_killed_child(const std::function<void()>& body) {
-  const pid_t child = ::fork();
-  ASSERT_GE(child, 0);
-  if (child == 0) {
-    body();
-    ::raise(SIGKILL);
-  }
-  int status = 0;
-  ::waitpid(child, &status, 0);
-  ASSERT_TRUE(WIFSIGNALED(status));
-}
-
-TEST(Record, CutOffByKillIsReadableUpToTheLastCommit) {
-  const TemporaryFolder folder;
-  in_killed_child([&] {
-    Writer writer(folder.path());
-    for (int i = 0; i < 1000; ++i) {
-      writer.add(Step{});
-    }
-    writer.flush();
-    for (int i = 0; i < 1000; ++i) {
-      writer.add(Step{});
-    }
-    ::raise(SIGKILL);
-  });
-  const Reader reader(folder.path());
-  EXPECT_GE(reader.steps().size(), 1000U);
-  EXPECT_FALSE(reader.meta(meta::kOutcome).has_value());
-}
-
-TEST(Record, CommitsByItself) {
-  const TemporaryFolder folder;
-  const pid_t child = ::fork();
-  if (child == 0) {
-    Writer writer(folder.path());
-    for (;;) {
-      writer.add(Step{});
-      ::usleep(1000);
-    }
-  }
-  std::size_t seen = 0;
-  for (int tries = 0; seen == 0 && tries < 3000; ++tries) {
-    ::usleep(10'000);
-    try {
-      seen = Reader(folder.path()).steps().size();
-    } catch (const Error& error) {
-      ASSERT_EQ(error.code(), ErrorCode::kInput);  // not made yet
-    }
-  }
-  ::kill(child, SIGKILL);
-  ::waitpid(child, nullptr, 0);
-  EXPECT_GT(seen, 0U);
-}
-
-/// Others may read records while it lives.
-struct Shared {
-  Shared() { ::setenv("UNIDLE_SHARED_RECORDS", "1", 1); }
-  ~Shared() { ::unsetenv("UNIDLE_SHARED_RECORDS"); }
-};
-
-TEST(Record, CutOffIsReadableFromAReadOnlyFolder) {
-  const Shared shared;
-  if (::geteuid() != 0) {
-    GTEST_SKIP() << "needs root, to become somebody else";
-  }
-  for (const bool with_shared_memory : {true, false}) {
-    const TemporaryFolder folder;
-    ::chmod(folder.path().c_str(), 0755);
-    in_killed_child([&] {
-      Writer writer(folder.path() / "r");
-      writer.add(Step{});
-      writer.flush();
-      ::raise(SIGKILL);
-    });
-    ASSERT_TRUE(fs::exists(folder.path() / "r/record.db-wal"));
-    if (!with_shared_memory) {
-      fs::remove(folder.path() / "r/record.db-shm");
-    }
-    ASSERT_EQ(::seteuid(65534), 0);
-    std::size_t seen = 0;
-    EXPECT_NO_THROW(seen = Reader(folder.path() / "r").steps().size());
-    ASSERT_EQ(::seteuid(0), 0);
-    EXPECT_EQ(seen, 1U);
-  }
-}
-
-TEST(Record, WalModeWithoutLogIsReadableFromAReadOnlyFolder) {
-  const Shared shared;
-  if (::geteuid() != 0) {
-    GTEST_SKIP() << "needs root, to become somebody else";
-  }
-  const TemporaryFolder folder;
-  ::chmod(folder.path().c_str(), 0755);
-  write_sample(folder.path() / "r", 3);
-  Database(folder.path() / "r/record.db", (folder.path() / "r/record.db").string(), SQLITE_OPEN_READWRITE,
-           ErrorCode::kIo)
-      .execute("PRAGMA journal_mode=WAL");
-  ASSERT_EQ(::seteuid(65534), 0);
-  std::size_t seen = 0;
-  EXPECT_NO_THROW(seen = Reader(folder.path() / "r").steps().size());
-  ASSERT_EQ(::seteuid(0), 0);
-  EXPECT_EQ(seen, 3U);
-}
-
-/// Reads everything there is.
-void read_all(const fs::path& path) {
-  const Reader reader(path);
-  reader.steps();
-  reader.spans();
-  reader.sample_work();
-  reader.metric_names();
-  reader.settings();
-  reader.notes();
-  reader.all_series();
-  reader.meta(meta::kCommand);
-  reader.output_tail("stdout");
-}
-
-TEST(Record, TruncatedAnywhereIsInputError) {
-  const TemporaryFolder folder;
-  write_sample(folder.path() / "whole");
-  const std::string bytes = read_file(folder.path() / "whole/record.db");
-  ASSERT_GT(bytes.size(), 12U * 4096);
-  for (std::size_t keep = 0; keep < bytes.size(); keep += 1500) {
-    const fs::path path = folder.path() / "cut.db";
-    std::ofstream(path, std::ios::binary) << bytes.substr(0, keep);
-    std::string subject;
-    EXPECT_EQ(code_of([&] { read_all(path); }, &subject), ErrorCode::kInput) << keep;
-    EXPECT_THAT(subject, HasSubstr("cut.db"));
-  }
-}
-
-TEST(Record, DamagedBytesNeverDoWorseThanAnInputError) {
-  const TemporaryFolder folder;
-  write_sample(folder.path() / "whole");
-  const std::string bytes = read_file(folder.path() / "whole/record.db");
-  int refused = 0;
-  for (std::size_t at = 0; at < bytes.size(); at += 211) {
-    std::string damaged = bytes;
-    damaged.replace(at, 16, std::string("\xff\x00\x80\x7f\xff\xff\xff\xff\x01\x00\x00\x00\xaa\x55\xaa\x55", 16));
-    const fs::path path = folder.path() / "damaged.db";
-    std::ofstream(path, std::ios::binary) << damaged.substr(0, bytes.size());
-    try {
-      read_all(path);
-    } catch (const Error& error) {
-      ++refused;
-      EXPECT_EQ(error.code(), ErrorCode::kInput) << at;
-    }
-  }
-  EXPECT_GT(refused, 0);
-}
-
-TEST(Record, WhatIsNoRecordIsInputError) {
-  const TemporaryFolder folder;
-  std::string subject;
-  EXPECT_EQ(code_of([&] { Reader(folder.path() / "none"); }, &subject), ErrorCode::kInput);
-  EXPECT_THAT(subject, HasSubstr("none"));
-  EXPECT_EQ(code_of([&] { Reader(folder.path()); }), ErrorCode::kInput);
-  std::ofstream(folder.path() / "text") << std::string(10'000, 'x');
-  EXPECT_EQ(code_of([&] { Reader(folder.path() / "text"); }), ErrorCode::kInput);
-  const fs::path foreign = folder.path() / "foreign.db";
-  Database(foreign, foreign.string(), SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, ErrorCode::kIo)
-      .execute("CREATE TABLE meta (key, value)");
-  EXPECT_EQ(code_of([&] { Reader{foreign}; }), ErrorCode::kInput);
-}
-
-TEST(Record, ADeepValueIsInputError) {
-  const TemporaryFolder folder;
-  write_sample(folder.path());
-  const fs::path path = folder.path() / "record.db";
-  const std::string deep = std::string(100'000, '[') + std::string(100'000, ']');
-  Database(path, path.string(), SQLITE_OPEN_READWRITE, ErrorCode::kIo)
-      .execute(("INSERT INTO notes VALUES (1, 0, '" + deep + "'); INSERT OR REPLACE INTO meta VALUES ('host', '" +
-                deep + "')")
-                   .c_str());
-  const Reader reader(path);
-  EXPECT_EQ(code_of([&] { reader.notes(); }), ErrorCode::kInput);
-  EXPECT_EQ(code_of([&] { reader.meta("host"); }), ErrorCode::kInput);
-}
-
-TEST(Record, NewerSchemaIsRefusedAndNamed) {
-  const TemporaryFolder folder;
-  write_sample(folder.path());
-  const fs::path path = folder.path() / "record.db";
-  Database(path, path.string(), SQLITE_OPEN_READWRITE, ErrorCode::kIo).execute("PRAGMA user_version=99");
-  try {
-    const Reader reader(path);
-    FAIL() << "a newer schema was read";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ErrorCode::kInput);
-    EXPECT_THAT(error.message(), HasSubstr("99"));
-  }
-}
-
 TEST(Record, OddPathsWork) {
   const TemporaryFolder folder;
   const fs::path odd = folder.path() / "50% of a?b#c d";
   write_sample(odd, 2);
   EXPECT_EQ(Reader(odd).steps().size(), 2U);
-}
-
-TEST(Record, UnwritableFolderIsIoError) {
-  const TemporaryFolder folder;
-  std::ofstream(folder.path() / "file") << "x";
-  std::string subject;
-  EXPECT_EQ(code_of([&] { Writer(folder.path() / "file/record"); }, &subject), ErrorCode::kIo);
-  EXPECT_THAT(subject, HasSubstr("file/record"));
-}
-
-/// In a forked child whose files cannot grow past a limit: writes until that fails. The exit code says what came.
-int write_until_full(const fs::path& folder) {
-  const pid_t child = ::fork();
-  if (child == 0) {
-    ::signal(SIGXFSZ, SIG_IGN);
-    const rlimit limit{512 * 1024, 512 * 1024};
-    ::setrlimit(RLIMIT_FSIZE, &limit);
-    int result = 1;
-    Writer writer(folder);
-    try {
-      for (int i = 0; i < 1'000'000; ++i) {
-        writer.add(Note{i, 0, {{"type", "x"}, {"text", std::string(1000, 'x')}}});
-        if (i % 50 == 0) {
-          writer.flush();
-        }
-      }
-    } catch (const Error& error) {
-      const bool named = error.subject().ends_with("record.db");
-      result = error.code() == ErrorCode::kIo && named ? 0 : 2;
-    }
-    try {
-      writer.add(Step{});  // does nothing now
-      writer.add_point(writer.series({"a", "b", "c"}), {1, 1});
-      writer.flush();
-    } catch (...) {
-      result = 3;
-    }
-    ::_exit(result);
-  }
-  int status = 0;
-  ::waitpid(child, &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
-TEST(Record, FullDiskIsOneIoErrorAndWhatWasCommittedStays) {
-  const TemporaryFolder folder;
-  EXPECT_EQ(write_until_full(folder.path()), 0);
-  EXPECT_GT(Reader(folder.path()).notes().size(), 50U);
 }
 
 // The documented tables and columns are those of the schema.

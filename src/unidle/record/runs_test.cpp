@@ -8,6 +8,7 @@
 
 #include "unidle/base/error.h"
 #include "unidle/base/files.h"
+#include "unidle/base/testing/fake_clock.h"
 #include "unidle/record/record.h"
 
 namespace unidle::record {
@@ -27,6 +28,38 @@ TEST_F(Runs, NamesSortByTimeAndAreSafe) {
   const fs::path folder = new_run_folder("../a b/c");
   EXPECT_EQ(folder.parent_path(), folder_.path() / "home/runs");
   EXPECT_THAT(folder.filename().string(), ::testing::MatchesRegex("[0-9]+-[0-9]+-run..-a-b-c"));
+}
+
+TEST_F(Runs, OfOneSecondAreNumbered) {
+  unidle::testing::FakeClock clock;
+  const std::string first = new_run_folder("x", clock).filename();
+  EXPECT_EQ(first, "20231114-221321-x");
+  EXPECT_EQ(new_run_folder("x", clock).filename(), first + "-2");
+  clock.advance(kNsPerSecond);
+  EXPECT_EQ(new_run_folder("x", clock).filename(), "20231114-221322-x");
+}
+
+TEST_F(Runs, AreNamedAfterTheScript) {
+  EXPECT_EQ(run_name({"python3.12", "-u", "src/train.py", "--epochs", "3"}), "train");
+  EXPECT_EQ(run_name({"/usr/bin/bash", "job.sh"}), "job");
+  EXPECT_EQ(run_name({"python", "-m", "package"}), "python") << "what -m names is no script";
+  EXPECT_EQ(run_name({"./train", "config.yaml"}), "train");
+  EXPECT_EQ(run_name({"python"}), "python");
+}
+
+TEST_F(Runs, AFolderThatNothingCameIntoIsRemoved) {
+  fs::path empty;
+  fs::path used;
+  {
+    const RunFolder first("x");
+    const RunFolder second("x");
+    empty = first.path();
+    used = second.path();
+    EXPECT_TRUE(fs::is_directory(empty));
+    write_file_atomic(used / "record.db", "rows");
+  }
+  EXPECT_FALSE(fs::exists(empty));
+  EXPECT_TRUE(fs::exists(used / "record.db"));
 }
 
 TEST_F(Runs, NamesDoNotCollide) {

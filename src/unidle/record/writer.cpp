@@ -100,7 +100,7 @@ void create_database(const fs::path& folder) {
   }
 }
 
-Database open_database(const fs::path& folder, Begin begin) {
+Database open_writable(const fs::path& folder, Begin begin) {
   if (begin == Begin::kNew) {
     create_database(folder);
   }
@@ -113,7 +113,7 @@ Database open_database(const fs::path& folder, Begin begin) {
 
 /// Everything that dies with the connection.
 struct Session {
-  Session(const fs::path& folder, Begin begin) : db(open_database(folder, begin)) {}
+  Session(const fs::path& folder, Begin begin) : db(open_writable(folder, begin)) {}
 
   Database db;
   Statement meta{db, "INSERT OR REPLACE INTO meta VALUES (?,?)"};
@@ -136,7 +136,7 @@ struct Session {
 }  // namespace
 
 struct Writer::Impl {
-  Impl(const fs::path& folder, Begin begin) : session(std::in_place, folder, begin) {
+  Impl(const fs::path& folder, Begin begin, Clock& given) : clock(given), session(std::in_place, folder, begin) {
     Statement known(session->db, "SELECT name, unit, subject, id FROM series");
     while (known.step()) {
       series_ids[{known.text(0), known.text(1), known.text(2)}] = known.integer(3);
@@ -157,7 +157,7 @@ struct Writer::Impl {
       return;
     }
     try {
-      const std::int64_t now = system_clock().now_ns();
+      const std::int64_t now = clock.now_ns();
       if (!session->begun_ns) {
         session->db.execute("BEGIN");
         session->begun_ns = now;
@@ -172,12 +172,14 @@ struct Writer::Impl {
     }
   }
 
+  Clock& clock;
   std::optional<Session> session;
   bool by_itself = true;  // it commits now and then
   std::map<std::tuple<std::string, std::string, std::string>, std::int64_t> series_ids;
 };
 
-Writer::Writer(const fs::path& folder, Begin begin) : impl_(std::make_unique<Impl>(folder, begin)) {}
+Writer::Writer(const fs::path& folder, Begin begin, Clock& clock)
+    : impl_(std::make_unique<Impl>(folder, begin, clock)) {}
 
 Writer::~Writer() {
   if (!impl_->session) {

@@ -32,7 +32,7 @@ fs::path free_name(const fs::path& config, const std::string& word) {
   return numbered(config, word, number);
 }
 
-Undone undo(const fs::path& config) {
+Undone undo(const fs::path& config, Disk& disk) {
   std::optional<fs::path> backup;
   for (int number = 1; fs::exists(status_of(numbered(config, "bak", number))); ++number) {
     backup = numbered(config, "bak", number);
@@ -45,12 +45,11 @@ Undone undo(const fs::path& config) {
   }
   Undone undone{config, *backup, free_name(config, "undone")};
   const std::string before = read_file(*backup);
-  write_file_like(undone.kept, read_file(config), config);
+  write_file_like(undone.kept, read_file(config), config, disk);
   try {
-    replace_file(config, before);
+    replace_file(config, before, disk);
   } catch (...) {
-    std::error_code ignored;
-    fs::remove(undone.kept, ignored);
+    disk.unlink(undone.kept.c_str());
     throw;
   }
   fs::remove(*backup);

@@ -3,6 +3,8 @@
 
 #include <filesystem>
 
+#include "unidle/base/disk.h"
+
 namespace unidle::tune {
 
 struct Undone {
@@ -13,7 +15,7 @@ struct Undone {
 
 /// Gives the configuration the bytes of its newest backup (NAME.bak.EXT, NAME.bak2.EXT, ...). What it was until now
 /// stays as NAME.undone.EXT, so that later edits are never lost. Throws kInput when there is no backup.
-Undone undo(const std::filesystem::path& config);
+Undone undo(const std::filesystem::path& config, Disk& disk = system_disk());
 
 /// NAME.WORD.EXT, or NAME.WORD2.EXT and so on: the first that does not exist.
 std::filesystem::path free_name(const std::filesystem::path& config, const std::string& word);

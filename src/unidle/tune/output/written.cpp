@@ -29,18 +29,18 @@ void write_record(OptimizeResult& result) {
   }
 }
 
-Written write_result(const OptimizeResult& result, const std::optional<std::filesystem::path>& output, bool in_place) {
+Written write_result(const OptimizeResult& result, const std::optional<std::filesystem::path>& output, bool in_place,
+                     Disk& disk) {
   const std::filesystem::path config = result.config;
   Written written;
   if (in_place) {
     written.backup = free_name(config, "bak");
     written.output = config;
-    write_file_like(*written.backup, result.before, config);
+    write_file_like(*written.backup, result.before, config, disk);
     try {
-      replace_file(config, result.after);
+      replace_file(config, result.after, disk);
     } catch (...) {
-      std::error_code ignored;
-      std::filesystem::remove(*written.backup, ignored);
+      disk.unlink(written.backup->c_str());
       throw;
     }
   } else {
@@ -50,7 +50,7 @@ Written write_result(const OptimizeResult& result, const std::optional<std::file
       throw Error(ErrorCode::kUsage, written.output.string(), "is the configuration itself",
                   "use --in-place to change it, with a backup");
     }
-    write_file_like(written.output, result.after, config);
+    write_file_like(written.output, result.after, config, disk);
   }
   return written;
 }

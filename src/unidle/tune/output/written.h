@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "unidle/base/disk.h"
 #include "unidle/tune/output/result.h"
 
 namespace unidle::tune {
@@ -18,6 +19,7 @@ struct Written {
 
 /// Writes the new text to `output`, or beside the configuration as NAME.optimized.EXT, or in its place with a backup
 /// NAME.bak.EXT (NAME.bak2.EXT, ... when that exists). Throws kUsage when `output` is the configuration itself.
-Written write_result(const OptimizeResult& result, const std::optional<std::filesystem::path>& output, bool in_place);
+Written write_result(const OptimizeResult& result, const std::optional<std::filesystem::path>& output, bool in_place,
+                     Disk& disk = system_disk());
 
 }  // namespace unidle::tune

@@ -29,11 +29,11 @@ json optional_json(const std::optional<T>& value) {
   return value ? json(*value) : json();
 }
 
-std::optional<double> optional_number(const json& value) {
+std::optional<double> number_if_any(const json& value) {
   return value.is_number() ? std::optional(value.get<double>()) : std::nullopt;
 }
 
-json to_json(const TrialResult& result) {
+json kept_json(const TrialResult& result) {
   json suggestions = json::array();
   for (const Suggestion& each : result.suggestions) {
     suggestions.push_back(
@@ -65,7 +65,7 @@ TrialResult trial_of(const json& body) {
   result.ok = body.at("ok").get<bool>();
   result.problem = body.at("problem").get<std::string>();
   result.rate = body.at("rate").get<double>();
-  result.loss = optional_number(body.at("loss"));
+  result.loss = number_if_any(body.at("loss"));
   result.loss_error = body.at("loss_error").get<double>();
   for (const json& each : body.at("losses")) {
     result.losses[each.at(0).get<long long>()] = each.at(1).is_number() ? each.at(1).get<double>() : std::nan("");
@@ -73,10 +73,10 @@ TrialResult trial_of(const json& body) {
   result.effective = body.at("effective").get<knobs::Settings>();
   result.refused = body.at("refused").get<std::map<std::string, std::string>>();
   result.seconds = body.at("seconds").get<double>();
-  result.step_rate = optional_number(body.at("step_rate"));
+  result.step_rate = number_if_any(body.at("step_rate"));
   result.metrics = body.at("metrics").get<std::map<std::string, double>>();
-  result.validation_share = optional_number(body.at("validation_share"));
-  result.others_cpus = optional_number(body.at("others_cpus"));
+  result.validation_share = number_if_any(body.at("validation_share"));
+  result.others_cpus = number_if_any(body.at("others_cpus"));
   result.lengths_vary = body.at("lengths_vary").get<bool>();
   for (const json& each : body.at("suggestions")) {
     result.suggestions.push_back({each.at("changes").get<knobs::Settings>(), each.at("finding").get<std::string>(),
@@ -85,7 +85,7 @@ TrialResult trial_of(const json& body) {
   return result;
 }
 
-json to_json(const ProgramPlan& plan) {
+json kept_json(const ProgramPlan& plan) {
   return {{"steps", plan.steps},           {"step_s", plan.step_s},   {"startup_s", plan.startup_s},
           {"expected_s", plan.expected_s}, {"limit_s", plan.limit_s}, {"settings", plan.settings},
           {"device", plan.device},         {"places", plan.places},   {"protection", to_string(plan.protection)},
@@ -108,7 +108,7 @@ ProgramPlan plan_of(const json& body) {
   return plan;
 }
 
-json to_json(const TrialPlan& plan) {
+json kept_json(const TrialPlan& plan) {
   return {{"samples", plan.samples},
           {"warmup_samples", plan.warmup_samples},
           {"epoch_samples", optional_json(plan.epoch_samples)},
@@ -120,7 +120,7 @@ TrialPlan trial_plan_of(const json& body) {
   TrialPlan plan;
   plan.samples = body.at("samples").get<long long>();
   plan.warmup_samples = body.at("warmup_samples").get<long long>();
-  plan.epoch_samples = optional_number(body.at("epoch_samples"));
+  plan.epoch_samples = number_if_any(body.at("epoch_samples"));
   plan.expected_s = body.at("expected_s").get<double>();
   plan.whole_epochs = body.at("whole_epochs").get<bool>();
   return plan;
@@ -184,22 +184,23 @@ std::string search_identity(const std::vector<std::string>& command, const fs::p
   return identity;
 }
 
-TrialStore::TrialStore(const fs::path& home, const std::string& identity) : folder_(home / hashed(identity)) {}
+TrialStore::TrialStore(const fs::path& home, const std::string& identity, Disk& disk)
+    : folder_(home / hashed(identity)), disk_(disk) {}
 
 std::optional<ProgramPlan> TrialStore::plan() const { return read_as(folder_ / "plan.json", plan_of); }
 
-void TrialStore::keep(const ProgramPlan& plan) { write(folder_ / "plan.json", json_text(to_json(plan), -1)); }
+void TrialStore::keep(const ProgramPlan& plan) { write(folder_ / "plan.json", json_text(kept_json(plan), -1)); }
 
 std::optional<TrialPlan> TrialStore::trial_plan() const { return read_as(folder_ / "trial-plan.json", trial_plan_of); }
 
-void TrialStore::keep(const TrialPlan& plan) { write(folder_ / "trial-plan.json", json_text(to_json(plan), -1)); }
+void TrialStore::keep(const TrialPlan& plan) { write(folder_ / "trial-plan.json", json_text(kept_json(plan), -1)); }
 
 std::optional<TrialResult> TrialStore::find(const knobs::Settings& changes, int number) const {
   return read_as(file_of(changes, number), trial_of);
 }
 
 void TrialStore::keep(const knobs::Settings& changes, int number, const TrialResult& result) {
-  json body = to_json(result);
+  json body = kept_json(result);
   body["changes"] = changes;
   write(file_of(changes, number), json_text(body, -1));
 }
@@ -218,8 +219,8 @@ void TrialStore::write(const fs::path& file, const std::string& text) {
     return;
   }
   try {
-    make_folders(folder_);
-    write_file_atomic(file, text);
+    make_folders(folder_, disk_);
+    write_file_atomic(file, text, disk_);
   } catch (const Error& failure) {
     broken_ = true;
     spdlog::warn("a search that is killed will have to begin anew: {}", failure.what());

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "unidle/base/disk.h"
 #include "unidle/tune/advice/hardware.h"
 #include "unidle/tune/trials/apply_runner.h"
 #include "unidle/tune/trials/engine_runner.h"
@@ -25,7 +26,7 @@ std::string search_identity(const std::vector<std::string>& command, const std::
 class TrialStore {
  public:
   /// `home` holds the folders of all searches. Trials that are older than a day are left out: machines change.
-  TrialStore(const std::filesystem::path& home, const std::string& identity);
+  TrialStore(const std::filesystem::path& home, const std::string& identity, Disk& disk = system_disk());
 
   std::optional<ProgramPlan> plan() const;  // of a program
   void keep(const ProgramPlan& plan);
@@ -42,6 +43,7 @@ class TrialStore {
   void write(const std::filesystem::path& file, const std::string& text);
 
   std::filesystem::path folder_;
+  Disk& disk_;
   bool broken_ = false;
 };
 
