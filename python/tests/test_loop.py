@@ -6,6 +6,8 @@ import struct
 import sys
 import unittest
 
+import event_types
+
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "shim"))
 
 from _unidle_shim.host import probe  # noqa: E402
@@ -17,6 +19,7 @@ class FakeRing:
         self.events = []
 
     def emit(self, kind, t_ns, duration_ns, step=0, a=0, b=0, value=0.0, reserved=0):
+        event_types.check(kind, a, b, value, reserved)
         self.events.append((kind, t_ns, duration_ns, step, a, b, value))
 
     def emit_all(self, layout, values):

@@ -7,8 +7,11 @@
 
 #include "unidle/base/clock.h"
 #include "unidle/base/json.h"
+#include "unidle/probe/event_types.h"
 
 namespace unidle::observe {
+
+using probe::EventOf;
 
 namespace {
 
@@ -48,9 +51,11 @@ void EventMerger::take(std::int64_t process, const unidle_event& event) {
     case UNIDLE_EVENT_STEP: write_step(process, event); break;
     case UNIDLE_EVENT_LOSS: add_loss(process, event); break;
     case UNIDLE_EVENT_SAMPLE: add_work(process, event); break;
-    case UNIDLE_EVENT_STARTUP: write_span(process, event, "startup"); break;
-    case UNIDLE_EVENT_VALIDATE: write_span(process, event, "validate"); break;
-    case UNIDLE_EVENT_CHECKPOINT: write_span(process, event, "checkpoint"); break;
+    case UNIDLE_EVENT_STARTUP: write_span(process, event, "startup", 0); break;
+    case UNIDLE_EVENT_VALIDATE:
+      write_span(process, event, "validate", EventOf<UNIDLE_EVENT_VALIDATE>(event).count("samples"));
+      break;
+    case UNIDLE_EVENT_CHECKPOINT: write_span(process, event, "checkpoint", 0); break;
     case UNIDLE_EVENT_LOG: write_point(process, event, record::series::kStepLog); break;
     case UNIDLE_EVENT_FLUSH: write_point(process, event, record::series::kStepFlush); break;
     case UNIDLE_EVENT_LOADER_START: write_point(process, event, record::series::kLoaderStart); break;
@@ -115,23 +120,25 @@ void EventMerger::add_part(std::int64_t process, const unidle_event& event) {
     case UNIDLE_EVENT_OPTIMIZER: add_to(step.optimizer_ns, duration_ns); break;
     case UNIDLE_EVENT_SYNC:
       add_to(step.sync_ns, duration_ns);
-      add_to(step.syncs, std::max<std::int64_t>(1, whole(event.value)));
+      add_to(step.syncs, std::max<std::int64_t>(1, whole(EventOf<UNIDLE_EVENT_SYNC>(event).number("waits"))));
       break;
     default: break;
   }
 }
 
 void EventMerger::add_loss(std::int64_t process, const unidle_event& event) {
+  const EventOf<UNIDLE_EVENT_LOSS> loss(event);
+  const std::int64_t samples_before = signed_value(loss.count("samples_before"));
   const std::int64_t index = signed_value(event.step);
   const auto last = written_.find(process);
   if (last != written_.end() && index <= last->second) {
     // Read back later than its step ended; the row is written.
-    writer_.add(record::Metric{"loss", signed_value(event.t_ns), index, signed_value(event.a), event.value});
+    writer_.add(record::Metric{"loss", signed_value(event.t_ns), index, samples_before, loss.number("loss")});
     return;
   }
   record::Step& step = open_step(process, index);
-  step.loss = event.value;
-  step.samples_before = signed_value(event.a);
+  step.loss = loss.number("loss");
+  step.samples_before = samples_before;
 }
 
 void EventMerger::write_step(std::int64_t process, const unidle_event& event) {
@@ -148,8 +155,9 @@ void EventMerger::write_step(std::int64_t process, const unidle_event& event) {
   step.index = index;
   step.t_ns = signed_value(event.t_ns);
   step.duration_ns = signed_value(event.duration_ns);
-  step.samples = signed_value(event.a);
-  step.micro_batches = std::max<std::int64_t>(signed_value(event.b), 1);
+  const EventOf<UNIDLE_EVENT_STEP> whole_step(event);
+  step.samples = signed_value(whole_step.count("samples"));
+  step.micro_batches = std::max<std::int64_t>(signed_value(whole_step.count("micro_batches")), 1);
   written_[process] = index;
   steps_ += 1;
   writer_.add(step);
@@ -163,17 +171,18 @@ void EventMerger::add_work(std::int64_t process, const unidle_event& event) {
   work.process = process;
   work.thread = event.thread;
   work.t_ns = second_ns;
-  const std::int64_t several = whole(event.value);
-  const std::int64_t slowest_ns = std::min(signed_value(event.reserved), duration_ns);
+  const EventOf<UNIDLE_EVENT_SAMPLE> made(event);
+  const std::int64_t several = whole(made.number("samples"));
+  const std::int64_t slowest_ns = std::min(signed_value(made.count("slowest_ns")), duration_ns);
   add_to(work.samples, std::max<std::int64_t>(1, several));
   add_to(work.busy_ns, duration_ns);
   work.slowest_ns = std::max(work.slowest_ns, several > 1 ? slowest_ns : duration_ns);
-  add_to(work.bytes, signed_value(event.b));
+  add_to(work.bytes, signed_value(made.count("bytes")));
 }
 
-void EventMerger::write_span(std::int64_t process, const unidle_event& event, const char* kind) {
+void EventMerger::write_span(std::int64_t process, const unidle_event& event, const char* kind, std::uint64_t samples) {
   writer_.add(
-      record::Span{kind, process, signed_value(event.t_ns), signed_value(event.duration_ns), signed_value(event.a)});
+      record::Span{kind, process, signed_value(event.t_ns), signed_value(event.duration_ns), signed_value(samples)});
 }
 
 void EventMerger::write_point(std::int64_t process, const unidle_event& event, std::string_view name) {
@@ -188,10 +197,11 @@ void EventMerger::write_kernels(const unidle_event& event) {
     writer_.add_point(series, {signed_value(event.t_ns), value});
   };
   write("cupti.busy", "share", std::min(static_cast<double>(event.duration_ns) * 1e-9, 1.0));
-  write("cupti.kernels", "1/s", static_cast<double>(event.a));
-  write("cupti.copied", "bytes/s", static_cast<double>(event.b));
-  if (event.value >= 0) {
-    write("cupti.matrix_units", "share", event.value);
+  const EventOf<UNIDLE_EVENT_KERNELS> second(event);
+  write("cupti.kernels", "1/s", static_cast<double>(second.count("kernels")));
+  write("cupti.copied", "bytes/s", static_cast<double>(second.count("copied_bytes")));
+  if (const double share = second.number("matrix_share"); share >= 0) {
+    write("cupti.matrix_units", "share", share);
   }
 }
 

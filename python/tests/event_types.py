@@ -1,0 +1,33 @@
+"""The types of events and their fields, as docs/probe-format.md lists them.
+
+A unit test holds the list in C++ against that page, too.
+"""
+
+import os
+import re
+
+_PAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "docs", "probe-format.md")
+_PLACES = ("a", "b", "value", "reserved")
+
+
+def _listed():
+    kinds, used = {}, {}
+    with open(_PAGE) as page:
+        for line in page:
+            cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
+            if len(cells) == 7 and cells[0].isdigit() and re.fullmatch("[A-Z_]+", cells[1]):
+                kinds[cells[1]] = int(cells[0])
+                used[int(cells[0])] = {place for place, cell in zip(_PLACES, cells[3:]) if cell}
+    return kinds, used
+
+
+KINDS, _USED = _listed()
+
+
+def check(kind, a=0, b=0, value=0.0, reserved=0):
+    """Fails where an event says something that its kind has no field for."""
+    for place, said in zip(_PLACES, (a, b, value, reserved)):
+        assert said == 0 or place in _USED[kind], "docs/probe-format.md lists no %s of events of kind %d" % (
+            place,
+            kind,
+        )

@@ -1,0 +1,73 @@
+"""What the shim writes into rings is what docs/probe-format.md lists."""
+
+import ast
+import os
+import sys
+import unittest
+
+import event_types
+
+_SHIM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "shim")
+sys.path.insert(0, _SHIM)
+
+from _unidle_shim.host import probe  # noqa: E402
+
+
+def _emits():
+    """Each call `....ring.emit(probe.KIND, ...)` or `ring.emit(KIND, ...)` of the shim: file:line, kind,
+    its arguments."""
+    for folder, _, files in os.walk(os.path.join(_SHIM, "_unidle_shim")):
+        for name in files:
+            if not name.endswith(".py"):
+                continue
+            path = os.path.join(folder, name)
+            with open(path, encoding="utf-8") as file:
+                tree = ast.parse(file.read())
+            for node in ast.walk(tree):
+                if (
+                    isinstance(node, ast.Call)
+                    and isinstance(node.func, ast.Attribute)
+                    and node.func.attr == "emit"
+                    and node.args
+                ):
+                    kind = node.args[0]
+                    kind = kind.attr if isinstance(kind, ast.Attribute) else getattr(kind, "id", "")
+                    if kind in event_types.KINDS:
+                        yield "%s:%d" % (path, node.lineno), event_types.KINDS[kind], node.args
+
+
+class EventTypes(unittest.TestCase):
+    def test_kinds_have_their_numbers(self):
+        named = {name: getattr(probe, name) for name in event_types.KINDS if hasattr(probe, name)}
+        self.assertEqual(named, {name: event_types.KINDS[name] for name in named})
+        numbers = [
+            name
+            for name in vars(probe)
+            if name.isupper() and name[0] != "_" and name not in event_types.KINDS
+        ]
+        self.assertEqual(numbers, [], "kinds that docs/probe-format.md does not list")
+        self.assertEqual(
+            set(event_types.KINDS) - set(named), {"KERNELS"}
+        )  # which the driver's library writes
+
+    def test_calls_say_nothing_that_their_kind_has_no_field_for(self):
+        found = list(_emits())
+        self.assertGreaterEqual(len(found), 8)
+        for place, kind, arguments in found:
+            said = [
+                0 if isinstance(argument, ast.Constant) and argument.value == 0 else 1
+                for argument in arguments[4:]
+            ]
+            with self.subTest(place):
+                event_types.check(kind, *said)
+
+    def test_the_check_can_fail(self):
+        event_types.check(probe.STEP, 4, 1)
+        with self.assertRaises(AssertionError):
+            event_types.check(probe.STEP, 4, 1, 0.5)
+        with self.assertRaises(AssertionError):
+            event_types.check(probe.FORWARD, 1)
+
+
+if __name__ == "__main__":
+    unittest.main()
