@@ -1,9 +1,25 @@
 // Classes of ASCII characters, whatever the locale.
 #pragma once
 
+#include <string>
+#include <string_view>
+
 namespace unidle {
 
 constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
-constexpr bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+constexpr bool is_blank(char c) { return c == ' ' || c == '\t'; }
+constexpr bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
+constexpr bool is_upper(char c) { return c >= 'A' && c <= 'Z'; }
+constexpr bool is_letter(char c) { return is_lower(c) || is_upper(c); }
+
+/// Letters in lower case; everything else, also of UTF-8, as it is.
+constexpr char lower(char c) { return is_upper(c) ? static_cast<char>(c + ('a' - 'A')) : c; }
+inline std::string lower(std::string_view text) {
+  std::string result(text);
+  for (char& c : result) {
+    c = lower(c);
+  }
+  return result;
+}
 
 }  // namespace unidle

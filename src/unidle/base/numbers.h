@@ -9,6 +9,8 @@
 #include <string_view>
 #include <system_error>
 
+#include "unidle/base/characters.h"
+
 namespace unidle {
 
 /// The number that all of `text` is; nothing for an empty text, for anything before or behind the number, for one that
@@ -35,8 +37,7 @@ inline std::optional<bool> parse_bool(std::string_view text) {
       return false;
     }
     for (std::size_t i = 0; i < word.size(); ++i) {
-      const char c = text[i] >= 'A' && text[i] <= 'Z' ? static_cast<char>(text[i] + ('a' - 'A')) : text[i];
-      if (c != word[i]) {
+      if (lower(text[i]) != word[i]) {
         return false;
       }
     }

@@ -5,6 +5,8 @@
 #include <cctype>
 #include <set>
 
+#include "unidle/base/characters.h"
+
 namespace unidle {
 
 namespace {
@@ -110,8 +112,6 @@ std::size_t end_of_web_token(std::string_view text, std::size_t at) {
   }
   return at;
 }
-
-bool is_blank(char c) { return c == ' ' || c == '\t'; }
 
 bool is_quote(char c) { return c == '"' || c == '\''; }
 

@@ -28,6 +28,7 @@ struct Problem {
   std::string message;  // what was measured
   std::string fix;      // may be empty
 };
+using Problems = std::vector<Problem>;
 
 /// One GPU, and how it was found.
 struct GpuState {

@@ -13,7 +13,6 @@ std::vector<Problem> gpu_problems(const Machine& machine);
 
 namespace {
 
-using Problems = std::vector<Problem>;
 namespace nvml = telemetry::nvml;
 
 /// Somebody else's contexts of a few hundred MiB are common; a twentieth of the device is more than that.

@@ -31,8 +31,6 @@ constexpr double kCpusPerGpu = 4;
 /// Below this a loader that shares memory by file descriptor runs out ("Too many open files").
 constexpr std::uint64_t kEnoughFiles = 1024;
 
-using Problems = std::vector<Problem>;
-
 int plain_number(const std::map<std::string, std::string>& environment, const std::string& name) {
   const auto found = environment.find(name);
   int value = 0;

@@ -13,10 +13,13 @@
 
 #include "unidle/base/error.h"
 #include "unidle/base/handle.h"
+#include "unidle/data/detail/big_endian.h"
 #include "unidle/data/detail/jpeg.h"
 #include "unidle/data/detail/png_fast.h"
 
 namespace unidle::data {
+
+using detail::big_endian;
 
 namespace {
 
@@ -46,10 +49,6 @@ Error input_error(std::string_view subject, std::string message) {
 
 Error out_of_memory(std::string_view subject, std::string_view library) {
   return Error(ErrorCode::kOutOfMemory, std::string(subject), fmt::format("{} got no memory", library));
-}
-
-std::uint32_t big_endian(const std::uint8_t* bytes) {
-  return std::uint32_t{bytes[0]} << 24 | std::uint32_t{bytes[1]} << 16 | std::uint32_t{bytes[2]} << 8 | bytes[3];
 }
 
 bool is_png(std::span<const std::byte> bytes) {

@@ -151,6 +151,10 @@ struct Policy {
   double others_cpus = 0.25;
   double others_share = 0.10;
 
+  /// Steps between two readings of the loss, as fixes propose it: often enough to watch, rare enough to cost nothing.
+  /// Own choice.
+  std::int64_t metrics_interval = 50;
+
   /// With no finding of its own, a wait this large (share of wall) still names the run after it. Own choice.
   double unexplained_share = 0.25;
 };

@@ -82,6 +82,7 @@ constexpr std::array kThresholds = {
     Threshold{"retries_per_step", &Policy::retries_per_step},
     Threshold{"others_cpus", &Policy::others_cpus},
     Threshold{"others_share", &Policy::others_share},
+    Threshold{"metrics_interval", &Policy::metrics_interval},
     Threshold{"unexplained_share", &Policy::unexplained_share},
 };
 
@@ -98,7 +99,7 @@ static_assert((bytes_of_fields() + alignof(Policy) - 1) / alignof(Policy) * alig
 constexpr double kMost = 1e15;  // fits every type of a threshold but int, which has a bound of its own
 constexpr double kMostInt = 1e9;
 
-std::string at(const std::filesystem::path& path, const YAML::Mark& mark) {
+std::string place_of(const std::filesystem::path& path, const YAML::Mark& mark) {
   return mark.is_null() ? path.string() : fmt::format("{}:{}", path.string(), mark.line + 1);
 }
 
@@ -107,7 +108,7 @@ YAML::Node load(const std::filesystem::path& path) {
   try {
     return YAML::Load(text);
   } catch (const YAML::Exception& error) {
-    throw Error(ErrorCode::kInput, at(path, error.mark), "is no YAML: " + error.msg,
+    throw Error(ErrorCode::kInput, place_of(path, error.mark), "is no YAML: " + error.msg,
                 "thresholds and their values were expected, such as warning_share: 0.2");
   }
 }
@@ -117,7 +118,7 @@ const Threshold& threshold_of(const YAML::Node& key, const std::filesystem::path
   const auto found = std::find_if(kThresholds.begin(), kThresholds.end(),
                                   [&](const Threshold& threshold) { return threshold.name == name; });
   if (found == kThresholds.end()) {
-    throw Error(ErrorCode::kInput, at(path, key.Mark()), fmt::format("there is no threshold \"{}\"", name),
+    throw Error(ErrorCode::kInput, place_of(path, key.Mark()), fmt::format("there is no threshold \"{}\"", name),
                 "unidle diagnose --print-policy lists them");
   }
   return *found;
@@ -148,17 +149,17 @@ Policy read_policy(const std::filesystem::path& path) {
     return policy;  // an empty file, or comments alone
   }
   if (!root.IsMap()) {
-    throw Error(ErrorCode::kInput, at(path, root.Mark()), "is no list of thresholds",
+    throw Error(ErrorCode::kInput, place_of(path, root.Mark()), "is no list of thresholds",
                 "names and values were expected, such as warning_share: 0.2");
   }
   std::set<std::string_view> seen;
   for (const auto& entry : root) {
     const Threshold& threshold = threshold_of(entry.first, path);
     if (!seen.insert(threshold.name).second) {
-      throw Error(ErrorCode::kInput, at(path, entry.first.Mark()), fmt::format("{} stands twice", threshold.name),
+      throw Error(ErrorCode::kInput, place_of(path, entry.first.Mark()), fmt::format("{} stands twice", threshold.name),
                   "each threshold was expected once");
     }
-    set(threshold, entry.second, at(path, entry.first.Mark()), policy);
+    set(threshold, entry.second, place_of(path, entry.first.Mark()), policy);
   }
   return policy;
 }

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
 #include <string>
 
 #include "unidle/base/error.h"
@@ -63,6 +64,23 @@ TEST_F(PolicyFile, MistakesNameTheirLine) {
     }
   }
   EXPECT_THROW(read_policy(folder_.path() / "none.yaml"), Error);
+}
+
+TEST_F(PolicyFile, FixesGoByIt) {
+  Signals signals = testing::healthy_cpu();
+  signals.logging = LoggingFacts{100, 50, ""};
+  signals.step = StepShares{.compute = 0.6, .sync = 0.4};
+  signals.syncs_per_step = 2;
+  std::set<std::string> rules;
+  for (const Finding& finding : diagnose(signals, read("metrics_interval: 20\n")).findings) {
+    for (const Fix& fix : finding.fixes) {
+      if (fix.knob == "metrics.interval") {
+        EXPECT_EQ(fix.to, 20) << finding.id;
+        rules.insert(finding.id);
+      }
+    }
+  }
+  EXPECT_EQ(rules, (std::set<std::string>{"logging-dominates", "sync-each-step"}));
 }
 
 TEST_F(PolicyFile, RulesGoByIt) {

@@ -158,7 +158,7 @@ std::string fine(const Diagnosis& diagnosis, const Style& style) {
   return topics.empty() ? "" : "\n" + style.block(0, "", style.say("Fine: {}.", topics));
 }
 
-std::string_view why_blind(std::string_view why) {
+std::string_view blind_in_words(std::string_view why) {
   constexpr std::pair<std::string_view, std::string_view> kSentences[] = {
       {"isolated",
        "The training process was started with python -I or -E, which leaves out what unidle adds: without that option "
@@ -190,7 +190,7 @@ std::string_view why_blind(std::string_view why) {
 /// How what was not seen can be seen; nothing when there is no way on this machine.
 std::string_view way_to_see(const Diagnosis& diagnosis, const std::set<std::string>& ids) {
   if (!diagnosis.step) {
-    return why_blind(diagnosis.blind);
+    return blind_in_words(diagnosis.blind);
   }
   const bool busy = diagnosis.device.kind != "cpu" && !diagnosis.device.busy;
   if (busy) {

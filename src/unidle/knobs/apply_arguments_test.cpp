@@ -6,21 +6,14 @@
 
 #include "unidle/base/error.h"
 #include "unidle/base/files.h"
+#include "unidle/base/testing/thrown.h"
 #include "unidle/knobs/value.h"
 
 namespace unidle::knobs {
 namespace {
 
 ErrorCode code_of(const std::vector<std::string>& arguments, std::string* subject = nullptr) {
-  try {
-    apply_settings(arguments);
-  } catch (const Error& error) {
-    if (subject != nullptr) {
-      *subject = error.subject();
-    }
-    return error.code();
-  }
-  return ErrorCode::kInternal;
+  return unidle::testing::code_of([&] { apply_settings(arguments); }, subject);
 }
 
 TEST(ApplyArguments, ValuesHaveTheTypeOfTheirKnob) {

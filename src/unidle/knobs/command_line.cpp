@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "unidle/base/characters.h"
 #include "unidle/knobs/detail/encoding.h"
 #include "unidle/knobs/detail/match.h"
 
@@ -16,9 +17,8 @@ constexpr std::string_view kDialect = "accelerate";
 
 /// NAME=VALUE of a variable: capitals, digits, underscores.
 bool is_variable(std::string_view name) {
-  return !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
-    return (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-  });
+  return !name.empty() &&
+         std::all_of(name.begin(), name.end(), [](char c) { return is_upper(c) || is_digit(c) || c == '_'; });
 }
 
 /// Hydra: a.b=c with + or ++ for new keys; ~ deletes.

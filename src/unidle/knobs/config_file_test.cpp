@@ -12,15 +12,15 @@ namespace {
 
 using ::testing::HasSubstr;
 
-std::string edited(std::string text, std::string_view path, std::string_view value) {
+std::string edited_yaml(std::string text, std::string_view path, std::string_view value) {
   ConfigFile file = ConfigFile::from_text(std::move(text), "test.yaml");
   file.set(path, value);
   return file.text();
 }
 
-ErrorCode error_of(std::string text, std::string_view path, std::string_view value) {
+ErrorCode error_of_yaml(std::string text, std::string_view path, std::string_view value) {
   try {
-    edited(std::move(text), path, value);
+    edited_yaml(std::move(text), path, value);
   } catch (const Error& error) {
     return error.code();
   }
@@ -59,104 +59,105 @@ TEST(ConfigFile, ReadsPathsValuesAndLines) {
 TEST(ConfigFile, ChangesOnlyTheValue) {
   std::string expected = kBlock;
   expected.replace(expected.find("0   # none"), 1, "4");
-  EXPECT_EQ(edited(kBlock, "loader.workers", "4"), expected);
-  EXPECT_THAT(edited(kBlock, "optimizer.name", "sgd"), HasSubstr("  name: \"sgd\"\n"));
-  EXPECT_THAT(edited(kBlock, "labels[0].lr", "7"), HasSubstr("  - name: a\n    lr: 7\n  - name: b"));
+  EXPECT_EQ(edited_yaml(kBlock, "loader.workers", "4"), expected);
+  EXPECT_THAT(edited_yaml(kBlock, "optimizer.name", "sgd"), HasSubstr("  name: \"sgd\"\n"));
+  EXPECT_THAT(edited_yaml(kBlock, "labels[0].lr", "7"), HasSubstr("  - name: a\n    lr: 7\n  - name: b"));
 }
 
 TEST(ConfigFile, KeepsQuotingAndEscapes) {
-  EXPECT_EQ(edited("a: 'x'  # c\n", "a", "it's"), "a: 'it''s'  # c\n");
-  EXPECT_EQ(edited("a: \"x\"\n", "a", "say \"so\"\\"), "a: \"say \\\"so\\\"\\\\\"\n");
-  EXPECT_EQ(edited("a: x\n", "a", "b: c"), "a: \"b: c\"\n");
-  EXPECT_EQ(edited("a: x\n", "a", "# no comment"), "a: \"# no comment\"\n");
-  EXPECT_EQ(edited("a: x\n", "a", ""), "a: \"\"\n");
+  EXPECT_EQ(edited_yaml("a: 'x'  # c\n", "a", "it's"), "a: 'it''s'  # c\n");
+  EXPECT_EQ(edited_yaml("a: \"x\"\n", "a", "say \"so\"\\"), "a: \"say \\\"so\\\"\\\\\"\n");
+  EXPECT_EQ(edited_yaml("a: x\n", "a", "b: c"), "a: \"b: c\"\n");
+  EXPECT_EQ(edited_yaml("a: x\n", "a", "# no comment"), "a: \"# no comment\"\n");
+  EXPECT_EQ(edited_yaml("a: x\n", "a", ""), "a: \"\"\n");
 }
 
 TEST(ConfigFile, KeepsWindowsLineEndsAndByteOrderMark) {
-  EXPECT_EQ(edited("a:\r\n  b: 1 # x\r\nc: 2\r\n", "a.b", "true"), "a:\r\n  b: true # x\r\nc: 2\r\n");
-  EXPECT_EQ(edited("a:\r\n  b: 1 # x\r\nc: 2\r\n", "a.d", "3"), "a:\r\n  b: 1 # x\r\n  d: 3\r\nc: 2\r\n");
-  EXPECT_EQ(edited("\xef\xbb\xbf"
-                   "a: 1\nb: 2\n",
-                   "a", "15"),
+  EXPECT_EQ(edited_yaml("a:\r\n  b: 1 # x\r\nc: 2\r\n", "a.b", "true"), "a:\r\n  b: true # x\r\nc: 2\r\n");
+  EXPECT_EQ(edited_yaml("a:\r\n  b: 1 # x\r\nc: 2\r\n", "a.d", "3"), "a:\r\n  b: 1 # x\r\n  d: 3\r\nc: 2\r\n");
+  EXPECT_EQ(edited_yaml("\xef\xbb\xbf"
+                        "a: 1\nb: 2\n",
+                        "a", "15"),
             "\xef\xbb\xbf"
             "a: 15\nb: 2\n");
-  EXPECT_EQ(edited("\xef\xbb\xbf# ü\na: 1\n", "c.d", "2"), "\xef\xbb\xbf# ü\na: 1\nc:\n  d: 2\n");
+  EXPECT_EQ(edited_yaml("\xef\xbb\xbf# ü\na: 1\n", "c.d", "2"), "\xef\xbb\xbf# ü\na: 1\nc:\n  d: 2\n");
 }
 
 TEST(ConfigFile, EditsAfterTextThatIsNotAscii) {
-  EXPECT_EQ(edited("# 配置\nname: \"großes 模型\" # ü\nn: 1 # ß\n", "n", "2"),
+  EXPECT_EQ(edited_yaml("# 配置\nname: \"großes 模型\" # ü\nn: 1 # ß\n", "n", "2"),
             "# 配置\nname: \"großes 模型\" # ü\nn: 2 # ß\n");
 }
 
 TEST(ConfigFile, EditsFlowMappings) {
-  EXPECT_EQ(edited("loader: {workers: 0, pin: \"a, b\"} # c\n", "loader.workers", "2"),
+  EXPECT_EQ(edited_yaml("loader: {workers: 0, pin: \"a, b\"} # c\n", "loader.workers", "2"),
             "loader: {workers: 2, pin: \"a, b\"} # c\n");
-  EXPECT_EQ(edited("loader: {workers: 0}\n", "loader.prefetch_factor", "4"),
+  EXPECT_EQ(edited_yaml("loader: {workers: 0}\n", "loader.prefetch_factor", "4"),
             "loader: {workers: 0, prefetch_factor: 4}\n");
-  EXPECT_EQ(edited("loader: {}\n", "loader.workers", "4"), "loader: {workers: 4}\n");
-  EXPECT_EQ(edited("loader: {a: 1, b: [1, 2], }\n", "loader.c", "4"), "loader: {a: 1, b: [1, 2], c: 4 }\n");
-  EXPECT_EQ(edited("loader: {a: it's, b: {c: 1}}\nz: 1\n", "loader.b.d", "4"),
+  EXPECT_EQ(edited_yaml("loader: {}\n", "loader.workers", "4"), "loader: {workers: 4}\n");
+  EXPECT_EQ(edited_yaml("loader: {a: 1, b: [1, 2], }\n", "loader.c", "4"), "loader: {a: 1, b: [1, 2], c: 4 }\n");
+  EXPECT_EQ(edited_yaml("loader: {a: it's, b: {c: 1}}\nz: 1\n", "loader.b.d", "4"),
             "loader: {a: it's, b: {c: 1, d: 4}}\nz: 1\n");
-  EXPECT_EQ(edited("a: {x: 1}\nb: {y: 2}\nseed: 1\n", "loader.workers", "2"),
+  EXPECT_EQ(edited_yaml("a: {x: 1}\nb: {y: 2}\nseed: 1\n", "loader.workers", "2"),
             "a: {x: 1}\nb: {y: 2}\nseed: 1\nloader: {workers: 2}\n");
 }
 
 TEST(ConfigFile, EditsFlowMappingsOverLines) {
-  EXPECT_EQ(edited("a: {\n  b: 1,\n  c: 2  # last\n}\n", "a.d", "3"), "a: {\n  b: 1,\n  c: 2,  # last\n  d: 3\n}\n");
-  EXPECT_EQ(edited("a: {\n  b: 1,\n}\n", "a.d", "3"), "a: {\n  b: 1,\n  d: 3,\n}\n");
+  EXPECT_EQ(edited_yaml("a: {\n  b: 1,\n  c: 2  # last\n}\n", "a.d", "3"),
+            "a: {\n  b: 1,\n  c: 2,  # last\n  d: 3\n}\n");
+  EXPECT_EQ(edited_yaml("a: {\n  b: 1,\n}\n", "a.d", "3"), "a: {\n  b: 1,\n  d: 3,\n}\n");
 }
 
 TEST(ConfigFile, WritesJsonAsJson) {
-  EXPECT_EQ(edited("{\n  \"a\": {\n    \"b\": 1\n  }\n}\n", "a.c", "bf16"),
+  EXPECT_EQ(edited_yaml("{\n  \"a\": {\n    \"b\": 1\n  }\n}\n", "a.c", "bf16"),
             "{\n  \"a\": {\n    \"b\": 1,\n    \"c\": \"bf16\"\n  }\n}\n");
-  EXPECT_EQ(edited("{\"a\": 1}\n", "b.c", "true"), "{\"a\": 1, \"b\": {\"c\": true}}\n");
+  EXPECT_EQ(edited_yaml("{\"a\": 1}\n", "b.c", "true"), "{\"a\": 1, \"b\": {\"c\": true}}\n");
 }
 
 TEST(ConfigFile, InsertsWhereAPersonWould) {
-  EXPECT_THAT(edited(kBlock, "loader.prefetch_factor", "4"),
+  EXPECT_THAT(edited_yaml(kBlock, "loader.prefetch_factor", "4"),
               HasSubstr("  workers: 0   # none\n  prefetch_factor: 4\n  # prefetch_factor: 2\n\noptimizer:"));
-  EXPECT_THAT(edited(kBlock, "labels[0].decay", "0"), HasSubstr("    lr: 1\n    decay: 0\n  - name: b"));
-  EXPECT_EQ(edited(kBlock, "cache.features", "true"), std::string(kBlock) + "cache:\n  features: true\n");
-  EXPECT_EQ(edited("a:\n    b:\n        c: 1\nd: 2", "x.y.z", "3"),
+  EXPECT_THAT(edited_yaml(kBlock, "labels[0].decay", "0"), HasSubstr("    lr: 1\n    decay: 0\n  - name: b"));
+  EXPECT_EQ(edited_yaml(kBlock, "cache.features", "true"), std::string(kBlock) + "cache:\n  features: true\n");
+  EXPECT_EQ(edited_yaml("a:\n    b:\n        c: 1\nd: 2", "x.y.z", "3"),
             "a:\n    b:\n        c: 1\nd: 2\nx:\n    y:\n        z: 3");
-  EXPECT_EQ(edited("a:\n  text: |\n    # not a comment\n    x\n\nb: 1\n", "a.c", "1"),
+  EXPECT_EQ(edited_yaml("a:\n  text: |\n    # not a comment\n    x\n\nb: 1\n", "a.c", "1"),
             "a:\n  text: |\n    # not a comment\n    x\n  c: 1\n\nb: 1\n");
 }
 
 TEST(ConfigFile, InsertsIntoEmptyPlaces) {
-  EXPECT_EQ(edited("", "a.b", "1"), "a:\n  b: 1\n");
-  EXPECT_EQ(edited("# only words\n", "a", "1"), "# only words\na: 1\n");
-  EXPECT_EQ(edited("loader:   # none yet\nb: 1\n", "loader.workers", "2"),
+  EXPECT_EQ(edited_yaml("", "a.b", "1"), "a:\n  b: 1\n");
+  EXPECT_EQ(edited_yaml("# only words\n", "a", "1"), "# only words\na: 1\n");
+  EXPECT_EQ(edited_yaml("loader:   # none yet\nb: 1\n", "loader.workers", "2"),
             "loader:   # none yet\n  workers: 2\nb: 1\n");
-  EXPECT_EQ(edited("loader: ~\nb: 1\n", "loader.workers", "2"), "loader: {workers: 2}\nb: 1\n");
-  EXPECT_EQ(edited("model: # path\nb: 1\n", "model", "x.pt"), "model: x.pt # path\nb: 1\n");
-  EXPECT_EQ(edited("a:\nnull: 2\n", "a", "1"), "a: 1\nnull: 2\n");
+  EXPECT_EQ(edited_yaml("loader: ~\nb: 1\n", "loader.workers", "2"), "loader: {workers: 2}\nb: 1\n");
+  EXPECT_EQ(edited_yaml("model: # path\nb: 1\n", "model", "x.pt"), "model: x.pt # path\nb: 1\n");
+  EXPECT_EQ(edited_yaml("a:\nnull: 2\n", "a", "1"), "a: 1\nnull: 2\n");
 }
 
 TEST(ConfigFile, FollowsAliasesToTheAnchor) {
   const char* text = "base: &b {lr: 1, n: 2}\none: *b\ntwo: &t 5\nthree: *t\n";
   const ConfigFile file = ConfigFile::from_text(text, "test.yaml");
   EXPECT_EQ(file.find("one.lr")->value, "1");
-  EXPECT_EQ(edited(text, "one.lr", "3"), "base: &b {lr: 3, n: 2}\none: *b\ntwo: &t 5\nthree: *t\n");
-  EXPECT_EQ(edited(text, "three", "6"), "base: &b {lr: 1, n: 2}\none: *b\ntwo: &t 6\nthree: *t\n");
+  EXPECT_EQ(edited_yaml(text, "one.lr", "3"), "base: &b {lr: 3, n: 2}\none: *b\ntwo: &t 5\nthree: *t\n");
+  EXPECT_EQ(edited_yaml(text, "three", "6"), "base: &b {lr: 1, n: 2}\none: *b\ntwo: &t 6\nthree: *t\n");
   ConfigFile changed = ConfigFile::from_text(text, "c.yaml");
   changed.set_alone("three", "6");
   EXPECT_EQ(changed.text(), "base: &b {lr: 1, n: 2}\none: *b\ntwo: &t 5\nthree: 6\n");
   EXPECT_THROW(changed.set_alone("base.lr", "3"), Error) << "one.lr is that value";
   changed.set_alone("two", "7");
   EXPECT_EQ(changed.text(), "base: &b {lr: 1, n: 2}\none: *b\ntwo: &t 7\nthree: 6\n") << "nobody reads it any more";
-  EXPECT_EQ(error_of(text, "one.new", "1"), ErrorCode::kInput);
+  EXPECT_EQ(error_of_yaml(text, "one.new", "1"), ErrorCode::kInput);
 }
 
-TEST(ConfigFile, KeepsTags) { EXPECT_EQ(edited("a: !!str 12\nb: 1\n", "a", "13"), "a: !!str 13\nb: 1\n"); }
+TEST(ConfigFile, KeepsTags) { EXPECT_EQ(edited_yaml("a: !!str 12\nb: 1\n", "a", "13"), "a: !!str 13\nb: 1\n"); }
 
 TEST(ConfigFile, RefusesWhatItCannotEdit) {
-  EXPECT_EQ(error_of("a: |\n  text\nb: 1\n", "a", "x"), ErrorCode::kInput);
-  EXPECT_EQ(error_of("a: one\n  two\nb: 1\n", "a", "x"), ErrorCode::kInput);
-  EXPECT_EQ(error_of("a: 1\na: 2\n", "a", "x"), ErrorCode::kInput);
-  EXPECT_EQ(error_of("a: 1\n", "a.b", "x"), ErrorCode::kInput);
-  EXPECT_EQ(error_of("- 1\n- 2\n", "a.b", "x"), ErrorCode::kInput);
-  EXPECT_EQ(error_of("a: 1\n", "a..b", "x"), ErrorCode::kInput);
+  EXPECT_EQ(error_of_yaml("a: |\n  text\nb: 1\n", "a", "x"), ErrorCode::kInput);
+  EXPECT_EQ(error_of_yaml("a: one\n  two\nb: 1\n", "a", "x"), ErrorCode::kInput);
+  EXPECT_EQ(error_of_yaml("a: 1\na: 2\n", "a", "x"), ErrorCode::kInput);
+  EXPECT_EQ(error_of_yaml("a: 1\n", "a.b", "x"), ErrorCode::kInput);
+  EXPECT_EQ(error_of_yaml("- 1\n- 2\n", "a.b", "x"), ErrorCode::kInput);
+  EXPECT_EQ(error_of_yaml("a: 1\n", "a..b", "x"), ErrorCode::kInput);
 }
 
 TEST(ConfigFile, NamesFileAndLineOfASyntaxError) {

@@ -36,13 +36,13 @@ std::string said(const std::string& text, const std::string& name) {
 
 TEST(HostileConfig, KeysOfManyPartsAreRefused) {
   const std::string deep = "a" + repeated(".a", 50'000);
-  EXPECT_THAT(said(deep + " = 1\n", "x.toml"), testing::StartsWith("x.toml:1: is nested deeper"));
-  EXPECT_THAT(said("b = 1\n[" + deep + "]\nc = 1\n", "x.toml"), testing::StartsWith("x.toml:2: is nested deeper"));
-  EXPECT_THAT(said("[[" + deep + "]]\n", "x.toml"), testing::HasSubstr("is nested deeper"));
-  EXPECT_THAT(said(repeated("\"a\" . ", 50'000) + "b = 1\n", "x.toml"), testing::HasSubstr("is nested deeper"));
+  EXPECT_THAT(said(deep + " = 1\n", "x.toml"), ::testing::StartsWith("x.toml:1: is nested deeper"));
+  EXPECT_THAT(said("b = 1\n[" + deep + "]\nc = 1\n", "x.toml"), ::testing::StartsWith("x.toml:2: is nested deeper"));
+  EXPECT_THAT(said("[[" + deep + "]]\n", "x.toml"), ::testing::HasSubstr("is nested deeper"));
+  EXPECT_THAT(said(repeated("\"a\" . ", 50'000) + "b = 1\n", "x.toml"), ::testing::HasSubstr("is nested deeper"));
   const std::string inner = "a" + repeated(".a", 150);
   EXPECT_THAT(said("a = " + repeated("{" + inner + " = ", 200) + "1" + repeated("}", 200), "x.toml"),
-              testing::HasSubstr("is nested deeper"))
+              ::testing::HasSubstr("is nested deeper"))
       << "the parts of several keys add up";
 }
 
@@ -80,13 +80,13 @@ TEST(HostileConfig, AliasesThatUnfoldWithoutEndAreRefused) {
     const std::string before = "*a" + std::to_string(i - 1);
     laughs += "a" + std::to_string(i) + ": &a" + std::to_string(i) + " [" + repeated(before + ", ", 9) + before + "]\n";
   }
-  EXPECT_THAT(said(chain, "x.yaml"), testing::HasSubstr("is nested deeper"));
-  EXPECT_THAT(said(laughs, "x.yaml"), testing::HasSubstr("unfolds to more than"));
+  EXPECT_THAT(said(chain, "x.yaml"), ::testing::HasSubstr("is nested deeper"));
+  EXPECT_THAT(said(laughs, "x.yaml"), ::testing::HasSubstr("unfolds to more than"));
   std::string long_paths = "a: &a [" + repeated("1, ", 1000) + "1]\n";
   for (int i = 0; i < 100; ++i) {
     long_paths += std::string(1000, 'k') + std::to_string(i) + ": *a\n";
   }
-  EXPECT_THAT(said(long_paths, "x.yaml"), testing::HasSubstr("unfolds to more than")) << "100 MB of paths";
+  EXPECT_THAT(said(long_paths, "x.yaml"), ::testing::HasSubstr("unfolds to more than")) << "100 MB of paths";
 }
 
 TEST(HostileConfig, WhatIsNoFileOrTooLargeIsToldOf) {

@@ -5,18 +5,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "unidle/base/characters.h"
 #include "unidle/base/numbers.h"
 
 namespace unidle::knobs {
 
 namespace {
-
-std::string lower(std::string_view text) {
-  std::string result(text);
-  std::transform(result.begin(), result.end(), result.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 'a' - 'A') : c; });
-  return result;
-}
 
 std::optional<std::string> canonical_bool(std::string_view text) {
   const auto value = parse_bool(text);

@@ -17,7 +17,7 @@ bool is_null(const Scalar& scalar) {
                             scalar.value == "Null" || scalar.value == "NULL" || scalar.value == "None");
 }
 
-std::string parent_of(const std::string& path) {
+std::string keys_above(const std::string& path) {
   const std::size_t cut = path.find_last_of('.');
   return cut == std::string::npos ? std::string() : path.substr(0, cut);
 }
@@ -138,12 +138,12 @@ class Recognizer {
     std::set<std::string> knobs;
     for (const Found& found : found_) {
       if (!found.weak) {
-        parents.insert(parent_of(found.setting.path));
+        parents.insert(keys_above(found.setting.path));
         knobs.insert(found.setting.knob);
       }
     }
     std::erase_if(found_, [&](const Found& found) {
-      const bool drop = found.weak && !parents.contains(parent_of(found.setting.path));
+      const bool drop = found.weak && !parents.contains(keys_above(found.setting.path));
       if (drop) {
         others_.push_back(found.scalar);
       }

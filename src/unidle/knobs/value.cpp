@@ -6,6 +6,7 @@
 #include <cctype>
 #include <cstdint>
 
+#include "unidle/base/characters.h"
 #include "unidle/base/json.h"
 #include "unidle/base/numbers.h"
 #include "unidle/knobs/knob.h"
@@ -40,9 +41,7 @@ std::string plain_value(std::string_view written) {
   if (written.size() >= 2 && (written.front() == '"' || written.front() == '\'') && written.back() == written.front()) {
     written = written.substr(1, written.size() - 2);
   }
-  std::string text(written);
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::string text = lower(written);
   if (const auto parsed = parse_number<double>(text)) {
     return fmt::format("{}", *parsed);
   }

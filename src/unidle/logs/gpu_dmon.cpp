@@ -1,6 +1,7 @@
 // nvidia-smi dmon
 #include <array>
 
+#include "unidle/base/characters.h"
 #include "unidle/base/clock.h"
 #include "unidle/base/error.h"
 #include "unidle/logs/detail/numbers.h"
@@ -51,7 +52,7 @@ bool is_name(std::string_view word, std::string_view name) {
     return false;
   }
   for (std::size_t i = 0; i < word.size(); ++i) {
-    if (detail::lower(word[i]) != name[i]) {
+    if (lower(word[i]) != name[i]) {
       return false;
     }
   }

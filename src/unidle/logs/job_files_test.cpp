@@ -13,7 +13,7 @@ namespace unidle::logs {
 namespace {
 
 /// A line a second from 08:00:00 on, which does not pack well.
-std::string log_of(int seconds) {
+std::string noisy_log(int seconds) {
   std::string text;
   std::uint64_t noise = 1;
   for (int i = 0; i < seconds; ++i) {
@@ -32,7 +32,7 @@ void write_packed(const std::filesystem::path& path, const std::string& text) {
 TEST(TimeRange, OfAPackedLogIsThatOfAllItsLines) {
   const TemporaryFolder folder;
   const std::filesystem::path path = folder.path() / "slurm-77.out.gz";
-  std::string text = log_of(3600);
+  std::string text = noisy_log(3600);
   write_packed(path, text);
   ASSERT_GT(std::filesystem::file_size(path), 64U << 10U) << "one that is cut off after its first 64 KiB";
   const auto range = time_range(path);
@@ -43,7 +43,7 @@ TEST(TimeRange, OfAPackedLogIsThatOfAllItsLines) {
 TEST(TimeRange, OfADamagedLogIsThatBeforeTheDamage) {
   const TemporaryFolder folder;
   const std::filesystem::path path = folder.path() / "slurm-77.out.gz";
-  write_packed(path, log_of(3600));
+  write_packed(path, noisy_log(3600));
   std::filesystem::resize_file(path, std::filesystem::file_size(path) / 2);
   const auto range = time_range(path);
   ASSERT_TRUE(range);

@@ -14,8 +14,7 @@ namespace unidle::logs {
 
 namespace {
 
-using detail::is_blank;
-using detail::lower;
+using detail::skip_blanks;
 
 constexpr std::int64_t kDayNs = 86'400 * kNsPerSecond;
 constexpr int kLeapYear = 1972;  // stands for an unknown year: it has a 29 February
@@ -150,12 +149,6 @@ int month_of(std::string_view text) {
     }
   }
   return -1;
-}
-
-void skip_blanks(std::string_view& text) {
-  while (!text.empty() && is_blank(text.front())) {
-    text.remove_prefix(1);
-  }
 }
 
 }  // namespace

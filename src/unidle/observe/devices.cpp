@@ -12,7 +12,7 @@ namespace {
 
 constexpr const char* kNotToTheEnd = "GPUs were not read to the end: ";
 
-nlohmann::json to_json(const std::vector<telemetry::GpuFacts>& gpus) {
+nlohmann::json device_json(const std::vector<telemetry::GpuFacts>& gpus) {
   nlohmann::json json = nlohmann::json::array();
   for (const telemetry::GpuFacts& gpu : gpus) {
     if (gpu.hidden) {
@@ -68,7 +68,7 @@ Devices::Found look(std::int64_t root_pid, telemetry::Sampler::Sources& sources)
     sources.push_back(telemetry::gpu_source(std::move(reader), root_pid));
   }
   if (inventory.known || !facts.empty()) {
-    found.gpus = to_json(facts);
+    found.gpus = device_json(facts);
   }
   return found;
 }

@@ -14,7 +14,7 @@ namespace unidle::observe {
 
 namespace {
 
-constexpr std::int64_t kPatience_ns = 5 * kNsPerSecond;
+constexpr std::int64_t kWait_ns = 5 * kNsPerSecond;
 
 std::set<std::int64_t> descendants() {
   const std::vector<std::int64_t> tree = telemetry::process_tree(::getpid(), "/");
@@ -38,7 +38,7 @@ Leftovers::~Leftovers() {
 
 int Leftovers::end() const {
   std::set<std::int64_t> ended;
-  const std::int64_t deadline = system_clock().now_ns() + kPatience_ns;
+  const std::int64_t deadline = system_clock().now_ns() + kWait_ns;
   for (;;) {
     bool found = false;
     for (const std::int64_t pid : descendants()) {

@@ -86,7 +86,7 @@ double label_width(double low, double high) {
   return std::max(46.0, 7.5 * static_cast<double>(longest) + 10);
 }
 
-std::string draw(const Chart& chart, double width, const char* suffix) {
+std::string draw_chart(const Chart& chart, double width, const char* suffix) {
   const double height = width < kHalfWidth ? 220 : 240;
   const Range x_values = x_range(chart);
   const Range y_values = y_range(chart);
@@ -168,7 +168,7 @@ std::string figure(const Chart& chart, bool full_width) {
     }
   }
   return figure_html(chart.title, entries.size() > 1 ? legend(entries) : std::string(),
-                     draw(chart, full_width ? kFullWidth : kHalfWidth, "w"), draw(chart, kNarrowWidth, "n"),
+                     draw_chart(chart, full_width ? kFullWidth : kHalfWidth, "w"), draw_chart(chart, kNarrowWidth, "n"),
                      full_width);
 }
 

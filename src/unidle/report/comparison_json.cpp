@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "unidle/report/comparison.h"
+#include "unidle/report/figures.h"
 
 namespace unidle::report {
 
@@ -56,30 +57,29 @@ json side(const Summary& s) {
         s.step_s[part] && s.whole_step_s && *s.whole_step_s > 0 ? number(*s.step_s[part] / *s.whole_step_s) : json();
   }
   step["whole"] = s.whole_step_s ? number(*s.whole_step_s * 1e3) : json();
-  return {{"name", s.name},
-          {"outcome", s.outcome},
-          {"training_samples_per_s", rate(s.throughput.training)},
-          {"total_samples_per_s", rate(s.throughput.total)},
-          {"steps", s.throughput.steps},
-          {"warm_up_steps", s.throughput.warm_up},
-          {"samples_per_step", number(s.samples_per_step)},
-          {"step_ms", step},
-          {"step_share", shares},
-          {"time_s",
-           {{"startup", s.phases.startup},
-            {"train", s.phases.train},
-            {"validate", s.phases.validate},
-            {"checkpoint", s.phases.checkpoint},
-            {"other", s.phases.other},
-            {"wall", s.wall_s}}},
-          {"validations", s.validations},
-          {"checkpoints", s.checkpoints},
-          {"gpu_busy", number(s.gpu_busy)},
-          {"cpu_busy", number(s.cpu_busy)},
-          {"own_cpus", number(s.own_cpus)},
-          {"others_cpus", number(s.others_cpus)},
-          {"rough", s.rough},
-          {"energy_per_sample_j", number(s.energy_per_sample_j)}};
+  json all = {{"name", s.name},
+              {"outcome", s.outcome},
+              {"training_samples_per_s", rate(s.throughput.training)},
+              {"total_samples_per_s", rate(s.throughput.total)},
+              {"steps", s.throughput.steps},
+              {"warm_up_steps", s.throughput.warm_up},
+              {"samples_per_step", number(s.samples_per_step)},
+              {"step_ms", step},
+              {"step_share", shares},
+              {"time_s",
+               {{"startup", s.phases.startup},
+                {"train", s.phases.train},
+                {"validate", s.phases.validate},
+                {"checkpoint", s.phases.checkpoint},
+                {"other", s.phases.other},
+                {"wall", s.wall_s}}},
+              {"validations", s.validations},
+              {"checkpoints", s.checkpoints},
+              {"rough", s.rough}};
+  for (const Figure& figure : figures()) {
+    all[std::string(figure.key)] = number(s.*figure.value);
+  }
+  return all;
 }
 
 json parity(const Parity& p) {

@@ -7,6 +7,7 @@
 
 #include "unidle/base/json.h"
 #include "unidle/base/units.h"
+#include "unidle/report/figures.h"
 
 namespace unidle::report {
 
@@ -36,8 +37,6 @@ std::string ratio_words(const std::optional<Ratio>& ratio, Change change) {
       fmt::format("{:.2f}x [{:.2f}, {:.2f}]", ratio->value, ratio->interval->low, ratio->interval->high);
   return change == Change::kNoDifference ? words + " no difference shown" : words;
 }
-
-std::string share_words(const std::optional<double>& share) { return share ? format_share(*share) : kAbsent; }
 
 /// What became of a duration: "-62 %", or nothing where it was nothing before.
 std::string change_words_of(double before, double after) {
@@ -105,23 +104,16 @@ std::vector<WordRow> throughput_rows(const Comparison& c) {
       {"end-to-end samples/s", {rate_words(a.total), rate_words(b.total), ratio_words(c.total_ratio, c.total)}},
       {"steps counted", {std::to_string(a.steps), std::to_string(b.steps), ""}},
   };
-  if (c.a.gpu_busy || c.b.gpu_busy) {
-    rows.push_back({"GPU busy", {share_words(c.a.gpu_busy), share_words(c.b.gpu_busy), ""}});
-  }
-  if (c.a.cpu_busy || c.b.cpu_busy) {
-    rows.push_back({"CPUs busy", {share_words(c.a.cpu_busy), share_words(c.b.cpu_busy), ""}});
-  }
-  if (c.a.rough || c.b.rough) {
-    const auto words = [](const std::optional<double>& cpus) { return cpus ? format_number(*cpus) : kAbsent; };
-    rows.push_back({"CPUs used by others", {words(c.a.others_cpus), words(c.b.others_cpus), ""}});
-  }
-  if (c.a.energy_per_sample_j || c.b.energy_per_sample_j) {
-    const auto words = [](const std::optional<double>& joules) {
-      return joules ? format_number(*joules) + " J" : std::string(kAbsent);
-    };
-    rows.push_back({"energy a sample",
-                    {words(c.a.energy_per_sample_j), words(c.b.energy_per_sample_j),
-                     change_words_of(c.a.energy_per_sample_j.value_or(0), c.b.energy_per_sample_j.value_or(0))}});
+  for (const Figure& figure : figures()) {
+    const std::optional<double>& before = c.a.*figure.value;
+    const std::optional<double>& after = c.b.*figure.value;
+    const bool wanted = !figure.label.empty() && (!figure.when_rough || c.a.rough || c.b.rough);
+    if (wanted && (before || after)) {
+      const auto words = [&](const std::optional<double>& value) { return value ? figure.words(*value) : kAbsent; };
+      rows.push_back({std::string(figure.label),
+                      {words(before), words(after),
+                       figure.changes ? change_words_of(before.value_or(0), after.value_or(0)) : ""}});
+    }
   }
   return rows;
 }

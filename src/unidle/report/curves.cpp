@@ -19,13 +19,11 @@ constexpr std::size_t kMostPoints = 240;
 constexpr std::size_t kThroughputBins = 80;
 constexpr double kGiB = 1024.0 * 1024 * 1024;
 
-double since_start(const RunData& run, std::int64_t t_ns) { return static_cast<double>(t_ns - run.start_ns) / 1e9; }
-
 Line series_line(const RunData& run, std::string_view name, double scale, const TimeUnit& unit) {
   Line line;
   for (const auto* points : run.points(name)) {
     for (const auto& point : *points) {
-      line.emplace_back(since_start(run, point.t_ns) / unit.seconds, point.value * scale);
+      line.emplace_back(run.since_start(point.t_ns) / unit.seconds, point.value * scale);
     }
   }
   std::stable_sort(line.begin(), line.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
@@ -40,7 +38,7 @@ Line throughput_line(const Shown& shown, double length_s, const TimeUnit& unit) 
   }
   std::vector<double> samples(kThroughputBins, 0.0);
   for (const Cycle& cycle : shown.cycles) {
-    const double from = since_start(*shown.run, cycle.begin_ns);
+    const double from = shown.run->since_start(cycle.begin_ns);
     const double to = std::max(from + cycle.wall_s, from + 1e-9);
     const auto bin = [&](double at) {
       return static_cast<std::size_t>(std::clamp(std::floor(at / width), 0.0, kThroughputBins - 1.0));

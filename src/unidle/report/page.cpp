@@ -168,7 +168,7 @@ std::vector<Tile> gain_tiles(const Comparison& c) {
   return tiles;
 }
 
-std::string side(const Entry& entry) {
+std::string column_of(const Entry& entry) {
   std::string out = "<div><h3>" + escape(entry.run.name) + "</h3><p>" + escape(answer_of(entry)) + "</p>";
   if (entry.diagnosis) {
     out += findings_html(*entry.diagnosis);
@@ -199,7 +199,7 @@ std::string several(const std::vector<Entry>& entries) {
   std::string optimised;
   for (const Entry& entry : entries) {
     names += (names.empty() ? "" : " \u00b7 ") + entry.run.name;
-    findings += side(entry);
+    findings += column_of(entry);
     facts += facts_side(entry);
     optimised += optimise_html(entry.run.meta);
   }

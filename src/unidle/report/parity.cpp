@@ -4,6 +4,7 @@
 #include <cmath>
 #include <optional>
 
+#include "unidle/base/characters.h"
 #include "unidle/base/stats.h"
 
 namespace unidle::report {
@@ -64,10 +65,7 @@ std::vector<double> places(const Curve& rarer, double from, double tail, double 
   return out;
 }
 
-bool contains(std::string name, std::string_view part) {
-  std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
-  return name.find(part) != std::string::npos;
-}
+bool contains(const std::string& name, std::string_view part) { return lower(name).find(part) != std::string::npos; }
 
 Parity not_comparable(std::string name, std::string why) {
   Parity parity;

@@ -29,6 +29,7 @@ struct RunData {
   std::vector<std::string> missing;  // what the record lacks, in words for a person
 
   double wall_s() const { return static_cast<double>(end_ns - start_ns) / 1e9; }
+  double since_start(std::int64_t t_ns) const { return static_cast<double>(t_ns - start_ns) / 1e9; }
   /// The text of a meta key; "" when absent or not a string.
   std::string meta_text(std::string_view key) const;
   /// The points of a series for every subject; empty when there are none.

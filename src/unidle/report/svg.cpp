@@ -11,7 +11,7 @@ namespace unidle::report {
 
 namespace {
 
-std::string number(double value) {
+std::string coordinate(double value) {
   if (!std::isfinite(value)) {
     return "0";
   }
@@ -99,17 +99,17 @@ Svg::Svg(double width, double height, std::string_view id, std::string_view titl
   body_ = fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" role=\"img\" aria-labelledby=\"{2}-t {2}-d\">"
       "<title id=\"{2}-t\">{3}</title><desc id=\"{2}-d\">{4}</desc>",
-      number(width), number(height), escape(id), escape(title), escape(description));
+      coordinate(width), coordinate(height), escape(id), escape(title), escape(description));
 }
 
 void Svg::rect(double x, double y, double width, double height, std::string_view css) {
-  body_ += fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" class=\"{}\"/>", number(x), number(y),
-                       number(std::max(width, 0.0)), number(std::max(height, 0.0)), css);
+  body_ += fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" class=\"{}\"/>", coordinate(x),
+                       coordinate(y), coordinate(std::max(width, 0.0)), coordinate(std::max(height, 0.0)), css);
 }
 
 void Svg::line(double x1, double y1, double x2, double y2, std::string_view css) {
-  body_ += fmt::format("<line x1=\"{}\" y1=\"{}\" x2=\"{}\" y2=\"{}\" class=\"{}\"/>", number(x1), number(y1),
-                       number(x2), number(y2), css);
+  body_ += fmt::format("<line x1=\"{}\" y1=\"{}\" x2=\"{}\" y2=\"{}\" class=\"{}\"/>", coordinate(x1), coordinate(y1),
+                       coordinate(x2), coordinate(y2), css);
 }
 
 void Svg::path(const Line& points, std::string_view css) {
@@ -118,7 +118,7 @@ void Svg::path(const Line& points, std::string_view css) {
   }
   std::string data;
   for (const auto& [x, y] : points) {
-    data += fmt::format("{}{} {}", data.empty() ? 'M' : 'L', number(x), number(y));
+    data += fmt::format("{}{} {}", data.empty() ? 'M' : 'L', coordinate(x), coordinate(y));
   }
   shape(data, css);
 }
@@ -130,17 +130,18 @@ void Svg::shape(std::string_view data, std::string_view css) {
 }
 
 void Svg::dot(double x, double y, double radius, std::string_view css) {
-  body_ +=
-      fmt::format("<circle cx=\"{}\" cy=\"{}\" r=\"{}\" class=\"{}\"/>", number(x), number(y), number(radius), css);
+  body_ += fmt::format("<circle cx=\"{}\" cy=\"{}\" r=\"{}\" class=\"{}\"/>", coordinate(x), coordinate(y),
+                       coordinate(radius), css);
 }
 
 void Svg::text(double x, double y, std::string_view anchor, std::string_view css, std::string_view words) {
-  body_ += fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"{}\" class=\"{}\">{}</text>", number(x), number(y),
-                       anchor, css, escape(words));
+  body_ += fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"{}\" class=\"{}\">{}</text>", coordinate(x),
+                       coordinate(y), anchor, css, escape(words));
 }
 
 std::string rect_data(double x, double y, double width, double height) {
-  return fmt::format("M{} {}h{}v{}h-{}z", number(x), number(y), number(width), number(height), number(width));
+  return fmt::format("M{} {}h{}v{}h-{}z", coordinate(x), coordinate(y), coordinate(width), coordinate(height),
+                     coordinate(width));
 }
 
 }  // namespace unidle::report

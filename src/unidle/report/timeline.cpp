@@ -78,8 +78,6 @@ std::optional<std::size_t> activity_of(const std::string& kind) {
   return kind == "checkpoint" ? std::optional<std::size_t>(kCheckpoint) : std::nullopt;
 }
 
-double since_start(const RunData& run, std::int64_t t_ns) { return static_cast<double>(t_ns - run.start_ns) / 1e9; }
-
 bool has_startup(const RunData& run) {
   return std::any_of(run.spans.begin(), run.spans.end(), [](const auto& span) { return span.kind == "startup"; });
 }
@@ -89,8 +87,8 @@ void draw_bands(Svg& svg, const RunData& run, const Scale& x, double top) {
     if (const auto activity = activity_of(span.kind)) {
       const auto look =
           std::find_if(kLooks.begin(), kLooks.end(), [&](const Look& l) { return l.activity == *activity; });
-      const double from = x.at(since_start(run, span.t_ns));
-      const double to = x.at(since_start(run, span.t_ns + span.duration_ns));
+      const double from = x.at(run.since_start(span.t_ns));
+      const double to = x.at(run.since_start(span.t_ns + span.duration_ns));
       svg.rect(from, top, std::max(1.0, to - from), 5, look->css);
     }
   }
@@ -104,8 +102,8 @@ std::string describe(const RunData& run, const std::vector<Cycle>& all) {
       format_seconds(p.checkpoint));
 }
 
-std::string draw(const RunData& run, const std::vector<Cycle>& all, double length_s, double width, double height,
-                 const std::string& id, const std::string& title) {
+std::string draw_timeline(const RunData& run, const std::vector<Cycle>& all, double length_s, double width,
+                          double height, const std::string& id, const std::string& title) {
   const TimeUnit unit = time_unit(length_s);
   const Frame frame{46, width - 10, 34, height - 38};
   const auto count = static_cast<std::size_t>((frame.right - frame.left) / kPitch);
@@ -150,17 +148,17 @@ std::vector<Bin> bins(const RunData& run, const std::vector<Cycle>& all, double 
   }
   Binner binner(length_s, count);
   if (!has_startup(run) && !all.empty()) {
-    binner.add(0, since_start(run, all.front().begin_ns), kStartup, 1);
+    binner.add(0, run.since_start(all.front().begin_ns), kStartup, 1);
   }
   for (const auto& span : run.spans) {
     if (const auto activity = activity_of(span.kind)) {
-      binner.add(since_start(run, span.t_ns), since_start(run, span.t_ns + span.duration_ns), *activity, 1);
+      binner.add(run.since_start(span.t_ns), run.since_start(span.t_ns + span.duration_ns), *activity, 1);
     }
   }
   for (std::size_t i = 0; i < all.size(); ++i) {
     const Cycle& cycle = all[i];
     // A validation after the step is not part of it: the step's own time is what comes first.
-    const double from = since_start(run, cycle.begin_ns);
+    const double from = run.since_start(cycle.begin_ns);
     const double whole = cycle.wall_s;
     for (std::size_t part = 0; part < kPartCount && whole > 0; ++part) {
       binner.add(from, from + whole, part, cycle.parts[part] / whole);
@@ -179,8 +177,8 @@ std::string timeline_legend() {
 
 std::string timeline_figure(const RunData& run, const std::vector<Cycle>& all, double length_s, const std::string& id,
                             const std::string& title, const std::string& legend_html) {
-  return figure_html(title, legend_html, draw(run, all, length_s, kFullWidth, 250, id + "w", title),
-                     draw(run, all, length_s, kNarrowWidth, 210, id + "n", title), true);
+  return figure_html(title, legend_html, draw_timeline(run, all, length_s, kFullWidth, 250, id + "w", title),
+                     draw_timeline(run, all, length_s, kNarrowWidth, 210, id + "n", title), true);
 }
 
 }  // namespace unidle::report

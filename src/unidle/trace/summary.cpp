@@ -20,7 +20,6 @@ using detail::SpanSet;
 using detail::Step;
 using detail::TraceEvent;
 
-constexpr double kSecond = 1e-6;  // of a microsecond
 constexpr std::size_t kGapsShown = 5;
 constexpr std::size_t kRowsShown = 10;
 
@@ -66,14 +65,14 @@ void add_gaps(Collector& seen, const detail::Span& window, const std::string& de
                     [](const detail::Span& a, const detail::Span& b) { return a.end - a.begin > b.end - b.begin; });
   gaps.resize(shown);
   for (const detail::Span& gap : gaps) {
-    summary.gaps.push_back(
-        {(gap.begin - window.begin) * kSecond, (gap.end - gap.begin) * kSecond, host_during(seen, gap)});
+    summary.gaps.push_back({(gap.begin - window.begin) * detail::kSecondsPerUs,
+                            (gap.end - gap.begin) * detail::kSecondsPerUs, host_during(seen, gap)});
   }
 }
 
 void add_devices(Collector& seen, const detail::Span& window, TraceSummary& summary) {
   for (auto& [id, spans] : seen.busy) {
-    summary.devices.push_back({id.empty() ? "0" : id, spans.covered(window.begin, window.end) * kSecond});
+    summary.devices.push_back({id.empty() ? "0" : id, spans.covered(window.begin, window.end) * detail::kSecondsPerUs});
   }
   if (const DeviceUse* busiest = summary.busiest()) {
     const auto at = static_cast<std::ptrdiff_t>(busiest - summary.devices.data());
@@ -96,10 +95,10 @@ void add_kernels(const Collector& seen, TraceSummary& summary) {
   }
   keep_longest(summary.kernels, &KernelUse::total_s, &KernelUse::name);
   summary.kernel_count = seen.kernel_count;
-  summary.kernel_s = seen.kernel_us * kSecond;
-  summary.matrix_s = seen.matrix_us * kSecond;
+  summary.kernel_s = seen.kernel_us * detail::kSecondsPerUs;
+  summary.matrix_s = seen.matrix_us * detail::kSecondsPerUs;
   summary.launches = seen.launches;
-  summary.launch_s = seen.launch_us * kSecond;
+  summary.launch_s = seen.launch_us * detail::kSecondsPerUs;
   for (const auto& [kind, use] : seen.copies) {
     summary.copies.push_back(use);
   }
@@ -122,9 +121,10 @@ void add_operators(Collector& seen, TraceSummary& summary) {
     }
     OperatorUse& use = uses[event.name];
     ++use.count;
-    use.self_s += (event.end - event.begin) * kSecond;
+    use.self_s += (event.end - event.begin) * detail::kSecondsPerUs;
     if (!around.empty()) {
-      uses[around.back()->name].self_s -= (std::min(event.end, around.back()->end) - event.begin) * kSecond;
+      uses[around.back()->name].self_s -=
+          (std::min(event.end, around.back()->end) - event.begin) * detail::kSecondsPerUs;
     }
     around.push_back(&event);
   }
@@ -143,7 +143,7 @@ void add_steps(Collector& seen, TraceSummary& summary) {
   const std::string& thread = seen.steps.front().thread;
   SpanSet steps;
   for (const Step& step : seen.steps) {
-    summary.step_s.add((step.end - step.begin) * kSecond);
+    summary.step_s.add((step.end - step.begin) * detail::kSecondsPerUs);
     if (step.thread == thread) {
       steps.add(step.begin, step.end);
     }
@@ -204,10 +204,10 @@ TraceSummary read_trace(logs::Source& source) {
   TraceSummary summary;
   summary.file = source.name();
   summary.events = seen.events;
-  summary.span_s = (seen.last - seen.first) * kSecond;
+  summary.span_s = (seen.last - seen.first) * detail::kSecondsPerUs;
   const detail::Span window = window_of(seen);
   summary.begin_us = window.begin;
-  summary.window_s = (window.end - window.begin) * kSecond;
+  summary.window_s = (window.end - window.begin) * detail::kSecondsPerUs;
   add_devices(seen, window, summary);
   add_kernels(seen, summary);
   add_operators(seen, summary);

@@ -64,7 +64,7 @@ void add_device(const TraceSummary& trace, std::string& text) {
   }
 }
 
-void add_gaps(const TraceSummary& trace, int width, std::string& text) {
+void add_gap_rows(const TraceSummary& trace, int width, std::string& text) {
   if (trace.gaps.empty()) {
     return;
   }
@@ -113,7 +113,7 @@ std::string to_text(const TraceSummary& trace, int width) {
   std::string text;
   add_head(trace, text);
   add_device(trace, text);
-  add_gaps(trace, width, text);
+  add_gap_rows(trace, width, text);
   add_tables(trace, width, text);
   return text;
 }

@@ -12,7 +12,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-Error failure_of(const std::string& text, const std::vector<std::string>& overrides = {}) {
+Error failure_to_read(const std::string& text, const std::vector<std::string>& overrides = {}) {
   try {
     Config::from_text(text, "c.yaml", overrides);
   } catch (const Error& error) {
@@ -38,7 +38,7 @@ TEST(Config, OverridesWin) {
 }
 
 TEST(Config, UnknownKeyNamesLineAndClosestKey) {
-  const Error error = failure_of("workload: superres\nloader:\n  num_worker: 4\n");
+  const Error error = failure_to_read("workload: superres\nloader:\n  num_worker: 4\n");
   EXPECT_EQ(error.code(), ErrorCode::kInput);
   EXPECT_EQ(error.subject(), "c.yaml:3");
   EXPECT_THAT(error.message(), HasSubstr("loader.num_worker"));
@@ -51,21 +51,21 @@ TEST(Config, KeyInTheWrongSectionIsFound) {
 }
 
 TEST(Config, BooleanWhereAPrecisionIsExpected) {
-  const Error error = failure_of("workload: superres\nprecision:\n  amp: true\n");
+  const Error error = failure_to_read("workload: superres\nprecision:\n  amp: true\n");
   EXPECT_EQ(error.exit_code(), 2);
   EXPECT_EQ(error.subject(), "c.yaml:3: precision.amp");
   EXPECT_THAT(error.message(), HasSubstr("expected off, fp16 or bf16"));
 }
 
 TEST(Config, RefusesNumbersOutOfRangeAndOddOverrides) {
-  EXPECT_THAT(failure_of("workload: w\nbatch.size: 0\n").message(), HasSubstr("1 or more"));
-  EXPECT_THAT(failure_of("workload: w\nbatch.size: 4.5\n").message(), HasSubstr("whole number"));
-  EXPECT_THAT(failure_of("workload: w\noptimizer.lr: nan\n").message(), HasSubstr("a number"));
-  EXPECT_EQ(failure_of("workload: w\n", {"batch.size"}).code(), ErrorCode::kUsage);
-  EXPECT_EQ(failure_of("workload: w\n", {"batch.sise=3"}).hint(), "did you mean batch.size?");
+  EXPECT_THAT(failure_to_read("workload: w\nbatch.size: 0\n").message(), HasSubstr("1 or more"));
+  EXPECT_THAT(failure_to_read("workload: w\nbatch.size: 4.5\n").message(), HasSubstr("whole number"));
+  EXPECT_THAT(failure_to_read("workload: w\noptimizer.lr: nan\n").message(), HasSubstr("a number"));
+  EXPECT_EQ(failure_to_read("workload: w\n", {"batch.size"}).code(), ErrorCode::kUsage);
+  EXPECT_EQ(failure_to_read("workload: w\n", {"batch.sise=3"}).hint(), "did you mean batch.size?");
 }
 
-TEST(Config, WorkloadIsRequired) { EXPECT_EQ(failure_of("seed: 2\n").code(), ErrorCode::kInput); }
+TEST(Config, WorkloadIsRequired) { EXPECT_EQ(failure_to_read("seed: 2\n").code(), ErrorCode::kInput); }
 
 TEST(Config, EveryDefaultIsOfItsType) {
   const Config config = Config::from_text("workload: w\n", "c.yaml");

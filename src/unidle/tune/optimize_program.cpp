@@ -34,7 +34,7 @@ std::vector<Proposal> proposals_for(const ProgramPlan& plan, const std::vector<s
   if (plan.device == "cpu") {
     hardware.gpus = 0;  // the program does not use one
   }
-  std::vector<Proposal> proposals = propose(plan.settings, "", hardware, {true});
+  std::vector<Proposal> proposals = propose(plan.settings, nullptr, hardware, {true});
   const bool no_workers = knobs::value_of(plan.settings, "loader.workers") == "0";
   std::erase_if(proposals, [&](const Proposal& proposal) {
     return !why_refused(plan, command, proposal.changes).empty() ||
@@ -58,8 +58,8 @@ std::vector<Proposal> proposals_for(const ProgramPlan& plan, const std::vector<s
 }
 
 /// Sizes that words of the command or options of the program can say.
-std::vector<BatchChoice> batches_of(const ProgramPlan& plan, const std::vector<std::string>& words,
-                                    bool allow_semantic) {
+std::vector<BatchChoice> batches_said(const ProgramPlan& plan, const std::vector<std::string>& words,
+                                      bool allow_semantic) {
   knobs::Settings said = plan.settings;
   const std::vector<std::string> command =
       with_spare(words, plan.spare, {{"batch.size", "1"}, {"batch.accumulation", "1"}, {"optimizer.lr", "1"}});
@@ -144,7 +144,7 @@ OptimizeResult optimize_program(const OptimizeOptions& options, const Tuner::OnT
   tuning.budget_s = options.budget_s - seconds(system_clock().now_ns() - start);
   tuning.least_gain = kLeastGain;
   tuning.verify_fastest = true;
-  tuning.batches = batches_of(program.plan, options.command, options.allow_semantic);
+  tuning.batches = batches_said(program.plan, options.command, options.allow_semantic);
   tuning.subject = "program";
   tuning.done = "advised";
   if (tuning.batches.empty()) {

@@ -9,6 +9,7 @@
 #include <limits>
 #include <vector>
 
+#include "unidle/data/detail/big_endian.h"
 #include "unidle/data/detail/png_filter.h"
 
 namespace unidle::data::detail {
@@ -22,10 +23,6 @@ using Bytes = std::span<const std::uint8_t>;
 constexpr std::size_t kSignatureBytes = 8;
 constexpr std::size_t kChunkFrame = 12;  // length, type, CRC
 constexpr std::size_t kZlibFrame = 6;    // header and Adler-32
-
-std::uint32_t big_endian(const std::uint8_t* bytes) {
-  return std::uint32_t{bytes[0]} << 24 | std::uint32_t{bytes[1]} << 16 | std::uint32_t{bytes[2]} << 8 | bytes[3];
-}
 
 constexpr std::uint32_t type_of(const char (&name)[5]) {
   std::uint32_t type = 0;

@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cstring>
 #include <filesystem>
 #include <utility>
 
+#include "unidle/base/characters.h"
 #include "unidle/base/error.h"
 #include "unidle/data/random.h"
 #include "unidle/data/source_kind.h"
@@ -28,9 +28,7 @@ namespace {
 constexpr const char* kFolders[] = {"low", "high"};
 
 bool is_picture(const fs::path& path) {
-  std::string extension = path.extension().string();
-  std::transform(extension.begin(), extension.end(), extension.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const std::string extension = lower(path.extension().string());
   return path.filename().string().front() != '.' &&
          (extension == ".png" || extension == ".jpg" || extension == ".jpeg");
 }

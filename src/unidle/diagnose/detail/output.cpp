@@ -100,9 +100,8 @@ bool has_rate(const std::string& line) {
 }
 
 /// A line that training prints as it goes: "step 40 loss ...", "epoch 3/10", "12it/s".
-bool is_progress(std::string line) {
-  std::transform(line.begin(), line.end(), line.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+bool is_progress(const std::string& printed) {
+  const std::string line = lower(printed);
   static constexpr std::array<std::string_view, 5> kWords = {"epoch", "step", "iter", "iteration", "batch"};
   return has_rate(line) ||
          std::any_of(kWords.begin(), kWords.end(), [&](std::string_view word) { return counts(line, word); });

@@ -21,7 +21,7 @@ std::int64_t growth(double memory_used, const Policy& policy) {
   return factor;
 }
 
-Finding make_finding(const Context& context, const Policy& policy) {
+Finding batch_finding(const Context& context, const Policy& policy) {
   const Signals& signals = context.signals;
   Finding finding;
   finding.severity = Severity::kWarning;
@@ -72,7 +72,7 @@ Evaluation evaluate_batch_too_small(const Context& context, const Policy& policy
   if (full || waits >= policy.batch_max_wait || growth(*signals.gpu_memory_used, policy) < 2) {
     return Nothing{};
   }
-  return make_finding(context, policy);
+  return batch_finding(context, policy);
 }
 
 }  // namespace

@@ -11,7 +11,7 @@ namespace unidle::diagnose::rules {
 
 namespace {
 
-Finding make_finding(const Context& context, const Policy& policy, double workers) {
+Finding workers_finding(const Context& context, const Policy& policy, double workers) {
   const Signals& signals = context.signals;
   const double step_s = signals.step_s.value_or(0);
   const double work_s = *signals.loader_busy * workers * step_s;  // loader work of one step
@@ -59,7 +59,7 @@ Evaluation evaluate_loader_too_few_workers(const Context& context, const Policy&
   if (*signals.loader_busy < policy.workers_busy || *free < policy.free_cpus) {
     return Nothing{};
   }
-  return make_finding(context, policy, static_cast<double>(*workers));
+  return workers_finding(context, policy, static_cast<double>(*workers));
 }
 
 }  // namespace

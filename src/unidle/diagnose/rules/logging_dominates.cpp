@@ -29,8 +29,8 @@ Evaluation evaluate_logging_dominates(const Context& context, const Policy& poli
         context.say("that is {} calls a step",
                     format_number(static_cast<double>(logging->calls) / static_cast<double>(*context.signals.steps))));
   }
-  finding.fixes.push_back(
-      detail::make_fix(context, "metrics.interval", 50, "log every so many steps, or from a thread of its own"));
+  finding.fixes.push_back(detail::make_fix(context, "metrics.interval", policy.metrics_interval,
+                                           "log every so many steps, or from a thread of its own"));
   return finding;
 }
 

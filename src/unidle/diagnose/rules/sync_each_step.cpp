@@ -21,7 +21,7 @@ std::optional<detail::WaitFacts> reads(const Signals& signals) {
   return facts;
 }
 
-Finding make_finding(const Context& context, const Policy& policy, const detail::WaitFacts& waits, double share) {
+Finding wait_finding(const Context& context, const Policy& policy, const detail::WaitFacts& waits, double share) {
   Finding finding = detail::of_share(share, policy);
   finding.where =
       waits.top != nullptr ? detail::place(waits.top->where) : detail::where_set(context, "metrics.interval");
@@ -37,8 +37,8 @@ Finding make_finding(const Context& context, const Policy& policy, const detail:
     finding.evidence.push_back(
         context.say("the device is busy {} of the training", format_share(*context.signals.device_busy)));
   }
-  finding.fixes.push_back(
-      detail::make_fix(context, "metrics.interval", 50, "keep the loss on the device and read it every so many steps"));
+  finding.fixes.push_back(detail::make_fix(context, "metrics.interval", policy.metrics_interval,
+                                           "keep the loss on the device and read it every so many steps"));
   return finding;
 }
 
@@ -61,7 +61,7 @@ Evaluation evaluate_sync_each_step(const Context& context, const Policy& policy)
   if (full || *share < policy.warning_share) {
     return Nothing{};
   }
-  return make_finding(context, policy, *waits, *share);
+  return wait_finding(context, policy, *waits, *share);
 }
 
 }  // namespace

@@ -4,16 +4,11 @@
 #include <array>
 #include <utility>
 
+#include "unidle/base/characters.h"
+
 namespace unidle::knobs::detail {
 
 namespace {
-
-std::string lower(std::string_view text) {
-  std::string result(text);
-  std::transform(result.begin(), result.end(), result.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 'a' - 'A') : c; });
-  return result;
-}
 
 /// Families of names for number formats; a value is replaced within its family.
 struct Family {

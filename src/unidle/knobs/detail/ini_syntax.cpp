@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "unidle/base/characters.h"
 #include "unidle/base/error.h"
 #include "unidle/knobs/detail/emit.h"
 #include "unidle/knobs/detail/insert.h"
@@ -13,8 +14,6 @@
 namespace unidle::knobs::detail {
 
 namespace {
-
-bool is_blank(char c) { return c == ' ' || c == '\t'; }
 
 /// Where the first line begins: behind a byte order mark.
 std::size_t content_begin(std::string_view text) { return text.starts_with("\xef\xbb\xbf") ? 3 : 0; }

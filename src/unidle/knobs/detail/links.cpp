@@ -4,6 +4,7 @@
 #include <cctype>
 #include <set>
 
+#include "unidle/base/characters.h"
 #include "unidle/base/error.h"
 
 namespace unidle::knobs::detail {
@@ -16,8 +17,8 @@ constexpr std::size_t kLongestPath = 4096;
 constexpr std::size_t kMostReaders = 20'000;
 
 bool in_name(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' ||
-         c == '-' || c == '[' || c == ']' || c == '#' || c == ':' || c == '@';
+  return is_letter(c) || is_digit(c) || c == '_' || c == '.' || c == '-' || c == '[' || c == ']' || c == '#' ||
+         c == ':' || c == '@';
 }
 
 bool is_name(std::string_view text) { return !text.empty() && std::all_of(text.begin(), text.end(), in_name); }

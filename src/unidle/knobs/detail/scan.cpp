@@ -3,11 +3,12 @@
 #include <algorithm>
 #include <vector>
 
+#include "unidle/base/characters.h"
+
 namespace unidle::knobs::detail {
 
 namespace {
 
-bool is_blank(char c) { return c == ' ' || c == '\t'; }
 bool is_space(char c) { return is_blank(c) || c == '\r' || c == '\n'; }
 
 /// A quote opens a quoted scalar only where a value or key may begin; elsewhere it is a letter of a plain scalar.

@@ -48,7 +48,7 @@ class Positions {
   std::vector<std::size_t> lines_;     // the first code point of each line
 };
 
-std::size_t end_of_value(std::string_view text, std::size_t begin) {
+std::size_t end_of_toml_value(std::string_view text, std::size_t begin) {
   for (const std::string_view quotes : {std::string_view("\"\"\""), std::string_view("'''")}) {
     if (text.compare(begin, 3, quotes) != 0) {
       continue;
@@ -91,7 +91,7 @@ class DepthCheck {
     for (std::size_t at = 0; at < text_.size(); ++at) {
       const char c = text_[at];
       if (c == '"' || c == '\'') {
-        at = end_of_value(text_, at) - 1;
+        at = end_of_toml_value(text_, at) - 1;
       } else if (c == '#') {
         at = std::min(text_.find('\n', at), text_.size()) - 1;
       } else {
@@ -171,7 +171,7 @@ class Collector {
     if (scalar.begin >= text_.size()) {
       return;
     }
-    scalar.end = end_of_value(text_, scalar.begin);
+    scalar.end = end_of_toml_value(text_, scalar.begin);
     const std::string source = text_.substr(scalar.begin, scalar.end - scalar.begin);
     if (const auto* string = node.as_string()) {
       scalar.quoted = true;
@@ -267,7 +267,7 @@ class TomlInserter {
         continue;
       }
       const bool simple = !child.is_table() && !child.is_array();
-      const std::size_t end = simple ? end_of_value(text_, begin) : end_of_flow(text_, begin, kOpeners).close;
+      const std::size_t end = simple ? end_of_toml_value(text_, begin) : end_of_flow(text_, begin, kOpeners).close;
       keys.push_back({line_begin(text_, begin), line_end(text_, end)});
     }
     std::sort(keys.begin(), keys.end(), [](const Own& a, const Own& b) { return a.end < b.end; });

@@ -10,9 +10,6 @@ namespace unidle::knobs::detail {
 
 namespace {
 
-bool is_upper(char c) { return c >= 'A' && c <= 'Z'; }
-bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
-
 /// Words that people write together, or shorten.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 19> kForms = {{
     {"bs", "batch size"},
@@ -77,7 +74,7 @@ Words words_of(std::string_view key) {
     if (is_upper(c) && i > 0 && is_lower(key[i - 1])) {
       flush();
     }
-    word += is_upper(c) ? static_cast<char>(c + 'a' - 'A') : c;
+    word += lower(c);
   }
   flush();
   return words;

@@ -11,10 +11,14 @@
 
 namespace unidle::logs::detail {
 
-inline bool is_blank(char c) { return c == ' ' || c == '\t'; }
 /// Letters, digits, "_" and every byte of a character outside ASCII.
 inline bool is_word(char c) { return is_digit(c) || is_letter(c) || c == '_' || static_cast<signed char>(c) < 0; }
-inline char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c; }
+
+inline void skip_blanks(std::string_view& text) {
+  while (!text.empty() && is_blank(text.front())) {
+    text.remove_prefix(1);
+  }
+}
 
 inline std::string_view trimmed(std::string_view text) {
   while (!text.empty() && (is_blank(text.front()) || text.front() == '\r')) {

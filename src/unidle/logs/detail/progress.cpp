@@ -46,12 +46,6 @@ std::size_t skip_signs(std::string_view& text, std::size_t most = kMostSigns) {
   return count;
 }
 
-void skip_blanks(std::string_view& text) {
-  while (!text.empty() && is_blank(text.front())) {
-    text.remove_prefix(1);
-  }
-}
-
 bool take_total(std::string_view& text, double& total) {
   std::string_view rest = text;
   skip_blanks(rest);

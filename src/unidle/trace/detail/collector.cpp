@@ -11,7 +11,6 @@ namespace unidle::trace::detail {
 
 namespace {
 
-constexpr double kSecond = 1e-6;           // of a microsecond
 constexpr double kLongHostEvent_us = 100;  // shorter ones cannot explain a gap worth showing
 constexpr std::size_t kMostHostEvents = 2'000'000;
 constexpr std::size_t kMostKernelNames = 100'000;
@@ -93,7 +92,7 @@ void Collector::kernel(const TraceEvent& event, double duration) {
     found = kernels.emplace(event.name, KernelUse{event.name, 0, 0, uses_matrix_units(event.name)}).first;
   }
   ++found->second.count;
-  found->second.total_s += duration * kSecond;
+  found->second.total_s += duration * kSecondsPerUs;
   matrix_us += found->second.matrix_units ? duration : 0;
 }
 
@@ -105,7 +104,7 @@ void Collector::copy(const TraceEvent& event, double duration) {
   CopyUse& use = copies[kind];
   use.kind = kind;
   ++use.count;
-  use.total_s += duration * kSecond;
+  use.total_s += duration * kSecondsPerUs;
   use.bytes += event.bytes.value_or(0);
 }
 

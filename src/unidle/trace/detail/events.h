@@ -11,6 +11,8 @@
 
 namespace unidle::trace::detail {
 
+constexpr double kSecondsPerUs = 1e-6;
+
 /// A complete event (ph "X"); times in microseconds. Strings are valid during the call.
 struct TraceEvent {
   std::string name;

@@ -7,6 +7,7 @@
 #include "unidle/base/error.h"
 #include "unidle/base/numbers.h"
 #include "unidle/base/units.h"
+#include "unidle/diagnose/policy.h"
 #include "unidle/knobs/apply.h"
 #include "unidle/knobs/knob.h"
 #include "unidle/knobs/recognize.h"
@@ -119,7 +120,7 @@ class Adviser {
   void host() {
     propose_advised("cpu.threads");
     if (number("metrics.interval") == 1) {
-      propose("metrics.interval", std::to_string(kMetricsInterval),
+      propose("metrics.interval", std::to_string(diagnose::Policy{}.metrics_interval),
               "reading the loss in every step makes the host wait for the device; only the log gets sparser", "");
     }
     if (is("optimizer.zero_to_none", "false")) {

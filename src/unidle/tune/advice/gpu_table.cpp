@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "unidle/base/characters.h"
 #include "unidle/base/error.h"
 
 namespace unidle::tune {
@@ -15,10 +16,8 @@ namespace {
 std::string plain(std::string_view name) {
   std::string text;
   for (const char c : name) {
-    if ((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9')) {
-      text += c;
-    } else if (c >= 'A' && c <= 'Z') {
-      text += static_cast<char>(c + 'a' - 'A');
+    if (is_letter(c) || is_digit(c)) {
+      text += lower(c);
     }
   }
   static constexpr std::array<std::string_view, 10> kNoise = {"nvidia", "geforce", "tesla", "quadro", "graphics",

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "unidle/base/units.h"
+#include "unidle/diagnose/policy.h"
 #include "unidle/knobs/knob.h"
 #include "unidle/tune/advice/hardware_advice.h"
 
@@ -12,16 +13,14 @@ namespace unidle::tune {
 
 namespace {
 
-bool has_convolutions(const std::string& workload) { return workload == "superres" || workload == "keypoint"; }
-
-/// Workloads whose samples are costly to make: decoding, predicting features.
-bool has_costly_samples(const std::string& workload) { return workload == "superres" || workload == "protein"; }
-
 class Proposer {
  public:
-  Proposer(const knobs::Settings& settings, std::string workload, const Hardware& hardware,
+  Proposer(const knobs::Settings& settings, const traits::Workload* workload, const Hardware& hardware,
            const ProposalOptions& options)
-      : settings_(settings), workload_(std::move(workload)), hardware_(hardware), options_(options) {}
+      : settings_(settings),
+        workload_(workload == nullptr ? traits::Workload() : *workload),
+        hardware_(hardware),
+        options_(options) {}
 
   std::vector<Proposal> run() {
     loader();
@@ -74,7 +73,7 @@ class Proposer {
     if (settings_.contains("loader.persistent_workers")) {
       add({{"loader.persistent_workers", "true"}}, 0.04, true, "workers need not be started anew every epoch");
     }
-    if (has_costly_samples(workload_) || settings_.contains("cache.features")) {
+    if (workload_.costly_samples || settings_.contains("cache.features")) {
       add({{"cache.features", "memory"}}, 0.5, true, "costly per-sample work is the same in every epoch");
     }
   }
@@ -90,7 +89,7 @@ class Proposer {
       }
     }
     add(copies, 0.2, true, "copies to the GPU run beside the computation from page-locked memory only");
-    if (workload_ == "timeseries" || workload_ == "recsys" || settings_.contains("data.on_device")) {
+    if (workload_.small_data || settings_.contains("data.on_device")) {
       add({{"data.on_device", "true"}}, 0.3, false, "a data set that fits the device need not be copied every epoch");
     }
   }
@@ -105,10 +104,10 @@ class Proposer {
     if (mixed && knobs::value_of(settings_, "precision.amp") != "off") {
       add({{"precision.amp", mixed->value}}, 0.1, false, mixed->reason);  // instead of another format
     }
-    if (has_convolutions(workload_) || settings_.contains("layout.channels_last")) {
+    if (workload_.convolutions || settings_.contains("layout.channels_last")) {
       add_advised("layout.channels_last", 0.25);
     }
-    if (gpu() && has_convolutions(workload_)) {
+    if (gpu() && workload_.convolutions) {
       add({{"cudnn.benchmark", "true"}}, 0.1, true, "the pictures have one size, so timing the algorithms once pays");
     }
     add_advised("cpu.threads", 0.35);
@@ -122,7 +121,7 @@ class Proposer {
         "one pass over the parameters instead of several operations for each tensor");
     add({{"optimizer.zero_to_none", "true"}}, 0.03, true, "dropping gradients saves a pass that fills them with zeros");
     if (number("metrics.interval") < 10) {
-      add({{"metrics.interval", std::to_string(kMetricsInterval)}}, gpu() ? 0.15 : 0.06, true,
+      add({{"metrics.interval", std::to_string(diagnose::Policy{}.metrics_interval)}}, gpu() ? 0.15 : 0.06, true,
           "every reading of the loss makes the host wait for the device; only the log gets sparser");
     }
     if (gpu()) {
@@ -147,7 +146,7 @@ class Proposer {
   }
 
   const knobs::Settings& settings_;
-  std::string workload_;
+  traits::Workload workload_;
   const Hardware& hardware_;
   ProposalOptions options_;
   std::vector<Proposal> found_;
@@ -169,8 +168,8 @@ std::vector<long long> larger_micro_batches(long long size, long long accumulati
   return sizes;
 }
 
-std::vector<Proposal> propose(const knobs::Settings& settings, const std::string& workload, const Hardware& hardware,
-                              const ProposalOptions& options) {
+std::vector<Proposal> propose(const knobs::Settings& settings, const traits::Workload* workload,
+                              const Hardware& hardware, const ProposalOptions& options) {
   return Proposer(settings, workload, hardware, options).run();
 }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "unidle/knobs/settings.h"
+#include "unidle/traits/workload.h"
 #include "unidle/tune/advice/hardware.h"
 
 namespace unidle::tune {
@@ -23,13 +24,9 @@ struct ProposalOptions {
 };
 
 /// Strongest promise first. Values equal to the present ones are left out; the effective batch stays what it is.
-/// `workload` is the name of a unidle workload, or empty.
-std::vector<Proposal> propose(const knobs::Settings& settings, const std::string& workload, const Hardware& hardware,
-                              const ProposalOptions& options);
-
-/// Steps between two readings of the loss: often enough to watch, rare enough to cost nothing. The diagnosis says so
-/// too.
-constexpr int kMetricsInterval = 50;
+/// `workload` is that of the configuration, or nullptr for another program.
+std::vector<Proposal> propose(const knobs::Settings& settings, const traits::Workload* workload,
+                              const Hardware& hardware, const ProposalOptions& options);
 
 /// Nobody trains with more, of batch size or accumulation, and the product of two such numbers still is one.
 constexpr long long kLargestBatch = 1 << 20;

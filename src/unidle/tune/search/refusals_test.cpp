@@ -9,7 +9,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-LoggedTrial asked(knobs::Settings changes) {
+LoggedTrial asked_for(knobs::Settings changes) {
   LoggedTrial trial;
   trial.changes = std::move(changes);
   return trial;
@@ -17,7 +17,7 @@ LoggedTrial asked(knobs::Settings changes) {
 
 TEST(Refusals, WhatTheProgramRefusedIsNoChange) {
   Refusals refusals;
-  LoggedTrial trial = asked({{"loader.workers", "2"}, {"optimizer.fused", "true"}});
+  LoggedTrial trial = asked_for({{"loader.workers", "2"}, {"optimizer.fused", "true"}});
   trial.result.refused = {{"loader.workers", "given by position"}, {"cpu.threads", "never asked for"}};
   refusals.take_out(trial);
   EXPECT_EQ(trial.changes, (knobs::Settings{{"optimizer.fused", "true"}}));
@@ -29,18 +29,18 @@ TEST(Refusals, WhatTheProgramRefusedIsNoChange) {
 
 TEST(Refusals, AnotherValueInForceIsARefusal) {
   Refusals refusals;
-  LoggedTrial trial = asked({{"precision.amp", "bf16"}, {"optimizer.fused", "true"}, {"loader.workers", "2"}});
+  LoggedTrial trial = asked_for({{"precision.amp", "bf16"}, {"optimizer.fused", "true"}, {"loader.workers", "2"}});
   trial.result.effective = {{"precision.amp", "off"}, {"optimizer.fused", "True"}};
   refusals.take_out(trial);
   EXPECT_EQ(trial.changes, (knobs::Settings{{"optimizer.fused", "true"}, {"loader.workers", "2"}}))
       << "True is true, and of workers nothing was said";
-  EXPECT_THAT(refusals.sentences(), ElementsAre("precision.amp: asked for bf16, in force is off"));
+  EXPECT_THAT(refusals.sentences(), ElementsAre("precision.amp: asked_for for bf16, in force is off"));
 }
 
 TEST(Refusals, AreToldOnce) {
   Refusals refusals;
   for (int i = 0; i < 2; ++i) {
-    LoggedTrial trial = asked({{"loader.workers", "2"}});
+    LoggedTrial trial = asked_for({{"loader.workers", "2"}});
     trial.result.refused = {{"loader.workers", "why"}};
     refusals.take_out(trial);
     EXPECT_THAT(trial.changes, IsEmpty());

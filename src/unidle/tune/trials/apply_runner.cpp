@@ -193,21 +193,9 @@ const ProgramPlan& ApplyRunner::calibrate(std::stop_token stop) {
 
 void ApplyRunner::read(const fs::path& record, const knobs::Settings& changes, TrialResult& result) {
   const record::Reader reader(record);
-  const std::vector<record::Step> steps = reader.steps();
-  result.rate = steps.size() < kLeastSteps ? 0 : rate_after_warmup(steps);
-  result.ok = result.rate > 0;
-  if (!result.ok) {
-    result.problem = fmt::format("only {} training steps were seen in {:.0f} s", steps.size(), result.seconds);
+  if (!take_in(reader, losses_, result)) {
     return;
   }
-  result.losses = losses_of(reader, steps);
-  if (const auto loss = losses_.read(result.losses)) {
-    result.loss = loss->value;
-    result.loss_error = loss->error;
-  }
-  result.effective = effective_settings(reader);
-  result.lengths_vary = lengths_vary(reader);
-  result.longest = longest_in(reader);
   const auto command_for = [&](const knobs::Settings& wanted) {
     return with_spare(options_.command, plan_.spare, wanted);
   };
@@ -216,7 +204,6 @@ void ApplyRunner::read(const fs::path& record, const knobs::Settings& changes, T
       result.refused[knob] = applied.why;
     }
   }
-  result.others_cpus = others_cpus(reader);
   try {
     const diagnose::Diagnosis diagnosis = diagnose::diagnose_record(record);
     result.suggestions = suggestions_of(diagnosis, options_.allow_semantic);

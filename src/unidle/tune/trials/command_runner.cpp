@@ -130,22 +130,9 @@ TrialResult CommandRunner::run_once(const knobs::Settings& changes, bool longest
 
 void CommandRunner::read(const std::filesystem::path& record, const knobs::Settings& changes, TrialResult& result) {
   const record::Reader reader(record);
-  const std::vector<record::Step> steps = reader.steps();
-  if (steps.size() < kLeastSteps) {
-    result.problem = fmt::format("only {} training steps were seen in {:.0f} s", steps.size(), result.seconds);
+  if (!take_in(reader, losses_, result)) {
     return;
   }
-  result.ok = true;
-  result.rate = rate_after_warmup(steps);
-  result.losses = losses_of(reader, steps);
-  if (const auto loss = losses_.read(result.losses)) {
-    result.loss = loss->value;
-    result.loss_error = loss->error;
-  }
-  result.effective = effective_settings(reader);
-  result.others_cpus = others_cpus(reader);
-  result.lengths_vary = lengths_vary(reader);
-  result.longest = longest_in(reader);
   const diagnose::Diagnosis diagnosis = diagnose::diagnose_record(record);
   result.suggestions = suggestions_of(diagnosis, options_.allow_semantic);
   refuse_full_memory(diagnosis, changes, result);

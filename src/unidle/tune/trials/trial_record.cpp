@@ -216,4 +216,24 @@ std::optional<LossReading> CommonLosses::read(const std::map<long long, double>&
                      standard_deviation(differences) / std::sqrt(static_cast<double>(differences.size()))};
 }
 
+bool take_in(const record::Reader& reader, CommonLosses& common, TrialResult& result) {
+  const std::vector<record::Step> steps = reader.steps();
+  result.rate = steps.size() < kLeastSteps ? 0 : rate_after_warmup(steps);
+  result.ok = result.rate > 0;
+  if (!result.ok) {
+    result.problem = fmt::format("only {} training steps were seen in {:.0f} s", steps.size(), result.seconds);
+    return false;
+  }
+  result.losses = losses_of(reader, steps);
+  if (const auto loss = common.read(result.losses)) {
+    result.loss = loss->value;
+    result.loss_error = loss->error;
+  }
+  result.effective = effective_settings(reader);
+  result.others_cpus = others_cpus(reader);
+  result.lengths_vary = lengths_vary(reader);
+  result.longest = longest_in(reader);
+  return true;
+}
+
 }  // namespace unidle::tune

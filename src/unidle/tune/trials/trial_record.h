@@ -9,6 +9,7 @@
 #include "unidle/knobs/settings.h"
 #include "unidle/record/record.h"
 #include "unidle/tune/advice/reach.h"
+#include "unidle/tune/trials/trial.h"
 
 namespace unidle::tune {
 
@@ -61,5 +62,9 @@ class CommonLosses {
  private:
   std::map<long long, double> first_;
 };
+
+/// Fills in what the record of a trial says of it: rate, losses, settings in force, what disturbed it. False, with the
+/// problem, where too few steps were seen. `result.seconds` must be set.
+bool take_in(const record::Reader& reader, CommonLosses& common, TrialResult& result);
 
 }  // namespace unidle::tune
