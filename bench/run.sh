@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Runs the benchmarks: the programs in build/bench/ and the scripts beside this one. `bench/run.sh [NAME] [ARGS ...]`
+# Runs the benchmarks: the programs in build/bench/ and the scripts beside this one. `bench/run.sh [NAME]
+# [ARGS ...]`
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 export PATH="$PWD/build/bin:$PATH"

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# `unidle run --apply` on a real NVIDIA device: what only means something there is taken, and the program learns as before.
+# `unidle run --apply` on a real NVIDIA device: what only means something there is taken, and the program
+# learns as before.
 subcommand=run
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 needs_gpu

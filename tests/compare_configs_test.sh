@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# unidle compare A.json B.json -- CMD {config}: two configurations of one program in turns, as a check for continuous integration.
+# unidle compare A.json B.json -- CMD {config}: two configurations of one program in turns, as a check for
+# continuous integration.
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 needs_torch
 mkdir program && cd program || exit 1

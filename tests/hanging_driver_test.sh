@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# A device's library that hangs when it is loaded, in its first call, in a reading or at its end: check, monitor and optimize leave it behind.
+# A device's library that hangs when it is loaded, in its first call, in a reading or at its end: check,
+# monitor and optimize leave it behind.
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 export UNIDLE_NVML_LIBRARY="$UNIDLE_LIB/libunidle_fake_nvml.so" UNIDLE_FAKE_NVML_SCRIPT="$folder/script"
 

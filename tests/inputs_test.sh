@@ -43,7 +43,8 @@ if [ -x "$UNIDLE_BIN/unidle-train" ]; then
   refused train folder.yaml
 fi
 
-# A path that the system does not even look at: a circle of links, a name too long, a folder that may not be entered.
+# A path that the system does not even look at: a circle of links, a name too long, a folder that may not be
+# entered.
 ln -s circle.yaml circle.yaml
 ln -s circle circle
 long=$(printf 'a%.0s' $(seq 300))

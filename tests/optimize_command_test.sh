@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# unidle optimize -- CMD: a PyTorch program that waits for its samples gets workers, its files stay as they are.
+# unidle optimize -- CMD: a PyTorch program that waits for its samples gets workers, its files stay as they
+# are.
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 needs_torch
 mkdir program && cd program || exit 1

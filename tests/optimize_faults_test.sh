@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# unidle optimize -- CMD with programs that are no help: the search survives them, the user's files stay, nothing is left running.
+# unidle optimize -- CMD with programs that are no help: the search survives them, the user's files stay,
+# nothing is left running.
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 needs_torch
 mkdir program data && cd program || exit 1
@@ -90,7 +91,8 @@ for file in "${files[@]}"; do
   check "$file is the user's" grep -qx "the user's" "$file"
 done
 
-# A program that fails has perhaps destroyed first: it is never tried again with less protection than this machine offers.
+# A program that fails has perhaps destroyed first: it is never tried again with less protection than this
+# machine offers.
 cat >destroys.py <<'PY'
 import shutil
 import sys

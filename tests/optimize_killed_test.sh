@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# unidle optimize -- CMD, killed and stopped: nothing is left running, the best so far is told, the next search goes on.
+# unidle optimize -- CMD, killed and stopped: nothing is left running, the best so far is told, the next
+# search goes on.
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 needs_torch
 mkdir program && cd program || exit 1

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# unidle optimize -- CMD: a batch size that the program has an option for, with the accumulation that holds the effective
-# batch; of constants, a patch to review.
+# unidle optimize -- CMD: a batch size that the program has an option for, with the accumulation that holds
+# the effective batch; of constants, a patch to review.
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 needs_torch
 mkdir program && cd program || exit 1
@@ -47,7 +47,8 @@ assert all(t["verdict"] != "parity broken" for t in d["trials"]), d["trials"]
 PY
 check "the command that it names runs" bash -c "timeout 60 \$(\"$python\" -c \"import json; print(json.load(open('out.json'))['program']['run'])\") --epochs 1"
 
-# With constants in place of the options nothing outside of the program changes them: a patch to review, no trial.
+# With constants in place of the options nothing outside of the program changes them: a patch to review, no
+# trial.
 sed -e '/argparse/d; /parser/d; s/args.batch_size/SIZE/; s/args.accumulation_steps/ACCUMULATION_STEPS/; s/args.epochs/1000/' \
   -e 's/^torch.manual_seed/SIZE = 4\nACCUMULATION_STEPS = 4\n&/' train.py >constants.py
 "$unidle" optimize --budget 1h --trials 2 --only batch.size --format json -- "$python" constants.py >out.json 2>err.txt </dev/null

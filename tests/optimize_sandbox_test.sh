@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Trials of a program that destroys what it finds: with layers (where this machine has them) no file of the user changes, the program
-# does not notice, no tracker and no token is reached, and nothing is left behind, whatever was killed.
+# Trials of a program that destroys what it finds: with layers (where this machine has them) no file of the
+# user changes, the program does not notice, no tracker and no token is reached, and nothing is left behind,
+# whatever was killed.
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 needs_torch
 export HOME=$folder/home TMPDIR=$folder/tmp

@@ -106,8 +106,8 @@ a, b = d[\"files\"]
 assert a[\"configured\"][\"loader.workers\"] == {\"value\": \"0\", \"path\": \"train.num_workers\", \"line\": 2}, a
 assert b[\"framework\"] == \"deepspeed\" and not any(k[\"knob\"] == \"loader.pin_memory\" for k in b[\"knobs\"]), b'"
 
-# Ctrl-C: the running trial ends, nothing is written, nothing is left running. Its number gets out of it only where no layers
-# keep what it writes.
+# Ctrl-C: the running trial ends, nothing is written, nothing is left running. Its number gets out of it only
+# where no layers keep what it writes.
 UNIDLE_PROTECTION=guard "$unidle" optimize none.yaml --benchmark -- bash -c 'echo $$ >"$0/pid.new"; mv "$0/pid.new" "$0/pid"; exec sleep 300' \
   "$folder" '{config}' >out.txt 2>err.txt &
 optimizer=$!

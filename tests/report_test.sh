@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# unidle report in a real browser: the plots are there, nothing is fetched, nothing from a record becomes markup.
+# unidle report in a real browser: the plots are there, nothing is fetched, nothing from a record becomes
+# markup.
 set -euo pipefail
 
 browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome || true)

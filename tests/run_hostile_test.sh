@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# `unidle run` under attack: whatever happens to it, the command's output, files and exit are those of the bare run.
+# `unidle run` under attack: whatever happens to it, the command's output, files and exit are those of the
+# bare run.
 subcommand=run
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 unset UNIDLE_LOG UNIDLE_PROBE_DIR
@@ -134,7 +135,8 @@ rm -f go
 touch go
 same 'what was said' said "$(cat out)"
 
-# A library of the device that hangs, in its constructor or in a call, holds up neither start, nor signals, nor end.
+# A library of the device that hangs, in its constructor or in a call, holds up neither start, nor signals,
+# nor end.
 hang_c='#include <unistd.h>
 #ifdef IN_CONSTRUCTOR
 __attribute__((constructor)) static void hang(void) { for (;;) pause(); }

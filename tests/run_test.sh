@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# `unidle run` against real programs: what the command does, returns and writes must be what it would be without us.
+# `unidle run` against real programs: what the command does, returns and writes must be what it would be
+# without us.
 set -u
 unidle="$UNIDLE_BIN/unidle"
 work=$(mktemp -d)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What setting-ignored says of programs that parse arguments: a default that something else overrides is no configured
-# value, and nothing is said where what is configured cannot be known.
+# What setting-ignored says of programs that parse arguments: a default that something else overrides is no
+# configured value, and nothing is said where what is configured cannot be known.
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 needs_torch
 mkdir program && cd program || exit 1

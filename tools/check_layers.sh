@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Fails when a module includes one that comes after it, when a room of a module includes a later one, when a room of the
-# Python shim imports from a later one, or when torch is included outside train, workloads, python and the benchmarks that
-# are named for it. With --self-test it proves that it can fail.
+# Fails when a module includes one that comes after it, when a room of a module includes a later one, when a
+# room of the Python shim imports from a later one, or when torch is included outside train, workloads, python
+# and the benchmarks that are named for it. With --self-test it proves that it can fail.
 set -euo pipefail
 cd "${UNIDLE_TREE:-$(dirname "${BASH_SOURCE[0]}")/..}"
 
-ORDER=(base knobs telemetry record logs probe observe trace diagnose data cache tune report check monitor slurm train cli)
+ORDER=(base knobs telemetry record logs probe observe trace diagnose data cache traits tune report check monitor slurm train cli)
 SHIM_ROOMS=(host loop source samples facts session patches trial knobs install __init__)
 
 # What a room of the shim, or a file beside the rooms, imports from.
@@ -23,8 +23,8 @@ check_shim() {
   return $failures
 }
 
-# The rooms of a module with several: a file includes only its own and those to the left. What lies in the module's own
-# folder stands above all of them; testing/ is for tests.
+# The rooms of a module with several: a file includes only its own and those to the left. What lies in the
+# module's own folder stands above all of them; testing/ is for tests.
 declare -A MODULE_ROOMS=([tune]="advice trials search output")
 
 # check_rooms MODULE

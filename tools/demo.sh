@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The main job, end to end, on the superres workload: observe the naive run, say why it is slow, optimise its config by
-# measurement, run the result, and prove the gain. Called by `./dev demo`; needs a build. Everything it makes lies in
-# $UNIDLE_HOME, .unidle by default.
+# The main job, end to end, on the superres workload: observe the naive run, say why it is slow, optimise its
+# config by measurement, run the result, and prove the gain. Called by `./dev demo`; needs a build. Everything
+# it makes lies in $UNIDLE_HOME, .unidle by default.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 export PATH="$PWD/build/bin:$PATH"

@@ -1,8 +1,11 @@
 #!/usr/bin/env bash
-# Fuzzes the readers of foreign bytes (fuzz/README.md lists them) with libFuzzer, address and undefined sanitizers.
+# Fuzzes the readers of foreign bytes (fuzz/README.md lists them) with libFuzzer, address and undefined
+# sanitizers.
 #   tools/fuzz.sh MINUTES [TARGET ...]      all targets share the time; without a name, all of them
-# Prints what each did and ends with 1 where something crashed, hung or leaked: the inputs lie in build-fuzz/crashes/TARGET.
-# What was found to be new stays in build-fuzz/corpus for the next time; build-fuzz/log keeps every line that was printed.
+# Prints what each did and ends with 1 where something crashed, hung or leaked: the inputs lie in
+# build-fuzz/crashes/TARGET.
+# What was found to be new stays in build-fuzz/corpus for the next time; build-fuzz/log keeps every line that
+# was printed.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# clang-tidy over the sources that a build folder compiles, as it compiles them: several at once in the release preset, which
-# parses their common headers once. Tests and files that parse torch are left out: the first for time, the second because
-# their headers take minutes.
+# clang-tidy over the sources that a build folder compiles, as it compiles them: several at once in the
+# release preset, which parses their common headers once. Tests and files that parse torch are left out: the
+# first for time, the second because their headers take minutes.
 #   tools/tidy.sh BUILD_FOLDER [FILE ...]
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."

@@ -1,7 +1,8 @@
 # Sourced: kills `unidle run` with SIGKILL at random points. Needs $unidle, and a folder of its own to be in.
 # The command, its files, its output and how it ended must be what they are without us.
 
-# Writes 40 numbered lines on both streams, a file, and how it ended; a child that outlives it goes on writing.
+# Writes 40 numbered lines on both streams, a file, and how it ended; a child that outlives it goes on
+# writing.
 _victim='trap "echo PIPE >>$1.end; exit 1" PIPE
 for i in $(seq 40); do echo "out $i" || exit 2; echo "err $i" >&2 || exit 2; echo "$i" >>$1.file; sleep 0.01; done
 (for i in $(seq 10); do sleep 0.02; echo "late $i" || exit 3; done; echo child >>$1.end) &
@@ -17,8 +18,8 @@ _wait_until() {
 
 _has_lines() { [ "$(wc -l <"$1" 2>/dev/null || echo 0)" -ge "$2" ]; }
 
-# The command and its child have ended, or there is neither: nobody holds the lock that all of them inherited. That the
-# keepers of the output do not hold it either is part of the test.
+# The command and its child have ended, or there is neither: nobody holds the lock that all of them inherited.
+# That the keepers of the output do not hold it either is part of the test.
 _is_over() { flock -n -x "v$1.lock" true; }
 
 _start() {

@@ -1,4 +1,5 @@
-# kill -9 of the observed process, of unidle and of both, at random points: the record opens and holds every step.
+# kill -9 of the observed process, of unidle and of both, at random points: the record opens and holds every
+# step.
 # $KILLS kills (1000) of the shim's ring and marks, $TORCH_KILLS (30) of a real training.
 attack_kills() {
   local python=${UNIDLE_PYTHON:-$UNIDLE_SOURCE/.venv/bin/python} failures=0
