@@ -1,34 +1,42 @@
-// The calls that change files, as an interface, so that a disk that refuses can be faked.
+// The calls by which files get onto the disk and off it, so that tests can make any of them fail.
 #pragma once
 
 #include <sys/types.h>
+#include <sys/uio.h>
 
-#include <cstddef>
 #include <filesystem>
-#include <system_error>
+#include <span>
+#include <string>
+#include <string_view>
 
 namespace unidle {
 
 class FileAttributes;
 
-/// Thread-safe. Each call is the system's of that name, and fails as it does: -1, and errno says why.
+/// Each call does what the system call of that name does and returns 0, or what went wrong as errno. Thread-safe.
 class Disk {
  public:
   virtual ~Disk() = default;
-  /// mkostemp: the last six characters of `pattern` are replaced.
-  virtual int open_temporary(char* pattern) = 0;
-  virtual ssize_t write(int fd, const void* bytes, std::size_t count) = 0;
-  virtual int fsync(int fd) = 0;
-  virtual int fchmod(int fd, mode_t mode) = 0;
-  /// All of FileAttributes::give_to.
-  virtual int give(const FileAttributes& attributes, int fd) = 0;
-  virtual int rename(const char* from, const char* to) = 0;
-  virtual int unlink(const char* path) = 0;
-  /// The folder and its parents; that they are there is no failure.
-  virtual int make_folders(const std::filesystem::path& path) = 0;
+  /// A new file, for reading and writing, with the user's umask; its descriptor in `fd`.
+  virtual int create(const std::filesystem::path& path, int& fd);
+  /// The same with a name of its own, private: the last six characters of `path`, XXXXXX, are replaced.
+  virtual int create_temporary(std::string& path, int& fd);
+  virtual int set_mode(int fd, mode_t mode);
+  virtual int give(const FileAttributes& attributes, int fd);
+  /// Writes all of it, however many calls that takes.
+  virtual int write(int fd, std::span<iovec> pieces);
+  int write(int fd, std::string_view bytes);
+  /// The bytes of the file are on the disk.
+  virtual int sync(int fd);
+  virtual int rename(const std::filesystem::path& from, const std::filesystem::path& to);
+  virtual int unlink(const std::filesystem::path& path);
+  /// The folder and its parents. That it is there is no failure.
+  virtual int make_folders(const std::filesystem::path& path);
+  /// Maps a file for reading, with its pages brought in where it is small.
+  virtual int map(int fd, std::size_t bytes, void*& address);
 };
 
-/// The real one; one for the process, stateless.
+/// The real one; stateless.
 Disk& system_disk();
 
 }  // namespace unidle

@@ -7,22 +7,22 @@
 
 #include "unidle/base/error.h"
 #include "unidle/base/files.h"
-#include "unidle/base/testing/refusing_disk.h"
+#include "unidle/base/testing/failing_disk.h"
 
 namespace unidle {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::at_each_refusal;
-using testing::RefusingDisk;
+using testing::at_each_failure;
+using testing::FailingDisk;
 
 const std::string kNew(10'000, 'n');
 
 /// Writes by `write` over a file, where `old` is there, and looks at what came of it.
-void write_at_each_refusal(const std::optional<std::string>& old,
+void write_at_each_failure(const std::optional<std::string>& old,
                            const std::function<void(const fs::path& path, Disk& disk)>& write) {
   int refusals = 0;
-  at_each_refusal([&](RefusingDisk& disk) {
+  at_each_failure([&](FailingDisk& disk) {
     const TemporaryFolder folder;
     const fs::path path = folder.path() / "file";
     if (old) {
@@ -37,7 +37,7 @@ void write_at_each_refusal(const std::optional<std::string>& old,
       EXPECT_EQ(error.subject(), path.string());
       EXPECT_NE(error.message().find("No space left on device"), std::string::npos) << error.what();
     }
-    EXPECT_EQ(failed, disk.refused());
+    EXPECT_EQ(failed, disk.failed());
     refusals += failed ? 1 : 0;
     std::map<std::string, std::string> there;
     for (const auto& entry : fs::directory_iterator(folder.path())) {
@@ -54,21 +54,23 @@ void write_at_each_refusal(const std::optional<std::string>& old,
 
 TEST(Disk, AnAtomicWriteIsAllOrNothing) {
   const auto write = [](const fs::path& path, Disk& disk) { write_file_atomic(path, kNew, disk); };
-  write_at_each_refusal(std::nullopt, write);
-  write_at_each_refusal("old", write);
+  write_at_each_failure(std::nullopt, write);
+  write_at_each_failure("old", write);
 }
 
 TEST(Disk, ACopyIsAllOrNothing) {
-  write_at_each_refusal("old", [](const fs::path& path, Disk& disk) { write_file_like(path, kNew, path, disk); });
+  write_at_each_failure("old", [](const fs::path& path, Disk& disk) { write_file_like(path, kNew, path, disk); });
 }
 
 TEST(Disk, AFileThatIsReplacedKeepsItsBytesUntilItHasNewOnes) {
-  write_at_each_refusal("old", [](const fs::path& path, Disk& disk) { replace_file(path, kNew, disk); });
+  write_at_each_failure("old", [](const fs::path& path, Disk& disk) { replace_file(path, kNew, disk); });
 }
 
 TEST(Disk, AFolderThatCannotBeMadeIsNamed) {
   const TemporaryFolder folder;
-  RefusingDisk disk(1, RefusingDisk::For::kOnce, EDQUOT);
+  FailingDisk disk;
+  disk.fail_from = 0;
+  disk.error = EDQUOT;
   try {
     make_folders(folder.path() / "a/b", disk);
     FAIL();

@@ -66,18 +66,6 @@ Failure read_all(const fs::path& path, std::string& out) {
   }
 }
 
-int write_all(int fd, std::string_view bytes, Disk& disk) {
-  while (!bytes.empty()) {
-    const ssize_t put = disk.write(fd, bytes.data(), bytes.size());
-    if (put >= 0) {
-      bytes.remove_prefix(static_cast<std::size_t>(put));
-    } else if (errno != EINTR) {
-      return errno;
-    }
-  }
-  return 0;
-}
-
 /// A rename is only durable once its folder is; a folder that cannot be synced is no error.
 void sync_folder(const fs::path& folder) {
   const UniqueFd fd(::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -145,7 +133,7 @@ bool written_in_place(const WriteTarget& target, const fs::path& name, std::stri
     return false;
   }
   const UniqueFd fd = open_in_place(target);
-  if (const int failure = fd ? write_all(fd.get(), bytes, disk) : errno; failure != 0) {
+  if (const int failure = fd ? disk.write(fd.get(), bytes) : errno; failure != 0) {
     throw system_error(ErrorCode::kIo, name.string(), "cannot be written", failure);
   }
   return true;
@@ -155,21 +143,19 @@ bool written_in_place(const WriteTarget& target, const fs::path& name, std::stri
 template <typename Prepare>
 void write_beside_and_rename(const fs::path& path, std::string_view bytes, Disk& disk, Prepare prepare) {
   std::string temporary = path.string() + ".XXXXXX";
-  UniqueFd fd(disk.open_temporary(temporary.data()));
-  if (!fd) {
-    throw system_error(ErrorCode::kIo, path.string(), "cannot be written", errno);
-  }
-  int failure = prepare(fd.get());
-  failure = failure == 0 ? write_all(fd.get(), bytes, disk) : failure;
-  if (failure == 0 && disk.fsync(fd.get()) != 0) {
-    failure = errno;
-  }
-  fd.reset();
-  if (failure == 0 && disk.rename(temporary.c_str(), path.c_str()) != 0) {
-    failure = errno;
-  }
+  int made = -1;
+  int failure = disk.create_temporary(temporary, made);
+  UniqueFd fd(made);
   if (failure != 0) {
-    disk.unlink(temporary.c_str());
+    throw system_error(ErrorCode::kIo, path.string(), "cannot be written", failure);
+  }
+  failure = prepare(fd.get());
+  failure = failure == 0 ? disk.write(fd.get(), bytes) : failure;
+  failure = failure == 0 ? disk.sync(fd.get()) : failure;
+  fd.reset();
+  failure = failure == 0 ? disk.rename(temporary, path) : failure;
+  if (failure != 0) {
+    disk.unlink(temporary);
     throw system_error(ErrorCode::kIo, path.string(), "cannot be written", failure);
   }
   sync_folder(path.parent_path());
@@ -179,7 +165,7 @@ void write_beside_and_rename(const fs::path& path, std::string_view bytes, Disk&
 int make_usual(int fd, Disk& disk) {
   const mode_t mask = ::umask(0);
   ::umask(mask);
-  return disk.fchmod(fd, 0666 & ~mask) == 0 ? 0 : errno;
+  return disk.set_mode(fd, 0666 & ~mask);
 }
 
 }  // namespace
@@ -194,7 +180,7 @@ void write_file_atomic(const fs::path& path, std::string_view bytes, Disk& disk)
 void write_file_like(const fs::path& path, std::string_view bytes, const fs::path& like, Disk& disk) {
   const WriteTarget target = write_target(path);
   if (!written_in_place(target, path, bytes, disk)) {
-    const auto make_like = [&](int fd) { return disk.give(FileAttributes(like), fd) == 0 ? 0 : errno; };
+    const auto make_like = [&](int fd) { return disk.give(FileAttributes(like), fd); };
     write_beside_and_rename(target.path, bytes, disk, make_like);
   }
 }
@@ -219,8 +205,8 @@ void replace_file(const fs::path& path, std::string_view bytes, Disk& disk) {
                 fmt::format("has {} names (hard links), and only this one would be changed", status.st_nlink), hint);
   }
   write_beside_and_rename(file, bytes, disk, [&](int fd) {
-    if (disk.give(FileAttributes(file), fd) != 0) {
-      return errno;
+    if (const int failure_to_give = disk.give(FileAttributes(file), fd); failure_to_give != 0) {
+      return failure_to_give;
     }
     struct stat made {};
     return ::fstat(fd, &made) == 0 && made.st_uid == status.st_uid ? 0 : EPERM;
@@ -228,8 +214,8 @@ void replace_file(const fs::path& path, std::string_view bytes, Disk& disk) {
 }
 
 void make_folders(const fs::path& path, Disk& disk) {
-  if (disk.make_folders(path) != 0) {
-    throw system_error(ErrorCode::kIo, path.string(), "cannot be created", errno);
+  if (const int failure = disk.make_folders(path); failure != 0) {
+    throw system_error(ErrorCode::kIo, path.string(), "cannot be created", failure);
   }
 }
 

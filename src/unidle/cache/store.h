@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "unidle/base/clock.h"
-#include "unidle/cache/disk.h"
+#include "unidle/base/disk.h"
 #include "unidle/cache/entry.h"
 #include "unidle/cache/key.h"
 

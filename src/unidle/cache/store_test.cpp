@@ -368,7 +368,7 @@ TEST_F(StoreTest, AFullDiskCostsTheCachingAndIsToldOnce) {
     }
     EXPECT_THAT(told_, SizeIs(1));
     EXPECT_EQ(files_in(folder() / "v1/tmp"), 0U);
-    disk_.fail_from = testing::FailingDisk::kNever;
+    disk_.fail_from = unidle::testing::FailingDisk::kNever;
     EXPECT_FALSE(store.put(key_number(number), numbered(number)).stored()) << "not before some time has passed";
     clock_.advance(11 * kNsPerSecond);
     EXPECT_TRUE(store.put(key_number(number), numbered(number)).stored());

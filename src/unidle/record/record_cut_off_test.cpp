@@ -12,8 +12,8 @@
 #include "unidle/base/error.h"
 #include "unidle/base/files.h"
 #include "unidle/base/testing/thrown.h"
-#include "unidle/record/sqlite.h"
 #include "unidle/record/record.h"
+#include "unidle/record/sqlite.h"
 #include "unidle/record/testing/sample_record.h"
 
 namespace unidle::record {

@@ -11,9 +11,9 @@
 #include <optional>
 #include <string>
 
+#include "unidle/base/disk.h"
 #include "unidle/base/handle.h"
 #include "unidle/cache/blob.h"
-#include "unidle/cache/disk.h"
 #include "unidle/cache/entry.h"
 
 namespace unidle::cache::detail {

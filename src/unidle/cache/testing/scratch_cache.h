@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "unidle/base/files.h"
+#include "unidle/base/testing/failing_disk.h"
 #include "unidle/base/testing/fake_clock.h"
 #include "unidle/cache/store.h"
-#include "unidle/cache/testing/failing_disk.h"
 
 namespace unidle::cache::testing {
 
@@ -69,7 +69,7 @@ class ScratchCache : public ::testing::Test {
     return count;
   }
 
-  FailingDisk disk_;
+  unidle::testing::FailingDisk disk_;
   unidle::testing::FakeClock clock_;
   std::vector<std::string> told_;
 

@@ -49,7 +49,7 @@ Undone undo(const fs::path& config, Disk& disk) {
   try {
     replace_file(config, before, disk);
   } catch (...) {
-    disk.unlink(undone.kept.c_str());
+    disk.unlink(undone.kept);
     throw;
   }
   fs::remove(*backup);

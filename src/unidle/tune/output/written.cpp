@@ -40,7 +40,7 @@ Written write_result(const OptimizeResult& result, const std::optional<std::file
     try {
       replace_file(config, result.after, disk);
     } catch (...) {
-      disk.unlink(written.backup->c_str());
+      disk.unlink(*written.backup);
       throw;
     }
   } else {

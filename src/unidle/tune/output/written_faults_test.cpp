@@ -5,7 +5,7 @@
 
 #include "unidle/base/error.h"
 #include "unidle/base/files.h"
-#include "unidle/base/testing/refusing_disk.h"
+#include "unidle/base/testing/failing_disk.h"
 #include "unidle/tune/output/undo.h"
 #include "unidle/tune/output/written.h"
 
@@ -14,17 +14,17 @@ namespace {
 
 namespace fs = std::filesystem;
 using Files = std::map<std::string, std::string>;
-using unidle::testing::RefusingDisk;
+using unidle::testing::FailingDisk;
 
 constexpr const char* kBefore = "num_workers: 0\n";
 constexpr const char* kAfter = "num_workers: 4\n";
 
 /// Tries `change` on `old`, whose configuration is c.yaml, refusing one call after the other: the files are then `old`
 /// or, where it passes, `changed`.
-void change_at_each_refusal(const Files& old, const Files& changed,
+void change_at_each_failure(const Files& old, const Files& changed,
                             const std::function<void(const fs::path& config, Disk& disk)>& change) {
   int refusals = 0;
-  unidle::testing::at_each_refusal([&](RefusingDisk& disk) {
+  unidle::testing::at_each_failure([&](FailingDisk& disk) {
     const TemporaryFolder folder;
     for (const auto& [name, text] : old) {
       write_file_atomic(folder.path() / name, text);
@@ -38,7 +38,7 @@ void change_at_each_refusal(const Files& old, const Files& changed,
       EXPECT_TRUE(error.subject().starts_with(folder.path().string() + "/c.")) << error.subject();
       EXPECT_NE(error.message().find("No space left on device"), std::string::npos) << error.what();
     }
-    EXPECT_EQ(failed, disk.refused());
+    EXPECT_EQ(failed, disk.failed());
     refusals += failed ? 1 : 0;
     Files there;
     for (const auto& entry : fs::directory_iterator(folder.path())) {
@@ -58,17 +58,17 @@ void write_to(const fs::path& config, bool in_place, Disk& disk) {
 }
 
 TEST(WrittenFaults, InPlaceItIsChangedWithABackupOrNotAtAll) {
-  change_at_each_refusal({{"c.yaml", kBefore}}, {{"c.yaml", kAfter}, {"c.bak.yaml", kBefore}},
+  change_at_each_failure({{"c.yaml", kBefore}}, {{"c.yaml", kAfter}, {"c.bak.yaml", kBefore}},
                          [](const fs::path& config, Disk& disk) { write_to(config, true, disk); });
 }
 
 TEST(WrittenFaults, BesideItTheNewOneIsWholeOrNotThere) {
-  change_at_each_refusal({{"c.yaml", kBefore}}, {{"c.yaml", kBefore}, {"c.optimized.yaml", kAfter}},
+  change_at_each_failure({{"c.yaml", kBefore}}, {{"c.yaml", kBefore}, {"c.optimized.yaml", kAfter}},
                          [](const fs::path& config, Disk& disk) { write_to(config, false, disk); });
 }
 
 TEST(WrittenFaults, TakingItBackIsDoneOrNotBegun) {
-  change_at_each_refusal({{"c.yaml", kAfter}, {"c.bak.yaml", kBefore}},
+  change_at_each_failure({{"c.yaml", kAfter}, {"c.bak.yaml", kBefore}},
                          {{"c.yaml", kBefore}, {"c.undone.yaml", kAfter}},
                          [](const fs::path& config, Disk& disk) { undo(config, disk); });
 }

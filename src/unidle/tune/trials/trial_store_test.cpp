@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "unidle/base/files.h"
-#include "unidle/base/testing/refusing_disk.h"
+#include "unidle/base/testing/failing_disk.h"
 #include "unidle/tune/testing/fake_runner.h"
 
 namespace unidle::tune {
@@ -92,7 +92,7 @@ TEST(TrialStore, WhatCannotBeReadIsNotThere) {
 
 TEST(TrialStore, OnADiskThatRefusesATrialIsKeptOrForgotten) {
   int refusals = 0;
-  unidle::testing::at_each_refusal([&](unidle::testing::RefusingDisk& disk) {
+  unidle::testing::at_each_failure([&](unidle::testing::FailingDisk& disk) {
     const TemporaryFolder home;
     TrialStore(home.path(), "a").keep({}, 0, kept_result());
     TrialStore store(home.path(), "a", disk);
@@ -101,15 +101,15 @@ TEST(TrialStore, OnADiskThatRefusesATrialIsKeptOrForgotten) {
     store.keep({}, 0, other);
     const auto found = TrialStore(home.path(), "a").find({}, 0);
     ASSERT_TRUE(found);
-    EXPECT_EQ(found->rate, disk.refused() ? kept_result().rate : 7);
-    refusals += disk.refused() ? 1 : 0;
+    EXPECT_EQ(found->rate, disk.failed() ? kept_result().rate : 7);
+    refusals += disk.failed() ? 1 : 0;
     int files = 0;
     for (const auto& file : fs::recursive_directory_iterator(home.path())) {
       files += file.is_regular_file() ? 1 : 0;
     }
     EXPECT_EQ(files, 1) << "no half of one is left";
     store.keep({{"loader.workers", "2"}}, 0, other);
-    EXPECT_EQ(store.find({{"loader.workers", "2"}}, 0).has_value(), !disk.refused()) << "it is not tried again";
+    EXPECT_EQ(store.find({{"loader.workers", "2"}}, 0).has_value(), !disk.failed()) << "it is not tried again";
   });
   EXPECT_GE(refusals, 10);
 }

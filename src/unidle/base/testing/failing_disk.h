@@ -5,17 +5,30 @@
 #include <cerrno>
 #include <limits>
 
-#include "unidle/cache/disk.h"
+#include "unidle/base/disk.h"
 
-namespace unidle::cache::testing {
+namespace unidle::testing {
 
 /// The real disk until `fail_from` calls were made; from then on each call fails with `error`, or, with `once`, only
-/// that one. Unlinking always works, as on a full disk. Thread-safe.
+/// that one. A write that fails has written some of its bytes. Unlinking always works, as on a full disk. Thread-safe.
 class FailingDisk final : public Disk {
  public:
+  using Disk::write;
   int create(const std::filesystem::path& path, int& fd) override {
     const int failure = next();
     return failure != 0 ? failure : Disk::create(path, fd);
+  }
+  int create_temporary(std::string& path, int& fd) override {
+    const int failure = next();
+    return failure != 0 ? failure : Disk::create_temporary(path, fd);
+  }
+  int set_mode(int fd, mode_t mode) override {
+    const int failure = next();
+    return failure != 0 ? failure : Disk::set_mode(fd, mode);
+  }
+  int give(const FileAttributes& attributes, int fd) override {
+    const int failure = next();
+    return failure != 0 ? failure : Disk::give(attributes, fd);
   }
   int write(int fd, std::span<iovec> pieces) override {
     const int failure = next();
@@ -34,9 +47,16 @@ class FailingDisk final : public Disk {
     const int failure = next();
     return failure != 0 ? failure : Disk::rename(from, to);
   }
+  int make_folders(const std::filesystem::path& path) override {
+    const int failure = next();
+    return failure != 0 ? failure : Disk::make_folders(path);
+  }
   int map(int fd, std::size_t bytes, void*& address) override {
     return no_maps ? ENODEV : Disk::map(fd, bytes, address);
   }
+
+  /// A call has failed.
+  bool failed() const { return calls > fail_from; }
 
   static constexpr int kNever = std::numeric_limits<int>::max();
   std::atomic<int> fail_from{kNever};
@@ -52,4 +72,20 @@ class FailingDisk final : public Disk {
   }
 };
 
-}  // namespace unidle::cache::testing
+/// Calls action(disk) with a disk whose first call fails, then the second, ... until none fails any more: each once by
+/// itself, and once with all that come after it.
+template <typename Action>
+void at_each_failure(Action action) {
+  for (const bool once : {true, false}) {
+    bool failed = true;
+    for (int call = 0; failed; ++call) {
+      FailingDisk disk;
+      disk.fail_from = call;
+      disk.once = once;
+      action(disk);
+      failed = disk.failed();
+    }
+  }
+}
+
+}  // namespace unidle::testing
