@@ -70,7 +70,7 @@ bool take_name(const fs::path& file, const fs::path& path) {
 
 void remove_database(const fs::path& file) {
   std::error_code ignored;
-  for (const char* suffix : {"-wal", "-shm", ""}) {
+  for (const char* suffix : {"-wal", "-shm", "-journal", ""}) {
     fs::remove(file.string() + suffix, ignored);
   }
 }
