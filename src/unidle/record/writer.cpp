@@ -57,6 +57,8 @@ void make_tables(const fs::path& file, const fs::path& path) {
       fmt::format("BEGIN; PRAGMA application_id={}; PRAGMA user_version={};", kApplicationId, kSchemaVersion).c_str());
   db.execute(kSchemaSql);
   db.execute(fmt::format("INSERT INTO meta VALUES ('schema', '{}'); COMMIT;", kSchemaVersion).c_str());
+  // The file is renamed without its log. Closing would take that over too, but not tell of a disk that is full.
+  db.execute("PRAGMA wal_checkpoint(TRUNCATE)");
 }
 
 /// Gives the file its name, unless something has it: two runs that are given the same record cannot both have it. False
