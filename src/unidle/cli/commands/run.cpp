@@ -9,6 +9,7 @@
 
 #include "unidle/base/environment.h"
 #include "unidle/base/files.h"
+#include "unidle/base/log.h"
 #include "unidle/base/secrets.h"
 #include "unidle/base/shell.h"
 #include "unidle/cli/subcommand.h"
