@@ -43,6 +43,7 @@ def defined(lines):
             inside, joined = False, ""
         elif inside and line and line[0] not in " /#}":
             # What does not fit a line goes on, indented; a template has a line of its own.
+            line = re.sub(r" *__attribute__\(\(.*?\)\)+", "", line).lstrip()
             joined, at = (joined + " " + line, at) if joined else (line, number)
             if joined.startswith(NOT_NAMES):
                 joined = ""
@@ -105,7 +106,7 @@ constexpr std::array<std::pair<int, const char*>, 2> kTable = {{
 std::atomic<bool> g_stop{false};
 
 /// Says so.
-bool is_blank(char c) { return c == ' '; }
+__attribute__((target("avx2"))) bool is_blank(char c) { return c == ' '; }
 
 template <typename T>
 std::vector<T> all_of(const std::string& text,
@@ -118,6 +119,7 @@ struct Facts {
   void method() {}
 };
 using Names = std::vector<std::string>;
+typedef float Lanes __attribute__((vector_size(32)));
 using ::testing::ElementsAre;
 
 TEST(Base, Works) { EXPECT_TRUE(true); }
@@ -132,7 +134,7 @@ int outside() { return 1; }
 
 def self_test():
     names = {name for name, _ in defined(SAMPLE.splitlines(True))}
-    expected = {"kMost", "kTable", "g_stop", "is_blank", "all_of", "Facts", "Names"}
+    expected = {"kMost", "kTable", "g_stop", "is_blank", "all_of", "Facts", "Names", "Lanes"}
     if names != expected:
         return "read %s, expected %s" % (sorted(names), sorted(expected))
     with tempfile.TemporaryDirectory() as root:

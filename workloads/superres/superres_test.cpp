@@ -145,7 +145,8 @@ TEST(Superres, MoreThreadsThanCanWorkAreRefused) {
 TEST(Superres, IsWhatItsTraitsSay) {
   const TemporaryFolder folder;
   write_pictures(folder.path());
-  const Config config = Config::from_text("workload: superres\n", "s.yaml", {"data.folder=" + folder.path().string()});
+  const Config config =
+      Config::from_text("workload: superres\n", "s.yaml", {"data.folder=" + folder.path().string(), "input.size=32"});
   const train::WorkloadKind& kind = find_workload(config);
   const auto workload = kind.open(config, at::kCPU);
   const auto parameters = workload->model().parameters();

@@ -21,7 +21,7 @@ namespace {
 constexpr int kMostScans = 500;
 
 /// Data that is not what it should be, though a picture comes out.
-bool is_damage(int warning) {
+bool is_damaged_jpeg(int warning) {
   switch (warning) {
     case JWRN_EXTRANEOUS_DATA:  // bytes between markers, which cameras write
     case JWRN_ADOBE_XFORM:
@@ -45,7 +45,7 @@ struct JpegDecoder::State {
 
   [[noreturn]] static void fail(j_common_ptr codec) { std::longjmp(of(codec).failed, 1); }
   static void warn(j_common_ptr codec, int level) {
-    if (level < 0 && is_damage(codec->err->msg_code)) {
+    if (level < 0 && is_damaged_jpeg(codec->err->msg_code)) {
       fail(codec);
     }
   }
