@@ -1,6 +1,6 @@
-# Sourced after lib.sh: a real Slurm of four nodes on this machine, on loopback, with munge; everything in a folder of its
-# own, ended when the test ends. Skips the test where there is no Slurm. Ports are those of nobody: drawn by the system.
-# Each node claims two CPUs, two GPUs (files that stand for them) and 2000 MB.
+# Sourced after lib.sh: a real Slurm of four nodes on this machine, on loopback, with munge; everything in a
+# folder of its own, ended when the test ends. Skips the test where there is no Slurm. Each node claims two
+# CPUs, two GPUs (files that stand for them) and 2000 MB.
 slurm_root=$UNIDLE_SOURCE/.venv/slurm
 if [ -x "$slurm_root/usr/sbin/slurmctld-wlm" ]; then
   libraries=$slurm_root/usr/lib/$(uname -m)-linux-gnu

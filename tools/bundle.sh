@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# bundle.sh BUILD FILE: one archive with the programs of a build, the libraries that they need beside the C library's, the
-# shim, the programs and tests for a GPU, workloads and benches. LibTorch is not in it: unidle-train takes that of the Python
-# it is shown ($UNIDLE_PYTHON, or python3), which has to be of the version that it was built with.
+# bundle.sh BUILD FILE: one archive with the programs of a build, the libraries that they need beside the C
+# library's, the shim, the programs and tests for a GPU, workloads and benches. LibTorch is not in it:
+# unidle-train takes that of the Python it is shown ($UNIDLE_PYTHON, or python3), which has to be of the
+# version that it was built with.
 set -euo pipefail
 source=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 build=$(readlink -f "$1")
@@ -53,7 +54,7 @@ strip --strip-unneeded "$root"/bin/unidle "$root"/libexec/* "$root"/lib/*.so* 2>
 
 cat >"$root/gpu_suite" <<'START'
 #!/usr/bin/env bash
-# gpu_suite [PYTHON] [OUT]: everything that can be tried on this machine's GPU, with the torch of PYTHON. No network.
+# gpu_suite [PYTHON] [OUT]: everything that can be tried on this machine's GPU, with the torch of PYTHON.
 here=$(dirname "$(readlink -f "$0")")
 python=${1:-python3}
 export UNIDLE_PYTHON="$python" UNIDLE_BIN="$here/bin" UNIDLE_LIB="$here/lib" UNIDLE_SOURCE="$here"
