@@ -103,6 +103,28 @@ class GpuTest(test_run.unittest.TestCase):
         self.assertEqual(self.record.settings()["device"], "cuda:1")
         self.assertGreater(len(self.device_times()), 5)
 
+    def test_a_buffer_that_is_filled_again_is_copied_as_before(self):
+        program = """
+            import torch
+            net = torch.nn.Linear(8, 1).cuda()
+            optimizer = torch.optim.SGD(net.parameters(), 0.01)
+            buffer = torch.empty(4, 8).pin_memory()
+            for step in range(20):
+                batch = %s
+                x = batch.to("cuda")
+                net(x).sum().backward()
+                optimizer.step()
+                optimizer.zero_grad()
+        """
+        for batch, blocking in (
+            ("buffer.copy_(torch.randn(4, 8))", True),
+            ("torch.randn(4, 8).pin_memory()", False),
+        ):
+            self.inline(program % batch, "--apply", "transfer.non_blocking=true")
+            self.assertEqual(
+                self.record.settings()["transfer.non_blocking"], str(not blocking).lower(), batch
+            )
+
     # -- device time --
 
     def test_spans_of_two_optimisers_are_one_step(self):
