@@ -93,7 +93,7 @@ JobFiles files_of(const Job& job, const fs::path& results) {
   if (files.records.empty() && fs::is_directory(folder, ignored)) {
     try {
       files.logs = logs::find_job_files(job.id, folder).all();
-    } catch (const Error&) {  // nothing carries the id
+    } catch (const Error&) {  // NOLINT(bugprone-empty-catch): nothing carries the id
     }
   }
   return files;
@@ -112,7 +112,7 @@ Use use_of(const Job& job, const JobFiles& files) {
         gpu += *mean;
         ++nodes;
       }
-    } catch (const Error&) {  // one that cannot be read tells nothing
+    } catch (const Error&) {  // NOLINT(bugprone-empty-catch): one that cannot be read tells nothing
     }
   }
   if (nodes > 0) {
@@ -142,7 +142,7 @@ std::optional<monitor::RunNow> progress_of(const JobFiles& files) {
       if (auto now = monitor::read_run(record)) {
         return now;
       }
-    } catch (const Error&) {  // it is only being made
+    } catch (const Error&) {  // NOLINT(bugprone-empty-catch): it is only being made
     }
   }
   return std::nullopt;
