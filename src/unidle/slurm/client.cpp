@@ -236,7 +236,7 @@ std::vector<Job> Client::find(const std::string& id) {
     throw Error(ErrorCode::kUsage, id, "is no job id", "4711, or 4711_2 for a task of an array");
   }
   std::vector<Job> jobs = controller(id);
-  const std::vector<Job> accounted = accounting({"--jobs=" + id});
+  std::vector<Job> accounted = accounting({"--jobs=" + id});
   if (jobs.empty()) {
     return accounted;
   }

@@ -104,7 +104,7 @@ std::optional<double> parse_duration(std::string_view text) {
     return std::nullopt;
   }
   // With days the first part is hours, otherwise one or two parts begin with minutes.
-  const bool hours_first = text.size() != 0 && (days > 0 || parts.size() == 3);
+  const bool hours_first = (days > 0 || parts.size() == 3);
   parts.resize(3);
   return days * 86400 + (hours_first ? parts[0] * 3600 + parts[1] * 60 + parts[2] : parts[0] * 60 + parts[1]);
 }
