@@ -84,7 +84,8 @@ bool Job::failed() const { return !waits() && !runs() && state != "COMPLETED"; }
 
 std::optional<double> parse_duration(std::string_view text) {
   double days = 0;
-  if (const std::size_t dash = text.find('-'); dash != std::string_view::npos) {
+  const std::size_t dash = text.find('-');
+  if (dash != std::string_view::npos) {
     const auto number = parse_number<double>(text.substr(0, dash));
     if (!number) {
       return std::nullopt;
@@ -104,7 +105,7 @@ std::optional<double> parse_duration(std::string_view text) {
     return std::nullopt;
   }
   // With days the first part is hours, otherwise one or two parts begin with minutes.
-  const bool hours_first = (days > 0 || parts.size() == 3);
+  const bool hours_first = dash != std::string_view::npos || parts.size() == 3;
   parts.resize(3);
   return days * 86400 + (hours_first ? parts[0] * 3600 + parts[1] * 60 + parts[2] : parts[0] * 60 + parts[1]);
 }

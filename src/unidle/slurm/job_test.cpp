@@ -13,6 +13,7 @@ TEST(Duration, IsReadAsSbatchReadsIt) {
   EXPECT_THAT(parse_duration("30:10"), Optional(DoubleEq(1810)));
   EXPECT_THAT(parse_duration("4:00:00"), Optional(DoubleEq(14400)));
   EXPECT_THAT(parse_duration("2-3"), Optional(DoubleEq(2 * 86400 + 3 * 3600)));
+  EXPECT_THAT(parse_duration("0-3"), Optional(DoubleEq(3 * 3600)));
   EXPECT_THAT(parse_duration("5-03:00:30"), Optional(DoubleEq(5 * 86400 + 3 * 3600 + 30)));
   EXPECT_THAT(parse_duration("01:02.345"), Optional(DoubleEq(62.345)));  // of sacct's TotalCPU
   for (const char* none : {"UNLIMITED", "Partition_Limit", "", "1:2:3:4", "x-1", "-1"}) {
