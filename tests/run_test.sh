@@ -129,7 +129,8 @@ fi
 # kill -9 of ourselves leaves a record that can be read
 "$unidle" run -o k1 -- sh -c 'echo first; while :; do sleep 0.1; done' >/dev/null 2>&1 &
 pid=$!
-wait_for sh -c "test \"\$(sqlite3 k1/record.db 'select count(*) from points')\" -gt 3"
+# -readonly: it must not make the file that the run is about to make.
+wait_for sh -c "test \"\$(sqlite3 -readonly k1/record.db 'select count(*) from points')\" -gt 3"
 child=$(pgrep -P $pid)
 kill -9 $pid; wait $pid 2>/dev/null
 kill $child 2>/dev/null

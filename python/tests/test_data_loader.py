@@ -1,7 +1,10 @@
 """unidle.data.Loader: what it delivers, in what order, where it goes on, and what becomes of its memory."""
 
+import copy
 import gc
 import os
+import pickle
+import signal
 import subprocess
 import sys
 import threading
@@ -301,6 +304,57 @@ assert len(list(batches)) == 199
         with self.assertRaises(unidle.UsageError):
             next(batches)
         self.assertEqual(len(labels(loader)), 4)
+
+
+class MisuseTest(unittest.TestCase):
+    def test_neither_sources_nor_loaders_are_copied(self):
+        source = numbers(20)
+        for what in (source, Loader(source, 5)):
+            for copied in (pickle.dumps, copy.copy, copy.deepcopy):
+                with self.assertRaisesRegex(TypeError, "again in the other"):
+                    copied(what)
+
+    def test_a_signal_handler_may_close_it_while_a_batch_is_awaited(self):
+        loader = Loader(numbers(100_000), 5, workers=2)
+        stopped = []
+
+        def handler(*_):
+            stopped.append(True)
+            loader.close()
+
+        before = signal.signal(signal.SIGALRM, handler)
+        try:
+            for _ in range(20):
+                stopped.clear()
+                signal.setitimer(signal.ITIMER_REAL, 0.005)
+                with self.assertRaises(unidle.UsageError):
+                    while True:
+                        for _batch in loader:
+                            if stopped:
+                                next(iter(loader))
+                                raise unidle.UsageError("closed between two batches")
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before)
+
+    def test_two_threads_get_an_error_and_never_each_others_batches(self):
+        loader = Loader(numbers(2000), 5, workers=2)
+        ends = []
+
+        def run():
+            try:
+                for _ in range(20):
+                    list(loader)
+                ends.append(None)
+            except unidle.UsageError as error:
+                ends.append(error)
+
+        threads = [threading.Thread(target=run) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(len(ends), 3)
 
 
 class TransformTest(unittest.TestCase):

@@ -7,6 +7,7 @@ import json
 import operator
 import os
 import sys
+import threading
 import weakref
 from typing import Any, Callable, Iterator, Optional, Tuple
 
@@ -226,6 +227,11 @@ class Loader:
             self._stream.close()
             self._stream = None
 
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise TypeError(
+            "a Loader has threads: make it again in the other process, and give it the state_dict"
+        )
+
     def __enter__(self) -> Loader:
         return self
 
@@ -244,7 +250,9 @@ class _Stream:
         if not self._handle:
             _native.raise_failure()
         # The source lives until the native loader is closed, which also happens when this object goes.
-        self.close = weakref.finalize(self, _close, self._library, self._handle, source)
+        self._release = weakref.finalize(self, _close, self._library, self._handle, source)
+        self._asked = threading.Lock()  # held while the library is asked for a batch
+        self._closed = False
         self.workers = self._library.unidle_loader_workers(self._handle)
         self.place = place  # of the next batch
         self.skipped = 0
@@ -261,12 +269,32 @@ class _Stream:
 
     def next(self) -> Tuple[tuple, int]:
         """The batch, and how many samples of its epoch are delivered with it on all ranks."""
-        while True:
+        if not self._asked.acquire(blocking=False):
+            raise UsageError(
+                "loader: another thread, or the code that a signal broke into, waits for a batch of it"
+            )
+        try:
+            return self._next()
+        finally:
+            self._asked.release()
+            if self._closed:
+                self._release()
+
+    def close(self) -> None:
+        """Also from a signal handler or another thread while a batch is awaited: that wait ends then."""
+        self._closed = True
+        if self._asked.acquire(blocking=False):
+            self._asked.release()
+            self._release()
+
+    def _next(self) -> Tuple[tuple, int]:
+        done = 0
+        while not done:
+            if self._closed:
+                raise UsageError("loader: it was closed")
             done = self._library.unidle_loader_next(self._handle, _LIMIT_MS, self._fields, self._facts)
             if done < 0:
                 _native.raise_failure()
-            if done:
-                break
         facts = self._facts
         self.skipped = facts.skipped
         behind = min(facts.epoch_offset + facts.samples * self._world, self._samples)

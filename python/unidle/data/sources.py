@@ -55,6 +55,9 @@ class Source:
     def __len__(self) -> int:
         return self._samples
 
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise TypeError("a Source holds memory and files of its process: make it again in the other one")
+
     def __repr__(self) -> str:
         fields = ", ".join(f"{field.name} {field.dtype}{list(field.shape)}" for field in self.fields)
         return f"<unidle.data.Source of {self._samples} samples: {fields}>"

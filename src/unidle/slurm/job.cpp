@@ -116,7 +116,8 @@ std::optional<double> parse_memory(std::string_view text) {
     text.remove_suffix(1);
   }
   if (!text.empty()) {
-    const std::size_t power = std::string_view("KMGTP").find(text.back());
+    const std::size_t power =
+        std::string_view("KMGTP").find(static_cast<char>(std::toupper(static_cast<unsigned char>(text.back()))));
     if (power != std::string_view::npos) {
       unit = std::exp2(10.0 * static_cast<double>(power + 1));
       text.remove_suffix(1);

@@ -26,6 +26,7 @@ TEST(Duration, IsReadAsSbatchReadsIt) {
 
 TEST(Memory, HasUnits) {
   EXPECT_THAT(parse_memory("2000M"), Optional(DoubleEq(2000 * 0x1p20)));
+  EXPECT_THAT(parse_memory("32g"), Optional(DoubleEq(32 * 0x1p30)));
   EXPECT_THAT(parse_memory("32"), Optional(DoubleEq(32 * 0x1p20)));
   EXPECT_THAT(parse_memory("1.5T"), Optional(DoubleEq(1.5 * 0x1p40)));
   EXPECT_THAT(parse_memory("4Gn"), Optional(DoubleEq(4 * 0x1p30)));

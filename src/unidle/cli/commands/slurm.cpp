@@ -8,6 +8,7 @@
 #include "unidle/base/error.h"
 #include "unidle/base/files.h"
 #include "unidle/base/json.h"
+#include "unidle/base/printable.h"
 #include "unidle/base/terminal.h"
 #include "unidle/cli/subcommand.h"
 #include "unidle/diagnose/diagnose.h"
@@ -49,9 +50,10 @@ void complete(Arguments& arguments) {
     slurm::train(request, first);
   }
   if (request.name.empty()) {
-    request.name = first.stem().string();
+    request.name = printable_line(first.stem().string());
     for (const std::string& word : arguments.command) {
-      if (fs::path(word).extension() == ".py") {
+      const bool one_word = word.find_first_of(" \t\r\n") == std::string::npos;  // no `bash -c "..."`
+      if (one_word && fs::path(word).extension() == ".py") {
         request.name = fs::path(word).stem().string();
         break;
       }
