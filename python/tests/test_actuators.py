@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import textwrap
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -55,6 +56,42 @@ class ActuatorTest(unittest.TestCase):
             lines = file.read().splitlines()
         for key, call in (("where", "AdamW("), ("zero_grad_where", ".zero_grad(")):
             self.assertIn(call, lines[int(note[key].rpartition(":")[2]) - 1])
+
+    def test_what_a_model_returns_keeps_its_class_under_autocast(self):
+        program = """
+            import collections, dataclasses, torch
+            Named = collections.namedtuple("Named", "score label")
+            @dataclasses.dataclass(frozen=True)
+            class Data:
+                score: torch.Tensor
+                label: str
+            kinds = [Named, Data, lambda score, label: collections.OrderedDict(score=score, label=label),
+                     lambda score, label: {"score": score, "label": label}, lambda *both: list(both)]
+            class Net(torch.nn.Module):
+                def __init__(self, kind):
+                    super().__init__()
+                    self.kind, self.inner = kind, torch.nn.Linear(4, 1)
+                def forward(self, x):
+                    return self.kind(self.inner(x), "a")
+            for kind in kinds:
+                net = Net(kind)
+                optimizer = torch.optim.SGD(net.parameters(), 0.1)
+                for step in range(3):
+                    out = net(torch.randn(8, 4))
+                    parts = out.values() if isinstance(out, dict) else out
+                    score = out.score if isinstance(out, Data) else next(iter(parts))
+                    optimizer.zero_grad()
+                    score.mean().backward()
+                    optimizer.step()
+                print(type(out).__name__, score.dtype, score.detach().numpy().dtype)
+        """
+        done = self.observed(
+            sys.executable, "-c", textwrap.dedent(program), options=("--apply", "precision.amp=bf16")
+        )
+        self.assertEqual(done.returncode, 0, done.stderr)
+        names = ["Named", "Data", "OrderedDict", "dict", "list"]
+        self.assertEqual(done.stdout.split("\n")[:-1], [name + " torch.float32 float32" for name in names])
+        self.assertEqual(self.record.notes("apply")[-1]["status"], "taken")
 
     def test_the_catalogue_and_the_shim_know_the_same_knobs(self):
         told = subprocess.run(

@@ -1,6 +1,7 @@
 """Changes settings of the running program (`unidle run --apply KNOB=VALUE`) and reports what became of
 each."""
 
+import collections.abc
 import contextlib
 import functools
 import json
@@ -362,8 +363,25 @@ def _to_float(torch, value):
             if value.is_floating_point() and value.dtype in (torch.bfloat16, torch.float16)
             else value
         )
-    if type(value) in (list, tuple):
-        return type(value)(_to_float(torch, item) for item in value)
-    if isinstance(value, dict) and type(value) is dict:
+    if isinstance(value, (list, tuple)):
+        items = [_to_float(torch, item) for item in value]
+        if all(new is old for new, old in zip(items, value)):
+            return value
+        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)  # a named tuple
+    if type(value) is dict:  # perhaps one that the model keeps
         return {key: _to_float(torch, item) for key, item in value.items()}
+    if isinstance(value, collections.abc.MutableMapping):
+        _put_float(torch, list(value.items()), value.__setitem__)
+    elif hasattr(type(value), "__dataclass_fields__"):
+        names = [name for name in type(value).__dataclass_fields__ if hasattr(value, name)]
+        put = functools.partial(object.__setattr__, value)  # also of a frozen one
+        _put_float(torch, [(name, getattr(value, name)) for name in names], put)
     return value
+
+
+def _put_float(torch, entries, put):
+    """In place, so that what the model returns keeps its class and whatever else is in it."""
+    for name, old in entries:
+        new = _to_float(torch, old)
+        if new is not old:
+            put(name, new)
