@@ -154,6 +154,34 @@ class AppliedTest(unittest.TestCase):
         for one, other in zip(plain, scaled):
             self.assertAlmostEqual(one, other, delta=0.02 * plain[0])
 
+    def test_it_is_refused_where_hooks_see_the_gradients(self):
+        program = """
+            import torch
+            torch.manual_seed(0)
+            net = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.Tanh(), torch.nn.Linear(8, 1))
+            %s
+            optimizer = torch.optim.SGD(net.parameters(), 0.1)
+            for step in range(6):
+                loss = (net(torch.ones(8, 4)) - 3).square().mean()
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+                print(repr(loss.item()))
+        """
+        for hook in (
+            "net[0].weight.register_hook(lambda grad: grad.clamp(-1, 1))",
+            "net[2].register_full_backward_hook(lambda module, into, out: None)",
+        ):
+            text = textwrap.dedent(program) % hook
+            bare = subprocess.run(
+                [sys.executable, "-c", text], capture_output=True, text=True, env=test_run.environment()
+            )
+            done = self.observed(sys.executable, "-c", text, options=("--apply", "precision.amp=fp16"))
+            self.assertEqual((done.returncode, done.stdout), (0, bare.stdout), hook)
+            note = self.record.notes("apply")[-1]
+            self.assertEqual(note["status"], "refused")
+            self.assertIn("hooks of the program", note["why"])
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -214,15 +214,11 @@ class Actuators:
 
     def _prepare(self, module):
         torch = self.state.torch
-        if self.scaling is not None and _is_sharded(module):
+        why = _why_not_scaled(module) if self.scaling is not None else None
+        if why:
             self.amp = self.scaling = None
             self.adapts = bool(self.channels_last or self.compile_mode)
-            self.say(
-                "precision.amp",
-                "fp16",
-                "refused",
-                "ranks that hold shards of the gradients would skip different steps; bf16 needs no scaling",
-            )
+            self.say("precision.amp", "fp16", "refused", why + "; bf16 needs no scaling")
         if self.channels_last:
             module.to(memory_format=torch.channels_last)
             self.state.facts.model_ref = None  # what was read before it is no longer so
@@ -349,10 +345,16 @@ class Actuators:
             caught(failure)
 
 
-def _is_sharded(module):
-    """By either way of FSDP."""
+def _why_not_scaled(module):
+    """Why gradients of this model must not be scaled, as fp16 does it; None where they may."""
     kinds = {kind.__name__ for part in module.modules() for kind in type(part).__mro__}
-    return bool(kinds & {"FullyShardedDataParallel", "FSDPModule"})
+    if kinds & {"FullyShardedDataParallel", "FSDPModule"}:
+        return "ranks that hold shards of the gradients would skip different steps"
+    for part in list(module.modules()) + list(module.parameters()):
+        for name in ("_backward_hooks", "_backward_pre_hooks", "_post_accumulate_grad_hooks"):
+            if getattr(part, name, None):
+                return "hooks of the program see the gradients, which would be scaled"
+    return None
 
 
 def _to_float(torch, value):
