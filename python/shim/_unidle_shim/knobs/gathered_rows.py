@@ -9,6 +9,7 @@ import random
 
 from _unidle_shim.host import guard
 from _unidle_shim.host.guard import caught
+from _unidle_shim.samples import own_generator
 from _unidle_shim.samples.whole_batches import NOT_THE_SAME, collates_as_torch, gather, rows_of, same
 from _unidle_shim.source.purity import drew, random_states, restore
 
@@ -90,6 +91,7 @@ def adapt(fetcher, say):
         not fetcher.auto_collation
         or not collates_as_torch(fetcher.collate_fn)
         or getattr(fetcher.dataset, "__getitems__", None)
+        or own_generator.found_in(fetcher.dataset)
     ):
         return False
 

@@ -22,7 +22,7 @@ from _unidle_shim.host import guard
 from _unidle_shim.host.guard import caught, pass_on
 from _unidle_shim.knobs import kept_calls
 from _unidle_shim.loop.loop import now
-from _unidle_shim.samples import packing
+from _unidle_shim.samples import own_generator, packing
 from _unidle_shim.samples.free_memory import available_bytes
 from _unidle_shim.source import side_effects
 from _unidle_shim.source.purity import drew, numbers_of, random_states, restore
@@ -268,7 +268,7 @@ class Caches:
         except Exception as failure:
             pass_on(failure)
             return "the dataset has no length"
-        return None
+        return own_generator.WHY if own_generator.found_in(dataset) else None
 
     def adapt(self, fetcher):
         known = self._stores.get(id(fetcher.dataset))
