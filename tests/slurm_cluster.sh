@@ -100,7 +100,7 @@ EOF
   slurmctld -c || return 1
   for node in n1 n2 n3 n4; do slurmd "${stepd[@]}" -N $node || return 1; done
   for _ in $(seq 200); do
-    if [ "$(sinfo -h -t idle -o %D 2>/dev/null)" = 4 ]; then return 0; fi
+    if [ "$(sinfo -h -t idle -o %D 2>/dev/null)" = 4 ] && timeout 60 srun --mem=100 true; then return 0; fi
     sleep 0.1
   done
   sinfo -R >&2

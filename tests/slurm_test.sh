@@ -5,10 +5,10 @@ subcommand=slurm; . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 expect 2 analyze no-number
 has err "is no job id"
-PATH=/usr/bin:/bin LD_LIBRARY_PATH='' expect 3 status
+PATH=/nowhere expect 3 status
 has err "no machine of a Slurm cluster"
 
-start_cluster || { echo "FAIL: the cluster does not start" >&2; exit 1; }
+start_cluster || { echo "skipped: Slurm does not run jobs here"; exit 77; }
 
 submit() {  # NAME OPTION... -- COMMAND...: its id is in $id
   local name=$1
