@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -43,6 +44,18 @@ inline bool is_numbered(const Entry& entry, std::uint64_t number, std::size_t co
     }
   }
   return true;
+}
+
+/// Bytes of numbered(): head and two arrays. KeepsEntriesForLaterProcesses checks it.
+constexpr std::uint64_t kEntryBytes = 192 + 448 + 64;
+
+/// Another value for one byte.
+inline void change_byte(const std::filesystem::path& path, std::size_t at) {
+  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekg(static_cast<std::streamoff>(at));
+  const int before = file.get();
+  file.seekp(static_cast<std::streamoff>(at));
+  file.put(static_cast<char>(before ^ 0x41));
 }
 
 class ScratchCache : public ::testing::Test {
