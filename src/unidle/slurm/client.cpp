@@ -3,70 +3,27 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <set>
 
 #include "unidle/base/error.h"
-#include "unidle/base/numbers.h"
+#include "unidle/base/split.h"
+#include "unidle/slurm/accounting.h"
 
 namespace unidle::slurm {
 
 namespace {
 
 constexpr std::chrono::seconds kLongest{60};
-constexpr char kUnit = '\x1f';  // no name holds it
-
-/// What sacct is asked for, in the order of kFormat.
-struct Column {
-  enum : std::size_t {
-    kId,
-    kName,
-    kUser,
-    kPartition,
-    kAccount,
-    kState,
-    kReason,
-    kSubmit,
-    kStart,
-    kEnd,
-    kElapsed,
-    kLimit,
-    kNodes,
-    kCpus,
-    kResources,
-    kCpuTime,
-    kPeakMemory,
-    kExit,
-    kNodeList,
-    kFolder,
-    kComment,
-    kCount
-  };
-};
-constexpr std::array<std::string_view, Column::kCount> kFormat = {
-    "JobID",     "JobName",  "User",   "Partition",  "Account",   "State",   "Reason",
-    "Submit",    "Start",    "End",    "ElapsedRaw", "Timelimit", "NNodes",  "NCPUS",
-    "AllocTRES", "TotalCPU", "MaxRSS", "ExitCode",   "NodeList",  "WorkDir", "Comment"};
-
-std::vector<std::string> lines_of(const std::string& text) {
-  std::vector<std::string> lines;
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = std::min(text.find('\n', begin), text.size());
-    if (end > begin) {
-      lines.push_back(text.substr(begin, end - begin));
-    }
-    begin = end + 1;
-  }
-  return lines;
-}
 
 /// Slurm's last words: "slurm_load_jobs error: Invalid job id specified" -> "Invalid job id specified".
 std::string words_of(const Finished& finished) {
-  const std::vector<std::string> lines = lines_of(finished.err.empty() ? finished.out : finished.err);
-  if (lines.empty()) {
+  std::string_view last;
+  for (const std::string_view line : split(finished.err.empty() ? finished.out : finished.err, '\n')) {
+    last = line.empty() ? last : line;
+  }
+  if (last.empty()) {
     return fmt::format("ended with code {}", finished.status.shell_code());
   }
-  std::string_view last = lines.back();
   for (const std::string_view before : {"error: ", "failed: "}) {
     if (const std::size_t at = last.find(before); at != std::string_view::npos) {
       last.remove_prefix(at + before.size());
@@ -79,45 +36,6 @@ bool says(const Finished& finished, std::string_view words) {
   return finished.err.find(words) != std::string::npos || finished.out.find(words) != std::string::npos;
 }
 
-std::string text_or_empty(std::string_view text) {
-  return text == "None" || text == "Unknown" || text == "(null)" ? std::string() : std::string(text);
-}
-
-Job of_accounting(const std::vector<std::string>& columns) {
-  Job job;
-  job.id = columns[Column::kId];
-  if (const std::size_t task = job.id.find('_'); task != std::string::npos) {
-    job.array = job.id.substr(0, task);
-  }
-  job.name = columns[Column::kName];
-  job.user = columns[Column::kUser];
-  job.partition = columns[Column::kPartition];
-  job.account = columns[Column::kAccount];
-  job.state = columns[Column::kState].substr(0, columns[Column::kState].find(' '));  // "CANCELLED by 1000"
-  job.reason = text_or_empty(columns[Column::kReason]);
-  job.submitted = text_or_empty(columns[Column::kSubmit]);
-  job.started = text_or_empty(columns[Column::kStart]);
-  job.ended = text_or_empty(columns[Column::kEnd]);
-  job.elapsed_s = parse_number<double>(columns[Column::kElapsed]);
-  job.limit_s = parse_duration(columns[Column::kLimit]);
-  job.nodes = parse_number<int>(columns[Column::kNodes]).value_or(0);
-  job.cpus = parse_number<int>(columns[Column::kCpus]).value_or(0);
-  job.gpus = count_of(columns[Column::kResources], "gres/gpu");
-  if (const std::size_t at = columns[Column::kResources].find("mem="); at != std::string::npos) {
-    const std::string_view memory = std::string_view(columns[Column::kResources]).substr(at + 4);
-    job.memory_bytes = parse_memory(memory.substr(0, memory.find(',')));
-  }
-  const std::string& exit = columns[Column::kExit];
-  const std::size_t colon = std::min(exit.find(':'), exit.size());
-  job.exit_code = parse_number<int>(std::string_view(exit).substr(0, colon)).value_or(0);
-  job.exit_signal = colon < exit.size() ? parse_number<int>(std::string_view(exit).substr(colon + 1)).value_or(0) : 0;
-  job.node_list = text_or_empty(columns[Column::kNodeList]);
-  job.folder = columns[Column::kFolder];
-  job.comment = columns[Column::kComment];
-  job.cpu_time_s = parse_duration(columns[Column::kCpuTime]);
-  return job;
-}
-
 }  // namespace
 
 bool is_job_id(std::string_view text) {
@@ -126,30 +44,6 @@ bool is_job_id(std::string_view text) {
     return !part.empty() && part.size() <= 10 && part.find_first_not_of("0123456789") == std::string_view::npos;
   };
   return number(text.substr(0, task)) && (task == std::string_view::npos || number(text.substr(task + 1)));
-}
-
-std::vector<Job> parse_sacct(std::string_view text) {
-  std::vector<Job> jobs;
-  for (const std::string& line : lines_of(std::string(text))) {
-    std::vector<std::string> columns(1);
-    for (const char c : line) {
-      if (c == kUnit) {
-        columns.emplace_back();
-      } else {
-        columns.back().push_back(c);
-      }
-    }
-    columns.resize(Column::kCount);
-    const std::string& id = columns[Column::kId];
-    if (id.find('.') == std::string::npos) {
-      jobs.push_back(of_accounting(columns));
-    } else if (!jobs.empty()) {  // a step of the job above: "4711.batch", "4711.0"
-      if (const auto peak = parse_memory(columns[Column::kPeakMemory])) {
-        jobs.back().peak_memory_bytes = std::max(jobs.back().peak_memory_bytes.value_or(0), *peak);
-      }
-    }
-  }
-  return jobs;
 }
 
 Client::Client(Run run)
@@ -206,7 +100,7 @@ std::vector<Job> Client::controller(const std::string& id) {
     throw Error(ErrorCode::kChild, "scontrol", words_of(finished));
   }
   std::vector<Job> jobs;
-  for (const std::string& line : lines_of(finished.out)) {
+  for (const std::string_view line : split(finished.out, '\n')) {
     if (line.starts_with("JobId=")) {
       jobs.push_back(parse_scontrol(line));
     }
@@ -215,8 +109,7 @@ std::vector<Job> Client::controller(const std::string& id) {
 }
 
 std::vector<Job> Client::accounting(const std::vector<std::string>& which) {
-  std::vector<std::string> argv = {"sacct", "--parsable2", "--noheader", fmt::format("--delimiter={}", kUnit)};
-  argv.push_back(fmt::format("--format={}", fmt::join(kFormat, ",")));
+  std::vector<std::string> argv = sacct_command();
   argv.insert(argv.end(), which.begin(), which.end());
   try {
     const Finished finished = asked(argv);

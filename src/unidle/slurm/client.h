@@ -43,7 +43,4 @@ class Client {
 /// "4711", "4711_2"
 bool is_job_id(std::string_view text);
 
-/// What `sacct --parsable2 --noheader --delimiter=US --format=FORMAT` printed: a line a job, followed by its steps.
-std::vector<Job> parse_sacct(std::string_view text);
-
 }  // namespace unidle::slurm

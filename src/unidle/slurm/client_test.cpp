@@ -5,6 +5,7 @@
 #include <deque>
 
 #include "unidle/base/error.h"
+#include "unidle/slurm/accounting.h"
 
 namespace unidle::slurm {
 namespace {

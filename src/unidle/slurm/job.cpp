@@ -3,29 +3,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <cmath>
 #include <map>
 #include <vector>
 
 #include "unidle/base/numbers.h"
+#include "unidle/base/split.h"
 
 namespace unidle::slurm {
 
 namespace {
 
 using Fields = std::map<std::string, std::string, std::less<>>;
-
-std::vector<std::string_view> split(std::string_view text, char by) {
-  std::vector<std::string_view> parts;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(by, begin), text.size());
-    parts.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return parts;
-}
 
 /// "Key=value Key=value": values may hold blanks, keys begin with a capital and hold none.
 Fields parse_fields(std::string_view line) {
@@ -152,6 +142,21 @@ int count_of(std::string_view resources, std::string_view resource) {
   return untyped > 0 ? untyped : typed;
 }
 
+std::optional<double> memory_in(std::string_view resources) {
+  for (const std::string_view part : split(resources, ',')) {
+    if (part.starts_with("mem=")) {
+      return parse_memory(part.substr(4));
+    }
+  }
+  return std::nullopt;
+}
+
+void take_exit_code(std::string_view text, Job& job) {
+  const std::vector<std::string_view> parts = split(text, ':');
+  job.exit_code = parse_number<int>(parts.front()).value_or(0);
+  job.exit_signal = parts.size() > 1 ? parse_number<int>(parts[1]).value_or(0) : 0;
+}
+
 Job parse_scontrol(std::string_view line) {
   const Fields fields = parse_fields(line);
   Job job;
@@ -189,16 +194,9 @@ Job parse_scontrol(std::string_view line) {
       job.gpus = parse_number<int>(last).value_or(1) * std::max(1, job.nodes);
     }
   }
-  for (const std::string_view part : split(resources, ',')) {
-    if (part.starts_with("mem=")) {
-      job.memory_bytes = parse_memory(part.substr(4));
-    }
-  }
+  job.memory_bytes = memory_in(resources);
   job.node_list = text_of(fields, "NodeList");
-  const std::string exit = text_of(fields, "ExitCode");  // "1:0"
-  const std::size_t colon = std::min(exit.find(':'), exit.size());
-  job.exit_code = parse_number<int>(std::string_view(exit).substr(0, colon)).value_or(0);
-  job.exit_signal = colon < exit.size() ? parse_number<int>(std::string_view(exit).substr(colon + 1)).value_or(0) : 0;
+  take_exit_code(text_of(fields, "ExitCode"), job);
   job.folder = text_of(fields, "WorkDir");
   job.output = text_of(fields, "StdOut");
   job.comment = text_of(fields, "Comment");

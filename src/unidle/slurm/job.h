@@ -44,6 +44,10 @@ std::optional<double> parse_memory(std::string_view text);
 std::string format_duration(double seconds);
 /// The number of `resource` in a list of trackable resources: "cpu=2,mem=400M,gres/gpu=2", "gres/gpu:a100=2".
 int count_of(std::string_view resources, std::string_view resource);
+/// The memory in such a list.
+std::optional<double> memory_in(std::string_view resources);
+/// "1:9": exit code and signal.
+void take_exit_code(std::string_view text, Job& job);
 
 /// A line of `scontrol --oneliner show job`: "JobId=1 JobName=my job UserId=...".
 Job parse_scontrol(std::string_view line);

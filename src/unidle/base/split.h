@@ -1,0 +1,21 @@
+// Text in parts.
+#pragma once
+
+#include <algorithm>
+#include <string_view>
+#include <vector>
+
+namespace unidle {
+
+/// "a,,b" at ',' -> "a", "", "b"; "" -> one empty part. The parts are views of `text`.
+inline std::vector<std::string_view> split(std::string_view text, char at) {
+  std::vector<std::string_view> parts;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(at, begin), text.size());
+    parts.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return parts;
+}
+
+}  // namespace unidle
