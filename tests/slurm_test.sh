@@ -72,10 +72,10 @@ has out "Job ${sweep}_3 sweep"
 submit again --time 1 --signal INT@55 --requeue -- \
   bash -c 'if [ "${SLURM_RESTART_COUNT:-0}" = 0 ]; then exec sleep 300; fi; echo "went on"'; again=$id
 for _ in $(seq 600); do
-  if scontrol -o show job "$again" | grep -q 'Restarts=1'; then break; fi
+  if grep -q "Requeuing JobId=$again" cluster/log/slurmctld.log; then break; fi  # its node is free again
   sleep 0.2
 done
-scontrol update JobId="$again" StartTime=now
+scontrol update JobId="$again" StartTime=now  # Slurm would wait two minutes
 wait_for "$again" COMPLETED
 check "the second time" grep -q "went on" "results/gpu_run_${again}_detailed.log"
 check "its record" test -f "results/unidle_${again}_again1/record.db"

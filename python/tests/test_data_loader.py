@@ -337,7 +337,7 @@ class MisuseTest(unittest.TestCase):
             signal.setitimer(signal.ITIMER_REAL, 0)
             signal.signal(signal.SIGALRM, before)
 
-    def test_two_threads_get_an_error_and_never_each_others_batches(self):
+    def test_threads_that_share_a_loader_get_batches_or_an_error(self):
         loader = Loader(numbers(2000), 5, workers=2)
         ends = []
 

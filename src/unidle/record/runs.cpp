@@ -49,7 +49,8 @@ std::string run_name(const std::vector<std::string>& command) {
     for (std::size_t i = 1; i < command.size(); ++i) {
       if (!command[i].starts_with("-")) {
         const std::string extension = fs::path(command[i]).extension().string();
-        const bool script = extension == ".py" || extension == ".sh";
+        const bool one_word = command[i].find_first_of(" \t\r\n;") == std::string::npos;  // not of `bash -c`
+        const bool script = one_word && (extension == ".py" || extension == ".sh");
         return script ? fs::path(command[i]).stem().string() : program;
       }
     }

@@ -44,6 +44,7 @@ TEST_F(Runs, AreNamedAfterTheScript) {
   EXPECT_EQ(run_name({"/usr/bin/bash", "job.sh"}), "job");
   EXPECT_EQ(run_name({"python", "-m", "package"}), "python") << "what -m names is no script";
   EXPECT_EQ(run_name({"./train", "config.yaml"}), "train");
+  EXPECT_EQ(run_name({"bash", "-c", "set -e\npython train.py"}), "bash") << "what -c runs is no script";
   EXPECT_EQ(run_name({"python"}), "python");
 }
 

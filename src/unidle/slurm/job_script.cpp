@@ -112,6 +112,9 @@ void train(JobRequest& request, const std::filesystem::path& config) {
     request.command.emplace_back("checkpoint.interval=1000000000");
   }
   request.trains = true;
+  if (request.name.empty()) {
+    request.name = config.stem().string();
+  }
   if (request.signal.empty()) {
     request.signal = "INT@120";
   }

@@ -60,11 +60,24 @@ void add(std::optional<double>& sum, std::optional<double> value) {
   }
 }
 
-nlohmann::ordered_json or_null(const std::optional<double>& value) {
+template <typename Number>
+nlohmann::ordered_json or_null(const std::optional<Number>& value) {
   return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json();
 }
 nlohmann::ordered_json or_null(const std::string& value) {
   return value.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(value);
+}
+
+std::optional<monitor::RunNow> progress_of(const JobFiles& files) {
+  for (const fs::path& record : files.records) {
+    try {
+      if (auto now = monitor::read_run(record)) {
+        return now;
+      }
+    } catch (const Error&) {  // NOLINT(bugprone-empty-catch): it is only being made
+    }
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -136,18 +149,6 @@ std::optional<double> wasted_gpu_hours(const Job& job, const Use& use) {
   return held && use.gpu ? std::optional(*held * (1 - *use.gpu)) : std::nullopt;
 }
 
-std::optional<monitor::RunNow> progress_of(const JobFiles& files) {
-  for (const fs::path& record : files.records) {
-    try {
-      if (auto now = monitor::read_run(record)) {
-        return now;
-      }
-    } catch (const Error&) {  // NOLINT(bugprone-empty-catch): it is only being made
-    }
-  }
-  return std::nullopt;
-}
-
 std::string state_text(const Job& job) {
   const std::string limit = job.limit_s ? " of " + format_duration(*job.limit_s) : "";
   const std::string where = job.node_list.empty() ? "" : " on " + job.node_list;
@@ -205,8 +206,18 @@ std::vector<Proposal> proposals(const Job& job, const Use& use, std::optional<in
   return lines;
 }
 
-nlohmann::ordered_json to_json(const Job& job, const Use& use) {
-  return {
+Row row_of(Job job, const JobFiles& files) {
+  Row row{std::move(job), {}, std::nullopt};
+  row.use = use_of(row.job, files);
+  if (row.job.runs()) {
+    row.now = progress_of(files);
+  }
+  return row;
+}
+
+nlohmann::ordered_json to_json(const Row& row) {
+  const auto& [job, use, now] = row;
+  nlohmann::ordered_json document = {
       {"id", job.id},
       {"name", job.name},
       {"user", or_null(job.user)},
@@ -228,6 +239,12 @@ nlohmann::ordered_json to_json(const Job& job, const Use& use) {
        {{"gpu", or_null(use.gpu)}, {"cpus", or_null(use.cpus)}, {"peak_memory_bytes", or_null(use.peak_memory_bytes)}}},
       {"gpu_hours", or_null(gpu_hours(job))},
       {"wasted_gpu_hours", or_null(wasted_gpu_hours(job, use))}};
+  if (now) {
+    document["step"] = or_null(now->step);
+    document["samples_per_s"] = or_null(now->samples_per_s);
+    document["input_share"] = or_null(now->input_share);
+  }
+  return document;
 }
 
 }  // namespace unidle::slurm

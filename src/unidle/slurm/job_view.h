@@ -33,9 +33,6 @@ Use use_of(const Job& job, const JobFiles& files);
 std::optional<double> wasted_gpu_hours(const Job& job, const Use& use);
 std::optional<double> gpu_hours(const Job& job);
 
-/// What the run under way says, of a job that runs.
-std::optional<monitor::RunNow> progress_of(const JobFiles& files);
-
 /// "RUNNING for 0:12:31 of 4:00:00 on gpu07", "waits: Priority", "TIMEOUT after ..."
 std::string state_text(const Job& job);
 
@@ -47,6 +44,14 @@ struct Proposal {
 /// `workers` is what the diagnosis wants for loader.workers, if it does.
 std::vector<Proposal> proposals(const Job& job, const Use& use, std::optional<int> workers);
 
-nlohmann::ordered_json to_json(const Job& job, const Use& use);
+/// A job beside what is known of its run.
+struct Row {
+  Job job;
+  Use use;
+  std::optional<monitor::RunNow> now;  // of a job that runs
+};
+Row row_of(Job job, const JobFiles& files);
+
+nlohmann::ordered_json to_json(const Row& row);
 
 }  // namespace unidle::slurm

@@ -8,13 +8,6 @@
 
 namespace unidle::slurm {
 
-/// A job beside what is known of its run.
-struct Row {
-  Job job;
-  Use use;
-  std::optional<monitor::RunNow> now;
-};
-
 /// A line a job: those that run first, then those that wait, then those that have ended.
 std::string status_table(std::vector<Row> rows);
 /// A line a job with GPUs, the one that wasted most first; below them what all held and wasted together.

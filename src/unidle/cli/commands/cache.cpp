@@ -268,7 +268,7 @@ std::function<int()> setup(CLI::App& app) {
   CLI::App* warms = add_warm(app, *arguments);
   CLI::App* path = add_action(app, "path", "Where the cache is, or the file of an entry", *arguments);
   CLI::Option* key = path->add_option("--key", arguments->key, "The key of an entry; exit code 1 when it is not there");
-  path->add_option("--name", arguments->name, "The name of an entry, as the Python package has it")->excludes(key);
+  path->add_option("--name", arguments->name, "The name of an entry, where its key was made of one")->excludes(key);
   return [arguments, stats, verifies, prunes, warms] {
     return stats->parsed()      ? show_stats(*arguments)
            : verifies->parsed() ? verify(*arguments)

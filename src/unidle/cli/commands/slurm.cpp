@@ -8,10 +8,10 @@
 #include "unidle/base/error.h"
 #include "unidle/base/files.h"
 #include "unidle/base/json.h"
-#include "unidle/base/printable.h"
 #include "unidle/base/terminal.h"
 #include "unidle/cli/subcommand.h"
-#include "unidle/diagnose/diagnose.h"
+#include "unidle/record/record.h"
+#include "unidle/slurm/analysis.h"
 #include "unidle/slurm/client.h"
 #include "unidle/slurm/job_script.h"
 #include "unidle/slurm/tables.h"
@@ -50,14 +50,7 @@ void complete(Arguments& arguments) {
     slurm::train(request, first);
   }
   if (request.name.empty()) {
-    request.name = printable_line(first.stem().string());
-    for (const std::string& word : arguments.command) {
-      const bool one_word = word.find_first_of(" \t\r\n") == std::string::npos;  // no `bash -c "..."`
-      if (one_word && fs::path(word).extension() == ".py") {
-        request.name = fs::path(word).stem().string();
-        break;
-      }
-    }
+    request.name = record::run_name(arguments.command);
   }
 }
 
@@ -89,12 +82,7 @@ int submit(Arguments& arguments) {
 
 slurm::Row row_of(slurm::Job job, const fs::path& results) {
   const slurm::JobFiles files = slurm::files_of(job, results);
-  slurm::Row row{std::move(job), {}, std::nullopt};
-  row.use = slurm::use_of(row.job, files);
-  if (row.job.runs()) {
-    row.now = slurm::progress_of(files);
-  }
-  return row;
+  return slurm::row_of(std::move(job), files);
 }
 
 std::vector<slurm::Row> rows_of(slurm::Client& client, const Arguments& arguments) {
@@ -109,13 +97,7 @@ std::vector<slurm::Row> rows_of(slurm::Client& client, const Arguments& argument
 ordered_json document_of(const std::string& schema, const std::vector<slurm::Row>& rows) {
   ordered_json jobs = ordered_json::array();
   for (const slurm::Row& row : rows) {
-    ordered_json job = slurm::to_json(row.job, row.use);
-    if (row.now) {
-      job["step"] = row.now->step ? ordered_json(*row.now->step) : ordered_json();
-      job["samples_per_s"] = row.now->samples_per_s ? ordered_json(*row.now->samples_per_s) : ordered_json();
-      job["input_share"] = row.now->input_share ? ordered_json(*row.now->input_share) : ordered_json();
-    }
-    jobs.push_back(std::move(job));
+    jobs.push_back(slurm::to_json(row));
   }
   return {{"schema", schema}, {"jobs", jobs}};
 }
@@ -169,69 +151,37 @@ int top(const Arguments& arguments) {
   return 0;
 }
 
-std::optional<diagnose::Diagnosis> diagnosis_of(const slurm::JobFiles& files, diagnose::Language language) {
-  if (!files.records.empty()) {
-    return diagnose::diagnose_record(files.records.front(), {}, language);
-  }
-  return files.logs.empty() ? std::nullopt : std::optional(diagnose::diagnose_logs(files.logs, {}, language));
-}
-
-std::optional<int> workers_wanted(const std::optional<diagnose::Diagnosis>& diagnosis) {
-  for (const diagnose::Finding& finding : diagnosis ? diagnosis->findings : std::vector<diagnose::Finding>()) {
-    for (const diagnose::Fix& fix : finding.fixes) {
-      if (fix.knob == "loader.workers" && fix.to.is_number_integer()) {
-        return fix.to.get<int>();
-      }
-    }
-  }
-  return std::nullopt;
-}
-
-void print_analysis(const slurm::Row& row, const std::optional<diagnose::Diagnosis>& diagnosis,
-                    const std::vector<slurm::Proposal>& lines) {
-  print_to(stdout, "{}", slurm::job_text(row));
-  for (const slurm::Proposal& line : lines) {
+void print_analysis(const slurm::Analysis& analysis) {
+  print_to(stdout, "{}", slurm::job_text(analysis.row));
+  for (const slurm::Proposal& line : analysis.proposals) {
     print_to(stdout, "=> #SBATCH {}  ({})\n", line.line, line.why);
   }
-  if (diagnosis) {
-    print_to(
-        stdout, "\n{}",
-        diagnose::to_text(*diagnosis, terminal_width(stdout), use_colour(stdout), diagnose::language_of_environment()));
+  if (analysis.diagnosis) {
+    print_to(stdout, "\n{}",
+             diagnose::to_text(*analysis.diagnosis, terminal_width(stdout), use_colour(stdout),
+                               diagnose::language_of_environment()));
   } else {
     print_to(stdout,
-             "Neither a record nor logs of this job were found: unidle slurm submit records, and --results names "
-             "the folder of its logs.\n");
+             "Neither a record nor logs of this job were found: unidle slurm submit records, and --results "
+             "names the folder of its logs.\n");
   }
 }
 
 int analyze(const Arguments& arguments) {
+  const bool json = arguments.format == "json";
+  const auto language = json ? diagnose::Language::kEnglish : diagnose::language_of_environment();
   slurm::Client client;
   ordered_json all = ordered_json::array();
-  bool bad = false;
+  bool failed = false;
   for (slurm::Job& job : jobs_of(client, arguments.id)) {
-    const slurm::JobFiles files = slurm::files_of(job, arguments.results);
-    const slurm::Row row = row_of(std::move(job), arguments.results);
-    const bool json = arguments.format == "json";
-    const auto diagnosis =
-        diagnosis_of(files, json ? diagnose::Language::kEnglish : diagnose::language_of_environment());
-    const std::vector<slurm::Proposal> lines = slurm::proposals(row.job, row.use, workers_wanted(diagnosis));
-    bad = bad || row.job.failed() || (diagnosis && diagnosis->verdict == diagnose::Verdict::kFailed);
-    if (!json) {
-      print_analysis(row, diagnosis, lines);
-      continue;
-    }
-    ordered_json one = slurm::to_json(row.job, row.use);
-    one["sbatch"] = ordered_json::array();
-    for (const slurm::Proposal& line : lines) {
-      one["sbatch"].push_back({{"line", line.line}, {"why", line.why}});
-    }
-    one["diagnosis"] = diagnosis ? diagnose::to_json(*diagnosis) : ordered_json();
-    all.push_back(std::move(one));
+    const slurm::Analysis analysis = slurm::analyze(std::move(job), arguments.results, language);
+    failed = failed || analysis.failed();
+    json ? all.push_back(slurm::to_json(analysis)) : print_analysis(analysis);
   }
-  if (arguments.format == "json") {
+  if (json) {
     print_to(stdout, "{}\n", json_text(ordered_json{{"schema", "unidle.slurm.analyze/1"}, {"jobs", all}}));
   }
-  return bad ? 1 : 0;
+  return failed ? 1 : 0;
 }
 
 CLI::App* add_action(CLI::App& app, const std::string& name, const std::string& summary, Arguments& arguments) {

@@ -1,0 +1,54 @@
+#include "unidle/slurm/analysis.h"
+
+#include <utility>
+
+#include "unidle/diagnose/diagnose.h"
+
+namespace unidle::slurm {
+
+namespace {
+
+std::optional<diagnose::Diagnosis> diagnosis_of(const JobFiles& files, diagnose::Language language) {
+  if (!files.records.empty()) {
+    return diagnose::diagnose_record(files.records.front(), {}, language);
+  }
+  return files.logs.empty() ? std::nullopt : std::optional(diagnose::diagnose_logs(files.logs, {}, language));
+}
+
+/// The loader workers that a diagnosis wants, if it does.
+std::optional<int> workers_wanted(const diagnose::Diagnosis& diagnosis) {
+  for (const diagnose::Finding& finding : diagnosis.findings) {
+    for (const diagnose::Fix& fix : finding.fixes) {
+      if (fix.knob == "loader.workers" && fix.to.is_number_integer()) {
+        return fix.to.get<int>();
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+bool Analysis::failed() const {
+  return row.job.failed() || (diagnosis && diagnosis->verdict == diagnose::Verdict::kFailed);
+}
+
+Analysis analyze(Job job, const std::filesystem::path& results, diagnose::Language language) {
+  const JobFiles files = files_of(job, results);
+  Analysis analysis{row_of(std::move(job), files), diagnosis_of(files, language), {}};
+  const auto workers = analysis.diagnosis ? workers_wanted(*analysis.diagnosis) : std::nullopt;
+  analysis.proposals = proposals(analysis.row.job, analysis.row.use, workers);
+  return analysis;
+}
+
+nlohmann::ordered_json to_json(const Analysis& analysis) {
+  nlohmann::ordered_json document = to_json(analysis.row);
+  document["sbatch"] = nlohmann::ordered_json::array();
+  for (const Proposal& proposal : analysis.proposals) {
+    document["sbatch"].push_back({{"line", proposal.line}, {"why", proposal.why}});
+  }
+  document["diagnosis"] = analysis.diagnosis ? diagnose::to_json(*analysis.diagnosis) : nlohmann::ordered_json();
+  return document;
+}
+
+}  // namespace unidle::slurm
