@@ -68,6 +68,6 @@ if(UNIDLE_SANITIZE)
     add_compile_options(-g1)  # lines and functions: all that a report names, and half the time and room of everything
   endif()
   if(UNIDLE_SANITIZE MATCHES "undefined")
-    add_compile_options(-fno-sanitize-recover=undefined)
+    add_compile_options(-fno-sanitize-recover=all)
   endif()
 endif()

@@ -24,6 +24,10 @@ endif()
 get_filename_component(site_packages ${UNIDLE_TORCH_DIR} DIRECTORY)
 file(GLOB cuda_includes ${site_packages}/nvidia/cu*/include ${site_packages}/nvidia/cuda_runtime/include)
 
+# The CUDA runtime's headers, for the one library that needs libtorch_cuda's classes.
+file(GLOB triton_includes ${site_packages}/triton/backends/nvidia/include)
+find_path(UNIDLE_CUDA_INCLUDE cuda_runtime_api.h HINTS ${cuda_includes} PATHS /usr/local/cuda/include ${triton_includes})
+
 add_library(unidle_c10 SHARED IMPORTED GLOBAL)
 set_target_properties(unidle_c10 PROPERTIES IMPORTED_LOCATION ${UNIDLE_TORCH_DIR}/lib/libc10.so)
 add_library(unidle_torch_cpu SHARED IMPORTED GLOBAL)

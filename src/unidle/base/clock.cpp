@@ -2,6 +2,7 @@
 
 #include <fmt/chrono.h>
 
+#include <array>
 #include <chrono>
 #include <condition_variable>
 #include <ctime>
@@ -49,5 +50,22 @@ Clock& system_clock() {
 std::string format_utc(std::int64_t wall_ns) { return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", utc(wall_ns)); }
 
 std::string format_utc_compact(std::int64_t wall_ns) { return fmt::format("{:%Y%m%d-%H%M%S}", utc(wall_ns)); }
+
+std::optional<std::int64_t> parse_utc(const std::string& text, const char* form) {
+  std::tm parts{};
+  const char* end = ::strptime(text.c_str(), form, &parts);
+  if (end == nullptr || *end != '\0') {
+    return std::nullopt;
+  }
+  // strptime() takes one digit for two, and days that a month has not; neither is written back as it was.
+  std::int64_t wall_ns = 0;
+  if (__builtin_mul_overflow(::timegm(&parts), kNsPerSecond, &wall_ns)) {
+    return std::nullopt;  // after 2262
+  }
+  const std::tm same = utc(wall_ns);
+  std::array<char, 64> written{};
+  const std::size_t length = std::strftime(written.data(), written.size(), form, &same);
+  return std::string_view(written.data(), length) == text ? std::optional(wall_ns) : std::nullopt;
+}
 
 }  // namespace unidle

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <stop_token>
 #include <string>
 
@@ -30,6 +31,10 @@ Clock& system_clock();
 std::string format_utc(std::int64_t wall_ns);
 /// "20260131-120000", sorts by time; used in folder names.
 std::string format_utc_compact(std::int64_t wall_ns);
+
+/// Nanoseconds since the Unix epoch of a text that is written exactly in `form`, as strftime() would write it; nothing
+/// for any other text, such as the 31st of February.
+std::optional<std::int64_t> parse_utc(const std::string& text, const char* form);
 
 inline double seconds(std::int64_t ns) { return static_cast<double>(ns) * 1e-9; }
 

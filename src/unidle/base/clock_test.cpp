@@ -34,5 +34,19 @@ TEST(Clock, TheFakeMovesOnlyWhenSlept) {
   EXPECT_EQ(clock.now_ns(), 500);
 }
 
+TEST(Clock, ReadsATimeOnlyInItsForm) {
+  constexpr const char* kForm = "%Y-%m-%dT%H:%M:%SZ";
+  for (const char* text : {"1970-01-01T00:00:00Z", "2026-11-01T12:30:05Z", "2028-02-29T23:59:59Z"}) {
+    const auto time = parse_utc(text, kForm);
+    ASSERT_TRUE(time) << text;
+    EXPECT_EQ(format_utc(*time), text);
+  }
+  EXPECT_EQ(parse_utc("20261101-120000", "%Y%m%d-%H%M%S"), parse_utc("2026-11-01T12", "%Y-%m-%dT%H"));
+  for (const char* text : {"", "2026", "2026-2-3T12:30:05Z", "2026-02-31T00:00:00Z", "2026-11-01T24:00:00Z",
+                           "2026-11-01T12:30:05Z ", " 2026-11-01T12:30:05Z", "9999-01-01T00:00:00Z"}) {
+    EXPECT_FALSE(parse_utc(text, kForm)) << text;
+  }
+}
+
 }  // namespace
 }  // namespace unidle

@@ -18,4 +18,16 @@ inline std::vector<std::string_view> split(std::string_view text, char at) {
   return parts;
 }
 
+/// The words between blanks and tabs. Views of `text`.
+inline std::vector<std::string_view> split_words(std::string_view text) {
+  std::vector<std::string_view> words;
+  constexpr std::string_view kBlanks = " \t\r\n";
+  for (std::size_t begin = text.find_first_not_of(kBlanks); begin != std::string_view::npos;) {
+    const std::size_t end = std::min(text.find_first_of(kBlanks, begin), text.size());
+    words.push_back(text.substr(begin, end - begin));
+    begin = text.find_first_not_of(kBlanks, end);
+  }
+  return words;
+}
+
 }  // namespace unidle

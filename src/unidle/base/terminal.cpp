@@ -163,11 +163,19 @@ Progress::~Progress() {
   }
 }
 
-void Progress::update(std::uint64_t done, std::string_view note) {
+bool Progress::due() const {
+  if (!terminal_) {
+    return false;
+  }
   const std::int64_t now = system_clock().now_ns();
-  if (!terminal_ || now - start_ns_ < kQuietNs || now - drawn_ns_ < kRedrawNs) {
+  return now - start_ns_ >= kQuietNs && now - drawn_ns_ >= kRedrawNs;
+}
+
+void Progress::update(std::uint64_t done, std::string_view note) {
+  if (!due()) {
     return;
   }
+  const std::int64_t now = system_clock().now_ns();
   drawn_ns_ = now;
   const double share = total_ > 0 ? static_cast<double>(done) / static_cast<double>(total_) : 0;
   const int filled = static_cast<int>(share * 24);

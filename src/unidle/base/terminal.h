@@ -47,6 +47,8 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
   void update(std::uint64_t done, std::string_view note = {});
+  /// Whether update() would draw now: for callers whose note costs something.
+  bool due() const;
 
  private:
   std::string label_;

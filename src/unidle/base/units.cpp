@@ -43,11 +43,20 @@ std::optional<double> parse_seconds(std::string_view text) {
   const std::size_t digits = std::min(text.find_first_not_of("0123456789."), text.size());
   const auto value = parse_number<double>(text.substr(0, digits));
   const std::string_view unit = text.substr(digits);
-  const double factor = unit.empty() || unit == "s" ? 1 : unit == "m" || unit == "min" ? 60 : unit == "h" ? 3600 : 0;
+  const double factor = unit.empty() || unit == "s"    ? 1
+                        : unit == "m" || unit == "min" ? 60
+                        : unit == "h"                  ? 3600
+                        : unit == "d"                  ? 86400
+                                                       : 0;
   if (!value || *value <= 0 || factor == 0) {
     return std::nullopt;
   }
   return *value * factor;
+}
+
+std::int64_t nanoseconds(double seconds) {
+  constexpr double kCentury_s = 100 * 365.25 * 86400;
+  return std::isnan(seconds) ? 0 : static_cast<std::int64_t>(std::clamp(seconds, -kCentury_s, kCentury_s) * 1e9);
 }
 
 std::string format_share(double share) {

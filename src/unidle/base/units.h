@@ -12,8 +12,11 @@ namespace unidle {
 std::string format_bytes(std::uint64_t bytes);
 /// 0.0123 -> "12.3 ms", 75 -> "1 min 15 s"
 std::string format_seconds(double seconds);
-/// "90", "90s", "10m", "10min" and "1.5h" in seconds; nothing for all else, and for what is not above zero.
+/// "90", "90s", "10m", "10min", "1.5h" and "7d" in seconds; nothing for all else, and for what is not above zero.
 std::optional<double> parse_seconds(std::string_view text);
+/// For times that people give: at most a century either way, so that it can be added to any time of a clock. 0 for what
+/// is no number.
+std::int64_t nanoseconds(double seconds);
 /// 0.624 -> "62 %"; below ten percent with one decimal.
 std::string format_share(double share);
 /// Three significant digits, without an exponent between 0.001 and 1e6.

@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
+#include "unidle/base/clock.h"
+
 namespace unidle {
 namespace {
 
@@ -24,11 +28,23 @@ TEST(Units, TakesTimesAsPeopleWriteThem) {
   EXPECT_EQ(parse_seconds("90"), 90);
   EXPECT_EQ(parse_seconds("0.5s"), 0.5);
   EXPECT_EQ(parse_seconds("10m"), 600);
+  EXPECT_EQ(parse_seconds("7d"), 604800);
   EXPECT_EQ(parse_seconds("10min"), 600);
   EXPECT_EQ(parse_seconds("1.5h"), 5400);
   for (const char* none :
-       {"", "s", "0", "0h", "-1s", "ten", "1d", "1 h", "1h30m", "1.2.3s", "inf", "infh", "nan", "1e9999"}) {
+       {"", "s", "0", "0h", "-1s", "ten", "1w", "1 h", "1h30m", "1.2.3s", "inf", "infh", "nan", "1e9999"}) {
     EXPECT_EQ(parse_seconds(none), std::nullopt) << none;
+  }
+}
+
+TEST(Units, SecondsOfAnySizeCanBeAddedToATime) {
+  EXPECT_EQ(nanoseconds(1.5), 1'500'000'000);
+  EXPECT_EQ(nanoseconds(-2), -2'000'000'000);
+  EXPECT_EQ(nanoseconds(std::numeric_limits<double>::quiet_NaN()), 0);
+  const std::int64_t now = system_clock().wall_ns();
+  for (const double endless : {1e10, 1e300, std::numeric_limits<double>::infinity()}) {
+    EXPECT_GT(now + nanoseconds(endless), now);
+    EXPECT_LT(now + nanoseconds(-endless), now);
   }
 }
 

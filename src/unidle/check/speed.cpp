@@ -18,6 +18,7 @@
 #include "unidle/base/json.h"
 #include "unidle/base/process.h"
 #include "unidle/base/terminal.h"
+#include "unidle/base/units.h"
 #include "unidle/data/image.h"
 
 namespace unidle::check {
@@ -135,7 +136,7 @@ json measure_decode(const SpeedOptions& options) {
   decoder.decode_region(view, "test picture", {});  // warms its memory
   Clock& clock = system_clock();
   const std::int64_t start = clock.now_ns();
-  const auto limit_ns = static_cast<std::int64_t>(options.decode_s * static_cast<double>(kNsPerSecond));
+  const auto limit_ns = nanoseconds(options.decode_s);
   int pictures = 0;
   while (pictures == 0 || clock.now_ns() - start < limit_ns) {
     decoder.decode_region(view, "test picture", {});

@@ -13,6 +13,7 @@
 
 #include "unidle/base/handle.h"
 #include "unidle/base/json.h"
+#include "unidle/probe/event_types.h"
 #include "unidle/probe/ring.h"
 
 namespace unidle::probe {
@@ -48,7 +49,7 @@ std::string header_problem(const RingHeader& header, std::uint64_t bytes) {
 
 bool possible(const unidle_event& event) {
   constexpr std::uint64_t kMaxTime = kMaxInteger / 4;
-  return event.kind >= UNIDLE_EVENT_STEP && event.kind <= UNIDLE_EVENT_KERNELS && event.t_ns <= kMaxTime &&
+  return event.kind >= UNIDLE_EVENT_STEP && event.kind <= kEventShapes.back().kind && event.t_ns <= kMaxTime &&
          event.duration_ns <= kMaxTime && event.step <= kMaxInteger && event.a <= kMaxInteger && event.b <= kMaxInteger;
 }
 

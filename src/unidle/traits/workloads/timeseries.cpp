@@ -5,7 +5,7 @@ namespace unidle::traits::workloads {
 const Workload& timeseries() {
   static const Workload kWorkload{
       .name = "timeseries",
-      .summary = "daily PM2.5 from weather, a recurrent network with attention",
+      .summary = "a daily measurement of tomorrow, a recurrent network with attention",
       .small_data = true,
   };
   return kWorkload;
