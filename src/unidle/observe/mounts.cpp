@@ -21,8 +21,9 @@ constexpr int kMostLookedAt = 5000;
 std::string unescaped(const std::string& text) {
   std::string plain;
   for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '\\' && i + 3 < text.size()) {
-      plain += static_cast<char>(std::stoi(text.substr(i + 1, 3), nullptr, 8));
+    const std::string_view digits = std::string_view(text).substr(std::min(i + 1, text.size()), 3);
+    if (text[i] == '\\' && digits.size() == 3 && digits.find_first_not_of("01234567") == std::string_view::npos) {
+      plain += static_cast<char>((digits[0] - '0') * 64 + (digits[1] - '0') * 8 + (digits[2] - '0'));
       i += 3;
     } else {
       plain += text[i];

@@ -13,6 +13,7 @@
 #include "unidle/base/error.h"
 #include "unidle/base/handle.h"
 #include "unidle/base/log.h"
+#include "unidle/base/units.h"
 #include "unidle/observe/leftovers.h"
 #include "unidle/observe/output.h"
 #include "unidle/observe/python.h"
@@ -48,8 +49,7 @@ class Supervisor {
         own_group_(own_group),
         options_(options),
         streams_(streams),
-        deadline_ns_(options.timeout_s ? system_clock().now_ns() + static_cast<std::int64_t>(*options.timeout_s * 1e9)
-                                       : INT64_MAX),
+        deadline_ns_(options.timeout_s ? system_clock().now_ns() + nanoseconds(*options.timeout_s) : INT64_MAX),
         handle_(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))) {}
 
   /// Returns once the command has ended; it is not reaped yet.

@@ -51,6 +51,9 @@ void add_python_shim(std::map<std::string, std::string>& environment) {
   if (const auto library = find_probe_library()) {
     environment["UNIDLE_PROBE_LIBRARY"] = library->string();
   }
+  if (const auto library = existing(prefix() / "lib/libunidle.so"); library && variable("UNIDLE_LIBRARY").empty()) {
+    environment["UNIDLE_LIBRARY"] = library->string();
+  }
   // Set by the user, to nothing for one, it stays.
   if (const auto library = existing(prefix() / "lib/_unidle_light.abi3.so");
       library && std::getenv("UNIDLE_LIGHT_LIBRARY") == nullptr) {

@@ -237,8 +237,10 @@ TEST(Mounts, AreReadWithTheirStrangeNames) {
       "28 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw\n"
       "40 28 0:50 /a /mnt/with\\040blank ro,relatime shared:2 master:3 - nfs4 host:/a rw\n"
       "41 28 0:51 / /data rw - squashfs /dev/loop0 ro\n"
+      "42 28 0:52 / /no\\number\\04 rw - tmpfs tmpfs rw\n"
       "damaged\n");
-  ASSERT_EQ(mounts.size(), 4U);
+  ASSERT_EQ(mounts.size(), 5U);
+  EXPECT_EQ(mounts[4].point, "/no\\number\\04");
   EXPECT_FALSE(mounts[0].is_storage());
   EXPECT_TRUE(mounts[1].is_storage() && mounts[1].writable);
   EXPECT_EQ(mounts[2].point, "/mnt/with blank");

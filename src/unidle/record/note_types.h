@@ -34,6 +34,7 @@ enum class NoteType {
   kMemory,
   kMetric,
   kModel,
+  kNoted,
   kOptimizer,
   kOptions,
   kPadding,
@@ -72,10 +73,11 @@ inline constexpr std::array kNoteShapes = {
               "looked_at kept_up"},
     NoteShape{NoteType::kException, "exception", "", "message class where traceback caught"},
     NoteShape{NoteType::kHot, "hot", "role phase where", "function hits total"},
-    NoteShape{NoteType::kLoader, "loader", "id",
-              "use workers batch_size pin_memory prefetch_factor persistent_workers drop_last iterable map_style "
-              "collate sampler dataset dataset_where dataset_len in_memory in_memory_bytes batched_getitem "
-              "start_method gathers gathers_not keepable where samples_per_epoch epochs batches wait_seconds"},
+    NoteShape{
+        NoteType::kLoader, "loader", "id",
+        "use made_with workers batch_size pin_memory prefetch_factor persistent_workers drop_last iterable map_style "
+        "collate sampler dataset dataset_where dataset_len in_memory in_memory_bytes batched_getitem "
+        "start_method gathers gathers_not keepable where samples_per_epoch epochs batches wait_seconds"},
     NoteShape{NoteType::kLoaderStart, "loader_start", "id", "count seconds_total seconds_last in_training workers"},
     NoteShape{NoteType::kLogging, "logging", "", "calls seconds where"},
     NoteShape{NoteType::kLongest, "longest", "", "samples batch longest usual"},
@@ -85,6 +87,7 @@ inline constexpr std::array kNoteShapes = {
               "class wrapper parameters dtype device convolutions convolution_parameters convolutions_tf32 depthwise "
               "channels_last input_channels_last "
               "training_where"},
+    NoteShape{NoteType::kNoted, "noted", "name", "value step samples"},
     NoteShape{NoteType::kOptimizer, "optimizer", "",
               "class fused foreach tensors parameters zero_to_none where zero_grad_where"},
     NoteShape{NoteType::kOptions, "options", "", "program words options"},

@@ -31,19 +31,6 @@ fs::path database_path(const fs::path& path) {
   return file;
 }
 
-/// A path inside a file: URI.
-std::string uri_of(const fs::path& path, std::string_view query) {
-  std::string uri = "file:";
-  for (const char c : fs::absolute(path).string()) {
-    if (c == '%' || c == '?' || c == '#') {
-      uri += fmt::format("%{:02X}", static_cast<unsigned char>(c));
-    } else {
-      uri += c;
-    }
-  }
-  return uri.append(query);
-}
-
 Database open_at(const fs::path& path, const std::string& uri, int flags) {
   Database db(path, uri, flags, ErrorCode::kInput);
   db.query_integer("SELECT count(*) FROM sqlite_schema");  // SQLite opens lazily: this reads
@@ -55,10 +42,6 @@ bool holds_bytes(const fs::path& file) {
   const std::uintmax_t bytes = fs::file_size(file, failure);
   return !failure && bytes > 0;
 }
-
-/// What a writer that was killed, or refused by the disk, leaves beside the file: the log of what the file does not
-/// have yet, and the journal of what is to be taken back in it.
-constexpr std::array kLeftovers = {"-wal", "-journal"};
 
 bool has_leftovers(const fs::path& file) {
   return std::any_of(kLeftovers.begin(), kLeftovers.end(),
@@ -162,6 +145,27 @@ std::optional<nlohmann::json> Reader::meta(std::string_view key) const {
   impl_->each(
       "SELECT value FROM meta WHERE key=?", [&](Statement& row) { value = parse(impl_->file, row.text(0)); }, key);
   return value;
+}
+
+std::map<std::string, nlohmann::json> Reader::all_meta() const {
+  std::map<std::string, nlohmann::json> values;
+  impl_->each("SELECT key, value FROM meta",
+              [&](Statement& row) { values.emplace(row.text(0), parse(impl_->file, row.text(1))); });
+  return values;
+}
+
+void Reader::copy_to(const fs::path& file) const {
+  // SQLite would make it with the mode of the umask.
+  UniqueFd made(::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR));
+  if (!made) {
+    throw system_error(ErrorCode::kIo, file.string(), "cannot be created", errno);
+  }
+  made.reset();
+  try {
+    impl_->each("VACUUM INTO ?", [](Statement&) {}, file.string());
+  } catch (const Error& failure) {
+    throw Error(ErrorCode::kIo, file.string(), "cannot be written", failure.what());
+  }
 }
 
 namespace {

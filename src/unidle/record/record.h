@@ -167,6 +167,8 @@ class Reader {
 
   const std::filesystem::path& folder() const;
   std::optional<nlohmann::json> meta(std::string_view key) const;
+  /// All of them by key.
+  std::map<std::string, nlohmann::json> all_meta() const;
   std::vector<Step> steps() const;
   /// The last `most` of them, in order.
   std::vector<Step> last_steps(std::int64_t most) const;
@@ -181,6 +183,8 @@ class Reader {
   std::vector<Point> points(const Series& series) const;
   /// Nothing: a record of an unidle that kept no positions.
   std::optional<ResumePoint> resume_point() const;
+  /// A copy of the record as it is now, in one file that is its owner's alone. Throws kIo (subject: `file`).
+  void copy_to(const std::filesystem::path& file) const;
 
  private:
   struct Impl;

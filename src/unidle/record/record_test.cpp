@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
+#include <chrono>
 #include <cmath>
 #include <limits>
 #include <sstream>
@@ -199,6 +200,18 @@ TEST(Record, SecondWriterIsRefused) {
   write_sample(folder.path());
   EXPECT_EQ(code_of([&] { Writer(folder.path()); }), ErrorCode::kUsage);
   EXPECT_EQ(Reader(folder.path()).steps().size(), 500U);
+}
+
+TEST(Record, WhatAKilledProcessLeftIsRemoved) {
+  const TemporaryFolder folder;
+  const fs::path old = folder.path() / ".record.db.1";
+  const fs::path young = folder.path() / ".record.db.2-wal";
+  write_file_atomic(old, "");
+  write_file_atomic(young, "");
+  fs::last_write_time(old, fs::file_time_type::clock::now() - std::chrono::hours(1));
+  const Writer writer(folder.path());
+  EXPECT_FALSE(fs::exists(old));
+  EXPECT_TRUE(fs::exists(young));  // somebody may be making it
 }
 
 TEST(Record, OddPathsWork) {

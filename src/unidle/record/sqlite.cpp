@@ -7,6 +7,20 @@
 
 namespace unidle::record {
 
+std::string uri_of(const std::filesystem::path& path, std::string_view query) {
+  std::string uri = "file:";
+  for (const char c : std::filesystem::absolute(path).string()) {
+    if (c == '%' || c == '?' || c == '#') {
+      uri += fmt::format("%{:02X}", static_cast<unsigned char>(c));
+    } else {
+      uri += c;
+    }
+  }
+  return uri.append(query);
+}
+
+void count_no_sqlite_memory() { sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0); }
+
 Database::Database(std::filesystem::path path, const std::string& uri, int flags, ErrorCode failure_code,
                    std::string_view kind)
     : path_(std::move(path)), failure_code_(failure_code), kind_(kind) {

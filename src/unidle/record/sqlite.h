@@ -4,6 +4,7 @@
 
 #include <sqlite3.h>
 
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -31,6 +32,17 @@ struct StatementTraits {
 struct Blob {
   std::string_view bytes;
 };
+
+/// What a writer that was killed, or refused by the disk, leaves beside the file: the log of what the file does not
+/// have yet, and the journal of what is to be taken back in it.
+inline constexpr std::array kLeftovers = {"-wal", "-journal"};
+
+/// A path as SQLite takes it with SQLITE_OPEN_URI. `query`: "?immutable=1" or nothing.
+std::string uri_of(const std::filesystem::path& path, std::string_view query);
+
+/// SQLite counts its memory under one lock of all threads, which is much of the time of opening a small file. From here
+/// on it does not. Only for programs, before anything else of SQLite is called.
+void count_no_sqlite_memory();
 
 /// A connection. Not thread-safe. Every failure is thrown as an Error of `failure_code` whose subject is `path`.
 class Database {

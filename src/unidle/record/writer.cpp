@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cmath>
 #include <map>
 #include <tuple>
@@ -77,6 +78,18 @@ void remove_database(const fs::path& file) {
   }
 }
 
+/// What processes that were killed left while they made a record here. Making one takes milliseconds.
+void remove_leftovers(const fs::path& folder) {
+  constexpr auto kLongAgo = std::chrono::minutes(1);
+  std::error_code ignored;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored)) {
+    if (entry.path().filename().string().starts_with(".record.db.") &&
+        fs::file_time_type::clock::now() - entry.last_write_time(ignored) > kLongAgo) {
+      fs::remove(entry.path(), ignored);
+    }
+  }
+}
+
 /// Makes `record.db` whole or not at all, whenever we are killed.
 void create_database(const fs::path& folder) {
   make_folder(folder);
@@ -86,6 +99,7 @@ void create_database(const fs::path& folder) {
   if (fs::exists(fs::symlink_status(path, ignored))) {
     throw Error(ErrorCode::kUsage, folder.string(), "holds a record already", "name another folder");
   }
+  remove_leftovers(folder);
   remove_database(file);  // of a process that had our number and was killed
   try {
     make_tables(file, path);
