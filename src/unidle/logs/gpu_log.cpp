@@ -1,5 +1,7 @@
 #include "unidle/logs/gpu_log.h"
 
+#include "unidle/logs/gpu_format.h"
+
 namespace unidle::logs {
 
 void GpuUse::add(const GpuSample& sample) {
@@ -70,6 +72,15 @@ const GpuUse* GpuLog::busiest() const {
     }
   }
   return best;
+}
+
+const GpuFormat* gpu_format_of(std::string_view head) {
+  for (const GpuFormat* format : all_gpu_formats()) {
+    if (format->matches(head)) {
+      return format;
+    }
+  }
+  return nullptr;
 }
 
 }  // namespace unidle::logs

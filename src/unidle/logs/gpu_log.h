@@ -1,4 +1,4 @@
-// What nvidia-smi wrote about GPUs: query CSV, dmon, and the plain table.
+// What a log tells about GPUs, whichever program wrote it (gpu_format.h).
 #pragma once
 
 #include <algorithm>
@@ -93,7 +93,7 @@ struct GpuLog {
   std::vector<GpuUse> gpus;  // in the order in which they appear
   std::int64_t samples = 0;
   std::int64_t broken_lines = 0;         // neither header nor sample
-  std::optional<std::string> complaint;  // the last line in which nvidia-smi itself reports trouble
+  std::optional<std::string> complaint;  // the last line in which the writing program itself reports trouble
   std::optional<std::int64_t> first_ns;
   std::optional<std::int64_t> last_ns;
 
@@ -108,19 +108,5 @@ struct Window {
   std::int64_t to_ns = INT64_MAX;
   bool contains(const std::optional<std::int64_t>& t_ns) const { return !t_ns || (*t_ns >= from_ns && *t_ns <= to_ns); }
 };
-
-/// `nvidia-smi --query-gpu=... --format=csv`: columns in any order, units in cells or header, headers repeated, the
-/// last line cut off. Without a header the columns are told apart by their units. Throws kInput when no sample is in
-/// it.
-GpuLog read_gpu_query(Source& source, const Window& window = {});
-/// `nvidia-smi dmon`, with or without date and time. Throws kInput when no sample is in it.
-GpuLog read_gpu_dmon(Source& source, const Window& window = {});
-
-/// How many fields of the line name a column of nvidia-smi's CSV.
-int known_columns(std::string_view header);
-/// True for a line like "2025/08/22 16:46:12.159, 0 %, 572 MiB": cells, at least two of them numbers with a unit.
-bool is_query_row(std::string_view line);
-/// True for "# gpu    pwr  gtemp ...".
-bool is_dmon_header(std::string_view line);
 
 }  // namespace unidle::logs

@@ -5,19 +5,33 @@
 #include <cstdlib>
 
 #include "unidle/base/error.h"
+#include "unidle/logs/gpu_format.h"
+#include "unidle/logs/sniff.h"
 
 namespace unidle::logs {
 namespace {
 
 using ::testing::DoubleNear;
 
+GpuLog read_as(std::string_view program, Source& source, const Window& window = {}) {
+  for (const GpuFormat* format : all_gpu_formats()) {
+    if (format->program == program) {
+      return format->read(source, window);
+    }
+  }
+  throw std::out_of_range(std::string(program));
+}
 GpuLog query(std::string_view bytes, const Window& window = {}) {
   Source source("gpu.csv", bytes);
-  return read_gpu_query(source, window);
+  return read_as("nvidia-smi --query-gpu", source, window);
 }
 GpuLog dmon(std::string_view bytes) {
   Source source("dmon.txt", bytes);
-  return read_gpu_dmon(source);
+  return read_as("nvidia-smi dmon", source);
+}
+GpuLog dcgmi(std::string_view bytes) {
+  Source source("dcgmi.txt", bytes);
+  return read_as("dcgmi dmon", source);
 }
 
 TEST(GpuQuery, UnitsInCells) {
@@ -131,13 +145,52 @@ TEST(GpuDmon, DateAndTime) {
   EXPECT_EQ(*log.last_ns - *log.first_ns, 1'000'000'000);
 }
 
+constexpr std::string_view kDcgmi =
+    "#Entity   GPUTL         SMACT         FBUSD         FBTTL         POWER         SMCLK\n"
+    "ID\n"
+    "GPU 0     20            0.101         1000          80000         101.531       1410\n"
+    "GPU 1     N/A           N/A           2000          80000         N/A           1410\n"
+    "#Entity   GPUTL         SMACT         FBUSD         FBTTL         POWER         SMCLK\n"
+    "ID\n"
+    "GPU 0     40            0.201         1000          80000         105.531       1410\n"
+    "GPU-I 0   3             0.1           1             1             1             1\n"
+    "GPU 1     10            0.0";
+
+TEST(DcgmiDmon, FieldsByTheirShortNames) {
+  const GpuLog log = dcgmi(kDcgmi);
+  ASSERT_EQ(log.gpus.size(), 2U);
+  EXPECT_EQ(log.gpus[0].id, "0");
+  EXPECT_NEAR(log.gpus[0].utilisation.mean(), 0.3, 1e-12);
+  EXPECT_EQ(log.gpus[0].memory_used.most, 1000 * 1048576.0);
+  EXPECT_NEAR(log.gpus[0].power_w.mean(), 103.531, 1e-9);
+  EXPECT_FALSE(log.gpus[1].utilisation);  // N/A is absent, not zero
+  EXPECT_EQ(log.broken_lines, 2);         // a part of a GPU, and the end of the file
+}
+
+TEST(DcgmiDmon, TheProfilingFieldsStandInForUtilisation) {
+  EXPECT_NEAR(dcgmi("# Entity  GRACT  TENSO\n      Id\nGPU 3  0.25  0.1\n").busiest()->utilisation.mean(), 0.25, 1e-12);
+  EXPECT_THROW(dcgmi("#Entity GPUTL\nGPU 0  4000\n"), Error);
+}
+
+TEST(GpuFormat, IsToldByTheContent) {
+  const auto program = [](std::string_view head) -> std::string_view {
+    const Content content = sniff_bytes(head, "x");
+    return content.gpu == nullptr ? "" : content.gpu->program;
+  };
+  EXPECT_EQ(program(kDcgmi), "dcgmi dmon");
+  EXPECT_EQ(program("# gpu    pwr     sm\n# Idx      W      %\n    0     63     10\n"), "nvidia-smi dmon");
+  EXPECT_EQ(program("timestamp, utilization.gpu [%]\n2025/08/22 16:46:12.159, 0 %\n"), "nvidia-smi --query-gpu");
+  EXPECT_EQ(program("epoch 1, loss 0.5\nepoch 2, loss 0.4\n"), "");
+  EXPECT_EQ(program("# Entity recognition\nepoch 1, loss 0.5\n"), "");
+}
+
 TEST(GpuQuery, RealLog) {
   const char* shared = std::getenv("UNIDLE_SHARED");
   if (shared == nullptr) {
     GTEST_SKIP() << "UNIDLE_SHARED names no folder with real logs";
   }
   Source source(std::filesystem::path(shared) / "real/recsys-slurm/gpu_utilization_909648.log");
-  const GpuLog log = read_gpu_query(source);
+  const GpuLog log = read_as("nvidia-smi --query-gpu", source);
   const GpuUse& use = log.gpus.front();
   EXPECT_EQ(log.gpus.size(), 1U);
   EXPECT_EQ(use.samples, 3625);

@@ -54,7 +54,7 @@ std::vector<fs::path> files_under(const fs::path& folder) {
 /// What the file holds; nothing for what is no log or cannot be read.
 std::optional<Kind> log_kind(const fs::path& path) {
   try {
-    const Kind kind = sniff(path);
+    const Kind kind = sniff(path).kind;
     return kind == Kind::kRecord ? std::nullopt : std::optional(kind);
   } catch (const Error&) {
     return std::nullopt;

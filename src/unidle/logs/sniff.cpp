@@ -1,12 +1,6 @@
 #include "unidle/logs/sniff.h"
 
-#include <algorithm>
-
-#include "unidle/base/characters.h"
 #include "unidle/base/error.h"
-#include "unidle/logs/detail/numbers.h"
-#include "unidle/logs/gpu_log.h"
-#include "unidle/logs/lines.h"
 #include "unidle/logs/source.h"
 
 namespace unidle::logs {
@@ -15,7 +9,7 @@ namespace {
 
 constexpr std::size_t kHead = std::size_t{64} << 10U;
 constexpr const char* kExpected =
-    "expected: nvidia-smi CSV or dmon, Slurm output, a training log, a torch profiler trace, or a record";
+    "expected: nvidia-smi CSV or dmon, dcgmi dmon, Slurm output, a training log, a torch profiler trace, or a record";
 
 bool is_space(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
 
@@ -49,39 +43,11 @@ bool is_trace(std::string_view head) {
   return head.starts_with("{") && head.substr(0, 4096).find("\"ph\"") != std::string_view::npos;
 }
 
-Kind kind_of_lines(std::string_view head) {
-  Source source("", head);
-  Lines lines(source);
-  std::string_view line;
-  int rows = 0;
-  int others = 0;
-  bool header = false;
-  while (lines.next(line)) {
-    line = detail::trimmed(line);
-    if (line.empty() || (!lines.ended() && rows + others > 0)) {
-      continue;
-    }
-    if (is_dmon_header(line)) {
-      return Kind::kGpuDmon;
-    }
-    const auto cells = std::count(line.begin(), line.end(), ',') + 1;
-    if (known_columns(line) * 2 >= cells) {
-      header = true;
-      ++rows;
-    } else if (is_query_row(line) || (header && cells > 1 && is_digit(line.front()))) {
-      ++rows;
-    } else {
-      ++others;
-    }
-  }
-  return rows > others ? Kind::kGpuQuery : Kind::kText;
-}
-
 }  // namespace
 
-Kind sniff_bytes(std::string_view head, const std::string& name) {
+Content sniff_bytes(std::string_view head, const std::string& name) {
   if (head.starts_with("SQLite format 3")) {
-    return Kind::kRecord;
+    return {Kind::kRecord};
   }
   if (is_binary(head)) {
     throw Error(ErrorCode::kInput, name, "holds binary data, no log", kExpected);
@@ -93,15 +59,19 @@ Kind sniff_bytes(std::string_view head, const std::string& name) {
     head.remove_prefix(1);
   }
   if (head.empty()) {
-    return Kind::kEmpty;
+    return {Kind::kEmpty};
   }
-  return is_trace(head) ? Kind::kTrace : kind_of_lines(head);
+  if (is_trace(head)) {
+    return {Kind::kTrace};
+  }
+  const GpuFormat* gpu = gpu_format_of(head);
+  return {gpu != nullptr ? Kind::kGpu : Kind::kText, gpu};
 }
 
-Kind sniff(const std::filesystem::path& path) {
+Content sniff(const std::filesystem::path& path) {
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored) && std::filesystem::exists(path / "record.db", ignored)) {
-    return Kind::kRecord;
+    return {Kind::kRecord};
   }
   const auto status = std::filesystem::status(path, ignored);
   if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status) &&

@@ -5,21 +5,27 @@
 #include <string>
 #include <string_view>
 
+#include "unidle/logs/gpu_format.h"
+
 namespace unidle::logs {
 
 enum class Kind {
-  kEmpty,     // nothing but blanks
-  kRecord,    // one of our own records
-  kGpuQuery,  // nvidia-smi --query-gpu CSV
-  kGpuDmon,   // nvidia-smi dmon
-  kTrace,     // Chrome JSON
-  kText,      // everything else that is text
+  kEmpty,   // nothing but blanks
+  kRecord,  // one of our own records
+  kGpu,     // of a program that watches GPUs
+  kTrace,   // Chrome JSON
+  kText,    // everything else that is text
+};
+
+struct Content {
+  Kind kind = Kind::kEmpty;
+  const GpuFormat* gpu = nullptr;  // of kGpu
 };
 
 /// Looks at the first 64 KiB. A folder is a record when it holds one. Throws kInput (subject: the path) when the file
 /// is missing, cannot be read, or holds binary data.
-Kind sniff(const std::filesystem::path& path);
+Content sniff(const std::filesystem::path& path);
 /// The same for bytes at hand, which stand for the begin of the file `name`.
-Kind sniff_bytes(std::string_view head, const std::string& name);
+Content sniff_bytes(std::string_view head, const std::string& name);
 
 }  // namespace unidle::logs

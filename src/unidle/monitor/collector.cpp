@@ -17,7 +17,27 @@ constexpr std::int64_t kRunInterval_ns = 2 * kNsPerSecond;
 /// Some readings come once a second, GPM ones not more often than ten times: what is younger than this still holds.
 constexpr std::int64_t kFresh_ns = 3 * kNsPerSecond;
 
+/// A slice has a name, a UUID and memory of its own.
+void name_slice(const telemetry::GpuFacts& device, GpuNow& gpu) {
+  gpu.memory_total_bytes.reset();
+  for (const telemetry::MigDevice& slice : device.mig) {
+    if (gpu.subject == fmt::format("gpu{}/mig{}", device.index, slice.index)) {
+      gpu.name = slice.name;
+      gpu.uuid = slice.uuid;
+      gpu.memory_total_bytes =
+          slice.memory ? std::optional(static_cast<double>(slice.memory->total_bytes)) : std::nullopt;
+    }
+  }
+}
+
 }  // namespace
+
+std::string_view GpuNow::why_busy_unknown() const {
+  if (reading.utilisation || reading.sm_activity || !reading.memory_bytes) {
+    return {};  // without its memory it does not answer at all
+  }
+  return mig ? "busy: not known, NVML has no utilisation in MIG mode" : "busy: not known, the device does not tell";
+}
 
 std::optional<double> Snapshot::cpu_used() const {
   if (pid) {
@@ -117,8 +137,12 @@ void Collector::read_gpus(std::int64_t t_ns, bool slow) {
     if (device.facts) {
       gpu.name = device.facts->name;
       gpu.uuid = device.facts->uuid.value_or("");
+      gpu.mig = device.subject.slice || !device.facts->mig.empty();
       if (device.facts->memory_bytes) {
         gpu.memory_total_bytes = static_cast<double>(*device.facts->memory_bytes);
+      }
+      if (device.subject.slice) {
+        name_slice(*device.facts, gpu);
       }
     }
     remember(device.subject, t_ns, gpu);

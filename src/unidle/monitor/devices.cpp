@@ -35,7 +35,8 @@ struct Devices::Shared {
     for (const auto& reader : shared.inventory.readers) {
       for (telemetry::GpuReader::Subject& subject : reader->read(t_ns, slow)) {
         Device& device = shared.latest.emplace_back();
-        if (const auto facts = shared.facts.find(subject.name); facts != shared.facts.end()) {
+        const std::string whole = subject.name.substr(0, subject.name.find('/'));  // "gpu0" of "gpu0/mig1"
+        if (const auto facts = shared.facts.find(whole); facts != shared.facts.end()) {
           device.facts = facts->second;
         }
         if (slow && !subject.slice) {

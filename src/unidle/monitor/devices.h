@@ -17,7 +17,7 @@ class Devices {
  public:
   struct Device {
     telemetry::GpuReader::Subject subject;
-    std::optional<telemetry::GpuFacts> facts;
+    std::optional<telemetry::GpuFacts> facts;      // of the whole device
     std::vector<telemetry::GpuProcess> processes;  // only where `slow` was asked for
   };
 

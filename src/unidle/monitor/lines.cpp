@@ -37,6 +37,9 @@ std::string gpu_line(const GpuNow& gpu) {
   share("util", now.utilisation);
   share("SM", now.sm_activity);
   share("tensor", now.tensor_activity);
+  if (const std::string_view why = gpu.why_busy_unknown(); !why.empty()) {
+    line += fmt::format("  {}", why);
+  }
   if (now.power_w) {
     line += now.power_limit_w ? fmt::format("  {:.0f}/{:.0f} W", *now.power_w, *now.power_limit_w)
                               : fmt::format("  {:.0f} W", *now.power_w);

@@ -14,6 +14,7 @@
 #include "unidle/base/error.h"
 #include "unidle/base/handle.h"
 #include "unidle/base/json.h"
+#include "unidle/base/units.h"
 #include "unidle/monitor/collector.h"
 #include "unidle/monitor/exporter.h"
 #include "unidle/monitor/lines.h"
@@ -84,8 +85,7 @@ class Session {
     }
     Clock& clock = system_clock();
     const std::int64_t start_ns = clock.now_ns();
-    const std::int64_t end_ns =
-        options_.seconds > 0 ? start_ns + static_cast<std::int64_t>(options_.seconds * kNsPerSecond) : INT64_MAX;
+    const std::int64_t end_ns = options_.seconds > 0 ? start_ns + nanoseconds(options_.seconds) : INT64_MAX;
     std::int64_t next_ns = start_ns;
     while (!stop_) {
       sample();

@@ -7,6 +7,7 @@
 
 #include "unidle/base/error.h"
 #include "unidle/base/files.h"
+#include "unidle/base/testing/fake_clock.h"
 #include "unidle/monitor/collector.h"
 #include "unidle/monitor/distribution.h"
 #include "unidle/monitor/exporter.h"
@@ -316,6 +317,40 @@ TEST_F(CollectorTest, AProcessThatDoesNotExist) {
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::kInput);
   }
+}
+
+/// As NVML answers in MIG mode: neither the device nor a slice has a utilisation.
+TEST_F(CollectorTest, OfASliceIsSaidWhatNobodyCanRead) {
+  use_fake(
+      "count 1\nname H200\nmemory 100:50\nmig 1\nmig_count 7\n0/0.name 3g.71gb\n0/0.memory 40:10\n"
+      "0/0.gpu_instance 3\n0/1.name 1g.18gb\n0/1.memory 10:1\n");
+  Collector collector(clock_, {});
+  const Snapshot now = collector.take();
+  ASSERT_EQ(now.gpus.size(), 3U);
+  EXPECT_EQ(now.gpus[1].subject, "gpu0/mig0");
+  EXPECT_EQ(now.gpus[1].name, "3g.71gb");
+  EXPECT_EQ(now.gpus[1].memory_total_bytes, 40);
+  EXPECT_EQ(now.gpus[2].memory_total_bytes, 10);
+  for (const GpuNow& gpu : now.gpus) {
+    EXPECT_THAT(std::string(gpu.why_busy_unknown()), HasSubstr("MIG")) << gpu.subject;
+  }
+  EXPECT_THAT(plain_lines(now), HasSubstr("not known, NVML has no utilisation in MIG mode"));
+  Summary summary;
+  summary.add(now);
+  EXPECT_THAT(summary.to_text(200), HasSubstr("NVML tells of no MIG slice how busy it is"));
+}
+
+TEST_F(CollectorTest, WhatASliceCountsIsShown) {
+  use_fake(
+      "count 1\nmemory 100:50\nmig 1\nmig_count 1\n0/0.memory 40:10\n0/0.gpu_instance 3\n0/0.name 3g\ngpm 1\n"
+      "mig_gpm.2 25\n");
+  unidle::testing::FakeClock clock;
+  Collector collector(clock, {});
+  EXPECT_FALSE(collector.take().gpus.back().why_busy_unknown().empty()) << "GPM's first answer takes two samples";
+  clock.advance(kNsPerSecond);
+  const GpuNow slice = collector.take().gpus.back();
+  EXPECT_EQ(slice.reading.sm_activity, 0.25);
+  EXPECT_TRUE(slice.why_busy_unknown().empty());
 }
 
 TEST_F(CollectorTest, LastReadingHoldsForAMomentAndNotForever) {

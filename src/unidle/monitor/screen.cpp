@@ -117,6 +117,9 @@ void add_gpu(const GpuNow& gpu, Canvas& canvas) {
   canvas.lines.push_back({{gpu.subject, Style::kBold}, {"  " + facts, Style::kPlain}});
   canvas.gauge(gpu.subject + ".utilisation", "kernels ran", now.utilisation, "", true);
   canvas.gauge(gpu.subject + ".sm", "SMs active", now.sm_activity, "", true);
+  if (const std::string_view why = gpu.why_busy_unknown(); !why.empty()) {
+    canvas.plain(fmt::format("  {}", why), Style::kDim);
+  }
   canvas.gauge(gpu.subject + ".tensor", "matrix units", now.tensor_activity, "", false);
   canvas.gauge(gpu.subject + ".power", "power", ratio(now.power_w, now.power_limit_w),
                of_most(now.power_w, now.power_limit_w, "W"), false);

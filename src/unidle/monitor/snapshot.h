@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "unidle/telemetry/gpu.h"
@@ -21,6 +22,11 @@ struct GpuNow {
   telemetry::GpuReading reading;
   std::uint64_t xids = 0;  // critical errors since the monitor began
   std::vector<telemetry::GpuProcess> processes;
+  bool mig = false;  // a slice, or a device that is cut into slices
+
+  /// Why nobody knows how busy it is; empty where that is known. NVML has no utilisation in MIG mode, neither of the
+  /// device nor of a slice. Source: NVML's documentation, nvmlDeviceGetUtilizationRates.
+  std::string_view why_busy_unknown() const;
 };
 
 struct ProcessNow {

@@ -101,8 +101,8 @@ void Summary::add(const Snapshot& snapshot) {
     }
     Gpu& gpu = gpus_[now.subject];
     gpu.name = now.name;
-    gpu.slice = now.subject.find('/') != std::string::npos;
     gpu.xids = now.xids;
+    gpu.mig = now.mig;
     for (const Figure& figure : kFigures) {
       add_if(gpu.figures[figure.name], now.reading.*figure.value);
     }
@@ -199,6 +199,7 @@ std::string Summary::gpu_verdict() const {
   int measured = 0;
   Distribution sms;
   bool throttled = false;
+  bool mig = false;
   for (const auto& [subject, gpu] : gpus_) {
     if (const auto mean = gpu.figures.at("utilisation").mean()) {
       utilisation += *mean;
@@ -206,11 +207,13 @@ std::string Summary::gpu_verdict() const {
     }
     add_if(sms, gpu.figures.at("sm_activity").mean());
     throttled = throttled || gpu.throttled;
+    mig = mig || gpu.mig;
   }
   const std::string heat = throttled ? "; its clocks were held down by temperature or power" : "";
   const std::string who = order_.size() == 1 ? "the GPU" : "the GPUs";
   if (measured == 0 && !sms.mean()) {
-    return who + " did not say how busy it was";
+    return mig ? "NVML tells of no MIG slice how busy it is, and GPM did not tell either"
+               : who + (order_.size() == 1 ? " did not say how busy it was" : " did not say how busy they were");
   }
   const bool by_sms = measured == 0;
   const double busy = by_sms ? *sms.mean() : utilisation / measured;

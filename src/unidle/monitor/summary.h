@@ -31,7 +31,7 @@ class Summary {
     double integrated_j = 0;  // of power over time, where there is no counter
     std::uint64_t xids = 0;
     bool throttled = false;
-    bool slice = false;
+    bool mig = false;
   };
 
   std::optional<double> energy_j(const Gpu& gpu) const;

@@ -1,15 +1,17 @@
-// nvidia-smi --query-gpu=... --format=csv
+// nvidia-smi --query-gpu=... --format=csv: columns in any order, units in cells or header, headers repeated, the last
+// line cut off. Without a header the columns are told apart by their units.
+#include <algorithm>
 #include <array>
 #include <charconv>
 
 #include "unidle/base/characters.h"
-#include "unidle/base/error.h"
+#include "unidle/logs/detail/gpu_lines.h"
 #include "unidle/logs/detail/numbers.h"
-#include "unidle/logs/gpu_log.h"
+#include "unidle/logs/gpu_format.h"
 #include "unidle/logs/lines.h"
 #include "unidle/logs/timestamp.h"
 
-namespace unidle::logs {
+namespace unidle::logs::gpu_formats {
 
 namespace {
 
@@ -289,6 +291,29 @@ std::optional<Header> header_from_units(std::string_view line) {
   return found > 0 ? std::optional(header) : std::nullopt;
 }
 
+/// How many fields of the line name a column of nvidia-smi's CSV.
+int known_columns(std::string_view header) {
+  std::array<std::string_view, kMostColumns> cells;
+  const std::size_t count = std::min(split(header, cells), kMostColumns);
+  int known = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    known += field_of(cells[i]).column == Column::kNone ? 0 : 1;
+  }
+  return known;
+}
+
+/// True for a line like "2025/08/22 16:46:12.159, 0 %, 572 MiB": cells, at least two of them numbers with a unit.
+bool is_row(std::string_view line) {
+  std::array<std::string_view, kMostColumns> cells;
+  const std::size_t count = std::min(split(line, cells), kMostColumns);
+  int with_unit = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    std::string_view unit;
+    with_unit += cell_number(cells[i], unit) && unit_scale(unit) > 0 ? 1 : 0;
+  }
+  return with_unit >= 2;
+}
+
 /// Rows without an id are told apart by their place in a round: rows of one round are milliseconds apart.
 class RoundCounter {
  public:
@@ -369,44 +394,42 @@ class QueryReader {
   RoundCounter rounds_;
 };
 
-}  // namespace
-
-int known_columns(std::string_view header) {
-  std::array<std::string_view, kMostColumns> cells;
-  const std::size_t count = std::min(split(header, cells), kMostColumns);
-  int known = 0;
-  for (std::size_t i = 0; i < count; ++i) {
-    known += field_of(cells[i]).column == Column::kNone ? 0 : 1;
-  }
-  return known;
-}
-
-bool is_query_row(std::string_view line) {
-  std::array<std::string_view, kMostColumns> cells;
-  const std::size_t count = std::min(split(line, cells), kMostColumns);
-  int with_unit = 0;
-  for (std::size_t i = 0; i < count; ++i) {
-    std::string_view unit;
-    with_unit += cell_number(cells[i], unit) && unit_scale(unit) > 0 ? 1 : 0;
-  }
-  return with_unit >= 2;
-}
-
-GpuLog read_gpu_query(Source& source, const Window& window) {
-  GpuLog log;
-  log.file = source.name();
-  QueryReader reader(log, window);
+/// More lines of it than others. The last line may be cut off.
+bool is_query(std::string_view head) {
+  Source source("", head);
   Lines lines(source);
   std::string_view line;
+  int rows = 0;
+  int others = 0;
+  bool header = false;
   while (lines.next(line)) {
-    reader.read(line);
+    line = trimmed(line);
+    if (line.empty() || (!lines.ended() && rows + others > 0)) {
+      continue;
+    }
+    const auto cells = std::count(line.begin(), line.end(), ',') + 1;
+    if (known_columns(line) * 2 >= cells) {
+      header = true;
+      ++rows;
+    } else if (is_row(line) || (header && cells > 1 && is_digit(line.front()))) {
+      ++rows;
+    } else {
+      ++others;
+    }
   }
-  if (log.gpus.empty() && window.from_ns == INT64_MIN) {
-    const std::string why = log.complaint ? "; nvidia-smi said: " + *log.complaint : "";
-    throw Error(ErrorCode::kInput, source.name(), "no sample of a GPU is in it" + why,
-                "rows of nvidia-smi --query-gpu=timestamp,utilization.gpu,... --format=csv were expected");
-  }
-  return log;
+  return rows > others;
 }
 
-}  // namespace unidle::logs
+GpuLog read_query(Source& source, const Window& window) {
+  return detail::read_gpu_lines<QueryReader>(
+      source, window, "rows of nvidia-smi --query-gpu=timestamp,utilization.gpu,... --format=csv");
+}
+
+}  // namespace
+
+const GpuFormat& nvidia_smi_query() {
+  static const GpuFormat kFormat = {"nvidia-smi --query-gpu", is_query, read_query};
+  return kFormat;
+}
+
+}  // namespace unidle::logs::gpu_formats

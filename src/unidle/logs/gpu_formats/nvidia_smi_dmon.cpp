@@ -1,15 +1,14 @@
-// nvidia-smi dmon
+// nvidia-smi dmon, with or without date and time.
 #include <array>
 
 #include "unidle/base/characters.h"
 #include "unidle/base/clock.h"
-#include "unidle/base/error.h"
+#include "unidle/logs/detail/gpu_lines.h"
 #include "unidle/logs/detail/numbers.h"
-#include "unidle/logs/gpu_log.h"
-#include "unidle/logs/lines.h"
+#include "unidle/logs/gpu_format.h"
 #include "unidle/logs/timestamp.h"
 
-namespace unidle::logs {
+namespace unidle::logs::gpu_formats {
 
 namespace {
 
@@ -70,6 +69,20 @@ std::optional<std::int64_t> day_and_time(std::string_view day, std::string_view 
   return take_date_time(rest);
 }
 
+/// "# gpu    pwr  gtemp ..."
+bool is_header(std::string_view line) {
+  Tokens words;
+  const std::size_t count = header_words(line, words);
+  bool gpu = false;
+  bool measures = false;
+  for (std::size_t i = 0; i < count; ++i) {
+    gpu = gpu || is_name(words[i], "gpu");
+    measures = measures || is_name(words[i], "sm") || is_name(words[i], "pwr") || is_name(words[i], "fb") ||
+               is_name(words[i], "pclk");
+  }
+  return gpu && measures;
+}
+
 class DmonReader {
  public:
   DmonReader(GpuLog& log, const Window& window) : log_(log), window_(window) {}
@@ -80,7 +93,7 @@ class DmonReader {
       return;
     }
     if (line.front() == '#') {
-      if (is_dmon_header(line)) {
+      if (is_header(line)) {
         header_.assign(line);
         columns_ = header_words(header_, names_);
       }
@@ -149,35 +162,17 @@ class DmonReader {
   std::size_t columns_ = 0;
 };
 
+bool is_dmon(std::string_view head) { return detail::any_line(head, is_header); }
+
+GpuLog read_dmon(Source& source, const Window& window) {
+  return detail::read_gpu_lines<DmonReader>(source, window, "rows of nvidia-smi dmon");
+}
+
 }  // namespace
 
-bool is_dmon_header(std::string_view line) {
-  Tokens words;
-  const std::size_t count = header_words(line, words);
-  bool gpu = false;
-  bool measures = false;
-  for (std::size_t i = 0; i < count; ++i) {
-    gpu = gpu || is_name(words[i], "gpu");
-    measures = measures || is_name(words[i], "sm") || is_name(words[i], "pwr") || is_name(words[i], "fb") ||
-               is_name(words[i], "pclk");
-  }
-  return gpu && measures;
+const GpuFormat& nvidia_smi_dmon() {
+  static const GpuFormat kFormat = {"nvidia-smi dmon", is_dmon, read_dmon};
+  return kFormat;
 }
 
-GpuLog read_gpu_dmon(Source& source, const Window& window) {
-  GpuLog log;
-  log.file = source.name();
-  DmonReader reader(log, window);
-  Lines lines(source);
-  std::string_view line;
-  while (lines.next(line)) {
-    reader.read(line);
-  }
-  if (log.gpus.empty() && window.from_ns == INT64_MIN) {
-    throw Error(ErrorCode::kInput, source.name(), "no sample of a GPU is in it",
-                "rows of nvidia-smi dmon were expected");
-  }
-  return log;
-}
-
-}  // namespace unidle::logs
+}  // namespace unidle::logs::gpu_formats

@@ -1,0 +1,48 @@
+// What the readers of GPU logs share: going over the lines.
+#pragma once
+
+#include <climits>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "unidle/base/error.h"
+#include "unidle/logs/gpu_log.h"
+#include "unidle/logs/lines.h"
+
+namespace unidle::logs::detail {
+
+/// Whether `is_it` holds for a line of `text`.
+template <typename Predicate>
+bool any_line(std::string_view text, Predicate is_it) {
+  Source source("", text);
+  Lines lines(source);
+  std::string_view line;
+  while (lines.next(line)) {
+    if (is_it(line)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/// Gives each line to `Reader(log, window)`. Throws kInput when no sample came of them, unless `window` left all of
+/// them out; `expected` says which rows were looked for.
+template <typename Reader>
+GpuLog read_gpu_lines(Source& source, const Window& window, const std::string& expected) {
+  GpuLog log;
+  log.file = source.name();
+  Reader reader(log, window);
+  Lines lines(source);
+  std::string_view line;
+  while (lines.next(line)) {
+    reader.read(line);
+  }
+  if (log.gpus.empty() && window.from_ns == INT64_MIN) {
+    const std::string why = log.complaint ? "; nvidia-smi said: " + *log.complaint : "";
+    throw Error(ErrorCode::kInput, source.name(), "no sample of a GPU is in it" + why, expected + " were expected");
+  }
+  return log;
+}
+
+}  // namespace unidle::logs::detail

@@ -1,0 +1,27 @@
+// Formats in which other programs write about GPUs: one file each in gpu_formats/.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "unidle/logs/gpu_log.h"
+#include "unidle/logs/source.h"
+
+namespace unidle::logs {
+
+/// Thread-safe: nothing of it ever changes.
+struct GpuFormat {
+  std::string_view program;  // that writes it, for messages: "nvidia-smi dmon"
+  /// Whether the begin of a file (64 KiB at most, without a byte order mark) is of this format.
+  bool (*matches)(std::string_view head);
+  /// All of a file. Throws kInput when no sample is in it, unless `window` left all of them out.
+  GpuLog (*read)(Source& source, const Window& window);
+};
+
+/// By file name.
+const std::vector<const GpuFormat*>& all_gpu_formats();
+
+/// nullptr when it is of none.
+const GpuFormat* gpu_format_of(std::string_view head);
+
+}  // namespace unidle::logs
