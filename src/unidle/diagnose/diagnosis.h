@@ -33,7 +33,8 @@ struct Fix {
   nlohmann::json from;  // null when unknown
   nlohmann::json to;    // null when the value is the user's to find
   knobs::KnobClass fix_class = knobs::KnobClass::kExact;
-  std::string how;  // one sentence: what to do
+  std::string how;       // one sentence: what to do
+  bool by_hand = false;  // this run could not be given it while it runs; not in the JSON
 };
 
 struct Finding {
@@ -77,6 +78,16 @@ struct Device {
   std::string how;
 };
 
+/// What is known of one node of several.
+struct NodeView {
+  std::string node;
+  Outcome outcome = Outcome::kUnknown;
+  Verdict verdict = Verdict::kUnknown;
+  Device device;
+  std::optional<double> samples_per_s;
+  std::string problem;  // why its record cannot be read
+};
+
 struct Diagnosis {
   Outcome outcome = Outcome::kUnknown;
   Verdict verdict = Verdict::kUnknown;
@@ -90,6 +101,8 @@ struct Diagnosis {
   std::vector<Abstention> abstained;
   std::string blind;                 // Signals::blind; not in the JSON
   std::vector<std::string> command;  // that was recorded; not in the JSON
+  std::string node;                  // of several nodes the one that decides; not in the JSON
+  std::vector<NodeView> nodes;       // of several, by name; not in the JSON
   std::vector<std::string> folded;   // ids whose cause a more specific finding already explains; not in the JSON
 };
 

@@ -29,6 +29,8 @@ struct Policy {
   /// Runnable loader threads to a CPU: two threads that share a CPU by halves already wait half of their time. Own
   /// choice between that and the one to one of a good setting.
   double oversubscribed = 1.5;
+  /// So many workers to a CPU are enough even where samples wait for a network or a disk most of the time. Own choice.
+  double workers_per_cpu = 4;
   /// Every process of torch keeps a few idle threads; pools of OpenMP, BLAS or OpenCV have one for every CPU that they
   /// see. Own choice.
   double many_threads = 8;

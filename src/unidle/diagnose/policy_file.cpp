@@ -31,6 +31,7 @@ constexpr std::array kThresholds = {
     Threshold{"free_cpus", &Policy::free_cpus},
     Threshold{"cpus_full", &Policy::cpus_full},
     Threshold{"oversubscribed", &Policy::oversubscribed},
+    Threshold{"workers_per_cpu", &Policy::workers_per_cpu},
     Threshold{"many_threads", &Policy::many_threads},
     Threshold{"restricted_cpus", &Policy::restricted_cpus},
     Threshold{"row_s", &Policy::row_s},

@@ -37,12 +37,15 @@ struct LoaderFacts {
   std::optional<bool> gathers;        // rows fetched together are those fetched singly; absent: it was not tried
   std::string gathers_not;            // why not, or why it was not tried
   std::vector<std::string> keepable;  // functions that a sample calls whose results could be kept
+  std::string made_with;              // "torch", "unidle" (our package), "unidle.wrap"; empty: not told
   std::string dataset;                // its class
   std::string dataset_where;          // file:line of what makes a sample
   std::string where;                  // file:line of where it is made
   /// Making an iterator until its first batch, beyond the fetch itself.
   std::optional<std::int64_t> starts;
   std::optional<double> start_wait_s;  // of it, what training waited for
+
+  bool of_package() const { return made_with.starts_with("unidle"); }
 };
 
 /// What samples of the training loader cost, over all its threads and processes.
@@ -110,6 +113,7 @@ struct RankTime {
   double step_s = 0;
   double wait_s = 0;  // of it, in collectives
   std::int64_t process = 0;
+  std::string node = {};  // of several
 };
 
 struct PaddingFacts {
@@ -180,6 +184,7 @@ struct Signals {
   std::optional<double> syncs_per_step;
   std::optional<std::int64_t> validations;
   std::string validation_where;  // function of the program; its calls can be left out while it runs
+  std::string validation_kept;   // why none can
   std::optional<std::int64_t> checkpoints;
   std::optional<std::int64_t> batch_samples;  // micro-batch size as seen
   std::optional<double> micro_batches;        // mean number to one step

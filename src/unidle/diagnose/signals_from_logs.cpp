@@ -16,11 +16,11 @@ namespace detail {
 namespace {
 
 constexpr const char* kExpected =
-    "expected: nvidia-smi CSV or dmon, Slurm output, a training log, or a torch profiler trace";
+    "expected: nvidia-smi CSV or dmon, dcgmi dmon, Slurm output, a training log, or a torch profiler trace";
 
 /// Reads one file; false when it tells nothing.
 bool read_one(const std::filesystem::path& path, const logs::OnRead& on_read, JobLogs& job) {
-  const logs::Kind kind = logs::sniff(path);
+  const auto [kind, gpu] = logs::sniff(path);
   if (kind == logs::Kind::kRecord) {
     throw Error(ErrorCode::kUsage, path.string(), "is a record: diagnose it by itself, without logs");
   }
@@ -28,11 +28,13 @@ bool read_one(const std::filesystem::path& path, const logs::OnRead& on_read, Jo
     return false;
   }
   logs::Source source(path, on_read);
-  switch (kind) {
-    case logs::Kind::kGpuQuery: job.gpus.push_back({path, false, logs::read_gpu_query(source)}); return true;
-    case logs::Kind::kGpuDmon: job.gpus.push_back({path, true, logs::read_gpu_dmon(source)}); return true;
-    case logs::Kind::kTrace: job.traces.push_back(trace::read_trace(source)); return true;
-    default: break;
+  if (kind == logs::Kind::kGpu) {
+    job.gpus.push_back({path, gpu, gpu->read(source, {})});
+    return true;
+  }
+  if (kind == logs::Kind::kTrace) {
+    job.traces.push_back(trace::read_trace(source));
+    return true;
   }
   logs::TextLog text = logs::read_text_log(source);
   if (text.says_nothing()) {

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <set>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -12,6 +14,7 @@
 #include "unidle/diagnose/as_parsed.h"
 #include "unidle/diagnose/context.h"
 #include "unidle/diagnose/detail/notes.h"
+#include "unidle/diagnose/detail/output.h"
 #include "unidle/diagnose/detail/readings.h"
 #include "unidle/diagnose/detail/timeline.h"
 #include "unidle/diagnose/detail/trace_facts.h"
@@ -75,23 +78,36 @@ void read_unread_keys(const std::vector<record::Note>& notes, Signals& signals) 
   });
 }
 
-/// What counts is the last one. A program may train in one process after another.
+/// What counts is the last one. A program may train in one process after another. Of those that nothing was trained
+/// after, one that is no consequence of another process's failure goes first.
 void read_exceptions(const record::Reader& reader, const std::vector<record::Note>& notes, Signals& signals) {
-  std::optional<record::NoteOf<record::NoteType::kException>> last;
-  std::set<std::pair<std::string, std::string>> different;
-  record::each_note<record::NoteType::kException>(notes, [&](const auto& note) {
-    different.emplace(note.text("message"), note.text("where"));
-    last = !last || note.t_ns() >= last->t_ns() ? note : *last;
-  });
+  using Exception = record::NoteOf<record::NoteType::kException>;
+  const std::vector<record::Step> steps = reader.steps();
+  std::int64_t last_step_ns = std::numeric_limits<std::int64_t>::min();
+  for (const record::Step& step : steps) {
+    last_step_ns = std::max(last_step_ns, step.t_ns);
+  }
+  const auto order = [&](const Exception& one) {
+    const bool end = last_step_ns <= one.t_ns();
+    return std::tuple(end, end ? -static_cast<int>(detail::blame_of(one.text("message"))) : 0, one.t_ns());
+  };
+  std::optional<Exception> last;
+  record::each_note<record::NoteType::kException>(
+      notes, [&](const auto& note) { last = !last || order(note) >= order(*last) ? note : *last; });
   if (!last) {
     return;
   }
-  const std::vector<record::Step> steps = reader.steps();
+  std::set<std::pair<std::string, std::string>> earlier;
+  record::each_note<record::NoteType::kException>(notes, [&](const auto& note) {
+    if (note.t_ns() <= last->t_ns()) {
+      earlier.emplace(note.text("message"), note.text("where"));
+    }
+  });
   signals.exception = last->text("message");
   signals.exception_where = last->text("where");
   signals.steps_after_exception =
       std::count_if(steps.begin(), steps.end(), [&](const record::Step& step) { return step.t_ns > last->t_ns(); });
-  signals.earlier_exceptions = static_cast<std::int64_t>(different.size()) - 1;
+  signals.earlier_exceptions = static_cast<std::int64_t>(earlier.size()) - 1;
 }
 
 /// Samples in one pass over the data: what the program says, or the length of the dataset.

@@ -253,6 +253,21 @@ TEST_F(SignalsFromRecord, AnExceptionAndTheStepsAfterIt) {
               ::testing::ElementsAre(std::pair<std::string, std::string>("loader.workers", "a.yaml:3")));
 }
 
+TEST_F(SignalsFromRecord, OfARunThatEndsByExceptionsTheOneThatIsNoConsequenceCounts) {
+  Script script(folder());
+  script.step(0, 100, 0);
+  script.note({{"type", "exception"}, {"message", "KeyError: 'x'"}}, 50);
+  script.note({{"type", "exception"}, {"message", "ValueError: no such class"}}, 150);
+  script.note({{"type", "exception"}, {"message", "RuntimeError: Connection closed by peer"}}, 151);
+  script.note(
+      {{"type", "exception"}, {"message", "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: "}}, 200);
+  script.end(300);
+  const Signals signals = read();
+  EXPECT_EQ(signals.exception, "ValueError: no such class");
+  EXPECT_EQ(signals.steps_after_exception, 0);
+  EXPECT_EQ(signals.earlier_exceptions, 1);
+}
+
 TEST_F(SignalsFromRecord, OddNotesAndMetaAreNotFatal) {
   Script script(folder());
   script.writer.set_meta(record::meta::kHost, "none");

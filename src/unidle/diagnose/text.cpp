@@ -140,6 +140,28 @@ std::string numbers(const Diagnosis& diagnosis, const Style& style) {
   return out;
 }
 
+std::string node_text(const NodeView& node, const Diagnosis& diagnosis, const Style& style) {
+  if (!node.problem.empty()) {
+    return style.say("{}: its record cannot be read: {}", node.node, node.problem);
+  }
+  std::string text = fmt::format("{}: {}", node.node, style.word(to_string(node.verdict)));
+  if (node.device.busy) {
+    text += style.say(", device {} busy", format_share(*node.device.busy));
+  }
+  if (node.samples_per_s) {
+    text += style.say(", {} samples/s", format_number(*node.samples_per_s));
+  }
+  return text + (node.node == diagnosis.node ? style.word(" (times and shares are of this one)") : "");
+}
+
+std::string nodes_text(const Diagnosis& diagnosis, const Style& style) {
+  std::string out;
+  for (const NodeView& node : diagnosis.nodes) {
+    out += style.block(2, "- ", node_text(node, diagnosis, style));
+  }
+  return out.empty() ? "" : style.block(0, "", style.say("{} nodes:", diagnosis.nodes.size())) + out;
+}
+
 /// What was looked at and is no cause.
 std::string fine(const Diagnosis& diagnosis, const Style& style) {
   std::set<std::string> named(diagnosis.folded.begin(), diagnosis.folded.end());
@@ -258,6 +280,7 @@ std::string to_text(const Diagnosis& diagnosis, int width, bool colour, Language
   if (const std::string known = numbers(diagnosis, style); !known.empty()) {
     out += "\n" + known;
   }
+  out += nodes_text(diagnosis, style);
   const std::size_t shown = std::min(kMostFindings, diagnosis.findings.size());
   for (std::size_t i = 0; i < shown; ++i) {
     out += "\n" + finding_text(diagnosis.findings[i], i + 1, diagnosis, style);

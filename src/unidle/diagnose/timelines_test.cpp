@@ -156,6 +156,25 @@ TEST(TimelinesAll, EveryRuleIsTurnedUpOrIsAYesOrNo) {
   }
 }
 
+TEST(TimelinesAll, TheEngineIsToldOfItsOwnGraph) {
+  const auto proposed = [](const TimelineCase& timeline) {
+    std::map<std::string, nlohmann::json> by_rule;
+    for (const Finding& finding : diagnosis_of(timeline, {}).findings) {
+      for (const Fix& fix : finding.fixes) {
+        if (fix.knob == "compile.mode") {
+          by_rule[finding.id] = fix.to;
+        }
+      }
+    }
+    return by_rule;
+  };
+  TimelineCase timeline = read_timeline(kFolder / "launch-bound.timeline");
+  EXPECT_EQ(proposed(timeline).at("launch-bound"), "reduce-overhead");
+  timeline.lines.insert(timeline.lines.begin(), "setting workload recsys");
+  EXPECT_EQ(proposed(timeline).at("launch-bound"), "graph");
+  EXPECT_EQ(proposed(timeline).at("compile-off"), "graph");
+}
+
 TEST(TimelinesAll, MistakesNameTheirLine) {
   const TemporaryFolder folder;
   const auto expect_error = [&](const std::string& text, const std::string& subject) {

@@ -193,6 +193,11 @@ TEST(CommandLine, RecognisesFlagsOverridesAndVariables) {
   EXPECT_EQ(found.back().phase, Phase::kValidation);
 }
 
+TEST(CommandLine, WordsAfterTheEndOfOptionsAreNone) {
+  EXPECT_TRUE(recognize_command({"python", "train.py", "--", "--batch-size", "8"}).empty());
+  EXPECT_EQ(recognize_command({"torchrun", "--", "train.py", "--batch-size", "8"}).size(), 1U);
+}
+
 TEST(CommandLine, RewritesTheWordThatSaysIt) {
   EXPECT_EQ(apply_to_command({"python", "t.py", "--num-workers=0"}, "loader.workers", "4"),
             (Words{"python", "t.py", "--num-workers=4"}));

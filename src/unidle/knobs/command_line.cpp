@@ -47,6 +47,9 @@ class CommandReader {
     bool before_program = true;
     for (std::size_t i = 0; i < argv_.size(); ++i) {
       const std::string& word = argv_[i];
+      if (word == "--" && i + 1 < argv_.size() && argv_[i + 1].starts_with("-")) {
+        break;  // what comes is no option of the program; a launcher's "--" stands before a program
+      }
       const std::size_t equals = word.find('=');
       const std::string name = word.substr(0, equals);
       if (before_program && equals != std::string::npos && is_variable(name)) {

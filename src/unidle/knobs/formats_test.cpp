@@ -201,6 +201,12 @@ TEST(Ini, ReadsAndChanges) {
   EXPECT_THAT(edited("a.ini", kIni, "train.loader.name", "z"), HasSubstr("name = \"z\"  # quoted\n"));
 }
 
+TEST(Ini, ACommentBehindQuotesStaysOne) {
+  EXPECT_EQ(edited("a.ini", "a = \"x\"# q\n", "a", "7"), "a = \"7\"# q\n");
+  EXPECT_EQ(edited("a.ini", "a = \"x\"# q\n", "a", "wo'r\"d"), "a = wo'r\"d # q\n");
+  EXPECT_EQ(edited("a.ini", "a = 'x'; q\n", "a", "y"), "a = 'y'; q\n");
+}
+
 TEST(Ini, Inserts) {
   EXPECT_THAT(edited("a.ini", kIni, "DEFAULT.seed", "1"), HasSubstr("; rate\nseed = 1\n[train.loader]"));
   EXPECT_THAT(edited("a.ini", kIni, "last.a", "1"), HasSubstr("[last]\na = 1\n"));

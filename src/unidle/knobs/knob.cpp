@@ -30,8 +30,8 @@ std::optional<std::string> canonical_double(std::string_view text) {
 std::optional<std::string> canonical_choice(const Knob& knob, const std::string& text) {
   // YAML 1.1 readers turn a plain `off` into false, so that programs print it as such.
   std::string word = text == "false" ? "off" : text;
-  if (word == "true" && knob.choices.size() == 2) {
-    word = knob.choices.back();  // with one alternative to off, true is no riddle; with several it is
+  if (word == "true" && !knob.when_true.empty()) {
+    word = knob.when_true;
   }
   const bool known = std::find(knob.choices.begin(), knob.choices.end(), word) != knob.choices.end();
   return known ? std::optional(word) : std::nullopt;

@@ -59,6 +59,9 @@ struct Changing {
   /// it may stand anywhere.
   std::string code_place = {};
   std::string argument = {};  // where it is a keyword argument of a call at that place
+  /// The same where the program's loader is one of the package unidle; empty where that has no such thing.
+  std::string package_code = {};
+  std::string package_argument = {};  // which a running program can be given too
 };
 
 /// All that is true of a knob, whatever the program.
@@ -67,6 +70,7 @@ struct Knob {
   ValueType type;
   KnobClass knob_class;
   std::vector<std::string> choices = {};  // of a kChoice
+  std::string when_true = {};             // the choice that `true` stands for; empty: none, it is a riddle
   std::string fallback;                   // the value of a program that does not set it
   std::string explanation;                // one sentence for a person
   Names names = {};

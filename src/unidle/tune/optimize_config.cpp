@@ -103,7 +103,8 @@ void benchmark_config(const OptimizeOptions& options, const knobs::ConfigFile& c
     foreign = command_runner(options, scratch.path(), trial_s);
   }
   ResumingRunner runner(ours ? static_cast<TrialRunner&>(*engine) : *foreign, store);
-  tuning.budget_s = options.budget_s - seconds(system_clock().now_ns() - start);
+  tuning.budget_s = options.budget_s;
+  tuning.spent_s = seconds(system_clock().now_ns() - start);
   tuning.batches = batches_of(options, settings);
   Tuner tuner(runner, system_clock(), settings, propose(settings, workload, hardware, {!ours}), tuning, on_trial);
   result.outcome = tuner.run(stop);

@@ -141,7 +141,8 @@ OptimizeResult optimize_program(const OptimizeOptions& options, const Tuner::OnT
   TunerOptions tuning;
   tuning.trials = options.trials;
   tuning.only = options.only;
-  tuning.budget_s = options.budget_s - seconds(system_clock().now_ns() - start);
+  tuning.budget_s = options.budget_s;
+  tuning.spent_s = seconds(system_clock().now_ns() - start);
   tuning.least_gain = kLeastGain;
   tuning.verify_fastest = true;
   tuning.batches = batches_said(program.plan, options.command, options.allow_semantic);

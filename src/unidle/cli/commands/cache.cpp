@@ -150,7 +150,7 @@ cache::PredictorFactory factory_of(const Arguments& arguments, const json& param
   cache::CommandOptions options;
   options.command = arguments.command;
   options.parameters = parameters;
-  options.batch_limit_ns = static_cast<std::int64_t>(arguments.limit_s * 1e9);
+  options.batch_limit_ns = nanoseconds(arguments.limit_s);
   return [options](std::stop_token stop) { return std::make_unique<cache::CommandPredictor>(options, stop); };
 }
 
@@ -226,7 +226,8 @@ CLI::App* add_warm(CLI::App& app, Arguments& arguments) {
   action->add_option("path", arguments.path, "The cache's folder; made when it is not there")->required();
   action->add_option("command", arguments.command, "After --: a program that speaks docs/predictor-protocol.md");
   action->add_option("--inputs", arguments.inputs, "One input a line, or a FASTA file")->required();
-  action->add_option("--predictor", arguments.predictor, "One of unidle's own instead of a program: peptide");
+  action->add_option("--predictor", arguments.predictor,
+                     "One of unidle's own instead of a program: peptide, peptide-ensemble");
   action->add_option("--parameters", arguments.parameters,
                      "A JSON object for the program; other parameters, other entries");
   action->add_option("--workers", arguments.workers, "Predictors at once")

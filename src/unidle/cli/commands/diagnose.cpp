@@ -8,12 +8,14 @@
 #include "unidle/base/json.h"
 #include "unidle/base/terminal.h"
 #include "unidle/cli/subcommand.h"
+#include "unidle/diagnose/nodes.h"
 #include "unidle/diagnose/pages.h"
 #include "unidle/diagnose/policy_file.h"
 #include "unidle/logs/job_files.h"
 #include "unidle/logs/sniff.h"
 #include "unidle/observe/recovery.h"
 #include "unidle/record/record.h"
+#include "unidle/slurm/job_view.h"
 
 namespace unidle::cli::commands {
 
@@ -63,6 +65,15 @@ diagnose::Diagnosis of_logs(const std::vector<std::filesystem::path>& files, con
   });
 }
 
+/// One record, or those of a job's nodes.
+diagnose::Diagnosis of_records(const std::vector<std::filesystem::path>& records, const diagnose::Policy& policy,
+                               diagnose::Language language) {
+  for (const std::filesystem::path& record : records) {
+    observe::recover(record);
+  }
+  return diagnose::diagnose_records(records, policy, language);
+}
+
 std::vector<std::filesystem::path> files_of_job(const Options& options) {
   const logs::JobFiles job = logs::find_job_files(options.job_id, options.results);
   std::vector<std::filesystem::path> files = job.all();
@@ -78,16 +89,23 @@ diagnose::Diagnosis diagnosis_of(const Options& options) {
   const diagnose::Language language = options.format == "json" ? diagnose::Language::kEnglish : language_of(options);
   const diagnose::Policy policy = policy_of(options);
   if (!options.job_id.empty()) {
-    return of_logs(files_of_job(options), policy, language);
+    const std::vector<std::filesystem::path> records = slurm::records_of(options.job_id, options.results);
+    for (const std::filesystem::path& record : records) {
+      print_to(stderr, "unidle: job {}: {}\n", options.job_id, record.string());
+    }
+    return records.empty() ? of_logs(files_of_job(options), policy, language) : of_records(records, policy, language);
   }
   if (options.files.empty()) {
     const std::filesystem::path latest = record::latest_run_folder();
-    observe::recover(latest);
-    return diagnose::diagnose_record(latest, policy, language);
+    return of_records({latest}, policy, language);
   }
-  if (options.files.size() == 1 && logs::sniff(options.files.front()) == logs::Kind::kRecord) {
-    observe::recover(options.files.front());
-    return diagnose::diagnose_record(options.files.front(), policy, language);
+  if (options.files.size() == 1) {
+    if (const auto records = diagnose::records_of_nodes(options.files.front()); !records.empty()) {
+      return of_records(records, policy, language);
+    }
+  }
+  if (options.files.size() == 1 && logs::sniff(options.files.front()).kind == logs::Kind::kRecord) {
+    return of_records({options.files.front()}, policy, language);
   }
   return of_logs({options.files.begin(), options.files.end()}, policy, language);
 }
@@ -118,11 +136,12 @@ int run(const Options& options) {
 
 std::function<int()> setup(CLI::App& app) {
   auto options = std::make_shared<Options>();
-  auto* files =
-      app.add_option("record", options->files,
-                     "A record's folder or its record.db, or the logs of one run: nvidia-smi CSV or dmon, Slurm "
-                     "output, training logs, profiler traces; the latest record by default");
-  auto* job = app.add_option("--job-id", options->job_id, "Diagnose the logs of this job, found in --results");
+  auto* files = app.add_option("record", options->files,
+                               "A record's folder or its record.db, a folder with records of several nodes, or the "
+                               "logs of one run: nvidia-smi CSV or dmon, dcgmi dmon, Slurm "
+                               "output, training logs, profiler traces; the latest record by default");
+  auto* job =
+      app.add_option("--job-id", options->job_id, "Diagnose the records or the logs of this job, found in --results");
   app.add_option("--results", options->results, "The folder to look for the job's logs in")
       ->needs(job)
       ->check(CLI::ExistingDirectory)

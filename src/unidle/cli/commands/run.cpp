@@ -12,6 +12,7 @@
 #include "unidle/base/log.h"
 #include "unidle/base/secrets.h"
 #include "unidle/base/shell.h"
+#include "unidle/cache/store.h"
 #include "unidle/cli/subcommand.h"
 #include "unidle/diagnose/configured/configured.h"
 #include "unidle/knobs/apply_arguments.h"
@@ -98,6 +99,9 @@ int execute(const Arguments& arguments) {
   options.argv = reached.command;
   if (!reached.at_run_time.empty()) {
     options.environment["UNIDLE_APPLY"] = knobs::encode_apply(reached.at_run_time);
+  }
+  if (reached.at_run_time.contains("cache.features")) {
+    options.environment["UNIDLE_CACHE"] = fs::absolute(cache::default_folder()).string();
   }
   if (arguments.steps) {
     options.environment["UNIDLE_MAX_STEPS"] = std::to_string(*arguments.steps);

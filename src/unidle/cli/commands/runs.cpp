@@ -1,4 +1,4 @@
-// unidle runs: lists recorded runs.
+// unidle runs: lists recorded runs, removes them, makes one file of one.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "unidle/base/characters.h"
 #include "unidle/base/clock.h"
 #include "unidle/base/error.h"
 #include "unidle/base/files.h"
@@ -17,7 +18,8 @@
 #include "unidle/base/terminal.h"
 #include "unidle/base/units.h"
 #include "unidle/cli/subcommand.h"
-#include "unidle/record/record.h"
+#include "unidle/record/listing.h"
+#include "unidle/record/sqlite.h"
 
 namespace unidle::cli::commands {
 
@@ -25,102 +27,219 @@ namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
+using record::RunFilter;
+using record::RunGlance;
 
-/// The record of a folder as one JSON object; "error" in it when it cannot be read.
-json describe(const fs::path& folder) {
-  json run = {{"name", folder.filename().string()},
-              {"path", folder.string()},
-              {"started_utc", nullptr},
-              {"seconds", nullptr},
-              {"outcome", "unknown"},
-              {"exit", nullptr},
-              {"command", nullptr},
-              {"tier", nullptr}};
-  try {
-    const record::Reader reader(folder);
-    const auto start_ns = reader.meta(record::meta::kStartNs);
-    const auto end_ns = reader.meta(record::meta::kEndNs);
-    for (const std::string_view key : {record::meta::kStartedUtc, record::meta::kOutcome, record::meta::kExit,
-                                       record::meta::kCommand, record::meta::kTier}) {
-      if (const auto value = reader.meta(key)) {
-        run[std::string(key)] = *value;
-      }
-    }
-    if (start_ns && end_ns) {
-      run["seconds"] = seconds(end_ns->get<std::int64_t>() - start_ns->get<std::int64_t>());
-    }
-  } catch (const std::exception& error) {
-    run["error"] = error.what();
-  }
-  return run;
+struct Arguments {
+  std::string format = "text";
+  std::string folder;
+  bool bad = false;
+  std::string since;
+  std::string before;
+  std::string user;
+  std::vector<std::string> names;
+  bool yes = false;
+  std::string output;
+};
+
+fs::path folder_of(const Arguments& arguments) {
+  return arguments.folder.empty() ? home_folder() / "runs" : fs::path(arguments.folder);
 }
 
-std::vector<json> all_runs() {
-  std::vector<json> runs;
-  const fs::path folder = home_folder() / "runs";
-  std::error_code failure;
-  for (fs::directory_iterator entry(folder, failure), end; !failure && entry != end; entry.increment(failure)) {
-    if (std::error_code unknown; !entry->is_symlink(unknown) && entry->is_directory(unknown)) {
-      runs.push_back(describe(entry->path()));
+/// "2026-11-01", "2026-11-01T12", "2026-11-01T12:30", or "7d", "12h" ago; nothing where the option was not given.
+std::optional<std::int64_t> moment_of(const std::string& option, const std::string& text) {
+  if (text.empty()) {
+    return std::nullopt;
+  }
+  if (const auto ago = parse_seconds(text); ago && is_letter(text.back())) {
+    return system_clock().wall_ns() - nanoseconds(*ago);
+  }
+  for (const char* form : {"%Y-%m-%d", "%Y-%m-%dT%H", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S"}) {
+    if (const auto time = parse_utc(text, form)) {
+      return time;
     }
   }
-  if (failure && fs::exists(status_of(folder))) {
-    throw system_error(ErrorCode::kInput, folder.string(), "cannot be read", failure.value());
-  }
-  std::sort(runs.begin(), runs.end(), [](const json& a, const json& b) { return a["name"] > b["name"]; });
+  throw Error(ErrorCode::kUsage, option, "'" + text + "' is no time", "write 2026-11-01, 2026-11-01T12:30, 12h or 7d");
+}
+
+RunFilter filter_of(const Arguments& arguments) {
+  return {.bad = arguments.bad,
+          .since_ns = moment_of("--since", arguments.since),
+          .before_ns = moment_of("--before", arguments.before),
+          .user = arguments.user};
+}
+
+std::vector<RunGlance> chosen_runs(const Arguments& arguments) {
+  const RunFilter filter = filter_of(arguments);
+  std::vector<RunGlance> runs = record::glance_at_runs(folder_of(arguments));
+  std::erase_if(runs, [&](const RunGlance& run) { return !filter.admits(run); });
   return runs;
 }
 
-std::string command_of(const json& run) {
-  if (run.contains("error")) {
-    return "cannot be read: " + printable_line(run["error"].get<std::string>());
+json to_json(const RunGlance& run) {
+  json object = {{"name", run.name},
+                 {"path", run.path.string()},
+                 {"user", run.user},
+                 {"bytes", run.bytes},
+                 {"started_utc", run.started_utc.empty() ? json() : json(run.started_utc)},
+                 {"seconds", run.seconds ? json(*run.seconds) : json()},
+                 {"outcome", run.outcome},
+                 {"exit", run.exit},
+                 {"command", run.command},
+                 {"tier", run.tier}};
+  if (!run.error.empty()) {
+    object["error"] = run.error;
+  }
+  return object;
+}
+
+std::string command_of(const RunGlance& run) {
+  if (!run.error.empty()) {
+    return "cannot be read: " + printable_line(run.error);
   }
   std::string text;
-  for (const json& word : run["command"].is_array() ? run["command"] : json::array()) {
+  for (const json& word : run.command.is_array() ? run.command : json::array()) {
     text += (text.empty() ? "" : " ") + plain_text(word);
   }
   return printable_line(text);
 }
 
-std::string text_or_dash(const json& value) { return value.is_string() ? value.get<std::string>() : "-"; }
-
-void print_table(const std::vector<json>& runs) {
+void print_table(const std::vector<RunGlance>& runs, const Arguments& arguments) {
   if (runs.empty()) {
-    print_to(stdout, "No recorded runs in {}. Record one: unidle run -- CMD ...\n", (home_folder() / "runs").string());
+    const bool all = !filter_of(arguments).chooses();
+    print_to(stdout, "No {} in {}.{}\n", all ? "recorded runs" : "such runs", folder_of(arguments).string(),
+             all ? " Record one: unidle run -- CMD ..." : "");
     return;
   }
   std::size_t width = 4;
-  for (const json& run : runs) {
-    width = std::max(width, run["name"].get<std::string>().size());
+  std::size_t user = 4;
+  std::uint64_t bytes = 0;
+  for (const RunGlance& run : runs) {
+    width = std::max(width, run.name.size());
+    user = std::max(user, run.user.size());
+    bytes += run.bytes;
   }
-  print_to(stdout, "{:<{}}  {:<10} {:>12}  {}\n", "NAME", width, "OUTCOME", "TIME", "COMMAND");
-  for (const json& run : runs) {
-    const std::string time = run["seconds"].is_number() ? format_seconds(run["seconds"].get<double>()) : "-";
-    print_to(stdout, "{:<{}}  {:<10} {:>12}  {}\n", printable_line(run["name"].get<std::string>()), width,
-             printable_line(text_or_dash(run["outcome"])), time, command_of(run));
+  print_to(stdout, "{:<{}}  {:<{}}  {:<10} {:>12} {:>9}  {}\n", "NAME", width, "USER", user, "OUTCOME", "TIME", "SIZE",
+           "COMMAND");
+  for (const RunGlance& run : runs) {
+    print_to(stdout, "{:<{}}  {:<{}}  {:<10} {:>12} {:>9}  {}\n", printable_line(run.name), width,
+             printable_line(run.user), user, printable_line(run.outcome),
+             run.seconds ? format_seconds(*run.seconds) : "-", format_bytes(run.bytes), command_of(run));
   }
+  print_to(stderr, "{} runs, {}\n", runs.size(), format_bytes(bytes));  // apart from the table, which scripts read
+}
+
+int list(const Arguments& arguments) {
+  const std::vector<RunGlance> runs = chosen_runs(arguments);
+  if (arguments.format == "json") {
+    json all = json::array();
+    std::transform(runs.begin(), runs.end(), std::back_inserter(all), to_json);
+    print_to(stdout, "{}\n", json_text(json{{"schema", "unidle.runs/1"}, {"runs", all}}));
+  } else {
+    print_table(runs, arguments);
+  }
+  return 0;
+}
+
+/// One of the list, if there is one of that name, or a folder elsewhere.
+fs::path run_of(const Arguments& arguments, const std::string& name) {
+  const fs::path listed = folder_of(arguments) / name;
+  return fs::exists(status_of(listed)) ? listed : fs::path(name);
+}
+
+int remove(const Arguments& arguments) {
+  const bool filtered = filter_of(arguments).chooses();
+  if (arguments.names.empty() != filtered) {
+    throw Error(ErrorCode::kUsage, "runs rm", "takes names, or what tells which (--bad, --before ...), not both");
+  }
+  std::vector<fs::path> paths;
+  for (const std::string& name : arguments.names) {
+    paths.push_back(run_of(arguments, name));
+  }
+  if (filtered) {
+    for (const RunGlance& run : chosen_runs(arguments)) {
+      if (run.outcome != "running" && record::is_record(run.path)) {
+        paths.push_back(run.path);
+      }
+    }
+  }
+  if (filtered && !arguments.yes) {
+    for (const fs::path& path : paths) {
+      print_to(stdout, "{}\n", printable_line(path.string()));
+    }
+    print_to(stderr, "unidle: nothing was removed; --yes removes these {} runs\n", paths.size());
+    return 0;
+  }
+  std::optional<Error> refused;  // the others go all the same
+  std::size_t removed = 0;
+  for (const fs::path& path : paths) {
+    try {
+      record::remove_run(path);
+      ++removed;
+    } catch (const Error& failure) {
+      refused = refused ? refused : failure;
+    }
+  }
+  record::mend_latest(folder_of(arguments));
+  if (removed > 0 || !refused) {
+    print_to(stderr, "unidle: {} runs removed\n", removed);
+  }
+  if (refused) {
+    throw *refused;
+  }
+  return 0;
+}
+
+int export_one(const Arguments& arguments) {
+  const fs::path from = run_of(arguments, arguments.names.front());
+  const std::string file = arguments.output.empty() ? from.filename().string() + ".db" : arguments.output;
+  record::export_run(from, file);
+  print_to(stdout, "{}\n", file);
+  return 0;
+}
+
+void add_filters(CLI::App& app, Arguments& arguments) {
+  app.add_option("--folder", arguments.folder, "A folder of records, also one that many people share")
+      ->type_name("DIR");
+  app.add_flag("--bad", arguments.bad, "Failed, timed out, stopped, cut off, or not readable");
+  app.add_option("--since", arguments.since, "Began then or later: 2026-11-01, 12h or 7d ago")->type_name("TIME");
+  app.add_option("--before", arguments.before, "Began before that")->type_name("TIME");
+  app.add_option("--user", arguments.user, "Of that person")->type_name("NAME");
 }
 
 std::function<int()> setup(CLI::App& app) {
-  auto format = std::make_shared<std::string>("text");
-  app.add_option("--format", *format, "text or json")->check(CLI::IsMember({"text", "json"}));
-  return [format] {
-    const std::vector<json> runs = all_runs();
-    if (*format == "json") {
-      const json document = {{"schema", "unidle.runs/1"}, {"runs", runs}};
-      print_to(stdout, "{}\n", json_text(document));
-    } else {
-      print_table(runs);
-    }
-    return 0;
+  auto arguments = std::make_shared<Arguments>();
+  auto action = std::make_shared<int (*)(const Arguments&)>(list);
+  add_filters(app, *arguments);
+  app.add_option("--format", arguments->format, "text or json")->check(CLI::IsMember({"text", "json"}));
+  CLI::App* rm = app.add_subcommand("rm", "Remove records, by name or by what tells which");
+  rm->add_option("NAME", arguments->names, "Names of the list, or folders");
+  add_filters(*rm, *arguments);
+  rm->add_flag("--yes", arguments->yes, "Remove what --bad, --before ... name; without it they are listed");
+  rm->callback([action] { *action = remove; });
+  CLI::App* exported = app.add_subcommand("export", "One file that every command reads in place of a record");
+  exported->add_option("NAME", arguments->names, "A name of the list, or a folder")->required()->expected(1);
+  exported->add_option("--folder", arguments->folder, "Where the list lies")->type_name("DIR");
+  exported->add_option("-o,--output", arguments->output, "Its name; NAME.db by default")->type_name("FILE");
+  exported->callback([action] { *action = export_one; });
+  return [arguments, action] {
+    record::count_no_sqlite_memory();
+    return (*action)(*arguments);
   };
 }
 
 }  // namespace
 
 const Subcommand& runs() {
-  static const Subcommand kCommand = {"runs", "list recorded runs, the newest first",
-                                      "Examples:\n  unidle runs\n  unidle runs --format json", setup};
+  static const Subcommand kCommand = {"runs", "list recorded runs, remove them, make one file of one",
+                                      "Examples:\n"
+                                      "  unidle runs\n"
+                                      "  unidle runs --bad --since 7d\n"
+                                      "  unidle runs --folder /shared/records --user ada --format json\n"
+                                      "  unidle runs rm 20261101-120000-train\n"
+                                      "  unidle runs rm --before 30d --yes\n"
+                                      "  unidle runs export 20261101-120000-train -o run.db && unidle diagnose run.db",
+                                      setup};
   return kCommand;
 }
 

@@ -61,11 +61,8 @@ int submit(Arguments& arguments) {
     print_to(stdout, "{}", script);
     return 0;
   }
-  make_folders(arguments.request.results);
-  const TemporaryFolder folder;
-  const fs::path file = folder.path() / "job.sh";
-  write_file_atomic(file, script);
-  const std::string id = slurm::Client().submit(file, fs::current_path());
+  slurm::Client client;
+  const std::string id = slurm::submit(client, script, arguments.request.results);
   const fs::path kept = arguments.request.results / fmt::format("job_{}.sh", id);
   write_file_atomic(kept, script);
   if (arguments.format == "json") {

@@ -35,7 +35,7 @@ struct Options {
 };
 
 bool is_record(const fs::path& what) {
-  return fs::is_directory(status_of(what)) || logs::sniff(what) == logs::Kind::kRecord;
+  return fs::is_directory(status_of(what)) || logs::sniff(what).kind == logs::Kind::kRecord;
 }
 
 /// What the diagnosis found, where training begins: a cause holds for the whole run.

@@ -1,10 +1,13 @@
 #include "unidle/diagnose/detail/finding.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <utility>
 
+#include "unidle/base/json.h"
 #include "unidle/knobs/knob.h"
 #include "unidle/knobs/value.h"
 
@@ -18,6 +21,22 @@ Finding of_share(double share, const Policy& policy) {
   return finding;
 }
 
+namespace {
+
+/// A loader of the package has its own words for some settings, and others not at all.
+void put_for_package(const LoaderFacts& loader, Fix& fix) {
+  const knobs::Knob* knob = knobs::find_knob(fix.knob);
+  if (knob == nullptr || (knob->change.code_place != "loader" && knob->change.code_place != "dataset")) {
+    return;
+  }
+  fix.by_hand = knob->change.package_argument.empty() || loader.made_with != "unidle";
+  if (!knob->change.package_code.empty() && !fix.to.is_null()) {
+    fix.how += ": " + fmt::format(fmt::runtime(knob->change.package_code), plain_text(fix.to));
+  }
+}
+
+}  // namespace
+
 Fix make_fix(const Context& context, std::string knob, nlohmann::json to, std::string_view how) {
   Fix fix;
   if (const auto now = context.signals.effective(knob)) {
@@ -27,7 +46,17 @@ Fix make_fix(const Context& context, std::string knob, nlohmann::json to, std::s
   fix.knob = std::move(knob);
   fix.to = std::move(to);
   fix.how = translate(context.language, how);
+  if (context.signals.loader && context.signals.loader->of_package()) {
+    put_for_package(*context.signals.loader, fix);
+  }
   return fix;
+}
+
+Fix one_launch_fix(const Context& context) {
+  const bool engine = context.signals.settings.contains("workload");
+  return engine
+             ? make_fix(context, "compile.mode", "graph", "launch the step as one graph")
+             : make_fix(context, "compile.mode", "reduce-overhead", "torch.compile(model, mode=\"reduce-overhead\")");
 }
 
 std::optional<std::string> place(const std::string& place) {
@@ -102,7 +131,7 @@ std::optional<HotFunction> kept_within(const Signals& signals) {
 
 bool samples_can_be_kept(const Context& context) {
   const Signals& signals = context.signals;
-  if (signals.loader && signals.loader->map_style == false) {
+  if (signals.loader && (signals.loader->map_style == false || signals.loader->of_package())) {
     return false;
   }
   return !signals.samples || !signals.samples->differ() || kept_within(signals);

@@ -16,6 +16,9 @@ Finding of_share(double share, const Policy& policy);
 /// A fix from the live program's value of `knob` (null when unknown). `how` is translated where the catalogue has it.
 Fix make_fix(const Context& context, std::string knob, nlohmann::json to, std::string_view how);
 
+/// The step launched as one graph: torch.compile in Python, a captured step in our engine.
+Fix one_launch_fix(const Context& context);
+
 /// Where the configuration sets `knob`.
 std::optional<std::string> where_set(const Context& context, const std::string& knob);
 /// The same; where it does not, the place that makes the training loader.

@@ -117,6 +117,7 @@ void Notes::read_loader(Signals& signals) const {
       facts.keepable.push_back(name.is_string() ? name.get<std::string>() : "");
     }
   }
+  facts.made_with = loader.text("made_with");
   facts.dataset = loader.text("dataset");
   facts.dataset_where = loader.text("dataset_where");
   facts.where = loader.text("where");
@@ -300,6 +301,7 @@ void Notes::read_step(Signals& signals) const {
   });
   each<record::NoteType::kValidation>([&](const auto& note) {
     signals.validation_where = note.flag("optional").value_or(false) ? note.text("where") : std::string();
+    signals.validation_kept = note.text("why");
   });
   each<record::NoteType::kShapes>([&](const auto& note) { signals.batch_shapes = note.whole("distinct"); });
   each<record::NoteType::kParallel>([&](const auto& note) {

@@ -12,14 +12,27 @@ namespace unidle::diagnose::detail {
 namespace {
 
 constexpr std::string_view kTraceback = "Traceback (most recent call last):";
+/// torchrun's own exception at the end of a run of which a process failed.
+constexpr std::string_view kLauncher = "torch.distributed.elastic.multiprocessing.errors.ChildFailedError";
 constexpr std::size_t kLongestLine = 2000;  // more than any line worth quoting
+
+/// What a line says: PyTorch begins each of a rank's last words with "[rank3]: ".
+std::string_view without_rank(std::string_view line) {
+  constexpr std::string_view kBegin = "[rank";
+  constexpr std::string_view kEnd = "]: ";
+  const std::size_t end = line.starts_with(kBegin) ? line.find(kEnd) : std::string_view::npos;
+  const bool number =
+      end != std::string_view::npos && end > kBegin.size() &&
+      std::all_of(line.begin() + kBegin.size(), line.begin() + static_cast<std::ptrdiff_t>(end), is_digit);
+  return number ? line.substr(end + kEnd.size()) : line;
+}
 
 /// Lines without their ends; a carriage return starts a new one, as progress bars mean it.
 std::vector<std::string> split_lines(std::string_view text) {
   std::vector<std::string> lines;
   std::string line;
   const auto keep = [&] {
-    lines.push_back(line.substr(0, kLongestLine));
+    lines.emplace_back(without_rank(line).substr(0, kLongestLine));
     line.clear();
   };
   for (const char c : text) {
@@ -125,14 +138,35 @@ OutputFailure read_traceback(const std::vector<std::string>& lines, std::size_t 
 
 }  // namespace
 
+Blame blame_of(std::string_view message) {
+  constexpr std::array<std::string_view, 4> kOfPeers = {"Connection closed by peer", "Connection reset by peer",
+                                                        "ncclRemoteError", "NCCL communicator was aborted"};
+  if (message.starts_with(kLauncher)) {
+    return Blame::kLauncher;
+  }
+  const bool peer = std::any_of(kOfPeers.begin(), kOfPeers.end(),
+                                [&](std::string_view words) { return message.find(words) != std::string_view::npos; });
+  return peer ? Blame::kPeer : Blame::kOwn;
+}
+
 std::optional<OutputFailure> find_failure(std::string_view tail) {
   const std::vector<std::string> lines = split_lines(tail);
+  std::optional<OutputFailure> consequence;
   for (std::size_t i = lines.size(); i-- > 0;) {
     // What Python ignores, mostly in destructors while it shuts down, is no failure of the run.
     const bool ignored = i > 0 && lines[i - 1].starts_with("Exception ignored in");
     if (lines[i].starts_with(kTraceback) && !ignored) {
-      return read_traceback(lines, i);
+      OutputFailure failure = read_traceback(lines, i);
+      if (blame_of(failure.message) == Blame::kOwn || failure.went_on) {
+        return failure.went_on && consequence ? consequence : std::optional(std::move(failure));
+      }
+      if (!consequence || blame_of(failure.message) < blame_of(consequence->message)) {
+        consequence = std::move(failure);
+      }
     }
+  }
+  if (consequence) {
+    return consequence;
   }
   const auto last = std::find_if_not(lines.rbegin(), lines.rend(), blank);
   if (last != lines.rend() && (last->starts_with("unidle: ") || last->starts_with("unidle-train: "))) {

@@ -7,6 +7,14 @@
 
 namespace unidle::diagnose::detail {
 
+/// Whose fault a failure is, by its message; when one process of several fails, others fail with it.
+enum class Blame {
+  kOwn,
+  kPeer,      // of a process that this one talked to
+  kLauncher,  // of a process that this one had started
+};
+Blame blame_of(std::string_view message);
+
 struct OutputFailure {
   std::string message;               // "TypeError: Object of type float32 is not JSON serializable"
   std::optional<std::string> where;  // "train.py:78", the innermost frame of the user's own code

@@ -29,6 +29,21 @@ TEST(FindFailure, ProgressAfterItMeansTrainingWentOn) {
   }
 }
 
+TEST(FindFailure, WhatAFailedProcessDidToOthersComesBehindIt) {
+  const std::string begin = "Traceback (most recent call last):\n  File \"train.py\", line 9, in <module>\n";
+  const std::string own =
+      "[rank1]: Traceback (most recent call last):\n[rank1]:   File \"train.py\", line 7, in step\n"
+      "[rank1]: ValueError: no such class\n";
+  const std::string peer = begin + "RuntimeError: [pair.cc:534] Connection closed by peer [127.0.0.1]:4711\n";
+  const std::string launcher = begin + "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: \n";
+  for (const std::string& output : {own + peer + launcher, peer + own + launcher, own + launcher}) {
+    EXPECT_EQ(find_failure(output)->message, "ValueError: no such class") << output;
+    EXPECT_EQ(find_failure(output)->where, "train.py:7") << output;
+  }
+  EXPECT_NE(find_failure(peer + launcher)->message.find("closed by peer"), std::string::npos);
+  EXPECT_EQ(blame_of(find_failure(launcher)->message), Blame::kLauncher);
+}
+
 TEST(FindFailure, NothingInHealthyOutput) {
   EXPECT_FALSE(find_failure(""));
   EXPECT_FALSE(find_failure("epoch 1\nerror rate 0.3\nsaved\n"));

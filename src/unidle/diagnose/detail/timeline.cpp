@@ -65,7 +65,7 @@ std::int64_t step_begin_ns(const record::Step& step) {
 
 std::optional<std::int64_t> time_of(const record::Reader& reader, std::string_view key) {
   const auto value = reader.meta(key);
-  return value && value->is_number() ? std::optional(value->get<std::int64_t>()) : std::nullopt;
+  return value && value->is_number_integer() ? std::optional(value->get<std::int64_t>()) : std::nullopt;
 }
 
 /// Begin and end by the record's own word, and by its first and last timestamps where that is missing.

@@ -25,7 +25,7 @@ std::optional<std::string> try_command(const Diagnosis& diagnosis, const Finding
   const bool workload = is_workload(diagnosis.command);
   std::string changes;
   for (const Fix& fix : finding.fixes) {
-    if (fix.to.is_null() || fix.fix_class == knobs::KnobClass::kSemantic ||
+    if (fix.to.is_null() || fix.by_hand || fix.fix_class == knobs::KnobClass::kSemantic ||
         (!workload && !knobs::applies_at_run_time(fix.knob))) {
       continue;
     }

@@ -1,4 +1,4 @@
-// How busy the GPUs were, by nvidia-smi.
+// How busy the GPUs were, by a program that watched them.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -27,9 +27,10 @@ std::string gpu_name(const GpuUse& use) {
   return use.name.empty() ? "GPU " + use.id : fmt::format("GPU {} ({})", use.id, use.name);
 }
 
-std::string describe(const GpuUse& use, Language language) {
-  std::string text =
-      say(language, "nvidia-smi on {}, {} samples", gpu_name(use), grouped(static_cast<double>(use.samples)));
+/// `program` as GpuFormat has it, with its options.
+std::string describe(const GpuUse& use, std::string_view program, Language language) {
+  std::string text = say(language, "{} on {}, {} samples", program.substr(0, program.find(' ')), gpu_name(use),
+                         grouped(static_cast<double>(use.samples)));
   if (use.first_ns && *use.last_ns > *use.first_ns) {
     text += say(language, " over {}", format_seconds(static_cast<double>(*use.last_ns - *use.first_ns) * 1e-9));
   }
@@ -64,7 +65,7 @@ std::string in_loop(const GpuFile& file, const GpuUse& busiest, const JobLogs& j
     return "";
   }
   unidle::logs::Source source(file.path, on_read);
-  const GpuLog log = file.dmon ? read_gpu_dmon(source, window) : read_gpu_query(source, window);
+  const GpuLog log = file.format->read(source, window);
   for (const GpuUse& use : log.gpus) {
     if (use.id == busiest.id && use.utilisation) {
       return say(job.language, "; inside the training loop, by the run's own log, {}", percent(use.utilisation.mean()));
@@ -111,9 +112,9 @@ void add_card(const GpuUse& use, Signals& signals) {
   }
 }
 
-void add_use(const GpuUse& use, const JobLogs& job, Signals& signals) {
+void add_use(const GpuUse& use, std::string_view program, const JobLogs& job, Signals& signals) {
   signals.device_busy = std::clamp(use.utilisation.mean(), 0.0, 1.0);
-  signals.device_busy_how = describe(use, job.language);
+  signals.device_busy_how = describe(use, program, job.language);
   add_memory(use, signals);
   add_card(use, signals);
   if (unused(use, job)) {
@@ -162,7 +163,8 @@ void add_gpus(const JobLogs& job, const unidle::logs::OnRead& on_read, Signals& 
   }
   const bool by_trace = signals.device_busy.has_value();
   const Signals before = signals;
-  add_use(*busiest, job, signals);
+  // Tables in a run's own output are those of nvidia-smi.
+  add_use(*busiest, from != nullptr ? from->format->program : "nvidia-smi", job, signals);
   if (from != nullptr && signals.device_busy) {
     signals.device_busy_how += in_loop(*from, *busiest, job, on_read);
   }

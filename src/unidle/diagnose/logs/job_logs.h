@@ -8,7 +8,7 @@
 
 #include "unidle/diagnose/language.h"
 #include "unidle/diagnose/signals.h"
-#include "unidle/logs/gpu_log.h"
+#include "unidle/logs/gpu_format.h"
 #include "unidle/logs/text_log.h"
 #include "unidle/trace/summary.h"
 
@@ -16,7 +16,7 @@ namespace unidle::diagnose::detail {
 
 struct GpuFile {
   std::filesystem::path path;
-  bool dmon = false;
+  const unidle::logs::GpuFormat* format = nullptr;
   unidle::logs::GpuLog log;
 };
 

@@ -44,8 +44,7 @@ Evaluation evaluate_compile_off(const Context& context, const Policy& policy) {
     finding.evidence.push_back(context.say("in the profiled steps a kernel takes {}, and the host {} to launch one",
                                            format_seconds(kernels->mean_s), format_seconds(*kernels->launch_s)));
   }
-  finding.fixes.push_back(
-      detail::make_fix(context, "compile.mode", "reduce-overhead", "torch.compile(model, mode=\"reduce-overhead\")"));
+  finding.fixes.push_back(detail::one_launch_fix(context));
   return finding;
 }
 

@@ -58,6 +58,10 @@ Evaluation evaluate_dataset_slow_sample(const Context& context, const Policy& po
     finding.fixes.push_back(
         detail::make_fix(context, "cache.features", "memory",
                          "keep what does not change from epoch to epoch, or make the sample cheaper"));
+  } else if (signals.loader && signals.loader->of_package()) {
+    finding.evidence.push_back(
+        "loaders of unidle.data keep no samples: they can only be made cheaper (smaller files, scaled_decode of "
+        "unidle.data.images)");
   } else {
     finding.evidence.push_back("samples are others in each epoch: they cannot be kept, only made cheaper");
   }

@@ -34,6 +34,10 @@ Evaluation evaluate_empty_cache_each_step(const Context& context, const Policy& 
       context.say("these calls take {} of the wall time; what the allocator loses afterwards comes on top",
                   format_share(share)),
   };
+  if (detail::effective_int(context, "memory.flush_interval").value_or(0) > 0) {
+    finding.fixes.push_back(
+        detail::make_fix(context, "memory.flush_interval", 0, "memory that is kept is there for the next step"));
+  }
   return finding;
 }
 
@@ -53,7 +57,7 @@ const Rule& empty_cache_each_step() {
           "From flushes_per_step (0.5) calls a step, or warning_share (10 %) of the wall time. A hint below "
           "flush_share (3 %) of the wall time.",
       .needs = "calls of empty_cache() and gc.collect() and their time",
-      .proposes = "take the call out of the loop",
+      .proposes = "take the call out of the loop; memory.flush_interval where a setting asks for it",
       .evaluate = evaluate_empty_cache_each_step,
   };
   return kRule;

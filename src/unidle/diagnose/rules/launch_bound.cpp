@@ -23,8 +23,7 @@ Evaluation keeps_up(const Context& context, const Policy& policy) {
       "profiler's window tell",
   };
   if (!detail::effective_on(context, "compile.mode").value_or(false)) {
-    finding.fixes.push_back(
-        detail::make_fix(context, "compile.mode", "reduce-overhead", "launch the step as one graph"));
+    finding.fixes.push_back(detail::one_launch_fix(context));
   }
   return finding;
 }
@@ -58,8 +57,7 @@ Evaluation evaluate_launch_bound(const Context& context, const Policy& policy) {
                                            format_seconds(kernels->mean_s), format_seconds(*kernels->launch_s)));
   }
   if (!detail::effective_on(context, "compile.mode").value_or(false)) {
-    finding.fixes.push_back(
-        detail::make_fix(context, "compile.mode", "reduce-overhead", "launch the step as one graph"));
+    finding.fixes.push_back(detail::one_launch_fix(context));
   }
   return finding;
 }

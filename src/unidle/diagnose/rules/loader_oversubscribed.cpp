@@ -42,6 +42,33 @@ std::optional<Finding> judge(const Context& context, const Policy& policy, doubl
   return std::nullopt;
 }
 
+std::int64_t fitting_workers(const Context& context) {
+  return static_cast<std::int64_t>(std::max(1.0, std::floor(*context.cpus) - (context.on_cpu ? 1 : 0)));
+}
+
+void propose_fewer(const Context& context, Finding& finding) {
+  if (*context.workers > fitting_workers(context)) {
+    finding.fixes.push_back(detail::make_fix(context, "loader.workers", fitting_workers(context),
+                                             "no more workers than CPUs that are free for them"));
+  }
+}
+
+/// Of workers that are more than any loader has use for; `otherwise` where they are not.
+Evaluation hint_at_many(const Context& context, const Policy& policy, const Evaluation& otherwise) {
+  if (!context.cpus || static_cast<double>(*context.workers) <= policy.workers_per_cpu * *context.cpus) {
+    return otherwise;
+  }
+  Finding finding;
+  finding.severity = Severity::kInfo;
+  finding.where = detail::where_loader(context, "loader.workers");
+  finding.evidence = {
+      context.say("{} workers share {} CPUs", *context.workers, format_number(*context.cpus)),
+      context.say("no loader has use for more than {} to a CPU, and each costs its start and its memory",
+                  format_number(policy.workers_per_cpu))};
+  propose_fewer(context, finding);
+  return finding;
+}
+
 Evaluation evaluate_loader_oversubscribed(const Context& context, const Policy& policy) {
   const Signals& signals = context.signals;
   if (!context.workers) {
@@ -55,10 +82,10 @@ Evaluation evaluate_loader_oversubscribed(const Context& context, const Policy& 
     return Missing{"the CPUs that the run may use and did use"};
   }
   if (!*full) {
-    return Nothing{};
+    return hint_at_many(context, policy, Nothing{});
   }
   if (!signals.loader_busy) {
-    return Missing{"how busy the loader's workers are"};
+    return hint_at_many(context, policy, Missing{"how busy the loader's workers are"});
   }
   if (!context.steady_input) {
     return Missing{context.no_steps};
@@ -67,7 +94,7 @@ Evaluation evaluate_loader_oversubscribed(const Context& context, const Policy& 
   const double workers = static_cast<double>(*context.workers) * threads;
   auto finding = judge(context, policy, workers, workers * *signals.loader_busy);
   if (!finding) {
-    return Nothing{};
+    return hint_at_many(context, policy, Nothing{});
   }
   finding->where = detail::where_loader(context, "loader.workers");
   std::string count = threads > 1
@@ -78,15 +105,11 @@ Evaluation evaluate_loader_oversubscribed(const Context& context, const Policy& 
   finding->evidence.push_back(context.say("the CPUs are full ({} of {} in use) and workers have work {} of the time",
                                           format_number(*signals.cpus_used), format_number(*context.cpus),
                                           format_share(*signals.loader_busy)));
-  const auto fitting = static_cast<std::int64_t>(std::max(1.0, std::floor(*context.cpus) - (context.on_cpu ? 1 : 0)));
   if (threads > 1) {
     finding->fixes.push_back(detail::make_fix(context, "cpu.threads", 1,
                                               "one thread in each worker: cv2.setNumThreads(0), OMP_NUM_THREADS=1"));
   }
-  if (*context.workers > fitting) {
-    finding->fixes.push_back(
-        detail::make_fix(context, "loader.workers", fitting, "no more workers than CPUs that are free for them"));
-  }
+  propose_fewer(context, *finding);
   return *finding;
 }
 
@@ -106,7 +129,8 @@ const Rule& loader_oversubscribed() {
           "Workers with work (workers x busy share x threads, a pool counts from many_threads, 8 threads a process) "
           "at least oversubscribed (1.5) times the CPUs, the CPUs full (cpus_full, 85 %), input wait from "
           "warning_share (10 %). On a CPU device also when compute takes critical_share (30 %) of the wall time and "
-          "shares the CPUs with them: then a warning without a share.",
+          "shares the CPUs with them: then a warning without a share. A hint where none of this holds and there are "
+          "more than workers_per_cpu (4) workers to a CPU.",
       .needs = "the effective loader.workers, how busy the workers are, CPUs allowed and used",
       .proposes = "loader.workers, cpu.threads",
       .evaluate = evaluate_loader_oversubscribed,

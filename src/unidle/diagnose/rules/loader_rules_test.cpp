@@ -1,4 +1,4 @@
-// loader-no-workers, loader-too-few-workers, recomputed-features.
+// loader-no-workers, loader-too-few-workers, loader-oversubscribed, recomputed-features.
 #include <gmock/gmock.h>
 
 #include "unidle/diagnose/testing/asking.h"
@@ -9,6 +9,18 @@ namespace {
 using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::Not;
+
+TEST(LoaderOversubscribed, WorkersThatNoCpuHasUseForAreAHint) {
+  Signals signals = waiting_cpu(0.05);  // one of four CPUs is used
+  set_effective(signals, "loader.workers", "28");
+  const Finding finding = fired("loader-oversubscribed", signals);
+  EXPECT_EQ(finding.severity, Severity::kInfo);
+  EXPECT_FALSE(finding.share);
+  EXPECT_THAT(finding.evidence, Contains(HasSubstr("28 workers share 4 CPUs")));
+  EXPECT_EQ(fix_of(finding, "loader.workers")->to, 3);
+  set_effective(signals, "loader.workers", "16");
+  EXPECT_TRUE(silent("loader-oversubscribed", signals));
+}
 
 TEST(LoaderNoWorkers, FiresWithTheShareOfTheWall) {
   const Finding finding = fired("loader-no-workers", waiting_cpu(0.6));
@@ -259,6 +271,12 @@ TEST(DatasetSlowSample, ProposesToKeepOnlyWhatCanBeKept) {
   const Finding finding = fired("dataset-slow-sample", signals);
   EXPECT_EQ(fix_of(finding, "cache.features"), nullptr);
   EXPECT_THAT(finding.evidence, Contains(HasSubstr("only made cheaper")));
+
+  signals.samples->looked_at_again = 0;
+  signals.loader.emplace().made_with = "unidle";
+  const Finding of_package = fired("dataset-slow-sample", signals);
+  EXPECT_EQ(fix_of(of_package, "cache.features"), nullptr);
+  EXPECT_THAT(of_package.evidence, Contains(HasSubstr("scaled_decode")));
 }
 
 Signals computing(double threads, double allowed) {
@@ -268,6 +286,26 @@ Signals computing(double threads, double allowed) {
   signals.cpus_allowed = allowed;
   signals.cpus_used = allowed;
   return signals;
+}
+
+TEST(LoaderNoWorkers, ALoaderOfThePackageIsToldInItsOwnWords) {
+  Signals signals = waiting_cpu(0.6);
+  signals.epochs = 20;
+  signals.loader.emplace().made_with = "unidle";
+  set_effective(signals, "cache.features", "off");
+  const Finding finding = fired("loader-no-workers", signals);
+  const Fix* fix = fix_of(finding, "loader.workers");
+  ASSERT_NE(fix, nullptr);
+  EXPECT_THAT(fix->how, HasSubstr("unidle.data.Loader(..., workers=2)"));
+  EXPECT_FALSE(fix->by_hand);
+  EXPECT_EQ(fix_of(finding, "cache.features"), nullptr) << "it keeps no samples";
+
+  signals.loader->made_with = "unidle.wrap";  // threads would share the program's data set
+  EXPECT_TRUE(fix_of(fired("loader-no-workers", signals), "loader.workers")->by_hand);
+  signals.loader->made_with = "torch";
+  const Finding of_torch = fired("loader-no-workers", signals);
+  EXPECT_THAT(fix_of(of_torch, "loader.workers")->how, Not(HasSubstr("unidle")));
+  EXPECT_NE(fix_of(of_torch, "cache.features"), nullptr);
 }
 
 TEST(CpuRestricted, AProgramThatNarrowedItself) {

@@ -57,6 +57,14 @@ TEST(ValidationDominates, CallsThatCanBeLeftOutNeedNoInterval) {
   EXPECT_EQ(fix_of(finding, "validation.every")->to, 16);  // 60/35 x 9
 }
 
+TEST(ValidationDominates, CallsThatCannotBeLeftOutSayWhy) {
+  Signals signals = validating(60);
+  signals.validation_kept = "Experiment.vali returns something that the program may decide by";
+  const Finding finding = fired("validation-dominates", signals);
+  EXPECT_EQ(fix_of(finding, "validation.every"), nullptr);
+  EXPECT_THAT(finding.evidence, ::testing::Contains(::testing::HasSubstr("left out while it runs: Experiment.vali")));
+}
+
 Signals saving(double checkpoint_s) {
   Signals signals = healthy_cpu();
   signals.time = {.startup = 5, .train = 95 - checkpoint_s, .validate = 0, .checkpoint = checkpoint_s, .other = 0};

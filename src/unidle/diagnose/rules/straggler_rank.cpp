@@ -33,8 +33,12 @@ Evaluation evaluate_straggler_rank(const Context& context, const Policy& policy)
   }
   Finding finding = detail::of_share(share, policy);
   finding.evidence = {
-      context.say("rank {} works {} of its time in steps, the others {} of the same time", slowest->rank,
-                  format_share(own(*slowest) / slowest->step_s), format_share(usual_s / slowest->step_s)),
+      slowest->node.empty()
+          ? context.say("rank {} works {} of its time in steps, the others {} of the same time", slowest->rank,
+                        format_share(own(*slowest) / slowest->step_s), format_share(usual_s / slowest->step_s))
+          : context.say("rank {} on node {} works {} of its time in steps, the others {} of the same time",
+                        slowest->rank, slowest->node, format_share(own(*slowest) / slowest->step_s),
+                        format_share(usual_s / slowest->step_s)),
       context.say("the other ranks wait for it in every step, {} of the wall time", format_share(share)),
   };
   return finding;

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "unidle/base/numbers.h"
 #include "unidle/base/units.h"
 #include "unidle/diagnose/detail/finding.h"
 #include "unidle/diagnose/rule.h"
@@ -22,9 +23,12 @@ Fix rarer(const Context& context, double wanted) {
     return detail::make_fix(context, "validation.every", static_cast<std::int64_t>(std::ceil(every * rarer_by)), kHow);
   }
   nlohmann::json value;
-  const auto interval = detail::effective_int(context, "validation.interval");
-  if (interval && *interval >= 1 && signals.time.train > 0) {
-    value = static_cast<std::int64_t>(std::ceil(static_cast<double>(*interval) * rarer_by));
+  const auto interval = parse_number<double>(signals.effective("validation.interval").value_or(""));
+  if (interval && *interval > 0 && signals.time.train > 0) {
+    // In whole units, or in hundredths of what is less than one.
+    const double unit = *interval * rarer_by < 1 ? 0.01 : 1;
+    const double units = std::ceil(*interval * rarer_by / unit);
+    value = unit < 1 ? nlohmann::json(units * unit) : nlohmann::json(static_cast<std::int64_t>(units));
   }
   return detail::make_fix(context, "validation.interval", value, kHow);
 }
@@ -66,6 +70,9 @@ Evaluation evaluate_validation_dominates(const Context& context, const Policy& p
   finding.evidence.push_back(
       context.say("between two of them lie {} of training",
                   format_seconds(signals.time.train / static_cast<double>(*signals.validations))));
+  if (signals.validation_where.empty() && !signals.validation_kept.empty()) {
+    finding.evidence.push_back(context.say("no call can be left out while it runs: {}", signals.validation_kept));
+  }
   finding.fixes.push_back(rarer(context, policy.validation_target));
   return finding;
 }

@@ -31,6 +31,7 @@ const Knob& batch_size() {
           {
               .code = "DataLoader(..., batch_size={0})",
               .code_place = "loader",
+              .package_code = "unidle.data.Loader(..., batch_size={0})",
           },
       .compared = true,
   };

@@ -27,6 +27,7 @@ const Knob& loader_pin_memory() {
               .code = "DataLoader(..., pin_memory={0})",
               .code_place = "loader",
               .argument = "pin_memory",
+              .package_code = "unidle.data.Loader(..., device=\"cuda\")",
           },
       .gpu_only = true,
       .compared = true,

@@ -27,6 +27,8 @@ const Knob& loader_prefetch_factor() {
               .code = "DataLoader(..., prefetch_factor={0})",
               .code_place = "loader",
               .argument = "prefetch_factor",
+              .package_code = "unidle.data.Loader(..., prefetch={0})",
+              .package_argument = "prefetch",
           },
       .compared = true,
   };

@@ -28,6 +28,8 @@ const Knob& loader_workers() {
               .code = "DataLoader(..., num_workers={0})",
               .code_place = "loader",
               .argument = "num_workers",
+              .package_code = "unidle.data.Loader(..., workers={0})",
+              .package_argument = "workers",
           },
       .compared = true,
   };

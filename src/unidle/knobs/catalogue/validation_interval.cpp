@@ -5,7 +5,7 @@ namespace unidle::knobs::catalogue {
 const Knob& validation_interval() {
   static const Knob kKnob{
       .name = "validation.interval",
-      .type = ValueType::kInt,
+      .type = ValueType::kDouble,
       .knob_class = KnobClass::kExact,
       .fallback = "1",
       .explanation = "Epochs between two validations; does not touch training, but you look less often.",

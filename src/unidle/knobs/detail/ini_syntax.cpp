@@ -177,7 +177,12 @@ std::vector<Scalar> ini_scalars(const std::string& text, const std::string& name
 std::string ini_replacement(const std::string& text, const Scalar& old, std::string_view value) {
   const std::string lead = old.begin == old.end ? " " : "";
   const char quote = keeps_quotes(old, is_json_literal(value)) ? text[old.begin] : '\0';
-  return lead + (quote == 0 ? std::string(value) : fmt::format("{}{}{}", quote, value, quote));
+  if (quote != 0 && value.find(quote) == std::string_view::npos) {  // nothing escapes a quote
+    return lead + fmt::format("{}{}{}", quote, value, quote);
+  }
+  // Behind quotes a comment needs no blank before it.
+  const bool comment = old.quoted && old.end < text.size() && (text[old.end] == '#' || text[old.end] == ';');
+  return lead + std::string(value) + (comment ? " " : "");
 }
 
 std::string ini_inserted(const std::string& text, const std::string& name, std::string_view path,

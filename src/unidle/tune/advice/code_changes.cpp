@@ -15,6 +15,12 @@ std::string python_value(const std::string& value) {
   return value == "true" ? "True" : value == "false" ? "False" : value;
 }
 
+/// As a Loader of the package unidle is told it; empty where it cannot be.
+std::string in_package(const knobs::Knob& knob, const std::string& value) {
+  const std::string& code = knob.change.package_code;
+  return code.empty() ? code : fmt::format(fmt::runtime(code), value);
+}
+
 }  // namespace
 
 std::vector<CodeChange> code_changes(const std::vector<Change>& changes,
@@ -28,7 +34,10 @@ std::vector<CodeChange> code_changes(const std::vector<Change>& changes,
   for (const Change& change : changes) {
     const knobs::Knob* knob = knobs::find_knob(change.knob);
     const std::string value = python_value(change.to);
-    const std::string code = knob == nullptr             ? std::string()
+    const bool package = place("made_with").starts_with("unidle") && knob != nullptr &&
+                         (knob->change.code_place == "loader" || knob->change.code_place == "dataset");
+    const std::string code = package                     ? in_package(*knob, value)
+                             : knob == nullptr           ? std::string()
                              : knob->change.code_for     ? knob->change.code_for(change.to, device)
                              : knob->change.code.empty() ? std::string()
                                                          : fmt::format(fmt::runtime(knob->change.code), value);

@@ -50,10 +50,12 @@ std::optional<std::string> changed(const std::string& text, int line, const Code
   };
   const knobs::Knob* knob = knobs::find_knob(change.knob);
   if (knob != nullptr && knob->change.code_place == "loader" && !knob->change.argument.empty()) {
-    return with(source->call_on_line(line, {"DataLoader"}), knob->change.argument);
+    const bool package = change.code.starts_with("unidle.");
+    return with(source->call_on_line(line, {package ? "Loader" : "DataLoader"}),
+                package ? knob->change.package_argument : knob->change.argument);
   }
   if (change.knob == "batch.size") {
-    const auto loader = source->call_on_line(line, {"DataLoader"});
+    const auto loader = source->call_on_line(line, {"DataLoader", "Loader"});
     return loader ? source->with_second_argument(*loader, "batch_size", change.value) : std::nullopt;
   }
   if (change.knob == "batch.accumulation") {

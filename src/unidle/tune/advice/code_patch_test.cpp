@@ -28,6 +28,17 @@ TEST(CodePatch, ShowsWhatAPersonWouldChange) {
             "+opt = torch.optim.AdamW(net.parameters(), fused=True)\n");
 }
 
+TEST(CodePatch, ALoaderOfThePackageHasItsOwnArguments) {
+  const TemporaryFolder folder;
+  write_file_atomic(folder.path() / "train.py", "loader = data.Loader(source, 4, workers=1)\n");
+  const auto changes =
+      code_changes({{"loader.workers", "1", "3", {}, {}}, {"loader.persistent_workers", "false", "true", {}, {}}},
+                   {{"loader", "train.py:1"}, {"made_with", "unidle"}}, "cpu");
+  ASSERT_EQ(changes.size(), 1u) << "its threads always persist";
+  EXPECT_EQ(changes[0].code, "unidle.data.Loader(..., workers=3)");
+  EXPECT_THAT(code_patch(changes, folder.path()), HasSubstr("+loader = data.Loader(source, 4, workers=3)\n"));
+}
+
 TEST(CodePatch, ChangesTheBatchAndItsCountOrNeither) {
   const TemporaryFolder folder;
   const auto patch = [&](const std::string& text) {

@@ -1,9 +1,11 @@
 #include "unidle/tune/search/budget.h"
 
+#include "unidle/base/units.h"
+
 namespace unidle::tune {
 
-Budget::Budget(Clock& clock, double seconds, int trials)
-    : clock_(clock), start_ns_(clock.now_ns()), seconds_(seconds), trials_(trials) {}
+Budget::Budget(Clock& clock, double seconds, int trials, double spent_s)
+    : clock_(clock), start_ns_(clock.now_ns() - nanoseconds(spent_s)), seconds_(seconds), trials_(trials) {}
 
 void Budget::expect(double baseline_s, double best_s) {
   baseline_s_ = baseline_s;

@@ -13,8 +13,8 @@ constexpr int kLeastPairs = 3;
 /// The time of everything, of which verification is kept back, and the trials of the search. Not thread-safe.
 class Budget {
  public:
-  /// Begins now. `clock` must outlive it.
-  Budget(Clock& clock, double seconds, int trials);
+  /// Began `spent_s` ago. `clock` must outlive it.
+  Budget(Clock& clock, double seconds, int trials, double spent_s = 0);
 
   /// How long runs of the program as it is and of the best so far take.
   void expect(double baseline_s, double best_s);

@@ -20,6 +20,7 @@ namespace unidle::tune {
 struct TunerOptions {
   int trials = 12;        // of the search; verification comes on top
   double budget_s = 600;  // of all; verification is kept back from it
+  double spent_s = 0;     // of the budget, before the search
   int pairs = 6;          // baseline and winner in turns, this many times; fewer when the gain is beyond all doubt
   int plateau = 5;        // steps in a row without a gain, after which the search stops
   /// Of a bundle, and of pairs that need no further ones. Repeated short trials on an otherwise quiet machine differ by

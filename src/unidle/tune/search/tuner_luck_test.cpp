@@ -23,7 +23,8 @@ TEST(TunerLuck, ASlowMachineIsNotMistakenForASlowKnob) {
   FakeRunner runner(fixture.clock, [&](const knobs::Settings& changes) {
     TrialResult result =
         product(changes, {{"loader.workers", {{"2", 1.5}}}, {"layout.channels_last", {{"true", 1.4}}}});
-    result.rate *= ++number >= 2 && number <= 7 ? 0.4 : 1;  // somebody else computes for a while
+    ++number;
+    result.rate *= number >= 2 && number <= 7 ? 0.4 : 1;  // somebody else computes for a while
     return result;
   });
   const TunerOutcome outcome = fixture.tune(runner);

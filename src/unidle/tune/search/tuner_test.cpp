@@ -182,6 +182,14 @@ TEST(Tuner, SaysWhenTheBudgetWasTooSmallForAnything) {
   EXPECT_GE(search_trials(enough.tune(another)), 2) << outcome.conclusion;
 }
 
+TEST(Tuner, ABudgetThatWasSpentInPartIsNamedAsItWasGiven) {
+  WholeSearch fixture;
+  fixture.options.budget_s = 90;
+  fixture.options.spent_s = 80;
+  FakeRunner runner(fixture.clock, [](const knobs::Settings&) { return at_rate(100); });
+  EXPECT_NE(fixture.tune(runner).conclusion.find("the budget is 90 s"), std::string::npos);
+}
+
 TEST(Tuner, AStopEndsItAndWritesNothing) {
   for (const int at : {1, 2, 4, 14}) {
     WholeSearch fixture;

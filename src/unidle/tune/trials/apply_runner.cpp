@@ -51,6 +51,7 @@ std::map<std::string, std::string> places_in(const record::Reader& reader) {
     if (note.text("use") == "train" && batches > most) {
       most = batches;
       places["loader"] = note.text("where");
+      places["made_with"] = note.text("made_with");
       places["dataset"] = note.text("dataset_where");
     }
   });

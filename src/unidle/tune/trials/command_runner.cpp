@@ -133,9 +133,13 @@ void CommandRunner::read(const std::filesystem::path& record, const knobs::Setti
   if (!take_in(reader, losses_, result)) {
     return;
   }
-  const diagnose::Diagnosis diagnosis = diagnose::diagnose_record(record);
-  result.suggestions = suggestions_of(diagnosis, options_.allow_semantic);
-  refuse_full_memory(diagnosis, changes, result);
+  try {
+    const diagnose::Diagnosis diagnosis = diagnose::diagnose_record(record);
+    result.suggestions = suggestions_of(diagnosis, options_.allow_semantic);
+    refuse_full_memory(diagnosis, changes, result);
+  } catch (const Error& failure) {
+    spdlog::warn("a trial without diagnosis: {}", failure.what());
+  }
   // A key that this program does not read would change nothing: only what the file can say is worth trying.
   std::erase_if(result.suggestions, [&](const Suggestion& suggestion) {
     return std::any_of(suggestion.changes.begin(), suggestion.changes.end(),

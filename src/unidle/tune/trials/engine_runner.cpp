@@ -10,6 +10,7 @@
 #include "unidle/base/clock.h"
 #include "unidle/base/error.h"
 #include "unidle/base/log.h"
+#include "unidle/base/numbers.h"
 #include "unidle/base/stats.h"
 #include "unidle/diagnose/diagnose.h"
 #include "unidle/observe/observe.h"
@@ -45,7 +46,7 @@ observe::Result observed(std::vector<std::string> argv, const std::filesystem::p
 }
 
 /// Where epochs end shows in when the metrics of a validation were taken.
-std::optional<double> epoch_of(const record::Reader& reader, long long steps_end, long long interval) {
+std::optional<double> epoch_of(const record::Reader& reader, long long steps_end, double interval) {
   std::optional<double> epoch;
   for (const std::string& name : reader.metric_names()) {
     if (name == "loss") {
@@ -56,7 +57,7 @@ std::optional<double> epoch_of(const record::Reader& reader, long long steps_end
       // The validation at the very end of a run says nothing about epochs.
       if (metric.samples > 0 && metric.samples < steps_end) {
         ++count;
-        epoch = static_cast<double>(metric.samples) / static_cast<double>(count * interval);
+        epoch = static_cast<double>(metric.samples) / (static_cast<double>(count) * interval);
       }
     }
   }
@@ -80,10 +81,11 @@ Calibration read_calibration(const record::Reader& reader) {
   for (const record::Step& step : steps) {
     end += step.samples;
   }
-  long long interval = 1;
+  double interval = 1;
   for (const record::Setting& setting : reader.settings()) {
     if (setting.knob == "validation.interval" && setting.source == "effective") {
-      interval = std::max(1LL, std::atoll(setting.value.c_str()));
+      const double set = parse_number<double>(setting.value).value_or(1);
+      interval = set > 0 ? set : 1;
     }
   }
   calibration.rate = time_s > 0 ? samples / time_s : 0;

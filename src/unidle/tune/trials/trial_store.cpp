@@ -68,6 +68,9 @@ TrialResult trial_of(const json& body) {
   result.loss = number_if_any(body.at("loss"));
   result.loss_error = body.at("loss_error").get<double>();
   for (const json& each : body.at("losses")) {
+    if (!each.at(0).is_number_integer()) {
+      continue;  // 1e30 fits no whole number
+    }
     result.losses[each.at(0).get<long long>()] = each.at(1).is_number() ? each.at(1).get<double>() : std::nan("");
   }
   result.effective = body.at("effective").get<knobs::Settings>();

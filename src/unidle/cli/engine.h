@@ -1,0 +1,12 @@
+// unidle-train, which lies beside this program and links torch.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace unidle::cli {
+
+/// Becomes unidle-train with these arguments. Throws kMissing when it was not built.
+int become_engine(const std::vector<std::string>& arguments);
+
+}  // namespace unidle::cli
