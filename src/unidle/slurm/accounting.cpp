@@ -68,10 +68,12 @@ Job of_accounting(const Columns& columns) {
   job.submitted = text_or_empty(columns[Column::kSubmit]);
   job.started = text_or_empty(columns[Column::kStart]);
   job.ended = text_or_empty(columns[Column::kEnd]);
-  job.elapsed_s = parse_number<double>(columns[Column::kElapsed]);
+  if (const auto seconds = parse_number<std::int32_t>(columns[Column::kElapsed]); seconds && *seconds >= 0) {
+    job.elapsed_s = *seconds;
+  }
   job.limit_s = parse_duration(columns[Column::kLimit]);
-  job.nodes = parse_number<int>(columns[Column::kNodes]).value_or(0);
-  job.cpus = parse_number<int>(columns[Column::kCpus]).value_or(0);
+  job.nodes = parse_count(columns[Column::kNodes]);
+  job.cpus = parse_count(columns[Column::kCpus]);
   job.gpus = count_of(columns[Column::kResources], "gres/gpu");
   job.memory_bytes = memory_in(columns[Column::kResources]);
   take_exit_code(columns[Column::kExit], job);

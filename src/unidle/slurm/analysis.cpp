@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "unidle/diagnose/diagnose.h"
+#include "unidle/diagnose/nodes.h"
 
 namespace unidle::slurm {
 
@@ -10,7 +11,7 @@ namespace {
 
 std::optional<diagnose::Diagnosis> diagnosis_of(const JobFiles& files, diagnose::Language language) {
   if (!files.records.empty()) {
-    return diagnose::diagnose_record(files.records.front(), {}, language);
+    return diagnose::diagnose_records(files.records, {}, language);
   }
   return files.logs.empty() ? std::nullopt : std::optional(diagnose::diagnose_logs(files.logs, {}, language));
 }
@@ -41,11 +42,40 @@ Analysis analyze(Job job, const std::filesystem::path& results, diagnose::Langua
   return analysis;
 }
 
+namespace {
+
+nlohmann::ordered_json to_json(const diagnose::NodeView& node, const diagnose::Diagnosis& diagnosis) {
+  nlohmann::ordered_json document = {{"node", node.node},
+                                     {"decides", node.node == diagnosis.node},
+                                     {"outcome", diagnose::to_string(node.outcome)},
+                                     {"verdict", diagnose::to_string(node.verdict)},
+                                     {"busy", nullptr},
+                                     {"samples_per_s", nullptr}};
+  if (node.device.busy) {
+    document["busy"] = *node.device.busy;
+  }
+  if (node.samples_per_s) {
+    document["samples_per_s"] = *node.samples_per_s;
+  }
+  if (!node.problem.empty()) {
+    document["problem"] = node.problem;
+  }
+  return document;
+}
+
+}  // namespace
+
 nlohmann::ordered_json to_json(const Analysis& analysis) {
   nlohmann::ordered_json document = to_json(analysis.row);
   document["sbatch"] = nlohmann::ordered_json::array();
   for (const Proposal& proposal : analysis.proposals) {
     document["sbatch"].push_back({{"line", proposal.line}, {"why", proposal.why}});
+  }
+  document["per_node"] = nlohmann::ordered_json::array();
+  if (analysis.diagnosis) {
+    for (const diagnose::NodeView& node : analysis.diagnosis->nodes) {
+      document["per_node"].push_back(to_json(node, *analysis.diagnosis));
+    }
   }
   document["diagnosis"] = analysis.diagnosis ? diagnose::to_json(*analysis.diagnosis) : nlohmann::ordered_json();
   return document;

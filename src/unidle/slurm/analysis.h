@@ -14,7 +14,7 @@ namespace unidle::slurm {
 
 struct Analysis {
   Row row;
-  std::optional<diagnose::Diagnosis> diagnosis;  // of the record, of several nodes the first; else of the logs
+  std::optional<diagnose::Diagnosis> diagnosis;  // of the records, else of the logs
   std::vector<Proposal> proposals;
 
   /// The job failed, whatever Slurm or its last line say.

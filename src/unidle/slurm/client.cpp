@@ -6,6 +6,7 @@
 #include <set>
 
 #include "unidle/base/error.h"
+#include "unidle/base/files.h"
 #include "unidle/base/split.h"
 #include "unidle/slurm/accounting.h"
 
@@ -85,6 +86,23 @@ std::string Client::submit(const std::filesystem::path& script, const std::files
                 "--dry-run prints the script; sinfo and `sacctmgr show assoc user=$USER` tell what you may ask for");
   }
   return id;
+}
+
+std::string submit(Client& client, const std::string& script, const std::filesystem::path& results) {
+  const bool ours = !std::filesystem::exists(status_of(results));
+  make_folders(results);
+  const TemporaryFolder folder;
+  const std::filesystem::path file = folder.path() / "job.sh";
+  write_file_atomic(file, script);
+  try {
+    return client.submit(file, std::filesystem::current_path());
+  } catch (const Error&) {
+    std::error_code ignored;
+    if (ours) {
+      std::filesystem::remove(results, ignored);  // only when empty
+    }
+    throw;
+  }
 }
 
 std::vector<Job> Client::controller(const std::string& id) {

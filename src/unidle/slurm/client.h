@@ -43,4 +43,8 @@ class Client {
 /// "4711", "4711_2"
 bool is_job_id(std::string_view text);
 
+/// Makes the folder `results`, which the job's log needs, and hands the script over; the job's id. It runs in the
+/// folder that we are in. When Slurm refuses the job, a folder that was made for it is gone again.
+std::string submit(Client& client, const std::string& script, const std::filesystem::path& results);
+
 }  // namespace unidle::slurm

@@ -5,6 +5,7 @@
 #include <deque>
 
 #include "unidle/base/error.h"
+#include "unidle/base/files.h"
 #include "unidle/slurm/accounting.h"
 
 namespace unidle::slurm {
@@ -153,6 +154,19 @@ TEST(Sacct, OddLinesAreRead) {
   EXPECT_THAT(parse_sacct(""), IsEmpty());
   EXPECT_THAT(parse_sacct("1.batch\x1f\x1f\n"), IsEmpty());
   EXPECT_THAT(parse_sacct("1\n2\x1fx\n"), SizeIs(2));
+}
+
+TEST(Client, ARefusedJobLeavesNoFolder) {
+  Slurm slurm;
+  slurm.answers = {refused("sbatch: error: Batch job submission failed"), said("4711\n"), refused("sbatch: error: no")};
+  const TemporaryFolder folder;
+  const std::filesystem::path results = folder.path() / "results";
+  thrown([&] { submit(slurm.client, "#!/bin/bash\n", results); }, ErrorCode::kChild);
+  EXPECT_FALSE(std::filesystem::exists(results));
+  EXPECT_EQ(submit(slurm.client, "#!/bin/bash\n", results), "4711");
+  EXPECT_TRUE(std::filesystem::exists(results));
+  thrown([&] { submit(slurm.client, "#!/bin/bash\n", results); }, ErrorCode::kChild);
+  EXPECT_TRUE(std::filesystem::exists(results));  // it was there before
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <vector>
 
@@ -57,7 +58,16 @@ std::string text_of(const Fields& fields, std::string_view key) {
 
 int number_of(const Fields& fields, std::string_view key) {
   const std::string text = text_of(fields, key);
-  return parse_number<int>(std::string_view(text).substr(0, text.find('-'))).value_or(0);
+  return parse_count(std::string_view(text).substr(0, text.find('-')));
+}
+
+/// What is beyond is no time or memory of any job, and would not fit into the whole numbers that are shown.
+constexpr double kMost_s = 1e12;
+constexpr double kMostBytes = 0x1p60;
+
+/// A sum and a product of counts, the largest count where they are beyond it.
+int capped(std::int64_t count) {
+  return static_cast<int>(std::min<std::int64_t>(count, std::numeric_limits<int>::max()));
 }
 
 }  // namespace
@@ -72,12 +82,14 @@ bool Job::runs() const {
 
 bool Job::failed() const { return !waits() && !runs() && state != "COMPLETED"; }
 
+int parse_count(std::string_view text) { return std::max(0, parse_number<int>(text).value_or(0)); }
+
 std::optional<double> parse_duration(std::string_view text) {
   double days = 0;
   const std::size_t dash = text.find('-');
   if (dash != std::string_view::npos) {
     const auto number = parse_number<double>(text.substr(0, dash));
-    if (!number) {
+    if (!number || *number < 0) {
       return std::nullopt;
     }
     days = *number;
@@ -97,7 +109,9 @@ std::optional<double> parse_duration(std::string_view text) {
   // With days the first part is hours, otherwise one or two parts begin with minutes.
   const bool hours_first = dash != std::string_view::npos || parts.size() == 3;
   parts.resize(3);
-  return days * 86400 + (hours_first ? parts[0] * 3600 + parts[1] * 60 + parts[2] : parts[0] * 60 + parts[1]);
+  const double seconds =
+      days * 86400 + (hours_first ? parts[0] * 3600 + parts[1] * 60 + parts[2] : parts[0] * 60 + parts[1]);
+  return seconds <= kMost_s ? std::optional(seconds) : std::nullopt;
 }
 
 std::optional<double> parse_memory(std::string_view text) {
@@ -114,7 +128,7 @@ std::optional<double> parse_memory(std::string_view text) {
     }
   }
   const auto number = parse_number<double>(text);
-  return number && *number >= 0 ? std::optional(*number * unit) : std::nullopt;
+  return number && *number >= 0 && *number * unit <= kMostBytes ? std::optional(*number * unit) : std::nullopt;
 }
 
 std::string format_duration(double seconds) {
@@ -124,22 +138,22 @@ std::string format_duration(double seconds) {
 }
 
 int count_of(std::string_view resources, std::string_view resource) {
-  int untyped = 0;
-  int typed = 0;  // "gres/gpu=2,gres/gpu:a100=2" names the same twice
+  std::int64_t untyped = 0;
+  std::int64_t typed = 0;  // "gres/gpu=2,gres/gpu:a100=2" names the same twice
   for (const std::string_view part : split(resources, ',')) {
     const std::size_t equals = part.rfind('=');
     if (equals == std::string_view::npos) {
       continue;
     }
     const std::string_view name = part.substr(0, equals);
-    const int count = parse_number<int>(part.substr(equals + 1)).value_or(0);
+    const int count = parse_count(part.substr(equals + 1));
     if (name == resource) {
       untyped += count;
     } else if (name.starts_with(resource) && name.substr(resource.size()).starts_with(':')) {
       typed += count;
     }
   }
-  return untyped > 0 ? untyped : typed;
+  return capped(untyped > 0 ? untyped : typed);
 }
 
 std::optional<double> memory_in(std::string_view resources) {
@@ -191,7 +205,7 @@ Job parse_scontrol(std::string_view line) {
     std::replace(each.begin(), each.end(), ':', '/');
     if (const std::size_t gpu = each.find("gres/gpu"); gpu != std::string::npos) {
       const std::string_view last = split(std::string_view(each).substr(gpu), '/').back();
-      job.gpus = parse_number<int>(last).value_or(1) * std::max(1, job.nodes);
+      job.gpus = capped(std::int64_t{parse_number<int>(last) ? parse_count(last) : 1} * std::max(1, job.nodes));
     }
   }
   job.memory_bytes = memory_in(resources);
@@ -200,7 +214,6 @@ Job parse_scontrol(std::string_view line) {
   job.folder = text_of(fields, "WorkDir");
   job.output = text_of(fields, "StdOut");
   job.comment = text_of(fields, "Comment");
-  job.restarts = number_of(fields, "Restarts");
   return job;
 }
 

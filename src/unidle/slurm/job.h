@@ -24,7 +24,6 @@ struct Job {
   int exit_code = 0, exit_signal = 0;
   std::filesystem::path folder, output;  // working folder; standard output
   std::string comment;
-  int restarts = 0;
   // Of accounting alone.
   std::optional<double> cpu_time_s;         // used by all processes
   std::optional<double> peak_memory_bytes;  // of the largest step's largest task
@@ -35,10 +34,12 @@ struct Job {
   bool failed() const;
 };
 
-/// "5-03:00:00", "03:00:00", "30:00" or "30" (minutes) in seconds; nothing for "UNLIMITED" and what is no time.
-/// Source: sbatch(1), --time.
+/// How many of something; 0 for what is no such number.
+int parse_count(std::string_view text);
+/// "5-03:00:00", "03:00:00", "30:00" or "30" (minutes) in seconds; nothing for "UNLIMITED", what is no time and one
+/// that no job could take. Source: sbatch(1), --time.
 std::optional<double> parse_duration(std::string_view text);
-/// "2000M", "32G", "1.5T", "800K"; without a unit megabytes, as sbatch(1) has it.
+/// "2000M", "32G", "1.5T", "800K"; without a unit megabytes, as sbatch(1) has it. Nothing for what no machine has.
 std::optional<double> parse_memory(std::string_view text);
 /// 5400 -> "1:30:00", of a day and more "5-03:00:00".
 std::string format_duration(double seconds);

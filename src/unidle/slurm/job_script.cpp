@@ -3,9 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <csignal>
+#include <cstring>
 
+#include "unidle/base/characters.h"
 #include "unidle/base/error.h"
 #include "unidle/base/files.h"
+#include "unidle/base/numbers.h"
 #include "unidle/base/shell.h"
 #include "unidle/slurm/job.h"
 
@@ -22,6 +26,51 @@ void check_line(std::string_view option, std::string_view value) {
   }
 }
 
+bool is_no_limit(std::string_view time) {
+  std::string word(time);
+  std::transform(word.begin(), word.end(), word.begin(), [](char c) { return lower(c); });
+  return word == "unlimited" || word == "infinite";
+}
+
+/// "INT@120", "B:USR1@60", "10@30". Source: sbatch(1), --signal.
+bool is_signal(std::string_view text) {
+  for (const std::string_view whom : {"B:", "R:", "BR:", "RB:"}) {
+    text.remove_prefix(text.starts_with(whom) ? whom.size() : 0);
+  }
+  const std::size_t at = std::min(text.find('@'), text.size());
+  constexpr int kLongest_s = 65535;
+  const auto ahead = parse_number<int>(text.substr(std::min(at + 1, text.size())));
+  if (at < text.size() && (!ahead || *ahead < 0 || *ahead > kLongest_s)) {
+    return false;
+  }
+  const std::string_view signal = text.substr(0, at);
+  if (const auto number = parse_number<int>(signal)) {
+    return *number > 0 && *number < NSIG;
+  }
+  for (int number = 1; number < NSIG; ++number) {
+    const char* name = ::sigabbrev_np(number);
+    if (name != nullptr && (signal == name || signal == "SIG" + std::string(name))) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/// A launcher among the first words, before the program's own options.
+bool starts_processes(const std::vector<std::string>& command) {
+  for (const std::string& word : command) {
+    const std::string name = std::filesystem::path(word).filename().string();
+    if (name.ends_with(".py")) {
+      return false;
+    }
+    if (name == "torchrun" || name == "deepspeed" || name == "accelerate" || word == "torch.distributed.run" ||
+        word == "torch.distributed.launch") {
+      return true;
+    }
+  }
+  return false;
+}
+
 void check(const JobRequest& request) {
   check_line("--name", request.name);
   check_line("--partition", request.partition);
@@ -32,8 +81,11 @@ void check(const JobRequest& request) {
   check_line("--array", request.array);
   check_line("--signal", request.signal);
   check_line("--results", request.results.string());
-  if (!request.time.empty() && !parse_duration(request.time)) {
-    throw Error(ErrorCode::kUsage, "--time " + request.time, "is no time", "4:00:00, 2-00:00:00 or minutes");
+  if (!request.time.empty() && !is_no_limit(request.time) && !parse_duration(request.time)) {
+    throw Error(ErrorCode::kUsage, "--time " + request.time, "is no time", "4:00:00, 2-00:00:00, minutes or UNLIMITED");
+  }
+  if (!request.signal.empty() && !is_signal(request.signal)) {
+    throw Error(ErrorCode::kUsage, "--signal " + request.signal, "is no NAME@SECONDS", "INT@120");
   }
   if (!request.memory.empty() && !parse_memory(request.memory)) {
     throw Error(ErrorCode::kUsage, "--mem " + request.memory, "is no amount of memory", "32G or 800M");
@@ -45,11 +97,24 @@ void check(const JobRequest& request) {
   if (request.processes && request.gpus == 0) {
     throw Error(ErrorCode::kUsage, "--torchrun", "starts one process a GPU, and none is asked for");
   }
+  if (request.processes && starts_processes(request.command)) {
+    throw Error(ErrorCode::kUsage, "--torchrun", "starts the processes, and so does the command",
+                "leave one of the two out");
+  }
 }
 
 /// A value of an #SBATCH line; sbatch reads quotes as a shell does.
 std::string quoted(const std::string& value) {
   return value.find_first_of(" '\"\\") == std::string::npos ? value : shell_quoted(value);
+}
+
+/// sbatch puts numbers in place of %j and its like.
+std::string without_symbols(const std::string& path) {
+  std::string plain;
+  for (const char c : path) {
+    plain += c == '%' ? "%%" : std::string(1, c);
+  }
+  return plain;
 }
 
 std::string options_of(const JobRequest& request) {
@@ -76,7 +141,7 @@ std::string options_of(const JobRequest& request) {
   add("time", request.time);
   add("array", request.array);
   add("signal", request.signal);
-  add("output", (request.results / fmt::format("gpu_run_{}_detailed.log", id)).string());
+  add("output", fmt::format("{}/gpu_run_{}_detailed.log", without_symbols(request.results.string()), id));
   add("open-mode", "append");  // a job that is queued again goes on in its log
   add("comment", comment_of(request.results));
   text += request.requeue ? "#SBATCH --requeue\n" : "#SBATCH --no-requeue\n";

@@ -113,6 +113,24 @@ TEST(JobScript, RefusesWhatSbatchWouldMisread) {
     r.processes = true;
     r.gpus = 0;
   }));
+  EXPECT_TRUE(refused([](JobRequest& r) {
+    r.processes = true;
+    r.gpus = 2;
+    r.command = {"python", "-m", "torch.distributed.run", "train.py"};
+  }));
+  for (const char* signal : {"FOO@20", "@20", "INT@", "INT@1h", "0@3", "B:@4", "INT@100000"}) {
+    EXPECT_TRUE(refused([&](JobRequest& r) { r.signal = signal; })) << signal;
+  }
+  for (const char* signal : {"INT@120", "B:SIGUSR1@60", "R:10@30", "TERM", "RTMAX@1"}) {
+    EXPECT_EQ(refused([&](JobRequest& r) { r.signal = signal; }), std::string_view(signal) == "RTMAX@1") << signal;
+  }
+  EXPECT_FALSE(refused([](JobRequest& r) { r.time = "unlimited"; }));
+}
+
+TEST(JobScript, SymbolsInTheNameOfAFolderStayItsName) {
+  JobRequest asked = request();
+  asked.results = "/home/ada/100%j";
+  EXPECT_THAT(job_script(asked), HasSubstr("#SBATCH --output=/home/ada/100%%j/gpu_run_%j_detailed.log\n"));
 }
 
 TEST(Comment, LeadsToTheResults) {

@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <limits>
+
 namespace unidle::slurm {
 namespace {
 
@@ -73,7 +75,18 @@ TEST(Scontrol, IsRead) {
   EXPECT_EQ(job.exit_signal, 9);
   EXPECT_EQ(job.folder, "/home/ada/my runs");
   EXPECT_EQ(job.comment, "unidle:/home/ada/results");
-  EXPECT_EQ(job.restarts, 2);
+}
+
+TEST(Scontrol, NumbersThatNoJobHasAreNone) {
+  EXPECT_EQ(count_of("gres/gpu:a=2147483647,gres/gpu:b=2147483647", "gres/gpu"), std::numeric_limits<int>::max());
+  EXPECT_EQ(count_of("gres/gpu=-1", "gres/gpu"), 0);
+  EXPECT_EQ(parse_scontrol("JobId=1 NumNodes=3 TresPerNode=gres:gpu:2147483647").gpus, std::numeric_limits<int>::max());
+  for (const char* time : {"1e300-00:00:00", "1e300", "-5-00:00:00"}) {
+    EXPECT_EQ(parse_duration(time), std::nullopt) << time;
+  }
+  for (const char* memory : {"1e300", "1e6P"}) {
+    EXPECT_EQ(parse_memory(memory), std::nullopt) << memory;
+  }
 }
 
 TEST(Scontrol, TasksOfAnArrayHaveTheirOwnId) {

@@ -7,7 +7,9 @@
 
 #include "unidle/base/clock.h"
 #include "unidle/base/error.h"
+#include "unidle/base/numbers.h"
 #include "unidle/base/units.h"
+#include "unidle/diagnose/nodes.h"
 #include "unidle/logs/job_files.h"
 #include "unidle/monitor/collector.h"
 #include "unidle/record/record.h"
@@ -21,11 +23,6 @@ namespace {
 
 constexpr double kRoom = 1.25;       // memory asked for, of the most that was in use
 constexpr double kMuchUnused = 0.5;  // of what was asked for: below this less is proposed
-
-bool holds_record(const fs::path& folder) {
-  std::error_code ignored;
-  return fs::exists(folder / "record.db", ignored);
-}
 
 /// The mean of a series of the record, over its subjects; nothing without points.
 std::optional<double> mean_of(const record::Reader& reader, std::string_view name) {
@@ -82,27 +79,33 @@ std::optional<monitor::RunNow> progress_of(const JobFiles& files) {
 
 }  // namespace
 
-JobFiles files_of(const Job& job, const fs::path& results) {
-  JobFiles files;
+std::vector<fs::path> records_of(const std::string& id, const fs::path& folder) {
+  const std::string first = "unidle_" + id;
+  const std::string next = first + "_again";
+  std::optional<int> latest;  // how often the job had been queued again
+  std::vector<fs::path> records;
   std::error_code ignored;
-  fs::path folder = results_in(job.comment);
-  folder = folder.empty() ? results : folder;
-  for (int again = 0; again <= job.restarts; ++again) {
-    const fs::path record =
-        folder / fmt::format("unidle_{}{}", job.id, again == 0 ? "" : fmt::format("_again{}", again));
-    if (holds_record(record)) {
-      files.records = {record};  // the last one
-    } else if (fs::is_directory(record, ignored)) {
-      std::vector<fs::path> nodes;
-      for (const fs::directory_entry& node : fs::directory_iterator(record, ignored)) {
-        if (holds_record(node.path())) {
-          nodes.push_back(node.path());
-        }
-      }
-      std::sort(nodes.begin(), nodes.end());
-      files.records = nodes.empty() ? files.records : nodes;
+  for (fs::directory_iterator entry(folder, ignored), end; !ignored && entry != end; entry.increment(ignored)) {
+    const std::string name = entry->path().filename().string();
+    const auto again = name == first            ? std::optional(0)
+                       : name.starts_with(next) ? parse_number<int>(name.substr(next.size()))
+                                                : std::nullopt;
+    if (!again || *again < latest.value_or(0)) {
+      continue;
+    }
+    if (std::vector<fs::path> found = diagnose::records_of_nodes(entry->path()); !found.empty()) {
+      records = std::move(found);
+      latest = again;
     }
   }
+  return records;
+}
+
+JobFiles files_of(const Job& job, const fs::path& results) {
+  fs::path folder = results_in(job.comment);
+  folder = folder.empty() ? results : folder;
+  JobFiles files{records_of(job.id, folder), {}};
+  std::error_code ignored;
   if (files.records.empty() && fs::is_directory(folder, ignored)) {
     try {
       files.logs = logs::find_job_files(job.id, folder).all();
@@ -160,6 +163,10 @@ std::string state_text(const Job& job) {
     return fmt::format("{} for {}{}", job.state, time, where);
   }
   std::string text = fmt::format("{} after {}{}", job.state, time, where);
+  constexpr int kOutOfMemory = 125;  // no signal of the system's: Slurm's own sign
+  if (job.exit_signal == kOutOfMemory) {
+    return text + ": it used more memory than it had asked for";
+  }
   if (job.exit_signal != 0) {
     text += fmt::format(", signal {}", job.exit_signal);
   } else if (job.exit_code != 0) {

@@ -12,6 +12,9 @@
 
 namespace unidle::slurm {
 
+/// The records of the job in the results folder: one, or a node's each; of a job that was queued again the last ones.
+std::vector<std::filesystem::path> records_of(const std::string& id, const std::filesystem::path& results);
+
 /// Where a job's files are: in the folder that its comment names, else in `results`.
 struct JobFiles {
   std::vector<std::filesystem::path> records;  // of several nodes one each

@@ -6,6 +6,7 @@
 
 #include "unidle/base/files.h"
 #include "unidle/record/record.h"
+#include "unidle/slurm/analysis.h"
 #include "unidle/slurm/job_script.h"
 #include "unidle/slurm/tables.h"
 
@@ -66,6 +67,25 @@ TEST_F(JobView, UseComesFromTheRecord) {
   ASSERT_THAT(lines, SizeIs(2));
   EXPECT_EQ(lines[0].line, "--cpus-per-task=3");
   EXPECT_EQ(lines[1].line, "--mem=5G");
+}
+
+TEST_F(JobView, OfAJobThatRanAgainTheLastRecordsCount) {
+  make_record(folder_.path() / "unidle_7" / "n1", 0.2, 1, 0x1p30);
+  make_record(folder_.path() / "unidle_7_again2" / "n2", 0.2, 1, 0x1p30);
+  make_record(folder_.path() / "unidle_7_again10" / "n3", 0.2, 1, 0x1p30);
+  fs::create_directories(folder_.path() / "unidle_7_again11");
+  make_record(folder_.path() / "unidle_77", 0.2, 1, 0x1p30);
+  EXPECT_THAT(records_of("7", folder_.path()), ElementsAre(folder_.path() / "unidle_7_again10" / "n3"));
+  EXPECT_THAT(records_of("8", folder_.path()), IsEmpty());
+}
+
+TEST_F(JobView, AnAnalysisIsOfAllNodes) {
+  make_record(folder_.path() / "unidle_7" / "n1", 0.2, 1, 0x1p30);
+  make_record(folder_.path() / "unidle_7" / "n2", 0.6, 2, 0x1p30);
+  const auto document = to_json(analyze(job(), folder_.path(), diagnose::Language::kEnglish));
+  ASSERT_EQ(document["per_node"].size(), 2U);
+  EXPECT_EQ(document["per_node"][0]["node"], "n1");
+  EXPECT_EQ(document["per_node"][1]["node"], "n2");
 }
 
 TEST_F(JobView, NodesAreAddedUp) {
@@ -133,6 +153,23 @@ TEST(Tables, TellHowAJobEnded) {
   row.job.reason = "Priority";
   EXPECT_THAT(job_text(row), HasSubstr("waits: Priority"));
   EXPECT_THAT(status_table({row}), HasSubstr("Priority"));
+}
+
+/// A job as `scontrol --oneliner show job` prints one that the kernel ended for its memory.
+TEST_F(JobView, OutOfMemoryIsToldWithoutASignal) {
+  const Job job = parse_scontrol(
+      "JobId=3 JobName=hog UserId=ada(1000) GroupId=ada(1000) MCS_label=N/A Priority=4294901757 Nice=0 "
+      "Account=(null) QOS=(null) JobState=OUT_OF_MEMORY Reason=OutOfMemory Dependency=(null) Requeue=0 Restarts=0 "
+      "BatchFlag=1 Reboot=0 ExitCode=0:125 RunTime=00:01:12 TimeLimit=01:00:00 TimeMin=N/A "
+      "SubmitTime=2026-11-23T00:12:01 StartTime=2026-11-23T00:12:02 EndTime=2026-11-23T00:13:14 Partition=main "
+      "NodeList=n1 BatchHost=n1 NumNodes=1 NumCPUs=2 NumTasks=1 CPUs/Task=2 "
+      "TRES=cpu=2,mem=16G,node=1,billing=2,gres/gpu=1 WorkDir=/home/ada Power= NtasksPerTRES:0");
+  EXPECT_TRUE(job.failed());
+  EXPECT_EQ(state_text(job), "OUT_OF_MEMORY after 0:01:12 of 1:00:00 on n1: it used more memory than it had asked for");
+  const std::vector<Proposal> lines = proposals(job, {}, std::nullopt);
+  ASSERT_THAT(lines, SizeIs(1));
+  EXPECT_EQ(lines[0].line, "--mem=32G");
+  EXPECT_THAT(lines[0].why, HasSubstr("16.0 GiB were not enough"));
 }
 
 }  // namespace
