@@ -16,6 +16,7 @@
 #include "unidle/data/detail/big_endian.h"
 #include "unidle/data/detail/jpeg.h"
 #include "unidle/data/detail/png_fast.h"
+#include "unidle/data/detail/webp.h"
 
 namespace unidle::data {
 
@@ -72,6 +73,9 @@ ImageInfo probe_png(std::span<const std::byte> bytes, std::string_view subject) 
 ImageInfo probe(std::span<const std::byte> bytes, std::string_view subject, detail::JpegDecoder& jpeg) {
   if (is_png(bytes)) {
     return probe_png(bytes, subject);
+  }
+  if (detail::is_webp(bytes)) {
+    return detail::probe_webp(bytes, subject);
   }
   if (bytes.size() >= 2 && data_of(bytes)[0] == 0xff && data_of(bytes)[1] == 0xd8) {
     return jpeg.probe(bytes, subject);
@@ -182,6 +186,16 @@ ImageDecoder& ImageDecoder::operator=(ImageDecoder&&) noexcept = default;
 
 void ImageDecoder::use_reference_png(bool only_reference) { scratch_->only_reference = only_reference; }
 
+namespace {
+
+ImageDecoder::View part_of(const std::vector<std::uint8_t>& pixels, const ImageInfo& info, Region region) {
+  const std::size_t stride = static_cast<std::size_t>(info.width) * 3;
+  const std::size_t skip = static_cast<std::size_t>(region.y) * stride + static_cast<std::size_t>(region.x) * 3;
+  return {info, region, pixels.data() + skip, stride};
+}
+
+}  // namespace
+
 ImageDecoder::View ImageDecoder::decode_region(std::span<const std::byte> bytes, std::string_view subject,
                                                Region region, int shrink) {
   const ImageInfo info = probe(bytes, subject);
@@ -197,14 +211,16 @@ ImageDecoder::View ImageDecoder::decode_region(std::span<const std::byte> bytes,
   if (info.format == ImageFormat::kJpeg) {
     return scratch_->jpeg.decode(bytes, subject, region, shrink);
   }
+  if (info.format == ImageFormat::kWebp) {
+    detail::decode_webp(bytes, info, subject, scratch_->pixels);
+    return part_of(scratch_->pixels, info, region);
+  }
   View view;
   if (!scratch_->only_reference && scratch_->fast_png.decode(bytes, info, region, view)) {
     return view;
   }
   decode_spng(bytes, info, subject, scratch_->pixels);
-  const std::size_t stride = static_cast<std::size_t>(info.width) * 3;
-  const std::size_t skip = static_cast<std::size_t>(region.y) * stride + static_cast<std::size_t>(region.x) * 3;
-  return {info, region, scratch_->pixels.data() + skip, stride};
+  return part_of(scratch_->pixels, info, region);
 }
 
 ImageInfo ImageDecoder::probe(std::span<const std::byte> bytes, std::string_view subject) {

@@ -1,4 +1,4 @@
-// Pictures: PNG and JPEG bytes to 8-bit RGB and back.
+// Pictures: PNG, JPEG and WebP bytes to 8-bit RGB and back.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ struct Picture {
   std::size_t bytes() const { return pixels.size(); }
 };
 
-enum class ImageFormat { kPng, kJpeg };
+enum class ImageFormat { kPng, kJpeg, kWebp };
 
 struct ImageInfo {
   ImageFormat format = ImageFormat::kPng;
@@ -42,14 +42,14 @@ struct Region {
 /// not exhaust the machine. Twice what Pillow refuses (its MAX_IMAGE_PIXELS * 2 is 179 million pixels).
 constexpr std::int64_t kMaxPixels = std::int64_t{1} << 28;
 
-/// Bytes from the start of a file that probe_image() needs for any PNG; a JPEG may need all of it.
+/// Bytes from the start of a file that probe_image() needs for any PNG; others may need all of it.
 constexpr std::size_t kPngProbeBytes = 33;
 
 /// Throws kInput for a size that is none, or more than kMaxPixels.
 void check_picture_size(std::string_view subject, std::int64_t width, std::int64_t height);
 
 /// Format and size out of the header, without decoding. `subject` names the bytes in errors, usually a path.
-/// Throws kInput for anything that is neither PNG nor JPEG, and for a damaged header.
+/// Throws kInput for anything that is neither PNG nor JPEG nor WebP, and for a damaged header.
 ImageInfo probe_image(std::span<const std::byte> bytes, std::string_view subject);
 
 /// Probes a file, reading no more of it than needed. Throws kInput naming the path.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <pthread.h>
 #include <signal.h>
+#include <time.h>
 
 #include <algorithm>
 #include <atomic>
@@ -50,6 +51,16 @@ bool is_damage(const Error& error) {
   return error.code() == ErrorCode::kInput || error.code() == ErrorCode::kIo || error.code() == ErrorCode::kCorrupt;
 }
 
+/// CPU time of a thread that runs; 0 where the system does not tell.
+std::int64_t cpu_ns_of(pthread_t thread) {
+  clockid_t clock{};
+  timespec spent{};
+  if (pthread_getcpuclockid(thread, &clock) != 0 || clock_gettime(clock, &spent) != 0) {
+    return 0;
+  }
+  return std::int64_t{spent.tv_sec} * 1'000'000'000 + spent.tv_nsec;
+}
+
 }  // namespace
 
 SlotAllocator& host_allocator() {
@@ -86,6 +97,8 @@ struct Loader::Impl {
   ItemRequest request_at(std::int64_t position) const;
   std::int64_t extent(std::int64_t batch_index, std::size_t field) const;
   void check_not_held(std::int64_t batch_index);
+  void make_in_calling_thread(std::int64_t batch_index);
+  void count(const detail::Slot& slot);
 
   const Source& source;
   const LoaderOptions options;
@@ -94,6 +107,7 @@ struct Loader::Impl {
   detail::SlotRing ring;
   std::int64_t next_batch = 0;
   std::int64_t skipped = 0;
+  LoaderWork delivered;
   Maker own_maker;                      // of the calling thread, without workers
   std::int64_t own_unit = 0;            // next one, without workers
   std::atomic<std::int64_t> next_unit;  // with workers
@@ -127,7 +141,7 @@ Loader::Impl::Maker::Maker(const Impl& loader, int the_thread)
 Loader::Impl::Impl(const Source& the_source, const LoaderOptions& the_options)
     : source(the_source),
       options(the_options),
-      items(source.items()),
+      items(options.order != nullptr ? options.order->items() : source.items()),
       plan(source, options),
       ring(plan, source.fields(), slot_count(options, plan),
            options.allocator != nullptr ? *options.allocator : host_allocator(),
@@ -177,6 +191,10 @@ void Loader::Impl::work(Maker& maker) {
 
 ItemRequest Loader::Impl::request_at(std::int64_t position) const {
   const auto [epoch, index] = plan.item_at(position);
+  if (options.order != nullptr) {
+    const Order::Place place = options.order->at(options.seed, epoch, index);
+    return {place.item, epoch, place.seed};
+  }
   return {options.shuffle ? shuffled_index(options.seed, epoch, index, items) : index, epoch, options.seed};
 }
 
@@ -308,6 +326,25 @@ void Loader::Impl::check_not_held(std::int64_t batch_index) {
   }
 }
 
+void Loader::Impl::make_in_calling_thread(std::int64_t batch_index) {
+  const std::int64_t before_ns = cpu_ns_of(pthread_self());
+  const std::int64_t end = plan.end_position(batch_index);
+  for (auto unit = plan.unit(own_unit); unit.begin < end; unit = plan.unit(++own_unit)) {
+    if (unit.begin < unit.end) {
+      make(unit, own_maker);
+    }
+  }
+  delivered.cpu_ns += cpu_ns_of(pthread_self()) - before_ns;
+}
+
+void Loader::Impl::count(const detail::Slot& slot) {
+  for (const ItemTiming& timing : std::span(slot.timings.data(), static_cast<std::size_t>(slot.timing_count))) {
+    delivered.samples += timing.items * plan.samples_per_item();
+    delivered.busy_ns += timing.duration_ns;
+    delivered.slowest_ns = std::max(delivered.slowest_ns, timing.duration_ns / std::max<std::int64_t>(1, timing.items));
+  }
+}
+
 Loader::Loader(const Source& source, const LoaderOptions& options) : impl_(std::make_unique<Impl>(source, options)) {}
 
 Loader::~Loader() = default;
@@ -318,12 +355,7 @@ Batch Loader::next() {
   impl.check_not_held(index);
   detail::Slot& slot = impl.ring.slot(index);
   if (impl.options.workers == 0) {
-    const std::int64_t end = impl.plan.end_position(index);
-    for (auto unit = impl.plan.unit(impl.own_unit); unit.begin < end; unit = impl.plan.unit(++impl.own_unit)) {
-      if (unit.begin < unit.end) {
-        impl.make(unit, impl.own_maker);
-      }
-    }
+    impl.make_in_calling_thread(index);
   } else {
     impl.ring.wait_complete(slot);
   }
@@ -332,6 +364,7 @@ Batch Loader::next() {
   }
   impl.skipped += slot.skipped.load(std::memory_order_relaxed);
   ++impl.next_batch;
+  impl.count(slot);
   return Batch(&slot);
 }
 
@@ -352,6 +385,14 @@ std::int64_t Loader::batches_per_epoch() const { return impl_->plan.batches_per_
 std::int64_t Loader::batches_in_first_epoch() const { return impl_->plan.batches_in_first_epoch(); }
 std::size_t Loader::field_bytes(std::size_t index) const { return impl_->ring.memory_bytes(index); }
 std::int64_t Loader::skipped() const { return impl_->skipped; }
+
+LoaderWork Loader::work() const {
+  LoaderWork work = impl_->delivered;
+  for (std::jthread& thread : impl_->threads) {
+    work.cpu_ns += cpu_ns_of(thread.native_handle());
+  }
+  return work;
+}
 
 Batch::Batch(detail::Slot* slot) : slot_(slot) {}
 Batch::Batch(Batch&& other) noexcept : slot_(std::exchange(other.slot_, nullptr)) {}

@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "unidle/data/order.h"
 #include "unidle/data/source.h"
 
 namespace unidle::data {
@@ -47,6 +48,7 @@ struct LoaderOptions {
       0;  // this one delivers item rank, rank + world, ... of each epoch's order, which is the same for any world
   int world = 1;
   ErrorPolicy on_error = ErrorPolicy::kFail;
+  const Order* order = nullptr;        // instead of each item once, shuffled or not; must outlive the loader
   SlotAllocator* allocator = nullptr;  // host_allocator() when null; must outlive the loader
 };
 
@@ -57,6 +59,14 @@ struct ItemTiming {
   std::int64_t duration_ns = 0;
   std::uint64_t bytes = 0;
   int thread = 0;  // 0 = the calling thread, 1.. = workers
+};
+
+/// What the items of the batches delivered so far have cost.
+struct LoaderWork {
+  std::int64_t samples = 0;
+  std::int64_t busy_ns = 0;     // of all threads that made them
+  std::int64_t slowest_ns = 0;  // of one item
+  std::int64_t cpu_ns = 0;      // of all workers since they began, also for what is not delivered yet
 };
 
 namespace detail {
@@ -118,6 +128,8 @@ class Loader {
   std::size_t field_bytes(std::size_t index) const;
   /// Items of the batches delivered so far that another one stands in for. Does not depend on the number of workers.
   std::int64_t skipped() const;
+  /// By the thread that calls next().
+  LoaderWork work() const;
 
  private:
   struct Impl;

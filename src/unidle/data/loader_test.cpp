@@ -203,6 +203,35 @@ TEST(LoaderTest, ASlowItemDelaysOnlyItsOwnBatch) {
   EXPECT_EQ(loader.next().first_sample(), 4);
 }
 
+TEST(LoaderTest, TellsWhatTheDeliveredItemsHaveCost) {
+  NumberSource source(12, 2);
+  std::atomic<std::int64_t> sum{0};
+  source.before_read = [&](const ItemRequest&) {
+    for (std::int64_t i = 0; i < 20'000; ++i) {
+      sum.fetch_add(i, std::memory_order_relaxed);
+    }
+  };
+  for (const int workers : {0, 2}) {
+    Loader loader(source, {.batch = 4, .workers = workers});
+    EXPECT_EQ(loader.work().samples, 0);
+    EXPECT_EQ(loader.work().busy_ns, 0);
+    std::int64_t busy_ns = 0;
+    std::int64_t slowest_ns = 0;
+    for (int i = 0; i < 6; ++i) {
+      const Batch batch = loader.next();
+      for (const ItemTiming& timing : batch.timings()) {
+        busy_ns += timing.duration_ns;
+        slowest_ns = std::max(slowest_ns, timing.duration_ns);
+      }
+    }
+    const LoaderWork work = loader.work();
+    EXPECT_EQ(work.samples, 24);
+    EXPECT_EQ(work.busy_ns, busy_ns);
+    EXPECT_EQ(work.slowest_ns, slowest_ns);
+    EXPECT_GT(work.cpu_ns, 0);
+  }
+}
+
 TEST(LoaderTest, ReadyMeansThatNextDoesNotWait) {
   NumberSource source(100, 1);
   Loader loader(source, {.batch = 4, .workers = 1});

@@ -9,7 +9,8 @@ std::size_t size_of(DType dtype) {
     case DType::kI8: return 1;
     case DType::kU16:
     case DType::kI16:
-    case DType::kF16: return 2;
+    case DType::kF16:
+    case DType::kBF16: return 2;
     case DType::kU32:
     case DType::kI32:
     case DType::kF32: return 4;
@@ -32,6 +33,7 @@ std::string_view name_of(DType dtype) {
     case DType::kU64: return "uint64";
     case DType::kI64: return "int64";
     case DType::kF16: return "float16";
+    case DType::kBF16: return "bfloat16";
     case DType::kF32: return "float32";
     case DType::kF64: return "float64";
   }

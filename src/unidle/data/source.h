@@ -10,7 +10,7 @@
 
 namespace unidle::data {
 
-enum class DType { kBool, kU8, kI8, kU16, kI16, kU32, kI32, kU64, kI64, kF16, kF32, kF64 };
+enum class DType { kBool, kU8, kI8, kU16, kI16, kU32, kI32, kU64, kI64, kF16, kBF16, kF32, kF64 };
 std::size_t size_of(DType dtype);
 /// As numpy names it: "uint8", "float32".
 std::string_view name_of(DType dtype);
@@ -57,6 +57,8 @@ class Source {
   virtual std::int64_t items() const = 0;
   /// How many samples one read of an item yields, e.g. several crops a decode. samples an epoch = items * this.
   virtual std::int64_t samples_per_item() const { return 1; }
+  /// Whether an item is the same in every epoch and with every seed, so that it may be read once and kept.
+  virtual bool same_every_epoch() const { return false; }
   /// Makes `samples_per_item()` samples, each written straight into its places; returns the bytes read from storage.
   /// Throws kInput with the file as subject.
   virtual std::uint64_t read(const ItemRequest& request, std::span<const Places> samples) const = 0;
@@ -67,7 +69,7 @@ class Source {
   /// Makes items that follow each other in a batch: item i is sample i of each field's rows. As read() otherwise.
   virtual std::uint64_t gather(std::span<const ItemRequest> requests, std::span<const Rows> fields) const;
 
-  /// The first extent of an item's field that is ragged, known before the item is read. Each item is then one sample.
+  /// The first extent of an item's field that is ragged, known before the item is read: of each of its samples.
   virtual std::int64_t extent(std::int64_t item, std::size_t field) const;
 
   /// What else is worth knowing, e.g. the names of classes: a JSON object.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "unidle/base/error.h"
 #include "unidle/base/json.h"
@@ -22,6 +23,35 @@ bool ArrayView::contiguous() const {
   return true;
 }
 
+namespace {
+
+int hex_digit(char digit) {
+  const std::size_t value = std::string_view("0123456789abcdef").find(digit);
+  return value == std::string_view::npos ? -1 : static_cast<int>(value);
+}
+
+std::optional<std::string> text_of(const nlohmann::json& value) {
+  if (value.is_string()) {
+    return value.get<std::string>();
+  }
+  if (!value.is_object() || value.size() != 1 || !value.contains("hex") || !value["hex"].is_string()) {
+    return std::nullopt;
+  }
+  const auto digits = value["hex"].get<std::string>();
+  std::string text;
+  for (std::size_t at = 0; at + 1 < digits.size(); at += 2) {
+    const int high = hex_digit(digits[at]);
+    const int low = hex_digit(digits[at + 1]);
+    if (high < 0 || low < 0) {
+      return std::nullopt;
+    }
+    text += static_cast<char>(high * 16 + low);
+  }
+  return text;
+}
+
+}  // namespace
+
 SourceOptions::SourceOptions(std::string_view kind, const nlohmann::json& values) : kind_(kind), values_(values) {}
 
 const nlohmann::json* SourceOptions::find(std::string_view name) {
@@ -38,21 +68,16 @@ void SourceOptions::bad(std::string_view name, std::string_view expected) const 
 
 std::string SourceOptions::text(std::string_view name) {
   const nlohmann::json* value = find(name);
-  if (value == nullptr || !value->is_string()) {
+  const std::optional<std::string> text = value == nullptr ? std::nullopt : text_of(*value);
+  if (!text) {
     bad(name, "a text");
   }
-  return value->get<std::string>();
+  return *text;
 }
 
 std::string SourceOptions::word(std::string_view name, std::string_view otherwise) {
   const nlohmann::json* value = find(name);
-  if (value == nullptr) {
-    return std::string(otherwise);
-  }
-  if (!value->is_string()) {
-    bad(name, "a text");
-  }
-  return value->get<std::string>();
+  return value == nullptr ? std::string(otherwise) : text(name);
 }
 
 std::int64_t SourceOptions::integer(std::string_view name, std::int64_t otherwise) {
@@ -117,8 +142,19 @@ std::vector<std::int64_t> SourceOptions::integers(std::string_view name, std::ve
 }
 
 std::vector<std::string> SourceOptions::texts(std::string_view name, std::vector<std::string> otherwise) {
-  const auto* value = list(name, "a list of texts", [](const nlohmann::json& one) { return one.is_string(); });
-  return value == nullptr ? std::move(otherwise) : value->get<std::vector<std::string>>();
+  return some_texts(name).value_or(std::move(otherwise));
+}
+
+std::optional<std::vector<std::string>> SourceOptions::some_texts(std::string_view name) {
+  const auto* value = list(name, "a list of texts", [](const nlohmann::json& one) { return text_of(one).has_value(); });
+  if (value == nullptr) {
+    return std::nullopt;
+  }
+  std::vector<std::string> all;
+  for (const nlohmann::json& one : *value) {
+    all.push_back(*text_of(one));
+  }
+  return all;
 }
 
 void SourceOptions::done() const {

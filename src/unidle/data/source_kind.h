@@ -5,6 +5,7 @@
 #include <initializer_list>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -31,6 +32,7 @@ class SourceOptions {
  public:
   SourceOptions(std::string_view kind, const nlohmann::json& values);
 
+  /// Texts also come as {"hex": "..."}, for paths whose bytes are no UTF-8.
   std::string text(std::string_view name);  // must be there
   std::string word(std::string_view name, std::string_view otherwise);
   std::int64_t integer(std::string_view name, std::int64_t otherwise);
@@ -40,6 +42,8 @@ class SourceOptions {
   std::vector<double> reals(std::string_view name, std::vector<double> otherwise);
   std::vector<std::int64_t> integers(std::string_view name, std::vector<std::int64_t> otherwise);
   std::vector<std::string> texts(std::string_view name, std::vector<std::string> otherwise);
+  /// Nothing where the option is not given; an empty list is one.
+  std::optional<std::vector<std::string>> some_texts(std::string_view name);
   /// One of the names; the first one's value where there is none.
   template <typename Value>
   Value one_of(std::string_view name, std::initializer_list<std::pair<const char*, Value>> values) {

@@ -19,6 +19,7 @@ class Subset final : public Source {
   std::int64_t items() const override { return static_cast<std::int64_t>(items_.size()); }
   std::int64_t samples_per_item() const override { return source_.samples_per_item(); }
   std::int64_t grain() const override { return source_.grain(); }
+  bool same_every_epoch() const override { return source_.same_every_epoch(); }
   std::uint64_t read(const ItemRequest& request, std::span<const Places> samples) const override;
   std::uint64_t gather(std::span<const ItemRequest> requests, std::span<const Rows> fields) const override;
   std::int64_t extent(std::int64_t item, std::size_t field) const override;

@@ -2,9 +2,11 @@
 
 #include "unidle/data/capi/unidle_data.h"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -17,6 +19,7 @@
 #include "unidle/base/error.h"
 #include "unidle/base/json.h"
 #include "unidle/data/buffer_pool.h"
+#include "unidle/data/capi/guarded.h"
 #include "unidle/data/loader.h"
 #include "unidle/data/source_kind.h"
 #include "unidle/data/subset.h"
@@ -24,67 +27,45 @@
 
 using unidle::Error;
 using unidle::ErrorCode;
+using unidle::capi::fail;
+using unidle::capi::guarded;
+using unidle::capi::last_failure;
 namespace data = unidle::data;
 
 struct unidle_source {
   std::unique_ptr<data::Source> source;
+  const unidle_source* of = nullptr;  // whose subset it is
+  int process = ::getpid();
+  /// Loaders whose threads read it. A child that was forked meanwhile has the number, and locks that they may hold.
+  mutable std::atomic<int> readers = 0;
+
+  explicit unidle_source(std::unique_ptr<data::Source> the_source, const unidle_source* whole = nullptr)
+      : source(std::move(the_source)), of(whole) {}
+  bool was_read_at_fork() const {
+    return (process != ::getpid() && readers > 0) || (of != nullptr && of->was_read_at_fork());
+  }
+  void count_readers(int more) const {
+    readers += more;
+    if (of != nullptr) {
+      of->count_readers(more);
+    }
+  }
+};
+
+struct unidle_order {
+  std::unique_ptr<data::Order> order;
 };
 
 struct unidle_loader {
   int process;
   int workers;
   const data::Source* source;
+  const unidle_source* counted;  // where its threads are told; null without threads
   std::shared_ptr<data::BufferPool> pool;
   std::unique_ptr<data::Loader> loader;
 };
 
 namespace {
-
-struct Failure {
-  int code = UNIDLE_DATA_OK;
-  std::string text;
-};
-
-Failure& last_failure() {
-  thread_local Failure failure;
-  return failure;
-}
-
-int code_of(ErrorCode code) {
-  switch (code) {
-    case ErrorCode::kUsage: return UNIDLE_DATA_USAGE;
-    case ErrorCode::kInput:
-    case ErrorCode::kCorrupt: return UNIDLE_DATA_INPUT;
-    case ErrorCode::kIo: return UNIDLE_DATA_IO;
-    case ErrorCode::kOutOfMemory: return UNIDLE_DATA_MEMORY;
-    default: return UNIDLE_DATA_INTERNAL;
-  }
-}
-
-void fail(int code, std::string_view text) noexcept {
-  try {
-    last_failure() = {code, std::string(text)};
-  } catch (...) {
-    last_failure() = {code, {}};
-  }
-}
-
-/// What `call` returns, or `otherwise` with the failure kept for unidle_data_error().
-template <typename Result, typename Call>
-Result guarded(Result otherwise, const Call& call) noexcept {
-  try {
-    return call();
-  } catch (const Error& error) {
-    fail(code_of(error.code()), error.what());
-  } catch (const std::bad_alloc&) {
-    fail(UNIDLE_DATA_MEMORY, "memory ran out");
-  } catch (const std::exception& error) {
-    fail(UNIDLE_DATA_INTERNAL, error.what());
-  } catch (...) {
-    fail(UNIDLE_DATA_INTERNAL, "unknown failure");
-  }
-  return otherwise;
-}
 
 unidle_dl_type dl_type(data::DType dtype) {
   const auto bits = static_cast<std::uint8_t>(data::size_of(dtype) * 8);
@@ -101,13 +82,15 @@ unidle_dl_type dl_type(data::DType dtype) {
     case data::DType::kF16:
     case data::DType::kF32:
     case data::DType::kF64: return {2, bits, 1};
+    case data::DType::kBF16: return {4, bits, 1};
   }
   return {0, bits, 1};
 }
 
-constexpr data::DType kDTypes[] = {data::DType::kBool, data::DType::kU8,  data::DType::kI8,  data::DType::kU16,
-                                   data::DType::kI16,  data::DType::kU32, data::DType::kI32, data::DType::kU64,
-                                   data::DType::kI64,  data::DType::kF16, data::DType::kF32, data::DType::kF64};
+constexpr data::DType kDTypes[] = {data::DType::kBool, data::DType::kU8,  data::DType::kI8,   data::DType::kU16,
+                                   data::DType::kI16,  data::DType::kU32, data::DType::kI32,  data::DType::kU64,
+                                   data::DType::kI64,  data::DType::kF16, data::DType::kBF16, data::DType::kF32,
+                                   data::DType::kF64};
 
 data::ArrayView view_of(const unidle_dl_tensor& tensor) {
   data::ArrayView view;
@@ -220,6 +203,35 @@ data::LoaderOptions loader_options(const char* text) {
   return wanted;
 }
 
+/// What a tensor in one piece holds.
+template <typename Value>
+std::span<const Value> values_of(const unidle_dl_tensor& tensor, data::DType dtype) {
+  const data::ArrayView view = view_of(tensor);
+  if (view.dtype != dtype || view.shape.size() != 1 || !view.contiguous()) {
+    throw Error(ErrorCode::kUsage, "order",
+                fmt::format("values: expected {} [items], one after the other", data::name_of(dtype)));
+  }
+  return {reinterpret_cast<const Value*>(view.data), static_cast<std::size_t>(view.shape[0])};
+}
+
+std::unique_ptr<data::Order> open_order(std::string_view kind, const char* text, const unidle_dl_tensor& values) {
+  const nlohmann::json given = unidle::parse_json(text);
+  data::SourceOptions options("loader", given);
+  if (kind == "weights") {
+    options.done();
+    return std::make_unique<data::WeightedOrder>(values_of<double>(values, data::DType::kF64));
+  }
+  if (kind != "groups") {
+    throw Error(ErrorCode::kUsage, "order " + std::string(kind), "there is no such order");
+  }
+  const std::int64_t batch = options.integer("batch", 1);
+  const bool shuffle = options.flag("shuffle", true);
+  const bool drop_last = options.flag("drop_last", false);
+  options.done();
+  return std::make_unique<data::GroupedOrder>(values_of<std::int64_t>(values, data::DType::kI64), batch, shuffle,
+                                              drop_last);
+}
+
 }  // namespace
 
 extern "C" {
@@ -240,7 +252,7 @@ UNIDLE_API unidle_source* unidle_source_open(const char* kind, const char* optio
     for (size_t i = 0; i < count; ++i) {
       views.push_back(view_of(arrays[i]));
     }
-    return new unidle_source{data::open_source(kind, options, views)};
+    return new unidle_source(data::open_source(kind, options, views));
   });
 }
 
@@ -248,8 +260,8 @@ UNIDLE_API void unidle_source_close(unidle_source* source) { delete source; }
 
 UNIDLE_API unidle_source* unidle_source_subset(const unidle_source* source, const int64_t* items, size_t count) {
   return guarded<unidle_source*>(nullptr, [&] {
-    return new unidle_source{
-        std::make_unique<data::Subset>(*source->source, std::vector<std::int64_t>(items, items + count))};
+    return new unidle_source(
+        std::make_unique<data::Subset>(*source->source, std::vector<std::int64_t>(items, items + count)), source);
   });
 }
 
@@ -276,7 +288,26 @@ UNIDLE_API char* unidle_source_describe(const unidle_source* source) {
 
 UNIDLE_API void unidle_data_free(char* text) { std::free(text); }
 
+UNIDLE_API unidle_order* unidle_order_open(const char* kind, const char* options, const unidle_dl_tensor* values) {
+  return guarded<unidle_order*>(nullptr, [&] { return new unidle_order{open_order(kind, options, *values)}; });
+}
+
+UNIDLE_API void unidle_order_close(unidle_order* order) { delete order; }
+
+UNIDLE_API int64_t unidle_order_samples(const unidle_order* order) { return order->order->items(); }
+
 UNIDLE_API unidle_loader* unidle_loader_open(const unidle_source* source, const char* options) {
+  return unidle_loader_open_ordered(source, options, nullptr);
+}
+
+UNIDLE_API unidle_loader* unidle_loader_open_ordered(const unidle_source* source, const char* options,
+                                                     const unidle_order* order) {
+  if (source->was_read_at_fork()) {
+    fail(UNIDLE_DATA_FORKED,
+         "source: a loader of the parent was reading it when this process was forked, and may hold its locks (make "
+         "source and loader in the process that uses them, or start processes by spawn)");
+    return nullptr;
+  }
   return guarded<unidle_loader*>(nullptr, [&] {
     data::LoaderOptions wanted = loader_options(options);
     auto made = std::make_unique<unidle_loader>();
@@ -285,7 +316,12 @@ UNIDLE_API unidle_loader* unidle_loader_open(const unidle_source* source, const 
     made->source = source->source.get();
     made->pool = std::make_shared<data::BufferPool>();
     wanted.allocator = made->pool.get();
+    wanted.order = order != nullptr ? order->order.get() : nullptr;
     made->loader = std::make_unique<data::Loader>(*made->source, wanted);
+    made->counted = wanted.workers > 0 ? source : nullptr;
+    if (made->counted != nullptr) {
+      made->counted->count_readers(1);
+    }
     return made.release();
   });
 }
@@ -294,6 +330,9 @@ UNIDLE_API void unidle_loader_close(unidle_loader* loader) {
   // A child has the parent's memory without its threads: nothing can be stopped, and nothing is waited for.
   if (loader != nullptr && loader->process == ::getpid()) {
     loader->loader.reset();
+    if (loader->counted != nullptr) {
+      loader->counted->count_readers(-1);
+    }
     loader->pool->close();
     delete loader;
   }
@@ -338,6 +377,15 @@ UNIDLE_API int unidle_loader_next(unidle_loader* loader, int64_t limit_ms, unidl
     }
     return 1;
   });
+}
+
+UNIDLE_API int unidle_loader_work(const unidle_loader* loader, unidle_loader_costs* costs) {
+  if (!is_own(loader)) {
+    return -1;
+  }
+  const data::LoaderWork work = loader->loader->work();
+  *costs = {work.samples, work.busy_ns, work.slowest_ns, work.cpu_ns};
+  return 1;
 }
 
 }  // extern "C"

@@ -6,7 +6,8 @@
  * loader is for one thread at a time; everything else is thread-safe.
  *
  * After fork() the child has none of the loader's threads: every call with a loader of the parent fails there with
- * UNIDLE_DATA_FORKED, and closing it gives nothing back. */
+ * UNIDLE_DATA_FORKED, and closing it gives nothing back. So does opening a loader over a source that threads of a
+ * loader read when the process was forked, since they may have held its locks. */
 #ifndef UNIDLE_DATA_H
 #define UNIDLE_DATA_H
 
@@ -39,7 +40,7 @@ typedef struct {
   int32_t device_id;
 } unidle_dl_device;
 typedef struct {
-  uint8_t code; /* 0 int, 1 unsigned, 2 float, 6 bool */
+  uint8_t code; /* 0 int, 1 unsigned, 2 float, 4 bfloat, 6 bool */
   uint8_t bits;
   uint16_t lanes;
 } unidle_dl_type;
@@ -60,9 +61,10 @@ typedef struct unidle_dl_managed {
 
 typedef struct unidle_source unidle_source;
 typedef struct unidle_loader unidle_loader;
+typedef struct unidle_order unidle_order;
 
-/* `kind`: "images", "pairs", "npy", "windows", "arrays". `options`: a JSON object with what the kind knows. `arrays`
- * are not copied: they must stay as long as the source. */
+/* `kind`: "images", "pairs", "npy", "tar", "table", "windows", "sequences", "arrays". `options`: a JSON object with
+ * what the kind knows. `arrays` are not copied: they must stay as long as the source. */
 unidle_source* unidle_source_open(const char* kind, const char* options, const unidle_dl_tensor* arrays, size_t count);
 void unidle_source_close(unidle_source* source);
 /* Its items in another order or number: item i of the new source is item items[i] of this one, which must outlive it.
@@ -73,9 +75,18 @@ unidle_source* unidle_source_subset(const unidle_source* source, const int64_t* 
 char* unidle_source_describe(const unidle_source* source);
 void unidle_data_free(char* text);
 
+/* An order of epochs. `kind` "weights": `values` float64 [items], how often each is drawn. "groups": `values` int64
+ * [items], the number of each one's group from 0; `options` {"batch", "shuffle", "drop_last"}. */
+unidle_order* unidle_order_open(const char* kind, const char* options, const unidle_dl_tensor* values);
+void unidle_order_close(unidle_order* order);
+/* Samples an epoch, of all ranks. */
+int64_t unidle_order_samples(const unidle_order* order);
+
 /* `options`: a JSON object with batch, workers (-1: as many as there are CPUs to use), prefetch, seed, shuffle,
  * start_sample, epoch_end ("span", "short", "drop"), rank, world, on_error ("fail", "skip"). */
 unidle_loader* unidle_loader_open(const unidle_source* source, const char* options);
+/* The same in another order than each item once; the order must outlive the loader. */
+unidle_loader* unidle_loader_open_ordered(const unidle_source* source, const char* options, const unidle_order* order);
 /* Stops its threads. */
 void unidle_loader_close(unidle_loader* loader);
 int64_t unidle_loader_batches_per_epoch(const unidle_loader* loader);
@@ -94,6 +105,16 @@ typedef struct {
 /* The next batch: fields[i] becomes the tensor of field i, whose deleter the caller calls. Waits `limit_ms` at most
  * (negative: for ever). 1: it is there; 0: not yet; negative: failed. */
 int unidle_loader_next(unidle_loader* loader, int64_t limit_ms, unidle_dl_managed** fields, unidle_batch_facts* facts);
+
+/* What the items of the batches so far have cost; `cpu_ns` also has what the threads made ahead. */
+typedef struct {
+  int64_t samples;
+  int64_t busy_ns; /* of all threads that made them */
+  int64_t slowest_ns;
+  int64_t cpu_ns;
+} unidle_loader_costs;
+/* By the thread that asks for batches. 1, or negative: failed. */
+int unidle_loader_work(const unidle_loader* loader, unidle_loader_costs* costs);
 
 #ifdef __cplusplus
 }

@@ -31,6 +31,16 @@ bool is_damaged_jpeg(int warning) {
   }
 }
 
+/// A row of inks, inverted as Adobe writes them and every other program assumes, to RGB in Pillow's arithmetic.
+void rgb_of_inks(const unsigned char* inks, std::size_t pixels, unsigned char* rgb) {
+  for (std::size_t i = 0; i < pixels; ++i, inks += 4, rgb += 3) {
+    for (int channel = 0; channel < 3; ++channel) {
+      const int product = (255 - inks[channel]) * inks[3] + 128;
+      rgb[channel] = static_cast<unsigned char>(inks[3] - ((product >> 8) + product) / 256);
+    }
+  }
+}
+
 }  // namespace
 
 /// libjpeg reports errors by a call that must not return. The functions that set up the jump hold nothing that has to
@@ -40,6 +50,7 @@ struct JpegDecoder::State {
   jpeg_error_mgr errors;
   jpeg_progress_mgr progress;
   std::jmp_buf failed;
+  std::vector<unsigned char> inks;  // a row of a picture in CMYK
 
   static State& of(j_common_ptr codec) { return *static_cast<State*>(codec->client_data); }
 
@@ -72,6 +83,8 @@ struct JpegDecoder::State {
   State(const State&) = delete;
   State& operator=(const State&) = delete;
 
+  bool is_cmyk() const { return codec.jpeg_color_space == JCS_CMYK || codec.jpeg_color_space == JCS_YCCK; }
+
   bool read_header(const unsigned char* bytes, unsigned long size) {
     if (setjmp(failed) != 0) {
       return false;
@@ -87,7 +100,7 @@ struct JpegDecoder::State {
     if (setjmp(failed) != 0) {
       return false;
     }
-    codec.out_color_space = JCS_RGB;
+    codec.out_color_space = is_cmyk() ? JCS_CMYK : JCS_RGB;
     codec.dct_method = JDCT_ISLOW;
     codec.do_fancy_upsampling = TRUE;
     codec.scale_num = 1;
@@ -107,8 +120,12 @@ struct JpegDecoder::State {
       jpeg_skip_scanlines(&codec, top);
     }
     while (codec.output_scanline < top + rows) {
-      JSAMPROW row = pixels + static_cast<std::size_t>(codec.output_scanline - top) * stride;
+      unsigned char* const to = pixels + static_cast<std::size_t>(codec.output_scanline - top) * stride;
+      JSAMPROW row = inks.empty() ? to : inks.data();
       jpeg_read_scanlines(&codec, &row, 1);
+      if (!inks.empty()) {
+        rgb_of_inks(inks.data(), codec.output_width, to);
+      }
     }
     jpeg_abort_decompress(&codec);
     return true;
@@ -137,10 +154,6 @@ ImageInfo JpegDecoder::probe(std::span<const std::byte> bytes, std::string_view 
   }
   const jpeg_decompress_struct& codec = state_->codec;
   check_picture_size(subject, codec.image_width, codec.image_height);
-  if (codec.jpeg_color_space == JCS_CMYK || codec.jpeg_color_space == JCS_YCCK) {
-    throw Error(ErrorCode::kInput, std::string(subject), "JPEG is in CMYK; expected RGB or gray",
-                "convert it, e.g. with ImageMagick: convert IN -colorspace sRGB OUT");
-  }
   return {ImageFormat::kJpeg, static_cast<int>(codec.image_width), static_cast<int>(codec.image_height)};
 }
 
@@ -162,6 +175,7 @@ ImageDecoder::View JpegDecoder::decode(std::span<const std::byte> bytes, std::st
   const int top = down(region.y);
   const int rows = std::min(up(region.y + region.height), static_cast<int>(state_->codec.output_height)) - top;
   const std::size_t stride = static_cast<std::size_t>(width) * 3;
+  state_->inks.resize(state_->is_cmyk() ? static_cast<std::size_t>(width) * 4 : 0);
   pixels_.resize(std::max(pixels_.size(), stride * static_cast<std::size_t>(rows)));
   if (!state_->read_rows(static_cast<JDIMENSION>(top), static_cast<JDIMENSION>(rows), pixels_.data(), stride)) {
     throw state_->error(subject, "cannot be decoded");

@@ -20,7 +20,7 @@ class JpegDecoder {
   JpegDecoder(const JpegDecoder&) = delete;
   JpegDecoder& operator=(const JpegDecoder&) = delete;
 
-  /// Reads the header. Throws kInput for damage, CMYK, and more than kMaxPixels.
+  /// Reads the header. Throws kInput for damage and more than kMaxPixels.
   ImageInfo probe(std::span<const std::byte> bytes, std::string_view subject);
 
   /// Decodes what covers `region` (in pixels of the whole picture), at 1/shrink of its size: 1, 2, 4 or 8. With shrink

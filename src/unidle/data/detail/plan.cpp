@@ -47,17 +47,36 @@ void check(const Source& source, const LoaderOptions& options) {
   }
 }
 
+void check_order(const Source& source, const LoaderOptions& options) {
+  const Order& order = *options.order;
+  if (order.source_items() != source.items() || source.samples_per_item() != 1) {
+    throw Error(ErrorCode::kUsage, "loader order",
+                fmt::format("expected a source of {} items, each of one sample; this one has {}, each of {}",
+                            order.source_items(), source.items(), source.samples_per_item()));
+  }
+  if (order.block() != 1 && order.block() != options.batch) {
+    bad_option("batch", fmt::format("expected {}, as the order has it", order.block()), options.batch);
+  }
+  if (options.start_sample % order.items() % order.block() != 0) {
+    bad_option("start_sample", fmt::format("expected the start of a batch of {}", order.block()), options.start_sample);
+  }
+}
+
 }  // namespace
 
 Plan::Plan(const Source& source, const LoaderOptions& options)
     : batch_(options.batch),
       per_item_(source.samples_per_item()),
       grain_(std::max<std::int64_t>(1, source.grain())),
-      items_(source.items()),
+      items_(options.order != nullptr ? options.order->items() : source.items()),
+      block_(options.order != nullptr ? options.order->block() : 1),
       rank_(options.rank),
       world_(options.world),
       epoch_end_(options.epoch_end) {
   check(source, options);
+  if (options.order != nullptr) {
+    check_order(source, options);
+  }
   const std::int64_t samples = items_ * per_item_;
   first_epoch_ = options.start_sample / samples;
   const std::int64_t start = options.start_sample % samples;
@@ -69,7 +88,8 @@ Plan::Plan(const Source& source, const LoaderOptions& options)
                options.start_sample);
   }
   const auto share = [&](std::int64_t items) {
-    return epoch_end_ == EpochEnd::kDrop ? items / world_ : divide_up(items, world_);
+    const std::int64_t blocks = items / block_;
+    return (epoch_end_ == EpochEnd::kDrop ? blocks / world_ : divide_up(blocks, world_)) * block_;
   };
   first_items_ = share(items_ - base_);
   epoch_items_ = share(items_);
@@ -103,7 +123,8 @@ Plan::Item Plan::item_at(std::int64_t position) const {
   const std::int64_t epoch = epoch_of_sample(position * per_item_);
   const std::int64_t within = position - epoch_start(epoch) / per_item_;
   // Beyond the end stand the first ones of the same order, so that all ranks have equally many.
-  return {first_epoch_ + epoch, ((epoch == 0 ? base_ : 0) + within * world_ + rank_) % items_};
+  const std::int64_t place = (within / block_ * world_ + rank_) * block_ + within % block_;
+  return {first_epoch_ + epoch, ((epoch == 0 ? base_ : 0) + place) % items_};
 }
 
 std::int64_t Plan::first_sample(std::int64_t batch_index) const {

@@ -69,7 +69,8 @@ class Plan {
   std::int64_t batch_;
   std::int64_t per_item_;
   std::int64_t grain_;
-  std::int64_t items_;  // of the source
+  std::int64_t items_;  // in an epoch
+  std::int64_t block_;  // so many that follow each other are one rank's
   std::int64_t rank_;
   std::int64_t world_;
   EpochEnd epoch_end_;

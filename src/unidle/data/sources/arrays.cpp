@@ -36,7 +36,7 @@ ArraySource::ArraySource(std::span<const ArrayView> arrays, const std::vector<st
                         array.dtype,
                         {array.shape.begin() + 1, array.shape.end()},
                         {array.strides.begin() + 1, array.strides.end()}};
-    if (!row.contiguous()) {
+    if (items_ > 0 && !row.contiguous()) {
       fail(which, "has rows in pieces; expected each row in one piece of memory");
     }
     fields_.push_back({which < names.size() ? names[which] : std::to_string(which), array.dtype, row.shape});

@@ -22,6 +22,7 @@ class ArraySource final : public Source {
   const std::vector<Field>& fields() const override { return fields_; }
   std::int64_t items() const override { return items_; }
   std::int64_t grain() const override { return grain_; }
+  bool same_every_epoch() const override { return true; }
   std::uint64_t read(const ItemRequest& request, std::span<const Places> samples) const override;
   std::uint64_t gather(std::span<const ItemRequest> requests, std::span<const Rows> fields) const override;
 

@@ -71,7 +71,7 @@ std::vector<std::string> matched_names(const fs::path& folder) {
 
 void check_options(const ImagePairOptions& options) {
   const auto fail = [](std::string_view name, std::string message) {
-    throw Error(ErrorCode::kUsage, fmt::format("image pair option {}", name), std::move(message));
+    throw Error(ErrorCode::kUsage, fmt::format("pairs option {}", name), std::move(message));
   };
   if (options.scale < 1 || options.scale > 64) {
     fail("scale", fmt::format("expected 1 to 64, found {}", options.scale));

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <filesystem>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "unidle/base/error.h"
@@ -69,6 +70,32 @@ void swap_bytes(std::span<std::byte> values, std::size_t size) {
   }
 }
 
+/// "image" of "image_0001", "0001-image" and "image"; nothing of a number.
+std::string name_without_number(std::string_view stem) {
+  constexpr std::string_view kDigits = "0123456789";
+  constexpr std::string_view kBetween = "_-.";
+  const std::size_t last = stem.find_last_not_of(kDigits);
+  if (last + 1 < stem.size() && last != std::string_view::npos && kBetween.find(stem[last]) != std::string_view::npos) {
+    stem = stem.substr(0, last);
+  }
+  const std::size_t first = stem.find_first_not_of(kDigits);
+  if (first != 0 && first != std::string_view::npos && kBetween.find(stem[first]) != std::string_view::npos) {
+    stem = stem.substr(first + 1);
+  }
+  return std::string(stem);
+}
+
+std::vector<detail::ZipMember> members_of(detail::OpenFiles& files, std::size_t file) {
+  const std::string& path = files.path(file);
+  const std::uint64_t size = files.bytes(file);
+  std::vector<std::byte> bytes(static_cast<std::size_t>(std::min<std::uint64_t>(size, detail::kZipEndBytes)));
+  files.read(file, size - bytes.size(), bytes);
+  const detail::ZipDirectory directory = detail::find_zip_directory(bytes, size, path);
+  bytes.resize(static_cast<std::size_t>(directory.bytes));
+  files.read(file, directory.offset, bytes);
+  return detail::read_zip_directory(bytes, size, path);
+}
+
 std::string shape_text(const std::vector<std::int64_t>& shape) { return fmt::format("({})", fmt::join(shape, ", ")); }
 
 }  // namespace
@@ -102,11 +129,36 @@ NpySource::NpySource(const std::string& path, std::vector<std::string> field_nam
     }
   }
   if (fields_.empty()) {
-    throw Error(ErrorCode::kUsage, "npy option fields", "expected at least one field");
+    throw Error(ErrorCode::kInput, path, "holds no .npy and no .npz", "expected FIELD_1.npy, FIELD_2.npy and so on");
   }
 }
 
 NpySource::~NpySource() = default;
+
+std::vector<std::string> NpySource::find_fields(const std::string& path) {
+  if (!fs::is_directory(status_of(path))) {
+    return {fs::path(path).stem().string()};
+  }
+  std::set<std::string> names;
+  for (const fs::directory_entry& entry : fs::directory_iterator(path)) {
+    if (std::error_code unknown; entry.is_directory(unknown) && !list_files(entry.path(), ".npy").empty()) {
+      names.insert(entry.path().filename().string());
+    }
+  }
+  for (const std::string& name : list_files(path, ".npy")) {
+    names.insert(name_without_number(fs::path(name).stem().string()));
+  }
+  for (const std::string& archive : list_files(path, ".npz")) {
+    detail::OpenFiles files;
+    for (const detail::ZipMember& member : members_of(files, files.add((fs::path(path) / archive).string()))) {
+      if (member.name.ends_with(".npy")) {
+        names.insert(member.name.substr(0, member.name.size() - 4));
+      }
+    }
+    break;  // all have the same
+  }
+  return {names.begin(), names.end()};
+}
 
 NpySource::Shard NpySource::open_member(std::size_t file, std::uint64_t offset, std::uint64_t bytes,
                                         const std::string& subject) {
@@ -165,18 +217,13 @@ NpySource::Shards NpySource::open_archives(const std::string& name, const std::v
   for (const std::string& path : paths) {
     const std::size_t file = files_->add(path);
     const std::uint64_t size = files_->bytes(file);
-    std::vector<std::byte> bytes(static_cast<std::size_t>(std::min<std::uint64_t>(size, detail::kZipEndBytes)));
-    files_->read(file, size - bytes.size(), bytes);
-    const detail::ZipDirectory directory = detail::find_zip_directory(bytes, size, path);
-    bytes.resize(static_cast<std::size_t>(directory.bytes));
-    files_->read(file, directory.offset, bytes);
-    const std::vector<detail::ZipMember> members = detail::read_zip_directory(bytes, size, path);
+    const std::vector<detail::ZipMember> members = members_of(*files_, file);
     const auto member = std::find_if(members.begin(), members.end(),
                                      [&](const detail::ZipMember& one) { return one.name == name + ".npy"; });
     if (member == members.end()) {
       throw Error(ErrorCode::kInput, path, fmt::format("has no member {}.npy", name));
     }
-    bytes.resize(detail::kZipLocalBytes);
+    std::vector<std::byte> bytes(detail::kZipLocalBytes);
     files_->read(file, member->offset, bytes);
     shards.push_back(open_member(file, detail::zip_data_offset(bytes, *member, size, path), member->bytes,
                                  fmt::format("{}: {}", path, member->name)));
@@ -275,6 +322,17 @@ std::unique_ptr<Source> open_npy(SourceOptions& options, std::span<const ArrayVi
   const std::string path = options.text("path");
   std::vector<std::string> fields = options.texts("fields", {});
   options.done();
+  if (fields.empty()) {
+    fields = NpySource::find_fields(path);
+    // What goes into a model is larger than what comes out of it.
+    const auto bytes = [&](const std::string& field) { return NpySource(path, {field}).fields().front().bytes(); };
+    std::map<std::string, std::size_t> sizes;
+    for (const std::string& field : fields) {
+      sizes[field] = bytes(field);
+    }
+    std::stable_sort(fields.begin(), fields.end(),
+                     [&](const std::string& a, const std::string& b) { return sizes[a] > sizes[b]; });
+  }
   return std::make_unique<NpySource>(path, std::move(fields));
 }
 

@@ -28,10 +28,14 @@ class NpySource final : public Source {
  public:
   NpySource(const std::string& path, std::vector<std::string> field_names);
   ~NpySource() override;
+  /// The fields that a folder seems to have: its folders with .npy files, the members of its first archive, and the
+  /// names of its files without a number before or behind. Of a file its name.
+  static std::vector<std::string> find_fields(const std::string& path);
 
   const std::vector<Field>& fields() const override { return fields_; }
   std::int64_t items() const override { return ends_.back(); }
   std::int64_t grain() const override { return grain_; }
+  bool same_every_epoch() const override { return true; }
   std::uint64_t read(const ItemRequest& request, std::span<const Places> samples) const override;
   std::uint64_t gather(std::span<const ItemRequest> requests, std::span<const Rows> fields) const override;
 

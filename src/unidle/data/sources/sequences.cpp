@@ -12,7 +12,8 @@
 
 #include "unidle/base/error.h"
 #include "unidle/base/files.h"
-#include "unidle/data/detail/csv_rows.h"
+#include "unidle/data/csv_rows.h"
+#include "unidle/data/detail/line_ends.h"
 #include "unidle/data/loader.h"
 #include "unidle/data/random.h"
 #include "unidle/data/source_kind.h"
@@ -22,8 +23,11 @@ namespace unidle::data {
 SequenceSource::SequenceSource(const std::string& path, const SequenceOptions& options) : options_(options) {
   check_options();
   starts_.push_back(0);
-  const std::string text = read_file(path);
+  const std::string text = detail::with_line_feeds(read_file(path));
   const std::string kind = std::filesystem::path(path).extension().string();
+  if (options_.column.empty() && (kind == ".csv" || kind == ".tsv")) {
+    throw Error(ErrorCode::kUsage, path, "is a table; expected the option column, with the name of its texts");
+  }
   if (!options_.column.empty()) {
     read_csv(path, text);
   } else {
@@ -69,6 +73,9 @@ void SequenceSource::add(std::string_view text, const std::string& where) {
   if (text.empty()) {
     throw Error(ErrorCode::kInput, where, "is an empty text");
   }
+  if (text.find('\0') != std::string_view::npos) {
+    throw Error(ErrorCode::kInput, where, "holds a zero byte: this is no text");
+  }
   for (const char character : text) {
     if (!options_.alphabet.empty() && options_.alphabet.find(character) == std::string::npos) {
       throw Error(ErrorCode::kInput, where, fmt::format("the character {:?} is not in the alphabet", character));
@@ -79,7 +86,7 @@ void SequenceSource::add(std::string_view text, const std::string& where) {
 }
 
 void SequenceSource::read_csv(const std::string& path, std::string_view text) {
-  detail::CsvRows rows(text, path);
+  CsvRows rows(text, path);
   if (!rows.next()) {
     throw Error(ErrorCode::kInput, path, "has no header line");
   }

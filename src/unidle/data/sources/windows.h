@@ -31,6 +31,7 @@ class WindowSource final : public Source {
   const std::vector<Field>& fields() const override { return fields_; }
   std::int64_t items() const override { return stretches_.back().end; }
   std::int64_t grain() const override { return grain_; }
+  bool same_every_epoch() const override { return true; }
   std::uint64_t read(const ItemRequest& request, std::span<const Places> samples) const override;
   std::uint64_t gather(std::span<const ItemRequest> requests, std::span<const Rows> fields) const override;
 

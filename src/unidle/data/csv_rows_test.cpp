@@ -1,11 +1,11 @@
-#include "unidle/data/detail/csv_rows.h"
+#include "unidle/data/csv_rows.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "unidle/base/error.h"
 
-namespace unidle::data::detail {
+namespace unidle::data {
 namespace {
 
 using Records = std::vector<std::vector<std::string>>;
@@ -55,4 +55,4 @@ TEST(CsvRowsTest, NamesTheLineOfABrokenQuote) {
 }
 
 }  // namespace
-}  // namespace unidle::data::detail
+}  // namespace unidle::data

@@ -1,4 +1,4 @@
-#include "unidle/data/detail/csv_rows.h"
+#include "unidle/data/csv_rows.h"
 
 #include <fmt/format.h>
 
@@ -6,11 +6,12 @@
 
 #include "unidle/base/error.h"
 
-namespace unidle::data::detail {
+namespace unidle::data {
 
-CsvRows::CsvRows(std::string_view text, std::string subject) : text_(text), subject_(std::move(subject)) {
+CsvRows::CsvRows(std::string_view text, std::string subject, char delimiter, std::int64_t line)
+    : text_(text), subject_(std::move(subject)), delimiter_(delimiter), line_(line) {
   constexpr std::string_view kMark = "\xef\xbb\xbf";
-  at_ = text_.starts_with(kMark) ? kMark.size() : 0;
+  at_ = line == 1 && text_.starts_with(kMark) ? kMark.size() : 0;
 }
 
 bool CsvRows::at_line_end() const {
@@ -20,7 +21,7 @@ bool CsvRows::at_line_end() const {
 void CsvRows::read_field(std::string& field) {
   if (at_ == text_.size() || text_[at_] != '"') {
     const std::size_t begin = at_;
-    while (!at_line_end() && text_[at_] != ',') {
+    while (!at_line_end() && text_[at_] != delimiter_) {
       ++at_;
     }
     field.assign(text_.substr(begin, at_ - begin));
@@ -40,9 +41,15 @@ void CsvRows::read_field(std::string& field) {
     line_ += text_[at_] == '\n' ? 1 : 0;
     field += text_[at_];
   }
-  if (!at_line_end() && text_[at_] != ',') {
+  if (!at_line_end() && text_[at_] != delimiter_) {
     throw Error(ErrorCode::kInput, fmt::format("{}:{}", subject_, line_), "text follows a closed quote");
   }
+}
+
+void CsvRows::skip_line() {
+  const std::size_t feed = text_.find('\n', at_);
+  at_ = feed == std::string_view::npos ? text_.size() : feed + 1;
+  line_ += feed == std::string_view::npos ? 0 : 1;
 }
 
 bool CsvRows::next() {
@@ -54,6 +61,7 @@ bool CsvRows::next() {
     return false;
   }
   record_line_ = line_;
+  record_at_ = at_;
   std::size_t count = 0;
   for (;;) {
     if (count == fields_.size()) {
@@ -64,10 +72,10 @@ bool CsvRows::next() {
     if (at_line_end()) {
       break;
     }
-    ++at_;  // the comma
+    ++at_;  // the delimiter
   }
   fields_.resize(count);
   return true;
 }
 
-}  // namespace unidle::data::detail
+}  // namespace unidle::data

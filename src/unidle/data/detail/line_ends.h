@@ -1,0 +1,20 @@
+// Line ends of old Macs: a carriage return alone.
+#pragma once
+
+#include <algorithm>
+#include <string>
+
+namespace unidle::data::detail {
+
+/// All of them become line feeds. Of CRLF an empty line is left, which readers pass over.
+inline void feed_lines(char* begin, char* end) { std::replace(begin, end, '\r', '\n'); }
+
+/// A whole text with line feeds where it has carriage returns alone.
+inline std::string with_line_feeds(std::string text) {
+  if (text.find('\n') == std::string::npos) {
+    feed_lines(text.data(), text.data() + text.size());
+  }
+  return text;
+}
+
+}  // namespace unidle::data::detail

@@ -1,0 +1,30 @@
+// WebP through libwebp, where the build has it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "unidle/data/image.h"
+
+namespace unidle::data::detail {
+
+#ifdef UNIDLE_HAS_WEBP
+constexpr bool kReadsWebp = true;
+#else
+constexpr bool kReadsWebp = false;
+#endif
+
+bool is_webp(std::span<const std::byte> bytes);
+
+/// Reads the header. Throws kInput for damage, animations, and where the build has no libwebp.
+ImageInfo probe_webp(std::span<const std::byte> bytes, std::string_view subject);
+
+/// All pixels, 8-bit RGB, with alpha dropped, into `pixels`, which grows to what it takes. Throws kInput for damage and
+/// for what is cut off.
+void decode_webp(std::span<const std::byte> bytes, const ImageInfo& info, std::string_view subject,
+                 std::vector<std::uint8_t>& pixels);
+
+}  // namespace unidle::data::detail

@@ -1,0 +1,141 @@
+#include "unidle/data/inspect/inspection.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "unidle/base/characters.h"
+#include "unidle/base/error.h"
+#include "unidle/base/files.h"
+#include "unidle/data/inspect/kinds.h"
+#include "unidle/data/tables/parts.h"
+
+namespace unidle::data {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_one_of(const fs::path& path, std::initializer_list<std::string_view> extensions) {
+  const std::string extension = lower(path.extension().string());
+  return std::find(extensions.begin(), extensions.end(), extension) != extensions.end();
+}
+
+bool is_array(const fs::path& path) { return is_one_of(path, {".npy", ".npz"}); }
+bool is_table(const fs::path& path) { return is_one_of(path, {".csv", ".tsv"}); }
+bool is_picture_name(const fs::path& path) { return is_one_of(path, {".jpg", ".jpeg", ".png", ".webp"}); }
+
+bool holds(const fs::path& folder, bool (*wanted)(const fs::path&)) {
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+    if (std::error_code unknown; entry.is_regular_file(unknown) && wanted(entry.path())) {
+      return true;
+    }
+  }
+  return false;
+}
+
+bool holds_folders_with(const fs::path& folder, bool (*wanted)(const fs::path&)) {
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+    if (std::error_code unknown; entry.is_directory(unknown) && holds(entry.path(), wanted)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/// Whether the file's first line is "PICTURE LABEL".
+bool lists_pictures(const fs::path& path) {
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  const std::size_t gap = line.find_last_of(" \t");
+  return gap != std::string::npos && is_picture_name(line.substr(0, gap));
+}
+
+Inspection inspect_folder(const std::string& path, const InspectOptions& options) {
+  const fs::path folder(path);
+  if (fs::is_directory(status_of(folder / "high")) && fs::is_directory(status_of(folder / "low"))) {
+    return inspect_kinds::pairs(path, options);
+  }
+  if (holds(folder, is_table)) {
+    return inspect_kinds::table(tables::find_parts({path}), options);
+  }
+  if (holds(folder, is_array) || holds_folders_with(folder, is_array)) {
+    return inspect_kinds::npy(path, options);
+  }
+  if (holds_folders_with(folder, is_picture_name)) {
+    return inspect_kinds::images(path, options);
+  }
+  throw Error(ErrorCode::kInput, path, "holds nothing that is known",
+              "expected *.csv, *.npy, *.npz, a folder of pictures for each class, or high/ and low/");
+}
+
+}  // namespace
+
+void Inspection::add_problem(std::string at, std::string what) {
+  constexpr std::int64_t kMostListed = 100;
+  ++all_problems_;
+  if (all_problems_ <= kMostListed) {
+    problems.push_back({std::move(at), std::move(what)});
+    return;
+  }
+  if (all_problems_ == kMostListed + 1) {
+    problems.push_back({std::move(at), {}});
+  }
+  problems.back().what = fmt::format("this and {} more problems are not listed", all_problems_ - kMostListed - 1);
+}
+
+void Inspection::add_problem(const Error& error) {
+  add_problem(error.subject(), error.hint().empty() ? error.message() : error.message() + " (" + error.hint() + ")");
+}
+
+Inspection inspect(const std::vector<std::string>& paths, const InspectOptions& options) {
+  if (paths.size() != 1) {
+    for (const std::string& path : paths) {
+      if (!is_table(path)) {
+        throw Error(ErrorCode::kUsage, path, "is no part of a table; expected one path, or several of *.csv");
+      }
+    }
+    return inspect_kinds::table(tables::find_parts(paths), options);
+  }
+  const std::string& path = paths.front();
+  const fs::file_status status = status_of(path);
+  if (fs::is_directory(status)) {
+    return inspect_folder(path, options);
+  }
+  if (is_table(path)) {
+    return inspect_kinds::table(tables::find_parts(paths), options);
+  }
+  if (!fs::exists(status)) {
+    throw Error(ErrorCode::kInput, path, "does not exist");
+  }
+  if (const auto why = why_no_file(path)) {
+    throw Error(ErrorCode::kInput, path, *why);
+  }
+  if (is_array(path)) {
+    return inspect_kinds::npy(path, options);
+  }
+  return lists_pictures(path) ? inspect_kinds::images(path, options) : inspect_kinds::sequences(path, options);
+}
+
+nlohmann::ordered_json to_json(const Inspection& inspection) {
+  using Json = nlohmann::ordered_json;
+  Json columns = Json::array();
+  for (const Inspection::Column& column : inspection.columns) {
+    columns.push_back(
+        {{"name", column.name}, {"type", column.type}, {"missing", column.missing ? Json(*column.missing) : Json()}});
+  }
+  Json problems = Json::array();
+  for (const Inspection::Problem& problem : inspection.problems) {
+    problems.push_back({{"at", problem.at}, {"what", problem.what}});
+  }
+  return {{"kind", inspection.kind},
+          {"rows", inspection.rows},
+          {"columns", columns},
+          {"problems", problems},
+          {"sample", inspection.sample}};
+}
+
+}  // namespace unidle::data

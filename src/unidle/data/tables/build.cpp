@@ -1,0 +1,273 @@
+#include "unidle/data/tables/build.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <condition_variable>
+#include <exception>
+#include <mutex>
+#include <thread>
+
+#include "unidle/base/error.h"
+#include "unidle/data/tables/chunks.h"
+#include "unidle/data/tables/plan.h"
+#include "unidle/data/tables/row_parser.h"
+
+namespace unidle::data::tables {
+
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+/// What a file is, to see later whether it is still that.
+json fingerprint(const std::string& path) {
+  constexpr std::uint64_t kEnd = 64 * 1024;
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) {
+    throw system_error(ErrorCode::kInput, path, "cannot be examined", errno);
+  }
+  detail::OpenFiles files;
+  files.add(path);
+  const std::uint64_t bytes = files.bytes(0);
+  std::vector<std::byte> ends(static_cast<std::size_t>(std::min(bytes, 2 * kEnd)));
+  const std::size_t head = std::min<std::size_t>(ends.size(), kEnd);
+  files.read(0, 0, std::span(ends).first(head));
+  files.read(0, bytes - (ends.size() - head), std::span(ends).subspan(head));
+  return {{"path", fs::absolute(path).lexically_normal().string()},
+          {"bytes", bytes},
+          {"changed_s", status.st_mtim.tv_sec},
+          {"changed_ns", status.st_mtim.tv_nsec},
+          {"ends", XXH3_64bits(ends.data(), ends.size())}};
+}
+
+json fingerprints(const std::vector<std::string>& files) {
+  json all = json::array();
+  for (const std::string& file : files) {
+    all.push_back(fingerprint(file));
+  }
+  return all;
+}
+
+/// What a built table depends on besides the bytes of its files.
+json key_of(const TableOptions& options, const std::vector<std::string>& files) {
+  json paths = json::array();
+  for (const std::string& file : files) {
+    paths.push_back(fs::absolute(file).lexically_normal().string());
+  }
+  const TableSplit& split = options.split;
+  return {{"files", paths},
+          {"features", options.features ? json(*options.features) : json()},
+          {"targets", options.targets},
+          {"categorical", options.categorical},
+          {"validation", split.validation},
+          {"split_seed", split.seed},
+          {"split_column", split.column},
+          {"split_values", split.values},
+          {"delimiter", static_cast<int>(options.delimiter)}};
+}
+
+fs::path path_of(const TableOptions& options, const std::vector<std::string>& files, const json& key) {
+  const std::vector<std::uint8_t> bytes = json::to_cbor(key);
+  const std::uint64_t hash = XXH3_64bits(bytes.data(), bytes.size());
+  const fs::path folder = options.cache.empty() ? home_folder() / "tables" : fs::path(options.cache);
+  return folder / fmt::format("{}-{:016x}.rows", fs::path(files.front()).stem().string(), hash);
+}
+
+/// Parses all files with some threads. Their chunks are put into the row file in the order of the table, so that it is
+/// the same for any number of threads, and so is the error where there is one.
+class Build {
+ public:
+  Build(const TableOptions& options, const CsvLayout& layout, const TablePlan& plan, RowFileWriter& writer)
+      : options_(options),
+        layout_(layout),
+        plan_(plan),
+        writer_(writer),
+        chunks_(layout),
+        facts_(plan.width()),
+        dictionaries_(plan.width()) {}
+
+  void run(int threads) {
+    {
+      std::vector<std::jthread> workers;
+      for (int i = 1; i < threads; ++i) {
+        workers.emplace_back([this] { work(); });
+      }
+      work();
+    }
+    if (failure_) {
+      std::rethrow_exception(failure_);
+    }
+  }
+
+  std::vector<TableColumn> columns() const {
+    std::vector<TableColumn> columns;
+    for (std::size_t place = 0; place < plan_.width(); ++place) {
+      const ColumnFacts& facts = facts_[place];
+      TableColumn column;
+      column.name = plan_.names[place];
+      column.type = plan_.categories[place] ? "text" : facts.whole ? "integer" : "float";
+      column.missing = facts.missing;
+      column.mean = facts.mean;
+      column.deviation = facts.counted > 0 ? std::sqrt(facts.squares / static_cast<double>(facts.counted)) : 0;
+      column.categories = dictionaries_[place].texts();
+      columns.push_back(std::move(column));
+    }
+    return columns;
+  }
+
+ private:
+  void work() {
+    Chunk chunk;
+    try {
+      RowParser parser(layout_, plan_, options_.split);
+      std::vector<std::vector<std::uint32_t>> numbers(plan_.width());  // of this parser's categories, in the table
+      while (chunks_.next(chunk)) {
+        try {
+          parser.parse(chunk);
+        } catch (const RowProblem& problem) {
+          throw Error(ErrorCode::kInput, chunks_.place(chunk.part, problem.offset), problem.what);
+        }
+        if (!commit(chunk, parser, numbers)) {
+          return;
+        }
+      }
+    } catch (...) {
+      fail(chunk.number);
+    }
+  }
+
+  /// Of several failures the first one of the table counts.
+  void fail(std::int64_t number) {
+    const std::lock_guard lock(mutex_);
+    if (!failure_ || number < failed_) {
+      failure_ = std::current_exception();
+      failed_ = number;
+    }
+    chunks_.stop();
+    turn_changed_.notify_all();
+  }
+
+  /// False when the build has failed.
+  bool commit(const Chunk& chunk, RowParser& parser, std::vector<std::vector<std::uint32_t>>& numbers) {
+    std::unique_lock lock(mutex_);
+    turn_changed_.wait(lock, [&] { return turn_ == chunk.number || failure_; });
+    if (failure_) {
+      return false;
+    }
+    for (std::size_t place = 0; place < plan_.width(); ++place) {
+      facts_[place].add(parser.facts()[place]);
+      if (plan_.categories[place]) {
+        renumber(place, parser, numbers[place]);
+      }
+    }
+    writer_.append({parser.values(), static_cast<std::size_t>(parser.rows()) * plan_.width()});
+    writer_.append_validation(parser.validation());
+    done_bytes_ += chunk.text.size();
+    if (options_.progress) {
+      options_.progress(std::min(done_bytes_, chunks_.bytes()), chunks_.bytes());
+    }
+    ++turn_;
+    turn_changed_.notify_all();
+    return true;
+  }
+
+  void renumber(std::size_t place, RowParser& parser, std::vector<std::uint32_t>& numbers) {
+    const std::vector<std::string>& texts = parser.dictionaries()[place].texts();
+    for (std::size_t i = numbers.size(); i < texts.size(); ++i) {
+      numbers.push_back(dictionaries_[place].number_of(texts[i]));
+    }
+    float* value = parser.values() + place;
+    for (std::int64_t row = 0; row < parser.rows(); ++row, value += plan_.width()) {
+      *value = static_cast<float>(numbers[static_cast<std::size_t>(*value)]);
+    }
+  }
+
+  const TableOptions& options_;
+  const CsvLayout& layout_;
+  const TablePlan& plan_;
+  RowFileWriter& writer_;
+  Chunks chunks_;
+  std::mutex mutex_;  // guards all below
+  std::condition_variable turn_changed_;
+  std::int64_t turn_ = 0;
+  std::uint64_t done_bytes_ = 0;
+  std::vector<ColumnFacts> facts_;
+  std::vector<Dictionary> dictionaries_;
+  std::exception_ptr failure_;
+  std::int64_t failed_ = 0;
+};
+
+void build(const TableOptions& options, const std::vector<std::string>& files, const json& key, const fs::path& path,
+           Disk& disk) {
+  RowFileFacts facts{key, fingerprints(files), 0, {}, {}};
+  const CsvLayout layout = read_layout(files, options.delimiter);
+  const TablePlan plan = make_plan(options, layout);
+  RowFileWriter writer(path, plan.width(), disk);
+  Build build(options, layout, plan, writer);
+  build.run(options.threads > 0 ? options.threads
+                                : static_cast<int>(std::max(1U, std::thread::hardware_concurrency())));
+  if (fingerprints(files) != facts.inputs) {
+    throw Error(ErrorCode::kInput, files.front(), "changed while it was read", "open it again when nobody writes it");
+  }
+  facts.features = plan.features;
+  facts.columns = build.columns();
+  facts.left_out = plan.left_out;
+  writer.finish(facts);
+}
+
+/// One that serves: nothing otherwise.
+std::unique_ptr<RowFile> open_built(const fs::path& path, const json& key, const json& inputs, Disk& disk) {
+  std::unique_ptr<RowFile> file = RowFile::open(path, disk);
+  return file && file->facts().key == key && file->facts().inputs == inputs ? std::move(file) : nullptr;
+}
+
+/// Held while a table is built; goes with the process.
+UniqueFd lock_for(const fs::path& path) {
+  const std::string name = path.string() + ".lock";
+  UniqueFd fd(::open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
+  if (!fd) {
+    throw system_error(ErrorCode::kIo, name, "cannot be created", errno);
+  }
+  int result = 0;
+  do {
+    result = ::flock(fd.get(), LOCK_EX);
+  } while (result != 0 && errno == EINTR);
+  if (result != 0) {
+    throw system_error(ErrorCode::kIo, name, "cannot be locked", errno);
+  }
+  return fd;
+}
+
+}  // namespace
+
+std::unique_ptr<RowFile> open_or_build(const TableOptions& options, Disk& disk, bool& built) {
+  const std::vector<std::string> files = find_parts(options.paths);
+  const json key = key_of(options, files);
+  const fs::path path = path_of(options, files, key);
+  built = false;
+  std::unique_ptr<RowFile> file = open_built(path, key, fingerprints(files), disk);
+  if (file) {
+    return file;
+  }
+  make_folders(path.parent_path(), disk);
+  const UniqueFd lock = lock_for(path);
+  file = open_built(path, key, fingerprints(files), disk);
+  if (!file) {
+    build(options, files, key, path, disk);
+    built = true;
+    file = RowFile::open(path, disk);
+  }
+  if (!file) {
+    throw Error(ErrorCode::kInternal, path.string(), "was built and is no table");
+  }
+  return file;
+}
+
+}  // namespace unidle::data::tables

@@ -1,0 +1,107 @@
+// Numbers out of the cells of a table.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <string_view>
+
+namespace unidle::data::tables {
+
+/// Whether the cell stands for no value: empty, or one of the words that pandas takes for it, which numbers never are.
+bool is_missing(std::string_view cell);
+
+/// All of the cell as a number, correctly rounded, with blanks around it passed over; nothing when it is none. Knows
+/// exponents, signs, "inf" and "nan". By fast_float.
+std::optional<double> cell_number(std::string_view cell);
+
+/// What almost all cells are, in the fewest steps.
+struct PlainNumber {
+  const char* end = nullptr;  // behind it; null when this short way does not read it, and cell_number() may
+  double value = 0;
+  bool whole = true;  // no point in it
+};
+
+namespace number {
+
+constexpr std::size_t kGroup = 8;
+constexpr std::uint64_t kMostExact = std::uint64_t{1} << 53;  // up to here doubles hold every whole number
+constexpr std::size_t kMostDigits = 18;                       // as many fit 64 bits whatever they are
+
+/// 10^0 to 10^15.
+template <typename Number>
+constexpr std::array<Number, 16> kPowers = [] {
+  std::array<Number, 16> powers{1};
+  for (std::size_t i = 1; i < powers.size(); ++i) {
+    powers[i] = powers[i - 1] * 10;
+  }
+  return powers;
+}();
+
+struct Digits {
+  std::uint64_t value;
+  std::size_t count;
+};
+
+/// Up to eight digits, all at once: a loop over them would end in a branch that no processor foresees.
+inline Digits read_group(const char* at) {
+  std::uint64_t bytes = 0;
+  std::memcpy(&bytes, at, sizeof bytes);
+  bytes ^= 0x3030303030303030U;  // a digit is its value now, and everything else is above 9
+  const std::uint64_t others = (bytes | (bytes + 0x0606060606060606U)) & 0xF0F0F0F0F0F0F0F0U;
+  const auto count = static_cast<std::size_t>(std::countr_zero(others)) / 8;
+  const std::size_t half = (kGroup - count) * 4;
+  bytes = bytes << half << half;      // zeros before the first digit, and nothing behind the last
+  bytes = bytes * 10 + (bytes >> 8);  // pairs of digits, then fours, then all (as simdjson does)
+  constexpr std::uint64_t kMask = 0x000000FF000000FFU;
+  constexpr std::uint64_t kFirst = 100 + (std::uint64_t{1000000} << 32);
+  constexpr std::uint64_t kSecond = 1 + (std::uint64_t{10000} << 32);
+  return {((bytes & kMask) * kFirst + ((bytes >> 16) & kMask) * kSecond) >> 32, count};
+}
+
+/// Up to fifteen digits; sixteen for more.
+inline Digits read_digits(const char* at) {
+  Digits digits = read_group(at);
+  if (digits.count == kGroup) {
+    const Digits more = read_group(at + kGroup);
+    digits.value = digits.value * kPowers<std::uint64_t>[more.count] + more.value;
+    digits.count += more.count;
+  }
+  return digits;
+}
+
+}  // namespace number
+
+/// "-12.5": digits with at most one point, of which fewer than sixteen stand before it and behind it. Their whole
+/// number and the power of ten are held exactly by doubles, and so the quotient is the correctly rounded value (Clinger
+/// 1990). REQUIRES: 40 bytes can be read there, and eight bits a byte in little-endian order.
+inline PlainNumber plain_number(const char* at) {
+  static_assert(std::endian::native == std::endian::little);
+  const bool negative = *at == '-';
+  at += negative ? 1 : 0;
+  const number::Digits before = number::read_digits(at);
+  at += before.count;
+  std::uint64_t digits = before.value;
+  std::size_t count = before.count;
+  auto value = static_cast<double>(digits);
+  const bool whole = *at != '.';
+  if (!whole) {
+    const number::Digits behind = number::read_digits(++at);
+    at += behind.count;
+    count += behind.count;
+    if (behind.count >= 2 * number::kGroup) {
+      return {};
+    }
+    digits = digits * number::kPowers<std::uint64_t>[behind.count] + behind.value;
+    value = static_cast<double>(digits) / number::kPowers<double>[behind.count];
+  }
+  if (count == 0 || count > number::kMostDigits || before.count >= 2 * number::kGroup || digits > number::kMostExact) {
+    return {};
+  }
+  const std::uint64_t sign = std::uint64_t{negative} << 63;
+  return {at, std::bit_cast<double>(std::bit_cast<std::uint64_t>(value) ^ sign), whole};
+}
+
+}  // namespace unidle::data::tables

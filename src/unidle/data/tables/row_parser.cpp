@@ -1,0 +1,270 @@
+#include "unidle/data/tables/row_parser.h"
+
+#include <fmt/format.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "unidle/base/printable.h"
+#include "unidle/data/tables/number.h"
+
+namespace unidle::data::tables {
+
+namespace {
+
+constexpr std::uint32_t kMostCategories = 1U << 24;  // float32 holds every whole number up to here
+
+std::string shown(std::string_view cell) {
+  constexpr std::size_t kMost = 40;
+  return printable_line(cell.substr(0, kMost)) + (cell.size() > kMost ? "..." : "");
+}
+
+}  // namespace
+
+void ColumnFacts::add(const ColumnFacts& other) {
+  missing += other.missing;
+  whole = whole && other.whole;
+  if (other.counted == 0) {
+    return;
+  }
+  const auto ours = static_cast<double>(counted);
+  const auto theirs = static_cast<double>(other.counted);
+  const double distance = other.mean - mean;
+  mean += distance * theirs / (ours + theirs);
+  squares += other.squares + distance * distance * ours * theirs / (ours + theirs);
+  counted += other.counted;
+}
+
+std::size_t Dictionary::Hash::operator()(std::string_view text) const { return XXH3_64bits(text.data(), text.size()); }
+
+std::uint32_t Dictionary::number_of(std::string_view text) {
+  const auto found = numbers_.find(text);
+  if (found != numbers_.end()) {
+    return found->second;
+  }
+  const auto number = static_cast<std::uint32_t>(texts_.size());
+  texts_.emplace_back(text);
+  numbers_.emplace(text, number);
+  return number;
+}
+
+bool is_for_validation(const TableSplit& split, std::string_view text) {
+  if (!split.values.empty()) {
+    return std::find(split.values.begin(), split.values.end(), text) != split.values.end();
+  }
+  const std::uint64_t hash = XXH3_64bits_withSeed(text.data(), text.size(), split.seed);
+  return static_cast<double>(hash >> 11) * 0x1p-53 < split.validation;
+}
+
+RowParser::RowParser(const CsvLayout& layout, const TablePlan& plan, const TableSplit& split)
+    : layout_(layout),
+      plan_(plan),
+      split_(split),
+      splits_(split.validation > 0 || !split.values.empty()),
+      facts_(plan.width()),
+      dictionaries_(plan.width()),
+      sums_(plan.width()) {}
+
+void RowParser::fail(const char* at, std::string what) const {
+  throw RowProblem{chunk_->offset + static_cast<std::uint64_t>(at - chunk_->text.data()), std::move(what)};
+}
+
+void RowParser::parse(const Chunk& chunk) {
+  chunk_ = &chunk;
+  rows_ = 0;
+  validation_.clear();
+  std::fill(facts_.begin(), facts_.end(), ColumnFacts());
+  std::fill(sums_.begin(), sums_.end(), Sums());
+  const char* at = chunk.text.data();
+  const char* const end = at + chunk.text.size();
+  while (at < end) {
+    if (*at == '\n' || (*at == '\r' && at[1] == '\n')) {
+      at += *at == '\n' ? 1 : 2;
+      continue;
+    }
+    const std::size_t before = static_cast<std::size_t>(rows_) * plan_.width();
+    if (values_.size() < before + plan_.width()) {
+      values_.resize(std::max(before + plan_.width(), values_.size() * 2));
+    }
+    float* const row = values_.data() + before;
+    const char* const begin = at;
+    at = parse_record(begin, row);
+    ++rows_;
+    if (splits_) {
+      choose_part(begin, at);
+    }
+    if (!splits_ || validation_.back() == 0) {
+      count(row);
+    }
+    ++at;
+  }
+  finish_facts();
+}
+
+const char* RowParser::parse_record(const char* at, float* row) {
+  const char* const record = at;
+  const std::size_t columns = plan_.uses.size();
+  for (std::size_t column = 0; column < columns; ++column) {
+    const ColumnUse& use = plan_.uses[column];
+    const PlainNumber number = use.number() ? plain_number(at) : PlainNumber();
+    if (number.end != nullptr && (*number.end == layout_.delimiter || *number.end == '\n')) {
+      row[use.place] = static_cast<float>(number.value);
+      facts_[use.place].whole &= number.whole;
+      at = number.end;
+    } else {
+      at = other_cell(at, column, row);
+    }
+    if (column + 1 < columns) {
+      if (*at != layout_.delimiter) {
+        wrong_count(record);
+      }
+      ++at;
+    }
+  }
+  if (*at != '\n') {
+    wrong_count(record);
+  }
+  return at;
+}
+
+const char* RowParser::other_cell(const char* at, std::size_t column, float* row) {
+  const ColumnUse& use = plan_.uses[column];
+  const Cell cell = take_cell(at);
+  if (use.split) {
+    split_cell_ = cell.text;
+  }
+  if (use.place == ColumnUse::kNowhere) {
+    return cell.end;
+  }
+  ColumnFacts& facts = facts_[use.place];
+  if (use.category) {
+    const std::size_t before = dictionaries_[use.place].texts().size();
+    const std::uint32_t number = dictionaries_[use.place].number_of(cell.text);
+    if (number == before && !is_utf8(cell.text)) {
+      fail(at, fmt::format("column {}: \"{}\" {}", layout_.columns[column], shown(cell.text), kNoUtf8));
+    }
+    if (number >= kMostCategories) {
+      fail(at, fmt::format("column {}: has more than {} different texts", layout_.columns[column], kMostCategories));
+    }
+    facts.missing += cell.text.empty() ? 1 : 0;
+    row[use.place] = static_cast<float>(number);
+    return cell.end;
+  }
+  if (is_missing(cell.text)) {
+    ++facts.missing;
+    row[use.place] = std::numeric_limits<float>::quiet_NaN();
+    return cell.end;
+  }
+  const std::optional<double> value = cell_number(cell.text);
+  if (!value) {
+    fail(at, fmt::format("column {}: expected a number, found \"{}\" (a column of texts is named in categorical)",
+                         layout_.columns[column], shown(cell.text)));
+  }
+  facts.whole &= *value == std::floor(*value) && cell.text.find_first_of(".eE") == std::string_view::npos;
+  row[use.place] = static_cast<float>(*value);
+  return cell.end;
+}
+
+RowParser::Cell RowParser::take_cell(const char* at) {
+  if (*at == '"') {
+    return take_quoted(at);
+  }
+  const char* end = at;
+  while (*end != layout_.delimiter && *end != '\n') {
+    ++end;
+  }
+  const bool carriage = *end == '\n' && end > at && end[-1] == '\r';
+  return {{at, static_cast<std::size_t>(end - at) - (carriage ? 1 : 0)}, end};
+}
+
+RowParser::Cell RowParser::take_quoted(const char* at) {
+  const char* const limit = chunk_->text.data() + chunk_->text.size();
+  const char* from = at + 1;
+  bool doubled = false;
+  for (;;) {
+    const auto* quote = static_cast<const char*>(std::memchr(from, '"', static_cast<std::size_t>(limit - from)));
+    if (quote == nullptr) {
+      fail(at, "a quote is not closed");
+    }
+    std::string_view text(from, static_cast<std::size_t>(quote - from));
+    if (quote[1] == '"') {
+      if (!doubled) {
+        unquoted_.clear();
+      }
+      doubled = true;
+      unquoted_.append(text).push_back('"');
+      from = quote + 2;
+      continue;
+    }
+    const char* end = quote + 1;
+    end += *end == '\r' && end[1] == '\n' ? 1 : 0;
+    if (*end != layout_.delimiter && *end != '\n') {
+      fail(end, "text follows a closed quote");
+    }
+    if (doubled) {
+      unquoted_.append(text);
+      text = unquoted_;
+    }
+    return {text, end};
+  }
+}
+
+void RowParser::wrong_count(const char* record) const {
+  std::size_t count = 1;
+  RowParser other(layout_, plan_, split_);
+  other.chunk_ = chunk_;
+  for (const char* at = record;; ++count) {
+    at = other.take_cell(at).end;
+    if (*at == '\n') {
+      break;
+    }
+    ++at;
+  }
+  const std::string_view rest(record, static_cast<std::size_t>(chunk_->text.data() + chunk_->text.size() - record));
+  fail(record, wrong_columns(layout_, count, rest.substr(0, rest.find('\n'))));
+}
+
+void RowParser::choose_part(const char* begin, const char* end) {
+  std::string_view text(begin, static_cast<std::size_t>(end - begin));
+  if (!split_.column.empty()) {
+    text = split_cell_;
+  } else if (text.ends_with('\r')) {
+    text.remove_suffix(1);
+  }
+  validation_.push_back(is_for_validation(split_, text) ? 1 : 0);
+}
+
+void RowParser::count(const float* row) {
+  for (std::size_t place = 0; place < sums_.size(); ++place) {
+    Sums& sums = sums_[place];
+    const auto value = static_cast<double>(row[place]);
+    if (!std::isfinite(value)) {
+      continue;
+    }
+    if (sums.count == 0) {
+      sums.base = value;
+    }
+    const double distance = value - sums.base;
+    sums.sum += distance;
+    sums.squares += distance * distance;
+    ++sums.count;
+  }
+}
+
+void RowParser::finish_facts() {
+  for (std::size_t place = 0; place < sums_.size(); ++place) {
+    const Sums& sums = sums_[place];
+    if (plan_.categories[place] || sums.count == 0) {
+      continue;
+    }
+    const auto count = static_cast<double>(sums.count);
+    facts_[place].counted = sums.count;
+    facts_[place].mean = sums.base + sums.sum / count;
+    facts_[place].squares = std::max(0.0, sums.squares - sums.sum * sums.sum / count);
+  }
+}
+
+}  // namespace unidle::data::tables

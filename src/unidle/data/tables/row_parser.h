@@ -1,0 +1,102 @@
+// Records of text to rows of numbers.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "unidle/data/tables/chunks.h"
+#include "unidle/data/tables/plan.h"
+
+namespace unidle::data::tables {
+
+/// What is wrong with a record.
+struct RowProblem {
+  std::uint64_t offset;  // in the chunk's file
+  std::string what;
+};
+
+/// What is known of the values of a column.
+struct ColumnFacts {
+  std::int64_t missing = 0;
+  bool whole = true;         // no value with a fraction
+  std::int64_t counted = 0;  // finite values of training rows, and what they are
+  double mean = 0;
+  double squares = 0;  // sum of squared distances from the mean
+
+  /// As if the values of both had come one after the other (Chan, Golub and LeVeque 1979).
+  void add(const ColumnFacts& other);
+};
+
+/// The texts of a column by number.
+class Dictionary {
+ public:
+  std::uint32_t number_of(std::string_view text);
+  const std::vector<std::string>& texts() const { return texts_; }
+
+ private:
+  struct Hash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view text) const;
+  };
+  std::unordered_map<std::string, std::uint32_t, Hash, std::equal_to<>> numbers_;
+  std::vector<std::string> texts_;
+};
+
+/// One thread's. What it holds is of the chunk that it parsed last, but its dictionaries, which grow from chunk to
+/// chunk: the index of a category in a row is this parser's own.
+class RowParser {
+ public:
+  RowParser(const CsvLayout& layout, const TablePlan& plan, const TableSplit& split);
+
+  /// Throws RowProblem for the first record that is not what it should be.
+  void parse(const Chunk& chunk);
+
+  std::int64_t rows() const { return rows_; }
+  float* values() { return values_.data(); }                                     // rows() x width, row by row
+  const std::vector<std::uint8_t>& validation() const { return validation_; }    // by row; empty without a split
+  const std::vector<ColumnFacts>& facts() const { return facts_; }               // by place
+  const std::vector<Dictionary>& dictionaries() const { return dictionaries_; }  // by place
+
+ private:
+  struct Cell {
+    std::string_view text;
+    const char* end;  // the delimiter or the line feed behind it
+  };
+  const char* parse_record(const char* at, float* row);
+  const char* other_cell(const char* at, std::size_t column, float* row);
+  Cell take_cell(const char* at);
+  Cell take_quoted(const char* at);
+  void choose_part(const char* begin, const char* end);
+  void count(const float* row);
+  void finish_facts();
+  [[noreturn]] void wrong_count(const char* record) const;
+  [[noreturn]] void fail(const char* at, std::string what) const;
+
+  const CsvLayout& layout_;
+  const TablePlan& plan_;
+  const TableSplit& split_;
+  bool splits_;
+  const Chunk* chunk_ = nullptr;
+  std::int64_t rows_ = 0;
+  std::vector<float> values_;
+  std::vector<std::uint8_t> validation_;
+  std::vector<ColumnFacts> facts_;
+  std::vector<Dictionary> dictionaries_;
+  std::string unquoted_;
+  std::string split_cell_;
+  struct Sums {
+    double base = 0;  // a value of the column, from which distances are taken
+    double sum = 0;
+    double squares = 0;
+    std::int64_t count = 0;
+  };
+  std::vector<Sums> sums_;
+};
+
+/// Whether a row is for validation, by the text that decides.
+bool is_for_validation(const TableSplit& split, std::string_view text);
+
+}  // namespace unidle::data::tables
