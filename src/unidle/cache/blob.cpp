@@ -8,8 +8,8 @@
 #include <set>
 #include <type_traits>
 
+#include "unidle/base/checksum.h"
 #include "unidle/base/error.h"
-#include "unidle/cache/detail/checksum.h"
 
 namespace unidle::cache {
 
@@ -79,11 +79,11 @@ void append(std::string& out, const T& value) {
 std::uint32_t checksum_of(const EncodedBlob& blob) {
   static constexpr std::array<std::byte, kTensorAlignment> kZeros{};
   const auto head = std::as_bytes(std::span(blob.head));
-  std::uint32_t sum = detail::crc32(0, head.first(kBeforeChecksum));
-  sum = detail::crc32(sum, head.subspan(kAfterChecksum));
+  std::uint32_t sum = crc32(0, head.first(kBeforeChecksum));
+  sum = crc32(sum, head.subspan(kAfterChecksum));
   for (const EncodedBlob::Piece& piece : blob.pieces) {
-    sum = detail::crc32(sum, piece.data);
-    sum = detail::crc32(sum, std::span(kZeros).first(piece.padding));
+    sum = crc32(sum, piece.data);
+    sum = crc32(sum, std::span(kZeros).first(piece.padding));
   }
   return sum;
 }
@@ -196,8 +196,8 @@ ParsedBlob parse_blob(std::span<const std::byte> bytes, const Key& key) {
   if (header.magic != kMagic) {
     return damaged_blob("does not begin as a blob");
   }
-  std::uint32_t sum = detail::crc32(0, bytes.first(kBeforeChecksum));
-  sum = detail::crc32(sum, bytes.subspan(kAfterChecksum));
+  std::uint32_t sum = crc32(0, bytes.first(kBeforeChecksum));
+  sum = crc32(sum, bytes.subspan(kAfterChecksum));
   // The magic, the version, the checksum and its meaning stay as they are in every version.
   if (sum != header.checksum) {
     return damaged_blob("has another checksum than its header says");

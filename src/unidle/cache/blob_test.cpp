@@ -5,8 +5,8 @@
 #include <cstring>
 #include <random>
 
+#include "unidle/base/checksum.h"
 #include "unidle/base/error.h"
-#include "unidle/cache/detail/checksum.h"
 #include "unidle/cache/testing/scratch_cache.h"
 
 namespace unidle::cache {
@@ -45,12 +45,11 @@ TEST(Checksum, IsThatOfGzipWhateverReckonsIt) {
     byte = static_cast<std::byte>(random());
   }
   const auto text = std::as_bytes(std::span("123456789", 9));
-  EXPECT_EQ(detail::crc32(0, text), 0xcbf43926U);
+  EXPECT_EQ(crc32(0, text), 0xcbf43926U);
   for (const std::size_t length : {0, 1, 7, 8, 63, 64, 65, 1000, 5000}) {
     const auto part = std::span(bytes).first(length);
-    EXPECT_EQ(detail::crc32(0, part), detail::crc32_by_zlib(0, part)) << length;
-    EXPECT_EQ(detail::crc32(detail::crc32(0, part.first(length / 3)), part.subspan(length / 3)),
-              detail::crc32_by_zlib(0, part));
+    EXPECT_EQ(crc32(0, part), crc32_by_zlib(0, part)) << length;
+    EXPECT_EQ(crc32(crc32(0, part.first(length / 3)), part.subspan(length / 3)), crc32_by_zlib(0, part));
   }
 }
 
@@ -113,8 +112,8 @@ TEST(Blob, IsNotTakenForAnotherKeys) {
 template <typename T>
 std::vector<std::byte> forged(std::vector<std::byte> bytes, std::size_t at, T value) {
   std::memcpy(bytes.data() + at, &value, sizeof value);
-  std::uint32_t sum = detail::crc32(0, std::span(bytes).first(12));
-  sum = detail::crc32(sum, std::span(bytes).subspan(16));
+  std::uint32_t sum = crc32(0, std::span(bytes).first(12));
+  sum = crc32(sum, std::span(bytes).subspan(16));
   std::memcpy(bytes.data() + 12, &sum, sizeof sum);
   return bytes;
 }

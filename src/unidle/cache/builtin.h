@@ -9,7 +9,7 @@
 
 namespace unidle::cache {
 
-/// "peptide".
+/// "peptide" (peptide.h) and "peptide-ensemble" (ensemble.h).
 std::vector<std::string> builtin_names();
 /// Throws kUsage, naming all there are, for what is none.
 PredictorFactory builtin_predictor(std::string_view name);

@@ -113,4 +113,8 @@ Key key_of(const FeatureKey& parts) {
 
 Key key_of_name(std::string_view name) { return KeyBuilder().text("what", "name").bytes("name", name).finish(); }
 
+Key key_of_bytes_name(std::string_view name) {
+  return KeyBuilder().text("what", "bytes name").bytes("name", name).finish();
+}
+
 }  // namespace unidle::cache

@@ -64,6 +64,8 @@ Key key_of(const FeatureKey& parts);
 
 /// The key of a name that a user gave.
 Key key_of_name(std::string_view name);
+/// The key of a name of any bytes: never that of a text.
+Key key_of_bytes_name(std::string_view name);
 
 }  // namespace unidle::cache
 

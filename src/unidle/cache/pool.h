@@ -61,7 +61,9 @@ struct PoolCounts {
 };
 
 /// Inputs of like length are computed together. A batch that brings its worker down is halved until the input that does
-/// it is alone; the others are computed. Thread-safe. Not for a forked child: make it after the fork.
+/// it is alone; the others are computed. Before anything was computed, some are tried alone at once, so that a
+/// predictor that fails whatever it is given is given up in seconds. Thread-safe. Not for a forked child: make it after
+/// the fork.
 class PredictorPool {
  public:
   using Done = std::function<void(PoolOutcome)>;
@@ -98,6 +100,11 @@ class PredictorPool {
   std::unique_ptr<Predictor> start(std::stop_token stop, int& failed_starts);
   void compute(std::unique_ptr<Predictor>& predictor, Batch batch, std::stop_token stop);
   void after_fault(Batch batch, const std::string& reason);
+  void try_alone(Batch batch);
+  /// Something was computed.
+  bool has_worked() const;
+  /// Nothing was, whatever it was given.
+  bool never_works() const;
   void finish(Item& item, PoolOutcome outcome);
   void worker_is_lost(const std::string& reason, ErrorCode code);
   void add(Item item);
@@ -116,6 +123,7 @@ class PredictorPool {
   std::string lost_reason_;
   ErrorCode lost_code_ = ErrorCode::kChild;
   std::string last_fault_;
+  int lone_faults_ = 0;  // inputs that brought a worker down alone
   PoolCounts counts_;
   std::vector<std::jthread> workers_;
 };

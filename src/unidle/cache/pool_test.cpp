@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <atomic>
+#include <functional>
 #include <future>
 #include <latch>
 #include <set>
@@ -100,12 +101,14 @@ class PoolTest : public ScratchCache {
   Script script_;
 };
 
-/// What becomes of all the inputs.
-std::vector<PoolOutcome> outcomes_of(PredictorPool& pool, const std::vector<std::string>& inputs) {
+/// What becomes of all the inputs. `all_are_in` is called before the first outcome is waited for.
+std::vector<PoolOutcome> outcomes_of(
+    PredictorPool& pool, const std::vector<std::string>& inputs, const std::function<void()>& all_are_in = [] {}) {
   std::vector<std::promise<PoolOutcome>> promises(inputs.size());
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     pool.submit(inputs[i], [&promise = promises[i]](PoolOutcome outcome) { promise.set_value(std::move(outcome)); });
   }
+  all_are_in();
   std::vector<PoolOutcome> outcomes;
   for (auto& promise : promises) {
     outcomes.push_back(promise.get_future().get());
@@ -197,14 +200,26 @@ TEST_F(PoolTest, WithoutAnyWorkerEverythingIsToldSo) {
 
 TEST_F(PoolTest, AWorkerThatFailsWhateverItGetsIsGivenUp) {
   script_.always_down = true;
+  script_.open = false;
+  const std::int64_t before_ns = clock_.now_ns();
   PredictorPool pool(pool_options());
-  int lost = 0;
-  for (const PoolOutcome& outcome : outcomes_of(pool, sequences(500))) {
-    EXPECT_NE(outcome.kind, Kind::kDone);
-    lost += outcome.kind == Kind::kNoWorkers ? 1 : 0;
+  const auto outcomes = outcomes_of(pool, sequences(500), [&] { script_.open = true; });
+  EXPECT_THAT(outcomes, Each(::testing::Field(&PoolOutcome::kind, Kind::kNoWorkers)));
+  EXPECT_GE(script_.starts, 5);  // for five inputs alone
+  EXPECT_LE(script_.starts, 7);  // and for one batch, or two: the first may be gathered before all are in
+  EXPECT_EQ(clock_.now_ns(), before_ns);
+}
+
+TEST_F(PoolTest, AFirstBatchThatFailsIsNoVerdictOnTheOthers) {
+  std::vector<std::string> inputs = sequences(200);
+  script_.deadly = {inputs.begin(), inputs.begin() + 4};
+  PoolOptions options = pool_options();
+  options.tokens_per_batch = 100'000;
+  PredictorPool pool(options);
+  const auto outcomes = outcomes_of(pool, inputs);
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    EXPECT_EQ(outcomes[i].kind, i < 4 ? Kind::kPoison : Kind::kDone) << i;
   }
-  EXPECT_GT(lost, 400);
-  EXPECT_LT(script_.starts, 40);
 }
 
 TEST_F(PoolTest, AWorkerThatComesBackAsAnotherIsNotUsed) {

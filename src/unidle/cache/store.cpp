@@ -60,14 +60,22 @@ std::shared_ptr<detail::State> Store::state() {
 
 std::optional<Entry> Store::get(const Key& key) { return state()->get(key); }
 
+std::optional<Entry> Store::peek(const Key& key) { return state()->peek(key); }
+
 bool Store::contains(const Key& key) { return state()->exists(key); }
 
 Entry Store::put(const Key& key, std::vector<Tensor> tensors) { return put(claim(key), std::move(tensors)); }
 
 Entry Store::put(const Claim& claim, std::vector<Tensor> tensors) {
-  const bool stored = claim.state_->store(claim.key(), tensors);
+  const bool stored = claim.state_->store(claim.key(), views_of(tensors));
   return Entry::of(std::move(tensors), stored);
 }
+
+bool Store::put(const Claim& claim, std::span<const TensorView> tensors) {
+  return claim.state_->store(claim.key(), tensors);
+}
+
+std::vector<Key> Store::keys(std::size_t part) { return state()->keys(part); }
 
 bool Store::erase(const Key& key) {
   const Claim held = claim(key);

@@ -98,6 +98,8 @@ class Store {
   Store& operator=(const Store&) = delete;
 
   std::optional<Entry> get(const Key& key);
+  /// The same for a walk over all entries: it counts as no use, and nothing is kept mapped.
+  std::optional<Entry> peek(const Key& key);
   bool contains(const Key& key);
   /// Stores the entry, in place of what was there. What comes back has the arrays in memory, and says whether they were
   /// stored.
@@ -116,6 +118,13 @@ class Store {
   Claim claim(const Key& key);
   /// For the holder of the key's claim.
   Entry put(const Claim& claim, std::vector<Tensor> tensors);
+  /// Of arrays that lie elsewhere, without a copy. False when they could not be stored.
+  bool put(const Claim& claim, std::span<const TensorView> tensors);
+
+  /// The parts that a walk over all entries has.
+  static constexpr std::size_t kParts = 256;
+  /// Those of a part, in no order; what others put or erase meanwhile may be among them.
+  std::vector<Key> keys(std::size_t part);
 
   Statistics statistics();
   /// Reads every entry, sets the damaged ones aside, and puts the index right. `progress` gets entries and bytes so

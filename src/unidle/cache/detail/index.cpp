@@ -156,6 +156,7 @@ bool Index::damaged() const {
     case SQLITE_NOTADB:
     case SQLITE_CONSTRAINT:  // what our own statements keep to, unless a row is not what it was
     case SQLITE_MISMATCH:
+    case SQLITE_IOERR:               // the log was removed beside it, say; a disk that fails refuses the new one too
     case SQLITE_ERROR: return true;  // a table is not there
     default: return false;
   }

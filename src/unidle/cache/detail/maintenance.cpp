@@ -78,23 +78,27 @@ void State::rebuild() {
 }
 
 void State::with_index(const std::function<void(Index&)>& work) {
+  constexpr int kMostLosses = 4;  // of one call: others may take the files away again and again
   const std::scoped_lock lock(mutex_);
-  try {
-    work(index());
-    return;
-  } catch (const Error& error) {
-    if (!index_ || (error.code() != ErrorCode::kCorrupt && !index_->damaged())) {
-      throw;
+  for (int losses = 0;; ++losses) {
+    try {
+      work(index());
+      return;
+    } catch (const Error& error) {
+      // Of files that were taken away meanwhile any failure may come.
+      const bool lost = error.code() == ErrorCode::kCorrupt || (index_ && (index_->damaged() || index_->replaced()));
+      if (!lost || losses == kMostLosses) {
+        throw;
+      }
+    }
+    if (index_) {
+      const RebuildLock rebuilding(*evictions_);
+      if (!index_->replaced()) {  // else another process was faster
+        set_index_aside(folder_);
+      }
+      index_.reset();
     }
   }
-  {
-    const RebuildLock rebuilding(*evictions_);
-    if (!index_->replaced()) {  // else another process was faster
-      set_index_aside(folder_);
-    }
-    index_.reset();
-  }
-  work(index());
 }
 
 Statistics State::statistics() {

@@ -119,9 +119,18 @@ std::optional<Entry> State::get(const Key& key) {
   if (auto entry = hot_.find(key, generation)) {
     return entry;
   }
-  OpenedBlob opened = files_.open(key);
+  auto entry = accept(key, files_.open(key));
+  if (entry) {
+    hot_.insert(key, *entry, generation);
+  }
+  return entry;
+}
+
+std::optional<Entry> State::peek(const Key& key) { return accept(key, files_.open(key)); }
+
+std::optional<Entry> State::accept(const Key& key, OpenedBlob opened) {
   switch (opened.state) {
-    case OpenedBlob::State::kGood: break;
+    case OpenedBlob::State::kGood: return Entry(std::move(opened.held));
     case OpenedBlob::State::kDamaged: set_aside(key, opened.reason); return std::nullopt;
     case OpenedBlob::State::kUnreadable:
       tell_once("read", fmt::format("{}: {}; it is computed instead", files_.path(key).string(), opened.reason));
@@ -129,9 +138,16 @@ std::optional<Entry> State::get(const Key& key) {
     case OpenedBlob::State::kMissing:
     case OpenedBlob::State::kNewer: return std::nullopt;
   }
-  Entry entry(std::move(opened.held));
-  hot_.insert(key, entry, generation);
-  return entry;
+  return std::nullopt;
+}
+
+std::vector<Key> State::keys(std::size_t part) const {
+  std::vector<Key> keys;
+  files_.each(part, [&](const Key& key, std::uint64_t) {
+    keys.push_back(key);
+    return true;
+  });
+  return keys;
 }
 
 void State::set_aside(const Key& key, const std::string& reason) {
@@ -184,9 +200,8 @@ bool State::make_room(const Key& key, std::uint64_t bytes) {
   return fits;
 }
 
-bool State::store(const Key& key, const std::vector<Tensor>& tensors) {
-  const std::vector<TensorView> views = views_of(tensors);
-  EncodedBlob blob = encode_blob(key, views);
+bool State::store(const Key& key, std::span<const TensorView> tensors) {
+  EncodedBlob blob = encode_blob(key, tensors);
   if (!writable_ || clock_.now_ns() < retry_ns_) {
     return false;
   }

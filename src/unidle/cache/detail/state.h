@@ -24,8 +24,10 @@ class State {
   explicit State(const Options& options);
 
   std::optional<Entry> get(const Key& key);
+  std::optional<Entry> peek(const Key& key);
+  std::vector<Key> keys(std::size_t part) const;
   /// By the holder of the claim. False when it could not be stored.
-  bool store(const Key& key, const std::vector<Tensor>& tensors);
+  bool store(const Key& key, std::span<const TensorView> tensors);
   bool erase(const Key& key);
   bool exists(const Key& key) const { return files_.exists(key); }
   std::filesystem::path file_of(const Key& key) const { return files_.path(key); }
@@ -48,6 +50,8 @@ class State {
   void with_index(const std::function<void(Index&)>& work);
   Removal remove(const Key& key);
   bool make_room(const Key& key, std::uint64_t bytes);
+  /// The entry, should the blob be good. What is damaged is set aside.
+  std::optional<Entry> accept(const Key& key, OpenedBlob opened);
   void set_aside(const Key& key, const std::string& reason);
   void forget(const Key& key);
   void drop_rows_without_blobs();
