@@ -7,6 +7,7 @@
 
 #include "unidle/base/error.h"
 #include "unidle/base/numbers.h"
+#include "unidle/base/shell.h"
 #include "unidle/knobs/config_file.h"
 
 namespace unidle::train {
@@ -82,12 +83,18 @@ Config Config::load(const std::filesystem::path& path, const std::vector<std::st
 Config Config::from_text(std::string text, std::string name, const std::vector<std::string>& overrides) {
   Config config;
   config.name_ = std::move(name);
+  config.overrides_ = overrides;
   for (const Setting& setting : all_settings()) {
     config.values_[std::string(setting.name)] = {std::string(setting.fallback), ""};
   }
   const knobs::ConfigFile file = knobs::ConfigFile::from_text(std::move(text), config.name_);
   for (const knobs::Scalar& scalar : file.scalars()) {
     const std::string location = fmt::format("{}:{}", config.name_, scalar.line);
+    if (const auto set = config.values_.find(scalar.path);
+        set != config.values_.end() && !set->second.location.empty()) {
+      throw Error(ErrorCode::kInput, location,
+                  fmt::format("'{}' is set here and at {}", scalar.path, set->second.location), "keep one of the two");
+    }
     config.assign(scalar.path, scalar.value, location, location);
   }
   for (const std::string& pair : overrides) {
@@ -101,6 +108,12 @@ Config Config::from_text(std::string text, std::string name, const std::vector<s
     throw Error(ErrorCode::kInput, config.name_, "key 'workload' is missing", "add e.g. workload: superres");
   }
   return config;
+}
+
+std::string Config::prepare_command() const {
+  std::vector<std::string> words = {"unidle-train", name_, "--prepare"};
+  words.insert(words.end(), overrides_.begin(), overrides_.end());
+  return shell_joined(words);
 }
 
 const Config::Value& Config::at(std::string_view name) const {

@@ -26,6 +26,9 @@ struct Setting {
 
 /// Every key a configuration may have, in the order in which the manual lists them.
 const std::vector<Setting>& all_settings();
+/// Adds keys, of a workload that was loaded. Before the first configuration is read, from one thread. Throws kInput for
+/// a key that is there already, and for a default that is not of its type.
+void add_settings(const std::vector<Setting>& more);
 /// nullptr when there is no such key.
 const Setting* find_setting(std::string_view name);
 /// The accepted key that is spelled most like `name`; empty when none comes near.
@@ -51,6 +54,8 @@ class Config {
   const std::string& location(std::string_view name) const;
   /// The file's name as it was given.
   const std::string& name() const { return name_; }
+  /// The command that prepares the data of this configuration, with the settings that were given beside the file.
+  std::string prepare_command() const;
 
  private:
   struct Value {
@@ -61,6 +66,7 @@ class Config {
   void assign(const std::string& key, const std::string& raw, const std::string& subject, const std::string& location);
 
   std::string name_;
+  std::vector<std::string> overrides_;
   std::map<std::string, Value, std::less<>> values_;
 };
 

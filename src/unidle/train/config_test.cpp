@@ -50,11 +50,17 @@ TEST(Config, KeyInTheWrongSectionIsFound) {
   EXPECT_EQ(closest_setting("zzz"), "");
 }
 
-TEST(Config, BooleanWhereAPrecisionIsExpected) {
-  const Error error = failure_to_read("workload: superres\nprecision:\n  amp: true\n");
+TEST(Config, AnotherWordWhereAPrecisionIsExpected) {
+  const Error error = failure_to_read("workload: superres\nprecision:\n  amp: half\n");
   EXPECT_EQ(error.exit_code(), 2);
   EXPECT_EQ(error.subject(), "c.yaml:3: precision.amp");
-  EXPECT_THAT(error.message(), HasSubstr("expected off, fp16 or bf16"));
+  EXPECT_THAT(error.message(), HasSubstr("expected off, fp16, bf16 or true"));
+}
+
+TEST(Config, AKeyIsSetOnlyOnce) {
+  const Error failure = failure_to_read("workload: superres\nbatch:\n  size: 4\n  size: 8\n");
+  EXPECT_THAT(failure.what(), HasSubstr(":4: 'batch.size' is set here and at "));
+  EXPECT_THAT(failure.what(), HasSubstr(":3"));
 }
 
 TEST(Config, RefusesNumbersOutOfRangeAndOddOverrides) {
@@ -77,6 +83,13 @@ TEST(Config, EveryDefaultIsOfItsType) {
         Config::from_text("workload: w\n", "c.yaml", {std::string(setting.name) + "=" + config.text(setting.name)}))
         << setting.name;
   }
+}
+
+TEST(Config, TheCommandThatPreparesHasTheSettingsThatWereGiven) {
+  const Config config =
+      Config::from_text("workload: w\n", "my run.yaml", {"data.folder=here", "prepare.source=two words"});
+  EXPECT_EQ(config.prepare_command(),
+            "unidle-train 'my run.yaml' --prepare data.folder=here 'prepare.source=two words'");
 }
 
 TEST(Config, NothingIsSuggestedForAStrangeKey) {

@@ -25,6 +25,16 @@ bool device_present() {
   return std::getenv("UNIDLE_FORCE_CUDA") != nullptr || std::filesystem::exists("/dev/nvidiactl");
 }
 
+/// As torch.use_deterministic_algorithms(True) and what its documentation asks for beside it.
+void use_deterministic(at::Context& context, bool wanted) {
+  context.setDeterministicAlgorithms(wanted, /*warn_only=*/false);
+  context.setDeterministicCuDNN(wanted);
+  context.setDeterministicFillUninitializedMemory(false);  // it only costs: no memory is read before it is written
+  if (wanted) {
+    ::setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", /*overwrite=*/0);  // cuBLAS reads it when it is first used
+  }
+}
+
 /// Loads libtorch_cuda from the folder libtorch_cpu came from; empty when it worked, otherwise why not.
 std::string load_cuda() {
   Dl_info info{};
@@ -45,13 +55,13 @@ std::string load_cuda() {
 
 }  // namespace
 
-at::Device choose_device(const std::string& wanted) {
+at::Device choose_device(const std::string& wanted, int index) {
   if (wanted == "cpu" || (wanted == "auto" && !device_present())) {
     return at::kCPU;
   }
   const std::string reason = load_cuda();
   if (reason.empty()) {
-    return {at::kCUDA, 0};
+    return {at::kCUDA, static_cast<c10::DeviceIndex>(index)};
   }
   if (wanted == "cuda") {
     throw Error(ErrorCode::kMissing, "device: cuda", reason, "check with nvidia-smi, or set device=cpu");
@@ -75,7 +85,7 @@ int usable_cpus() {
   return std::max(cpus, 1);
 }
 
-void configure_torch(const Config& config) {
+void configure_torch(const Config& config, int sharers) {
   constexpr std::int64_t kMostThreads = 1024;  // thousands that spin for a few CPUs never end a step
   const std::int64_t wanted = config.integer("cpu.threads");
   if (wanted > kMostThreads) {
@@ -83,12 +93,13 @@ void configure_torch(const Config& config) {
                 fmt::format("expected 0 to {}, found {}", kMostThreads, wanted));
   }
   const auto threads = static_cast<int>(wanted);
-  at::set_num_threads(threads > 0 ? threads : usable_cpus());
+  at::set_num_threads(threads > 0 ? threads : std::max(1, usable_cpus() / sharers));
   at::Context& context = at::globalContext();
   const bool tf32 = config.flag("precision.tf32");
   context.setFloat32MatmulPrecision(tf32 ? "high" : "highest");
   context.setAllowTF32CuDNN(tf32);
   context.setBenchmarkCuDNN(config.flag("cudnn.benchmark"));
+  use_deterministic(context, config.flag("train.deterministic"));
   at::manual_seed(static_cast<std::uint64_t>(config.integer("seed")));
 }
 

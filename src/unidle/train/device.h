@@ -12,13 +12,15 @@ namespace unidle::train {
 /// "auto", "cpu" or "cuda". libtorch_cuda is loaded here, and only when an NVIDIA device is there
 /// (/dev/nvidiactl, or $UNIDLE_FORCE_CUDA is set) and the CPU was not asked for: start-up without it is faster.
 /// auto falls back to the CPU with one warning; "cuda" without a usable device throws kMissing.
-at::Device choose_device(const std::string& wanted);
+/// `index`: which of the devices of its kind.
+at::Device choose_device(const std::string& wanted, int index = 0);
 
 /// CPUs that this process may use: the affinity mask, bounded by a cgroup v2 quota.
 int usable_cpus();
 
-/// Applies cpu.threads, precision.tf32, cudnn.benchmark and the seed to the process.
-void configure_torch(const Config& config);
+/// Applies cpu.threads, precision.tf32, cudnn.benchmark, train.deterministic and the seed to the process. `sharers`:
+/// the processes of the run on this machine, which share its CPUs.
+void configure_torch(const Config& config, int sharers = 1);
 
 /// Waits until the device has done all that was queued; returns at once on a CPU.
 void synchronize(at::Device device);

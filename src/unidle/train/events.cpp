@@ -115,6 +115,15 @@ void Events::settings(const Config& config, const Effective& effective) {
   }
 }
 
+void Events::calls(std::string_view call, const std::string& where, std::int64_t count, std::uint64_t ns) {
+  if (probe_ != nullptr) {
+    const nlohmann::json note = {{"type", "sync"},   {"call", call},
+                                 {"where", where},   {"count", count},
+                                 {"in_step", count}, {"seconds", seconds(static_cast<std::int64_t>(ns))}};
+    send(probe_, note);
+  }
+}
+
 void Events::metric(std::string_view name, double value, std::uint64_t step, std::uint64_t samples) {
   if (probe_ != nullptr) {
     const nlohmann::json note = {

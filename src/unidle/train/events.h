@@ -43,6 +43,9 @@ class Events {
   /// One note a setting: as configured, with its place, and as in force. A knob that `effective` lacks gets no
   /// second note.
   void settings(const Config& config, const Effective& effective);
+  /// Calls that hold up the loop (`call`: item, empty_cache), and the setting that asks for them. All of the run so
+  /// far.
+  void calls(std::string_view call, const std::string& where, std::int64_t count, std::uint64_t ns);
   void metric(std::string_view name, double value, std::uint64_t step, std::uint64_t samples);
   void model(const ModelFacts& facts);
   /// How many samples one pass over the training data has.

@@ -3,6 +3,7 @@
 
 #include <ATen/ATen.h>
 
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -16,11 +17,13 @@ class LossMeter {
   /// `loss`: the step's mean loss, detached, on the device.
   void add(const at::Tensor& loss) { pending_.push_back(loss); }
   bool due() const { return static_cast<std::int64_t>(pending_.size()) >= interval_; }
-  /// All losses since the last read; waits for the device. Empty when there are none.
-  std::vector<double> read() {
+  /// All losses since the last read; waits for the device. Empty when there are none. `combine` gets them first, as
+  /// one vector on the host, and may change them.
+  std::vector<double> read(const std::function<void(at::Tensor&)>& combine) {
     std::vector<double> values;
     if (!pending_.empty()) {
-      const at::Tensor host = at::stack(pending_).to(at::kCPU, at::kDouble).contiguous();
+      at::Tensor host = at::stack(pending_).to(at::kCPU, at::kDouble).contiguous();
+      combine(host);
       const double* first = host.const_data_ptr<double>();
       values.assign(first, first + host.numel());
       pending_.clear();
@@ -29,14 +32,15 @@ class LossMeter {
     }
     return values;
   }
-  double first() const { return first_.value_or(0); }
-  double last() const { return last_; }
+  /// Nothing before the first read.
+  std::optional<double> first() const { return first_; }
+  std::optional<double> last() const { return last_; }
 
  private:
   std::int64_t interval_;
   std::vector<at::Tensor> pending_;
   std::optional<double> first_;
-  double last_ = 0;
+  std::optional<double> last_;
 };
 
 }  // namespace unidle::train

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "unidle/base/error.h"
 #include "unidle/train/config.h"
 
 namespace unidle::train {
@@ -13,8 +14,10 @@ using enum SettingType;
 
 }  // namespace
 
-const std::vector<Setting>& all_settings() {
-  static const std::vector<Setting> kSettings = {
+namespace {
+
+std::vector<Setting>& known_settings() {
+  static std::vector<Setting> settings = {
       {"workload", kText, "", kNone, {}, "Which workload to train; required."},
       {"seed", kInt, "1", 0, {}, "Seed of weights, order and crops."},
       {"device",
@@ -24,10 +27,20 @@ const std::vector<Setting>& all_settings() {
        {"auto", "cpu", "cuda"},
        "Where to train; auto takes a GPU when there is one."},
       {"data.folder", kText, "", kNone, {}, "Where the data lies; by default data/WORKLOAD in unidle's home folder."},
+      {"data.on_device", kBool, "false", kNone, {}, "The whole data set in the device's memory, read once."},
       {"data.crops_per_decode", kInt, "1", 1, {}, "Samples cut from a picture each time it is decoded."},
-      {"input.size", kInt, "128", 4, {}, "Side of the high-resolution patch, in pixels; a multiple of 4."},
-      {"model.width", kInt, "32", 8, {}, "Channels of the model; even."},
-      {"model.depth", kInt, "4", 1, {}, "Blocks of the model."},
+      {"data.group", kInt, "1", 1, {}, "Samples of like length that stay together in batches."},
+      {"prepare.source", kText, "", kNone, {}, "What --prepare starts from; by default data that a package carries."},
+      {"prepare.samples",
+       kInt,
+       "0",
+       0,
+       {},
+       "How much --prepare makes where it generates data; 0: the workload's own size."},
+      {"prepare.parts", kInt, "2", 1, {}, "Files that --prepare writes a table in."},
+      {"input.size", kInt, "128", 4, {}, "Size of a sample: pixels of a side, or days of a window."},
+      {"model.width", kInt, "32", 8, {}, "Channels of the model, or width of its layers; even."},
+      {"model.depth", kInt, "4", 1, {}, "Blocks or layers of the model."},
       {"loader.workers", kInt, "0", 0, {}, "Threads that make samples; 0: the training thread makes them."},
       {"loader.prefetch_factor", kInt, "2", 1, {}, "Batches made ahead per worker."},
       {"loader.pin_memory", kBool, "false", kNone, {}, "Page-locked batches, for copies to a GPU."},
@@ -35,18 +48,25 @@ const std::vector<Setting>& all_settings() {
       {"transfer.non_blocking", kBool, "false", kNone, {}, "Copies to a GPU do not hold up the host."},
       {"batch.size", kInt, "4", 1, {}, "Samples in a micro-batch."},
       {"batch.accumulation", kInt, "1", 1, {}, "Micro-batches per optimiser step."},
-      {"precision.amp", kChoice, "off", kNone, {"off", "fp16", "bf16"}, "Mixed precision of forward and backward."},
+      {"precision.amp",
+       kChoice,
+       "off",
+       kNone,
+       {"off", "fp16", "bf16", "true"},
+       "Mixed precision of forward and backward. true names no precision: it stays off."},
       {"precision.tf32", kBool, "false", kNone, {}, "TF32 for fp32 matrix products and convolutions on a GPU."},
       {"compile.mode",
        kChoice,
        "off",
        kNone,
        {"off", "default", "reduce-overhead", "max-autotune", "graph"},
-       "How the step is compiled. This engine runs it as it is: all but off are read back as off."},
+       "graph: on a GPU the whole step is one captured graph. This engine has no other: all else is read back as off."},
       {"layout.channels_last", kBool, "false", kNone, {}, "Channels innermost in memory (NHWC)."},
       {"cudnn.benchmark", kBool, "false", kNone, {}, "cuDNN measures its algorithms and keeps the fastest."},
-      {"optimizer.lr", kReal, "0.0002", 0, {}, "Learning rate of AdamW."},
-      {"optimizer.weight_decay", kReal, "0.01", 0, {}, "Decoupled weight decay of AdamW."},
+      {"optimizer.name", kChoice, "adamw", kNone, {"adamw", "sgd"}, "The update rule."},
+      {"optimizer.lr", kReal, "0.0002", 0, {}, "Learning rate; the highest one of a schedule."},
+      {"optimizer.weight_decay", kReal, "0.01", 0, {}, "Decay of the weights; decoupled with adamw."},
+      {"optimizer.momentum", kReal, "0.9", 0, {}, "Momentum of sgd."},
       {"optimizer.fused", kBool, "false", kNone, {}, "One fused update for all parameters, not one by one."},
       {"optimizer.zero_to_none",
        kBool,
@@ -55,26 +75,99 @@ const std::vector<Setting>& all_settings() {
        {},
        "Gradients are dropped after a step, not filled with zeros."},
       {"optimizer.warmup_steps", kInt, "0", 0, {}, "Steps over which the learning rate rises to its value."},
+      {"optimizer.schedule",
+       kChoice,
+       "constant",
+       kNone,
+       {"constant", "cosine", "step", "one-cycle"},
+       "How the learning rate goes on after the warm-up."},
+      {"optimizer.decay_steps", kInt, "1000", 1, {}, "Steps between two decays of the schedule step."},
+      {"optimizer.decay_factor", kReal, "0.1", 0, {}, "What one decay of the schedule step multiplies the rate with."},
+      {"ema.decay", kReal, "0", 0, {}, "Share of the average of the weights that a step keeps; 0: no average."},
       {"grad.clip_norm", kReal, "0", 0, {}, "Largest norm of all gradients together; 0: no clipping."},
       {"grad.checkpointing", kBool, "false", kNone, {}, "Recompute blocks in the backward pass to save memory."},
       {"metrics.interval", kInt, "1", 1, {}, "Steps between two readings of the loss by the host."},
-      {"cache.features", kChoice, "off", kNone, {"off", "memory"}, "memory: what was decoded once is kept."},
+      {"memory.flush_interval",
+       kInt,
+       "0",
+       0,
+       {},
+       "Steps between two flushes of the memory that torch keeps for later steps; 0: none."},
+      {"cache.features",
+       kChoice,
+       "off",
+       kNone,
+       {"off", "memory", "disk"},
+       "memory: what was decoded or predicted once is kept; disk: in the feature cache."},
       {"cache.memory_mib", kInt, "1024", 1, {}, "Budget of that cache, in MiB."},
+      {"cache.folder", kText, "", kNone, {}, "Folder of the feature cache; by default the one of unidle cache."},
       {"cpu.threads", kInt, "0", 0, {}, "Threads that compute; 0: as many as this process may use."},
+      {"ranks.timeout_s", kInt, "600", 1, {}, "How long to wait for another process of the run, in seconds."},
       {"train.samples", kInt, "1024", 1, {}, "Length of the run, in samples; whole steps."},
+      {"train.deterministic",
+       kBool,
+       "false",
+       kNone,
+       {},
+       "Only operations that give the same bits each time; others end the run by name."},
+      {"train.on_nan",
+       kChoice,
+       "stop",
+       kNone,
+       {"stop", "skip", "go-on"},
+       "What to do when the loss or the gradients are not finite."},
       {"train.warmup_samples", kInt, "32", 0, {}, "Samples at the start that the rate leaves out."},
-      {"validation.interval", kInt, "1", 0, {}, "Epochs between two validations; 0: only at the end."},
+      {"validation.interval",
+       kReal,
+       "1",
+       0,
+       {},
+       "Epochs between two validations, also parts of one; 0: only at the end."},
+      {"validation.batch", kInt, "0", 0, {}, "Samples in a batch of validation; 0: as batch.size."},
       {"checkpoint.interval", kInt, "0", 0, {}, "Samples between two checkpoints; 0: none."},
+      {"checkpoint.keep", kInt, "2", 1, {}, "How many checkpoints stay; the oldest goes first."},
       {"checkpoint.folder",
        kText,
        "",
        kNone,
        {},
        "Where checkpoints go; by default checkpoints/WORKLOAD in the home folder."},
+      {"script.model", kText, "", kNone, {}, "TorchScript file that the workload torchscript trains."},
+      {"script.table", kText, "", kNone, {}, "CSV file, or a folder of them, that it learns from."},
+      {"script.targets", kText, "", kNone, {}, "Columns that it predicts, with commas between."},
+      {"script.loss",
+       kChoice,
+       "mse",
+       kNone,
+       {"mse", "l1", "cross-entropy", "binary-cross-entropy"},
+       "Its loss; the last two take logits."},
+      {"script.metric", kChoice, "rmse", kNone, {"rmse", "mae", "accuracy"}, "Its metric on the held-out rows."},
+      {"script.held_out", kReal, "0.2", 0, {}, "Share of the rows that are held out, below 1."},
+      {"script.standardize", kBool, "true", kNone, {}, "Features less their mean, over their deviation."},
       {"loss.perceptual_weight", kReal, "0", 0, {}, "Weight of the distance of deep features in the loss."},
       {"loss.perceptual_features", kText, "", kNone, {}, "TorchScript file that makes those features of a picture."},
   };
-  return kSettings;
+  return settings;
+}
+
+}  // namespace
+
+const std::vector<Setting>& all_settings() { return known_settings(); }
+
+void add_settings(const std::vector<Setting>& more) {
+  for (const Setting& setting : more) {
+    const std::string name(setting.name);
+    if (find_setting(name) != nullptr) {
+      throw Error(ErrorCode::kInput, name, "is a key of the engine already", "give the workload's key another name");
+    }
+    known_settings().push_back(setting);
+    try {
+      Config::from_text("workload: w\n", "defaults", {name + "=" + std::string(setting.fallback)});
+    } catch (const Error& error) {
+      known_settings().pop_back();
+      throw Error(ErrorCode::kInput, name, "has a default that is not of its type: " + error.message());
+    }
+  }
 }
 
 const Setting* find_setting(std::string_view name) {

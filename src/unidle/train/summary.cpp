@@ -21,6 +21,18 @@ nlohmann::json typed_value(const Setting& setting, const std::string& text) {
   return text;
 }
 
+namespace {
+
+nlohmann::json or_null(const std::optional<double>& value) { return value ? nlohmann::json(*value) : nlohmann::json(); }
+
+std::string loss_line(const Summary& summary) {
+  return summary.loss_first && summary.loss_last
+             ? fmt::format("loss {} -> {}", format_number(*summary.loss_first), format_number(*summary.loss_last))
+             : "no loss: nothing was left to train";
+}
+
+}  // namespace
+
 std::string to_json(const Summary& summary) {
   nlohmann::ordered_json effective = nlohmann::ordered_json::object();
   for (const Setting& setting : all_settings()) {
@@ -28,18 +40,21 @@ std::string to_json(const Summary& summary) {
       effective[found->first] = typed_value(setting, found->second);
     }
   }
-  const nlohmann::ordered_json document = {{"workload", summary.workload},
-                                           {"device", summary.device},
-                                           {"config", summary.config},
-                                           {"samples_per_s", summary.samples_per_s},
-                                           {"end_to_end_samples_per_s", summary.end_to_end_samples_per_s},
-                                           {"steps", summary.steps},
-                                           {"samples", summary.samples},
-                                           {"seconds", summary.seconds},
-                                           {"loss_first", summary.loss_first},
-                                           {"loss_last", summary.loss_last},
-                                           {"metric", summary.metric},
-                                           {"effective", effective}};
+  nlohmann::ordered_json document = {{"workload", summary.workload},
+                                     {"device", summary.device},
+                                     {"config", summary.config},
+                                     {"samples_per_s", summary.samples_per_s},
+                                     {"end_to_end_samples_per_s", summary.end_to_end_samples_per_s},
+                                     {"steps", summary.steps},
+                                     {"samples", summary.samples},
+                                     {"seconds", summary.seconds},
+                                     {"loss_first", or_null(summary.loss_first)},
+                                     {"loss_last", or_null(summary.loss_last)},
+                                     {"metric", summary.metric},
+                                     {"effective", effective}};
+  if (summary.skipped_steps > 0) {
+    document["skipped_steps"] = summary.skipped_steps;
+  }
   return json_text(document, -1);
 }
 
@@ -48,11 +63,13 @@ std::string to_text(const Summary& summary) {
       "{} on {}, {}{}\n"
       "  {} samples in {} steps, {}\n"
       "  {} samples/s in the loop, {} samples/s with validation and checkpoints\n"
-      "  loss {} -> {}\n",
+      "  {}\n",
       summary.workload, summary.device, summary.config, summary.stopped ? " (stopped early)" : "", summary.samples,
       summary.steps, format_seconds(summary.seconds), format_number(summary.samples_per_s),
-      format_number(summary.end_to_end_samples_per_s), format_number(summary.loss_first),
-      format_number(summary.loss_last));
+      format_number(summary.end_to_end_samples_per_s), loss_line(summary));
+  if (summary.skipped_steps > 0) {
+    text += fmt::format("  {} steps left out: their gradients were not finite\n", summary.skipped_steps);
+  }
   for (const auto& [name, value] : summary.metric) {
     text += fmt::format("  {} {}\n", name, format_number(value));
   }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 
 #include "unidle/train/config.h"
@@ -20,11 +21,12 @@ struct Summary {
   double samples_per_s = 0;
   /// The same with validation and checkpoints, the last validation too.
   double end_to_end_samples_per_s = 0;
-  std::int64_t steps = 0;    // of this process
-  std::int64_t samples = 0;  // of this process
-  double seconds = 0;        // loop, validation and checkpoints, warm-up included
-  double loss_first = 0;
-  double loss_last = 0;
+  std::int64_t steps = 0;            // of this process
+  std::int64_t samples = 0;          // of this process
+  std::int64_t skipped_steps = 0;    // of them, left out because gradients were not finite
+  double seconds = 0;                // loop, validation and checkpoints, warm-up included
+  std::optional<double> loss_first;  // nothing where nothing was left to train
+  std::optional<double> loss_last;
   std::map<std::string, double> metric;
   Effective effective;
   bool stopped = false;  // on request, before the end

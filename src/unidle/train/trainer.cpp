@@ -1,22 +1,39 @@
 #include "unidle/train/trainer.h"
 
-#include <ATen/record_function.h>
+#include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "unidle/base/clock.h"
+#include "unidle/base/error.h"
+#include "unidle/base/log.h"
+#include "unidle/train/checks.h"
 #include "unidle/train/device.h"
+#include "unidle/train/memory.h"
+#include "unidle/train/sample_search.h"
 #include "unidle/train/tracing.h"
 
 namespace unidle::train {
 
 namespace {
 
-constexpr const char* kCheckpointName = "checkpoint.pt";
+/// fp16's scaler leaves out steps until it has found its scale, and their losses may be infinite. As many of them as
+/// take the first scale, 2^16, below 1 are no search any more.
+constexpr int kNotFiniteWhileScaling = 20;
 
 double elapsed_s(std::uint64_t from_ns, std::uint64_t to_ns) {
   return seconds(static_cast<std::int64_t>(to_ns - from_ns));
+}
+
+/// Above 1. REQUIRES: `number` > 1.
+std::int64_t smallest_divisor(std::int64_t number) {
+  std::int64_t divisor = 2;
+  while (number % divisor != 0) {
+    ++divisor;
+  }
+  return divisor;
 }
 
 /// What a model is made of, as far as its weights show it.
@@ -36,164 +53,277 @@ ModelFacts facts_of(const torch::nn::Module& model) {
 
 Trainer::Trainer(Workload& workload, const Config& config, at::Device device, Events& events, TrainOptions options)
     : workload_(workload),
-      config_(config),
+      config_(checked_combinations(config, device)),
       device_(device),
       events_(events),
       options_(std::move(options)),
       batch_(config.integer("batch.size")),
       accumulation_(config.integer("batch.accumulation")),
       total_(std::max<std::int64_t>(1, config.integer("train.samples") / samples_per_step()) * samples_per_step()),
-      precision_(config.text("precision.amp"), device),
-      optimizer_(workload.model().parameters(),
-                 {.weight_decay = config.real("optimizer.weight_decay"), .fused = config.flag("optimizer.fused")}),
-      losses_(config.integer("metrics.interval")) {
+      step_(workload, config, device, events, total_ / samples_per_step(), options_.ranks, options_.capture),
+      losses_(config.integer("metrics.interval")),
+      evaluation_(workload, config, device, options_.ranks) {
   if (options_.resume) {
-    const std::filesystem::path& from = *options_.resume;
-    position_ = load_checkpoint(std::filesystem::is_directory(from) ? from / kCheckpointName : from, workload_.model(),
-                                optimizer_, precision_);
+    std::filesystem::path found;
+    const Snapshot snapshot = read_newest(*options_.resume, found);
+    restore(snapshot, live_state(), rank(), world(), found.string());
+    position_ = snapshot.position;
   }
+  if (config.integer("checkpoint.interval") > 0) {
+    checkpoints_.emplace(checkpoint_folder(config), config.integer("checkpoint.keep"));
+  }
+  share_model();
   first_sample_ = position_.samples;
-  read_up_to_ = position_.samples;
-  loader_options_ = {.batch = batch_,
-                     .workers = static_cast<int>(config.integer("loader.workers")),
-                     .prefetch = static_cast<int>(config.integer("loader.prefetch_factor")),
-                     .seed = static_cast<std::uint64_t>(config.integer("seed")),
-                     .start_sample = position_.samples};
-  if (config.flag("loader.pin_memory") && !device_.is_cpu()) {
-    pinned_ = std::make_unique<PinnedAllocator>();
-    loader_options_.allocator = pinned_.get();
-  }
-  loader_ = std::make_unique<data::Loader>(workload_.source(), loader_options_);
-  transfer_ = std::make_unique<Transfer>(workload_.source(), workload_.field_uses(), device_,
-                                         config.flag("layout.channels_last"), config.flag("transfer.non_blocking"));
+  read_up_to_ = position_;
+  open_input();
 }
 
-Summary Trainer::run() {
-  events_.startup();
+void Trainer::share_model() {
+  if (options_.ranks != nullptr) {
+    options_.ranks->broadcast(workload_.model().parameters());
+    options_.ranks->broadcast(workload_.model().buffers());
+  }
+}
+
+data::LoaderOptions Trainer::loader_options(std::int64_t samples) const {
+  data::LoaderOptions options = input_options(config_).loader;
+  options.batch = batch_;
+  options.rank = rank();
+  options.world = world();
+  // Where the items do not divide, an epoch of each process is as long as the longest; see EpochEnd.
+  const std::int64_t per_item = workload_.source().samples_per_item();
+  const std::int64_t items = workload_.source().items();
+  const std::int64_t epoch = (items + world() - 1) / world() * per_item;
+  const std::int64_t own = samples / world();
+  options.start_sample = own / epoch * items * per_item + own % epoch * world();
+  return options;
+}
+
+LiveState Trainer::live_state() {
+  return {.workload = config_.text("workload"),
+          .seed = config_.integer("seed"),
+          .model = workload_.model(),
+          .optimizer = step_.optimizer(),
+          .precision = step_.precision(),
+          .averaged = step_.averaged(),
+          .device = device_};
+}
+
+void Trainer::open_input() {
+  InputOptions options = input_options(config_);
+  options.loader = loader_options(position_.samples);
+  input_.reset();  // its memory first
+  try {
+    input_ = std::make_unique<Input>(workload_.source(), workload_.field_uses(), device_, options);
+  } catch (const Error& error) {
+    throw_with_key(error, config_);
+  }
+}
+
+void Trainer::note_settings() {
   Effective noted = effective();
   if (device_.is_cpu()) {
     // There is no transfer on a CPU: that these two are off there is no setting ignored.
     noted.erase("loader.pin_memory");
     noted.erase("transfer.non_blocking");
   }
+  // The length that runs is the configured one in whole steps: rounding is no setting ignored.
+  noted["train.samples"] = config_.text("train.samples");
   events_.settings(config_, noted);
+}
+
+void Trainer::note_start() {
+  events_.startup();
+  note_settings();
   events_.model(facts_of(workload_.model()));
   events_.data(workload_.source().items() * workload_.source().samples_per_item());
+}
+
+Summary Trainer::run() {
+  note_start();
   start_ns_ = Events::now_ns();
   warm_ns_ = start_ns_;
-  bool stopped = false;
-  Tracing tracing(events_, !device_.is_cpu(), position_.steps, total_ / samples_per_step());
-  while (position_.samples < total_ && !stopped) {
-    const std::int64_t before = position_.samples;
-    step();
-    const std::uint64_t traced = Events::now_ns();
-    tracing.step_over(position_.steps);
-    aside_ns_ += Events::now_ns() - traced;
-    start_clock_when_warm();
-    validate_if_due(before);
-    save_if_due(before);
-    if (options_.on_progress) {
-      options_.on_progress(position_.samples, total_, losses_.last());
-    }
-    stopped = stopping() && position_.samples < total_;
+  const bool with_graphs = step_.graphs().on();
+  loop();
+  if (step_.graphs().on() != with_graphs) {
+    note_settings();
   }
-  read_losses();
+  note_calls();
+  const bool stopped = position_.samples < total_;
   loop_end_ns_ = Events::now_ns();
   if (!stopped) {
     validate();
   }
-  if (config_.integer("checkpoint.interval") > 0) {
+  if (checkpoints_) {
     save();
+    checkpoints_->finish();
   }
   end_ns_ = Events::now_ns();
   return summarise(stopped);
 }
 
+void Trainer::loop() {
+  const double validation_epochs = config_.real("validation.interval");
+  const auto validation_interval = static_cast<std::int64_t>(
+      std::ceil(validation_epochs * static_cast<double>(input_->loader().samples_per_epoch())));
+  const std::int64_t checkpoint_interval = config_.integer("checkpoint.interval");
+  Tracing tracing(events_, !device_.is_cpu(), position_.steps, total_ / samples_per_step());
+  while (position_.samples < total_) {
+    const std::int64_t before = position_.samples;
+    step();
+    aside([&] { tracing.step_over(position_.steps); });
+    start_clock_when_warm();
+    if (passed(validation_interval, before)) {
+      aside([&] { validate(); });
+    }
+    if (passed(checkpoint_interval, before)) {
+      aside([&] { save(); });
+    }
+    if (options_.on_progress) {
+      options_.on_progress({position_.samples, total_, losses_.last(), step_.input_wait_ns()});
+    }
+    if (stopping_ || (world() == 1 && stop_asked())) {
+      break;
+    }
+  }
+  read_losses();
+}
+
 void Trainer::step() {
   const std::uint64_t start = Events::now_ns();
-  at::Tensor loss;
-  for (std::int64_t micro = 0; micro < accumulation_; ++micro) {
-    const at::Tensor part = micro_batch();
-    loss = loss.defined() ? loss + part : part;
-  }
-  update();
-  losses_.add(loss);
+  losses_.add(run_step());
+  const auto number = static_cast<std::uint64_t>(position_.steps);
   position_.samples += samples_per_step();
+  ++position_.steps;
   if (losses_.due()) {
     read_losses();
   }
-  events_.span(UNIDLE_EVENT_STEP, start, static_cast<std::uint64_t>(position_.steps),
-               static_cast<std::uint64_t>(samples_per_step()), static_cast<std::uint64_t>(accumulation_));
-  ++position_.steps;
-}
-
-/// Under the name that a profiler window has it by.
-data::Batch Trainer::next_batch() {
-  RECORD_USER_SCOPE("enumerate(DataLoader)#unidle");
-  return loader_->next();
-}
-
-at::Tensor Trainer::micro_batch() {
-  const auto number = static_cast<std::uint64_t>(position_.steps);
-  std::uint64_t start = Events::now_ns();
-  const bool ready = loader_->ready();
-  data::Batch batch = next_batch();
-  events_.span(UNIDLE_EVENT_INPUT, start, number, ready ? 1 : 0);
-  events_.samples(batch, number);
-
-  start = Events::now_ns();
-  const std::vector<at::Tensor> fields = transfer_->move(std::move(batch));
-  const bool asynchronous = config_.flag("transfer.non_blocking") && !device_.is_cpu();
-  events_.span(UNIDLE_EVENT_TRANSFER, start, number, transfer_->bytes(),
-               (pinned_ != nullptr ? 1U : 0U) | (asynchronous ? 0U : 2U));
-
-  start = Events::now_ns();
-  at::Tensor loss;
-  {
-    const AutocastGuard autocast = precision_.autocast();
-    loss = workload_.loss(fields);
+  const std::int64_t flush_interval = config_.integer("memory.flush_interval");
+  if (flush_interval > 0 && position_.steps % flush_interval == 0) {
+    flush();
   }
-  if (accumulation_ > 1) {
-    loss = loss / static_cast<double>(accumulation_);
-  }
-  events_.span(UNIDLE_EVENT_FORWARD, start, number);
-
-  start = Events::now_ns();
-  precision_.scale(loss).backward();
-  events_.span(UNIDLE_EVENT_BACKWARD, start, number);
-  return loss.detach();
+  events_.span(UNIDLE_EVENT_STEP, start, number, static_cast<std::uint64_t>(samples_per_step()),
+               static_cast<std::uint64_t>(accumulation_));
 }
 
-void Trainer::update() {
-  RECORD_USER_SCOPE("Optimizer.step#AdamW");
+at::Tensor Trainer::run_step() {
+  while (true) {
+    try {
+      return step_.run(*input_, accumulation_, position_.steps);
+    } catch (const std::exception& failure) {
+      // What the update had begun cannot be begun again.
+      if (!is_out_of_memory(failure) || step_.updating() || batch_ == 1) {
+        throw;
+      }
+      if (world() > 1) {
+        refuse_to_shrink();
+      }
+      shrink_batch();
+    }
+  }
+}
+
+void Trainer::refuse_to_shrink() const {
+  const std::int64_t parts = smallest_divisor(batch_);
+  throw Error(
+      ErrorCode::kOutOfMemory, fmt::format("step {}", position_.steps + 1),
+      fmt::format("no memory for a batch.size of {}, and all {} processes need the same one", batch_, world()),
+      fmt::format("batch.size={} batch.accumulation={} is the same training", batch_ / parts, accumulation_ * parts));
+}
+
+void Trainer::shrink_batch() {
+  step_.drop_gradients();
+  step_.drop_graphs();
+  const std::int64_t parts = smallest_divisor(batch_);
+  batch_ /= parts;
+  accumulation_ *= parts;
+  spdlog::warn("out of memory: from step {} on batch.size is {} and batch.accumulation {}, which is the same training",
+               position_.steps + 1, batch_, accumulation_);
+  open_input();
+}
+
+void Trainer::flush() {
   const std::uint64_t start = Events::now_ns();
-  const double limit = config_.real("grad.clip_norm");
-  if (precision_.scaling()) {
-    precision_.unscale(gradients_of(optimizer_.parameters()));
-  }
-  if (limit > 0) {
-    clip_gradients(gradients_of(optimizer_.parameters()), limit);
-  }
-  const double rate =
-      scheduled_rate(config_.real("optimizer.lr"), config_.integer("optimizer.warmup_steps"), position_.steps);
-  optimizer_.step(rate, precision_.found_inf());
-  precision_.update();
-  clear_gradients(optimizer_.parameters(), config_.flag("optimizer.zero_to_none"));
-  events_.span(UNIDLE_EVENT_OPTIMIZER, start, static_cast<std::uint64_t>(position_.steps));
+  flush_memory(device_);
+  events_.span(UNIDLE_EVENT_FLUSH, start, static_cast<std::uint64_t>(position_.steps - 1));
+  flushes_.ns += Events::now_ns() - start;
+  ++flushes_.count;
+}
+
+void Trainer::note_calls() {
+  const auto note = [this](std::string_view call, std::string_view key, const Calls& calls) {
+    const std::string& where = config_.location(key);
+    events_.calls(call, where.empty() ? config_.name() : where, calls.count, calls.ns);
+  };
+  note("item", "metrics.interval", reads_);
+  note("empty_cache", "memory.flush_interval", flushes_);
 }
 
 void Trainer::read_losses() {
   const std::uint64_t start = Events::now_ns();
-  const std::vector<double> values = losses_.read();
+  const std::vector<double> values = losses_.read([this](at::Tensor& losses) { combine(losses); });
   if (values.empty()) {
     return;
   }
-  events_.span(UNIDLE_EVENT_SYNC, start, static_cast<std::uint64_t>(position_.steps));
+  events_.span(UNIDLE_EVENT_SYNC, start, static_cast<std::uint64_t>(read_up_to_.steps));
+  reads_.ns += Events::now_ns() - start;
+  ++reads_.count;
   for (const double value : values) {
-    events_.loss(static_cast<std::uint64_t>(read_up_to_ / samples_per_step()), static_cast<std::uint64_t>(read_up_to_),
-                 value);
-    read_up_to_ += samples_per_step();
+    events_.loss(static_cast<std::uint64_t>(read_up_to_.steps), static_cast<std::uint64_t>(read_up_to_.samples), value);
+    check_finite(value, read_up_to_);
+    ++read_up_to_.steps;
+    read_up_to_.samples += samples_per_step();
   }
+}
+
+void Trainer::combine(at::Tensor& losses) {
+  if (options_.ranks == nullptr) {
+    return;
+  }
+  at::Tensor all = at::cat({losses, at::full({1}, stop_asked() ? 1.0 : 0.0, losses.options())});
+  options_.ranks->sum(all);
+  losses = all.narrow(0, 0, losses.size(0)) / world();
+  stopping_ = all[-1].item<double>() > 0;
+}
+
+void Trainer::check_finite(double loss, const Position& at) {
+  if (std::isfinite(loss) || config_.text("train.on_nan") != "stop") {
+    losses_not_finite_ = 0;
+    return;
+  }
+  ++losses_not_finite_;
+  if (!step_.precision().scaling() || losses_not_finite_ >= kNotFiniteWhileScaling) {
+    stop_for(loss, at);
+  }
+}
+
+void Trainer::stop_for(double loss, const Position& at) {
+  const std::string subject = fmt::format("step {}", at.steps + 1);
+  const data::LoaderOptions options = loader_options(at.samples);
+  const std::int64_t own = batch_ * accumulation_;
+  const std::vector<UnfitSample> unfit = find_not_finite(workload_.source(), options, own);
+  if (!unfit.empty()) {
+    throw Error(ErrorCode::kInput, subject,
+                fmt::format("the loss is {}: item {} of the training data has a '{}' that is not finite", loss,
+                            unfit.front().item, unfit.front().field),
+                "mend the data, or set train.on_nan: skip");
+  }
+  throw Error(
+      ErrorCode::kCancelled, subject,
+      fmt::format("the loss is {}, and the data is finite: {}", loss, name_items(workload_.source(), options, own)),
+      "a lower optimizer.lr or grad.clip_norm may help; train.on_nan: skip leaves such steps out");
+}
+
+bool Trainer::passed(std::int64_t interval, std::int64_t before) const {
+  // The last one comes after the loop.
+  return interval > 0 && position_.samples < total_ && position_.samples / interval > before / interval;
+}
+
+template <typename Work>
+void Trainer::aside(const Work& work) {
+  const std::uint64_t start = Events::now_ns();
+  work();
+  aside_ns_ += Events::now_ns() - start;
 }
 
 void Trainer::start_clock_when_warm() {
@@ -205,41 +335,30 @@ void Trainer::start_clock_when_warm() {
   }
 }
 
-void Trainer::validate_if_due(std::int64_t samples_before) {
-  const std::int64_t interval = config_.integer("validation.interval") * loader_->samples_per_epoch();
-  // The last one comes after the loop.
-  if (interval > 0 && position_.samples < total_ && position_.samples / interval > samples_before / interval) {
-    const std::uint64_t start = Events::now_ns();
-    validate();
-    aside_ns_ += Events::now_ns() - start;
-  }
-}
-
 void Trainer::validate() {
   const std::uint64_t start = Events::now_ns();
   {
-    const AutocastGuard autocast = precision_.autocast();
-    metric_ = workload_.validate();
+    share_model();
+    const AveragedWeights::InUse averages(step_.averaged());
+    metric_ = evaluation_.run(step_.precision());
   }
   const auto step = static_cast<std::uint64_t>(position_.steps);
-  events_.span(UNIDLE_EVENT_VALIDATE, start, step, static_cast<std::uint64_t>(workload_.validation_samples()));
+  events_.span(UNIDLE_EVENT_VALIDATE, start, step, static_cast<std::uint64_t>(evaluation_.samples()));
   for (const auto& [name, value] : metric_) {
     events_.metric(name, value, step, static_cast<std::uint64_t>(position_.samples));
   }
 }
 
-void Trainer::save_if_due(std::int64_t samples_before) {
-  const std::int64_t interval = config_.integer("checkpoint.interval");
-  if (interval > 0 && position_.samples < total_ && position_.samples / interval > samples_before / interval) {
-    const std::uint64_t start = Events::now_ns();
-    save();
-    aside_ns_ += Events::now_ns() - start;
-  }
-}
-
 void Trainer::save() {
   const std::uint64_t start = Events::now_ns();
-  save_checkpoint(checkpoint_folder(config_) / kCheckpointName, workload_.model(), optimizer_, precision_, position_);
+  at::Tensor random;
+  if (options_.ranks != nullptr) {
+    share_model();
+    random = options_.ranks->gather(random_state(device_));
+  }
+  if (rank() == 0) {
+    checkpoints_->save(live_state(), position_, random);
+  }
   events_.span(UNIDLE_EVENT_CHECKPOINT, start, static_cast<std::uint64_t>(position_.steps));
 }
 
@@ -250,6 +369,7 @@ Summary Trainer::summarise(bool stopped) const {
   summary.config = config_.name();
   summary.samples = position_.samples - first_sample_;
   summary.steps = summary.samples / samples_per_step();
+  summary.skipped_steps = step_.precision().skipped();
   summary.seconds = elapsed_s(start_ns_, end_ns_);
   // A run shorter than its warm-up has only its whole to go by.
   const bool warm = summary.samples > warm_samples_;

@@ -8,27 +8,37 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 
-#include "unidle/data/loader.h"
-#include "unidle/train/checkpoint.h"
+#include "unidle/train/checkpoints/checkpoint_folder.h"
 #include "unidle/train/config.h"
+#include "unidle/train/evaluation.h"
 #include "unidle/train/events.h"
+#include "unidle/train/input/input.h"
 #include "unidle/train/loss_meter.h"
-#include "unidle/train/optimizer.h"
-#include "unidle/train/precision.h"
+#include "unidle/train/ranks/ranks.h"
+#include "unidle/train/step/step.h"
 #include "unidle/train/summary.h"
-#include "unidle/train/transfer.h"
 #include "unidle/train/workload.h"
 
 namespace unidle::train {
+
+/// How far a run is.
+struct Progressed {
+  std::int64_t samples = 0;
+  std::int64_t total = 0;
+  std::optional<double> loss;       // the last one that was read
+  std::uint64_t input_wait_ns = 0;  // how long this process has waited for data, in all
+};
 
 struct TrainOptions {
   std::optional<std::filesystem::path> resume;  // a checkpoint, or its folder
   /// Looked at after every step; when true the run ends there, with a checkpoint if those are on.
   const std::atomic<bool>* stop = nullptr;
-  /// After every step: samples so far, samples in all, the last loss that was read.
-  std::function<void(std::int64_t, std::int64_t, double)> on_progress;
+  std::function<void(const Progressed&)> on_progress;  // after every step
+  Ranks* ranks = nullptr;                              // the other processes of the run, if there are any
+  GraphCapture* capture = nullptr;                     // of the device, for compile.mode: graph
 };
 
 /// Trains `workload` as `config` says. The same code on every device: what differs is asked of torch. One thread.
@@ -37,24 +47,49 @@ class Trainer {
   /// `workload` and `events` must outlive the trainer.
   Trainer(Workload& workload, const Config& config, at::Device device, Events& events, TrainOptions options);
 
-  /// Once. Throws what the source, the device or a checkpoint throws.
+  /// Once. Throws what the source, the device or a checkpoint throws, and kInput or kCancelled when the loss is no
+  /// number and train.on_nan says stop.
   Summary run();
 
   /// The knobs as they are in force, read from the live objects.
   Effective effective() const;
 
  private:
-  bool stopping() const { return options_.stop != nullptr && options_.stop->load(std::memory_order_relaxed); }
-  std::int64_t samples_per_step() const { return batch_ * accumulation_; }
+  bool stop_asked() const { return options_.stop != nullptr && options_.stop->load(std::memory_order_relaxed); }
+  int rank() const { return options_.ranks != nullptr ? options_.ranks->rank() : 0; }
+  int world() const { return options_.ranks != nullptr ? options_.ranks->world() : 1; }
+  /// Of all processes.
+  std::int64_t samples_per_step() const { return batch_ * accumulation_ * world(); }
+  /// This process's part of the stream of batches, from there on.
+  data::LoaderOptions loader_options(std::int64_t samples) const;
+  LiveState live_state();
+  void open_input();
+  void note_start();
+  void note_settings();
+  void loop();
   void step();
-  data::Batch next_batch();
-  at::Tensor micro_batch();
-  void update();
+  at::Tensor run_step();
+  /// Smaller micro-batches, and more of them. REQUIRES: they have more than one sample.
+  void shrink_batch();
   void read_losses();
-  void validate_if_due(std::int64_t samples_before);
+  void flush();
+  /// Tells the observer of the calls that hold up the loop.
+  void note_calls();
+  /// REQUIRES: one of several processes.
+  [[noreturn]] void refuse_to_shrink() const;
+  /// Losses become the mean over all processes; they agree on whether to stop.
+  void combine(at::Tensor& losses);
+  /// All processes have the first one's weights and buffers.
+  void share_model();
+  void check_finite(double loss, const Position& at);
+  [[noreturn]] void stop_for(double loss, const Position& at);
+  /// Whether a multiple of `interval` samples lies behind `before` and not beyond now, and the run goes on.
+  bool passed(std::int64_t interval, std::int64_t before) const;
   void validate();
-  void save_if_due(std::int64_t samples_before);
   void save();
+  /// What is called between steps and is not part of the loop's time.
+  template <typename Work>
+  void aside(const Work& work);
   void start_clock_when_warm();
   Summary summarise(bool stopped) const;
 
@@ -67,17 +102,22 @@ class Trainer {
   std::int64_t batch_;
   std::int64_t accumulation_;
   std::int64_t total_;  // samples of the whole run, whole steps
-  Precision precision_;
-  AdamW optimizer_;
+  Step step_;
   LossMeter losses_;
   Position position_;
+  Position read_up_to_;            // steps whose loss has been read
   std::int64_t first_sample_ = 0;  // where this process began
-  std::int64_t read_up_to_ = 0;    // samples whose loss has been read
-
-  std::unique_ptr<PinnedAllocator> pinned_;  // outlives the loader
-  data::LoaderOptions loader_options_;
-  std::unique_ptr<data::Loader> loader_;
-  std::unique_ptr<Transfer> transfer_;
+  bool stopping_ = false;
+  struct Calls {
+    std::int64_t count = 0;
+    std::uint64_t ns = 0;
+  };
+  Calls reads_;
+  Calls flushes_;
+  int losses_not_finite_ = 0;  // one after the other
+  std::unique_ptr<Input> input_;
+  Evaluation evaluation_;
+  std::optional<CheckpointFolder> checkpoints_;
 
   // Nanoseconds of CLOCK_MONOTONIC.
   std::uint64_t start_ns_ = 0;

@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 
 #include <csignal>
+#include <functional>
 
 #include "unidle/base/error.h"
 #include "unidle/base/files.h"
@@ -24,11 +25,17 @@ struct Outcome {
   int validations = 0;
 };
 
-Outcome train_line(std::vector<std::string> overrides, const TrainOptions& options = {}) {
+using Change = std::function<void(LineWorkload&)>;
+
+Outcome train_line(std::vector<std::string> overrides, const TrainOptions& options = {}, bool holds_out = false,
+                   const Change& change = {}) {
   overrides.insert(overrides.begin(), {"cpu.threads=1", "train.warmup_samples=4", "optimizer.lr=0.01", "device=cpu"});
   const Config config = Config::from_text("workload: line\n", "line.yaml", overrides);
   configure_torch(config);
-  LineWorkload workload;
+  LineWorkload workload(holds_out);
+  if (change) {
+    change(workload);
+  }
   Events events;
   Trainer trainer(workload, config, at::kCPU, events, options);
   Outcome outcome{trainer.run(), workload.losses, {}, workload.validations};
@@ -55,9 +62,9 @@ TEST(Trainer, LearnsAndSummarises) {
   const Outcome outcome = train_line({"train.samples=402", "optimizer.fused=true", "metrics.interval=7"});
   EXPECT_EQ(outcome.summary.steps, 100);  // whole steps of 4
   EXPECT_EQ(outcome.summary.samples, 400);
-  EXPECT_DOUBLE_EQ(outcome.summary.loss_first, static_cast<float>(outcome.losses.front()));
-  EXPECT_DOUBLE_EQ(outcome.summary.loss_last, static_cast<float>(outcome.losses.back()));
-  EXPECT_LT(outcome.summary.loss_last, 0.5 * outcome.summary.loss_first);
+  EXPECT_DOUBLE_EQ(outcome.summary.loss_first.value(), static_cast<float>(outcome.losses.front()));
+  EXPECT_DOUBLE_EQ(outcome.summary.loss_last.value(), static_cast<float>(outcome.losses.back()));
+  EXPECT_LT(outcome.summary.loss_last.value(), 0.5 * outcome.summary.loss_first.value());
   EXPECT_GE(outcome.summary.samples_per_s, outcome.summary.end_to_end_samples_per_s);
   EXPECT_EQ(outcome.summary.effective.at("optimizer.fused"), "true");
   EXPECT_EQ(outcome.summary.effective.at("compile.mode"), "off");
@@ -68,6 +75,17 @@ TEST(Trainer, WorkersAndMetricsIntervalChangeNoLoss) {
   const Outcome other = train_line({"train.samples=64", "loader.workers=3", "metrics.interval=5"});
   EXPECT_THAT(other.losses, ElementsAreArray(plain.losses));
   EXPECT_TRUE(equal(plain.parameters, other.parameters));
+}
+
+TEST(Trainer, DataOnTheDeviceChangesNoLoss) {
+  const Outcome plain = train_line({"train.samples=64"}, {}, true);
+  const Outcome other = train_line({"train.samples=64", "data.on_device=true", "loader.workers=1"}, {}, true);
+  EXPECT_THAT(other.losses, ElementsAreArray(plain.losses));
+  EXPECT_TRUE(equal(plain.parameters, other.parameters));
+  EXPECT_EQ(plain.summary.metric, other.summary.metric);
+  EXPECT_EQ(plain.summary.metric.at("samples"), 12);
+  EXPECT_EQ(other.summary.effective.at("data.on_device"), "true");
+  EXPECT_EQ(plain.validations, 0);  // the engine has done it
 }
 
 TEST(Trainer, FusedAndUnfusedUpdatesAgree) {
@@ -83,32 +101,66 @@ TEST(Trainer, AccumulationOfHalvesEqualsTheWhole) {
   const Outcome halves = train_line({"train.samples=4", "batch.size=2", "batch.accumulation=2"});
   EXPECT_EQ(halves.summary.steps, 1);
   EXPECT_EQ(halves.losses.size(), 2U);
-  EXPECT_NEAR(halves.summary.loss_first, whole.summary.loss_first, 0.01);
+  EXPECT_NEAR(halves.summary.loss_first.value(), whole.summary.loss_first.value(), 0.01);
   EXPECT_LT(largest_difference(whole.parameters, halves.parameters), 1e-5);
 }
 
-TEST(Trainer, ResumesBitForBit) {
-  for (const char* fused : {"optimizer.fused=true", "optimizer.fused=false"}) {
+/// Everything that has a state of its own.
+const std::vector<std::vector<std::string>> kStatefulRuns = {
+    {"optimizer.fused=true", "optimizer.warmup_steps=3", "grad.clip_norm=0.5", "loader.workers=2"},
+    {"optimizer.fused=false", "optimizer.schedule=cosine", "ema.decay=0.9", "train.on_nan=skip"},
+    {"optimizer.name=sgd", "optimizer.schedule=one-cycle", "batch.size=2", "batch.accumulation=2"},
+};
+
+TEST(Trainer, ResumesBitForBitFromEveryStep) {
+  for (const std::vector<std::string>& run : kStatefulRuns) {
     const TemporaryFolder folder;
-    const std::vector<std::string> common = {fused,
-                                             "loader.workers=2",
-                                             "optimizer.warmup_steps=12",
-                                             "grad.clip_norm=0.5",
-                                             "checkpoint.interval=1000000",
-                                             "checkpoint.folder=" + folder.path().string()};
     auto with = [&](std::vector<std::string> more) {
-      more.insert(more.end(), common.begin(), common.end());
+      more.insert(more.end(), run.begin(), run.end());
+      more.insert(more.end(), {"train.samples=40", "checkpoint.folder=" + folder.path().string()});
       return more;
     };
-    const Outcome whole = train_line(with({"train.samples=80"}));
-    train_line(with({"train.samples=36"}));
-    TrainOptions options;
-    options.resume = folder.path();  // the file's own path does as well, see RefusesWhatIsNone
-    const Outcome rest = train_line(with({"train.samples=80"}), options);
-    EXPECT_EQ(rest.summary.samples, 44);
-    EXPECT_TRUE(equal(whole.parameters, rest.parameters));
-    EXPECT_THAT(rest.losses, ElementsAreArray(whole.losses.begin() + 9, whole.losses.end()));
+    const Outcome whole = train_line(with({"checkpoint.interval=4", "checkpoint.keep=100"}), {}, true);
+    const auto all = checkpoints_in(folder.path());
+    ASSERT_EQ(all.size(), 10U);
+    for (std::size_t back = 1; back < all.size(); ++back) {
+      TrainOptions options;
+      options.resume = all[back];
+      const Outcome rest = train_line(with({}), options, true);
+      EXPECT_EQ(rest.summary.steps, static_cast<std::int64_t>(back));
+      EXPECT_TRUE(equal(whole.parameters, rest.parameters)) << run[0] << ", " << back << " steps from the end";
+      EXPECT_EQ(whole.summary.metric, rest.summary.metric);  // with the averaged weights
+      EXPECT_TRUE(std::equal(rest.losses.rbegin(), rest.losses.rend(), whole.losses.rbegin()));
+    }
   }
+}
+
+TEST(Trainer, ADeterministicRunRefusesOperationsThatAreNot) {
+  EXPECT_EQ(train_line({"train.samples=8"}).summary.effective.at("train.deterministic"), "false");
+  at::zeros({4}).put_(at::zeros({1}, at::kLong), at::ones({1}));
+  EXPECT_EQ(train_line({"train.samples=8", "train.deterministic=true"}).summary.effective.at("train.deterministic"),
+            "true");
+  EXPECT_THROW(at::zeros({4}).put_(at::zeros({1}, at::kLong), at::ones({1})), c10::Error);
+  train_line({"train.samples=8"});  // the next run in this process is as it asks for
+  EXPECT_FALSE(at::globalContext().deterministicAlgorithms());
+}
+
+TEST(Trainer, AveragedWeightsAreValidatedAndNotTrained) {
+  const Outcome plain = train_line({"train.samples=80"}, {}, true);
+  const Outcome averaged = train_line({"train.samples=80", "ema.decay=0.95"}, {}, true);
+  EXPECT_TRUE(equal(plain.parameters, averaged.parameters));
+  EXPECT_NE(plain.summary.metric.at("mse"), averaged.summary.metric.at("mse"));
+}
+
+TEST(Trainer, MemoryThatRunsOutHalvesTheMicroBatchAndChangesNothingElse) {
+  const Outcome plain = train_line({"train.samples=48", "batch.size=12", "metrics.interval=3"}, {}, true);
+  const Outcome shrunk = train_line({"train.samples=48", "batch.size=12", "metrics.interval=3"}, {}, true,
+                                    [](LineWorkload& workload) { workload.most_samples = 4; });
+  EXPECT_EQ(shrunk.summary.effective.at("batch.size"), "3");
+  EXPECT_EQ(shrunk.summary.effective.at("batch.accumulation"), "4");
+  EXPECT_EQ(shrunk.summary.steps, 4);
+  EXPECT_EQ(shrunk.losses.size(), 16U);
+  EXPECT_LT(largest_difference(plain.parameters, shrunk.parameters), 1e-3);  // of the noise in the loss
 }
 
 TEST(Trainer, ValidatesAtEpochsAndAtTheEnd) {
@@ -122,7 +174,7 @@ TEST(Trainer, StopsAfterTheStepAndKeepsACheckpoint) {
   std::atomic<bool> stop{false};
   TrainOptions options;
   options.stop = &stop;
-  options.on_progress = [&](std::int64_t samples, std::int64_t, double) { stop = samples >= 12; };
+  options.on_progress = [&](const Progressed& now) { stop = now.samples >= 12; };
   const Outcome outcome = train_line(
       {"train.samples=400", "checkpoint.interval=400", "checkpoint.folder=" + folder.path().string()}, options);
   EXPECT_TRUE(outcome.summary.stopped);
@@ -157,7 +209,7 @@ TEST(Checkpoint, AFailedWriteNamesTheFileAndKeepsTheOldOne) {
   std::signal(SIGXFSZ, handler);
 
   EXPECT_EQ(error.code(), ErrorCode::kIo);
-  EXPECT_THAT(error.subject(), HasSubstr("checkpoint.pt"));
+  EXPECT_THAT(error.subject(), HasSubstr("checkpoint-000000000008.pt"));
   EXPECT_EQ(read_file(folder.path() / "checkpoint.pt"), before);
 }
 
@@ -167,53 +219,110 @@ TEST(Checkpoint, AFolderThatCannotBeMadeIsNamed) {
   EXPECT_THAT(error.subject(), HasSubstr("/dev/null/here"));
 }
 
-TEST(Checkpoint, RefusesWhatIsNone) {
+TEST(Trainer, OptionsOfTheLoaderAreNamedByTheirKeys) {
+  const Error workers = failure_of({"train.samples=8", "loader.workers=5000"});
+  EXPECT_EQ(workers.code(), ErrorCode::kUsage);
+  EXPECT_EQ(workers.subject(), "command line: loader.workers");
+  EXPECT_THAT(workers.message(), HasSubstr("0 to 4096"));
+  EXPECT_EQ(failure_of({"train.samples=8", "loader.prefetch_factor=5000"}).subject(),
+            "command line: loader.prefetch_factor");
+}
+
+TEST(Trainer, ARunWithNothingLeftHasNoLoss) {
   const TemporaryFolder folder;
-  write_file_atomic(folder.path() / "checkpoint.pt", "not a checkpoint");
+  const std::vector<std::string> overrides = {"train.samples=8", "checkpoint.interval=8",
+                                              "checkpoint.folder=" + folder.path().string()};
+  const Summary whole = train_line(overrides).summary;
+  EXPECT_TRUE(whole.loss_first && whole.loss_last);
   TrainOptions options;
+  options.resume = folder.path();
+  const Summary rest = train_line(overrides, options).summary;
+  EXPECT_EQ(rest.steps, 0);
+  EXPECT_FALSE(rest.loss_first || rest.loss_last);
+  EXPECT_EQ(rest.metric, whole.metric);
+  EXPECT_THAT(to_text(rest), HasSubstr("nothing was left to train"));
+  EXPECT_THAT(to_json(rest), HasSubstr(R"("loss_first":null,"loss_last":null)"));
+}
+
+TEST(Checkpoint, OfAnotherSeedIsRefused) {
+  const TemporaryFolder folder;
+  const std::string where = "checkpoint.folder=" + folder.path().string();
+  train_line({"train.samples=8", "checkpoint.interval=8", "seed=4", where});
+  TrainOptions options;
+  options.resume = folder.path();
+  const Error error = failure_of({"train.samples=16", "seed=5", where}, options);
+  EXPECT_EQ(error.code(), ErrorCode::kInput);
+  EXPECT_THAT(error.message(), HasSubstr("seed 4, not 5"));
+  EXPECT_THAT(error.hint(), HasSubstr("seed: 4"));
+}
+
+TEST(Trainer, FlushedMemoryChangesNothingElse) {
+  const Outcome plain = train_line({"train.samples=16"});
+  const Outcome flushed = train_line({"train.samples=16", "memory.flush_interval=2"});
+  EXPECT_EQ(flushed.losses, plain.losses);
+  EXPECT_EQ(flushed.summary.effective.at("memory.flush_interval"), "2");
+}
+
+TEST(Trainer, OneSampleThatFindsNoMemoryEndsTheRun) {
+  EXPECT_THROW(train_line({"train.samples=8"}, {}, false, [](LineWorkload& workload) { workload.most_samples = -1; }),
+               c10::OutOfMemoryError);
+}
+
+TEST(Trainer, ResumingFromNoCheckpointIsRefused) {
+  const TemporaryFolder folder;
+  TrainOptions options;
+  options.resume = folder.path();
+  EXPECT_EQ(failure_of({"train.samples=8"}, options).code(), ErrorCode::kInput);
+  write_file_atomic(folder.path() / "checkpoint.pt", "not a checkpoint");
   options.resume = folder.path() / "checkpoint.pt";
   EXPECT_EQ(failure_of({"train.samples=8"}, options).code(), ErrorCode::kInput);
 }
 
-TEST(Optimizer, ClippingBoundsTheCommonNorm) {
-  const std::vector<at::Tensor> gradients = {at::full({3}, 3.0F), at::full({4}, -4.0F)};
-  clip_gradients(gradients, 1.0);
-  EXPECT_NEAR(at::cat(gradients).norm().item<double>(), 1.0, 1e-5);
-  const at::Tensor kept = gradients[0].clone();
-  clip_gradients(gradients, 5.0);
-  EXPECT_TRUE(at::equal(kept, gradients[0]));
+Error failure_on(std::int64_t item, const std::vector<std::string>& overrides) {
+  try {
+    train_line(overrides, {}, true, [&](LineWorkload& workload) { workload.points().not_finite = item; });
+  } catch (const Error& error) {
+    return error;
+  }
+  return {ErrorCode::kInternal, "", "no failure"};
 }
 
-TEST(Optimizer, WarmUpRisesToTheRate) {
-  EXPECT_DOUBLE_EQ(scheduled_rate(1.0, 4, 0), 0.25);
-  EXPECT_DOUBLE_EQ(scheduled_rate(1.0, 4, 3), 1.0);
-  EXPECT_DOUBLE_EQ(scheduled_rate(1.0, 4, 100), 1.0);
-  EXPECT_DOUBLE_EQ(scheduled_rate(1.0, 0, 0), 1.0);
+TEST(NotFinite, StopsAndNamesTheSample) {
+  const Error error = failure_on(7, {"train.samples=48", "metrics.interval=5", "loader.workers=1"});
+  EXPECT_EQ(error.exit_code(), 2);
+  EXPECT_THAT(error.message(), HasSubstr("item 7 of the training data has a 'x'"));
 }
 
-TEST(Precision, OverflowSkipsTheStepAndHalvesTheScale) {
-  for (const bool fused : {true, false}) {
-    Precision precision("fp16", at::kCPU);
-    at::Tensor parameter = at::ones({4}).requires_grad_(true);
-    AdamW optimizer({parameter}, {.fused = fused});
-    parameter.mutable_grad() = at::full({4}, std::numeric_limits<float>::infinity());
-    precision.unscale({parameter.grad()});
-    optimizer.step(0.1, precision.found_inf());
-    precision.update();
-    EXPECT_TRUE(at::equal(parameter.detach(), at::ones({4}))) << fused;
-    EXPECT_EQ(precision.state()[0].item<float>(), 32768.0F);
+TEST(NotFinite, InFiniteDataTheStepsItemsAreNamed) {
+  const Error error = failure_of({"train.samples=400", "optimizer.name=sgd", "optimizer.lr=1e9"});
+  EXPECT_EQ(error.exit_code(), 1);
+  EXPECT_THAT(error.message(), HasSubstr("the data is finite: items "));
+}
 
-    parameter.mutable_grad() = at::full({4}, 32768.0F);  // 1 after unscaling
-    precision.unscale({parameter.grad()});
-    optimizer.step(0.1, precision.found_inf());
-    EXPECT_NEAR(parameter[0].item<double>(), 1 - 0.1 * 0.01 - 0.1, 1e-4) << fused;
+TEST(NotFinite, SkippedStepsChangeNoWeight) {
+  for (const char* fused : {"optimizer.fused=true", "optimizer.fused=false"}) {
+    const Change damage = [](LineWorkload& workload) { workload.points().not_finite = 7; };
+    const Outcome skipped =
+        train_line({"train.samples=48", "train.on_nan=skip", "metrics.interval=4", fused}, {}, true, damage);
+    EXPECT_EQ(skipped.summary.skipped_steps, 4);  // once an epoch
+    EXPECT_TRUE(at::isfinite(skipped.parameters[0]).all().item<bool>());
+    const Outcome poisoned = train_line({"train.samples=48", "train.on_nan=go-on", fused}, {}, true, damage);
+    EXPECT_FALSE(at::isfinite(poisoned.parameters[0]).all().item<bool>());
   }
 }
 
-TEST(Precision, ReadsTheModeBackFromTorch) {
-  EXPECT_EQ(Precision("off", at::kCPU).effective(), "off");
-  EXPECT_EQ(Precision("bf16", at::kCPU).effective(), "bf16");
-  EXPECT_EQ(Precision("fp16", at::kCPU).effective(), "fp16");
+TEST(Combinations, ThatCannotBeSayWhatToChange) {
+  const auto refused = [](const std::string& setting, const std::string& other, const char* hint) {
+    const Error error = failure_of({"train.samples=8", other, setting});
+    EXPECT_EQ(error.code(), ErrorCode::kInput) << setting;
+    EXPECT_THAT(error.subject(), HasSubstr(setting.substr(0, setting.find('='))));
+    EXPECT_THAT(error.hint(), HasSubstr(hint));
+  };
+  refused("precision.amp=fp16", "seed=1", "bf16");
+  refused("batch.accumulation=9", "seed=1", "smaller batch.accumulation");
+  refused("optimizer.warmup_steps=2", "optimizer.schedule=one-cycle", "cosine");
+  refused("ema.decay=1", "seed=1", "0.999");
+  refused("cudnn.benchmark=true", "train.deterministic=true", "leave out cudnn.benchmark");
 }
 
 }  // namespace

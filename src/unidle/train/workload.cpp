@@ -1,8 +1,24 @@
 #include "unidle/train/workload.h"
 
+#include <fmt/format.h>
+
+#include "unidle/base/error.h"
 #include "unidle/base/files.h"
 
 namespace unidle::train {
+
+namespace {
+
+[[noreturn]] void lacks(const char* name) {
+  throw Error(ErrorCode::kInternal, "workload",
+              fmt::format("holds data out, or validates by itself, without {}", name));
+}
+
+}  // namespace
+
+at::Tensor Workload::metric_sums(const std::vector<at::Tensor>&) { lacks("metric_sums()"); }
+std::map<std::string, double> Workload::metrics(const std::vector<double>&) const { lacks("metrics()"); }
+std::map<std::string, double> Workload::validate() { lacks("validate()"); }
 
 std::filesystem::path data_folder(const Config& config) {
   const std::string& folder = config.text("data.folder");

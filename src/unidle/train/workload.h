@@ -23,7 +23,7 @@ enum class FieldUse { kRaw, kPicture };
 /// Knob names and values as they are in force.
 using Effective = std::map<std::string, std::string>;
 
-/// One training task with its data, model and loss. Used from the training thread alone; the source from many.
+/// One training task: data, model, loss and metrics. Used from the training thread alone; the sources from many.
 class Workload {
  public:
   virtual ~Workload() = default;
@@ -34,9 +34,20 @@ class Workload {
   virtual torch::nn::Module& model() = 0;
   /// Mean loss over the batch; a scalar with a graph.
   virtual at::Tensor loss(const std::vector<at::Tensor>& fields) = 0;
-  /// Metrics over all held-out data.
-  virtual std::map<std::string, double> validate() = 0;
-  virtual std::int64_t validation_samples() const = 0;
+
+  /// Held-out data with the fields of source(), or null for a workload that validates by itself.
+  virtual const data::Source* held_out() const { return nullptr; }
+  /// What the metrics are made of, added up over the batch: [k], on the device, of any type; the sums of all batches
+  /// are added in double. A count of what was added up is one of them. The model is in evaluation mode, without graph.
+  /// REQUIRES: held_out().
+  virtual at::Tensor metric_sums(const std::vector<at::Tensor>& fields);
+  /// Metrics by name out of the sums over all held-out data.
+  virtual std::map<std::string, double> metrics(const std::vector<double>& sums) const;
+
+  /// Without held_out(): metrics over all held-out data, and how many samples those are. Mode as above.
+  virtual std::map<std::string, double> validate();
+  virtual std::int64_t validation_samples() const { return 0; }
+
   /// The workload's own knobs (model.width, ...) read back from its objects.
   virtual Effective effective() const = 0;
 };
@@ -48,6 +59,8 @@ struct WorkloadKind {
   std::function<std::unique_ptr<Workload>(const Config& config, at::Device device)> open;
   /// Makes the data; returns what it made, for a person. Nothing is left behind when it throws.
   std::function<std::string(const Config& config)> prepare;
+  /// Of a workload in a library: the keys that only it has, beyond those of settings.cpp.
+  std::vector<Setting> settings = {};
 };
 
 /// The configured data folder, or data/WORKLOAD in unidle's home folder.

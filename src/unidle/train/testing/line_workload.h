@@ -9,35 +9,54 @@
 
 namespace unidle::train::testing {
 
-/// Points whose values are a function of (seed, epoch, item).
+/// Points whose values are a function of the item, and of the epoch unless they are to be the same in each.
 class PointSource : public data::Source {
  public:
-  PointSource();
+  explicit PointSource(bool same_every_epoch = false);
+  bool same_every_epoch() const override { return same_; }
   const std::vector<data::Field>& fields() const override { return fields_; }
   std::int64_t items() const override { return 12; }
   std::uint64_t read(const data::ItemRequest& request, std::span<const data::Places> samples) const override;
 
+  /// The item whose x is no number; none by default.
+  std::int64_t not_finite = -1;
+
  private:
+  bool same_;
   std::vector<data::Field> fields_;
 };
 
 /// Two layers without batch statistics, so that accumulation is exact up to rounding.
 class LineWorkload : public Workload {
  public:
-  LineWorkload();
+  /// With `holds_out`, the engine validates, and every epoch has the same points.
+  explicit LineWorkload(bool holds_out = false);
   const data::Source& source() const override { return source_; }
   std::vector<FieldUse> field_uses() const override { return {FieldUse::kRaw, FieldUse::kRaw}; }
   torch::nn::Module& model() override { return *model_; }
   at::Tensor loss(const std::vector<at::Tensor>& fields) override;
+  const data::Source* held_out() const override { return holds_out_ ? &source_ : nullptr; }
+  /// Sum of squared errors, samples.
+  at::Tensor metric_sums(const std::vector<at::Tensor>& fields) override;
+  std::map<std::string, double> metrics(const std::vector<double>& sums) const override;
   std::map<std::string, double> validate() override;
   std::int64_t validation_samples() const override { return 1; }
   Effective effective() const override { return {}; }
 
+  PointSource& points() { return source_; }
+
+  /// Batches above so many samples find no memory; 0: any does.
+  std::int64_t most_samples = 0;
+  /// Size of the noise in the loss, from torch's generator.
+  double noise = 1e-3;
   int validations = 0;
   /// Every loss that was computed, in order.
   std::vector<double> losses;
+  /// Of every batch that metric_sums() saw.
+  std::vector<std::int64_t> batch_sizes;
 
  private:
+  bool holds_out_;
   PointSource source_;
   std::shared_ptr<torch::nn::Module> model_;
   at::Tensor weight1_, bias1_, weight2_;

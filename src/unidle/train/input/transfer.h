@@ -41,7 +41,6 @@ class Transfer {
   std::uint64_t bytes() const { return bytes_; }
 
  private:
-  at::Tensor move_field(const data::Batch& batch, std::size_t index);
   void keep(data::Batch batch);
 
   std::vector<data::Field> fields_;
@@ -54,6 +53,9 @@ class Transfer {
   struct InFlight;
   std::deque<InFlight> in_flight_;  // on a GPU: batches whose copy may still run
 };
+
+/// A field of the batch as it lies there: a view, valid as long as the batch. `ragged` fields have the batch's extent.
+at::Tensor field_view(const data::Batch& batch, const data::Field& field, std::size_t index);
 
 /// u8 [n, h, w, c] -> float [n, c, h, w] in 0..1. Channels-last keeps the bytes' order and so copies nothing around.
 at::Tensor picture_to_float(const at::Tensor& picture, bool channels_last);

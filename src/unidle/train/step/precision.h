@@ -24,24 +24,31 @@ class AutocastGuard {
   at::ScalarType was_dtype_ = at::kFloat;
 };
 
-/// "off", "bf16" or "fp16". With fp16 the loss is scaled; the scale lives on the device and grows and shrinks there,
-/// as in torch.amp.GradScaler (growth 2 after 2000 good steps, backoff 0.5, start 65536).
+/// "off", "bf16" or "fp16"; with `check_gradients` steps whose gradients are not finite are left out in any mode. With
+/// fp16 the loss is scaled; the scale lives on the device and grows and shrinks there, as in torch.amp.GradScaler
+/// (growth 2 after 2000 good steps, backoff 0.5, start 65536).
 class Precision {
  public:
-  Precision(const std::string& mode, at::Device device);
+  Precision(const std::string& mode, at::Device device, bool check_gradients = false);
 
   AutocastGuard autocast() const { return {device_.type(), dtype_}; }
   bool scaling() const { return scale_.defined(); }
+  /// Whether unscale() must be called before each update.
+  bool checks() const { return found_inf_.defined(); }
   at::Tensor scale(const at::Tensor& loss) const { return scaling() ? loss * scale_ : loss; }
-  /// Divides the gradients by the scale and notes whether any is not finite; then found_inf() is 1.
+  /// Divides the gradients by the scale, if there is one, and notes whether any is not finite: found_inf() is then 1.
   void unscale(const std::vector<at::Tensor>& gradients);
   const at::Tensor& found_inf() const { return found_inf_; }
   /// After the optimiser step.
   void update();
+  /// Steps that were left out since the start. Waits for the device.
+  std::int64_t skipped() const;
 
   /// The mode that forward ran in, asked of torch inside the guard.
   std::string effective() const;
 
+  /// All that steps change in it, in place.
+  std::vector<at::Tensor> changing() const;
   std::vector<at::Tensor> state() const;  // scale, growth tracker; empty without scaling
   void load_state(const std::vector<at::Tensor>& state);
 
@@ -51,6 +58,8 @@ class Precision {
   at::Tensor scale_;
   at::Tensor growth_tracker_;
   at::Tensor found_inf_;
+  at::Tensor one_;      // what there is to unscale by without scaling
+  at::Tensor skipped_;  // a count, as double
 };
 
 }  // namespace unidle::train

@@ -1,4 +1,4 @@
-#include "unidle/train/precision.h"
+#include "unidle/train/step/precision.h"
 
 #include <ATen/autocast_mode.h>
 #include <ATen/ops/_amp_foreach_non_finite_check_and_unscale.h>
@@ -36,28 +36,37 @@ AutocastGuard::~AutocastGuard() {
   }
 }
 
-Precision::Precision(const std::string& mode, at::Device device) : device_(device) {
+Precision::Precision(const std::string& mode, at::Device device, bool check_gradients) : device_(device) {
+  const auto options = at::TensorOptions(at::kFloat).device(device);
   if (mode == "bf16") {
     dtype_ = at::kBFloat16;
   } else if (mode == "fp16") {
     dtype_ = at::kHalf;
-    const auto options = at::TensorOptions(at::kFloat).device(device);
     scale_ = at::full({1}, kFirstScale, options);
     growth_tracker_ = at::zeros({1}, options.dtype(at::kInt));
+  }
+  if (scaling() || check_gradients) {
     found_inf_ = at::zeros({1}, options);
+    one_ = at::ones({1}, options);
+    skipped_ = at::zeros({1}, options.dtype(at::kDouble));
   }
 }
 
 void Precision::unscale(const std::vector<at::Tensor>& gradients) {
   found_inf_.zero_();
-  at::_amp_foreach_non_finite_check_and_unscale_(gradients, found_inf_, scale_.reciprocal());
+  at::_amp_foreach_non_finite_check_and_unscale_(gradients, found_inf_, scaling() ? scale_.reciprocal() : one_);
 }
 
 void Precision::update() {
+  if (checks()) {
+    skipped_.add_(found_inf_);
+  }
   if (scaling()) {
     at::_amp_update_scale_(scale_, growth_tracker_, found_inf_, kGrowth, kBackoff, kGrowthInterval);
   }
 }
+
+std::int64_t Precision::skipped() const { return checks() ? static_cast<std::int64_t>(skipped_.item<double>()) : 0; }
 
 std::string Precision::effective() const {
   const AutocastGuard guard = autocast();
@@ -65,6 +74,16 @@ std::string Precision::effective() const {
     return "off";
   }
   return at::autocast::get_autocast_dtype(device_.type()) == at::kHalf ? "fp16" : "bf16";
+}
+
+std::vector<at::Tensor> Precision::changing() const {
+  std::vector<at::Tensor> all;
+  for (const at::Tensor& tensor : {scale_, growth_tracker_, found_inf_, skipped_}) {
+    if (tensor.defined()) {
+      all.push_back(tensor);
+    }
+  }
+  return all;
 }
 
 std::vector<at::Tensor> Precision::state() const {

@@ -1,4 +1,4 @@
-#include "unidle/train/transfer.h"
+#include "unidle/train/input/transfer.h"
 
 #include <c10/core/impl/VirtualGuardImpl.h>
 
@@ -21,6 +21,7 @@ at::ScalarType scalar_type(data::DType dtype) {
     case data::DType::kU64: return at::kUInt64;
     case data::DType::kI64: return at::kLong;
     case data::DType::kF16: return at::kHalf;
+    case data::DType::kBF16: return at::kBFloat16;
     case data::DType::kF32: return at::kFloat;
     case data::DType::kF64: return at::kDouble;
   }
@@ -65,27 +66,15 @@ std::vector<at::Tensor> Transfer::move(data::Batch batch) {
   std::vector<at::Tensor> moved;
   moved.reserve(fields_.size());
   for (std::size_t index = 0; index < fields_.size(); ++index) {
-    moved.push_back(move_field(batch, index));
+    at::Tensor tensor = field_view(batch, fields_[index], index);
+    bytes_ += tensor.nbytes();
+    if (!device_.is_cpu()) {
+      tensor = tensor.to(device_, non_blocking_);
+    }
+    moved.push_back(uses_[index] == FieldUse::kPicture ? picture_to_float(tensor, channels_last_) : tensor);
   }
   keep(std::move(batch));
   return moved;
-}
-
-at::Tensor Transfer::move_field(const data::Batch& batch, std::size_t index) {
-  const data::Field& field = fields_[index];
-  std::vector<std::int64_t> shape = {batch.samples()};
-  shape.insert(shape.end(), field.shape.begin(), field.shape.end());
-  std::uint64_t bytes = field.bytes();
-  if (field.ragged) {
-    shape[1] = batch.extent(index);
-    bytes = field.row_bytes() * static_cast<std::uint64_t>(shape[1]);
-  }
-  bytes_ += bytes * static_cast<std::uint64_t>(batch.samples());
-  at::Tensor tensor = at::from_blob(batch.field(index), shape, at::TensorOptions(scalar_type(field.dtype)));
-  if (!device_.is_cpu()) {
-    tensor = tensor.to(device_, non_blocking_);
-  }
-  return uses_[index] == FieldUse::kPicture ? picture_to_float(tensor, channels_last_) : tensor;
 }
 
 void Transfer::keep(data::Batch batch) {
@@ -100,6 +89,15 @@ void Transfer::keep(data::Batch batch) {
     in_flight_.front().copied.synchronize();
     in_flight_.pop_front();
   }
+}
+
+at::Tensor field_view(const data::Batch& batch, const data::Field& field, std::size_t index) {
+  std::vector<std::int64_t> shape = {batch.samples()};
+  shape.insert(shape.end(), field.shape.begin(), field.shape.end());
+  if (field.ragged) {
+    shape[1] = batch.extent(index);
+  }
+  return at::from_blob(batch.field(index), shape, at::TensorOptions(scalar_type(field.dtype)));
 }
 
 at::Tensor picture_to_float(const at::Tensor& picture, bool channels_last) {

@@ -1,10 +1,14 @@
-#include "unidle/train/recompute.h"
+#include "unidle/train/step/recompute.h"
 
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/Context.h>
 #include <ATen/autocast_mode.h>
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/csrc/autograd/custom_function.h>
 
-#include "unidle/train/precision.h"
+#include <vector>
+
+#include "unidle/train/step/precision.h"
 
 namespace unidle::train {
 
@@ -14,6 +18,46 @@ using torch::autograd::AutogradContext;
 using torch::autograd::Variable;
 using torch::autograd::variable_list;
 using Body = std::function<at::Tensor(const at::Tensor&)>;
+
+/// The random generators that a body may draw from: the host's and the device's.
+std::vector<at::Generator> generators_of(at::Device device) {
+  std::vector<at::Generator> all = {at::detail::getDefaultCPUGenerator()};
+  if (!device.is_cpu()) {
+    all.push_back(at::globalContext().defaultGenerator(device));
+  }
+  return all;
+}
+
+std::vector<at::Tensor> random_states(at::Device device) {
+  std::vector<at::Tensor> states;
+  for (const at::Generator& generator : generators_of(device)) {
+    states.push_back(generator.get_state());
+  }
+  return states;
+}
+
+/// The generators go back to `states` while it lives.
+class RandomAsItWas {
+ public:
+  RandomAsItWas(at::Device device, const std::vector<at::Tensor>& states)
+      : device_(device), now_(random_states(device)) {
+    set(states);
+  }
+  ~RandomAsItWas() { set(now_); }
+  RandomAsItWas(const RandomAsItWas&) = delete;
+  RandomAsItWas& operator=(const RandomAsItWas&) = delete;
+
+ private:
+  void set(const std::vector<at::Tensor>& states) {
+    std::vector<at::Generator> generators = generators_of(device_);
+    for (std::size_t i = 0; i < generators.size(); ++i) {
+      generators[i].set_state(states[i]);
+    }
+  }
+
+  at::Device device_;
+  std::vector<at::Tensor> now_;
+};
 
 /// Lets a std::function travel in the context.
 struct BodyHolder : torch::CustomClassHolder {
@@ -29,6 +73,7 @@ class Recompute : public torch::autograd::Function<Recompute> {
     const bool cast = at::autocast::is_autocast_enabled(input.device().type());
     context->saved_data["dtype"] =
         static_cast<std::int64_t>(cast ? at::autocast::get_autocast_dtype(input.device().type()) : at::kFloat);
+    context->saved_data["random"] = random_states(input.device());
     return body(input);
   }
 
@@ -37,6 +82,7 @@ class Recompute : public torch::autograd::Function<Recompute> {
     const auto holder = context->saved_data["body"].toCapsule();
     at::Tensor output;
     {
+      const RandomAsItWas random(input.device(), context->saved_data["random"].toTensorVector());
       const at::AutoGradMode with_grad(true);
       const AutocastGuard autocast(input.device().type(),
                                    static_cast<at::ScalarType>(context->saved_data["dtype"].toInt()));

@@ -1,0 +1,146 @@
+#include "unidle/train/checkpoints/checkpoint_folder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <compare>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include "unidle/base/error.h"
+#include "unidle/base/files.h"
+#include "unidle/base/log.h"
+#include "unidle/base/numbers.h"
+
+namespace unidle::train {
+
+namespace {
+
+constexpr const char* kNewest = "checkpoint.pt";
+constexpr std::string_view kPrefix = "checkpoint-";
+
+std::string name_of(std::int64_t samples) { return fmt::format("{}{:012}.pt", kPrefix, samples); }
+
+/// The samples in the name of a checkpoint, or -1 when it is none: any other way to write the number is not ours.
+std::int64_t samples_in_name(const std::filesystem::path& path) {
+  const std::string name = path.stem().string();
+  if (!name.starts_with(kPrefix)) {
+    return -1;
+  }
+  const auto samples = parse_number<std::int64_t>(name.substr(kPrefix.size())).value_or(-1);
+  return samples >= 0 && path.filename() == name_of(samples) ? samples : -1;
+}
+
+/// When a checkpoint was written beside the others: the larger, the later.
+struct Written {
+  bool linked;  // what checkpoint.pt names was the last, whatever the clock says
+  std::filesystem::file_time_type time;
+  std::int64_t samples;
+  auto operator<=>(const Written&) const = default;
+};
+
+/// A damaged file that was named itself is wrong input.
+Snapshot read_one(const std::filesystem::path& path) {
+  try {
+    return read_checkpoint(path);
+  } catch (const Error& error) {
+    throw Error(ErrorCode::kInput, error.subject(), error.message(), error.hint());
+  }
+}
+
+/// The link appears in one move, too.
+void point_to(const std::filesystem::path& link, const std::filesystem::path& name) {
+  const std::filesystem::path next = link.string() + ".next";
+  std::error_code failure;
+  std::filesystem::remove(next, failure);
+  std::filesystem::create_symlink(name, next, failure);
+  if (!failure) {
+    std::filesystem::rename(next, link, failure);
+  }
+  if (failure) {
+    throw system_error(ErrorCode::kIo, link.string(), "cannot be made", failure.value());
+  }
+}
+
+}  // namespace
+
+CheckpointFolder::CheckpointFolder(std::filesystem::path folder, std::int64_t keep)
+    : folder_(std::move(folder)), keep_(keep) {}
+
+CheckpointFolder::~CheckpointFolder() {
+  if (writing_.valid()) {
+    writing_.wait();  // whoever wants to know how it went calls finish()
+  }
+}
+
+void CheckpointFolder::save(const LiveState& state, const Position& position, const at::Tensor& all_random) {
+  finish();
+  take(snapshot_, state, position);
+  if (all_random.defined()) {
+    (state.device.is_cpu() ? snapshot_.host_random : snapshot_.device_random) = all_random;
+  }
+  writing_ = std::async(std::launch::async, [this] { write(); });
+}
+
+void CheckpointFolder::finish() {
+  if (writing_.valid()) {
+    writing_.get();
+  }
+}
+
+void CheckpointFolder::write() const {
+  const std::vector<char> bytes = to_bytes(snapshot_);
+  make_folders(folder_);
+  const std::string name = name_of(snapshot_.position.samples);
+  write_file_atomic(folder_ / name, std::string_view(bytes.data(), bytes.size()));
+  point_to(folder_ / kNewest, name);
+  const std::vector<std::filesystem::path> all = checkpoints_in(folder_);
+  for (std::size_t i = static_cast<std::size_t>(keep_); i < all.size(); ++i) {
+    std::error_code ignored;
+    if (!std::filesystem::is_symlink(all[i], ignored)) {  // a link is somebody else's
+      std::filesystem::remove(all[i], ignored);
+    }
+  }
+}
+
+std::vector<std::filesystem::path> checkpoints_in(const std::filesystem::path& folder) {
+  std::error_code ignored;
+  const std::filesystem::path newest = std::filesystem::read_symlink(folder / kNewest, ignored);
+  std::vector<std::pair<Written, std::filesystem::path>> found;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    const std::int64_t samples = samples_in_name(entry.path());
+    if (samples >= 0 && entry.is_regular_file(ignored)) {
+      const Written written{entry.path().filename() == newest, entry.last_write_time(ignored), samples};
+      found.emplace_back(written, entry.path());
+    }
+  }
+  std::ranges::sort(found, std::ranges::greater());
+  std::vector<std::filesystem::path> paths;
+  for (auto& one : found) {
+    paths.push_back(std::move(one.second));
+  }
+  return paths;
+}
+
+Snapshot read_newest(const std::filesystem::path& path, std::filesystem::path& found) {
+  found = path;
+  if (!std::filesystem::is_directory(path)) {
+    return read_one(path);
+  }
+  for (const std::filesystem::path& candidate : checkpoints_in(path)) {
+    try {
+      found = candidate;
+      return read_checkpoint(candidate);
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::kCorrupt) {
+        throw;
+      }
+      spdlog::warn("{}: damaged, looking at the checkpoint before it", candidate.string());
+    }
+  }
+  throw Error(ErrorCode::kInput, path.string(), "holds no checkpoint that is whole",
+              "checkpoint.interval and checkpoint.folder say how often and where a run makes them");
+}
+
+}  // namespace unidle::train

@@ -1,0 +1,65 @@
+#include "unidle/train/checks.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <string>
+#include <utility>
+
+namespace unidle::train {
+
+namespace {
+
+std::string subject_of(const Config& config, std::string_view key) {
+  const std::string& location = config.location(key);
+  return fmt::format("{}: {}", location.empty() ? config.name() : location, key);
+}
+
+[[noreturn]] void refuse_setting(const Config& config, std::string_view key, std::string message, std::string hint) {
+  throw Error(ErrorCode::kInput, subject_of(config, key), std::move(message), std::move(hint));
+}
+
+}  // namespace
+
+const Config& checked_combinations(const Config& config, at::Device device) {
+  if (config.text("precision.amp") == "fp16" && device.is_cpu()) {
+    refuse_setting(config, "precision.amp", "fp16 needs a GPU, and this run is on the CPU", "use bf16 or off");
+  }
+  const std::int64_t micro_batches = config.integer("batch.accumulation");
+  const std::int64_t samples = config.integer("train.samples");
+  if (micro_batches > samples) {
+    refuse_setting(
+        config, "batch.accumulation",
+        fmt::format("{} micro-batches a step are more than the {} samples of the run", micro_batches, samples),
+        "use a smaller batch.accumulation or a larger train.samples");
+  }
+  if (config.flag("train.deterministic") && config.flag("cudnn.benchmark")) {
+    refuse_setting(config, "cudnn.benchmark", "algorithms chosen by their time differ from run to run",
+                   "leave out cudnn.benchmark, or train.deterministic");
+  }
+  if (config.text("optimizer.schedule") == "one-cycle" && config.integer("optimizer.warmup_steps") > 0) {
+    refuse_setting(config, "optimizer.warmup_steps", "the schedule one-cycle has a rise of its own",
+                   "leave out optimizer.warmup_steps, or use the schedule cosine");
+  }
+  for (const char* key : {"ema.decay", "optimizer.momentum"}) {
+    if (config.real(key) >= 1) {
+      refuse_setting(config, key, fmt::format("expected a number below 1, found {}", config.text(key)), "0.999, say");
+    }
+  }
+  return config;
+}
+
+void throw_with_key(const Error& error, const Config& config) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kKeys = {
+      {{"loader option batch", "batch.size"},
+       {"loader option workers", "loader.workers"},
+       {"loader option prefetch", "loader.prefetch_factor"}}};
+  for (const auto& [option, key] : kKeys) {
+    if (error.subject() == option) {
+      throw Error(error.code(), subject_of(config, key), error.message(), error.hint());
+    }
+  }
+  throw error;
+}
+
+}  // namespace unidle::train

@@ -1,0 +1,18 @@
+// Settings that are right one by one and impossible together.
+#pragma once
+
+#include <ATen/ATen.h>
+
+#include "unidle/base/error.h"
+#include "unidle/train/config.h"
+
+namespace unidle::train {
+
+/// `config` itself. Throws kInput, naming the place of the setting and what to change, for the first combination that
+/// cannot be.
+const Config& checked_combinations(const Config& config, at::Device device);
+
+/// `error` under the name of the setting and its place, where it is one of the loader about an option.
+[[noreturn]] void throw_with_key(const Error& error, const Config& config);
+
+}  // namespace unidle::train

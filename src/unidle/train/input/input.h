@@ -1,0 +1,59 @@
+// Batches of a source as tensors on the device, however they get there.
+#pragma once
+
+#include <ATen/ATen.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "unidle/data/loader.h"
+#include "unidle/train/input/device_rows.h"
+#include "unidle/train/input/transfer.h"
+#include "unidle/train/workload.h"
+
+namespace unidle::train {
+
+struct InputOptions {
+  data::LoaderOptions loader;  // its allocator is chosen here
+  bool pin_memory = false;     // of no effect on a CPU
+  bool non_blocking = false;   // of no effect on a CPU
+  bool channels_last = false;
+  bool on_device = false;  // the source is read once, and only item numbers cross the bus
+};
+/// The options that the configuration asks for; the loader's batch and start are the caller's.
+InputOptions input_options(const Config& config);
+
+/// The same batches in the same order with any options but the loader's. One thread.
+class Input {
+ public:
+  /// `source` must outlive this. Throws what Loader and DeviceRows throw.
+  Input(const data::Source& source, std::vector<FieldUse> uses, at::Device device, const InputOptions& options);
+  Input(const Input&) = delete;
+  Input& operator=(const Input&) = delete;
+
+  bool ready() const { return loader_->ready(); }
+  data::Batch fetch() { return loader_->next(); }
+  /// The fields of the fetched batch. On a CPU raw fields may be views, valid until the next call.
+  std::vector<at::Tensor> move(data::Batch batch);
+  /// Bytes that crossed the bus for the last batch.
+  std::uint64_t bytes() const { return transfer_->bytes(); }
+
+  const data::Loader& loader() const { return *loader_; }
+  bool pinned() const { return pinned_ != nullptr; }
+  bool non_blocking() const { return non_blocking_; }
+  bool on_device() const { return rows_.has_value(); }
+
+ private:
+  std::vector<FieldUse> uses_;
+  bool channels_last_;
+  bool non_blocking_;
+  std::optional<DeviceRows> rows_;
+  std::optional<ItemNumbers> numbers_;
+  std::unique_ptr<PinnedAllocator> pinned_;  // outlives the loader
+  std::unique_ptr<data::Loader> loader_;
+  std::unique_ptr<Transfer> transfer_;
+};
+
+}  // namespace unidle::train

@@ -1,0 +1,55 @@
+#include "unidle/train/plugin.h"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <cstring>
+#include <string>
+
+#include "unidle/base/error.h"
+#include "unidle/base/files.h"
+
+namespace unidle::train {
+
+namespace {
+
+constexpr const char* kHowToBuild = "docs/adding-a-workload.md says how it is built";
+
+std::string loader_error() {
+  const char* reason = dlerror();
+  return reason != nullptr ? reason : "the system does not say why";
+}
+
+template <typename Function>
+Function* function_of(void* library, const char* name, const std::string& path) {
+  void* found = dlsym(library, name);
+  if (found == nullptr) {
+    throw Error(ErrorCode::kInput, path, fmt::format("is no workload: it has no {}()", name), kHowToBuild);
+  }
+  return reinterpret_cast<Function*>(found);
+}
+
+}  // namespace
+
+const WorkloadKind& load_plugin(const std::filesystem::path& library) {
+  const std::string path = library.string();
+  if (const auto reason = why_no_file(library); reason || !std::filesystem::exists(library)) {
+    throw Error(ErrorCode::kInput, path, reason.value_or("is not there"), kHowToBuild);
+  }
+  // With a slash, so that it is not looked for where libraries of the system lie. Never unloaded: its code may be in
+  // use until the very end.
+  void* handle = dlopen(std::filesystem::absolute(library).c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (handle == nullptr) {
+    throw Error(ErrorCode::kInput, path, "cannot be loaded: " + loader_error(), kHowToBuild);
+  }
+  const char* abi = function_of<const char*()>(handle, "unidle_plugin_abi", path)();
+  if (std::strcmp(abi, UNIDLE_PLUGIN_ABI) != 0) {
+    throw Error(ErrorCode::kInput, path, fmt::format("was built for '{}', this is '{}'", abi, UNIDLE_PLUGIN_ABI),
+                "build it again with this unidle");
+  }
+  const WorkloadKind& kind = *function_of<const WorkloadKind*()>(handle, "unidle_plugin_workload", path)();
+  add_settings(kind.settings);
+  return kind;
+}
+
+}  // namespace unidle::train

@@ -1,0 +1,231 @@
+#include "unidle/train/ranks/ranks.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <array>
+#include <exception>
+#include <string_view>
+#include <thread>
+#include <utility>
+
+#include "unidle/base/error.h"
+
+#define USE_C10D_GLOO
+#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
+#include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
+#include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
+#include <torch/csrc/distributed/c10d/TCPStore.hpp>
+#include <torch/csrc/distributed/c10d/comm.hpp>
+#include <torch/csrc/distributed/c10d/reducer.hpp>
+
+namespace unidle::train {
+
+namespace {
+
+using Bytes = std::vector<std::uint8_t>;
+using std::chrono::milliseconds;
+
+constexpr const char* kFailed = "failed";
+constexpr const char* kHeard = "heard";
+constexpr milliseconds kForAWord{2000};          // it is left before a connection closes
+constexpr milliseconds kForOthersToHear{10000};  // machines may be busy
+constexpr milliseconds kBetweenLooks{20};
+constexpr std::size_t kBroadcastBytes = std::size_t{250} << 20;  // as DistributedDataParallel has it
+
+Bytes to_bytes(std::string_view text) { return {text.begin(), text.end()}; }
+std::string to_text(const Bytes& bytes) { return {bytes.begin(), bytes.end()}; }
+std::string joined_key(int rank) { return fmt::format("joined/{}", rank); }
+
+/// Whether the failure came from the connection, and so tells of another process.
+bool is_of_connection(const std::exception& failure) {
+  constexpr std::array<std::string_view, 6> kWords = {"gloo",  "Gloo",       "onnection closed", "onnection reset",
+                                                      "ocket", "Broken pipe"};
+  const std::string_view text = failure.what();
+  return dynamic_cast<const Error*>(&failure) == nullptr &&
+         std::ranges::any_of(kWords, [&](std::string_view word) { return text.find(word) != std::string_view::npos; });
+}
+
+/// Torch warns when a gradient's strides are not the parameter's, which sizes of one make happen; the values are right.
+class WithoutStrides final : public c10::WarningHandler {
+ public:
+  void process(const c10::Warning& warning) override {
+    if (warning.msg().find("strides") == std::string::npos) {
+      c10::WarningHandler::process(warning);
+    }
+  }
+};
+
+/// Torch sorts its buckets anew after the first pass, by when gradients come. A resumed run would then add three and
+/// more processes' numbers in another order, in its first step, than one that was not cut. Here they stay as they are.
+class SteadyReducer final : public c10d::Reducer {
+ public:
+  template <typename... Arguments>
+  explicit SteadyReducer(Arguments&&... arguments) : Reducer(std::forward<Arguments>(arguments)...) {
+    has_rebuilt_bucket_ = true;
+  }
+};
+
+std::string first_line(std::string_view text) { return std::string(text.substr(0, text.find('\n'))); }
+
+}  // namespace
+
+struct Ranks::Impl {
+  c10::intrusive_ptr<c10d::Store> store;
+  c10::intrusive_ptr<c10d::ProcessGroup> group;
+  std::unique_ptr<c10d::Reducer> reducer;
+  WithoutStrides warnings;
+  c10::WarningUtils::WarningHandlerGuard guard{&warnings};
+
+  /// The store, and each process's name in it.
+  void join(const RankPlace& place, milliseconds timeout);
+  void connect(const RankPlace& place, milliseconds timeout);
+  std::string missing(const RankPlace& place) const;
+};
+
+Ranks::Ranks(const RankPlace& place, std::chrono::seconds timeout) : place_(place), impl_(std::make_unique<Impl>()) {
+  impl_->join(place, timeout);
+  impl_->connect(place, timeout);
+}
+
+Ranks::~Ranks() = default;
+
+void Ranks::Impl::join(const RankPlace& place, milliseconds timeout) {
+  const std::string address = fmt::format("{}:{}", place.address, place.port);
+  c10d::TCPStoreOptions options;
+  options.port = place.port;
+  options.isServer = place.rank == 0 && !place.store_is_there;
+  options.waitWorkers = false;
+  options.timeout = timeout;
+  try {
+    store = c10::make_intrusive<c10d::PrefixStore>(place.prefix,
+                                                   c10::make_intrusive<c10d::TCPStore>(place.address, options));
+    std::array<char, 256> host{};
+    gethostname(host.data(), host.size() - 1);
+    store->set(joined_key(place.rank), to_bytes(host.data()));
+  } catch (const std::exception& failure) {
+    throw Error(ErrorCode::kChild, address,
+                fmt::format("rank {} cannot reach the first process: {}", place.rank, first_line(failure.what())),
+                "MASTER_ADDR and MASTER_PORT name it; ranks.timeout_s says how long to wait");
+  }
+  std::vector<std::string> all;
+  for (int rank = 0; rank < place.world; ++rank) {
+    all.push_back(joined_key(rank));
+  }
+  try {
+    store->wait(all, timeout);
+  } catch (const std::exception&) {
+    throw Error(
+        ErrorCode::kChild, address,
+        fmt::format("{} of {} processes did not join within {} s", missing(place), place.world, timeout.count() / 1000),
+        "look whether it was started; ranks.timeout_s says how long to wait");
+  }
+}
+
+std::string Ranks::Impl::missing(const RankPlace& place) const {
+  std::string names;
+  for (int rank = 0; rank < place.world; ++rank) {
+    if (!store->check({joined_key(rank)})) {
+      names += fmt::format("{}{}", names.empty() ? "rank " : ", ", rank);
+    }
+  }
+  return names.empty() ? "some" : names;
+}
+
+void Ranks::Impl::connect(const RankPlace& place, milliseconds timeout) {
+  using Gloo = c10d::ProcessGroupGloo;
+  auto options = Gloo::Options::create(timeout);
+  const char* interface = std::getenv("GLOO_SOCKET_IFNAME");
+  const bool here = place.local_world == place.world;
+  options->devices.push_back(interface != nullptr ? Gloo::createDeviceForInterface(interface)
+                             : here               ? Gloo::createDeviceForHostname("127.0.0.1")
+                                                  : Gloo::createDefaultDevice());
+  const auto backend = c10::make_intrusive<Gloo>(store, place.rank, place.world, options);
+  group = c10::make_intrusive<c10d::ProcessGroup>(store, place.rank, place.world);
+  for (const at::DeviceType device : {at::kCPU, at::kCUDA}) {
+    group->setBackend(device, c10d::ProcessGroup::BackendType::GLOO, backend);
+  }
+  group->setDefaultBackend(c10d::ProcessGroup::BackendType::GLOO);
+  group->setGroupName("unidle");
+}
+
+void Ranks::broadcast(std::vector<at::Tensor> tensors) {
+  const at::NoGradGuard no_grad;
+  if (!tensors.empty()) {
+    c10d::broadcast_coalesced(impl_->group, tensors, kBroadcastBytes);
+  }
+}
+
+void Ranks::sum(at::Tensor tensor) {
+  std::vector<at::Tensor> tensors = {std::move(tensor)};
+  impl_->group->allreduce(tensors)->wait();
+}
+
+at::Tensor Ranks::gather(const at::Tensor& row) {
+  std::vector<std::int64_t> shape = row.sizes().vec();
+  shape.insert(shape.begin(), world());
+  at::Tensor rows = at::zeros(shape, row.options());
+  rows[rank()].copy_(row);
+  sum(rows);
+  return rows;
+}
+
+void Ranks::join_gradients(const std::vector<at::Tensor>& parameters) {
+  // The first bucket is small, so that it leaves early in the backward pass, which begins at the last parameters.
+  auto [buckets, limits] = c10d::compute_bucket_assignment_by_size(
+      parameters, {c10d::kDefaultFirstBucketBytes, c10d::kDefaultBucketBytesCap});
+  std::ranges::reverse(buckets);
+  impl_->reducer = std::make_unique<SteadyReducer>(
+      parameters, std::move(buckets), impl_->group, std::vector<bool>(parameters.size(), false),
+      c10d::kDefaultBucketBytesCap, /*find_unused_parameters=*/false, /*gradient_as_bucket_view=*/false,
+      std::unordered_map<std::size_t, std::string>{}, c10d::kDefaultFirstBucketBytes,
+      /*skip_all_reduce_unused_params=*/false, /*use_python_reducer=*/false, std::vector<std::int64_t>{});
+}
+
+void Ranks::before_backward(const at::Tensor& loss) { impl_->reducer->prepare_for_backward({loss}); }
+
+/// The first process may hold the store that the others read: all but the one that failed.
+void Ranks::wait_until_heard() {
+  const auto until = std::chrono::steady_clock::now() + kForOthersToHear;
+  while (impl_->store->add(kHeard, 0) < world() - 1 && std::chrono::steady_clock::now() < until) {
+    std::this_thread::sleep_for(kBetweenLooks);
+  }
+}
+
+void Ranks::end_all() {
+  const std::exception_ptr current = std::current_exception();
+  std::string message;
+  bool of_another = false;
+  try {
+    std::rethrow_exception(current);
+  } catch (const std::exception& failure) {
+    message = first_line(failure.what());
+    of_another = is_of_connection(failure);
+  }
+  try {
+    if (!of_another) {
+      impl_->store->set(kFailed, to_bytes(fmt::format("rank {}: {}", rank(), message)));
+    }
+    // The others' calls fail when this connection closes; then they read why, in the store that may be this one's.
+    impl_->reducer.reset();
+    impl_->group.reset();
+    if (of_another) {
+      impl_->store->wait({kFailed}, kForAWord);
+      message = to_text(impl_->store->get(kFailed));
+      impl_->store->add(kHeard, 1);
+    }
+    if (first()) {
+      wait_until_heard();
+    }
+  } catch (const std::exception&) {  // nobody left a word, or nobody is there to hear it
+  }
+  if (!of_another) {
+    std::rethrow_exception(current);
+  }
+  const bool told = message.starts_with("rank ");
+  throw Error(ErrorCode::kChild, told ? message.substr(0, message.find(':')) : "another rank",
+              told ? message.substr(message.find(':') + 2) : "ended without a word: " + message,
+              told ? "" : "its own output says more; checkpoints are whole, --resume goes on from them");
+}
+
+}  // namespace unidle::train

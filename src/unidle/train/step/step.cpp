@@ -1,0 +1,170 @@
+#include "unidle/train/step/step.h"
+
+#include <ATen/record_function.h>
+
+#include <utility>
+
+#include "unidle/base/log.h"
+
+namespace unidle::train {
+
+namespace {
+
+/// Under the name that a profiler window has it by.
+data::Batch fetch(Input& input) {
+  RECORD_USER_SCOPE("enumerate(DataLoader)#unidle");
+  return input.fetch();
+}
+
+/// Why steps of this configuration cannot be captured; empty when they can.
+std::string against_graphs(const Config& config, const Ranks* ranks, const GraphCapture* capture) {
+  if (config.text("compile.mode") != "graph") {
+    return "the configuration does not ask for it";
+  }
+  if (capture == nullptr) {
+    return "the device has no graphs";
+  }
+  if (ranks != nullptr) {
+    return "the run has several processes";
+  }
+  if (!config.flag("optimizer.fused")) {
+    return "it needs optimizer.fused: true, which reads its rate from the device";
+  }
+  return "";
+}
+
+}  // namespace
+
+Step::Step(Workload& workload, const Config& config, at::Device device, Events& events, std::int64_t total_steps,
+           Ranks* ranks, GraphCapture* capture)
+    : workload_(workload),
+      events_(events),
+      ranks_(ranks),
+      clip_norm_(config.real("grad.clip_norm")),
+      zero_to_none_(config.flag("optimizer.zero_to_none")),
+      precision_(config.text("precision.amp"), device, config.text("train.on_nan") == "skip"),
+      optimizer_(make_optimizer(config, workload.model().parameters())),
+      schedule_(config, total_steps),
+      averaged_(workload.model(), config.real("ema.decay")),
+      graphs_(capture, against_graphs(config, ranks, capture), device, graph_work()) {
+  if (ranks_ != nullptr) {
+    ranks_->join_gradients(optimizer_->parameters());
+  }
+  if (graphs_.on()) {
+    optimizer_->keep_rate_on_device();
+  } else if (config.text("compile.mode") == "graph") {
+    spdlog::warn("compile.mode: graph is off: {}", graphs_.reason());
+  }
+}
+
+StepGraphs::Work Step::graph_work() {
+  return {.step =
+              [this](const StepFields& fields) {
+                return learn(static_cast<std::int64_t>(fields.size()),
+                             [&](std::int64_t i) { return fields[static_cast<std::size_t>(i)]; });
+              },
+          .drop_gradients = [this] { drop_gradients(); },
+          .weights = [this] { return optimizer_->parameters(); },
+          .others =
+              [this] {
+                std::vector<at::Tensor> all = workload_.model().buffers();
+                for (const auto& more : {optimizer_->state(), precision_.changing(), averaged_.averages()}) {
+                  all.insert(all.end(), more.begin(), more.end());
+                }
+                return all;
+              }};
+}
+
+at::Tensor Step::run(Input& input, std::int64_t accumulation, std::int64_t number) {
+  number_ = static_cast<std::uint64_t>(number);
+  optimizer_->set_rate(schedule_.rate(number));
+  return graphs_.on() ? run_captured(input, accumulation)
+                      : learn(accumulation, [&](std::int64_t) { return next_fields(input); });
+}
+
+at::Tensor Step::run_captured(Input& input, std::int64_t count) {
+  StepFields fields;
+  for (std::int64_t i = 0; i < count; ++i) {
+    fields.push_back(next_fields(input));
+    for (at::Tensor& field : fields.back()) {
+      field = i + 1 < count ? field.clone() : field;  // it may be a view into the batch, which the next one replaces
+    }
+  }
+  const std::uint64_t start = Events::now_ns();
+  const std::int64_t replays = graphs_.replays();
+  const at::Tensor loss = graphs_.run(fields);
+  if (graphs_.replays() > replays) {
+    events_.span(UNIDLE_EVENT_FORWARD, start, number_);  // and all that follows it, which the host queued as one
+  }
+  return loss;
+}
+
+template <typename FieldsOf>
+at::Tensor Step::learn(std::int64_t count, const FieldsOf& fields_of) {
+  updating_ = false;
+  at::Tensor loss;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const at::Tensor part = learn_from(fields_of(i), count, i + 1 == count);
+    loss = loss.defined() ? loss + part : part;
+  }
+  updating_ = true;
+  update();
+  return loss;
+}
+
+void Step::drop_gradients() { clear_gradients(optimizer_->parameters(), /*to_none=*/true); }
+
+std::vector<at::Tensor> Step::next_fields(Input& input) {
+  std::uint64_t start = Events::now_ns();
+  const bool ready = input.ready();
+  data::Batch batch = fetch(input);
+  input_wait_ns_ += Events::now_ns() - start;
+  events_.span(UNIDLE_EVENT_INPUT, start, number_, ready ? 1 : 0);
+  events_.samples(batch, number_);
+
+  start = Events::now_ns();
+  std::vector<at::Tensor> fields = input.move(std::move(batch));
+  events_.span(UNIDLE_EVENT_TRANSFER, start, number_, input.bytes(),
+               (input.pinned() ? 1U : 0U) | (input.non_blocking() ? 0U : 2U));
+  return fields;
+}
+
+at::Tensor Step::learn_from(const std::vector<at::Tensor>& fields, std::int64_t count, bool last) {
+  std::uint64_t start = Events::now_ns();
+  at::Tensor loss;
+  {
+    const AutocastGuard autocast = precision_.autocast();
+    loss = workload_.loss(fields);
+  }
+  if (count > 1) {
+    loss = loss / static_cast<double>(count);
+  }
+  events_.span(UNIDLE_EVENT_FORWARD, start, number_);
+
+  start = Events::now_ns();
+  const at::Tensor scaled = precision_.scale(loss);
+  if (ranks_ != nullptr && last) {
+    ranks_->before_backward(scaled);
+  }
+  scaled.backward();
+  events_.span(UNIDLE_EVENT_BACKWARD, start, number_);
+  return loss.detach();
+}
+
+void Step::update() {
+  RECORD_USER_SCOPE("Optimizer.step#unidle");
+  const std::uint64_t start = Events::now_ns();
+  if (precision_.checks()) {
+    precision_.unscale(gradients_of(optimizer_->parameters()));
+  }
+  if (clip_norm_ > 0) {
+    clip_gradients(gradients_of(optimizer_->parameters()), clip_norm_);
+  }
+  optimizer_->step(precision_.found_inf());
+  precision_.update();
+  averaged_.update();
+  clear_gradients(optimizer_->parameters(), zero_to_none_);
+  events_.span(UNIDLE_EVENT_OPTIMIZER, start, number_);
+}
+
+}  // namespace unidle::train

@@ -1,0 +1,77 @@
+// One optimiser step: forward and backward of its micro-batches, then the update.
+#pragma once
+
+#include <ATen/ATen.h>
+
+#include <cstdint>
+#include <memory>
+
+#include "unidle/train/config.h"
+#include "unidle/train/events.h"
+#include "unidle/train/input/input.h"
+#include "unidle/train/ranks/ranks.h"
+#include "unidle/train/step/ema.h"
+#include "unidle/train/step/optimizer.h"
+#include "unidle/train/step/precision.h"
+#include "unidle/train/step/schedule.h"
+#include "unidle/train/step/step_graphs.h"
+#include "unidle/train/workload.h"
+
+namespace unidle::train {
+
+/// What a step changes, and what it remembers from one to the next. The host waits for the device nowhere in it, but
+/// for the unfused update where gradients are checked. One thread.
+class Step {
+ public:
+  /// All references must outlive this, and `ranks`, which is null for a process of its own, and `capture`: null where
+  /// the device has none.
+  Step(Workload& workload, const Config& config, at::Device device, Events& events, std::int64_t total_steps,
+       Ranks* ranks, GraphCapture* capture);
+
+  /// Takes `accumulation` batches of `input` and updates the weights. Returns the mean loss of this process, detached,
+  /// on the device. When it throws before the update, drop_gradients() and the step can be made again.
+  at::Tensor run(Input& input, std::int64_t accumulation, std::int64_t number);
+  void drop_gradients();
+  /// The step gets other shapes: what was captured is of no use.
+  void drop_graphs() { graphs_.drop_graphs(); }
+
+  const StepGraphs& graphs() const { return graphs_; }
+  Optimizer& optimizer() { return *optimizer_; }
+  const Optimizer& optimizer() const { return *optimizer_; }
+  Precision& precision() { return precision_; }
+  const Precision& precision() const { return precision_; }
+  AveragedWeights& averaged() { return averaged_; }
+  const AveragedWeights& averaged() const { return averaged_; }
+  const Schedule& schedule() const { return schedule_; }
+  /// Whether the last exception came out of the update, so that some of it may have happened.
+  bool updating() const { return updating_; }
+  /// How long steps have waited for data, in all.
+  std::uint64_t input_wait_ns() const { return input_wait_ns_; }
+
+ private:
+  StepGraphs::Work graph_work();
+  /// The fields of the next micro-batch, on the device.
+  std::vector<at::Tensor> next_fields(Input& input);
+  /// A whole step, of `count` micro-batches. `fields_of(i)` is called when the one before is done.
+  template <typename FieldsOf>
+  at::Tensor learn(std::int64_t count, const FieldsOf& fields_of);
+  at::Tensor learn_from(const std::vector<at::Tensor>& fields, std::int64_t count, bool last);
+  at::Tensor run_captured(Input& input, std::int64_t count);
+  void update();
+
+  Workload& workload_;
+  Events& events_;
+  Ranks* ranks_;
+  double clip_norm_;
+  bool zero_to_none_;
+  Precision precision_;
+  std::unique_ptr<Optimizer> optimizer_;
+  Schedule schedule_;
+  AveragedWeights averaged_;
+  StepGraphs graphs_;
+  std::uint64_t number_ = 0;
+  bool updating_ = false;
+  std::uint64_t input_wait_ns_ = 0;
+};
+
+}  // namespace unidle::train

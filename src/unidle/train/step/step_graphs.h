@@ -1,0 +1,71 @@
+// Whole steps as captured graphs, trusted once they do what the same step does without.
+#pragma once
+
+#include <ATen/ATen.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "unidle/train/step/graph_capture.h"
+
+namespace unidle::train {
+
+/// The fields of a step's micro-batches, in order.
+using StepFields = std::vector<std::vector<at::Tensor>>;
+
+/// Does the steps of a run: the first few of each shape as they are, then as a replay of a graph that reads its fields
+/// from memory of its own. Once anything is wrong with a graph, all steps are done as they are. The host waits for the
+/// device only while a new graph is compared. One thread.
+class StepGraphs {
+ public:
+  struct Work {
+    /// A whole step, without waiting for the device. Returns its loss, detached.
+    std::function<at::Tensor(const StepFields&)> step;
+    /// Drops what an interrupted step() left behind.
+    std::function<void()> drop_gradients;
+    /// Of what a step changes: the weights, and all the rest. The same tensors in every call.
+    std::function<std::vector<at::Tensor>()> weights;
+    std::function<std::vector<at::Tensor>()> others;
+  };
+  /// `capture` must outlive this. `against`: why every step is to be done as it is; empty unless it is to.
+  StepGraphs(GraphCapture* capture, std::string against, at::Device device, Work work);
+
+  /// One step. Throws what it throws without a graph.
+  at::Tensor run(const StepFields& fields);
+  /// Their memory too.
+  void drop_graphs() { graphs_.clear(); }
+
+  /// Whether steps are captured, or still may be.
+  bool on() const { return reason_.empty(); }
+  /// Why not.
+  const std::string& reason() const { return reason_; }
+  /// Steps that were replays.
+  std::int64_t replays() const { return replays_; }
+
+ private:
+  struct Graph {
+    StepFields fields;  // what it reads
+    at::Tensor loss;    // what it writes
+    std::unique_ptr<CapturedGraph> captured;
+    int steps_before = 0;  // of its shape
+    bool trusted = false;  // a replay was compared
+  };
+  Graph* graph_for(const StepFields& fields);
+  bool capture(Graph& graph);
+  /// The step with these fields twice, as it is and as a replay. What is trusted is left behind.
+  at::Tensor compare(Graph& graph, const StepFields& fields);
+  at::Tensor replay(Graph& graph, const StepFields& fields);
+  void give_up(std::string reason);
+
+  GraphCapture* capture_;
+  std::string reason_;
+  at::Device device_;
+  Work work_;
+  std::vector<std::unique_ptr<Graph>> graphs_;
+  std::int64_t replays_ = 0;
+};
+
+}  // namespace unidle::train
