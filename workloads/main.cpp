@@ -5,10 +5,13 @@
 
 #include <CLI/CLI.hpp>
 #include <atomic>
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <system_error>
 
 #include "unidle/base/error.h"
@@ -18,9 +21,15 @@
 #include "unidle/base/terminal.h"
 #include "unidle/base/units.h"
 #include "unidle/cli/parser_output.h"
+#include "unidle/train/checkpoints/weights.h"
 #include "unidle/train/device.h"
 #include "unidle/train/machine_speed.h"
+#include "unidle/train/memory.h"
+#include "unidle/train/plugin.h"
+#include "unidle/train/ranks/ranks.h"
 #include "unidle/train/trainer.h"
+#include "workloads/export_command.h"
+#include "workloads/grid.h"
 #include "workloads/registry.h"
 
 namespace {
@@ -64,6 +73,9 @@ struct Options {
   std::vector<std::string> overrides;
   std::string format = "text";
   std::string resume;
+  std::string weights;
+  std::string plugin;
+  std::string grid;
   bool prepare = false;
   bool quiet = false;
 };
@@ -72,47 +84,149 @@ void add_options(CLI::App& app, Options& options) {
   app.add_option("WORKLOAD.yaml", options.config, "Configuration")->required();
   app.add_option("KEY=VALUE", options.overrides, "Settings that differ from the file, e.g. batch.size=8");
   app.add_option("--format", options.format, "Of the answer on stdout")->check(CLI::IsMember({"text", "json"}));
-  app.add_option("--resume", options.resume, "Checkpoint to go on from, or the folder that it lies in");
+  auto* resume = app.add_option("--resume", options.resume, "Checkpoint to go on from, or the folder that it lies in");
+  app.add_option("--weights", options.weights, "Weights to start from: a torch or safetensors file, or a checkpoint")
+      ->excludes(resume);
+  app.add_option("--plugin", options.plugin, "Shared library with a workload (docs/adding-a-workload.md)");
+  app.add_option("--grid", options.grid, "KEY=VALUE,VALUE,...: a run with each value, and a table")->excludes(resume);
   app.add_flag("--prepare", options.prepare, "Make the data and end");
   app.add_flag("-q,--quiet", options.quiet, "No progress on stderr");
 }
 
-std::unique_ptr<Progress> make_progress(const Options& options, std::uint64_t total) {
-  return options.quiet ? nullptr : std::make_unique<Progress>("training", total);
-}
-
-int run(const Options& options) {
-  train::Events events;
-  const train::Config config = train::Config::load(options.config, options.overrides);
-  const train::WorkloadKind& kind = workloads::find_workload(config);
-  if (options.prepare) {
-    print_to(stdout, "{}\n", kind.prepare(config));
-    return 0;
+/// The live line on stderr.
+class LiveLine {
+ public:
+  void show(const train::Progressed& now) {
+    if (!progress_) {
+      progress_.emplace("training", static_cast<std::uint64_t>(now.total));
+      mark(now);
+    }
+    if (!progress_->due()) {
+      return;
+    }
+    const double elapsed_ns = static_cast<double>(train::Events::now_ns() - shown_ns_);
+    const double rate = static_cast<double>(now.samples - shown_.samples) / elapsed_ns * 1e9;
+    const double waited = static_cast<double>(now.input_wait_ns - shown_.input_wait_ns) / elapsed_ns;
+    progress_->update(
+        static_cast<std::uint64_t>(now.samples),
+        fmt::format("loss {}, {} samples/s, input wait {:.0f} %", now.loss ? format_number(*now.loss) : "not read yet",
+                    format_number(rate), 100 * waited));
+    mark(now);
   }
-  const at::Device device = train::choose_device(config.text("device"));
-  train::configure_torch(config);
+
+ private:
+  void mark(const train::Progressed& now) {
+    shown_ = now;
+    shown_ns_ = train::Events::now_ns();
+  }
+
+  std::optional<Progress> progress_;
+  train::Progressed shown_;
+  std::uint64_t shown_ns_ = 0;
+};
+
+train::Summary train_workload(const Options& options, const train::Config& config, const train::WorkloadKind& kind,
+                              at::Device device, train::Events& events, train::Ranks* ranks) {
+  std::unique_ptr<train::GraphCapture> capture;  // before any work is queued: it chooses the stream
+  if (config.text("compile.mode") == "graph") {
+    capture = train::graph_capture_of(device);
+  }
   const std::unique_ptr<train::Workload> workload = kind.open(config, device);
 
-  std::unique_ptr<Progress> progress;
+  if (!options.weights.empty()) {
+    train::load_weights(workload->model(), train::read_weights(options.weights), options.weights);
+  }
+
+  if (ranks != nullptr && ranks->rank() > 0) {
+    // Weights are the first one's; what is drawn from now on is each one's own.
+    at::manual_seed(static_cast<std::uint64_t>(config.integer("seed") + ranks->rank()));
+  }
+
+  std::optional<LiveLine> line;
+  if (!options.quiet && (ranks == nullptr || ranks->first())) {
+    line.emplace();
+  }
   train::TrainOptions train_options;
   if (!options.resume.empty()) {
     train_options.resume = options.resume;
   }
   train_options.stop = &g_stop;
-  train_options.on_progress = [&](std::int64_t samples, std::int64_t total, double loss) {
-    if (!progress) {
-      progress = make_progress(options, static_cast<std::uint64_t>(total));
-    }
-    if (progress) {
-      progress->update(static_cast<std::uint64_t>(samples), "loss " + format_number(loss));
+  train_options.ranks = ranks;
+  train_options.capture = capture.get();
+  train_options.on_progress = [&](const train::Progressed& now) {
+    if (line) {
+      line->show(now);
     }
   };
   std::signal(SIGINT, on_interrupt);
   train::Trainer trainer(*workload, config, device, events, train_options);
-  const train::Summary summary = trainer.run();
-  progress.reset();
-  print_to(stdout, "{}", options.format == "json" ? train::to_json(summary) + "\n" : train::to_text(summary));
-  return summary.stopped ? 128 + SIGINT : 0;
+  return trainer.run();
+}
+
+template <typename... What>
+void print_answer(const Options& options, const What&... what) {
+  print_to(stdout, "{}", options.format == "json" ? to_json(what...) + "\n" : to_text(what...));
+}
+
+int exit_code_of(const train::Summary& summary) { return summary.stopped ? 128 + SIGINT : 0; }
+
+/// A run after the other, all on the data that was prepared once.
+int train_grid(const Options& options, const train::WorkloadKind* plugin) {
+  const workloads::Grid grid = workloads::Grid::parse(options.grid);
+  workloads::GridRuns runs;
+  for (const std::string& value : grid.values) {
+    std::vector<std::string> overrides = options.overrides;
+    overrides.push_back(grid.key + "=" + value);
+    const train::Config config = train::Config::load(options.config, overrides);
+    const at::Device device = train::choose_device(config.text("device"), 0);
+    train::configure_torch(config);
+    train::Events events;
+    runs.emplace_back(
+        value, train_workload(options, config, workloads::find_workload(config, plugin), device, events, nullptr));
+    if (runs.back().second.stopped) {
+      break;
+    }
+  }
+  print_answer(options, grid, runs);
+  return exit_code_of(runs.back().second);
+}
+
+int train_one(const Options& options, const train::Config& config, const train::WorkloadKind& kind, at::Device device,
+              train::Events& events, train::Ranks* ranks) {
+  const train::Summary summary = train_workload(options, config, kind, device, events, ranks);
+  if (ranks == nullptr || ranks->first()) {
+    print_answer(options, summary);
+  }
+  return exit_code_of(summary);
+}
+
+int run(const Options& options) {
+  const train::WorkloadKind* plugin = options.plugin.empty() ? nullptr : &train::load_plugin(options.plugin);
+  if (!options.grid.empty()) {
+    return train_grid(options, plugin);
+  }
+  train::Events events;
+  const train::Config config = train::Config::load(options.config, options.overrides);
+  const train::WorkloadKind& kind = workloads::find_workload(config, plugin);
+  if (options.prepare) {
+    if (!kind.prepare) {
+      throw Error(ErrorCode::kUsage, "--prepare", fmt::format("the workload {} makes no data", kind.traits.name));
+    }
+    print_to(stdout, "{}\n", kind.prepare(config));
+    return 0;
+  }
+  const std::optional<train::RankPlace> place = train::RankPlace::from_environment();
+  const at::Device device = train::choose_device(config.text("device"), place ? place->local_rank : 0);
+  train::configure_torch(config, place ? place->local_world : 1);
+  if (!place) {
+    return train_one(options, config, kind, device, events, nullptr);
+  }
+  train::Ranks ranks(*place, std::chrono::seconds(config.integer("ranks.timeout_s")));
+  try {
+    return train_one(options, config, kind, device, events, &ranks);
+  } catch (const std::exception&) {
+    ranks.end_all();
+  }
 }
 
 int out_of_memory() {
@@ -123,19 +237,30 @@ int out_of_memory() {
 
 /// What was asked for, with its output out.
 int parse_and_run(int argc, char** argv) {
-  CLI::App app("Trains a workload with unidle's C++ engine.", "unidle-train");
+  // A word in front is another command; a configuration's name has a dot.
+  const std::string_view word = argc > 1 ? argv[1] : "";
+  CLI::App app(word == "export" ? "Writes the weights of a checkpoint as files that Python reads."
+                                : "Trains a workload with unidle's C++ engine.",
+               word == "export" ? "unidle-train export" : "unidle-train");
   Options options;
-  add_options(app, options);
+  std::function<int()> action = [&options] { return run(options); };
+  if (word == "export") {
+    action = workloads::set_up_export(app);
+    --argc;
+    ++argv;
+  } else {
+    add_options(app, options);
+  }
   app.failure_message([](const CLI::App*, const CLI::Error& error) {
     return fmt::format("unidle-train: {} (see unidle-train --help)\n", error.what());
   });
   int code = 0;
   try {
-    if (argc > 1 && std::string_view(argv[1]) == "speed") {  // for `unidle check --speed`
+    if (word == "speed") {  // for `unidle check --speed`
       code = train::speed_main(argc - 2, argv + 2);
     } else {
       app.parse(argc, argv);
-      code = run(options);
+      code = action();
     }
   } catch (const CLI::ParseError& error) {
     code = cli::said_by_parser(app, error);
@@ -160,13 +285,11 @@ int main(int argc, char** argv) {
     const Error error = file_system_error(failure);
     say_error("unidle-train", error.what());
     return error.exit_code();
-  } catch (const std::bad_alloc&) {
-    return out_of_memory();
   } catch (const std::exception& error) {
-    const std::string text = error.what();
-    if (text.find("out of memory") != std::string::npos || text.find("allocate memory") != std::string::npos) {
-      return out_of_memory();  // torch's allocators, on a GPU and on the host
+    if (train::is_out_of_memory(error)) {
+      return out_of_memory();
     }
+    const std::string text = error.what();
     say_error("unidle-train", text.substr(0, text.find('\n')));
     return 1;
   }

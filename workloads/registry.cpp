@@ -4,8 +4,11 @@
 
 namespace unidle::workloads {
 
-const train::WorkloadKind& find_workload(const train::Config& config) {
-  std::string names;
+const train::WorkloadKind& find_workload(const train::Config& config, const train::WorkloadKind* loaded) {
+  std::string names = loaded != nullptr ? loaded->traits.name : "";
+  if (loaded != nullptr && names == config.text("workload")) {
+    return *loaded;
+  }
   for (const train::WorkloadKind* kind : all_workloads()) {
     if (kind->traits.name == config.text("workload")) {
       return *kind;

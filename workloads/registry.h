@@ -11,7 +11,8 @@ namespace unidle::workloads {
 /// All workloads, by name.
 const std::vector<const train::WorkloadKind*>& all_workloads();
 
-/// Throws kInput, with the known names, when there is none of that name.
-const train::WorkloadKind& find_workload(const train::Config& config);
+/// The one that the configuration names, of those and of a loaded one. Throws kInput, with the known names, when there
+/// is none of that name.
+const train::WorkloadKind& find_workload(const train::Config& config, const train::WorkloadKind* loaded = nullptr);
 
 }  // namespace unidle::workloads

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "unidle/train/recompute.h"
+#include "unidle/train/step/recompute.h"
 #include "workloads/superres/fast_block.h"
 
 namespace unidle::workloads::superres {
@@ -11,6 +11,12 @@ namespace {
 
 constexpr double kNormMomentum = 0.1;
 constexpr double kNormEpsilon = 1e-5;
+
+/// A part of `module` with these two, so that their names are those of Python's modules.
+Affine add_part(torch::nn::Module& module, const std::string& name, const at::Tensor& weight, const at::Tensor& bias) {
+  const auto part = module.register_module(name, std::make_shared<torch::nn::Module>());
+  return {part->register_parameter("weight", weight), part->register_parameter("bias", bias)};
+}
 
 /// Registers `name`.weight and `name`.bias with torch's default initialisation.
 Affine add_affine(torch::nn::Module& module, const std::string& name, std::vector<std::int64_t> shape,
@@ -24,13 +30,11 @@ Affine add_affine(torch::nn::Module& module, const std::string& name, std::vecto
   if (channels_last && weight.dim() == 4) {
     weight = weight.contiguous(at::MemoryFormat::ChannelsLast);
   }
-  return {module.register_parameter(name + "_weight", weight),
-          module.register_parameter(name + "_bias", at::empty({shape[0]}).uniform_(-bound, bound))};
+  return add_part(module, name, weight, at::empty({shape[0]}).uniform_(-bound, bound));
 }
 
 Affine add_norm(torch::nn::Module& module, const std::string& name, std::int64_t width) {
-  return {module.register_parameter(name + "_weight", at::ones({width})),
-          module.register_parameter(name + "_bias", at::zeros({width}))};
+  return add_part(module, name, at::ones({width}), at::zeros({width}));
 }
 
 /// A bias whose effect batch normalisation takes away again, while it trains. Its gradient is zero; left to rounding it
@@ -66,12 +70,15 @@ Model::Model(const ModelOptions& options)
     : options_(options),
       head_depthwise_(add_affine(*this, "head_depthwise", {3, 1, 3, 3}, options.channels_last)),
       head_pointwise_(add_affine(*this, "head_pointwise", {options.width, 3, 1, 1}, options.channels_last)),
-      head_norm_(add_norm(*this, "head_norm", options.width)),
-      running_mean_(register_buffer("running_mean", at::zeros({options.width}))),
-      running_variance_(register_buffer("running_variance", at::ones({options.width}))) {
+      head_norm_(add_norm(*this, "head_norm", options.width)) {
+  const auto norm = named_children()["head_norm"];
+  running_mean_ = norm->register_buffer("running_mean", at::zeros({options.width}));
+  running_variance_ = norm->register_buffer("running_var", at::ones({options.width}));
+  batches_seen_ = norm->register_buffer("num_batches_tracked", at::zeros({}, at::kLong));
+  const auto blocks = register_module("blocks", std::make_shared<torch::nn::Module>());
   for (std::int64_t i = 0; i < options.depth; ++i) {
     blocks_.push_back(
-        register_module("block" + std::to_string(i), std::make_shared<Block>(options.width, options.channels_last)));
+        blocks->register_module(std::to_string(i), std::make_shared<Block>(options.width, options.channels_last)));
   }
   up1_ = add_affine(*this, "up1", {4 * (options.width / 2), options.width, 3, 3}, options.channels_last);
   up2_ = add_affine(*this, "up2", {12, options.width / 2, 3, 3}, options.channels_last);
@@ -79,6 +86,9 @@ Model::Model(const ModelOptions& options)
 
 at::Tensor Model::head(const at::Tensor& low) {
   const bool training = is_training();
+  if (training) {
+    batches_seen_.add_(1);  // of no effect here; Python's module has it
+  }
   at::Tensor x = at::conv2d(low, head_depthwise_.weight, cancelled(head_depthwise_.bias, training), 1, 1, 1, 3);
   x = at::conv2d(x, head_pointwise_.weight, cancelled(head_pointwise_.bias, training));
   return at::relu(at::batch_norm(x, head_norm_.weight, head_norm_.bias, running_mean_, running_variance_, is_training(),

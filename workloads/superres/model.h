@@ -43,7 +43,8 @@ class Block : public torch::nn::Module {
   at::Tensor gamma_;
 };
 
-/// [n, 3, h, w] in 0..1 -> [n, 3, 4h, 4w]. 60,526 parameters at width 32 and depth 4.
+/// Names of parameters and buffers are those of bench/peers/superres.py. [n, 3, h, w] in 0..1 -> [n, 3, 4h, 4w]. 60,526
+/// parameters at width 32 and depth 4.
 class Model : public torch::nn::Module {
  public:
   explicit Model(const ModelOptions& options);
@@ -64,6 +65,7 @@ class Model : public torch::nn::Module {
   Affine head_norm_;
   at::Tensor running_mean_;
   at::Tensor running_variance_;
+  at::Tensor batches_seen_;
   std::vector<std::shared_ptr<Block>> blocks_;
   Affine up1_;
   Affine up2_;

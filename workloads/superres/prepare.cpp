@@ -1,18 +1,15 @@
 // Makes the data of the workload out of the photographs that scikit-image's package carries.
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <algorithm>
 #include <cstdlib>
 #include <cstring>
-#include <optional>
-#include <system_error>
 #include <vector>
 
 #include "unidle/base/error.h"
 #include "unidle/base/files.h"
-#include "unidle/base/process.h"
 #include "unidle/data/image.h"
+#include "workloads/common/package_files.h"
+#include "workloads/common/whole_folder.h"
 #include "workloads/superres/model.h"
 #include "workloads/superres/superres.h"
 
@@ -41,45 +38,6 @@ constexpr Photograph kPhotographs[] = {
 
 bool has_photographs(const fs::path& folder) { return fs::is_regular_file(folder / kPhotographs[0].file); }
 
-/// base/.venv/lib/python3.*/site-packages/skimage/data
-std::optional<fs::path> in_environment(const fs::path& base) {
-  std::error_code ignored;
-  for (const auto& entry : fs::directory_iterator(base / ".venv" / "lib", ignored)) {
-    const fs::path folder = entry.path() / "site-packages" / "skimage" / "data";
-    if (has_photographs(folder)) {
-      return folder;
-    }
-  }
-  return std::nullopt;
-}
-
-std::optional<fs::path> above(fs::path folder) {
-  while (true) {
-    if (auto found = in_environment(folder)) {
-      return found;
-    }
-    if (!folder.has_relative_path()) {
-      return std::nullopt;
-    }
-    folder = folder.parent_path();
-  }
-}
-
-std::optional<fs::path> of_python() {
-  try {
-    Command command;
-    command.argv = {"python3", "-c",
-                    "import importlib.util as u; print(u.find_spec('skimage').submodule_search_locations[0])"};
-    command.out = Command::Stream::kPipe;
-    command.err = Command::Stream::kPipe;
-    const Finished finished = run_to_end(command, std::chrono::seconds(30));
-    const fs::path folder = fs::path(finished.out.substr(0, finished.out.find('\n'))) / "data";
-    return finished.status.ok() && has_photographs(folder) ? std::optional(folder) : std::nullopt;
-  } catch (const Error&) {
-    return std::nullopt;  // no python3: the same answer
-  }
-}
-
 fs::path photographs_folder() {
   if (const char* given = std::getenv("UNIDLE_PHOTOS")) {
     if (!has_photographs(given)) {
@@ -88,13 +46,8 @@ fs::path photographs_folder() {
     }
     return given;
   }
-  for (const fs::path& start : {program_folder(), fs::current_path()}) {
-    if (auto found = above(start)) {
-      return *found;
-    }
-  }
-  if (auto found = of_python()) {
-    return *found;
+  if (const auto found = find_package_file(fs::path("skimage/data") / kPhotographs[0].file)) {
+    return found->parent_path();
   }
   throw Error(ErrorCode::kMissing, "scikit-image", "its photographs were not found",
               "python3 -m pip install scikit-image, or set UNIDLE_PHOTOS to its data folder");
@@ -138,27 +91,13 @@ int write_tiles(const Photograph& photograph, const fs::path& source, const fs::
   return photograph.rows * photograph.columns;
 }
 
-/// Puts `made` in the place of `folder`; an older one goes only when the new one is whole.
-void replace_folder(const fs::path& made, const fs::path& folder) {
-  const fs::path old = folder.string() + ".old";
-  std::error_code failure;
-  fs::remove_all(old, failure);
-  if (fs::exists(folder)) {
-    fs::rename(folder, old);
-  }
-  fs::rename(made, folder);
-  fs::remove_all(old, failure);
-}
-
 }  // namespace
 
-std::string prepare_photographs(const fs::path& given) {
-  const fs::path folder = fs::absolute(given).lexically_normal();
+std::string prepare_photographs(const fs::path& folder) {
   const fs::path source = photographs_folder();
-  const fs::path made = fmt::format("{}.making-{}", folder.string(), ::getpid());
   int train = 0;
   int validation = 0;
-  try {
+  make_whole_folder(folder, [&](const fs::path& made) {
     for (const char* part : {"train", "validation"}) {
       make_folders(made / part / "high");
       make_folders(made / part / "low");
@@ -166,16 +105,7 @@ std::string prepare_photographs(const fs::path& given) {
     for (const Photograph& photograph : kPhotographs) {
       (std::strcmp(photograph.part, "train") == 0 ? train : validation) += write_tiles(photograph, source, made);
     }
-    replace_folder(made, folder);
-  } catch (const fs::filesystem_error& failure) {
-    std::error_code ignored;
-    fs::remove_all(made, ignored);
-    throw Error(ErrorCode::kIo, folder.string(), failure.code().message());
-  } catch (...) {
-    std::error_code ignored;
-    fs::remove_all(made, ignored);
-    throw;
-  }
+  });
   return fmt::format("{} training and {} validation pairs in {}, from {}", train, validation, folder.string(),
                      source.string());
 }

@@ -10,7 +10,7 @@
 
 #include "unidle/base/error.h"
 #include "unidle/data/sources/image_pairs.h"
-#include "unidle/train/transfer.h"
+#include "unidle/train/input/transfer.h"
 #include "workloads/superres/model.h"
 
 namespace unidle::workloads::superres {
@@ -28,7 +28,7 @@ std::string part(const train::Config& config, const char* name) {
   const std::filesystem::path folder = train::data_folder(config) / name;
   if (!std::filesystem::is_directory(folder / "high")) {
     throw Error(ErrorCode::kMissing, folder.string(), "there are no pictures yet",
-                fmt::format("make them: unidle-train {} --prepare", config.name()));
+                "make them: " + config.prepare_command());
   }
   return folder.string();
 }
@@ -112,14 +112,11 @@ class SuperResolution final : public train::Workload {
   }
 
   std::map<std::string, double> validate() override {
-    const at::NoGradGuard no_grad;
-    model_.eval();
     double total = 0;
     for (std::int64_t item = 0; item < validation_.items(); ++item) {
       const data::ImagePairSource::Pair pair = validation_.read_pair(item);
       total += psnr(model_.forward(on_device(*pair.low)), on_device(*pair.high));
     }
-    model_.train();
     return {{"psnr", total / static_cast<double>(validation_.items())}};
   }
   std::int64_t validation_samples() const override { return validation_.items(); }

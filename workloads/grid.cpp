@@ -1,0 +1,90 @@
+#include "workloads/grid.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "unidle/base/error.h"
+#include "unidle/base/json.h"
+#include "unidle/base/units.h"
+
+namespace unidle::workloads {
+
+namespace {
+
+std::vector<std::string> parts_of(const std::string& text) {
+  std::vector<std::string> parts;
+  std::size_t begin = 0;
+  while (begin <= text.size()) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    parts.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return parts;
+}
+
+std::vector<std::string> header(const Grid& grid, const train::Summary& summary) {
+  std::vector<std::string> cells = {grid.key, "samples/s", "loss"};
+  for (const auto& [name, value] : summary.metric) {
+    cells.push_back(name);
+  }
+  return cells;
+}
+
+std::vector<std::string> row(const std::string& value, const train::Summary& summary) {
+  std::vector<std::string> cells = {value, format_number(summary.samples_per_s),
+                                    summary.loss_last ? format_number(*summary.loss_last) : "-"};
+  for (const auto& [name, metric] : summary.metric) {
+    cells.push_back(format_number(metric));
+  }
+  return cells;
+}
+
+}  // namespace
+
+Grid Grid::parse(const std::string& text) {
+  const std::size_t equals = text.find('=');
+  Grid grid;
+  if (equals != std::string::npos) {
+    grid = {text.substr(0, equals), parts_of(text.substr(equals + 1))};
+  }
+  if (grid.key.empty() || std::ranges::any_of(grid.values, &std::string::empty)) {
+    throw Error(ErrorCode::kUsage, "--grid " + text, "expected KEY=VALUE,VALUE,...", "e.g. --grid model.width=64,128");
+  }
+  return grid;
+}
+
+std::string to_json(const Grid& grid, const GridRuns& runs) {
+  nlohmann::ordered_json document = {{"grid", grid.key}, {"runs", nlohmann::ordered_json::array()}};
+  for (const auto& [value, summary] : runs) {
+    nlohmann::ordered_json run = {{"value", value}};
+    run.update(nlohmann::ordered_json::parse(train::to_json(summary)));
+    document["runs"].push_back(std::move(run));
+  }
+  return json_text(document, -1);
+}
+
+std::string to_text(const Grid& grid, const GridRuns& runs) {
+  if (runs.empty()) {
+    return "";
+  }
+  std::vector<std::vector<std::string>> table = {header(grid, runs.front().second)};
+  for (const auto& [value, summary] : runs) {
+    table.push_back(row(value, summary));
+  }
+  std::string text;
+  for (const std::vector<std::string>& cells : table) {
+    for (std::size_t column = 0; column < cells.size(); ++column) {
+      std::size_t width = 0;
+      for (const std::vector<std::string>& other : table) {
+        width = std::max(width, column < other.size() ? other[column].size() : 0);
+      }
+      text += fmt::format("{}{:>{}}", column == 0 ? "" : "  ", cells[column], width);
+    }
+    text += "\n";
+  }
+  return text;
+}
+
+}  // namespace unidle::workloads

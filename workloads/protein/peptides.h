@@ -1,0 +1,57 @@
+// Peptides with their structure features, in batches of like length.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "unidle/data/source.h"
+#include "workloads/protein/structure.h"
+
+namespace unidle::workloads::protein {
+
+constexpr std::string_view kAminoAcids = "ACDEFGHIKLMNPQRSTVWY";
+constexpr std::int64_t kShortest = 5;
+constexpr std::int64_t kLongest = 50;
+/// Fields of a PeptideSource.
+enum PeptideField : std::size_t { kTokens, kLength, kResidues, kAngles, kPairs };
+constexpr std::int64_t kResidueFeatures = 7;  // secondary structure (3), position (3), confidence
+
+/// A sample is a peptide of n residues: "tokens" int64 {n} (1 to 20, 0 behind its end), "length" int64, "residues"
+/// float32 {n, 7}, "angles" float32 {n, 3} in degrees, "pairs" float32 {n, 50, 2} (distances in angstrom and contacts;
+/// columns behind the end are 0). n is the longest of the batch. An item is `group` peptides of like length: the
+/// peptides are sorted by length, and each epoch mixes those of eight neighbouring groups. Thread-safe.
+class PeptideSource final : public data::Source {
+ public:
+  /// `sequences`: each of 5 to 50 of the twenty letters. `structures` must outlive this. With `keep_order`, an item is
+  /// the same in every epoch.
+  PeptideSource(std::vector<std::string> sequences, Structures& structures, std::int64_t group, bool keep_order);
+
+  const std::vector<data::Field>& fields() const override { return fields_; }
+  std::int64_t items() const override;
+  std::int64_t samples_per_item() const override { return group_; }
+  std::int64_t extent(std::int64_t item, std::size_t field) const override;
+  std::uint64_t read(const data::ItemRequest& request, std::span<const data::Places> samples) const override;
+
+ private:
+  struct Block {
+    std::int64_t first;
+    std::int64_t count;
+  };
+  Block block_of(std::int64_t item) const;
+  std::int64_t peptide(const data::ItemRequest& request, std::int64_t row) const;
+  void write(const std::string& sequence, const data::Places& places) const;
+
+  std::vector<std::string> sequences_;  // longest first
+  Structures& structures_;
+  std::int64_t group_;
+  bool keep_order_;
+  std::vector<data::Field> fields_;
+};
+
+/// The peptides of a text with one a line, the first cell of it where there are commas; others (headers, too long, with
+/// other letters) are left out, and so is what comes again.
+std::vector<std::string> peptides_of(std::string_view text);
+
+}  // namespace unidle::workloads::protein

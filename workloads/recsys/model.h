@@ -1,0 +1,43 @@
+// One multi-layer perceptron a label.
+#pragma once
+
+#include <torch/nn/module.h>
+#include <torch/nn/modules/linear.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace unidle::workloads::recsys {
+
+/// Layers with ReLU between them, and a last one to a single number.
+class Perceptron : public torch::nn::Module {
+ public:
+  Perceptron(std::int64_t inputs, const std::vector<std::int64_t>& widths);
+  at::Tensor forward(at::Tensor x);  // [n, inputs] -> [n]
+  std::int64_t width() const { return layers_.front()->options.out_features(); }
+
+ private:
+  std::vector<torch::nn::Linear> layers_;
+};
+
+struct Told {
+  at::Tensor log_play;  // log(1 + seconds)
+  at::Tensor click;     // logit
+};
+
+/// Play time by width, width/2 and width/4; clicks by width/2, width/4 and width/8. 43,330 parameters with 157 features
+/// and width 128. Parameters have the names that the same model has in Python.
+class Model : public torch::nn::Module {
+ public:
+  Model(std::int64_t features, std::int64_t width);
+  Told forward(const at::Tensor& features);
+  /// Read back from the layers.
+  std::int64_t width() const { return play_->width(); }
+
+ private:
+  std::shared_ptr<Perceptron> play_;
+  std::shared_ptr<Perceptron> click_;
+};
+
+}  // namespace unidle::workloads::recsys

@@ -1,0 +1,27 @@
+#include "workloads/timeseries/model.h"
+
+namespace unidle::workloads::timeseries {
+
+Forecaster::Forecaster(const Options& options)
+    : lstm_(register_module(
+          "lstm",
+          torch::nn::LSTM(
+              torch::nn::LSTMOptions(options.features, options.width).num_layers(options.depth).batch_first(true)))),
+      attention_hidden_(register_module("attention_hidden", torch::nn::Linear(options.width, options.width))),
+      attention_score_(register_module("attention_score",
+                                       torch::nn::Linear(torch::nn::LinearOptions(options.width, 1).bias(false)))),
+      head_hidden_(register_module("head_hidden", torch::nn::Linear(2 * options.width, options.width / 2))),
+      head_(register_module("head", torch::nn::Linear(options.width / 2, 1))) {}
+
+at::Tensor Forecaster::forward(const at::Tensor& days) {
+  const at::Tensor seen = std::get<0>(lstm_->forward(days));  // [n, length, width]
+  const at::Tensor weights = attention_score_->forward(attention_hidden_->forward(seen).tanh()).softmax(1);
+  const at::Tensor context = (weights * seen).sum(1);
+  const at::Tensor last = seen.select(1, seen.size(1) - 1);
+  return head_->forward(head_hidden_->forward(at::cat({context, last}, 1)).relu()).squeeze(1);
+}
+
+std::int64_t Forecaster::width() const { return lstm_->options.hidden_size(); }
+std::int64_t Forecaster::depth() const { return lstm_->options.num_layers(); }
+
+}  // namespace unidle::workloads::timeseries

@@ -1,0 +1,181 @@
+// The workload `torchscript`: a TorchScript model over the rows of a table, without C++.
+#include <ATen/ATen.h>
+#include <fmt/format.h>
+#include <torch/csrc/jit/api/module.h>
+#include <torch/csrc/jit/serialization/import.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <utility>
+
+#include "unidle/base/error.h"
+#include "unidle/data/sources/table.h"
+#include "unidle/train/workload.h"
+
+namespace unidle::workloads::torchscript {
+
+namespace {
+
+using Tensors = std::vector<at::Tensor>;
+
+/// Lets the engine have a TorchScript module's parameters and buffers, under their names.
+class ScriptModel final : public torch::nn::Module {
+ public:
+  explicit ScriptModel(torch::jit::Module script) : script_(std::move(script)) {
+    for (const auto& parameter : script_.named_parameters()) {
+      auto [part, name] = place_of(parameter.name);
+      part->register_parameter(name, parameter.value, parameter.value.requires_grad());
+    }
+    for (const auto& buffer : script_.named_buffers()) {
+      auto [part, name] = place_of(buffer.name);
+      part->register_buffer(name, buffer.value);
+    }
+  }
+  void train(bool on = true) override {
+    Module::train(on);
+    script_.train(on);
+  }
+  at::Tensor forward(const at::Tensor& rows) { return script_.forward({rows}).toTensor(); }
+
+ private:
+  /// The part of this module that "a.b.weight" belongs to, and "weight".
+  std::pair<torch::nn::Module*, std::string> place_of(const std::string& path) {
+    torch::nn::Module* part = this;
+    std::size_t begin = 0;
+    for (std::size_t dot = path.find('.'); dot != std::string::npos; dot = path.find('.', begin)) {
+      const std::string name = path.substr(begin, dot - begin);
+      const auto parts = part->named_children();
+      const auto* known = parts.find(name);
+      part = known != nullptr ? known->get() : part->register_module(name, std::make_shared<Module>()).get();
+      begin = dot + 1;
+    }
+    return {part, path.substr(begin)};
+  }
+
+  torch::jit::Module script_;
+};
+
+/// What script.loss names. Classes are the targets' own numbers, from 0.
+at::Tensor loss_of(const std::string& name, const at::Tensor& output, const at::Tensor& target) {
+  if (name == "cross-entropy") {
+    return at::cross_entropy_loss(output, target.select(1, 0).to(at::kLong));
+  }
+  if (name == "binary-cross-entropy") {
+    return at::binary_cross_entropy_with_logits(output, target);
+  }
+  return name == "l1" ? at::l1_loss(output, target) : at::mse_loss(output, target);
+}
+
+/// Over one batch: what the metric adds up, and how many.
+at::Tensor sums_of(const std::string& metric, const at::Tensor& output, const at::Tensor& target) {
+  if (metric == "accuracy") {
+    const at::Tensor chosen = output.size(1) > 1 ? output.argmax(1, /*keepdim=*/true) : output.gt(0);
+    const at::Tensor right = chosen.eq(target.to(chosen.scalar_type()));
+    return at::stack({right.sum(), at::ones_like(right, at::kLong).sum()});
+  }
+  const at::Tensor error = output - target;
+  return at::stack({metric == "mae" ? error.abs().sum() : error.square().sum(), at::ones_like(error).sum()});
+}
+
+std::string required(const train::Config& config, const char* key, const char* example) {
+  if (config.text(key).empty()) {
+    throw Error(ErrorCode::kInput, config.name(), fmt::format("key '{}' is missing", key),
+                fmt::format("add e.g. {}", example));
+  }
+  return config.text(key);
+}
+
+std::vector<std::string> names_in(const std::string& list) {
+  std::vector<std::string> names;
+  for (std::size_t begin = 0; begin <= list.size();) {
+    const std::size_t end = std::min(list.find(',', begin), list.size());
+    names.push_back(list.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return names;
+}
+
+data::TableOptions table(const train::Config& config, data::TablePart part) {
+  return {.paths = {required(config, "script.table", "script.table: rows.csv")},
+          .targets = names_in(required(config, "script.targets", "script.targets: price")),
+          .split = {.validation = config.real("script.held_out")},
+          .part = part,
+          .standardize = config.flag("script.standardize")};
+}
+
+torch::jit::Module load_script(const std::string& path) {
+  try {
+    return torch::jit::load(path, at::kCPU);
+  } catch (const std::exception&) {  // torch throws several kinds
+    throw Error(ErrorCode::kInput, path, "is no TorchScript module, or a damaged one",
+                "make one with torch.jit.script(model).save(path)");
+  }
+}
+
+class Script final : public train::Workload {
+ public:
+  Script(const train::Config& config, at::Device device)
+      : loss_(config.text("script.loss")),
+        metric_(config.text("script.metric")),
+        path_(required(config, "script.model", "script.model: model.pt")),
+        train_(table(config, data::TablePart::kTrain)),
+        held_out_(table(config, data::TablePart::kValidation)),
+        model_(load_script(path_)) {
+    model_.to(device);
+    model_.train();
+  }
+
+  const data::Source& source() const override { return train_; }
+  const data::Source* held_out() const override { return &held_out_; }
+  std::vector<train::FieldUse> field_uses() const override { return {train::FieldUse::kRaw, train::FieldUse::kRaw}; }
+  torch::nn::Module& model() override { return model_; }
+
+  at::Tensor loss(const Tensors& fields) override { return loss_of(loss_, output(fields), fields[1]); }
+  at::Tensor metric_sums(const Tensors& fields) override { return sums_of(metric_, output(fields), fields[1]); }
+  std::map<std::string, double> metrics(const std::vector<double>& sums) const override {
+    const double mean = sums[0] / sums[1];
+    return {{metric_, metric_ == "rmse" ? std::sqrt(mean) : mean}};
+  }
+  train::Effective effective() const override { return {{"script.loss", loss_}, {"script.metric", metric_}}; }
+
+ private:
+  /// [rows, outputs]
+  at::Tensor output(const Tensors& fields) {
+    at::Tensor output = model_.forward(fields[0]);
+    const std::int64_t targets = fields[1].size(1);
+    const bool fits = output.dim() == 2 && output.size(0) == fields[0].size(0) &&
+                      (output.size(1) == targets || loss_ == "cross-entropy");
+    if (!fits) {
+      throw Error(ErrorCode::kInput, path_,
+                  fmt::format("gives {} for rows {} and {} targets", c10::str(output.sizes()),
+                              c10::str(fields[0].sizes()), targets),
+                  "its forward takes [rows, features] and gives [rows, targets], or [rows, classes]");
+    }
+    return output;
+  }
+
+  std::string loss_;
+  std::string metric_;
+  std::string path_;
+  data::TableSource train_;
+  data::TableSource held_out_;
+  ScriptModel model_;
+};
+
+}  // namespace
+
+const train::WorkloadKind& torchscript() {
+  static const traits::Workload kTraits = {
+      .name = "torchscript", .summary = "a TorchScript model over the rows of a table", .small_data = true};
+  static const train::WorkloadKind kKind = {
+      .traits = kTraits,
+      .open = [](const train::Config& config, at::Device device) -> std::unique_ptr<train::Workload> {
+        return std::make_unique<Script>(config, device);
+      },
+      .prepare = {},
+  };
+  return kKind;
+}
+
+}  // namespace unidle::workloads::torchscript
