@@ -19,7 +19,8 @@ ASKED_FOR = ("knobs/", "trial/", "facts/profiler_window.py", "patches/waits.py")
 
 
 def gives(programs, **more):
-    env = environment(OMP_NUM_THREADS="1", KINETO_LOG_LEVEL="99", **more)  # kineto writes the time on stderr
+    # Kineto writes the time on stderr. The package is that of the build under test.
+    env = environment(OMP_NUM_THREADS="1", KINETO_LOG_LEVEL="99", UNIDLE_BIN=os.path.dirname(UNIDLE), **more)
     told = subprocess.run([sys.executable, INJECTION, *programs], env=env, capture_output=True, text=True)
     if told.returncode != 0:
         raise AssertionError(told.stderr[-4000:])

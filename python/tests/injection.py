@@ -11,6 +11,7 @@ trace function, as if the line itself had raised it: the first one of an entry, 
 """
 
 import ast
+import atexit
 import gc
 import json
 import os
@@ -98,8 +99,9 @@ class Runner:
         self.folder = folder
         self.bare = "_unidle_shim" not in sys.modules
 
-    def run(self, program, prepare=None):
-        """(exit status, output) of the program in a fork."""
+    def run(self, program, prepare=None, whole_end=True):
+        """(exit status, output) of the program in a fork. `whole_end`: the interpreter ends as it does after
+        a program."""
         path = os.path.join(self.folder, "output")
         sys.stdout.flush()
         child = os.fork()
@@ -118,7 +120,9 @@ class Runner:
             if prepare is not None:
                 prepare()
             (getattr(entries, program, None) or getattr(asked, program))()
-            raise _Done
+            if whole_end:
+                raise _Done
+            _end()
         status = os.waitpid(child, 0)[1]
         with open(path, errors="replace") as file:
             return status, file.read()
@@ -142,7 +146,7 @@ class Runner:
         with open(path) as file:
             return result, {(line.split(":")[0], int(line.split(":")[1])) for line in file.read().split()}
 
-    def injected(self, program, place):
+    def injected(self, program, place, whole_end):
         def prepare():
             def on_line(name, line):
                 if (name, line) == place:
@@ -150,7 +154,17 @@ class Runner:
 
             traced(on_line)
 
-        return self.run(program, prepare)
+        return self.run(program, prepare, whole_end)
+
+
+def _end():
+    """All of the interpreter's end in which code of the program's or ours runs. To take torch's modules apart
+    afterwards takes three times as long as the programs do."""
+    threading._shutdown()
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)
 
 
 class _Done(Exception):
@@ -176,13 +190,14 @@ def main(names):
             continue
         result, seen = runner.reached(program, lines)
         told["programs"][program] = result
+        whole_end = True  # once with a fault, too
         for entry in sorted(one for one in set(known) & seen if one[0].startswith(wanted)):
             for place in {entry, (entry[0], known[entry][0])} & seen:
                 if "%s:%d" % place not in done:
                     done.add("%s:%d" % place)
-                    told["faults"].append(
-                        ("%s:%d" % entry, "%s:%d" % place, program) + runner.injected(program, place)
-                    )
+                    given = runner.injected(program, place, whole_end)
+                    told["faults"].append(("%s:%d" % entry, "%s:%d" % place, program) + given)
+                    whole_end = False
     print(json.dumps(told))
 
 

@@ -73,6 +73,11 @@ class CausesTest(unittest.TestCase):
         self.assertLessEqual(self.record.one("select count(*) from spans where kind = 'validate'"), 1)
         self.assertGreater(self.record.notes("logging")[-1]["calls"], 40)
 
+    def test_passes_without_gradients_in_each_step_are_no_validation(self):
+        self.assertNotIn("validation-dominates", self.diagnosed("replay.py"))
+        self.assertLessEqual(self.record.one("select count(*) from spans where kind = 'validate'"), 1)
+        self.assertEqual(self.record.one("select count(*) from steps"), 300)
+
     def test_validation_without_eval_is_validation(self):
         self.diagnosed("previews.py", "validates")
         self.assertEqual(self.record.one("select count(*) from spans where kind = 'validate'"), 4)

@@ -10,7 +10,7 @@ import package
 try:
     import numpy as np
     import torch
-    from PIL import Image
+    from PIL import Image, features
 except ImportError as error:
     raise unittest.SkipTest(f"needs torch, numpy and Pillow: {error}") from error
 
@@ -20,6 +20,19 @@ if not package.LIBRARY.exists():
 import unidle
 from unidle.data import Loader, images
 
+
+def reads_webp():
+    """Whether the build has libwebp."""
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "a").mkdir()
+        Image.new("RGB", (2, 2)).save(Path(folder) / "a" / "1.webp")
+        try:
+            return len(images(folder)) == 1
+        except unidle.InputError:
+            return False
+
+
+WEBP = features.check("webp") and reads_webp()
 BILINEAR = Image.Resampling.BILINEAR
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 SIZES = [
@@ -57,6 +70,10 @@ def write_folder(folder):
         picture.save(kind / f"{number}_422.JPG", quality=70, subsampling=1)
         picture.save(kind / f"{number}_progressive.jpg", quality=80, progressive=True)
         picture.convert("L").save(kind / f"{number}_gray.jpg", quality=90)
+        if WEBP:
+            picture.save(kind / f"{number}.webp", quality=85)
+            picture.save(kind / f"{number}_lossless.webp", lossless=True)
+        picture.convert("CMYK").save(kind / f"{number}_cmyk.jpg", quality=90)
         picture.save(kind / f"{number}.png")
         picture.convert("P", palette=Image.Palette.ADAPTIVE).save(kind / f"{number}_palette.png")
         picture.convert("L").save(kind / f"{number}_gray.png")
@@ -242,8 +259,8 @@ class ErrorTest(unittest.TestCase):
             with self.assertRaises(unidle.InputError) as caught:
                 images(path)
             self.assertIn(name, str(caught.exception))
-        (self.folder / "a" / "x.webp").write_bytes(b"RIFF")
-        with self.assertRaisesRegex(unidle.InputError, "x.webp"):
+        (self.folder / "a" / "x.bmp").write_bytes(b"BM")
+        with self.assertRaisesRegex(unidle.InputError, "x.bmp"):
             images(self.folder)
         with self.assertRaises(unidle.UsageError):
             images(self.folder, size=0)

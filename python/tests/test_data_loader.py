@@ -82,6 +82,28 @@ class OrderTest(unittest.TestCase):
             self.assertEqual(labels(named), epochs[epoch])
         self.assertEqual(named.epoch, 4)
 
+    def test_an_iteration_that_nothing_was_taken_of_does_not_count(self):
+        loader, expected = Loader(numbers(20), 5, seed=1), Loader(numbers(20), 5, seed=1)
+        for _ in range(2):
+            for _ in range(3):
+                iter(loader)
+            self.assertEqual(labels(loader), labels(expected))
+        left = iter(loader)
+        loader.set_epoch(7)
+        next(left)
+        expected.set_epoch(7)
+        self.assertEqual(labels(loader), labels(expected))
+
+    def test_the_sampler_sets_the_epoch_and_leaves_a_place_within_it(self):
+        loader, expected = Loader(numbers(20), 5, seed=1), Loader(numbers(20), 5, seed=1)
+        loader.sampler.set_epoch(3)
+        expected.set_epoch(3)
+        rest = labels(expected)
+        self.assertEqual(labels(loader), rest)
+        loader.load_state_dict({**loader.state_dict(), "epoch": 3, "sample": 5})
+        loader.sampler.set_epoch(3)
+        self.assertEqual(sum(labels(loader), []), sum(rest, [])[5:])
+
     def test_an_iteration_that_was_left_is_followed_by_the_next_epoch(self):
         plain = Loader(numbers(30), 4)
         epochs = [labels(plain) for _ in range(3)]
@@ -294,6 +316,37 @@ if child == 0:
 status = os.waitpid(child, 0)[1]
 assert os.waitstatus_to_exitcode(status) == 7, status
 assert len(list(batches)) == 199
+"""
+        subprocess.run([sys.executable, "-W", "ignore", "-c", program], check=True, timeout=60)
+
+    @unittest.skipUnless(hasattr(os, "fork"), "needs fork")
+    def test_a_forked_process_is_told_whatever_it_does_with_loader_and_source(self):
+        program = f"""
+import sys; sys.path.insert(0, {str(package.BUILD / "share" / "unidle" / "python")!r})
+import os, numpy as np, unidle
+from unidle.data import Loader, arrays
+def refuses(call):
+    try:
+        call()
+    except unidle.ForkedError as error:
+        return "forked" in str(error)
+source, idle = arrays(np.arange(1000)), arrays(np.arange(10))
+part = source.subset(range(500))
+loader = Loader(part, 5, workers=2)
+closed = Loader(idle, 5, workers=2)
+closed.close()
+before = len(loader)
+child = os.fork()
+if child == 0:
+    told = refuses(lambda: iter(loader).__next__()) and refuses(lambda: Loader(source, 5, workers=1))
+    told = told and refuses(lambda: Loader(source.subset([1]), 1, workers=0)) and len(loader) == before
+    del loader
+    told = told and refuses(lambda: Loader(part, 5, workers=1))
+    assert len(list(Loader(idle, 5, workers=1))) == 2  # nobody read it meanwhile
+    sys.exit(7 if told else 1)
+status = os.waitpid(child, 0)[1]
+assert os.waitstatus_to_exitcode(status) == 7, status
+assert len(list(loader)) == before
 """
         subprocess.run([sys.executable, "-W", "ignore", "-c", program], check=True, timeout=60)
 

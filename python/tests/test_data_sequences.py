@@ -142,7 +142,7 @@ class FilesTest(InFolder):
             ("seq\nAC\nAZ\n", {"column": "seq", "alphabet": "AC"}, "a.csv:3"),
             ('seq\n"AC\n', {"column": "seq"}, "a.csv:2"),
             ("seq\n", {"column": "seq"}, "a.csv"),
-            ("", {}, "a.csv"),
+            ("", {"column": "seq"}, "a.csv"),
         ):
             path.write_text(text)
             with self.assertRaises(unidle.InputError) as caught:

@@ -107,10 +107,11 @@ class ScalingTest(unittest.TestCase):
             assert (scaling.scale, scaling.good) == (2.0 ** 17, 0)
         """)
 
-    def test_a_closure_is_left_alone(self):
+    def test_scaling_ends_where_it_cannot_be(self):
         self.holds("""
             optimizer = torch.optim.LBFGS([*a.parameters(), *b.parameters()], max_iter=3)
-            scaling = fp16.install(torch, lambda: [optimizer])
+            ended = []
+            scaling = fp16.install(torch, lambda: [optimizer], ended.append)
             scaling.used = True
             def closure():
                 optimizer.zero_grad()
@@ -119,6 +120,31 @@ class ScalingTest(unittest.TestCase):
                 return value
             begin = optimizer.step(closure).item()
             assert loss().item() < begin and scaling.left_out == 0
+            assert not scaling.used and "closure" in ended[0]
+
+            scaling.used = True
+            b.weight.register_post_accumulate_grad_hook(lambda parameter: second.step())
+            second.zero_grad()
+            before = b.weight.detach().clone()
+            loss().backward()
+            assert torch.equal(b.weight, before)  # its scaled gradients were not used
+            assert not scaling.used and "within the backward pass" in ended[1]
+            loss().backward()
+            assert not torch.equal(b.weight, before)
+        """)
+
+    def test_gradients_that_stay_scaled_are_dropped(self):
+        self.holds("""
+            from _unidle_shim.host import guard
+            scaling = fp16.install(torch, lambda: [first, second])
+            scaling.used = True
+            def fails(tensors, factor, foreach=torch._foreach_mul_):
+                if factor < 1:
+                    raise MemoryError("here")
+                foreach(tensors, factor)
+            torch._foreach_mul_ = fails
+            loss().backward()
+            assert guard.failed and all(gradient is None for gradient in gradients())
         """)
 
 
@@ -154,33 +180,38 @@ class AppliedTest(unittest.TestCase):
         for one, other in zip(plain, scaled):
             self.assertAlmostEqual(one, other, delta=0.02 * plain[0])
 
-    def test_it_is_refused_where_hooks_see_the_gradients(self):
+    def test_it_is_refused_where_the_program_would_see_it(self):
         program = """
             import torch
             torch.manual_seed(0)
             net = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.Tanh(), torch.nn.Linear(8, 1))
-            %s
+            x = torch.ones(8, 4)
             optimizer = torch.optim.SGD(net.parameters(), 0.1)
+            %s
             for step in range(6):
-                loss = (net(torch.ones(8, 4)) - 3).square().mean()
-                optimizer.zero_grad()
-                loss.backward()
-                optimizer.step()
-                print(repr(loss.item()))
+                def closure():
+                    loss = (net(x) - 3).square().mean()
+                    optimizer.zero_grad()
+                    loss.backward()
+                    return loss
+                print(repr((optimizer.step(closure) if closes else [closure(), optimizer.step()][0]).item()))
+                print(x.grad is not None and repr(x.grad.sum().item()))
         """
-        for hook in (
-            "net[0].weight.register_hook(lambda grad: grad.clamp(-1, 1))",
-            "net[2].register_full_backward_hook(lambda module, into, out: None)",
+        for what, why in (
+            ("net[0].weight.register_hook(lambda grad: grad.clamp(-1, 1))", "hooks of the program"),
+            ("net[2].register_full_backward_hook(lambda module, into, out: None)", "hooks of the program"),
+            ("optimizer = torch.optim.LBFGS(net.parameters())", "LBFGS"),
+            ("x.requires_grad_()", "gradients of inputs"),
         ):
-            text = textwrap.dedent(program) % hook
+            text = textwrap.dedent(program) % ("closes = %s\n%s" % ("LBFGS" in what, what))
             bare = subprocess.run(
                 [sys.executable, "-c", text], capture_output=True, text=True, env=test_run.environment()
             )
             done = self.observed(sys.executable, "-c", text, options=("--apply", "precision.amp=fp16"))
-            self.assertEqual((done.returncode, done.stdout), (0, bare.stdout), hook)
+            self.assertEqual((done.returncode, done.stdout), (0, bare.stdout), what)
             note = self.record.notes("apply")[-1]
             self.assertEqual(note["status"], "refused")
-            self.assertIn("hooks of the program", note["why"])
+            self.assertIn(why, note["why"])
 
 
 if __name__ == "__main__":

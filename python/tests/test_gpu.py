@@ -142,7 +142,7 @@ class GpuTest(test_run.unittest.TestCase):
             model = torch.nn.Linear(8, 8).cuda()
             optimizer = torch.optim.SGD(model.parameters(), 0.1)
             x = torch.randn(4, 8, device="cuda")
-            for _ in range(6000):
+            for _ in range(20000):
                 optimizer.zero_grad()
                 model(x).sum().backward()
                 optimizer.step()

@@ -138,7 +138,9 @@ class MemoryTest(unittest.TestCase):
 
         for number in range(3_000):
             real = Plain()
-            found = loaders._successor(State, "train.py:%d" % number, ("Dataset", number, 0, "Sampler"))
+            found = loaders._successor(
+                State, "train.py:%d" % number, ("Dataset", number, 0, "Sampler"), of_package=False
+            )
             found.real = weakref.ref(real)
             del real
         self.assertLess(len(State.all_loaders), 1_000)

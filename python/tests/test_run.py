@@ -39,8 +39,10 @@ class Record:
     def meta(self, key):
         return json.loads(self.one("select value from meta where key='%s'" % key))
 
-    def notes(self, kind):
-        found = [json.loads(row[0]) for row in self.rows("select body from notes order by t_ns")]
+    def notes(self, kind, process=None):
+        """All of the run, or those of one process."""
+        rows = self.rows("select process, body from notes order by t_ns")
+        found = [json.loads(body) for number, body in rows if process in (None, number)]
         unlisted = [
             (note["type"], field)
             for note in found

@@ -9,6 +9,7 @@ import sys
 import tempfile
 import unittest
 
+import package
 from test_run import HAS_TORCH, HERE, UNIDLE, Record, environment
 
 PROGRAM = os.path.join(HERE, "programs", "short_steps.py")
@@ -27,7 +28,7 @@ class ShortStepsTest(unittest.TestCase):
         command = [sys.executable, PROGRAM, mode, str(seconds), told]
         done = subprocess.run(
             [UNIDLE, "run", "-o", record, *options, "--", *command],
-            env=environment(OMP_NUM_THREADS="1", **self.more),
+            env=environment(OMP_NUM_THREADS="1", UNIDLE_BIN=os.path.dirname(UNIDLE), **self.more),
             cwd=self.folder,
             capture_output=True,
             text=True,
@@ -80,6 +81,19 @@ class ShortStepsTest(unittest.TestCase):
         pairs = list(zip(self.read(bare)["losses"], self.said["losses"]))
         self.assertGreater(len(pairs), 5)
         self.assertEqual(*zip(*pairs))
+
+    @unittest.skipUnless(package.LIBRARY.exists(), "there is no library of the package")
+    def test_a_loader_of_the_package(self):
+        steps, _ = self.check("package")
+        waited = self.record.one("select sum(input_ns) from steps") * 1e-9
+        self.assertLess(
+            abs(waited - self.said["input_s"]) / self.said["input_s"], 0.3
+        )  # short: patches count
+        self.assertEqual(
+            [note for note in self.record.notes("loader") if note["id"] == 0][-1]["batches"], steps
+        )
+        samples = [note for note in self.record.notes("samples") if note["id"] == 0][-1]
+        self.assertEqual(samples["count"], self.said["samples"])
 
     def test_an_iterable_dataset(self):
         self.check("iterable")

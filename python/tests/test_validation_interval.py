@@ -2,6 +2,7 @@
 
 import functools
 import os
+import re
 import subprocess
 import sys
 import unittest
@@ -27,11 +28,12 @@ class ValidatingTest(unittest.TestCase):
         self.said = [(note["status"], note["why"] or "") for note in self.record.notes("apply")]
         return done.stdout, done.stderr.count("validated")
 
-    def bare(self, how):
-        done = subprocess.run([sys.executable, PROGRAM, how], capture_output=True, text=True, check=True)
-        return done.stdout, done.stderr.count("validated")
+    def bare(self, *ways):
+        done = subprocess.run([sys.executable, PROGRAM, *ways], capture_output=True, text=True, check=True)
+        return by_way(done) if len(ways) > 1 else (done.stdout, done.stderr.count("validated"))
 
     def test_training_is_the_same_with_fewer_validations(self):
+        bare = self.bare("function", "dropped", "method")
         # The first two are made whatever is asked for.
         for how, validations in (
             ("function", {4: 2 + 3}),
@@ -39,30 +41,47 @@ class ValidatingTest(unittest.TestCase):
             ("method", {1: 12, 4: 2 + 3, 0: 2}),
         ):
             with self.subTest(how):
-                losses, _ = self.bare(how)
                 for interval, expected in validations.items():
-                    self.assertEqual(self.losses_and_validations(how, interval), (losses, expected), interval)
+                    self.assertEqual(
+                        self.losses_and_validations(how, interval), (bare[how][0], expected), interval
+                    )
                     self.assertEqual(self.said, [("taken", "")])
 
     def test_what_it_depends_on_is_left_alone(self):
-        for how, why in (
+        refused = (
             ("returns", "Experiment.look returns something"),
             ("trains", "trains as well"),
             ("saves", "saves a checkpoint"),
+            ("pickles", "saves a checkpoint or results"),
+            ("schedules", "changes an optimiser"),
+            ("plateau", "changes an optimiser"),
+            ("listed", "changes what it is given"),
+            ("stopper", "changes what it is given"),
+            ("raises", "can end the training (EndOfTraining)"),
             ("stops", "changes done, which"),
             ("remembers", "changes history, which"),
             ("draws", "random numbers"),
             ("loop", "training loop validates itself"),
-        ):
+        )
+        ways = [how for how, _ in refused]
+        bare = self.bare(*ways)
+        done = self.observed(sys.executable, PROGRAM, *ways, options=["--apply", "validation.every=4"])
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual([note for note in self.record.notes("shim") if note["status"] == "off"], [])
+        self.assertEqual(by_way(done), bare)
+        for how, why in refused:
             with self.subTest(how):
-                self.assertEqual(self.losses_and_validations(how, 4), self.bare(how))
-                self.assertEqual([status for status, _ in self.said], ["refused-in-part"])
-                self.assertIn(
-                    why if sys.version_info >= (3, 11) else why.replace("Experiment.", ""), self.said[0][1]
-                )
+                said = self.record.notes("apply", process=process_of(done, how))
+                self.assertEqual([note["status"] for note in said], ["refused-in-part"])
+                expected = why if sys.version_info >= (3, 11) else why.replace("Experiment.", "")
+                self.assertIn(expected, said[0]["why"])
+
+    def test_the_same_in_the_process_that_was_started(self):
+        self.assertEqual(self.losses_and_validations("raises", 4), self.bare("raises"))
+        self.assertEqual([status for status, _ in self.said], ["refused-in-part"])
 
     def test_unasked_it_is_told_whether_it_could(self):
-        for how, optional in (("method", True), ("returns", False)):
+        for how, optional in (("method", True), ("returns", False), ("last", False)):
             self.losses_and_validations(how)
             note = self.record.notes("validation")[-1]
             self.assertEqual((note["optional"], bool(note["why"])), (optional, not optional))
@@ -70,6 +89,19 @@ class ValidatingTest(unittest.TestCase):
         with open(PROGRAM) as file:
             line = next(number for number, text in enumerate(file, 1) if text.startswith("def function("))
         self.assertTrue(self.record.notes("validation")[-1]["where"].endswith("validates.py:%d" % line))
+
+
+def by_way(done):
+    """{way: (losses, number of validations)} of a run of several."""
+    losses, told = (
+        {part.split(" ", 1)[0]: part.split("\n", 1)[1] for part in text.split("== ")[1:]}
+        for text in (done.stdout, done.stderr)
+    )
+    return {how: (losses[how], told[how].count("validated")) for how in losses}
+
+
+def process_of(done, how):
+    return int(re.search("^== %s ([0-9]+)$" % how, done.stdout, re.MULTILINE).group(1))
 
 
 class Stopper:

@@ -1,9 +1,13 @@
-"""unidle in Python: data pipelines that keep a device busy.
+"""unidle in Python: data pipelines that keep a device busy, and a cache for what is costly to compute.
 
 Importing it needs nothing else. With torch, batches are its tensors; without, numpy arrays.
 """
 
 from unidle import data
+from unidle._cache import Cache
+from unidle._cached import cached
+from unidle._observed import note, observe, phase, step
+from unidle._program import report
 from unidle.errors import (
     Error,
     FileSystemError,
@@ -15,6 +19,7 @@ from unidle.errors import (
 )
 
 __all__ = [
+    "Cache",
     "Error",
     "FileSystemError",
     "ForkedError",
@@ -22,5 +27,11 @@ __all__ = [
     "MissingError",
     "OutOfMemoryError",
     "UsageError",
+    "cached",
     "data",
+    "note",
+    "observe",
+    "phase",
+    "report",
+    "step",
 ]

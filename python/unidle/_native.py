@@ -1,4 +1,4 @@
-"""The C ABI of the data pipeline (src/unidle/data/capi/unidle_data.h), by ctypes.
+"""The C ABI of data pipeline and cache (unidle_data.h and unidle_cache.h of src/unidle), by ctypes.
 
 One library serves every Python from 3.9 on. A call lets other threads of Python run while it waits.
 """
@@ -66,11 +66,35 @@ class Facts(ctypes.Structure):
     ]
 
 
+class Costs(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_int64) for name in ("samples", "busy_ns", "slowest_ns", "cpu_ns")]
+
+
+class Found(ctypes.Structure):
+    _fields_ = [
+        ("entry", ctypes.c_void_p),
+        ("data", ctypes.c_void_p),
+        ("bytes", ctypes.c_uint64),
+        ("layout", ctypes.c_void_p),
+        ("layout_bytes", ctypes.c_uint64),
+    ]
+
+
+class CacheArray(ctypes.Structure):
+    _fields_ = [
+        ("name", ctypes.c_char_p),
+        ("dtype", ctypes.c_char_p),
+        ("data", ctypes.c_void_p),
+        ("shape", ctypes.POINTER(ctypes.c_uint64)),
+        ("axes", ctypes.c_uint64),
+    ]
+
+
 def _library_paths() -> list[Path]:
-    if "UNIDLE_DATA_LIBRARY" in os.environ:
-        return [Path(os.environ["UNIDLE_DATA_LIBRARY"])]
+    if "UNIDLE_LIBRARY" in os.environ:
+        return [Path(os.environ["UNIDLE_LIBRARY"])]
     here = Path(__file__).parent
-    name = "libunidle_data.so"
+    name = "libunidle.so"
     # In a wheel; installed as PREFIX/share/unidle/python/unidle; in a checkout.
     return [here / name, here.parents[3] / "lib" / name, here.parents[1] / "build" / "lib" / name]
 
@@ -85,12 +109,32 @@ def _declare(library: ctypes.CDLL) -> None:
         "unidle_source_subset": (pointer, [pointer, ctypes.POINTER(number), ctypes.c_size_t]),
         "unidle_source_describe": (pointer, [pointer]),
         "unidle_data_free": (None, [pointer]),
-        "unidle_loader_open": (pointer, [pointer, text]),
+        "unidle_loader_open_ordered": (pointer, [pointer, text, pointer]),
+        "unidle_order_open": (pointer, [text, text, ctypes.POINTER(Tensor)]),
+        "unidle_order_close": (None, [pointer]),
+        "unidle_order_samples": (number, [pointer]),
         "unidle_loader_close": (None, [pointer]),
         "unidle_loader_batches_per_epoch": (number, [pointer]),
         "unidle_loader_batches_in_first_epoch": (number, [pointer]),
         "unidle_loader_workers": (ctypes.c_int, [pointer]),
         "unidle_loader_next": (ctypes.c_int, [pointer, number, pointer, ctypes.POINTER(Facts)]),
+        "unidle_loader_work": (ctypes.c_int, [pointer, ctypes.POINTER(Costs)]),
+        "unidle_cache_open": (pointer, [text, text]),
+        "unidle_cache_close": (None, [pointer]),
+        "unidle_cache_key_of": (ctypes.c_int, [ctypes.c_int, text, ctypes.c_size_t, text]),
+        "unidle_cache_get": (
+            ctypes.c_int,
+            [pointer, ctypes.c_int, text, ctypes.c_size_t, ctypes.POINTER(Found)],
+        ),
+        "unidle_cache_peek": (ctypes.c_int, [pointer, text, ctypes.POINTER(Found)]),
+        "unidle_entry_release": (None, [pointer]),
+        "unidle_cache_contains": (ctypes.c_int, [pointer, text]),
+        "unidle_cache_erase": (ctypes.c_int, [pointer, text]),
+        "unidle_cache_claim": (ctypes.c_int, [pointer, text, ctypes.POINTER(pointer)]),
+        "unidle_claim_release": (None, [pointer]),
+        "unidle_claim_put": (ctypes.c_int, [pointer, pointer, ctypes.POINTER(CacheArray), ctypes.c_size_t]),
+        "unidle_cache_keys": (number, [pointer, ctypes.c_int, ctypes.POINTER(pointer)]),
+        "unidle_cache_statistics": (pointer, [pointer]),
     }
     for name, (result, arguments) in signatures.items():
         function = getattr(library, name)
@@ -111,10 +155,10 @@ def _load() -> ctypes.CDLL:
             raise MissingError(f"{path}: is of version {library.unidle_data_version()}; expected {VERSION}")
         return library
     raise MissingError(
-        "libunidle_data.so: cannot be loaded; looked for "
+        "libunidle.so: cannot be loaded; looked for "
         + ", ".join(tried)
         + " (build it with ./dev build core, "
-        "or set UNIDLE_DATA_LIBRARY to its path)"
+        "or set UNIDLE_LIBRARY to its path)"
     )
 
 

@@ -4,6 +4,7 @@ copy."""
 from __future__ import annotations
 
 import ctypes
+import functools
 import sys
 from typing import Any, Sequence
 
@@ -12,18 +13,26 @@ from unidle.errors import MissingError, UsageError
 
 _CODES = {"i": 0, "u": 1, "f": 2, "b": 6}
 _KINDS = {code: kind for kind, code in _CODES.items()}
+_BFLOAT = 4
 
 _new_capsule = ctypes.pythonapi.PyCapsule_New
 _new_capsule.restype = ctypes.py_object
 _new_capsule.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
 
 
+@functools.lru_cache(maxsize=None)
 def numpy() -> Any:
     try:
         import numpy as module
     except ImportError as error:
         raise MissingError("numpy: is needed for this (python -m pip install numpy)") from error
     return module
+
+
+def values_of(tensor: Any) -> Any:
+    """Its numbers in the host's memory, one after the other. A conjugated or negated view has none of its
+    own."""
+    return tensor.detach().cpu().resolve_conj().resolve_neg().contiguous()
 
 
 def as_numpy(array: Any) -> Any:
@@ -37,8 +46,21 @@ def as_numpy(array: Any) -> Any:
         array = array.detach()
         if array.device.type != "cpu":
             raise UsageError(f"array: expected it in the host's memory, found it on {array.device}")
-        array = array.numpy()
-    array = np.asarray(array)
+        if str(array.layout) != "torch.strided":
+            raise UsageError(f"array: expected a dense tensor, found one of layout {array.layout}")
+        array = array.float() if str(array.dtype) == "torch.bfloat16" else array
+        try:
+            array = array.resolve_conj().resolve_neg().numpy()
+        except TypeError:
+            raise UsageError(f"array: expected numbers that numpy has too, found {array.dtype}") from None
+    if isinstance(array, np.ma.MaskedArray) and np.ma.is_masked(array):
+        raise UsageError(
+            "array: expected all values to be there, found masked ones (fill them: array.filled(0))"
+        )
+    try:
+        array = np.asarray(array)
+    except ValueError as error:
+        raise UsageError(f"array: {error}") from None
     if array.dtype.kind not in _CODES or array.dtype.itemsize > 8:
         raise UsageError(f"array: expected numbers or truths of up to 8 bytes, found {array.dtype}")
     if not array.dtype.isnative:
@@ -49,6 +71,21 @@ def as_numpy(array: Any) -> Any:
     return array
 
 
+def as_host(array: Any) -> Any:
+    """as_numpy(), but that torch's bfloat16 stays what it is: two bytes whose dtype's metadata tells."""
+    if str(getattr(array, "dtype", "")) != "torch.bfloat16" or array.device.type != "cpu":
+        return as_numpy(array)
+    import torch
+
+    bits = as_numpy(array.detach().view(torch.int16))
+    return bits.view(numpy().dtype("int16", metadata={"bfloat16": True}))
+
+
+def _type_of(array: Any) -> _native.Type:
+    bfloat = "bfloat16" in (array.dtype.metadata or {})
+    return _native.Type(_BFLOAT if bfloat else _CODES[array.dtype.kind], array.dtype.itemsize * 8, 1)
+
+
 def describe_arrays(arrays: Sequence[Any]) -> Any:
     """numpy arrays as a C array of tensors; valid as long as they and what is returned live."""
     tensors = (_native.Tensor * max(1, len(arrays)))()
@@ -56,7 +93,7 @@ def describe_arrays(arrays: Sequence[Any]) -> Any:
         tensor.data = array.ctypes.data
         tensor.device = _native.Device(1, 0)
         tensor.ndim = array.ndim
-        tensor.dtype = _native.Type(_CODES[array.dtype.kind], array.dtype.itemsize * 8, 1)
+        tensor.dtype = _type_of(array)
         tensor.shape = (ctypes.c_int64 * array.ndim)(*array.shape)
         tensor.strides = (ctypes.c_int64 * array.ndim)(*(s // array.itemsize for s in array.strides))
     return tensors
@@ -83,6 +120,10 @@ class _Held:
 
 
 def to_numpy(address: int) -> Any:
+    managed = _native.Managed.from_address(address)
+    if managed.tensor.dtype.code == _BFLOAT:
+        managed.deleter(ctypes.byref(managed))
+        raise UsageError("loader option tensors: numpy has no bfloat16; expected torch")
     return numpy().asarray(_Held(address))
 
 

@@ -7,7 +7,7 @@ import threading
 from _unidle_shim import session
 from _unidle_shim.facts import in_effect, profiler_window
 from _unidle_shim.knobs import actuators
-from _unidle_shim.patches import loaders, logging_calls, model_calls, training_calls, waits
+from _unidle_shim.patches import loaders, logging_calls, model_calls, package_loaders, training_calls, waits
 
 
 def begin(torch):
@@ -19,6 +19,7 @@ def begin(torch):
     model_calls.install(state)
     training_calls.install(state)
     loaders.install(state)
+    package_loaders.install(state)
     waits.install(state)
     logging_calls.install(state)
     state.actuators.install()

@@ -41,7 +41,7 @@ class State:
         # What patches keep.
         self.module_classes = None  # patches.module_classes.ModuleClasses
         self.backward = None  # patches.training_calls.Backward
-        self.fetches = None  # loop.short_steps.Patch of a loader iterator's __next__
+        self.fetches = []  # loop.short_steps.Patch of each kind of loader iterator's __next__
         self.makers = ()  # loop.short_steps.Patch of what makes batches in this process
         self.waits = None  # patches.waits.Waits
         self.logging = None  # patches.logging_calls.Logging

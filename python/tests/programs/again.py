@@ -9,6 +9,9 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader, Dataset
 
+# From Python 3.14 on workers would run this file again.
+torch.multiprocessing.set_start_method("fork")
+
 CONTENT = bytes(range(256)) * 1200
 
 

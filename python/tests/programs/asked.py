@@ -138,6 +138,7 @@ def fused():
     for number in range(4):
         print("%.3f" % learn(net, optimizer, x[number::4], y[number::4]).item())
     print(groups[0] is optimizer.param_groups[0], len(groups[0]["params"]))
+    print(*optimizer.state_dict())
     try:
         torch.optim.Adam(one for one in [net, net])
     except TypeError as error:

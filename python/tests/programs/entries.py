@@ -148,6 +148,27 @@ def streamed():
         print(learn(net, optimizer, a, b).item().hex())
 
 
+def packaged():
+    """Batches of the package's own loader: of rows, and of a data set of the program's."""
+    import package
+
+    from unidle import data
+
+    print(package.LIBRARY.exists())
+    for source in (data.arrays(x.numpy().copy(), y.numpy().copy()), data.wrap(Rows())):
+        net = model()
+        optimizer = torch.optim.SGD(net.parameters(), lr=1e-3)
+        with data.Loader(source, 16, workers=0) as loader:
+            for epoch in range(20):
+                for a, b in loader:
+                    loss = learn(net, optimizer, a, b)
+                print(epoch, loss.item().hex(), loader.state_dict())
+        try:
+            next(iter(data.Loader(data.wrap([1 / 3, None]), 2, workers=0)))
+        except Exception as error:
+            print(type(error).__name__, error.__context__)
+
+
 def in_a_thread():
     thread = threading.Thread(target=training)
     thread.start()

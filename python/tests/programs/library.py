@@ -8,6 +8,9 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader
 
+# From Python 3.14 on workers would run this file again.
+torch.multiprocessing.set_start_method("fork")
+
 
 def main():
     torch.set_num_threads(1)

@@ -2,6 +2,7 @@
 test_short_steps.py."""
 
 import json
+import os
 import sys
 import time
 
@@ -54,8 +55,16 @@ def validate():
     done["validations"] += 1
 
 
-def by_loader(data, every):
-    loader = DataLoader(data, 32)
+def of_package():
+    sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    import package  # noqa: F401
+
+    from unidle import data
+
+    return data.Loader(data.arrays(x.numpy().copy(), y.numpy().copy()), 32, workers=1)
+
+
+def by_loader(loader, every):
     while going_on():
         iterator = iter(loader)
         while True:
@@ -71,11 +80,13 @@ def by_loader(data, every):
 
 
 if MODE == "map":
-    by_loader(TensorDataset(x, y), 350)
+    by_loader(DataLoader(TensorDataset(x, y), 32), 350)
+elif MODE == "package":
+    by_loader(of_package(), 350)
 elif MODE == "iterable":
-    by_loader(Stream(), 100_000)
+    by_loader(DataLoader(Stream(), 32), 100_000)
 elif MODE == "often":
-    by_loader(TensorDataset(x, y), 5)
+    by_loader(DataLoader(TensorDataset(x, y), 32), 5)
 elif MODE == "accumulated":
     loader = DataLoader(TensorDataset(x, y), 8, drop_last=True)
     while going_on():

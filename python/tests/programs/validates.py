@@ -1,10 +1,13 @@
 """Twelve epochs with a validation after each, in the way that is named; prints the losses of training to the
 last digit.
 
-`validates.py function|method|returns|dropped|trains|draws|saves|stops|remembers|loop`
+`validates.py WAY...`, each one of function, method, returns, dropped, trains, draws, saves, pickles,
+schedules, plateau, listed, stopper, raises, stops, remembers, loop; several in a fork each.
 """
 
 import io
+import os
+import pickle
 import random
 import sys
 
@@ -71,19 +74,70 @@ class Experiment:
             self.step(x, y)
 
 
+class EndOfTraining(Exception):
+    """Raised when it goes on no better."""
+
+
+class Stopper:
+    """As programs have it: it is told of each validation, and asked by nobody but its own class."""
+
+    def __init__(self):
+        self.worse = 0
+
+    def tell(self, loss):
+        self.worse += loss > 0
+
+
+def pickles(experiment, path=os.devnull):
+    with open(path, "wb") as file:
+        pickle.dump(experiment.look(), file)
+
+
+def schedules(experiment, scheduler):
+    experiment.look()
+    scheduler.step()
+
+
+def plateau(experiment, scheduler=None):
+    PLATEAU[0].step(experiment.look())
+
+
+def listed(experiment, history):
+    history.append(experiment.look())
+
+
+def stopper(experiment, stopper):
+    stopper.tell(experiment.look())
+
+
+def raises(experiment):
+    if experiment.look() < 0 or len(experiment.losses) == 7:
+        raise EndOfTraining()
+
+
+PLATEAU = []
+
+
 def function(experiment):
     print(experiment.look(), file=sys.stderr)
 
 
 def main(how):
     experiment = Experiment()
+    rates = torch.optim.lr_scheduler
+    PLATEAU.append(rates.ReduceLROnPlateau(experiment.optimizer, patience=0, threshold=0.9))
+    given = {
+        "schedules": [rates.StepLR(experiment.optimizer, 1)],
+        "listed": [[]],
+        "stopper": [Stopper()],
+    }
     for _ in range(12):
         for x, y in experiment.train_loader:
             loss = experiment.step(x, y)
         print(loss.hex())
         if how == "function":
             function(experiment)
-        elif how == "returns":
+        elif how in ("returns", "last"):
             loss = experiment.look()
         elif how == "dropped":
             experiment.look()
@@ -91,12 +145,38 @@ def main(how):
             experiment.net.eval()
             experiment.net(x)
             experiment.net.train()
-        else:
+        elif hasattr(experiment, how):
             getattr(experiment, how)()
+        else:
+            try:
+                globals()[how](experiment, *given.get(how, []))
+            except EndOfTraining:
+                break
         if experiment.done or experiment.history[-3:] == [0, 0, 0]:
             break
     if how == "dropped":
         print(experiment.look(), file=sys.stderr)
+    elif how == "last":
+        function(experiment)
 
 
-main(sys.argv[1])
+def in_forks(ways):
+    """Each in a process of its own, one after the other: torch is imported once. A line `== WAY PROCESS`
+    begins the output of each, on both streams."""
+    import torch._dynamo  # noqa: F401 - the first optimiser would import it in each of them
+
+    for how in ways:
+        sys.stdout.flush()
+        child = os.fork()
+        if child == 0:
+            for stream in (sys.stdout, sys.stderr):
+                print("==", how, os.getpid(), file=stream, flush=True)
+            return main(how)
+        if os.waitpid(child, 0)[1] != 0:
+            sys.exit("%s failed" % how)
+
+
+if len(sys.argv) > 2:
+    in_forks(sys.argv[1:])
+else:
+    main(sys.argv[1])

@@ -11,6 +11,20 @@ nothing is forked, pickled or copied.
 """
 
 from unidle.data.loader import Loader
-from unidle.data.sources import Field, Source, arrays, images, npy, pairs, sequences, windows
+from unidle.data.source import Field, Source
+from unidle.data.sources import arrays, images, npy, pairs, sequences, table, tar, windows, wrap
 
-__all__ = ["Field", "Loader", "Source", "arrays", "images", "npy", "pairs", "sequences", "windows"]
+__all__ = [
+    "Field",
+    "Loader",
+    "Source",
+    "arrays",
+    "images",
+    "npy",
+    "pairs",
+    "sequences",
+    "table",
+    "tar",
+    "windows",
+    "wrap",
+]

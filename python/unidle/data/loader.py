@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import ctypes
-import json
-import operator
 import os
 import sys
-import threading
-import weakref
 from typing import Any, Callable, Iterator, Optional, Tuple
 
-from unidle import _native, _tensors
-from unidle.data.sources import Source
-from unidle.errors import UsageError
+from unidle.data import options as check
+from unidle.data import orders
+from unidle.data.iteration import Iteration
+from unidle.data.source import Source, Wrapped
+from unidle.data.stream import NativeStream
+from unidle.data.threads import LockWatch, ThreadedStream, default_collate
+from unidle.errors import ForkedError, UsageError
 
 _STATE = 1  # version of state_dict()
-_LIMIT_MS = 100  # between looks at signals, while a batch is waited for
 
 
 def _has_torch() -> bool:
@@ -38,6 +36,35 @@ def _default_rank() -> Tuple[int, int]:
         return 0, 1
 
 
+def _seed(seed: Any) -> int:
+    return check.whole("loader", "seed", seed, -(2**63), 2**64 - 1)
+
+
+def _checked_device(device: Any) -> Any:
+    if device is None:
+        return None
+    try:
+        import torch
+    except ImportError:
+        raise UsageError("loader option device: needs torch") from None
+    try:
+        torch.device(device)
+    except (RuntimeError, TypeError):
+        raise check.refuse("loader", "device", "a device of torch", device) from None
+    return device
+
+
+class EpochSetter:
+    """Tells a loader which epoch comes. A place within that epoch, of a state that was loaded, stays."""
+
+    def __init__(self, loader: Loader) -> None:
+        self._loader = loader
+
+    def set_epoch(self, epoch: int) -> None:
+        if self._loader._next[0] != epoch:
+            self._loader.set_epoch(epoch)
+
+
 class Loader:
     """Stands where torch's DataLoader stood: iterate over it, once an epoch.
 
@@ -54,6 +81,12 @@ class Loader:
                  share; those of torch.distributed or the environment's RANK and WORLD_SIZE when None. All
                  ranks have equally many batches: with `drop_last` the items that do not divide are left
                  out, otherwise the first ones of the order are taken again
+    weights      a number for each sample: how often it is drawn. Each place of an epoch, of as many as there
+                 are samples, is drawn by itself, so that a sample may come several times; what is random
+                 about it is drawn anew each time
+    groups       a label for each sample: all of a batch are of one group. An epoch has each sample once; at
+                 the end of a group, what fills no batch is left out with `drop_last`, and otherwise filled up
+                 with the first ones of the group
     prefetch     batches ahead, for each worker
     on_error     "fail" raises at the batch with a sample that cannot be read; "skip" takes the next one of
                  the order in its place, and counts it in `skipped`
@@ -62,8 +95,9 @@ class Loader:
     tensors      "torch" or "numpy"; torch where it is installed when None
 
     Each iteration is the next epoch, or the one that set_epoch() named, or goes on where load_state_dict()
-    says. Only one iteration at a time: a new one ends the one before. Not to be used by several threads at
-    once, nor in a process that was forked after it was made: that raises ForkedError.
+    says; an iteration that no batch is taken of does not count. Only one iteration at a time: a new one ends
+    the one before. Not to be used by several threads at once, nor in a process that was forked after it was
+    made: that raises ForkedError.
     """
 
     def __init__(
@@ -78,42 +112,67 @@ class Loader:
         rank: Optional[int] = None,
         world: Optional[int] = None,
         *,
+        weights: Any = None,
+        groups: Any = None,
         prefetch: int = 2,
         on_error: str = "fail",
         batch_transform: Optional[Callable[[tuple], Any]] = None,
         tensors: Optional[str] = None,
     ) -> None:
         if not isinstance(source, Source):
-            raise UsageError(f"loader: expected a source of unidle.data, found {type(source).__name__}")
+            raise UsageError(
+                f"loader: expected a source of unidle.data, found {type(source).__name__} (a data set of "
+                "your own: Loader(wrap(dataset)))"
+            )
         if len(source) == 0:
             raise UsageError("loader: the source has no samples")
         if source.facts.get("batched") and batch_size != 1:
             raise UsageError("loader option batch_size: expected 1, since the source makes whole batches")
         if tensors not in (None, "torch", "numpy"):
             raise UsageError(f"loader option tensors: expected torch or numpy, found {tensors!r}")
+        if on_error not in ("fail", "skip"):
+            raise check.refuse("loader", "on_error", "fail or skip", on_error)
         if (rank is None) != (world is None):
             raise UsageError("loader options rank and world: expected both or none")
         self.source = source
         self._batched = source.facts.get("batched", False)
-        self.batch_size = operator.index(batch_size)
-        self.shuffle = shuffle
-        self.seed = operator.index(seed)
-        self.drop_last = drop_last
-        self.device = device
-        self.rank, self.world = _default_rank() if rank is None else (rank, world)
-        self.prefetch = prefetch
+        self._wrapped = isinstance(source, Wrapped)
+        if self._batched and (weights is not None or groups is not None):
+            raise UsageError("loader options weights and groups: the source makes whole batches by itself")
+        self._watch: Optional[LockWatch] = None  # of the threads that make a wrapped data set's samples
+        self.batch_size = check.whole("loader", "batch_size", batch_size, 1, 2**31 - 1)
+        self.shuffle = check.flag("loader", "shuffle", shuffle)
+        self.seed = _seed(seed)
+        self.drop_last = check.flag("loader", "drop_last", drop_last)
+        self.device = _checked_device(device)
+        if rank is None:
+            rank, world = _default_rank()
+        self.world = check.whole("loader", "world", world, 1, 2**31 - 1)
+        self.rank = check.whole("loader", "rank", rank, 0, self.world - 1)
+        self.prefetch = check.whole("loader", "prefetch", prefetch, 1, 4096)
         self.on_error = on_error
-        self.batch_transform = batch_transform
+        self.batch_transform = check.function("loader", "batch_transform", batch_transform)
         self.tensors = tensors or ("torch" if _has_torch() else "numpy")
+        if isinstance(source, Wrapped) and on_error != "fail":
+            raise UsageError("loader option on_error: a wrapped data set has its own errors; expected fail")
         if device is not None and self.tensors != "torch":
             raise UsageError("loader option device: needs torch")
+        sampling = {
+            "batch": self.batch_size,
+            "shuffle": self.shuffle,
+            "drop_last": self.drop_last,
+            "on_error": on_error,
+        }
+        self._order = orders.chosen(len(source), weights, groups, sampling)
+        self._samples = self._order.samples  # an epoch, of all ranks
         self.skipped = 0  # samples that another stood in for, over all epochs
-        self._wanted_workers = workers
+        self._wanted_workers = None if workers is None else check.whole("loader", "workers", workers, 0, 4096)
         self._next = (0, 0)  # epoch and sample that the next iteration starts at
         self._place = (0, 0)  # behind the last batch that was delivered
         self._batches = 0  # an epoch
-        self._stream: Optional[_Stream] = None
+        self._stream: Any = None  # a NativeStream or a ThreadedStream
         self._iterations = 0
+        self._process = os.getpid()
         self._open((0, 0))  # so that what is wrong with the options is said here
 
     @property
@@ -122,9 +181,17 @@ class Loader:
         return self.source
 
     @property
+    def sampler(self) -> EpochSetter:
+        """Where frameworks look for set_epoch()."""
+        return EpochSetter(self)
+
+    batch_sampler = None  # asked for where there is a sampler
+
+    @property
     def workers(self) -> int:
         """How many threads make samples."""
         if self._stream is None:
+            self._check_process()
             self._open(self._next)
         return self._stream.workers
 
@@ -139,70 +206,84 @@ class Loader:
 
     def set_epoch(self, epoch: int) -> None:
         """The next iteration is this epoch, from its start."""
-        if epoch < 0:
-            raise UsageError(f"loader: expected an epoch from 0, found {epoch}")
-        self._next = self._place = (int(epoch), 0)
+        self._next = self._place = (self._epoch(epoch), 0)
+
+    def _epoch(self, epoch: Any) -> int:
+        return check.whole("loader", "epoch", epoch, 0, check.MOST // self._samples - 1)
 
     def state_dict(self) -> dict:
         """Where the loader is: a few numbers, the same on all ranks. Batches that were only made ready do
         not count."""
         epoch, sample = self._place
-        return {
+        state = {
             "version": _STATE,
             "epoch": epoch,
             "sample": sample,
             "seed": self.seed,
             "shuffle": self.shuffle,
-            "samples": len(self.source),
+            "samples": self._samples,
         }
+        return {**state, "order": self._order.fingerprint} if self._order.handle else state
 
     def load_state_dict(self, state: dict) -> None:
         """The next iteration goes on there: exactly with the samples that come then, for any number of
         workers, also
         with another batch size and another number of ranks."""
-        if state.get("version") != _STATE:
-            raise UsageError(f"loader state: expected version {_STATE}, found {state.get('version')!r}")
-        if state["samples"] != len(self.source):
+        if not isinstance(state, dict) or state.get("version") != _STATE:
+            raise check.refuse("loader", "state", f"what state_dict() gave, of version {_STATE}", state)
+        lacking = sorted({"epoch", "sample", "seed", "shuffle", "samples"} - set(state))
+        if lacking:
+            raise UsageError(f"loader state: lacks {', '.join(lacking)}")
+        if state["samples"] != self._samples:
             raise UsageError(
-                f"loader state: is of a source of {state['samples']} samples; this one has {len(self.source)}"
+                f"loader state: is of a source of {state['samples']} samples; this one has {self._samples}"
             )
-        if (state["seed"], state["shuffle"]) != (self.seed, self.shuffle):
+        if state.get("order") != self._order.fingerprint:
+            raise UsageError(
+                "loader state: is of other weights or groups, or of groups with another batch_size"
+            )
+        seed, shuffle = _seed(state["seed"]), check.flag("loader", "shuffle", state["shuffle"])
+        place = (
+            self._epoch(state["epoch"]),
+            check.whole("loader", "sample", state["sample"], 0, self._samples),
+        )
+        if (seed, shuffle) != (self.seed, self.shuffle):
             self.close()
-            self.seed, self.shuffle = state["seed"], state["shuffle"]
-        self._next = self._place = (state["epoch"], state["sample"])
+            self.seed, self.shuffle = seed, shuffle
+        self._next = self._place = place
 
     def __iter__(self) -> Iterator[Any]:
+        self._check_process()
         start = self._next
         if self._stream is None or self._stream.place != start:
             self._open(start)
-        self._next = (start[0] + 1, 0)
         self._place = start
         self._iterations += 1
-        return self._iterate(self._stream, self._iterations)
+        return Iteration(self, self._stream, self._iterations, start)
 
-    def _iterate(self, stream: _Stream, iteration: int) -> Iterator[Any]:
-        epoch = self._place[0]
-        for left in range(stream.left - 1, -1, -1):
-            if iteration != self._iterations or stream is not self._stream:
-                raise UsageError("loader: another iteration was begun, or the loader was closed")
-            batch, behind = stream.next()
-            self._place = (epoch, behind) if left else (epoch + 1, 0)
-            self.skipped = stream.skipped_before + stream.skipped
-            yield self._finish(batch)
+    def _begun(self, start: Tuple[int, int]) -> None:
+        """The first batch of an iteration from there on is asked for."""
+        if self._next == start:
+            self._next = (start[0] + 1, 0)
+
+    def _follows(self, iteration: int, stream: Any) -> bool:
+        """Whether that iteration is the newest, and its stream still open."""
+        return iteration == self._iterations and stream is self._stream
+
+    def _delivered(self, place: Tuple[int, int], stream: Any) -> None:
+        self._place = place
+        self.skipped = stream.skipped_before + stream.skipped
+
+    def _ended(self, iteration: int, epoch: int) -> None:
         if iteration == self._iterations:
             self._place = (epoch + 1, 0)
 
-    def _finish(self, batch: tuple) -> Any:
-        if self._batched:
-            rows = batch[1].shape[1]
-            batch = (batch[0].reshape(rows, -1), *(field[0] for field in batch[1:]))
-        transform = self.source.transform
-        if transform is not None:
-            first = [transform(sample) for sample in batch[0]]
-            batch = (_stack(first, self.tensors), *batch[1:])
-        if self.device is not None:
-            batch = tuple(_to_device(tensor, self.device) for tensor in batch)
-        return batch if self.batch_transform is None else self.batch_transform(batch)
+    def _check_process(self) -> None:
+        if self._process != os.getpid():
+            raise ForkedError(
+                "loader: was made before this process was forked, and its threads are in the parent (make "
+                "source and loader in the process that uses them, or start processes by spawn)"
+            )
 
     def _open(self, place: Tuple[int, int]) -> None:
         self.close()
@@ -212,14 +293,28 @@ class Loader:
             "prefetch": self.prefetch,
             "seed": self.seed,
             "shuffle": self.shuffle,
-            "start_sample": place[0] * len(self.source) + place[1],
+            "start_sample": place[0] * self._samples + place[1],
             "epoch_end": "drop" if self.drop_last else "short",
             "rank": self.rank,
             "world": self.world,
             "on_error": self.on_error,
         }
-        self._stream = _Stream(self.source, options, place, self.tensors, self.skipped)
+        self._stream = self._threads(options, place) if self._wrapped else self._native(options, place)
         self._batches = self._stream.per_epoch
+
+    def _native(self, options: dict, place: Tuple[int, int]) -> NativeStream:
+        return NativeStream(self.source, self._order, options, place, self.tensors, self.skipped)
+
+    def _threads(self, options: dict, place: Tuple[int, int]) -> ThreadedStream:
+        if self._wanted_workers is None:
+            options["workers"] = len(os.sched_getaffinity(0))
+        items = NativeStream(
+            self.source, self._order, {**options, "workers": 0}, place, "numpy", self.skipped
+        )
+        collate = self.source.collate or default_collate(self.tensors)
+        if self._watch is None or self._watch.threads != options["workers"]:
+            self._watch = LockWatch(options["workers"])
+        return ThreadedStream(items, self.source.dataset, collate, options, self._watch)
 
     def close(self) -> None:
         """Stops the threads. Batches that were delivered stay; a new iteration starts the threads again."""
@@ -237,99 +332,3 @@ class Loader:
 
     def __exit__(self, *_: Any) -> None:
         self.close()
-
-
-class _Stream:
-    """A native loader from one place on."""
-
-    def __init__(
-        self, source: Source, options: dict, place: Tuple[int, int], tensors: str, skipped: int
-    ) -> None:
-        self._library = _native.library()
-        self._handle = self._library.unidle_loader_open(source._handle, json.dumps(options).encode())
-        if not self._handle:
-            _native.raise_failure()
-        # The source lives until the native loader is closed, which also happens when this object goes.
-        self._release = weakref.finalize(self, _close, self._library, self._handle, source)
-        self._asked = threading.Lock()  # held while the library is asked for a batch
-        self._closed = False
-        self.workers = self._library.unidle_loader_workers(self._handle)
-        self.place = place  # of the next batch
-        self.skipped = 0
-        self.skipped_before = skipped
-        self._samples = len(source)
-        self._world = options["world"]
-        self.per_epoch = self._library.unidle_loader_batches_per_epoch(self._handle)
-        # Batches until the end of the epoch of the next one.
-        self.left = self._library.unidle_loader_batches_in_first_epoch(self._handle)
-        self._count = len(source.fields)
-        self._fields = (ctypes.c_void_p * self._count)()
-        self._facts = _native.Facts()
-        self._convert = _tensors.to_torch if tensors == "torch" else _tensors.to_numpy
-
-    def next(self) -> Tuple[tuple, int]:
-        """The batch, and how many samples of its epoch are delivered with it on all ranks."""
-        if not self._asked.acquire(blocking=False):
-            raise UsageError(
-                "loader: another thread, or the code that a signal broke into, waits for a batch of it"
-            )
-        try:
-            return self._next()
-        finally:
-            self._asked.release()
-            if self._closed:
-                self._release()
-
-    def close(self) -> None:
-        """Also from a signal handler or another thread while a batch is awaited: that wait ends then."""
-        self._closed = True
-        if self._asked.acquire(blocking=False):
-            self._asked.release()
-            self._release()
-
-    def _next(self) -> Tuple[tuple, int]:
-        done = 0
-        while not done:
-            if self._closed:
-                raise UsageError("loader: it was closed")
-            done = self._library.unidle_loader_next(self._handle, _LIMIT_MS, self._fields, self._facts)
-            if done < 0:
-                _native.raise_failure()
-        facts = self._facts
-        self.skipped = facts.skipped
-        behind = min(facts.epoch_offset + facts.samples * self._world, self._samples)
-        self.left -= 1
-        self.place = (facts.epoch, behind)
-        if self.left == 0:
-            self.left, self.place = self.per_epoch, (facts.epoch + 1, 0)
-        addresses = list(self._fields)
-        batch = []
-        try:
-            while addresses:
-                batch.append(self._convert(addresses.pop(0)))
-        finally:
-            for address in addresses:  # of a failed conversion
-                managed = _native.Managed.from_address(address)
-                managed.deleter(ctypes.byref(managed))
-        return tuple(batch), behind
-
-
-def _close(library: Any, handle: int, source: Source) -> None:
-    library.unidle_loader_close(handle)
-    del source
-
-
-def _stack(samples: list, tensors: str) -> Any:
-    if tensors == "torch":
-        import torch
-
-        return torch.stack([torch.as_tensor(sample) for sample in samples])
-    return _tensors.numpy().stack(samples)
-
-
-def _to_device(tensor: Any, device: Any) -> Any:
-    import torch
-
-    if torch.device(device).type == "cuda":
-        tensor = tensor.pin_memory()
-    return tensor.to(device, non_blocking=True)

@@ -2,101 +2,53 @@
 
 from __future__ import annotations
 
-import ctypes
-import json
 import os
-import weakref
-from typing import Any, Callable, Iterable, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Iterable, Optional, Sequence, Tuple, Union
 
 from unidle import _native, _tensors
+from unidle.data import options as check
+from unidle.data.source import Source, Transform, Wrapped
 from unidle.errors import UsageError
 
-Transform = Callable[[Any], Any]
-PathLike = Union[str, "os.PathLike[str]"]
+Jitter = Union[float, Sequence[float]]
+PathLike = Union[str, bytes, "os.PathLike[str]"]
 
 
-class Field(NamedTuple):
-    """One tensor of a sample. `shape` has the largest first extent where that varies (`ragged`)."""
-
-    name: str
-    dtype: str
-    shape: Tuple[int, ...]
-    ragged: bool
-
-
-class Source:
-    """Samples by number. Made by the functions of this module; thread-safe.
-
-    len(source) is the number of samples, `fields` says what each is made of.
-    """
-
-    def __init__(self, handle: int, keep: Sequence[Any], transform: Optional[Transform] = None) -> None:
-        library = _native.library()
-        if not handle:
-            _native.raise_failure()
-        self._handle = handle
-        self._keep = tuple(keep)  # what must live as long as the native source
-        self._close = weakref.finalize(self, _close, library, handle, self._keep)
-        self.transform = transform
-        text = library.unidle_source_describe(handle)
-        if not text:
-            _native.raise_failure()
-        try:
-            facts = json.loads(ctypes.string_at(text))
-        finally:
-            library.unidle_data_free(text)
-        self.fields = tuple(
-            Field(field["name"], field["dtype"], tuple(field["shape"]), field["ragged"])
-            for field in facts.pop("fields")
-        )
-        self._samples = facts.pop("items") * facts.pop("samples_per_item")
-        self._facts = facts
-
-    def __len__(self) -> int:
-        return self._samples
-
-    def __reduce_ex__(self, protocol: Any) -> Any:
-        raise TypeError("a Source holds memory and files of its process: make it again in the other one")
-
-    def __repr__(self) -> str:
-        fields = ", ".join(f"{field.name} {field.dtype}{list(field.shape)}" for field in self.fields)
-        return f"<unidle.data.Source of {self._samples} samples: {fields}>"
-
-    @property
-    def facts(self) -> dict:
-        """What else is known of it; see the function that made it."""
-        return dict(self._facts)
-
-    @property
-    def classes(self) -> list[str]:
-        """The names of the classes, by number, where the source has them."""
-        return list(self._facts.get("classes", []))
-
-    @property
-    def class_to_idx(self) -> dict[str, int]:
-        """The numbers of the classes, by name."""
-        return {name: number for number, name in enumerate(self.classes)}
-
-    def subset(self, items: Iterable[int]) -> Source:
-        """A source of these items only, in this order; an item may come several times."""
-        numbers = [int(item) for item in items]
-        array = (ctypes.c_int64 * max(1, len(numbers)))(*numbers)
-        handle = _native.library().unidle_source_subset(self._handle, array, len(numbers))
-        return Source(handle, (self,), self.transform)
-
-
-def _close(library: Any, handle: int, keep: Any) -> None:
-    library.unidle_source_close(handle)
-    del keep
+def _handle(kind: str, options: dict, arrays: Sequence[Any] = ()) -> int:
+    library = _native.library()
+    tensors = _tensors.describe_arrays(arrays)
+    return library.unidle_source_open(kind.encode(), check.encode(kind, options), tensors, len(arrays))
 
 
 def _open(
     kind: str, options: dict, arrays: Sequence[Any] = (), transform: Optional[Transform] = None
 ) -> Source:
-    library = _native.library()
-    tensors = _tensors.describe_arrays(arrays)
-    handle = library.unidle_source_open(kind.encode(), json.dumps(options).encode(), tensors, len(arrays))
-    return Source(handle, arrays, transform)
+    return Source(_handle(kind, options, arrays), arrays, transform)
+
+
+def _pictures(kind: str, options: dict) -> dict:
+    """Options of pictures as the library takes them."""
+    taken = dict(options)
+    for name in ("scale", "ratio", "mean", "std"):
+        if name in options:
+            taken[name] = check.several(kind, name, options[name])
+    for name, still in (("brightness", 1.0), ("contrast", 1.0), ("saturation", 1.0), ("hue", 0.0)):
+        if name in options:
+            taken[name] = _factors(kind, name, options[name], still)
+    return taken
+
+
+def _factors(kind: str, name: str, amount: Any, still: float) -> list:
+    """The least and the most of a change of colours, as torchvision reads it."""
+    if isinstance(amount, Iterable):
+        return check.several(kind, name, amount) or []
+    try:
+        most = float(amount)
+    except (TypeError, ValueError):
+        raise check.refuse(kind, name, "a number or two", amount) from None
+    if not most >= 0:
+        raise check.refuse(kind, name, "0 or more", amount)
+    return [max(0.0, still - most) if still else -most, still + most]
 
 
 def images(
@@ -112,13 +64,18 @@ def images(
     normalize: bool = True,
     mean: Sequence[float] = (0.485, 0.456, 0.406),
     std: Sequence[float] = (0.229, 0.224, 0.225),
+    orient: bool = False,
+    brightness: Jitter = 0.0,
+    contrast: Jitter = 0.0,
+    saturation: Jitter = 0.0,
+    hue: Jitter = 0.0,
     scaled_decode: bool = False,
     tell_crop: bool = False,
 ) -> Source:
     """Pictures with their class: (float32 [3, size, size], int64 class).
 
     `path` is a folder with a folder for each class, as torchvision's ImageFolder has it and in its order,
-    or a text file of lines "PATH LABEL". JPEG and PNG.
+    or a text file of lines "PATH LABEL". JPEG, PNG and WebP.
 
     Training: RandomResizedCrop(size, scale, ratio) and RandomHorizontalFlip(flip). Otherwise Resize(resize)
     and CenterCrop(size), where `resize` is size * 256 // 224 unless given. Then, with `normalize`, x / 255
@@ -127,25 +84,72 @@ def images(
     torchvision's tensors. With `scaled_decode` JPEG is decoded at 1/2, 1/4 or 1/8 of its size where the
     sample is that much smaller, which is faster and only nearly the same.
 
+    `orient` turns photographs the way up that their EXIF says, as Pillow's ImageOps.exif_transpose does.
+    Without it they are as they are stored, which is what torchvision's ImageFolder shows.
+
+    `brightness`, `contrast`, `saturation` and `hue` change the colours of training samples at random, in a
+    random order, by the rules of torchvision's v2.ColorJitter for tensors of uint8: a number x stands for
+    factors from 1 - x to 1 + x (of hue: for turns from -x to x), and two numbers for the least and the most.
+
     `transform` takes the tensor of one picture and returns another. It is called in the thread that takes
     batches, so that what it costs is not hidden. `tell_crop` adds a field int64 [5]: top, left, height and
-    width of the part that is shown, and 1 where it is mirrored.
+    width of the part that is shown, and 1 where it is mirrored; where colours are changed, also float32 [8]:
+    the factors of brightness, contrast, saturation and hue, and the order of these four by their numbers.
     """
-    options = {
-        "path": os.fspath(path),
+    pictures = {
         "size": size,
         "train": train,
-        "scale": list(scale),
-        "ratio": list(ratio),
+        "scale": scale,
+        "ratio": ratio,
         "flip": flip,
         "resize": resize,
         "normalize": normalize,
-        "mean": list(mean),
-        "std": list(std),
+        "mean": mean,
+        "std": std,
+        "orient": orient,
+        "brightness": brightness,
+        "contrast": contrast,
+        "saturation": saturation,
+        "hue": hue,
         "scaled_decode": scaled_decode,
         "tell_crop": tell_crop,
     }
-    return _open("images", options, transform=transform)
+    options = {"path": check.path("images", path), **_pictures("images", pictures)}
+    return _open("images", options, transform=check.function("images", "transform", transform))
+
+
+def tar(
+    paths: Union[PathLike, Sequence[PathLike]],
+    fields: Optional[Sequence[str]] = None,
+    transform: Optional[Transform] = None,
+    **pictures: Any,
+) -> Source:
+    """Samples out of tar archives, as WebDataset writes them: members that follow each other and have the
+    same name up to the first point are a sample. One tensor a field.
+
+    `paths` is an archive, a list of them, or a folder of *.tar. `fields` names what stands behind the point:
+    "jpg", "jpeg", "png" and "webp" are pictures, "npy" (also "mask.npy") a tensor of one type and shape, and
+    "cls", "class", "count", "index" or "id" a whole number; "jpg;png" is the one that a sample has, and
+    "json:box.x" the number at that key of the member "json". Without `fields` it is all that the first
+    sample has, but its json.
+
+    Pictures take the options of `images` (size, train, scale, normalize, orient ...); all pictures of a
+    sample are cut out alike. `transform` takes the first field of each sample, as there.
+
+    Members are read at random, so that nothing is shuffled in a buffer. Where they lie is kept in an index
+    beside each archive, NAME.tar.unidle-index, made when the archive is first opened and when it changes.
+    `facts` has "shards".
+
+    Raises InputError with archive and member for damage, a sample that lacks a field, a tensor of another
+    shape.
+    """
+    listed = [paths] if isinstance(paths, (str, bytes, os.PathLike)) else paths
+    options = {
+        "paths": [check.path("tar", one, "paths") for one in check.several("tar", "paths", listed) or []],
+        "fields": check.several("tar", "fields", fields),
+        **_pictures("tar", pictures),
+    }
+    return _open("tar", options, transform=check.function("tar", "transform", transform))
 
 
 def pairs(
@@ -163,7 +167,7 @@ def pairs(
     `crops_per_item` parts are cut out of each decoded pair. `cache_bytes` keeps decoded pictures.
     """
     options = {
-        "path": os.fspath(path),
+        "path": check.path("pairs", path),
         "crop": crop,
         "scale": scale,
         "crops_per_item": crops_per_item,
@@ -178,22 +182,88 @@ def arrays(*arrays: Any, names: Optional[Sequence[str]] = None) -> Source:
     rows.
 
     They are not copied, as long as each row is in one piece, and must not be changed in place while batches
-    are made.
+    are made. bfloat16 is torch's alone: its batches are tensors of torch.
     """
-    held = [_tensors.as_numpy(array) for array in arrays]
-    return _open("arrays", {"names": None if names is None else list(names)}, held)
+    held = [_tensors.as_host(array) for array in arrays]
+    return _open("arrays", {"names": check.several("arrays", "names", names)}, held)
 
 
 def npy(path: PathLike, fields: Optional[Sequence[str]] = None) -> Source:
     """Rows of .npy shards or uncompressed .npz files: one tensor a field, of the file's type and row shape.
 
     The shards of the field F, in the natural order of their names: F.npy and F_*.npy, or *_F.npy, or
-    F/*.npy, or the members F.npy of all *.npz. For one .npy file the field has the file's name. Rows are
-    read when they are needed.
+    F/*.npy, or the members F.npy of all *.npz. For one .npy file the field has the file's name. Without
+    `fields` it is all that the names tell, the largest rows first. Rows are read when they are needed.
     """
-    if isinstance(fields, str):
-        raise UsageError(f"npy option fields: expected a list of names, found {fields!r}")
-    return _open("npy", {"path": os.fspath(path), "fields": None if fields is None else list(fields)})
+    return _open("npy", {"path": check.path("npy", path), "fields": check.several("npy", "fields", fields)})
+
+
+def table(
+    paths: Union[PathLike, Sequence[PathLike]],
+    features: Optional[Sequence[str]] = None,
+    targets: Sequence[str] = (),
+    categorical: Sequence[str] = (),
+    *,
+    validation: float = 0.0,
+    part: str = "all",
+    split_column: Optional[str] = None,
+    split_values: Sequence[str] = (),
+    split_seed: int = 0,
+    standardize: bool = False,
+    fill: Union[None, str, float] = None,
+    delimiter: Optional[str] = None,
+    cache: Optional[PathLike] = None,
+    threads: Optional[int] = None,
+) -> Source:
+    """Rows of CSV files: (float32 [features], float32 [targets]), and the features alone without targets.
+
+    `paths` is a file, a list of files, a folder of *.csv, or NAME.csv that stands for NAME_part1.csv,
+    NAME_part2.csv and so on. All have the same columns; the first line of the first file names them.
+    Without `features` these are all columns of numbers that are nothing else; `facts["left_out"]` names the
+    others.
+
+    `categorical` columns hold any texts. Each becomes the index of its text among the different ones, from
+    0 in the order of their first rows. Those that are neither feature nor target follow the features. All
+    other columns hold numbers; what is empty, or one of pandas' words for it (NA, nan, null ...), is
+    missing. `fill` says what stands there: NaN when None, "mean" (of the training rows), or a number.
+
+    `validation` is the share of rows that are for validation, by the hash of each row's text, so that the
+    same rows always are; with `split_column` by the hash of that column's cell, so that equal cells stay
+    together. Or `split_values` of that column say it. `part` is "all", "train" or "validation".
+    `standardize` takes the mean from each feature that is no category and divides it by its standard
+    deviation, both of the training rows.
+
+    The files are parsed once, by `threads` threads (all CPUs when None), into a file in `cache` ("tables" in
+    unidle's home when None), which is used again until a file changes or other columns are asked for. It is
+    mapped, so that a table may be larger than memory.
+
+    `facts` has "features", "targets" (their names in order), "columns" (of each: name, type "integer",
+    "float" or "text", missing cells, mean and deviation, or the categories by index), "left_out", "table"
+    (the built file) and "built" (whether this call parsed the files).
+
+    Raises InputError with "file:line" for a record with other columns, a cell that is no number, a quote
+    that is not closed.
+    """
+    listed = [paths] if isinstance(paths, (str, bytes, os.PathLike)) else paths
+    fills = fill is not None and fill != "mean"
+    options = {
+        "paths": [check.path("table", one, "paths") for one in check.several("table", "paths", listed) or []],
+        "features": check.several("table", "features", features),
+        "targets": check.several("table", "targets", targets),
+        "categorical": check.several("table", "categorical", categorical),
+        "validation": validation,
+        "part": part,
+        "split_column": split_column,
+        "split_values": check.several("table", "split_values", split_values),
+        "split_seed": split_seed,
+        "standardize": standardize,
+        "fill": "nan" if fill is None else "value" if fills else fill,
+        "fill_value": fill if fills else None,
+        "delimiter": delimiter,
+        "cache": None if cache is None else check.path("table", cache, "cache"),
+        "threads": None if threads is None else check.whole("table", "threads", threads, 1, 4096),
+    }
+    return _open("table", options)
 
 
 def windows(
@@ -218,7 +288,7 @@ def windows(
         "length": length,
         "horizon": horizon,
         "stride": stride,
-        "targets": None if targets is None else list(targets),
+        "targets": check.several("windows", "targets", targets),
         "skip_gaps": skip_gaps,
     }
     return _open("windows", options, held)
@@ -239,7 +309,7 @@ def sequences(
 
     `path` is a CSV file with a `column` of texts, a FASTA file (.fasta, .fa, .faa, .fna) or a file with a
     text in each line. A token is a byte: its number in `alphabet`, from 1, and 0 where a row is filled up.
-    Without an alphabet it is the characters of the file in their order.
+    Without an alphabet it is the characters of the file in their order. A CSV file needs a `column`.
 
     A batch has at most `tokens_per_batch` tokens, filled up ones counted, and at most the share `padding`
     of them is filled up. Each epoch deals the texts out anew. A sample of this source is a whole batch:
@@ -247,7 +317,7 @@ def sequences(
     "alphabet", "padding" (what is filled up, as a share of all) and "buckets".
     """
     options = {
-        "path": os.fspath(path),
+        "path": check.path("sequences", path),
         "tokens_per_batch": tokens_per_batch,
         "column": column,
         "label": label,
@@ -255,3 +325,25 @@ def sequences(
         "padding": padding,
     }
     return _open("sequences", options)
+
+
+def wrap(dataset: Any, collate: Optional[Callable[[list], Any]] = None) -> Source:
+    """A map-style data set of the program's own: what has __len__ and __getitem__ (or __getitems__).
+
+    Its samples are made by threads of this process: nothing is forked or pickled, and the data set is there
+    once. That helps where __getitem__ waits (files, network) or works in calls that release the lock of the
+    interpreter (numpy on large arrays, Pillow, zlib), or where the interpreter has no such lock. Where it
+    cannot help, the loader says so, once, with a RuntimeWarning. __getitem__ is called from several threads
+    at once.
+
+    A batch is what `collate` makes of the list of its samples; otherwise what torch's default_collate makes
+    of it, with a tuple for a list. Order, ranks and resuming are those of every source. What is random in
+    __getitem__ is the data set's business: draw it from a generator that is seeded by the item.
+    """
+    for name in ("__len__", "__getitem__"):
+        if not hasattr(dataset, name):
+            raise UsageError(
+                f"wrap: expected a data set with __len__ and __getitem__, found {type(dataset).__name__}"
+            )
+    numbers = _tensors.numpy().arange(len(dataset), dtype="int64")
+    return Wrapped(_handle("arrays", {"names": ["item"]}, [numbers]), [numbers], dataset, collate)

@@ -3,6 +3,7 @@
 import sys
 import types
 
+from _unidle_shim.facts import package_loading
 from _unidle_shim.host import places
 from _unidle_shim.host.guard import pass_on
 from _unidle_shim.host.shapes import untold
@@ -76,12 +77,15 @@ def loader_facts(torch, loader):
     real = loader.real()
     if real is None:
         return None
+    if loader.of_package:
+        return package_loading.loader_facts(loader, real)
     dataset = real.dataset
     iterable = isinstance(dataset, torch.utils.data.IterableDataset)
     length = None if iterable else length_of(dataset)
     in_memory, size = rows_in_memory(torch, dataset, length)
     getter = getattr(type(innermost(dataset)), "__iter__" if iterable else "__getitem__", None)
     return {
+        "made_with": "torch",
         "workers": real.num_workers,
         "batch_size": batch_size(real),
         "pin_memory": bool(real.pin_memory),
@@ -108,6 +112,8 @@ def look_at_samples(facts, real):
     """Once a loader: whether rows of a table in memory could be fetched together, and which functions'
     results could be kept. Nothing of the program's is called but in a trial."""
     facts["keepable"] = []
+    if facts["made_with"] != "torch":
+        return
     try:
         if not facts["iterable"]:
             facts["keepable"] = keepable(real.dataset)

@@ -21,7 +21,18 @@ _FOREIGN = tuple(
 )
 _LOADING = os.path.join("torch", "utils", "data", "")
 _FETCH = os.path.join("torch", "utils", "data", "_utils", "fetch.py")
+_MAKE = (
+    os.path.join("unidle", "data", "threads.py"),
+    "make",
+)  # the same for a data set in the package's Loader
 _own = {}  # code object -> whether it is the program's own; bounded by the code of the program
+
+
+def count_as_library(folder):
+    """A package that may lie outside of where packages lie."""
+    global _FOREIGN
+    _FOREIGN += (os.path.join(folder, ""),)
+    _own.clear()
 
 
 def is_own(code):
@@ -69,7 +80,9 @@ def sample_frame(frame):
     own = library = None
     while frame is not None:
         code = frame.f_code
-        if code.co_filename.endswith(_FETCH):
+        if code.co_filename.endswith(_FETCH) or (
+            code.co_name == _MAKE[1] and code.co_filename.endswith(_MAKE[0])
+        ):
             return own or library
         if is_own(code):
             own = own or frame

@@ -12,7 +12,7 @@ from _unidle_shim.facts import live_settings
 from _unidle_shim.host.guard import caught, pass_on
 from _unidle_shim.host.notes import write_line
 from _unidle_shim.host.patching import around
-from _unidle_shim.knobs import fetching, fp16, fused, metrics_interval, validation_interval
+from _unidle_shim.knobs import fetching, fp16, fused, metrics_interval, package_options, validation_interval
 
 _TRUE = (True, 1, "true", "on", "yes", "1", "True")
 _LOADER = {
@@ -67,6 +67,7 @@ class Actuators:
         self.validating = validation_interval.Validating(state, self)
         self.reads = None  # metrics_interval.Reads
         state.actor_notes.append(self.notes)
+        self.package_options = functools.partial(package_options.asked_of, self)  # of a Loader of unidle.data
         try:
             self.asked = dict(json.loads(asked)) if asked else {}
         except (ValueError, TypeError):
@@ -89,7 +90,9 @@ class Actuators:
         if asked in ("bf16", "bfloat16"):
             self.amp = torch.bfloat16
         elif asked in ("fp16", "float16"):
-            self.scaling = fp16.install(torch, lambda: self.state.facts.all_optimizers())
+            self.scaling = fp16.install(
+                torch, lambda: self.state.facts.all_optimizers(), functools.partial(self._no_fp16, "broken")
+            )
             if self.scaling is not None:
                 self.amp = torch.float16
             else:
@@ -145,7 +148,7 @@ class Actuators:
             self.reads = metrics_interval.install(self.state, self, self.asked[metrics_interval.KNOB])
         if fused.KNOB in self.asked:
             fused.install(torch, self.on(fused.KNOB), functools.partial(self.say, fused.KNOB, True))
-        if self.on("loader.gather") or self.asked.get("cache.features") == "memory":
+        if self.on("loader.gather") or self.asked.get("cache.features") in fetching.PLACES:
             self.fetching = fetching.install(self)
 
     def _follow_tf32(self, torch):
@@ -214,16 +217,22 @@ class Actuators:
 
     def _prepare(self, module):
         torch = self.state.torch
-        why = _why_not_scaled(module) if self.scaling is not None else None
+        why = _why_not_scaled(module, self.state.facts.all_optimizers()) if self.scaling is not None else None
         if why:
-            self.amp = self.scaling = None
-            self.adapts = bool(self.channels_last or self.compile_mode)
-            self.say("precision.amp", "fp16", "refused", why + "; bf16 needs no scaling")
+            self._no_fp16("refused", why)
         if self.channels_last:
             module.to(memory_format=torch.channels_last)
             self.state.facts.model_ref = None  # what was read before it is no longer so
         if self.compile_mode is not None:
             self._compile(torch, module)
+
+    def _no_fp16(self, status, why):
+        """For the rest of the run."""
+        if self.scaling is not None:
+            self.scaling.used = False
+        self.amp = self.scaling = None
+        self.adapts = bool(self.channels_last or self.compile_mode)
+        self.say("precision.amp", "fp16", status, why + "; bf16 needs no scaling")
 
     def _compile(self, torch, module):
         asked = self.compile_mode
@@ -269,7 +278,11 @@ class Actuators:
 
     def _enter_autocast(self, inside, module, args, kwargs):
         torch = self.state.torch
-        first = next((a for a in list(args) + list(kwargs.values()) if isinstance(a, torch.Tensor)), None)
+        tensors = [a for a in list(args) + list(kwargs.values()) if isinstance(a, torch.Tensor)]
+        if self.scaling is not None and any(one.is_leaf and one.requires_grad for one in tensors):
+            self._no_fp16("broken" if self.scaling.used else "refused", "gradients of inputs are asked for")
+            return
+        first = next(iter(tensors), None)
         kind = live_settings.kind_of(torch, module, first)
         inside.enter_context(torch.autocast(kind, dtype=self.amp))
         if self.state.read_back is not None:
@@ -345,8 +358,10 @@ class Actuators:
             caught(failure)
 
 
-def _why_not_scaled(module):
+def _why_not_scaled(module, optimizers):
     """Why gradients of this model must not be scaled, as fp16 does it; None where they may."""
+    if any(kind.__name__ == "LBFGS" for one in optimizers for kind in type(one).__mro__):
+        return "LBFGS looks at gradients many times in a step"
     kinds = {kind.__name__ for part in module.modules() for kind in type(part).__mro__}
     if kinds & {"FullyShardedDataParallel", "FSDPModule"}:
         return "ranks that hold shards of the gradients would skip different steps"

@@ -6,6 +6,7 @@ from _unidle_shim.knobs import gathered_rows, kept_samples
 from _unidle_shim.samples import whole_batches
 
 KNOBS = ("cache.features", "loader.gather")
+PLACES = ("memory", "disk")  # of cache.features
 
 
 class Fetching:
@@ -16,9 +17,10 @@ class Fetching:
         self.outcome = {}
         self.loaders = 0
         self.gather = actuators.on("loader.gather")
+        self.where = actuators.asked.get("cache.features")
         self.caches = (
-            kept_samples.Caches(self.sayer("cache.features"))
-            if actuators.asked.get("cache.features") == "memory"
+            kept_samples.Caches(self.sayer("cache.features"), self.where == "disk")
+            if self.where in PLACES
             else None
         )
 
@@ -65,7 +67,7 @@ class Fetching:
         tell."""
         if knob == "cache.features" and self.caches is not None:
             kept = self.caches.kept()
-            return None if kept is None else "memory" if kept else "off"
+            return None if kept is None else self.where if kept else "off"
         return True if self.outcome.get(knob) == "taken" else None
 
 

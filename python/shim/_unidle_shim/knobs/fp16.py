@@ -18,10 +18,12 @@ _GROWS_AFTER = 2000  # steps in a row whose gradients were finite
 
 class LossScaling:
     """`optimizers()` gives the optimisers that there are. `used`: a forward pass ran in fp16; until then
-    nothing is changed."""
+    nothing is changed. `ended(why)` is told when scaling turns out to be impossible in this program; forward
+    passes are to be the program's own again then."""
 
-    def __init__(self, torch, optimizers):
-        self.torch, self.optimizers = torch, optimizers
+    def __init__(self, torch, optimizers, ended=lambda why: None):
+        self.torch, self.optimizers, self.ended = torch, optimizers, ended
+        self.in_backward = False
         self.item = torch.Tensor.item  # before it is patched: this wait is ours
         self.scale, self.good, self.left_out = _FIRST, 0, 0
         self.used = False
@@ -43,15 +45,25 @@ class LossScaling:
                 self.torch._foreach_mul_(gradients, factor)
 
     def before_step(self, optimizer, args, kwargs):
-        """A hook of every optimiser. With a closure the gradients are not there yet."""
-        if not self.used or any(one is not None for one in args[1:]) or kwargs.get("closure") is not None:
+        """A hook of every optimiser. With a closure the gradients are not there yet, so that nobody could
+        leave out a step."""
+        if not self.used:
             return
-        if self._finite(list(_gradients(optimizer))):
+        if any(one is not None for one in args[1:]) or kwargs.get("closure") is not None:
+            self.end("the optimiser takes a closure")
+        elif self.in_backward:
+            self.leave_out(optimizer)
+            self.end("the optimiser steps within the backward pass, where gradients are scaled")
+        elif self._finite(list(_gradients(optimizer))):
             self.good += 1
             if self.good >= _GROWS_AFTER:
                 self.scale, self.good = self.scale * 2, 0
         elif self.scale > 1:  # else they are so without any scaling
             self.leave_out(optimizer)
+
+    def end(self, why):
+        self.used = False
+        self.ended(why)
 
     def leave_out(self, optimizer):
         for parameter in _parameters(optimizer):
@@ -67,14 +79,14 @@ class LossScaling:
             )
 
 
-def install(torch, optimizers):
+def install(torch, optimizers, ended=lambda why: None):
     """None if this torch has no hook for all optimisers (before 2.0). Call it before torch.autograd.backward
     is patched to be observed, so that the recorded loss is the program's."""
     # torch.optim itself has no such attribute.
     hook = getattr(sys.modules["torch.optim.optimizer"], "register_optimizer_step_pre_hook", None)
     if hook is None:
         return None
-    scaling, original = LossScaling(torch, optimizers), torch.autograd.backward
+    scaling, original = LossScaling(torch, optimizers, ended), torch.autograd.backward
 
     def before_step(optimizer, *given):
         try:
@@ -94,10 +106,20 @@ def install(torch, optimizers):
         except BaseException as failure:
             caught(failure)
             return original(tensors, *args, **kwargs)
+        scaling.in_backward = True
         try:
             original(scaled, *args, **kwargs)
         finally:
+            scaling.in_backward = False
+            unscale(scale)
+
+    def unscale(scale):
+        try:
             scaling.multiply(1 / scale)
+        except BaseException as failure:
+            caught(failure)
+            for optimizer in scaling.optimizers():
+                scaling.leave_out(optimizer)  # nobody knows which of its gradients are still scaled
 
     hook(before_step)
     put(torch.autograd, "backward", backward)

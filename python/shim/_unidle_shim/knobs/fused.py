@@ -15,6 +15,7 @@ def install(torch, wanted, say):
     def init(optimizer, params, defaults, *args, **kwargs):
         if wanted:
             params = _lists_of(params)
+        was = defaults.get("fused") if isinstance(defaults, dict) else None
         try:
             if not guard.failed:
                 defaults = _chosen(torch, wanted, say, optimizer, params, defaults)
@@ -24,10 +25,48 @@ def install(torch, wanted, say):
         try:
             if wanted and optimizer.defaults.get("fused"):
                 optimizer._step_supports_amp_scaling = True
+                _keep_out_of_checkpoints(optimizer, was)
+                _unless_sparse(optimizer, was, say)
         except BaseException as failure:
             caught(failure)
 
     put(Optimizer, "__init__", init)
+
+
+def _keep_out_of_checkpoints(optimizer, was):
+    """What is saved has the program's own choice, for a run without us."""
+    hook = getattr(optimizer, "register_state_dict_post_hook", None)  # since torch 2.1
+    if hook is None:
+        return
+
+    def put_back(_, state):
+        try:
+            for group in state["param_groups"]:
+                if group.get("fused"):
+                    group["fused"] = was
+        except BaseException as failure:
+            caught(failure)
+
+    hook(put_back)
+
+
+def _unless_sparse(optimizer, was, say):
+    """Sparse gradients are known at the first step only, and fused updates take none."""
+    hook = getattr(optimizer, "register_step_pre_hook", None)  # since torch 2.0
+    if hook is None:
+        return
+
+    def look(one, *given):
+        try:
+            handle.remove()
+            if any(p.grad is not None and p.grad.is_sparse for g in one.param_groups for p in g["params"]):
+                for group in one.param_groups:
+                    group["fused"] = was
+                say("refused", "%s has sparse gradients" % type(one).__name__)
+        except BaseException as failure:
+            caught(failure)
+
+    handle = hook(look)
 
 
 def _lists_of(params):

@@ -9,8 +9,9 @@ import random
 
 from _unidle_shim.host import guard
 from _unidle_shim.host.guard import caught
-from _unidle_shim.samples import own_generator
+from _unidle_shim.samples import own_state
 from _unidle_shim.samples.whole_batches import NOT_THE_SAME, collates_as_torch, gather, rows_of, same
+from _unidle_shim.source import fingerprint, side_effects
 from _unidle_shim.source.purity import drew, random_states, restore
 
 _PROVED_WHOLE = 2  # batches that each process makes both ways
@@ -34,6 +35,7 @@ class GatheredRows:
         self._batches = 0
         self._pick = random.Random(0)  # of its own: the program's generators are left alone
         self._off = False
+        self._held = None  # by the dataset, after the last batch that was made by it alone
 
     def __len__(self):
         return len(self.dataset)
@@ -54,10 +56,22 @@ class GatheredRows:
         singly = [self.dataset[index] for index in indices]
         if proving:
             try:
-                self._gathered(indices, singly)
+                if self._is_unchanged():
+                    self._gathered(indices, singly)
             except BaseException as failure:
                 caught(failure)
         return singly
+
+    def _is_unchanged(self):
+        """Whether the program's own batch left the dataset as it was after the one before, so that none of
+        ours changes it either. The first one may open files."""
+        before, self._held = self._held, fingerprint.of(side_effects.members(self.dataset))
+        if before is None:
+            return False
+        if before != self._held:
+            self._off = True
+            self._say("refused", "the dataset changes when it is asked for rows")
+        return not self._off
 
     def _gathered(self, indices, singly=None):
         """The batch by one operation, compared with all of its rows, or with two that are fetched singly.
@@ -91,7 +105,7 @@ def adapt(fetcher, say):
         not fetcher.auto_collation
         or not collates_as_torch(fetcher.collate_fn)
         or getattr(fetcher.dataset, "__getitems__", None)
-        or own_generator.found_in(fetcher.dataset)
+        or own_state.why(fetcher.dataset)
     ):
         return False
 

@@ -17,7 +17,6 @@ from _unidle_shim.host import guard
 from _unidle_shim.host.guard import caught, pass_on
 from _unidle_shim.loop.loop import now
 from _unidle_shim.samples import packing
-from _unidle_shim.samples.free_memory import available_bytes
 from _unidle_shim.source import side_effects
 from _unidle_shim.source.purity import drew, numbers_of, random_states, restore
 from _unidle_shim.source.stand_in import Stub
@@ -26,7 +25,7 @@ _PROVED_TWICE = 3
 _HITS_PER_PROOF = 64
 _CHEAP_NS = 300_000
 _TIMES_A_COPY = 4  # a call that is cheaper than so many copies of its result is not worth keeping
-_SHARE_OF_MEMORY = 0.25  # of what is free, for all processes together
+SHARE_OF_MEMORY = 0.25  # of what is free, for all processes together
 _DEEPEST = 3
 _PLAIN = (int, float, str, bytes, bool, type(None))
 
@@ -34,9 +33,10 @@ _PLAIN = (int, float, str, bytes, bool, type(None))
 class KeptCalls:
     """Of one dataset in one process."""
 
-    def __init__(self, dataset, processes, say):
-        self.dataset, self.say = dataset, say
-        self.room = int(available_bytes() * _SHARE_OF_MEMORY / processes)
+    def __init__(self, dataset, store, processes, say):
+        """`store`: kept_samples.Store or DiskStore."""
+        self.dataset, self.store, self.say = dataset, store, say
+        self.room = store.calls_room // processes
         self.changes = set()  # names of what the dataset changes
         self.numbers = numbers_of(dataset)
         self.taken = False
@@ -48,6 +48,8 @@ class KeptCalls:
             KeptFunction(self, called, depth)
 
     def give_up(self, kept, why):
+        if kept.served:
+            self.store.poison()
         self.say("broken" if kept.served else "refused", "%s: %s" % (kept.original.__qualname__, why))
         self._descend(kept.original, kept.depth + 1)
 
@@ -69,7 +71,9 @@ class KeptFunction:
 
     def __init__(self, calls, function, depth):
         self.calls, self.depth = calls, depth
-        self.kept, self.misses, self.hits, self.odd, self.served = {}, 0, 0, 0, False
+        name = getattr(function, "__qualname__", "")
+        self.kept, self.misses, self.hits, self.odd, self.served = calls.store.calls(name), 0, 0, 0, False
+        self.waiting = []  # results that will be kept once enough are proved
         self.uses, self.stores = (
             side_effects.used(function, (calls.dataset,)),
             side_effects.stored(function, (calls.dataset,)),
@@ -136,7 +140,11 @@ class KeptFunction:
         holds, drawn, _ = seen
         if key in self.kept:
             if _packed(result)[0] != self.kept[key]:
+                self.served = True
                 self._give_up("a result was different when it was made again")
+            else:
+                self.misses = max(self.misses, _PROVED_TWICE)
+                self.calls.takes()
             return
         self.misses += 1
         sets = self.stores or holds != side_effects.contents(side_effects.members(self.calls.dataset))
@@ -163,13 +171,22 @@ class KeptFunction:
             copy_ns = now() - begin
             if took_ns < max(_CHEAP_NS, _TIMES_A_COPY * copy_ns):
                 return "it costs %.0f us, too little to keep" % (took_ns / 1000)
-            return self._another(data, drawn, args, kwargs)
-        elif len(data) <= self.calls.room:
-            self.calls.room -= len(data)
-            self.kept[key] = data
-            self.served = True
-            self.calls.takes()
+            why = self._another(data, drawn, args, kwargs)
+            if why is not None:
+                return why
+        self.waiting.append((key, data))
+        if self.misses >= _PROVED_TWICE:
+            self._keep_waiting()
         return None
+
+    def _keep_waiting(self):
+        for key, data in self.waiting:
+            if len(data) <= self.calls.room:
+                self.calls.room -= len(data)
+                self.kept[key] = data
+                self.served = True
+                self.calls.takes()
+        self.waiting = []
 
     def _another(self, data, drawn, args, kwargs):
         """Why a result that is made again cannot take the place of the first one, if so."""

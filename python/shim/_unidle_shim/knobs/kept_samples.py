@@ -20,11 +20,11 @@ import weakref
 from _unidle_shim.facts import loading
 from _unidle_shim.host import guard
 from _unidle_shim.host.guard import caught, pass_on
-from _unidle_shim.knobs import kept_calls
+from _unidle_shim.knobs import disk_cache, kept_calls
 from _unidle_shim.loop.loop import now
-from _unidle_shim.samples import own_generator, packing
+from _unidle_shim.samples import own_state, packing
 from _unidle_shim.samples.free_memory import available_bytes
-from _unidle_shim.source import side_effects
+from _unidle_shim.source import fingerprint, identity, side_effects
 from _unidle_shim.source.purity import drew, numbers_of, random_states, restore
 
 _PROVED_TWICE = 3  # samples that each process makes twice before it keeps any
@@ -80,6 +80,48 @@ class Store:
         self._words[slot + 1] = len(data)
         self._words[slot] = (area + 1) << 48 | begin
 
+    def poison(self):
+        """Nothing of it is used by anybody else."""
+
+    def calls(self, name):
+        return {}
+
+    @property
+    def calls_room(self):
+        return int(available_bytes() * kept_calls.SHARE_OF_MEMORY)
+
+
+class DiskStore:
+    """The same in the feature cache: for all processes, and for the runs to come. Raises OSError, and
+    Unkeyable where it cannot be told which dataset it is."""
+
+    def __init__(self, dataset):
+        self.count = len(dataset)
+        self._disk = disk_cache.DiskCache(identity.of(dataset))
+        if self._disk.is_poisoned():
+            raise identity.Unkeyable(
+                "a sample that an earlier run had kept was different when it was made again"
+            )
+        self.budget = int(self._disk.free_bytes * _SHARE_OF_MEMORY)
+        self.calls_room = self.budget
+        self._state_memory = mmap.mmap(-1, mmap.PAGESIZE)
+        self._words = memoryview(self._state_memory).cast("Q")
+
+    state = Store.state
+
+    def get(self, index):
+        return self._disk.get("sample %d" % index)
+
+    def put(self, index, area, data):
+        self._disk.put("sample %d" % index, data)
+
+    def poison(self):
+        self._disk.poison()
+
+    def calls(self, name):
+        """Of a function within samples, for KeptFunction."""
+        return disk_cache.DiskCalls(self._disk, name)
+
 
 class KeptSamples:
     """Takes the place of the dataset within one fetcher."""
@@ -93,6 +135,7 @@ class KeptSamples:
             keep_calls,
         )
         self._misses = self._hits = self._proved = 0
+        self._waiting = []  # samples that will be kept once enough are proved
         self._said = False
 
     def __len__(self):
@@ -111,7 +154,11 @@ class KeptSamples:
                 if kept is None:
                     self._made(index, sample, seen)
                 elif not _is_same(sample, kept):
+                    self._store.poison()
                     self._give_up("sample %d was different when it was made again" % index, broken=True)
+                else:
+                    self._proved = max(self._proved, _PROVED_TWICE)
+                    self._takes()
             except BaseException as failure:
                 caught(failure)
         return sample
@@ -155,12 +202,17 @@ class KeptSamples:
         if why:
             self._give_up(why, impure=True)
             self._keep_calls(self.dataset)
-        elif self._proved >= _PROVED_TWICE and self._store.state < _OFF:
-            self._keep(index, data)
+        elif self._store.state < _OFF:
+            self._waiting.append((index, data))
+            if self._proved >= _PROVED_TWICE:
+                self._keep_waiting()
         return None
 
     def _holds(self):
-        return dict(side_effects.contents(side_effects.members(self.dataset)), **numbers_of(self.dataset))
+        members = side_effects.members(self.dataset)
+        return dict(
+            ((name, fingerprint.of(each)) for name, each in members.items()), **numbers_of(self.dataset)
+        )
 
     def _another(self, index, data, drawn):
         """Why a sample that is made again cannot take the place of the first one, if so."""
@@ -174,8 +226,13 @@ class KeptSamples:
             restore(drawn)
         return drew_again or ("the same index gives another sample each time" if again != data else None)
 
-    def _keep(self, index, data):
-        self._store.put(index, self._area, data)
+    def _keep_waiting(self):
+        for index, data in self._waiting:
+            self._store.put(index, self._area, data)
+        self._waiting = []
+        self._takes()
+
+    def _takes(self):
         self._store.state = _KEPT
         if not self._said:
             self._said = True
@@ -217,8 +274,8 @@ def _is_same(sample, kept):
 class Caches:
     """The stores of the program's datasets."""
 
-    def __init__(self, say):
-        self._say = say
+    def __init__(self, say, on_disk):
+        self._say, self._on_disk = say, on_disk
         self._stores = {}  # id of a dataset -> (weak reference, store, its numbers)
         self._calls = {}  # id of a dataset -> (weak reference, KeptCalls of this process)
         self._in_workers = False
@@ -238,9 +295,15 @@ class Caches:
                 self._say("broken", "the dataset is changed between epochs")
             return
         try:
-            store = Store(len(dataset), loader.num_workers + 1)
-        except (OSError, ValueError, OverflowError) as error:
-            self._say("refused", "no memory could be shared: %s" % error)
+            store = DiskStore(dataset) if self._on_disk else Store(len(dataset), loader.num_workers + 1)
+        except identity.Unkeyable as why:
+            self._say("refused", str(why))
+            return
+        except (OSError, ValueError, OverflowError, KeyError) as error:
+            self._say(
+                "refused",
+                "%s: %s" % ("there is no cache" if self._on_disk else "no memory could be shared", error),
+            )
             return
         self._stores = {key: known for key, known in self._stores.items() if known[0]() is not None}
         self._calls = {key: known for key, known in self._calls.items() if known[0]() is not None}
@@ -268,7 +331,7 @@ class Caches:
         except Exception as failure:
             pass_on(failure)
             return "the dataset has no length"
-        return own_generator.WHY if own_generator.found_in(dataset) else None
+        return own_state.why(dataset)
 
     def adapt(self, fetcher):
         known = self._stores.get(id(fetcher.dataset))
@@ -284,7 +347,7 @@ class Caches:
                 if id(dataset) not in self._calls:
                     self._calls[id(dataset)] = (
                         weakref.ref(dataset),
-                        kept_calls.KeptCalls(dataset, areas, self._say),
+                        kept_calls.KeptCalls(dataset, known[1], areas, self._say),
                     )
             except BaseException as failure:
                 caught(failure)

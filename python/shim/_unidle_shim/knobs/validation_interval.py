@@ -1,8 +1,9 @@
 """validation.every at run time: makes only every Nth call of the function in which the program validates.
 
 Only of a function that training does not depend on, as far as can be seen: it returns nothing or its result
-is dropped where it is called, it steps no optimiser, saves no checkpoint, leaves nothing behind that the
-training loop reads, and draws no random numbers, or such as can be drawn in its place.
+is dropped where it is called, it steps no optimiser and changes none (as schedulers do), saves nothing,
+cannot end the training, changes none of its arguments and nothing that the training loop reads. It draws no
+random numbers, or such as can be drawn in its place.
 """
 
 import sys
@@ -11,7 +12,7 @@ from threading import get_ident
 from _unidle_shim.host import guard, places
 from _unidle_shim.host.guard import caught
 from _unidle_shim.loop.loop import now
-from _unidle_shim.source import purity, side_effects
+from _unidle_shim.source import fingerprint, purity, side_effects
 from _unidle_shim.source.stand_in import Stub
 
 KNOB = "validation.every"
@@ -86,15 +87,17 @@ class Validating:
         return self.interval if self.said else 1
 
     def note(self):
+        """Of several functions, one that cannot be left out speaks for all: which of them takes the time is
+        not known here."""
         if not self.known:
             return None
+        why = next((why for why in list(self.known.values()) if why is not None), None)
+        optional = why is None and self.place is not None
         return {
             "type": "validation",
-            "optional": self.place is not None,
-            "where": self.place,
-            "why": next((why for why in list(self.known.values()) if why is not None), None)
-            if self.place is None
-            else None,
+            "optional": optional,
+            "where": self.place if optional else None,
+            "why": why,
         }
 
     def refuse(self, function, why):
@@ -119,6 +122,7 @@ class Rarer:
         self.original, self.code = self.stub.original, self.stub.code
         self.calls, self.draws, self.proved = 1, 0, False
         self.returns_nothing, self.places = side_effects.returns_nothing(self.code), {}
+        self.used = None  # names that it has to do with
 
     def _called(self, args, kwargs):
         seen, left_out = None, False
@@ -129,7 +133,7 @@ class Rarer:
                     self._draw()
                     left_out = True
                 else:
-                    seen = now(), purity.random_states(), side_effects.contents(self._left(args))
+                    seen = now(), purity.random_states(), self._holds(args, kwargs)
         except BaseException as failure:
             seen = left_out = caught(failure)
         if left_out:
@@ -137,7 +141,7 @@ class Rarer:
         result = self.original(*args, **kwargs)
         if seen is not None:
             try:
-                self._judge(seen, args)
+                self._judge(seen, args, kwargs)
             except BaseException as failure:
                 caught(failure)
         return result
@@ -167,13 +171,34 @@ class Rarer:
             self.places[place] = side_effects.result_is_dropped(frame)
         return self.places[place]
 
-    def _left(self, args):
-        """Where the function can leave something behind: its module, and the object that it belongs to."""
-        return dict(self.original.__globals__, **side_effects.members(args[0]) if args else {})
+    def _holds(self, args, kwargs):
+        """What the function can leave something behind in: (what optimisers hold beside the parameters, the
+        arguments, by name its module and the object that it belongs to)."""
+        if self.used is None:
+            self.used = side_effects.used(self.original, args)
+        names = dict(self.original.__globals__, **side_effects.members(args[0]) if args else {})
+        named = side_effects.contents(names)
+        named.update((name, fingerprint.of(names[name])) for name in self.used if name in names)
+        given = self._method(args), kwargs
+        return self._optimizers(), fingerprint.of(given), named
 
-    def _judge(self, seen, args):
+    def _method(self, args):
+        """The arguments without the object, if it is a method."""
+        own = args and self.code in map(side_effects.code_of, vars(type(args[0])).values())
+        return args[1:] if own else args
+
+    def _optimizers(self):
+        return [
+            [
+                fingerprint.of({key: value for key, value in group.items() if key != "params"})
+                for group in one.param_groups
+            ]
+            for one in self.validating.state.facts.all_optimizers()
+        ]
+
+    def _judge(self, seen, args, kwargs):
         """Of the call that was made."""
-        why = self._why_not(seen, args)
+        why = self._why_not(seen, args, kwargs)
         if why is not None:
             self.stub.give_back()
             self.validating.refuse(self, why)
@@ -181,17 +206,23 @@ class Rarer:
             self.proved = True
             self.validating.taken()
 
-    def _why_not(self, seen, args):
-        begin, before, kept = seen
+    def _why_not(self, seen, args, kwargs):
+        begin, before, (rates, given, kept) = seen
         loop, name = self.validating.state.loop, self.original.__qualname__
         if loop is None or loop.stepped_at > begin:
             return "%s trains as well" % name
-        if loop.saved_at > begin:
-            return "%s saves a checkpoint" % name
-        left = side_effects.contents(self._left(args))
-        changed = {key for key, what in left.items() if kept.get(key, self) != what} | side_effects.stored(
-            self.original, args
-        )
+        if loop.saved_at > begin or side_effects.saves(self.used):
+            return "%s saves a checkpoint or results" % name
+        end = side_effects.ends_training(self.used, self.original)
+        if end is not None:
+            return "%s can end the training (%s)" % (name, end)
+        rates_now, given_now, left = self._holds(args, kwargs)
+        if rates_now != rates:
+            return "%s changes an optimiser, as schedulers do" % name
+        if given_now != given:
+            return "%s changes what it is given" % name
+        changed = {key for key, what in left.items() if kept.get(key, self) != what}
+        changed |= side_effects.stored(self.original, args)
         read = sorted(key for key in changed if self.validating.reads(key))
         if read:
             return "%s changes %s, which the training loop reads" % (name, read[0])

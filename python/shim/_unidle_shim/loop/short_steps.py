@@ -154,10 +154,11 @@ class MarkedSteps:
     def first_fetch(self, iterator):
         """The first batch of the stretch is asked for. The one being fetched when it began is observed in
         full."""
+        fetches = next(patch for patch in self.state.fetches if isinstance(iterator, patch.owner))
         if self.fetch is None:
             self._share(self.state.loop)
-            self.fetch, self.followed = self.state.fetches.shorter(self), weakref.ref(iterator)
-        self.shorten(self.state.fetches)
+            self.fetch, self.followed = fetches.shorter(self), weakref.ref(iterator)
+        self.shorten(fetches)
         if self.samples is None:
             for patch in self.state.makers:
                 self.shorten(patch)

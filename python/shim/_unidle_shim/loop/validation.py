@@ -99,11 +99,14 @@ class Validations:
 
     def only_looks(self, preview):
         """The result was drawn, or it is told of in every step: nobody validates as often. Or there was one
-        sample in each forward pass, where training has several: so a text is made, word by word."""
+        sample in each forward pass, where training has several: so a text is made, word by word. Or every
+        step has such a pass over as many samples as it trains on: so a target network or a teacher is asked.
+        """
         last, self.previewed_at = self.previewed_at, self.steps
         if preview.drawn or preview.most == 1 < self.usual_samples:
             return True
-        return bool(preview.told) and last is not None and self.steps - last <= EACH_STEP
+        each_step = last is not None and self.steps - last <= EACH_STEP
+        return each_step and (bool(preview.told) or preview.most == self.usual_samples)
 
     def leave_to_step(self, preview, begin, end):
         """It is part of the step that comes next, and drawing and writing is logging."""

@@ -6,7 +6,7 @@ import threading
 import weakref
 
 from _unidle_shim import session
-from _unidle_shim.facts import loading
+from _unidle_shim.facts import loading, package_loading
 from _unidle_shim.host import places, probe
 from _unidle_shim.host.guard import caught
 from _unidle_shim.host.patching import put
@@ -23,17 +23,19 @@ _LOOK_EVERY = 15  # a mask: the first batch and each sixteenth after it is looke
 
 
 class Loader:
-    """One DataLoader of the program."""
+    """One DataLoader of the program, or one Loader of the package unidle (`of_package`)."""
 
-    def __init__(self, number, where):
+    def __init__(self, number, where, of_package=False):
         self.id, self.where, self.use = number, where, None
+        self.of_package = of_package
         self.epochs = self.starts = 0
         self.batches = self.wait_ns = 0
         self.largest = 0  # batch that was seen, in samples
         self.start_ns = self.start_last_ns = self.start_waited_ns = 0
         self.starting_ns = None  # workers are being started; ns so far
         self.slot = None  # shared with the first worker: how long its first batch took
-        self.samples = sampling.Samples(number)  # made in this process
+        self.making = None if of_package else sampling.Samples(number)  # made in this process, each timed
+        self.samples = self.making or package_loading.Costs(self)
         self.facts = None  # what inspection has read from it, kept when it is gone
         self.likeness = None  # tells loaders apart that are made at the same line
         self.real = None  # weak reference to the DataLoader
@@ -46,8 +48,8 @@ def install(state):
 
     whole_batches.remember()
     state.take_over = lambda: take_over(state)
-    _patch_loader(state, dataloader.DataLoader)
-    _patch_iterator(state, dataloader._BaseDataLoaderIter)
+    patch_loader(state, dataloader.DataLoader, state.actuators.loader_options, _starts_workers)
+    state.fetches = [patch_iterator(state, dataloader._BaseDataLoaderIter)]
     state.makers = [
         _patch_fetcher(state, fetcher)
         for fetcher in (fetching._MapDatasetFetcher, fetching._IterableDatasetFetcher)
@@ -60,21 +62,27 @@ def loader_of(state, real):
     for known in state.all_loaders:
         if known.real() is real:
             return known
-    known = _successor(state, places.here(3), _likeness(real))
+    of_package = not isinstance(real, state.torch.utils.data.DataLoader)
+    known = _successor(state, places.here(3), _likeness(real), of_package)
     known.real, known.facts = weakref.ref(real), None
     return known
 
 
 def _likeness(real):
     return (
+        type(real).__name__,
         type(real.dataset).__name__,
         real.batch_size,
-        real.num_workers,
+        getattr(real, "num_workers", None),
         type(getattr(real, "sampler", None)).__name__,
     )
 
 
-def _successor(state, where, likeness):
+def _starts_workers(real):
+    return real.num_workers > 0 and getattr(real, "_iterator", None) is None
+
+
+def _successor(state, where, likeness, of_package):
     """The earlier Loader that this DataLoader continues, if that one is gone: a program may make its loader
     anew in each epoch. They are recognised by the line that makes them. A framework makes all loaders at one
     line, so they have to be alike as well."""
@@ -88,22 +96,28 @@ def _successor(state, where, likeness):
             return loader
     # A program that makes ever new loaders: one that is gone hands on its counts.
     if len(state.all_loaders) >= _MOST_LOADERS:
-        gone = [loader for loader in state.all_loaders if loader.real() is None]
+        gone = [
+            loader
+            for loader in state.all_loaders
+            if loader.real() is None and loader.of_package == of_package
+        ]
         for loader in [loader for loader in gone if loader.likeness == likeness] or gone:
             return loader
-    loader = Loader(len(state.all_loaders), where)
+    loader = Loader(len(state.all_loaders), where, of_package)
     loader.likeness = likeness
     state.all_loaders.append(loader)
     return loader
 
 
-def _patch_loader(state, DataLoader):
+def patch_loader(state, DataLoader, options, starts_workers):
+    """options(loader, args, kwargs): its keyword arguments with what was asked for in place.
+    `starts_workers`: whether the next iterator of a loader starts processes."""
     original_init, original_iter = DataLoader.__init__, DataLoader.__iter__
 
     def init(self, *args, **kwargs):
         try:
             if _get_ident() == state.thread:
-                kwargs = state.actuators.loader_options(self, args, kwargs)
+                kwargs = options(self, args, kwargs)
         except BaseException as failure:
             caught(failure)
         original_init(self, *args, **kwargs)
@@ -127,7 +141,7 @@ def _patch_loader(state, DataLoader):
                 if not loader.epochs:
                     state.module_classes.watch_all(loop.steps)
                 t0 = now()
-                starts = self.num_workers > 0 and getattr(self, "_iterator", None) is None
+                starts = starts_workers(self)
                 loop.fetch_begins(loader, t0)
                 if starts:
                     loader.slot = _shared_slot(self)
@@ -211,7 +225,8 @@ def _start_method():
     )
 
 
-def _patch_iterator(state, Iterator):
+def patch_iterator(state, Iterator):
+    """The patch of its __next__, which gives way while steps are only marked."""
     original = Iterator.__next__
 
     def following(self):
@@ -231,7 +246,7 @@ def _patch_iterator(state, Iterator):
                 loop.iterator = id(self)
                 loop.fetch_begins(loader, t0)
                 before, loop.inside = loop.total, True
-                state.samples = loader.samples
+                state.samples = loader.making
                 t1 = now()  # what our own part takes, the last step's events among it, is no waiting
         except BaseException as failure:
             loader = caught(failure)
@@ -253,6 +268,8 @@ def _patch_iterator(state, Iterator):
             loop.total = before + t2 - t1
             loader.wait_ns += own
             loader.batches = batches = loader.batches + 1
+            if loader.of_package:
+                loader.samples.look(self.stream, t2)
             if loader.starting_ns is not None:
                 _started(loop, loader, t1, own)
             size = size_of(batch)
@@ -311,11 +328,13 @@ def _patch_iterator(state, Iterator):
                 loader.start_waited_ns += own
                 loop.ring.emit(probe.LOADER_START, t0, own, loop.steps)
             loop.fetch_ends(loader, t0, t1, own, 0, False)
+            if loader.of_package:
+                loader.samples.ask(iterator.stream)
         except BaseException as failure:
             caught(failure)
 
     put(Iterator, "__next__", following)
-    state.fetches = Patch(Iterator, "__next__", following, shorter)
+    return Patch(Iterator, "__next__", following, shorter)
 
 
 def _started(loop, loader, t0, own_ns):

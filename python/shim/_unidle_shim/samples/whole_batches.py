@@ -4,7 +4,7 @@ import os
 
 from _unidle_shim.host.guard import pass_on
 from _unidle_shim.host.shapes import unseen, untold
-from _unidle_shim.samples import own_generator, packing, row_access
+from _unidle_shim.samples import own_state, packing, row_access
 from _unidle_shim.source import purity
 
 NOT_THE_SAME = "rows fetched together are not the same as rows fetched singly"
@@ -158,4 +158,4 @@ def why_not(loader):
         return "the program has its own collate function"
     if not hasattr(type(loader.dataset), "__getitem__"):
         return "the dataset gives a stream, not rows by index"
-    return own_generator.WHY if own_generator.found_in(loader.dataset) else None
+    return own_state.why(loader.dataset)

@@ -3,6 +3,7 @@
 import dis
 import gc
 import inspect
+import sys
 import types
 from itertools import islice
 
@@ -10,6 +11,8 @@ from _unidle_shim.host import places
 from _unidle_shim.source import stand_in
 
 _MOST_COMPARED = 200  # elements of a container, from either end
+_ENDS = {"exit", "_exit", "quit", "SystemExit", "KeyboardInterrupt", "StopIteration"}
+_SAVES = {"save", "savez", "savez_compressed", "dump", "write_bytes", "to_pickle", "tofile", "push_to_hub"}
 
 
 def function_of(code):
@@ -90,10 +93,40 @@ def used(function, args):
     return {name for code in _reachable(function, args) for name in code.co_names}
 
 
+def ends_training(names, function):
+    """Which of these names can end the training loop from inside of the function: an exception of the
+    program's own, or the end of the process. None: none."""
+    for name in sorted(names):
+        value = function.__globals__.get(name)
+        own = (
+            isinstance(value, type) and issubclass(value, BaseException) and _is_own_module(value.__module__)
+        )
+        if own or name in _ENDS:
+            return name
+    return None
+
+
+def saves(names):
+    """Which of these names writes a result to a file; None: none. Pictures and lines of text are looks."""
+    return next(
+        (
+            name
+            for name in sorted(names)
+            if name in _SAVES or name.startswith("save_") and name != "save_image"
+        ),
+        None,
+    )
+
+
+def _is_own_module(name):
+    file = getattr(sys.modules.get(name), "__file__", None)
+    return name == "__main__" or file is not None and places.is_own_file(file)
+
+
 def calls_of(function, kind):
     """Functions of the program that the function calls by a name of its module or of the class, such as can
     be stood in for."""
-    code, names = _code(function), dict(function.__globals__, **_methods(kind))
+    code, names = code_of(function), dict(function.__globals__, **_methods(kind))
     if code is None or not places.is_own(code):
         return []
     called = {name: _function(names.get(name)) for name in code.co_names if not name.startswith("__")}
@@ -109,7 +142,7 @@ def _reachable(function, args):
     names.update(_methods(type(args[0])) if args else {})
     codes, ahead = set(), [function]
     while ahead:
-        code = _code(ahead.pop())
+        code = code_of(ahead.pop())
         if code is None or code in codes or not places.is_own(code):
             continue
         codes.add(code)
@@ -117,7 +150,7 @@ def _reachable(function, args):
             value = names.get(name)
             ahead.append(value)
             methods = _methods(type(value))
-            if any(places.is_own(each) for each in map(_code, methods.values()) if each is not None):
+            if any(places.is_own(each) for each in map(code_of, methods.values()) if each is not None):
                 ahead.append(methods.get("__call__"))
                 names.update(
                     (key, each) for key, each in dict(methods, **members(value)).items() if key not in names
@@ -130,7 +163,7 @@ def _methods(kind):
         name: each
         for one in reversed(kind.__mro__)
         for name, each in vars(one).items()
-        if _code(each) is not None
+        if code_of(each) is not None
     }
 
 
@@ -145,6 +178,7 @@ def _function(value):
     return value if isinstance(value, types.FunctionType) else None
 
 
-def _code(value):
+def code_of(value):
+    """Of the Python function that it leads to; None where there is none."""
     function = _function(value)
     return None if function is None else function.__code__

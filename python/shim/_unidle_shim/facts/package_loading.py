@@ -1,0 +1,94 @@
+"""Reads the settings of a Loader of the package unidle, and what its samples have cost."""
+
+import weakref
+
+from _unidle_shim.host import places
+
+
+def loader_facts(loader, real):
+    """The fields of loading.loader_facts."""
+    source = real.source
+    dataset = getattr(source, "dataset", None)  # of the program's own, see unidle.data.wrap
+    workers = real.workers
+    return {
+        "made_with": "unidle" if dataset is None else "unidle.wrap",
+        "workers": workers,
+        "batch_size": real.batch_size,
+        "pin_memory": str(real.device).startswith("cuda"),
+        "prefetch_factor": real.prefetch if workers else None,
+        "persistent_workers": True,
+        "drop_last": real.drop_last,
+        "iterable": False,
+        "map_style": True,
+        "collate": None,
+        "sampler": None,
+        "dataset": type(source if dataset is None else dataset).__name__,
+        "dataset_where": places.of_function(getattr(type(dataset), "__getitem__", None)),
+        "dataset_len": len(source),
+        "in_memory": False,
+        "in_memory_bytes": None,
+        "batched_getitem": dataset is None or hasattr(dataset, "__getitems__"),
+        "start_method": "thread" if workers else None,
+        "where": loader.where,
+        "samples_per_epoch": len(source),
+    }
+
+
+class Costs:
+    """Stands where sample_cost.Samples stands for a DataLoader. The package counts by itself; it is asked
+    by the thread that takes the batches."""
+
+    OFTEN_NS = 50_000_000  # between two questions
+    count, cheap, files = 0, True, None  # no batch has to be looked into
+
+    def __init__(self, loader):
+        self.loader = loader  # patches.loaders.Loader
+        self.stream = (
+            None  # weak reference to that of the newest batches: it has threads, and is the program's
+        )
+        self.before = self.now = (0, 0, 0, 0)  # of the streams before it, and of this one
+        self.asked_ns = 0
+
+    def look(self, stream, t):
+        """A batch has come of it. The costs add up by themselves: to ask now and then is enough."""
+        if t - self.asked_ns > self.OFTEN_NS or self.stream is None or self.stream() is not stream:
+            self.asked_ns = t
+            self.ask(stream)
+
+    def ask(self, stream):
+        if self.stream is None or self.stream() is not stream:
+            self.before, self.now = self.all(), (0, 0, 0, 0)
+            self.stream = weakref.ref(stream)
+        self.now = max(self.now, stream.work())
+
+    def ask_again(self):
+        """The process ends."""
+        stream = self.stream() if self.stream is not None else None
+        if stream is not None:
+            self.ask(stream)
+
+    def all(self):
+        """Samples, ns, ns of the slowest, ns of CPU time."""
+        (samples, busy, slowest, cpu), (more, took, slow, spent) = self.before, self.now
+        return samples + more, busy + took, max(slowest, slow), cpu + spent
+
+    def note(self):
+        samples, busy_ns, slowest_ns, cpu_ns = self.all()
+        if not samples:
+            return None
+        cpu_ns = min(cpu_ns, busy_ns)  # with what is made ahead
+        return {
+            "id": self.loader.id,
+            "count": samples,
+            "batches": self.loader.batches,
+            "seconds_total": busy_ns * 1e-9,
+            "max": slowest_ns * 1e-9,
+            "cpu_seconds": cpu_ns * 1e-9,
+            "wait_seconds": (busy_ns - cpu_ns) * 1e-9,
+        }
+
+    def tell(self):
+        """Nothing is left to be told."""
+
+    def pass_by(self, *batches):
+        """Counted by the package."""

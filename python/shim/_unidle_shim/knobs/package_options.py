@@ -1,0 +1,26 @@
+"""Settings of a Loader of the package unidle, in a running program."""
+
+ARGUMENTS = {"loader.workers": "workers", "loader.prefetch_factor": "prefetch"}
+_POSITIONAL = ("source", "batch_size", "shuffle", "seed", "drop_last", "workers", "device", "rank", "world")
+_HAS_NONE = ("loader.pin_memory", "loader.persistent_workers")
+
+
+def asked_of(actuators, real, args, kwargs):
+    """The keyword arguments with the asked ones in place. What was given by position stays the program's."""
+    for knob in _HAS_NONE:
+        if knob in actuators.asked:
+            actuators.say(
+                knob, actuators.asked[knob], "refused", "a Loader of unidle.data has no such option"
+            )
+    changes = {knob: actuators.asked[knob] for knob in ARGUMENTS if knob in actuators.asked}
+    source = args[0] if args else kwargs.get("source")
+    for knob, value in changes.items():
+        name = ARGUMENTS[knob]
+        if hasattr(source, "dataset"):
+            why = "threads would share the data set of the program, and it may not be made for that"
+            actuators.say(knob, value, "refused", why)
+        elif name in _POSITIONAL[: len(args)]:
+            actuators.say(knob, value, "refused", "given by position in the program")
+        else:
+            kwargs = dict(kwargs, **{name: int(value)})
+    return kwargs

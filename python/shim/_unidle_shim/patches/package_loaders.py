@@ -1,0 +1,31 @@
+"""Patches of the package's own Loader (unidle.data), where the program has imported it. The package knows
+nothing of this; what is patched is what torch's loaders have as well."""
+
+import os
+import threading
+
+from _unidle_shim.host import imports, places
+from _unidle_shim.patches import loaders
+
+
+def install(state):
+    imports.watch("unidle.data.loader", lambda module: _patch(state, module))
+
+
+def _patch(state, module):
+    """Once the module is imported, which may be before torch is, or after it."""
+    places.count_as_library(os.path.dirname(os.path.dirname(module.__file__)))
+    loaders.patch_loader(state, module.Loader, state.actuators.package_options, _starts_no_processes)
+    state.fetches.append(loaders.patch_iterator(state, module.Iteration))
+    state.at_finish.append(lambda: _finish(state))
+
+
+def _finish(state):
+    """What the newest batches have cost. Only the thread that takes them may ask."""
+    for loader in state.all_loaders:
+        if loader.of_package and threading.get_ident() == state.thread:
+            loader.samples.ask_again()
+
+
+def _starts_no_processes(real):
+    return False

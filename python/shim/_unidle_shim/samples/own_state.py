@@ -1,0 +1,54 @@
+"""Whether a data set holds something that making a sample again would change, or that others change."""
+
+import random
+import sys
+
+from _unidle_shim.host.shapes import untold
+
+_GENERATOR = "the dataset has a random generator of its own, which a sample made again would advance"
+_SHARED = "the dataset has a value that processes share, so that samples may change without us seeing it"
+_DEEPEST = 3  # subset, dataset, transform
+_MOST = 200  # objects that are looked at
+_SMALL = 64  # elements of a shared tensor: larger ones are data
+
+
+def _generators():
+    kinds = [random.Random]
+    numpy, torch = sys.modules.get("numpy"), sys.modules.get("torch")
+    if numpy is not None:
+        kinds += [numpy.random.Generator, numpy.random.RandomState]
+    if torch is not None:
+        kinds.append(torch.Generator)
+    return tuple(kinds)
+
+
+def _is_shared(value):
+    """A counter of multiprocessing, a manager's proxy, or a small tensor in shared memory."""
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(value, torch.Tensor):
+        with untold(torch):
+            small = value.layout == torch.strided and value.device.type == "cpu" and value.numel() <= _SMALL
+            return small and value.is_shared()
+    return type(value).__module__ in ("multiprocessing.sharedctypes", "multiprocessing.managers")
+
+
+def why(dataset):
+    """Why its samples may not be made again or kept; None where nothing was found among the attributes of the
+    data set, of what these hold, and of what those do."""
+    generators, level, seen = _generators(), [dataset], 0
+    for _ in range(_DEEPEST):
+        below = []
+        for owner in level:
+            for value in list(getattr(owner, "__dict__", {}).values()):
+                items = value[:20] if type(value) in (list, tuple) else (value,)
+                for item in items:
+                    seen += 1
+                    if isinstance(item, generators):
+                        return _GENERATOR
+                    if _is_shared(item):
+                        return _SHARED
+                    if seen > _MOST:
+                        return None
+                    below.append(item)
+        level = below
+    return None

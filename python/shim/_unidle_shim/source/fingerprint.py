@@ -1,0 +1,80 @@
+"""What an object holds, in a form that can be compared later: so it is seen whether a call changed it.
+
+Numbers, texts and small arrays are compared by value, tensors by torch's count of changes in place, large
+arrays by identity alone. Objects are followed through their attributes, lists and dictionaries, a few levels
+deep. Models, data and what only writes or shows (loggers, progress bars) are left out: validation uses them.
+"""
+
+import sys
+from itertools import islice
+
+from _unidle_shim.host.shapes import untold
+
+_DEEPEST = 4
+_MOST_ENTRIES = 200  # of a container
+_MOST_PARTS = 5000  # in all
+_SMALL = 64  # elements of an array whose values are compared
+_PLAIN = (int, float, complex, str, bytes, type(None))
+_ONLY_TELLS = {"logging", "tqdm", "tensorboard", "tensorboardX", "wandb", "mlflow", "comet_ml", "rich", "aim"}
+_NOT_FOLLOWED = ("builtin_function_or_method", "function", "module", "method", "generator", "type")
+
+
+def of(value):
+    return _Fingerprint().of(value, _DEEPEST)
+
+
+class _Fingerprint:
+    def __init__(self):
+        self.parts = 0
+
+    def of(self, value, depth):
+        self.parts += 1
+        if isinstance(value, _PLAIN):
+            return repr(value)  # nan equals itself then
+        if self.parts > _MOST_PARTS or type(value).__name__ in _NOT_FOLLOWED or _is_left_out(value):
+            return None
+        array = _of_array(value)
+        if array is not None:
+            return array
+        if not depth:
+            return id(value)
+        if isinstance(value, dict):
+            entries = islice(value.items(), _MOST_ENTRIES)
+            return len(value), tuple((repr(key), self.of(each, depth - 1)) for key, each in entries)
+        if isinstance(value, (list, tuple)):
+            some = (
+                value
+                if len(value) <= _MOST_ENTRIES
+                else value[: _MOST_ENTRIES // 2] + value[-_MOST_ENTRIES // 2 :]
+            )
+            return len(value), tuple(self.of(each, depth - 1) for each in some)
+        if isinstance(value, (set, frozenset)):
+            return len(value)
+        members = getattr(value, "__dict__", None)
+        return (id(value), self.of(dict(members), depth - 1)) if isinstance(members, dict) else id(value)
+
+
+def _is_left_out(value):
+    if any(
+        kind.__module__.split(".")[0] in _ONLY_TELLS or "tensorboard" in kind.__module__
+        for kind in type(value).__mro__
+    ):
+        return True
+    torch = sys.modules.get("torch")
+    if torch is None:
+        return False
+    data = torch.utils.data
+    return isinstance(value, (torch.nn.Module, data.DataLoader, data.Dataset, data.Sampler))
+
+
+def _of_array(value):
+    """None where it is no array or tensor."""
+    torch, numpy = sys.modules.get("torch"), sys.modules.get("numpy")
+    if torch is not None and isinstance(value, torch.Tensor):
+        with untold(torch):
+            return id(value), 0 if value.is_inference() else value._version
+    if numpy is not None and isinstance(value, numpy.ndarray):
+        return id(
+            value
+        ), value.tobytes() if value.size <= _SMALL and not value.dtype.hasobject else value.shape
+    return None

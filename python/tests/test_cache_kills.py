@@ -1,0 +1,37 @@
+"""A short version of cache_kills.py; the long one is tools/attack.sh cache."""
+
+import os
+import subprocess
+import sys
+import unittest
+from pathlib import Path
+
+import package
+
+try:
+    import numpy  # noqa: F401
+except ImportError as error:
+    raise unittest.SkipTest(f"needs numpy: {error}") from error
+
+if not package.LIBRARY.exists():
+    raise unittest.SkipTest(f"{package.LIBRARY} is not built")
+
+
+class CacheKillsTest(unittest.TestCase):
+    def test_a_cache_outlives_any_kill(self):
+        attack = [
+            sys.executable,
+            "-W",
+            "ignore",
+            str(Path(__file__).parent / "cache_kills.py"),
+            "--kills",
+            "60",
+        ]
+        environment = {**os.environ, "UNIDLE_BIN": str(package.BUILD / "bin")}
+        done = subprocess.run(attack, capture_output=True, text=True, env=environment, timeout=600)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn("kills", done.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,140 @@
+"""unidle.data.table: what pandas reads, and what torch's TensorDataset would give."""
+
+import csv
+import random
+import tempfile
+import unittest
+from pathlib import Path
+
+import package
+
+try:
+    import numpy as np
+except ImportError as error:
+    raise unittest.SkipTest(f"needs numpy: {error}") from error
+
+if not package.LIBRARY.exists():
+    raise unittest.SkipTest(f"{package.LIBRARY} is not built")
+
+import unidle
+from unidle.data import Loader, table
+
+
+def rows(source, field=0, **options):
+    options = {"shuffle": False, "tensors": "numpy", **options}
+    return np.concatenate([batch[field] for batch in Loader(source, 7, **options)])
+
+
+class InFolder(unittest.TestCase):
+    def setUp(self):
+        temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(temporary.cleanup)
+        self.folder = Path(temporary.name)
+
+    def put(self, name, text):
+        path = self.folder / name
+        path.write_bytes(text.encode() if isinstance(text, str) else text)
+        return path
+
+    def table(self, *arguments, **options):
+        return table(*arguments, cache=self.folder / "built", **options)
+
+
+class TableTest(InFolder):
+    def test_values_are_those_of_python(self):
+        generator = random.Random(4)
+        words = ["plain", "with, comma", 'with "quote"', "two\nlines", "", "Zürich", "NA"]
+        path = self.folder / "a.csv"
+        written = []
+        with path.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file)
+            writer.writerow(["whole", "real", "word", "y"])
+            for _ in range(3000):
+                whole = generator.randrange(-(10**6), 10**6)
+                real = generator.choice([generator.gauss(0, 1), generator.random() * 10**-9, None])
+                word = generator.choice(words)
+                written.append((whole, float("nan") if real is None else real, word, generator.random()))
+                writer.writerow([whole, "" if real is None else real, word, written[-1][3]])
+        source = self.table(path, features=["real", "whole"], targets=["y"], categorical=["word"])
+        self.assertEqual(source.facts["features"], ["real", "whole", "word"])
+        features, targets = rows(source), rows(source, 1)
+        self.assertEqual((features.dtype, features.shape), (np.float32, (3000, 3)))
+        self.assertEqual((targets.dtype, targets.shape), (np.float32, (3000, 1)))
+        expected = np.array([(real, whole) for whole, real, _, _ in written], np.float64).astype(np.float32)
+        np.testing.assert_array_equal(features[:, :2], expected)
+        np.testing.assert_array_equal(targets[:, 0], np.array([one[3] for one in written]).astype(np.float32))
+        categories = source.facts["columns"][2]["categories"]
+        self.assertEqual([categories[int(index)] for index in features[:, 2]], [one[2] for one in written])
+        self.assertEqual(source.facts["columns"][0]["missing"], sum(one[1] != one[1] for one in written))
+        self.assertEqual(
+            [column["type"] for column in source.facts["columns"]], ["float", "integer", "text", "float"]
+        )
+
+    def test_one_name_stands_for_its_parts(self):
+        for number in (1, 2, 10):
+            self.put(f"log_part{number}.csv", f"a,b\n{number},0\n")
+        source = self.table(self.folder / "log.csv", features=["a"])
+        self.assertEqual(rows(source)[:, 0].tolist(), [1, 2, 10])
+        self.assertEqual(len(source.fields), 1)
+
+    def test_the_second_opening_reads_no_text(self):
+        path = self.put("a.csv", "a,b\n1,2\n")
+        self.assertTrue(self.table(path).facts["built"])
+        self.assertFalse(self.table(path).facts["built"])
+        self.put("a.csv", "a,b\n3,4\n")
+        again = self.table(path)
+        self.assertTrue(again.facts["built"])
+        self.assertEqual(rows(again).tolist(), [[3, 4]])
+
+    def test_split_statistics_and_fill(self):
+        text = "x,user,y\n" + "".join(f"{i},u{i % 10},{i}\n" for i in range(100)) + ",u0,1\n"
+        path = self.put("a.csv", text)
+        options = {
+            "features": ["x"],
+            "targets": ["y"],
+            "split_column": "user",
+            "split_values": ["u1", "u2"],
+            "standardize": True,
+            "fill": "mean",
+        }
+        train = self.table(path, part="train", **options)
+        validation = self.table(path, part="validation", **options)
+        self.assertEqual((len(train), len(validation)), (81, 20))
+        self.assertFalse(validation.facts["built"])
+        values = rows(train)[:, 0]
+        self.assertAlmostEqual(float(values[:-1].mean()), 0, places=5)
+        self.assertAlmostEqual(float(values[:-1].std()), 1, places=5)
+        self.assertEqual(values[-1], 0)
+        self.assertEqual(rows(self.table(path, features=["x"], fill=-1))[-1, 0], -1)
+
+    def test_says_what_is_wrong(self):
+        bad = self.put("bad.csv", "a,b\n1,2\n3,four\n")
+        with self.assertRaisesRegex(
+            unidle.errors.InputError, r'bad\.csv:3: column b: expected a number, found "four"'
+        ):
+            self.table(bad, features=["a", "b"])
+        with self.assertRaisesRegex(unidle.errors.InputError, "has no column c; there are: a, b"):
+            self.table(bad, features=["c"])
+        for options in (
+            {"features": "a"},
+            {"features": [1]},
+            {"validation": 2},
+            {"validation": "much"},
+            {"part": "test"},
+            {"fill": "median"},
+            {"delimiter": ",,"},
+            {"split_column": "a"},
+            {"threads": "two"},
+            {"features": []},
+            {"fill": 1e300},
+        ):
+            with self.subTest(options), self.assertRaises(unidle.errors.UsageError):
+                self.table(bad, **options)
+        with self.assertRaises(unidle.errors.InputError):
+            self.table(self.folder / "none.csv")
+        with self.assertRaises(unidle.errors.UsageError):
+            self.table([])
+
+
+if __name__ == "__main__":
+    unittest.main()

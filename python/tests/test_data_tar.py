@@ -1,0 +1,252 @@
+"""unidle.data.tar: the samples of WebDataset's archives, in every order, and archives that are wrong."""
+
+import io
+import json
+import random
+import tarfile
+import tempfile
+import unittest
+from pathlib import Path
+
+import package
+
+try:
+    import numpy as np
+    import torch
+    from PIL import Image
+except ImportError as error:
+    raise unittest.SkipTest(f"needs torch, numpy and Pillow: {error}") from error
+
+if not package.LIBRARY.exists():
+    raise unittest.SkipTest(f"{package.LIBRARY} is not built")
+
+import unidle
+from unidle.data import Loader, images, tar
+
+COUNT = 25
+
+
+def picture(number):
+    rng = np.random.default_rng(number)
+    return Image.fromarray(rng.integers(0, 256, (40, 30 + number, 3), dtype=np.uint8))
+
+
+def encoded(number, kind="PNG"):
+    memory = io.BytesIO()
+    picture(number).save(memory, kind)
+    return memory.getvalue()
+
+
+def array(number, dtype="<f4"):
+    memory = io.BytesIO()
+    np.save(memory, np.full((2, 3), number, dtype))
+    return memory.getvalue()
+
+
+def members_of(number):
+    return {
+        "png" if number % 2 else "JPG": encoded(number, "PNG" if number % 2 else "JPEG"),
+        "box.npy": array(number, ">f4" if number % 3 else "<f4"),
+        "cls": f"{number}\n".encode(),
+        "json": json.dumps({"width": number, "of": {"score": number / 2, "good": True}}).encode(),
+        "txt": b"not asked for",
+    }
+
+
+class InFolder(unittest.TestCase):
+    def setUp(self):
+        temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(temporary.cleanup)
+        self.folder = Path(temporary.name)
+
+    def write(self, name, samples, format=tarfile.PAX_FORMAT, folder="."):
+        path = self.folder / name
+        with tarfile.open(path, "w", format=format) as archive:
+            archive.addfile(tarfile.TarInfo(folder + "/.hidden"))
+            directory = tarfile.TarInfo(folder)
+            directory.type = tarfile.DIRTYPE
+            archive.addfile(directory)
+            for key, members in samples:
+                for suffix, content in members.items():
+                    info = tarfile.TarInfo(f"{folder}/{key}.{suffix}")
+                    info.size = len(content)
+                    archive.addfile(info, io.BytesIO(content))
+        return path
+
+    def shards(self, **options):
+        numbers = list(range(COUNT))
+        self.write("s_10.tar", [(f"{n:04}", members_of(n)) for n in numbers[15:]], **options)
+        self.write("s_2.tar", [(f"{n:04}", members_of(n)) for n in numbers[:15]], **options)
+
+
+FIELDS = ("png;jpg", "box.npy", "cls", "json:width", "json:of.score", "json:of.good")
+
+
+class TarTest(InFolder):
+    def test_samples_are_those_that_were_written(self):
+        for format in (tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT):
+            for folder in (".", "a.b/" + "long" * 20, "d" * 90 + "/" + "e" * 100 + "/" + "f" * 30):
+                if format == tarfile.USTAR_FORMAT and len(folder) > 100:
+                    continue
+                self.shards(format=format, folder=folder)
+                source = tar(self.folder, FIELDS, size=24, train=False, normalize=False)
+                self.assertEqual((len(source), source.facts["shards"]), (COUNT, 2))
+                self.assertEqual(
+                    [(field.name, field.dtype, field.shape) for field in source.fields],
+                    [
+                        ("png", "uint8", (3, 24, 24)),
+                        ("box.npy", "float32", (2, 3)),
+                        ("cls", "int64", ()),
+                        ("width", "int64", ()),
+                        ("of.score", "float32", ()),
+                        ("of.good", "int64", ()),
+                    ],
+                )
+                for number, (_, box, label, width, score, good) in enumerate(
+                    Loader(source, 1, shuffle=False)
+                ):
+                    self.assertTrue(torch.equal(box[0], torch.full((2, 3), float(number))))
+                    self.assertEqual((label.item(), width.item()), (number, number))
+                    self.assertEqual((score.item(), good.item()), (number / 2, 1))
+
+    def test_pictures_are_those_of_the_same_files(self):
+        self.shards()
+        (self.folder / "files").mkdir()
+        lines = []
+        for number in range(COUNT):
+            suffix = next(iter(members_of(number)))
+            (self.folder / "files" / f"{number}.{suffix.lower()}").write_bytes(members_of(number)[suffix])
+            lines.append(f"files/{number}.{suffix.lower()} {number}\n")
+        (self.folder / "list.txt").write_text("".join(lines))
+        options = {"size": 16, "hue": 0.1, "orient": True}
+        files = images(self.folder / "list.txt", **options)
+        ours = tar(self.folder, ("jpg;png", "cls"), **options)
+        for one, other in zip(Loader(files, 6, seed=4), Loader(ours, 6, seed=4)):
+            self.assertTrue(torch.equal(one[0], other[0]))
+            self.assertTrue(torch.equal(one[1], other[1]))
+
+    def test_all_pictures_of_a_sample_are_cut_out_alike(self):
+        samples = [(str(n), {"a.png": b"", "jpg": b"", "png": encoded(n)}) for n in range(4)]
+        for _, members in samples:
+            del members["a.png"]
+            members["webp"] = members["jpg"] = members["png"]  # a mask beside the picture
+        source = tar(self.write("m.tar", samples), ("png", "webp"), size=8)
+        for one, other in Loader(source, 2):
+            self.assertTrue(torch.equal(one, other))
+
+    def test_fields_are_those_of_the_first_sample(self):
+        path = self.write("a.tar", [("1", members_of(1)), ("2", {**members_of(3), "more": b""})])
+        self.assertEqual([field.name for field in tar(path).fields], ["png", "box.npy", "cls"])
+
+    def test_the_same_bytes_for_any_workers_ranks_and_start(self):
+        self.shards()
+        source = tar(self.folder, ("png;jpg", "cls"), size=12, normalize=False)
+        take = lambda **options: torch.cat([batch[0] for batch in Loader(source, seed=5, **options)])
+        expected = take(batch_size=4, workers=0)
+        for workers in (1, 3):
+            self.assertTrue(torch.equal(take(batch_size=4, workers=workers), expected))
+        for world in (2, 3):
+            ranks = [take(batch_size=3, rank=rank, world=world) for rank in range(world)]
+            self.assertTrue(torch.equal(torch.stack(ranks, 1).flatten(0, 1)[:COUNT], expected))
+        for start in random.Random(1).sample(range(COUNT), 5):
+            loader = Loader(source, 4, seed=5)
+            loader.load_state_dict({**loader.state_dict(), "sample": start})
+            self.assertTrue(torch.equal(torch.cat([batch[0] for batch in loader]), expected[start:]))
+
+
+class IndexTest(InFolder):
+    def test_an_index_is_used_until_the_archive_changes(self):
+        path = self.write("a.tar", [("1", members_of(1)), ("2", members_of(3))])
+        index = Path(f"{path}.unidle-index")
+        self.assertEqual(len(tar(path, ["cls"])), 2)
+        before = (index.stat().st_mtime_ns, index.read_bytes())
+        self.assertEqual(len(tar(path, ["cls"])), 2)
+        self.assertEqual(before, (index.stat().st_mtime_ns, index.read_bytes()))
+        self.write("a.tar", [("1", members_of(1)), ("2", members_of(3)), ("3", members_of(5))])
+        self.assertEqual(len(tar(path, ["cls"])), 3)
+        self.assertNotEqual(before[1], index.read_bytes())
+
+    def test_a_damaged_index_is_made_anew(self):
+        path = self.write("a.tar", [("1", members_of(1)), ("2", members_of(3))])
+        index = Path(f"{path}.unidle-index")
+        tar(path, ["cls"])
+        whole = index.read_bytes()
+        for at in range(0, len(whole), 7):
+            for damaged in (whole[:at], whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :]):
+                index.write_bytes(damaged)
+                self.assertEqual(len(tar(path, ["cls"])), 2)
+                self.assertEqual(index.read_bytes(), whole)
+
+    def test_an_index_that_cannot_be_written_is_done_without(self):
+        path = self.write("a.tar", [("1", members_of(1))])
+        Path(f"{path}.unidle-index").mkdir()
+        self.assertEqual(len(tar(path, ["cls"])), 1)
+
+
+class FaultTest(InFolder):
+    def refuses(self, text, path, fields=("cls",), error=unidle.InputError, **options):
+        with self.subTest(text), self.assertRaisesRegex(error, text):
+            list(Loader(tar(path, fields, size=8, **options), 1, shuffle=False))
+
+    def test_what_is_wrong_is_named(self):
+        good = members_of(1)
+        cases = (
+            ("lacks.tar:./2: has no .cls", [("1", good), ("2", {"txt": b"x"})], ("cls",)),
+            ("lacks.tar:./2: has no .jpg and no .png", [("1", good), ("2", {"cls": b"1"})], ("jpg;png",)),
+            ("lacks.tar:./2.cls: expected a whole number", [("1", good), ("2", {"cls": b"cat"})], ("cls",)),
+            ("lacks.tar:./2.png: is neither", [("1", good), ("2", {"png": b"nonsense"})], ("png",)),
+            (
+                "lacks.tar:./2.box.npy: is float64",
+                [("1", good), ("2", {"box.npy": array(1, "f8")})],
+                ("box.npy",),
+            ),
+            (
+                "lacks.tar:./2.json: expected a number at of.score",
+                [("1", good), ("2", {"json": b"{}"})],
+                ("json:of.score",),
+            ),
+            (
+                "lacks.tar:./2.json: expected a whole",
+                [("1", good), ("2", {"json": b'{"width": 1.5}'})],
+                ("json:width",),
+            ),
+            ("holds no samples", [], ("cls",)),
+        )
+        for text, samples, fields in cases:
+            self.refuses(text, self.write("lacks.tar", samples), fields)
+        with tarfile.open(self.folder / "twice.tar", "w") as archive:
+            for _ in range(2):
+                archive.addfile(tarfile.TarInfo("1.cls"))
+        self.refuses("twice.tar:1.cls: is there twice", self.folder / "twice.tar")
+        with tarfile.open(self.folder / "small.tar.gz", "w:gz") as archive:
+            archive.addfile(tarfile.TarInfo("1.cls"))
+        (self.folder / "z.tar").write_bytes((self.folder / "small.tar.gz").read_bytes() + bytes(1024))
+        self.refuses("is compressed", self.folder / "z.tar")
+        self.refuses("none.tar", self.folder / "none.tar")
+        (self.folder / "empty").mkdir()
+        self.refuses("has no \\*.tar", self.folder / "empty")
+        path = self.write("good.tar", [("1", good)])
+        for options in ({"fields": ["txt"]}, {"fields": "cls"}, {"fields": ["json"]}, {"tell_crop": True}):
+            self.refuses("tar option", path, error=unidle.UsageError, **options)
+        with self.assertRaisesRegex(unidle.UsageError, "tar option sise"):
+            tar(path, sise=3)
+
+    def test_every_cut_is_named_or_has_fewer_samples(self):
+        whole = self.write("a.tar", [("1", {"cls": b"1"}), ("2", {"cls": b"2"})]).read_bytes()
+        for cut in range(0, len(whole), 97):
+            path = self.folder / "cut.tar"
+            path.write_bytes(whole[:cut])
+            try:
+                self.assertLessEqual(len(tar(path, ["cls"])), 2)
+            except unidle.InputError as error:
+                self.assertIn("cut.tar", str(error))
+
+    def test_a_sample_that_cannot_be_read_is_skipped_when_asked(self):
+        samples = [(str(n), {"png": encoded(n) if n != 2 else b"\x89PNG\r\n\x1a\n"}) for n in range(5)]
+        loader = Loader(tar(self.write("a.tar", samples), ["png"], size=8), 5, on_error="skip", shuffle=False)
+        self.assertEqual(len(list(loader)), 1)
+        self.assertEqual(loader.skipped, 1)
+
+
+if __name__ == "__main__":
+    unittest.main()

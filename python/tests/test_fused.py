@@ -1,0 +1,61 @@
+"""optimizer.fused at run time: the same training, checkpoints as the program saves them, and no update that
+the fused form cannot make."""
+
+import os
+import sys
+import textwrap
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+import test_run  # noqa: E402
+
+HEAD = """
+import torch
+torch.manual_seed(0)
+%s
+for step in range(3):
+    optimizer.zero_grad()
+    model(torch.arange(6)).abs().square().mean().backward()
+    optimizer.step()
+print(optimizer.state_dict()["param_groups"][0]["fused"], optimizer.param_groups[0]["fused"])
+"""
+
+
+@unittest.skipUnless(test_run.HAS_TORCH, "there is no torch")
+class FusedTest(unittest.TestCase):
+    setUp, observed = test_run.RunTest.setUp, test_run.RunTest.observed
+
+    def said(self, made):
+        text = HEAD % textwrap.dedent(made)
+        done = self.observed(sys.executable, "-c", text, options=["--apply", "optimizer.fused=true"])
+        self.assertEqual(done.returncode, 0, done.stderr)
+        note = self.record.notes("apply")[-1]
+        return done.stdout.split(), note["status"], note["why"]
+
+    def test_checkpoints_have_the_programs_own_choice(self):
+        said = self.said("""
+            model = torch.nn.Embedding(6, 4)
+            optimizer = torch.optim.AdamW(model.parameters())
+        """)
+        self.assertEqual(said, (["None", "True"], "taken", None))
+
+    def test_sparse_gradients_are_left_to_the_plain_form(self):
+        words, status, why = self.said("""
+            model = torch.nn.Embedding(6, 4, sparse=True)
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        """)
+        self.assertEqual((words, status, why), (["None", "None"], "refused", "SGD has sparse gradients"))
+
+    def test_complex_parameters_are_left_to_the_plain_form(self):
+        _, status, why = self.said("""
+            weight = torch.nn.Parameter(torch.ones(4, dtype=torch.complex64))
+            model = lambda x: weight * x.sum()
+            optimizer = torch.optim.AdamW([weight])
+        """)
+        self.assertEqual(status, "refused")
+        self.assertIn("no fused form for parameters", why)
+
+
+if __name__ == "__main__":
+    unittest.main()

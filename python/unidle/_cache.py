@@ -1,0 +1,359 @@
+"""The feature cache: arrays by name in a folder, for all processes and later runs."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import json
+import os
+import struct
+import time
+import weakref
+from collections.abc import MutableMapping
+from typing import Any, Callable, Dict, Iterator, Mapping, Optional, Tuple, Union
+
+from unidle import _native
+from unidle._tensors import numpy, values_of
+from unidle.errors import UsageError
+
+Arrays = Dict[str, Any]
+
+_KEY, _NAME, _BYTES = 0, 1, 2  # what names an entry, as unidle_cache.h has it
+_KEY_BYTES = 32
+_PARTS = 256
+# By their numbers in docs/cache-format.md.
+_TYPES = (
+    "bool uint8 int8 uint16 int16 uint32 int32 uint64 int64 float16 bfloat16 float32 float64"
+    " complex64 complex128"
+).split()
+_ROW = struct.Struct("=HBBIQQ")
+_READ_ONLY = 0x100  # PyBUF_READ
+_LAYOUTS = 4096  # that are remembered; entries of one function mostly have the same few
+# Names of arrays that are ours: they are not shown. An entry keeps its own name, so that it can be listed.
+OWN = "unidle:"
+_OWN_NAMES = {_NAME: OWN + "name", _BYTES: OWN + "bytes name"}
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.0005, 0.02  # between looks whether another process is done
+
+_memory_at = ctypes.pythonapi.PyMemoryView_FromMemory
+_memory_at.restype = ctypes.py_object
+_memory_at.argtypes = [ctypes.c_void_p, ctypes.c_ssize_t, ctypes.c_int]
+
+_layouts: Dict[bytes, _Layout] = {}
+_holds: Dict[int, Any] = {}
+
+
+class _Hold(weakref.ref):
+    """Keeps an entry until the memory of its arrays is gone."""
+
+    __slots__ = ("entry",)
+
+
+def _let_go(hold: Any, holds: dict = _holds) -> None:
+    if holds.pop(hold.entry, None) is not None:
+        _native.library().unidle_entry_release(hold.entry)
+
+
+def _dtype(number: int) -> Any:
+    if _TYPES[number] != "bfloat16":
+        return numpy().dtype(_TYPES[number])
+    try:
+        import ml_dtypes
+    except ImportError:
+        return numpy().dtype("V2")  # its bits; numpy alone has no such numbers
+    return numpy().dtype(ml_dtypes.bfloat16)
+
+
+class _Layout:
+    """What the arrays of an entry are: (name, type, shape, offset or None for an array without bytes) of
+    all of them, and of those that are shown."""
+
+    __slots__ = ("all", "shown")
+
+    def __init__(self, text: bytes) -> None:
+        self.all, at = [], 0
+        while at < len(text):
+            length, number, axes, _, offset, size = _ROW.unpack_from(text, at)
+            at += _ROW.size
+            shape = struct.unpack_from(f"={axes}Q", text, at)
+            at += 8 * axes
+            name = text[at : at + length].decode(errors="surrogatepass")
+            at += length
+            self.all.append((name, _dtype(number), shape, offset if size else None))
+        self.shown = [row for row in self.all if not row[0].startswith(OWN)]
+
+
+def _layout_of(found: Any) -> _Layout:
+    text = ctypes.string_at(found.layout, found.layout_bytes)
+    layout = _layouts.get(text)
+    if layout is None:
+        layout = _Layout(text)
+        if len(_layouts) < _LAYOUTS:
+            _layouts[text] = layout
+    return layout
+
+
+def _over(found: Any, rows: list) -> Arrays:
+    """These arrays of an entry, over its own memory."""
+    np, entry = numpy(), found.entry
+    empty, array = np.empty, np.ndarray
+    if not found.bytes:
+        _native.library().unidle_entry_release(entry)
+        return {name: empty(shape, dtype) for name, dtype, shape, _ in rows}
+    memory = _memory_at(found.data, found.bytes, _READ_ONLY)
+    _holds[entry] = hold = _Hold(memory, _let_go)
+    hold.entry = entry
+    return {
+        name: empty(shape, dtype) if offset is None else array(shape, dtype, memory, offset)
+        for name, dtype, shape, offset in rows
+    }
+
+
+def _shown(arrays: Arrays) -> Arrays:
+    return {name: array for name, array in arrays.items() if not name.startswith(OWN)}
+
+
+def as_stored(name: str, value: Any) -> tuple:
+    """(the values as a numpy array in C order, the name of their type)."""
+    np = numpy()
+    if hasattr(value, "detach"):  # a tensor of torch
+        if not can_be_stored(value):
+            raise UsageError(
+                f"array {name}: expected a dense tensor with values, of a type that numpy has or bfloat16; "
+                f"found {value.dtype} of layout {value.layout} on {value.device}"
+            )
+        value = values_of(value)
+        if str(value.dtype) == "torch.bfloat16":
+            import torch
+
+            return value.view(torch.int16).numpy(), "bfloat16"
+        value = value.numpy()
+    array = np.asarray(value)
+    if not array.dtype.isnative:
+        array = array.astype(array.dtype.newbyteorder("="))
+    if array.dtype.name not in _TYPES:
+        raise UsageError(f"array {name}: expected numbers or truths, found {array.dtype}")
+    return (array if array.flags.c_contiguous else array.copy("C")), array.dtype.name
+
+
+def can_be_stored(tensor: Any) -> bool:
+    dense = str(tensor.layout) == "torch.strided" and not tensor.is_quantized and not tensor.is_meta
+    return dense and str(tensor.dtype).replace("torch.", "") in _TYPES
+
+
+def bytes_array(text: bytes) -> Any:
+    return numpy().frombuffer(text, "uint8") if text else numpy().empty(0, "uint8")
+
+
+def _kept(name: str, value: Any) -> Any:
+    """A copy that may only be read, as what comes out of a cache."""
+    array, dtype = as_stored(name, value)
+    array = array.view(_dtype(_TYPES.index(dtype))).copy()
+    array.flags.writeable = False
+    return array
+
+
+class Cache(MutableMapping):
+    """A mapping of names to dicts of named arrays, kept in a folder for all processes and later runs.
+
+        cache = unidle.Cache("features", max_bytes=20 * 2**30)
+        cache["1ubq"] = {"distances": distances, "angles": angles}
+        cache["1ubq"]["distances"]       # a numpy array, read-only, mapped from the file: not copied
+
+    path       the folder; made when it is not there
+    max_bytes  the most that all entries take together; what is used least goes first. Kept with the cache:
+               None leaves it as it is, and a new cache has no bound
+    durable    whether an entry outlives a power failure as soon as it is stored, which costs a wait for the
+               disk. Every entry outlives the death of any process
+
+    Names are str or bytes; "a" and b"a" are two entries. Arrays are numbers or truths, of numpy, torch or
+    anything that numpy makes an array of. bfloat16 comes back as the type of ml_dtypes where that is
+    installed, else as its bits (V2).
+
+    Any number of threads, processes, workers of a DataLoader (forked or spawned) and ranks may use a cache
+    at once; a pickled Cache is opened again where it arrives. Arrays stay valid and unchanged for as long as
+    they are held, whatever becomes of the entry. What cannot be stored (a full disk, a folder that may not
+    be written, no room) is told once on stderr and costs only the caching; a damaged entry is set aside and
+    counts as missing.
+
+    Iterating lists what was stored by name, and reads every entry for that; so does len(). statistics()
+    tells at once how much there is in all.
+    """
+
+    def __init__(
+        self, path: Union[str, "os.PathLike[str]"], max_bytes: Optional[int] = None, *, durable: bool = True
+    ) -> None:
+        self._path, self._durable = os.path.abspath(os.fspath(path)), durable
+        options: Dict[str, Any] = {"durable": bool(durable)}
+        if max_bytes is not None:
+            options["max_bytes"] = int(max_bytes)
+        self._library = library = _native.library()
+        self._handle = library.unidle_cache_open(os.fsencode(self._path), json.dumps(options).encode())
+        if not self._handle:
+            _native.raise_failure()
+        self._get = library.unidle_cache_get
+        weakref.finalize(self, library.unidle_cache_close, self._handle)
+
+    __eq__ = object.__eq__  # not entry by entry
+    __hash__ = object.__hash__
+
+    @property
+    def path(self) -> str:
+        return self._path
+
+    def __repr__(self) -> str:
+        return f"unidle.Cache({self._path!r})"
+
+    def __reduce__(self) -> Any:
+        return _opened, (self._path, self._durable)
+
+    def __getitem__(self, name: Union[str, bytes]) -> Arrays:
+        kind, text = _named(name)
+        found = _native.Found()
+        if not self._checked(self._get(self._handle, kind, text, len(text), found)):
+            raise KeyError(name)
+        return _over(found, _layout_of(found).shown)
+
+    def __setitem__(self, name: Union[str, bytes], arrays: Mapping[str, Any]) -> None:
+        kind, text = _named(name)
+        key = self._key(kind, text)
+        with self.claim(key) as claim:
+            self._put_named(claim, kind, text, arrays)
+
+    def __delitem__(self, name: Union[str, bytes]) -> None:
+        key = self._key(*_named(name))
+        if not self._checked(self._library.unidle_cache_erase(self._handle, key)):
+            raise KeyError(name)
+
+    def __contains__(self, name: Any) -> bool:
+        key = self._key(*_named(name))
+        return bool(self._checked(self._library.unidle_cache_contains(self._handle, key)))
+
+    def __iter__(self) -> Iterator[Union[str, bytes]]:
+        for part in range(_PARTS):
+            for key in self._keys(part):
+                found = _native.Found()
+                if not self._checked(self._library.unidle_cache_peek(self._handle, key, found)):
+                    continue
+                arrays = _over(found, _layout_of(found).all)
+                if _OWN_NAMES[_NAME] in arrays:
+                    yield arrays[_OWN_NAMES[_NAME]].tobytes().decode(errors="surrogatepass")
+                elif _OWN_NAMES[_BYTES] in arrays:
+                    yield arrays[_OWN_NAMES[_BYTES]].tobytes()
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def __bool__(self) -> bool:
+        return any(True for _ in self)
+
+    def get_or_compute(self, name: Union[str, bytes], compute: Callable[[], Mapping[str, Any]]) -> Arrays:
+        """The entry; what `compute` returns where there is none.
+
+        However many processes and threads ask for a name at once, one computes and the others wait. When it
+        fails or its process dies, the next one computes. `compute` must not ask for its own name.
+        """
+        kind, text = _named(name)
+
+        def store(claim: int) -> tuple:
+            arrays = dict(compute())
+            return self._put_named(claim, kind, text, arrays), arrays
+
+        arrays = self.find(kind, text)
+        return _shown(arrays if arrays is not None else self.computed(self._key(kind, text), store))
+
+    def statistics(self) -> dict:
+        """{"entries", "bytes", "max_bytes"} of all that is in the folder; max_bytes is None without a
+        bound."""
+        text = self._library.unidle_cache_statistics(self._handle)
+        if not text:
+            _native.raise_failure()
+        try:
+            return json.loads(ctypes.string_at(text))
+        finally:
+            self._library.unidle_data_free(text)
+
+    # What `cached` is made of. A key is 32 bytes; arrays are shown with those that are ours.
+
+    def find(self, kind: int, name: bytes) -> Optional[Arrays]:
+        found = _native.Found()
+        got = self._get(self._handle, kind, name, len(name), found)
+        if got == 1:
+            return _over(found, _layout_of(found).all)
+        self._checked(got)
+        return None
+
+    def computed(self, key: bytes, store: Callable[[int], Tuple[bool, Arrays]]) -> Arrays:
+        """The entry of a key that was not there a moment ago. `store` computes and stores it under the claim
+        that it is given; it returns whether it was stored, and what was computed."""
+        with self.claim(key) as claim:
+            arrays = self.find(_KEY, key)  # computed while we waited
+            if arrays is not None:
+                return arrays
+            stored, made = store(claim)
+            arrays = self.find(_KEY, key) if stored else None
+            return arrays if arrays is not None else {name: _kept(name, each) for name, each in made.items()}
+
+    @contextlib.contextmanager
+    def claim(self, key: bytes) -> Iterator[int]:
+        """The right to compute a key, as soon as nobody else has it. Signals are handled meanwhile."""
+        claim, pause_s = ctypes.c_void_p(), _FIRST_PAUSE_S
+        while not self._checked(self._library.unidle_cache_claim(self._handle, key, claim)):
+            time.sleep(pause_s)
+            pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+        try:
+            yield claim.value
+        finally:
+            self._library.unidle_claim_release(claim)
+
+    def put(self, claim: int, arrays: Mapping[str, Any]) -> bool:
+        """Whether it was stored."""
+        rows, keep = (_native.CacheArray * max(1, len(arrays)))(), []
+        for row, (name, value) in zip(rows, arrays.items()):
+            if not isinstance(name, str) or "\0" in name:
+                raise UsageError(f"array {name!r}: expected a text as its name")
+            array, dtype = as_stored(name, value)
+            shape = (ctypes.c_uint64 * array.ndim)(*array.shape)
+            keep.append((array, shape))
+            row.name, row.dtype = name.encode(errors="surrogatepass"), dtype.encode()
+            row.data, row.shape, row.axes = array.ctypes.data, shape, array.ndim
+        stored = self._library.unidle_claim_put(self._handle, claim, rows, len(arrays))
+        del keep
+        return bool(self._checked(stored))
+
+    def _put_named(self, claim: int, kind: int, text: bytes, arrays: Mapping[str, Any]) -> bool:
+        for name in arrays:
+            if isinstance(name, str) and name.startswith(OWN):
+                raise UsageError(f"array {name!r}: names that begin with {OWN!r} are taken")
+        return self.put(claim, {_OWN_NAMES[kind]: bytes_array(text), **arrays})
+
+    def _key(self, kind: int, text: bytes) -> bytes:
+        key = ctypes.create_string_buffer(_KEY_BYTES)
+        self._checked(self._library.unidle_cache_key_of(kind, text, len(text), key))
+        return key.raw
+
+    def _keys(self, part: int) -> Iterator[bytes]:
+        keys = ctypes.c_void_p()
+        count = self._checked(self._library.unidle_cache_keys(self._handle, part, keys))
+        try:
+            text = ctypes.string_at(keys, count * _KEY_BYTES)
+        finally:
+            self._library.unidle_data_free(keys)
+        return (text[at : at + _KEY_BYTES] for at in range(0, len(text), _KEY_BYTES))
+
+    @staticmethod
+    def _checked(result: int) -> int:
+        if result < 0:
+            _native.raise_failure()
+        return result
+
+
+def _opened(path: str, durable: bool) -> Cache:
+    return Cache(path, durable=durable)
+
+
+def _named(name: Any) -> tuple:
+    if isinstance(name, str):
+        return _NAME, name.encode(errors="surrogatepass")
+    if isinstance(name, bytes):
+        return _BYTES, name
+    raise UsageError(f"cache: expected a str or bytes as name, found {type(name).__name__}")

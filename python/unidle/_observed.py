@@ -1,0 +1,297 @@
+"""What a program tells `unidle run` of itself, where the shim cannot see it: JAX, NumPy, a loop of its own.
+
+Without `unidle run` all of this does nothing. Under it, events go into a ring of this process
+(docs/probe-format.md), by the C ABI of the probe.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import ctypes
+import json
+import os
+import sys
+import threading
+import time
+from typing import Any, Iterator, Optional
+
+from unidle.errors import UsageError
+
+_STEP, _STARTUP, _LOSS = 1, 9, 12
+# Parts of a step, whose times add up until it is over; and what has an event of its own.
+_PARTS = {"input": 2, "transfer": 3, "forward": 4, "backward": 5, "optimizer": 6, "sync": 7, "log": 13}
+_SPANS = {"validate": 10, "checkpoint": 11}
+_NOTES_TOGETHER = 64  # that are written by one system call,
+_NOTES_EVERY_NS = 1_000_000_000  # and so often at least
+_MOST_SAMPLES = 2**48  # of a step: more is no count, and their sum over a run has 64 bits
+
+
+class _Event(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_uint64) for name in ("t_ns", "duration_ns", "step", "a", "b")] + [
+        ("value", ctypes.c_double),
+        ("kind", ctypes.c_uint32),
+        ("thread", ctypes.c_uint32),
+        ("reserved", ctypes.c_uint64),
+    ]
+
+
+class _Open:
+    """A phase that is under way."""
+
+    __slots__ = ("inner_ns",)
+
+    def __init__(self) -> None:
+        self.inner_ns = 0  # that phases within it took
+
+
+class _Observation:
+    """Of this process, for the thread that tells first; what others tell is left out."""
+
+    def __init__(self, probe_library: str) -> None:
+        library = ctypes.CDLL(probe_library)
+        library.unidle_probe_open.restype = ctypes.c_void_p
+        library.unidle_probe_open.argtypes = [ctypes.c_char_p]
+        library.unidle_probe_emit.argtypes = [ctypes.c_void_p, ctypes.POINTER(_Event)]
+        library.unidle_probe_note.argtypes = [ctypes.c_void_p, ctypes.c_char_p]
+        self._library, self._probe, self._thread = library, None, 0
+        limit = os.environ.get("UNIDLE_MAX_STEPS", "")
+        self._most_steps = int(limit) if limit.isdigit() else 0
+        self._steps = self._samples = 0
+        self._begin = 0  # of the step that is under way; 0: not known
+        self._parts: dict = {}  # kind -> ns so far
+        self._open: list = []  # phases that are under way, the innermost last
+        self._notes: list = []
+        self._written_ns = 0
+
+    def follows(self) -> bool:
+        """Whether this is the thread that is followed. The ring is made at the first call."""
+        if self._thread == 0:
+            self._thread = threading.get_ident()
+            self._probe = self._library.unidle_probe_open(b"train")
+        return self._probe is not None and self._thread == threading.get_ident()
+
+    def begin_loop(self) -> None:
+        if self._begin == 0 and not _torch_steps():
+            self._started(time.monotonic_ns())
+
+    def end_step(self, samples: Any, loss: Any) -> None:
+        if _torch_steps():
+            return
+        samples, loss = _samples_of(samples), _float_of(loss)
+        now = time.monotonic_ns()
+        if self._begin == 0:  # when the first one began is not known
+            self._started(now)
+            return
+        for kind, duration_ns in self._parts.items():
+            self.emit(kind, self._begin, duration_ns, self._steps)
+        if loss is not None:
+            self.emit(_LOSS, now, 0, self._steps, self._samples, value=loss)
+        self.emit(_STEP, self._begin, now - self._begin, self._steps, samples, 1)
+        self._parts.clear()
+        self._steps, self._samples, self._begin = self._steps + 1, self._samples + samples, now
+        if self._steps == self._most_steps:
+            sys.exit(0)
+
+    def _started(self, now: int) -> None:
+        started = now - _age_ns()
+        self.emit(_STARTUP, started, now - started)
+        self._begin = now
+
+    @contextlib.contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        this, torch_spans, begin = _Open(), _torch_spans(), time.monotonic_ns()
+        self._open.append(this)
+        try:
+            yield
+        finally:
+            self._open.remove(this)
+            took = time.monotonic_ns() - begin
+            if self._open:
+                self._open[-1].inner_ns += took
+            if name in _PARTS:
+                self._parts[_PARTS[name]] = self._parts.get(_PARTS[name], 0) + max(0, took - this.inner_ns)
+            elif _torch_spans() == torch_spans:  # else the shim has seen it
+                self.emit(_SPANS[name], begin, took, self._steps or _torch_steps())
+
+    def note(self, values: dict) -> None:
+        step, now = self._steps or _torch_steps(), time.monotonic_ns()
+        for name, value in values.items():
+            number = _number_of(value)
+            fields = {"t_ns": now, "name": name, "step": step, "samples": self._samples}
+            if number is None:
+                fields.update(type="noted", value=value if isinstance(value, (str, bool)) else _told(value))
+            else:
+                fields.update(type="metric", value=number)
+            self._notes.append(fields)
+        if len(self._notes) >= _NOTES_TOGETHER or now - self._written_ns > _NOTES_EVERY_NS:
+            self.write_notes()
+
+    def write_notes(self) -> None:
+        notes, self._notes, self._written_ns = self._notes, [], time.monotonic_ns()
+        for fields in notes:
+            self._library.unidle_probe_note(self._probe, json.dumps(fields).encode())
+
+    def emit(
+        self,
+        kind: int,
+        t_ns: int,
+        duration_ns: int,
+        step: int = 0,
+        a: int = 0,
+        b: int = 0,
+        value: float = 0.0,
+    ) -> None:
+        self._library.unidle_probe_emit(
+            self._probe, _Event(max(0, t_ns), max(0, duration_ns), step, max(0, a), b, value, kind, 0, 0)
+        )
+
+
+def _torch_loop() -> Any:
+    """The loop that the shim follows in a program of torch; None where there is none."""
+    session = sys.modules.get("_unidle_shim.session")
+    return session.state.loop if session is not None else None
+
+
+def _torch_steps() -> int:
+    """Steps of a torch optimiser: the shim sees these by itself."""
+    loop = _torch_loop()
+    return max(loop.steps, loop.optimizer_steps) if loop is not None else 0
+
+
+def _torch_spans() -> tuple:
+    loop = _torch_loop()
+    if loop is None:
+        return ()
+    return loop.validations, loop.validation is not None, loop.saved_at  # the newest is open for a while
+
+
+def _age_ns() -> int:
+    """Of this process."""
+    try:
+        with open("/proc/self/stat", "rb") as file:
+            ticks = int(file.read().rsplit(b")", 1)[1].split()[19])
+        age_s = time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK")
+    except (OSError, ValueError, IndexError):
+        return 0
+    return max(0, int(age_s * 1e9))
+
+
+def _float_of(value: Any) -> Optional[float]:
+    """The number that a value is, also one in an array or tensor. None for what is none: whatever a program
+    tells, and whatever its types raise, it runs on."""
+    if isinstance(value, (bool, str, bytes)) or value is None:
+        return None
+    try:
+        return float(value)
+    except Exception:
+        return None
+
+
+def _number_of(value: Any) -> Optional[float]:
+    """As JSON has them: finite."""
+    number = _float_of(value)
+    return number if number is not None and number - number == 0 else None
+
+
+def _samples_of(value: Any) -> int:
+    number = _number_of(value)
+    return int(number) if number is not None and 0 < number < _MOST_SAMPLES else 0
+
+
+def _told(value: Any) -> str:
+    try:
+        return repr(value)[:1000]
+    except Exception:
+        return f"<{type(value).__name__}>"
+
+
+def _made() -> Optional[_Observation]:
+    if not os.environ.get("UNIDLE_PROBE_DIR"):
+        return None
+    try:
+        return _Observation(os.environ.get("UNIDLE_PROBE_LIBRARY", "libunidle_probe.so"))
+    except (OSError, AttributeError):  # the program runs all the same
+        return None
+
+
+_observation = _made()
+
+
+def _forked() -> None:
+    """A child has a ring of its own, and nothing of what its parent was about to write."""
+    global _observation
+    _observation = _made()
+
+
+def _finish() -> None:
+    if _observation is not None:
+        _observation.write_notes()
+
+
+if _observation is not None:
+    os.register_at_fork(after_in_child=_forked)
+    atexit.register(_finish)
+
+
+def step(samples: int = 0, loss: Optional[float] = None) -> None:
+    """An optimiser step is over. For programs whose steps nobody else can see: those of torch's optimisers
+    are seen anyway, and are not counted twice.
+
+    A step begins where the one before it ended, the first one where observe() began; without observe() the
+    first call only tells where the second step begins. `samples` is how many the step learned from, `loss`
+    the loss as a number of the host. What is no number is left out, and is never an error. With
+    `unidle run --steps N` the N-th call ends the program (SystemExit).
+    """
+    observation = _observation
+    if observation is not None and observation.follows():
+        observation.end_step(samples, loss)
+
+
+_no_phase = contextlib.nullcontext()
+
+
+def phase(name: str) -> Any:
+    """A context manager: what happens within is this part of the run.
+
+    "validate" and "checkpoint" are spans of their own. "input", "transfer", "forward", "backward",
+    "optimizer", "sync" and "log" are parts of the step that step() ends; of nested ones each counts its own
+    time only. In a program of torch the shim sees the parts by itself, and these are not taken.
+    """
+    if name not in _PARTS and name not in _SPANS:
+        raise UsageError(f"phase: expected one of {', '.join((*_PARTS, *_SPANS))}; found {name!r}")
+    observation = _observation
+    if observation is None or not observation.follows():
+        return _no_phase
+    return observation.phase(name)
+
+
+def note(**values: Any) -> None:
+    """Puts values into the record: numbers become curves of the report, over the steps; texts, truths and
+    what else has a repr() are kept as they are. Reading a number of a device waits for it."""
+    observation = _observation
+    if observation is not None and observation.follows():
+        observation.note(values)
+
+
+class observe(contextlib.ContextDecorator):
+    """Marks the training loop, as a context manager or a decorator of the function that trains.
+
+        with unidle.observe():
+            for batch in batches:
+                ...
+                unidle.step(samples=len(batch))
+
+    The first step begins where it is entered; what came before is start-up.
+    """
+
+    def __enter__(self) -> "observe":
+        observation = _observation
+        if observation is not None and observation.follows():
+            observation.begin_loop()
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        observation = _observation
+        if observation is not None and observation.follows():
+            observation.write_notes()

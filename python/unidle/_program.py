@@ -1,0 +1,38 @@
+"""The program `unidle`, for what it does better than this package could."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Optional, Union
+
+from unidle.errors import Error, InputError, MissingError
+
+PathLike = Union[str, "os.PathLike[str]"]
+
+
+def _path() -> str:
+    here = Path(__file__).parent
+    # As the library: installed as PREFIX/share/unidle/python/unidle, or in a checkout.
+    for program in (here.parents[3] / "bin" / "unidle", here.parents[1] / "build" / "bin" / "unidle"):
+        if program.is_file():
+            return str(program)
+    found = shutil.which("unidle")
+    if found is None:
+        raise MissingError("unidle: the program is not on PATH (build it with ./dev build core)")
+    return found
+
+
+def report(record: PathLike, output: Optional[PathLike] = None) -> Path:
+    """Writes the page of a record (`unidle report`), one HTML file that needs no network: `report.html` in
+    the record's folder unless `output` names it. Returns its path."""
+    command = [_path(), "report", os.fspath(record)]
+    if output is not None:
+        command += ["-o", os.fspath(output)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode != 0:
+        lines = done.stderr.strip().splitlines() or [f"unidle report ended with {done.returncode}"]
+        raise {2: InputError, 3: MissingError}.get(done.returncode, Error)(lines[-1])
+    return Path(done.stdout.strip().splitlines()[-1])

@@ -1,0 +1,95 @@
+"""What people pass as options, made sure of: whatever makes no sense is a UsageError in one line."""
+
+from __future__ import annotations
+
+import json
+import operator
+import os
+from typing import Any, Iterable, Optional
+
+from unidle.errors import UsageError
+
+MOST = 2**63 - 1  # that the library counts
+
+
+def refuse(kind: str, name: str, expected: str, found: Any) -> UsageError:
+    text = repr(found)
+    text = text if len(text) <= 80 else text[:77] + "..."
+    return UsageError(f"{kind} option {name}: expected {expected}, found {' '.join(text.split())}")
+
+
+def whole(kind: str, name: str, value: Any, least: int = 0, most: int = MOST) -> int:
+    """A whole number, also numpy's."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise refuse(kind, name, "a whole number", value) from None
+    if isinstance(value, bool):
+        raise refuse(kind, name, "a whole number", value)
+    if not least <= number <= most:
+        raise refuse(kind, name, f"{least} or more" if most == MOST else f"{least} to {most}", value)
+    return number
+
+
+def flag(kind: str, name: str, value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise refuse(kind, name, "True or False", value)
+    return value
+
+
+def function(kind: str, name: str, value: Any) -> Any:
+    if value is not None and not callable(value):
+        raise refuse(kind, name, "a function", value)
+    return value
+
+
+def path(kind: str, value: Any, name: str = "path") -> str:
+    """As the system takes it; bytes that are no text stay what they are (os.fsdecode)."""
+    try:
+        text = os.fsdecode(value)
+    except TypeError:
+        raise refuse(kind, name, "a path", value) from None
+    if not text or "\0" in text:
+        raise refuse(kind, name, "a path", value)
+    return text
+
+
+def several(kind: str, name: str, values: Any) -> Optional[list]:
+    """The elements of a list, tuple or array; None stays None."""
+    if values is None:
+        return None
+    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
+        raise refuse(kind, name, "a list", values)
+    return list(values)
+
+
+def _plain(value: Any) -> Any:
+    """Numbers of numpy and torch as JSON has them."""
+    for convert in (operator.index, float):
+        try:
+            return convert(value)
+        except (TypeError, ValueError):
+            pass
+    raise TypeError
+
+
+def _text(value: Any) -> Any:
+    """A path with bytes that are no UTF-8 as an object with its bytes: JSON has no place for them."""
+    if isinstance(value, str):
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            return {"hex": os.fsencode(value).hex()}
+    return value
+
+
+def encode(kind: str, values: dict) -> bytes:
+    """The options as the library takes them."""
+    written = []
+    for name, value in values.items():
+        value = [_text(one) for one in value] if isinstance(value, list) else _text(value)
+        try:
+            written.append(f"{json.dumps(name)}: {json.dumps(value, default=_plain, allow_nan=False)}")
+        except (TypeError, ValueError):
+            raise refuse(kind, name, "finite numbers, texts or lists of them", value) from None
+    return ("{" + ", ".join(written) + "}").encode()

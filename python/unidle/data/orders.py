@@ -1,0 +1,72 @@
+"""Which samples an epoch of a loader has, where that is not each one once."""
+
+from __future__ import annotations
+
+import hashlib
+import weakref
+from typing import Any
+
+from unidle import _native, _tensors
+from unidle.data import options as check
+from unidle.errors import UsageError
+
+
+class Order:
+    """One of the native library, or all samples once (`handle` None).
+
+    samples      that an epoch has
+    fingerprint  of what it was made of, for states; None for all samples once
+    """
+
+    def __init__(self, samples: int) -> None:
+        self.handle: Any = None
+        self.samples = samples
+        self.fingerprint: Any = None
+
+    @classmethod
+    def by(cls, kind: str, options: dict, values: Any) -> Order:
+        library = _native.library()
+        text = check.encode("loader", options)
+        handle = library.unidle_order_open(kind.encode(), text, _tensors.describe_arrays([values]))
+        if not handle:
+            _native.raise_failure()
+        order = cls(library.unidle_order_samples(handle))
+        order.handle = handle
+        content = b"\0".join((kind.encode(), text, values.tobytes()))
+        order.fingerprint = hashlib.sha256(content).hexdigest()[:16]
+        weakref.finalize(order, library.unidle_order_close, handle)
+        return order
+
+
+def chosen(samples: int, weights: Any, groups: Any, options: dict) -> Order:
+    """What weights or groups of `samples` samples say; `options` are those of the loader."""
+    if weights is None and groups is None:
+        return Order(samples)
+    if weights is not None and groups is not None:
+        raise UsageError("loader options weights and groups: expected one of them")
+    if weights is not None:
+        if not options["shuffle"]:
+            raise check.refuse("loader", "shuffle", "True with weights, which are drawn", False)
+        return Order.by("weights", {}, _column("weights", weights, samples, "float64"))
+    if options["on_error"] != "fail":
+        raise check.refuse("loader", "on_error", "fail with groups", options["on_error"])
+    labels = _column("groups", groups, samples, None)
+    numbers = _tensors.numpy().unique(labels, return_inverse=True)[1].reshape(-1).astype("int64")
+    wanted = {"batch": options["batch"], "shuffle": options["shuffle"], "drop_last": options["drop_last"]}
+    return Order.by("groups", wanted, numbers)
+
+
+def _column(name: str, values: Any, samples: int, dtype: Any) -> Any:
+    np = _tensors.numpy()
+    if hasattr(values, "detach"):  # a tensor of torch
+        values = _tensors.as_numpy(values)
+    try:
+        column = np.ascontiguousarray(values, dtype=dtype)
+    except (TypeError, ValueError):
+        raise check.refuse("loader", name, "a list of numbers, one for each sample", values) from None
+    if column.shape != (samples,) or column.dtype.hasobject:
+        expected = f"one for each of {samples} samples"
+        raise UsageError(
+            f"loader option {name}: expected {expected}, found {column.dtype}{list(column.shape)}"
+        )
+    return column

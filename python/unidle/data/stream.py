@@ -1,0 +1,111 @@
+"""Batches of the native library, from one place of its order on."""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+import weakref
+from typing import Any, Tuple
+
+from unidle import _native, _tensors
+from unidle.data import options as check
+from unidle.data import orders
+from unidle.data.source import Source, Wrapped
+from unidle.errors import UsageError
+
+_LIMIT_MS = 100  # between looks at signals, while a batch is waited for
+
+
+class NativeStream:
+    """A native loader from one place on."""
+
+    def __init__(
+        self,
+        source: Source,
+        order: orders.Order,
+        options: dict,
+        place: Tuple[int, int],
+        tensors: str,
+        skipped: int,
+    ) -> None:
+        self._library = _native.library()
+        text = check.encode("loader", options)
+        self._handle = self._library.unidle_loader_open_ordered(source._handle, text, order.handle)
+        if not self._handle:
+            _native.raise_failure()
+        # What it reads lives until the native loader is closed, which also happens when this object goes.
+        self._release = weakref.finalize(self, _close, self._library, self._handle, (source, order))
+        self._asked = threading.Lock()  # held while the library is asked for a batch
+        self._closed = False
+        self.workers = self._library.unidle_loader_workers(self._handle)
+        self.place = place  # of the next batch
+        self.skipped = 0
+        self.skipped_before = skipped
+        self._samples = order.samples
+        self._world = options["world"]
+        self.per_epoch = self._library.unidle_loader_batches_per_epoch(self._handle)
+        # Batches until the end of the epoch of the next one.
+        self.left = self._library.unidle_loader_batches_in_first_epoch(self._handle)
+        self._count = source.item_fields if isinstance(source, Wrapped) else len(source.fields)
+        self._fields = (ctypes.c_void_p * self._count)()
+        self._facts = _native.Facts()
+        self._convert = _tensors.to_torch if tensors == "torch" else _tensors.to_numpy
+
+    def next(self) -> Tuple[tuple, int]:
+        """The batch, and how many samples of its epoch are delivered with it on all ranks."""
+        if not self._asked.acquire(blocking=False):
+            raise UsageError(
+                "loader: another thread, or the code that a signal broke into, waits for a batch of it"
+            )
+        try:
+            return self._next()
+        finally:
+            self._asked.release()
+            if self._closed:
+                self._release()
+
+    def work(self) -> Tuple[int, int, int, int]:
+        """What samples have cost so far, by the thread that takes batches: how many, ns that all threads
+        took, ns of the slowest, ns of CPU time."""
+        costs = _native.Costs()
+        if self._closed or self._library.unidle_loader_work(self._handle, costs) < 0:
+            return 0, 0, 0, 0
+        return costs.samples, costs.busy_ns, costs.slowest_ns, costs.cpu_ns
+
+    def close(self) -> None:
+        """Also from a signal handler or another thread while a batch is awaited: that wait ends then."""
+        self._closed = True
+        if self._asked.acquire(blocking=False):
+            self._asked.release()
+            self._release()
+
+    def _next(self) -> Tuple[tuple, int]:
+        done = 0
+        while not done:
+            if self._closed:
+                raise UsageError("loader: it was closed")
+            done = self._library.unidle_loader_next(self._handle, _LIMIT_MS, self._fields, self._facts)
+            if done < 0:
+                _native.raise_failure()
+        facts = self._facts
+        self.skipped = facts.skipped
+        behind = min(facts.epoch_offset + facts.samples * self._world, self._samples)
+        self.left -= 1
+        self.place = (facts.epoch, behind)
+        if self.left == 0:
+            self.left, self.place = self.per_epoch, (facts.epoch + 1, 0)
+        addresses = list(self._fields)
+        batch = []
+        try:
+            while addresses:
+                batch.append(self._convert(addresses.pop(0)))
+        finally:
+            for address in addresses:  # of a failed conversion
+                managed = _native.Managed.from_address(address)
+                managed.deleter(ctypes.byref(managed))
+        return tuple(batch), behind
+
+
+def _close(library: Any, handle: int, keep: Any) -> None:
+    library.unidle_loader_close(handle)
+    del keep

@@ -1,0 +1,223 @@
+"""Samples of a data set of the program's own, made by threads of Python."""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+import threading
+import time
+import warnings
+from collections import deque
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, Callable, Optional, Sequence, Tuple
+
+from unidle import _tensors
+from unidle.errors import ForkedError, UsageError
+
+
+class LockWatch:
+    """Finds out whether threads can make samples faster, from the first of them.
+
+    While all threads work and the lock of the interpreter is held by whoever works, they do the work of one
+    processor together, and wait for each other without wanting a processor. Waiting for one (the machine is
+    busy otherwise), reading files and sleeping look different.
+    """
+
+    ENOUGH_S = 0.5
+
+    def __init__(self, threads: int) -> None:
+        self.threads = threads
+        self.verdict: Optional[bool] = None  # of judge(), once there is enough to go by
+        self._free = not getattr(sys, "_is_gil_enabled", lambda: True)()
+        self._guard = threading.Lock()
+        self._start = time.perf_counter()
+        self._wall_s = self._cpu_s = 0.0
+        self._samples = 0
+        self._queued_s: dict = {}  # by thread: at its first sample
+        self.done = threads < 2
+
+    def make(self, function: Callable, argument: Any) -> Any:
+        """function(argument), watched."""
+        if self.done:
+            return function(argument)
+        thread = threading.get_native_id()
+        if thread not in self._queued_s:
+            self._queued_s[thread] = _queued_s(thread)
+        wall, cpu = time.perf_counter(), time.thread_time()
+        try:
+            return function(argument)
+        finally:
+            self._count(time.perf_counter() - wall, time.thread_time() - cpu)
+
+    def _count(self, wall_s: float, cpu_s: float) -> None:
+        with self._guard:
+            self._wall_s += wall_s
+            self._cpu_s += cpu_s
+            self._samples += 1
+            elapsed_s = time.perf_counter() - self._start
+            if self.done or elapsed_s < self.ENOUGH_S or self._samples < 4 * self.threads:
+                return
+            self.done = True
+            queued_s = sum(_queued_s(thread) - before for thread, before in self._queued_s.items())
+            self.verdict = not self._free and self.judge(
+                self.threads, elapsed_s, self._wall_s, self._cpu_s, queued_s
+            )
+
+    @staticmethod
+    def judge(threads: int, elapsed_s: float, wall_s: float, cpu_s: float, queued_s: float) -> Optional[bool]:
+        """Whether the lock keeps the threads from working side by side; None where that cannot be told.
+
+        wall_s and cpu_s: of all samples; queued_s: what the threads waited for a processor.
+        """
+        if wall_s < 0.75 * threads * elapsed_s:
+            return False  # threads had nothing to do: whoever takes the batches is slower
+        if cpu_s < 0.8 * elapsed_s:
+            return None if queued_s > 0.2 * wall_s else False  # they waited for something else
+        if cpu_s > 1.25 * elapsed_s:
+            return False
+        return None if queued_s > 0.2 * wall_s else True
+
+
+def _queued_s(thread: int) -> float:
+    """What the thread has waited for a processor (proc(5), schedstat); 0 where the kernel does not tell."""
+    try:
+        with open(f"/proc/self/task/{thread}/schedstat") as file:
+            return int(file.read().split()[1]) / 1e9
+    except (OSError, IndexError, ValueError):
+        return 0.0
+
+
+class Work:
+    """What samples have cost, by whichever threads."""
+
+    def __init__(self) -> None:
+        self._guard = threading.Lock()
+        self.samples = self.busy_ns = self.slowest_ns = self.cpu_ns = 0
+
+    def make(self, function: Callable, count: int, argument: Any) -> Any:
+        """function(argument), which makes `count` samples."""
+        wall, cpu = time.perf_counter_ns(), time.thread_time_ns()
+        made = function(argument)
+        wall, cpu = time.perf_counter_ns() - wall, time.thread_time_ns() - cpu
+        with self._guard:
+            self.samples += count
+            self.busy_ns += wall
+            self.cpu_ns += cpu
+            self.slowest_ns = max(self.slowest_ns, wall // max(1, count))
+        return made
+
+
+class ThreadedStream:
+    """Batches of a data set's samples; stands where the stream of a native source stands.
+
+    The order comes from a native stream of item numbers. Samples are made by threads, as many ahead as keep
+    all of them busy, but never beyond the epoch: what a program changes between epochs holds for the next.
+    """
+
+    def __init__(self, items: Any, dataset: Any, collate: Callable, options: dict, watch: LockWatch) -> None:
+        self._items = items  # stream of item numbers
+        self._dataset = dataset
+        self._collate = collate
+        self.workers = options["workers"]
+        batch = options["batch"]
+        self._most_ahead = max(options["prefetch"], 1 + -(-2 * self.workers // batch))
+        self._process = os.getpid()
+        self._pool = ThreadPoolExecutor(self.workers, "unidle") if self.workers else None
+        self._watch = watch
+        self._work = Work()
+        self._lock_bound = False  # threads wait for the lock of the interpreter while they make samples
+        self._ahead: deque = deque()  # (samples under way, behind, place, left)
+        self._closed = False
+        self.place = items.place
+        self.left = items.left
+        self.per_epoch = items.per_epoch
+        self.skipped = 0
+        self.skipped_before = items.skipped_before
+
+    def next(self) -> Tuple[Any, int]:
+        """The batch, and how many samples of its epoch are delivered with it on all ranks."""
+        if self._process != os.getpid():
+            raise ForkedError(
+                "loader: was made before this process was forked; make it in the process that uses it"
+            )
+        if self._closed:
+            raise UsageError("loader: it was closed")
+        if not self._ahead:
+            self._begin_batch()
+        while len(self._ahead) < self._most_ahead and self._pool and not self._ends_epoch(self._ahead[-1]):
+            self._begin_batch()
+        under_way, behind, self.place, self.left = self._ahead.popleft()
+        samples = [one.result() if isinstance(one, Future) else one for one in under_way]
+        if self._watch.verdict:
+            self._watch.verdict = False  # said once
+            self._lock_bound = True
+            self._say()
+        if hasattr(self._dataset, "__getitems__"):
+            samples = samples[0]
+        return self._collate(samples), behind
+
+    def _ends_epoch(self, batch: tuple) -> bool:
+        return batch[2][1] == 0  # the next one is the first of its epoch
+
+    def _begin_batch(self) -> None:
+        (numbers,), behind = self._items.next()
+        wanted: Sequence[Any] = numbers.tolist()
+        make = self._dataset.__getitem__
+        if hasattr(self._dataset, "__getitems__"):  # as torch's DataLoader asks for it
+            wanted, make = [wanted], self._dataset.__getitems__
+        count = len(numbers) // max(1, len(wanted))  # that one call makes
+        timed = functools.partial(self._work.make, make, count)
+        if self._pool is None:
+            under_way = [timed(item) for item in wanted]
+        else:
+            under_way = [self._pool.submit(self._watch.make, timed, item) for item in wanted]
+        self._ahead.append((under_way, behind, self._items.place, self._items.left))
+
+    def work(self) -> Tuple[int, int, int, int]:
+        """As of a NativeStream. What threads wait for the interpreter's lock is no work."""
+        work = self._work
+        busy_ns = work.cpu_ns if self._lock_bound else work.busy_ns
+        return work.samples, busy_ns, work.slowest_ns, work.cpu_ns
+
+    def _say(self) -> None:
+        warnings.warn(
+            f"unidle.data.wrap: {self.workers} threads do the work of one processor together, because "
+            f"{type(self._dataset).__name__}.__getitem__ holds the lock of the interpreter. Threads cannot "
+            "make it faster: work on whole arrays (numpy, PIL), use a source of unidle.data, a "
+            "free-threaded Python, or processes (torch's DataLoader).",
+            RuntimeWarning,
+            stacklevel=5,
+        )
+
+    def close(self) -> None:
+        self._closed = True
+        if self._pool is not None and self._process == os.getpid():
+            self._pool.shutdown(wait=False, cancel_futures=True)
+        self._ahead.clear()
+        self._items.close()
+
+
+def default_collate(tensors: str) -> Callable[[list], Any]:
+    """torch's own collating, whose lists become tuples; the same for numpy."""
+    if tensors == "numpy":
+        return _collate_numpy
+    from torch.utils.data import default_collate as collate
+
+    def collated(samples: list) -> Any:
+        batch = collate(samples)
+        return tuple(batch) if isinstance(batch, list) else batch
+
+    return collated
+
+
+def _collate_numpy(samples: list) -> Any:
+    first = samples[0]
+    if isinstance(first, dict):
+        return {key: _collate_numpy([sample[key] for sample in samples]) for key in first}
+    if isinstance(first, (tuple, list)):
+        fields = [_collate_numpy(list(field)) for field in zip(*samples)]
+        return type(first)(*fields) if hasattr(first, "_fields") else tuple(fields)
+    if isinstance(first, (str, bytes)):
+        return samples
+    return _tensors.numpy().stack([_tensors.numpy().asarray(sample) for sample in samples])
