@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# What `unidle monitor --listen` serves, scraped by a real Prometheus server and asked back from it.
+# What `unidle monitor --listen` serves, scraped by a real Prometheus server and asked back from it; the alert
+# rules and the dashboard of monitoring/ against that server.
 subcommand=monitor
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
@@ -43,8 +44,8 @@ prometheus --config.file=prometheus.yml --storage.tsdb.path=data --web.listen-ad
   >server.out 2>&1 &
 children+=("$!")
 
-python3 - "$port" <<'PY' || fail "asked back from the server: $(tail -3 server.out)"
-import json, sys, time, urllib.error, urllib.parse, urllib.request
+python3 - "$port" "$UNIDLE_SOURCE" <<'PY' || fail "asked back from the server: $(tail -3 server.out)"
+import json, re, sys, time, urllib.error, urllib.parse, urllib.request
 
 def ask(query):
     url = "http://127.0.0.1:%s/api/v1/query?query=%s" % (sys.argv[1], urllib.parse.quote(query))
@@ -65,9 +66,27 @@ assert float(ask("unidle_gpu_memory_used_bytes")[0]["value"][1]) == 40000000000
 assert ask("up{job='unidle'}")[0]["value"][1] == "1"
 families = {one["metric"]["__name__"] for one in ask('{__name__=~"unidle_.+"}')}
 assert len(families) > 5, families
+
+# Every expression of the dashboard is one that the server understands, over metrics that are served. What
+# this machine cannot have (activity of multiprocessors, a run under way) is known to the exporter.
+with open(sys.argv[2] + "/monitoring/dashboard.json") as file:
+    dashboard = json.load(file)
+with open(sys.argv[2] + "/src/unidle/monitor/exporter.cpp") as file:
+    known = set(re.findall(r'"(unidle_[a-z_]+)"', file.read()))
+targets = [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
+assert len(targets) >= 12 and len({panel["id"] for panel in dashboard["panels"]}) == len(dashboard["panels"])
+answered = 0
+for expression in targets:
+    assert set(re.findall("unidle_[a-z_]+", expression)) <= known, expression
+    answered += bool(ask(expression.replace("$instance", ".*")))
+assert answered >= 8, answered
+with open(sys.argv[2] + "/monitoring/alerts.yml") as file:
+    assert set(re.findall("unidle_[a-z_]+", file.read())) <= known
 PY
 python3 -c 'import sys, urllib.request; sys.stdout.write(urllib.request.urlopen(sys.argv[1], timeout=20).read().decode())' \
   "http://$target/metrics" >metrics.txt
 promtool check metrics <metrics.txt >promtool.out 2>&1 || fail "promtool: $(cat promtool.out)"
+promtool check rules "$UNIDLE_SOURCE/monitoring/alerts.yml" >promtool.out 2>&1 || fail "alerts: $(cat promtool.out)"
+promtool test rules "$UNIDLE_SOURCE/monitoring/alerts_test.yml" >promtool.out 2>&1 || fail "alerts: $(cat promtool.out)"
 
 finish

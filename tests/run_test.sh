@@ -106,6 +106,7 @@ wait $pid; check 'killed by a forwarded TERM' 143 $?
 
 # --timeout
 "$unidle" run --timeout 0.3 -o t1 -- sleep 60 2>/dev/null; check 'timeout' 143 $?
+"$unidle" run --timeout 1e12 -o t2 -- sleep 0.2 2>/dev/null; check 'a timeout that no clock reaches' 0 $?
 check 'outcome of a timeout' '"timed-out"' "$(query t1 "select value from meta where key='outcome'")"
 
 # A grandchild that keeps the output open must not hold us

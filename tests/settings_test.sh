@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What setting-ignored says of programs that parse arguments: a default that something else overrides is no
-# configured value, and nothing is said where what is configured cannot be known.
+# configured value, and nothing is said where what is configured cannot be known. And of the engine.
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 needs_torch
 mkdir program && cd program || exit 1
@@ -68,5 +68,17 @@ found=$(said 'args = parser.parse_args(); size = 32' -- -b 16 -j 0)
 [[ $found == *"batch.size is configured as 16 (--batch-size), but 32 is in effect"* ]] || fail "a value that nothing reads: $found"
 found=$(said 'parser.set_defaults(**{"batch" + "_size": 8}); args = parser.parse_args(); size = 32' -- -j 0)
 [[ $found == *"batch.size is configured as 8 (--batch-size), but 32 is in effect"* ]] || fail "a default from elsewhere that nothing reads: $found"
+
+# The engine trains whole steps of 4: that 16 of 18 samples are trained is no setting ignored.
+superres=${UNIDLE_SOURCE:?}/workloads/superres/tuned.yaml
+if [ -x "$UNIDLE_BIN/unidle-train" ] && "$UNIDLE_BIN/unidle-train" "$superres" --prepare >out.txt 2>err.txt; then
+  "$unidle" run -o engine -- "$unidle" train "$superres" input.size=32 model.width=16 model.depth=2 cpu.threads=1 \
+    device=cpu precision.amp=off batch.size=4 train.warmup_samples=0 train.samples=18 >out.txt 2>err.txt ||
+    fail "train: $(cat err.txt)"
+  "$unidle" diagnose engine --format json >out.json
+  grep -q 'train\.samples is configured' out.json && fail "whole steps are told as a setting ignored: $(cat out.json)"
+else
+  echo "left out: the engine's settings (it was not built, or has no pictures)"
+fi
 
 finish

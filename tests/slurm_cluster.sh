@@ -52,12 +52,52 @@ stop_cluster() {
   rm -rf "$folder"
 }
 
+# Slurm's accounts: a database of their own and the daemon that keeps them. With accounts=yes start_cluster
+# begins with it, and the controller forgets jobs some seconds after their end. Skips the test where there is
+# none.
+start_accounts() {  # PORT of the data base, and the next one for the daemon
+  local programs=$slurm_root/usr shared
+  if ! command -v mariadbd >/dev/null || ! command -v slurmdbd >/dev/null; then
+    echo "skipped: there is no Slurm with accounts here (./dev setup unpacks one)"
+    exit 77
+  fi
+  mkdir -p "$cluster/accounts"
+  shared=$programs/share/mysql
+  [ -d "$shared" ] || shared=/usr/share/mysql
+  mariadbd --no-defaults --user="$(id -un)" --datadir="$cluster/accounts" --lc-messages-dir="$shared" \
+    --character-sets-dir="$shared/charsets" --socket="$cluster/accounts.sock" --bind-address=127.0.0.1 \
+    --port="$1" --skip-grant-tables --skip-log-bin --innodb-buffer-pool-size=16M \
+    --pid-file="$cluster/mariadbd.pid" >"$cluster/log/mariadbd.log" 2>&1 &
+  for _ in $(seq 200); do [ -S "$cluster/accounts.sock" ] && break; sleep 0.1; done
+  cat >"$cluster/slurmdbd.conf" <<EOF
+DbdHost=localhost
+DbdAddr=127.0.0.1
+DbdPort=$(($1 + 1))
+SlurmUser=$(id -un)
+$plugins
+AuthType=auth/munge
+AuthInfo=socket=$cluster/munge.sock
+StorageType=accounting_storage/mysql
+StorageHost=127.0.0.1
+StoragePort=$1
+StorageUser=root
+StorageLoc=accounts
+PidFile=$cluster/slurmdbd.pid
+LogFile=$cluster/log/slurmdbd.log
+EOF
+  chmod 600 "$cluster/slurmdbd.conf"
+  SLURM_CONF=$cluster/slurm.conf slurmdbd || return 1
+  for _ in $(seq 20); do timeout 10 sacctmgr -i add cluster unidle >/dev/null 2>&1 && return; sleep 0.2; done
+  tail -n 20 "$cluster"/log/slurmdbd.log >&2
+  return 1
+}
+
 start_cluster() {
-  local host port user
+  local host port user accounting=AccountingStorageType=accounting_storage/none remember=300
   host=$(hostname -s)
   user=$(id -un)
   cluster=$folder/cluster
-  port=$(free_ports 5)
+  port=$(free_ports 7)
   mkdir -p "$cluster"/{state,spool,log}
   chmod 755 "$folder" "$cluster"
   trap stop_cluster EXIT
@@ -65,6 +105,15 @@ start_cluster() {
   chmod 600 "$cluster/munge.key"
   munged --force --key-file="$cluster/munge.key" --socket="$cluster/munge.sock" --pid-file="$cluster/munged.pid" \
     --log-file="$cluster/log/munged.log" --seed-file="$cluster/munge.seed" || return 1
+  if [ "${accounts:-}" = yes ]; then
+    remember=3
+    accounting="AccountingStorageType=accounting_storage/slurmdbd
+AccountingStorageHost=127.0.0.1
+AccountingStoragePass=$cluster/munge.sock
+AccountingStoragePort=$((port + 6))
+AccountingStorageTRES=gres/gpu
+AccountingStoreFlags=job_comment"
+  fi
   cat >"$cluster/slurm.conf" <<EOF
 ClusterName=unidle
 SlurmctldHost=$host(127.0.0.1)
@@ -86,17 +135,19 @@ TaskPlugin=task/none
 SelectType=select/cons_tres
 SelectTypeParameters=CR_Core_Memory
 JobAcctGatherType=jobacct_gather/none
-AccountingStorageType=accounting_storage/none
+$accounting
 GresTypes=gpu
 ReturnToService=2
 MpiDefault=none
 KillWait=2
+MinJobAge=$remember
 SchedulerParameters=sched_interval=1,batch_sched_delay=0
 NodeName=n[1-4] NodeHostname=$host NodeAddr=127.0.0.1 Port=$((port + 1))-$((port + 4)) CPUs=2 RealMemory=2000 Gres=gpu:2 State=UNKNOWN
 PartitionName=main Nodes=ALL Default=YES MaxTime=60 State=UP
 EOF
   printf 'NodeName=n[1-4] Name=gpu File=/dev/null\nNodeName=n[1-4] Name=gpu File=/dev/zero\n' >"$cluster/gres.conf"
   export SLURM_CONF=$cluster/slurm.conf
+  if [ "${accounts:-}" = yes ]; then start_accounts $((port + 5)) || return 1; fi
   slurmctld -c || return 1
   for node in n1 n2 n3 n4; do slurmd "${stepd[@]}" -N $node || return 1; done
   for _ in $(seq 200); do

@@ -16,6 +16,8 @@ import subprocess
 import sys
 import time
 
+import measures
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 PROGRAMS = os.path.join(HERE, "programs")
 PATIENCE_S = 120  # for one program
@@ -43,6 +45,7 @@ TABLE = {
     "pageable": {"verdict": ["transfer-bound"], "first": ["memory-not-pinned"]},
     "device_unused": {"first": ["device-unused"]},
 }
+MEASURES = ["overhead", "superres", "monitor-smi"]
 
 
 class Suite:
@@ -147,6 +150,15 @@ class Suite:
             why="not told by check: %s" % missing if missing else "",
         )
 
+    def measure(self, name, root):
+        """One of MEASURES; `root` has the folders workloads/ and bench/."""
+        if name == "overhead":
+            measures.overhead(self)
+        elif name == "superres":
+            measures.superres(self, root)
+        else:
+            measures.monitor_beside_smi(self)
+
     def write(self, device):
         counts = {
             kind: sum(one["status"] == kind for one in self.results) for kind in ("holds", "fails", "skipped")
@@ -198,13 +210,16 @@ def main():
     parser.add_argument("--python", default=sys.executable)
     parser.add_argument("--out", default="gpu-suite")
     parser.add_argument("--tests", default=None, metavar="FOLDER")
+    parser.add_argument("--root", default=os.path.join(HERE, ".."), help="has workloads/ and bench/")
     parser.add_argument("--only", nargs="*", default=None, metavar="NAME")
     given = parser.parse_args()
     suite = Suite(given.unidle, given.python, given.out)
     device = suite.has_device()
-    for name in TABLE if given.only is None else given.only:
+    for name in [*TABLE, *MEASURES] if given.only is None else given.only:
         if device is None:
             suite.add(name, "skipped", why="no GPU that %s can use" % given.python)
+        elif name in MEASURES:
+            suite.measure(name, os.path.abspath(given.root))
         else:
             suite.program(name)
     if given.only is None:

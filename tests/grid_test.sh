@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# unidle train --grid: a run with each value, on data that is prepared once.
+subcommand=train
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+[ -x "$UNIDLE_BIN/unidle-train" ] || { echo "skipped: built without torch"; exit 77; }
+
+printf 'workload: recsys\n' >config.yaml
+settings=(prepare.source=generated prepare.samples=300 device=cpu cpu.threads=1 train.samples=64)
+expect 0 config.yaml "${settings[@]}" --prepare
+expect 0 config.yaml "${settings[@]}" --grid model.width=32,64 -q
+[ "$(wc -l <out)" = 3 ] || fail "not a header and two rows: $(cat out)"
+has out "model.width"
+expect 0 config.yaml "${settings[@]}" --grid model.width=32,64 --format json -q
+has out '{"grid":"model.width","runs":[{"value":"32",'
+has out '"model.width":64'
+# Each is the run that it would be by itself.
+loss=$(sed -E 's/.*"loss_last":([^,]*),.*/\1/' out)
+expect 0 config.yaml "${settings[@]}" model.width=64 --format json -q
+has out "\"loss_last\":$loss"
+refused config.yaml "${settings[@]}" --grid model.width
+refused config.yaml "${settings[@]}" --grid model.widht=32
+has err "did you mean model.width"
+finish

@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# docs/adding-a-workload.md: its library is compiled as the page says, and trains.
+subcommand=
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+if [ ! -x "$UNIDLE_BIN/unidle-train" ]; then
+  echo "skipped: the engine was not built"
+  exit 77
+fi
+page=${UNIDLE_SOURCE:?}/docs/adding-a-workload.md
+block() { awk -v fence="\`\`\`$1" '$0 == fence {inside = 1; next} /^\`\`\`/ {inside = 0} inside' "$page"; }
+block cpp >regression.cpp
+block yaml >regression.yaml
+lines=$(wc -l <regression.cpp)
+[ "$lines" -gt 40 ] && [ "$lines" -lt 100 ] || fail "the example has $lines lines"
+c++ "@$UNIDLE_BIN/unidle-plugin.flags" regression.cpp -o libregression.so >compiled 2>&1 || fail "$(cat compiled)"
+
+# price = 3 rooms - 2 age + 5
+awk 'BEGIN {
+  srand(7); print "rooms,age,price"
+  for (i = 0; i < 2000; i++) { r = rand() * 6; a = rand() * 3; printf "%.4f,%.4f,%.4f\n", r, a, 3 * r - 2 * a + 5 }
+}' >houses.csv
+expect 0 train --plugin libregression.so regression.yaml --format json
+rmse=$(grep -oE '"rmse": ?[0-9.e-]+' out | grep -oE '[0-9.e-]+$')
+awk -v rmse="$rmse" 'BEGIN { exit !(rmse > 0 && rmse < 0.3) }' || fail "rmse '$rmse': $(cat out)"
+has out '"data.on_device":true'
+expect 0 train regression.yaml --plugin ./libregression.so train.samples=640 data.on_device=false
+
+refused train regression.yaml
+has err "regression.yaml:3"
+refused train --plugin libregression.so regression.yaml table.tarhet=price
+has err "table.target"
+refused train --plugin nowhere.so regression.yaml
+refused train --plugin regression.cpp regression.yaml
+has err "cannot be loaded"
+echo 'int something;' >empty.c
+cc -shared -fPIC empty.c -o libempty.so
+refused train --plugin libempty.so regression.yaml
+has err "is no workload"
+echo 'const char* unidle_plugin_abi(void) { return "unidle-workload 0, torch 1.0"; }' >old.c
+cc -shared -fPIC old.c -o libold.so
+refused train --plugin libold.so regression.yaml
+has err "was built for 'unidle-workload 0, torch 1.0'"
+sed 's/"table.path"/"batch.size"/' regression.cpp >clash.cpp
+sed -i 's/config.text("batch.size")/std::string("houses.csv")/' clash.cpp
+c++ "@$UNIDLE_BIN/unidle-plugin.flags" clash.cpp -o libclash.so >compiled 2>&1 || fail "$(cat compiled)"
+refused train --plugin libclash.so regression.yaml
+has err "batch.size"
+finish

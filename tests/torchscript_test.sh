@@ -1,0 +1,63 @@
+#!/usr/bin/env bash
+# The workload torchscript: models that Python wrote, over CSV files.
+subcommand=
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+needs_torch
+if [ ! -x "$UNIDLE_BIN/unidle-train" ]; then
+  echo "skipped: the engine was not built"
+  exit 77
+fi
+"$python" - <<'EOF' || fail "Python could not make the models"
+import random, torch
+from torch import nn
+torch.manual_seed(1)
+random.seed(7)
+net = nn.Sequential(nn.Linear(2, 16), nn.ReLU(), nn.Dropout(0.0), nn.Linear(16, 1))
+torch.jit.script(net).save("price.pt")
+torch.jit.script(nn.Sequential(nn.Linear(2, 16), nn.BatchNorm1d(16), nn.ReLU(), nn.Linear(16, 3))).save("kind.pt")
+torch.jit.script(nn.Linear(2, 5)).save("five.pt")
+with open("houses.csv", "w") as houses, open("kinds.csv", "w") as kinds:
+    print("rooms,age,price", file=houses)
+    print("x,y,kind", file=kinds)
+    for _ in range(2000):
+        x, y = random.random() * 6, random.random() * 3
+        print(f"{x:.4f},{y:.4f},{3 * x - 2 * y + 5:.4f}", file=houses)
+        print(f"{x:.4f},{y:.4f},{0 if x > 3 else 1 if y > 1.5 else 2}", file=kinds)
+EOF
+cat >price.yaml <<'EOF'
+workload: torchscript
+script: {model: price.pt, table: houses.csv, targets: price}
+batch.size: 64
+optimizer: {lr: 0.01, fused: true}
+data.on_device: true
+metrics.interval: 20
+validation.interval: 0
+train.samples: 32000
+EOF
+# metric NAME: its value in the answer
+metric() { grep -oE "\"$1\": ?[0-9.e-]+" out | grep -oE '[0-9.e-]+$'; }
+expect 0 train price.yaml checkpoint.interval=32000 checkpoint.folder=saved --format json
+awk -v rmse="$(metric rmse)" 'BEGIN { exit !(rmse > 0 && rmse < 0.3) }' || fail "rmse: $(cat out)"
+
+# The weights go back into Python's model, and it predicts.
+expect 0 export saved -o weights.pt
+"$python" - >python.txt 2>&1 <<'EOF' || fail "$(cat python.txt)"
+import torch
+net = torch.jit.load("price.pt")
+before = net.state_dict()["0.weight"].clone()
+net.load_state_dict(torch.load("weights.pt", weights_only=True), strict=True)
+assert not torch.equal(before, net.state_dict()["0.weight"])
+EOF
+
+expect 0 train price.yaml script.model=kind.pt script.table=kinds.csv script.targets=kind script.loss=cross-entropy \
+  script.metric=accuracy --format json
+awk -v right="$(metric accuracy)" 'BEGIN { exit !(right > 0.9 && right <= 1) }' || fail "accuracy: $(cat out)"
+
+refused train price.yaml script.model=houses.csv
+has err "is no TorchScript module"
+refused train price.yaml script.model=five.pt
+has err "its forward takes"
+refused train price.yaml script.targets=cost
+refused train price.yaml script.model=
+has err "script.model"
+finish

@@ -1,0 +1,83 @@
+#!/usr/bin/env bash
+# The C++ workloads and their Python peers from the same weights on the same batches: the same losses for 20
+# steps of plain gradient descent. All training data is one batch, so that the order of samples does not
+# matter; but for protein, whose noise belongs to places of a batch: there the peer takes the engine's order.
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+needs_torch
+train="$UNIDLE_BIN/unidle-train"
+[ -x "$train" ] || { echo "skipped: built without torch"; exit 77; }
+steps=20
+export OMP_NUM_THREADS=1
+
+"$python" - <<'PY'
+import datetime, math
+with open("daily.csv", "w") as file:
+    print("date,temp_max,wind,weather", file=file)
+    for day in range(250):
+        date = datetime.date(2020, 1, 1) + datetime.timedelta(days=day)
+        print(f"{date},{10 + 9 * math.sin(day / 58) + 2 * math.sin(1.7 * day):.2f},{1 + day % 5},", file=file, end="")
+        print("rain" if day % 3 == 0 else "sun", file=file)
+import random
+draws = random.Random(4)
+with open("peptides.txt", "w") as file:
+    for _ in range(24):
+        print("".join(draws.choices("ACDEFGHIKLMNPQRSTVWY", k=draws.randint(5, 12))), file=file)
+PY
+
+# rows WORKLOAD: how many training samples were prepared, which make a batch.
+rows() {
+  case $1 in
+    timeseries) "$python" -c "import numpy; print(len(numpy.load('data/train.npy')) - 10)" ;;
+    recsys) cat data/log_part*.csv | grep -c ,train, ;;
+    keypoint) "$python" -c "import numpy; print(len(numpy.load('data/train/image_0.npy')))" ;;
+    protein) echo 5 ;;  # does not divide them, so that batches span epochs
+  esac
+}
+
+# agree WORKLOAD RATE TOLERANCE "SETTINGS" "OPTIONS OF THE PEER"
+agree() {
+  local workload=$1 rate=$2 tolerance=$3 batch
+  # Words on purpose.
+  # shellcheck disable=SC2206
+  local settings=($4) options=($5)
+  printf 'workload: %s\n' "$workload" >config.yaml
+  rm -rf data checkpoints record
+  settings+=(data.folder=data checkpoint.folder=checkpoints device=cpu cpu.threads=1 optimizer.name=sgd
+    optimizer.momentum=0 optimizer.weight_decay=0 validation.interval=0)
+  check "$workload --prepare" "$train" config.yaml "${settings[@]}" --prepare
+  batch=$(rows "$workload")
+  settings+=("batch.size=$batch")
+  [ "$workload" != protein ] || options+=(--engine-order --first-sample "$batch" --accumulation 1)
+  # Weights to begin with: a step of rate 0 changes none, and gradient descent without momentum remembers
+  # nothing.
+  check "$workload, first weights" "$train" config.yaml "${settings[@]}" optimizer.lr=0 "train.samples=$batch" \
+    checkpoint.interval=1000000
+  check "$workload" "$unidle" run -o record -- "$train" config.yaml "${settings[@]}" "optimizer.lr=$rate" \
+    "train.samples=$((batch * (steps + 1)))" --resume checkpoints -q
+  "$python" "$UNIDLE_SOURCE/bench/peers/$workload.py" --mode naive --data data --weights checkpoints/checkpoint.pt \
+    --sgd --lr "$rate" --batch "$batch" --samples $((batch * steps)) --threads 1 --losses "${options[@]}" \
+    >peer.json 2>err.txt || {
+    fail "the peer of $workload: $(tail -n 5 err.txt)"
+    return
+  }
+  "$python" - "$workload" "$tolerance" $steps <<'PY' || fail "$workload: the losses are not the same"
+import json, sqlite3, sys
+name, tolerance, steps = sys.argv[1], float(sys.argv[2]), int(sys.argv[3])
+theirs = json.load(open("peer.json"))["losses"]
+record = sqlite3.connect("record/record.db")
+ours = [value for (value,) in record.execute("SELECT loss FROM steps ORDER BY idx")]
+assert len(ours) == len(theirs) == steps, (len(ours), len(theirs))
+worst = max(abs(a - b) / abs(b) for a, b in zip(ours, theirs))
+print([round(a, 6) for a in ours][:8], [round(b, 6) for b in theirs][:8]) if worst >= tolerance else None
+print(f"{name}: loss {theirs[0]:.5f} -> {theirs[-1]:.5f}, largest relative difference {worst:.1e}")
+assert theirs[-1] < theirs[0], "nothing was learned"
+assert worst < tolerance
+PY
+}
+
+agree timeseries 0.05 1e-4 "prepare.source=daily.csv input.size=10 model.width=16 model.depth=2" \
+  "--length 10 --width 16 --depth 2"
+agree recsys 0.01 1e-4 "prepare.source=generated prepare.samples=300 model.width=32" "--width 32"
+agree keypoint 0.00002 1e-3 "prepare.samples=8 input.size=64 model.width=8" "--width 8 --ema 0"
+agree protein 0.02 1e-4 "prepare.source=peptides.txt model.width=32 model.depth=2" "--width 32 --depth 2"
+finish
