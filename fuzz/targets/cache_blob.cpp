@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "fuzz.h"
-#include "unidle/cache/detail/checksum.h"
+#include "unidle/base/checksum.h"
 
 namespace unidle::fuzz::targets {
 
@@ -37,7 +37,7 @@ void run_cache_blob(std::string_view input) {
   const std::uint64_t length = copy.size();
   std::memcpy(copy.data(), "\x89UNIDLE\n", 8);
   std::memcpy(copy.data() + 16, &length, sizeof length);
-  const std::uint32_t sum = cache::detail::crc32(cache::detail::crc32(0, bytes.first(12)), bytes.subspan(16));
+  const std::uint32_t sum = crc32(crc32(0, bytes.first(12)), bytes.subspan(16));
   std::memcpy(copy.data() + 12, &sum, sizeof sum);
   parse_cache_blob(bytes, key);
 }

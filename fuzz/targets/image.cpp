@@ -6,6 +6,7 @@
 #include <cstring>
 #include <span>
 #include "fuzz.h"
+#include "unidle/data/detail/orientation.h"
 #include "unidle/data/testing/pictures.h"
 
 namespace unidle::fuzz::targets {
@@ -53,6 +54,7 @@ void run_image(std::string_view bytes) {
     data::testing::repair_crcs(file);
   }
   const auto view = std::as_bytes(std::span(file));
+  data::detail::orientation_of(view);
   may_refuse([&] {
     const data::ImageInfo info = data::probe_image(view, "input");
     if (std::int64_t{info.width} * info.height > kMostPixels) {
