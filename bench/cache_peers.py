@@ -4,9 +4,9 @@ Entries of 10 KB, at the best settings of each, interleaved: in each round every
 fresh process, and medians over the rounds are compared. The peers are handed bytes, which they give back
 fastest (joblib and diskcache would pickle arrays). Values of LMDB are checked by CRC-32 each time; ours are
 checked when a process opens them. "Synced": a put is on the disk when it returns (joblib.Memory and shelve
-cannot do that, and are left out). Ours is measured in C++ (build/bench/cache_store), the peers through their
-Python packages, as they are used: some microseconds of theirs are Python's. They need a Python that has them:
---python. With --json one object a line.
+cannot do that, and are left out). Ours is measured in C++ (build/bench/cache_store), and as `unidle_python`
+through its package, as the peers are: some microseconds of those are Python's. They need a Python that has
+them: --python. With --json one object a line.
 """
 
 import argparse
@@ -21,7 +21,10 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-OURS = Path(os.environ.get("UNIDLE_BENCH", ROOT / "build" / "bench")) / "cache_store"
+BUILD = Path(os.environ.get("UNIDLE_BENCH", ROOT / "build" / "bench"))
+OURS = BUILD / "cache_store"
+# With our package, which is measured as one more peer.
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(BUILD.parent / "share" / "unidle" / "python")}
 
 PEER = r"""
 import json, os, random, sys, time, zlib
@@ -30,7 +33,13 @@ entries, size, operations, first, sync = (int(text) for text in sys.argv[4:9])
 path = os.path.join(folder, name)
 os.makedirs(path, exist_ok=True)
 
-if name == "lmdb":
+if name == "unidle_python":
+    import numpy, unidle
+    cache = unidle.Cache(path, durable=bool(sync))
+    as_array = lambda value: numpy.frombuffer(value, numpy.uint8)
+    put = lambda key, value: cache.__setitem__(key, {"value": as_array(value)})
+    get = lambda key: cache[key]["value"][0]
+elif name == "lmdb":
     import lmdb
     durable = {"sync": bool(sync), "metasync": bool(sync)}
     env = lmdb.open(os.path.join(path, "db"), map_size=1 << 34, readahead=False, **durable)
@@ -92,20 +101,23 @@ print(json.dumps({"us": (time.perf_counter() - start) * 1e6 / operations}))
 """
 
 
-PEERS = ["lmdb", "diskcache", "sqlite", "shelve", "joblib"]
+PEERS = ["unidle_python", "lmdb", "diskcache", "sqlite", "shelve", "joblib"]
 
 
 def there(python, name):
     """A peer that is not installed is left out, and named."""
-    module = "sqlite3" if name == "sqlite" else name
-    found = subprocess.run([python, "-c", f"import {module}"], capture_output=True).returncode == 0
+    module = {"sqlite": "sqlite3", "unidle_python": "unidle, numpy"}.get(name, name)
+    found = (
+        subprocess.run([python, "-c", f"import {module}"], capture_output=True, env=ENVIRONMENT).returncode
+        == 0
+    )
     if not found:
         print(f"cache_peers: {python} has no {module}: it is left out", file=sys.stderr)
     return found
 
 
 def run(command):
-    result = subprocess.run(command, capture_output=True, text=True)
+    result = subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT)
     if result.returncode != 0:
         raise SystemExit(f"cache_peers: {' '.join(map(str, command[:4]))}: {result.stderr.strip()[-500:]}")
     return json.loads(result.stdout.splitlines()[-1])["us"]
@@ -138,7 +150,10 @@ class Contest:
                 command = [a.python, "-c", PEER, name, work, self.folder]
                 command += [a.entries, a.bytes, operations, first + process * operations, 0]
             commands.append([str(word) for word in command])
-        running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for command in commands]
+        running = [
+            subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=ENVIRONMENT)
+            for command in commands
+        ]
         times = [json.loads(process.communicate()[0].splitlines()[-1])["us"] for process in running]
         return statistics.mean(times) / processes
 

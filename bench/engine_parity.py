@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
-"""The C++ engine against Python PyTorch on the workload `superres`: training step alone, and end to end.
+"""The C++ engine against Python PyTorch on the workloads: the training loop alone, and end to end.
 
-Both sides train the same model on the same pictures with their best settings. Rounds are interleaved and
-their order alternates, so that what else runs on the machine hits both; the ratio is the median of the
-rounds' ratios. The step is measured by the engine's and by the peer's own loop with all pictures in memory
-and no validation; its figure includes cutting patches, which both do. The peer's settings are chosen first:
-each of PEERS runs once, the fastest is measured.
+Both sides train the same model on the same data with their best settings. Rounds are interleaved and their
+order alternates, so that what else runs on the machine hits both; the ratio is the median of the rounds'
+ratios. The rate of the loop is the engine's and the peer's own: waiting for data is in it, start-up, warm-up
+and validation are not. The settings are chosen first: each of a side's runs once, the fastest is measured.
 
-    bench/engine_parity.py [--rounds 5] [--samples 480] [--json]
+    bench/engine_parity.py [WORKLOAD ...] [--rounds 5] [--samples N] [--quick] [--json]
 """
 
 import argparse
@@ -19,59 +18,116 @@ import statistics
 import subprocess
 import sys
 import tempfile
+from dataclasses import dataclass, field
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-
 
 # malloc that keeps what it has: eager PyTorch otherwise spends much of a CPU step on page faults.
 KEEP_MEMORY = {
     "GLIBC_TUNABLES": "glibc.malloc.mmap_threshold=1073741824:glibc.malloc.trim_threshold=4294967296"
 }
-PEERS = [  # name, options, environment
+SPIN_BRIEFLY = {"GOMP_SPINCOUNT": "1000"}
+WAYS = [  # name, options, environment
     ("eager", [], {}),
+    ("eager, memory kept, waiting threads spin briefly", [], SPIN_BRIEFLY | KEEP_MEMORY),
     ("eager, one loader process", ["--workers", "1"], {}),
     ("eager, memory kept", [], KEEP_MEMORY),
     ("eager, waiting threads sleep", [], {"OMP_WAIT_POLICY": "passive"}),
     ("eager, waiting threads spin", [], {"OMP_WAIT_POLICY": "active"}),
-    ("eager, waiting threads spin briefly", [], {"GOMP_SPINCOUNT": "1000"}),
-    ("eager, memory kept, waiting threads spin briefly", [], {"GOMP_SPINCOUNT": "1000"} | KEEP_MEMORY),
+    ("eager, waiting threads spin briefly", [], SPIN_BRIEFLY),
     ("compiled", ["--compile"], {}),
     ("compiled, memory kept", ["--compile"], KEEP_MEMORY),
 ]
+QUICK_WAYS = 2  # of them, with --quick
+BF16 = ("bf16", ["precision.amp=bf16"], ["--amp", "bf16"])
 
 
-def run(command, environment):
+@dataclass
+class Case:
+    """How a workload is compared."""
+
+    samples: int  # of a run
+    loader: bool = False  # the tuned peer has a DataLoader, for which processes may pay
+    # Settings that either side may like: name, of the engine, of the peer.
+    variants: list = field(default_factory=lambda: [("fp32", ["precision.amp=off"], [])])
+
+
+CASES = {
+    "superres": Case(480, loader=True),
+    "timeseries": Case(12800),
+    "recsys": Case(
+        80000,
+        variants=[
+            ("one thread", ["cpu.threads=1"], ["--threads", "1"]),
+            ("all threads", ["cpu.threads=0"], []),
+        ],
+    ),
+    "keypoint": Case(64, loader=True, variants=[("fp32", ["precision.amp=off"], []), BF16]),
+    "protein": Case(384, variants=[("fp32", ["precision.amp=off"], []), BF16]),
+}
+
+
+@dataclass
+class Side:
+    name: str
+    command: list
+    environment: dict
+
+
+def run(side):
     """Summary of a training program, and the CPU seconds it used."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    finished = subprocess.run(command, env=environment, capture_output=True, text=True)
+    finished = subprocess.run(side.command, env=os.environ | side.environment, capture_output=True, text=True)
     if finished.returncode != 0:
-        sys.exit(f"engine_parity: {' '.join(command)} failed:\n{finished.stderr}")
+        sys.exit(f"engine_parity: {' '.join(side.command)} failed:\n{finished.stderr}")
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     summary = json.loads(finished.stdout.strip().splitlines()[-1])
     return summary, (after.ru_utime + after.ru_stime) - (before.ru_utime + before.ru_stime)
 
 
-def fastest_peer(command, environment):
-    """The peer's best settings on this machine: (name, command, environment)."""
-    best = None
-    for name, options, extra in PEERS:
-        chosen = (name, command + options, environment | extra)
-        rate = run(*chosen[1:])[0]["samples_per_s"]
-        print(f"peer {name}: {rate:.1f} samples/s", file=sys.stderr)
-        if best is None or rate > best[0]:
-            best = (rate, chosen)
-    return best[1]
+def fastest(sides):
+    """The side with the highest rate; the first run of each workload also warms the machine's file cache."""
+    if len(sides) == 1:
+        return sides[0]
+    rated = []
+    for side in sides:
+        rated.append((run(side)[0]["samples_per_s"], side))
+        print(f"  {side.name}: {rated[-1][0]:.1f} samples/s", file=sys.stderr)
+    return max(rated, key=lambda each: each[0])[1]
 
 
-def row(name, unit, peer, pairs):
+def our_sides(case, config, common, trainer):
+    return [
+        Side(name, [trainer, config, *common, *settings, "--format", "json", "-q"], {})
+        for name, settings, _ in case.variants
+    ]
+
+
+def peer_sides(workload, case, data, samples, ways):
+    command = [sys.executable, os.path.join(ROOT, "bench", "peers", workload + ".py"), "--mode", "tuned"]
+    command += ["--data", data, "--samples", str(samples)]
+    if workload == "protein":  # as tuned.yaml has it: the same effective batch
+        command += ["--batch", "16", "--accumulation", "1"]
+    several = len(case.variants) > 1
+    return [
+        Side(name + (f", {variant}" if several else ""), command + options + settings, extra)
+        for variant, _, settings in case.variants
+        for name, options, extra in ways
+        if case.loader or "--workers" not in options
+    ]
+
+
+def row(name, peer, pairs):
+    ratios = [ours / theirs for ours, theirs in pairs]
     return {
         "name": name,
-        "unit": unit,
-        "ours": statistics.median(a for a, _ in pairs),
-        "peers": {f"PyTorch {peer}": statistics.median(b for _, b in pairs)},
-        "ratio": statistics.median(a / b for a, b in pairs),
-        "ratio_low": min(a / b for a, b in pairs),
-        "ratio_high": max(a / b for a, b in pairs),
+        "unit": "samples/s",
+        "ours": statistics.median(ours for ours, _ in pairs),
+        "peers": {f"PyTorch {peer}": statistics.median(theirs for _, theirs in pairs)},
+        "ratio": statistics.median(ratios),
+        "ratio_low": min(ratios),
+        "ratio_high": max(ratios),
+        "rounds": len(pairs),
         "machine": machine(),
     }
 
@@ -84,74 +140,69 @@ def machine():
     return f"{model}, {len(os.sched_getaffinity(0))} CPUs"
 
 
+def compare(workload, args, folder):
+    """The rows of one workload."""
+    case = CASES[workload]
+    samples = args.samples or case.samples
+    data = args.data or os.path.join(folder, workload)
+    config = os.path.join(ROOT, "workloads", workload, "tuned.yaml")
+    common = [f"data.folder={data}", f"cache.folder={folder}/cache", f"train.samples={samples}", "device=cpu"]
+    if not args.data:
+        subprocess.run([args.trainer, config, *common, "--prepare"], check=True, stdout=subprocess.DEVNULL)
+    print(f"{workload}:", file=sys.stderr)
+    ours = fastest(our_sides(case, config, common, args.trainer))
+    peer = fastest(peer_sides(workload, case, data, samples, WAYS[: QUICK_WAYS if args.quick else None]))
+    rounds = []
+    for number in range(args.rounds):
+        order = [ours, peer] if number % 2 == 0 else [peer, ours]
+        results = {id(side): run(side) for side in order}
+        rounds.append((results[id(ours)], results[id(peer)]))
+        print(f"  round {number + 1} of {args.rounds}", file=sys.stderr)
+    figures = {
+        "loop": lambda summary, _: summary["samples_per_s"],
+        "end to end": lambda summary, _: summary["end_to_end_samples_per_s"],
+        "for each CPU second, start-up included": lambda summary, cpu: summary["samples"] / cpu,
+    }
+    return [
+        row(f"{workload}, {name}", peer.name, [(of(*a), of(*b)) for a, b in rounds])
+        for name, of in figures.items()
+    ]
+
+
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
+    parser.add_argument("workloads", nargs="*", metavar="WORKLOAD", help="all of them when none is named")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--samples", type=int, default=480)
+    parser.add_argument("--samples", type=int, help="of a run; each workload has its own number")
+    parser.add_argument("--quick", action="store_true", help="choose the peer among fewer settings")
     parser.add_argument("--trainer", default=os.path.join(ROOT, "build", "bin", "unidle-train"))
-    parser.add_argument("--data", help="prepared pictures; made in a temporary folder when not given")
+    parser.add_argument(
+        "--data", help="prepared data of one workload; made in a temporary folder when not given"
+    )
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
+    if unknown := [name for name in args.workloads if name not in CASES]:
+        parser.error(f"no workload {unknown[0]}; there are: {', '.join(CASES)}")
+    if args.data and len(args.workloads) != 1:
+        parser.error("--data is of one workload: name it")
 
-    environment = dict(os.environ)
+    rows = []
     with tempfile.TemporaryDirectory() as folder:
-        data = args.data or os.path.join(folder, "superres")
-        config = os.path.join(ROOT, "workloads", "superres", "tuned.yaml")
-        ours = [args.trainer, config, f"data.folder={data}", f"train.samples={args.samples}", "device=cpu"]
-        if not args.data:
-            subprocess.run(ours + ["--prepare"], env=environment, check=True, stdout=subprocess.DEVNULL)
-        peer = [
-            sys.executable,
-            os.path.join(ROOT, "bench", "peers", "superres.py"),
-            "--mode",
-            "tuned",
-            "--data",
-            data,
-            "--samples",
-            str(args.samples),
-        ]
-        peer_name, peer, peer_environment = fastest_peer(peer, environment)
-        environments = [environment, peer_environment]
-        rounds = []
-        for number in range(args.rounds):
-            commands = [ours + ["--format", "json", "-q"], peer]
-            order = [0, 1] if number % 2 == 0 else [1, 0]
-            results = {side: run(commands[side], environments[side]) for side in order}
-            rounds.append((results[0], results[1]))
-            print(f"round {number + 1} of {args.rounds}", file=sys.stderr)
-    rows = [
-        row(
-            "superres step",
-            "samples/s",
-            peer_name,
-            [(a["samples_per_s"], b["samples_per_s"]) for (a, _), (b, _) in rounds],
-        ),
-        row(
-            "superres end to end",
-            "samples/s",
-            peer_name,
-            [(a["end_to_end_samples_per_s"], b["end_to_end_samples_per_s"]) for (a, _), (b, _) in rounds],
-        ),
-        row(
-            "superres samples per CPU second, start-up included",
-            "samples/s",
-            peer_name,
-            [(a["samples"] / x, b["samples"] / y) for (a, x), (b, y) in rounds],
-        ),
-    ]
+        for workload in args.workloads or CASES:
+            rows += compare(workload, args, folder)
     if args.json:
         print(json.dumps(rows))
         return
-    print(f"{'':52} {'ours':>8} {'peers':>8} {'ratio':>6}  range")
+    print(f"{'':55} {'ours':>9} {'peers':>9} {'ratio':>6}  range")
     for entry in rows:
-        peer = next(iter(entry["peers"].values()))
+        (peer, theirs), *_ = entry["peers"].items()
         print(
-            f"{entry['name']:52} {entry['ours']:8.1f} {peer:8.1f} {entry['ratio']:6.2f}  "
-            f"{entry['ratio_low']:.2f}-{entry['ratio_high']:.2f}"
+            f"{entry['name']:55} {entry['ours']:9.1f} {theirs:9.1f} {entry['ratio']:6.2f}  "
+            f"{entry['ratio_low']:.2f}-{entry['ratio_high']:.2f}  {peer}"
         )
-    print(f"peer: {next(iter(rows[0]['peers']))}; {rows[0]['machine']}")
+    print(rows[0]["machine"])
 
 
 if __name__ == "__main__":

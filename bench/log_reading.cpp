@@ -20,7 +20,7 @@
 #include "unidle/base/clock.h"
 #include "unidle/base/files.h"
 #include "unidle/base/stats.h"
-#include "unidle/logs/gpu_log.h"
+#include "unidle/logs/gpu_format.h"
 #include "unidle/logs/text_log.h"
 #include "unidle/telemetry/host.h"
 #include "unidle/trace/summary.h"
@@ -184,7 +184,9 @@ int main(int argc, char** argv) {
   CLI11_PARSE(app, argc, argv);
   const unidle::TemporaryFolder folder;
   const auto text = [](Source& source) { return static_cast<std::int64_t>(unidle::logs::read_text_log(source).lines); };
-  const auto query = [](Source& source) { return unidle::logs::read_gpu_query(source).samples; };
+  const auto query = [](Source& source) {
+    return unidle::logs::gpu_format_of("timestamp, utilization.gpu [%]\n")->read(source, {}).samples;
+  };
   const auto kernels = [](Source& source) { return unidle::trace::read_trace(source).kernel_count; };
   for (const Sample& sample :
        {Sample{"chatter", chatter, text}, Sample{"progress", progress, text}, Sample{"bar", bar, text},

@@ -116,7 +116,10 @@ def validate(model, folder, memory_format, kept):
                 low, high = (read_picture(os.path.join(folder, kind, name)) for kind in ("low", "high"))
                 if kept is not None:
                     kept[name] = (low, high)
-            low, high = (to_input(torch.from_numpy(p.copy())[None], memory_format) for p in (low, high))
+            device = next(model.parameters()).device
+            low, high = (
+                to_input(torch.from_numpy(p.copy())[None].to(device), memory_format) for p in (low, high)
+            )
             error = (luma(model(low).clamp(0, 1)) - luma(high)).square().mean().item()
             psnr.append(-10 * np.log10(max(error, 1e-12)))
     model.train()
@@ -140,7 +143,7 @@ def train(args):
         torch.set_num_threads(args.threads)
     tuned = args.mode == "tuned"
     memory_format = torch.channels_last if tuned else torch.contiguous_format
-    model = Net(args.width, args.depth).to(memory_format=memory_format)
+    model = Net(args.width, args.depth).to(args.device, memory_format=memory_format)
     optimizer = make_optimizer(model, tuned)
     forward = torch.compile(model) if args.compile else model
     pairs = Pairs(os.path.join(args.data, "train"), args.size, args.seed, keep=tuned)
@@ -159,7 +162,10 @@ def train(args):
     losses, pending, aside, warm_at = [], [], 0.0, None
     start = time.perf_counter()
     for step, (low, high) in enumerate(batches(loader), 1):
-        loss = F.mse_loss(forward(to_input(low, memory_format)), to_input(high, memory_format))
+        loss = F.mse_loss(
+            forward(to_input(low.to(args.device), memory_format)),
+            to_input(high.to(args.device), memory_format),
+        )
         loss.backward()
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
@@ -185,7 +191,7 @@ def train(args):
     counted = (steps - warm) * args.batch
     return {
         "workload": "superres",
-        "device": "cpu",
+        "device": args.device,
         "config": f"python-{args.mode}" + ("-compile" if args.compile else ""),
         "samples_per_s": counted / (loop_end - warm_at - aside),
         "end_to_end_samples_per_s": counted / (end - warm_at),
@@ -224,6 +230,7 @@ def main():
     parser.add_argument("--workers", type=int, default=0)
     parser.add_argument("--threads", type=int, default=0)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--device", default="cpu")
     parser.add_argument("--compile", action="store_true")
     args = parser.parse_args()
     if not os.path.isdir(os.path.join(args.data, "train", "high")):
