@@ -13,7 +13,7 @@ root=$stage/unidle
 mkdir -p "$root"/{bin,lib,libexec,share/unidle/python,gpu,tests,bench,workloads}
 
 cp "$build/bin/unidle" "$root/bin/"
-for library in libunidle_probe.so _unidle_light.abi3.so libunidle_cupti.so; do
+for library in libunidle_probe.so _unidle_light.abi3.so libunidle_cupti.so libunidle_cuda_graphs.so; do
   if [ -e "$build/lib/$library" ]; then cp "$build/lib/$library" "$root/lib/"; fi
 done
 (cd "$source/python" && find shim -name '*.py' -print0 | xargs -0 cp --parents -t "$root/share/unidle/python")
@@ -58,7 +58,7 @@ cat >"$root/gpu_suite" <<'START'
 here=$(dirname "$(readlink -f "$0")")
 python=${1:-python3}
 export UNIDLE_PYTHON="$python" UNIDLE_BIN="$here/bin" UNIDLE_LIB="$here/lib" UNIDLE_SOURCE="$here"
-exec "$python" "$here/gpu/gpu_suite.py" "$here/bin/unidle" --python "$python" --out "${2:-gpu-suite}" --tests "$here/tests"
+exec "$python" "$here/gpu/gpu_suite.py" "$here/bin/unidle" --python "$python" --out "${2:-gpu-suite}" --tests "$here/tests" --root "$here"
 START
 chmod +x "$root/gpu_suite"
 

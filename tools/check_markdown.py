@@ -22,6 +22,8 @@ def long_lines(text):
                 yield number, columns
 
 
+if len(sys.argv) < 2:
+    sys.exit("usage: check_markdown.py FILE ...")
 found = False
 for name in sys.argv[1:]:
     if name not in GENERATED:

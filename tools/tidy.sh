@@ -15,6 +15,7 @@ else
     together=$(grep -rlF --include='unity_*.cxx' "/${files[$i]}\"" "$build" | head -n 1 || true)
     files[i]=${together:-${files[$i]}}
   done
+  mapfile -t files < <(printf '%s\n' "${files[@]}" | sort -u)
 fi
 # The compiler's precompiled headers are not clang's: its commands without them.
 database=$(mktemp -d)
