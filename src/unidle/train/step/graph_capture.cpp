@@ -3,7 +3,6 @@
 #include <dlfcn.h>
 
 #include <filesystem>
-#include <system_error>
 
 #include "unidle/base/files.h"
 #include "unidle/base/log.h"
@@ -16,8 +15,7 @@ constexpr const char* kLibrary = "libunidle_cuda_graphs.so";
 
 /// Beside the program, or in ../lib, where it is installed.
 std::filesystem::path library_path() {
-  std::error_code failure;
-  const std::filesystem::path folder = std::filesystem::read_symlink("/proc/self/exe", failure).parent_path();
+  const std::filesystem::path folder = program_folder();
   for (const std::filesystem::path& path : {folder / kLibrary, folder.parent_path() / "lib" / kLibrary}) {
     if (std::filesystem::exists(status_of(path))) {
       return path;

@@ -77,6 +77,7 @@ StepGraphs::Work Step::graph_work() {
 
 at::Tensor Step::run(Input& input, std::int64_t accumulation, std::int64_t number) {
   number_ = static_cast<std::uint64_t>(number);
+  updating_ = false;
   optimizer_->set_rate(schedule_.rate(number));
   return graphs_.on() ? run_captured(input, accumulation)
                       : learn(accumulation, [&](std::int64_t) { return next_fields(input); });

@@ -64,17 +64,19 @@ at::Tensor norm(const std::vector<at::Tensor>& tensors) {
   return at::linalg_vector_norm(at::stack(norms));
 }
 
-struct StepResult {
-  at::Tensor loss;
-  std::vector<at::Tensor> weights;
-};
+std::string first_line(const std::exception& failure) {
+  const std::string text = failure.what();
+  return text.substr(0, text.find('\n'));
+}
 
 /// A replayed step against the same step without a graph. Waits for the device.
 class Comparison {
  public:
-  Comparison(const StepResult& replayed, const StepResult& plain, const std::vector<at::Tensor>& before) {
-    const at::Tensor figures = at::stack({distance(replayed.weights, plain.weights), distance(plain.weights, before),
-                                          norm(before), replayed.loss.to(at::kDouble), plain.loss.to(at::kDouble)})
+  /// `replayed` and `plain`: the weights after the step. `before`: those before it.
+  Comparison(const at::Tensor& loss, const at::Tensor& plain_loss, const std::vector<at::Tensor>& replayed,
+             const std::vector<at::Tensor>& plain, const std::vector<at::Tensor>& before) {
+    const at::Tensor figures = at::stack({distance(replayed, plain), distance(plain, before), norm(before),
+                                          loss.to(at::kDouble), plain_loss.to(at::kDouble)})
                                    .to(at::kCPU)
                                    .contiguous();
     const double* values = figures.const_data_ptr<double>();
@@ -149,8 +151,7 @@ bool StepGraphs::capture(Graph& graph) {
     graph.captured = capture_->capture([this, &graph] { graph.loss = work_.step(graph.fields); });
     return true;
   } catch (const std::exception& failure) {
-    const std::string text = failure.what();
-    give_up("it cannot be captured: " + text.substr(0, text.find('\n')));
+    give_up("it cannot be captured: " + first_line(failure));
     work_.drop_gradients();
     return false;
   }
@@ -166,31 +167,45 @@ at::Tensor StepGraphs::replay(Graph& graph, const StepFields& fields) {
 }
 
 at::Tensor StepGraphs::compare(Graph& graph, const StepFields& fields) {
-  const std::vector<at::Tensor> weights = work_.weights();
-  const std::vector<at::Tensor> others = work_.others();
-  const std::vector<at::Tensor> weights_before = copies_of(weights);
-  const std::vector<at::Tensor> others_before = copies_of(others);
-  const at::Tensor random_before = random_state(device_);
-
-  StepResult plain{work_.step(fields), copies_of(weights)};
-  const std::vector<at::Tensor> others_after = copies_of(others);
-  const at::Tensor random_after = random_state(device_);
-
-  copy_all(weights, weights_before);
-  copy_all(others, others_before);
-  set_random_state(device_, random_before);
-  StepResult replayed{replay(graph, fields), copies_of(weights)};
-
-  const Comparison found(replayed, plain, weights_before);
-  if (found.fault().empty()) {
-    graph.trusted = found.tells();
-    return replayed.loss;
+  State before;
+  State after;
+  try {
+    before = state();
+    after = state();  // the memory for it, before anything is done
+  } catch (const std::exception& failure) {
+    give_up("it cannot be compared: " + first_line(failure));
+    return work_.step(fields);
   }
-  give_up(found.fault());
-  copy_all(weights, plain.weights);
-  copy_all(others, others_after);
-  set_random_state(device_, random_after);
-  return plain.loss;
+  const at::Tensor plain_loss = work_.step(fields);
+  copy_all(after.weights, work_.weights());
+  copy_all(after.others, work_.others());
+  after.random = random_state(device_);
+  put_back(before);
+  std::string fault;
+  try {
+    const at::Tensor loss = replay(graph, fields);
+    const Comparison found(loss, plain_loss, work_.weights(), after.weights, before.weights);
+    fault = found.fault();
+    if (fault.empty()) {
+      graph.trusted = found.tells();
+      return loss;
+    }
+  } catch (const std::exception& failure) {
+    fault = "it cannot be replayed: " + first_line(failure);
+  }
+  give_up(std::move(fault));
+  put_back(after);
+  return plain_loss;
+}
+
+StepGraphs::State StepGraphs::state() const {
+  return {.weights = copies_of(work_.weights()), .others = copies_of(work_.others()), .random = random_state(device_)};
+}
+
+void StepGraphs::put_back(const State& state) const {
+  copy_all(work_.weights(), state.weights);
+  copy_all(work_.others(), state.others);
+  set_random_state(device_, state.random);
 }
 
 void StepGraphs::give_up(std::string reason) {

@@ -53,10 +53,19 @@ class StepGraphs {
     int steps_before = 0;  // of its shape
     bool trusted = false;  // a replay was compared
   };
+  /// A copy of all that a step changes.
+  struct State {
+    std::vector<at::Tensor> weights;
+    std::vector<at::Tensor> others;
+    at::Tensor random;  // of the device's generator
+  };
   Graph* graph_for(const StepFields& fields);
   bool capture(Graph& graph);
-  /// The step with these fields twice, as it is and as a replay. What is trusted is left behind.
+  /// The step with these fields twice, as it is and as a replay. What is trusted is left behind. Throws what the step as
+  /// it is throws: trouble with the replay, or with memory for the comparison, ends graphs.
   at::Tensor compare(Graph& graph, const StepFields& fields);
+  State state() const;
+  void put_back(const State& state) const;
   at::Tensor replay(Graph& graph, const StepFields& fields);
   void give_up(std::string reason);
 

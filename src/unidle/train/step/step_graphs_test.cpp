@@ -122,6 +122,35 @@ TEST(StepGraphs, AGraphThatDoesAnotherThingIsNotTrusted) {
   EXPECT_EQ(model.count(), 10);
 }
 
+TEST(StepGraphs, AReplayThatBreaksLeavesTheStepAsItIs) {
+  OneWeight model;
+  OneWeight plain;
+  const StepGraphs::Work work = plain.work();
+  FakeGraphCapture capture;
+  capture.after_replay = [] { throw std::runtime_error("out of memory\nand a second line"); };
+  StepGraphs graphs(&capture, "", at::kCPU, model.work());
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_EQ(graphs.run(batch(4, i)).item<double>(), work.step(batch(4, i)).item<double>());
+    EXPECT_EQ(model.weight(), plain.weight());
+  }
+  EXPECT_EQ(graphs.reason(), "it cannot be replayed: out of memory");
+  EXPECT_EQ(model.count(), 10);
+}
+
+TEST(StepGraphs, WithoutMemoryToCompareStepsAreDoneAsTheyAre) {
+  OneWeight model;
+  FakeGraphCapture capture;
+  StepGraphs::Work work = model.work();
+  work.others = []() -> std::vector<at::Tensor> { throw std::runtime_error("out of memory\nand a second line"); };
+  StepGraphs graphs(&capture, "", at::kCPU, work);
+  for (int i = 0; i < 10; ++i) {
+    graphs.run(batch(4, 1));
+  }
+  EXPECT_EQ(graphs.reason(), "it cannot be compared: out of memory");
+  EXPECT_EQ(model.count(), 10);
+  EXPECT_EQ(graphs.replays(), 0);
+}
+
 TEST(StepGraphs, StepsThatChangeNothingProveNothing) {
   OneWeight model;
   FakeGraphCapture capture;
@@ -194,6 +223,22 @@ TEST(StepGraphs, ARunWhoseStepCannotBeCapturedLearnsTheSame) {
   EXPECT_EQ(replayed.summary.effective.at("compile.mode"), "off");
   EXPECT_NEAR(replayed.summary.loss_last.value(), plain.summary.loss_last.value(),
               1e-5 * std::abs(plain.summary.loss_last.value()));
+}
+
+TEST(StepGraphs, ARunThatHasNoMemoryForAReplayGoesOnWithSmallerBatches) {
+  FakeGraphCapture capture;
+  int replays = 0;
+  capture.before_replay = [&] {
+    TORCH_CHECK_WITH(OutOfMemoryError, ++replays != 10, "out of memory");
+  };
+  const Trained replayed = train_with_graphs({"batch.size=2"}, &capture);
+  const Trained plain = train_with_graphs({"batch.size=2"}, nullptr);
+  EXPECT_EQ(replayed.summary.effective.at("batch.size"), "1");
+  EXPECT_EQ(replayed.summary.effective.at("batch.accumulation"), "2");
+  EXPECT_EQ(capture.captures, 2);
+  for (std::size_t i = 0; i < plain.parameters.size(); ++i) {
+    EXPECT_TRUE(at::allclose(replayed.parameters[i], plain.parameters[i], 1e-5, 1e-6));
+  }
 }
 
 TEST(StepGraphs, AnUpdateThatReadsItsRateOnTheHostIsNotCaptured) {

@@ -21,6 +21,8 @@ class FakeGraphCapture final : public GraphCapture {
 
   int captures = 0;
   bool refuses = false;
+  /// Done before each replay.
+  std::function<void()> before_replay = [] {};
   /// Done after each replay: what a faulty graph does.
   std::function<void()> after_replay = [] {};
 
@@ -29,6 +31,7 @@ class FakeGraphCapture final : public GraphCapture {
    public:
     Graph(FakeGraphCapture& owner, std::function<void()> work) : owner_(owner), work_(std::move(work)) {}
     void replay() override {
+      owner_.before_replay();
       work_();
       owner_.after_replay();
     }
