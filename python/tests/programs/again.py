@@ -16,9 +16,9 @@ CONTENT = bytes(range(256)) * 1200
 
 
 def decode(number):
-    """Always the same for a number, and dear."""
+    """Always the same for a number, and so slow that a worker of one epoch is seen in it a few times."""
     found = np.zeros(64, np.float32)
-    for turn in range(2):
+    for turn in range(12):
         found[(number + turn) % 64] = zlib.crc32(zlib.compress(CONTENT, 6)) % 97
     return found
 
