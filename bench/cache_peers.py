@@ -4,9 +4,9 @@ Entries of 10 KB, at the best settings of each, interleaved: in each round every
 fresh process, and medians over the rounds are compared. The peers are handed bytes, which they give back
 fastest (joblib and diskcache would pickle arrays). Values of LMDB are checked by CRC-32 each time; ours are
 checked when a process opens them. "Synced": a put is on the disk when it returns (joblib.Memory and shelve
-cannot do that, and are left out). Ours is measured in C++ (build/bench/cache_store), and as `unidle_python`
-through its package, as the peers are: some microseconds of those are Python's. They need a Python that has
-them: --python. With --json one object a line.
+cannot do that, and are left out); "many at once": one transaction of those that have such. Ours is measured
+in C++ (build/bench/cache_store), and as `unidle_python` through its package, as the peers are: some
+microseconds of those are Python's. They need a Python that has them: --python. With --json one object a line.
 """
 
 import argparse
@@ -38,6 +38,7 @@ if name == "unidle_python":
     cache = unidle.Cache(path, durable=bool(sync))
     as_array = lambda value: numpy.frombuffer(value, numpy.uint8)
     put = lambda key, value: cache.__setitem__(key, {"value": as_array(value)})
+    put_many = lambda pairs: cache.update((key, {"value": as_array(value)}) for key, value in pairs)
     get = lambda key: cache[key]["value"][0]
 elif name == "lmdb":
     import lmdb
@@ -46,6 +47,10 @@ elif name == "lmdb":
     def put(key, value):
         with env.begin(write=True) as txn:
             txn.put(key, value)
+    def put_many(pairs):
+        with env.begin(write=True) as txn:
+            for key, value in pairs:
+                txn.put(key, value)
     def get(key):
         with env.begin(buffers=True) as txn:
             value = txn.get(key)
@@ -55,6 +60,10 @@ elif name == "diskcache":
     cache = diskcache.Cache(path, size_limit=1 << 40, eviction_policy="none", disk_min_file_size=1 << 20,
                             sqlite_synchronous=2 if sync else 0)
     put, get = cache.set, lambda key: cache[key][0]
+    def put_many(pairs):
+        with cache.transact():
+            for key, value in pairs:
+                cache.set(key, value)
 elif name == "sqlite":
     import sqlite3
     base = sqlite3.connect(os.path.join(path, "db"), isolation_level=None, timeout=60)
@@ -63,6 +72,10 @@ elif name == "sqlite":
     base.execute("PRAGMA synchronous=" + ("FULL" if sync else "OFF"))
     base.execute("CREATE TABLE IF NOT EXISTS entries (key BLOB PRIMARY KEY, value BLOB) WITHOUT ROWID")
     put = lambda key, value: base.execute("INSERT OR REPLACE INTO entries VALUES (?, ?)", (key, value))
+    def put_many(pairs):
+        base.execute("BEGIN")
+        base.executemany("INSERT OR REPLACE INTO entries VALUES (?, ?)", pairs)
+        base.execute("COMMIT")
     get = lambda key: base.execute("SELECT value FROM entries WHERE key = ?", (key,)).fetchone()[0][0]
 elif name == "shelve":
     import dbm, shelve
@@ -82,18 +95,20 @@ elif name == "joblib":
 def key_of(number):
     return b"%064d" % number
 
-values = [bytes([(first + i) % 251 + 1]) * size for i in range(operations if work == "put" else 0)]
+values = [bytes([(first + i) % 251 + 1]) * size for i in range(0 if work in ("hot", "cold") else operations)]
 if work == "hot":
     for number in range(entries):
         get(key_of(number))
 draw = random.Random(first + 1).randrange
-numbers = [first + i for i in range(operations)] if work == "put" else [
+numbers = [first + i for i in range(operations)] if values else [
     draw(entries) if work == "hot" else i % entries for i in range(operations)]
 keys = [key_of(number) for number in numbers]
 start = time.perf_counter()
 if work == "put":
     for key, value in zip(keys, values):
         put(key, value)
+elif work == "many":
+    put_many(list(zip(keys, values)))
 else:
     for key in keys:
         get(key)
@@ -184,17 +199,20 @@ def report(arguments, contest):
     works = [
         ("put", 300, False, names),
         ("put, synced", 50, True, durable),
+        ("many at once, synced", 500, True, durable),
         ("hot get", 20_000, False, names),
         ("first get of a process", arguments.entries, False, names),
     ]
     first = {name: 10_000_000 for name in names}
     for title, operations, sync, whose in works:
-        work = "put" if title.startswith("put") else "hot" if title.startswith("hot") else "cold"
+        work = {"put": "put", "many": "many", "hot": "hot", "first": "cold"}[title.split()[0].strip(",")]
         times = {name: [] for name in whose}
         for _ in range(arguments.rounds):
             for name in whose:
                 count = 1000 if name == "joblib" and work == "hot" else operations
-                times[name].append(contest.once(name, work, count, first[name] if work == "put" else 0, sync))
+                times[name].append(
+                    contest.once(name, work, count, first[name] if work in ("put", "many") else 0, sync)
+                )
                 first[name] += operations
         tell(arguments, title, times)
     several = {name: [] for name in durable}

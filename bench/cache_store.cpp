@@ -1,8 +1,9 @@
 // The feature cache by itself: what a get and a put of an entry cost. Without WORK all of them, in a folder of its own.
 //   cache_store [WORK FOLDER] [--entries N] [--bytes N] [--operations N] [--sync] [--first N]
-// WORK: put (new entries), hot (the same few entries again and again), cold (each entry once, opened and checked anew),
-// get (any entry, those of this process kept mapped), hits (the share of a trace that finds its entry). One line of
-// JSON: {"work", "operations", "seconds", ...}. bench/cache_peers.py runs it against others.
+// WORK: put (new entries), many (new entries, all at once), hot (the same few entries again and again), cold (each
+// entry once, opened and checked anew), get (any entry, those of this process kept mapped), hits (the share of a trace
+// that finds its entry). One line of JSON: {"work", "operations", "seconds", ...}. bench/cache_peers.py runs it against
+// others.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -62,7 +63,8 @@ nlohmann::json measure(const Arguments& arguments) {
   std::uint64_t sum = 0;
   std::uint64_t missing = 0;
   std::vector<std::vector<cache::Tensor>> values;
-  for (std::uint64_t i = 0; arguments.work == "put" && i < arguments.operations; ++i) {
+  const bool puts = arguments.work == "put" || arguments.work == "many";
+  for (std::uint64_t i = 0; puts && i < arguments.operations; ++i) {
     values.push_back(bench_tensors(arguments.first + i, arguments.bytes));
   }
   if (arguments.work == "hot" || arguments.work == "get") {
@@ -71,7 +73,14 @@ nlohmann::json measure(const Arguments& arguments) {
     }
   }
   const std::int64_t start_ns = system_clock().now_ns();
-  for (std::uint64_t i = 0; i < arguments.operations; ++i) {
+  if (arguments.work == "many") {
+    std::vector<cache::NewEntry> entries;
+    for (std::uint64_t i = 0; i < arguments.operations; ++i) {
+      entries.push_back({bench_key(arguments.first + i), cache::views_of(values[i])});
+    }
+    missing = arguments.operations - store.put_many(entries);
+  }
+  for (std::uint64_t i = 0; arguments.work != "many" && i < arguments.operations; ++i) {
     if (arguments.work == "put") {
       missing += store.put(bench_key(arguments.first + i), std::move(values[i])).stored() ? 0 : 1;
       continue;
@@ -164,10 +173,11 @@ int measure_all(Arguments arguments) {
   const TemporaryFolder folder("unidle-bench-cache");
   bool good = true;
   for (const auto& [work, operations] :
-       {std::pair("put", 1000), {"hot", 200'000}, {"cold", 1000}, {"get", 200'000}, {"hits", 20'000}}) {
+       {std::pair("put", 1000), {"many", 1000}, {"hot", 200'000}, {"cold", 1000}, {"get", 200'000}, {"hits", 20'000}}) {
     arguments.work = work;
     arguments.folder = (folder.path() / (arguments.work == "hits" ? "hits" : "cache")).string();
     arguments.operations = static_cast<std::uint64_t>(operations);
+    arguments.first = arguments.work == "many" ? arguments.entries : 0;
     const nlohmann::json result = measure_any(arguments);
     good = good && result.value("missing", 0) == 0;
     fmt::print("{}\n", result.dump());
@@ -181,7 +191,7 @@ int main(int argc, char** argv) {
   Arguments arguments;
   CLI::App app("What the feature cache costs");
   CLI::Option* work =
-      app.add_option("work", arguments.work)->check(CLI::IsMember({"put", "hot", "cold", "get", "hits"}));
+      app.add_option("work", arguments.work)->check(CLI::IsMember({"put", "many", "hot", "cold", "get", "hits"}));
   work->needs(app.add_option("folder", arguments.folder));
   app.add_option("--entries", arguments.entries);
   app.add_option("--bytes", arguments.bytes);

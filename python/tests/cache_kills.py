@@ -1,5 +1,5 @@
-"""kill -9 of processes at a feature cache, at random points of putting, computing, evicting, pruning, making
-the index anew and warming: is every entry right, and is what was stored still there?
+"""kill -9 of processes at a feature cache, at random points of putting (one or many), computing, evicting,
+pruning, making the index anew and warming: is every entry right, and is what was stored still there?
 
     UNIDLE_BIN=build/bin python3 python/tests/cache_kills.py --kills 1000
 
@@ -50,6 +50,12 @@ def puts(cache, draw, log):
     os.write(log, b"%d\n" % number)
 
 
+def updates(cache, draw, log):
+    numbers = draw.sample(range(NAMES), draw.randrange(1, 60))
+    cache.update((str(number), values(number)) for number in numbers)
+    os.write(log, b"".join(b"%d\n" % number for number in numbers))
+
+
 def computes(cache, draw, log):
     number = draw.randrange(NAMES)
     if not is_right(number, cache.get_or_compute(str(number), lambda: values(number))):
@@ -96,7 +102,12 @@ def repeats(work):
     return run
 
 
-COMMON = {"put": repeats(puts), "compute": repeats(computes), "read": repeats(reads)}
+COMMON = {
+    "put": repeats(puts),
+    "update": repeats(updates),
+    "compute": repeats(computes),
+    "read": repeats(reads),
+}
 WORKS = {
     "kept": {**COMMON, "rebuild": loses_the_index, "warm": warms},
     "bounded": {**COMMON, "prune": runs("prune", "--max-bytes", "500kB"), "rebuild": loses_the_index},

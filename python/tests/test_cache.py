@@ -108,6 +108,55 @@ class MappingTest(CacheTest):
         self.cache["a"] = {"y": [2, 3]}
         self.assertEqual((before.tolist(), list(self.cache["a"]), len(self.cache)), ([1], ["y"], 1))
 
+    def test_update_takes_a_mapping_pairs_and_names(self):
+        self.cache.update({"a": {"x": [1]}, b"a": {"x": [2]}}, c={"x": [3]})
+        self.cache.update((str(number), {"x": [number]}) for number in range(300))
+        self.cache.update()
+        self.cache.update([("a", {"x": [4]}), ("b", {"x": [5]}), ("a", {"x": [6]})])
+        self.assertEqual(len(self.cache), 304)
+        found = {name: int(self.cache[name]["x"][0]) for name in ["a", b"a", "b", "c", "299"]}
+        self.assertEqual(found, {"a": 6, b"a": 2, "b": 5, "c": 3, "299": 299})
+
+    def test_update_waits_for_who_computes(self):
+        computing, asked = threading.Event(), threading.Event()
+
+        def compute():
+            computing.set()
+            asked.wait()
+            return {"x": [1]}
+
+        other = unidle.Cache(self.folder)
+        computes = threading.Thread(target=other.get_or_compute, args=("5", compute))
+        computes.start()
+        computing.wait()
+        updates = threading.Thread(
+            target=self.cache.update, args=([(str(number), {"x": [number]}) for number in range(10)],)
+        )
+        updates.start()
+        while "4" not in other:  # what comes before is stored, and nothing is held meanwhile
+            pass
+        other["4"] = {"x": [40]}
+        self.assertNotIn("9", other)
+        asked.set()
+        computes.join()
+        updates.join()
+        self.assertEqual(
+            [int(other[str(number)]["x"][0]) for number in range(10)], [0, 1, 2, 3, 40, *range(5, 10)]
+        )
+
+    def test_update_stores_what_came_before_it_failed(self):
+        def entries():
+            for number in range(200):
+                yield str(number), {"x": [number]}
+            raise OSError("no more")
+
+        with self.assertRaises(OSError):
+            self.cache.update(entries())
+        self.assertIn("0", self.cache)
+        self.cache["199"] = {"x": [0]}  # nobody holds it
+        with self.assertRaises(unidle.UsageError):
+            self.cache.update({"a": {"x": [1]}, "b": {"x": "text"}})
+
     def test_what_makes_no_sense_is_refused(self):
         for name, arrays in [
             (3, {"x": 1}),

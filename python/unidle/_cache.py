@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import itertools
 import json
 import os
 import struct
@@ -33,6 +34,8 @@ _LAYOUTS = 4096  # that are remembered; entries of one function mostly have the 
 OWN = "unidle:"
 _OWN_NAMES = {_NAME: OWN + "name", _BYTES: OWN + "bytes name"}
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.0005, 0.02  # between looks whether another process is done
+
+_TOGETHER, _TOGETHER_BYTES = 128, 32 << 20  # of update(): what shares a wait for the disk
 
 _memory_at = ctypes.pythonapi.PyMemoryView_FromMemory
 _memory_at.restype = ctypes.py_object
@@ -246,6 +249,25 @@ class Cache(MutableMapping):
     def __bool__(self) -> bool:
         return any(True for _ in self)
 
+    def update(self, other: Any = (), /, **named: Mapping[str, Any]) -> None:
+        """Stores the entries of a mapping, or of pairs of name and arrays, as assigning each would.
+
+        Some hundred of them share one wait for the disk, so that with `durable` many entries cost little more
+        than one. Pairs are taken as they come: a generator may make the arrays. When it ends with an
+        exception, those before it may be stored.
+        """
+        pairs = ((name, other[name]) for name in other.keys()) if hasattr(other, "keys") else other
+        together, size = [], 0
+        for name, arrays in itertools.chain(pairs, named.items()):
+            kind, text = _named(name)
+            rows, keep = _rows(_with_name(kind, text, arrays))
+            together.append((self._key(kind, text), rows, len(keep), keep))
+            size += sum(array.nbytes for array, _ in keep)
+            if len(together) >= _TOGETHER or size >= _TOGETHER_BYTES:
+                self._put_many(together)
+                together, size = [], 0
+        self._put_many(together)
+
     def get_or_compute(self, name: Union[str, bytes], compute: Callable[[], Mapping[str, Any]]) -> Arrays:
         """The entry; what `compute` returns where there is none.
 
@@ -307,24 +329,24 @@ class Cache(MutableMapping):
 
     def put(self, claim: int, arrays: Mapping[str, Any]) -> bool:
         """Whether it was stored."""
-        rows, keep = (_native.CacheArray * max(1, len(arrays)))(), []
-        for row, (name, value) in zip(rows, arrays.items()):
-            if not isinstance(name, str) or "\0" in name:
-                raise UsageError(f"array {name!r}: expected a text as its name")
-            array, dtype = as_stored(name, value)
-            shape = (ctypes.c_uint64 * array.ndim)(*array.shape)
-            keep.append((array, shape))
-            row.name, row.dtype = name.encode(errors="surrogatepass"), dtype.encode()
-            row.data, row.shape, row.axes = array.ctypes.data, shape, array.ndim
+        rows, keep = _rows(arrays)
         stored = self._library.unidle_claim_put(self._handle, claim, rows, len(arrays))
         del keep
         return bool(self._checked(stored))
 
     def _put_named(self, claim: int, kind: int, text: bytes, arrays: Mapping[str, Any]) -> bool:
-        for name in arrays:
-            if isinstance(name, str) and name.startswith(OWN):
-                raise UsageError(f"array {name!r}: names that begin with {OWN!r} are taken")
-        return self.put(claim, {_OWN_NAMES[kind]: bytes_array(text), **arrays})
+        return self.put(claim, _with_name(kind, text, arrays))
+
+    def _put_many(self, entries: list) -> None:
+        """Each of them: (key, rows, how many, what keeps the rows' memory)."""
+        while entries:
+            table = (_native.CacheNewEntry * len(entries))(*(entry[:3] for entry in entries))
+            through = self._checked(self._library.unidle_cache_put_many(self._handle, table, len(entries)))
+            if not through:  # somebody computes the first of them; to wait for that we hold nothing
+                key, rows, count, _ = entries[0]
+                with self.claim(key) as claim:
+                    self._checked(self._library.unidle_claim_put(self._handle, claim, rows, count))
+            entries = entries[max(1, through) :]
 
     def _key(self, kind: int, text: bytes) -> bytes:
         key = ctypes.create_string_buffer(_KEY_BYTES)
@@ -345,6 +367,27 @@ class Cache(MutableMapping):
         if result < 0:
             _native.raise_failure()
         return result
+
+
+def _with_name(kind: int, text: bytes, arrays: Mapping[str, Any]) -> Arrays:
+    for name in arrays:
+        if isinstance(name, str) and name.startswith(OWN):
+            raise UsageError(f"array {name!r}: names that begin with {OWN!r} are taken")
+    return {_OWN_NAMES[kind]: bytes_array(text), **arrays}
+
+
+def _rows(arrays: Mapping[str, Any]) -> tuple:
+    """The arrays as the library takes them, and what must be kept until it has: (array, shape) of each."""
+    rows, keep = (_native.CacheArray * max(1, len(arrays)))(), []
+    for row, (name, value) in zip(rows, arrays.items()):
+        if not isinstance(name, str) or "\0" in name:
+            raise UsageError(f"array {name!r}: expected a text as its name")
+        array, dtype = as_stored(name, value)
+        shape = (ctypes.c_uint64 * array.ndim)(*array.shape)
+        keep.append((array, shape))
+        row.name, row.dtype = name.encode(errors="surrogatepass"), dtype.encode()
+        row.data, row.shape, row.axes = array.ctypes.data, shape, array.ndim
+    return rows, keep
 
 
 def _opened(path: str, durable: bool) -> Cache:

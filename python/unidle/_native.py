@@ -90,6 +90,14 @@ class CacheArray(ctypes.Structure):
     ]
 
 
+class CacheNewEntry(ctypes.Structure):
+    _fields_ = [
+        ("key", ctypes.c_char_p),
+        ("arrays", ctypes.POINTER(CacheArray)),
+        ("count", ctypes.c_size_t),
+    ]
+
+
 def _library_paths() -> list[Path]:
     if "UNIDLE_LIBRARY" in os.environ:
         return [Path(os.environ["UNIDLE_LIBRARY"])]
@@ -133,6 +141,7 @@ def _declare(library: ctypes.CDLL) -> None:
         "unidle_cache_claim": (ctypes.c_int, [pointer, text, ctypes.POINTER(pointer)]),
         "unidle_claim_release": (None, [pointer]),
         "unidle_claim_put": (ctypes.c_int, [pointer, pointer, ctypes.POINTER(CacheArray), ctypes.c_size_t]),
+        "unidle_cache_put_many": (number, [pointer, ctypes.POINTER(CacheNewEntry), ctypes.c_size_t]),
         "unidle_cache_keys": (number, [pointer, ctypes.c_int, ctypes.POINTER(pointer)]),
         "unidle_cache_statistics": (pointer, [pointer]),
     }

@@ -55,6 +55,8 @@ int Disk::write(int fd, std::string_view bytes) {
 
 int Disk::sync(int fd) { return ::fdatasync(fd) == 0 ? 0 : errno; }
 
+void Disk::begin_sync(int fd) { ::sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WRITE); }
+
 int Disk::rename(const std::filesystem::path& from, const std::filesystem::path& to) {
   return ::rename(from.c_str(), to.c_str()) == 0 ? 0 : errno;
 }

@@ -28,6 +28,8 @@ class Disk {
   int write(int fd, std::string_view bytes);
   /// The bytes of the file are on the disk.
   virtual int sync(int fd);
+  /// A hint that sync() comes: the disk may begin to write. Promises nothing, so nothing can fail.
+  virtual void begin_sync(int fd);
   virtual int rename(const std::filesystem::path& from, const std::filesystem::path& to);
   virtual int unlink(const std::filesystem::path& path);
   /// The folder and its parents. That it is there is no failure.

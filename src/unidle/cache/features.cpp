@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "unidle/base/error.h"
+#include "unidle/cache/detail/put_queue.h"
 
 namespace unidle::cache {
 
@@ -30,7 +31,11 @@ Feature wait_for(const std::shared_future<Feature>& pending, std::stop_token sto
 }  // namespace
 
 Features::Features(Store& store, FeatureOptions options)
-    : store_(store), options_(std::move(options)), pool_(options_.pool), facts_(pool_.facts()) {}
+    : store_(store),
+      options_(std::move(options)),
+      put_queue_(std::make_unique<detail::PutQueue>()),
+      pool_(options_.pool),
+      facts_(pool_.facts()) {}
 
 Features::~Features() = default;
 
@@ -38,29 +43,42 @@ Key Features::key(std::string_view input) const {
   return key_of({input, facts_.identity, facts_.version, options_.parameters, options_.layout});
 }
 
-PredictorPool::Done Features::when_done(Claim claim, std::shared_ptr<std::promise<Feature>> promise) {
+/// One that is being computed here: nobody else may, until it is stored.
+struct Features::Computing {
+  std::optional<Claim> claim;
+  std::shared_ptr<std::promise<Feature>> promise;
+};
+
+void Features::finish(Computing& computing, Feature feature) {
+  const Key key = computing.claim->key();
+  {
+    const std::scoped_lock lock(mutex_);
+    const bool lasting = feature.kind == PoolOutcome::Kind::kRefused || feature.kind == PoolOutcome::Kind::kPoison;
+    if (lasting && refused_.size() < kMostRefused) {
+      refused_.emplace(key, feature);
+    }
+    pending_.erase(key);
+  }
   // The claim is given back before the promise is kept: whoever waited may claim the key at once.
-  auto held = std::make_shared<std::optional<Claim>>(std::move(claim));
-  return [this, held, promise = std::move(promise)](PoolOutcome outcome) {
-    const Key key = (*held)->key();
-    Feature feature;
+  computing.claim.reset();
+  computing.promise->set_value(std::move(feature));
+}
+
+PredictorPool::Done Features::when_done(Claim claim, std::shared_ptr<std::promise<Feature>> promise) {
+  auto computing = std::make_shared<Computing>(std::move(claim), std::move(promise));
+  return [this, computing](PoolOutcome outcome) {
+    if (outcome.kind != PoolOutcome::Kind::kDone) {
+      finish(*computing, failure_of(std::move(outcome)));
+      return;
+    }
     try {
-      feature = outcome.kind == PoolOutcome::Kind::kDone
-                    ? Feature{store_.put(**held, std::move(outcome.tensors)), {}, {}}
-                    : failure_of(std::move(outcome));
+      put_queue_->add(*computing->claim, std::move(outcome.tensors),
+                      [this, computing](std::vector<Tensor> tensors, bool stored) {
+                        finish(*computing, {Entry::of(std::move(tensors), stored), {}, {}});
+                      });
     } catch (const std::exception& error) {  // tensors that are no entry
-      feature = {{}, PoolOutcome::Kind::kRefused, error.what()};
+      finish(*computing, {{}, PoolOutcome::Kind::kRefused, error.what()});
     }
-    {
-      const std::scoped_lock lock(mutex_);
-      const bool lasting = feature.kind == PoolOutcome::Kind::kRefused || feature.kind == PoolOutcome::Kind::kPoison;
-      if (lasting && refused_.size() < kMostRefused) {
-        refused_.emplace(key, feature);
-      }
-      pending_.erase(key);
-    }
-    held->reset();
-    promise->set_value(std::move(feature));
   };
 }
 

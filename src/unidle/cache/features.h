@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <future>
+#include <memory>
 #include <mutex>
 #include <span>
 #include <stop_token>
@@ -80,14 +81,17 @@ class Features {
   Answer ask(const Key& key, const std::string& input, bool wait_for_room);
   /// Waits for another process, or computes what that did not; kCancelled on a stop.
   Feature wait_elsewhere(const Key& key, const std::string& input, std::stop_token stop);
+  struct Computing;
   PredictorPool::Done when_done(Claim claim, std::shared_ptr<std::promise<Feature>> promise);
+  void finish(Computing& computing, Feature feature);
 
   Store& store_;
   FeatureOptions options_;
   std::mutex mutex_;
   std::unordered_map<Key, Pending> pending_;
   std::unordered_map<Key, Feature> refused_;
-  PredictorPool pool_;  // the last: its threads use the others
+  std::unique_ptr<detail::PutQueue> put_queue_;  // its thread uses what is above
+  PredictorPool pool_;                           // its threads use the others
   PredictorFacts facts_;
 };
 

@@ -1,5 +1,6 @@
 #include "unidle/cache/store.h"
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "unidle/base/files.h"
@@ -67,12 +68,53 @@ bool Store::contains(const Key& key) { return state()->exists(key); }
 Entry Store::put(const Key& key, std::vector<Tensor> tensors) { return put(claim(key), std::move(tensors)); }
 
 Entry Store::put(const Claim& claim, std::vector<Tensor> tensors) {
-  const bool stored = claim.state_->store(claim.key(), views_of(tensors));
+  const bool stored = put(claim, views_of(tensors));
   return Entry::of(std::move(tensors), stored);
 }
 
 bool Store::put(const Claim& claim, std::span<const TensorView> tensors) {
-  return claim.state_->store(claim.key(), tensors);
+  detail::Incoming entry(claim.key(), tensors);
+  claim.state_->store({&entry, 1});
+  return entry.stored;
+}
+
+Store::Got Store::try_put_many(std::span<const NewEntry> entries) {
+  std::vector<std::optional<Claim>> claims;
+  std::vector<detail::Incoming> incoming;
+  for (const NewEntry& entry : entries.first(std::min(entries.size(), detail::State::kMostTogether))) {
+    incoming.emplace_back(entry.key, entry.tensors);
+    auto claim = try_claim(entry.key);  // not of a key that comes again: we have it
+    if (!claim) {
+      incoming.pop_back();
+      break;
+    }
+    claims.push_back(std::move(claim));
+  }
+  Got got{incoming.size(), 0};
+  for (std::size_t begin = 0; begin < incoming.size();) {
+    const std::size_t end = begin + claims[begin]->state_->store(std::span(incoming).subspan(begin));
+    for (; begin < end; ++begin) {
+      claims[begin].reset();  // those that are stored may be evicted for those that come
+    }
+  }
+  for (const detail::Incoming& entry : incoming) {
+    got.stored += entry.stored ? 1 : 0;
+  }
+  return got;
+}
+
+std::size_t Store::put_many(std::span<const NewEntry> entries) {
+  std::size_t stored = 0;
+  while (!entries.empty()) {
+    const Got got = try_put_many(entries);
+    stored += got.stored;
+    entries = entries.subspan(got.through);
+    if (got.through == 0) {  // wait for the other one while we have no claim that it may wait for
+      stored += put(claim(entries.front().key), entries.front().tensors) ? 1 : 0;
+      entries = entries.subspan(1);
+    }
+  }
+  return stored;
 }
 
 std::vector<Key> Store::keys(std::size_t part) { return state()->keys(part); }

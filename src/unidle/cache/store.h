@@ -22,8 +22,9 @@
 namespace unidle::cache {
 
 namespace detail {
+class PutQueue;
 class State;
-}
+}  // namespace detail
 
 /// What a put promises when it returns.
 enum class Durability {
@@ -62,9 +63,16 @@ class Claim {
 
  private:
   friend class Store;
+  friend class detail::PutQueue;
   std::shared_ptr<detail::State> state_;
   Key key_;
   std::uint64_t generation_;  // a forked child has no claims
+};
+
+/// An entry that is to be stored.
+struct NewEntry {
+  Key key;
+  std::vector<TensorView> tensors;  // of arrays that lie elsewhere
 };
 
 struct Statistics {
@@ -104,6 +112,16 @@ class Store {
   /// Stores the entry, in place of what was there. What comes back has the arrays in memory, and says whether they were
   /// stored.
   Entry put(const Key& key, std::vector<Tensor> tensors);
+  /// Stores them all, each as put() does, with one wait for the disk for many of them; how many were stored. Of entries
+  /// of one key the last stays. Throws kUsage when one is no entry; those before it may be stored.
+  std::size_t put_many(std::span<const NewEntry> entries);
+  /// The same for those who must not wait long: stores the first of them, some hundred at most, up to one whose key
+  /// somebody is computing. How many it got through, and of these how many were stored.
+  struct Got {
+    std::size_t through = 0;
+    std::size_t stored = 0;
+  };
+  Got try_put_many(std::span<const NewEntry> entries);
   /// Removes the entry; readers keep theirs. False when there was none.
   bool erase(const Key& key);
 

@@ -114,6 +114,15 @@ cache::TensorView view_of(const unidle_cache_array& array) {
   return view;
 }
 
+std::vector<cache::TensorView> views_of(const unidle_cache_array* arrays, std::size_t count) {
+  std::vector<cache::TensorView> views;
+  views.reserve(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    views.push_back(view_of(arrays[i]));
+  }
+  return views;
+}
+
 cache::Options cache_options(const char* path, const char* text) {
   const nlohmann::json given = unidle::parse_json(text);
   cache::Options options;
@@ -191,13 +200,17 @@ UNIDLE_API void unidle_claim_release(unidle_claim* claim) { delete claim; }
 
 UNIDLE_API int unidle_claim_put(unidle_cache* cache, unidle_claim* claim, const unidle_cache_array* arrays,
                                 size_t count) {
-  return guarded(-1, [&] {
-    std::vector<cache::TensorView> views;
-    views.reserve(count);
+  return guarded(-1, [&] { return cache->store.put(claim->claim, views_of(arrays, count)) ? 1 : 0; });
+}
+
+UNIDLE_API int64_t unidle_cache_put_many(unidle_cache* cache, const unidle_cache_new_entry* entries, size_t count) {
+  return guarded<int64_t>(-1, [&] {
+    std::vector<cache::NewEntry> all;
+    all.reserve(count);
     for (size_t i = 0; i < count; ++i) {
-      views.push_back(view_of(arrays[i]));
+      all.push_back({key_of_bytes(entries[i].key), views_of(entries[i].arrays, entries[i].count)});
     }
-    return cache->store.put(claim->claim, views) ? 1 : 0;
+    return static_cast<int64_t>(cache->store.try_put_many(all).through);
   });
 }
 

@@ -69,6 +69,16 @@ typedef struct {
  */
 int unidle_claim_put(unidle_cache* cache, unidle_claim* claim, const unidle_cache_array* arrays, size_t count);
 
+typedef struct {
+  const uint8_t* key; /* 32 bytes */
+  const unidle_cache_array* arrays;
+  size_t count;
+} unidle_cache_new_entry;
+/* Stores the first of the entries with one wait for the disk, some hundred at most, up to one whose key somebody is
+ * computing (of a key that comes twice: up to the second). Returns how many it got through, or negative: failed. Does
+ * not wait for who computes: 0 says that the first is being computed. What could not be stored the cache tells once. */
+int64_t unidle_cache_put_many(unidle_cache* cache, const unidle_cache_new_entry* entries, size_t count);
+
 /* The keys of one of the 256 parts of a walk over all entries, 32 bytes each; their number, or negative. Release `keys`
  * with unidle_data_free(). */
 int64_t unidle_cache_keys(unidle_cache* cache, int part, uint8_t** keys);

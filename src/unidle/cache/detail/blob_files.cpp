@@ -12,6 +12,9 @@
 #include <cerrno>
 #include <cstdlib>
 #include <new>
+#include <set>
+#include <system_error>
+#include <thread>
 #include <vector>
 
 #include "unidle/base/error.h"
@@ -115,6 +118,26 @@ void sync_folder(Disk& disk, const fs::path& folder) {
   }
 }
 
+/// Calls work(i), which waits for the disk and does not throw, for each i below `count`, on several threads: each wait
+/// empties the disk's own cache, and the kernel makes one of all that come at the same time.
+void wait_together(std::size_t count, const std::function<void(std::size_t)>& work) {
+  constexpr std::size_t kMostThreads = 16;
+  std::atomic<std::size_t> next{0};
+  const auto some = [&] {
+    for (std::size_t i = next++; i < count; i = next++) {
+      work(i);
+    }
+  };
+  std::vector<std::jthread> threads;
+  try {
+    for (std::size_t i = 1; i < std::min(count, kMostThreads); ++i) {
+      threads.emplace_back(some);
+    }
+  } catch (const std::system_error&) {  // NOLINT(bugprone-empty-catch): no more threads; those that there are do it
+  }
+  some();
+}
+
 void make_folder(const fs::path& folder) {
   if (::mkdir(folder.c_str(), 0777) != 0 && errno != EEXIST) {
     throw system_error(ErrorCode::kIo, folder.string(), "cannot be created", errno);
@@ -201,7 +224,7 @@ TemporaryBlob BlobFiles::make_temporary(const Key& key) {
   }
 }
 
-TemporaryBlob BlobFiles::write(const Key& key, EncodedBlob& blob, bool sync) {
+TemporaryBlob BlobFiles::write(const Key& key, EncodedBlob& blob) {
   TemporaryBlob temporary = make_temporary(key);
   static constexpr std::array<char, kTensorAlignment> kZeros{};
   std::vector<iovec> pieces = {{blob.head.data(), blob.head.size()}};
@@ -209,30 +232,50 @@ TemporaryBlob BlobFiles::write(const Key& key, EncodedBlob& blob, bool sync) {
     pieces.push_back({const_cast<std::byte*>(piece.data.data()), piece.data.size()});  // writev only reads
     pieces.push_back({const_cast<char*>(kZeros.data()), piece.padding});
   }
-  int failure = disk_.write(temporary.fd(), pieces);
-  if (failure == 0 && sync) {
-    failure = disk_.sync(temporary.fd());
-  }
-  if (failure != 0) {
+  if (const int failure = disk_.write(temporary.fd(), pieces); failure != 0) {
     throw system_error(ErrorCode::kIo, temporary.path().string(), "cannot be written", failure);
   }
   return temporary;
 }
 
-void BlobFiles::publish(TemporaryBlob temporary, const Key& key, bool sync) {
+void BlobFiles::sync(std::span<const TemporaryBlob> temporaries) {
+  // All are on their way before the first is waited for: the file system then has one journal entry for all of them.
+  // syncfs() would be one call, but waits for all that anybody wrote to this disk, and tells of no failure before
+  // Linux 5.8.
+  for (std::size_t i = 0; i < temporaries.size() && temporaries.size() > 1; ++i) {
+    disk_.begin_sync(temporaries[i].fd());
+  }
+  std::atomic<int> failure{0};
+  wait_together(temporaries.size(), [&](std::size_t i) {
+    if (const int failed = disk_.sync(temporaries[i].fd()); failed != 0) {
+      failure = failed;
+    }
+  });
+  if (failure != 0) {
+    throw system_error(ErrorCode::kIo, (folder_ / "tmp").string(), "cannot be written", failure);
+  }
+}
+
+int BlobFiles::publish(TemporaryBlob& temporary, const Key& key) {
   const fs::path target = path(key);
   int failure = disk_.rename(temporary.path(), target);
   if (failure == ENOENT) {  // the first of its folder
     make_folder(target.parent_path());
     failure = disk_.rename(temporary.path(), target);
   }
-  if (failure != 0) {
-    throw system_error(ErrorCode::kIo, target.string(), "cannot be written", failure);
+  if (failure == 0) {
+    temporary.published();
   }
-  temporary.published();
-  if (sync) {
-    sync_folder(disk_, target.parent_path());
+  return failure;
+}
+
+void BlobFiles::sync_names(std::span<const Key> keys) {
+  std::set<fs::path> distinct;
+  for (const Key& key : keys) {
+    distinct.insert(path(key).parent_path());
   }
+  const std::vector<fs::path> folders(distinct.begin(), distinct.end());
+  wait_together(folders.size(), [&](std::size_t i) { sync_folder(disk_, folders[i]); });
 }
 
 RemovalState BlobFiles::remove_unheld(const Key& key) {

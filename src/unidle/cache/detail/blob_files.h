@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "unidle/base/disk.h"
@@ -61,10 +62,14 @@ class BlobFiles {
   OpenedBlob open(const Key& key) const;
   bool exists(const Key& key) const;
 
-  /// The whole blob in tmp/, synced when `sync`.
-  TemporaryBlob write(const Key& key, EncodedBlob& blob, bool sync);
-  /// Gives it its name; whoever opens the key from now on gets it. `sync`: the name lasts, too.
-  void publish(TemporaryBlob temporary, const Key& key, bool sync);
+  /// The whole blob in tmp/.
+  TemporaryBlob write(const Key& key, EncodedBlob& blob);
+  /// What was written is on the disk, of all of them.
+  void sync(std::span<const TemporaryBlob> temporaries);
+  /// Gives it its name; whoever opens the key from now on gets it. 0, or what went wrong as errno.
+  int publish(TemporaryBlob& temporary, const Key& key);
+  /// The names of these keys last, too.
+  void sync_names(std::span<const Key> keys);
 
   /// Takes it away unless somebody reads it; also kRemoved when it is not there.
   RemovalState remove_unheld(const Key& key);

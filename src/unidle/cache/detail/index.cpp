@@ -317,13 +317,22 @@ bool Index::evict_to(Sums& sums, std::uint64_t limit, std::uint64_t max_bytes,
   return static_cast<std::uint64_t>(std::max<std::int64_t>(sums.bytes, 0)) <= limit;
 }
 
-bool Index::add(const Key& key, std::uint64_t bytes, std::optional<std::uint64_t> max_bytes,
+void Index::add(std::span<Wanted> blobs, std::optional<std::uint64_t> max_bytes,
                 const std::function<Removal(const Key&)>& remove) {
+  Transaction transaction(*this);
+  Sums sums = read_sums();
+  for (Wanted& blob : blobs) {
+    blob.fits = add_one(sums, blob.key, blob.bytes, max_bytes, remove);
+  }
+  write_sums(sums);
+  transaction.commit();
+}
+
+bool Index::add_one(Sums& sums, const Key& key, std::uint64_t bytes, std::optional<std::uint64_t> max_bytes,
+                    const std::function<Removal(const Key&)>& remove) {
   if (max_bytes && bytes > *max_bytes) {
     return false;
   }
-  Transaction transaction(*this);
-  Sums sums = read_sums();
   const auto before = find(key);
   if (before) {
     erase(sums, key);
@@ -341,8 +350,6 @@ bool Index::add(const Key& key, std::uint64_t bytes, std::optional<std::uint64_t
   } else if (before) {
     insert(sums, key, before->bytes, before->queue);  // its old blob stays
   }
-  write_sums(sums);
-  transaction.commit();
   return fits;
 }
 

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "unidle/cache/detail/board.h"
@@ -17,6 +18,13 @@ namespace unidle::cache::detail {
 struct Totals {
   std::uint64_t entries = 0;
   std::uint64_t bytes = 0;
+};
+
+/// A blob that asks for room.
+struct Wanted {
+  Key key;
+  std::uint64_t bytes = 0;
+  bool fits = false;
 };
 
 /// What comes of an attempt to take an entry away.
@@ -43,9 +51,9 @@ class Index {
   /// The failure that was just thrown says that the file is no database, or a damaged one.
   bool damaged() const;
 
-  /// Takes note of a blob of `bytes` that is about to be there. Evicts others by `remove` until all fit in `max_bytes`;
-  /// false, with nothing changed but what was evicted, when that cannot be done.
-  bool add(const Key& key, std::uint64_t bytes, std::optional<std::uint64_t> max_bytes,
+  /// Takes note of blobs that are about to be there. Evicts others by `remove` until all fit in `max_bytes`; of those
+  /// for which that cannot be done nothing is changed.
+  void add(std::span<Wanted> blobs, std::optional<std::uint64_t> max_bytes,
            const std::function<Removal(const Key&)>& remove);
   /// Evicts until at most `max_bytes` are left; what it took away.
   Totals shrink(std::uint64_t max_bytes, const std::function<Removal(const Key&)>& remove);
@@ -87,6 +95,8 @@ class Index {
   std::optional<Key> oldest(Queue queue, Row& row);
   void remember_ghost(Sums& sums, const Key& key);
   bool take_ghost(Sums& sums, const Key& key);
+  bool add_one(Sums& sums, const Key& key, std::uint64_t bytes, std::optional<std::uint64_t> max_bytes,
+               const std::function<Removal(const Key&)>& remove);
   bool evict_to(Sums& sums, std::uint64_t limit, std::uint64_t max_bytes,
                 const std::function<Removal(const Key&)>& remove);
 

@@ -17,7 +17,6 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::int64_t kFormat = 1;
-constexpr std::int64_t kRetry_ns = 10 * kNsPerSecond;
 
 /// A cache says what it is in this file, beside the folder of its format.
 fs::path settings_file(const fs::path& root) { return root / "unidle-cache.json"; }
@@ -185,46 +184,6 @@ Removal State::remove(const Key& key) {
   }
   board_->bump_generation(key);
   return Removal::kGone;
-}
-
-bool State::make_room(const Key& key, std::uint64_t bytes) {
-  bool fits = false;
-  const auto add = [&](Index& index) {
-    fits = index.add(key, bytes, max_bytes_, [this](const Key& other) { return remove(other); });
-  };
-  with_index(add);
-  if (!fits) {
-    hot_.release();  // what stood in the way may have been our own
-    with_index(add);
-  }
-  return fits;
-}
-
-bool State::store(const Key& key, std::span<const TensorView> tensors) {
-  EncodedBlob blob = encode_blob(key, tensors);
-  if (!writable_ || clock_.now_ns() < retry_ns_) {
-    return false;
-  }
-  const bool sync = options_.durability == Durability::kPower;
-  try {
-    if (max_bytes_ && blob.bytes > *max_bytes_) {
-      tell_once("large",
-                fmt::format("an entry of {} bytes is not stored: the cache may hold {}", blob.bytes, *max_bytes_));
-      return false;
-    }
-    TemporaryBlob temporary = files_.write(key, blob, sync);
-    if (!make_room(key, blob.bytes)) {
-      tell_once("held", "the cache is full of entries that are being read; what is new is not stored");
-      return false;
-    }
-    files_.publish(std::move(temporary), key, sync);
-    board_->bump_generation(key);
-  } catch (const Error& error) {
-    retry_ns_ = clock_.now_ns() + kRetry_ns;
-    tell_once("write", fmt::format("the cache goes on without storing: {}", error.what()));
-    return false;
-  }
-  return true;
 }
 
 bool State::erase(const Key& key) {

@@ -18,6 +18,15 @@
 
 namespace unidle::cache::detail {
 
+/// An entry that is to be stored. The arrays lie elsewhere.
+struct Incoming {
+  Incoming(const Key& key_of_it, std::span<const TensorView> tensors)
+      : key(key_of_it), blob(encode_blob(key_of_it, tensors)) {}
+  Key key;
+  EncodedBlob blob;
+  bool stored = false;
+};
+
 /// Thread-safe.
 class State {
  public:
@@ -26,8 +35,11 @@ class State {
   std::optional<Entry> get(const Key& key);
   std::optional<Entry> peek(const Key& key);
   std::vector<Key> keys(std::size_t part) const;
-  /// By the holder of the claim. False when it could not be stored.
-  bool store(const Key& key, std::span<const TensorView> tensors);
+  /// The most that store() takes at a time: each has an open file until it is done.
+  static constexpr std::size_t kMostTogether = 128;
+  /// By the holder of their claims, which are of different keys. Takes the first of the entries, as many as go well
+  /// together, waits for the disk once for all, and returns how many those are: at least one of those that are given.
+  std::size_t store(std::span<Incoming> entries);
   bool erase(const Key& key);
   bool exists(const Key& key) const { return files_.exists(key); }
   std::filesystem::path file_of(const Key& key) const { return files_.path(key); }
@@ -49,7 +61,10 @@ class State {
   /// Calls `work` with the index; once more with a new one when it turns out to be damaged.
   void with_index(const std::function<void(Index&)>& work);
   Removal remove(const Key& key);
-  bool make_room(const Key& key, std::uint64_t bytes);
+  class Group;
+  std::size_t write(std::span<Incoming> entries, Group& group);
+  void make_room(std::span<Wanted> blobs);
+  void publish(Group& group);
   /// The entry, should the blob be good. What is damaged is set aside.
   std::optional<Entry> accept(const Key& key, OpenedBlob opened);
   void set_aside(const Key& key, const std::string& reason);

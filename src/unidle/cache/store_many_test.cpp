@@ -1,0 +1,265 @@
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <mutex>
+#include <set>
+#include <thread>
+
+#include "unidle/base/error.h"
+#include "unidle/cache/testing/scratch_cache.h"
+
+namespace unidle::cache {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::is_numbered;
+using testing::kEntryBytes;
+using testing::key_number;
+using testing::numbered;
+using testing::ScratchCache;
+using ::testing::SizeIs;
+
+/// Entries with the arrays that they point to.
+class Many {
+ public:
+  Many(std::uint64_t first, std::uint64_t count) {
+    arrays_.reserve(count);
+    for (std::uint64_t number = first; number < first + count; ++number) {
+      add(key_number(number), numbered(number));
+    }
+  }
+  void add(const Key& key, std::vector<Tensor> tensors) {
+    arrays_.push_back(std::move(tensors));
+    entries_.push_back({key, views_of(arrays_.back())});
+  }
+  operator std::span<const NewEntry>() const { return entries_; }  // NOLINT(google-explicit-constructor)
+
+ private:
+  std::vector<std::vector<Tensor>> arrays_;
+  std::vector<NewEntry> entries_;
+};
+
+/// A disk that loses power: what was not synced is gone. It keeps the order of what it was asked.
+class OrderedDisk final : public Disk {
+ public:
+  using Disk::write;
+  int write(int fd, std::span<iovec> pieces) override {
+    {
+      const std::scoped_lock lock(mutex_);
+      unsynced_.insert(name_of(fd));
+    }
+    return Disk::write(fd, pieces);
+  }
+  int sync(int fd) override {
+    const std::scoped_lock lock(mutex_);
+    ++syncs;
+    unsynced_.erase(name_of(fd));
+    return 0;
+  }
+  int rename(const fs::path& from, const fs::path& to) override {
+    const std::scoped_lock lock(mutex_);
+    renamed_before_sync += unsynced_.contains(from.string()) ? 1 : 0;
+    const int failure = Disk::rename(from, to);
+    if (failure == 0 && to.parent_path().parent_path().filename() == "blobs") {
+      unsynced_.insert(to.parent_path().string());
+    }
+    return failure;
+  }
+  /// Files and folders that a power failure would set back now.
+  const std::set<std::string>& unsynced() const { return unsynced_; }
+
+  int syncs = 0;
+  int renamed_before_sync = 0;
+
+ private:
+  static std::string name_of(int fd) { return fs::read_symlink("/proc/self/fd/" + std::to_string(fd)).string(); }
+
+  std::mutex mutex_;
+  std::set<std::string> unsynced_;
+};
+
+class StoreManyTest : public ScratchCache {
+ protected:
+  static void expect_all(Store& store, std::uint64_t first, std::uint64_t count) {
+    for (std::uint64_t number = first; number < first + count; ++number) {
+      const auto entry = store.get(key_number(number));
+      ASSERT_TRUE(entry && is_numbered(*entry, number)) << number;
+    }
+  }
+};
+
+TEST_F(StoreManyTest, AllAreThereForLaterProcesses) {
+  {
+    Store store(options());
+    EXPECT_EQ(store.put_many(Many(0, 500)), 500U);
+    EXPECT_EQ(store.put_many({}), 0U);
+  }
+  Store store(options());
+  expect_all(store, 0, 500);
+  EXPECT_EQ(store.statistics().entries, 500U);
+  EXPECT_EQ(store.statistics().bytes, 500 * kEntryBytes);
+  EXPECT_EQ(store.verify().checked, 500U);
+  EXPECT_EQ(files_in(folder() / "v1/tmp"), 0U);
+  EXPECT_THAT(told_, SizeIs(0));
+}
+
+TEST_F(StoreManyTest, WhatIsStoredOutlivesAPowerFailureAndTakesFewWaits) {
+  OrderedDisk disk;
+  Options durable = options();
+  durable.durability = Durability::kPower;
+  durable.disk = &disk;
+  Store store(durable);
+  EXPECT_EQ(store.put_many(Many(0, 300)), 300U);
+  EXPECT_EQ(disk.renamed_before_sync, 0);
+  EXPECT_THAT(disk.unsynced(), SizeIs(0));
+  EXPECT_LT(disk.syncs, 600) << "a folder is waited for once, however many of its names are new";
+  store.put(key_number(1000), numbered(1000));
+  EXPECT_THAT(disk.unsynced(), SizeIs(0));
+}
+
+TEST_F(StoreManyTest, OfAKeyThatComesTwiceTheLastStays) {
+  Store store(options());
+  store.put(key_number(1), numbered(5));
+  const std::vector<Tensor> seven = numbered(7);
+  const std::vector<Tensor> eight = numbered(8);
+  const std::vector<NewEntry> entries = {
+      {key_number(1), views_of(seven)}, {key_number(2), views_of(seven)}, {key_number(1), views_of(eight)}};
+  EXPECT_EQ(store.put_many(entries), 3U);
+  EXPECT_TRUE(is_numbered(*store.get(key_number(1)), 8));
+  EXPECT_TRUE(is_numbered(*store.get(key_number(2)), 7));
+  EXPECT_EQ(store.statistics().entries, 2U);
+}
+
+TEST_F(StoreManyTest, WaitsForWhoComputesAndHoldsNothingMeanwhile) {
+  Store store(options());
+  Store other(options());  // as another process
+  auto claim = other.try_claim(key_number(3));
+  ASSERT_TRUE(claim);
+  const Many many(0, 6);
+  const Store::Got got = store.try_put_many(many);
+  EXPECT_EQ(got.through, 3U);
+  EXPECT_EQ(got.stored, 3U);
+  std::jthread putting([&] { EXPECT_EQ(store.put_many(many), 6U); });
+  // Were the others' claims held while it waits, two that put at once could wait for each other for ever.
+  for (const std::uint64_t number : {0, 1, 2, 4, 5}) {
+    other.claim(key_number(number));
+  }
+  claim.reset();
+  putting.join();
+  expect_all(other, 0, 6);
+}
+
+TEST_F(StoreManyTest, TwoThatPutTheSameInOppositeOrderBothEnd) {
+  const auto put = [&](bool backwards) {
+    Store store(options());
+    Many many(0, 200);
+    std::vector<NewEntry> entries(std::span<const NewEntry>(many).begin(), std::span<const NewEntry>(many).end());
+    if (backwards) {
+      std::reverse(entries.begin(), entries.end());
+    }
+    EXPECT_EQ(store.put_many(entries), 200U);
+  };
+  {
+    std::jthread one(put, false);
+    std::jthread other(put, true);
+  }
+  Store store(options());
+  expect_all(store, 0, 200);
+  EXPECT_EQ(store.statistics().entries, 200U);
+}
+
+TEST_F(StoreManyTest, TheBoundHoldsAndWhatIsUsedAgainStays) {
+  Options bounded = options();
+  bounded.max_bytes = 100 * kEntryBytes;
+  bounded.hot_entries = 0;
+  Store store(bounded);
+  store.put_many(Many(0, 20));
+  for (int round = 0; round < 3; ++round) {
+    for (std::uint64_t number = 0; number < 20; ++number) {
+      store.get(key_number(number));
+    }
+  }
+  EXPECT_EQ(store.put_many(Many(1000, 1000)), 1000U);
+  EXPECT_LE(store.statistics().bytes, *bounded.max_bytes);
+  std::uint64_t on_disk = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(folder() / "v1/blobs")) {
+    on_disk += entry.is_regular_file() ? entry.file_size() : 0;
+  }
+  EXPECT_EQ(on_disk, store.statistics().bytes);
+  expect_all(store, 0, 20);
+}
+
+TEST_F(StoreManyTest, AnEntryThatIsTooLargeKeepsNoOtherOut) {
+  Options bounded = options();
+  bounded.max_bytes = 100 * kEntryBytes;
+  Store store(bounded);
+  const std::vector<Tensor> small = numbered(1);
+  const std::vector<Tensor> large = numbered(2, 100'000);
+  const std::vector<NewEntry> entries = {
+      {key_number(2), views_of(large)}, {key_number(1), views_of(small)}, {key_number(3), views_of(large)}};
+  EXPECT_EQ(store.put_many(entries), 1U);
+  EXPECT_TRUE(store.get(key_number(1)));
+  EXPECT_THAT(told_, SizeIs(1));
+}
+
+TEST_F(StoreManyTest, WhatIsNoEntryIsRefused) {
+  Store store(options());
+  const std::vector<Tensor> good = numbered(1);
+  std::vector<TensorView> twice = views_of(good);
+  twice.push_back(twice.front());
+  const std::vector<NewEntry> entries = {{key_number(1), views_of(good)}, {key_number(2), twice}};
+  EXPECT_THROW(store.put_many(entries), Error);
+  EXPECT_TRUE(store.try_claim(key_number(1)));
+  EXPECT_TRUE(store.try_claim(key_number(2)));
+}
+
+TEST_F(StoreManyTest, FewOpenFilesAreEnough) {
+  Store store(options());
+  rlimit before{};
+  ::getrlimit(RLIMIT_NOFILE, &before);
+  rlimit few = before;
+  const int next = ::dup(0);
+  ::close(next);
+  few.rlim_cur = static_cast<rlim_t>(next) + 20;
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
+  const std::size_t stored = store.put_many(Many(0, 300));
+  ::setrlimit(RLIMIT_NOFILE, &before);
+  EXPECT_EQ(stored, 300U);
+  EXPECT_THAT(told_, SizeIs(0));
+  expect_all(store, 0, 300);
+}
+
+TEST_F(StoreManyTest, WhereverTheDiskFailsWhatIsSaidToBeStoredIsThere) {
+  constexpr std::uint64_t kCount = 6;
+  std::uint64_t round = 0;
+  unidle::testing::at_each_failure([&](unidle::testing::FailingDisk& disk) {
+    const std::uint64_t first = kCount * round++;
+    Options durable = options();
+    durable.durability = Durability::kPower;
+    durable.disk = &disk;
+    disk.calls -= 1'000'000;  // not while it is opened
+    Store store(durable);
+    disk.calls = 0;
+    const std::size_t stored = store.put_many(Many(first, kCount));
+    const bool failed = disk.failed();
+    disk.fail_from = unidle::testing::FailingDisk::kNever;
+    std::size_t there = 0;
+    for (std::uint64_t number = first; number < first + kCount; ++number) {
+      const auto entry = store.get(key_number(number));
+      ASSERT_TRUE(!entry || is_numbered(*entry, number));
+      there += entry ? 1 : 0;
+    }
+    EXPECT_EQ(there, stored);
+    EXPECT_TRUE(failed || stored == kCount);
+    EXPECT_EQ(files_in(folder() / "v1/tmp"), 0U);
+    EXPECT_EQ(store.verify().damaged, 0U);
+    disk.fail_from = failed ? 0 : disk.fail_from.load();
+  });
+  EXPECT_GT(round, 20U);
+}
+
+}  // namespace
+}  // namespace unidle::cache
