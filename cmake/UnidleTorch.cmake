@@ -27,6 +27,7 @@ file(GLOB cuda_includes ${site_packages}/nvidia/cu*/include ${site_packages}/nvi
 # The CUDA runtime's headers, for the one library that needs libtorch_cuda's classes.
 file(GLOB triton_includes ${site_packages}/triton/backends/nvidia/include)
 find_path(UNIDLE_CUDA_INCLUDE cuda_runtime_api.h HINTS ${cuda_includes} PATHS /usr/local/cuda/include ${triton_includes})
+find_path(UNIDLE_NCCL_INCLUDE nccl.h HINTS ${site_packages}/nvidia/nccl/include)
 
 add_library(unidle_c10 SHARED IMPORTED GLOBAL)
 set_target_properties(unidle_c10 PROPERTIES IMPORTED_LOCATION ${UNIDLE_TORCH_DIR}/lib/libc10.so)

@@ -65,4 +65,23 @@ alike bf16 precision.amp=bf16
 alike fp16 precision.amp=fp16
 alike parts batch.size=25 batch.accumulation=2 grad.clip_norm=1 ema.decay=0.99 optimizer.schedule=cosine
 alike sgd optimizer.name=sgd optimizer.lr=0.0001 train.on_nan=skip
+
+# Several GPUs: their gradients go over NCCL.
+gpus=$(nvidia-smi -L | wc -l)
+if [ "$gpus" -ge 2 ]; then
+  train alone "batch.size=$((50 * 2))"
+  for rank in 0 1; do
+    RANK=$rank LOCAL_RANK=$rank WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=29471 \
+      "$UNIDLE_BIN/unidle-train" -q houses.yaml --format json >together.$rank 2>err.$rank &
+  done
+  wait
+  "$python" - <<'EOF' || fail "two processes learn another thing: $(cat err.0 err.1)"
+import json
+
+alone, together = (json.load(open(name))["metric"]["rmse"] for name in ("alone.json", "together.0"))
+assert abs(alone - together) < 0.05 + 0.1 * alone, (alone, together)
+EOF
+else
+  echo "one GPU: NCCL is not tried"
+fi
 finish

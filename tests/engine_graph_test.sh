@@ -5,7 +5,7 @@
 subcommand=
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 needs_torch
-if [ ! -e "$UNIDLE_LIB/libunidle_fake_cuda.so" ] || [ ! -e "$UNIDLE_LIB/libunidle_cuda_graphs.so" ]; then
+if [ ! -e "$UNIDLE_LIB/libunidle_fake_cuda.so" ] || [ ! -e "$UNIDLE_LIB/libunidle_cuda.so" ]; then
   echo "skipped: the engine's library for CUDA or the fake runtime was not built"
   exit 77
 fi
@@ -70,6 +70,12 @@ has out "2000 samples in 40 steps"
 train several batch.size=25 batch.accumulation=2 grad.clip_norm=1 ema.decay=0.9 optimizer.schedule=cosine
 lacks err "cannot be captured"
 lacks several.said "captured:"
+
+# A process that finds no GPU of its own says so, before it waits for the others.
+RANK=1 WORLD_SIZE=2 LOCAL_RANK=1 LOCAL_WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=1 UNIDLE_FORCE_CUDA=1 \
+  LD_PRELOAD="$UNIDLE_LIB/libunidle_fake_cuda.so" "$UNIDLE_BIN/unidle-train" -q houses.yaml >out 2>err
+[ $? = 3 ] || fail "exit code of a process without a GPU"
+has err "process 1 of this machine wants GPU 1, and torch sees 1"
 
 train unfused optimizer.fused=false
 has err "compile.mode: graph is off: it needs optimizer.fused: true"

@@ -13,7 +13,7 @@ root=$stage/unidle
 mkdir -p "$root"/{bin,lib,libexec,share/unidle/python,gpu,tests,bench,workloads}
 
 cp "$build/bin/unidle" "$root/bin/"
-for library in libunidle_probe.so _unidle_light.abi3.so libunidle_cupti.so libunidle_cuda_graphs.so; do
+for library in libunidle_probe.so _unidle_light.abi3.so libunidle_cupti.so libunidle_cuda.so; do
   if [ -e "$build/lib/$library" ]; then cp "$build/lib/$library" "$root/lib/"; fi
 done
 (cd "$source/python" && find shim -name '*.py' -print0 | xargs -0 cp --parents -t "$root/share/unidle/python")

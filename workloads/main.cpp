@@ -17,6 +17,7 @@
 #include "unidle/base/error.h"
 #include "unidle/base/files.h"
 #include "unidle/base/log.h"
+#include "unidle/base/split.h"
 #include "unidle/base/standard_streams.h"
 #include "unidle/base/terminal.h"
 #include "unidle/base/units.h"
@@ -223,6 +224,7 @@ int run(const Options& options) {
   }
   train::Ranks ranks(*place, std::chrono::seconds(config.integer("ranks.timeout_s")));
   try {
+    ranks.use_device(device);
     return train_one(options, config, kind, device, events, &ranks);
   } catch (const std::exception&) {
     ranks.end_all();
@@ -289,8 +291,7 @@ int main(int argc, char** argv) {
     if (train::is_out_of_memory(error)) {
       return out_of_memory();
     }
-    const std::string text = error.what();
-    say_error("unidle-train", text.substr(0, text.find('\n')));
+    say_error("unidle-train", first_line(error.what()));
     return 1;
   }
 }

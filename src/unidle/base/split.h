@@ -18,6 +18,9 @@ inline std::vector<std::string_view> split(std::string_view text, char at) {
   return parts;
 }
 
+/// The text up to its first line end.
+inline std::string_view first_line(std::string_view text) { return text.substr(0, text.find('\n')); }
+
 /// The words between blanks and tabs. Views of `text`.
 inline std::vector<std::string_view> split_words(std::string_view text) {
   std::vector<std::string_view> words;

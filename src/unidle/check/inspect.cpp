@@ -5,10 +5,10 @@
 #include <charconv>
 #include <cstdlib>
 #include <set>
-#include <sstream>
 #include <utility>
 
 #include "unidle/base/clock.h"
+#include "unidle/base/split.h"
 #include "unidle/check/check.h"
 #include "unidle/telemetry/driver_call.h"
 
@@ -18,12 +18,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-std::string first_line(const fs::path& file) {
-  std::istringstream text(try_read_file(file).value_or(""));
-  std::string line;
-  std::getline(text, line);
-  return line;
-}
+std::string first_line_of(const fs::path& file) { return std::string(first_line(try_read_file(file).value_or(""))); }
 
 /// Folders of `parent` whose name is `prefix` and a number.
 int count_numbered(const fs::path& parent, std::string_view prefix) {
@@ -43,8 +38,8 @@ int count_numbered(const fs::path& parent, std::string_view prefix) {
 std::optional<int> count_cores(const fs::path& root, int cpus) {
   std::set<std::string> cores;
   for (int cpu = 0; cpu < cpus; ++cpu) {
-    const std::string siblings =
-        first_line(root / "sys/devices/system/cpu" / ("cpu" + std::to_string(cpu)) / "topology/thread_siblings_list");
+    const std::string siblings = first_line_of(root / "sys/devices/system/cpu" / ("cpu" + std::to_string(cpu)) /
+                                               "topology/thread_siblings_list");
     if (siblings.empty()) {
       return std::nullopt;
     }
@@ -59,7 +54,8 @@ std::vector<std::string> find_nvidia_devices(const fs::path& root) {
   for (fs::directory_iterator entry(root / "sys/bus/pci/devices", failure), end; !failure && entry != end;
        entry.increment(failure)) {
     // PCI class 03: display controllers, which compute cards are too.
-    if (first_line(entry->path() / "vendor") == "0x10de" && first_line(entry->path() / "class").starts_with("0x03")) {
+    if (first_line_of(entry->path() / "vendor") == "0x10de" &&
+        first_line_of(entry->path() / "class").starts_with("0x03")) {
       found.push_back(entry->path().filename().string());
     }
   }
@@ -163,9 +159,9 @@ Machine inspect(const fs::path& folder, const fs::path& root) {
     machine.numa_nodes = nodes;
   }
   machine.affinity = telemetry::affinity_list(root);
-  machine.governor = first_line(root / "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor");
-  machine.scaling_driver = first_line(root / "sys/devices/system/cpu/cpu0/cpufreq/scaling_driver");
-  const std::string load = first_line(root / "proc/loadavg");
+  machine.governor = first_line_of(root / "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor");
+  machine.scaling_driver = first_line_of(root / "sys/devices/system/cpu/cpu0/cpufreq/scaling_driver");
+  const std::string load = first_line_of(root / "proc/loadavg");
   double value = 0;
   if (std::from_chars(load.data(), load.data() + load.size(), value).ec == std::errc()) {
     machine.load_1min = value;

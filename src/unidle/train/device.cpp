@@ -2,6 +2,7 @@
 
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
+#include <ATen/detail/CUDAHooksInterface.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 #include <dlfcn.h>
 #include <fmt/format.h>
@@ -61,6 +62,13 @@ at::Device choose_device(const std::string& wanted, int index) {
   }
   const std::string reason = load_cuda();
   if (reason.empty()) {
+    const int devices = at::detail::getCUDAHooks().deviceCount();
+    if (index >= devices) {
+      throw Error(
+          ErrorCode::kMissing, "device: " + wanted,
+          fmt::format("process {} of this machine wants GPU {}, and torch sees {}", index, index, devices),
+          fmt::format("start at most {} here, show more GPUs in CUDA_VISIBLE_DEVICES, or set device=cpu", devices));
+    }
     return {at::kCUDA, static_cast<c10::DeviceIndex>(index)};
   }
   if (wanted == "cuda") {

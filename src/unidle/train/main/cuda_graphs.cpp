@@ -1,5 +1,5 @@
-// libunidle_cuda_graphs.so: all of the engine that needs libtorch_cuda's own classes. It is loaded where there is a
-// CUDA device, after libtorch_cuda, which is not linked.
+// Graphs of a CUDA device, in libunidle_cuda.so: that library has all of the engine that needs libtorch_cuda's own
+// classes. It is loaded where there is a device, after libtorch_cuda, which is not linked.
 #include <ATen/core/CachingHostAllocator.h>
 #include <ATen/cuda/CUDAGraph.h>
 #include <c10/cuda/CUDACachingAllocator.h>

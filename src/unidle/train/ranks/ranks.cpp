@@ -10,6 +10,9 @@
 #include <utility>
 
 #include "unidle/base/error.h"
+#include "unidle/base/split.h"
+#include "unidle/train/ranks/nccl.h"
+#include "unidle/train/ranks/peer_watch.h"
 
 #define USE_C10D_GLOO
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
@@ -39,8 +42,8 @@ std::string joined_key(int rank) { return fmt::format("joined/{}", rank); }
 
 /// Whether the failure came from the connection, and so tells of another process.
 bool is_of_connection(const std::exception& failure) {
-  constexpr std::array<std::string_view, 6> kWords = {"gloo",  "Gloo",       "onnection closed", "onnection reset",
-                                                      "ocket", "Broken pipe"};
+  constexpr std::array<std::string_view, 7> kWords = {
+      "gloo", "Gloo", "NCCL", "onnection closed", "onnection reset", "ocket", "Broken pipe"};
   const std::string_view text = failure.what();
   return dynamic_cast<const Error*>(&failure) == nullptr &&
          std::ranges::any_of(kWords, [&](std::string_view word) { return text.find(word) != std::string_view::npos; });
@@ -66,14 +69,15 @@ class SteadyReducer final : public c10d::Reducer {
   }
 };
 
-std::string first_line(std::string_view text) { return std::string(text.substr(0, text.find('\n'))); }
-
 }  // namespace
 
 struct Ranks::Impl {
   c10::intrusive_ptr<c10d::Store> store;
+  c10::intrusive_ptr<c10d::Backend> gloo;
+  c10::intrusive_ptr<c10d::Backend> nccl;  // null on CPUs
   c10::intrusive_ptr<c10d::ProcessGroup> group;
   std::unique_ptr<c10d::Reducer> reducer;
+  std::unique_ptr<PeerWatch> watch;  // with NCCL
   WithoutStrides warnings;
   c10::WarningUtils::WarningHandlerGuard guard{&warnings};
 
@@ -81,14 +85,23 @@ struct Ranks::Impl {
   void join(const RankPlace& place, milliseconds timeout);
   void connect(const RankPlace& place, milliseconds timeout);
   std::string missing(const RankPlace& place) const;
+  /// Other processes' calls fail from now on.
+  void disconnect();
 };
 
-Ranks::Ranks(const RankPlace& place, std::chrono::seconds timeout) : place_(place), impl_(std::make_unique<Impl>()) {
+Ranks::Ranks(const RankPlace& place, std::chrono::seconds timeout)
+    : place_(place), timeout_(timeout), impl_(std::make_unique<Impl>()) {
   impl_->join(place, timeout);
   impl_->connect(place, timeout);
 }
 
-Ranks::~Ranks() = default;
+Ranks::~Ranks() {
+  if (impl_->nccl != nullptr) {
+    impl_->watch->done();
+    impl_->watch.reset();
+    impl_->nccl->shutdown();
+  }
+}
 
 void Ranks::Impl::join(const RankPlace& place, milliseconds timeout) {
   const std::string address = fmt::format("{}:{}", place.address, place.port);
@@ -140,13 +153,36 @@ void Ranks::Impl::connect(const RankPlace& place, milliseconds timeout) {
   options->devices.push_back(interface != nullptr ? Gloo::createDeviceForInterface(interface)
                              : here               ? Gloo::createDeviceForHostname("127.0.0.1")
                                                   : Gloo::createDefaultDevice());
-  const auto backend = c10::make_intrusive<Gloo>(store, place.rank, place.world, options);
+  gloo = c10::make_intrusive<Gloo>(store, place.rank, place.world, options);
   group = c10::make_intrusive<c10d::ProcessGroup>(store, place.rank, place.world);
   for (const at::DeviceType device : {at::kCPU, at::kCUDA}) {
-    group->setBackend(device, c10d::ProcessGroup::BackendType::GLOO, backend);
+    group->setBackend(device, c10d::ProcessGroup::BackendType::GLOO, gloo);
   }
   group->setDefaultBackend(c10d::ProcessGroup::BackendType::GLOO);
   group->setGroupName("unidle");
+}
+
+void Ranks::use_device(at::Device device) {
+  if (!device.is_cuda() || world() == 1) {
+    return;
+  }
+  impl_->nccl = nccl_backend(impl_->store, rank(), world(), timeout_);
+  if (impl_->nccl == nullptr) {
+    return;
+  }
+  impl_->group->setBackend(at::kCUDA, c10d::ProcessGroup::BackendType::NCCL, impl_->nccl);
+  impl_->watch = std::make_unique<PeerWatch>(impl_->gloo, [nccl = impl_->nccl] { nccl->abort(); });
+}
+
+void Ranks::Impl::disconnect() {
+  watch.reset();
+  if (nccl != nullptr) {
+    nccl->abort();
+  }
+  reducer.reset();
+  group.reset();
+  nccl.reset();
+  gloo.reset();
 }
 
 void Ranks::broadcast(std::vector<at::Tensor> tensors) {
@@ -207,8 +243,7 @@ void Ranks::end_all() {
       impl_->store->set(kFailed, to_bytes(fmt::format("rank {}: {}", rank(), message)));
     }
     // The others' calls fail when this connection closes; then they read why, in the store that may be this one's.
-    impl_->reducer.reset();
-    impl_->group.reset();
+    impl_->disconnect();
     if (of_another) {
       impl_->store->wait({kFailed}, kForAWord);
       message = to_text(impl_->store->get(kFailed));

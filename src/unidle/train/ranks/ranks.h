@@ -28,7 +28,8 @@ struct RankPlace {
   static std::optional<RankPlace> from_environment();
 };
 
-/// Their connection: c10d over Gloo. All processes make the same calls in the same order. One thread.
+/// Their connection: c10d over Gloo, and over NCCL between GPUs. All processes make the same calls in the same order.
+/// One thread.
 class Ranks {
  public:
   /// Waits until all have joined. Throws kChild, naming those who did not and the address, after `timeout`; no call
@@ -38,13 +39,16 @@ class Ranks {
   Ranks(const Ranks&) = delete;
   Ranks& operator=(const Ranks&) = delete;
 
+  /// Tensors on this device go from GPU to GPU by NCCL from now on, where it can be had; does nothing for a CPU.
+  void use_device(at::Device device);
+
   int rank() const { return place_.rank; }
   int world() const { return place_.world; }
   bool first() const { return place_.rank == 0; }
 
   /// All get the first one's values.
   void broadcast(std::vector<at::Tensor> tensors);
-  /// The sum over all, in place.
+  /// The sum over all, in place. On a GPU it is queued there.
   void sum(at::Tensor tensor);
   /// Row r is the tensor of rank r. All of one size.
   at::Tensor gather(const at::Tensor& row);
@@ -64,6 +68,7 @@ class Ranks {
 
   struct Impl;
   RankPlace place_;
+  std::chrono::seconds timeout_;
   std::unique_ptr<Impl> impl_;
 };
 

@@ -29,7 +29,7 @@ class GraphCapture {
 /// The one of a CUDA device. nullptr for other devices; also where its library cannot be loaded, with a warning.
 std::unique_ptr<GraphCapture> graph_capture_of(at::Device device);
 
-/// What libunidle_cuda_graphs.so has under the name unidle_graph_capture. Throws what torch throws.
+/// What libunidle_cuda.so has under the name unidle_graph_capture. Throws what torch throws.
 using MakeGraphCapture = GraphCapture* (*)(int device);
 
 }  // namespace unidle::train

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "unidle/base/log.h"
+#include "unidle/base/split.h"
 #include "unidle/train/checkpoints/checkpoint.h"
 
 namespace unidle::train {
@@ -62,11 +63,6 @@ at::Tensor norm(const std::vector<at::Tensor>& tensors) {
     norms.push_back(at::linalg_vector_norm(tensor.to(at::kDouble)));
   }
   return at::linalg_vector_norm(at::stack(norms));
-}
-
-std::string first_line(const std::exception& failure) {
-  const std::string text = failure.what();
-  return text.substr(0, text.find('\n'));
 }
 
 /// A replayed step against the same step without a graph. Waits for the device.
@@ -151,7 +147,7 @@ bool StepGraphs::capture(Graph& graph) {
     graph.captured = capture_->capture([this, &graph] { graph.loss = work_.step(graph.fields); });
     return true;
   } catch (const std::exception& failure) {
-    give_up("it cannot be captured: " + first_line(failure));
+    give_up(fmt::format("it cannot be captured: {}", first_line(failure.what())));
     work_.drop_gradients();
     return false;
   }
@@ -173,7 +169,7 @@ at::Tensor StepGraphs::compare(Graph& graph, const StepFields& fields) {
     before = state();
     after = state();  // the memory for it, before anything is done
   } catch (const std::exception& failure) {
-    give_up("it cannot be compared: " + first_line(failure));
+    give_up(fmt::format("it cannot be compared: {}", first_line(failure.what())));
     return work_.step(fields);
   }
   const at::Tensor plain_loss = work_.step(fields);
@@ -191,7 +187,7 @@ at::Tensor StepGraphs::compare(Graph& graph, const StepFields& fields) {
       return loss;
     }
   } catch (const std::exception& failure) {
-    fault = "it cannot be replayed: " + first_line(failure);
+    fault = fmt::format("it cannot be replayed: {}", first_line(failure.what()));
   }
   give_up(std::move(fault));
   put_back(after);

@@ -61,8 +61,8 @@ class StepGraphs {
   };
   Graph* graph_for(const StepFields& fields);
   bool capture(Graph& graph);
-  /// The step with these fields twice, as it is and as a replay. What is trusted is left behind. Throws what the step as
-  /// it is throws: trouble with the replay, or with memory for the comparison, ends graphs.
+  /// The step with these fields twice, as it is and as a replay. What is trusted is left behind. Throws what the step
+  /// as it is throws: trouble with the replay, or with memory for the comparison, ends graphs.
   at::Tensor compare(Graph& graph, const StepFields& fields);
   State state() const;
   void put_back(const State& state) const;

@@ -228,9 +228,7 @@ TEST(StepGraphs, ARunWhoseStepCannotBeCapturedLearnsTheSame) {
 TEST(StepGraphs, ARunThatHasNoMemoryForAReplayGoesOnWithSmallerBatches) {
   FakeGraphCapture capture;
   int replays = 0;
-  capture.before_replay = [&] {
-    TORCH_CHECK_WITH(OutOfMemoryError, ++replays != 10, "out of memory");
-  };
+  capture.before_replay = [&] { TORCH_CHECK_WITH(OutOfMemoryError, ++replays != 10, "out of memory"); };
   const Trained replayed = train_with_graphs({"batch.size=2"}, &capture);
   const Trained plain = train_with_graphs({"batch.size=2"}, nullptr);
   EXPECT_EQ(replayed.summary.effective.at("batch.size"), "1");
