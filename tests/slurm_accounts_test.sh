@@ -32,6 +32,13 @@ for key in sys.argv[1:]:
 EOF
 }
 
+# Without a record: what it used is known to the accounts alone.
+used=$(sbatch --parsable --mem 400M --output=/dev/null --wrap 'srun python3 -c "
+import time
+held = bytearray(b\"x\" * 100_000_000)
+end = time.process_time() + 2
+while time.process_time() < end: pass
+time.sleep(2)"')
 submit good --gpus 2 -- bash -c 'echo "epoch 1 loss 0.5"'; good=$id
 submit bad --gpus 0 -- bash -c 'exit 7'; bad=$id
 submit lost --gpus 0 -- sleep 300; lost=$id
@@ -55,6 +62,13 @@ expect 0 analyze "$good" --format json
 [ "$(job state gpus cpus nodes exit)" = "COMPLETED 2 1 1 0 " ] || fail "good: $(job state gpus cpus nodes exit)"
 expect 0 analyze "$good"  # by the comment, from anywhere
 has out "COMPLETED after"
+forgotten "$used"
+expect 0 analyze "$used" --format json
+python3 - <<'EOF' || fail "what the accounts tell: $(cat out)"
+import json
+job = json.load(open("out"))["jobs"][0]
+assert job["use"]["peak_memory_bytes"] > 90e6 and job["use"]["cpus"] > 0 and job["diagnosis"] is None, job
+EOF
 forgotten "$bad"
 expect 1 analyze "$bad" --format json
 [ "$(job state exit)" = "FAILED 7 " ] || fail "bad: $(job state exit)"

@@ -11,7 +11,7 @@ if [ -x "$slurm_root/usr/sbin/slurmctld-wlm" ]; then
   done
   export PATH="$folder/bin:$PATH" LD_LIBRARY_PATH="$libraries:$libraries/slurm-wlm"
   plugins="PluginDir=$libraries/slurm-wlm"
-  stepd=(-d "$slurm_root/usr/sbin/slurmstepd-wlm")
+  stepd=(-d "$folder/bin/slurmstepd")  # by another name it does not know itself, and accounting of a step crashes it
 elif command -v slurmctld >/dev/null && command -v munged >/dev/null; then
   plugins=""
   stepd=()
@@ -49,6 +49,7 @@ stop_cluster() {
   for pid in "${pids[@]}"; do
     for _ in $(seq 200); do kill -0 "$pid" 2>/dev/null || break; sleep 0.05; done
   done
+  rmdir /sys/fs/cgroup/memory/slurm_n[1-4]/* /sys/fs/cgroup/memory/slurm_n[1-4] 2>/dev/null  # what is empty
   rm -rf "$folder"
 }
 
@@ -92,8 +93,19 @@ EOF
   return 1
 }
 
+# Memory that a job may not exceed, by the kernel: control groups of version 1, which only root may make.
+# Slurm names them after job ids, which begin anywhere: clusters beside each other do not meet.
+can_limit_memory() { [ "$(id -u)" = 0 ] && [ -w /sys/fs/cgroup/memory/tasks ]; }
+
+limit_memory() {
+  echo "CgroupPlugin=cgroup/v1
+CgroupMountpoint=/sys/fs/cgroup
+ConstrainRAMSpace=yes" >"$cluster/cgroup.conf"
+}
+
+# With memory=kernel start_cluster lets the kernel end what exceeds its memory, with memory=slurm slurmstepd.
 start_cluster() {
-  local host port user accounting=AccountingStorageType=accounting_storage/none remember=300
+  local task=task/none accounted="" host port user accounting=AccountingStorageType=accounting_storage/none remember=300
   host=$(hostname -s)
   user=$(id -un)
   cluster=$folder/cluster
@@ -114,6 +126,10 @@ AccountingStoragePort=$((port + 6))
 AccountingStorageTRES=gres/gpu
 AccountingStoreFlags=job_comment"
   fi
+  case "${memory:-}" in
+    kernel) task=task/cgroup; limit_memory ;;
+    slurm) accounted=JobAcctGatherParams=OverMemoryKill ;;
+  esac
   cat >"$cluster/slurm.conf" <<EOF
 ClusterName=unidle
 SlurmctldHost=$host(127.0.0.1)
@@ -131,10 +147,13 @@ SlurmctldLogFile=$cluster/log/slurmctld.log
 SlurmdLogFile=$cluster/log/slurmd.%n.log
 SlurmctldPort=$port
 ProctrackType=proctrack/linuxproc
-TaskPlugin=task/none
+TaskPlugin=$task
 SelectType=select/cons_tres
 SelectTypeParameters=CR_Core_Memory
-JobAcctGatherType=jobacct_gather/none
+JobAcctGatherType=jobacct_gather/linux
+JobAcctGatherFrequency=1
+$accounted
+FirstJobId=$((100000 + (RANDOM * 32768 + RANDOM) % 60000000))
 $accounting
 GresTypes=gpu
 ReturnToService=2
@@ -173,5 +192,25 @@ wait_for() {
     sleep 0.2
   done
   fail "job $id is $state, not $*"
+  return 1
+}
+
+# run_again ID: a job that was queued again begins soon; Slurm would wait for minutes. A node refuses
+# a job whose end there it has not settled, and Slurm then holds it: it is let go till it runs.
+run_again() {
+  local id=$1 told=""
+  for _ in $(seq 900); do
+    case "$(state_of "$id"):$(squeue -h -j "$id" -o %r 2>/dev/null)" in
+      PENDING:*[Hh]eld*) scontrol release "$id"; told="" ;;
+      PENDING:*)
+        [ -n "$told" ] || scontrol update JobId="$id" StartTime=now+5
+        told=yes
+        ;;
+      REQUEUED:* | REQUEUE_HOLD:* | COMPLETING:*) ;;
+      *) [ -z "$told" ] || return 0 ;;
+    esac
+    sleep 0.2
+  done
+  fail "job $id does not begin again: $(state_of "$id")"
   return 1
 }

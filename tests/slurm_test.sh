@@ -68,6 +68,24 @@ done
 expect 0 analyze "$sweep"
 has out "Job ${sweep}_3 sweep"
 
+# The pace of a job that runs, against its limit.
+for _ in $(seq 300); do grep -q "step 9/300" "results/gpu_run_${late}_detailed.log" && break; sleep 0.2; done
+expect 0 status "$late"
+has out "of 300, and needs"
+has out "more than its limit"
+
+# A folder on the node's own disk, filled before the command and gone after it.
+mkdir local; echo rows >rows.csv
+submit staged --scratch "$PWD/local" --stage rows.csv -- bash -c 'cat "$0"; dirname "$0"; ls "$TMPDIR"' '{scratch}/rows.csv'
+staged=$id
+wait_for "$staged" COMPLETED FAILED
+has "results/gpu_run_${staged}_detailed.log" "rows.csv"
+has "results/gpu_run_${staged}_detailed.log" "$PWD/local/unidle_$staged."
+[ -z "$(ls local)" ] || fail "left on the node's disk: $(ls local)"
+
+# A crash is no signal of Slurm's: it is not run again, to crash for ever.
+submit crash --time 2 --signal INT@20 --requeue -- bash -c 'kill -SEGV $$'; crash=$id
+
 # A signal before its time is over ends it; it is queued again and goes on.
 submit again --time 1 --signal INT@55 --requeue -- \
   bash -c 'if [ "${SLURM_RESTART_COUNT:-0}" = 0 ]; then exec sleep 300; fi; echo "went on"'; again=$id
@@ -75,14 +93,20 @@ for _ in $(seq 600); do
   if grep -q "Requeuing JobId=$again" cluster/log/slurmctld.log; then break; fi  # its node is free again
   sleep 0.2
 done
-scontrol update JobId="$again" StartTime=now  # Slurm would wait two minutes
+run_again "$again"
 wait_for "$again" COMPLETED
 check "the second time" grep -q "went on" "results/gpu_run_${again}_detailed.log"
 check "its record" test -f "results/unidle_${again}_again1/record.db"
 
+wait_for "$crash" FAILED
+expect 1 analyze "$crash"
+has out "signal 11"
 wait_for "$late" TIMEOUT
 expect 1 analyze "$late"
 has out "TIMEOUT after"
+has out "It came to step"
+has out "of 300, and would have needed"
+has out "#SBATCH --time="
 
 expect 0 top
 has out "GPU hours were held"

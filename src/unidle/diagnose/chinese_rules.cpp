@@ -208,6 +208,7 @@ Messages chinese_rule_messages() {
       {"optimiser", "优化器"},
       {"how the run ended", "运行如何结束"},
       {"the command was killed while its memory was {} full", "命令在内存用到 {} 时被杀死"},
+      {"the kernel killed {} processes for want of memory while the run went on", "运行期间内核因内存不足杀死了 {} 个进程"},
       {"the device ran out of memory {} times", "设备内存耗尽 {} 次"},
       {"the program says that it ran out of memory", "程序报告内存耗尽"},
       {"training went on after it", "此后训练继续进行"},

@@ -162,8 +162,9 @@ struct Signals {
   std::vector<std::string> command;
   std::optional<int> exit_code;
   std::optional<int> exit_signal;
-  std::string output_tail;  // end of stdout, or of a log
-  std::string error_tail;   // end of stderr, where it is known apart: nothing tells which of two lines came first
+  std::optional<std::int64_t> oom_kills;  // by the kernel, in the group of processes that the run is in
+  std::string output_tail;                // end of stdout, or of a log
+  std::string error_tail;  // end of stderr, where it is known apart: nothing tells which of two lines came first
   /// The last exception that the program's instrumentation saw, the steps that any process began after it, and how many
   /// others came before it.
   std::optional<std::string> exception;

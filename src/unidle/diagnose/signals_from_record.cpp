@@ -41,6 +41,7 @@ void read_end(const record::Reader& reader, Signals& signals) {
   if (const auto signal = whole_in(exit, "signal"); signal && *signal != 0) {
     signals.exit_signal = static_cast<int>(*signal);
   }
+  signals.oom_kills = whole_in(exit, "oom_kills");
   const json outcome = reader.meta(record::meta::kOutcome).value_or(json());
   for (const Outcome one : {Outcome::kCompleted, Outcome::kFailed, Outcome::kTimedOut, Outcome::kStopped}) {
     if (outcome == to_string(one)) {

@@ -58,6 +58,8 @@ struct BarUse {
   std::int64_t runs = 0;
   double seconds = 0;
   double steps = 0;
+  double last_done = 0;  // of its last run
+  double last_total = 0;
 };
 
 /// A setting as the log states it.

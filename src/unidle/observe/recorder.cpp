@@ -13,6 +13,7 @@
 #include "unidle/observe/recovery.h"
 #include "unidle/observe/unseen.h"
 #include "unidle/telemetry/host.h"
+#include "unidle/telemetry/host_state.h"
 
 namespace unidle::observe {
 
@@ -130,6 +131,7 @@ void Recorder::start(std::int64_t root_pid, const OutputStreams& streams) {
   }
   streams_ = &streams;
   root_pid_ = root_pid;
+  oom_kills_ = telemetry::read_cgroup_use().oom_kills;
   started_ns_ = clock_.now_ns();
   guarded([&](record::Writer& writer) {
     writer.set_meta(record::meta::kPid, root_pid);
@@ -289,7 +291,12 @@ void Recorder::write_end(int code, int signal, std::string_view outcome) {
   });
   guarded([&](record::Writer& writer) {
     merger_->finish();
-    writer.set_meta(record::meta::kExit, {{"code", code}, {"signal", signal}});
+    nlohmann::json exit = {{"code", code}, {"signal", signal}};
+    // The kernel tells nobody else that it was for want of memory.
+    if (const auto kills = telemetry::read_cgroup_use().oom_kills; kills && oom_kills_ && *kills >= *oom_kills_) {
+      exit["oom_kills"] = *kills - *oom_kills_;
+    }
+    writer.set_meta(record::meta::kExit, exit);
     writer.set_meta(record::meta::kOutcome, outcome);
     writer.set_meta(record::meta::kTier,
                     fmt::format("host{}{}{}", nvml_seen_ ? "+nvml" : "", collector_->probe_seen() ? "+probe" : "",

@@ -78,6 +78,7 @@ class Recorder {
   std::uint64_t tail_bytes_written_ = 0;
   std::int64_t next_second_ns_ = 0;
   std::int64_t root_pid_ = 0;
+  std::optional<std::uint64_t> oom_kills_;  // of our group of processes, before the command began
   std::int64_t started_ns_ = 0;
   std::int64_t next_unseen_ns_ = 0;
   std::int64_t next_tail_ns_ = 0;

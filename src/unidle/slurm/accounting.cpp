@@ -106,6 +106,7 @@ std::vector<Job> parse_sacct(std::string_view text) {
       if (const auto peak = parse_memory(columns[Column::kPeakMemory])) {
         jobs.back().peak_memory_bytes = std::max(jobs.back().peak_memory_bytes.value_or(0), *peak);
       }
+      jobs.back().step_out_of_memory |= columns[Column::kState].starts_with("OUT_OF_ME");
     }
   }
   return jobs;

@@ -38,7 +38,7 @@ Analysis analyze(Job job, const std::filesystem::path& results, diagnose::Langua
   const JobFiles files = files_of(job, results);
   Analysis analysis{row_of(std::move(job), files), diagnosis_of(files, language), {}};
   const auto workers = analysis.diagnosis ? workers_wanted(*analysis.diagnosis) : std::nullopt;
-  analysis.proposals = proposals(analysis.row.job, analysis.row.use, workers);
+  analysis.proposals = proposals(analysis.row, workers);
   return analysis;
 }
 

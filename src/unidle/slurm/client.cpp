@@ -157,6 +157,7 @@ std::vector<Job> Client::find(const std::string& id) {
     if (same != accounted.end()) {
       job.cpu_time_s = same->cpu_time_s;
       job.peak_memory_bytes = same->peak_memory_bytes;
+      job.step_out_of_memory = same->step_out_of_memory;
     }
   }
   return jobs;

@@ -82,6 +82,11 @@ bool Job::runs() const {
 
 bool Job::failed() const { return !waits() && !runs() && state != "COMPLETED"; }
 
+bool Job::out_of_memory() const {
+  constexpr int kOutOfMemory = 125;  // no signal of the system's: Slurm's own sign
+  return state == "OUT_OF_MEMORY" || (failed() && (exit_signal == kOutOfMemory || step_out_of_memory));
+}
+
 int parse_count(std::string_view text) { return std::max(0, parse_number<int>(text).value_or(0)); }
 
 std::optional<double> parse_duration(std::string_view text) {

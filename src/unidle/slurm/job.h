@@ -24,6 +24,7 @@ struct Job {
   int exit_code = 0, exit_signal = 0;
   std::filesystem::path folder, output;  // working folder; standard output
   std::string comment;
+  bool step_out_of_memory = false;  // a step of it was; the job itself may be FAILED
   // Of accounting alone.
   std::optional<double> cpu_time_s;         // used by all processes
   std::optional<double> peak_memory_bytes;  // of the largest step's largest task
@@ -32,6 +33,8 @@ struct Job {
   bool runs() const;
   /// It has ended, and not well.
   bool failed() const;
+  /// It was ended because it used more memory than it had asked for.
+  bool out_of_memory() const;
 };
 
 /// How many of something; 0 for what is no such number.

@@ -32,8 +32,8 @@ bool is_no_limit(std::string_view time) {
   return word == "unlimited" || word == "infinite";
 }
 
-/// "INT@120", "B:USR1@60", "10@30". Source: sbatch(1), --signal.
-bool is_signal(std::string_view text) {
+/// Of "INT@120", "B:USR1@60", "10@30"; nothing for what is none. Source: sbatch(1), --signal.
+std::optional<int> signal_number(std::string_view text) {
   for (const std::string_view whom : {"B:", "R:", "BR:", "RB:"}) {
     text.remove_prefix(text.starts_with(whom) ? whom.size() : 0);
   }
@@ -41,19 +41,33 @@ bool is_signal(std::string_view text) {
   constexpr int kLongest_s = 65535;
   const auto ahead = parse_number<int>(text.substr(std::min(at + 1, text.size())));
   if (at < text.size() && (!ahead || *ahead < 0 || *ahead > kLongest_s)) {
-    return false;
+    return std::nullopt;
   }
   const std::string_view signal = text.substr(0, at);
   if (const auto number = parse_number<int>(signal)) {
-    return *number > 0 && *number < NSIG;
+    return *number > 0 && *number < NSIG ? number : std::nullopt;
   }
   for (int number = 1; number < NSIG; ++number) {
     const char* name = ::sigabbrev_np(number);
     if (name != nullptr && (signal == name || signal == "SIG" + std::string(name))) {
-      return true;
+      return number;
     }
   }
-  return false;
+  return std::nullopt;
+}
+
+/// The shell of the node puts variables in; nothing else of it is a shell's.
+void check_scratch(const JobRequest& request) {
+  check_line("--scratch", request.scratch);
+  if (request.scratch.find_first_of("\"`\\") != std::string::npos || request.scratch.find("$(") != std::string::npos) {
+    throw Error(ErrorCode::kUsage, "--scratch " + request.scratch, "is no plain folder", "/tmp or '$SLURM_TMPDIR'");
+  }
+  if (!request.staged.empty() && request.scratch.empty()) {
+    throw Error(ErrorCode::kUsage, "--stage", "needs --scratch, the folder that it is copied into", "--scratch /tmp");
+  }
+  for (const std::filesystem::path& path : request.staged) {
+    check_line("--stage", path.string());
+  }
 }
 
 /// A launcher among the first words, before the program's own options.
@@ -81,10 +95,11 @@ void check(const JobRequest& request) {
   check_line("--array", request.array);
   check_line("--signal", request.signal);
   check_line("--results", request.results.string());
+  check_scratch(request);
   if (!request.time.empty() && !is_no_limit(request.time) && !parse_duration(request.time)) {
     throw Error(ErrorCode::kUsage, "--time " + request.time, "is no time", "4:00:00, 2-00:00:00, minutes or UNLIMITED");
   }
-  if (!request.signal.empty() && !is_signal(request.signal)) {
+  if (!request.signal.empty() && !signal_number(request.signal)) {
     throw Error(ErrorCode::kUsage, "--signal " + request.signal, "is no NAME@SECONDS", "INT@120");
   }
   if (!request.memory.empty() && !parse_memory(request.memory)) {
@@ -148,11 +163,51 @@ std::string options_of(const JobRequest& request) {
   return text;
 }
 
+/// The words of the command; the node's scratch folder in place of {scratch}, where there is one.
+std::string joined(const std::vector<std::string>& command, const JobRequest& request) {
+  constexpr std::string_view kScratch = "{scratch}";
+  std::string text;
+  for (const std::string& word : command) {
+    text += text.empty() ? "" : " ";
+    std::size_t begin = 0;
+    std::size_t at = request.scratch.empty() ? std::string::npos : word.find(kScratch);
+    for (; at != std::string::npos; at = word.find(kScratch, begin)) {
+      text += (at > begin ? shell_quoted(word.substr(begin, at - begin)) : "") + "\"$UNIDLE_SCRATCH\"";
+      begin = at + kScratch.size();
+    }
+    text += begin == 0 || begin < word.size() ? shell_quoted(word.substr(begin)) : "";
+  }
+  return text;
+}
+
+/// What a node does: the command, observed, and before and after it what its scratch folder needs. $0 is the record,
+/// $1 the job's id.
+std::string step_of(const JobRequest& request, const std::string& command) {
+  const std::string record = request.nodes == 1 ? "$0" : "$0/$SLURMD_NODENAME";
+  const std::string observed =
+      fmt::format("{} run -o \"{}\" -- {}", shell_quoted(request.unidle.string()), record, command);
+  if (request.scratch.empty()) {
+    return "exec " + observed;
+  }
+  // A signal of Slurm's goes to all processes: this shell waits for the command's end, and clears up.
+  std::string text = "trap : HUP INT TERM USR1 USR2\n";
+  text += fmt::format("UNIDLE_SCRATCH=$(mktemp -d \"{}/unidle_$1.XXXXXX\") || exit 1\n", request.scratch);
+  text += "export UNIDLE_SCRATCH TMPDIR=$UNIDLE_SCRATCH\n";
+  if (!request.staged.empty()) {
+    std::vector<std::string> copy = {"cp", "-RL", "--"};
+    for (const std::filesystem::path& path : request.staged) {
+      copy.push_back(path.string());
+    }
+    text += shell_joined(copy) + " \"$UNIDLE_SCRATCH/\" || { rm -rf -- \"$UNIDLE_SCRATCH\"; exit 1; }\n";
+  }
+  return text + observed + "\ncode=$?\nrm -rf -- \"$UNIDLE_SCRATCH\"\nexit $code";
+}
+
 /// The command with torchrun before it, where each GPU has a process: a Python program without its interpreter.
 std::string started(const JobRequest& request) {
   std::vector<std::string> command = request.command;
   if (!request.processes) {
-    return shell_joined(command);
+    return joined(command, request);
   }
   const std::string first = std::filesystem::path(command.front()).filename().string();
   const bool python = first.starts_with("python") && command.size() > 1;
@@ -165,7 +220,8 @@ std::string started(const JobRequest& request) {
                                 ? " --standalone"
                                 : " --nnodes=\"$SLURM_JOB_NUM_NODES\" --rdzv-backend=c10d --rdzv-id=\"$SLURM_JOB_ID\" "
                                   "--rdzv-endpoint=\"$head:$((20000 + SLURM_JOB_ID % 20000))\"";
-  return fmt::format("{}{} --nproc-per-node={}{} {}", program, nodes, request.gpus, no_python, shell_joined(command));
+  return fmt::format("{}{} --nproc-per-node={}{} {}", program, nodes, request.gpus, no_python,
+                     joined(command, request));
 }
 
 }  // namespace
@@ -194,7 +250,6 @@ std::filesystem::path results_in(const std::string& comment) {
 
 std::string job_script(const JobRequest& request) {
   check(request);
-  const std::string unidle = shell_quoted(request.unidle.string());
   std::string text = "#!/bin/bash\n" + options_of(request);
   text += "\nset -u\n";
   text += "id=${SLURM_ARRAY_JOB_ID:+${SLURM_ARRAY_JOB_ID}_${SLURM_ARRAY_TASK_ID}}\n";
@@ -223,18 +278,20 @@ std::string job_script(const JobRequest& request) {
     text += "resume=\nif [ -e \"$checkpoints/checkpoint.pt\" ]; then resume=$checkpoints; fi\n";
     command += " \"checkpoint.folder=$checkpoints\" ${resume:+--resume \"$resume\"}";
   }
-  if (request.nodes == 1) {
-    text += fmt::format("\nsrun {} run -o \"$record\" -- {}\n", unidle, command);
-  } else {
+  if (request.nodes > 1) {
     text += "mkdir -p \"$record\"\n";
-    const std::string each = fmt::format("exec {} run -o \"$0/$SLURMD_NODENAME\" -- {}", unidle, command);
-    text += fmt::format("\nsrun bash -c {} \"$record\"\n", shell_quoted(each));
+  }
+  if (request.nodes == 1 && request.scratch.empty()) {
+    text += fmt::format("\nsrun {} run -o \"$record\" -- {}\n", shell_quoted(request.unidle.string()), command);
+  } else {
+    text += fmt::format("\nsrun bash -c {} \"$record\" \"$id\"\n", shell_quoted(step_of(request, command)));
   }
   text += "code=$?\n";
   if (request.requeue) {
-    text +=
-        "# 128 and more: ended by the signal before its time was over.\n"
-        "if [ $code -ge 128 ]; then scontrol requeue \"$SLURM_JOB_ID\" && sleep 60; fi\n";
+    text += fmt::format(
+        "# That signal has ended it, before its time was over: no crash, which would come again.\n"
+        "if [ $code = {} ]; then scontrol requeue \"$SLURM_JOB_ID\" && sleep 60; fi\n",
+        128 + signal_number(request.signal).value_or(0));
   }
   text += "exit $code\n";
   return text;

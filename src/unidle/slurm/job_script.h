@@ -27,7 +27,9 @@ struct JobRequest {
   /// `command` is `unidle train`: it gets a folder for its checkpoints, and goes on from the last one when it runs
   /// again.
   bool trains = false;
-  std::vector<std::string> before;  // lines of shell: modules, a virtual environment
+  std::string scratch;  // a folder of each node's own disk, "/tmp" or "$SLURM_TMPDIR"; empty: none is used
+  std::vector<std::filesystem::path> staged;  // copied into it before the command begins
+  std::vector<std::string> before;            // lines of shell: modules, a virtual environment
 };
 
 /// A bash script with #SBATCH lines as in sbatch(1). Files in `results`, ID being the job's, or ARRAY_TASK:
@@ -35,7 +37,8 @@ struct JobRequest {
 ///   gpu_utilization_ID.log    the GPUs of the first node, in the columns of nvidia-smi, every ten seconds
 ///   unidle_ID/                the record; of several nodes unidle_ID/NODE/
 ///   checkpoints_ID/           of `unidle train`
-/// Throws kUsage (subject: the option) for what sbatch cannot be asked for.
+/// With `scratch` the command has a folder of its own in it, $UNIDLE_SCRATCH and {scratch} in its words, which is
+/// removed when it ends. Throws kUsage (subject: the option) for what sbatch cannot be asked for.
 std::string job_script(const JobRequest& request);
 
 /// `unidle train CONFIG` as a job, which is told two minutes before its limit and writes a checkpoint then. Throws

@@ -85,7 +85,7 @@ TEST(JobScript, AConfigurationGoesOnFromItsCheckpoint) {
   const std::string script = job_script(asked);
   EXPECT_THAT(script, AllOf(HasSubstr("#SBATCH --signal=INT@120\n"), HasSubstr("#SBATCH --requeue\n"),
                             HasSubstr("\"checkpoint.folder=$checkpoints\" ${resume:+--resume \"$resume\"}"),
-                            HasSubstr("scontrol requeue")));
+                            HasSubstr("[ $code = 130 ]; then scontrol requeue")));
   EXPECT_TRUE(is_shell(script)) << script;
 
   write_file_atomic(config, "checkpoint.interval: 500\n");
@@ -109,6 +109,9 @@ TEST(JobScript, RefusesWhatSbatchWouldMisread) {
   EXPECT_TRUE(refused([](JobRequest& r) { r.time = "long"; }));
   EXPECT_TRUE(refused([](JobRequest& r) { r.memory = "lots"; }));
   EXPECT_TRUE(refused([](JobRequest& r) { r.requeue = true; }));
+  EXPECT_TRUE(refused([](JobRequest& r) { r.scratch = "$(reboot)"; }));
+  EXPECT_TRUE(refused([](JobRequest& r) { r.scratch = "/tmp\"; reboot; \""; }));
+  EXPECT_TRUE(refused([](JobRequest& r) { r.staged = {"/data"}; }));
   EXPECT_TRUE(refused([](JobRequest& r) {
     r.processes = true;
     r.gpus = 0;
@@ -125,6 +128,37 @@ TEST(JobScript, RefusesWhatSbatchWouldMisread) {
     EXPECT_EQ(refused([&](JobRequest& r) { r.signal = signal; }), std::string_view(signal) == "RTMAX@1") << signal;
   }
   EXPECT_FALSE(refused([](JobRequest& r) { r.time = "unlimited"; }));
+}
+
+TEST(JobScript, ScratchIsMadeFilledAndRemovedOnTheNode) {
+  const TemporaryFolder folder;
+  const auto made = [&](const std::string& name) { return (folder.path() / name).string(); };
+  std::ofstream(made("my data")) << "rows";
+  std::filesystem::create_directory(made("local disk"));
+  JobRequest asked = request();
+  asked.unidle = made("unidle");
+  asked.results = folder.path();
+  asked.scratch = "$LOCAL";
+  asked.staged = {made("my data")};
+  asked.command = {
+      "sh", "-c", "cat \"$1\"; echo \"$1\" >\"$2\"; ls \"$TMPDIR\"; exit 7", "sh", "{scratch}/my data", made("where")};
+  // srun and unidle stand for themselves: they run what they are given.
+  write_file_atomic(made("unidle"), "#!/bin/sh\nwhile [ \"$1\" != -- ]; do shift; done; shift; exec \"$@\"\n");
+  std::filesystem::permissions(made("unidle"), std::filesystem::perms::owner_all);
+  const std::string script = job_script(asked);
+  Command command;
+  command.argv = {"bash", "-c", "srun() { \"$@\"; }\n" + script};
+  command.environment = {{"SLURM_JOB_ID", "7"}, {"LOCAL", made("local disk")}};
+  const Finished finished = run_to_end(command);
+  EXPECT_EQ(finished.status.code, 7) << finished.err << script;
+  EXPECT_EQ(finished.out, "rowsmy data\n");
+  EXPECT_THAT(read_file(made("where")), HasSubstr("local disk/unidle_7."));
+  EXPECT_TRUE(std::filesystem::is_empty(made("local disk")));
+
+  asked.staged = {made("nothing")};
+  command.argv[2] = "srun() { \"$@\"; }\n" + job_script(asked);
+  EXPECT_NE(run_to_end(command).status.code, 7) << "the command began without its data";
+  EXPECT_TRUE(std::filesystem::is_empty(made("local disk")));
 }
 
 TEST(JobScript, SymbolsInTheNameOfAFolderStayItsName) {

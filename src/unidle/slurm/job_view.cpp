@@ -65,7 +65,7 @@ nlohmann::ordered_json or_null(const std::string& value) {
   return value.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(value);
 }
 
-std::optional<monitor::RunNow> progress_of(const JobFiles& files) {
+std::optional<monitor::RunNow> run_of(const JobFiles& files) {
   for (const fs::path& record : files.records) {
     try {
       if (auto now = monitor::read_run(record)) {
@@ -75,6 +75,11 @@ std::optional<monitor::RunNow> progress_of(const JobFiles& files) {
     }
   }
   return std::nullopt;
+}
+
+/// As Slurm says, else as our scripts name it: accounting does not know the file.
+fs::path output_of(const Job& job, const fs::path& folder) {
+  return job.output.empty() ? folder / fmt::format("gpu_run_{}_detailed.log", job.id) : job.output;
 }
 
 }  // namespace
@@ -104,7 +109,7 @@ std::vector<fs::path> records_of(const std::string& id, const fs::path& folder) 
 JobFiles files_of(const Job& job, const fs::path& results) {
   fs::path folder = results_in(job.comment);
   folder = folder.empty() ? results : folder;
-  JobFiles files{records_of(job.id, folder), {}};
+  JobFiles files{records_of(job.id, folder), {}, output_of(job, folder)};
   std::error_code ignored;
   if (files.records.empty() && fs::is_directory(folder, ignored)) {
     try {
@@ -137,8 +142,11 @@ Use use_of(const Job& job, const JobFiles& files) {
   if (!use.cpus && job.cpu_time_s && job.elapsed_s.value_or(0) > 0) {
     use.cpus = *job.cpu_time_s / *job.elapsed_s;
   }
-  if (!use.peak_memory_bytes) {
-    use.peak_memory_bytes = job.peak_memory_bytes;
+  if (job.peak_memory_bytes) {  // both look now and then
+    use.peak_memory_bytes = std::max(use.peak_memory_bytes.value_or(0), *job.peak_memory_bytes);
+  }
+  if (job.out_of_memory()) {
+    use.peak_memory_bytes.reset();  // what it wanted at last nobody has seen
   }
   return use;
 }
@@ -163,8 +171,7 @@ std::string state_text(const Job& job) {
     return fmt::format("{} for {}{}", job.state, time, where);
   }
   std::string text = fmt::format("{} after {}{}", job.state, time, where);
-  constexpr int kOutOfMemory = 125;  // no signal of the system's: Slurm's own sign
-  if (job.exit_signal == kOutOfMemory) {
+  if (job.out_of_memory()) {
     return text + ": it used more memory than it had asked for";
   }
   if (job.exit_signal != 0) {
@@ -174,56 +181,91 @@ std::string state_text(const Job& job) {
   }
   if (job.state == "TIMEOUT") {
     text += ": its time was over before it was done";
-  } else if (job.state == "OUT_OF_MEMORY") {
-    text += ": it used more memory than it had asked for";
   } else if (job.state == "NODE_FAIL") {
     text += ": a node went away, which is no fault of the program";
   }
   return text;
 }
 
-std::vector<Proposal> proposals(const Job& job, const Use& use, std::optional<int> workers) {
-  std::vector<Proposal> lines;
+namespace {
+
+double gibibytes(double bytes) { return std::max(1.0, std::ceil(bytes / 0x1p30)); }
+
+std::optional<Proposal> of_cpus(const Job& job, const Use& use, std::optional<int> workers) {
   const int nodes = std::max(1, job.nodes);
   const int cpus = job.cpus / nodes;
   if (workers && cpus > 0 && *workers + 1 > cpus) {
-    lines.push_back({fmt::format("--cpus-per-task={}", *workers + 1),
-                     fmt::format("{} loader workers and the training process, on {} CPUs now", *workers, cpus)});
-  } else if (!workers && use.cpus && cpus > 1 && *use.cpus / nodes < kMuchUnused * cpus) {
+    return Proposal{fmt::format("--cpus-per-task={}", *workers + 1),
+                    fmt::format("{} loader workers and the training process, on {} CPUs now", *workers, cpus)};
+  }
+  if (!workers && use.cpus && cpus > 1 && *use.cpus / nodes < kMuchUnused * cpus) {
     const int needed = std::max(1, static_cast<int>(std::ceil(*use.cpus / nodes * kRoom)));
     if (needed < cpus) {
-      lines.push_back({fmt::format("--cpus-per-task={}", needed),
-                       fmt::format("{} of {} CPUs were in use", format_number(*use.cpus / nodes), cpus)});
+      return Proposal{fmt::format("--cpus-per-task={}", needed),
+                      fmt::format("{} of {} CPUs were in use", format_number(*use.cpus / nodes), cpus)};
     }
   }
-  const auto gibibytes = [](double bytes) { return std::max(1.0, std::ceil(bytes / 0x1p30)); };
-  if (job.state == "OUT_OF_MEMORY" && job.memory_bytes) {
-    lines.push_back(
-        {fmt::format("--mem={:.0f}G", gibibytes(*job.memory_bytes / nodes * 2)),
-         fmt::format("{} were not enough", format_bytes(static_cast<std::uint64_t>(*job.memory_bytes / nodes)))});
-  } else if (use.peak_memory_bytes && job.memory_bytes && *use.peak_memory_bytes < kMuchUnused * *job.memory_bytes) {
+  return std::nullopt;
+}
+
+std::optional<Proposal> of_memory(const Job& job, const Use& use) {
+  const int nodes = std::max(1, job.nodes);
+  const auto bytes_text = [&](double bytes) { return format_bytes(static_cast<std::uint64_t>(bytes / nodes)); };
+  if (job.out_of_memory() && job.memory_bytes) {
+    return Proposal{fmt::format("--mem={:.0f}G", gibibytes(*job.memory_bytes / nodes * 2)),
+                    fmt::format("{} were not enough", bytes_text(*job.memory_bytes))};
+  }
+  if (use.peak_memory_bytes && job.memory_bytes && *use.peak_memory_bytes < kMuchUnused * *job.memory_bytes) {
     const double needed = gibibytes(*use.peak_memory_bytes / nodes * kRoom);
     if (needed * 0x1p30 < *job.memory_bytes / nodes) {
-      lines.push_back({fmt::format("--mem={:.0f}G", needed),
-                       fmt::format("{} was the most in use, of {}",
-                                   format_bytes(static_cast<std::uint64_t>(*use.peak_memory_bytes / nodes)),
-                                   format_bytes(static_cast<std::uint64_t>(*job.memory_bytes / nodes)))});
+      return Proposal{fmt::format("--mem={:.0f}G", needed),
+                      fmt::format("{} was the most in use, of {}", bytes_text(*use.peak_memory_bytes),
+                                  bytes_text(*job.memory_bytes))};
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<Proposal> of_time(const Row& row) {
+  const auto whole = row.expected();
+  if (!whole || !row.job.limit_s || *whole <= *row.job.limit_s || (row.job.state != "TIMEOUT" && !row.job.runs())) {
+    return std::nullopt;
+  }
+  const double needed = std::ceil(*whole * kRoom / 60) * 60;
+  return Proposal{
+      fmt::format("--time={}", format_duration(needed)),
+      fmt::format("{} in all at the pace so far, of {}", format_duration(*whole), format_duration(*row.job.limit_s))};
+}
+
+}  // namespace
+
+std::vector<Proposal> proposals(const Row& row, std::optional<int> workers) {
+  std::vector<Proposal> lines;
+  for (auto& one : {of_cpus(row.job, row.use, workers), of_memory(row.job, row.use), of_time(row)}) {
+    if (one) {
+      lines.push_back(*one);
     }
   }
   return lines;
 }
 
 Row row_of(Job job, const JobFiles& files) {
-  Row row{std::move(job), {}, std::nullopt};
+  Row row{std::move(job), {}, std::nullopt, std::nullopt};
+  if (row.job.failed() && !row.job.out_of_memory()) {
+    row.job.step_out_of_memory = killed_for_memory(files.output);
+  }
   row.use = use_of(row.job, files);
   if (row.job.runs()) {
-    row.now = progress_of(files);
+    row.now = run_of(files);
+  }
+  if (row.job.runs() || row.job.failed()) {
+    row.progress = progress_at_end_of(files.output);
   }
   return row;
 }
 
 nlohmann::ordered_json to_json(const Row& row) {
-  const auto& [job, use, now] = row;
+  const auto& [job, use, now, progress] = row;
   nlohmann::ordered_json document = {
       {"id", job.id},
       {"name", job.name},
@@ -246,6 +288,12 @@ nlohmann::ordered_json to_json(const Row& row) {
        {{"gpu", or_null(use.gpu)}, {"cpus", or_null(use.cpus)}, {"peak_memory_bytes", or_null(use.peak_memory_bytes)}}},
       {"gpu_hours", or_null(gpu_hours(job))},
       {"wasted_gpu_hours", or_null(wasted_gpu_hours(job, use))}};
+  document["out_of_memory"] = job.out_of_memory();
+  document["progress"] = nullptr;
+  if (progress) {
+    document["progress"] = {{"of", progress->of}, {"done", progress->done}, {"total", progress->total}};
+  }
+  document["expected_s"] = or_null(row.expected());
   if (now) {
     document["step"] = or_null(now->step);
     document["samples_per_s"] = or_null(now->samples_per_s);

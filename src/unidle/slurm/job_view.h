@@ -9,6 +9,7 @@
 
 #include "unidle/monitor/snapshot.h"
 #include "unidle/slurm/job.h"
+#include "unidle/slurm/progress.h"
 
 namespace unidle::slurm {
 
@@ -19,6 +20,7 @@ std::vector<std::filesystem::path> records_of(const std::string& id, const std::
 struct JobFiles {
   std::vector<std::filesystem::path> records;  // of several nodes one each
   std::vector<std::filesystem::path> logs;     // where there is no record
+  std::filesystem::path output;                // what it printed; empty where that is not known
 };
 /// Never throws for what is not there; then both are empty.
 JobFiles files_of(const Job& job, const std::filesystem::path& results);
@@ -44,16 +46,20 @@ struct Proposal {
   std::string line;
   std::string why;
 };
-/// `workers` is what the diagnosis wants for loader.workers, if it does.
-std::vector<Proposal> proposals(const Job& job, const Use& use, std::optional<int> workers);
-
 /// A job beside what is known of its run.
 struct Row {
   Job job;
   Use use;
   std::optional<monitor::RunNow> now;  // of a job that runs
+  std::optional<Progress> progress;    // of one that has begun
+
+  /// How long it takes as a whole at its pace so far, in seconds.
+  std::optional<double> expected() const { return expected_s(job, progress); }
 };
 Row row_of(Job job, const JobFiles& files);
+
+/// `workers` is what the diagnosis wants for loader.workers, if it does.
+std::vector<Proposal> proposals(const Row& row, std::optional<int> workers);
 
 nlohmann::ordered_json to_json(const Row& row);
 

@@ -63,7 +63,7 @@ TEST_F(JobView, UseComesFromTheRecord) {
   EXPECT_THAT(use.gpu, Optional(DoubleEq(0.25)));
   EXPECT_THAT(gpu_hours(it), Optional(DoubleEq(4)));
   EXPECT_THAT(wasted_gpu_hours(it, use), Optional(DoubleEq(3)));
-  const std::vector<Proposal> lines = proposals(it, use, std::nullopt);
+  const std::vector<Proposal> lines = proposals({it, use, {}, {}}, std::nullopt);
   ASSERT_THAT(lines, SizeIs(2));
   EXPECT_EQ(lines[0].line, "--cpus-per-task=3");
   EXPECT_EQ(lines[1].line, "--mem=5G");
@@ -119,7 +119,7 @@ TEST_F(JobView, AccountingServesWhereThereIsNoRecord) {
 TEST_F(JobView, WorkersNeedCpus) {
   Job it = job();
   it.cpus = 2;
-  const std::vector<Proposal> lines = proposals(it, {}, 4);
+  const std::vector<Proposal> lines = proposals({it, {}, {}, {}}, 4);
   ASSERT_THAT(lines, SizeIs(1));
   EXPECT_EQ(lines[0].line, "--cpus-per-task=5");
 }
@@ -127,13 +127,13 @@ TEST_F(JobView, WorkersNeedCpus) {
 TEST_F(JobView, TooLittleMemoryIsDoubled) {
   Job it = job();
   it.state = "OUT_OF_MEMORY";
-  const std::vector<Proposal> lines = proposals(it, {}, std::nullopt);
+  const std::vector<Proposal> lines = proposals({it, {}, {}, {}}, std::nullopt);
   ASSERT_THAT(lines, SizeIs(1));
   EXPECT_EQ(lines[0].line, "--mem=128G");
 }
 
 TEST(Tables, TheWorstComesFirst) {
-  std::vector<Row> rows(3, Row{job(), {}, std::nullopt});
+  std::vector<Row> rows(3, Row{job(), {}, {}, {}});
   rows[0].use.gpu = 0.9;
   rows[1].job.id = "8";
   rows[1].use.gpu = 0.1;
@@ -145,7 +145,7 @@ TEST(Tables, TheWorstComesFirst) {
 }
 
 TEST(Tables, TellHowAJobEnded) {
-  Row row{job(), {}, std::nullopt};
+  Row row{job(), {}, {}, {}};
   row.job.state = "TIMEOUT";
   row.job.elapsed_s = 14400;
   EXPECT_THAT(job_text(row), HasSubstr("TIMEOUT after 4:00:00 of 4:00:00: its time was over"));
@@ -166,10 +166,68 @@ TEST_F(JobView, OutOfMemoryIsToldWithoutASignal) {
       "TRES=cpu=2,mem=16G,node=1,billing=2,gres/gpu=1 WorkDir=/home/ada Power= NtasksPerTRES:0");
   EXPECT_TRUE(job.failed());
   EXPECT_EQ(state_text(job), "OUT_OF_MEMORY after 0:01:12 of 1:00:00 on n1: it used more memory than it had asked for");
-  const std::vector<Proposal> lines = proposals(job, {}, std::nullopt);
+  const std::vector<Proposal> lines = proposals({job, {}, {}, {}}, std::nullopt);
   ASSERT_THAT(lines, SizeIs(1));
   EXPECT_EQ(lines[0].line, "--mem=32G");
   EXPECT_THAT(lines[0].why, HasSubstr("16.0 GiB were not enough"));
+}
+
+/// What Slurm 22.05 leaves of a job whose step exceeded its memory: the script went on, so the job is FAILED.
+TEST_F(JobView, AStepThatWasKilledForItsMemoryIsFoundInTheOutput) {
+  Job it = job();
+  it.state = "FAILED";
+  it.exit_code = 1;
+  it.memory_bytes = 0x1p30;
+  it.output = folder_.path() / "gpu_run_7_detailed.log";
+  const auto row_with = [&](const std::string& line) {
+    std::ofstream(it.output) << "step 1/10\n" << line << "\nsrun: error: n1: task 0: Killed\n";
+    return row_of(it, files_of(it, folder_.path()));
+  };
+  const Row by_kernel = row_with(
+      "slurmstepd-n1: error: Detected 1 oom-kill event(s) in StepId=7.0. Some of your processes may have been killed "
+      "by the cgroup out-of-memory handler.");
+  EXPECT_THAT(state_text(by_kernel.job), HasSubstr("it used more memory than it had asked for"));
+  ASSERT_THAT(proposals(by_kernel, std::nullopt), SizeIs(1));
+  EXPECT_EQ(proposals(by_kernel, std::nullopt)[0].line, "--mem=2G");
+  const Row by_slurm =
+      row_with("slurmstepd-n1: error: StepId=7.0 exceeded memory limit (458952704 > 419430400), being killed");
+  EXPECT_TRUE(by_slurm.job.out_of_memory());
+  EXPECT_FALSE(row_with("train.py says: oom-kill event").job.out_of_memory()) << "not Slurm's own words";
+}
+
+TEST(Progress, IsOfTheWholeRun) {
+  const auto share_of = [](const std::string& text) {
+    logs::Source source("log", text);
+    const auto progress = progress_in(logs::read_text_log(source));
+    return progress ? progress->share() : -1;
+  };
+  EXPECT_DOUBLE_EQ(share_of("step 1/300\nstep 75/300 loss 0.5\n"), 0.25);
+  EXPECT_DOUBLE_EQ(share_of("Epoch 1/10 loss 0.5\nEpoch 2/10 loss 0.4\n"), 0.2);
+  EXPECT_DOUBLE_EQ(share_of("Epoch: [3/10][50/100] loss 0.4\n"), 0.25);
+  EXPECT_DOUBLE_EQ(share_of("Epoch 3/10:  50%|#####     | 50/100 [00:10<00:10,  5.0it/s]\n"), 0.25);
+  EXPECT_DOUBLE_EQ(share_of("Training:  50%|#####     | 50/100 [00:10<00:10,  5.0it/s]\n"), 0.5);
+  EXPECT_DOUBLE_EQ(share_of("Epoch 2/10 step 150/1000 loss 0.4\n"), 0.15) << "steps of all epochs";
+  EXPECT_DOUBLE_EQ(share_of("Epoch 3 step 50/100 loss 0.4\n"), -1) << "of how many epochs is not told";
+  EXPECT_DOUBLE_EQ(share_of("step 17 loss 0.4\n"), -1);
+  EXPECT_DOUBLE_EQ(share_of(""), -1);
+}
+
+TEST_F(JobView, TellsWhatTheWholeWouldTake) {
+  Job it = job();
+  it.state = "TIMEOUT";
+  it.elapsed_s = 3600;
+  it.limit_s = 3600;
+  it.output = folder_.path() / "out.log";
+  std::ofstream(it.output) << "step 1/300\nstep 75/300 loss 0.5\n";
+  const Row row = row_of(it, files_of(it, folder_.path()));
+  EXPECT_THAT(row.expected(), Optional(DoubleEq(4 * 3600)));
+  EXPECT_THAT(job_text(row), HasSubstr("It came to step 75 of 300, and would have needed 4:00:00 in all at that pace, "
+                                       "more than its limit"));
+  const std::vector<Proposal> lines = proposals(row, std::nullopt);
+  ASSERT_THAT(lines, SizeIs(1));
+  EXPECT_EQ(lines[0].line, "--time=5:00:00");
+  EXPECT_EQ(to_json(row)["expected_s"], 4 * 3600);
+  EXPECT_THAT(status_table({row}), HasSubstr("25 %"));
 }
 
 }  // namespace

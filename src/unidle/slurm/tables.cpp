@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "unidle/base/printable.h"
 #include "unidle/base/units.h"
@@ -34,18 +35,34 @@ std::string time_of(const std::optional<double>& seconds) { return seconds ? for
 std::string share_of(const std::optional<double>& share) { return share ? format_share(*share) : "-"; }
 std::string hours_of(const std::optional<double>& hours) { return hours ? format_number(*hours) : "-"; }
 
+/// "75", of an epoch under way "2.4"
+std::string count_text(double count) {
+  return count == std::floor(count) ? fmt::format("{:.0f}", count) : fmt::format("{:.1f}", count);
+}
+
+/// ", and needs 0:30:00 in all at that pace, more than its limit"
+std::string pace_of(const Job& job, std::optional<double> whole) {
+  if (!whole) {
+    return "";
+  }
+  const bool over = job.limit_s && *whole > *job.limit_s;
+  return fmt::format("{} {} in all at that pace{}", job.runs() ? ", and needs" : ", and would have needed",
+                     format_duration(*whole), over ? ", more than its limit" : "");
+}
+
 int order(const Job& job) { return job.runs() ? 0 : job.waits() ? 1 : 2; }
 
 }  // namespace
 
 std::string status_table(std::vector<Row> rows) {
   std::stable_sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) { return order(a.job) < order(b.job); });
-  std::vector<std::vector<std::string>> cells = {
-      {"ID", "NAME", "STATE", "TIME", "LIMIT", "NODES", "GPUS", "STEP", "SAMPLES/S", "INPUT", "REASON"}};
+  std::vector<std::vector<std::string>> cells = {{"ID", "NAME", "STATE", "TIME", "LIMIT", "DONE", "IN ALL", "NODES",
+                                                  "GPUS", "STEP", "SAMPLES/S", "INPUT", "REASON"}};
   for (const Row& row : rows) {
     const auto& now = row.now;
     cells.push_back({row.job.id, printable_line(row.job.name), row.job.state,
                      row.job.waits() ? "-" : time_of(row.job.elapsed_s), time_of(row.job.limit_s),
+                     row.progress ? format_share(row.progress->share()) : "-", time_of(row.expected()),
                      std::to_string(row.job.nodes), std::to_string(row.job.gpus),
                      now && now->step ? std::to_string(*now->step) : "-",
                      now && now->samples_per_s ? format_number(*now->samples_per_s) : "-",
@@ -110,6 +127,11 @@ std::string job_text(const Row& row) {
       text += fmt::format(", {} of the time waiting for input", format_share(*row.now->input_share));
     }
     text += ".\n";
+  }
+  if (row.progress) {
+    const auto whole = row.expected();
+    text += fmt::format("It {} to {} {} of {}{}.\n", job.runs() ? "has come" : "came", row.progress->of,
+                        count_text(row.progress->done), count_text(row.progress->total), pace_of(job, whole));
   }
   if (job.runs() && job.limit_s && job.elapsed_s) {
     text += fmt::format("Its time is over in {}.\n", format_duration(*job.limit_s - *job.elapsed_s));

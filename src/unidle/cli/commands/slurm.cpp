@@ -45,6 +45,9 @@ void complete(Arguments& arguments) {
   request.unidle = program_folder() / "unidle";
   request.results = fs::absolute(arguments.results).lexically_normal();
   request.command = arguments.command;
+  for (fs::path& path : request.staged) {
+    path = fs::absolute(path).lexically_normal();
+  }
   const fs::path first = request.command.front();
   if (request.command.size() == 1 && (first.extension() == ".yaml" || first.extension() == ".yml")) {
     slurm::train(request, first);
@@ -210,6 +213,11 @@ CLI::App* add_submit(CLI::App& app, Arguments& arguments) {
                      "then writes a checkpoint");
   action->add_flag("--requeue", request.requeue, "Put the job in the queue again when that signal has ended it");
   action->add_flag("--torchrun", request.processes, "Start one process a GPU on each node, by torchrun");
+  action->add_option(
+      "--scratch", request.scratch,
+      "A folder on each node's own disk, '$SLURM_TMPDIR' or /tmp: the command gets one of its own in it, "
+      "{scratch} in its words, which is removed at its end");
+  action->add_option("--stage", request.staged, "A file or folder that is copied there first")->allow_extra_args(false);
   action->add_option("--before", request.before, "A line of shell to run first: 'module load cuda'");
   action->add_flag("-n,--dry-run", arguments.dry_run, "Print the script and leave");
   action->add_option("command", arguments.command, "CONFIG.yaml, or -- and a command")->required();

@@ -21,20 +21,44 @@ bool says_out_of_memory(std::string_view text) {
 }
 
 /// The kernel ends what exceeds its memory with SIGKILL and without a word.
+bool was_killed(const Signals& signals) { return signals.exit_signal == SIGKILL || signals.exit_code == 128 + SIGKILL; }
+
+/// A program may fail by itself when one of its helpers was killed.
+bool killed_by_the_kernel(const Signals& signals) {
+  return signals.oom_kills.value_or(0) > 0 && signals.outcome == Outcome::kFailed;
+}
+
+/// Where the kernel's count is not known.
 bool killed_at_the_limit(const Signals& signals, const Policy& policy) {
-  const bool killed = signals.exit_signal == SIGKILL || signals.exit_code == 128 + SIGKILL;
-  return killed && signals.host_memory_used.value_or(0) >= policy.memory_full;
+  return was_killed(signals) && !signals.oom_kills && signals.host_memory_used.value_or(0) >= policy.memory_full;
+}
+
+bool is_missing(const Signals& signals) {
+  const bool ended = signals.exit_code || signals.exit_signal || signals.outcome != Outcome::kUnknown;
+  const bool nobody_knows = was_killed(signals) && !signals.oom_kills && !signals.host_memory_used;
+  return nobody_knows || (!ended && !signals.gpu.ooms);
+}
+
+std::string evidence_of(const Context& context, const Policy& policy) {
+  const Signals& signals = context.signals;
+  if (killed_by_the_kernel(signals)) {
+    return context.say("the kernel killed {} processes for want of memory while the run went on", *signals.oom_kills);
+  }
+  if (killed_at_the_limit(signals, policy)) {
+    return context.say("the command was killed while its memory was {} full", format_share(*signals.host_memory_used));
+  }
+  return signals.gpu.ooms.value_or(0) > 0 ? context.say("the device ran out of memory {} times", *signals.gpu.ooms)
+                                          : context.say("the program says that it ran out of memory");
 }
 
 Evaluation evaluate_out_of_memory(const Context& context, const Policy& policy) {
   const Signals& signals = context.signals;
-  const bool ended = signals.exit_code || signals.exit_signal || signals.outcome != Outcome::kUnknown;
   const bool said = says_out_of_memory(signals.output_tail) || says_out_of_memory(signals.error_tail) ||
                     (signals.exception && says_out_of_memory(*signals.exception));
   const bool counted = signals.gpu.ooms.value_or(0) > 0;
-  const bool killed = killed_at_the_limit(signals, policy);
+  const bool killed = killed_by_the_kernel(signals) || killed_at_the_limit(signals, policy);
   if (!said && !counted && !killed) {
-    return ended || signals.gpu.ooms ? Evaluation(Nothing{}) : Evaluation(Missing{"how the run ended"});
+    return is_missing(signals) ? Evaluation(Missing{"how the run ended"}) : Evaluation(Nothing{});
   }
   const bool failed = signals.exit_code.value_or(0) != 0 || signals.exit_signal.value_or(0) != 0 ||
                       signals.outcome == Outcome::kFailed ||
@@ -45,10 +69,7 @@ Evaluation evaluate_out_of_memory(const Context& context, const Policy& policy) 
     finding.verdict = Verdict::kFailed;
   }
   finding.where = detail::place(signals.exception_where);
-  finding.evidence.push_back(killed    ? context.say("the command was killed while its memory was {} full",
-                                                     format_share(*signals.host_memory_used))
-                             : counted ? context.say("the device ran out of memory {} times", *signals.gpu.ooms)
-                                       : context.say("the program says that it ran out of memory"));
+  finding.evidence.push_back(evidence_of(context, policy));
   if (!failed) {
     finding.evidence.push_back(context.say("training went on after it"));
   }
@@ -74,8 +95,10 @@ const Rule& out_of_memory() {
           "The device or the host had no memory left. A program may catch that and go on with a smaller batch; "
           "mostly it ends the run. The kernel ends a process that exceeds the host's memory without a word.",
       .thresholds =
-          "Critical when the run failed, a warning when training went on. A SIGKILL counts when host memory was at "
-          "least memory_full (90 %) full.",
+          "Critical when the run failed, a warning when training went on. A failed run counts when the kernel has "
+          "killed "
+          "processes of its group for want of memory meanwhile; where that is not known, a SIGKILL while host memory "
+          "was at least memory_full (90 %) full.",
       .needs = "how the run ended, the end of its output, the program's own count",
       .proposes = "batch.size with batch.accumulation; grad.checkpointing",
       .evaluate = evaluate_out_of_memory,

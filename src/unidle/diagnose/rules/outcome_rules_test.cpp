@@ -56,6 +56,37 @@ TEST(RunFailed, WithoutOutputTheInstrumentationSpeaks) {
   EXPECT_THAT(fired("run-failed", signals).evidence, Contains(HasSubstr("bad sample")));
 }
 
+TEST(OutOfMemory, TheKernelsCountTellsWhoKilled) {
+  Signals signals = healthy_cpu();
+  signals.exit_code.reset();
+  signals.exit_signal = 9;
+  signals.outcome = Outcome::kFailed;
+  signals.host_memory_used.reset();
+  signals.oom_kills = 0;
+  EXPECT_TRUE(silent("out-of-memory", signals)) << "somebody else killed it";
+  signals.oom_kills = 1;
+  const Finding finding = fired("out-of-memory", signals);
+  EXPECT_EQ(finding.severity, Severity::kCritical);
+  EXPECT_THAT(finding.evidence, Contains(HasSubstr("the kernel killed 1 processes for want of memory")));
+  signals.exit_signal.reset();
+  signals.exit_code = 1;  // a helper was killed, and the program gave up
+  fired("out-of-memory", signals);
+  signals.exit_code = 0;
+  signals.outcome = Outcome::kCompleted;
+  EXPECT_TRUE(silent("out-of-memory", signals)) << "a neighbour in the same group";
+}
+
+TEST(OutOfMemory, AKillThatNobodyExplainsIsNotCalledEnoughMemory) {
+  Signals signals = healthy_cpu();
+  signals.exit_signal = 9;
+  signals.outcome = Outcome::kFailed;
+  signals.oom_kills.reset();
+  signals.host_memory_used.reset();
+  EXPECT_FALSE(silent("out-of-memory", signals));
+  signals.host_memory_used = 0.95;
+  fired("out-of-memory", signals);
+}
+
 // Training goes on after the first error and ends with the second one, whatever the last line claims.
 TEST(RunFailed, OfSeveralErrorsTheLastOneCounts) {
   Signals signals = healthy_cpu();

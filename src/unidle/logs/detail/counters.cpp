@@ -154,12 +154,14 @@ void Counters::close(const OpenBar& open) {
     if (log_.bars.size() >= kMostBars) {
       return;
     }
-    log_.bars.push_back({open.label, open.validation, 0, 0, 0});
+    log_.bars.push_back({open.label, open.validation, 0, 0, 0, 0, 0});
     use = log_.bars.end() - 1;
   }
   ++use->runs;
   use->seconds += open.elapsed_s;
   use->steps += open.done;
+  use->last_done = open.done;
+  use->last_total = open.total;
 }
 
 void Counters::bar(const Bar& seen, bool validation) {
