@@ -1,7 +1,6 @@
 // A record.db of any bytes, read whole.
 #include "fuzz.h"
 #include "scratch_record.h"
-#include "unidle/record/detail/ended.h"
 
 namespace unidle::fuzz::targets {
 
@@ -10,7 +9,6 @@ namespace {
 void run_record_file(std::string_view bytes) {
   write_rows("");  // no log of an earlier input beside it
   const std::filesystem::path folder = put("record/record.db", bytes).parent_path();
-  record::meta_of_ended(folder);
   may_refuse([&] {
     const record::Reader reader(folder);
     reader.meta("command");

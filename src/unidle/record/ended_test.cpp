@@ -1,16 +1,11 @@
 #include "unidle/record/detail/ended.h"
 
-#include <fcntl.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <fstream>
 
 #include "unidle/base/error.h"
 #include "unidle/base/files.h"
-#include "unidle/base/handle.h"
-#include "unidle/base/json.h"
-#include "unidle/record/detail/pages.h"
 #include "unidle/record/record.h"
 #include "unidle/record/sqlite.h"
 #include "unidle/record/testing/sample_record.h"
@@ -85,47 +80,6 @@ TEST_F(Ended, DamagedValuesAreForTheReader) {
   Database(file_, file_.string(), SQLITE_OPEN_READWRITE, ErrorCode::kIo)
       .execute("UPDATE meta SET value='{' WHERE key='command'");
   EXPECT_FALSE(meta_of_ended(record_));
-}
-
-/// Values that a page has no room for, and more rows than one page holds.
-TEST_F(Ended, LongValuesAndManyOfThemAreRead) {
-  const std::string longest(50'000, 'x');
-  {
-    Writer writer(record_, Begin::kResume);
-    writer.set_meta(meta::kCommand, {"python", longest});
-    for (int i = 0; i < 2000; ++i) {
-      writer.set_meta("key " + std::to_string(i), "value " + std::to_string(i));
-    }
-    writer.set_meta(meta::kEndNs, 7'000'000'000);
-  }
-  const auto values = meta_of_ended(record_);
-  ASSERT_TRUE(values);
-  EXPECT_EQ(values->at("command")[1], longest);
-  EXPECT_EQ(values->at("outcome"), "completed");
-
-  const UniqueFd file(::open(file_.c_str(), O_RDONLY | O_CLOEXEC));
-  const auto rows = rows_of_table(file.get(), "meta");
-  ASSERT_TRUE(rows);
-  std::map<std::string, nlohmann::json> as_json;
-  for (const auto& [key, value] : *rows) {
-    as_json[key] = parse_json(value);
-  }
-  EXPECT_EQ(as_json, Reader(record_).all_meta());
-  EXPECT_FALSE(rows_of_table(file.get(), "nothing"));
-}
-
-/// Whatever a byte says, what is read is a row or nothing; no byte leads out of the file or round in a ring.
-TEST_F(Ended, NoByteLeadsAstray) {
-  const std::string whole = read_file(file_);
-  const UniqueFd file(::open(file_.c_str(), O_RDWR | O_CLOEXEC));
-  for (std::size_t at = 0; at < whole.size(); at += at < 4096 ? 1 : 37) {
-    for (const char byte : {'\x00', '\x01', '\x7f', '\xff'}) {
-      ASSERT_EQ(::pwrite(file.get(), &byte, 1, static_cast<off_t>(at)), 1);
-      rows_of_table(file.get(), "meta");
-    }
-    ASSERT_EQ(::pwrite(file.get(), &whole[at], 1, static_cast<off_t>(at)), 1);
-  }
-  EXPECT_TRUE(rows_of_table(file.get(), "meta"));
 }
 
 }  // namespace

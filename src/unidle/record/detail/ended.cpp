@@ -13,7 +13,6 @@
 #include "unidle/base/error.h"
 #include "unidle/base/handle.h"
 #include "unidle/base/json.h"
-#include "unidle/record/detail/pages.h"
 #include "unidle/record/detail/schema.h"
 #include "unidle/record/record.h"
 #include "unidle/record/sqlite.h"
@@ -69,22 +68,18 @@ bool is_written_to(const fs::path& file) {
                      [&](const char* suffix) { return ::access((file.string() + suffix).c_str(), F_OK) == 0; });
 }
 
-/// Of the values, which may be large, those that a list shows.
-std::optional<std::map<std::string, nlohmann::json>> read_values(int file) {
-  const auto rows = rows_of_table(file, "meta");
-  if (!rows) {
-    return std::nullopt;
-  }
+std::optional<std::map<std::string, nlohmann::json>> read_values(const fs::path& file) {
+  Database db(file, uri_of(file, "?immutable=1"), SQLITE_OPEN_READONLY, ErrorCode::kInput);
+  Statement statement(db, "SELECT key, value FROM meta WHERE key IN (?, ?, ?, ?, ?, ?, ?)");
+  statement.bind_all(meta::kStartedUtc, meta::kOutcome, meta::kExit, meta::kCommand, meta::kTier, meta::kStartNs,
+                     meta::kEndNs);
   std::map<std::string, nlohmann::json> values;
-  for (const std::string_view key :
-       {meta::kStartedUtc, meta::kOutcome, meta::kExit, meta::kCommand, meta::kTier, meta::kStartNs, meta::kEndNs}) {
-    if (const auto row = rows->find(std::string(key)); row != rows->end()) {
-      nlohmann::json value = parse_json(row->second);
-      if (value.is_discarded()) {
-        return std::nullopt;
-      }
-      values.emplace(row->first, std::move(value));
+  while (statement.step()) {
+    nlohmann::json value = parse_json(statement.bytes(1));
+    if (value.is_discarded()) {
+      return std::nullopt;
     }
+    values.emplace(statement.text(0), std::move(value));
   }
   return values;
 }
@@ -101,7 +96,7 @@ std::optional<std::map<std::string, nlohmann::json>> meta_of_ended(const fs::pat
       !is_of_ended(header, before->bytes) || is_written_to(file)) {
     return std::nullopt;
   }
-  auto values = read_values(opened.get());
+  auto values = read_values(file);
   // Read without SQLite's locks: what was written to meanwhile is read once more, with them.
   const bool untouched = state_of(opened.get()) == before && !is_written_to(file);
   return untouched && values && values->contains(std::string(meta::kEndNs)) ? std::move(values) : std::nullopt;
