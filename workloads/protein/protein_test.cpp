@@ -118,6 +118,14 @@ TEST_F(Protein, SaysWhatIsMissing) {
   }
 }
 
+TEST(ProteinModel, IsAsLargeAsItsPageSays) {
+  std::int64_t count = 0;
+  for (const at::Tensor& parameter : Model(320, 8).parameters()) {
+    count += parameter.numel();
+  }
+  EXPECT_EQ(count, 13733232);
+}
+
 TEST(ProteinModel, WhatLiesBehindTheEndChangesNothing) {
   at::manual_seed(3);
   Model model(32, 1);
