@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import Optional, Union
 
@@ -15,14 +16,21 @@ PathLike = Union[str, "os.PathLike[str]"]
 
 def _path() -> str:
     here = Path(__file__).parent
-    # As the library: installed as PREFIX/share/unidle/python/unidle, or in a checkout.
-    for program in (here.parents[3] / "bin" / "unidle", here.parents[1] / "build" / "bin" / "unidle"):
+    # As the library: in a wheel, installed as PREFIX/share/unidle/python/unidle, in a checkout.
+    for folder in (here / "_installed", here.parents[3], here.parents[1] / "build"):
+        program = folder / "bin" / "unidle"
         if program.is_file():
             return str(program)
     found = shutil.which("unidle")
     if found is None:
         raise MissingError("unidle: the program is not on PATH (build it with ./dev build core)")
     return found
+
+
+def main() -> None:
+    """What pip's script `unidle` calls: becomes the program."""
+    path = _path()
+    os.execv(path, [path, *sys.argv[1:]])
 
 
 def report(record: PathLike, output: Optional[PathLike] = None) -> Path:

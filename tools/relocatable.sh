@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# relocatable.sh BUILD ROOT: puts the programs of a build into ROOT/{bin,lib,libexec,share}, with the shim and the
+# libraries that they need beside the C library's, so that they run wherever ROOT is put. LibTorch is not in it:
+# unidle-train takes that of the Python that it is shown, which has to be of the version that it was built with.
+set -euo pipefail
+source=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+build=$(readlink -f "$1")
+root=$2
+mkdir -p "$root"/{bin,lib,libexec,share/unidle/python}
+
+cp "$build/bin/unidle" "$root/bin/"
+for library in libunidle.so libunidle_probe.so _unidle_light.abi3.so libunidle_cupti.so libunidle_cuda.so; do
+  if [ -e "$build/lib/$library" ]; then cp "$build/lib/$library" "$root/lib/"; fi
+done
+(cd "$source/python" && find shim -name '*.py' -print0 | xargs -0 cp --parents -t "$root/share/unidle/python")
+
+# Not the C library, which every machine has, and nothing that comes with torch.
+libraries_of() {
+  ldd "$1" | awk '$2 == "=>" && $3 ~ /^\// {print $3}' |
+    grep -vE '/(libc|libm|libdl|librt|libpthread|libutil|ld-linux[^/]*)\.so|/torch/lib/|/nvidia/|/libcuda'
+}
+programs=("$root/bin/unidle" "$build/lib/libunidle.so")
+if [ -x "$build/bin/unidle-train" ]; then
+  cp "$build/bin/unidle-train" "$root/libexec/"
+  programs+=("$root/libexec/unidle-train")
+  cat >"$root/bin/unidle-train" <<'START'
+#!/usr/bin/env bash
+# Starts the engine with the LibTorch of a Python that has torch: that of $UNIDLE_PYTHON, the one beside this
+# program where both were installed by pip, or python3's.
+here=$(dirname "$(readlink -f "$0")")
+python=${UNIDLE_PYTHON:-python3}
+torch=$(readlink -f "$here/../../../torch")
+if [ -n "${UNIDLE_PYTHON:-}" ] || [ ! -d "$torch/lib" ]; then
+  torch=$("$python" -c "import importlib.util as u; s = u.find_spec('torch'); print(s.submodule_search_locations[0] if s else '')" 2>/dev/null)
+fi
+if [ -z "$torch" ]; then
+  echo "unidle-train: $python has no torch; set UNIDLE_PYTHON to one that has" >&2
+  exit 3
+fi
+export LD_LIBRARY_PATH="$torch/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
+exec "$here/../libexec/unidle-train" "$@"
+START
+  chmod +x "$root/bin/unidle-train"
+fi
+for program in "${programs[@]}"; do
+  libraries_of "$program" | while read -r library; do cp -nL "$library" "$root/lib/"; done
+done
+strip --strip-unneeded "$root"/bin/unidle "$root"/libexec/* "$root"/lib/*.so* 2>/dev/null || true
