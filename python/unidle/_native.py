@@ -104,7 +104,11 @@ def _library_paths() -> list[Path]:
     here = Path(__file__).parent
     name = "libunidle.so"
     # In a wheel; installed as PREFIX/share/unidle/python/unidle; in a checkout.
-    return [here / "_installed" / "lib" / name, here.parents[3] / "lib" / name, here.parents[1] / "build" / "lib" / name]
+    return [
+        here / "_installed" / "lib" / name,
+        here.parents[3] / "lib" / name,
+        here.parents[1] / "build" / "lib" / name,
+    ]
 
 
 def _declare(library: ctypes.CDLL) -> None:
