@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# bundle.sh BUILD FILE: one archive with what relocatable.sh takes, the programs and tests for a GPU, workloads and
-# benches.
+# bundle.sh BUILD FILE: one archive with what relocatable.sh takes, the programs and tests for a GPU,
+# workloads and benches.
 set -euo pipefail
 source=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 build=$(readlink -f "$1")

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# relocatable.sh BUILD ROOT: puts the programs of a build into ROOT/{bin,lib,libexec,share}, with the shim and the
-# libraries that they need beside the C library's, so that they run wherever ROOT is put. LibTorch is not in it:
-# unidle-train takes that of the Python that it is shown, which has to be of the version that it was built with.
+# relocatable.sh BUILD ROOT: puts the programs of a build into ROOT/{bin,lib,libexec,share}, with the shim
+# and the libraries that they need beside the C library's, so that they run wherever ROOT is put. LibTorch
+# is not in it: unidle-train takes that of the Python that it is shown, which has to be of the version that
+# it was built with.
 set -euo pipefail
 source=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 build=$(readlink -f "$1")
