@@ -147,6 +147,7 @@ Messages chinese_rule_messages() {
       {"compute and loader share {} CPUs: all their CPU work would still take {} of each step's {}, so workers hide only part of the wait", "计算与加载共用 {0} 个 CPU：两者的 CPU 工作仍需每步 {2} 中的 {1}，工作进程只能隐藏部分等待"},
       {"prepare batches in workers while the step runs; on these CPUs that alone gains little, less work per sample does", "在训练步运行时由工作进程准备批次；在这些 CPU 上仅此收效不大，减少每个样本的工作才有效"},
       {"keep what the first epoch computed for the later ones", "保留第一轮的计算结果供后续各轮使用"},
+      {"; for later runs too: @unidle.cached above {} ({})", "；要供以后的运行使用：在 {}（{}）上方加 @unidle.cached"},
       {"The loader runs in the training process", "加载器运行在训练进程内"},
       {"loader workers", "加载器工作进程"},
       {"loader.workers: as many as hide the work, one CPU left for the training thread; cache.features when epochs repeat and it is off", "loader.workers：足以隐藏加载工作，并给训练线程留一个 CPU；多轮训练且未缓存时用 cache.features"},

@@ -4,6 +4,7 @@
 
 #include "unidle/base/units.h"
 #include "unidle/diagnose/context.h"
+#include "unidle/diagnose/detail/finding.h"
 #include "unidle/diagnose/ranking.h"
 #include "unidle/diagnose/rule.h"
 #include "unidle/diagnose/signals_from_logs.h"
@@ -76,6 +77,11 @@ Diagnosis diagnose(const Signals& signals, const Policy& policy, Language langua
 
 Diagnosis diagnose_record(const std::filesystem::path& path, const Policy& policy, Language language) {
   return diagnose(read_signals(record::Reader(path), language), policy, language);
+}
+
+std::string cacheable_function(const record::Reader& record) {
+  const auto function = detail::cacheable_within(read_signals(record));
+  return function ? function->where : std::string();
 }
 
 Diagnosis diagnose_logs(const std::vector<std::filesystem::path>& files, const Policy& policy, Language language,

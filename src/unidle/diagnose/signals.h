@@ -31,16 +31,17 @@ struct LoaderFacts {
   std::optional<std::int64_t> in_memory_bytes;
   std::optional<bool> pin_memory;
   std::optional<bool> persistent_workers;
-  std::optional<bool> map_style;      // samples are fetched one by one by their key
-  std::optional<bool> batched;        // a batch is fetched by one call
-  std::optional<bool> in_memory;      // the samples are held in memory; nothing is read for one
-  std::optional<bool> gathers;        // rows fetched together are those fetched singly; absent: it was not tried
-  std::string gathers_not;            // why not, or why it was not tried
-  std::vector<std::string> keepable;  // functions that a sample calls whose results could be kept
-  std::string made_with;              // "torch", "unidle" (our package), "unidle.wrap"; empty: not told
-  std::string dataset;                // its class
-  std::string dataset_where;          // file:line of what makes a sample
-  std::string where;                  // file:line of where it is made
+  std::optional<bool> map_style;            // samples are fetched one by one by their key
+  std::optional<bool> batched;              // a batch is fetched by one call
+  std::optional<bool> in_memory;            // the samples are held in memory; nothing is read for one
+  std::optional<bool> gathers;              // rows fetched together are those fetched singly; absent: it was not tried
+  std::string gathers_not;                  // why not, or why it was not tried
+  std::vector<std::string> keepable;        // functions that a sample calls whose results could be kept
+  std::vector<std::string> keepable_where;  // of each, file:line where unidle.cached can stand; empty: nowhere
+  std::string made_with;                    // "torch", "unidle" (our package), "unidle.wrap"; empty: not told
+  std::string dataset;                      // its class
+  std::string dataset_where;                // file:line of what makes a sample
+  std::string where;                        // file:line of where it is made
   /// Making an iterator until its first batch, beyond the fetch itself.
   std::optional<std::int64_t> starts;
   std::optional<double> start_wait_s;  // of it, what training waited for

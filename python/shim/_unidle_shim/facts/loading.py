@@ -111,12 +111,14 @@ def loader_facts(torch, loader):
 def look_at_samples(facts, real):
     """Once a loader: whether rows of a table in memory could be fetched together, and which functions'
     results could be kept. Nothing of the program's is called but in a trial."""
-    facts["keepable"] = []
+    facts["keepable"], facts["keepable_where"] = [], []
     if facts["made_with"] != "torch":
         return
     try:
         if not facts["iterable"]:
-            facts["keepable"] = keepable(real.dataset)
+            found = keepable(real.dataset)
+            facts["keepable"] = [getattr(one.__code__, "co_qualname", one.__code__.co_name) for one in found]
+            facts["keepable_where"] = [where_to_cache(one) for one in found]
     except Exception as failure:  # code that cannot be read
         pass_on(failure)
     if not facts["in_memory"] or facts["iterable"]:
@@ -129,7 +131,7 @@ def look_at_samples(facts, real):
 
 
 def keepable(dataset):
-    """Names of the program's functions within a sample whose results look as if they could be kept, see
+    """The program's functions within a sample whose results look as if they could be kept, see
     knobs/kept_calls.py."""
     found, ahead = [], [(getattr(type(dataset), "__getitem__", None), 1)]
     while ahead:
@@ -142,8 +144,15 @@ def keepable(dataset):
             if side_effects.stored(called, (dataset,)) or side_effects.used(called, (dataset,)) & _DRAWS:
                 ahead.append((called, depth + 1))
             else:
-                found.append(getattr(called.__code__, "co_qualname", called.__code__.co_name))
+                found.append(called)
     return found
+
+
+def where_to_cache(function):
+    """Where a person can write @unidle.cached above it; None for a method, whose object has no value to go
+    by, and for what only a call makes."""
+    of_module = function.__qualname__ == function.__name__ == function.__code__.co_name
+    return places.of_function(function) if of_module else None
 
 
 def loader_notes(loader):

@@ -129,6 +129,21 @@ std::optional<HotFunction> kept_within(const Signals& signals) {
   return std::find(names.begin(), names.end(), hot->function) == names.end() ? std::nullopt : hot;
 }
 
+std::optional<HotFunction> cacheable_within(const Signals& signals) {
+  auto hot = kept_within(signals);
+  if (!hot) {
+    return std::nullopt;
+  }
+  const LoaderFacts& loader = *signals.loader;
+  const auto name = std::find(loader.keepable.begin(), loader.keepable.end(), hot->function);
+  const auto index = static_cast<std::size_t>(name - loader.keepable.begin());
+  if (index >= loader.keepable_where.size() || loader.keepable_where[index].empty()) {
+    return std::nullopt;
+  }
+  hot->where = loader.keepable_where[index];
+  return hot;
+}
+
 bool samples_can_be_kept(const Context& context) {
   const Signals& signals = context.signals;
   if (signals.loader && (signals.loader->map_style == false || signals.loader->of_package())) {

@@ -45,6 +45,10 @@ std::optional<HotFunction> hot_sample_function(const Signals& signals);
 /// The same where its results could be kept although the samples differ.
 std::optional<HotFunction> kept_within(const Signals& signals);
 
+/// The same where its results could be kept for later runs as well, by a line above it; `where` is the line of its
+/// definition.
+std::optional<HotFunction> cacheable_within(const Signals& signals);
+
 /// False where nothing of the samples could be kept for later epochs: they are a stream, or differ each time.
 bool samples_can_be_kept(const Context& context);
 

@@ -29,6 +29,15 @@ struct WeightedMean {
   std::optional<double> mean() const { return weight > 0 ? std::optional(sum / weight) : std::nullopt; }
 };
 
+/// The texts of a list; empty for what is none.
+std::vector<std::string> texts_in(const json& list) {
+  std::vector<std::string> texts;
+  for (std::size_t i = 0; list.is_array() && i < list.size(); ++i) {
+    texts.push_back(list[i].is_string() ? list[i].get<std::string>() : std::string());
+  }
+  return texts;
+}
+
 /// Steps whose device was looked at; fewer are no evidence.
 constexpr double kFewestLooks = 10;
 
@@ -112,11 +121,8 @@ void Notes::read_loader(Signals& signals) const {
   facts.batched = loader.flag("batched_getitem");
   facts.gathers = loader.flag("gathers");
   facts.gathers_not = loader.text("gathers_not");
-  if (const json names = loader.value("keepable"); names.is_array()) {
-    for (const json& name : names) {
-      facts.keepable.push_back(name.is_string() ? name.get<std::string>() : "");
-    }
-  }
+  facts.keepable = texts_in(loader.value("keepable"));
+  facts.keepable_where = texts_in(loader.value("keepable_where"));
   facts.made_with = loader.text("made_with");
   facts.dataset = loader.text("dataset");
   facts.dataset_where = loader.text("dataset_where");

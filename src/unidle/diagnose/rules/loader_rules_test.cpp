@@ -213,6 +213,20 @@ TEST(RecomputedFeatures, OfSamplesThatDifferOnlyAFunctionsResultsCanBeKept) {
   EXPECT_NEAR(*finding.share, 0.54 * 2 / 3 * 0.6, 1e-9) << "that part of the sample work";
 }
 
+TEST(RecomputedFeatures, NamesTheFunctionThatCanBeCached) {
+  Signals signals = recomputing();
+  signals.loader.emplace();
+  signals.loader->workers = 0;
+  signals.hot = {{"train", "input", "train.py:65", "read_picture", 60, 100}};
+  signals.loader->keepable = {"turned", "read_picture"};
+  EXPECT_THAT(fix_of(fired("recomputed-features", signals), "cache.features")->how, Not(HasSubstr("unidle.cached")));
+  signals.loader->keepable_where = {"train.py:40", ""};
+  EXPECT_THAT(fix_of(fired("recomputed-features", signals), "cache.features")->how, Not(HasSubstr("unidle.cached")));
+  signals.loader->keepable_where = {"train.py:40", "train.py:60"};
+  EXPECT_THAT(fix_of(fired("recomputed-features", signals), "cache.features")->how,
+              HasSubstr("@unidle.cached above read_picture (train.py:60)"));
+}
+
 TEST(SampleWork, OfATrainingThreadThatOnlyWaitsIsNone) {
   Signals signals = waiting_cpu(0.9);
   signals.sample_s = 0.05;

@@ -103,6 +103,9 @@ Evaluation evaluate_recomputed_features(const Context& context, const Policy& po
   if (keep.from.is_null()) {
     keep.from = "off";  // later samples cost what the first ones did
   }
+  if (const auto function = detail::cacheable_within(signals)) {
+    keep.how += context.say("; for later runs too: @unidle.cached above {} ({})", function->function, function->where);
+  }
   finding.fixes.push_back(std::move(keep));
   return finding;
 }

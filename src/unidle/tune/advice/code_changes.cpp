@@ -11,6 +11,9 @@ namespace unidle::tune {
 
 namespace {
 
+/// Above the function that makes samples slow. Its arguments are the key: what else it goes by is told by the version.
+constexpr std::string_view kCached = R"(@unidle.cached(".unidle/cache", version=1))";
+
 std::string python_value(const std::string& value) {
   return value == "true" ? "True" : value == "false" ? "False" : value;
 }
@@ -41,7 +44,9 @@ std::vector<CodeChange> code_changes(const std::vector<Change>& changes,
                              : knob->change.code_for     ? knob->change.code_for(change.to, device)
                              : knob->change.code.empty() ? std::string()
                                                          : fmt::format(fmt::runtime(knob->change.code), value);
-    if (!code.empty()) {
+    if (change.knob == "cache.features" && change.to != "off" && !place("function").empty()) {
+      found.push_back({change.knob, place("function"), std::string(kCached), value, near});
+    } else if (!code.empty()) {
       found.push_back({change.knob, place(knob->change.code_place), code, value, near});
     }
   }

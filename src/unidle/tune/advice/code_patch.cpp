@@ -54,6 +54,9 @@ std::optional<std::string> changed(const std::string& text, int line, const Code
     return with(source->call_on_line(line, {package ? "Loader" : "DataLoader"}),
                 package ? knob->change.package_argument : knob->change.argument);
   }
+  if (change.knob == "cache.features" && change.code.starts_with("@unidle.")) {
+    return source->with_decorator(line, change.code + "  # another version when its results change");
+  }
   if (change.knob == "batch.size") {
     const auto loader = source->call_on_line(line, {"DataLoader", "Loader"});
     return loader ? source->with_second_argument(*loader, "batch_size", change.value) : std::nullopt;

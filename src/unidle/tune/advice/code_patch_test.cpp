@@ -58,6 +58,36 @@ TEST(CodePatch, ChangesTheBatchAndItsCountOrNeither) {
   EXPECT_EQ(patch("count = 4.0\nloader = DataLoader(data, 16)\n"), "");
 }
 
+std::string cached_patch(const std::string& text, int line) {
+  const TemporaryFolder folder;
+  write_file_atomic(folder.path() / "data.py", text);
+  const auto changes =
+      code_changes({{"cache.features", "off", "memory", {}, {}}},
+                   {{"function", "data.py:" + std::to_string(line)}, {"dataset", "train.py:9"}}, "cpu");
+  return code_patch(changes, folder.path());
+}
+
+TEST(CodePatch, AFunctionWhoseResultsCanBeKeptIsDecorated) {
+  EXPECT_EQ(
+      cached_patch("from __future__ import annotations\n\nimport numpy\n\n\ndef decode(path):\n    return 1\n", 6),
+      "--- data.py\n+++ data.py\n@@ -1,7 +1,9 @@\n from __future__ import annotations\n \n+import unidle\n"
+      " import numpy\n \n \n+@unidle.cached(\".unidle/cache\", version=1)  # another version when its results "
+      "change\n def decode(path):\n     return 1\n");
+  const std::string decorated = cached_patch("import unidle\r\n@timed\r\ndef decode(path):\r\n    return 1\r\n", 2);
+  EXPECT_THAT(decorated, HasSubstr(" @timed\r\n+@unidle.cached(\".unidle/cache\", version=1)  # another version when "
+                                   "its results change\r\n def decode"))
+      << "the function itself is cached, not what decorates it";
+  EXPECT_THAT(decorated, ::testing::Not(HasSubstr("+import")));
+}
+
+TEST(CodePatch, NoFunctionIsDecoratedThatIsNotThereOrIsAlready) {
+  EXPECT_EQ(cached_patch("import numpy\nx = 1\n", 2), "");
+  EXPECT_EQ(cached_patch("import numpy\ndecode = lambda path: 1\n", 2), "");
+  EXPECT_EQ(cached_patch("import unidle\n@unidle.cached('a', 1)\ndef decode(path):\n    return 1\n", 2), "");
+  EXPECT_EQ(cached_patch("def decode(path):\n    import numpy\n    return 1\n", 1), "") << "where would the import be";
+  EXPECT_EQ(cached_patch("import numpy\n", 99), "");
+}
+
 TEST(CodePatch, ALineInADocstringIsNoCode) {
   const TemporaryFolder folder;
   write_file_atomic(folder.path() / "train.py", "\"\"\"Usage:\nloader = DataLoader(data)\n\"\"\"\nx = 1\n");

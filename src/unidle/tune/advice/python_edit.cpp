@@ -132,4 +132,54 @@ std::optional<std::string> PythonSource::with_number(int line, std::string_view 
   return found ? std::optional(replaced(*found, *found, value)) : std::nullopt;
 }
 
+bool PythonSource::begins_statement(std::size_t token) const {
+  return token == 0 || tokens_[token - 1].kind == Kind::kNewline;
+}
+
+std::size_t PythonSource::next_statement(std::size_t token) const {
+  do {
+    ++token;
+  } while (token < tokens_.size() && !begins_statement(token));
+  return token;
+}
+
+std::size_t PythonSource::line_begin(std::size_t token) const {
+  const std::size_t newline = text_.rfind('\n', tokens_[token].begin);
+  return newline == std::string::npos ? 0 : newline + 1;
+}
+
+std::optional<std::size_t> PythonSource::place_of_import() const {
+  std::optional<std::size_t> place;
+  for (std::size_t i = 0; i < tokens_.size(); i = next_statement(i)) {
+    if (tokens_[i].indent > 0 || (word(i) != "import" && word(i) != "from") || word(i + 1) == "__future__") {
+      continue;
+    }
+    if (word(i) == "import" && word(i + 1) == "unidle" && tokens_[i + 2].kind == Kind::kNewline) {
+      return text_.size();
+    }
+    place = place ? place : std::optional(line_begin(i));
+  }
+  return place;
+}
+
+std::optional<std::string> PythonSource::with_decorator(int line, std::string_view decorator) const {
+  std::size_t token = 0;
+  while (token < tokens_.size() && !(begins_statement(token) && tokens_[token].line == line)) {
+    ++token;
+  }
+  while (word(token) == "@" && word(token + 1) != "unidle") {
+    token = next_statement(token);
+  }
+  const auto import_at = place_of_import();
+  if (word(token) != "def" || !import_at || (*import_at < text_.size() && *import_at > tokens_[token].begin)) {
+    return std::nullopt;
+  }
+  const std::string ending = text_.find("\r\n") == std::string::npos ? "\n" : "\r\n";
+  const std::size_t begin = line_begin(token);
+  const std::string indent = text_.substr(begin, tokens_[token].begin - begin);
+  std::string text = text_;
+  text.insert(begin, indent + std::string(decorator) + ending);
+  return *import_at < text_.size() ? text.insert(*import_at, "import unidle" + ending) : text;
+}
+
 }  // namespace unidle::tune

@@ -37,6 +37,11 @@ class PythonSource {
   /// The text with the only whole number on the line set: of `count = 4`.
   std::optional<std::string> with_number(int line, std::string_view value) const;
 
+  /// The text with `decorator` on a line of its own above the `def` of the function whose definition, with what
+  /// decorates it already, begins on the line of that number; and with `import unidle`, where that is not there.
+  /// Nothing when there is none, or when it is decorated by unidle already.
+  std::optional<std::string> with_decorator(int line, std::string_view decorator) const;
+
  private:
   struct Argument {
     std::size_t first;  // token
@@ -49,6 +54,12 @@ class PythonSource {
   bool is_keyword(const Argument& argument) const;
   bool unpacks(const Argument& argument) const { return word(argument.first) == "*"; }
   std::optional<Call> find(const std::vector<std::string_view>& names, std::optional<int> line) const;
+  bool begins_statement(std::size_t token) const;
+  std::size_t next_statement(std::size_t token) const;
+  /// Where the line of that token begins.
+  std::size_t line_begin(std::size_t token) const;
+  /// Where `import unidle` can stand, at the top of the file; its size when it is there already.
+  std::optional<std::size_t> place_of_import() const;
   std::vector<Argument> arguments_of(Call call) const;
   std::string replaced(std::size_t first, std::size_t last, std::string_view value) const;
 
