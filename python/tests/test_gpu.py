@@ -105,10 +105,11 @@ class GpuTest(test_run.unittest.TestCase):
 
     def test_a_buffer_that_is_filled_again_is_copied_as_before(self):
         program = """
-            import torch
+            import ctypes, torch
             net = torch.nn.Linear(8, 1).cuda()
             optimizer = torch.optim.SGD(net.parameters(), 0.01)
-            buffer = torch.empty(4, 8).pin_memory()
+            buffer = torch.zeros(4, 8).pin_memory()
+            ring = [torch.zeros(4, 8).pin_memory() for _ in range(3)]
             for step in range(20):
                 batch = %s
                 x = batch.to("cuda")
@@ -119,11 +120,19 @@ class GpuTest(test_run.unittest.TestCase):
         for batch, blocking in (
             ("buffer.copy_(torch.randn(4, 8))", True),
             ("torch.randn(4, 8).pin_memory()", False),
+            # What torch is not told of: through NumPy, beside the count of changes, by its address, in turn.
+            ("[buffer, buffer.numpy().__setitem__(..., step)][0]", True),
+            ("[buffer, buffer.data.fill_(step)][0]", True),
+            ("[buffer, ctypes.memset(buffer.data_ptr(), step, 128)][0]", True),
+            ("[ring[step % 3], ring[step % 3].numpy().__setitem__(..., step)][0]", True),
+            ("[buffer[: 1 + step % 4], buffer.numpy().__setitem__(..., step)][0]", True),
         ):
             self.inline(program % batch, "--apply", "transfer.non_blocking=true")
             self.assertEqual(
                 self.record.settings()["transfer.non_blocking"], str(not blocking).lower(), batch
             )
+            said = [note["status"] for note in self.record.notes("apply")]
+            self.assertEqual("taken" in said, not blocking, (batch, said))
 
     # -- device time --
 

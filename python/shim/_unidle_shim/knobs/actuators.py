@@ -58,7 +58,8 @@ class Actuators:
         self.state = state
         self.asked = {}
         self.said = set()
-        self.non_blocking = self.zero_to_none = False
+        self.zero_to_none = False
+        self.non_blocking = None  # non_blocking.Sources
         self.adapted = {}  # id of a model -> what is done around its forward pass
         self.amp = self.channels_last = self.compile_mode = None
         self.scaling = None  # fp16.LossScaling
@@ -128,7 +129,10 @@ class Actuators:
             return
         self.state.read_back = self.read_back
         self.zero_to_none = self.on("optimizer.zero_to_none")
-        self.non_blocking = self.on("transfer.non_blocking")
+        if self.on("transfer.non_blocking"):
+            from _unidle_shim.knobs import non_blocking  # it imports a part of torch
+
+            self.non_blocking = non_blocking.Sources(torch, self.say)
         if "cpu.threads" in self.asked:
             self._threads(torch, int(self.asked["cpu.threads"]))
         if "precision.tf32" in self.asked:
@@ -220,6 +224,18 @@ class Actuators:
         why = _why_not_scaled(module, self.state.facts.all_optimizers()) if self.scaling is not None else None
         if why:
             self._no_fp16("refused", why)
+        if self.channels_last and _exchanges_gradients(torch):
+            # DistributedDataParallel of torch 2.11 permutes gradients of parameters that changed their layout
+            # after it made its buckets, and only warns.
+            self.channels_last = False
+            self.adapts = bool(self.amp is not None or self.compile_mode)
+            self.say(
+                "layout.channels_last",
+                True,
+                "refused",
+                "gradients are exchanged in the layout that parameters had when the model was wrapped; "
+                "model.to(memory_format=torch.channels_last) before that is right",
+            )
         if self.channels_last:
             module.to(memory_format=torch.channels_last)
             self.state.facts.model_ref = None  # what was read before it is no longer so
@@ -340,6 +356,9 @@ class Actuators:
                     any(said[0] == knob for said in self.said)
                     or self.fetching is not None
                     and self.fetching.will_say(knob)
+                    or knob == "transfer.non_blocking"
+                    and self.non_blocking is not None
+                    and self.non_blocking.will_say()
                 ):
                     continue
                 value = live.get(knob)
@@ -356,6 +375,10 @@ class Actuators:
                     )
         except BaseException as failure:
             caught(failure)
+
+
+def _exchanges_gradients(torch):
+    return torch.distributed.is_available() and torch.distributed.is_initialized()
 
 
 def _why_not_scaled(module, optimizers):

@@ -238,13 +238,6 @@ def _leaves_it_open(name, args, kwargs):
     )
 
 
-def _is_fresh(tensor):
-    """Nothing has been written into it since it was made. A buffer that the program fills again and again is
-    right only because the copy blocks: the next filling would come into a copy under way."""
-    with untold(sys.modules["torch"]):
-        return tensor._version == 0
-
-
 def _place_of(tensor):
     with untold(sys.modules["torch"]):
         return tensor.device.type
@@ -264,8 +257,12 @@ def _patch_transfer(state, Tensor, name):
             outwards = _place_of(args[0]) == "cpu" and not loop.within()
             if not outwards and loop.in_optimizer:
                 return None
-            open_to_us = outwards and state.actuators.non_blocking and _leaves_it_open(name, args, kwargs)
-            if open_to_us and _is_fresh(args[0]):
+            sources = state.actuators.non_blocking if outwards else None
+            if (
+                sources is not None
+                and _leaves_it_open(name, args, kwargs)
+                and sources.may_go_on(args[0], sys._getframe(1))
+            ):
                 kwargs["non_blocking"] = True
             return now(), outwards
         except BaseException as failure:
