@@ -92,8 +92,8 @@ void Transfer::keep(data::Batch batch) {
 }
 
 at::Tensor field_view(const data::Batch& batch, const data::Field& field, std::size_t index) {
-  std::vector<std::int64_t> shape = {batch.samples()};
-  shape.insert(shape.end(), field.shape.begin(), field.shape.end());
+  at::DimVector shape = {batch.samples()};
+  shape.append(field.shape.begin(), field.shape.end());
   if (field.ragged) {
     shape[1] = batch.extent(index);
   }

@@ -42,13 +42,22 @@ std::optional<at::Tensor> if_defined(const at::Tensor& tensor) {
 Optimizer::Optimizer(std::vector<at::Tensor> parameters, Options options)
     : parameters_(learning(std::move(parameters))), weight_decay_(options.weight_decay), fused_(options.fused) {}
 
-std::vector<at::Tensor> Optimizer::Part::of(const std::vector<at::Tensor>& all) const {
-  std::vector<at::Tensor> chosen;
-  chosen.reserve(places.size());
-  for (const std::size_t place : places) {
-    chosen.push_back(all[place]);
+void Optimizer::Part::clear() {
+  places.clear();
+  parameters.clear();
+  gradients.clear();
+}
+
+const std::vector<at::Tensor>& Optimizer::Part::of(const std::vector<at::Tensor>& all,
+                                                   std::vector<at::Tensor>& room) const {
+  if (places.size() == all.size()) {
+    return all;
   }
-  return chosen;
+  room.clear();
+  for (const std::size_t place : places) {
+    room.push_back(all[place]);
+  }
+  return room;
 }
 
 void Optimizer::set_rate(double rate) {
@@ -65,19 +74,20 @@ void Optimizer::keep_rate_on_device() {
 
 void Optimizer::step(const at::Tensor& found_inf) {
   const at::NoGradGuard no_grad;
-  Part part;
+  part_.clear();
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     if (parameters_[i].grad().defined()) {
-      part.places.push_back(i);
-      part.parameters.push_back(parameters_[i]);
-      part.gradients.push_back(parameters_[i].grad());
+      part_.places.push_back(i);
+      part_.parameters.push_back(parameters_[i]);
+      part_.gradients.push_back(parameters_[i].grad());
     }
   }
   if (fused_) {
-    step_fused(part, found_inf);
+    step_fused(part_, found_inf);
   } else if (!found_inf.defined() || found_inf.item<float>() == 0.0F) {
-    step_each(part);
+    step_each(part_);
   }
+  part_.clear();  // so that gradients that are let go are gone
 }
 
 void Optimizer::load_state(const std::vector<at::Tensor>& state) {
@@ -101,12 +111,13 @@ AdamW::AdamW(std::vector<at::Tensor> parameters, const Settings& settings)
 }
 
 void AdamW::step_fused(const Part& part, const at::Tensor& found_inf) {
-  const std::vector<at::Tensor> counts(part.places.size(), steps_);
+  counts_.assign(part.places.size(), steps_);
   steps_.add_(1);
   const auto update = [&](const auto& rate) {
-    at::_fused_adamw_(part.parameters, part.gradients, part.of(means_), part.of(squares_), {}, counts, rate, kBeta1,
-                      kBeta2, weight_decay(), kEpsilon, /*amsgrad=*/false, /*maximize=*/false, {},
-                      if_defined(found_inf));
+    at::_fused_adamw_(part.parameters, part.gradients, part.of(means_, chosen_means_),
+                      part.of(squares_, chosen_squares_), {}, counts_, rate, kBeta1, kBeta2, weight_decay(), kEpsilon,
+                      /*amsgrad=*/false,
+                      /*maximize=*/false, {}, if_defined(found_inf));
   };
   rate_on_device().defined() ? update(rate_on_device()) : update(rate());
   if (found_inf.defined()) {
@@ -146,9 +157,9 @@ Sgd::Sgd(std::vector<at::Tensor> parameters, const Settings& settings)
 void Sgd::step_fused(const Part& part, const at::Tensor& found_inf) {
   const auto update = [&](const auto& rate) {
     // Velocities start at zero, so that the first step is none of its own.
-    at::_fused_sgd_(part.parameters, part.gradients, part.of(velocities_), weight_decay(), momentum_, rate,
-                    /*dampening=*/0, /*nesterov=*/false, /*maximize=*/false, /*is_first_step=*/false, {},
-                    if_defined(found_inf));
+    at::_fused_sgd_(
+        part.parameters, part.gradients, part.of(velocities_, chosen_velocities_), weight_decay(), momentum_, rate,
+        /*dampening=*/0, /*nesterov=*/false, /*maximize=*/false, /*is_first_step=*/false, {}, if_defined(found_inf));
   };
   rate_on_device().defined() ? update(rate_on_device()) : update(rate());
 }

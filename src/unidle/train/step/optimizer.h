@@ -44,13 +44,15 @@ class Optimizer {
   /// `parameters` are updated in place; all of one device and dtype float. Those that do not learn are left out.
   Optimizer(std::vector<at::Tensor> parameters, Options options);
 
-  /// A parameter with its gradient and its place in parameters().
+  /// Parameters with their gradients and their places in parameters(). Vectors keep their memory from step to step.
   struct Part {
     std::vector<std::size_t> places;
     std::vector<at::Tensor> parameters;
     std::vector<at::Tensor> gradients;
-    /// The same parameters' own tensors out of `all`, which has one a parameter.
-    std::vector<at::Tensor> of(const std::vector<at::Tensor>& all) const;
+    void clear();
+    /// The same parameters' own tensors out of `all`, which has one a parameter: `all` itself where every one has a
+    /// gradient, else `room`, filled.
+    const std::vector<at::Tensor>& of(const std::vector<at::Tensor>& all, std::vector<at::Tensor>& room) const;
   };
   virtual void step_fused(const Part& part, const at::Tensor& found_inf) = 0;
   virtual void step_each(const Part& part) = 0;
@@ -62,6 +64,7 @@ class Optimizer {
   std::vector<at::Tensor> parameters_;
 
  private:
+  Part part_;
   double rate_ = 0;
   at::Tensor rate_on_device_;
   double weight_decay_;
@@ -88,6 +91,9 @@ class AdamW final : public Optimizer {
   at::Tensor steps_;  // one count for all
   std::vector<at::Tensor> means_;
   std::vector<at::Tensor> squares_;
+  std::vector<at::Tensor> counts_;  // steps_, once a parameter
+  std::vector<at::Tensor> chosen_means_;
+  std::vector<at::Tensor> chosen_squares_;
 };
 
 /// Gradient descent with momentum (no dampening, no Nesterov) and weight decay added to the gradient, as
@@ -111,6 +117,7 @@ class Sgd final : public Optimizer {
 
   double momentum_;
   std::vector<at::Tensor> velocities_;
+  std::vector<at::Tensor> chosen_velocities_;
 };
 
 /// What optimizer.* asks for.
