@@ -65,7 +65,7 @@ void Features::finish(Computing& computing, Feature feature) {
 }
 
 PredictorPool::Done Features::when_done(Claim claim, std::shared_ptr<std::promise<Feature>> promise) {
-  auto computing = std::make_shared<Computing>(std::move(claim), std::move(promise));
+  auto computing = std::make_shared<Computing>(Computing{std::move(claim), std::move(promise)});
   return [this, computing](PoolOutcome outcome) {
     if (outcome.kind != PoolOutcome::Kind::kDone) {
       finish(*computing, failure_of(std::move(outcome)));
