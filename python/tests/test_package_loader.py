@@ -58,6 +58,13 @@ class PackageLoaderTest(unittest.TestCase):
         self.assertGreater(self.share_of_input(), 0.5)
         self.assertEqual((self.samples["count"], self.loader["made_with"]), (1280, "unidle"))
         self.assertGreater(self.samples["cpu_seconds"], 0)
+        read, decode, augment, gather = self.samples["stages"]
+        self.assertGreater(min(read, decode, augment, gather), 0)
+        self.assertGreater(decode + augment, read + gather)
+        told = [
+            text for one in self.findings().values() for text in one["evidence"] if "spend their time" in text
+        ]
+        self.assertTrue(told)
         finding = self.findings()["loader-no-workers"]
         fix = next(fix for fix in finding["fixes"] if fix["knob"] == "loader.workers")
         self.assertIn("unidle.data.Loader(..., workers=", fix["how"])

@@ -131,6 +131,7 @@ def _declare(library: ctypes.CDLL) -> None:
         "unidle_loader_workers": (ctypes.c_int, [pointer]),
         "unidle_loader_next": (ctypes.c_int, [pointer, number, pointer, ctypes.POINTER(Facts)]),
         "unidle_loader_work": (ctypes.c_int, [pointer, ctypes.POINTER(Costs)]),
+        "unidle_loader_stages": (ctypes.c_int, [pointer, ctypes.POINTER(number)]),
         "unidle_cache_open": (pointer, [text, text]),
         "unidle_cache_close": (None, [pointer]),
         "unidle_cache_key_of": (ctypes.c_int, [ctypes.c_int, text, ctypes.c_size_t, text]),

@@ -72,6 +72,14 @@ class NativeStream:
             return 0, 0, 0, 0
         return costs.samples, costs.busy_ns, costs.slowest_ns, costs.cpu_ns
 
+    def stages(self) -> Tuple[int, ...]:
+        """What all threads have spent so far, in ns, on reading files, decoding pictures, changing them, and
+        all else."""
+        spent = (ctypes.c_int64 * 4)()
+        if self._closed or self._library.unidle_loader_stages(self._handle, spent) < 0:
+            return 0, 0, 0, 0
+        return tuple(spent)
+
     def close(self) -> None:
         """Also from a signal handler or another thread while a batch is awaited: that wait ends then."""
         self._closed = True

@@ -16,6 +16,7 @@
 #include "unidle/data/detail/big_endian.h"
 #include "unidle/data/detail/jpeg.h"
 #include "unidle/data/detail/png_fast.h"
+#include "unidle/data/detail/stages.h"
 #include "unidle/data/detail/webp.h"
 
 namespace unidle::data {
@@ -198,6 +199,7 @@ ImageDecoder::View part_of(const std::vector<std::uint8_t>& pixels, const ImageI
 
 ImageDecoder::View ImageDecoder::decode_region(std::span<const std::byte> bytes, std::string_view subject,
                                                Region region, int shrink) {
+  const detail::InStage stage(Stage::kDecode);
   const ImageInfo info = probe(bytes, subject);
   const Region all{0, 0, info.width, info.height};
   if (region.width == 0 && region.height == 0) {
@@ -240,6 +242,7 @@ Picture ImageDecoder::decode(std::span<const std::byte> bytes, std::string_view 
 }
 
 std::span<const std::byte> ImageDecoder::read(const std::string& path) {
+  const detail::InStage stage(Stage::kRead);
   const UniqueFd fd = open_file(path);
   struct stat status;
   if (::fstat(fd.get(), &status) != 0) {

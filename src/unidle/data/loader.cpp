@@ -15,6 +15,7 @@
 #include "unidle/base/clock.h"
 #include "unidle/base/error.h"
 #include "unidle/data/detail/slot_ring.h"
+#include "unidle/data/detail/stages.h"
 
 namespace unidle::data {
 
@@ -76,6 +77,7 @@ struct Loader::Impl {
   struct Maker {
     Maker(const Impl& loader, int the_thread);
     int thread;
+    detail::StageSums* stages;
     std::vector<Places> places;
     std::vector<std::byte> spare;  // for samples that nobody gets
     std::vector<ItemRequest> requests;
@@ -105,6 +107,7 @@ struct Loader::Impl {
   const std::int64_t items;
   const detail::Plan plan;
   detail::SlotRing ring;
+  mutable std::vector<detail::StageSums> stages;  // of the calling thread, and of each worker
   std::int64_t next_batch = 0;
   std::int64_t skipped = 0;
   LoaderWork delivered;
@@ -124,7 +127,9 @@ std::int64_t slot_count(const LoaderOptions& options, const detail::Plan& plan) 
 }  // namespace
 
 Loader::Impl::Maker::Maker(const Impl& loader, int the_thread)
-    : thread(the_thread), requests(static_cast<std::size_t>(std::max<std::int64_t>(1, loader.source.grain()))) {
+    : thread(the_thread),
+      stages(&loader.stages[static_cast<std::size_t>(the_thread)]),
+      requests(static_cast<std::size_t>(std::max<std::int64_t>(1, loader.source.grain()))) {
   const std::vector<Field>& fields = loader.ring.fields;
   rows.resize(fields.size());
   const auto samples = static_cast<std::size_t>(loader.plan.samples_per_item());
@@ -146,6 +151,7 @@ Loader::Impl::Impl(const Source& the_source, const LoaderOptions& the_options)
       ring(plan, source.fields(), slot_count(options, plan),
            options.allocator != nullptr ? *options.allocator : host_allocator(),
            [this](std::int64_t batch_index, std::size_t field) { return extent(batch_index, field); }),
+      stages(static_cast<std::size_t>(options.workers) + 1),
       own_maker(*this, 0),
       next_unit(0) {
   try {
@@ -296,6 +302,7 @@ void Loader::Impl::make(detail::Plan::Range unit, Maker& maker) {
   ItemTiming timing;
   timing.thread = maker.thread;
   timing.items = unit.end - unit.begin;
+  const detail::StagesCounted counted(*maker.stages);
   timing.start_ns = system_clock().now_ns();
   if (source.grain() <= 1 || !gather(unit, maker, timing)) {
     for (std::int64_t position = unit.begin; position < unit.end; ++position) {
@@ -390,6 +397,11 @@ LoaderWork Loader::work() const {
   LoaderWork work = impl_->delivered;
   for (std::jthread& thread : impl_->threads) {
     work.cpu_ns += cpu_ns_of(thread.native_handle());
+  }
+  for (const detail::StageSums& sums : impl_->stages) {
+    for (std::size_t stage = 0; stage < kStages; ++stage) {
+      work.stage_ns[stage] += sums.ns(stage);
+    }
   }
   return work;
 }

@@ -1,6 +1,7 @@
 // Batches out of a source, in an order that is a pure function of (seed, epoch, index).
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -61,12 +62,22 @@ struct ItemTiming {
   int thread = 0;  // 0 = the calling thread, 1.. = workers
 };
 
+/// What making an item consists of.
+enum class Stage {
+  kRead,     // bytes out of files
+  kDecode,   // pictures out of bytes
+  kAugment,  // turning, resizing, colours, normalising
+  kGather,   // all else: copying into the batch, with what memory-mapped files bring in meanwhile
+};
+inline constexpr std::size_t kStages = 4;
+
 /// What the items of the batches delivered so far have cost.
 struct LoaderWork {
   std::int64_t samples = 0;
-  std::int64_t busy_ns = 0;     // of all threads that made them
-  std::int64_t slowest_ns = 0;  // of one item
-  std::int64_t cpu_ns = 0;      // of all workers since they began, also for what is not delivered yet
+  std::int64_t busy_ns = 0;                      // of all threads that made them
+  std::int64_t slowest_ns = 0;                   // of one item
+  std::int64_t cpu_ns = 0;                       // of all workers since they began, also for what is not delivered yet
+  std::array<std::int64_t, kStages> stage_ns{};  // of all threads since they began, by Stage
 };
 
 namespace detail {

@@ -8,12 +8,15 @@
 #include <functional>
 #include <latch>
 #include <map>
+#include <numeric>
 #include <semaphore>
 #include <set>
 #include <stdexcept>
 #include <thread>
 
+#include "unidle/base/clock.h"
 #include "unidle/base/error.h"
+#include "unidle/data/detail/stages.h"
 #include "unidle/data/random.h"
 
 namespace unidle::data {
@@ -229,6 +232,50 @@ TEST(LoaderTest, TellsWhatTheDeliveredItemsHaveCost) {
     EXPECT_EQ(work.busy_ns, busy_ns);
     EXPECT_EQ(work.slowest_ns, slowest_ns);
     EXPECT_GT(work.cpu_ns, 0);
+  }
+}
+
+TEST(LoaderTest, TellsWhatItsThreadsSpendTheirTimeOn) {
+  const auto spend = [](std::int64_t rounds) {
+    static std::atomic<std::int64_t> sum{0};
+    for (std::int64_t i = 0; i < rounds; ++i) {
+      sum.fetch_add(i, std::memory_order_relaxed);
+    }
+  };
+  NumberSource source(12, 2);
+  source.before_read = [&](const ItemRequest& request) {
+    const detail::InStage augment(Stage::kAugment);
+    {
+      const detail::InStage decode(Stage::kDecode);
+      spend(200'000);
+      if (request.item == 5) {
+        throw Error(ErrorCode::kInput, "item", "is damaged");  // the stages before it go on
+      }
+    }
+    spend(20'000);
+  };
+  for (const int workers : {0, 2}) {
+    Loader loader(source, {.batch = 4, .workers = workers, .on_error = ErrorPolicy::kSkip});
+    std::int64_t busy_ns = 0;
+    const std::int64_t start_ns = system_clock().now_ns();
+    for (int i = 0; i < 6; ++i) {
+      const Batch batch = loader.next();
+      for (const ItemTiming& timing : batch.timings()) {
+        busy_ns += timing.duration_ns;
+      }
+    }
+    const LoaderWork work = loader.work();
+    const std::int64_t past_ns = system_clock().now_ns() - start_ns;
+    const std::int64_t all_ns = std::accumulate(work.stage_ns.begin(), work.stage_ns.end(), std::int64_t{0});
+    const auto of = [&](Stage stage) { return work.stage_ns[static_cast<std::size_t>(stage)]; };
+    EXPECT_EQ(of(Stage::kRead), 0);
+    EXPECT_GT(of(Stage::kDecode), 0);
+    EXPECT_GT(of(Stage::kAugment), 0);
+    EXPECT_GT(of(Stage::kGather), 0);
+    EXPECT_GE(all_ns, busy_ns) << "all that items took is some stage's";
+    EXPECT_TRUE(workers > 0 || all_ns <= past_ns) << "what is within a stage is not counted twice";
+    const detail::InStage nobody_counts(Stage::kRead);
+    EXPECT_EQ(loader.work().stage_ns[0], 0);
   }
 }
 

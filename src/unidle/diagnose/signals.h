@@ -59,6 +59,8 @@ struct SampleFacts {
   std::optional<double> collate_s;  // putting batches together, in all
   std::optional<double> cpu_s;      // of total_s, on a CPU
   std::optional<double> wait_s;     // of total_s, not on a CPU
+  /// Of our own loader's threads: reading files, decoding pictures, changing them, all else. Empty: not told.
+  std::vector<double> stages_s = {};
   /// Samples that were made again and looked at, and those of them that were the same to the byte.
   std::int64_t looked_at_again = 0;
   std::int64_t same_again = 0;

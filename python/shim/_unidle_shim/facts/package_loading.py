@@ -47,6 +47,7 @@ class Costs:
             None  # weak reference to that of the newest batches: it has threads, and is the program's
         )
         self.before = self.now = (0, 0, 0, 0)  # of the streams before it, and of this one
+        self.stages_before = self.stages_now = (0, 0, 0, 0)
         self.asked_ns = 0
 
     def look(self, stream, t):
@@ -58,8 +59,11 @@ class Costs:
     def ask(self, stream):
         if self.stream is None or self.stream() is not stream:
             self.before, self.now = self.all(), (0, 0, 0, 0)
+            self.stages_before, self.stages_now = self.stages(), (0, 0, 0, 0)
             self.stream = weakref.ref(stream)
         self.now = max(self.now, stream.work())
+        if hasattr(stream, "stages"):  # of a package that is as new as we are
+            self.stages_now = max(self.stages_now, stream.stages(), key=sum)
 
     def ask_again(self):
         """The process ends."""
@@ -72,13 +76,19 @@ class Costs:
         (samples, busy, slowest, cpu), (more, took, slow, spent) = self.before, self.now
         return samples + more, busy + took, max(slowest, slow), cpu + spent
 
+    def stages(self):
+        """ns of all threads by what they did, in the order of the package."""
+        return tuple(map(sum, zip(self.stages_before, self.stages_now)))
+
     def note(self):
         samples, busy_ns, slowest_ns, cpu_ns = self.all()
         if not samples:
             return None
         cpu_ns = min(cpu_ns, busy_ns)  # with what is made ahead
+        stages = self.stages()
         return {
             "id": self.loader.id,
+            "stages": [ns * 1e-9 for ns in stages] if any(stages) else None,
             "count": samples,
             "batches": self.loader.batches,
             "seconds_total": busy_ns * 1e-9,

@@ -388,4 +388,14 @@ UNIDLE_API int unidle_loader_work(const unidle_loader* loader, unidle_loader_cos
   return 1;
 }
 
+UNIDLE_API int unidle_loader_stages(const unidle_loader* loader, int64_t ns[4]) {
+  if (!is_own(loader)) {
+    return -1;
+  }
+  static_assert(data::kStages == 4);
+  const data::LoaderWork work = loader->loader->work();
+  std::copy(work.stage_ns.begin(), work.stage_ns.end(), ns);
+  return 1;
+}
+
 }  // extern "C"

@@ -115,6 +115,9 @@ typedef struct {
 } unidle_loader_costs;
 /* By the thread that asks for batches. 1, or negative: failed. */
 int unidle_loader_work(const unidle_loader* loader, unidle_loader_costs* costs);
+/* Of all its threads since they began, ns: reading files, decoding pictures, changing them (turned, resized, colours,
+ * normalised), all else (copying into the batch, with what memory-mapped files bring in). 1, or negative: failed. */
+int unidle_loader_stages(const unidle_loader* loader, int64_t ns[4]);
 
 #ifdef __cplusplus
 }

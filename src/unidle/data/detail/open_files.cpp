@@ -7,6 +7,7 @@
 #include <cerrno>
 
 #include "unidle/base/error.h"
+#include "unidle/data/detail/stages.h"
 
 namespace unidle::data::detail {
 
@@ -43,6 +44,7 @@ std::shared_ptr<UniqueFd> OpenFiles::open(std::size_t number) {
 }
 
 void OpenFiles::read(std::size_t number, std::uint64_t offset, std::span<std::byte> to) {
+  const InStage stage(Stage::kRead);
   const std::shared_ptr<UniqueFd> fd = open(number);
   std::size_t done = 0;
   while (done < to.size()) {

@@ -10,6 +10,7 @@
 #include "unidle/data/detail/orientation.h"
 #include "unidle/data/detail/resample.h"
 #include "unidle/data/detail/scratch_pool.h"
+#include "unidle/data/detail/stages.h"
 
 namespace unidle::data {
 
@@ -189,6 +190,7 @@ PictureSamples::Drawn PictureSamples::make(std::span<const std::byte> bytes, std
 
 PictureSamples::Drawn PictureSamples::make(Scratch& scratch, std::span<const std::byte> bytes, std::string_view subject,
                                            const ItemRequest& request, std::span<std::byte> to) const {
+  const InStage stage(Stage::kAugment);
   const ImageInfo info = scratch.decoder.probe(bytes, subject);
   const Orientation turned = options_.orient ? orientation_of(bytes) : Orientation();
   const int width = turned.transposed ? info.height : info.width;

@@ -3,11 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
+#include <numeric>
 #include <utility>
 
 #include "unidle/base/json.h"
+#include "unidle/base/units.h"
 #include "unidle/knobs/knob.h"
 #include "unidle/knobs/value.h"
 
@@ -142,6 +145,29 @@ std::optional<HotFunction> cacheable_within(const Signals& signals) {
   }
   hot->where = loader.keepable_where[index];
   return hot;
+}
+
+void add_stages(const Context& context, Finding& finding) {
+  static constexpr std::array<std::string_view, 4> kNames = {"reading files", "decoding pictures", "changing pictures",
+                                                             "copying into the batch"};
+  constexpr double kLeastShare = 0.005;  // less shows as 0 %
+  const std::vector<double>* seconds = context.signals.samples ? &context.signals.samples->stages_s : nullptr;
+  const double all_s = seconds == nullptr ? 0 : std::accumulate(seconds->begin(), seconds->end(), 0.0);
+  if (all_s <= 0 || seconds->size() != kNames.size()) {
+    return;
+  }
+  std::vector<std::size_t> order = {0, 1, 2, 3};
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return (*seconds)[a] > (*seconds)[b]; });
+  std::string text;
+  for (const std::size_t stage : order) {
+    const double share = (*seconds)[stage] / all_s;
+    if (share >= kLeastShare) {
+      text += (text.empty() ? "" : ", ") + std::string(translate(context.language, kNames[stage])) + " " +
+              format_share(share);
+    }
+  }
+  finding.evidence.push_back(context.say("what the loader's threads spend their time on: {}", text));
 }
 
 bool samples_can_be_kept(const Context& context) {

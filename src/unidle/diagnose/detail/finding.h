@@ -49,6 +49,9 @@ std::optional<HotFunction> kept_within(const Signals& signals);
 /// definition.
 std::optional<HotFunction> cacheable_within(const Signals& signals);
 
+/// Adds what the threads of our own loader spend their time on, the limiting stage first, where they told.
+void add_stages(const Context& context, Finding& finding);
+
 /// False where nothing of the samples could be kept for later epochs: they are a stream, or differ each time.
 bool samples_can_be_kept(const Context& context);
 

@@ -29,6 +29,19 @@ struct WeightedMean {
   std::optional<double> mean() const { return weight > 0 ? std::optional(sum / weight) : std::nullopt; }
 };
 
+/// Sums of several processes; what is no list of four times adds nothing.
+void add_stages(std::vector<double>& sums, const json& told) {
+  constexpr std::size_t kStages = 4;
+  const auto is_time = [](const json& each) { return each.is_number() && each.get<double>() >= 0; };
+  if (!told.is_array() || told.size() != kStages || !std::all_of(told.begin(), told.end(), is_time)) {
+    return;
+  }
+  sums.resize(kStages);
+  for (std::size_t i = 0; i < kStages; ++i) {
+    sums[i] += told[i].get<double>();
+  }
+}
+
 /// The texts of a list; empty for what is none.
 std::vector<std::string> texts_in(const json& list) {
   std::vector<std::string> texts;
@@ -159,6 +172,7 @@ void Notes::read_samples(Signals& signals) const {
     add_to(facts.collate_s, note.number("batch_collate_seconds"));
     add_to(facts.cpu_s, note.number("cpu_seconds"));
     add_to(facts.wait_s, note.number("wait_seconds"));
+    add_stages(facts.stages_s, note.value("stages"));
   });
   if (facts.count > 0) {
     facts.p50_s = p50.mean();

@@ -50,6 +50,7 @@ Evaluation evaluate_dataset_slow_sample(const Context& context, const Policy& po
   }
   Finding finding = detail::of_share(share, policy);
   finding.evidence.push_back(context.say("one sample costs {} on one thread", format_seconds(*signals.sample_s)));
+  detail::add_stages(context, finding);
   add_function(context, finding);
   finding.evidence.push_back(
       context.say("with every one of the {} CPUs at work a step would still take {}, of which {} is not loading",

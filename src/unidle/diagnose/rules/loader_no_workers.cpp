@@ -58,6 +58,7 @@ Evaluation evaluate_loader_no_workers(const Context& context, const Policy& poli
   } else {
     finding.fixes.push_back(detail::make_fix(context, "loader.workers", nullptr, how));
   }
+  detail::add_stages(context, finding);
   if (signals.epochs.value_or(0) > policy.min_epochs && detail::effective_on(context, "cache.features") == false &&
       detail::samples_can_be_kept(context)) {
     finding.fixes.push_back(

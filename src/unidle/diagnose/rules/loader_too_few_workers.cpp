@@ -26,6 +26,7 @@ Finding workers_finding(const Context& context, const Policy& policy, double wor
       context.say("{:.0f} workers are busy {} of the time", workers, format_share(*signals.loader_busy)),
       context.say("{} of {} CPUs are in use", format_number(*signals.cpus_used), format_number(*context.cpus)),
   };
+  detail::add_stages(context, finding);
   const double free = workers_on(context, std::max(1.0, std::floor(detail::free_cpus(context).value_or(1) + 0.25)));
   const double wanted = context.rest_s && *context.rest_s > 0 ? std::ceil(work_s / *context.rest_s) : workers + free;
   finding.fixes.push_back(detail::make_fix(context, "loader.workers",

@@ -1,0 +1,77 @@
+// What the threads of a loader spend their time on. One thread writes its own sums: no lock, and nothing is allocated.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+
+#include "unidle/base/clock.h"
+#include "unidle/data/loader.h"
+
+namespace unidle::data::detail {
+
+/// Written by one thread; others may read meanwhile.
+class StageSums {
+ public:
+  void add(Stage stage, std::int64_t ns) {
+    std::atomic<std::int64_t>& sum = ns_[static_cast<std::size_t>(stage)];
+    sum.store(sum.load(std::memory_order_relaxed) + ns, std::memory_order_relaxed);
+  }
+  std::int64_t ns(std::size_t stage) const { return ns_[stage].load(std::memory_order_relaxed); }
+
+ private:
+  std::array<std::atomic<std::int64_t>, kStages> ns_{};
+};
+
+/// What the calling thread is at.
+struct StageClock {
+  StageSums* sums = nullptr;  // null: nobody counts
+  Stage stage = Stage::kGather;
+  std::int64_t since_ns = 0;
+
+  static StageClock& of_thread() {
+    static thread_local StageClock clock;
+    return clock;
+  }
+  void change(Stage to) {
+    const std::int64_t now_ns = system_clock().now_ns();
+    sums->add(stage, now_ns - since_ns);
+    stage = to;
+    since_ns = now_ns;
+  }
+};
+
+/// The calling thread makes items: until this is destroyed its time is counted, as gathering where no InStage says
+/// otherwise.
+class StagesCounted {
+ public:
+  explicit StagesCounted(StageSums& sums) {
+    StageClock::of_thread() = {&sums, Stage::kGather, system_clock().now_ns()};
+  }
+  ~StagesCounted() {
+    StageClock& clock = StageClock::of_thread();
+    clock.change(Stage::kGather);
+    clock.sums = nullptr;
+  }
+  StagesCounted(const StagesCounted&) = delete;
+  StagesCounted& operator=(const StagesCounted&) = delete;
+};
+
+/// Until this is destroyed the thread is at that stage; then again at the one before. Costs two looks at the clock.
+class InStage {
+ public:
+  explicit InStage(Stage stage) : before_(StageClock::of_thread().stage) { change(stage); }
+  ~InStage() { change(before_); }
+  InStage(const InStage&) = delete;
+  InStage& operator=(const InStage&) = delete;
+
+ private:
+  static void change(Stage stage) {
+    if (StageClock& clock = StageClock::of_thread(); clock.sums != nullptr) {
+      clock.change(stage);
+    }
+  }
+  Stage before_;
+};
+
+}  // namespace unidle::data::detail
