@@ -11,6 +11,12 @@ cleanup() {
 }
 trap cleanup EXIT
 
+# until_true COMMAND...: it succeeds, within a minute. How fast this machine is does not matter.
+until_true() {
+  for _ in $(seq 600); do "$@" >/dev/null 2>&1 && return; sleep 0.1; done
+  fail "never came true: $*"
+}
+
 # Usage.
 expect 2 --interval 1
 expect 2 --seconds -1
@@ -87,7 +93,10 @@ busy=$!
 children+=("$busy")
 "$unidle" monitor --pid $busy --interval 200 --format json >out 2>err &
 watcher=$!
-sleep 2.5
+until_true python3 -c "
+import json
+lines = [json.loads(line) for line in open('out') if line.endswith('\n')]
+assert sum(1 for line in lines for p in line.get('processes', []) if p['pid'] == $busy and (p['cpu'] or 0) > 0.02) > 1"
 touch stop
 wait $watcher || fail "watching a process that ends: exit code $?"
 python3 - <<PY || fail "the watched process: $(tail -2 out)"
@@ -122,7 +131,7 @@ wait $running || fail "the run under way was disturbed"
 for signal in INT TERM HUP; do
   "$unidle" monitor --interval 100 >out 2>err &
   watcher=$!
-  sleep 0.7
+  until_true grep -q . out
   kill -$signal $watcher
   wait $watcher
   code=$?
@@ -238,7 +247,9 @@ children+=("$watcher")
 for _ in $(seq 100); do grep -q 'serving http' err && break; sleep 0.1; done
 url=$(sed -n 's/.*serving //p' err)
 case "$url" in http://127.0.0.1:*) ;; *) fail "not on the loopback interface: $url" ;; esac
-sleep 0.5
+until_true python3 -c "
+import urllib.request
+assert b'unidle_gpu_sm_activity_ratio{' in urllib.request.urlopen('$url', timeout=20).read()"
 python3 - "$url" >metrics.txt <<'PY' || fail "the metrics were not served"
 import sys, urllib.request
 sys.stdout.write(urllib.request.urlopen(sys.argv[1], timeout=20).read().decode())
