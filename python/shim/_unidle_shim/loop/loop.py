@@ -12,11 +12,8 @@ that trains is followed; calls of other threads are passed through.
 
 import time
 
-from _unidle_shim.host import probe
-from _unidle_shim.host.guard import caught
-from _unidle_shim.loop import step_events
-from _unidle_shim.loop.own_cost import OwnCost
 from _unidle_shim.loop.step_parts import Parts
+from _unidle_shim.loop.steps import Steps
 from _unidle_shim.loop.validation import INPUT_PHASE, TRAIN_PHASE, VALIDATE_PHASE, Preview, Validations
 
 now = time.monotonic_ns
@@ -24,26 +21,17 @@ STARTUP_PHASE = "startup"
 AFTER_STEP, AFTER_FORWARD, AFTER_BACKWARD = 0, 1, 2
 # Batches that are fetched before the step that uses them. A program that fetches more trains elsewhere.
 _MOST_AHEAD = 4096
-_MOST_MODELS = 4096
 HAND = (-1,)  # stands for the optimiser of a program that has none
 
 
-def _nobody(step):
-    pass
-
-
-class Loop(Validations):
+class Loop(Steps, Validations):
     def __init__(self, ring, thread, process_start_ns, max_steps=0):
-        self.ring, self.thread = ring, thread
+        super().__init__(ring, process_start_ns, max_steps)
+        self.thread = thread
         # ns of all calls that were counted, to subtract what a call spends in other such calls
         self.total = 0
         self.inside = False  # in a forward pass: calls of submodules do not count
         self.in_optimizer = 0
-        self.parts = None  # of the step that is going on
-        self.held = None  # a step that may be over
-        self.steps = 0  # written
-        self.samples = 0
-        self.stepped_at = 0  # end of the last optimiser step
         self.phase = STARTUP_PHASE
         self.validations = 0
         self.validation = None  # [begin, end, samples]
@@ -53,12 +41,8 @@ class Loop(Validations):
         # [loader, begin, input ns so far]: fetched from a loader that may be for training or for validation.
         self.pending = None
         self.last_loader = None  # of the newest batch
-        # (loader, samples) of the batches that no forward pass has used yet, without the first of them.
-        self.ahead = []
         self.eval_called = 0
         self.saved_at = 0  # end of the last checkpoint
-        self.models = {}  # id of an outermost module -> True: it was seen training
-        self.eval_models = {}  # the same, of those that train in evaluation mode
         # id of a module in evaluation mode with gradients on: a backward pass will tell
         self.perhaps_trains = 0
         self.lone_eval = None
@@ -70,132 +54,14 @@ class Loop(Validations):
         self.by_hand = True  # no optimiser was called yet: the program may change its parameters itself
         self.batch_axis = 0  # of the model's input
         self.optimizer_steps = 0
-        self.on_step = None  # called after a step is written, while it is not None
-        self.device = None  # facts.device_time.DeviceTimer
-        self.watch_models = _nobody  # called with the step if a model is expected and none was seen
         self.unseen = False  # no model was seen since a batch for validation was fetched
-        self.look_again = 1000  # the step at which models are looked for in any case
-        self.micro = {}  # micro-batches -> steps that had as many
-        self.own_cost = OwnCost()
-        self.marked_steps = None  # short_steps.MarkedSteps, once it is made
-        self.marking = None  # the same, while steps are only marked
-        self.alike = (), 0  # optimisers and number of batches of the last step
-        self.alike_steps = 0  # steps before it that had the same
-        self.in_full = 0  # steps that were observed in full
-        self.usual_samples = 0  # samples of the newest of them
         self.iterator = 0  # id of the iterator that gave the newest batch
-        self.process_start_ns = process_start_ns
-        self.max_steps = max_steps
-        self.ended = False
         self.telling = False
-
-    # -- steps --
-
-    def current(self, t):
-        if self.parts is None:
-            self.parts = Parts(t)
-        return self.parts
-
-    def split(self, t, certain):
-        """The step may end at t, where something else begins. `certain`: it does."""
-        parts = self.parts
-        if parts is None or not parts.optimizers:
-            if certain and self.held is not None:
-                self.write(self.held)
-                self.held = None
-            return
-        if self.held is not None:  # same optimiser again would have written it: a sequence of different ones
-            self.held.absorb(parts)
-            parts = self.held
-        parts.end = t
-        self.held, self.parts = parts, Parts(t)
-        if certain:
-            self.write(parts)
-            self.held = None
-        if self.max_steps and self.steps + (self.held is not None) >= self.max_steps:
-            self.stop()
-
-    def stop(self):
-        self.finish()
-        self.ended = True
-        self.max_steps = 0
-        raise SystemExit(0)
-
-    def write(self, parts):
-        """Writes the events of a step."""
-        step, begin = self.steps, parts.begin
-        if step == 0:
-            self.ring.emit(probe.STARTUP, self.process_start_ns, max(0, begin - self.process_start_ns))
-        if parts.incomplete:
-            # These are sums over micro-batches, some of which may be missing.
-            parts.forward = parts.backward = parts.optimizer = parts.losses = 0
-            if not parts.fetches:
-                parts.input = 0
-            samples = parts.samples if parts.samples and not self.batch_axis else self.usual_samples
-        else:
-            samples = (
-                (parts.forward_samples if self.batch_axis else 0) or parts.samples or parts.forward_samples
-            )
-            self.usual_samples = samples
-            self.in_full += 1
-            if not parts.forward:
-                self.watch_models(step)
-        micro = parts.fetches or parts.micro_batches()
-        alike = parts.optimizers, parts.fetches
-        self.alike_steps = self.alike_steps + 1 if alike == self.alike else 0
-        self.alike = alike
-        step_events.write(self.ring, parts, step, self.samples, samples, micro)
-        if self.device is not None and not parts.incomplete:
-            self.device.step_over(step, begin, parts.end)
-        self.micro[micro] = self.micro.get(micro, 0) + 1
-        self.steps = step + 1
-        self.samples += samples
-        if len(self.models) > _MOST_MODELS:  # a program that makes ever new modules
-            self.models.clear()
-            self.eval_models.clear()
-        if self.ahead:
-            del self.ahead[:-1]  # one may be of the next step; more were fetched and not used
-        if step >= self.own_cost.next_step:
-            self.turn(step, parts.end)
-        if self.on_step is not None:
-            self.on_step(self)
-
-    def turn(self, step, t):
-        cost = self.own_cost
-        cost.turn(step, t)
-        if step >= self.look_again:
-            self.look_again *= 2
-            self.watch_models(step)
-        if cost.marked_until and not (
-            self.marked_steps is not None and self.marked_steps.begin(self, cost.marked_until)
-        ):
-            cost.resume(step, t, 0)
 
     def within(self):
         """Whether we are in a call that is timed as a whole, like the fetch of a batch: calls within it do
         not count."""
         return self.inside or (self.marking is not None and self.marking.asks())
-
-    def look_up(self):
-        """Ends a stretch of marked steps: something else begins, or it is time to observe steps in full."""
-        try:
-            if self.marking is not None:
-                self.marking.end(self)
-        except BaseException as failure:
-            caught(failure)
-
-    def finish(self):
-        """The process ends: writes the steps that are still held."""
-        self.look_up()
-        self.close_validation(None)
-        if self.held is not None:
-            self.write(self.held)
-            self.held = None
-        parts = self.parts
-        if parts is not None and parts.optimizers:
-            parts.end = max(parts.last, self.stepped_at)
-            self.write(parts)
-        self.parts = None
 
     # -- input --
 
