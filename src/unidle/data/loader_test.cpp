@@ -1,89 +1,26 @@
 #include "unidle/data/loader.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <cstring>
-#include <functional>
 #include <latch>
-#include <map>
 #include <numeric>
 #include <semaphore>
-#include <set>
-#include <stdexcept>
 #include <thread>
 
 #include "unidle/base/clock.h"
 #include "unidle/base/error.h"
 #include "unidle/data/detail/stages.h"
-#include "unidle/data/random.h"
+#include "unidle/data/testing/number_source.h"
 
 namespace unidle::data {
 namespace {
 
-/// Numbers as samples: field 0 tells what was asked for, field 1 is bytes that depend on all of it.
-class NumberSource : public Source {
- public:
-  NumberSource(std::int64_t items, std::int64_t per_item) : items_(items), per_item_(per_item) {}
-
-  const std::vector<Field>& fields() const override { return fields_; }
-  std::int64_t items() const override { return items_; }
-  std::int64_t samples_per_item() const override { return per_item_; }
-  std::uint64_t read(const ItemRequest& request, std::span<const Places> samples) const override {
-    reads_.fetch_add(1);
-    if (before_read) {
-      before_read(request);
-    }
-    EXPECT_EQ(static_cast<std::int64_t>(samples.size()), per_item_);
-    for (std::size_t crop = 0; crop < samples.size(); ++crop) {
-      EXPECT_EQ(samples[crop].size(), 2u);
-      const std::int64_t told[3] = {request.epoch, request.item, static_cast<std::int64_t>(crop)};
-      EXPECT_EQ(samples[crop][0].size(), sizeof told);
-      std::memcpy(samples[crop][0].data(), told, sizeof told);
-      CounterRandom random{request.seed, static_cast<std::uint64_t>(request.epoch),
-                           static_cast<std::uint64_t>(request.item), crop};
-      for (std::byte& byte : samples[crop][1]) {
-        byte = static_cast<std::byte>(random.next());
-      }
-    }
-    return 100;
-  }
-
-  int reads() const { return reads_.load(); }
-  std::function<void(const ItemRequest&)> before_read;
-
- private:
-  std::vector<Field> fields_{{"told", DType::kI64, {3}}, {"bytes", DType::kU8, {5, 7}}};
-  std::int64_t items_;
-  std::int64_t per_item_;
-  mutable std::atomic<int> reads_{0};
-};
-
-constexpr std::size_t kToldBytes = 24;
-constexpr std::size_t kDataBytes = 35;
-
-/// Sample by sample, both fields.
-std::vector<std::string> take(Loader& loader, int batches) {
-  std::vector<std::string> samples;
-  for (int i = 0; i < batches; ++i) {
-    const Batch batch = loader.next();
-    for (std::int64_t row = 0; row < batch.samples(); ++row) {
-      const auto at = static_cast<std::size_t>(row);
-      samples.emplace_back(reinterpret_cast<const char*>(batch.field(0) + at * kToldBytes), kToldBytes);
-      samples.back().append(reinterpret_cast<const char*>(batch.field(1) + at * kDataBytes), kDataBytes);
-    }
-  }
-  return samples;
-}
-
-std::int64_t told(const std::string& sample, int which) {
-  std::int64_t value;
-  std::memcpy(&value, sample.data() + which * 8, 8);
-  return value;
-}
-
-std::int64_t item_of(const std::string& sample) { return told(sample, 1); }
+using testing::item_of;
+using testing::kDataBytes;
+using testing::NumberSource;
+using testing::take;
+using testing::told;
 
 struct Shape {
   std::int64_t items;
@@ -350,155 +287,6 @@ TEST(LoaderTest, MovedBatchesAreGivenBackOnce) {
   EXPECT_EQ(b.first_sample(), 2);
   a = std::move(b);
   EXPECT_EQ(loader.next().first_sample(), 4);
-}
-
-/// Fails for some items.
-class DamagedSource final : public NumberSource {
- public:
-  DamagedSource(std::int64_t items, std::int64_t per_item, std::set<std::int64_t> damaged,
-                ErrorCode code = ErrorCode::kInput)
-      : NumberSource(items, per_item) {
-    before_read = [damaged = std::move(damaged), code](const ItemRequest& request) {
-      if (damaged.contains(request.item)) {
-        throw Error(code, "item " + std::to_string(request.item), "is damaged");
-      }
-    };
-  }
-};
-
-TEST(LoaderErrorTest, ReachesTheBatchThatIsDueAndStays) {
-  for (const int workers : {0, 1, 4}) {
-    const DamagedSource source(100, 1, {9, 10});
-    Loader loader(source, {.batch = 4, .workers = workers, .shuffle = false});
-    loader.next();
-    loader.next();
-    for (int again = 0; again < 2; ++again) {
-      try {
-        loader.next();
-        FAIL() << workers;
-      } catch (const Error& error) {
-        EXPECT_EQ(error.code(), ErrorCode::kInput);
-        EXPECT_EQ(error.subject(), "item 9");  // the earliest, whichever failed first
-      }
-    }
-  }
-}
-
-TEST(LoaderErrorTest, OtherExceptionsAreCarriedToo) {
-  NumberSource source(100, 1);
-  source.before_read = [](const ItemRequest&) { throw std::logic_error("odd"); };
-  for (const int workers : {0, 2}) {
-    Loader loader(source, {.batch = 4, .workers = workers, .on_error = ErrorPolicy::kSkip});
-    EXPECT_THROW(loader.next(), std::logic_error);
-  }
-}
-
-TEST(LoaderErrorTest, SkipPutsTheNextItemInItsPlaceAndCounts) {
-  for (const int workers : {0, 1, 4}) {
-    const DamagedSource source(10, 2, {3, 6, 7});
-    Loader loader(source, {.batch = 4, .workers = workers, .shuffle = false, .on_error = ErrorPolicy::kSkip});
-    std::vector<std::int64_t> items;
-    for (const std::string& sample : take(loader, 5)) {
-      items.push_back(item_of(sample));
-    }
-    EXPECT_THAT(items, ::testing::ElementsAre(0, 0, 1, 1, 2, 2, 4, 4, 4, 4, 5, 5, 8, 8, 8, 8, 8, 8, 9, 9));
-    EXPECT_EQ(loader.skipped(), 3) << workers;
-  }
-}
-
-TEST(LoaderErrorTest, SkippedCountsOnlyWhatWasDelivered) {
-  const DamagedSource source(10, 1, {1, 5});
-  Loader loader(source, {.batch = 4, .workers = 4, .shuffle = false, .on_error = ErrorPolicy::kSkip});
-  loader.next();
-  EXPECT_EQ(loader.skipped(), 1);
-  loader.next();
-  EXPECT_EQ(loader.skipped(), 2);
-}
-
-TEST(LoaderErrorTest, SkipGivesUpWhenNothingCanBeRead) {
-  const DamagedSource source(3, 1, {0, 1, 2});
-  Loader loader(source, {.batch = 4, .workers = 2, .on_error = ErrorPolicy::kSkip});
-  EXPECT_THROW(loader.next(), Error);
-}
-
-TEST(LoaderErrorTest, SkipDoesNotHideLackOfMemory) {
-  const DamagedSource source(10, 1, {2}, ErrorCode::kOutOfMemory);
-  Loader loader(source, {.batch = 4, .shuffle = false, .on_error = ErrorPolicy::kSkip});
-  try {
-    loader.next();
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ErrorCode::kOutOfMemory);
-  }
-}
-
-TEST(LoaderErrorTest, RefusesOptionsThatMakeNoSense) {
-  const NumberSource source(10, 1);
-  const auto code_of = [&](const Source& from, const LoaderOptions& options) {
-    try {
-      Loader loader(from, options);
-    } catch (const Error& error) {
-      return error.code();
-    }
-    return ErrorCode::kInternal;
-  };
-  EXPECT_EQ(code_of(source, {.batch = 0}), ErrorCode::kUsage);
-  EXPECT_EQ(code_of(source, {.workers = -1}), ErrorCode::kUsage);
-  EXPECT_EQ(code_of(source, {.prefetch = 0}), ErrorCode::kUsage);
-  EXPECT_EQ(code_of(source, {.start_sample = -1}), ErrorCode::kUsage);
-  EXPECT_EQ(code_of(NumberSource(0, 1), {}), ErrorCode::kInput);
-}
-
-/// Counts, and fails on request.
-class CountingAllocator final : public SlotAllocator {
- public:
-  std::byte* allocate(std::size_t bytes) override {
-    if (static_cast<int>(sizes_.size()) == fail_at) {
-      throw Error(ErrorCode::kOutOfMemory, "slot", "no memory");
-    }
-    std::byte* memory = new std::byte[bytes];
-    sizes_[memory] = bytes;
-    ++allocations;
-    return memory;
-  }
-  void release(std::byte* memory, std::size_t bytes) override {
-    EXPECT_EQ(sizes_.at(memory), bytes);
-    sizes_.erase(memory);
-    delete[] memory;
-  }
-  bool all_released() const { return sizes_.empty(); }
-
-  int allocations = 0;
-  int fail_at = -1;
-
- private:
-  std::map<std::byte*, std::size_t> sizes_;
-};
-
-TEST(LoaderAllocationTest, SlotsAreAllocatedOnceAndReleased) {
-  const NumberSource source(10, 1);
-  CountingAllocator allocator;
-  {
-    Loader loader(source, {.batch = 4, .workers = 2, .prefetch = 3, .allocator = &allocator});
-    take(loader, 50);
-  }
-  EXPECT_EQ(allocator.allocations, 2 * 6);
-  EXPECT_TRUE(allocator.all_released());
-}
-
-TEST(LoaderAllocationTest, AFailedAllocationReleasesTheOthers) {
-  const NumberSource source(10, 1);
-  CountingAllocator allocator;
-  allocator.fail_at = 5;
-  EXPECT_THROW(Loader(source, {.batch = 4, .workers = 2, .allocator = &allocator}), Error);
-  EXPECT_EQ(allocator.allocations, 5);
-  EXPECT_TRUE(allocator.all_released());
-}
-
-TEST(LoaderAllocationTest, HostMemoryIsPageAligned) {
-  std::byte* memory = host_allocator().allocate(100);
-  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(memory) % 4096, 0u);
-  host_allocator().release(memory, 100);
 }
 
 }  // namespace
