@@ -15,9 +15,6 @@ namespace detail {
 
 namespace {
 
-constexpr const char* kExpected =
-    "expected: nvidia-smi CSV or dmon, dcgmi dmon, Slurm output, a training log, or a torch profiler trace";
-
 /// Reads one file; false when it tells nothing.
 bool read_one(const std::filesystem::path& path, const logs::OnRead& on_read, JobLogs& job) {
   const auto [kind, gpu] = logs::sniff(path);
@@ -70,7 +67,7 @@ JobLogs read_job_logs(const std::vector<std::filesystem::path>& files, Language 
       throw Error(ErrorCode::kUsage, "diagnose", "no log was named");
     }
     throw Error(ErrorCode::kInput, silent->string(), empty ? "is empty" : "holds nothing that a training run writes",
-                kExpected);
+                "expected: " + logs::known_logs());
   }
   return job;
 }

@@ -1,6 +1,7 @@
 // Formats in which other programs write about GPUs: one file each in gpu_formats/.
 #pragma once
 
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -23,5 +24,8 @@ const std::vector<const GpuFormat*>& all_gpu_formats();
 
 /// nullptr when it is of none.
 const GpuFormat* gpu_format_of(std::string_view head);
+
+/// The programs, for messages: "dcgmi dmon, nvidia-smi dmon".
+std::string gpu_programs();
 
 }  // namespace unidle::logs

@@ -83,4 +83,12 @@ const GpuFormat* gpu_format_of(std::string_view head) {
   return nullptr;
 }
 
+std::string gpu_programs() {
+  std::string names;
+  for (const GpuFormat* format : all_gpu_formats()) {
+    names.append(names.empty() ? "" : ", ").append(format->program);
+  }
+  return names;
+}
+
 }  // namespace unidle::logs

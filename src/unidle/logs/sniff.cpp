@@ -8,8 +8,6 @@ namespace unidle::logs {
 namespace {
 
 constexpr std::size_t kHead = std::size_t{64} << 10U;
-constexpr const char* kExpected =
-    "expected: nvidia-smi CSV or dmon, dcgmi dmon, Slurm output, a training log, a torch profiler trace, or a record";
 
 bool is_space(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
 
@@ -45,12 +43,16 @@ bool is_trace(std::string_view head) {
 
 }  // namespace
 
+std::string known_logs() {
+  return "logs of " + gpu_programs() + "; Slurm output, training logs, torch profiler traces";
+}
+
 Content sniff_bytes(std::string_view head, const std::string& name) {
   if (head.starts_with("SQLite format 3")) {
     return {Kind::kRecord};
   }
   if (is_binary(head)) {
-    throw Error(ErrorCode::kInput, name, "holds binary data, no log", kExpected);
+    throw Error(ErrorCode::kInput, name, "holds binary data, no log", "expected: " + known_logs() + ", or a record");
   }
   if (head.starts_with("\xef\xbb\xbf")) {
     head.remove_prefix(3);

@@ -22,6 +22,9 @@ struct Content {
   const GpuFormat* gpu = nullptr;  // of kGpu
 };
 
+/// What can be read, for messages: "logs of dcgmi dmon, ...; Slurm output, training logs, torch profiler traces".
+std::string known_logs();
+
 /// Looks at the first 64 KiB. A folder is a record when it holds one. Throws kInput (subject: the path) when the file
 /// is missing, cannot be read, or holds binary data.
 Content sniff(const std::filesystem::path& path);

@@ -137,9 +137,9 @@ int run(const Options& options) {
 std::function<int()> setup(CLI::App& app) {
   auto options = std::make_shared<Options>();
   auto* files = app.add_option("record", options->files,
-                               "A record's folder or its record.db, a folder with records of several nodes, or the "
-                               "logs of one run: nvidia-smi CSV or dmon, dcgmi dmon, Slurm "
-                               "output, training logs, profiler traces; the latest record by default");
+                               "A record's folder or its record.db, a folder with records of several nodes, or what "
+                               "one run left behind (" +
+                                   logs::known_logs() + "); the latest record by default");
   auto* job =
       app.add_option("--job-id", options->job_id, "Diagnose the records or the logs of this job, found in --results");
   app.add_option("--results", options->results, "The folder to look for the job's logs in")
