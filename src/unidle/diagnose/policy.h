@@ -1,7 +1,11 @@
-// Every threshold that rules use, in one place, each with its reason.
+// Every threshold that rules use, in one place, each with its reason and its name in a policy file.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
+#include <string_view>
+#include <variant>
 
 namespace unidle::diagnose {
 
@@ -160,6 +164,89 @@ struct Policy {
   /// With no finding of its own, a wait this large (share of wall) still names the run after it. Own choice.
   double unexplained_share = 0.25;
 };
+
+/// A field of the policy with the name that a policy file gives it.
+struct Threshold {
+  std::string_view name;
+  std::variant<double Policy::*, std::int64_t Policy::*, int Policy::*> field;
+};
+
+/// All of them, in the order of the policy.
+inline constexpr std::array kThresholds = {
+    Threshold{"min_steps", &Policy::min_steps},
+    Threshold{"warning_share", &Policy::warning_share},
+    Threshold{"critical_share", &Policy::critical_share},
+    Threshold{"min_bound", &Policy::min_bound},
+    Threshold{"workers_busy", &Policy::workers_busy},
+    Threshold{"free_cpus", &Policy::free_cpus},
+    Threshold{"cpus_full", &Policy::cpus_full},
+    Threshold{"oversubscribed", &Policy::oversubscribed},
+    Threshold{"workers_per_cpu", &Policy::workers_per_cpu},
+    Threshold{"many_threads", &Policy::many_threads},
+    Threshold{"restricted_cpus", &Policy::restricted_cpus},
+    Threshold{"row_s", &Policy::row_s},
+    Threshold{"slow_sample_s", &Policy::slow_sample_s},
+    Threshold{"bursts", &Policy::bursts},
+    Threshold{"deep_prefetch", &Policy::deep_prefetch},
+    Threshold{"tail_ratio", &Policy::tail_ratio},
+    Threshold{"tail_mean", &Policy::tail_mean},
+    Threshold{"on_cpu", &Policy::on_cpu},
+    Threshold{"disk_wait", &Policy::disk_wait},
+    Threshold{"disk_read_bytes_per_s", &Policy::disk_read_bytes_per_s},
+    Threshold{"padding", &Policy::padding},
+    Threshold{"expensive_sample_s", &Policy::expensive_sample_s},
+    Threshold{"min_epochs", &Policy::min_epochs},
+    Threshold{"device_full", &Policy::device_full},
+    Threshold{"syncs_per_step", &Policy::syncs_per_step},
+    Threshold{"flushes_per_step", &Policy::flushes_per_step},
+    Threshold{"flush_share", &Policy::flush_share},
+    Threshold{"mostly", &Policy::mostly},
+    Threshold{"launch_share", &Policy::launch_share},
+    Threshold{"recompiles", &Policy::recompiles},
+    Threshold{"recompile_limit", &Policy::recompile_limit},
+    Threshold{"fixed_shapes", &Policy::fixed_shapes},
+    Threshold{"fused_gain", &Policy::fused_gain},
+    Threshold{"small_micro_batch", &Policy::small_micro_batch},
+    Threshold{"far_from_full", &Policy::far_from_full},
+    Threshold{"memory_target", &Policy::memory_target},
+    Threshold{"max_batch_growth", &Policy::max_batch_growth},
+    Threshold{"batch_max_wait", &Policy::batch_max_wait},
+    Threshold{"precision_gain_cuda", &Policy::precision_gain_cuda},
+    Threshold{"precision_gain_cpu", &Policy::precision_gain_cpu},
+    Threshold{"fp16_capability", &Policy::fp16_capability},
+    Threshold{"bf16_capability", &Policy::bf16_capability},
+    Threshold{"tf32_capability", &Policy::tf32_capability},
+    Threshold{"tf32_gain", &Policy::tf32_gain},
+    Threshold{"low_precision_parameters", &Policy::low_precision_parameters},
+    Threshold{"layout_gain_depthwise", &Policy::layout_gain_depthwise},
+    Threshold{"validation_of_loop", &Policy::validation_of_loop},
+    Threshold{"validation_of_loop_critical", &Policy::validation_of_loop_critical},
+    Threshold{"validation_target", &Policy::validation_target},
+    Threshold{"checkpoint_share", &Policy::checkpoint_share},
+    Threshold{"startup_long_s", &Policy::startup_long_s},
+    Threshold{"startup_info_share", &Policy::startup_info_share},
+    Threshold{"startup_warning_share", &Policy::startup_warning_share},
+    Threshold{"shared", &Policy::shared},
+    Threshold{"throttled", &Policy::throttled},
+    Threshold{"throttle_share", &Policy::throttle_share},
+    Threshold{"memory_full", &Policy::memory_full},
+    Threshold{"retries_per_step", &Policy::retries_per_step},
+    Threshold{"others_cpus", &Policy::others_cpus},
+    Threshold{"others_share", &Policy::others_share},
+    Threshold{"metrics_interval", &Policy::metrics_interval},
+    Threshold{"unexplained_share", &Policy::unexplained_share},
+};
+
+/// What the fields of all rows take together.
+constexpr std::size_t bytes_of_fields() {
+  std::size_t bytes = 0;
+  for (const Threshold& threshold : kThresholds) {
+    bytes += std::holds_alternative<int Policy::*>(threshold.field) ? sizeof(int) : sizeof(double);
+  }
+  return bytes;
+}
+static_assert((bytes_of_fields() + alignof(Policy) - 1) / alignof(Policy) * alignof(Policy) == sizeof(Policy),
+              "every threshold of the policy has a row");
 
 /// How many times longer the interval has to be for validation to take `wanted` of training plus validation. REQUIRES:
 /// train_s > 0.
