@@ -8,7 +8,7 @@ import unittest
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "shim"))
 
 from _unidle_shim.facts import device_time
-from _unidle_shim.host import probe  # noqa: E402
+from _unidle_shim.host import event_kinds  # noqa: E402
 from test_loop import FakeRing  # noqa: E402
 
 
@@ -77,7 +77,7 @@ class DeviceTimerTest(unittest.TestCase):
         self.timer.begin()
         self.assertEqual(self.told(), [])
         Event.done = True
-        self.assertEqual(self.told(), [(probe.DEVICE, 250_000_000, 0)])
+        self.assertEqual(self.told(), [(event_kinds.DEVICE, 250_000_000, 0)])
 
     def test_a_step_is_reported_once_it_is_over(self):
         begin = device_time.now()
@@ -85,7 +85,7 @@ class DeviceTimerTest(unittest.TestCase):
         self.assertEqual(self.told(), [])  # another optimiser may come
         self.span(0.5)
         self.timer.step_over(7, begin, device_time.now())
-        self.assertEqual(self.told(), [(probe.DEVICE, 750_000_000, 7)])
+        self.assertEqual(self.told(), [(event_kinds.DEVICE, 750_000_000, 7)])
 
     def test_events_are_used_again(self):
         for number in range(500):
@@ -110,7 +110,7 @@ class DeviceTimerTest(unittest.TestCase):
         Event.capturing = False
         self.timer.step_over(0, begin, device_time.now())
         self.step(1, 0.5)
-        self.assertEqual(self.told(), [(probe.DEVICE, 500_000_000, 1)])
+        self.assertEqual(self.told(), [(event_kinds.DEVICE, 500_000_000, 1)])
 
     def test_a_span_without_an_end_is_dropped(self):
         begin = device_time.now()
@@ -120,7 +120,7 @@ class DeviceTimerTest(unittest.TestCase):
         self.timer.end()  # of a step that is observed in full again
         self.timer.step_over(0, begin, device_time.now())
         self.step(1, 0.5)
-        self.assertEqual(self.told(), [(probe.DEVICE, 500_000_000, 1)])
+        self.assertEqual(self.told(), [(event_kinds.DEVICE, 500_000_000, 1)])
 
     def test_nothing_is_recorded_while_a_graph_is_captured(self):
         Event.capturing = True

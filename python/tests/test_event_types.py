@@ -8,14 +8,16 @@ import unittest
 import event_types
 
 _SHIM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "shim")
-sys.path.insert(0, _SHIM)
+sys.path[:0] = [_SHIM, os.path.dirname(_SHIM)]
 
-from _unidle_shim.host import probe  # noqa: E402
+from _unidle_shim.host import event_kinds  # noqa: E402
+
+from unidle import _observed  # noqa: E402
 
 
 def _emits():
-    """Each call `....ring.emit(probe.KIND, ...)` or `ring.emit(KIND, ...)` of the shim: file:line, kind,
-    its arguments."""
+    """Each call `....ring.emit(event_kinds.KIND, ...)` or `ring.emit(KIND, ...)` of the shim: file:line,
+    kind, its arguments."""
     for folder, _, files in os.walk(os.path.join(_SHIM, "_unidle_shim")):
         for name in files:
             if not name.endswith(".py"):
@@ -38,17 +40,13 @@ def _emits():
 
 class EventTypes(unittest.TestCase):
     def test_kinds_have_their_numbers(self):
-        named = {name: getattr(probe, name) for name in event_types.KINDS if hasattr(probe, name)}
-        self.assertEqual(named, {name: event_types.KINDS[name] for name in named})
-        numbers = [
-            name
-            for name in vars(probe)
-            if name.isupper() and name[0] != "_" and name not in event_types.KINDS
-        ]
-        self.assertEqual(numbers, [], "kinds that docs/probe-format.md does not list")
-        self.assertEqual(
-            set(event_types.KINDS) - set(named), {"KERNELS"}
-        )  # which the driver's library writes
+        named = {name: number for name, number in vars(event_kinds).items() if name.isupper()}
+        self.assertEqual(named, event_types.KINDS)
+
+    def test_what_programs_tell_themselves_has_its_numbers(self):
+        told = {"step": _observed._STEP, "startup": _observed._STARTUP, "loss": _observed._LOSS}
+        told.update(_observed._PARTS, **_observed._SPANS)
+        self.assertEqual(told, {name: event_types.KINDS[name.upper()] for name in told})
 
     def test_calls_say_nothing_that_their_kind_has_no_field_for(self):
         found = list(_emits())
@@ -62,11 +60,11 @@ class EventTypes(unittest.TestCase):
                 event_types.check(kind, *said)
 
     def test_the_check_can_fail(self):
-        event_types.check(probe.STEP, 4, 1)
+        event_types.check(event_kinds.STEP, 4, 1)
         with self.assertRaises(AssertionError):
-            event_types.check(probe.STEP, 4, 1, 0.5)
+            event_types.check(event_kinds.STEP, 4, 1, 0.5)
         with self.assertRaises(AssertionError):
-            event_types.check(probe.FORWARD, 1)
+            event_types.check(event_kinds.FORWARD, 1)
 
 
 if __name__ == "__main__":

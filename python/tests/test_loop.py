@@ -10,7 +10,7 @@ import event_types
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "shim"))
 
-from _unidle_shim.host import probe  # noqa: E402
+from _unidle_shim.host import event_kinds, probe  # noqa: E402
 from _unidle_shim.loop import loop as looping  # noqa: E402
 
 
@@ -87,7 +87,7 @@ class Program:
         self.loop.optimizer_ends(optimizer, t0, self.t, ns)
 
     def steps(self):
-        return self.ring.of(probe.STEP)
+        return self.ring.of(event_kinds.STEP)
 
 
 class LoopTest(unittest.TestCase):
@@ -112,8 +112,8 @@ class LoopTest(unittest.TestCase):
             self.assertEqual(one[1] + one[2], following[1])
         self.assertEqual([step[2] for step in steps], [72, 72, 72, 72, 65])
         self.assertEqual([step[4] for step in steps], [4] * 5)
-        self.assertEqual([event[2] for event in self.program.ring.of(probe.INPUT)], [10] * 5)
-        self.assertEqual([event[2] for event in self.program.ring.of(probe.FORWARD)], [20] * 5)
+        self.assertEqual([event[2] for event in self.program.ring.of(event_kinds.INPUT)], [10] * 5)
+        self.assertEqual([event[2] for event in self.program.ring.of(event_kinds.FORWARD)], [20] * 5)
         self.assertEqual(self.loader.use, "train")
 
     def test_the_last_step_is_not_lost(self):
@@ -133,7 +133,7 @@ class LoopTest(unittest.TestCase):
             program.step(self.optimizer)
         program.loop.finish()
         self.assertEqual(
-            [(event[3], event[6]) for event in program.ring.of(probe.LOSS)], [(0, 1.0), (2, 1.0)]
+            [(event[3], event[6]) for event in program.ring.of(event_kinds.LOSS)], [(0, 1.0), (2, 1.0)]
         )
 
     def test_micro_batches_are_of_one_step(self):
@@ -145,7 +145,7 @@ class LoopTest(unittest.TestCase):
             self.program.step(self.optimizer)
         self.program.loop.finish()
         self.assertEqual([(step[4], step[5]) for step in self.program.steps()], [(16, 4)] * 3)
-        self.assertEqual([event[6] for event in self.program.ring.of(probe.LOSS)], [1.0] * 3)
+        self.assertEqual([event[6] for event in self.program.ring.of(event_kinds.LOSS)], [1.0] * 3)
 
     def test_batches_fetched_together_are_of_one_step(self):
         """As the Trainer of transformers does it for its micro-batches."""
@@ -185,7 +185,7 @@ class LoopTest(unittest.TestCase):
                     program.step(optimizer)
             program.loop.finish()
             self.assertEqual([(step[4], step[5]) for step in program.steps()], [(4, 1)] * 4)
-            self.assertEqual([event[2] for event in program.ring.of(probe.OPTIMIZER)], [10] * 4)
+            self.assertEqual([event[2] for event in program.ring.of(event_kinds.OPTIMIZER)], [10] * 4)
 
     def test_without_a_loader_the_forward_pass_begins_a_step(self):
         for _ in range(4):
@@ -196,7 +196,7 @@ class LoopTest(unittest.TestCase):
         self.program.loop.finish()
         self.assertEqual([step[2] for step in self.program.steps()], [66, 66, 66, 55])
         self.assertEqual([step[4] for step in self.program.steps()], [8] * 4)
-        self.assertEqual(self.program.ring.of(probe.INPUT), [])
+        self.assertEqual(self.program.ring.of(event_kinds.INPUT), [])
 
     def test_time_before_the_forward_pass_is_input_only_when_the_lines_say_so(self):
         self.program.loop.gap_is_input[looping.AFTER_STEP] = 1.0
@@ -206,7 +206,7 @@ class LoopTest(unittest.TestCase):
             self.program.step(self.optimizer)
             self.program.idle(11)
         self.program.loop.finish()
-        self.assertEqual([event[2] for event in self.program.ring.of(probe.INPUT)], [11, 11])
+        self.assertEqual([event[2] for event in self.program.ring.of(event_kinds.INPUT)], [11, 11])
 
     def test_time_within_a_step_is_input_where_the_lines_say_so(self):
         self.program.loop.gap_is_input[looping.AFTER_FORWARD] = 1.0
@@ -219,7 +219,7 @@ class LoopTest(unittest.TestCase):
                 self.program.idle(4)
             self.program.step(self.optimizer)
         self.program.loop.finish()
-        self.assertEqual([event[2] for event in self.program.ring.of(probe.INPUT)], [24, 24, 24])
+        self.assertEqual([event[2] for event in self.program.ring.of(event_kinds.INPUT)], [24, 24, 24])
         self.assertEqual([(step[2], step[5]) for step in self.program.steps()], [(135, 2)] * 3)
 
     def test_time_within_a_step_is_input_where_arrays_become_tensors(self):
@@ -236,7 +236,7 @@ class LoopTest(unittest.TestCase):
             program.step(self.optimizer)
             program.idle(6)
         program.loop.finish()
-        self.assertEqual([event[2] for event in program.ring.of(probe.INPUT)], [16] * 4)
+        self.assertEqual([event[2] for event in program.ring.of(event_kinds.INPUT)], [16] * 4)
 
     def test_arrays_that_answer_a_forward_pass_are_no_batch(self):
         program = self.program
@@ -249,7 +249,7 @@ class LoopTest(unittest.TestCase):
             program.backward()
             program.step(self.optimizer)
         program.loop.finish()
-        self.assertEqual(program.ring.of(probe.INPUT), [])
+        self.assertEqual(program.ring.of(event_kinds.INPUT), [])
 
     def test_lines_that_were_seen_count_more_than_arrays(self):
         program = self.program
@@ -262,7 +262,7 @@ class LoopTest(unittest.TestCase):
                 program.backward()
                 program.step(self.optimizer)
         program.loop.finish()
-        self.assertEqual([event[2] for event in program.ring.of(probe.INPUT)], [6, 6])
+        self.assertEqual([event[2] for event in program.ring.of(event_kinds.INPUT)], [6, 6])
 
     def test_parameters_that_are_changed_by_hand(self):
         for _ in range(4):
@@ -272,7 +272,7 @@ class LoopTest(unittest.TestCase):
             self.program.idle(7)
         self.program.loop.finish()
         self.assertEqual([(step[2], step[5]) for step in self.program.steps()], [(57, 1)] * 3 + [(50, 1)])
-        self.assertEqual(self.program.ring.of(probe.OPTIMIZER), [])
+        self.assertEqual(self.program.ring.of(event_kinds.OPTIMIZER), [])
 
     def test_an_optimiser_ends_changes_by_hand(self):
         for _ in range(4):
@@ -303,7 +303,7 @@ class LoopTest(unittest.TestCase):
     def test_startup_ends_where_the_first_step_begins(self):
         self.iteration()
         self.program.loop.finish()
-        self.assertEqual(self.program.ring.of(probe.STARTUP)[0][1:3], (0, 1000))
+        self.assertEqual(self.program.ring.of(event_kinds.STARTUP)[0][1:3], (0, 1000))
 
     def test_the_short_cut_of_most_steps_comes_to_the_same(self):
         for seed in range(300):

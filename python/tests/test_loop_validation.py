@@ -3,7 +3,7 @@
 import unittest
 
 import test_loop
-from test_loop import probe
+from test_loop import event_kinds
 
 
 class ValidationTest(unittest.TestCase):
@@ -24,11 +24,11 @@ class ValidationTest(unittest.TestCase):
         self.program.fetch(self.loader)
         self.program.loop.finish()
         self.assertEqual(held_out.use, "validate")
-        spans = self.program.ring.of(probe.VALIDATE)
+        spans = self.program.ring.of(event_kinds.VALIDATE)
         self.assertEqual([span[4] for span in spans], [100, 100])
         self.assertEqual([span[2] for span in spans], [250, 250])
         self.assertEqual(len(self.program.steps()), 6)
-        self.assertLess(max(event[2] for event in self.program.ring.of(probe.INPUT)), 100)
+        self.assertLess(max(event[2] for event in self.program.ring.of(event_kinds.INPUT)), 100)
 
     def test_validation_without_a_loader(self):
         for _ in range(2):
@@ -42,7 +42,7 @@ class ValidationTest(unittest.TestCase):
             self.model.training = True
         self.program.forward(self.model)
         self.program.loop.finish()
-        self.assertEqual([span[4] for span in self.program.ring.of(probe.VALIDATE)], [100, 100])
+        self.assertEqual([span[4] for span in self.program.ring.of(event_kinds.VALIDATE)], [100, 100])
         self.assertEqual(len(self.program.steps()), 6)
 
     def test_text_that_is_made_word_by_word_is_no_validation(self):
@@ -54,7 +54,7 @@ class ValidationTest(unittest.TestCase):
                 self.program.forward(self.model, grad=False, samples=samples)
                 self.program.idle(3)
             self.program.loop.finish()
-            self.assertEqual(len(self.program.ring.of(probe.VALIDATE)), spans)
+            self.assertEqual(len(self.program.ring.of(event_kinds.VALIDATE)), spans)
             self.assertEqual(len(self.program.steps()), 3)
 
     def test_a_frozen_teacher_is_no_validation(self):
@@ -67,7 +67,7 @@ class ValidationTest(unittest.TestCase):
             self.program.step(self.optimizer)
         self.program.loop.finish()
         self.assertEqual(self.loader.use, "train")
-        self.assertEqual(self.program.ring.of(probe.VALIDATE), [])
+        self.assertEqual(self.program.ring.of(event_kinds.VALIDATE), [])
         self.assertEqual([step[4] for step in self.program.steps()], [4] * 4)
 
     def test_a_model_that_trains_in_evaluation_mode(self):
@@ -76,7 +76,7 @@ class ValidationTest(unittest.TestCase):
             self.iteration()
         self.program.loop.finish()
         self.assertEqual(len(self.program.steps()), 5)
-        self.assertEqual(self.program.ring.of(probe.VALIDATE), [])
+        self.assertEqual(self.program.ring.of(event_kinds.VALIDATE), [])
         self.assertEqual(self.loader.use, "train")
 
     def test_evaluating_on_the_training_loader(self):
@@ -91,7 +91,7 @@ class ValidationTest(unittest.TestCase):
             self.iteration()
         self.program.loop.finish()
         self.assertEqual(len(self.program.steps()), 5)
-        self.assertGreaterEqual(len(self.program.ring.of(probe.VALIDATE)), 1)
+        self.assertGreaterEqual(len(self.program.ring.of(event_kinds.VALIDATE)), 1)
 
     def test_a_closure_is_part_of_its_optimiser_step(self):
         loop = self.program.loop
@@ -124,8 +124,8 @@ class ValidationTest(unittest.TestCase):
         self.program.fetch(self.loader)
         loop.finish()
         self.assertEqual((self.loader.use, held_out.use), ("train", "validate"))
-        self.assertEqual(len(self.program.ring.of(probe.INPUT)), 6)
-        self.assertEqual(len(self.program.ring.of(probe.VALIDATE)), 2)
+        self.assertEqual(len(self.program.ring.of(event_kinds.INPUT)), 6)
+        self.assertEqual(len(self.program.ring.of(event_kinds.VALIDATE)), 2)
 
 
 if __name__ == "__main__":

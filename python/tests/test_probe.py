@@ -9,7 +9,7 @@ import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "shim"))
 
-from _unidle_shim.host import probe  # noqa: E402
+from _unidle_shim.host import event_kinds, probe  # noqa: E402
 
 
 @unittest.skipUnless(os.uname().machine == "x86_64", "other machines write through libunidle_probe")
@@ -26,7 +26,7 @@ class RingTest(unittest.TestCase):
 
     def test_header_and_events(self):
         ring = probe.open_ring("worker")
-        ring.emit(probe.SAMPLE, 11, 22, 33, 44, 55, 6.5, 77)
+        ring.emit(event_kinds.SAMPLE, 11, 22, 33, 44, 55, 6.5, 77)
         content = self.bytes()
         self.assertEqual(
             struct.unpack_from("<QIIQII", content), (0x31474E52444E5500, 1, 64, 512, os.getpid(), 2)
@@ -46,7 +46,7 @@ class RingTest(unittest.TestCase):
     def test_a_full_ring_drops_and_counts(self):
         ring = probe.open_ring("worker")
         for number in range(512 + 5):
-            ring.emit(probe.STEP, number, 0)
+            ring.emit(event_kinds.STEP, number, 0)
         content = self.bytes()
         self.assertEqual(struct.unpack_from("<Q", content, 64), (512,))
         self.assertEqual(struct.unpack_from("<Q", content, 192), (5,))
@@ -55,11 +55,11 @@ class RingTest(unittest.TestCase):
     def test_a_reader_makes_room(self):
         ring = probe.open_ring("worker")
         for number in range(512):
-            ring.emit(probe.STEP, number, 0)
+            ring.emit(event_kinds.STEP, number, 0)
         with open(os.path.join(self.folder, "%d.ring" % os.getpid()), "r+b") as file:
             file.seek(128)
             file.write(struct.pack("<Q", 100))
-        ring.emit(probe.STEP, 9999, 0)
+        ring.emit(event_kinds.STEP, 9999, 0)
         content = self.bytes()
         self.assertEqual(struct.unpack_from("<Q", content, 192), (0,))
         self.assertEqual(struct.unpack_from("<Q", content, 4096), (9999,))
@@ -76,7 +76,7 @@ class RingTest(unittest.TestCase):
             ring = probe.open_ring("worker")
             name = sorted(os.listdir(self.folder))[-1]
             for _number in range(at):
-                ring.emit(probe.STEP, 7, 7, 7, 7, 7, 7.0, 7)
+                ring.emit(event_kinds.STEP, 7, 7, 7, 7, 7, 7.0, 7)
             with open(os.path.join(self.folder, name), "r+b") as file:
                 file.seek(128)
                 file.write(struct.pack("<Q", at))
@@ -86,39 +86,39 @@ class RingTest(unittest.TestCase):
                     1,
                     2,
                     3,
-                    probe.INPUT,
+                    event_kinds.INPUT,
                     1,
                     2,
                     3,
                     4,
                     5,
                     6.5,
-                    probe.TRANSFER,
+                    event_kinds.TRANSFER,
                     8,
                     9,
                     3,
-                    probe.FORWARD,
+                    event_kinds.FORWARD,
                     4,
                     3,
                     5,
                     -0.5,
-                    probe.LOSS,
+                    event_kinds.LOSS,
                     1,
                     9,
                     3,
                     32,
                     2,
-                    probe.STEP,
+                    event_kinds.STEP,
                 ],
             )
             self.assertEqual(
                 self.read_events(5, at),
                 [
-                    (1, 2, 3, 0, 0, 0.0, probe.INPUT, 0, 0),
-                    (1, 2, 3, 4, 5, 6.5, probe.TRANSFER, 0, 0),
-                    (8, 9, 3, 0, 0, 0.0, probe.FORWARD, 0, 0),
-                    (4, 0, 3, 5, 0, -0.5, probe.LOSS, 0, 0),
-                    (1, 9, 3, 32, 2, 0.0, probe.STEP, 0, 0),
+                    (1, 2, 3, 0, 0, 0.0, event_kinds.INPUT, 0, 0),
+                    (1, 2, 3, 4, 5, 6.5, event_kinds.TRANSFER, 0, 0),
+                    (8, 9, 3, 0, 0, 0.0, event_kinds.FORWARD, 0, 0),
+                    (4, 0, 3, 5, 0, -0.5, event_kinds.LOSS, 0, 0),
+                    (1, 9, 3, 32, 2, 0.0, event_kinds.STEP, 0, 0),
                 ],
             )
             ring.close()
@@ -127,16 +127,16 @@ class RingTest(unittest.TestCase):
     def test_a_step_that_does_not_fit_is_left_out_whole(self):
         ring = probe.open_ring("worker")
         for number in range(510):
-            ring.emit(probe.STEP, number, 0)
-        ring.emit_all("ppp", [1, 2, 3, probe.INPUT] * 3)
+            ring.emit(event_kinds.STEP, number, 0)
+        ring.emit_all("ppp", [1, 2, 3, event_kinds.INPUT] * 3)
         content = self.bytes()
         self.assertEqual(struct.unpack_from("<Q", content, 64), (510,))
         self.assertEqual(struct.unpack_from("<Q", content, 192), (3,))
 
     def test_a_clock_that_goes_back_makes_no_failure(self):
         ring = probe.open_ring("worker")
-        ring.emit(probe.CHECKPOINT, 100, -50)
-        ring.emit_all("pS", [100, -7, 0, probe.FORWARD, 100, -60, 0, 4, 1, probe.STEP])
+        ring.emit(event_kinds.CHECKPOINT, 100, -50)
+        ring.emit_all("pS", [100, -7, 0, event_kinds.FORWARD, 100, -60, 0, 4, 1, event_kinds.STEP])
         self.assertEqual(
             [event[:3] for event in self.read_events(3)], [(100, 0, 0), (100, 0, 0), (100, 0, 0)]
         )

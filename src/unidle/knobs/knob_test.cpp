@@ -3,10 +3,9 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <set>
 
-#include "unidle/base/files.h"
+#include "unidle/base/testing/generated_docs.h"
 #include "unidle/knobs/reference.h"
 
 namespace unidle::knobs {
@@ -100,11 +99,7 @@ TEST(Knob, KnowsWhatARunningProgramCanBeGivenAndWhereItMatters) {
 }
 
 TEST(Reference, DocsAreUpToDate) {
-  const auto path = std::filesystem::path(UNIDLE_SOURCE_DIR) / "docs/knobs.md";
-  if (std::getenv("UNIDLE_UPDATE_DOCS") != nullptr) {
-    write_file_atomic(path, reference_markdown());
-  }
-  EXPECT_EQ(read_file(path), reference_markdown()) << "run with UNIDLE_UPDATE_DOCS=1 to write docs/knobs.md";
+  unidle::testing::expect_generated(UNIDLE_SOURCE_DIR "/docs/knobs.md", reference_markdown());
 }
 
 }  // namespace

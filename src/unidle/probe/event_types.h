@@ -1,7 +1,8 @@
-// The types of events with what their fields say: docs/probe-format.md tells what each of them means.
+// The types of events with what their fields say.
 //
-// This is the one list. Reading a field that its type does not have does not compile, a test holds the documentation
-// against it, and the tests of the Python side hold what the shim writes against the documentation.
+// This is the one list. Reading a field that its type does not have does not compile. The table of docs/probe-format.md
+// and the shim's host/event_kinds.py are written from it (./dev format), and the tests of the Python side hold what the
+// shim writes against that table.
 #pragma once
 
 #include <array>
@@ -12,37 +13,73 @@
 
 namespace unidle::probe {
 
-/// What `a`, `b`, `value` and `reserved` of such an event say; empty: nothing, they are 0.
+/// What an event is, and what `a`, `b`, `value` and `reserved` of it say: "NAME", or "NAME: MORE ABOUT IT"; empty:
+/// nothing, they are 0.
 struct EventShape {
   unidle_event_kind kind;
   std::string_view name;
+  std::string_view meaning{};
   std::string_view a{}, b{}, value{}, reserved{};
 };
 
+/// The name at the beginning: of "ready: batches that were ready" it is "ready".
+constexpr std::string_view field_name(std::string_view field) { return field.substr(0, field.find(':')); }
+
 inline constexpr std::array kEventShapes = {
-    EventShape{.kind = UNIDLE_EVENT_STEP, .name = "STEP", .a = "samples", .b = "micro_batches"},
-    EventShape{.kind = UNIDLE_EVENT_INPUT, .name = "INPUT", .a = "ready"},
-    EventShape{.kind = UNIDLE_EVENT_TRANSFER, .name = "TRANSFER", .a = "bytes", .b = "how"},
+    EventShape{.kind = UNIDLE_EVENT_STEP,
+               .name = "STEP",
+               .meaning = "one optimiser step, begin to end",
+               .a = "samples",
+               .b = "micro_batches"},
+    EventShape{.kind = UNIDLE_EVENT_INPUT,
+               .name = "INPUT",
+               .meaning = "waited for the next batch",
+               .a = "ready: batches that were ready"},
+    EventShape{.kind = UNIDLE_EVENT_TRANSFER,
+               .name = "TRANSFER",
+               .meaning = "host-to-device copy",
+               .a = "bytes",
+               .b = "how: bit 0 pinned, bit 1 blocking"},
     EventShape{.kind = UNIDLE_EVENT_FORWARD, .name = "FORWARD"},
     EventShape{.kind = UNIDLE_EVENT_BACKWARD, .name = "BACKWARD"},
     EventShape{.kind = UNIDLE_EVENT_OPTIMIZER, .name = "OPTIMIZER"},
-    EventShape{.kind = UNIDLE_EVENT_SYNC, .name = "SYNC", .value = "waits"},
+    EventShape{.kind = UNIDLE_EVENT_SYNC,
+               .name = "SYNC",
+               .meaning = "the host waited for the device",
+               .value = "waits: how many; 0 is one"},
     EventShape{.kind = UNIDLE_EVENT_SAMPLE,
                .name = "SAMPLE",
-               .a = "first",
-               .b = "bytes",
-               .value = "samples",
-               .reserved = "slowest_ns"},
-    EventShape{.kind = UNIDLE_EVENT_STARTUP, .name = "STARTUP"},
-    EventShape{.kind = UNIDLE_EVENT_VALIDATE, .name = "VALIDATE", .a = "samples"},
+               .meaning = "samples were produced",
+               .a = "first: its id",
+               .b = "bytes: read",
+               .value = "samples: how many; 0 is one",
+               .reserved = "slowest_ns: of several, the time of the slowest"},
+    EventShape{.kind = UNIDLE_EVENT_STARTUP, .name = "STARTUP", .meaning = "process start to first step"},
+    EventShape{.kind = UNIDLE_EVENT_VALIDATE, .name = "VALIDATE", .meaning = "one validation", .a = "samples"},
     EventShape{.kind = UNIDLE_EVENT_CHECKPOINT, .name = "CHECKPOINT"},
-    EventShape{.kind = UNIDLE_EVENT_LOSS, .name = "LOSS", .a = "samples_before", .value = "loss"},
-    EventShape{.kind = UNIDLE_EVENT_LOG, .name = "LOG"},
-    EventShape{.kind = UNIDLE_EVENT_FLUSH, .name = "FLUSH"},
-    EventShape{.kind = UNIDLE_EVENT_LOADER_START, .name = "LOADER_START"},
-    EventShape{.kind = UNIDLE_EVENT_DEVICE, .name = "DEVICE"},
+    EventShape{.kind = UNIDLE_EVENT_LOSS,
+               .name = "LOSS",
+               .meaning = "training loss",
+               .a = "samples_before: seen before this step",
+               .value = "loss"},
+    EventShape{.kind = UNIDLE_EVENT_LOG, .name = "LOG", .meaning = "printing, logging, progress bars inside the loop"},
+    EventShape{.kind = UNIDLE_EVENT_FLUSH,
+               .name = "FLUSH",
+               .meaning = "the allocator was flushed or garbage collected inside the loop"},
+    EventShape{.kind = UNIDLE_EVENT_LOADER_START,
+               .name = "LOADER_START",
+               .meaning = "loader workers were started or shut down; it is part of the step's INPUT too"},
     EventShape{
-        .kind = UNIDLE_EVENT_KERNELS, .name = "KERNELS", .a = "kernels", .b = "copied_bytes", .value = "matrix_share"},
+        .kind = UNIDLE_EVENT_DEVICE,
+        .name = "DEVICE",
+        .meaning =
+            "the device's own time for step `step`, known only later: the sum of its spans, one for each optimiser"},
+    EventShape{.kind = UNIDLE_EVENT_KERNELS,
+               .name = "KERNELS",
+               .meaning = "one second of device `thread`: the time in which kernels, copies or fills ran",
+               .a = "kernels",
+               .b = "copied_bytes",
+               .value = "matrix_share: of the kernels' time on matrix units, -1 without kernels"},
 };
 
 /// REQUIRES: a kind of the list.
@@ -56,10 +93,10 @@ struct EventCount {
   consteval EventCount(const char* field) {  // NOLINT(google-explicit-constructor): it stands for the name
     constexpr const EventShape& kShape = shape_of(kind);
     const std::string_view name(field);
-    place = name == kShape.a          ? &unidle_event::a
-            : name == kShape.b        ? &unidle_event::b
-            : name == kShape.reserved ? &unidle_event::reserved
-                                      : throw "events of this kind have no such count";
+    place = name == field_name(kShape.a)          ? &unidle_event::a
+            : name == field_name(kShape.b)        ? &unidle_event::b
+            : name == field_name(kShape.reserved) ? &unidle_event::reserved
+                                                  : throw "events of this kind have no such count";
   }
   std::uint64_t unidle_event::*place;
 };
@@ -68,7 +105,7 @@ struct EventCount {
 template <unidle_event_kind kind>
 struct EventNumber {
   consteval EventNumber(const char* field) {  // NOLINT(google-explicit-constructor): it stands for the name
-    if (std::string_view(field) != shape_of(kind).value) {
+    if (std::string_view(field) != field_name(shape_of(kind).value)) {
       throw "events of this kind have no such number";
     }
   }

@@ -7,6 +7,8 @@
 #include <regex>
 #include <string>
 
+#include "unidle/base/testing/generated_docs.h"
+
 namespace unidle::probe {
 namespace {
 
@@ -34,31 +36,37 @@ TEST(EventTypes, EveryKindOfTheHeaderIsInTheList) {
   EXPECT_EQ(found, listed);
 }
 
-/// The name at the beginning of a cell: "ready: batches that were ready".
-std::string name_in(const std::string& cell) { return cell.substr(0, cell.find(':')); }
-
-/// The page has a row for each kind: | kind | name | meaning | a | b | value | reserved |
-TEST(EventTypes, TheDocumentationNamesThemAll) {
-  std::ifstream page(UNIDLE_SOURCE_DIR "/docs/probe-format.md");
-  ASSERT_TRUE(page);
-  const std::regex row(R"(\| (\d+) \| ([A-Z_]+) \| (?:.* )?\| (?:(.*) )?\| (?:(.*) )?\| (?:(.*) )?\| (?:(.*) )?\|)");
-  std::size_t rows = 0;
-  for (std::string line; std::getline(page, line);) {
-    std::smatch parts;
-    if (!std::regex_match(line, parts, row)) {
-      continue;
+/// One row a kind, as docs/probe-format.md has them.
+std::string markdown_rows() {
+  std::string rows;
+  for (const EventShape& shape : kEventShapes) {
+    rows += "| " + std::to_string(shape.kind) + " | " + std::string(shape.name) + " |";
+    for (const std::string_view cell : {shape.meaning, shape.a, shape.b, shape.value, shape.reserved}) {
+      rows.append(cell.empty() ? "" : " ").append(cell).append(" |");
     }
-    const std::size_t kind = std::stoul(parts[1]);
-    ASSERT_TRUE(kind >= 1 && kind <= kEventShapes.size()) << line;
-    const EventShape& shape = kEventShapes[kind - 1];
-    rows += 1;
-    EXPECT_EQ(parts[2].str(), shape.name);
-    EXPECT_EQ(name_in(parts[3]), shape.a) << line;
-    EXPECT_EQ(name_in(parts[4]), shape.b) << line;
-    EXPECT_EQ(name_in(parts[5]), shape.value) << line;
-    EXPECT_EQ(name_in(parts[6]), shape.reserved) << line;
+    rows += '\n';
   }
-  EXPECT_EQ(rows, kEventShapes.size());
+  return rows;
+}
+
+/// The shim's host/event_kinds.py.
+std::string python_kinds() {
+  std::string module =
+      "\"\"\"The kinds of events. Written by ./dev format from src/unidle/probe/event_types.h.\"\"\"\n\n";
+  for (const EventShape& shape : kEventShapes) {
+    module += std::string(shape.name) + " = " + std::to_string(shape.kind) + "\n";
+  }
+  return module;
+}
+
+TEST(EventTypes, TheTableOfTheDocumentationIsUpToDate) {
+  unidle::testing::expect_generated_table(
+      UNIDLE_SOURCE_DIR "/docs/probe-format.md",
+      "| kind | name | meaning | a | b | value | reserved |\n|---|---|---|---|---|---|---|\n", markdown_rows());
+}
+
+TEST(EventTypes, TheShimsListIsUpToDate) {
+  unidle::testing::expect_generated(UNIDLE_SOURCE_DIR "/python/shim/_unidle_shim/host/event_kinds.py", python_kinds());
 }
 
 TEST(EventTypes, FieldsAreReadWhereTheyLie) {

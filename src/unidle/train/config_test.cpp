@@ -1,11 +1,11 @@
 #include "unidle/train/config.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gmock/gmock.h>
 
-#include <fstream>
-#include <iterator>
-
 #include "unidle/base/error.h"
+#include "unidle/base/testing/generated_docs.h"
 
 namespace unidle::train {
 namespace {
@@ -98,14 +98,26 @@ TEST(Config, NothingIsSuggestedForAStrangeKey) {
   EXPECT_EQ(closest_setting("num_workers"), "loader.workers");
 }
 
-TEST(Config, TheManualListsEveryKey) {
-  std::ifstream file(UNIDLE_SOURCE_DIR "/docs/training.md");
-  const std::string manual(std::istreambuf_iterator<char>(file), {});
-  ASSERT_FALSE(manual.empty());
-  for (const Setting& setting : all_settings()) {
-    EXPECT_THAT(manual, HasSubstr("| `" + std::string(setting.name) + "` |"));
-    EXPECT_THAT(manual, HasSubstr(std::string(setting.explanation)));
+std::string described_type(const Setting& setting) {
+  switch (setting.type) {
+    case SettingType::kText: return "text";
+    case SettingType::kBool: return "true or false";
+    case SettingType::kInt: return "whole number";
+    case SettingType::kReal: return "number";
+    case SettingType::kChoice: break;
   }
+  return fmt::format("{}", fmt::join(setting.choices, ", "));
+}
+
+TEST(Config, TheManualListsEveryKey) {
+  std::string rows;
+  for (const Setting& setting : all_settings()) {
+    const std::string fallback = setting.fallback.empty() ? "" : fmt::format("`{}`", setting.fallback);
+    rows +=
+        fmt::format("| `{}` | {} | {} | {} |\n", setting.name, described_type(setting), fallback, setting.explanation);
+  }
+  unidle::testing::expect_generated_table(UNIDLE_SOURCE_DIR "/docs/training.md",
+                                          "| key | value | default | meaning |\n|---|---|---|---|\n", rows);
 }
 
 }  // namespace

@@ -12,10 +12,6 @@ namespace {
 constexpr double kNone = std::numeric_limits<double>::lowest();
 using enum SettingType;
 
-}  // namespace
-
-namespace {
-
 std::vector<Setting>& known_settings() {
   static std::vector<Setting> settings = {
       {"workload", kText, "", kNone, {}, "Which workload to train; required."},
@@ -150,6 +146,26 @@ std::vector<Setting>& known_settings() {
   return settings;
 }
 
+/// Levenshtein distance.
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) {
+    row[j] = j;
+  }
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t above = row[j];
+      row[j] = std::min({above + 1, row[j - 1] + 1, diagonal + (a[i - 1] == b[j - 1] ? 0 : 1)});
+      diagonal = above;
+    }
+  }
+  return row[b.size()];
+}
+
+std::string_view last_part(std::string_view name) { return name.substr(name.rfind('.') + 1); }
+
 }  // namespace
 
 const std::vector<Setting>& all_settings() { return known_settings(); }
@@ -178,30 +194,6 @@ const Setting* find_setting(std::string_view name) {
   }
   return nullptr;
 }
-
-namespace {
-
-/// Levenshtein distance.
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  for (std::size_t j = 0; j <= b.size(); ++j) {
-    row[j] = j;
-  }
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = row[0];
-    row[0] = i;
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t above = row[j];
-      row[j] = std::min({above + 1, row[j - 1] + 1, diagonal + (a[i - 1] == b[j - 1] ? 0 : 1)});
-      diagonal = above;
-    }
-  }
-  return row[b.size()];
-}
-
-std::string_view last_part(std::string_view name) { return name.substr(name.rfind('.') + 1); }
-
-}  // namespace
 
 std::string_view closest_setting(std::string_view name) {
   std::string_view best;

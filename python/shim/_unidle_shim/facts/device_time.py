@@ -9,7 +9,7 @@ and the spans are no evidence of a busy device.
 import ctypes
 from collections import deque
 
-from _unidle_shim.host import probe
+from _unidle_shim.host import event_kinds
 from _unidle_shim.host.guard import pass_on
 from _unidle_shim.loop.loop import now
 
@@ -124,7 +124,7 @@ class DeviceTimer:
             if span[0] >= begin_ns:
                 spans.append(span)
         if spans and all(ns is not None for _, ns in spans):
-            self.state.ring.emit(probe.DEVICE, spans[0][0], sum(ns for _, ns in spans), step)
+            self.state.ring.emit(event_kinds.DEVICE, spans[0][0], sum(ns for _, ns in spans), step)
 
     def _miss(self):
         self.missed += 1

@@ -27,9 +27,6 @@ _FILE_LOCK = 2  # in the header: flock(2)
 _LOCK_EX, _LOCK_NB = 2, 4
 _WORKER_CAPACITY = 512  # at most 50 events a second: workers come by the hundred, and each file takes room
 
-STEP, INPUT, TRANSFER, FORWARD, BACKWARD, OPTIMIZER, SYNC, SAMPLE = 1, 2, 3, 4, 5, 6, 7, 8
-STARTUP, VALIDATE, CHECKPOINT, LOSS, LOG, FLUSH, LOADER_START, DEVICE = 9, 10, 11, 12, 13, 14, 15, 16
-
 
 def open_ring(role):
     """A ring of this process; None where there is no room or no right to make one."""

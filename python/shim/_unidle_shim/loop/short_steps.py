@@ -17,7 +17,7 @@ import sys
 import weakref
 
 from _unidle_shim.host import native
-from _unidle_shim.host.probe import FLUSH, INPUT, LOG, STEP, SYNC, TRANSFER
+from _unidle_shim.host.event_kinds import FLUSH, INPUT, LOG, STEP, SYNC, TRANSFER
 from _unidle_shim.loop import regular_steps
 from _unidle_shim.loop.loop import AFTER_STEP, HAND, now
 from _unidle_shim.loop.marks_file import MOST, Stretch

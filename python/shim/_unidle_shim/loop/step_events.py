@@ -1,6 +1,6 @@
 """The events of one step, written at once: all of them or none."""
 
-from _unidle_shim.host.probe import (
+from _unidle_shim.host.event_kinds import (
     BACKWARD,
     FLUSH,
     FORWARD,

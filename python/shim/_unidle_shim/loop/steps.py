@@ -3,7 +3,7 @@
 A step is held back until it is certain that it was over; then its events are written.
 """
 
-from _unidle_shim.host import probe
+from _unidle_shim.host import event_kinds
 from _unidle_shim.host.guard import caught
 from _unidle_shim.loop import step_events
 from _unidle_shim.loop.own_cost import OwnCost
@@ -78,7 +78,7 @@ class Steps:
         """Writes the events of a step."""
         step, begin = self.steps, parts.begin
         if step == 0:
-            self.ring.emit(probe.STARTUP, self.process_start_ns, max(0, begin - self.process_start_ns))
+            self.ring.emit(event_kinds.STARTUP, self.process_start_ns, max(0, begin - self.process_start_ns))
         if parts.incomplete:
             # These are sums over micro-batches, some of which may be missing.
             parts.forward = parts.backward = parts.optimizer = parts.losses = 0

@@ -5,7 +5,7 @@ What a batch was for is often known only after it was used, so that what was cou
 
 import time
 
-from _unidle_shim.host import probe
+from _unidle_shim.host import event_kinds
 
 now = time.monotonic_ns
 EACH_STEP = 1  # steps at most from one preview to the next
@@ -92,7 +92,7 @@ class Validations:
             self.leave_to_step(preview, begin, end)
             return
         self.validations += 1
-        self.ring.emit(probe.VALIDATE, begin, max(0, end - begin), self.steps, samples)
+        self.ring.emit(event_kinds.VALIDATE, begin, max(0, end - begin), self.steps, samples)
         parts = self.parts
         if parts is not None and not (parts.input or parts.forward or parts.optimizers) and t is not None:
             parts.begin = parts.last = end

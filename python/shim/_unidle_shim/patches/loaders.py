@@ -7,7 +7,7 @@ import weakref
 
 from _unidle_shim import session
 from _unidle_shim.facts import loading, package_loading
-from _unidle_shim.host import places, probe
+from _unidle_shim.host import event_kinds, places
 from _unidle_shim.host.guard import caught
 from _unidle_shim.host.patching import put
 from _unidle_shim.loop.loop import now
@@ -326,7 +326,7 @@ def patch_iterator(state, Iterator):
             ):
                 loader.start_ns += own
                 loader.start_waited_ns += own
-                loop.ring.emit(probe.LOADER_START, t0, own, loop.steps)
+                loop.ring.emit(event_kinds.LOADER_START, t0, own, loop.steps)
             loop.fetch_ends(loader, t0, t1, own, 0, False)
             if loader.of_package:
                 loader.samples.ask(iterator.stream)
@@ -348,7 +348,9 @@ def _started(loop, loader, t0, own_ns):
     loader.start_ns += spent
     loader.start_waited_ns += spent
     loader.start_last_ns = spent
-    loop.ring.emit(probe.LOADER_START, t0 - (spent - own_ns if spent > own_ns else 0), spent, loop.steps)
+    loop.ring.emit(
+        event_kinds.LOADER_START, t0 - (spent - own_ns if spent > own_ns else 0), spent, loop.steps
+    )
 
 
 def _patch_fetcher(state, Fetcher):

@@ -4,7 +4,7 @@ import sys
 import threading
 
 from _unidle_shim import session
-from _unidle_shim.host import hidden_frames, places, probe
+from _unidle_shim.host import event_kinds, hidden_frames, places
 from _unidle_shim.host.guard import caught
 from _unidle_shim.host.patching import around, put
 from _unidle_shim.host.shapes import undispatched, untold
@@ -365,7 +365,7 @@ def _patch_checkpoint(state, torch):
             t1 = now()
             loop.total += t1 - t0 - (loop.total - before)
             loop.saved_at = t1
-            loop.ring.emit(probe.CHECKPOINT, t0, t1 - t0, loop.steps)
+            loop.ring.emit(event_kinds.CHECKPOINT, t0, t1 - t0, loop.steps)
             loop.pause_ends(t1)
         except BaseException as failure:
             caught(failure)

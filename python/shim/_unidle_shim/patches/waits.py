@@ -10,7 +10,7 @@ import os
 import sys
 import threading
 
-from _unidle_shim.host import places, probe
+from _unidle_shim.host import event_kinds, places
 from _unidle_shim.host.guard import caught
 from _unidle_shim.host.patching import around
 from _unidle_shim.host.shapes import untold
@@ -187,7 +187,7 @@ def _patch_read(state, Tensor, name, call):
             state.waits.take(call, t0, t1, t1 - t0 - (loop.total - total), True, sys._getframe(1))
             if reads_one and state.waits.loss_pointer and args[0].data_ptr() == state.waits.loss_pointer:
                 state.waits.loss_pointer = 0
-                loop.ring.emit(probe.LOSS, t1, 0, state.waits.loss_step, loop.samples, 0, float(result))
+                loop.ring.emit(event_kinds.LOSS, t1, 0, state.waits.loss_step, loop.samples, 0, float(result))
         except BaseException as failure:
             caught(failure)
 

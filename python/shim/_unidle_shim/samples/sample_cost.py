@@ -3,7 +3,7 @@ process."""
 
 import time
 
-from _unidle_shim.host import probe
+from _unidle_shim.host import event_kinds
 from _unidle_shim.host.guard import caught
 from _unidle_shim.loop.loop import now
 from _unidle_shim.samples import repeats
@@ -99,7 +99,7 @@ class Samples:
         untold, self.untold = self.untold, None
         if untold is not None and self.ring is not None:
             begin, busy, count, slowest = untold
-            self.ring.emit(probe.SAMPLE, begin, busy, 0, 0, 0, float(count), slowest)
+            self.ring.emit(event_kinds.SAMPLE, begin, busy, 0, 0, 0, float(count), slowest)
 
     def take_one(self, duration_ns):
         bucket = int(_BUCKETS_PER_OCTAVE * _log2(duration_ns))
@@ -325,7 +325,7 @@ def account(samples, ring, t0, t1, count, busy, collate_ns, first):
     if t1 - t0 < _SEVERAL_NS:
         samples.ring, samples.untold = ring, [t0, busy, count, worst]
     else:
-        ring.emit(probe.SAMPLE, t0, busy, 0, first, 0, float(count), worst)
+        ring.emit(event_kinds.SAMPLE, t0, busy, 0, first, 0, float(count), worst)
 
 
 def track(samples, index):
