@@ -10,21 +10,10 @@ A loader stands where torch's DataLoader stood. One pool of threads in this proc
 nothing is forked, pickled or copied.
 """
 
+from unidle.data import sources
 from unidle.data.loader import Loader
 from unidle.data.source import Field, Source
-from unidle.data.sources import arrays, images, npy, pairs, sequences, table, tar, windows, wrap
+from unidle.data.sources import *  # noqa: F403
 
-__all__ = [
-    "Field",
-    "Loader",
-    "Source",
-    "arrays",
-    "images",
-    "npy",
-    "pairs",
-    "sequences",
-    "table",
-    "tar",
-    "windows",
-    "wrap",
-]
+__all__ = ["Field", "Loader", "Source"]
+__all__ += sources.__all__

@@ -10,6 +10,8 @@ from unidle.data import options as check
 from unidle.data.source import Source, Transform, Wrapped
 from unidle.errors import UsageError
 
+__all__ = ["arrays", "images", "npy", "pairs", "sequences", "table", "tar", "windows", "wrap"]
+
 Jitter = Union[float, Sequence[float]]
 PathLike = Union[str, bytes, "os.PathLike[str]"]
 

@@ -63,7 +63,7 @@ typedef struct unidle_source unidle_source;
 typedef struct unidle_loader unidle_loader;
 typedef struct unidle_order unidle_order;
 
-/* `kind`: "images", "pairs", "npy", "tar", "table", "windows", "sequences", "arrays". `options`: a JSON object with
+/* `kind`: one of data/sources/, such as "images" or "table". `options`: a JSON object with
  * what the kind knows. `arrays` are not copied: they must stay as long as the source. */
 unidle_source* unidle_source_open(const char* kind, const char* options, const unidle_dl_tensor* arrays, size_t count);
 void unidle_source_close(unidle_source* source);
