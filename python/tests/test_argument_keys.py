@@ -10,18 +10,11 @@ from collections import OrderedDict, defaultdict, namedtuple
 from pathlib import Path
 
 import package
-
-try:
-    import numpy as np
-except ImportError as error:
-    raise unittest.SkipTest(f"needs numpy: {error}") from error
-
-if not package.LIBRARY.exists():
-    raise unittest.SkipTest(f"{package.LIBRARY} is not built")
-
 from unidle._argument_keys import encoded
 
 import unidle
+
+np = package.needs("numpy")
 
 
 class Kind(enum.Enum):

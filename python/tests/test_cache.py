@@ -13,15 +13,9 @@ from pathlib import Path
 
 import package
 
-try:
-    import numpy as np
-except ImportError as error:
-    raise unittest.SkipTest(f"needs numpy: {error}") from error
-
-if not package.LIBRARY.exists():
-    raise unittest.SkipTest(f"{package.LIBRARY} is not built")
-
 import unidle
+
+np = package.needs("numpy")
 
 UNIDLE = package.BUILD / "bin" / "unidle"
 TYPES = (

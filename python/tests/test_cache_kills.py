@@ -8,13 +8,7 @@ from pathlib import Path
 
 import package
 
-try:
-    import numpy  # noqa: F401
-except ImportError as error:
-    raise unittest.SkipTest(f"needs numpy: {error}") from error
-
-if not package.LIBRARY.exists():
-    raise unittest.SkipTest(f"{package.LIBRARY} is not built")
+package.needs("numpy")
 
 
 class CacheKillsTest(unittest.TestCase):

@@ -12,16 +12,9 @@ from pathlib import Path
 
 import package
 
-try:
-    import numpy as np
-    import torch
-except ImportError as error:
-    raise unittest.SkipTest(f"needs torch and numpy: {error}") from error
-
-if not package.LIBRARY.exists():
-    raise unittest.SkipTest(f"{package.LIBRARY} is not built")
-
 from unidle.data import Loader, arrays
+
+np, torch = package.needs("numpy", "torch")
 
 COUNT, BATCH = 41, 8
 

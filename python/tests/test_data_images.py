@@ -7,18 +7,10 @@ from pathlib import Path
 
 import package
 
-try:
-    import numpy as np
-    import torch
-    from PIL import Image, features
-except ImportError as error:
-    raise unittest.SkipTest(f"needs torch, numpy and Pillow: {error}") from error
-
-if not package.LIBRARY.exists():
-    raise unittest.SkipTest(f"{package.LIBRARY} is not built")
-
 import unidle
 from unidle.data import Loader, images
+
+np, torch, Image, features = package.needs("numpy", "torch", "PIL.Image", "PIL.features")
 
 
 def reads_webp():

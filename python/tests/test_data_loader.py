@@ -12,17 +12,10 @@ import unittest
 
 import package
 
-try:
-    import numpy as np
-    import torch
-except ImportError as error:
-    raise unittest.SkipTest(f"needs torch and numpy: {error}") from error
-
-if not package.LIBRARY.exists():
-    raise unittest.SkipTest(f"{package.LIBRARY} is not built")
-
 import unidle
 from unidle.data import Loader, arrays
+
+np, torch = package.needs("numpy", "torch")
 
 
 def numbers(count, width=3):

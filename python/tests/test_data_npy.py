@@ -6,16 +6,10 @@ from pathlib import Path
 
 import package
 
-try:
-    import numpy as np
-except ImportError as error:
-    raise unittest.SkipTest(f"needs numpy: {error}") from error
-
-if not package.LIBRARY.exists():
-    raise unittest.SkipTest(f"{package.LIBRARY} is not built")
-
 import unidle
 from unidle.data import Loader, npy, windows
+
+np = package.needs("numpy")
 
 TYPES = "bool int8 uint8 <i2 >i2 <u2 >u4 <i4 <i8 >i8 <f2 >f2 <f4 >f4 <f8 >f8 <u8".split()
 

@@ -8,17 +8,10 @@ from pathlib import Path
 
 import package
 
-try:
-    import numpy as np
-    import torch
-except ImportError as error:
-    raise unittest.SkipTest(f"needs torch and numpy: {error}") from error
-
-if not package.LIBRARY.exists():
-    raise unittest.SkipTest(f"{package.LIBRARY} is not built")
-
 import unidle
 from unidle.data import Loader, arrays, images, npy, pairs, sequences, table, windows
+
+np, torch = package.needs("numpy", "torch")
 
 NAN = float("nan")
 ROWS = np.arange(30, dtype=np.float32).reshape(10, 3)

@@ -8,17 +8,10 @@ from pathlib import Path
 
 import package
 
-try:
-    import numpy as np
-    import torch
-except ImportError as error:
-    raise unittest.SkipTest(f"needs torch and numpy: {error}") from error
-
-if not package.LIBRARY.exists():
-    raise unittest.SkipTest(f"{package.LIBRARY} is not built")
-
 import unidle
 from unidle.data import Loader, arrays, images, sequences, wrap
+
+np, torch = package.needs("numpy", "torch")
 
 COUNT = 53
 WEIGHTS = np.where(np.arange(COUNT) % 10 == 0, 9.0, np.where(np.arange(COUNT) % 7 == 0, 0.0, 1.0))

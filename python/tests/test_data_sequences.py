@@ -7,16 +7,10 @@ from pathlib import Path
 
 import package
 
-try:
-    import torch
-except ImportError as error:
-    raise unittest.SkipTest(f"needs torch: {error}") from error
-
-if not package.LIBRARY.exists():
-    raise unittest.SkipTest(f"{package.LIBRARY} is not built")
-
 import unidle
 from unidle.data import Loader, sequences
+
+torch = package.needs("torch")
 
 LETTERS = "ACDEFGHIKLMNPQRSTVWY"
 

@@ -8,16 +8,10 @@ from pathlib import Path
 
 import package
 
-try:
-    import numpy as np
-except ImportError as error:
-    raise unittest.SkipTest(f"needs numpy: {error}") from error
-
-if not package.LIBRARY.exists():
-    raise unittest.SkipTest(f"{package.LIBRARY} is not built")
-
 import unidle
 from unidle.data import Loader, table
+
+np = package.needs("numpy")
 
 
 def rows(source, field=0, **options):

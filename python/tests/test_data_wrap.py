@@ -9,20 +9,12 @@ import warnings
 from typing import NamedTuple
 
 import package
-
-try:
-    import numpy as np
-    import torch
-except ImportError as error:
-    raise unittest.SkipTest(f"needs torch and numpy: {error}") from error
-
-if not package.LIBRARY.exists():
-    raise unittest.SkipTest(f"{package.LIBRARY} is not built")
-
 from unidle.data.threads import LockWatch
 
 import unidle
 from unidle.data import Loader, wrap
+
+np, torch = package.needs("numpy", "torch")
 
 
 class Squares(torch.utils.data.Dataset):

@@ -12,10 +12,9 @@ from pathlib import Path
 import package
 from test_run import HAS_TORCH, UNIDLE, Record, environment
 
-if not package.LIBRARY.exists():
-    raise unittest.SkipTest(f"{package.LIBRARY} is not built")
-
 import unidle
+
+package.needs()
 
 LOOP = """
     import os, time, unidle
