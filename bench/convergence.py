@@ -6,30 +6,23 @@ no difference is shown.
     bench/convergence.py [WORKLOAD ...] [--seeds 5] [--samples N] [--json]
 """
 
-import argparse
 import json
 import math
-import os
 import statistics
-import subprocess
 import sys
-import tempfile
 
-ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-TRAINER = os.path.join(ROOT, "build", "bin", "unidle-train")
+from common.workload_runs import arguments, config_of, own_home, prepare, trained
+
 CHEAPEST = ["timeseries", "recsys"]
 # Student's t at 97.5 % for 1, 2, ... degrees of freedom.
 T = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262]
 
 
 def metrics(config, seed, samples):
-    command = [TRAINER, config, "--format", "json", "-q", f"seed={seed}", "validation.interval=0"]
+    settings = [f"seed={seed}", "validation.interval=0"]
     if samples:
-        command.append(f"train.samples={samples}")
-    finished = subprocess.run(command, capture_output=True, text=True)
-    if finished.returncode != 0:
-        sys.exit(f"{' '.join(command)} failed:\n{finished.stderr}")
-    summary = json.loads(finished.stdout)
+        settings.append(f"train.samples={samples}")
+    summary = trained(config, *settings)
     return summary["metric"] | {"loss_last": summary["loss_last"]}, summary["samples"]
 
 
@@ -40,9 +33,9 @@ def interval(differences):
 
 
 def compared(workload, args):
-    configs = [os.path.join(ROOT, "workloads", workload, name) for name in ("naive.yaml", "tuned.yaml")]
+    configs = [config_of(workload, name) for name in ("naive.yaml", "tuned.yaml")]
     for config in configs:
-        subprocess.run([TRAINER, config, "--prepare"], check=True, stdout=subprocess.DEVNULL)
+        prepare(config)
     pairs = []
     for seed in range(1, args.seeds + 1):
         (naive, samples), (tuned, as_many) = (metrics(config, seed, args.samples) for config in configs)
@@ -63,19 +56,12 @@ def compared(workload, args):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument(
-        "workloads", nargs="*", metavar="WORKLOAD", help="the two cheapest when none is named"
-    )
+    parser = arguments(__doc__, "the two cheapest when none is named")
     parser.add_argument("--seeds", type=int, default=5, choices=range(2, len(T) + 2), metavar="2..10")
     parser.add_argument("--samples", type=int, help="of a run; naive.yaml's own number when not given")
-    parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
     rows = []
-    with tempfile.TemporaryDirectory() as folder:
-        os.environ["UNIDLE_HOME"] = folder
+    with own_home():
         for workload in args.workloads or CHEAPEST:
             rows += compared(workload, args)
     if args.json:

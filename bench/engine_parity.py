@@ -9,10 +9,8 @@ and validation are not. The settings are chosen first: each of a side's runs onc
     bench/engine_parity.py [WORKLOAD ...] [--rounds 5] [--samples N] [--quick] [--json]
 """
 
-import argparse
 import json
 import os
-import platform
 import resource
 import statistics
 import subprocess
@@ -20,7 +18,17 @@ import sys
 import tempfile
 from dataclasses import dataclass, field
 
-ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+from common.workload_runs import (
+    ROOT,
+    TRAINER,
+    arguments,
+    config_of,
+    in_turns,
+    machine,
+    prepare,
+    spread,
+    training,
+)
 
 # malloc that keeps what it has: eager PyTorch otherwise spends much of a CPU step on page faults.
 KEEP_MEMORY = {
@@ -98,7 +106,7 @@ def fastest(sides):
 
 def our_sides(case, config, common, trainer):
     return [
-        Side(name, [trainer, config, *common, *settings, "--format", "json", "-q"], {})
+        Side(name, training(config, *common, *settings, trainer=trainer), {})
         for name, settings, _ in case.variants
     ]
 
@@ -118,26 +126,18 @@ def peer_sides(workload, case, data, samples, ways):
 
 
 def row(name, peer, pairs):
-    ratios = [ours / theirs for ours, theirs in pairs]
+    ratio = spread([ours / theirs for ours, theirs in pairs])
     return {
         "name": name,
         "unit": "samples/s",
         "ours": statistics.median(ours for ours, _ in pairs),
         "peers": {f"PyTorch {peer}": statistics.median(theirs for _, theirs in pairs)},
-        "ratio": statistics.median(ratios),
-        "ratio_low": min(ratios),
-        "ratio_high": max(ratios),
+        "ratio": ratio["value"],
+        "ratio_low": ratio["low"],
+        "ratio_high": ratio["high"],
         "rounds": len(pairs),
         "machine": machine(),
     }
-
-
-def machine():
-    with open("/proc/cpuinfo") as info:
-        model = next(
-            (line.split(":")[1].strip() for line in info if line.startswith("model name")), platform.machine()
-        )
-    return f"{model}, {len(os.sched_getaffinity(0))} CPUs"
 
 
 def compare(workload, args, folder):
@@ -145,19 +145,14 @@ def compare(workload, args, folder):
     case = CASES[workload]
     samples = args.samples or case.samples
     data = args.data or os.path.join(folder, workload)
-    config = os.path.join(ROOT, "workloads", workload, "tuned.yaml")
+    config = config_of(workload)
     common = [f"data.folder={data}", f"cache.folder={folder}/cache", f"train.samples={samples}", "device=cpu"]
     if not args.data:
-        subprocess.run([args.trainer, config, *common, "--prepare"], check=True, stdout=subprocess.DEVNULL)
+        prepare(config, *common, trainer=args.trainer)
     print(f"{workload}:", file=sys.stderr)
     ours = fastest(our_sides(case, config, common, args.trainer))
     peer = fastest(peer_sides(workload, case, data, samples, WAYS[: QUICK_WAYS if args.quick else None]))
-    rounds = []
-    for number in range(args.rounds):
-        order = [ours, peer] if number % 2 == 0 else [peer, ours]
-        results = {id(side): run(side) for side in order}
-        rounds.append((results[id(ours)], results[id(peer)]))
-        print(f"  round {number + 1} of {args.rounds}", file=sys.stderr)
+    rounds = in_turns(args.rounds, [ours, peer], run)
     figures = {
         "loop": lambda summary, _: summary["samples_per_s"],
         "end to end": lambda summary, _: summary["end_to_end_samples_per_s"],
@@ -170,18 +165,14 @@ def compare(workload, args, folder):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("workloads", nargs="*", metavar="WORKLOAD", help="all of them when none is named")
+    parser = arguments(__doc__)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--samples", type=int, help="of a run; each workload has its own number")
     parser.add_argument("--quick", action="store_true", help="choose the peer among fewer settings")
-    parser.add_argument("--trainer", default=os.path.join(ROOT, "build", "bin", "unidle-train"))
+    parser.add_argument("--trainer", default=TRAINER)
     parser.add_argument(
         "--data", help="prepared data of one workload; made in a temporary folder when not given"
     )
-    parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
     if unknown := [name for name in args.workloads if name not in CASES]:
         parser.error(f"no workload {unknown[0]}; there are: {', '.join(CASES)}")

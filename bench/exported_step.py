@@ -21,7 +21,7 @@ import time
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import torch
 import torch.nn.functional as F
-from engine_parity import ROOT, machine
+from common.workload_runs import TRAINER, config_of, machine, prepare, training
 from peers.superres import Net, make_optimizer
 from torch.fx.experimental.proxy_tensor import make_fx
 
@@ -95,11 +95,11 @@ class Exported(Way):
 
 def engine_rate(trainer, folder, steps, threads):
     """Steps in a second of the engine's own loop."""
-    config = os.path.join(ROOT, "workloads", "superres", "tuned.yaml")
-    command = [trainer, config, f"data.folder={folder}/superres", "device=cpu", f"cpu.threads={threads}"]
+    config = config_of("superres")
+    settings = [f"data.folder={folder}/superres", "device=cpu", f"cpu.threads={threads}"]
     if not os.path.isdir(os.path.join(folder, "superres")):
-        subprocess.run([*command, "--prepare"], check=True, stdout=subprocess.DEVNULL)
-    command += [f"train.samples={BATCH * (steps + 8)}", "--format", "json", "-q"]
+        prepare(config, *settings, trainer=trainer)
+    command = training(config, *settings, f"train.samples={BATCH * (steps + 8)}", trainer=trainer)
     answer = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     return json.loads(answer)["samples_per_s"] / BATCH
 
@@ -111,7 +111,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--steps", type=int, default=20)
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
-    parser.add_argument("--trainer", default=os.path.join(ROOT, "build", "bin", "unidle-train"))
+    parser.add_argument("--trainer", default=TRAINER)
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
     torch.set_num_threads(args.threads)

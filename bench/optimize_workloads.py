@@ -8,27 +8,32 @@ waiting for data.
     bench/optimize_workloads.py [WORKLOAD ...] [--rounds 5] [--trials 12] [--budget 10m] [--json]
 """
 
-import argparse
 import json
 import os
 import statistics
 import subprocess
 import sys
-import tempfile
 
-from engine_parity import CASES, ROOT, machine
-
-BIN = os.path.join(ROOT, "build", "bin")
+from common.workload_runs import (
+    BIN,
+    arguments,
+    config_of,
+    in_turns,
+    machine,
+    own_home,
+    prepare,
+    spread,
+    trained,
+)
+from engine_parity import CASES
 
 
 def optimized(workload, args, folder):
     """The file that a search wrote, how many trials it took, and what it changed."""
-    naive = os.path.join(ROOT, "workloads", workload, "naive.yaml")
+    naive = config_of(workload, "naive.yaml")
     made = os.path.join(folder, workload + ".yaml")
-    subprocess.run([f"{BIN}/unidle", "train", naive, "--prepare"], check=True, stdout=subprocess.DEVNULL)
-    # The cache on disk, which a setting may turn on, is filled for tuned.yaml here.
-    tuned = os.path.join(ROOT, "workloads", workload, "tuned.yaml")
-    subprocess.run([f"{BIN}/unidle", "train", tuned, "--prepare"], check=True, stdout=subprocess.DEVNULL)
+    prepare(naive)
+    prepare(config_of(workload))  # also fills the cache on disk, which a setting may turn on
     command = [f"{BIN}/unidle", "optimize", naive, "--benchmark", "-o", made, "--format", "json", "--fresh"]
     command += ["--trials", str(args.trials), "--budget", args.budget]
     finished = subprocess.run(command, stdout=subprocess.PIPE, text=True)
@@ -39,35 +44,23 @@ def optimized(workload, args, folder):
     return made if os.path.exists(made) else naive, len(answer["trials"]), changes
 
 
-def rate(config, samples):
-    command = [f"{BIN}/unidle-train", config, "--format", "json", "-q", f"train.samples={samples}"]
-    return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)[
-        "samples_per_s"
-    ]
-
-
 def compared(workload, args, folder):
     made, trials, changes = optimized(workload, args, folder)
-    folder_of = os.path.join(ROOT, "workloads", workload)
-    configs = [made, f"{folder_of}/tuned.yaml", f"{folder_of}/naive.yaml"]
-    rounds = []
-    for number in range(args.rounds):
-        order = configs if number % 2 == 0 else configs[::-1]
-        rates = {config: rate(config, CASES[workload].samples) for config in order}
-        rounds.append([rates[config] for config in configs])
-
-    def ratio(other):
-        ratios = [round[0] / round[other] for round in rounds]
-        return {"value": statistics.median(ratios), "low": min(ratios), "high": max(ratios)}
-
+    samples = f"train.samples={CASES[workload].samples}"
+    rounds = in_turns(
+        args.rounds,
+        [made, config_of(workload), config_of(workload, "naive.yaml")],
+        lambda config: trained(config, samples)["samples_per_s"],
+    )
+    against_tuned = spread([made / tuned for made, tuned, _ in rounds])
     return {
         "name": workload,
         "unit": "samples/s",
         "ours": statistics.median(round[0] for round in rounds),
         "peers": {"tuned.yaml": statistics.median(round[1] for round in rounds)},
-        "ratio": ratio(1)["value"],
-        "against_tuned": ratio(1),
-        "against_naive": ratio(2),
+        "ratio": against_tuned["value"],
+        "against_tuned": against_tuned,
+        "against_naive": spread([made / naive for made, _, naive in rounds]),
         "trials": trials,
         "changes": changes,
         "machine": machine(),
@@ -75,18 +68,13 @@ def compared(workload, args, folder):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("workloads", nargs="*", metavar="WORKLOAD", help="all of them when none is named")
+    parser = arguments(__doc__)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--trials", type=int, default=12)
     parser.add_argument("--budget", default="10m")
-    parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
     entries = []
-    with tempfile.TemporaryDirectory() as folder:
-        os.environ["UNIDLE_HOME"] = folder
+    with own_home() as folder:
         for workload in args.workloads or CASES:
             entries.append(compared(workload, args, folder))
             if not args.json:

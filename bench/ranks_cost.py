@@ -6,18 +6,15 @@ is the median of the rounds' ratios. The goal is 0.95 for two.
     bench/ranks_cost.py [WORKLOAD ...] [--processes 2] [--rounds 5] [--samples N] [--json]
 """
 
-import argparse
 import json
 import os
 import random
 import statistics
 import subprocess
 import sys
-import tempfile
 
-from engine_parity import CASES, ROOT, machine
-
-TRAINER = os.path.join(ROOT, "build", "bin", "unidle-train")
+from common.workload_runs import arguments, config_of, in_turns, machine, own_home, prepare, spread, training
+from engine_parity import CASES
 
 
 def place(rank, processes, port):
@@ -37,10 +34,9 @@ def rates(config, samples, processes, together):
     settings = ["device=cpu", "cpu.threads=1", "validation.interval=0", "loader.workers=0"]
     settings.append(f"train.samples={samples * processes if together else samples}")
     port = random.randint(21000, 31999)
-    command = [TRAINER, config, "--format", "json", "-q", *settings]
     started = [
         subprocess.Popen(
-            command,
+            training(config, *settings),
             env=os.environ | (place(rank, processes, port) if together else {}),
             stdout=subprocess.PIPE,
             text=True,
@@ -54,39 +50,32 @@ def rates(config, samples, processes, together):
 
 
 def compared(workload, args):
-    config = os.path.join(ROOT, "workloads", workload, "tuned.yaml")
-    subprocess.run([TRAINER, config, "--prepare"], check=True, stdout=subprocess.DEVNULL)
+    config = config_of(workload)
+    prepare(config)
     samples = args.samples or CASES[workload].samples
-    rounds = []
-    for number in range(args.rounds):
-        order = [True, False] if number % 2 == 0 else [False, True]
-        both = {together: sum(rates(config, samples, args.processes, together)) for together in order}
-        rounds.append((both[True], both[False]))
-    ratios = [together / apart for together, apart in rounds]
+    rounds = in_turns(
+        args.rounds, [True, False], lambda together: sum(rates(config, samples, args.processes, together))
+    )
+    ratio = spread([together / apart for together, apart in rounds])
     return {
         "name": f"{workload}, {args.processes} processes of one thread",
         "unit": "samples/s",
         "ours": statistics.median(together for together, _ in rounds),
         "peers": {"independent processes": statistics.median(apart for _, apart in rounds)},
-        "ratio": statistics.median(ratios),
-        "ratio_low": min(ratios),
-        "ratio_high": max(ratios),
+        "ratio": ratio["value"],
+        "ratio_low": ratio["low"],
+        "ratio_high": ratio["high"],
         "machine": machine(),
     }
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("workloads", nargs="*", metavar="WORKLOAD", help="all of them when none is named")
+    parser = arguments(__doc__)
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--samples", type=int, help="of each process; each workload has its own number")
-    parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        os.environ["UNIDLE_HOME"] = folder
+    with own_home():
         rows = [compared(workload, args) for workload in args.workloads or CASES]
     if args.json:
         print(json.dumps(rows))

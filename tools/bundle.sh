@@ -12,7 +12,7 @@ bash "$source/tools/relocatable.sh" "$build" "$root"
 mkdir -p "$root"/{gpu,tests,bench,workloads}
 cp -r "$source"/tests/gpu/. "$root/gpu/"
 cp "$source"/tests/*_gpu_test.sh "$source/tests/lib.sh" "$root/tests/"
-cp -r "$source"/bench/*.py "$source"/bench/peers "$root/bench/"
+cp -r "$source"/bench/*.py "$source"/bench/{peers,common} "$root/bench/"
 (cd "$source/workloads" && find . -name '*.yaml' -print0 | xargs -0 -r cp --parents -t "$root/workloads")
 find "$root" -name __pycache__ -prune -exec rm -rf {} +
 

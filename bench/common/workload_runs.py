@@ -1,0 +1,77 @@
+"""What benchmarks of the workloads share: runs of the engine, rounds in turns, the command line."""
+
+import argparse
+import contextlib
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BIN = os.path.join(ROOT, "build", "bin")
+TRAINER = os.path.join(BIN, "unidle-train")
+
+
+def machine():
+    with open("/proc/cpuinfo") as info:
+        model = next(
+            (line.split(":")[1].strip() for line in info if line.startswith("model name")), platform.machine()
+        )
+    return f"{model}, {len(os.sched_getaffinity(0))} CPUs"
+
+
+def config_of(workload, name="tuned.yaml"):
+    return os.path.join(ROOT, "workloads", workload, name)
+
+
+def prepare(config, *settings, trainer=TRAINER):
+    subprocess.run([trainer, config, *settings, "--prepare"], check=True, stdout=subprocess.DEVNULL)
+
+
+def training(config, *settings, trainer=TRAINER):
+    """The command that trains and prints its summary as JSON."""
+    return [trainer, config, "--format", "json", "-q", *settings]
+
+
+def trained(config, *settings):
+    """The summary of a run; ends the benchmark where it fails."""
+    command = training(config, *settings)
+    finished = subprocess.run(command, capture_output=True, text=True)
+    if finished.returncode != 0:
+        sys.exit(f"{' '.join(command)} failed:\n{finished.stderr}")
+    return json.loads(finished.stdout)
+
+
+def in_turns(rounds, sides, measure):
+    """What `measure` gives of each side, a tuple a round in the order of the sides. Every second round goes
+    the other way round, so that what else runs on the machine hits all of them."""
+    measured = []
+    for number in range(rounds):
+        order = range(len(sides)) if number % 2 == 0 else reversed(range(len(sides)))
+        results = {index: measure(sides[index]) for index in order}
+        measured.append(tuple(results[index] for index in range(len(sides))))
+        print(f"  round {number + 1} of {rounds}", file=sys.stderr)
+    return measured
+
+
+def spread(ratios):
+    return {"value": statistics.median(ratios), "low": min(ratios), "high": max(ratios)}
+
+
+def arguments(doc, when_none="all of them when none is named"):
+    """A parser with the workloads and --json."""
+    parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("workloads", nargs="*", metavar="WORKLOAD", help=when_none)
+    parser.add_argument("--json", action="store_true")
+    return parser
+
+
+@contextlib.contextmanager
+def own_home():
+    """A folder that is unidle's home meanwhile: data, caches and records go there, and go away with it."""
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["UNIDLE_HOME"] = folder
+        yield folder
