@@ -1,45 +1,17 @@
 #include <gtest/gtest.h>
 
-#include "unidle/base/error.h"
-#include "unidle/data/sources/table.h"
+#include "unidle/data/testing/table_files.h"
 
 namespace unidle::data {
 namespace {
 
-class TableFaultsTest : public ::testing::Test {
+using TableRows = std::vector<testing::Row>;
+
+class TableFaultsTest : public testing::TableTest {
  protected:
-  TableOptions options(const std::string& name, std::string_view text) const {
-    const std::string path = (folder_.path() / name).string();
-    write_file_atomic(path, text);
-    return {.paths = {path}, .cache = (folder_.path() / "built").string()};
-  }
-
-  static std::vector<std::vector<float>> features(const TableOptions& wanted) {
-    const TableSource source(wanted);
-    std::vector<std::vector<float>> rows;
-    for (std::int64_t item = 0; item < source.items(); ++item) {
-      std::vector<float> row(static_cast<std::size_t>(source.features()));
-      const Places places = {std::as_writable_bytes(std::span(row))};
-      source.read({item}, {&places, 1});
-      rows.push_back(row);
-    }
-    return rows;
-  }
-
-  static void expect_error(const TableOptions& wanted, ErrorCode code, const std::string& subject) {
-    try {
-      const TableSource source(wanted);
-      FAIL() << subject;
-    } catch (const Error& error) {
-      EXPECT_EQ(error.code(), code) << error.what();
-      EXPECT_TRUE(error.subject().ends_with(subject)) << error.what();
-    }
-  }
-
-  TemporaryFolder folder_;
+  TableOptions options(const std::string& name, std::string_view text) { return TableTest::options({put(name, text)}); }
+  static TableRows rows_of(const TableOptions& wanted) { return TableTest::rows_of(TableSource(wanted)); }
 };
-
-using TableRows = std::vector<std::vector<float>>;
 
 TEST_F(TableFaultsTest, SaysThatHeaderAndRowsArePartedDifferently) {
   try {
@@ -52,8 +24,8 @@ TEST_F(TableFaultsTest, SaysThatHeaderAndRowsArePartedDifferently) {
 }
 
 TEST_F(TableFaultsTest, LinesOfOldMacsAreLines) {
-  EXPECT_EQ(features(options("a.csv", "a,b\r1,2\r\"3\",4\r5,6")), (TableRows{{1, 2}, {3, 4}, {5, 6}}));
-  EXPECT_EQ(features(options("b.csv", "\"a\rb\",c\r\n1,2\r\n")), (TableRows{{1, 2}}));
+  EXPECT_EQ(rows_of(options("a.csv", "a,b\r1,2\r\"3\",4\r5,6")), (TableRows{{1, 2}, {3, 4}, {5, 6}}));
+  EXPECT_EQ(rows_of(options("b.csv", "\"a\rb\",c\r\n1,2\r\n")), (TableRows{{1, 2}}));
 }
 
 TEST_F(TableFaultsTest, TextsThatAreNoUtf8AreRefused) {
@@ -68,7 +40,7 @@ TEST_F(TableFaultsTest, NoFeaturesAreNotAllOfThem) {
   wanted.features.emplace();
   expect_error(wanted, ErrorCode::kUsage, "features");
   wanted.categorical = {"kind"};
-  EXPECT_EQ(features(wanted), (TableRows{{0}, {1}}));
+  EXPECT_EQ(rows_of(wanted), (TableRows{{0}, {1}}));
 }
 
 TEST_F(TableFaultsTest, AFillBeyondFloat32IsRefused) {
@@ -77,7 +49,7 @@ TEST_F(TableFaultsTest, AFillBeyondFloat32IsRefused) {
   wanted.fill_value = 1e300;
   expect_error(wanted, ErrorCode::kUsage, "fill");
   wanted.fill_value = -3e38;
-  EXPECT_EQ(features(wanted), (TableRows{{1, -3e38F}}));
+  EXPECT_EQ(rows_of(wanted), (TableRows{{1, -3e38F}}));
 }
 
 }  // namespace
