@@ -7,21 +7,16 @@ if [ ! -x "$UNIDLE_BIN/unidle-train" ]; then
   echo "skipped: the engine was not built"
   exit 77
 fi
+make_houses 2000
 cat >model.py <<'EOF'
-import random, torch
+import torch
 from torch import nn
 
 torch.manual_seed(1)
-random.seed(7)
 layers = [nn.Linear(2, 64), nn.ReLU()]
 for _ in range(8):
     layers += [nn.Linear(64, 64), nn.ReLU()]
 torch.jit.script(nn.Sequential(*layers, nn.Linear(64, 1))).save("deep.pt")
-with open("houses.csv", "w") as houses:
-    print("rooms,age,price", file=houses)
-    for _ in range(2000):
-        x, y = random.random() * 6, random.random() * 3
-        print(f"{x:.4f},{y:.4f},{3 * x - 2 * y + 5:.4f}", file=houses)
 EOF
 "$python" model.py || fail "Python could not make the model"
 cat >houses.yaml <<'EOF'

@@ -9,8 +9,9 @@ if [ ! -e "$UNIDLE_LIB/libunidle_fake_cuda.so" ] || [ ! -e "$UNIDLE_LIB/libunidl
   echo "skipped: the engine's library for CUDA or the fake runtime was not built"
   exit 77
 fi
+make_houses 500
 cat >models.py <<'EOF'
-import random, torch
+import torch
 from torch import nn
 
 
@@ -29,11 +30,6 @@ class Waits(nn.Module):
 torch.manual_seed(1)
 torch.jit.script(nn.Sequential(nn.Linear(2, 16), nn.ReLU(), nn.Linear(16, 1))).save("plain.pt")
 torch.jit.script(Waits()).save("waits.pt")
-with open("houses.csv", "w") as houses:
-    print("rooms,age,price", file=houses)
-    for _ in range(500):
-        x, y = random.random() * 6, random.random() * 3
-        print(f"{x:.4f},{y:.4f},{3 * x - 2 * y + 5:.4f}", file=houses)
 EOF
 "$python" models.py || fail "Python could not make the models"
 cat >houses.yaml <<'EOF'

@@ -44,6 +44,14 @@ needs_gpu() {
   fi
 }
 
+# make_houses ROWS: houses.csv, whose price = 3 rooms - 2 age + 5 any model can learn.
+make_houses() {
+  awk -v rows="$1" 'BEGIN {
+    srand(7); print "rooms,age,price"
+    for (i = 0; i < rows; i++) { r = rand() * 6; a = rand() * 3; printf "%.4f,%.4f,%.4f\n", r, a, 3 * r - 2 * a + 5 }
+  }' >houses.csv
+}
+
 # expect CODE ARGUMENT...: runs unidle with $subcommand, if there is one, and these; checks the exit code.
 expect() {
   local code=$1

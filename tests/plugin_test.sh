@@ -14,11 +14,7 @@ lines=$(wc -l <regression.cpp)
 [ "$lines" -gt 40 ] && [ "$lines" -lt 100 ] || fail "the example has $lines lines"
 c++ "@$UNIDLE_BIN/unidle-plugin.flags" regression.cpp -o libregression.so >compiled 2>&1 || fail "$(cat compiled)"
 
-# price = 3 rooms - 2 age + 5
-awk 'BEGIN {
-  srand(7); print "rooms,age,price"
-  for (i = 0; i < 2000; i++) { r = rand() * 6; a = rand() * 3; printf "%.4f,%.4f,%.4f\n", r, a, 3 * r - 2 * a + 5 }
-}' >houses.csv
+make_houses 2000
 expect 0 train --plugin libregression.so regression.yaml --format json
 rmse=$(grep -oE '"rmse": ?[0-9.e-]+' out | grep -oE '[0-9.e-]+$')
 awk -v rmse="$rmse" 'BEGIN { exit !(rmse > 0 && rmse < 0.3) }' || fail "rmse '$rmse': $(cat out)"

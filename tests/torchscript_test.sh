@@ -8,22 +8,17 @@ if [ ! -x "$UNIDLE_BIN/unidle-train" ]; then
   exit 77
 fi
 "$python" - <<'EOF' || fail "Python could not make the models"
-import random, torch
+import torch
 from torch import nn
 torch.manual_seed(1)
-random.seed(7)
 net = nn.Sequential(nn.Linear(2, 16), nn.ReLU(), nn.Dropout(0.0), nn.Linear(16, 1))
 torch.jit.script(net).save("price.pt")
 torch.jit.script(nn.Sequential(nn.Linear(2, 16), nn.BatchNorm1d(16), nn.ReLU(), nn.Linear(16, 3))).save("kind.pt")
 torch.jit.script(nn.Linear(2, 5)).save("five.pt")
-with open("houses.csv", "w") as houses, open("kinds.csv", "w") as kinds:
-    print("rooms,age,price", file=houses)
-    print("x,y,kind", file=kinds)
-    for _ in range(2000):
-        x, y = random.random() * 6, random.random() * 3
-        print(f"{x:.4f},{y:.4f},{3 * x - 2 * y + 5:.4f}", file=houses)
-        print(f"{x:.4f},{y:.4f},{0 if x > 3 else 1 if y > 1.5 else 2}", file=kinds)
 EOF
+make_houses 2000
+awk -F, 'NR == 1 { print "x,y,kind"; next }
+         { print $1 "," $2 "," ($1 > 3 ? 0 : $2 > 1.5 ? 1 : 2) }' houses.csv >kinds.csv
 cat >price.yaml <<'EOF'
 workload: torchscript
 script: {model: price.pt, table: houses.csv, targets: price}
