@@ -7,34 +7,26 @@
 
 #include "unidle/base/error.h"
 #include "unidle/base/json.h"
+#include "unidle/base/split.h"
 #include "unidle/base/units.h"
 
 namespace unidle::workloads {
 
 namespace {
 
-std::vector<std::string> parts_of(const std::string& text) {
-  std::vector<std::string> parts;
-  std::size_t begin = 0;
-  while (begin <= text.size()) {
-    const std::size_t end = std::min(text.find(',', begin), text.size());
-    parts.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return parts;
-}
+using Cells = std::vector<std::string>;
 
-std::vector<std::string> header(const Grid& grid, const train::Summary& summary) {
-  std::vector<std::string> cells = {grid.key, "samples/s", "loss"};
+Cells header(const Grid& grid, const train::Summary& summary) {
+  Cells cells = {grid.key, "samples/s", "loss"};
   for (const auto& [name, value] : summary.metric) {
     cells.push_back(name);
   }
   return cells;
 }
 
-std::vector<std::string> row(const std::string& value, const train::Summary& summary) {
-  std::vector<std::string> cells = {value, format_number(summary.samples_per_s),
-                                    summary.loss_last ? format_number(*summary.loss_last) : "-"};
+Cells row(const std::string& value, const train::Summary& summary) {
+  Cells cells = {value, format_number(summary.samples_per_s),
+                 summary.loss_last ? format_number(*summary.loss_last) : "-"};
   for (const auto& [name, metric] : summary.metric) {
     cells.push_back(format_number(metric));
   }
@@ -47,7 +39,8 @@ Grid Grid::parse(const std::string& text) {
   const std::size_t equals = text.find('=');
   Grid grid;
   if (equals != std::string::npos) {
-    grid = {text.substr(0, equals), parts_of(text.substr(equals + 1))};
+    const auto values = split(std::string_view(text).substr(equals + 1), ',');
+    grid = {text.substr(0, equals), {values.begin(), values.end()}};
   }
   if (grid.key.empty() || std::ranges::any_of(grid.values, &std::string::empty)) {
     throw Error(ErrorCode::kUsage, "--grid " + text, "expected KEY=VALUE,VALUE,...", "e.g. --grid model.width=64,128");
@@ -69,18 +62,21 @@ std::string to_text(const Grid& grid, const GridRuns& runs) {
   if (runs.empty()) {
     return "";
   }
-  std::vector<std::vector<std::string>> table = {header(grid, runs.front().second)};
+  std::vector<Cells> table = {header(grid, runs.front().second)};
   for (const auto& [value, summary] : runs) {
     table.push_back(row(value, summary));
   }
-  std::string text;
-  for (const std::vector<std::string>& cells : table) {
+  std::vector<std::size_t> widths;
+  for (const Cells& cells : table) {
+    widths.resize(std::max(widths.size(), cells.size()));
     for (std::size_t column = 0; column < cells.size(); ++column) {
-      std::size_t width = 0;
-      for (const std::vector<std::string>& other : table) {
-        width = std::max(width, column < other.size() ? other[column].size() : 0);
-      }
-      text += fmt::format("{}{:>{}}", column == 0 ? "" : "  ", cells[column], width);
+      widths[column] = std::max(widths[column], cells[column].size());
+    }
+  }
+  std::string text;
+  for (const Cells& cells : table) {
+    for (std::size_t column = 0; column < cells.size(); ++column) {
+      text += fmt::format("{}{:>{}}", column == 0 ? "" : "  ", cells[column], widths[column]);
     }
     text += "\n";
   }

@@ -28,22 +28,6 @@ std::optional<int> workers_wanted(const diagnose::Diagnosis& diagnosis) {
   return std::nullopt;
 }
 
-}  // namespace
-
-bool Analysis::failed() const {
-  return row.job.failed() || (diagnosis && diagnosis->verdict == diagnose::Verdict::kFailed);
-}
-
-Analysis analyze(Job job, const std::filesystem::path& results, diagnose::Language language) {
-  const JobFiles files = files_of(job, results);
-  Analysis analysis{row_of(std::move(job), files), diagnosis_of(files, language), {}};
-  const auto workers = analysis.diagnosis ? workers_wanted(*analysis.diagnosis) : std::nullopt;
-  analysis.proposals = proposals(analysis.row, workers);
-  return analysis;
-}
-
-namespace {
-
 nlohmann::ordered_json to_json(const diagnose::NodeView& node, const diagnose::Diagnosis& diagnosis) {
   nlohmann::ordered_json document = {{"node", node.node},
                                      {"decides", node.node == diagnosis.node},
@@ -64,6 +48,18 @@ nlohmann::ordered_json to_json(const diagnose::NodeView& node, const diagnose::D
 }
 
 }  // namespace
+
+bool Analysis::failed() const {
+  return row.job.failed() || (diagnosis && diagnosis->verdict == diagnose::Verdict::kFailed);
+}
+
+Analysis analyze(Job job, const std::filesystem::path& results, diagnose::Language language) {
+  const JobFiles files = files_of(job, results);
+  Analysis analysis{row_of(std::move(job), files), diagnosis_of(files, language), {}};
+  const auto workers = analysis.diagnosis ? workers_wanted(*analysis.diagnosis) : std::nullopt;
+  analysis.proposals = proposals(analysis.row, workers);
+  return analysis;
+}
 
 nlohmann::ordered_json to_json(const Analysis& analysis) {
   nlohmann::ordered_json document = to_json(analysis.row);

@@ -16,14 +16,6 @@
 
 namespace unidle::diagnose::detail {
 
-Finding of_share(double share, const Policy& policy) {
-  Finding finding;
-  finding.share = share;
-  finding.severity = severity_of(share, policy);
-  finding.speedup_bound = amdahl(share);
-  return finding;
-}
-
 namespace {
 
 /// A loader of the package has its own words for some settings, and others not at all.
@@ -38,7 +30,22 @@ void put_for_package(const LoaderFacts& loader, Fix& fix) {
   }
 }
 
+Waits family_of(const SyncCall& call) {
+  if (call.call == "synchronize") {
+    return Waits::kSynchronize;
+  }
+  return call.call == "empty_cache" || call.call == "gc" ? Waits::kFlush : Waits::kReads;
+}
+
 }  // namespace
+
+Finding of_share(double share, const Policy& policy) {
+  Finding finding;
+  finding.share = share;
+  finding.severity = severity_of(share, policy);
+  finding.speedup_bound = amdahl(share);
+  return finding;
+}
 
 Fix make_fix(const Context& context, std::string knob, nlohmann::json to, std::string_view how) {
   Fix fix;
@@ -200,17 +207,6 @@ std::optional<bool> cpus_full(const Context& context, const Policy& policy) {
   const auto free = free_cpus(context);
   return free ? std::optional(*free <= (1 - policy.cpus_full) * *context.cpus) : std::nullopt;
 }
-
-namespace {
-
-Waits family_of(const SyncCall& call) {
-  if (call.call == "synchronize") {
-    return Waits::kSynchronize;
-  }
-  return call.call == "empty_cache" || call.call == "gc" ? Waits::kFlush : Waits::kReads;
-}
-
-}  // namespace
 
 std::optional<WaitFacts> waits_of(const Signals& signals, Waits family) {
   if (!signals.syncs || signals.steps.value_or(0) < 1) {
