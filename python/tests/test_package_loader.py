@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import unittest
+from unittest import mock
 
 import package
 import test_run
@@ -99,6 +100,24 @@ class PackageLoaderTest(unittest.TestCase):
             told,
             {"loader.workers": "taken", "loader.prefetch_factor": "taken", "loader.pin_memory": "refused"},
         )
+
+
+class OptionsTest(unittest.TestCase):
+    def test_what_was_given_by_position_stays(self):
+        sys.path.insert(0, os.path.join(HERE, "..", "shim"))
+        from _unidle_shim.knobs import package_options
+
+        from unidle.data import Loader
+
+        actuators = mock.Mock(asked={"loader.workers": "2", "loader.prefetch_factor": "3"})
+        names = package_options.by_position(Loader)
+        position = names.index("workers")
+        for given, refused in ((position, []), (position + 1, ["loader.workers"])):
+            actuators.reset_mock()
+            # A source, then whatever stands before the workers.
+            kwargs = package_options.asked_of(actuators, names, None, (0,) * given, {})
+            self.assertEqual(kwargs, {"prefetch": 3} if refused else {"workers": 2, "prefetch": 3})
+            self.assertEqual([call.args[0] for call in actuators.say.call_args_list], refused)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ import ctypes
 from collections import deque
 
 from _unidle_shim.host import event_kinds
-from _unidle_shim.host.guard import pass_on
+from _unidle_shim.host.whose import pass_on
 from _unidle_shim.loop.loop import now
 
 _POOL = 64

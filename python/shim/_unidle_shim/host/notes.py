@@ -3,6 +3,8 @@
 import os
 import time
 
+from _unidle_shim.host.whose import pass_on
+
 _started = (0, 0)  # process number, see process_start
 
 
@@ -36,6 +38,4 @@ def write_notes(lines):
         finally:
             os.close(handle)
     except (OSError, KeyError) as failure:  # a full disk, a folder that is gone: the run goes on unobserved
-        from _unidle_shim.host import guard
-
-        guard.pass_on(failure)
+        pass_on(failure)

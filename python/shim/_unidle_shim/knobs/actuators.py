@@ -9,9 +9,10 @@ import os
 import weakref
 
 from _unidle_shim.facts import live_settings
-from _unidle_shim.host.guard import caught, pass_on
+from _unidle_shim.host.guard import caught
 from _unidle_shim.host.notes import write_line
 from _unidle_shim.host.patching import around
+from _unidle_shim.host.whose import pass_on
 from _unidle_shim.knobs import fetching, fp16, fused, metrics_interval, package_options, validation_interval
 
 _TRUE = (True, 1, "true", "on", "yes", "1", "True")
@@ -68,11 +69,14 @@ class Actuators:
         self.validating = validation_interval.Validating(state, self)
         self.reads = None  # metrics_interval.Reads
         state.actor_notes.append(self.notes)
-        self.package_options = functools.partial(package_options.asked_of, self)  # of a Loader of unidle.data
         try:
             self.asked = dict(json.loads(asked)) if asked else {}
         except (ValueError, TypeError):
             self.say("*", asked, "refused", "UNIDLE_APPLY is no JSON object")
+
+    def package_options(self, Loader):
+        """For loaders.patch_loader: what was asked of a Loader of unidle.data, which is not patched yet."""
+        return functools.partial(package_options.asked_of, self, package_options.by_position(Loader))
 
     def say(self, knob, asked, status, why=None, value=None):
         if (knob, status, why) in self.said:

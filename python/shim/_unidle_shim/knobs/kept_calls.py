@@ -14,7 +14,8 @@ One of 64 kept results is made again and compared. Each process keeps its own.
 import os
 
 from _unidle_shim.host import guard
-from _unidle_shim.host.guard import caught, pass_on
+from _unidle_shim.host.guard import caught
+from _unidle_shim.host.whose import pass_on
 from _unidle_shim.loop.loop import now
 from _unidle_shim.samples import packing
 from _unidle_shim.source import side_effects

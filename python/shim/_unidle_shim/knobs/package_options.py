@@ -1,12 +1,20 @@
 """Settings of a Loader of the package unidle, in a running program."""
 
+import inspect
+
 ARGUMENTS = {"loader.workers": "workers", "loader.prefetch_factor": "prefetch"}
-_POSITIONAL = ("source", "batch_size", "shuffle", "seed", "drop_last", "workers", "device", "rank", "world")
 _HAS_NONE = ("loader.pin_memory", "loader.persistent_workers")
 
 
-def asked_of(actuators, real, args, kwargs):
-    """The keyword arguments with the asked ones in place. What was given by position stays the program's."""
+def by_position(Loader):
+    """The names of its arguments, as many as can be given by position and some more. To be called before it
+    is patched."""
+    return tuple(inspect.signature(Loader).parameters)
+
+
+def asked_of(actuators, names, real, args, kwargs):
+    """The keyword arguments with the asked ones in place. What was given by position stays the program's;
+    `names` are those of by_position."""
     for knob in _HAS_NONE:
         if knob in actuators.asked:
             actuators.say(
@@ -19,7 +27,7 @@ def asked_of(actuators, real, args, kwargs):
         if hasattr(source, "dataset"):
             why = "threads would share the data set of the program, and it may not be made for that"
             actuators.say(knob, value, "refused", why)
-        elif name in _POSITIONAL[: len(args)]:
+        elif name in names[: len(args)]:
             actuators.say(knob, value, "refused", "given by position in the program")
         else:
             kwargs = dict(kwargs, **{name: int(value)})

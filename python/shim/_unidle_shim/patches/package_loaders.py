@@ -15,7 +15,8 @@ def install(state):
 def _patch(state, module):
     """Once the module is imported, which may be before torch is, or after it."""
     places.count_as_library(os.path.dirname(os.path.dirname(module.__file__)))
-    loaders.patch_loader(state, module.Loader, state.actuators.package_options, _starts_no_processes)
+    options = state.actuators.package_options(module.Loader)
+    loaders.patch_loader(state, module.Loader, options, _starts_no_processes)
     state.fetches.append(loaders.patch_iterator(state, module.Iteration))
     state.at_finish.append(lambda: _finish(state))
 

@@ -12,8 +12,9 @@ import shutil
 import stat
 import time
 
-from _unidle_shim.host.guard import caught, pass_on
+from _unidle_shim.host.guard import caught
 from _unidle_shim.host.hidden_frames import wraps
+from _unidle_shim.host.whose import pass_on
 
 CANNOT_PROTECT = 70  # exit code of a trial whose files can no longer be told from the user's
 _SINCE = "UNIDLE_SCRATCH_SINCE"  # ns; for all processes of a trial
