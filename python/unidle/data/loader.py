@@ -85,7 +85,7 @@ class Loader:
                  are samples, is drawn by itself, so that a sample may come several times; what is random
                  about it is drawn anew each time
     groups       a label for each sample: all of a batch are of one group. An epoch has each sample once; at
-                 the end of a group, what fills no batch is left out with `drop_last`, and otherwise filled up
+                 the end of a group, what fills no batch is left out with `drop_last`, and otherwise completed
                  with the first ones of the group
     prefetch     batches ahead, for each worker
     on_error     "fail" raises at the batch with a sample that cannot be read; "skip" takes the next one of

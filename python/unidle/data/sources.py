@@ -305,18 +305,17 @@ def sequences(
     alphabet: Optional[str] = None,
     padding: float = 0.05,
 ) -> Source:
-    """Texts as token ids, in whole batches of like lengths: (int64 tokens [rows, length], int64 lengths
-    [rows]),
-    and int64 labels [rows] where `label` names a column.
+    """Texts as token ids, in whole batches of similar length: (int64 tokens [rows, length], int64 lengths
+    [rows]), and int64 labels [rows] where `label` names a column.
 
     `path` is a CSV file with a `column` of texts, a FASTA file (.fasta, .fa, .faa, .fna) or a file with a
-    text in each line. A token is a byte: its number in `alphabet`, from 1, and 0 where a row is filled up.
-    Without an alphabet it is the characters of the file in their order. A CSV file needs a `column`.
+    text in each line. A CSV file needs a `column`. A token is a byte: its number in `alphabet`, from 1; 0 is
+    padding. Without an alphabet it is the characters of the file in their order.
 
-    A batch has at most `tokens_per_batch` tokens, filled up ones counted, and at most the share `padding`
-    of them is filled up. Each epoch deals the texts out anew. A sample of this source is a whole batch:
-    len(source) is their number an epoch, and a loader takes it with batch_size=1. `facts` has "texts",
-    "alphabet", "padding" (what is filled up, as a share of all) and "buckets".
+    A batch has at most `tokens_per_batch` tokens, padding included, and at most the share `padding` of them
+    is padding. Each epoch shuffles the texts anew. A sample of this source is a whole batch: len(source) is
+    their number an epoch, and a loader takes it with batch_size=1. `facts` has "texts", "alphabet",
+    "padding" (as a share of all tokens) and "buckets".
     """
     options = {
         "path": check.path("sequences", path),

@@ -25,7 +25,7 @@ std::vector<Setting>& known_settings() {
       {"data.folder", kText, "", kNone, {}, "Where the data lies; by default data/WORKLOAD in unidle's home folder."},
       {"data.on_device", kBool, "false", kNone, {}, "The whole data set in the device's memory, read once."},
       {"data.crops_per_decode", kInt, "1", 1, {}, "Samples cut from a picture each time it is decoded."},
-      {"data.group", kInt, "1", 1, {}, "Samples of like length that stay together in batches."},
+      {"data.group", kInt, "1", 1, {}, "Samples of similar length that stay together in batches."},
       {"prepare.source", kText, "", kNone, {}, "What --prepare starts from; by default data that a package carries."},
       {"prepare.samples",
        kInt,

@@ -19,7 +19,7 @@ namespace unidle::data {
 /// of all *.npz. Shard k of each field has the same rows. A path to one .npy file is a field with the file's name.
 ///
 /// Any numeric type of up to 8 bytes, either byte order (rows come in the machine's own). Rows are read when they are
-/// asked for; files in Fortran's order are turned round and held in memory when the source is opened, unless they have
+/// asked for; files in Fortran order are transposed and held in memory when the source is opened, unless they have
 /// one axis, where there is no difference.
 ///
 /// Throws kInput naming the file: no file for a field, damage, other types or shapes than the first shard's, shards of
@@ -44,7 +44,7 @@ class NpySource final : public Source {
     std::size_t file = 0;
     std::uint64_t offset = 0;  // of the data
     detail::NpyHeader header;
-    std::vector<std::byte> turned;  // all rows, of a file in Fortran's order
+    std::vector<std::byte> turned;  // all rows, of a file in Fortran order
   };
   using Shards = std::vector<Shard>;
 
