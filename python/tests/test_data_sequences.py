@@ -111,6 +111,11 @@ class FilesTest(InFolder):
         for _, lengths, labels in Loader(source):
             self.assertTrue(torch.equal(labels, lengths % 3))
 
+    def test_fasta_in_capitals(self):
+        path = self.folder / "peptides.FASTA"
+        path.write_text(">one\nACD\nEF\n>two\nGH\n")
+        self.assertEqual(sequences(path).facts["texts"], 2)
+
     def test_fasta(self):
         path = self.folder / "peptides.fasta"
         with open(path, "w") as file:

@@ -19,7 +19,7 @@ std::size_t OpenFiles::add(const std::string& path) {
   if (!S_ISREG(status.st_mode)) {
     throw Error(ErrorCode::kInput, path, "is not a regular file");
   }
-  files_.push_back({path, static_cast<std::uint64_t>(status.st_size), nullptr});
+  files_.push_back({path, static_cast<std::uint64_t>(status.st_size), status.st_mtim, nullptr});
   return files_.size() - 1;
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <ctime>
 #include <deque>
 #include <memory>
 #include <mutex>
@@ -24,6 +25,7 @@ class OpenFiles {
   std::size_t add(const std::string& path);
   const std::string& path(std::size_t file) const { return files_[file].path; }
   std::uint64_t bytes(std::size_t file) const { return files_[file].bytes; }  // when it was added
+  timespec changed(std::size_t file) const { return files_[file].changed; }   // its last change before that
 
   /// Reads all of `to` from `offset`. Throws kInput naming the path when the file ends before.
   void read(std::size_t file, std::uint64_t offset, std::span<std::byte> to);
@@ -32,6 +34,7 @@ class OpenFiles {
   struct File {
     std::string path;
     std::uint64_t bytes;
+    timespec changed;
     std::shared_ptr<UniqueFd> fd;  // guarded by mutex_
   };
   std::shared_ptr<UniqueFd> open(std::size_t file);

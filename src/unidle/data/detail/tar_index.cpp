@@ -1,12 +1,10 @@
 #include "unidle/data/detail/tar_index.h"
 
 #include <fmt/format.h>
-#include <sys/stat.h>
 #include <xxhash.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <charconv>
 #include <cstring>
 #include <nlohmann/json.hpp>
@@ -173,12 +171,9 @@ class TarReader {
 };
 
 /// What the archive is, to see later whether it is still that.
-json fingerprint_of(const std::string& path) {
-  struct stat status {};
-  if (::stat(path.c_str(), &status) != 0) {
-    throw system_error(ErrorCode::kInput, path, "cannot be examined", errno);
-  }
-  return {kIndexVersion, status.st_size, status.st_mtim.tv_sec, status.st_mtim.tv_nsec};
+json fingerprint_of(const OpenFiles& files, std::size_t file) {
+  const timespec changed = files.changed(file);
+  return {kIndexVersion, static_cast<std::int64_t>(files.bytes(file)), changed.tv_sec, changed.tv_nsec};
 }
 
 /// An index is its own hash, and a CBOR document.
@@ -231,7 +226,7 @@ std::vector<TarMember> read_tar(OpenFiles& files, std::size_t file) { return Tar
 std::vector<TarMember> tar_members(OpenFiles& files, std::size_t file) {
   const std::string& path = files.path(file);
   const std::string index = path + ".unidle-index";
-  const json fingerprint = fingerprint_of(path);
+  const json fingerprint = fingerprint_of(files, file);
   if (const std::optional<std::string> kept = try_read_file(index)) {
     if (auto members = members_in_index(*kept, fingerprint, files.bytes(file))) {
       return std::move(*members);

@@ -1,12 +1,10 @@
 #include <fmt/format.h>
 
-#include <filesystem>
-
-#include "unidle/base/characters.h"
 #include "unidle/base/error.h"
 #include "unidle/base/files.h"
 #include "unidle/data/detail/line_ends.h"
 #include "unidle/data/inspect/kinds.h"
+#include "unidle/data/sources/sequences.h"
 
 namespace unidle::data::inspect_kinds {
 
@@ -17,8 +15,7 @@ class SequenceInspection {
  public:
   SequenceInspection(std::string path, const InspectOptions& options) : path_(std::move(path)), options_(options) {
     result_.kind = "sequences";
-    const std::string extension = lower(std::filesystem::path(path_).extension().string());
-    fasta_ = extension == ".fasta" || extension == ".fa" || extension == ".faa" || extension == ".fna";
+    fasta_ = is_fasta(path_);
   }
 
   Inspection run() {

@@ -10,6 +10,7 @@
 #include <numeric>
 #include <set>
 
+#include "unidle/base/characters.h"
 #include "unidle/base/error.h"
 #include "unidle/base/files.h"
 #include "unidle/data/csv_rows.h"
@@ -20,18 +21,29 @@
 
 namespace unidle::data {
 
+namespace {
+
+std::string extension_of(const std::string& path) { return lower(std::filesystem::path(path).extension().string()); }
+
+}  // namespace
+
+bool is_fasta(const std::string& path) {
+  const std::string extension = extension_of(path);
+  return extension == ".fasta" || extension == ".fa" || extension == ".faa" || extension == ".fna";
+}
+
 SequenceSource::SequenceSource(const std::string& path, const SequenceOptions& options) : options_(options) {
   check_options();
   starts_.push_back(0);
   const std::string text = detail::with_line_feeds(read_file(path));
-  const std::string kind = std::filesystem::path(path).extension().string();
+  const std::string kind = extension_of(path);
   if (options_.column.empty() && (kind == ".csv" || kind == ".tsv")) {
     throw Error(ErrorCode::kUsage, path, "is a table; expected the option column, with the name of its texts");
   }
   if (!options_.column.empty()) {
     read_csv(path, text);
   } else {
-    read_lines(path, text, kind == ".fasta" || kind == ".fa" || kind == ".faa" || kind == ".fna");
+    read_lines(path, text, is_fasta(path));
   }
   if (texts() == 0) {
     throw Error(ErrorCode::kInput, path, "holds no texts");

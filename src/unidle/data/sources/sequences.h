@@ -21,10 +21,13 @@ struct SequenceOptions {
   std::string alphabet{};
 };
 
-/// Texts of a CSV column, of a FASTA file (.fasta, .fa, .faa, .fna) or of plain lines; a token is a byte. An item is a
-/// whole batch: "tokens" {rows * length}, int64, row by row and filled up with 0, "lengths" {rows}, and "label" {rows}
-/// where there is such a column. Texts of like lengths share a bucket, so narrow that no more than `padding` of it is
-/// filled up; the batches of a bucket are as many in each epoch, with other texts in each, as (seed, epoch) decide.
+/// By its name: .fasta, .fa, .faa, .fna, in letters of either case.
+bool is_fasta(const std::string& path);
+
+/// Texts of a CSV column, of a FASTA file or of plain lines; a token is a byte. An item is a whole batch:
+/// "tokens" {rows * length}, int64, row by row and padded with 0, "lengths" {rows}, and "label" {rows} where there is
+/// such a column. Texts of similar length share a bucket, so narrow that at most `padding` of it is padding; the
+/// batches of a bucket are as many in each epoch, with other texts in each, as (seed, epoch) decide.
 ///
 /// All texts are held in memory. Throws kInput with file and line: no texts, no such column, a missing or empty cell, a
 /// character that is not in the alphabet, a label that is no number; kUsage for options that make no sense.

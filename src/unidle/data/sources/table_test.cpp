@@ -55,6 +55,13 @@ TEST_F(TableSourceTest, ReadsNumbersTextsAndGaps) {
   EXPECT_EQ(source.columns()[2].type, "float");
 }
 
+TEST_F(TableSourceTest, AFolderIsAllItsTablesInLettersOfEitherCase) {
+  put("all/a.csv", "x,y\n1,2\n");
+  put("all/b.CSV", "x,y\n3,4\n");
+  put("all/notes.txt", "neither\n");
+  EXPECT_EQ(rows_of(TableSource(options({(folder_.path() / "all").string()}))), (std::vector<Row>{{1, 2}, {3, 4}}));
+}
+
 TEST_F(TableSourceTest, PartsFollowTheirNumbersWithAndWithoutHeader) {
   put("log_part2.csv", "a,b\n3,4\n");
   put("log_part10.csv", "5,6\n");

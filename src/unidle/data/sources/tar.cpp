@@ -16,6 +16,7 @@
 #include "unidle/base/error.h"
 #include "unidle/base/files.h"
 #include "unidle/base/json.h"
+#include "unidle/base/split.h"
 #include "unidle/data/detail/natural_order.h"
 #include "unidle/data/detail/scratch_pool.h"
 #include "unidle/data/detail/tar_index.h"
@@ -76,7 +77,7 @@ std::vector<std::string> archives_of(const std::vector<std::string>& paths) {
     }
     std::vector<std::string> inside;
     for (const fs::directory_entry& entry : fs::directory_iterator(path)) {
-      if (entry.path().extension() == ".tar") {
+      if (lower(entry.path().extension().string()) == ".tar") {
         inside.push_back(entry.path().string());
       }
     }
@@ -155,7 +156,7 @@ detail::NpyHeader tensor_header(std::span<const std::byte> bytes, const std::str
   }
   detail::NpyHeader header = detail::read_npy_header(bytes.first(head), subject);
   if (header.fortran && header.shape.size() > 1) {
-    throw Error(ErrorCode::kInput, subject, "is in Fortran's order; expected rows one after the other");
+    throw Error(ErrorCode::kInput, subject, "is in Fortran order; expected rows one after the other");
   }
   if (header.data_bytes() != bytes.size() - header.data_offset) {
     throw Error(
@@ -172,10 +173,8 @@ TarSource::Wanted TarSource::wanted_of(const std::string& text) {
     return {{"json"}, Kind::kJson, text.substr(5), {}};
   }
   Wanted wanted{{}, Kind::kPicture, {}, {}};
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(';', begin), text.size());
-    wanted.suffixes.push_back(lower(text.substr(begin, end - begin)));
-    begin = end + 1;
+  for (const std::string_view suffix : split(text, ';')) {
+    wanted.suffixes.push_back(lower(suffix));
   }
   const auto all = [&](bool (*is_one)(std::string_view)) {
     return std::all_of(wanted.suffixes.begin(), wanted.suffixes.end(), is_one);

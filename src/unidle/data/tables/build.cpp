@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 #include <xxhash.h>
 
 #include <algorithm>
@@ -29,21 +28,18 @@ using nlohmann::json;
 /// What a file is, to see later whether it is still that.
 json fingerprint(const std::string& path) {
   constexpr std::uint64_t kEnd = 64 * 1024;
-  struct stat status {};
-  if (::stat(path.c_str(), &status) != 0) {
-    throw system_error(ErrorCode::kInput, path, "cannot be examined", errno);
-  }
   detail::OpenFiles files;
   files.add(path);
   const std::uint64_t bytes = files.bytes(0);
+  const timespec changed = files.changed(0);
   std::vector<std::byte> ends(static_cast<std::size_t>(std::min(bytes, 2 * kEnd)));
   const std::size_t head = std::min<std::size_t>(ends.size(), kEnd);
   files.read(0, 0, std::span(ends).first(head));
   files.read(0, bytes - (ends.size() - head), std::span(ends).subspan(head));
   return {{"path", fs::absolute(path).lexically_normal().string()},
           {"bytes", bytes},
-          {"changed_s", status.st_mtim.tv_sec},
-          {"changed_ns", status.st_mtim.tv_nsec},
+          {"changed_s", changed.tv_sec},
+          {"changed_ns", changed.tv_nsec},
           {"ends", XXH3_64bits(ends.data(), ends.size())}};
 }
 

@@ -7,6 +7,7 @@
 #include <cctype>
 #include <filesystem>
 
+#include "unidle/base/characters.h"
 #include "unidle/base/error.h"
 #include "unidle/base/files.h"
 #include "unidle/base/printable.h"
@@ -29,7 +30,7 @@ bool natural_path_less(const std::string& a, const std::string& b) { return deta
 std::vector<std::string> tables_in(const fs::path& folder) {
   std::vector<std::string> found;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
-    const std::string extension = entry.path().extension().string();
+    const std::string extension = lower(entry.path().extension().string());
     if (entry.is_regular_file() && (extension == ".csv" || extension == ".tsv")) {
       found.push_back(entry.path().string());
     }
