@@ -3,10 +3,7 @@
 subcommand=
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 needs_gpu
-if [ ! -x "$UNIDLE_BIN/unidle-train" ]; then
-  echo "skipped: the engine was not built"
-  exit 77
-fi
+needs_engine
 make_houses 2000
 cat >model.py <<'EOF'
 import torch

@@ -2,7 +2,7 @@
 # unidle train --grid: a run with each value, on data that is prepared once.
 subcommand=train
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-[ -x "$UNIDLE_BIN/unidle-train" ] || { echo "skipped: built without torch"; exit 77; }
+needs_engine
 
 printf 'workload: recsys\n' >config.yaml
 settings=(prepare.source=generated prepare.samples=300 device=cpu cpu.threads=1 train.samples=64)

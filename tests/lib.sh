@@ -21,6 +21,14 @@ check() {
   "$@" >/dev/null 2>&1 || fail "$what: $(tail -n 20 out.txt err.txt 2>/dev/null)"
 }
 
+# needs_engine: skips the test where unidle-train was not built, for there was no torch.
+needs_engine() {
+  [ -x "$UNIDLE_BIN/unidle-train" ] || {
+    echo "skipped: the engine was not built"
+    exit 77
+  }
+}
+
 # needs_torch: skips the test where there is no Python that has torch; $python is one.
 needs_torch() {
   python=${UNIDLE_PYTHON:-${UNIDLE_SOURCE:?}/.venv/bin/python}

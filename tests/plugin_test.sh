@@ -2,10 +2,7 @@
 # docs/adding-a-workload.md: its library is compiled as the page says, and trains.
 subcommand=
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-if [ ! -x "$UNIDLE_BIN/unidle-train" ]; then
-  echo "skipped: the engine was not built"
-  exit 77
-fi
+needs_engine
 page=${UNIDLE_SOURCE:?}/docs/adding-a-workload.md
 block() { awk -v fence="\`\`\`$1" '$0 == fence {inside = 1; next} /^\`\`\`/ {inside = 0} inside' "$page"; }
 block cpp >regression.cpp

@@ -2,10 +2,7 @@
 # A configuration that the engine trains as a job of a real Slurm: its time is over before it is done, again
 # and again; each time it writes a checkpoint, is queued again, and goes on from there.
 subcommand=slurm; . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-if [ ! -x "$UNIDLE_BIN/unidle-train" ]; then
-  echo "skipped: the engine was not built"
-  exit 77
-fi
+needs_engine
 . "$(dirname "${BASH_SOURCE[0]}")/slurm_cluster.sh"
 cat >train.yaml <<EOF
 workload: timeseries

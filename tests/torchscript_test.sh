@@ -3,10 +3,7 @@
 subcommand=
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 needs_torch
-if [ ! -x "$UNIDLE_BIN/unidle-train" ]; then
-  echo "skipped: the engine was not built"
-  exit 77
-fi
+needs_engine
 "$python" - <<'EOF' || fail "Python could not make the models"
 import torch
 from torch import nn

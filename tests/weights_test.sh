@@ -4,10 +4,7 @@
 subcommand=
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 needs_torch
-if [ ! -x "$UNIDLE_BIN/unidle-train" ]; then
-  echo "skipped: the engine was not built"
-  exit 77
-fi
+needs_engine
 superres=${UNIDLE_SOURCE:?}/workloads/superres/tuned.yaml
 small=(input.size=32 model.width=16 model.depth=2 train.warmup_samples=0 cpu.threads=1)
 
