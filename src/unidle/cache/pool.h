@@ -60,8 +60,8 @@ struct PoolCounts {
   std::uint64_t faults = 0;
 };
 
-/// Inputs of like length are computed together. A batch that brings its worker down is halved until the input that does
-/// it is alone; the others are computed. Before anything was computed, some are tried alone at once, so that a
+/// Inputs of similar length are computed together. A batch that brings its worker down is halved until the input that
+/// does it is alone; the others are computed. Before anything was computed, some are tried alone at once, so that a
 /// predictor that fails whatever it is given is given up in seconds. Thread-safe. Not for a forked child: make it after
 /// the fork.
 class PredictorPool {

@@ -1,4 +1,4 @@
-// Texts of different lengths, in batches of like lengths.
+// Texts of different lengths, in batches of similar length.
 #pragma once
 
 #include <array>
