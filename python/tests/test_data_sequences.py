@@ -1,4 +1,4 @@
-"""unidle.data.sequences: whole batches of similar length, each text once an epoch, from every kind of file."""
+"""unidle.data.sequences: batches of similar length, each text once an epoch, from every kind of file."""
 
 import random
 import tempfile
