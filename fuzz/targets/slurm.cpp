@@ -26,14 +26,14 @@ void show(std::vector<slurm::Job> jobs) {
   std::vector<slurm::Row> rows;
   for (slurm::Job& job : jobs) {
     require_sound(job);
-    rows.push_back({std::move(job), {}, std::nullopt});
+    rows.push_back({std::move(job), {}, std::nullopt, std::nullopt});
     slurm::Row& row = rows.back();
     row.use = slurm::use_of(row.job, {});
     row.use.gpu = 0.5;
     slurm::state_text(row.job);
     slurm::job_text(row);
-    slurm::proposals(row.job, row.use, std::nullopt);
-    slurm::proposals(row.job, row.use, 4);
+    slurm::proposals(row, std::nullopt);
+    slurm::proposals(row, 4);
     json_text(slurm::to_json(row));
   }
   slurm::status_table(rows);

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <charconv>
+#include <csignal>
+#include <system_error>
 #include <vector>
 
 #include "unidle/base/characters.h"
@@ -136,7 +139,32 @@ OutputFailure read_traceback(const std::vector<std::string>& lines, std::size_t 
   return failure;
 }
 
+/// The number that follows `words`.
+std::optional<int> number_behind(std::string_view text, std::string_view words) {
+  const std::size_t at = text.find(words);
+  int number = 0;
+  if (at == std::string_view::npos ||
+      std::from_chars(text.data() + at + words.size(), text.data() + text.size(), number).ec != std::errc()) {
+    return std::nullopt;
+  }
+  return number;
+}
+
 }  // namespace
+
+std::optional<KilledRank> killed_rank(std::string_view tail) {
+  const std::size_t begin = tail.rfind("Root Cause (first observed failure):");
+  if (begin == std::string_view::npos) {
+    return std::nullopt;
+  }
+  const std::string_view block = tail.substr(begin);
+  const auto rank = number_behind(block, "rank      : ");
+  const auto signal = number_behind(block, "traceback : Signal ");
+  if (!rank || !signal || *signal == SIGTERM) {
+    return std::nullopt;
+  }
+  return KilledRank{*rank, *signal};
+}
 
 Blame blame_of(std::string_view message) {
   constexpr std::array<std::string_view, 4> kOfPeers = {"Connection closed by peer", "Connection reset by peer",

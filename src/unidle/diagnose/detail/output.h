@@ -21,6 +21,15 @@ struct OutputFailure {
   bool went_on = false;              // progress lines follow it
 };
 
+/// A process of several that had no time for a word.
+struct KilledRank {
+  int rank = 0;
+  int signal = 0;
+};
+/// The one that torchrun names as the first failure, at the end of its own error, where a signal ended it: others only
+/// say then that they lost it. Not of SIGTERM, which torchrun itself sends.
+std::optional<KilledRank> killed_rank(std::string_view tail);
+
 /// The last Python traceback in `tail`, or an "unidle: ..." error line at its end.
 std::optional<OutputFailure> find_failure(std::string_view tail);
 

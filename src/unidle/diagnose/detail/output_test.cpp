@@ -44,6 +44,22 @@ TEST(FindFailure, WhatAFailedProcessDidToOthersComesBehindIt) {
   EXPECT_EQ(blame_of(find_failure(launcher)->message), Blame::kLauncher);
 }
 
+TEST(KilledRank, IsTheOneThatTorchrunNamesFirst) {
+  const std::string of_torchrun =
+      "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: \n=====\ntrain.py FAILED\n-----\nFailures:\n"
+      "[1]:\n  rank      : 0 (local_rank: 0)\n  exitcode  : 1 (pid: 752)\n  traceback : To enable traceback see: docs\n"
+      "-----\nRoot Cause (first observed failure):\n[0]:\n  time      : 2026-11-23_23:10:29\n  host      : n1\n"
+      "  rank      : 1 (local_rank: 1)\n  exitcode  : -9 (pid: 753)\n  error_file: <N/A>\n";
+  const auto killed = killed_rank(of_torchrun + "  traceback : Signal 9 (SIGKILL) received by PID 753\n=====\n");
+  ASSERT_TRUE(killed);
+  EXPECT_EQ(killed->rank, 1);
+  EXPECT_EQ(killed->signal, 9);
+  EXPECT_FALSE(killed_rank(of_torchrun + "  traceback : Signal 15 (SIGTERM) received by PID 753\n"));
+  EXPECT_FALSE(killed_rank(of_torchrun + "  traceback : To enable traceback see: docs\n"));
+  EXPECT_FALSE(killed_rank(of_torchrun + "  traceback : Signal "));
+  EXPECT_FALSE(killed_rank("Signal 9 (SIGKILL)"));
+}
+
 TEST(FindFailure, NothingInHealthyOutput) {
   EXPECT_FALSE(find_failure(""));
   EXPECT_FALSE(find_failure("epoch 1\nerror rate 0.3\nsaved\n"));

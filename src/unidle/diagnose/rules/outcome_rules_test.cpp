@@ -26,6 +26,22 @@ TEST(RunFailed, ExitCodeAndSignal) {
   EXPECT_THAT(fired("run-failed", signals).evidence, Contains(HasSubstr("signal 11")));
 }
 
+TEST(RunFailed, ARankThatWasKilledGoesBeforeThoseWhoLostIt) {
+  Signals signals = healthy_cpu();
+  signals.exit_code = 1;
+  signals.exception = "RuntimeError: [pair.cc:538] Read error [127.0.0.1]:4711: Connection reset by peer";
+  signals.steps_after_exception = 0;
+  signals.error_tail =
+      "Root Cause (first observed failure):\n[0]:\n  rank      : 3 (local_rank: 1)\n  exitcode  : -9 (pid: 753)\n"
+      "  traceback : Signal 9 (SIGKILL) received by PID 753\n";
+  const Finding finding = fired("run-failed", signals);
+  EXPECT_THAT(finding.evidence, Contains(HasSubstr("rank 3 was ended by signal 9")));
+  EXPECT_THAT(finding.evidence, Contains(HasSubstr("memory runs out")));
+  EXPECT_THAT(finding.evidence, Not(Contains(HasSubstr("Connection reset"))));
+  signals.exception = "ValueError: bad sample";
+  EXPECT_THAT(fired("run-failed", signals).evidence, Contains(HasSubstr("bad sample")));
+}
+
 TEST(RunFailed, ATracebackCountsWhateverTheLastLineClaims) {
   Signals signals = healthy_cpu();
   signals.output_tail = std::string(kTraceback) + "Training finished successfully\n";

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <csignal>
 #include <cstring>
 
 #include "unidle/diagnose/detail/finding.h"
@@ -61,6 +62,16 @@ std::optional<detail::OutputFailure> told_failure(const Signals& signals) {
   return detail::OutputFailure{*signals.exception, detail::place(signals.exception_where), went_on};
 }
 
+/// The process whose end the others only noticed; nothing where one tells of a failure of its own.
+std::optional<detail::KilledRank> killed_rank(const Signals& signals,
+                                              const std::optional<detail::OutputFailure>& failure) {
+  if (failure && detail::blame_of(failure->message) == detail::Blame::kOwn) {
+    return std::nullopt;
+  }
+  const auto killed = detail::killed_rank(signals.error_tail);
+  return killed ? killed : detail::killed_rank(signals.output_tail);
+}
+
 Evaluation evaluate_run_failed(const Context& context, const Policy&) {
   const Signals& signals = context.signals;
   if (signals.outcome == Outcome::kStopped) {
@@ -80,7 +91,13 @@ Evaluation evaluate_run_failed(const Context& context, const Policy&) {
   } else if (!signals.exit_code && !went_on) {
     finding.evidence.push_back(context.say("its exit code is not known"));
   }
-  if (failure) {
+  if (const auto killed = killed_rank(signals, failure)) {
+    finding.evidence.push_back(context.say("first of its processes, rank {} was ended by signal {} ({})", killed->rank,
+                                           killed->signal, ::strsignal(killed->signal)));
+    if (killed->signal == SIGKILL) {
+      finding.evidence.push_back("the kernel sends that signal when memory runs out, a scheduler at its limits");
+    }
+  } else if (failure) {
     finding.evidence.push_back(context.say("it said: {}", failure->message));
     finding.where = failure->where;
   }
