@@ -1,6 +1,7 @@
 // JSON, TOML, INI and Python: reading with positions, and edits that leave all else alone.
 #include <gmock/gmock.h>
 
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "unidle/base/error.h"
@@ -150,6 +151,23 @@ TEST(Toml, ReadsPathsValuesAndPlaces) {
     }
   }
   EXPECT_THROW(ConfigFile::from_text(kToml, "a.toml"), Error) << "a semicolon is no comment";
+}
+
+TEST(Toml, NumbersHaveOneSpelling) {
+  const ConfigFile file = ConfigFile::from_text(
+      "a = 1_0\nb = 0x2_0\nc = 0o17\nd = 0b11\ne = +5\nf = 1_000.5\ng = +1e-3\nh = -1_0\ni = inf\nj = '1_0'\n"
+      "k = 2024-01-01\n",
+      "a.toml");
+  const std::map<std::string, std::string> expected = {
+      {"a", "10"},   {"b", "32"},  {"c", "15"},  {"d", "3"},   {"e", "5"},         {"f", "1000.5"},
+      {"g", "1e-3"}, {"h", "-10"}, {"i", "inf"}, {"j", "1_0"}, {"k", "2024-01-01"}};
+  std::map<std::string, std::string> found;
+  for (const Scalar& scalar : file.scalars()) {
+    found[scalar.path] = scalar.value;
+  }
+  EXPECT_EQ(found, expected);
+  EXPECT_EQ(edited("a.toml", "a = 1_0 # b\n", "a", "20"), "a = 20 # b\n");
+  EXPECT_EQ(edited("a.toml", "a = 0x20\nb = 1_0\n", "a", "8"), "a = 8\nb = 1_0\n");
 }
 
 TEST(Toml, ChangesOnlyTheValue) {

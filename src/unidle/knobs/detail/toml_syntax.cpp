@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "unidle/base/error.h"
 #include "unidle/knobs/detail/emit.h"
@@ -79,6 +80,19 @@ std::size_t end_of_toml_value(std::string_view text, std::size_t begin) {
   const std::size_t end = std::min(text.find_first_of(",]}#\r\n", begin), text.size());
   const std::size_t last = text.find_last_not_of(" \t", end == 0 ? 0 : end - 1);
   return std::max(begin, last + 1);
+}
+
+/// What TOML alone reads as a number (10_000, 0x20, +5) as everybody writes it; all else as it stands.
+std::string plain_number(const toml::node& node, std::string source) {
+  const bool based = source.starts_with("0x") || source.starts_with("0o") || source.starts_with("0b");
+  if (const auto* whole = node.as_integer(); whole != nullptr && based) {
+    return std::to_string(whole->get());
+  }
+  if (node.is_number()) {
+    std::erase(source, '_');
+    source.erase(0, source.starts_with('+') ? 1 : 0);
+  }
+  return source;
 }
 
 /// toml++ takes keys of any number of parts, one table inside the other, and needs the stack for each. Stops with
@@ -178,7 +192,7 @@ class Collector {
       scalar.value = string->get();
       scalar.editable = !source.starts_with("\"\"\"") && !source.starts_with("'''");
     } else {
-      scalar.value = source;
+      scalar.value = plain_number(node, source);
     }
     scalars_.push_back(std::move(scalar));
   }
