@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import unittest
+from types import SimpleNamespace
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "shim"))
 
@@ -22,6 +23,22 @@ class InspectionTest(unittest.TestCase):
         self.assertIs(live_settings.channels_last(torch, pictures.to(memory_format=last)), True)
         for either in (torch.zeros(8, 100, 1, 1), torch.zeros(8, 1, 4, 4), torch.zeros(8, 3), None):
             self.assertIsNone(live_settings.channels_last(torch, either))
+
+    def test_intervals_wait_for_the_steps_that_are_only_marked(self):
+        import torch
+
+        loop = SimpleNamespace(micro={}, steps=400, samples=0, validations=4, marking=None)
+        waits = SimpleNamespace(places={("item", "train.py", 7): [0, 0, 40]}, transfers={})
+        state = SimpleNamespace(loop=loop, waits=waits, torch=torch, has_device=False)
+
+        def settings():
+            found = {}
+            list(live_settings.measured_settings(state, SimpleNamespace(scaler=None), found))
+            return {name: value for name, value in found.items() if name.endswith("interval")}
+
+        self.assertEqual(settings(), {"metrics.interval": 10, "validation.interval": 100})
+        loop.steps, loop.marking = 40, object()  # the others lie in the stretch
+        self.assertEqual(settings(), {})
 
     def test_the_order_of_weights(self):
         import torch

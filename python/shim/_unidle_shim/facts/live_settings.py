@@ -262,11 +262,12 @@ def measured_settings(state, facts, settings):
         settings["batch.accumulation"] = max(micro, key=micro.get)
         if "batch.size" not in settings and loop.samples:
             settings["batch.size"] = round(loop.samples / loop.steps / settings["batch.accumulation"])
-    reads = [entry[2] for key, entry in list(state.waits.places.items()) if key[0] == "item"]
-    if reads and max(reads) and loop.steps >= 10:
-        settings["metrics.interval"] = max(1, round(loop.steps / max(reads)))
-    if loop.validations >= 2:
-        settings["validation.interval"] = round(loop.steps / loop.validations)
+    if loop.marking is None:  # steps that are only marked are counted when their stretch ends
+        reads = [entry[2] for key, entry in list(state.waits.places.items()) if key[0] == "item"]
+        if reads and max(reads) and loop.steps >= 10:
+            settings["metrics.interval"] = max(1, round(loop.steps / max(reads)))
+        if loop.validations >= 2:
+            settings["validation.interval"] = round(loop.steps / loop.validations)
     moved = list(state.waits.transfers.values())
     if moved:
         settings["transfer.non_blocking"] = sum(m[3] for m in moved) > sum(m[2] for m in moved)
