@@ -158,9 +158,9 @@ TEST(Toml, NumbersHaveOneSpelling) {
       "a = 1_0\nb = 0x2_0\nc = 0o17\nd = 0b11\ne = +5\nf = 1_000.5\ng = +1e-3\nh = -1_0\ni = inf\nj = '1_0'\n"
       "k = 2024-01-01\n",
       "a.toml");
-  const std::map<std::string, std::string> expected = {
-      {"a", "10"},   {"b", "32"},  {"c", "15"},  {"d", "3"},   {"e", "5"},         {"f", "1000.5"},
-      {"g", "1e-3"}, {"h", "-10"}, {"i", "inf"}, {"j", "1_0"}, {"k", "2024-01-01"}};
+  const std::map<std::string, std::string> expected = {{"a", "10"},  {"b", "32"},     {"c", "15"},        {"d", "3"},
+                                                       {"e", "5"},   {"f", "1000.5"}, {"g", "1e-3"},      {"h", "-10"},
+                                                       {"i", "inf"}, {"j", "1_0"},    {"k", "2024-01-01"}};
   std::map<std::string, std::string> found;
   for (const Scalar& scalar : file.scalars()) {
     found[scalar.path] = scalar.value;
