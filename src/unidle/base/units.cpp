@@ -64,6 +64,10 @@ std::string format_share(double share) {
   return std::abs(percent) < 10 ? fmt::format("{:.1f} %", percent) : fmt::format("{:.0f} %", percent);
 }
 
+std::string format_count(std::uint64_t count, std::string_view word) {
+  return fmt::format("{} {}{}", count, word, count == 1 ? "" : "s");
+}
+
 std::string format_number(double value) {
   const double magnitude = std::abs(value);
   if (magnitude != 0 && (magnitude < 1e-3 || magnitude >= 1e6)) {

@@ -19,6 +19,8 @@ std::optional<double> parse_seconds(std::string_view text);
 std::int64_t nanoseconds(double seconds);
 /// 0.624 -> "62 %"; below ten percent with one decimal.
 std::string format_share(double share);
+/// "1 run", "2 runs": the word's plural has an s.
+std::string format_count(std::uint64_t count, std::string_view word);
 /// Three significant digits, without an exponent between 0.001 and 1e6.
 std::string format_number(double value);
 

@@ -24,6 +24,12 @@ TEST(Units, ReadAsPeopleWriteThem) {
   EXPECT_EQ(format_number(0.00002), "2e-05");
 }
 
+TEST(Units, OneIsSingular) {
+  EXPECT_EQ(format_count(0, "run"), "0 runs");
+  EXPECT_EQ(format_count(1, "run"), "1 run");
+  EXPECT_EQ(format_count(12, "run"), "12 runs");
+}
+
 TEST(Units, TakesTimesAsPeopleWriteThem) {
   EXPECT_EQ(parse_seconds("90"), 90);
   EXPECT_EQ(parse_seconds("0.5s"), 0.5);

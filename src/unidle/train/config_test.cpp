@@ -94,6 +94,7 @@ TEST(Config, TheCommandThatPreparesHasTheSettingsThatWereGiven) {
 
 TEST(Config, NothingIsSuggestedForAStrangeKey) {
   EXPECT_EQ(closest_setting("foo.bar"), "");
+  EXPECT_EQ(closest_setting("nope"), "");
   EXPECT_EQ(closest_setting("batchh.size"), "batch.size");
   EXPECT_EQ(closest_setting("num_workers"), "loader.workers");
 }

@@ -204,15 +204,15 @@ std::string_view closest_setting(std::string_view name) {
       best = candidate;
     }
   };
+  // Half of the letters being others is no slip any more: "nope" is not "mode".
   for (const Setting& setting : all_settings()) {
-    if (const std::size_t distance = edit_distance(name, setting.name); 2 * distance <= name.size()) {
+    if (const std::size_t distance = edit_distance(name, setting.name); 2 * distance < name.size()) {
       offer(setting.name, 2 * distance);
     }
     // A key in the wrong section is as common as a misspelt one: the last part counts too, a little less.
     const std::string_view asked = last_part(name);
     const std::string_view known = last_part(setting.name);
-    if (const std::size_t distance = edit_distance(asked, known);
-        2 * distance <= std::max(asked.size(), known.size())) {
+    if (const std::size_t distance = edit_distance(asked, known); 2 * distance < std::max(asked.size(), known.size())) {
       offer(setting.name, 2 * distance + 3);
     }
   }

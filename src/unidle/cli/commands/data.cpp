@@ -8,6 +8,7 @@
 #include "unidle/base/json.h"
 #include "unidle/base/printable.h"
 #include "unidle/base/terminal.h"
+#include "unidle/base/units.h"
 #include "unidle/cli/subcommand.h"
 #include "unidle/data/inspect/inspection.h"
 
@@ -57,7 +58,8 @@ void print_columns(const data::Inspection& found) {
 }
 
 void print_text(const Arguments& arguments, const data::Inspection& found) {
-  print_to(stdout, "{}: {}, {} rows\n", fmt::join(arguments.paths, ", "), found.kind, found.rows);
+  print_to(stdout, "{}: {}, {}\n", fmt::join(arguments.paths, ", "), found.kind,
+           format_count(static_cast<std::uint64_t>(found.rows), "row"));
   if (!found.columns.empty()) {
     print_columns(found);
   }

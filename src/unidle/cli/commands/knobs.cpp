@@ -9,6 +9,7 @@
 #include "unidle/base/json.h"
 #include "unidle/base/printable.h"
 #include "unidle/base/terminal.h"
+#include "unidle/base/units.h"
 #include "unidle/cli/subcommand.h"
 #include "unidle/knobs/recognize.h"
 
@@ -74,7 +75,8 @@ std::string remark(const knobs::Recognized& setting) {
 }
 
 void print_text(const knobs::Recognition& recognition, bool others) {
-  print_to(stdout, "{}: {}, {} settings\n", recognition.file, recognition.framework, recognition.knobs.size());
+  print_to(stdout, "{}: {}, {}\n", recognition.file, recognition.framework,
+           format_count(recognition.knobs.size(), "setting"));
   for (const knobs::Recognized& setting : recognition.knobs) {
     print_to(stdout, "  {:<26} {:<12} {}:{}: {}{}\n", setting.knob,
              printable_line(setting.canonical.value_or(setting.value)), recognition.file, setting.line,

@@ -126,7 +126,8 @@ void print_table(const std::vector<RunGlance>& runs, const Arguments& arguments)
              printable_line(run.user), user, printable_line(run.outcome),
              run.seconds ? format_seconds(*run.seconds) : "-", format_bytes(run.bytes), command_of(run));
   }
-  print_to(stderr, "{} runs, {}\n", runs.size(), format_bytes(bytes));  // apart from the table, which scripts read
+  print_to(stderr, "{}, {}\n", format_count(runs.size(), "run"),
+           format_bytes(bytes));  // apart from the table, which scripts read
 }
 
 int list(const Arguments& arguments) {
@@ -167,7 +168,8 @@ int remove(const Arguments& arguments) {
     for (const fs::path& path : paths) {
       print_to(stdout, "{}\n", printable_line(path.string()));
     }
-    print_to(stderr, "unidle: nothing was removed; --yes removes these {} runs\n", paths.size());
+    print_to(stderr, "unidle: nothing was removed; --yes removes {}\n",
+             paths.size() == 1 ? "this run" : fmt::format("these {} runs", paths.size()));
     return 0;
   }
   std::optional<Error> refused;  // the others go all the same
@@ -182,7 +184,7 @@ int remove(const Arguments& arguments) {
   }
   record::mend_latest(folder_of(arguments));
   if (removed > 0 || !refused) {
-    print_to(stderr, "unidle: {} runs removed\n", removed);
+    print_to(stderr, "unidle: {} removed\n", format_count(removed, "run"));
   }
   if (refused) {
     throw *refused;
