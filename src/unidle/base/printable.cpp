@@ -12,6 +12,29 @@ namespace {
 
 constexpr std::string_view kReplacement = "\xef\xbf\xbd";
 
+/// Bytes of the sequence at the front (ECMA-48), whose first is the escape.
+std::size_t escape_bytes(std::string_view text) {
+  const auto within = [&](std::size_t at, char first, char last) {
+    return at < text.size() && text[at] >= first && text[at] <= last;
+  };
+  std::size_t at = 1;
+  if (within(at, '[', '[')) {
+    for (++at; within(at, ' ', '?'); ++at) {
+    }
+    return within(at, '@', '~') ? at + 1 : at;
+  }
+  if (at < text.size() && std::string_view("]PX^_").find(text[at]) != std::string_view::npos) {
+    const std::size_t end = text.find_first_of("\a\x1b\n", at);  // a bell or ESC \ ends it, and it has one line
+    if (end != std::string_view::npos && text[end] == '\a') {
+      return end + 1;
+    }
+    return end != std::string_view::npos && text.substr(end).starts_with("\x1b\\") ? end + 2 : 1;
+  }
+  for (; within(at, ' ', '/'); ++at) {
+  }
+  return at > 1 && within(at, '0', '~') ? at + 1 : 1;
+}
+
 bool stays(std::string_view rest) { return rest[0] == '\n' || rest[0] == '\t' || (rest.starts_with("\r\n")); }
 
 }  // namespace
@@ -48,6 +71,26 @@ std::string printable_line(std::string_view text) {
   std::string line = printable(text);
   std::replace_if(line.begin(), line.end(), [](char c) { return c == '\n' || c == '\t' || c == '\r'; }, ' ');
   return line;
+}
+
+std::string_view without_escapes(std::string_view text, std::string& scratch) {
+  std::size_t escape = text.find('\x1b');
+  if (escape == std::string_view::npos) {
+    return text;
+  }
+  scratch.clear();
+  for (; escape != std::string_view::npos; escape = text.find('\x1b')) {
+    scratch += text.substr(0, escape);
+    text.remove_prefix(escape);
+    text.remove_prefix(escape_bytes(text));
+  }
+  scratch += text;
+  return scratch;
+}
+
+std::string without_escapes(std::string_view text) {
+  std::string scratch;
+  return std::string(without_escapes(text, scratch));
 }
 
 }  // namespace unidle

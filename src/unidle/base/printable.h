@@ -19,4 +19,9 @@ std::string printable(std::string_view text);
 /// The same on one line: newlines and tabs become blanks.
 std::string printable_line(std::string_view text);
 
+/// `text` without whole terminal sequences: colours, cursor moves, titles, and what else an escape begins. One that is
+/// not ended takes nothing else with it. Either `text` itself or what `scratch` then holds. Thread-safe.
+std::string_view without_escapes(std::string_view text, std::string& scratch);
+std::string without_escapes(std::string_view text);
+
 }  // namespace unidle

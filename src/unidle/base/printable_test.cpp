@@ -23,6 +23,20 @@ TEST(Printable, ControlCharactersAreReplaced) {
   EXPECT_EQ(printable("a\u009b2J"), "a" + mark + "2J") << "C1 as UTF-8";
 }
 
+TEST(WithoutEscapes, WholeSequencesGo) {
+  EXPECT_EQ(without_escapes("plain [1m"), "plain [1m");
+  EXPECT_EQ(without_escapes("\x1b[1mdo those steps\x1b[0m now"), "do those steps now");
+  EXPECT_EQ(without_escapes("\x1b[38;5;196;1ma\x1b[2K\x1b[?25hb\x1b(B\x1b[m"), "ab");
+  EXPECT_EQ(without_escapes("a\x1b]0;title\ab\x1b]8;;http://x\x1b\\c"), "abc");
+}
+
+TEST(WithoutEscapes, WhatIsNotEndedTakesNothingElseWithIt) {
+  EXPECT_EQ(without_escapes("a\x1b"), "a");
+  EXPECT_EQ(without_escapes("a\x1b[31"), "a");
+  EXPECT_EQ(without_escapes("a\x1b[31\nValueError: b"), "a\nValueError: b");
+  EXPECT_EQ(without_escapes("a\x1b]0;title\nValueError: b\a"), "a]0;title\nValueError: b\a");
+}
+
 TEST(Printable, DirectionAndUnseenCharactersAreReplaced) {
   const std::string mark = kShown;
   for (const char* each : {"\u202e", "\u2066", "\u200f", "\u061c", "\u2028", "\ufeff", "\U000e0041", "\ufff9"}) {

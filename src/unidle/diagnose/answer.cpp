@@ -127,6 +127,10 @@ std::string change(const Finding& finding, Language language) {
   return finding.fixes.empty() ? "" : finding.fixes.front().how;
 }
 
+bool ends_sentence(std::string_view text) {
+  return text.ends_with('.') || text.ends_with('!') || text.ends_with('?') || text.ends_with("。");
+}
+
 }  // namespace
 
 std::string answer(const Diagnosis& diagnosis, Language language) {
@@ -148,7 +152,8 @@ std::string answer(const Diagnosis& diagnosis, Language language) {
       }
     }
   }
-  return text.append(stop);
+  text.erase(text.find_last_not_of(" \n") + 1);  // what is quoted may end in any way
+  return ends_sentence(text) ? text : text.append(stop);
 }
 
 }  // namespace unidle::diagnose

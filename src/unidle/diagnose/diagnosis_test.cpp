@@ -112,6 +112,20 @@ TEST(ToText, AFailureQuotesTheError) {
               ::testing::StartsWith("The run failed: it said: ValueError: bad crop"));
 }
 
+TEST(ToText, AQuotedErrorHasNoColoursAndOneFullStop) {
+  Signals signals = healthy_cpu();
+  signals.exit_code = 1;
+  signals.output_tail =
+      "\x1b[31mTraceback (most recent call last):\x1b[0m\n  File \"a.py\", line 1\n"
+      "ValueError: \x1b[1mdo those steps\x1b[0m. \n";
+  EXPECT_THAT(to_text(diagnose(signals), 200, false),
+              ::testing::StartsWith("The run failed: it said: ValueError: do those steps.\n"));
+  signals.output_tail.clear();
+  signals.exception = "ValueError: what now?";
+  EXPECT_THAT(to_text(diagnose(signals), 200, false),
+              ::testing::StartsWith("The run failed: it said: ValueError: what now?\n"));
+}
+
 TEST(ToText, HealthyAndUnknownSaySo) {
   EXPECT_THAT(to_text(diagnose(healthy_cpu()), 80, false), ::testing::StartsWith("Nothing holds this run up"));
   EXPECT_THAT(to_text(diagnose(Signals{}), 80, false), ::testing::StartsWith("What was read does not show"));

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "unidle/base/json.h"
+#include "unidle/base/printable.h"
 #include "unidle/base/stats.h"
 #include "unidle/diagnose/as_parsed.h"
 #include "unidle/diagnose/context.h"
@@ -104,7 +105,7 @@ void read_exceptions(const record::Reader& reader, const std::vector<record::Not
       earlier.emplace(note.text("message"), note.text("where"));
     }
   });
-  signals.exception = last->text("message");
+  signals.exception = without_escapes(last->text("message"));
   signals.exception_where = last->text("where");
   signals.steps_after_exception =
       std::count_if(steps.begin(), steps.end(), [&](const record::Step& step) { return step.t_ns > last->t_ns(); });

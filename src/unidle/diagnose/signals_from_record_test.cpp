@@ -243,7 +243,7 @@ TEST_F(SignalsFromRecord, AnExceptionAndTheStepsAfterIt) {
   for (int i = 0; i < 20; ++i) {
     script.step(i * 100, 100, 0);
   }
-  script.note({{"type", "exception"}, {"message", "KeyError: 'x'"}}, 1450);
+  script.note({{"type", "exception"}, {"message", "\x1b[1mKeyError\x1b[0m: 'x'"}}, 1450);
   script.note({{"type", "unread"}, {"keys", {{{"key", "loader.workers"}, {"at", "a.yaml:3"}}}}});
   script.end(2000);
   const Signals signals = read();

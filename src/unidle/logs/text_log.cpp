@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "unidle/base/characters.h"
+#include "unidle/base/printable.h"
 #include "unidle/logs/detail/counters.h"
 #include "unidle/logs/detail/failures.h"
 #include "unidle/logs/detail/keywords.h"
@@ -28,25 +29,6 @@ constexpr std::int64_t kFarNs = std::int64_t{30} * 86'400 * 1'000'000'000;
 /// Words of a begin stand this close to what begins: "running validation", "开始验证".
 constexpr std::uint32_t kCloseBytes = 6;
 constexpr double kFewestRows = 10;
-
-/// Terminal colours and cursor moves are no part of the text.
-std::string_view without_escapes(std::string_view line, std::string& scratch) {
-  if (line.find('\x1b') == std::string_view::npos) {
-    return line;
-  }
-  scratch.clear();
-  for (std::size_t i = 0; i < line.size(); ++i) {
-    if (line[i] != '\x1b') {
-      scratch += line[i];
-      continue;
-    }
-    if (i + 1 < line.size() && line[i + 1] == '[') {
-      for (i += 2; i < line.size() && (line[i] < '@' || line[i] > '~'); ++i) {
-      }
-    }
-  }
-  return scratch;
-}
 
 const detail::Matcher& matcher() {
   static const detail::Matcher kMatcher(detail::log_keywords());

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "unidle/base/characters.h"
+#include "unidle/base/printable.h"
 
 namespace unidle::diagnose::detail {
 
@@ -30,12 +31,13 @@ std::string_view without_rank(std::string_view line) {
   return number ? line.substr(end + kEnd.size()) : line;
 }
 
-/// Lines without their ends; a carriage return starts a new one, as progress bars mean it.
+/// Lines without their ends and colours; a carriage return starts a new one, as progress bars mean it.
 std::vector<std::string> split_lines(std::string_view text) {
   std::vector<std::string> lines;
   std::string line;
+  std::string scratch;
   const auto keep = [&] {
-    lines.emplace_back(without_rank(line).substr(0, kLongestLine));
+    lines.emplace_back(without_rank(without_escapes(line, scratch)).substr(0, kLongestLine));
     line.clear();
   };
   for (const char c : text) {
