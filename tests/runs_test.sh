@@ -12,6 +12,8 @@ bad=$(ls "$UNIDLE_HOME/runs" | grep -- -sh)
 
 expect 0
 has out "$good"; has out "$bad"; has err "2 runs,"
+"$unidle" report -o page.html >out 2>err || fail "report takes the latest record: $(cat err)"
+grep -q 'exit code 3' page.html || fail "the page of another record"
 expect 0 --bad
 has out "$bad"; lacks out "$good"
 expect 0 --since 99999999999999d

@@ -9,6 +9,7 @@
 #include "unidle/cli/subcommand.h"
 #include "unidle/diagnose/diagnose.h"
 #include "unidle/observe/recovery.h"
+#include "unidle/record/record.h"
 #include "unidle/report/page.h"
 
 namespace unidle::cli::commands {
@@ -21,8 +22,12 @@ struct Options {
 };
 
 int run(const Options& options) {
+  std::vector<std::string> records = options.records;
+  if (records.empty()) {
+    records.push_back(record::latest_run_folder().string());
+  }
   std::vector<report::Entry> entries;
-  for (const std::string& path : options.records) {
+  for (const std::string& path : records) {
     observe::recover(path);
     entries.push_back({report::load_run(path), diagnose::diagnose_record(path)});
   }
@@ -37,8 +42,7 @@ std::function<int()> setup(CLI::App& app) {
   const auto options = std::make_shared<Options>();
   app.add_option("RECORD", options->records,
                  "Records: their folders or the record.db in them; the first is compared "
-                 "with the others")
-      ->required();
+                 "with the others; the latest record by default");
   app.add_option("-o,--output", options->output,
                  "The page to write; report.html in the first record's folder by default");
   return [options] { return run(*options); };
@@ -50,7 +54,7 @@ const Subcommand& report() {
   static const Subcommand kCommand = {
       "report", "One self-contained HTML page with plots out of one or more records",
       "Examples:\n"
-      "  unidle report .unidle/runs/latest\n"
+      "  unidle report\n"
       "  unidle report before after -o gain.html\n\n"
       "The page needs no network and no script. Its path is printed on standard output.",
       setup};
