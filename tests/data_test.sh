@@ -12,6 +12,10 @@ expect 0 inspect good.csv --rows 1 --format json
   fail "the document: $(cat out)"
 [ ! -s err ] || fail "words on stderr: $(cat err)"
 
+mkdir several && cp good.csv several/ && touch several/a.npy several/b.npy several/notes
+expect 0 inspect several
+has out "passed over: 3 files (1 without extension, 2 .npy)"
+
 printf 'a,b\n1,x\n2\n' >log_part1.csv
 printf 'a,b\n3,\x1b[31mred\nfour,y\n5,z\n6,z\n' >log_part2.csv
 expect 1 inspect log.csv

@@ -57,9 +57,23 @@ void print_columns(const data::Inspection& found) {
   }
 }
 
+/// "passed over: 3 files (2 .npy, 1 without extension)"
+void print_passed_over(const data::Inspection& found) {
+  std::uint64_t files = 0;
+  std::vector<std::string> kinds;
+  for (const auto& [extension, count] : found.passed_over) {
+    files += count;
+    kinds.push_back(fmt::format("{} {}", count, extension.empty() ? "without extension" : printable_line(extension)));
+  }
+  if (files > 0) {
+    print_to(stdout, "passed over: {} ({})\n", format_count(files, "file"), fmt::join(kinds, ", "));
+  }
+}
+
 void print_text(const Arguments& arguments, const data::Inspection& found) {
   print_to(stdout, "{}: {}, {}\n", fmt::join(arguments.paths, ", "), found.kind,
            format_count(static_cast<std::uint64_t>(found.rows), "row"));
+  print_passed_over(found);
   if (!found.columns.empty()) {
     print_columns(found);
   }

@@ -54,6 +54,20 @@ bool lists_pictures(const fs::path& path) {
   return gap != std::string::npos && is_picture_name(line.substr(0, gap));
 }
 
+/// Of a folder that holds several kinds one is taken. Class folders have no file of theirs beside them.
+std::map<std::string, std::uint64_t> passed_over(const fs::path& folder, std::string_view kind) {
+  std::map<std::string, std::uint64_t> others;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+    const fs::path& path = entry.path();
+    const bool taken = (kind == "table" && is_table(path)) || (kind == "npy" && is_array(path));
+    std::error_code unknown;
+    if (!taken && !path.filename().native().starts_with('.') && entry.is_regular_file(unknown)) {
+      ++others[lower(path.extension().string())];
+    }
+  }
+  return others;
+}
+
 Inspection inspect_folder(const std::string& path, const InspectOptions& options) {
   const fs::path folder(path);
   if (fs::is_directory(status_of(folder / "high")) && fs::is_directory(status_of(folder / "low"))) {
@@ -103,7 +117,9 @@ Inspection inspect(const std::vector<std::string>& paths, const InspectOptions& 
   const std::string& path = paths.front();
   const fs::file_status status = status_of(path);
   if (fs::is_directory(status)) {
-    return inspect_folder(path, options);
+    Inspection found = inspect_folder(path, options);
+    found.passed_over = passed_over(path, found.kind);
+    return found;
   }
   if (is_table(path)) {
     return inspect_kinds::table(tables::find_parts(paths), options);

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
@@ -39,6 +40,8 @@ struct Inspection {
   std::vector<Column> columns;
   std::vector<Problem> problems;
   std::vector<std::vector<std::string>> sample;  // the first rows, a cell a column
+  /// Files in the folder itself that are of another kind, by extension; hidden ones are not counted. Not in the JSON.
+  std::map<std::string, std::uint64_t> passed_over{};
 
   /// Lists it as long as there are not too many; the last one then tells how many there are.
   void add_problem(std::string at, std::string what);

@@ -177,6 +177,15 @@ TEST_F(InspectionTest, FindsTheFieldsOfShards) {
   EXPECT_EQ(places(inspect({folder("n")}, {})), (Names{"heat_2.npy", "image_2.npy"}));
 }
 
+TEST_F(InspectionTest, CountsFilesOfOtherKindsInAFolder) {
+  put("m/a.csv", "x\n1\n");
+  EXPECT_TRUE(inspect({folder("m")}, {}).passed_over.empty());
+  for (const char* name : {"m/b.npy", "m/c.NPY", "m/notes", "m/.hidden", "m/below/d.txt"}) {
+    put(name, "");
+  }
+  EXPECT_EQ(inspect({folder("m")}, {}).passed_over, (std::map<std::string, std::uint64_t>{{"", 1}, {".npy", 2}}));
+}
+
 TEST_F(InspectionTest, TellsNumbersOfHalfTheWidth) {
   std::string file = npy_of_floats("(4, 2)", 0);
   file.replace(file.find("<f4"), 3, "<f2");
