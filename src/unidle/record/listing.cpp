@@ -30,6 +30,9 @@ constexpr std::array kFiles = {"record.db", "record.db-wal"};
 /// A recorder commits once a second; on a file system of a network its times arrive later.
 constexpr auto kSilent = std::chrono::seconds(60);
 
+/// Where `unidle report` writes. Beside files of others it may be one of theirs.
+constexpr const char* kPage = "report.html";
+
 /// What a recorder makes in a record's folder.
 bool is_of_a_record(std::string_view name) {
   return name.starts_with("record.db") || name.starts_with(".record.db.") ||
@@ -195,13 +198,19 @@ void remove_run(const fs::path& folder) {
   }
   // The folder may be a project's own: `unidle run -o .`
   std::error_code failure;
+  bool holds_more = false;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
-    if (is_of_a_record(entry.path().filename().string())) {
+    const std::string name = entry.path().filename().string();
+    if (is_of_a_record(name)) {
       fs::remove(entry.path(), failure);
       if (failure) {
         throw system_error(ErrorCode::kIo, entry.path().string(), "cannot be removed", failure.value());
       }
     }
+    holds_more = holds_more || (!is_of_a_record(name) && name != kPage);
+  }
+  if (!holds_more) {
+    fs::remove(folder / kPage, failure);
   }
   ::rmdir(folder.c_str());  // only when nothing else is in it
 }

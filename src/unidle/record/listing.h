@@ -50,8 +50,8 @@ bool is_bad(const RunGlance& run);
 /// Whether a record lies in that folder, be it readable or damaged; a link to one is none.
 bool is_record(const std::filesystem::path& folder);
 
-/// Removes a record's files, and its folder when nothing else is in it. Throws kUsage for what holds no record and for
-/// one that is being written.
+/// Removes a record's files, and its folder, with the page of a report, when nothing else is in it. Throws kUsage for
+/// what holds no record and for one that is being written.
 void remove_run(const std::filesystem::path& folder);
 
 /// Points the link `latest` in `folder` at the newest record by name where what it named is gone; without any record it

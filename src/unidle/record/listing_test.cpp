@@ -114,6 +114,7 @@ TEST_F(Listing, OnlyRecordsThatNobodyWritesAreRemoved) {
   make_folders(mine);
   write_file_atomic(mine / "notes.txt", "of the user's");
   fs::create_directory_symlink("ended", folder_.path() / "link");
+  write_file_atomic(ended / "report.html", "what unidle report made");
   remove_run(ended);
   EXPECT_FALSE(fs::exists(ended));
   EXPECT_EQ(code_of([&] { remove_run(live); }), ErrorCode::kUsage);
@@ -128,8 +129,10 @@ TEST_F(Listing, OnlyRecordsThatNobodyWritesAreRemoved) {
 TEST_F(Listing, WhatIsNotOfTheRecordStays) {
   const fs::path project = make("project", "completed");  // unidle run -o .
   write_file_atomic(project / "train.py", "of the user's");
+  write_file_atomic(project / "report.html", "of the user's, perhaps");
   remove_run(project);
   EXPECT_FALSE(fs::exists(project / "record.db"));
+  EXPECT_TRUE(fs::exists(project / "report.html"));
   EXPECT_TRUE(fs::exists(project / "train.py"));
   write_file_atomic(project / "record.db", "notes of mine");
   EXPECT_EQ(code_of([&] { remove_run(project); }), ErrorCode::kUsage);
