@@ -15,11 +15,13 @@ void run_job_logs(std::string_view bytes) {
     bytes = rest;
   } while (!bytes.empty() && files.size() < 4);
   for (const Language language : {Language::kEnglish, Language::kChinese}) {
-    may_refuse([&] {
-      const diagnose::Diagnosis diagnosis = diagnose::diagnose_logs(files, {}, language);
-      diagnose::to_text(diagnosis, 80, false, language);
-      diagnose::to_json(diagnosis);
-    });
+    may_refuse(
+        [&] {
+          const diagnose::Diagnosis diagnosis = diagnose::diagnose_logs(files, {}, language);
+          diagnose::to_text(diagnosis, 80, false, language);
+          diagnose::to_json(diagnosis);
+        },
+        {ErrorCode::kInput, ErrorCode::kUsage});  // a record among logs
   }
 }
 
