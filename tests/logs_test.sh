@@ -60,6 +60,13 @@ if [ -n "${UNIDLE_SHARED:-}" ]; then
   has out '"outcome": "timed-out"'
   expect 1 diagnose --job-id 53480 --results "$real" --format json
   has out '"outcome": "failed"'
+  for job in 909648:0 52178:1 53480:1; do  # no Slurm knows them
+    expect "${job#*:}" slurm analyze "${job%:*}" --results "$real"
+    has out "by its files alone"
+    lacks out "#SBATCH"
+  done
+  expect 1 slurm analyze 52178 --results "$real" --format json
+  has out '"timed-out"'
 else
   echo "UNIDLE_SHARED names no folder with real logs: those are not tested"
 fi

@@ -56,6 +56,9 @@ bool Analysis::failed() const {
 Analysis analyze(Job job, const std::filesystem::path& results, diagnose::Language language) {
   const JobFiles files = files_of(job, results);
   Analysis analysis{row_of(std::move(job), files), diagnosis_of(files, language), {}};
+  if (!analysis.row.job.known()) {
+    return analysis;  // what it had asked for is not known
+  }
   const auto workers = analysis.diagnosis ? workers_wanted(*analysis.diagnosis) : std::nullopt;
   analysis.proposals = proposals(analysis.row, workers);
   return analysis;

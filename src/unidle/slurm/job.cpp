@@ -80,7 +80,7 @@ bool Job::runs() const {
   return state == "RUNNING" || state == "COMPLETING" || state == "SUSPENDED" || state == "STOPPED";
 }
 
-bool Job::failed() const { return !waits() && !runs() && state != "COMPLETED"; }
+bool Job::failed() const { return known() && !waits() && !runs() && state != "COMPLETED"; }
 
 bool Job::out_of_memory() const {
   constexpr int kOutOfMemory = 125;  // no signal of the system's: Slurm's own sign

@@ -29,6 +29,8 @@ struct Job {
   std::optional<double> cpu_time_s;         // used by all processes
   std::optional<double> peak_memory_bytes;  // of the largest step's largest task
 
+  /// Slurm told of it; of a job that it does not know, or has forgotten, only the id is there.
+  bool known() const { return !state.empty(); }
   bool waits() const;
   bool runs() const;
   /// It has ended, and not well.

@@ -100,16 +100,22 @@ std::string top_table(std::vector<Row> rows) {
 
 std::string job_text(const Row& row) {
   const Job& job = row.job;
-  std::string text = fmt::format("Job {} {}: {}.\n", job.id, printable_line(job.name), printable_line(state_text(job)));
-  text +=
-      fmt::format("Asked for: {} {}, {} CPUs, {} GPUs{}.\n", job.nodes, job.nodes == 1 ? "node" : "nodes", job.cpus,
-                  job.gpus, job.memory_bytes ? ", " + format_bytes(static_cast<std::uint64_t>(*job.memory_bytes)) : "");
+  std::string text;
+  if (!job.known()) {
+    text = fmt::format("Job {}, by its files alone.\n", job.id);
+  } else {
+    text = fmt::format("Job {} {}: {}.\n", job.id, printable_line(job.name), printable_line(state_text(job)));
+    text += fmt::format("Asked for: {} {}, {} CPUs, {} GPUs{}.\n", job.nodes, job.nodes == 1 ? "node" : "nodes",
+                        job.cpus, job.gpus,
+                        job.memory_bytes ? ", " + format_bytes(static_cast<std::uint64_t>(*job.memory_bytes)) : "");
+  }
   std::string used;
   if (row.use.gpu) {
     used += fmt::format(" GPU {} busy;", format_share(*row.use.gpu));
   }
   if (row.use.cpus) {
-    used += fmt::format(" {} of {} CPUs;", format_number(*row.use.cpus), job.cpus);
+    used += job.known() ? fmt::format(" {} of {} CPUs;", format_number(*row.use.cpus), job.cpus)
+                        : fmt::format(" {} CPUs;", format_number(*row.use.cpus));
   }
   if (row.use.peak_memory_bytes) {
     used += fmt::format(" {} of memory at most;", format_bytes(static_cast<std::uint64_t>(*row.use.peak_memory_bytes)));

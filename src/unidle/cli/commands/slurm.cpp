@@ -114,6 +114,23 @@ std::vector<slurm::Job> jobs_of(slurm::Client& client, const std::string& id) {
   return jobs;
 }
 
+/// What Slurm tells of it. Where there is no Slurm, or it has forgotten the job, the id alone, if files carry it.
+std::vector<slurm::Job> jobs_to_analyze(const Arguments& arguments) {
+  try {
+    slurm::Client client;
+    return jobs_of(client, arguments.id);
+  } catch (const Error& error) {
+    slurm::Job job;
+    job.id = arguments.id;
+    const slurm::JobFiles files = slurm::files_of(job, arguments.results);
+    if (error.code() == ErrorCode::kUsage || (files.records.empty() && files.logs.empty())) {
+      throw;
+    }
+    print_to(stderr, "unidle: {}: {}\n", error.subject(), error.message());
+    return {std::move(job)};
+  }
+}
+
 int status(const Arguments& arguments) {
   slurm::Client client;
   std::vector<slurm::Row> rows;
@@ -170,10 +187,9 @@ void print_analysis(const slurm::Analysis& analysis) {
 int analyze(const Arguments& arguments) {
   const bool json = arguments.format == "json";
   const auto language = json ? diagnose::Language::kEnglish : diagnose::language_of_environment();
-  slurm::Client client;
   ordered_json all = ordered_json::array();
   bool failed = false;
-  for (slurm::Job& job : jobs_of(client, arguments.id)) {
+  for (slurm::Job& job : jobs_to_analyze(arguments)) {
     const slurm::Analysis analysis = slurm::analyze(std::move(job), arguments.results, language);
     failed = failed || analysis.failed();
     json ? all.push_back(slurm::to_json(analysis)) : print_analysis(analysis);
