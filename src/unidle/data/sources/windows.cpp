@@ -98,6 +98,9 @@ void WindowSource::copy(std::int64_t item, std::byte* input, std::byte* target) 
   const auto [series, step] = place(item);
   const float* from = series_[series] + step * columns_;
   std::memcpy(input, from, fields_[0].bytes());
+  if (options_.horizon == 0) {
+    return;  // and there is no place for targets
+  }
   from += options_.length * columns_;
   if (options_.targets.empty()) {
     std::memcpy(target, from, fields_[1].bytes());
