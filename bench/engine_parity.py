@@ -5,8 +5,9 @@ Both sides train the same model on the same data with their best settings. Round
 order alternates, so that what else runs on the machine hits both; the ratio is the median of the rounds'
 ratios. The rate of the loop is the engine's and the peer's own: waiting for data is in it, start-up, warm-up
 and validation are not. The settings are chosen first: each of a side's runs once, the fastest is measured.
+With --naive the program as its guide found it runs in each round too.
 
-    bench/engine_parity.py [WORKLOAD ...] [--rounds 5] [--samples N] [--quick] [--json]
+    bench/engine_parity.py [WORKLOAD ...] [--rounds 5] [--samples N] [--quick] [--naive] [--json]
 """
 
 import json
@@ -47,6 +48,7 @@ WAYS = [  # name, options, environment
     ("compiled, memory kept", ["--compile"], KEEP_MEMORY),
 ]
 QUICK_WAYS = 2  # of them, with --quick
+NAIVE_OPTIONS = {"keypoint": ["--workers", "28"]}  # as its guide had them
 BF16 = ("bf16", ["precision.amp=bf16"], ["--amp", "bf16"])
 
 
@@ -62,7 +64,7 @@ class Case:
 
 CASES = {
     "superres": Case(480, loader=True),
-    "timeseries": Case(12800),
+    "timeseries": Case(12800, variants=[("fp32", ["precision.amp=off"], []), BF16]),
     "recsys": Case(
         80000,
         variants=[
@@ -111,9 +113,13 @@ def our_sides(case, config, common, trainer):
     ]
 
 
+def peer_command(workload, mode, data, samples):
+    program = os.path.join(ROOT, "bench", "peers", workload + ".py")
+    return [sys.executable, program, "--mode", mode, "--data", data, "--samples", str(samples)]
+
+
 def peer_sides(workload, case, data, samples, ways):
-    command = [sys.executable, os.path.join(ROOT, "bench", "peers", workload + ".py"), "--mode", "tuned"]
-    command += ["--data", data, "--samples", str(samples)]
+    command = peer_command(workload, "tuned", data, samples)
     if workload == "protein":  # as tuned.yaml has it: the same effective batch
         command += ["--batch", "16", "--accumulation", "1"]
     several = len(case.variants) > 1
@@ -152,14 +158,19 @@ def compare(workload, args, folder):
     print(f"{workload}:", file=sys.stderr)
     ours = fastest(our_sides(case, config, common, args.trainer))
     peer = fastest(peer_sides(workload, case, data, samples, WAYS[: QUICK_WAYS if args.quick else None]))
-    rounds = in_turns(args.rounds, [ours, peer], run)
+    sides = [ours, peer]
+    if args.naive:
+        naive = peer_command(workload, "naive", data, samples) + NAIVE_OPTIONS.get(workload, [])
+        sides.append(Side("as the guide found it", naive, {}))
+    rounds = in_turns(args.rounds, sides, run)
     figures = {
         "loop": lambda summary, _: summary["samples_per_s"],
         "end to end": lambda summary, _: summary["end_to_end_samples_per_s"],
         "for each CPU second, start-up included": lambda summary, cpu: summary["samples"] / cpu,
     }
     return [
-        row(f"{workload}, {name}", peer.name, [(of(*a), of(*b)) for a, b in rounds])
+        row(f"{workload}, {name}", side.name, [(of(*round[0]), of(*round[index])) for round in rounds])
+        for index, side in enumerate(sides[1:], start=1)
         for name, of in figures.items()
     ]
 
@@ -169,6 +180,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--samples", type=int, help="of a run; each workload has its own number")
     parser.add_argument("--quick", action="store_true", help="choose the peer among fewer settings")
+    parser.add_argument("--naive", action="store_true", help="also against the naive Python program")
     parser.add_argument("--trainer", default=TRAINER)
     parser.add_argument(
         "--data", help="prepared data of one workload; made in a temporary folder when not given"

@@ -24,12 +24,35 @@ with open("peptides.txt", "w") as file:
         print("".join(draws.choices("ACDEFGHIKLMNPQRSTVWY", k=draws.randint(5, 12))), file=file)
 PY
 
+# Pictures of exactly one crop, the same when they are mirrored: both sides see the same pixels.
+make_pictures() {
+  "$python" - <<'PY'
+import os
+import numpy
+from PIL import Image
+draws = numpy.random.default_rng(3)
+
+
+def write(path, half):
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    Image.fromarray(numpy.concatenate([half, half[:, ::-1]], axis=1)).save(path)
+
+
+for part, count in (("train", 6), ("validation", 1)):
+    for number in range(count):
+        half = draws.integers(0, 256, (8, 4, 3), dtype=numpy.uint8)
+        write(f"data/{part}/low/{number}.png", half)
+        write(f"data/{part}/high/{number}.png", numpy.asarray(Image.fromarray(half).resize((16, 32))))
+PY
+}
+
 # rows WORKLOAD: how many training samples were prepared, which make a batch.
 rows() {
   case $1 in
     timeseries) "$python" -c "import numpy; print(len(numpy.load('data/train.npy')) - 10)" ;;
     recsys) cat data/log_part*.csv | grep -c ,train, ;;
     keypoint) "$python" -c "import numpy; print(len(numpy.load('data/train/image_0.npy')))" ;;
+    superres) find data/train/high -name '*.png' | wc -l ;;
     protein) echo 5 ;;  # does not divide them, so that batches span epochs
   esac
 }
@@ -44,7 +67,11 @@ agree() {
   rm -rf data checkpoints record
   settings+=(data.folder=data checkpoint.folder=checkpoints device=cpu cpu.threads=1 optimizer.name=sgd
     optimizer.momentum=0 optimizer.weight_decay=0 validation.interval=0)
-  check "$workload --prepare" "$train" config.yaml "${settings[@]}" --prepare
+  if [ "$workload" = superres ]; then
+    make_pictures
+  else
+    check "$workload --prepare" "$train" config.yaml "${settings[@]}" --prepare
+  fi
   batch=$(rows "$workload")
   settings+=("batch.size=$batch")
   [ "$workload" != protein ] || options+=(--engine-order --first-sample "$batch" --accumulation 1)
@@ -79,5 +106,6 @@ agree timeseries 0.05 1e-4 "prepare.source=daily.csv input.size=10 model.width=1
   "--length 10 --width 16 --depth 2"
 agree recsys 0.01 1e-4 "prepare.source=generated prepare.samples=300 model.width=32" "--width 32"
 agree keypoint 0.00002 1e-3 "prepare.samples=8 input.size=64 model.width=8" "--width 8 --ema 0"
+agree superres 0.1 1e-4 "input.size=32 model.width=16 model.depth=2" "--size 32 --width 16 --depth 2"
 agree protein 0.02 1e-4 "prepare.source=peptides.txt model.width=32 model.depth=2" "--width 32 --depth 2"
 finish

@@ -69,7 +69,7 @@ def read_picture(path):
 
 
 class Pairs(Dataset):
-    """One random crop of a pair, decoded for every sample, or once when `keep`."""
+    """One random crop of a pair, mirrored half the time, decoded for every sample, or once when `keep`."""
 
     def __init__(self, folder, size, seed, keep):
         self.folder, self.size, self.seed, self.keep = folder, size, seed, keep
@@ -92,6 +92,8 @@ class Pairs(Dataset):
         x = int(rng.integers(low.shape[1] - patch + 1))
         low = low[y : y + patch, x : x + patch]
         high = high[y * SCALE : y * SCALE + self.size, x * SCALE : x * SCALE + self.size]
+        if rng.integers(2):
+            low, high = low[:, ::-1], high[:, ::-1]
         return torch.from_numpy(low.copy()), torch.from_numpy(high.copy())
 
 
@@ -126,7 +128,7 @@ def validate(model, folder, memory_format, kept):
     return float(np.mean(psnr))
 
 
-def make_optimizer(model, fused, lr=2e-4, weight_decay=0.01):
+def make_optimizer(model, fused, lr, weight_decay=0.01):
     if fused:
         return torch.optim.AdamW(model.parameters(), lr=lr, weight_decay=weight_decay, fused=True)
     return torch.optim.AdamW(model.parameters(), lr=lr, weight_decay=weight_decay, foreach=False)
@@ -144,7 +146,14 @@ def train(args):
     tuned = args.mode == "tuned"
     memory_format = torch.channels_last if tuned else torch.contiguous_format
     model = Net(args.width, args.depth).to(args.device, memory_format=memory_format)
-    optimizer = make_optimizer(model, tuned)
+    if args.weights:
+        import training  # beside this file in the project; the file also runs on its own
+
+        training.load_weights(model, args.weights)
+    if args.sgd:
+        optimizer = torch.optim.SGD(model.parameters(), lr=args.lr)
+    else:
+        optimizer = make_optimizer(model, tuned, args.lr)
     forward = torch.compile(model) if args.compile else model
     pairs = Pairs(os.path.join(args.data, "train"), args.size, args.seed, keep=tuned)
     loader = DataLoader(
@@ -158,9 +167,9 @@ def train(args):
     )
     kept = {} if tuned else None
     steps = args.samples // args.batch
-    warm = max(1, args.warmup_samples // args.batch)
-    losses, pending, aside, warm_at = [], [], 0.0, None
-    start = time.perf_counter()
+    warm = min(steps - 1, args.warmup_samples // args.batch)
+    losses, pending, aside = [], [], 0.0
+    start = warm_at = time.perf_counter()
     for step, (low, high) in enumerate(batches(loader), 1):
         loss = F.mse_loss(
             forward(to_input(low.to(args.device), memory_format)),
@@ -210,6 +219,7 @@ def train(args):
             "batch.size": args.batch,
             "precision.amp": "off",
         },
+        **({"losses": losses} if args.losses else {}),
     }
 
 
@@ -232,6 +242,10 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--compile", action="store_true")
+    parser.add_argument("--lr", type=float, default=2e-4)
+    parser.add_argument("--weights", help="checkpoint of unidle's engine to begin with")
+    parser.add_argument("--sgd", action="store_true", help="plain gradient descent instead of AdamW")
+    parser.add_argument("--losses", action="store_true", help="also print every step's loss")
     args = parser.parse_args()
     if not os.path.isdir(os.path.join(args.data, "train", "high")):
         sys.exit(

@@ -76,7 +76,7 @@ void write_all(const std::filesystem::path& folder) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 2) {
+  if (argc != 2 || argv[1][0] == '-') {
     std::fputs("usage: unidle_sample_records FOLDER\n", stderr);
     return 2;
   }
