@@ -215,8 +215,13 @@ def make_task(args):
     )
 
 
+def options():
+    """The command line."""
+    parser = training.parser("keypoint", __doc__, batch=8, lr=0.001, samples=64, warmup_samples=8)
+    parser.add_argument("--width", type=int, default=32)
+    parser.add_argument("--ema", type=float, default=0.9)
+    return parser
+
+
 if __name__ == "__main__":
-    options = training.parser("keypoint", __doc__, batch=8, lr=0.001, samples=64, warmup_samples=8)
-    options.add_argument("--width", type=int, default=32)
-    options.add_argument("--ema", type=float, default=0.9)
-    training.main("keypoint", options, make_task)
+    training.main("keypoint", options(), make_task)

@@ -286,12 +286,17 @@ def make_task(args):
     )
 
 
-if __name__ == "__main__":
-    options = training.parser(
+def options():
+    """The command line."""
+    parser = training.parser(
         "protein", __doc__, batch=2, accumulation=8, lr=0.0001, samples=384, warmup_samples=16, validations=0
     )
-    options.add_argument("--width", type=int, default=320)
-    options.add_argument("--depth", type=int, default=8)
-    options.add_argument("--engine-order", action="store_true", help="the engine's batches, in its order")
-    options.add_argument("--first-sample", type=int, default=0, help="of that order")
-    training.main("protein", options, make_task)
+    parser.add_argument("--width", type=int, default=320)
+    parser.add_argument("--depth", type=int, default=8)
+    parser.add_argument("--engine-order", action="store_true", help="the engine's batches, in its order")
+    parser.add_argument("--first-sample", type=int, default=0, help="of that order")
+    return parser
+
+
+if __name__ == "__main__":
+    training.main("protein", options(), make_task)

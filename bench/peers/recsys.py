@@ -149,8 +149,9 @@ def make_task(args):
     )
 
 
-if __name__ == "__main__":
-    options = training.parser(
+def options():
+    """The command line."""
+    parser = training.parser(
         "recsys",
         __doc__,
         batch=64,
@@ -160,6 +161,10 @@ if __name__ == "__main__":
         validations=20,
         weight_decay=0.0001,
     )
-    options.set_defaults(threads=1)
-    options.add_argument("--width", type=int, default=128)
-    training.main("recsys", options, make_task)
+    parser.set_defaults(threads=1)
+    parser.add_argument("--width", type=int, default=128)
+    return parser
+
+
+if __name__ == "__main__":
+    training.main("recsys", options(), make_task)

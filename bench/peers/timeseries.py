@@ -115,9 +115,14 @@ def make_task(args):
     )
 
 
+def options():
+    """The command line."""
+    parser = training.parser("timeseries", __doc__, batch=128, lr=0.001, samples=12800, warmup_samples=1280)
+    parser.add_argument("--length", type=int, default=30)
+    parser.add_argument("--width", type=int, default=128)
+    parser.add_argument("--depth", type=int, default=2)
+    return parser
+
+
 if __name__ == "__main__":
-    options = training.parser("timeseries", __doc__, batch=128, lr=0.001, samples=12800, warmup_samples=1280)
-    options.add_argument("--length", type=int, default=30)
-    options.add_argument("--width", type=int, default=128)
-    options.add_argument("--depth", type=int, default=2)
-    training.main("timeseries", options, make_task)
+    training.main("timeseries", options(), make_task)
