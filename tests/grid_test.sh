@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# unidle train --grid: a run with each value, on data that is prepared once.
+# unidle train --grid: a run with each value, or combination of values, on data that is prepared once.
 subcommand=train
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 needs_engine
@@ -11,12 +11,17 @@ expect 0 config.yaml "${settings[@]}" --grid model.width=32,64 -q
 [ "$(wc -l <out)" = 3 ] || fail "not a header and two rows: $(cat out)"
 has out "model.width"
 expect 0 config.yaml "${settings[@]}" --grid model.width=32,64 --format json -q
-has out '{"grid":"model.width","runs":[{"value":"32",'
+has out '{"grid":["model.width"],"runs":[{"settings":{"model.width":"32"},'
 has out '"model.width":64'
 # Each is the run that it would be by itself.
 loss=$(sed -E 's/.*"loss_last":([^,]*),.*/\1/' out)
 expect 0 config.yaml "${settings[@]}" model.width=64 --format json -q
 has out "\"loss_last\":$loss"
+# Of two settings, each combination.
+expect 0 config.yaml "${settings[@]}" --grid model.width=32,64 --grid batch.size=16,32 -q
+[ "$(wc -l <out)" = 5 ] || fail "not a header and four rows: $(cat out)"
+refused config.yaml "${settings[@]}" --grid model.width=32 --grid model.width=64
+has err "has its values already"
 refused config.yaml "${settings[@]}" --grid model.width
 refused config.yaml "${settings[@]}" --grid model.widht=32
 has err "did you mean model.width"

@@ -17,16 +17,21 @@ namespace {
 using Cells = std::vector<std::string>;
 
 Cells header(const Grid& grid, const train::Summary& summary) {
-  Cells cells = {grid.key, "samples/s", "loss"};
+  Cells cells;
+  for (const GridAxis& axis : grid.axes) {
+    cells.push_back(axis.key);
+  }
+  cells.insert(cells.end(), {"samples/s", "loss"});
   for (const auto& [name, value] : summary.metric) {
     cells.push_back(name);
   }
   return cells;
 }
 
-Cells row(const std::string& value, const train::Summary& summary) {
-  Cells cells = {value, format_number(summary.samples_per_s),
-                 summary.loss_last ? format_number(*summary.loss_last) : "-"};
+Cells row(const GridPoint& point, const train::Summary& summary) {
+  Cells cells = point;
+  cells.push_back(format_number(summary.samples_per_s));
+  cells.push_back(summary.loss_last ? format_number(*summary.loss_last) : "-");
   for (const auto& [name, metric] : summary.metric) {
     cells.push_back(format_number(metric));
   }
@@ -35,23 +40,58 @@ Cells row(const std::string& value, const train::Summary& summary) {
 
 }  // namespace
 
-Grid Grid::parse(const std::string& text) {
+GridAxis GridAxis::parse(const std::string& text) {
   const std::size_t equals = text.find('=');
-  Grid grid;
+  GridAxis axis;
   if (equals != std::string::npos) {
     const auto values = split(std::string_view(text).substr(equals + 1), ',');
-    grid = {text.substr(0, equals), {values.begin(), values.end()}};
+    axis = {text.substr(0, equals), {values.begin(), values.end()}};
   }
-  if (grid.key.empty() || std::ranges::any_of(grid.values, &std::string::empty)) {
+  if (axis.key.empty() || std::ranges::any_of(axis.values, &std::string::empty)) {
     throw Error(ErrorCode::kUsage, "--grid " + text, "expected KEY=VALUE,VALUE,...", "e.g. --grid model.width=64,128");
+  }
+  return axis;
+}
+
+Grid Grid::parse(const std::vector<std::string>& texts) {
+  Grid grid;
+  for (const std::string& text : texts) {
+    GridAxis axis = GridAxis::parse(text);
+    if (std::ranges::find(grid.axes, axis.key, &GridAxis::key) != grid.axes.end()) {
+      throw Error(ErrorCode::kUsage, "--grid " + text, fmt::format("{} has its values already", axis.key),
+                  fmt::format("give all of them at once: --grid {}=VALUE,VALUE,...", axis.key));
+    }
+    grid.axes.push_back(std::move(axis));
   }
   return grid;
 }
 
+std::vector<GridPoint> Grid::points() const {
+  std::vector<GridPoint> points = {{}};
+  for (const GridAxis& axis : axes) {
+    std::vector<GridPoint> longer;
+    for (const GridPoint& point : points) {
+      for (const std::string& value : axis.values) {
+        longer.push_back(point);
+        longer.back().push_back(value);
+      }
+    }
+    points = std::move(longer);
+  }
+  return points;
+}
+
 std::string to_json(const Grid& grid, const GridRuns& runs) {
-  nlohmann::ordered_json document = {{"grid", grid.key}, {"runs", nlohmann::ordered_json::array()}};
-  for (const auto& [value, summary] : runs) {
-    nlohmann::ordered_json run = {{"value", value}};
+  nlohmann::ordered_json document = {{"grid", nlohmann::ordered_json::array()},
+                                     {"runs", nlohmann::ordered_json::array()}};
+  for (const GridAxis& axis : grid.axes) {
+    document["grid"].push_back(axis.key);
+  }
+  for (const auto& [point, summary] : runs) {
+    nlohmann::ordered_json run;
+    for (std::size_t i = 0; i < point.size(); ++i) {
+      run["settings"][grid.axes[i].key] = point[i];
+    }
     run.update(nlohmann::ordered_json::parse(train::to_json(summary)));
     document["runs"].push_back(std::move(run));
   }
@@ -63,8 +103,8 @@ std::string to_text(const Grid& grid, const GridRuns& runs) {
     return "";
   }
   std::vector<Cells> table = {header(grid, runs.front().second)};
-  for (const auto& [value, summary] : runs) {
-    table.push_back(row(value, summary));
+  for (const auto& [point, summary] : runs) {
+    table.push_back(row(point, summary));
   }
   std::vector<std::size_t> widths;
   for (const Cells& cells : table) {

@@ -1,4 +1,4 @@
-// Several values of one setting, one run after the other on the same data.
+// Several values of one or more settings, one run after the other on the same data.
 #pragma once
 
 #include <string>
@@ -9,17 +9,30 @@
 
 namespace unidle::workloads {
 
-struct Grid {
+/// One setting and the values to try.
+struct GridAxis {
   std::string key;
   std::vector<std::string> values;
 
   /// "model.width=64,128". Throws kUsage for anything else.
-  static Grid parse(const std::string& text);
+  static GridAxis parse(const std::string& text);
 };
 
-using GridRuns = std::vector<std::pair<std::string, train::Summary>>;  // value and what came of it
+/// A value for each key, in the order of the axes.
+using GridPoint = std::vector<std::string>;
 
-/// One JSON document: {"grid": key, "runs": [{"value", and what a run prints}]}; one line.
+struct Grid {
+  std::vector<GridAxis> axes;
+
+  /// An axis a text. Throws kUsage for what is no axis and for a key that comes twice.
+  static Grid parse(const std::vector<std::string>& texts);
+  /// Each value of each key with each of the others; the last key changes fastest.
+  std::vector<GridPoint> points() const;
+};
+
+using GridRuns = std::vector<std::pair<GridPoint, train::Summary>>;
+
+/// One JSON document: {"grid": [keys], "runs": [{"settings": {key: value}, and what a run prints}]}; one line.
 std::string to_json(const Grid& grid, const GridRuns& runs);
 /// A table with a row a run; newline at the end.
 std::string to_text(const Grid& grid, const GridRuns& runs);

@@ -12,13 +12,20 @@ namespace {
 using ::testing::ElementsAre;
 
 TEST(Grid, IsAKeyWithValues) {
-  const Grid grid = Grid::parse("model.width=64,128");
-  EXPECT_EQ(grid.key, "model.width");
-  EXPECT_THAT(grid.values, ElementsAre("64", "128"));
-  EXPECT_THAT(Grid::parse("seed=4").values, ElementsAre("4"));
+  const GridAxis axis = GridAxis::parse("model.width=64,128");
+  EXPECT_EQ(axis.key, "model.width");
+  EXPECT_THAT(axis.values, ElementsAre("64", "128"));
+  EXPECT_THAT(GridAxis::parse("seed=4").values, ElementsAre("4"));
   for (const char* wrong : {"", "=1", "model.width", "model.width=", "seed=1,,2", "seed=1,"}) {
-    EXPECT_THROW(Grid::parse(wrong), Error) << wrong;
+    EXPECT_THROW(GridAxis::parse(wrong), Error) << wrong;
   }
+}
+
+TEST(Grid, OfSeveralKeysHasEachCombination) {
+  const Grid grid = Grid::parse({"model.width=64,128", "input.size=30,60"});
+  EXPECT_THAT(grid.points(), ElementsAre(ElementsAre("64", "30"), ElementsAre("64", "60"), ElementsAre("128", "30"),
+                                         ElementsAre("128", "60")));
+  EXPECT_THROW(Grid::parse({"seed=1,2", "seed=3"}), Error);
 }
 
 TEST(Grid, HasARowForEachValue) {
@@ -28,14 +35,15 @@ TEST(Grid, HasARowForEachValue) {
   small.metric = {{"rmse", 3.25}};
   train::Summary large = small;
   large.loss_last.reset();
-  const Grid grid{"model.width", {"64", "128"}};
-  EXPECT_EQ(to_text(grid, {{"64", small}, {"128", large}}),
+  const Grid grid = Grid::parse({"model.width=64,128"});
+  const GridRuns runs = {{{"64"}, small}, {{"128"}, large}};
+  EXPECT_EQ(to_text(grid, runs),
             "model.width  samples/s  loss  rmse\n"
             "         64        200   0.5  3.25\n"
             "        128        200     -  3.25\n");
-  const auto document = nlohmann::json::parse(to_json(grid, {{"64", small}, {"128", large}}));
-  EXPECT_EQ(document["grid"], "model.width");
-  EXPECT_EQ(document["runs"][1]["value"], "128");
+  const auto document = nlohmann::json::parse(to_json(grid, runs));
+  EXPECT_EQ(document["grid"], nlohmann::json({"model.width"}));
+  EXPECT_EQ(document["runs"][1]["settings"]["model.width"], "128");
   EXPECT_EQ(document["runs"][0]["metric"]["rmse"], 3.25);
 }
 

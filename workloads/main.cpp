@@ -76,7 +76,7 @@ struct Options {
   std::string resume;
   std::string weights;
   std::string plugin;
-  std::string grid;
+  std::vector<std::string> grid;
   bool prepare = false;
   bool quiet = false;
 };
@@ -89,7 +89,10 @@ void add_options(CLI::App& app, Options& options) {
   app.add_option("--weights", options.weights, "Weights to start from: a torch or safetensors file, or a checkpoint")
       ->excludes(resume);
   app.add_option("--plugin", options.plugin, "Shared library with a workload (docs/adding-a-workload.md)");
-  app.add_option("--grid", options.grid, "KEY=VALUE,VALUE,...: a run with each value, and a table")->excludes(resume);
+  app.add_option("--grid", options.grid,
+                 "KEY=VALUE,VALUE,...: a run with each value, and a table; several: with each combination")
+      ->allow_extra_args(false)
+      ->excludes(resume);
   app.add_flag("--prepare", options.prepare, "Make the data and end");
   app.add_flag("-q,--quiet", options.quiet, "No progress on stderr");
 }
@@ -175,15 +178,17 @@ int exit_code_of(const train::Summary& summary) { return summary.stopped ? 128 +
 int train_grid(const Options& options, const train::WorkloadKind* plugin) {
   const workloads::Grid grid = workloads::Grid::parse(options.grid);
   workloads::GridRuns runs;
-  for (const std::string& value : grid.values) {
+  for (const workloads::GridPoint& point : grid.points()) {
     std::vector<std::string> overrides = options.overrides;
-    overrides.push_back(grid.key + "=" + value);
+    for (std::size_t i = 0; i < point.size(); ++i) {
+      overrides.push_back(grid.axes[i].key + "=" + point[i]);
+    }
     const train::Config config = train::Config::load(options.config, overrides);
     const at::Device device = train::choose_device(config.text("device"), 0);
     train::configure_torch(config);
     train::Events events;
     runs.emplace_back(
-        value, train_workload(options, config, workloads::find_workload(config, plugin), device, events, nullptr));
+        point, train_workload(options, config, workloads::find_workload(config, plugin), device, events, nullptr));
     if (runs.back().second.stopped) {
       break;
     }

@@ -1,0 +1,72 @@
+#!/usr/bin/env python3
+"""A grid of settings as one command against the same candidates trained one by one.
+
+`unidle-train --grid` starts once and keeps what the candidates share. Rounds are interleaved; a figure is the
+wall time of all candidates, start-up, validation and all.
+
+    bench/grid.py [WORKLOAD ...] [--rounds 5] [--json]      # timeseries when none is named
+"""
+
+import itertools
+import json
+import statistics
+import subprocess
+import sys
+import time
+
+from common.workload_runs import TRAINER, arguments, config_of, in_turns, machine, own_home, prepare, spread
+
+AXES = {"model.width": ["32", "64", "128"], "input.size": ["30", "60"]}  # hidden size and days, as the guide
+SAMPLES = 2560
+
+
+def seconds(commands):
+    begin = time.perf_counter()
+    for command in commands:
+        finished = subprocess.run(command, capture_output=True, text=True)
+        if finished.returncode != 0:
+            sys.exit(f"grid: {' '.join(command)} failed:\n{finished.stderr}")
+    return time.perf_counter() - begin
+
+
+def compare(workload, rounds):
+    config = config_of(workload)
+    prepare(config)
+    base = [TRAINER, config, f"train.samples={SAMPLES}", "device=cpu", "-q"]
+    grid = [option for key, values in AXES.items() for option in ("--grid", f"{key}={','.join(values)}")]
+    points = itertools.product(*([f"{key}={value}" for value in values] for key, values in AXES.items()))
+    sides = [[base + grid], [base + list(point) for point in points]]
+    times = in_turns(rounds, sides, seconds)
+    gain = spread([apart / together for together, apart in times])
+    return {
+        "name": f"grid of {workload}, {len(sides[1])} candidates of {SAMPLES} samples",
+        "unit": "s",
+        "ours": statistics.median(together for together, _ in times),
+        "peers": {"one by one": statistics.median(apart for _, apart in times)},
+        "ratio": gain["value"],
+        "ratio_low": gain["low"],
+        "ratio_high": gain["high"],
+        "machine": machine(),
+    }
+
+
+def main():
+    parser = arguments(__doc__, "timeseries when none is named")
+    parser.add_argument("--rounds", type=int, default=5)
+    args = parser.parse_args()
+    with own_home():
+        rows = [compare(workload, args.rounds) for workload in args.workloads or ["timeseries"]]
+    if args.json:
+        print(json.dumps(rows))
+        return
+    for row in rows:
+        (apart,) = row["peers"].values()
+        print(
+            f"{row['name']}: {row['ours']:.2f} s as a grid, {apart:.2f} s one by one, "
+            f"{row['ratio']:.2f} ({row['ratio_low']:.2f} to {row['ratio_high']:.2f})"
+        )
+    print(rows[0]["machine"])
+
+
+if __name__ == "__main__":
+    main()
