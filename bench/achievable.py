@@ -14,7 +14,6 @@ above 100 % means that the engine does an operation faster than PyTorch alone.
 import importlib
 import json
 import os
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -27,9 +26,8 @@ from common.workload_runs import (
     arguments,
     config_of,
     in_turns,
-    machine,
     prepare,
-    spread,
+    row,
     training,
 )
 from engine_parity import CASES, KEEP_MEMORY
@@ -152,17 +150,9 @@ def compare(workload, args, folder):
     rounds = in_turns(
         args.rounds, [ours, SimpleNamespace(command=command, environment=KEEP_MEMORY)], measured
     )
-    share = spread([arithmetic / step for step, arithmetic in rounds])
-    return {
-        "name": f"{workload}, {'fp32' if amp == 'off' else amp}",
-        "unit": "us a sample",
-        "ours": statistics.median(step for step, _ in rounds) * 1e6,
-        "peers": {"its arithmetic alone": statistics.median(each for _, each in rounds) * 1e6},
-        "ratio": share["value"],
-        "ratio_low": share["low"],
-        "ratio_high": share["high"],
-        "machine": machine(),
-    }
+    in_us = [(step * 1e6, arithmetic * 1e6) for step, arithmetic in rounds]
+    name = f"{workload}, {'fp32' if amp == 'off' else amp}"
+    return row(name, "us a sample", in_us, "its arithmetic alone", lambda step, alone: alone / step)
 
 
 def main():
@@ -182,10 +172,12 @@ def main():
         print(json.dumps(rows))
         return
     print(f"{'us a sample':20} {'step':>10} {'arithmetic alone':>17} {'share':>6}  range")
-    for row in rows:
-        share, low, high = row["ratio"], row["ratio_low"], row["ratio_high"]
-        (arithmetic,) = row["peers"].values()
-        print(f"{row['name']:20} {row['ours']:10.1f} {arithmetic:17.1f} {share:6.0%}  {low:.0%}-{high:.0%}")
+    for entry in rows:
+        share, low, high = entry["ratio"], entry["ratio_low"], entry["ratio_high"]
+        (arithmetic,) = entry["peers"].values()
+        print(
+            f"{entry['name']:20} {entry['ours']:10.1f} {arithmetic:17.1f} {share:6.0%}  {low:.0%}-{high:.0%}"
+        )
     print(rows[0]["machine"])
 
 

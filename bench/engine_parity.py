@@ -15,7 +15,6 @@ over 2.1 million rows.
 import json
 import os
 import resource
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -27,9 +26,8 @@ from common.workload_runs import (
     arguments,
     config_of,
     in_turns,
-    machine,
     prepare,
-    spread,
+    row,
     training,
 )
 
@@ -135,21 +133,6 @@ def peer_sides(workload, case, data, samples, batch, ways):
     ]
 
 
-def row(name, peer, pairs):
-    ratio = spread([ours / theirs for ours, theirs in pairs])
-    return {
-        "name": name,
-        "unit": "samples/s",
-        "ours": statistics.median(ours for ours, _ in pairs),
-        "peers": {f"PyTorch {peer}": statistics.median(theirs for _, theirs in pairs)},
-        "ratio": ratio["value"],
-        "ratio_low": ratio["low"],
-        "ratio_high": ratio["high"],
-        "rounds": len(pairs),
-        "machine": machine(),
-    }
-
-
 def compare(workload, args, folder):
     """The rows of one workload."""
     case = CASES[workload]
@@ -177,7 +160,12 @@ def compare(workload, args, folder):
         "for each CPU second, start-up included": lambda summary, cpu: summary["samples"] / cpu,
     }
     return [
-        row(f"{workload}, {name}", side.name, [(of(*round[0]), of(*round[index])) for round in rounds])
+        row(
+            f"{workload}, {name}",
+            "samples/s",
+            [(of(*round[0]), of(*round[index])) for round in rounds],
+            f"PyTorch {side.name}",
+        )
         for index, side in enumerate(sides[1:], start=1)
         for name, of in figures.items()
     ]

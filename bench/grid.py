@@ -9,12 +9,11 @@ wall time of all candidates, start-up, validation and all.
 
 import itertools
 import json
-import statistics
 import subprocess
 import sys
 import time
 
-from common.workload_runs import TRAINER, arguments, config_of, in_turns, machine, own_home, prepare, spread
+from common.workload_runs import TRAINER, arguments, config_of, in_turns, own_home, prepare, row
 
 AXES = {"model.width": ["32", "64", "128"], "input.size": ["30", "60"]}  # hidden size and days, as the guide
 SAMPLES = 2560
@@ -37,17 +36,8 @@ def compare(workload, rounds):
     points = itertools.product(*([f"{key}={value}" for value in values] for key, values in AXES.items()))
     sides = [[base + grid], [base + list(point) for point in points]]
     times = in_turns(rounds, sides, seconds)
-    gain = spread([apart / together for together, apart in times])
-    return {
-        "name": f"grid of {workload}, {len(sides[1])} candidates of {SAMPLES} samples",
-        "unit": "s",
-        "ours": statistics.median(together for together, _ in times),
-        "peers": {"one by one": statistics.median(apart for _, apart in times)},
-        "ratio": gain["value"],
-        "ratio_low": gain["low"],
-        "ratio_high": gain["high"],
-        "machine": machine(),
-    }
+    name = f"grid of {workload}, {len(sides[1])} candidates of {SAMPLES} samples"
+    return row(name, "s", times, "one by one", lambda together, apart: apart / together)
 
 
 def main():
@@ -59,11 +49,11 @@ def main():
     if args.json:
         print(json.dumps(rows))
         return
-    for row in rows:
-        (apart,) = row["peers"].values()
+    for entry in rows:
+        (apart,) = entry["peers"].values()
         print(
-            f"{row['name']}: {row['ours']:.2f} s as a grid, {apart:.2f} s one by one, "
-            f"{row['ratio']:.2f} ({row['ratio_low']:.2f} to {row['ratio_high']:.2f})"
+            f"{entry['name']}: {entry['ours']:.2f} s as a grid, {apart:.2f} s one by one, "
+            f"{entry['ratio']:.2f} ({entry['ratio_low']:.2f} to {entry['ratio_high']:.2f})"
         )
     print(rows[0]["machine"])
 

@@ -9,11 +9,10 @@ is the median of the rounds' ratios. The goal is 0.95 for two.
 import json
 import os
 import random
-import statistics
 import subprocess
 import sys
 
-from common.workload_runs import arguments, config_of, in_turns, machine, own_home, prepare, spread, training
+from common.workload_runs import arguments, config_of, in_turns, own_home, prepare, row, training
 from engine_parity import CASES
 
 
@@ -56,17 +55,8 @@ def compared(workload, args):
     rounds = in_turns(
         args.rounds, [True, False], lambda together: sum(rates(config, samples, args.processes, together))
     )
-    ratio = spread([together / apart for together, apart in rounds])
-    return {
-        "name": f"{workload}, {args.processes} processes of one thread",
-        "unit": "samples/s",
-        "ours": statistics.median(together for together, _ in rounds),
-        "peers": {"independent processes": statistics.median(apart for _, apart in rounds)},
-        "ratio": ratio["value"],
-        "ratio_low": ratio["low"],
-        "ratio_high": ratio["high"],
-        "machine": machine(),
-    }
+    name = f"{workload}, {args.processes} processes of one thread"
+    return row(name, "samples/s", rounds, "independent processes")
 
 
 def main():
@@ -80,13 +70,13 @@ def main():
     if args.json:
         print(json.dumps(rows))
         return
-    for row in rows:
+    for entry in rows:
         print(
-            f"{row['name']}: {row['ours']:.1f} samples/s together, "
-            f"{row['peers']['independent processes']:.1f} apart, "
-            f"ratio {row['ratio']:.2f} ({row['ratio_low']:.2f} to {row['ratio_high']:.2f})"
+            f"{entry['name']}: {entry['ours']:.1f} samples/s together, "
+            f"{entry['peers']['independent processes']:.1f} apart, "
+            f"ratio {entry['ratio']:.2f} ({entry['ratio_low']:.2f} to {entry['ratio_high']:.2f})"
         )
-    print(machine())
+    print(rows[0]["machine"])
 
 
 if __name__ == "__main__":

@@ -61,6 +61,22 @@ def spread(ratios):
     return {"value": statistics.median(ratios), "low": min(ratios), "high": max(ratios)}
 
 
+def row(name, unit, pairs, peer, ratio=lambda ours, theirs: ours / theirs):
+    """What a benchmark prints of one figure: the medians of both sides, and the ratio of each round."""
+    ratios = spread([ratio(ours, theirs) for ours, theirs in pairs])
+    return {
+        "name": name,
+        "unit": unit,
+        "ours": statistics.median(ours for ours, _ in pairs),
+        "peers": {peer: statistics.median(theirs for _, theirs in pairs)},
+        "ratio": ratios["value"],
+        "ratio_low": ratios["low"],
+        "ratio_high": ratios["high"],
+        "rounds": len(pairs),
+        "machine": machine(),
+    }
+
+
 def arguments(doc, when_none="all of them when none is named"):
     """A parser with the workloads and --json."""
     parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
