@@ -19,9 +19,10 @@ class Waits(nn.Module):
     def __init__(self):
         super().__init__()
         self.linear = nn.Linear(2, 1)
+        self.drop = nn.Dropout(0.5)  # its random numbers go on when the capture is broken
 
     def forward(self, x):
-        y = self.linear(x)
+        y = self.linear(self.drop(x))
         if float(y.sum()) > 1e30:  # the host waits for the device
             y = y * 2
         return y

@@ -6,7 +6,7 @@ export UNIDLE_NVML_LIBRARY="$UNIDLE_LIB/libunidle_fake_nvml.so" UNIDLE_FAKE_NVML
 
 # hangs WHERE: from now on it does, until there is a file go.
 hangs() {
-  rm -f go
+  rm -f go go.hangs
   unset UNIDLE_FAKE_NVML_HANG
   printf 'count 1\nname H200\nmemory 150754820096:40000000000\nutilisation 20\npower 350000\n' >script
   case $1 in
@@ -81,7 +81,7 @@ tail -1 out | grep -q '"type":"summary"' || fail "a reading that hung: no summar
 hangs init
 "$unidle" monitor --interval 200 >out 2>err &
 watcher=$!
-sleep 1
+wait_for [ -e go.hangs ]
 kill -INT $watcher
 wait $watcher || fail "Ctrl-C while the driver hangs: exit code $?"
 hangs end

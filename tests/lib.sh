@@ -41,7 +41,7 @@ needs_torch() {
 
 # needs_gpu: skips the test where there is no NVIDIA GPU that $python, which has torch, can use.
 needs_gpu() {
-  if ! ls /dev/nvidia[0-9]* >/dev/null 2>&1; then
+  if ! ls /dev/nvidia[0-9]* /dev/dxg 2>/dev/null | grep -q .; then
     echo "skipped: no NVIDIA GPU here"
     exit 77
   fi

@@ -18,14 +18,19 @@ find "$root" -name __pycache__ -prune -exec rm -rf {} +
 
 cat >"$root/gpu_suite" <<'START'
 #!/usr/bin/env bash
-# gpu_suite [PYTHON] [OUT]: everything that can be tried on this machine's GPU, with the torch of PYTHON.
+# gpu_suite [PYTHON] [OUT] [OPTION ...]: what can be tried on this machine's GPU, with the torch of PYTHON.
 here=$(dirname "$(readlink -f "$0")")
 python=${1:-python3}
 export UNIDLE_PYTHON="$python" UNIDLE_BIN="$here/bin" UNIDLE_LIB="$here/lib" UNIDLE_SOURCE="$here"
-exec "$python" "$here/gpu/gpu_suite.py" "$here/bin/unidle" --python "$python" --out "${2:-gpu-suite}" --tests "$here/tests" --root "$here"
+exec "$python" "$here/gpu/gpu_suite.py" "$here/bin/unidle" --python "$python" --out "${2:-gpu-suite}" --tests "$here/tests" --root "$here" "${@:3}"
 START
 chmod +x "$root/gpu_suite"
 
 mkdir -p "$(dirname "$file")"
 tar -C "$stage" -czf "$file" unidle
-echo "$file: $(($(stat -c %s "$file") / 1024 / 1024)) MB"
+bytes=$(stat -c %s "$file")
+echo "$file: $((bytes / 1024 / 1024)) MB"
+if [ "$bytes" -gt 60000000 ]; then
+  echo "bundle: that is more than the 60 MB that can be taken to a machine with a GPU" >&2
+  exit 1
+fi

@@ -93,6 +93,37 @@ class ActuatorTest(unittest.TestCase):
         self.assertEqual(done.stdout.split("\n")[:-1], [name + " torch.float32 float32" for name in names])
         self.assertEqual(self.record.notes("apply")[-1]["status"], "taken")
 
+    def test_models_of_every_class_are_compiled(self):
+        program = """
+            import sys, torch
+            class Own(torch.nn.Module):
+                def __init__(self):
+                    super().__init__()
+                    self.inner = torch.nn.Linear(4, 1)
+                def forward(self, x):
+                    return self.inner(x).relu()
+            layers = torch.nn.Sequential(torch.nn.Linear(4, 1), torch.nn.ReLU())
+            net = {"Own": Own(), "Sequential": layers}[sys.argv[1]]
+            optimizer = torch.optim.SGD(net.parameters(), 0.1)
+            for step in range(4):
+                optimizer.zero_grad()
+                net(torch.randn(8, 4)).mean().backward()
+                optimizer.step()
+            from torch._dynamo.utils import counters
+            print(counters["stats"]["unique_graphs"])
+        """
+        for name in ("Sequential", "Own"):
+            done = self.observed(
+                sys.executable,
+                "-c",
+                textwrap.dedent(program),
+                name,
+                options=("--apply", "compile.mode=default"),
+            )
+            self.assertEqual((done.returncode, done.stdout), (0, "1\n"), (name, done.stderr))
+            self.assertEqual(self.record.notes("apply")[-1]["status"], "taken")
+            self.assertEqual(self.record.settings()["compile.mode"], "default")
+
     def test_the_catalogue_and_the_shim_know_the_same_knobs(self):
         told = subprocess.run(
             [test_run.UNIDLE, "knobs", "list", "--format", "json"], capture_output=True, text=True, check=True

@@ -25,6 +25,53 @@ def cuda_of_torch():
     return known.get("cuda")
 
 
+TWO_FORWARDS = """
+import torch
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = torch.nn.Linear(8, 8)
+
+    def forward(self, x):
+        return self.inner(x) * 2
+
+model = Net().cuda()
+model.compile(backend="cudagraphs")
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+x, y = torch.randn(4, 8, device="cuda"), torch.randn(4, 8, device="cuda")
+
+def both():
+    for _ in range(6):
+        optimizer.zero_grad()
+        a, b = model(x), model(y)
+        (a.sum() + b.sum()).backward()
+        optimizer.step()
+    return len(set(map(id, (a, b))))
+
+def without():
+    with torch.no_grad():
+        for _ in range(6):
+            a, b = model(x), model(y)
+            (a + b).sum().item()
+
+def kept():
+    results = []
+    for _ in range(6):
+        optimizer.zero_grad()
+        results.append(model(x))
+        results[-1].sum().backward()
+        optimizer.step()
+    return results[0].sum().item()
+
+for name, work in (("both", both), ("without gradients", without), ("kept", kept)):
+    try:
+        print("%s: %s" % (name, work()))
+    except RuntimeError as error:
+        print("%s: %s: %s" % (name, type(error).__name__, str(error).partition(" by a ")[0]))
+"""
+
+
 @test_run.unittest.skipUnless(
     os.path.exists(FAKE) and (cuda_of_torch() or "").startswith("13."),
     "this Python has no torch for CUDA 13, or no fake of it was built",
@@ -133,6 +180,19 @@ class GpuTest(test_run.unittest.TestCase):
             )
             said = [note["status"] for note in self.record.notes("apply")]
             self.assertEqual("taken" in said, not blocking, (batch, said))
+
+    def test_graphs_of_a_compiled_model_are_never_silently_wrong(self):
+        """What torch.compile(mode="reduce-overhead") does with results, by the backend that has the same
+        graphs without kernels of Triton. Two forward passes before one backward pass are right; a result that
+        is kept beyond the next pass, and one of two passes without gradients, is PyTorch's own error."""
+        program = os.path.join(self.folder, "two.py")
+        with open(program, "w") as file:
+            file.write(TWO_FORWARDS)
+        bare = self.run_bare(sys.executable, program)
+        done = self.run_on_gpu(program)
+        self.assertEqual(done.stdout, bare.stdout)
+        said = "RuntimeError: Error: accessing tensor output of CUDAGraphs that has been overwritten"
+        self.assertEqual(done.stdout.splitlines(), ["both: 2", "without gradients: " + said, "kept: " + said])
 
     # -- device time --
 

@@ -1,25 +1,34 @@
 """tests/gpu: what the suite for a GPU measures, with answers of a script in place of programs and devices."""
 
+import contextlib
+import json
 import os
+import signal
+import subprocess
 import sys
+import tempfile
+import time
 import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "..", "tests", "gpu"))
 
 import gpu_suite  # noqa: E402
+import known  # noqa: E402
+import machine  # noqa: E402
 import measures  # noqa: E402
+import suite as suites  # noqa: E402
 
 
 class Scripted:
     """A suite whose programs answer as `answer(command)` says: (exit code, stdout, stderr)."""
 
-    unidle, python, out, environment = "unidle", "python", "out", None
+    unidle, python, out = "unidle", "python", "out"
 
     def __init__(self, answer):
         self.answer, self.results, self.commands = answer, [], []
 
-    def run(self, *command, patience=None):
+    def run(self, *command, patience=None, environment=None):
         self.commands.append(command)
         return (*self.answer(command), 0.0)
 
@@ -111,10 +120,190 @@ class MonitorTest(unittest.TestCase):
         self.assertEqual([measures.number(text) for text in (" 5", "[N/A]", "")], [5.0, None, None])
 
 
+class KnownTest(unittest.TestCase):
+    def observed(self, bare, seen=(0, "loss 1\n"), diagnosis=None, name="loader_bound"):
+        told = diagnosis or {"verdict": "input-bound", "findings": [found("loader-no-workers", "critical")]}
+
+        def answer(command):
+            return (0, json.dumps(told), "") if command[1] == "diagnose" else (*seen, "")
+
+        suite = Scripted(answer)
+        known.observe(suite, name, bare)
+        return suite.results[0]
+
+    def test_the_same_output_and_the_right_cause_hold(self):
+        self.assertEqual(self.observed((0, "loss 1\n"))["status"], "holds")
+
+    def test_other_output_fails(self):
+        told = self.observed((0, "loss 2\n"))
+        self.assertEqual(told["status"], "fails")
+        self.assertIn("loss 2", told["why"])
+
+    def test_another_cause_or_one_too_many_fails(self):
+        other = {"verdict": "healthy", "findings": [found("tf32-off", "warning")]}
+        self.assertEqual(self.observed((0, "loss 1\n"), diagnosis=other)["status"], "fails")
+        told = self.observed((0, "loss 1\n"), diagnosis=other, name="tf32_api")
+        self.assertEqual(told["why"], "tf32-off is said")
+
+    def test_what_did_not_run_without_us_is_skipped(self):
+        self.assertEqual(self.observed(None)["status"], "skipped")
+        told = self.observed(("took over 60 s", ""))
+        self.assertEqual((told["status"], told["why"]), ("skipped", "without us it took over 60 s"))
+        self.assertEqual(self.observed((0, "one device: skipped\n"))["status"], "skipped")
+
+
+class MachineTest(unittest.TestCase):
+    def slices(self, theirs, ours):
+        def answer(command):
+            if command[0] == "nvidia-smi":
+                return 0, theirs, ""
+            return 0, json.dumps({"gpus": [{"mig_devices": [{"uuid": one} for one in ours]}]}), ""
+
+        suite = Scripted(answer)
+        machine.mig_beside_smi(suite)
+        return suite.results[0]["status"]
+
+    def test_slices_are_those_of_nvidia_smi(self):
+        line = "  MIG 1g.18gb     Device  %d: (UUID: MIG-%s)\n"
+        theirs = "GPU 0: NVIDIA H200 (UUID: GPU-1)\n" + line % (0, "a") + line % (1, "b")
+        self.assertEqual(self.slices(theirs, ["MIG-b", "MIG-a"]), "holds")
+        self.assertEqual(self.slices(theirs, ["MIG-a"]), "fails")
+        self.assertEqual(self.slices("GPU 0: NVIDIA H200 (UUID: GPU-1)\n", []), "skipped")
+
+    def test_memory_is_that_of_nvidia_smi(self):
+        for bytes_told, status in ((143771 << 20, "holds"), (80 << 30, "fails")):
+            suite = Scripted(
+                lambda command, told=bytes_told: (
+                    (0, "143771\n", "")
+                    if command[0] == "nvidia-smi"
+                    else (0, json.dumps({"gpus": [{"memory_bytes": told}]}), "")
+                )
+            )
+            machine.check_beside_smi(suite)
+            self.assertEqual(suite.results[0]["status"], status)
+
+    def test_a_test_that_skips_is_told_with_its_reason(self):
+        suite = Scripted(lambda command: (77, "skipped: no NVIDIA GPU here\n", ""))
+        machine.run_test(suite, "tests/kernels_gpu_test.sh")
+        told = suite.results[0]
+        self.assertEqual((told["name"], told["status"]), ("kernels_gpu_test", "skipped"))
+        self.assertIn("no NVIDIA GPU", told["why"])
+
+
+def text_of(path):
+    with open(path) as file:
+        return file.read()
+
+
+def found(name, severity):
+    return {"id": name, "severity": severity}
+
+
 class SuiteTest(unittest.TestCase):
-    def test_every_measure_is_one_of_the_suite(self):
-        for name in gpu_suite.MEASURES:
-            self.assertNotIn(name, gpu_suite.TABLE)
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def suite(self, **options):
+        return suites.Suite("unidle", "python", self.folder, **options)
+
+    def written(self):
+        with open(os.path.join(self.folder, "gpu-suite.json")) as file:
+            return json.load(file)
+
+    def file(self, name, text, mode=0o755):
+        path = os.path.join(self.folder, name)
+        with open(path, "w") as file:
+            file.write(text)
+        os.chmod(path, mode)
+        return path
+
+    def test_all_that_is_wanted_is_a_part(self):
+        tests = os.path.join(HERE, "..", "..", "tests")
+        names = [name for name, *_ in gpu_suite.parts(self.suite(), tests, "root")]
+        wanted = {"answers", "check-speed", "overhead", "superres", "monitor-smi", "mig", *known.TABLE}
+        wanted |= {one[:-3] for one in os.listdir(tests) if one.endswith("_gpu_test.sh")}
+        self.assertLessEqual(wanted, set(names))
+        self.assertEqual(len(names), len(set(names)))
+
+    def test_what_is_expected_fits_the_budget(self):
+        tests = os.path.join(HERE, "..", "..", "tests")
+        expected = sum(seconds for _, _, seconds, _ in gpu_suite.parts(self.suite(), tests, "root"))
+        self.assertLess(expected, suites.BUDGET_S)
+
+    def test_a_command_that_hangs_is_ended_with_what_it_started(self):
+        # A grandchild in a session of its own ignores SIGTERM and holds the output open.
+        hangs = self.file(
+            "hangs",
+            "#!/bin/bash\necho begun\n"
+            "setsid bash -c 'trap : TERM; echo $$ >pid; while :; do sleep 1; done'\n",
+        )
+        suite = self.suite()
+        code, text, _, _ = suite.run(hangs, patience=1)
+        self.assertEqual((code, text), ("took over 1 s", "begun\n"))
+        with open(os.path.join(self.folder, "pid")) as file:
+            self.assertFalse(suites.alive(int(file.read())))
+
+    def test_a_part_that_hangs_leaves_the_later_ones_their_time(self):
+        suite = self.suite(budget_s=16)
+        did = []
+        gpu_suite.run_parts(
+            suite,
+            [
+                ("hangs", lambda: did.append(suite.run("sleep", "1000")[0]), 0, 60),
+                ("later", lambda: suite.add("later", "holds"), 10, 60),
+            ],
+        )
+        self.assertEqual(did, ["took over 6 s"])
+        self.assertEqual([one["status"] for one in self.written()["results"]], ["holds"])
+
+    def test_a_part_for_which_no_time_is_left_is_skipped_by_name(self):
+        suite = self.suite(budget_s=1)
+        gpu_suite.run_parts(suite, [("late", self.fail, 5, 60)])
+        told = self.written()["results"]
+        self.assertEqual(
+            [(one["name"], one["status"], one["why"]) for one in told], [("late", "skipped", "no time left")]
+        )
+
+    def test_a_part_that_throws_fails_alone(self):
+        suite = self.suite()
+        gpu_suite.run_parts(
+            suite, [("throws", lambda: {}["x"], 1, 60), ("next", lambda: suite.add("next", "holds"), 1, 60)]
+        )
+        told = self.written()
+        self.assertEqual([one["status"] for one in told["results"]], ["fails", "holds"])
+        self.assertEqual(told["counts"], {"holds": 1, "fails": 1, "skipped": 0})
+
+    def begun(self, sign):
+        """A whole suite whose first program hangs, ended by `sign` when it is under way."""
+        python = self.file(
+            "python",
+            '#!/bin/bash\nif [ "$1" = -c ]; then echo \'{"device": "H200"}\'\n'
+            "else echo $$ >%s/pid; exec sleep 1000; fi\n" % self.folder,
+        )
+        unidle = self.file("unidle", "#!/bin/bash\nexit 3\n")
+        script = os.path.join(HERE, "..", "..", "tests", "gpu", "gpu_suite.py")
+        arguments = ["--python", python, "--out", self.folder, "--only", "answers", "fork"]
+        whole = subprocess.Popen([sys.executable, script, unidle, *arguments], stdout=subprocess.DEVNULL)
+        path = os.path.join(self.folder, "pid")
+        while not os.path.exists(path) or not text_of(path).endswith("\n"):
+            self.assertIsNone(whole.poll())
+            time.sleep(0.05)
+        whole.send_signal(sign)
+        whole.wait()
+        return int(text_of(path))
+
+    def test_a_suite_that_is_cut_leaves_what_it_found(self):
+        for sign in (signal.SIGTERM, signal.SIGKILL):
+            child = self.begun(sign)
+            told = self.written()
+            self.assertEqual((told["complete"], told["under_way"]), (False, "bare"), sign)
+            self.assertEqual([one["name"] for one in told["results"]], ["check", "monitor"], sign)
+            self.assertEqual(suites.alive(child), sign == signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(child, signal.SIGKILL)
+            os.remove(os.path.join(self.folder, "pid"))
 
 
 if __name__ == "__main__":

@@ -1,11 +1,12 @@
 """What is measured on a GPU: the cost of observing, the workload `superres` beside its Python peer, and what
 `unidle monitor` reads beside nvidia-smi. Each takes the suite and adds one result."""
 
+import concurrent.futures
 import json
 import os
+import shutil
 import statistics
-import subprocess
-import threading
+import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PAIRS = 5
@@ -21,13 +22,9 @@ def overhead(suite):
     def took(observed, number):
         command = [suite.python, program]
         if observed:
-            command = [
-                suite.unidle,
-                "run",
-                "-o",
-                os.path.join(suite.out, "paced-%d.rec" % number),
-                "--",
-            ] + command
+            record = os.path.join(suite.out, "paced-%d.rec" % number)
+            shutil.rmtree(record, ignore_errors=True)
+            command = [suite.unidle, "run", "-o", record, "--"] + command
         code, text, error, _ = suite.run(*command)
         words = text.split()
         if code != 0 or "seconds" not in words:
@@ -105,44 +102,39 @@ def monitor_beside_smi(suite):
     if suite.run(*watch, patience=30)[0] != 0:
         suite.add("monitor-smi", "skipped", why="nvidia-smi is not there")
         return
-    load = subprocess.Popen(
-        [suite.python, os.path.join(HERE, "programs", "busy.py"), str(WATCHED_S)],
-        env=suite.environment,
-        cwd=suite.out,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    load.stdout.readline()  # it computes from here on
-    theirs = []
-    smi = threading.Thread(target=lambda: theirs.append(watched(suite, watch)))
-    smi.start()
-    code, text, error, _ = suite.run(
-        suite.unidle, "monitor", "--seconds", str(WATCHED_S), "--format", "json", patience=60
-    )
-    smi.join()
-    load.communicate()
+    begun = os.path.join(suite.out, "busy-has-begun")
+    if os.path.exists(begun):
+        os.remove(begun)
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        load = pool.submit(
+            suite.run, suite.python, os.path.join(HERE, "programs", "busy.py"), str(WATCHED_S), begun
+        )
+        while not os.path.exists(begun) and not load.done():
+            time.sleep(0.05)
+        smi = pool.submit(
+            suite.run, *watch, "-lms", "200", patience=WATCHED_S
+        )  # it goes on until it is ended
+        code, text, error, _ = suite.run(
+            suite.unidle, "monitor", "--seconds", str(WATCHED_S), "--format", "json", patience=60
+        )
+        theirs, loaded = means(smi.result()[1]), load.result()
     ours = [json.loads(line) for line in text.splitlines() if line.startswith("{")]
-    if code != 0 or not ours or not ours[-1].get("gpus"):
-        suite.add("monitor-smi", "fails", why="exit %s: %s" % (code, last_line(error)))
+    if loaded[0] != 0 or code != 0 or not ours or not ours[-1].get("gpus"):
+        why = "busy.py: exit %s; monitor: exit %s: %s" % (loaded[0], code, last_line(loaded[2] or error))
+        suite.add("monitor-smi", "fails", why=why)
         return
-    compare(suite, ours[-1]["gpus"][0], theirs[0])
+    compare(suite, ours[-1]["gpus"][0], theirs)
 
 
-def watched(suite, command):
-    """Means of what nvidia-smi tells in that time: utilisation 0..1, bytes, W; None where it tells none."""
-    end = subprocess.Popen(
-        command + ["-lms", "200"], env=suite.environment, stdout=subprocess.PIPE, text=True
-    )
-    timer = threading.Timer(WATCHED_S, end.terminate)
-    timer.start()
-    rows = [line.split(",") for line in end.communicate()[0].splitlines()]
-    timer.cancel()
-    means = {}
+def means(text):
+    """Of what nvidia-smi told line by line: utilisation 0..1, bytes, W; None where it tells none."""
+    rows = [line.split(",") for line in text.splitlines()]
+    found = {}
     for at, (name, scale) in enumerate((("utilisation", 0.01), ("memory_bytes", 1 << 20), ("power_w", 1))):
         values = [number(row[at]) for row in rows if len(row) == 3]
         values = [value for value in values if value is not None]
-        means[name] = statistics.mean(values) * scale if values else None
-    return means
+        found[name] = statistics.mean(values) * scale if values else None
+    return found
 
 
 def compare(suite, ours, theirs):

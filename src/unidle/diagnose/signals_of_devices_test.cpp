@@ -148,6 +148,31 @@ TEST_F(SignalsOfDevices, OrTheOneAtItsPciAddress) {
   EXPECT_NEAR(*read().device_busy, 0.3, 1e-9);
 }
 
+TEST_F(SignalsOfDevices, OrTheOneWithItsSliceOfWhichTheWholeDevicesMemorySaysNothing) {
+  for (const auto& [uuid, pci] :
+       {std::pair("GPU-slice", ""), std::pair("MIG-slice", ""), std::pair("GPU-elsewhere", "0000:11:00.0")}) {
+    const std::filesystem::path own = folder() / uuid;
+    Script script(own);
+    write_two_gpus(script, {});
+    script.writer.set_meta(record::meta::kGpus,
+                           {{{"index", 0}, {"memory_bytes", 1000}, {"uuid", "GPU-a"}, {"pci", "0000:10:00.0"}},
+                            {{"index", 1},
+                             {"memory_bytes", 1000},
+                             {"capability", "9.0"},
+                             {"uuid", "GPU-b"},
+                             {"pci", "0000:11:00.0"},
+                             {"mig", {{{"index", 0}, {"name", "1g"}, {"uuid", "MIG-slice"}}}}}});
+    const auto foreign = script.writer.series({std::string(record::series::kGpuForeign), "bytes", "gpu1"});
+    script.writer.add_point(foreign, {kStart + ms(1500), 500});
+    script.note({{"type", "device"}, {"kind", "cuda"}, {"index", 0}, {"uuid", uuid}, {"pci", pci}});
+    script.end(2000);
+    const Signals signals = read_signals(record::Reader(own));
+    EXPECT_EQ(signals.gpu_capability, "9.0") << uuid;
+    EXPECT_FALSE(signals.gpu_memory_used) << uuid;
+    EXPECT_FALSE(signals.gpu.shared) << uuid;
+  }
+}
+
 TEST_F(SignalsOfDevices, OrTheOneThatItsProcessesHoldMemoryOn) {
   Script script(folder());
   write_two_gpus(script, {{"gpu0", 90.0}, {"gpu1", 0.0}});

@@ -48,7 +48,7 @@ nlohmann::json device_json(const std::vector<telemetry::GpuFacts>& gpus) {
       entry["numa_node"] = *gpu.numa_node;
     }
     for (const telemetry::MigDevice& slice : gpu.mig) {
-      entry["mig"].push_back({{"index", slice.index}, {"name", slice.name}});
+      entry["mig"].push_back({{"index", slice.index}, {"name", slice.name}, {"uuid", slice.uuid}});
     }
   }
   return json;

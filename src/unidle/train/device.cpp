@@ -23,7 +23,14 @@ namespace unidle::train {
 namespace {
 
 bool device_present() {
-  return std::getenv("UNIDLE_FORCE_CUDA") != nullptr || std::filesystem::exists("/dev/nvidiactl");
+  return std::getenv("UNIDLE_FORCE_CUDA") != nullptr || std::filesystem::exists("/dev/nvidiactl") ||
+         std::filesystem::exists("/dev/dxg");  // as WSL shows it
+}
+
+/// Whether what started this process shows each process of a run its own device, so that all of them are number 0.
+bool shown_one_alone(int devices) {
+  const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
+  return devices == 1 && (std::getenv("SLURM_PROCID") != nullptr || (visible != nullptr && *visible != '\0'));
 }
 
 /// As torch.use_deterministic_algorithms(True) and what its documentation asks for beside it.
@@ -63,13 +70,18 @@ at::Device choose_device(const std::string& wanted, int index) {
   const std::string reason = load_cuda();
   if (reason.empty()) {
     const int devices = at::detail::getCUDAHooks().deviceCount();
+    if (shown_one_alone(devices)) {
+      index = 0;
+    }
     if (index >= devices) {
       throw Error(
           ErrorCode::kMissing, "device: " + wanted,
           fmt::format("process {} of this machine wants GPU {}, and torch sees {}", index, index, devices),
           fmt::format("start at most {} here, show more GPUs in CUDA_VISIBLE_DEVICES, or set device=cpu", devices));
     }
-    return {at::kCUDA, static_cast<c10::DeviceIndex>(index)};
+    const at::Device device(at::kCUDA, static_cast<c10::DeviceIndex>(index));
+    c10::impl::VirtualGuardImpl(device.type()).setDevice(device);
+    return device;
   }
   if (wanted == "cuda") {
     throw Error(ErrorCode::kMissing, "device: cuda", reason, "check with nvidia-smi, or set device=cpu");

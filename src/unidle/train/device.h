@@ -9,10 +9,12 @@
 
 namespace unidle::train {
 
-/// "auto", "cpu" or "cuda". libtorch_cuda is loaded here, and only when an NVIDIA device is there
-/// (/dev/nvidiactl, or $UNIDLE_FORCE_CUDA is set) and the CPU was not asked for: start-up without it is faster.
+/// "auto", "cpu" or "cuda". libtorch_cuda is loaded here, and only when an NVIDIA device is there (/dev/nvidiactl,
+/// /dev/dxg, or $UNIDLE_FORCE_CUDA is set) and the CPU was not asked for: start-up without it is faster.
 /// auto falls back to the CPU with one warning; "cuda" without a usable device throws kMissing.
-/// `index`: which of the devices of its kind.
+/// `index`: which of the devices of its kind; where this process of a run is shown one alone (srun --gpus-per-task=1,
+/// CUDA_VISIBLE_DEVICES), that one. A CUDA device becomes the current one of this thread, so that nothing is made on
+/// another.
 at::Device choose_device(const std::string& wanted, int index = 0);
 
 /// CPUs that this process may use: the affinity mask, bounded by a cgroup v2 quota.

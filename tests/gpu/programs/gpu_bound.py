@@ -1,19 +1,16 @@
-"""Large products; blocking copies from a loader that pins: the host waits, the device does not."""
+"""Large products; blocking copies from a loader that pins: the host waits, the device does not. The loader's
+batches are small, and made large on the device, so that two workers keep up with any device."""
 
 import torch
 from common import large, say, step, steps
-from torch.utils.data import DataLoader, TensorDataset
+from torch.utils.data import DataLoader, RandomSampler, TensorDataset
+
+SAMPLES, TIMES = 256, 32
 
 model = large().to(torch.bfloat16)
 optimizer = torch.optim.SGD(model.parameters(), 1e-9)
-data = TensorDataset(torch.zeros(16384, 8192, dtype=torch.bfloat16))
-left = iter(steps(120))
-while True:
-    for (x,) in DataLoader(data, 4096, pin_memory=True, num_workers=2):
-        if next(left, None) is None:
-            break
-        loss = step(model, optimizer, x.to("cuda"))
-    else:
-        continue
-    break
+data = TensorDataset(torch.zeros(4096, 8192, dtype=torch.bfloat16))
+sampler = RandomSampler(data, replacement=True, num_samples=SAMPLES * len(steps(400)))
+for (x,) in DataLoader(data, SAMPLES, sampler=sampler, pin_memory=True, num_workers=2):
+    loss = step(model, optimizer, x.to("cuda").repeat(TIMES, 1))
 say(loss)

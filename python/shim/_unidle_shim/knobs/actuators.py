@@ -262,7 +262,14 @@ class Actuators:
             )
             return
         try:
-            module.compile(mode=None if asked == "default" else asked)
+            mode = None if asked == "default" else asked
+            if type(module).forward.__module__.startswith("torch.nn."):
+                # torch compiles no frame of its own classes: as in torch.compile(module), one is around it.
+                from torch._dynamo.external_utils import wrap_inline
+
+                module._compiled_call_impl = torch.compile(wrap_inline(module._call_impl), mode=mode)
+            else:
+                module.compile(mode=mode)
             self.state.compiled = (asked, "inductor")
         except Exception as error:
             pass_on(error)

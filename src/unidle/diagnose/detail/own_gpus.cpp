@@ -1,6 +1,7 @@
 #include "unidle/diagnose/detail/own_gpus.h"
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -23,6 +24,31 @@ std::string subject_of(const json& gpus, std::size_t place) {
   return "gpu" + std::to_string(whole_in(gpus[place], "index").value_or(static_cast<std::int64_t>(place)));
 }
 
+/// "GPU-x" and "MIG-x" -> "x": a program that has a slice may call it either.
+std::string_view plain_uuid(std::string_view uuid) {
+  return uuid.starts_with("GPU-") || uuid.starts_with("MIG-") ? uuid.substr(4) : uuid;
+}
+
+bool has_uuid(const json& gpu, std::string_view uuid) {
+  const auto is_it = [&](const json& one) { return plain_uuid(text_in(one, "uuid")) == plain_uuid(uuid); };
+  const json slices = gpu.value("mig", json::array());
+  return !uuid.empty() && (is_it(gpu) || std::any_of(slices.begin(), slices.end(), is_it));
+}
+
+/// By its UUID or that of one of its slices; by its PCI address where nothing has that UUID.
+std::optional<std::size_t> find_gpu(const json& gpus, const std::string& uuid, const std::string& pci) {
+  std::optional<std::size_t> at_address;
+  for (std::size_t i = 0; i < gpus.size(); ++i) {
+    if (has_uuid(gpus[i], uuid)) {
+      return i;
+    }
+    if (!pci.empty() && text_in(gpus[i], "pci") == pci) {
+      at_address = i;
+    }
+  }
+  return at_address;
+}
+
 /// The last word of the training process: a device may be told of before the model is moved there.
 std::optional<std::string> told(const record::Reader& reader, std::optional<std::int64_t> process) {
   const json gpus = gpus_of(reader);
@@ -31,12 +57,8 @@ std::optional<std::string> told(const record::Reader& reader, std::optional<std:
     if (process && note.process() != *process) {
       return;
     }
-    const std::string uuid = note.text("uuid");
-    const std::string pci = note.text("pci");
-    for (std::size_t i = 0; i < gpus.size(); ++i) {
-      if (uuid.empty() ? !pci.empty() && text_in(gpus[i], "pci") == pci : text_in(gpus[i], "uuid") == uuid) {
-        found = subject_of(gpus, i);
-      }
+    if (const auto gpu = find_gpu(gpus, note.text("uuid"), note.text("pci"))) {
+      found = subject_of(gpus, *gpu);
     }
   });
   return found;

@@ -60,7 +60,10 @@ void read_foreign(const Readings& readings, const std::string& gpu, Signals& sig
   }
 }
 
-void read_facts(const json& facts, const Readings& readings, const std::string& gpu, Signals& signals) {
+/// Of a device in MIG mode the run has a slice: memory and strangers of the whole device say nothing about it.
+bool is_sliced(const json& facts) { return facts.is_object() && !facts.value("mig", json::array()).empty(); }
+
+void read_memory(const json& facts, const Readings& readings, const std::string& gpu, Signals& signals) {
   const auto bytes = number_in(facts, "memory_bytes");
   const auto used = readings.most(record::series::kGpuMemory, &gpu);
   if (bytes && *bytes > 0) {
@@ -69,6 +72,9 @@ void read_facts(const json& facts, const Readings& readings, const std::string& 
       signals.gpu_memory_used = std::clamp(*used / *bytes, 0.0, 1.0);
     }
   }
+}
+
+void read_facts(const json& facts, Signals& signals) {
   const json pcie = facts.is_object() ? facts.value("pcie_max", json::object()) : json::object();
   signals.gpu.link_width_max = number_in(pcie, "width");
   signals.gpu.link_generation_max = number_in(pcie, "generation");
@@ -165,15 +171,19 @@ void read_gpu_series(const record::Reader& reader, const Readings& readings, std
     signals.device_busy_how =
         say(language, "NVML utilisation while training ({}): some kernel ran, on however few units", *own);
   }
-  if (const json facts = facts_of_gpu(reader, *own); facts.is_object()) {
-    read_facts(facts, readings, *own, signals);
+  const json facts = facts_of_gpu(reader, *own);
+  if (facts.is_object()) {
+    read_facts(facts, signals);
+  }
+  if (!is_sliced(facts)) {
+    read_memory(facts, readings, *own, signals);
+    read_foreign(readings, *own, signals);
   }
   signals.gpu.clock_mhz = readings.mean("gpu.sm_clock", &*own);
   signals.gpu.power_limit_w = readings.mean(record::series::kGpuPowerLimit, &*own);
   signals.gpu.link_width = readings.most(record::series::kGpuPcieWidth, &*own);
   signals.gpu.link_generation = readings.most(record::series::kGpuPcieGeneration, &*own);
   read_throttling(readings, *own, signals);
-  read_foreign(readings, *own, signals);
 }
 
 void read_kernel_series(const Readings& readings, Language language, Signals& signals) {

@@ -71,7 +71,8 @@ const Rule& launch_bound() {
       .title = "Kernels are shorter than the time to launch them",
       .topic = "kernel launches",
       .explanation =
-          "Every kernel costs the host 5 to 20 us of Python and launch work. Where kernels are shorter than that, "
+          "Every kernel costs the host some microseconds of Python and launch work. Where kernels are shorter than "
+          "that, "
           "the device waits for the host between them: small batches, small layers, optimisers that update one "
           "tensor after the other. Larger batches, fused operations and graphs of the whole step help.",
       .thresholds =

@@ -47,7 +47,7 @@ const Rule& memory_not_pinned() {
       .topic = "pinned memory",
       .explanation =
           "The driver first copies pageable memory into a pinned buffer of its own and makes the host wait for it. "
-          "Pinned batches are copied directly, about twice as fast, and can be copied while the device computes.",
+          "Pinned batches are copied directly, which is faster, and can be copied while the device computes.",
       .thresholds =
           "The pageable part of the time for copies from warning_share (10 %) of the wall time, critical from "
           "critical_share (30 %).",

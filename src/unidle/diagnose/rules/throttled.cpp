@@ -58,7 +58,7 @@ const Rule& throttled() {
       .topic = "clocks",
       .explanation =
           "A device that gets too hot or reaches its power limit lowers its clocks. Reaching the power limit under "
-          "full load is normal for large cards and costs a few percent; a hot card or a low limit costs much.",
+          "full load is normal for large cards; a hot card or a lowered limit costs more.",
       .thresholds =
           "From throttled (20 %) of the readings with such a reason; a hint when lower clocks cost less than "
           "throttle_share (5 %) of the wall time. Reaching the power limit is a hint without a share, unless the limit "

@@ -32,8 +32,9 @@ inline std::string prefix_of(const void* device) {
   return std::to_string(value - 1) + ".";
 }
 
-/// Until there is a file of that name.
+/// Until there is a file of that name. Makes PATH.hangs, so that a test knows.
 inline void hang(const std::string& path) {
+  const std::ofstream begun(path + ".hangs");
   while (::access(path.c_str(), F_OK) != 0) {
     ::usleep(10'000);
   }

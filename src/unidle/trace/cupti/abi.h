@@ -86,7 +86,6 @@ struct Functions {
   Result (*enable)(std::uint32_t kind) = nullptr;
   Result (*disable)(std::uint32_t kind) = nullptr;
   Result (*flush_all)(std::uint32_t flag) = nullptr;
-  Result (*flush_period)(std::uint32_t ms) = nullptr;  // optional: CUDA 11.1
   Result (*next_record)(std::uint8_t* buffer, std::size_t valid_bytes, Record** record) = nullptr;
   Result (*dropped_records)(void* context, std::uint32_t stream, std::size_t* dropped) = nullptr;
   Result (*timestamp)(std::uint64_t* ns) = nullptr;

@@ -11,7 +11,8 @@ namespace unidle::trace::cupti {
 namespace {
 
 constexpr std::int64_t kSecond_ns = 1'000'000'000;
-constexpr std::int64_t kPatience = 2;                    // seconds that a record may be late
+/// Seconds that a record may be late. A buffer with a kernel that still runs is kept back, until it is full.
+constexpr std::int64_t kPatience = 10;
 constexpr std::int64_t kLongest_ns = 3600 * kSecond_ns;  // no kernel takes longer: such a record is damaged
 constexpr std::int64_t kLatest_ns = std::numeric_limits<std::int64_t>::max() / 2;
 constexpr std::size_t kMostNames = 10'000;

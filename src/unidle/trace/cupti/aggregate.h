@@ -23,7 +23,7 @@ struct DeviceSecond {
   double matrix_share = 0;  // of the kernels' time; NaN without kernels
 };
 
-/// Thread-safe. A second is handed over, under our lock, once something that began two seconds later was seen; what
+/// Thread-safe. A second is handed over, under our lock, once something that began ten seconds later was seen; what
 /// comes later still is counted and left out.
 class Aggregate {
  public:

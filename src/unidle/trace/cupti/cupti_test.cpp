@@ -1,7 +1,10 @@
 #include <gmock/gmock.h>
 
+#include <chrono>
 #include <cmath>
 #include <cstdlib>
+#include <future>
+#include <utility>
 #include <vector>
 
 #include "unidle/base/clock.h"
@@ -45,15 +48,16 @@ TEST_F(AggregateTest, BusyIsTheUnionSecondBySecond) {
 }
 
 TEST_F(AggregateTest, SecondsAreHandedOverAndLateRecordsCounted) {
-  for (std::int64_t second = 10; second < 15; ++second) {
+  for (std::int64_t second = 10; second < 23; ++second) {
     aggregate_.kernel(0, second * kNsPerSecond, second * kNsPerSecond + kMs, "a");
   }
   ASSERT_EQ(seconds_.size(), 2U);  // 10 and 11
+  EXPECT_EQ(aggregate_.late(), 0U);
   aggregate_.kernel(0, 11 * kNsPerSecond + 5, 11 * kNsPerSecond + 9, "a");
   EXPECT_EQ(aggregate_.late(), 1U);
   aggregate_.kernel(0, 12 * kNsPerSecond + 5 * kMs, 12 * kNsPerSecond + 6 * kMs, "a");
   aggregate_.finish();
-  ASSERT_EQ(seconds_.size(), 5U);
+  ASSERT_EQ(seconds_.size(), 13U);
   EXPECT_EQ(seconds_[2].kernels, 2U);
 }
 
@@ -96,6 +100,23 @@ TEST_F(SessionTest, TakesItsBuffersOnTheRecordsClock) {
   EXPECT_NEAR(seconds_[0].matrix_share, 0.75, 1e-9);
   // The mock's clock is an hour ahead of ours.
   EXPECT_LT(std::abs(system_clock().now_ns() - seconds_[0].begin_ns), 600 * kNsPerSecond);
+}
+
+/// Kernels so seldom that no buffer is ever full: CUPTI hands over nothing of its own accord.
+TEST_F(SessionTest, TakesWhatBuffersHoldThatAreNotFull) {
+  std::promise<DeviceSecond> first;
+  bool told = false;
+  Aggregate aggregate([&](const DeviceSecond& second) {
+    if (!std::exchange(told, true)) {
+      first.set_value(second);
+    }
+  });
+  ::setenv("UNIDLE_MOCK_CUPTI", "few", 1);
+  const auto session = Session::start(UNIDLE_MOCK_CUPTI, aggregate, why_);
+  ASSERT_TRUE(session) << why_;
+  auto seen = first.get_future();
+  ASSERT_EQ(seen.wait_for(std::chrono::minutes(1)), std::future_status::ready);
+  EXPECT_EQ(seen.get().kernels, 1U);
 }
 
 TEST_F(SessionTest, GivesWayWhereTheSubscriptionIsHeld) {

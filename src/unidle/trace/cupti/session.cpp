@@ -1,11 +1,15 @@
 #include "unidle/trace/cupti/session.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
 
 #include <array>
 #include <atomic>
+#include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <ctime>
+#include <system_error>
 #include <utility>
 
 namespace unidle::trace::cupti {
@@ -14,7 +18,7 @@ namespace {
 
 constexpr std::size_t kBufferBytes = std::size_t{1} << 20U;
 constexpr std::size_t kAlign = 8;
-constexpr std::uint32_t kFlushPeriod_ms = 1000;
+constexpr std::chrono::seconds kFlushPeriod{1};
 constexpr std::uint32_t kForced = 1;  // CUPTI_ACTIVITY_FLAG_FLUSH_FORCED
 constexpr std::array<std::uint32_t, 3> kKinds = {kConcurrentKernel, kMemcpy, kMemset};
 
@@ -69,7 +73,6 @@ const char* find_functions(void* library, Functions& f) {
       return name;
     }
   }
-  *place(f.flush_period) = ::dlsym(library, "cuptiActivityFlushPeriod");
   return nullptr;
 }
 
@@ -114,13 +117,40 @@ std::string Session::open() {
       return "CUPTI records no activity of kind " + std::to_string(kind) + " (error " + std::to_string(result) + ")";
     }
   }
-  if (functions_.flush_period != nullptr) {
-    functions_.flush_period(kFlushPeriod_ms);
+  // The program's signals are none of this thread's.
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  try {
+    flusher_ = std::thread([this] { keep_flushing(); });
+  } catch (const std::system_error&) {  // no more threads: full buffers come nevertheless
+    flusher_ = {};
   }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
   return "";
 }
 
+/// CUPTI's header: a default flush "can be done at a regular interval in a separate thread", and makes no call of CUDA
+/// that waits.
+void Session::keep_flushing() {
+  std::unique_lock held(mutex_);
+  while (!wake_.wait_for(held, kFlushPeriod, [this] { return ending_; })) {
+    held.unlock();
+    flush();
+    held.lock();
+  }
+}
+
 Session::~Session() {
+  if (flusher_.joinable()) {
+    {
+      const std::lock_guard held(mutex_);
+      ending_ = true;
+    }
+    wake_.notify_one();
+    flusher_.join();
+  }
   if (subscriber_ != nullptr) {
     for (const std::uint32_t kind : kKinds) {
       functions_.disable(kind);

@@ -1,9 +1,12 @@
 // Activity records of this process, from CUPTI.
 #pragma once
 
+#include <condition_variable>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
+#include <thread>
 
 #include "unidle/trace/cupti/abi.h"
 #include "unidle/trace/cupti/aggregate.h"
@@ -11,7 +14,8 @@
 namespace unidle::trace::cupti {
 
 /// Holds CUPTI's only subscription, so that others see that it is taken. One at a time in a process: CUPTI's buffer
-/// callbacks carry no pointer of ours. Buffers are handed over by CUPTI's own thread and nothing waits for them.
+/// callbacks carry no pointer of ours. Buffers are handed over by CUPTI's own thread, and by one of ours each second:
+/// by itself CUPTI hands over full ones alone. Nothing waits for them.
 class Session {
  public:
   /// Loads `library`, or, when it is empty, the CUPTI that the process has or the system's. Null, with the reason in
@@ -22,7 +26,7 @@ class Session {
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
-  /// Hands over what CUPTI holds.
+  /// Hands over what CUPTI holds, but for buffers in which something has not ended.
   void flush();
   /// Records of this process that CUPTI had no room for, so far.
   static std::uint64_t dropped();
@@ -30,6 +34,7 @@ class Session {
  private:
   Session(Functions functions, Aggregate& into) : functions_(functions), into_(into) {}
   std::string open();
+  void keep_flushing();
   static void requested(std::uint8_t** buffer, std::size_t* bytes, std::size_t* most_records);
   static void completed(void* context, std::uint32_t stream, std::uint8_t* buffer, std::size_t bytes,
                         std::size_t valid_bytes);
@@ -39,6 +44,10 @@ class Session {
   Functions functions_;
   Aggregate& into_;
   void* subscriber_ = nullptr;
+  std::thread flusher_;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  bool ending_ = false;        // under mutex_
   std::int64_t shift_ns_ = 0;  // from CUPTI's clock to CLOCK_MONOTONIC
 };
 

@@ -1,7 +1,8 @@
 // libunidle_mock_cupti.so: as much of CUPTI as we use, for tests without a device. $UNIDLE_MOCK_CUPTI is what goes
 // wrong: "held" (somebody else has the subscription), "kinds" (activity cannot be enabled), "full" (records are
 // dropped). Two kernels, a copy and a fill of device 1 come with the first flush, in buffers that it asks for as the
-// real one does.
+// real one does. "few": each flush that is asked for brings one kernel, a minute after the one before; as the real one,
+// it hands over nothing by itself that is not full.
 #include <time.h>
 
 #include <array>
@@ -74,6 +75,19 @@ std::size_t fill(std::uint8_t* buffer) {
   return at;
 }
 
+std::size_t one_more(std::uint8_t* buffer) {
+  static std::uint64_t number = 0;
+  std::size_t at = 0;
+  KernelRecord kernel{};
+  kernel.kind = kConcurrentKernel;
+  kernel.device = 1;
+  kernel.name = "vectorized_add";
+  kernel.start = (now_ns() / 1'000'000'000 + 60 * ++number) * 1'000'000'000;
+  kernel.end = kernel.start + 3'000'000;
+  put(buffer, at, kernel);
+  return at;
+}
+
 }  // namespace
 
 extern "C" {
@@ -89,13 +103,13 @@ Result cuptiActivityRegisterCallbacks(BufferRequested requested, BufferCompleted
 }
 Result cuptiActivityEnable(std::uint32_t) { return wrong("kinds") ? kRefused : kSuccess; }
 Result cuptiActivityDisable(std::uint32_t) { return kSuccess; }
-Result cuptiActivityFlushPeriod(std::uint32_t) { return kSuccess; }
 Result cuptiGetTimestamp(std::uint64_t* ns) {
   *ns = now_ns();
   return kSuccess;
 }
 Result cuptiActivityFlushAll(std::uint32_t) {
-  if (given || asked == nullptr) {
+  const bool few = wrong("few");
+  if ((given && !few) || asked == nullptr) {
     return kSuccess;
   }
   given = true;
@@ -104,7 +118,7 @@ Result cuptiActivityFlushAll(std::uint32_t) {
   std::size_t most = 1;
   asked(&buffer, &bytes, &most);
   if (buffer != nullptr && bytes >= 8 * kSlot) {
-    done(nullptr, 0, buffer, bytes, fill(buffer));
+    done(nullptr, 0, buffer, bytes, few ? one_more(buffer) : fill(buffer));
   }
   return kSuccess;
 }

@@ -1,6 +1,7 @@
 // Graphs of a CUDA device, in libunidle_cuda.so: that library has all of the engine that needs libtorch_cuda's own
 // classes. It is loaded where there is a device, after libtorch_cuda, which is not linked.
 #include <ATen/core/CachingHostAllocator.h>
+#include <ATen/cuda/CUDAGeneratorImpl.h>
 #include <ATen/cuda/CUDAGraph.h>
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAGuard.h>
@@ -14,6 +15,17 @@
 namespace unidle::train {
 
 namespace {
+
+/// Torch's, with what capture_end() leaves out when the capture is broken.
+class TorchGraph final : public at::cuda::CUDAGraph {
+ public:
+  /// The generator would go on to count its numbers for the graph, and refuse all others.
+  void release_generators() {
+    for (const auto& [state, increment] : captured_generator_states_) {
+      state->capturing_ = false;
+    }
+  }
+};
 
 class CudaGraph final : public CapturedGraph {
  public:
@@ -30,11 +42,12 @@ class CudaGraph final : public CapturedGraph {
     } catch (const std::exception&) {
       static_cast<void>(cudaGetLastError());  // that it was broken is known
     }
+    graph_.release_generators();
   }
   void replay() override { graph_.replay(); }
 
  private:
-  at::cuda::CUDAGraph graph_;
+  TorchGraph graph_;
 };
 
 class CudaGraphCapture final : public GraphCapture {

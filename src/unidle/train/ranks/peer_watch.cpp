@@ -31,7 +31,11 @@ void PeerWatch::watch(const std::function<void()>& on_loss) {
     coming_->wait(kLongerThanAnyRun);
   } catch (const std::exception& failure) {
     spdlog::debug("another process is gone: {}", failure.what());
-    on_loss();
+    try {
+      on_loss();
+    } catch (const std::exception& more) {  // a thread that throws ends the process
+      spdlog::debug("the connection was not ended: {}", more.what());
+    }
   }
 }
 

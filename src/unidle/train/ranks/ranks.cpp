@@ -5,11 +5,13 @@
 
 #include <array>
 #include <exception>
+#include <map>
 #include <string_view>
 #include <thread>
 #include <utility>
 
 #include "unidle/base/error.h"
+#include "unidle/base/log.h"
 #include "unidle/base/split.h"
 #include "unidle/train/ranks/nccl.h"
 #include "unidle/train/ranks/peer_watch.h"
@@ -39,6 +41,7 @@ constexpr std::size_t kBroadcastBytes = std::size_t{250} << 20;  // as Distribut
 Bytes to_bytes(std::string_view text) { return {text.begin(), text.end()}; }
 std::string to_text(const Bytes& bytes) { return {bytes.begin(), bytes.end()}; }
 std::string joined_key(int rank) { return fmt::format("joined/{}", rank); }
+std::string gpu_key(int rank) { return fmt::format("gpu/{}", rank); }
 
 /// Whether the failure came from the connection, and so tells of another process.
 bool is_of_connection(const std::exception& failure) {
@@ -47,6 +50,19 @@ bool is_of_connection(const std::exception& failure) {
   const std::string_view text = failure.what();
   return dynamic_cast<const Error*>(&failure) == nullptr &&
          std::ranges::any_of(kWords, [&](std::string_view word) { return text.find(word) != std::string_view::npos; });
+}
+
+/// The first line of what went wrong, and what NCCL adds to it further down.
+std::string short_of(std::string_view text) {
+  constexpr std::string_view kLast = "Last error:";
+  std::string message(first_line(text));
+  const std::size_t at = text.find(kLast);
+  if (at != std::string_view::npos) {
+    std::string_view more = text.substr(at + kLast.size());
+    more.remove_prefix(std::min(more.find_first_not_of(" \n"), more.size()));
+    message += more.empty() ? "" : fmt::format(": {}", first_line(more));
+  }
+  return message;
 }
 
 /// Torch warns when a gradient's strides are not the parameter's, which sizes of one make happen; the values are right.
@@ -99,7 +115,11 @@ Ranks::~Ranks() {
   if (impl_->nccl != nullptr) {
     impl_->watch->done();
     impl_->watch.reset();
-    impl_->nccl->shutdown();
+    try {
+      impl_->nccl->shutdown();
+    } catch (const std::exception& failure) {  // what was trained is written; nothing may leave a destructor
+      spdlog::warn("the connection of the processes did not end well: {}", first_line(failure.what()));
+    }
   }
 }
 
@@ -166,12 +186,27 @@ void Ranks::use_device(at::Device device) {
   if (!device.is_cuda() || world() == 1) {
     return;
   }
+  refuse_shared(device);
   impl_->nccl = nccl_backend(impl_->store, rank(), world(), timeout_);
   if (impl_->nccl == nullptr) {
     return;
   }
   impl_->group->setBackend(at::kCUDA, c10d::ProcessGroup::BackendType::NCCL, impl_->nccl);
   impl_->watch = std::make_unique<PeerWatch>(impl_->gloo, [nccl = impl_->nccl] { nccl->abort(); });
+}
+
+void Ranks::refuse_shared(at::Device device) {
+  impl_->store->set(gpu_key(rank()), to_bytes(uuid_of(device)));
+  std::map<std::string, int> owners;
+  for (int one = 0; one < world(); ++one) {
+    const std::string uuid = to_text(impl_->store->get(gpu_key(one)));  // waits for it
+    const auto [known, is_new] = owners.emplace(uuid, one);
+    if (!is_new && !uuid.empty()) {
+      throw Error(ErrorCode::kMissing, "device: cuda",
+                  fmt::format("ranks {} and {} have the same GPU", known->second, one),
+                  "start as many processes as there are GPUs, each with one of its own (srun --gpus-per-task=1)");
+    }
+  }
 }
 
 void Ranks::Impl::disconnect() {
@@ -235,7 +270,7 @@ void Ranks::end_all() {
   try {
     std::rethrow_exception(current);
   } catch (const std::exception& failure) {
-    message = first_line(failure.what());
+    message = short_of(failure.what());
     of_another = is_of_connection(failure);
   }
   try {

@@ -40,6 +40,7 @@ class Ranks {
   Ranks& operator=(const Ranks&) = delete;
 
   /// Tensors on this device go from GPU to GPU by NCCL from now on, where it can be had; does nothing for a CPU.
+  /// Throws kMissing, naming them, where two processes have the same GPU: NCCL would not have it.
   void use_device(at::Device device);
 
   int rank() const { return place_.rank; }
@@ -64,6 +65,7 @@ class Ranks {
   [[noreturn]] void end_all();
 
  private:
+  void refuse_shared(at::Device device);
   void wait_until_heard();
 
   struct Impl;

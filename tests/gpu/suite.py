@@ -1,0 +1,195 @@
+"""What the parts of the suite stand on: commands that end in time, and results that are on disk at once."""
+
+import contextlib
+import html
+import json
+import os
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+
+PATIENCE_S = 120  # for one command
+BUDGET_S = 480  # for the whole suite
+LEAST_S = 5  # a part that gets less is not begun
+
+
+class Suite:
+    """Results of parts. `budget_s`: what all of them together may take. run() may be called by several
+    threads, the rest by one."""
+
+    def __init__(self, unidle, python, out, environment=None, budget_s=BUDGET_S):
+        self.unidle, self.python, self.out = os.path.abspath(unidle), python, os.path.abspath(out)
+        self.environment = dict(os.environ, **(environment or {}))
+        self.results, self.facts = [], {}
+        self.begin = time.monotonic()
+        self.end = self.begin + budget_s
+        self.part_end = self.end
+        self.under_way, self.complete = None, False
+        self.live, self.ended, self.lock = set(), False, threading.Lock()
+        os.makedirs(self.out, exist_ok=True)
+
+    # -- commands --
+
+    def run(self, *command, patience=PATIENCE_S, environment=None):
+        """(exit code or what went wrong, stdout, stderr, seconds). Neither it nor a process that it left
+        behind outlives the part's time. Its output goes through files, since what it left could hold a
+        pipe."""
+        begin = time.monotonic()
+        patience = max(1.0, min(patience, self.part_end - begin))
+        with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as error:
+            try:
+                with self.lock:
+                    if self.ended:
+                        return "not begun", "", "", 0.0
+                    process = subprocess.Popen(
+                        command,
+                        cwd=self.out,
+                        env=dict(self.environment, **(environment or {})),
+                        stdin=subprocess.DEVNULL,
+                        stdout=out,
+                        stderr=error,
+                        start_new_session=True,
+                    )
+                    self.live.add(process.pid)
+            except OSError as failure:
+                return str(failure), "", "", 0.0
+            try:
+                code = process.wait(patience)
+            except subprocess.TimeoutExpired:
+                code = "took over %.0f s" % patience
+                end_all(process.pid)
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    process.wait(5)  # one that hangs in the driver is left behind
+            finally:
+                with self.lock:
+                    self.live.discard(process.pid)
+            return code, text_of(out), text_of(error), time.monotonic() - begin
+
+    def end_commands(self):
+        """Those that run now, as when the suite itself is ended; no other one begins."""
+        with self.lock:
+            self.ended, live = True, list(self.live)
+        for pid in live:
+            end_all(pid)
+
+    # -- parts --
+
+    def part(self, name, work, expected_s, most_s, later_s):
+        """Calls `work`, which adds results. It gets what is left when the later parts have `later_s`, but no
+        less than `expected_s` and no more than `most_s`. What it throws fails that part alone."""
+        left = self.end - time.monotonic()
+        given = min(most_s, left, max(expected_s, left - later_s))
+        if given < LEAST_S:
+            self.add(name, "skipped", why="no time left")
+            return
+        self.under_way, self.part_end = name, time.monotonic() + given
+        self.write()
+        try:
+            work()
+        except Exception as failure:
+            self.add(name, "fails", why="%s: %s" % (type(failure).__name__, failure))
+        self.under_way, self.part_end = None, self.end
+
+    def add(self, name, status, **facts):
+        """`status`: holds, fails or skipped. It is on disk when this returns."""
+        self.results.append(dict(facts, name=name, status=status))
+        self.write()
+        print("%-8s %-16s %s" % (status, name, facts.get("why") or facts.get("said", "")), flush=True)
+
+    # -- what is written --
+
+    def counts(self):
+        return {
+            kind: sum(one["status"] == kind for one in self.results) for kind in ("holds", "fails", "skipped")
+        }
+
+    def write(self):
+        whole = {
+            "schema": "unidle.gpu-suite/1",
+            "complete": self.complete,
+            "under_way": self.under_way,
+            "seconds": round(time.monotonic() - self.begin, 1),
+            "counts": self.counts(),
+            **self.facts,
+            "results": self.results,
+        }
+        self.replace("gpu-suite.json", json.dumps(whole, indent=1))
+        self.replace("gpu-suite.html", page(whole))
+
+    def replace(self, name, text):
+        path = os.path.join(self.out, name)
+        with open(path + ".new", "w") as file:
+            file.write(text)
+        os.replace(path + ".new", path)
+
+
+def text_of(file):
+    file.seek(0)
+    return file.read().decode(errors="replace")
+
+
+def page(whole):
+    def cells(one):
+        keys = ("status", "name", "seconds", "said")
+        row = "<tr>" + "".join("<td>" + html.escape(str(one.get(key, ""))) for key in keys)
+        return row + ("<tr><td><td colspan=3>" + html.escape(one["why"]) if one.get("why") else "")
+
+    facts = {key: value for key, value in whole.items() if key not in ("schema", "results", "device")}
+    return (
+        "<!doctype html><meta charset=utf-8><title>unidle on a GPU</title>"
+        "<style>body{font:15px sans-serif;margin:2em}td,th{padding:.2em .8em;text-align:left}</style>"
+        "<h1>unidle on %s</h1><p>%s<table><tr><th>status<th>what<th>seconds<th>said%s</table>\n"
+        % (
+            html.escape(str(whole.get("device") or "no GPU")),
+            html.escape(json.dumps(facts)),
+            "".join(map(cells, whole["results"])),
+        )
+    )
+
+
+# -- ending what hangs --
+
+
+def processes():
+    """{process: (its parent, its session)}"""
+    found = {}
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError), open("/proc/%s/stat" % name) as file:
+            fields = file.read().rpartition(")")[2].split()
+            found[int(name)] = (int(fields[1]), int(fields[3]))
+    return found
+
+
+def family(root):
+    """`root`, those of its session, and all that descend from them."""
+    now = processes()
+    kin = {root} | {pid for pid, (_, session) in now.items() if session == root}
+    grown = True
+    while grown:
+        more = {pid for pid, (parent, _) in now.items() if parent in kin} - kin
+        kin |= more
+        grown = bool(more)
+    return kin & set(now)
+
+
+def end_all(root, grace_s=3):
+    """Asks first, so that an observer can end what it observes."""
+    doomed = family(root)
+    for sign, patience in ((signal.SIGTERM, grace_s), (signal.SIGKILL, 0)):
+        for pid in doomed:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, sign)
+        until = time.monotonic() + patience
+        while time.monotonic() < until and any(alive(pid) for pid in doomed):
+            time.sleep(0.05)
+        doomed = {pid for pid in doomed if alive(pid)} | family(root)
+
+
+def alive(pid):
+    try:
+        with open("/proc/%d/stat" % pid) as file:
+            return file.read().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
