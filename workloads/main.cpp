@@ -1,5 +1,6 @@
 // unidle-train: trains a workload with the LibTorch engine.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <malloc.h>
 #include <unistd.h>
 
@@ -12,6 +13,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <system_error>
 
 #include "unidle/base/error.h"
@@ -26,6 +28,7 @@
 #include "unidle/train/device.h"
 #include "unidle/train/machine_speed.h"
 #include "unidle/train/memory.h"
+#include "unidle/train/placement.h"
 #include "unidle/train/plugin.h"
 #include "unidle/train/ranks/ranks.h"
 #include "unidle/train/trainer.h"
@@ -77,6 +80,7 @@ struct Options {
   std::string weights;
   std::string plugin;
   std::vector<std::string> grid;
+  std::string tensorboard;
   bool prepare = false;
   bool quiet = false;
 };
@@ -93,6 +97,7 @@ void add_options(CLI::App& app, Options& options) {
                  "KEY=VALUE,VALUE,...: a run with each value, and a table; several: with each combination")
       ->allow_extra_args(false)
       ->excludes(resume);
+  app.add_option("--tensorboard", options.tensorboard, "FOLDER for curves that TensorBoard shows")->type_name("FOLDER");
   app.add_flag("--prepare", options.prepare, "Make the data and end");
   app.add_flag("-q,--quiet", options.quiet, "No progress on stderr");
 }
@@ -129,33 +134,52 @@ class LiveLine {
   std::uint64_t shown_ns_ = 0;
 };
 
+/// Where a run computes, and among whom.
+struct Place {
+  at::Device device;
+  std::optional<std::string> numa;  // cpu.numa in force
+  train::Ranks* ranks = nullptr;
+
+  bool speaks() const { return ranks == nullptr || ranks->first(); }
+};
+
+/// The device and this process's CPUs, and torch as the configuration wants it.
+Place set_up(const train::Config& config, const std::optional<train::RankPlace>& rank) {
+  const train::LocalPlace local = rank ? train::LocalPlace{rank->local_rank, rank->local_world} : train::LocalPlace{};
+  const at::Device device = train::choose_device(config.text("device"), local.rank);
+  const train::Placed placed = train::place_process(config, device, local);
+  train::configure_torch(config, local.world, placed.sharers);
+  return {device, placed.in_force};
+}
+
 train::Summary train_workload(const Options& options, const train::Config& config, const train::WorkloadKind& kind,
-                              at::Device device, train::Events& events, train::Ranks* ranks) {
+                              const Place& place, train::Events& events) {
   std::unique_ptr<train::GraphCapture> capture;  // before any work is queued: it chooses the stream
   if (config.text("compile.mode") == "graph") {
-    capture = train::graph_capture_of(device);
+    capture = train::graph_capture_of(place.device);
   }
-  const std::unique_ptr<train::Workload> workload = kind.open(config, device);
+  const std::unique_ptr<train::Workload> workload = kind.open(config, place.device);
 
   if (!options.weights.empty()) {
     train::load_weights(workload->model(), train::read_weights(options.weights), options.weights);
   }
 
-  if (ranks != nullptr && ranks->rank() > 0) {
+  if (!place.speaks()) {
     // Weights are the first one's; what is drawn from now on is each one's own.
-    at::manual_seed(static_cast<std::uint64_t>(config.integer("seed") + ranks->rank()));
+    at::manual_seed(static_cast<std::uint64_t>(config.integer("seed") + place.ranks->rank()));
   }
 
   std::optional<LiveLine> line;
-  if (!options.quiet && (ranks == nullptr || ranks->first())) {
+  if (!options.quiet && place.speaks()) {
     line.emplace();
   }
   train::TrainOptions train_options;
+  train_options.numa = place.numa;
   if (!options.resume.empty()) {
     train_options.resume = options.resume;
   }
   train_options.stop = &g_stop;
-  train_options.ranks = ranks;
+  train_options.ranks = place.ranks;
   train_options.capture = capture.get();
   train_options.on_progress = [&](const train::Progressed& now) {
     if (line) {
@@ -163,7 +187,10 @@ train::Summary train_workload(const Options& options, const train::Config& confi
     }
   };
   std::signal(SIGINT, on_interrupt);
-  train::Trainer trainer(*workload, config, device, events, train_options);
+  train::Trainer trainer(*workload, config, place.device, events, train_options);
+  if (!options.tensorboard.empty() && place.speaks()) {
+    events.draw_in(options.tensorboard);
+  }
   return trainer.run();
 }
 
@@ -184,11 +211,14 @@ int train_grid(const Options& options, const train::WorkloadKind* plugin) {
       overrides.push_back(grid.axes[i].key + "=" + point[i]);
     }
     const train::Config config = train::Config::load(options.config, overrides);
-    const at::Device device = train::choose_device(config.text("device"), 0);
-    train::configure_torch(config);
+    const Place place = set_up(config, std::nullopt);
+    Options of_run = options;
+    if (!options.tensorboard.empty()) {
+      const auto settings = std::span<const std::string>(overrides).last(point.size());
+      of_run.tensorboard = std::filesystem::path(options.tensorboard) / fmt::format("{}", fmt::join(settings, ","));
+    }
     train::Events events;
-    runs.emplace_back(
-        point, train_workload(options, config, workloads::find_workload(config, plugin), device, events, nullptr));
+    runs.emplace_back(point, train_workload(of_run, config, workloads::find_workload(config, plugin), place, events));
     if (runs.back().second.stopped) {
       break;
     }
@@ -197,10 +227,10 @@ int train_grid(const Options& options, const train::WorkloadKind* plugin) {
   return exit_code_of(runs.back().second);
 }
 
-int train_one(const Options& options, const train::Config& config, const train::WorkloadKind& kind, at::Device device,
-              train::Events& events, train::Ranks* ranks) {
-  const train::Summary summary = train_workload(options, config, kind, device, events, ranks);
-  if (ranks == nullptr || ranks->first()) {
+int train_one(const Options& options, const train::Config& config, const train::WorkloadKind& kind, const Place& place,
+              train::Events& events) {
+  const train::Summary summary = train_workload(options, config, kind, place, events);
+  if (place.speaks()) {
     print_answer(options, summary);
   }
   return exit_code_of(summary);
@@ -221,16 +251,16 @@ int run(const Options& options) {
     print_to(stdout, "{}\n", kind.prepare(config));
     return 0;
   }
-  const std::optional<train::RankPlace> place = train::RankPlace::from_environment();
-  const at::Device device = train::choose_device(config.text("device"), place ? place->local_rank : 0);
-  train::configure_torch(config, place ? place->local_world : 1);
-  if (!place) {
-    return train_one(options, config, kind, device, events, nullptr);
+  const std::optional<train::RankPlace> rank = train::RankPlace::from_environment();
+  Place place = set_up(config, rank);
+  if (!rank) {
+    return train_one(options, config, kind, place, events);
   }
-  train::Ranks ranks(*place, std::chrono::seconds(config.integer("ranks.timeout_s")));
+  train::Ranks ranks(*rank, std::chrono::seconds(config.integer("ranks.timeout_s")));
+  place.ranks = &ranks;
   try {
-    ranks.use_device(device);
-    return train_one(options, config, kind, device, events, &ranks);
+    ranks.use_device(place.device);
+    return train_one(options, config, kind, place, events);
   } catch (const std::exception&) {
     ranks.end_all();
   }

@@ -14,6 +14,7 @@
 #include "unidle/telemetry/gpu.h"
 #include "unidle/telemetry/host.h"
 #include "unidle/telemetry/host_state.h"
+#include "unidle/telemetry/numa.h"
 
 namespace unidle::check {
 
@@ -47,9 +48,9 @@ struct GpuState {
 struct Machine {
   std::string kernel;
   telemetry::HostFacts host;
-  std::optional<int> cores;  // physical
-  std::optional<int> numa_nodes;
-  std::string affinity;  // a CPU list
+  std::optional<int> cores;               // physical
+  std::vector<telemetry::NumaNode> numa;  // empty when not known
+  std::string affinity;                   // a CPU list
   std::string governor, scaling_driver;
   std::optional<double> load_1min;
   std::optional<telemetry::Pressure> cpu_pressure;

@@ -199,11 +199,13 @@ TEST(CheckTest, GpuSharedFarAndSliced) {
   EXPECT_EQ(level_of(machine, "gpu-in-use"), "warning");
   gpu.processes = {{7, 20 * kGiB, std::nullopt, std::nullopt}};
   EXPECT_EQ(level_of(machine, "gpu-in-use"), "warning");
-  machine.numa_nodes = 2;
+  machine.numa = {{0, telemetry::parse_cpu_list("0-15")}, {1, telemetry::parse_cpu_list("16-31")}};
   gpu.facts.local_cpus = "16-31";
   EXPECT_EQ(level_of(machine, "gpu-far"), "warning");
+  EXPECT_EQ(level_of(machine, "cpu-numa"), "none") << "one node is all that it may use";
   machine.affinity = "8-20";
   EXPECT_EQ(level_of(machine, "gpu-far"), "none");
+  EXPECT_EQ(level_of(machine, "cpu-numa"), "info");
   gpu.mig_on = true;
   EXPECT_EQ(level_of(machine, "gpu-mig"), "warning");
   gpu.facts.mig.resize(2);
@@ -254,7 +256,7 @@ TEST_F(InspectTest, AMachineOutOfFiles) {
   put("sys/bus/pci/devices/0000:1b:00.0/local_cpulist", "2-3\n");
   const Machine machine = inspect(root(), root());
   EXPECT_EQ(machine.cores, 2);
-  EXPECT_EQ(machine.numa_nodes, 2);
+  EXPECT_EQ(machine.numa.size(), 2U);
   EXPECT_EQ(machine.load_1min, 1.5);
   EXPECT_TRUE(machine.host.cpu_amx());
   EXPECT_EQ(machine.memory.swap_used_bytes, 40U * 1024);
@@ -275,6 +277,8 @@ TEST_F(InspectTest, AMachineOutOfFiles) {
   const std::string text = to_text(machine, problems, nullptr, 100);
   EXPECT_THAT(text, HasSubstr("H200 (compute 9.0)"));
   EXPECT_THAT(text, HasSubstr("[cpu-throttled]"));
+  EXPECT_THAT(text, HasSubstr("2 NUMA nodes"));
+  EXPECT_EQ(json["host"]["cpu"]["numa_nodes"], 2);
 }
 
 TEST_F(InspectTest, BrokenDriverIsNotNoGpu) {

@@ -174,7 +174,7 @@ void check_place(const Machine& machine, const GpuState& gpu, const std::string&
                              : fmt::format("MIG mode is on: a program gets one slice ({})", fmt::join(slices, ", ")),
                         none ? "nvidia-smi mig -cgi ... -C, or turn MIG off" : ""});
   }
-  if (!gpu.facts.local_cpus || machine.numa_nodes.value_or(1) < 2) {
+  if (!gpu.facts.local_cpus || machine.numa.size() < 2) {
     return;
   }
   const std::vector<int> near = telemetry::parse_cpu_list(*gpu.facts.local_cpus);

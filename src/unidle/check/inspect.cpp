@@ -20,20 +20,6 @@ namespace {
 
 std::string first_line_of(const fs::path& file) { return std::string(first_line(try_read_file(file).value_or(""))); }
 
-/// Folders of `parent` whose name is `prefix` and a number.
-int count_numbered(const fs::path& parent, std::string_view prefix) {
-  int count = 0;
-  std::error_code failure;
-  for (fs::directory_iterator entry(parent, failure), end; !failure && entry != end; entry.increment(failure)) {
-    const std::string name = entry->path().filename().string();
-    count += name.starts_with(prefix) && name.size() > prefix.size() &&
-                     name.find_first_not_of("0123456789", prefix.size()) == std::string::npos
-                 ? 1
-                 : 0;
-  }
-  return count;
-}
-
 /// Physical cores: threads of one core name the same siblings.
 std::optional<int> count_cores(const fs::path& root, int cpus) {
   std::set<std::string> cores;
@@ -155,9 +141,7 @@ Machine inspect(const fs::path& folder, const fs::path& root) {
   }
   machine.host = telemetry::read_host_facts(root);
   machine.cores = count_cores(root, machine.host.cpus_online);
-  if (const int nodes = count_numbered(root / "sys/devices/system/node", "node"); nodes > 0) {
-    machine.numa_nodes = nodes;
-  }
+  machine.numa = telemetry::numa_nodes(root);
   machine.affinity = telemetry::affinity_list(root);
   machine.governor = first_line_of(root / "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor");
   machine.scaling_driver = first_line_of(root / "sys/devices/system/cpu/cpu0/cpufreq/scaling_driver");

@@ -57,6 +57,14 @@ void check_cpus(const Machine& machine, Problems& problems) {
                         fmt::format("this job may run on {} of {} CPUs", host.cpus_affinity, host.cpus_online),
                         "on Slurm: --cpus-per-task; in a container: --cpuset-cpus; otherwise: taskset -p"});
   }
+  const std::vector<int> ours = telemetry::parse_cpu_list(machine.affinity);
+  if (const auto nodes = telemetry::nodes_within(machine.numa, ours); nodes.size() > 1) {
+    problems.push_back({Level::kInfo, "cpu-numa", "cpu",
+                        fmt::format("this job may run on the CPUs of {} NUMA nodes, and memory of another node is "
+                                    "farther away",
+                                    nodes.size()),
+                        "a process a node: cpu.numa=auto for unidle train, else numactl --cpunodebind=N --localalloc"});
+  }
   const auto gpus = static_cast<double>(machine.gpus.size());
   if (gpus > 0 && allowed < kCpusPerGpu * gpus) {
     problems.push_back({Level::kWarning, "cpu-few", "cpu",

@@ -91,7 +91,7 @@ json host_json(const Machine& machine) {
             {"affinity_list", machine.affinity},
             {"quota", or_null(host.cpu_quota)},
             {"allowed", host.cpus_allowed()},
-            {"numa_nodes", or_null(machine.numa_nodes)},
+            {"numa_nodes", machine.numa.empty() ? json(nullptr) : json(machine.numa.size())},
             {"bf16", host.cpu_bf16()},
             {"amx", host.cpu_amx()},
             {"governor", machine.governor},
@@ -138,6 +138,11 @@ std::string cpu_text(const Machine& machine) {
     text += "; " + host.cpu_model;
   }
   text += host.cpu_amx() ? "; bf16 by AMX" : host.cpu_bf16() ? "; bf16" : "; no bf16";
+  if (machine.numa.size() == 1) {
+    text += "; one NUMA node, nothing to place";
+  } else if (!machine.numa.empty()) {
+    text += fmt::format("; {} NUMA nodes", machine.numa.size());
+  }
   return text;
 }
 

@@ -64,6 +64,10 @@ std::uint64_t Source::gather(std::span<const ItemRequest> requests, std::span<co
   return bytes;
 }
 
+std::string Source::value_name(std::int64_t item, std::size_t field, std::int64_t) const {
+  return "'" + fields()[field].name + "' of item " + std::to_string(item) + " of the training data";
+}
+
 std::int64_t Source::extent(std::int64_t, std::size_t field) const { return fields()[field].shape.front(); }
 
 }  // namespace unidle::data

@@ -72,6 +72,9 @@ class Source {
   /// The first extent of an item's field that is ragged, known before the item is read: of each of its samples.
   virtual std::int64_t extent(std::int64_t item, std::size_t field) const;
 
+  /// How a person finds a value, number `value` of a sample of the item: "'rooms' in row 7 of houses.csv".
+  virtual std::string value_name(std::int64_t item, std::size_t field, std::int64_t value) const;
+
   /// What else is worth knowing, e.g. the names of classes: a JSON object.
   virtual std::string describe() const { return "{}"; }
 };

@@ -24,6 +24,9 @@ class Subset final : public Source {
   std::uint64_t gather(std::span<const ItemRequest> requests, std::span<const Rows> fields) const override;
   std::int64_t extent(std::int64_t item, std::size_t field) const override;
   std::string describe() const override { return source_.describe(); }
+  std::string value_name(std::int64_t item, std::size_t field, std::int64_t value) const override {
+    return source_.value_name(original(item), field, value);
+  }
 
  private:
   std::int64_t original(std::int64_t item) const { return items_[static_cast<std::size_t>(item)]; }

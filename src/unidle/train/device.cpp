@@ -90,22 +90,22 @@ at::Device choose_device(const std::string& wanted, int index) {
   return at::kCPU;
 }
 
-int usable_cpus() {
+int usable_cpus(int processes, int sharers) {
   cpu_set_t mask;
   CPU_ZERO(&mask);
-  int cpus = sched_getaffinity(0, sizeof(mask), &mask) == 0 ? CPU_COUNT(&mask) : 1;
+  int cpus = (sched_getaffinity(0, sizeof(mask), &mask) == 0 ? CPU_COUNT(&mask) : 1) / sharers;
   if (const auto text = try_read_file(host_root() / "sys/fs/cgroup/cpu.max")) {
     std::istringstream words(*text);
     double quota = 0;
     double period = 0;
     if (words >> quota >> period && period > 0) {
-      cpus = std::min(cpus, static_cast<int>(std::ceil(quota / period)));
+      cpus = std::min(cpus, static_cast<int>(std::ceil(quota / period)) / processes);
     }
   }
   return std::max(cpus, 1);
 }
 
-void configure_torch(const Config& config, int sharers) {
+void configure_torch(const Config& config, int processes, int sharers) {
   constexpr std::int64_t kMostThreads = 1024;  // thousands that spin for a few CPUs never end a step
   const std::int64_t wanted = config.integer("cpu.threads");
   if (wanted > kMostThreads) {
@@ -113,7 +113,7 @@ void configure_torch(const Config& config, int sharers) {
                 fmt::format("expected 0 to {}, found {}", kMostThreads, wanted));
   }
   const auto threads = static_cast<int>(wanted);
-  at::set_num_threads(threads > 0 ? threads : std::max(1, usable_cpus() / sharers));
+  at::set_num_threads(threads > 0 ? threads : usable_cpus(processes, sharers));
   at::Context& context = at::globalContext();
   const bool tf32 = config.flag("precision.tf32");
   context.setFloat32MatmulPrecision(tf32 ? "high" : "highest");

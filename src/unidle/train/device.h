@@ -17,12 +17,13 @@ namespace unidle::train {
 /// another.
 at::Device choose_device(const std::string& wanted, int index = 0);
 
-/// CPUs that this process may use: the affinity mask, bounded by a cgroup v2 quota.
-int usable_cpus();
+/// CPUs for one of `processes` on this machine, of which `sharers` have the same affinity mask: its part of the mask,
+/// bounded by its part of a cgroup v2 quota. At least one.
+int usable_cpus(int processes = 1, int sharers = 1);
 
-/// Applies cpu.threads, precision.tf32, cudnn.benchmark, train.deterministic and the seed to the process. `sharers`:
-/// the processes of the run on this machine, which share its CPUs.
-void configure_torch(const Config& config, int sharers = 1);
+/// Applies cpu.threads, precision.tf32, cudnn.benchmark, train.deterministic and the seed to the process, which is one
+/// of `processes` of the run on this machine; `sharers` as above.
+void configure_torch(const Config& config, int processes = 1, int sharers = 1);
 
 /// Waits until the device has done all that was queued; returns at once on a CPU.
 void synchronize(at::Device device);

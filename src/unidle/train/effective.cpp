@@ -64,6 +64,9 @@ Effective Trainer::effective() const {
   }
   all["train.samples"] = std::to_string(total_);
   all["cpu.threads"] = std::to_string(at::get_num_threads());
+  if (options_.numa) {
+    all["cpu.numa"] = *options_.numa;
+  }
   all["loader.prefetch_factor"] = std::to_string(config_.integer("loader.prefetch_factor"));
   all["loader.persistent_workers"] =
       config_.integer("loader.workers") > 0 ? "true" : config_.text("loader.persistent_workers");

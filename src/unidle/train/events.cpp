@@ -57,6 +57,9 @@ void Events::span(unidle_event_kind kind, std::uint64_t start_ns, std::uint64_t 
 }
 
 void Events::loss(std::uint64_t step, std::uint64_t samples_before, double value) {
+  if (tensorboard_) {
+    tensorboard_->loss(step + 1, value);
+  }
   if (probe_ == nullptr) {
     return;
   }
@@ -67,6 +70,18 @@ void Events::loss(std::uint64_t step, std::uint64_t samples_before, double value
   event.a = samples_before;
   event.value = value;
   unidle_probe_emit(probe_, &event);
+}
+
+void Events::begin(std::uint64_t steps, std::uint64_t samples) {
+  if (tensorboard_) {
+    tensorboard_->begin(steps, samples);
+  }
+}
+
+void Events::pace(const Pace& now) {
+  if (tensorboard_) {
+    tensorboard_->pace(now);
+  }
 }
 
 void Events::samples(const data::Batch& batch, std::uint64_t step) {
@@ -125,6 +140,9 @@ void Events::calls(std::string_view call, const std::string& where, std::int64_t
 }
 
 void Events::metric(std::string_view name, double value, std::uint64_t step, std::uint64_t samples) {
+  if (tensorboard_) {
+    tensorboard_->metric(name, step, value);
+  }
   if (probe_ != nullptr) {
     const nlohmann::json note = {
         {"type", "metric"}, {"name", name}, {"value", value}, {"step", step}, {"samples", samples}};

@@ -1,8 +1,10 @@
-// What the trainer tells an observer: the probe, with the names of this engine.
+// What the trainer tells an observer: the probe, with the names of this engine, and TensorBoard.
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <map>
+#include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
@@ -10,6 +12,7 @@
 #include "unidle/data/loader.h"
 #include "unidle/probe/unidle_probe.h"
 #include "unidle/train/config.h"
+#include "unidle/train/tensorboard.h"
 #include "unidle/train/workload.h"
 
 namespace unidle::train {
@@ -20,7 +23,8 @@ struct ModelFacts {
   bool depthwise = false;  // convolutions with as many groups as channels
 };
 
-/// Owns this process's probe; every call is cheap and does nothing when nobody observes. One thread.
+/// Owns this process's probe; every call is cheap and does nothing when nobody observes. One
+/// thread.
 class Events {
  public:
   Events();
@@ -29,12 +33,19 @@ class Events {
   Events& operator=(const Events&) = delete;
 
   bool observed() const { return probe_ != nullptr; }
+  /// Curves for TensorBoard from now on, in a file in `folder`. Throws kIo when it cannot be made.
+  void draw_in(const std::filesystem::path& folder) { tensorboard_ = std::make_unique<Tensorboard>(folder); }
+
   static std::uint64_t now_ns() { return unidle_probe_now_ns(); }
 
   /// An event from `start_ns` until now, belonging to `step`.
   void span(unidle_event_kind kind, std::uint64_t start_ns, std::uint64_t step, std::uint64_t a = 0,
             std::uint64_t b = 0);
   void loss(std::uint64_t step, std::uint64_t samples_before, double value);
+  /// The run begins after so many steps.
+  void begin(std::uint64_t steps, std::uint64_t samples);
+  /// When losses have been read.
+  void pace(const Pace& now);
   /// How each sample of the batch was made.
   void samples(const data::Batch& batch, std::uint64_t step);
   /// From the start of the process until now.
@@ -55,6 +66,7 @@ class Events {
 
  private:
   unidle_probe* probe_;
+  std::unique_ptr<Tensorboard> tensorboard_;  // on request
 };
 
 }  // namespace unidle::train

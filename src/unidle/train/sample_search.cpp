@@ -28,18 +28,20 @@ std::int64_t item_of(const data::Batch& numbers) {
 
 }  // namespace
 
-std::vector<UnfitSample> find_not_finite(const data::Source& source, data::LoaderOptions options, std::int64_t count) {
+std::vector<std::string> find_not_finite(const data::Source& source, data::LoaderOptions options, std::int64_t count) {
   options = one_by_one(options);
   const ItemNumbers numbers(source);
   data::Loader samples(source, options);
   data::Loader items(numbers, options);
-  std::vector<UnfitSample> unfit;
+  std::vector<std::string> unfit;
   for (std::int64_t i = 0; i < count; ++i) {
     const data::Batch sample = samples.next();
     const std::int64_t item = item_of(items.next());
     for (std::size_t field = 0; field < source.fields().size(); ++field) {
-      if (!at::isfinite(field_view(sample, source.fields()[field], field)).all().item<bool>()) {
-        unfit.push_back({item, source.fields()[field].name});
+      const at::Tensor bad = at::isfinite(field_view(sample, source.fields()[field], field)).logical_not().flatten();
+      if (bad.any().item<bool>()) {
+        unfit.push_back(source.value_name(item, field, bad.nonzero()[0].item<std::int64_t>()));
+        break;
       }
     }
   }

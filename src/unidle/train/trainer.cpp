@@ -137,6 +137,7 @@ void Trainer::note_start() {
   note_settings();
   events_.model(facts_of(workload_.model()));
   events_.data(workload_.source().items() * workload_.source().samples_per_item());
+  events_.begin(static_cast<std::uint64_t>(position_.steps), static_cast<std::uint64_t>(position_.samples));
 }
 
 Summary Trainer::run() {
@@ -274,6 +275,10 @@ void Trainer::read_losses() {
     ++read_up_to_.steps;
     read_up_to_.samples += samples_per_step();
   }
+  events_.pace({.steps = static_cast<std::uint64_t>(read_up_to_.steps),
+                .samples = static_cast<std::uint64_t>(read_up_to_.samples),
+                .input_wait_ns = step_.input_wait_ns(),
+                .learning_rate = step_.schedule().rate(read_up_to_.steps - 1)});
 }
 
 void Trainer::combine(at::Tensor& losses) {
@@ -301,11 +306,9 @@ void Trainer::stop_for(double loss, const Position& at) {
   const std::string subject = fmt::format("step {}", at.steps + 1);
   const data::LoaderOptions options = loader_options(at.samples);
   const std::int64_t own = batch_ * accumulation_;
-  const std::vector<UnfitSample> unfit = find_not_finite(workload_.source(), options, own);
+  const std::vector<std::string> unfit = find_not_finite(workload_.source(), options, own);
   if (!unfit.empty()) {
-    throw Error(ErrorCode::kInput, subject,
-                fmt::format("the loss is {}: item {} of the training data has a '{}' that is not finite", loss,
-                            unfit.front().item, unfit.front().field),
+    throw Error(ErrorCode::kInput, subject, fmt::format("the loss is {}: {} is not finite", loss, unfit.front()),
                 "mend the data, or set train.on_nan: skip");
   }
   throw Error(

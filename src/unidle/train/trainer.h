@@ -39,6 +39,7 @@ struct TrainOptions {
   std::function<void(const Progressed&)> on_progress;  // after every step
   Ranks* ranks = nullptr;                              // the other processes of the run, if there are any
   GraphCapture* capture = nullptr;                     // of the device, for compile.mode: graph
+  std::optional<std::string> numa;                     // cpu.numa in force; nothing where it makes no difference
 };
 
 /// Trains `workload` as `config` says. The same code on every device: what differs is asked of torch. One thread.

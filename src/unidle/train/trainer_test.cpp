@@ -290,7 +290,7 @@ Error failure_on(std::int64_t item, const std::vector<std::string>& overrides) {
 TEST(NotFinite, StopsAndNamesTheSample) {
   const Error error = failure_on(7, {"train.samples=48", "metrics.interval=5", "loader.workers=1"});
   EXPECT_EQ(error.exit_code(), 2);
-  EXPECT_THAT(error.message(), HasSubstr("item 7 of the training data has a 'x'"));
+  EXPECT_THAT(error.message(), HasSubstr("'x' of item 7 of the training data is not finite"));
 }
 
 TEST(NotFinite, InFiniteDataTheStepsItemsAreNamed) {

@@ -179,6 +179,15 @@ std::string TableSource::describe() const {
                    -1);
 }
 
+std::string TableSource::value_name(std::int64_t item, std::size_t field, std::int64_t value) const {
+  const std::size_t column = static_cast<std::size_t>(value) + (field > 0 ? static_cast<std::size_t>(features_) : 0);
+  const nlohmann::json& files = file_->facts().inputs;
+  const std::string of = files.size() == 1
+                             ? std::filesystem::path(files[0].at("path").get<std::string>()).filename().string()
+                             : fmt::format("all rows of {} files", files.size());
+  return fmt::format("'{}' in row {} of {}, headers not counted", columns()[column].name, row_of(item) + 1, of);
+}
+
 namespace sources {
 
 namespace {

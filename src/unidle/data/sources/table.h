@@ -93,6 +93,7 @@ class TableSource final : public Source {
   /// {"features": [names], "targets": [names], "columns": [{"name", "type", "missing", "mean", "deviation",
   /// "categories"}], "left_out": [names], "table": path, "built": true when this object parsed the files}.
   std::string describe() const override;
+  std::string value_name(std::int64_t item, std::size_t field, std::int64_t value) const override;
 
   /// Features first, then targets.
   std::span<const TableColumn> columns() const;

@@ -55,6 +55,16 @@ TEST_F(TableSourceTest, ReadsNumbersTextsAndGaps) {
   EXPECT_EQ(source.columns()[2].type, "float");
 }
 
+TEST_F(TableSourceTest, AValueIsFoundByItsRowAndColumn) {
+  TableOptions wanted = options({put("a.csv", "x,y,z\n1,2,3\n4,5,6\n7,8,9\n")});
+  wanted.targets = {"y"};
+  const TableSource source(wanted);
+  EXPECT_EQ(source.value_name(1, 0, 1), "'z' in row 2 of a.csv, headers not counted");
+  EXPECT_EQ(source.value_name(2, 1, 0), "'y' in row 3 of a.csv, headers not counted");
+  wanted.paths.push_back(put("b.csv", "x,y,z\n1,2,3\n"));
+  EXPECT_EQ(TableSource(wanted).value_name(3, 0, 0), "'x' in row 4 of all rows of 2 files, headers not counted");
+}
+
 TEST_F(TableSourceTest, AFolderIsAllItsTablesInLettersOfEitherCase) {
   put("all/a.csv", "x,y\n1,2\n");
   put("all/b.CSV", "x,y\n3,4\n");

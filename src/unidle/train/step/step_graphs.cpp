@@ -133,6 +133,7 @@ StepGraphs::Graph* StepGraphs::graph_for(const StepFields& fields) {
     }
   }
   if (graphs_.size() == kMostGraphs) {
+    tell_of_many_shapes();
     return nullptr;
   }
   auto graph = std::make_unique<Graph>();
@@ -140,6 +141,16 @@ StepGraphs::Graph* StepGraphs::graph_for(const StepFields& fields) {
     graph->fields.push_back(copies_of(micro_batch));
   }
   return graphs_.emplace_back(std::move(graph)).get();
+}
+
+void StepGraphs::tell_of_many_shapes() {
+  if (!told_of_many_shapes_) {
+    told_of_many_shapes_ = true;
+    spdlog::warn(
+        "compile.mode: graph: batches have more than {} shapes, and steps of further ones run without a graph (give "
+        "batches of fewer shapes, by data.group or by padding, or leave out compile.mode)",
+        kMostGraphs);
+  }
 }
 
 bool StepGraphs::capture(Graph& graph) {

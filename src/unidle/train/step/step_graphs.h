@@ -59,7 +59,9 @@ class StepGraphs {
     std::vector<at::Tensor> others;
     at::Tensor random;  // of the device's generator
   };
+  /// The one for fields of these shapes, made if need be; null where there are too many.
   Graph* graph_for(const StepFields& fields);
+  void tell_of_many_shapes();
   bool capture(Graph& graph);
   /// The step with these fields twice, as it is and as a replay. What is trusted is left behind. Throws what the step
   /// as it is throws: trouble with the replay, or with memory for the comparison, ends graphs.
@@ -75,6 +77,7 @@ class StepGraphs {
   Work work_;
   std::vector<std::unique_ptr<Graph>> graphs_;
   std::int64_t replays_ = 0;
+  bool told_of_many_shapes_ = false;
 };
 
 }  // namespace unidle::train

@@ -1,8 +1,12 @@
 #include "unidle/train/step/step_graphs.h"
 
 #include <gmock/gmock.h>
+#include <spdlog/sinks/ostream_sink.h>
+#include <spdlog/spdlog.h>
 
 #include <cmath>
+#include <memory>
+#include <sstream>
 
 #include "unidle/train/device.h"
 #include "unidle/train/testing/fake_graph_capture.h"
@@ -75,7 +79,25 @@ TEST(StepGraphs, LossesOutliveTheNextReplay) {
   }
 }
 
+/// What is logged while it lives.
+class Logged {
+ public:
+  Logged() : before_(spdlog::default_logger()) {
+    spdlog::set_default_logger(
+        std::make_shared<spdlog::logger>("", std::make_shared<spdlog::sinks::ostream_sink_mt>(stream_)));
+  }
+  ~Logged() { spdlog::set_default_logger(before_); }
+  Logged(const Logged&) = delete;
+  Logged& operator=(const Logged&) = delete;
+  std::string text() const { return stream_.str(); }
+
+ private:
+  std::ostringstream stream_;
+  std::shared_ptr<spdlog::logger> before_;
+};
+
 TEST(StepGraphs, EachShapeHasAGraphUpToABound) {
+  const Logged logged;
   OneWeight model;
   FakeGraphCapture capture;
   StepGraphs graphs(&capture, "", at::kCPU, model.work());
@@ -87,6 +109,9 @@ TEST(StepGraphs, EachShapeHasAGraphUpToABound) {
   EXPECT_EQ(capture.captures, 16);
   EXPECT_EQ(graphs.replays(), 16 * 3);
   EXPECT_EQ(model.count(), 120);
+  const std::string warning = "more than 16 shapes";
+  EXPECT_THAT(logged.text(), HasSubstr(warning));
+  EXPECT_EQ(logged.text().find(warning), logged.text().rfind(warning)) << "said more than once";
   graphs.drop_graphs();
   graphs.run(batch(1, 1));
   EXPECT_EQ(graphs.replays(), 16 * 3) << "a graph that was dropped has to be made anew";
