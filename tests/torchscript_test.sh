@@ -47,6 +47,8 @@ awk -v right="$(metric accuracy)" 'BEGIN { exit !(right > 0.9 && right <= 1) }' 
 
 refused train price.yaml script.model=houses.csv
 has err "is no TorchScript module"
+refused train price.yaml script.model=nowhere.pt
+has err "nowhere.pt: is not there"
 refused train price.yaml script.model=five.pt
 has err "its forward takes"
 refused train price.yaml script.targets=cost

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <filesystem>
 #include <utility>
 
 #include "unidle/base/error.h"
@@ -105,6 +106,9 @@ data::TableOptions table(const train::Config& config, data::TablePart part) {
 }
 
 torch::jit::Module load_script(const std::string& path) {
+  if (!std::filesystem::exists(path)) {
+    throw Error(ErrorCode::kInput, path, "is not there", "make it with torch.jit.script(model).save(path)");
+  }
   try {
     return torch::jit::load(path, at::kCPU);
   } catch (const std::exception&) {  // torch throws several kinds

@@ -185,7 +185,7 @@ std::string TableSource::value_name(std::int64_t item, std::size_t field, std::i
   const std::string of = files.size() == 1
                              ? std::filesystem::path(files[0].at("path").get<std::string>()).filename().string()
                              : fmt::format("all rows of {} files", files.size());
-  return fmt::format("'{}' in row {} of {}, headers not counted", columns()[column].name, row_of(item) + 1, of);
+  return fmt::format("'{}' in row {} of {} (headers not counted)", columns()[column].name, row_of(item) + 1, of);
 }
 
 namespace sources {

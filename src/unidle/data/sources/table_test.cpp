@@ -59,10 +59,10 @@ TEST_F(TableSourceTest, AValueIsFoundByItsRowAndColumn) {
   TableOptions wanted = options({put("a.csv", "x,y,z\n1,2,3\n4,5,6\n7,8,9\n")});
   wanted.targets = {"y"};
   const TableSource source(wanted);
-  EXPECT_EQ(source.value_name(1, 0, 1), "'z' in row 2 of a.csv, headers not counted");
-  EXPECT_EQ(source.value_name(2, 1, 0), "'y' in row 3 of a.csv, headers not counted");
+  EXPECT_EQ(source.value_name(1, 0, 1), "'z' in row 2 of a.csv (headers not counted)");
+  EXPECT_EQ(source.value_name(2, 1, 0), "'y' in row 3 of a.csv (headers not counted)");
   wanted.paths.push_back(put("b.csv", "x,y,z\n1,2,3\n"));
-  EXPECT_EQ(TableSource(wanted).value_name(3, 0, 0), "'x' in row 4 of all rows of 2 files, headers not counted");
+  EXPECT_EQ(TableSource(wanted).value_name(3, 0, 0), "'x' in row 4 of all rows of 2 files (headers not counted)");
 }
 
 TEST_F(TableSourceTest, AFolderIsAllItsTablesInLettersOfEitherCase) {

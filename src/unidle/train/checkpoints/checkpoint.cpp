@@ -175,8 +175,9 @@ void check_alike(const Snapshot& snapshot, const LiveState& state, int ranks, co
         "set ema.decay as it was");
   }
   if (snapshot.ranks() != ranks) {
-    refuse_checkpoint(path, fmt::format("was made by {} processes together, not {}", snapshot.ranks(), ranks),
-                      fmt::format("start {} processes, or take its weights alone with --weights", snapshot.ranks()));
+    const std::string made_by = fmt::format("{} process{}", snapshot.ranks(), snapshot.ranks() == 1 ? "" : "es");
+    refuse_checkpoint(path, fmt::format("was made by {}, not {}", made_by, ranks),
+                      fmt::format("start {}, or take its weights alone with --weights", made_by));
   }
 }
 

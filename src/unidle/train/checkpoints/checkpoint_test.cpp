@@ -105,7 +105,7 @@ TEST(Checkpoint, OfAnotherRunIsRefusedWithTheReason) {
   take(snapshot, run.live(), {40, 5});
   EXPECT_EQ(refusal(snapshot, run.live()), "taken");
   EXPECT_THAT(refusal(snapshot, run.live("superres")), HasSubstr("of the workload line"));
-  EXPECT_THAT(refusal(snapshot, run.live(), 2), HasSubstr("by 1 processes together, not 2"));
+  EXPECT_THAT(refusal(snapshot, run.live(), 2), HasSubstr("by 1 process, not 2"));
   SavedRun plain(0);
   EXPECT_THAT(refusal(snapshot, plain.live()), HasSubstr("ema.decay"));
   SavedRun other;
