@@ -21,11 +21,11 @@ import suite as suites
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
-def parts(suite, tests, root):
+def parts(suite, tests, root, only=None):
     """[(name, what does it, seconds that it is expected to take, seconds at most)]: what tells most goes
-    first."""
+    first. `only`: the programs among these names, where there are any."""
     bare = {}
-    programs = list(known.TABLE)
+    programs = [name for name in known.TABLE if only is None or name in only]
     found = [
         ("answers", lambda: machine.answers(suite), 6, 60),
         ("check-smi", lambda: machine.check_beside_smi(suite), 2, 30),
@@ -82,7 +82,7 @@ def main():
     signal.signal(signal.SIGTERM, end)
     tests = os.path.abspath(given.tests) if given.tests else None
     try:
-        found = chosen(parts(suite, tests, os.path.abspath(given.root)), given.only)
+        found = chosen(parts(suite, tests, os.path.abspath(given.root), given.only), given.only)
         suite.facts = machine.facts(suite)
         if "device" in suite.facts:
             run_parts(suite, found)

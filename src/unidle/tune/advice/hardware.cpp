@@ -1,8 +1,13 @@
 #include "unidle/tune/advice/hardware.h"
 
+#include <fmt/format.h>
+
 #include <cmath>
 #include <cstdlib>
+#include <string_view>
 
+#include "unidle/base/numbers.h"
+#include "unidle/base/split.h"
 #include "unidle/telemetry/driver_call.h"
 #include "unidle/telemetry/host.h"
 #include "unidle/telemetry/nvml.h"
@@ -10,6 +15,53 @@
 namespace unidle::tune {
 
 namespace {
+
+struct Shown {
+  const telemetry::GpuFacts* gpu = nullptr;
+  const telemetry::MigDevice* slice = nullptr;  // none: the whole device
+};
+
+/// Without the variable.
+std::vector<Shown> shown_by_default(const std::vector<telemetry::GpuFacts>& gpus) {
+  std::vector<Shown> shown;
+  for (const telemetry::GpuFacts& gpu : gpus) {
+    if (!gpu.hidden && gpu.kind == "cuda") {
+      shown.push_back({&gpu, gpu.mig.empty() ? nullptr : &gpu.mig.front()});
+    }
+  }
+  return shown;
+}
+
+/// What one word of the variable names.
+std::optional<Shown> named(std::string_view word, const std::vector<Shown>& all) {
+  if (const auto number = parse_number<std::size_t>(word)) {
+    return *number < all.size() ? std::optional(all[*number]) : std::nullopt;
+  }
+  for (const Shown& one : word.size() > 4 ? all : std::vector<Shown>{}) {  // more than "GPU-"
+    if (one.gpu->uuid.value_or("").starts_with(word)) {
+      return one;
+    }
+    for (const telemetry::MigDevice& slice : one.gpu->mig) {
+      if (slice.uuid.starts_with(word)) {
+        return Shown{one.gpu, &slice};
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+std::vector<Shown> shown_by(const std::string& visible, const std::vector<Shown>& all) {
+  std::vector<Shown> shown;
+  for (const std::string_view part : split(visible, ',')) {
+    const std::vector<std::string_view> words = split_words(part);
+    const auto one = words.size() == 1 ? named(words[0], all) : std::nullopt;
+    if (!one) {
+      break;
+    }
+    shown.push_back(*one);
+  }
+  return shown;
+}
 
 /// Of the devices alone.
 Hardware ask_gpus() {
@@ -20,19 +72,9 @@ Hardware ask_gpus() {
     hardware.gpu_note = reason;
     return hardware;
   }
-  const auto count = nvml->count();
-  if (!count || *count == 0) {
-    return hardware;
-  }
-  hardware.gpus = static_cast<int>(*count);
-  hardware.gpu_name = nvml->name(0).value.value_or("the GPU");
-  if (const auto capability = nvml->capability(0)) {
-    hardware.capability = static_cast<int>(std::lround(std::atof(capability.value->c_str()) * 10));
-  }
-  if (const auto memory = nvml->memory(0)) {
-    hardware.gpu_memory_bytes = memory.value->total_bytes;
-  }
-  return hardware;
+  const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
+  return gpus_shown(telemetry::read_gpu_facts(*nvml),
+                    visible != nullptr ? std::optional<std::string>(visible) : std::nullopt);
 }
 
 /// Asked once: a driver that hangs keeps the thread that asked, and would keep the next one.
@@ -47,6 +89,26 @@ const Hardware& gpus_of_this_machine() {
 }
 
 }  // namespace
+
+Hardware gpus_shown(const std::vector<telemetry::GpuFacts>& gpus, const std::optional<std::string>& visible) {
+  Hardware hardware;
+  const std::vector<Shown> all = shown_by_default(gpus);
+  const std::vector<Shown> shown = visible ? shown_by(*visible, all) : all;
+  if (shown.empty()) {
+    hardware.gpu_note = all.empty() ? "" : fmt::format("CUDA_VISIBLE_DEVICES=\"{}\" shows no GPU", *visible);
+    return hardware;
+  }
+  const auto& [gpu, slice] = shown.front();
+  hardware.gpus = static_cast<int>(shown.size());
+  hardware.gpu_name = gpu->name.empty() ? "the GPU" : gpu->name;
+  hardware.capability = static_cast<int>(std::lround(std::atof(gpu->capability.value_or("0").c_str()) * 10));
+  hardware.gpu_memory_bytes = gpu->memory_bytes.value_or(0);
+  if (slice != nullptr) {
+    hardware.gpu_name = slice->name.empty() ? hardware.gpu_name : slice->name;
+    hardware.gpu_memory_bytes = slice->memory ? slice->memory->total_bytes : 0;
+  }
+  return hardware;
+}
 
 Hardware this_machine() {
   const telemetry::HostFacts host = telemetry::read_host_facts();
