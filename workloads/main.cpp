@@ -89,7 +89,9 @@ void add_options(CLI::App& app, Options& options) {
   app.add_option("WORKLOAD.yaml", options.config, "Configuration")->required();
   app.add_option("KEY=VALUE", options.overrides, "Settings that differ from the file, e.g. batch.size=8");
   app.add_option("--format", options.format, "Of the answer on stdout")->check(CLI::IsMember({"text", "json"}));
-  auto* resume = app.add_option("--resume", options.resume, "Checkpoint to go on from, or the folder that it lies in");
+  auto* resume =
+      app.add_option("--resume", options.resume,
+                     "Checkpoint to go on from, or its folder; auto: that of the configuration, when it has one");
   app.add_option("--weights", options.weights, "Weights to start from: a torch or safetensors file, or a checkpoint")
       ->excludes(resume);
   app.add_option("--plugin", options.plugin, "Shared library with a workload (docs/adding-a-workload.md)");
@@ -152,6 +154,17 @@ Place set_up(const train::Config& config, const std::optional<train::RankPlace>&
   return {device, placed.in_force};
 }
 
+/// The checkpoint that was asked for; nothing where a run begins. Between processes that train together nothing changes
+/// the folder before all have looked: a step takes all of them.
+std::optional<std::filesystem::path> to_resume(const Options& options, const train::Config& config) {
+  if (options.resume != "auto") {
+    return options.resume.empty() ? std::nullopt : std::optional<std::filesystem::path>(options.resume);
+  }
+  const std::filesystem::path folder = train::checkpoint_folder(config);
+  const bool begun = std::filesystem::is_directory(folder) && !train::checkpoints_in(folder).empty();
+  return begun ? std::optional(folder) : std::nullopt;
+}
+
 train::Summary train_workload(const Options& options, const train::Config& config, const train::WorkloadKind& kind,
                               const Place& place, train::Events& events) {
   std::unique_ptr<train::GraphCapture> capture;  // before any work is queued: it chooses the stream
@@ -175,9 +188,7 @@ train::Summary train_workload(const Options& options, const train::Config& confi
   }
   train::TrainOptions train_options;
   train_options.numa = place.numa;
-  if (!options.resume.empty()) {
-    train_options.resume = options.resume;
-  }
+  train_options.resume = to_resume(options, config);
   train_options.stop = &g_stop;
   train_options.ranks = place.ranks;
   train_options.capture = capture.get();
