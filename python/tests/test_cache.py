@@ -151,6 +151,18 @@ class MappingTest(CacheTest):
         with self.assertRaises(unidle.UsageError):
             self.cache.update({"a": {"x": [1]}, "b": {"x": "text"}})
 
+    def test_what_is_no_dict_of_arrays_is_told_what_was_expected(self):
+        for value in (np.zeros(3), [1, 2], None, 3):
+            with self.assertRaisesRegex(unidle.UsageError, "dict of named arrays, found"):
+                self.cache["a"] = value
+        self.assertNotIn("a", self.cache)
+
+    def test_masked_values_are_not_lost_silently(self):
+        with self.assertRaisesRegex(unidle.UsageError, "array x: has masked values"):
+            self.cache["a"] = {"x": np.ma.array([1.0, 2.0], mask=[False, True])}
+        self.cache["a"] = {"x": np.ma.array([1.0, 2.0])}
+        np.testing.assert_array_equal(self.cache["a"]["x"], [1.0, 2.0])
+
     def test_what_makes_no_sense_is_refused(self):
         for name, arrays in [
             (3, {"x": 1}),

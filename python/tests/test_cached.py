@@ -365,6 +365,31 @@ class ProcessesTest(CachedTest):
         printed = [output(start(each, self.folder / "cache")) for each in scripts]
         self.assertEqual(printed, ["2\n", "3\n"])
 
+    def test_a_spawned_process_shares_what_the_main_program_defines(self):
+        spawning = script(
+            self.folder,
+            """
+            import dataclasses, multiprocessing, unidle
+
+            @dataclasses.dataclass
+            class Settings:
+                cutoff: float = 8.0
+
+            @unidle.cached(sys.argv[1], 1)
+            def f(n, settings):
+                return n + 1
+
+            def key(_):
+                return __name__, f.key(1, Settings())
+
+            if __name__ == "__main__":
+                with multiprocessing.get_context("spawn").Pool(1) as pool:
+                    (name, there), = pool.map(key, [0])
+                print(name, there == f.key(1, Settings()))
+            """,
+        )
+        self.assertEqual(output(start(spawning, self.folder / "cache")), "__mp_main__ True\n")
+
 
 if __name__ == "__main__":
     unittest.main()

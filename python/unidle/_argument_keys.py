@@ -45,8 +45,14 @@ class _Cannot(Exception):
     place = ""  # within the value that was asked for: ['model'].layers[2]
 
 
+def module_of(value: Any) -> str:
+    """Where a class or function is from; the main program has one name, also in processes that it spawned."""
+    name = getattr(value, "__module__", None) or ""
+    return "__main__" if name == "__mp_main__" else name
+
+
 def kind_of(value: Any) -> str:
-    return f"{type(value).__module__}.{type(value).__qualname__}".replace("builtins.", "")
+    return f"{module_of(type(value))}.{type(value).__qualname__}".replace("builtins.", "")
 
 
 def encoded(what: str, value: Any, code: bool = False) -> bytes:
@@ -115,7 +121,7 @@ def _encoded(value: Any, above: Tuple[int, ...], functions: _Functions) -> bytes
             if "<locals>" in getattr(value, "__qualname__", ""):  # another call may make another of that name
                 raise _Cannot(f"the class {value.__module__}.{value.__qualname__}, made within a function,")
             name = getattr(value, "__qualname__", "") or getattr(value, "__name__", "")
-            return _part(b"Q", _text(getattr(value, "__module__", None) or ""), _text(name))
+            return _part(b"Q", _text(module_of(value)), _text(name))
         if hasattr(type(value), "held_by_wrapper"):  # of unidle.cached
             return _part(b"W", _encoded(value.held_by_wrapper(), above, functions))
     return _of_libraries(value)
@@ -163,7 +169,7 @@ def _function(function: Any, above: Tuple[int, ...], functions: Dict[int, int]) 
     return _part(
         b"f",
         _number(number),
-        _text(function.__module__ or ""),
+        _text(module_of(function)),
         _text(function.__qualname__),
         _code(function.__code__),
         _encoded(function.__defaults__, above, functions),

@@ -130,6 +130,10 @@ def as_stored(name: str, value: Any) -> tuple:
 
             return value.view(torch.int16).numpy(), "bfloat16"
         value = value.numpy()
+    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
+        raise UsageError(
+            f"array {name}: has masked values, which would not come back masked; fill them first"
+        )
     array = np.asarray(value)
     if not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
@@ -370,6 +374,9 @@ class Cache(MutableMapping):
 
 
 def _with_name(kind: int, text: bytes, arrays: Mapping[str, Any]) -> Arrays:
+    if not hasattr(arrays, "keys"):
+        found = f"{type(arrays).__module__}.{type(arrays).__qualname__}".replace("builtins.", "")
+        raise UsageError(f"cache: expected a dict of named arrays, found {found} (e.g. {{'x': array}})")
     for name in arrays:
         if isinstance(name, str) and name.startswith(OWN):
             raise UsageError(f"array {name!r}: names that begin with {OWN!r} are taken")

@@ -6,7 +6,6 @@ import functools
 import hashlib
 import inspect
 import os
-import sys
 import threading
 from typing import Any, Callable, Iterable, Optional, Tuple, Union
 
@@ -131,10 +130,12 @@ class _Cached:
 
 
 def _name_of(function: Callable) -> str:
-    if function.__module__ != "__main__":
+    # multiprocessing runs the main program again in the processes that it spawns, under another name: the
+    # function must have one name in all of them. sys.modules may lack that module while it runs.
+    if function.__module__ not in ("__main__", "__mp_main__"):
         return f"{function.__module__}.{function.__qualname__}"
-    main = sys.modules["__main__"]
-    spec = getattr(main, "__spec__", None)
+    main = function.__globals__
+    spec = main.get("__spec__")
     if spec is not None:  # python -m
         return f"{spec.name}.{function.__qualname__}"
-    return f"{os.path.realpath(getattr(main, '__file__', ''))}:{function.__qualname__}"
+    return f"{os.path.realpath(main.get('__file__') or '')}:{function.__qualname__}"
