@@ -14,6 +14,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import test_run  # noqa: E402
 from test_run import HAS_TORCH, HERE  # noqa: E402
 
+ROWS = os.path.join(HERE, "programs", "held_rows.py")
 PICTURES = os.path.join(HERE, "programs", "pictures.py")
 
 
@@ -29,6 +30,35 @@ class ActuatorTest(unittest.TestCase):
         self.assertEqual([note for note in self.record.notes("shim") if note["status"] == "off"], [])
         self.live = self.record.settings()
         return {note["knob"]: (note["status"], note["why"] or "") for note in self.record.notes("apply")}
+
+    def replaced(self, *words, apply=True):
+        options = ["--apply", "loader.replace=true"] if apply else []
+        done = self.observed(sys.executable, ROWS, *words, options=options)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual([note for note in self.record.notes("shim") if note["status"] == "off"], [])
+        return json.loads(done.stdout), self.record.notes("apply")
+
+    def test_a_source_of_the_package_gives_the_same_samples(self):
+        """In another order; as many batches, of the same form, in each epoch."""
+        for words in (("tensors", "0"), ("windows", "0"), ("windows", "2")):
+            ours, told = self.replaced(*words)
+            self.assertEqual({(note["knob"], note["status"]) for note in told}, {("loader.replace", "taken")})
+            self.assertEqual(self.record.settings()["loader.replace"], "true")
+            self.assertEqual(self.record.rows("select count(*), sum(samples) from steps"), [(18, 114)])
+            self.assertEqual(self.record.notes("loader_start"), [])  # no worker is started
+            torchs, _ = self.replaced(*words, apply=False)
+            self.assertEqual(ours["form"], torchs["form"])
+            self.assertEqual(ours["samples"], torchs["samples"])
+            self.assertNotEqual(ours["order"], torchs["order"])
+            note = self.record.notes("source")[-1]
+            self.assertEqual(note["name"], "arrays" if words[0] == "tensors" else "windows")
+            self.assertIn("unidle.data.Loader(unidle.data.like(dataset), batch_size=7)", note["patch"])
+
+    def test_a_source_that_is_not_known_is_refused(self):
+        _, told = self.replaced("drawn", "0")
+        self.assertEqual([note["status"] for note in told], ["refused-in-part"])
+        self.assertIn("is not known", told[0]["why"])
+        self.assertEqual(self.record.notes("source"), [])
 
     def test_taken(self):
         settings = {

@@ -11,9 +11,10 @@ nothing is forked, pickled or copied.
 """
 
 from unidle.data import sources
+from unidle.data.likeness import like
 from unidle.data.loader import Loader
 from unidle.data.source import Field, Source
 from unidle.data.sources import *  # noqa: F403
 
-__all__ = ["Field", "Loader", "Source"]
+__all__ = ["Field", "Loader", "Source", "like"]
 __all__ += sources.__all__

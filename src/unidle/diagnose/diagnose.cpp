@@ -25,6 +25,12 @@ bool is_hidden(const Rule& rule) {
   return rule.verdict == Verdict::kInputBound || rule.verdict == Verdict::kTransferBound;
 }
 
+/// It is about how samples are made and brought to the step.
+bool is_about_samples(const Finding& finding) {
+  return finding.id.starts_with("loader-") ||
+         (finding.id.starts_with("dataset-") && finding.id != "dataset-fits-device");
+}
+
 }  // namespace
 
 Diagnosis diagnose(const Signals& signals, const Policy& policy, Language language) {
@@ -68,6 +74,10 @@ Diagnosis diagnose(const Signals& signals, const Policy& policy, Language langua
   }
   diagnosis.folded = fold(diagnosis.findings, language);
   rank(diagnosis.findings);
+  const auto first = std::find_if(diagnosis.findings.begin(), diagnosis.findings.end(), is_about_samples);
+  if (first != diagnosis.findings.end() && first->severity != Severity::kInfo) {
+    detail::add_source(context, *first);
+  }
   diagnosis.verdict = verdict_of(diagnosis.findings, context, judging);
   if (diagnosis.verdict == Verdict::kFailed && signals.outcome != Outcome::kTimedOut) {
     diagnosis.outcome = Outcome::kFailed;
@@ -82,6 +92,12 @@ Diagnosis diagnose_record(const std::filesystem::path& path, const Policy& polic
 std::string cacheable_function(const record::Reader& record) {
   const auto function = detail::cacheable_within(read_signals(record));
   return function ? function->where : std::string();
+}
+
+std::string replacement_patch(const record::Reader& record) {
+  const Signals signals = read_signals(record);
+  const bool known = signals.loader && signals.loader->source && signals.loader->source->left.empty();
+  return known ? signals.loader->source->patch : std::string();
 }
 
 Diagnosis diagnose_logs(const std::vector<std::filesystem::path>& files, const Policy& policy, Language language,

@@ -33,8 +33,9 @@ struct Fix {
   nlohmann::json from;  // null when unknown
   nlohmann::json to;    // null when the value is the user's to find
   knobs::KnobClass fix_class = knobs::KnobClass::kExact;
-  std::string how;       // one sentence: what to do
-  bool by_hand = false;  // this run could not be given it while it runs; not in the JSON
+  std::string how;         // one sentence: what to do
+  bool by_hand = false;    // this run could not be given it while it runs; not in the JSON
+  std::string patch = {};  // lines of the program that say it, as a unified diff to review; mostly empty
 };
 
 struct Finding {

@@ -33,6 +33,9 @@ Json fix_json(const Fix& fix) {
   json["to"] = fix.to;
   json["class"] = to_string(fix.fix_class);
   json["how"] = fix.how;
+  if (!fix.patch.empty()) {
+    json["patch"] = fix.patch;
+  }
   return json;
 }
 

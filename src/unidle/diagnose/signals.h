@@ -22,6 +22,16 @@ struct SettingPair {
   std::string unnamed_key = {};  // the configured key, when no file of the program has its name in it
 };
 
+/// The source of unidle.data that gives what the program's data set gives.
+struct SourceFacts {
+  std::string name;               // "images", "table", ...
+  std::string code;               // how it is called; "..." where a person has to say something
+  std::string where;              // file:line that the data set was known by
+  std::vector<std::string> left;  // what only a person can say; empty: nothing
+  std::string note;               // another source that may be worth it
+  std::string patch;              // the changed lines as a unified diff; may be empty
+};
+
 /// The loader that feeds training, as the program described it.
 struct LoaderFacts {
   std::optional<std::int64_t> workers;
@@ -42,6 +52,7 @@ struct LoaderFacts {
   std::string dataset;                      // its class
   std::string dataset_where;                // file:line of what makes a sample
   std::string where;                        // file:line of where it is made
+  std::optional<SourceFacts> source;        // that could stand for its data set
   /// Making an iterator until its first batch, beyond the fetch itself.
   std::optional<std::int64_t> starts;
   std::optional<double> start_wait_s;  // of it, what training waited for

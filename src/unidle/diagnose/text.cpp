@@ -61,11 +61,22 @@ std::string fix_text(const Finding& finding, const Fix& fix, const Style& style)
   return text + style.word(": ") + fix.how;
 }
 
+/// As it is, but for where its lines begin: patch(1) takes that into account.
+std::string indented(std::string_view patch) {
+  std::string out;
+  while (!patch.empty()) {
+    const std::size_t end = patch.find('\n');
+    out += fmt::format("      {}\n", patch.substr(0, end));
+    patch.remove_prefix(end == std::string_view::npos ? patch.size() : end + 1);
+  }
+  return out;
+}
+
 /// The change: knobs with their values, else in words; and the command that tries it.
 std::string changes(const Finding& finding, const Rule* rule, const Diagnosis& diagnosis, const Style& style) {
   std::string out;
   for (const Fix& fix : finding.fixes) {
-    out += style.block(3, "=> ", fix_text(finding, fix, style));
+    out += style.block(3, "=> ", fix_text(finding, fix, style)) + indented(fix.patch);
   }
   if (finding.fixes.empty()) {
     if (finding.where) {

@@ -3,7 +3,7 @@
 import sys
 import types
 
-from _unidle_shim.facts import package_loading
+from _unidle_shim.facts import package_loading, replaceable
 from _unidle_shim.host import places
 from _unidle_shim.host.shapes import untold
 from _unidle_shim.host.whose import pass_on
@@ -108,6 +108,17 @@ def loader_facts(torch, loader):
     }
 
 
+def source_of(facts, loader, real):
+    """Once a loader: which source of unidle.data could take the place of its data set."""
+    if facts["made_with"] != "torch" or facts["iterable"]:
+        return None
+    try:
+        return replaceable.note_of(real, loader.where)
+    except Exception as failure:  # values that only look like what they are taken for
+        pass_on(failure)
+        return None
+
+
 def look_at_samples(facts, real):
     """Once a loader: whether rows of a table in memory could be fetched together, and which functions'
     results could be kept. Nothing of the program's is called but in a trial."""
@@ -173,6 +184,8 @@ def loader_notes(loader):
             wait_seconds=loader.wait_ns * 1e-9,
         ),
     )
+    if loader.source:
+        yield ("source", loader.id), dict(loader.source, type="source", id=loader.id)
     if loader.starts:
         yield (
             ("loader_start", loader.id),

@@ -62,6 +62,11 @@ def short(name):
     return name
 
 
+def full(name):
+    """The file of a short() name."""
+    return os.path.join(_START, name)
+
+
 _START = os.path.join(os.getcwd(), "") if os.path.isdir(os.curdir) else "/"
 
 

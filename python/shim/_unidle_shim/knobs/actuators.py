@@ -13,7 +13,15 @@ from _unidle_shim.host.guard import caught
 from _unidle_shim.host.notes import write_line
 from _unidle_shim.host.patching import around
 from _unidle_shim.host.whose import pass_on
-from _unidle_shim.knobs import fetching, fp16, fused, metrics_interval, package_options, validation_interval
+from _unidle_shim.knobs import (
+    fetching,
+    fp16,
+    fused,
+    metrics_interval,
+    package_options,
+    replaced_loader,
+    validation_interval,
+)
 
 _TRUE = (True, 1, "true", "on", "yes", "1", "True")
 _LOADER = {
@@ -36,6 +44,7 @@ KNOWN = set(_LOADER) | {
     "cpu.threads",
     "cache.features",
     "loader.gather",
+    replaced_loader.KNOB,
     validation_interval.KNOB,
     metrics_interval.KNOB,
 }
@@ -66,6 +75,7 @@ class Actuators:
         self.scaling = None  # fp16.LossScaling
         self.adapts = False  # something is done around forward passes
         self.fetching = None  # fetching.Fetching
+        self.replaced = None  # replaced_loader.Replaced
         self.validating = validation_interval.Validating(state, self)
         self.reads = None  # metrics_interval.Reads
         state.actor_notes.append(self.notes)
@@ -73,6 +83,11 @@ class Actuators:
             self.asked = dict(json.loads(asked)) if asked else {}
         except (ValueError, TypeError):
             self.say("*", asked, "refused", "UNIDLE_APPLY is no JSON object")
+
+    def install_loaders(self):
+        """Called before torch's DataLoader is patched."""
+        if self.on(replaced_loader.KNOB):
+            self.replaced = replaced_loader.install(self)
 
     def package_options(self, Loader):
         """For loaders.patch_loader: what was asked of a Loader of unidle.data, which is not patched yet."""
@@ -339,6 +354,8 @@ class Actuators:
         `settings`."""
         if self.fetching is not None:
             settings.update((knob, self.fetching.value(knob)) for knob in fetching.KNOBS)
+        if self.replaced is not None and self.replaced.value:
+            settings[replaced_loader.KNOB] = True
         if self.reads is not None and self.reads.said:
             settings[metrics_interval.KNOB] = self.reads.interval
         yield ("validation",), self.validating.note()

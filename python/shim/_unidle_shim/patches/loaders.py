@@ -37,6 +37,7 @@ class Loader:
         self.making = None if of_package else sampling.Samples(number)  # made in this process, each timed
         self.samples = self.making or package_loading.Costs(self)
         self.facts = None  # what inspection has read from it, kept when it is gone
+        self.source = None  # of the package, that could take the place of its data set
         self.likeness = None  # tells loaders apart that are made at the same line
         self.real = None  # weak reference to the DataLoader
 
@@ -48,7 +49,13 @@ def install(state):
 
     whole_batches.remember()
     state.take_over = lambda: take_over(state)
-    patch_loader(state, dataloader.DataLoader, state.actuators.loader_options, _starts_workers)
+    replaced = state.actuators.replaced
+    patch_loader(
+        state,
+        dataloader.DataLoader,
+        state.actuators.loader_options,
+        lambda real: _starts_workers(real) and (replaced is None or replaced.stands_for(real) is None),
+    )
     state.fetches = [patch_iterator(state, dataloader._BaseDataLoaderIter)]
     state.makers = [
         _patch_fetcher(state, fetcher)
@@ -207,6 +214,7 @@ def _facts_of(state, loop, loader, real):
     loop.inside = True  # what is asked of the dataset is ours
     try:
         loading.look_at_samples(facts, real)
+        loader.source = loader.source or loading.source_of(facts, loader, real)
     finally:
         loop.inside = False
     return facts

@@ -1,6 +1,7 @@
 #include "unidle/diagnose/detail/finding.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -175,6 +176,33 @@ void add_stages(const Context& context, Finding& finding) {
     }
   }
   finding.evidence.push_back(context.say("what the loader's threads spend their time on: {}", text));
+}
+
+void add_source(const Context& context, Finding& finding) {
+  if (!context.signals.loader || !context.signals.loader->source) {
+    return;
+  }
+  const SourceFacts& source = *context.signals.loader->source;
+  const std::string& where = source.where.empty() ? context.signals.loader->where : source.where;
+  if (!source.left.empty()) {
+    finding.evidence.push_back(context.say("unidle.data has a source for such data ({}): {}; left to a person: {}",
+                                           where, source.code, fmt::format("{}", fmt::join(source.left, "; "))));
+  } else {
+    finding.evidence.push_back(
+        context.say("unidle.data gives the same samples by threads ({}): {}", where, source.code));
+  }
+  if (!source.note.empty()) {
+    finding.evidence.push_back(source.note);
+  }
+  if (source.left.empty() && !source.patch.empty()) {
+    Fix fix = make_fix(context, "loader.replace", true,
+                       "take the samples from unidle.data; review these lines, which nobody has tried yet: unidle "
+                       "optimize --allow loader.replace measures it");
+    fix.from = false;
+    fix.by_hand = true;  // what is drawn at random is drawn in another order: not without being asked for
+    fix.patch = source.patch;
+    finding.fixes.push_back(std::move(fix));
+  }
 }
 
 bool samples_can_be_kept(const Context& context) {

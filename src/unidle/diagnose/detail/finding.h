@@ -52,6 +52,10 @@ std::optional<HotFunction> cacheable_within(const Signals& signals);
 /// Adds what the threads of our own loader spend their time on, the limiting stage first, where they told.
 void add_stages(const Context& context, Finding& finding);
 
+/// Adds which source of unidle.data gives what the program's data set gives, where that was seen; as a fix where
+/// nothing is left to a person but to review the lines.
+void add_source(const Context& context, Finding& finding);
+
 /// False where nothing of the samples could be kept for later epochs: they are a stream, or differ each time.
 bool samples_can_be_kept(const Context& context);
 

@@ -140,6 +140,16 @@ void Notes::read_loader(Signals& signals) const {
   facts.dataset = loader.text("dataset");
   facts.dataset_where = loader.text("dataset_where");
   facts.where = loader.text("where");
+  each<record::NoteType::kSource>([&](const auto& note) {
+    if (note.process() == loader.process() && note.value("id") == loader.value("id") && !note.text("name").empty()) {
+      facts.source = SourceFacts{.name = note.text("name"),
+                                 .code = note.text("code"),
+                                 .where = note.text("where"),
+                                 .left = texts_in(note.value("left")),
+                                 .note = note.text("note"),
+                                 .patch = note.text("patch")};
+    }
+  });
   each<record::NoteType::kLoaderStart>([&](const auto& note) {
     if ((training_ && note.process() != *training_) || !feeds_training(note.value("id"))) {
       return;

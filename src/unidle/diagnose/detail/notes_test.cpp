@@ -106,6 +106,18 @@ TEST(Notes, TheNewestTrainingLoaderAndTheStartsOfAll) {
   EXPECT_NEAR(*signals.loader->start_wait_s, 5, 1e-9);
 }
 
+TEST(Notes, TheSourceOfTheTrainingLoaderAlone) {
+  const auto source = [](int id, const char* name) {
+    return json{{"type", "source"}, {"id", id}, {"name", name}, {"left", {"a", 3}}, {"patch", nullptr}};
+  };
+  const Signals signals = read({note(1, kTraining, loader(1, "train", 4)), note(1, kTraining, source(1, "images")),
+                                note(1, kTraining, source(2, "table")), note(1, 77, source(1, "npy"))});
+  ASSERT_TRUE(signals.loader->source.has_value());
+  EXPECT_EQ(signals.loader->source->name, "images");
+  EXPECT_EQ(signals.loader->source->left, (std::vector<std::string>{"a", ""}));
+  EXPECT_EQ(signals.loader->source->patch, "");
+}
+
 TEST(Notes, WhatIsMissingStaysMissing) {
   const Signals signals = read({note(1, kTraining, {{"type", "loader"}, {"use", "train"}, {"workers", nullptr}}),
                                 note(1, kTraining, {{"type", "optimizer"}, {"class", "SGD"}, {"fused", nullptr}}),

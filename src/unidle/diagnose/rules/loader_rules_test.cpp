@@ -1,6 +1,7 @@
 // loader-no-workers, loader-too-few-workers, loader-oversubscribed, recomputed-features.
 #include <gmock/gmock.h>
 
+#include "unidle/diagnose/diagnose.h"
 #include "unidle/diagnose/testing/asking.h"
 
 namespace unidle::diagnose::testing {
@@ -222,6 +223,39 @@ TEST(LoaderStages, TheLimitingOneComesFirst) {
               Contains(HasSubstr("decoding pictures 70 %, changing pictures 20 %, reading files 10 %")));
   signals.samples->stages_s = {0, 0, 0, 0};
   EXPECT_THAT(fired("loader-no-workers", signals).evidence, Not(Contains(HasSubstr("spend their time on"))));
+}
+
+TEST(LoaderSource, TakesThePlaceOfADataSetOrNamesWhatIsLeft) {
+  Signals signals = waiting_cpu(0.6);
+  signals.loader.emplace();
+  signals.loader->where = "train.py:61";
+  const auto first = [&] { return diagnose::diagnose(signals).findings.at(0); };
+  EXPECT_EQ(first().id, "loader-no-workers");
+  EXPECT_EQ(fix_of(first(), "loader.replace"), nullptr);
+  SourceFacts& source = signals.loader->source.emplace();
+  source.name = "arrays";
+  source.code = "unidle.data.arrays(self.x)";
+  source.patch = "--- train.py\n";
+  const Finding known = first();
+  EXPECT_THAT(known.evidence, Contains(HasSubstr("(train.py:61): unidle.data.arrays(self.x)")));
+  const Fix* fix = fix_of(known, "loader.replace");
+  ASSERT_NE(fix, nullptr);
+  EXPECT_EQ(fix->patch, "--- train.py\n");
+  EXPECT_EQ(fix->from, false);
+  EXPECT_EQ(fix->fix_class, knobs::KnobClass::kNumeric);
+  EXPECT_TRUE(fix->by_hand) << "no command of ours applies it";
+
+  signals.loader->source = SourceFacts{.name = "table",
+                                       .code = "unidle.data.table(...)",
+                                       .where = "data.py:9",
+                                       .left = {"which columns", "what else"},
+                                       .note = "another",
+                                       .patch = "--- train.py\n"};
+  const Finding left = first();
+  EXPECT_THAT(left.evidence, Contains(HasSubstr("(data.py:9): unidle.data.table(...); left to a person: which columns; "
+                                                "what else")));
+  EXPECT_THAT(left.evidence, Contains("another"));
+  EXPECT_EQ(fix_of(left, "loader.replace"), nullptr);
 }
 
 TEST(RecomputedFeatures, NamesTheFunctionThatCanBeCached) {

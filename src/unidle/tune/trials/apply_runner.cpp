@@ -64,6 +64,7 @@ std::map<std::string, std::string> places_in(const record::Reader& reader) {
   record::each_note<record::NoteType::kModel>(notes,
                                               [&](const auto& note) { places["model"] = note.text("training_where"); });
   places["function"] = diagnose::cacheable_function(reader);
+  places["replacement"] = diagnose::replacement_patch(reader);
   std::erase_if(places, [](const auto& entry) { return entry.second.empty(); });
   return places;
 }

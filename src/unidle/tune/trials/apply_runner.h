@@ -25,7 +25,8 @@ struct ProgramPlan {
   knobs::Settings settings;                      // in effect, those that can be changed at run time, in canonical form
   std::string device;                            // "cpu", "cuda", "rocm" or "unknown"
   Protection protection = Protection::kInPlace;  // of the user's files in trials
-  std::map<std::string, std::string> places;     // "loader", "dataset", "function", "model": file:line; "made_with"
+  std::map<std::string, std::string>
+      places;  // "loader", "dataset", "function", "model": file:line; "made_with"; "replacement": a patch
   SpareOptions spare;
   OptionChoices choices;
 };

@@ -1,0 +1,156 @@
+"""What a data set reads for each sample, by the calls in its text: enough to name a source only."""
+
+from __future__ import annotations
+
+import ast
+import types
+from typing import Any, Dict, Iterator, List, Optional, Set, Tuple
+
+from . import pictures
+from .found import Found
+from .function import Function, line_of, parsed
+
+_PICTURES = {"Image.open", "imread", "read_image", "decode_image", "pil_loader", "default_loader"}
+_DEEPEST = 2  # functions of the program that __getitem__ calls, and those that they call
+
+Place = Tuple[str, int]
+
+
+def of(dataset: Any, function: Function) -> Optional[Found]:
+    """Calls count that are given something that depends on the number of the sample."""
+    seen: Dict[str, List[Place]] = {}
+    for kind, place in _reads(function.function, {function.index}, dataset, _DEEPEST):
+        seen.setdefault(kind, []).append(place)
+    if len(seen.get("picture", ())) == 1:
+        return _picture(dataset, seen["picture"][0])
+    if "picture" in seen:
+        return Found(
+            "pairs",
+            "unidle.data.pairs(folder, crop=..., scale=...)",
+            ["it wants a folder with high/ and low/, of the same names, and cuts both out alike"],
+            where=seen["picture"][0],
+        )
+    if "npy" in seen:
+        return Found(
+            "npy",
+            "unidle.data.npy(folder, fields=(...))",
+            ["which files are which field, and what is done with their rows, is for a person to say"],
+            where=seen["npy"][0],
+        )
+    place = seen["table"][0] if "table" in seen else _of_frame(dataset, function)
+    if place is None:
+        return None
+    return Found(
+        "table",
+        "unidle.data.table(paths, features=[...], targets=[...])",
+        ["which columns are features and which are targets is for a person to say"],
+        where=place,
+    )
+
+
+def _picture(dataset: Any, place: Place) -> Found:
+    options: dict = {}
+    left = ["the folder has to have a folder for each class, or a text file lists lines PATH LABEL"]
+    for value in vars(dataset).values():
+        if type(value).__module__.startswith("torchvision.transforms"):
+            options, more = pictures.options_of(value)
+            left += more
+            break
+    else:
+        left.append("what it does with the pictures has to be what unidle.data.images does")
+    named = "".join(f", {name}={value!r}" for name, value in options.items())
+    return Found("images", f"unidle.data.images(folder{named})", left, where=place)
+
+
+def _of_frame(dataset: Any, function: Function) -> Optional[Place]:
+    """Rows of a table of pandas that it holds, one by one; where the file is read, if it does that."""
+    text = ast.dump(function.tree)
+    for name, value in vars(dataset).items():
+        if (
+            type(value).__module__.split(".")[0] == "pandas"
+            and hasattr(value, "columns")
+            and (f"attr='{name}'" in text)
+        ):
+            return readers(type(dataset).__init__) or function.where
+    return None
+
+
+def readers(function: Any) -> Optional[Place]:
+    """Where a function calls pandas.read_csv."""
+    tree = parsed(function) if isinstance(function, types.FunctionType) else None
+    for node in ast.walk(tree) if tree is not None else ():
+        if isinstance(node, ast.Call) and _name(node.func).split(".")[-1] == "read_csv":
+            return line_of(function, node)
+    return None
+
+
+def _reads(function: Any, given: Set[str], dataset: Any, deepest: int) -> Iterator[Tuple[str, Place]]:
+    tree = parsed(function) if isinstance(function, types.FunctionType) else None
+    if tree is None:
+        return
+    known = _dependent(tree, given)
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call):
+            continue
+        moved = [_mentions(one, known) for one in (*node.args, *(word.value for word in node.keywords))]
+        if not any(moved):
+            continue
+        name = _name(node.func)
+        last = name.split(".")[-1]
+        if name in _PICTURES or last in _PICTURES or name.endswith(".Image.open"):
+            yield "picture", line_of(function, node)
+        elif last == "load" and _module(function, name) == "numpy":
+            yield "npy", line_of(function, node)
+        elif last == "read_csv":
+            yield "table", line_of(function, node)
+        elif deepest > 0:
+            yield from _within(function, node, name, known, dataset, deepest - 1)
+
+
+def _within(
+    function: Any, call: ast.Call, name: str, known: Set[str], dataset: Any, deepest: int
+) -> Iterator[Tuple[str, Place]]:
+    """The same of a method of the data set, or a function beside it."""
+    parts = name.split(".")
+    inner: Any = None
+    skip = 0
+    if len(parts) == 2 and parts[0] == "self":
+        inner, skip = getattr(type(dataset), parts[1], None), 1
+    elif len(parts) == 1:
+        inner = function.__globals__.get(name)
+    if not isinstance(inner, types.FunctionType) or inner.__module__ != type(dataset).__module__:
+        return
+    names = inner.__code__.co_varnames[skip : inner.__code__.co_argcount]
+    given = {one for one, value in zip(names, call.args) if _mentions(value, known)}
+    given |= {word.arg for word in call.keywords if word.arg and _mentions(word.value, known)}
+    yield from _reads(inner, given, dataset, deepest)
+
+
+def _dependent(tree: ast.FunctionDef, given: Set[str]) -> Set[str]:
+    """Names whose values depend on those."""
+    known = set(given)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign) and _mentions(node.value, known):
+            known |= {
+                one.id for target in node.targets for one in ast.walk(target) if isinstance(one, ast.Name)
+            }
+        elif isinstance(node, ast.withitem) and node.optional_vars is not None:
+            if _mentions(node.context_expr, known):
+                known |= {one.id for one in ast.walk(node.optional_vars) if isinstance(one, ast.Name)}
+    return known - {"self"}
+
+
+def _mentions(node: ast.AST, names: Set[str]) -> bool:
+    return any(isinstance(one, ast.Name) and one.id in names for one in ast.walk(node))
+
+
+def _name(node: ast.expr) -> str:
+    """ "Image.open"; empty for what is no name."""
+    if isinstance(node, ast.Attribute):
+        inner = _name(node.value)
+        return f"{inner}.{node.attr}" if inner else node.attr
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def _module(function: Any, name: str) -> str:
+    return getattr(function.__globals__.get(name.split(".")[0]), "__name__", "")
