@@ -81,7 +81,8 @@ ImageInfo probe(std::span<const std::byte> bytes, std::string_view subject, deta
   if (bytes.size() >= 2 && data_of(bytes)[0] == 0xff && data_of(bytes)[1] == 0xd8) {
     return jpeg.probe(bytes, subject);
   }
-  throw input_error(subject, bytes.empty() ? "is empty; expected a PNG or JPEG picture" : "is neither PNG nor JPEG");
+  throw input_error(
+      subject, bytes.empty() ? "is empty; expected a PNG, JPEG or WebP picture" : "is neither PNG nor JPEG nor WebP");
 }
 
 void require_spng(int result, std::string_view subject) {

@@ -279,7 +279,8 @@ TEST(ImageDamageTest, OtherFilesAreNamed) {
   std::string message;
   EXPECT_EQ(failure(some, "", &message), ErrorCode::kInput);
   EXPECT_NE(message.find("empty"), std::string::npos);
-  EXPECT_EQ(failure(some, "GIF89a and more"), ErrorCode::kInput);
+  EXPECT_EQ(failure(some, "GIF89a and more", &message), ErrorCode::kInput);
+  EXPECT_NE(message.find("neither PNG nor JPEG nor WebP"), std::string::npos);
   EXPECT_EQ(failure(some, std::string("\x89PNG\r\n\x1a\n", 8)), ErrorCode::kInput);
   EXPECT_EQ(failure(some, "\xff\xd8 not really"), ErrorCode::kInput);
 }

@@ -94,6 +94,7 @@ TEST_F(TableSourceTest, SaysWhereAndWhatIsWrong) {
   expect_error(options({good, put("t_part5.csv", "a,b\n1,2\n3,four\n")}), ErrorCode::kInput, "t_part5.csv:3");
   expect_error(options({good, put("t_part6.csv", "a,b\n1,2\n3,\"4\n")}), ErrorCode::kInput, "t_part6.csv:3");
   expect_error(options({put("empty.csv", "")}), ErrorCode::kInput, "empty.csv:1");
+  expect_error(options({put("gzip.csv", "\x1f\x8b\x08,a\n1,2\n")}), ErrorCode::kInput, "gzip.csv");
   expect_error(options({put("wide.csv",
                             "\xff\xfe"
                             "a")}),

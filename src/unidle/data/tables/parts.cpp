@@ -115,6 +115,9 @@ Head read_head(detail::OpenFiles& files, std::size_t file, char delimiter) {
     if (text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff")) {
       throw Error(ErrorCode::kInput, path + ":1", "is UTF-16; expected UTF-8", "iconv -f UTF-16 -t UTF-8");
     }
+    if (text.starts_with("\x1f\x8b")) {
+      throw Error(ErrorCode::kInput, path, "is compressed; expected text", "gunzip --keep");
+    }
     const std::size_t mark = text.starts_with("\xef\xbb\xbf") ? 3 : 0;
     std::size_t begin = mark;
     while (begin < text.size() && (text[begin] == '\n' || text[begin] == '\r')) {
