@@ -246,6 +246,7 @@ struct Signals {
   std::optional<bool> model_has_convolutions;
   std::optional<bool> model_has_depthwise;  // convolutions with as many groups as channels
   std::optional<std::int64_t> model_parameters;
+  bool model_in_16_bits = false;  // its parameters are: its products need no autocast
   std::optional<std::int64_t> model_convolution_parameters;
   std::optional<bool> convolutions_tf32;  // cuDNN may use TF32 for them
   std::string model_where;

@@ -52,6 +52,15 @@ TEST(PrecisionFp32, MissingAndOn) {
   EXPECT_TRUE(silent("precision-fp32", healthy_gpu()));
 }
 
+TEST(PrecisionFp32, AModelWhoseParametersAreInSixteenBitsNeedsNone) {
+  Signals signals = fp32_gpu();
+  set_effective(signals, "precision.tf32", "false");
+  EXPECT_FALSE(silent("tf32-off", signals));
+  signals.model_in_16_bits = true;
+  EXPECT_TRUE(silent("precision-fp32", signals));
+  EXPECT_TRUE(silent("tf32-off", signals));
+}
+
 TEST(PrecisionFp32, AModelInSixteenBitsUsesTheUnitsWithoutAutocast) {
   Signals signals = fp32_gpu();
   set_effective(signals, "precision.tf32", "false");

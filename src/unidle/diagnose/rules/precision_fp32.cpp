@@ -44,7 +44,7 @@ Evaluation evaluate_precision_fp32(const Context& context, const Policy& policy)
   if (!amp) {
     return Missing{"the precision in the live program (effective precision.amp)"};
   }
-  if (*amp) {
+  if (*amp || signals.model_in_16_bits) {
     return Nothing{};
   }
   const auto units = units_of(context, policy);
