@@ -21,8 +21,8 @@ struct Builtin {
 
 const std::array<Builtin, 2>& builtins() {
   static const std::array<Builtin, 2> kBuiltins = {
-      {{"peptide", {"unidle/peptide", "1"}, peptide_features},
-       {"peptide-ensemble", {"unidle/peptide-ensemble", "1"}, ensemble_features}}};
+      {{"peptide", {"unidle/peptide", "2"}, peptide_features},
+       {"peptide-ensemble", {"unidle/peptide-ensemble", "2"}, ensemble_features}}};
   return kBuiltins;
 }
 
@@ -61,8 +61,9 @@ PredictorFactory builtin_predictor(std::string_view name) {
       return [&builtin](std::stop_token) { return std::make_unique<BuiltinPredictor>(builtin); };
     }
   }
-  throw Error(ErrorCode::kUsage, fmt::format("predictor {}", name), "is none of unidle's own",
-              fmt::format("there are: {}", fmt::join(builtin_names(), ", ")));
+  throw Error(
+      ErrorCode::kUsage, fmt::format("predictor {}", name), "is none of unidle's own",
+      fmt::format("there are: {}; anything else is the path of a TorchScript file", fmt::join(builtin_names(), ", ")));
 }
 
 }  // namespace unidle::cache

@@ -17,7 +17,8 @@ constexpr double kContact = 8.0;  // angstrom between CA, as contact maps have i
 
 enum Structure : std::size_t { kHelix, kStrand, kTurn, kStructures };
 
-/// Chou and Fasman 1978: P(helix), P(strand), P(turn), times 100.
+/// Chou and Fasman 1978: P(helix), P(strand), P(turn), times 100. In AAindex they are CHOP780201, CHOP780202 and
+/// CHOP780101 (CHOP780203 has the turns otherwise). Lists that give lysine 114 for its 116 are about.
 struct Propensity {
   char residue;
   std::array<double, kStructures> of;
@@ -25,7 +26,7 @@ struct Propensity {
 constexpr std::array<Propensity, 20> kPropensities = {{
     {'A', {142, 83, 66}},  {'R', {98, 93, 95}},   {'N', {67, 89, 156}},  {'D', {101, 54, 146}}, {'C', {70, 119, 119}},
     {'Q', {111, 110, 98}}, {'E', {151, 37, 74}},  {'G', {57, 75, 156}},  {'H', {100, 87, 95}},  {'I', {108, 160, 47}},
-    {'L', {121, 130, 59}}, {'K', {114, 74, 101}}, {'M', {145, 105, 60}}, {'F', {113, 138, 60}}, {'P', {57, 55, 152}},
+    {'L', {121, 130, 59}}, {'K', {116, 74, 101}}, {'M', {145, 105, 60}}, {'F', {113, 138, 60}}, {'P', {57, 55, 152}},
     {'S', {77, 75, 143}},  {'T', {83, 119, 96}},  {'W', {108, 137, 96}}, {'Y', {69, 147, 114}}, {'V', {106, 170, 50}},
 }};
 /// The lengths that decide where one begins: a helix in six residues, a strand in five, a turn in four.
