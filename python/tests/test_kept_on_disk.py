@@ -32,7 +32,7 @@ class KeptOnDiskTest(unittest.TestCase):
 
         np.save(self.data / f"{item}.npy", np.arange(8) + value)
 
-    def trained(self, kind="plain", workers=0, **more):
+    def trained(self, kind="plain", workers=0, value="disk", **more):
         """(what was computed, what was said of the knob) of a run, whose output has to be the bare one's."""
         self.runs += 1
         command = [sys.executable, str(self.program), str(self.data), kind, str(workers)]
@@ -40,7 +40,7 @@ class KeptOnDiskTest(unittest.TestCase):
         if same not in self.bare:
             self.bare[same] = self.ran(command, COMPUTED="/dev/null", **more).stdout
         log, record = self.folder / f"log{self.runs}", self.folder / f"record{self.runs}"
-        observed = [UNIDLE, "run", "-o", str(record), "--apply", "cache.features=disk", "--", *command]
+        observed = [UNIDLE, "run", "-o", str(record), "--apply", f"cache.features={value}", "--", *command]
         done = self.ran(observed, COMPUTED=str(log), UNIDLE_CACHE=str(self.folder / "cache"), **more)
         self.assertEqual((done.returncode, done.stdout), (0, self.bare[same]), done.stderr)
         notes = Record(record)
@@ -68,6 +68,22 @@ class KeptOnDiskTest(unittest.TestCase):
         second, status, why = self.trained("cropped")
         self.assertIn("taken", status, why)
         self.assertLess(len(second), len(first) / 2)
+
+    def test_a_data_set_that_is_made_anew_is_kept_on_disk_and_not_in_memory(self):
+        computed, status, why = self.trained("anew", workers=2, value="memory", EPOCHS="4")
+        self.assertGreaterEqual(len(computed), 4 * COUNT)
+        self.assertIn("refused", status)
+        self.assertIn("makes its data set anew", why)
+        self.assertIn("cache.features=disk", why)
+        computed, status, why = self.trained("anew", EPOCHS="4")
+        self.assertEqual(status, {"taken"}, why)
+        self.assertLess(len(computed), 2 * COUNT)
+
+    def test_the_record_tells_that_a_data_set_is_made_anew(self):
+        for kind in ("plain", "anew"):
+            self.trained(kind)
+            notes = Record(self.folder / f"record{self.runs}").notes("loader")
+            self.assertEqual({note["dataset_anew"] for note in notes}, {kind == "anew"})
 
     def test_what_a_sample_depends_on_is_part_of_the_key(self):
         self.trained()

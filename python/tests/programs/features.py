@@ -47,10 +47,19 @@ class Features(Dataset):
 
 random.seed(0)
 torch.manual_seed(0)
-loader = DataLoader(Features(FOLDER), 4, shuffle=True, num_workers=WORKERS)
+
+
+def made():
+    return DataLoader(Features(FOLDER), 4, shuffle=True, num_workers=WORKERS)
+
+
+loader = made()
 model = torch.nn.Linear(4, 1)
 optimizer = torch.optim.SGD(model.parameters(), 0.01)
-for epoch in range(2):
+for epoch in range(int(os.environ.get("EPOCHS", "2"))):
+    if KIND == "anew" and epoch > 0:
+        loader = None
+        loader = made()
     for features, item in loader:
         optimizer.zero_grad()
         loss = (model(features).squeeze(1) - item).square().mean()

@@ -155,6 +155,8 @@ Messages chinese_rule_messages() {
       {"unidle.data has a source for such data ({}): {}; left to a person: {}", "unidle.data 有适合这类数据的数据源（{}）：{}；留给人决定的是：{}"},
       {"unidle.data gives the same samples by threads ({}): {}", "unidle.data 能用线程给出同样的样本（{}）：{}"},
       {"take the samples from unidle.data; review these lines, which nobody has tried yet: unidle optimize --allow loader.replace measures it", "改由 unidle.data 提供样本；请审阅这些尚未试过的改动：unidle optimize --allow loader.replace 会测量它"},
+      {"; on disk: what memory keeps goes with the data set, which is made anew",
+       "；保存到磁盘：数据集会被重新创建，内存中保留的内容随之消失"},
       {"; for later runs too: @unidle.cached above {} ({})", "；要供以后的运行使用：在 {}（{}）上方加 @unidle.cached"},
       {"The loader runs in the training process", "加载器运行在训练进程内"},
       {"loader workers", "加载器工作进程"},

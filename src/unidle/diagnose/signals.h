@@ -45,6 +45,7 @@ struct LoaderFacts {
   std::optional<bool> batched;              // a batch is fetched by one call
   std::optional<bool> in_memory;            // the samples are held in memory; nothing is read for one
   std::optional<bool> gathers;              // rows fetched together are those fetched singly; absent: it was not tried
+  std::optional<bool> dataset_anew;         // the program has made the data set more than once
   std::string gathers_not;                  // why not, or why it was not tried
   std::vector<std::string> keepable;        // functions that a sample calls whose results could be kept
   std::vector<std::string> keepable_where;  // of each, file:line where unidle.cached can stand; empty: nowhere

@@ -99,6 +99,7 @@ def loader_facts(torch, loader):
         "dataset": type(innermost(dataset)).__name__,
         "dataset_where": places.of_function(getter),
         "dataset_len": length,
+        "dataset_anew": loader.dataset_anew,
         "in_memory": in_memory,
         "in_memory_bytes": size,
         "batched_getitem": bool(getattr(dataset, "__getitems__", None)) or not real._auto_collation,

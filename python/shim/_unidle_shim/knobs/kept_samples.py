@@ -30,6 +30,7 @@ from _unidle_shim.source.purity import drew, numbers_of, random_states, restore
 
 _PROVED_TWICE = 3  # samples that each process makes twice before it keeps any
 _MISSES_PER_PROOF = 64  # and one in so many later
+_GONE_AFTER_AN_EPOCH = 2  # datasets like this one: it is not there to be looked at first, but made anew
 _HITS_PER_PROOF = 64  # one in so many kept samples is made again and compared
 _CHEAP_NS = 100_000  # a sample cheaper than this is as fast made as looked up
 _SHARE_OF_MEMORY = 0.5  # of what is free when the cache is made
@@ -272,6 +273,10 @@ def _is_same(sample, kept):
         return False
 
 
+def _likeness(dataset):
+    return type(dataset).__qualname__, len(dataset)
+
+
 class Caches:
     """The stores of the program's datasets."""
 
@@ -279,6 +284,7 @@ class Caches:
         self._say, self._on_disk = say, on_disk
         self._stores = {}  # id of a dataset -> (weak reference, store, its numbers)
         self._calls = {}  # id of a dataset -> (weak reference, KeptCalls of this process)
+        self._served, self._gone = {}, []  # those of one epoch so far, by id; those that never had another
         self._in_workers = False
 
     def prepare(self, loader):
@@ -291,9 +297,20 @@ class Caches:
             return
         known = self._stores.get(id(dataset))
         if known is not None and known[0]() is dataset:
+            self._served.pop(id(dataset), None)
             if known[2] != numbers_of(dataset) and known[1].state < _OFF:
                 known[1].state = _OFF
                 self._say("broken", "the dataset is changed between epochs")
+            return
+        if not self._on_disk and self._is_made_anew(dataset):
+            lasting = any(
+                known[0]() is not None and key not in self._served for key, known in self._stores.items()
+            )
+            self._say(
+                "refused" if lasting else "broken",  # of the other datasets too: none has served again
+                "the program makes its data set anew, and what memory keeps goes with it; cache.features=disk"
+                " keeps it",
+            )
             return
         try:
             store = DiskStore(dataset) if self._on_disk else Store(len(dataset), loader.num_workers + 1)
@@ -309,6 +326,13 @@ class Caches:
         self._stores = {key: known for key, known in self._stores.items() if known[0]() is not None}
         self._calls = {key: known for key, known in self._calls.items() if known[0]() is not None}
         self._stores[id(dataset)] = (weakref.ref(dataset), store, numbers_of(dataset))
+        self._served[id(dataset)] = weakref.ref(dataset), _likeness(dataset)
+
+    def _is_made_anew(self, dataset):
+        """Some like it were there for one epoch each, and are gone."""
+        for key in [key for key, (there, _) in self._served.items() if there() is None]:
+            self._gone.append(self._served.pop(key)[1])
+        return self._gone.count(_likeness(dataset)) >= _GONE_AFTER_AN_EPOCH
 
     @staticmethod
     def _why_not(loader, dataset):

@@ -40,6 +40,19 @@ class Loader:
         self.source = None  # of the package, that could take the place of its data set
         self.likeness = None  # tells loaders apart that are made at the same line
         self.real = None  # weak reference to the DataLoader
+        self.dataset = None  # weak reference to its data set, where it can have one
+        self.dataset_anew = False  # a successor had another data set
+
+    def now_is(self, real):
+        """`real` is made, as the first or in place of one that is gone."""
+        before = self.dataset
+        self.real, self.facts = weakref.ref(real), None
+        try:
+            self.dataset = weakref.ref(real.dataset)
+        except (TypeError, AttributeError):
+            self.dataset = None  # a list, or a loader of the package
+            return
+        self.dataset_anew = self.dataset_anew or (before is not None and before() is not real.dataset)
 
 
 def install(state):
@@ -71,7 +84,7 @@ def loader_of(state, real):
             return known
     of_package = not isinstance(real, state.torch.utils.data.DataLoader)
     known = _successor(state, places.here(3), _likeness(real), of_package)
-    known.real, known.facts = weakref.ref(real), None
+    known.now_is(real)
     return known
 
 

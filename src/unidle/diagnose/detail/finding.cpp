@@ -63,6 +63,15 @@ Fix make_fix(const Context& context, std::string knob, nlohmann::json to, std::s
   return fix;
 }
 
+Fix keep_samples_fix(const Context& context, std::string_view how) {
+  const bool anew = context.signals.loader && context.signals.loader->dataset_anew.value_or(false);
+  Fix fix = make_fix(context, "cache.features", anew ? "disk" : "memory", how);
+  if (anew) {
+    fix.how += context.say("; on disk: what memory keeps goes with the data set, which is made anew");
+  }
+  return fix;
+}
+
 Fix one_launch_fix(const Context& context) {
   const bool engine = context.signals.settings.contains("workload");
   return engine

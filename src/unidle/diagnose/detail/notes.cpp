@@ -132,6 +132,7 @@ void Notes::read_loader(Signals& signals) const {
   }
   facts.in_memory = loader.flag("in_memory");
   facts.batched = loader.flag("batched_getitem");
+  facts.dataset_anew = loader.flag("dataset_anew");
   facts.gathers = loader.flag("gathers");
   facts.gathers_not = loader.text("gathers_not");
   facts.keepable = texts_in(loader.value("keepable"));

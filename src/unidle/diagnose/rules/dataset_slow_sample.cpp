@@ -57,8 +57,7 @@ Evaluation evaluate_dataset_slow_sample(const Context& context, const Policy& po
                   format_number(*context.cpus), format_seconds(*best_s), format_seconds(*context.rest_s)));
   if (detail::samples_can_be_kept(context)) {
     finding.fixes.push_back(
-        detail::make_fix(context, "cache.features", "memory",
-                         "keep what does not change from epoch to epoch, or make the sample cheaper"));
+        detail::keep_samples_fix(context, "keep what does not change from epoch to epoch, or make the sample cheaper"));
   } else if (signals.loader && signals.loader->of_package()) {
     finding.evidence.push_back(
         "loaders of unidle.data keep no samples: they can only be made cheaper (smaller files, scaled_decode of "

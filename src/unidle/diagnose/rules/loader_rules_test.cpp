@@ -188,6 +188,17 @@ TEST(RecomputedFeatures, CountsOnlyTheLaterEpochs) {
   EXPECT_EQ(fix_of(finding, "cache.features")->to, "memory");
 }
 
+TEST(RecomputedFeatures, OfADataSetThatIsMadeAnewMemoryKeepsNothing) {
+  Signals signals = recomputing();
+  signals.loader.emplace();
+  signals.loader->dataset_anew = false;
+  EXPECT_EQ(fix_of(fired("recomputed-features", signals), "cache.features")->to, "memory");
+  signals.loader->dataset_anew = true;
+  const Finding finding = fired("recomputed-features", signals);
+  EXPECT_EQ(fix_of(finding, "cache.features")->to, "disk");
+  EXPECT_THAT(fix_of(finding, "cache.features")->how, HasSubstr("made anew"));
+}
+
 TEST(RecomputedFeatures, SaysOnlyOfTheSameSamplesThatTheyWereThere) {
   Signals signals = recomputing();
   EXPECT_THAT(fired("recomputed-features", signals).evidence, Not(Contains(HasSubstr("results that were there"))));

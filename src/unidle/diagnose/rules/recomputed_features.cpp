@@ -98,8 +98,7 @@ Evaluation evaluate_recomputed_features(const Context& context, const Policy& po
   }
   finding.evidence.push_back(
       context.say("after the first pass the steps still wait for it, {} of the wall time", format_share(share)));
-  Fix keep =
-      detail::make_fix(context, "cache.features", "memory", "keep what the first epoch computed for the later ones");
+  Fix keep = detail::keep_samples_fix(context, "keep what the first epoch computed for the later ones");
   if (keep.from.is_null()) {
     keep.from = "off";  // later samples cost what the first ones did
   }
