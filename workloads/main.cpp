@@ -34,6 +34,7 @@
 #include "unidle/train/trainer.h"
 #include "workloads/export_command.h"
 #include "workloads/grid.h"
+#include "workloads/predictor_command.h"
 #include "workloads/registry.h"
 
 namespace {
@@ -287,13 +288,13 @@ int out_of_memory() {
 int parse_and_run(int argc, char** argv) {
   // A word in front is another command; a configuration's name has a dot.
   const std::string_view word = argc > 1 ? argv[1] : "";
-  CLI::App app(word == "export" ? "Writes the weights of a checkpoint as files that Python reads."
-                                : "Trains a workload with unidle's C++ engine.",
-               word == "export" ? "unidle-train export" : "unidle-train");
+  const bool other = word == "export" || word == "predictor";
+  CLI::App app("Trains a workload with unidle's C++ engine.",
+               other ? fmt::format("unidle-train {}", word) : "unidle-train");
   Options options;
   std::function<int()> action = [&options] { return run(options); };
-  if (word == "export") {
-    action = workloads::set_up_export(app);
+  if (other) {
+    action = word == "export" ? workloads::set_up_export(app) : workloads::set_up_predictor(app);
     --argc;
     ++argv;
   } else {

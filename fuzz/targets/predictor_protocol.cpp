@@ -14,6 +14,16 @@ void read_predictor_frames(std::string_view bytes, std::size_t piece) {
       reader.feed(bytes.substr(0, piece));
       while (const auto frame = reader.next()) {
         may_refuse([&] { cache::protocol::read_ready(*frame); });
+        may_refuse([&] { cache::protocol::read_hello(*frame); });
+        may_refuse([&] {
+          std::size_t bytes = 0;
+          if (const auto question = cache::protocol::read_question(*frame)) {
+            for (const std::string& input : question->inputs) {
+              bytes += input.size();
+            }
+            require(bytes == frame->data.size());
+          }
+        });
         for (const std::size_t count : {1U, 2U}) {
           may_refuse([&] {
             const auto predictions = cache::protocol::read_result(*frame, 1, count);

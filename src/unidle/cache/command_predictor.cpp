@@ -93,11 +93,11 @@ CommandPredictor::~CommandPredictor() {
   }
 }
 
-void CommandPredictor::fail(const std::string& why) {
+void CommandPredictor::fail(const std::string& why, ErrorCode code) {
   failed_ = true;
   read_errors();
   const std::string words = last_line(last_words_);
-  throw Error(ErrorCode::kChild, options_.command.front(), words.empty() ? why : fmt::format("{}: {}", why, words));
+  throw Error(code, options_.command.front(), words.empty() ? why : fmt::format("{}: {}", why, words));
 }
 
 void CommandPredictor::read_errors() {
@@ -126,11 +126,24 @@ void CommandPredictor::read_output() {
 }
 
 std::optional<ExitStatus> CommandPredictor::end_of_child() {
-  const std::int64_t deadline = system_clock().now_ns() + kNsPerSecond;
+  const std::int64_t deadline = system_clock().now_ns() + 10 * kNsPerSecond;  // Python takes a while to end
   while (!child_.poll() && system_clock().now_ns() < deadline) {
     ::poll(nullptr, 0, 2);  // it has closed its output, and is about to end
   }
   return child_.poll();
+}
+
+void CommandPredictor::fail_ended() {
+  const auto status = end_of_child();
+  if (!status) {
+    fail("it closed its standard output");
+  }
+  if (status->signal != 0) {
+    fail(fmt::format("it was ended by signal {}", status->signal));
+  }
+  // Before it was ready, 2 says that it is called wrongly or lacks something: no new start helps.
+  const bool no_use = status->code == 2 && facts_.identity.empty();
+  fail(fmt::format("it ended with exit code {}", status->code), no_use ? ErrorCode::kInput : ErrorCode::kChild);
 }
 
 protocol::Frame CommandPredictor::exchange(std::string_view message, std::int64_t limit_ns, std::stop_token stop) {
@@ -151,10 +164,7 @@ protocol::Frame CommandPredictor::exchange(std::string_view message, std::int64_
       fail(error.message());
     }
     if (output_ended_) {
-      const auto status = end_of_child();
-      fail(status && status->signal != 0 ? fmt::format("it was ended by signal {}", status->signal)
-           : status                      ? fmt::format("it ended with exit code {}", status->code)
-                                         : "it closed its standard output");
+      fail_ended();
     }
     if (stop.stop_requested()) {
       failed_ = true;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "unidle/base/error.h"
 #include "unidle/base/process.h"
 #include "unidle/cache/predictor.h"
 #include "unidle/cache/protocol.h"
@@ -24,7 +25,8 @@ struct CommandOptions {
 /// Speaks docs/predictor-protocol.md with a child. Its standard error is kept, and its last line is in what is thrown.
 class CommandPredictor final : public Predictor {
  public:
-  /// Starts the program and waits for it to be ready. Throws kInput when it cannot be started, else as predict().
+  /// Starts the program and waits for it to be ready. Throws kInput when it cannot be started, or
+  /// ends with exit code 2 before it is ready; else as predict().
   CommandPredictor(CommandOptions options, std::stop_token stop);
   ~CommandPredictor() override;
 
@@ -37,7 +39,8 @@ class CommandPredictor final : public Predictor {
   void read_output();
   std::optional<ExitStatus> end_of_child();
   void read_errors();
-  [[noreturn]] void fail(const std::string& why);
+  [[noreturn]] void fail(const std::string& why, ErrorCode code = ErrorCode::kChild);
+  [[noreturn]] void fail_ended();
 
   CommandOptions options_;
   ChildProcess child_;

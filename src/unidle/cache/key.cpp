@@ -19,6 +19,10 @@ const EVP_MD* sha256() {
 
 EVP_MD_CTX* as_context(void* context) { return static_cast<EVP_MD_CTX*>(context); }
 
+[[noreturn]] void cannot_hash() {
+  throw Error(ErrorCode::kMissing, "SHA-256", "cannot be computed by this machine's OpenSSL");
+}
+
 int nibble_of(char digit) {
   if (digit >= '0' && digit <= '9') {
     return digit - '0';
@@ -54,10 +58,18 @@ std::optional<Key> Key::from_hex(std::string_view text) {
   return key;
 }
 
+Key sha256_of(std::string_view bytes) {
+  Key key;
+  if (EVP_Digest(bytes.data(), bytes.size(), key.bytes.data(), nullptr, sha256(), nullptr) != 1) {
+    cannot_hash();
+  }
+  return key;
+}
+
 KeyBuilder::KeyBuilder() : context_(EVP_MD_CTX_new()) {
   if (context_ == nullptr || EVP_DigestInit_ex2(as_context(context_), sha256(), nullptr) != 1) {
     EVP_MD_CTX_free(as_context(context_));
-    throw Error(ErrorCode::kMissing, "SHA-256", "cannot be computed by this machine's OpenSSL");
+    cannot_hash();
   }
 }
 

@@ -29,6 +29,9 @@ struct Key {
   static std::optional<Key> from_hex(std::string_view text);
 };
 
+/// Of these bytes alone, as sha256sum gives it. Throws kMissing where this machine's OpenSSL has none.
+Key sha256_of(std::string_view bytes);
+
 /// Collects the parts of a key. Each part has a name and a kind, and its length is hashed before it, so that no two
 /// lists of parts give the same bytes. The order of the parts counts. Not thread-safe; finish() once.
 class KeyBuilder {

@@ -24,6 +24,12 @@ static_assert(sizeof(FrameHead) == 16);
 
 [[noreturn]] void refuse_frame(std::string why) { throw Error(ErrorCode::kInput, "predictor", std::move(why)); }
 
+/// A whole number from 0; nothing for all else.
+std::optional<std::uint64_t> count_of(const nlohmann::json& value) {
+  const bool good = value.is_number_unsigned() || (value.is_number_integer() && value.get<std::int64_t>() >= 0);
+  return good ? std::optional(value.get<std::uint64_t>()) : std::nullopt;
+}
+
 /// The extents of a tensor; refuses what is no list of whole numbers.
 std::vector<std::uint64_t> read_shape(const nlohmann::json& tensor) {
   const auto found = tensor.find("shape");
@@ -32,10 +38,11 @@ std::vector<std::uint64_t> read_shape(const nlohmann::json& tensor) {
   }
   std::vector<std::uint64_t> shape;
   for (const nlohmann::json& extent : *found) {
-    if (!extent.is_number_integer() || (!extent.is_number_unsigned() && extent.get<std::int64_t>() < 0)) {
+    const auto count = count_of(extent);
+    if (!count) {
       refuse_frame("a shape that is none");
     }
-    shape.push_back(extent.get<std::uint64_t>());
+    shape.push_back(*count);
   }
   return shape;
 }
@@ -173,6 +180,66 @@ std::vector<Prediction> read_result(const Frame& frame, std::uint64_t id, std::s
     refuse_frame("more data than its tensors have");
   }
   return predictions;
+}
+
+nlohmann::json read_hello(const Frame& frame) {
+  expect_type(frame, "hello");
+  if (whole_in(frame.head, "protocol") != kVersion) {
+    refuse_frame(fmt::format("a hello in another version of the protocol than {}", kVersion));
+  }
+  const auto parameters = frame.head.find("parameters");
+  if (parameters == frame.head.end() || !parameters->is_object()) {
+    refuse_frame("a hello without parameters");
+  }
+  return *parameters;
+}
+
+std::optional<Question> read_question(const Frame& frame) {
+  if (frame.head.is_object() && text_in(frame.head, "type") == "bye") {
+    return std::nullopt;
+  }
+  expect_type(frame, "batch");
+  const auto id = whole_in(frame.head, "batch");
+  const auto lengths = frame.head.find("lengths");
+  if (!id || *id < 0 || lengths == frame.head.end() || !lengths->is_array()) {
+    refuse_frame("a batch without a number or without lengths");
+  }
+  Question question{static_cast<std::uint64_t>(*id), {}};
+  std::string_view data = frame.data;
+  for (const nlohmann::json& length : *lengths) {
+    const auto bytes = count_of(length);
+    if (!bytes || *bytes > data.size()) {
+      refuse_frame("less data than its inputs have");
+    }
+    question.inputs.emplace_back(data.substr(0, *bytes));
+    data.remove_prefix(*bytes);
+  }
+  if (!data.empty()) {
+    refuse_frame("more data than its inputs have");
+  }
+  return question;
+}
+
+std::string ready(const PredictorFacts& facts) {
+  return encode({{"type", "ready"}, {"protocol", kVersion}, {"identity", facts.identity}, {"version", facts.version}});
+}
+
+std::string result(std::uint64_t id, std::span<const Prediction> predictions) {
+  nlohmann::json items = nlohmann::json::array();
+  std::string data;
+  for (const Prediction& prediction : predictions) {
+    if (!prediction.error.empty()) {
+      items.push_back({{"error", prediction.error}});
+      continue;
+    }
+    nlohmann::json tensors = nlohmann::json::array();
+    for (const Tensor& tensor : prediction.tensors) {
+      tensors.push_back({{"name", tensor.name}, {"dtype", to_string(tensor.dtype)}, {"shape", tensor.shape}});
+      data.append(reinterpret_cast<const char*>(tensor.data.data()), tensor.data.size());
+    }
+    items.push_back({{"tensors", std::move(tensors)}});
+  }
+  return encode({{"type", "result"}, {"batch", id}, {"items", std::move(items)}}, data);
 }
 
 }  // namespace unidle::cache::protocol

@@ -54,4 +54,17 @@ PredictorFacts read_ready(const Frame& frame);
 /// that is not as long as its tensors.
 std::vector<Prediction> read_result(const Frame& frame, std::uint64_t id, std::size_t count);
 
+/// The program's side of the same.
+struct Question {
+  std::uint64_t id = 0;
+  std::vector<std::string> inputs;
+};
+
+/// The parameters of a hello. Throws kInput when it is none, or of another version.
+nlohmann::json read_hello(const Frame& frame);
+/// Nothing for a bye. Throws kInput for what is neither.
+std::optional<Question> read_question(const Frame& frame);
+std::string ready(const PredictorFacts& facts);
+std::string result(std::uint64_t id, std::span<const Prediction> predictions);
+
 }  // namespace unidle::cache::protocol

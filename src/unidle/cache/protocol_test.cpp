@@ -78,6 +78,49 @@ TEST(Protocol, ResultsAreTakenOnlyWhenAllFits) {
   }
 }
 
+protocol::Frame frame_of(std::string_view bytes) {
+  protocol::FrameReader reader;
+  reader.feed(bytes);
+  return reader.next().value();
+}
+
+TEST(Protocol, AProgramReadsWhatIsWrittenAndIsRead) {
+  EXPECT_EQ(protocol::read_hello(frame_of(protocol::hello({{"scale", 2}}))), json({{"scale", 2}}));
+  const std::vector<std::string> inputs = {"ACD", "", std::string("\0\xff", 2)};
+  const auto question = protocol::read_question(frame_of(protocol::batch(9, inputs)));
+  ASSERT_TRUE(question);
+  EXPECT_EQ(question->id, 9U);
+  EXPECT_EQ(question->inputs, inputs);
+  EXPECT_FALSE(protocol::read_question(frame_of(protocol::bye())));
+  EXPECT_EQ(protocol::read_ready(frame_of(protocol::ready({"name", "7"}))), (PredictorFacts{"name", "7"}));
+  const std::vector<float> values = {1, 2, 3, 4, 5, 6};
+  const std::vector<Prediction> predictions = {
+      {{make_tensor<float>("a", DType::kF32, {3, 2}, values), make_tensor<float>("b", DType::kF32, {0}, {})}, ""},
+      {{}, "is wrong"}};
+  const auto read = protocol::read_result(frame_of(protocol::result(4, predictions)), 4, 2);
+  EXPECT_EQ(read[0].tensors[0].data, predictions[0].tensors[0].data);
+  EXPECT_EQ(read[0].tensors[0].shape, (std::vector<std::uint64_t>{3, 2}));
+  EXPECT_EQ(read[0].tensors[1].name, "b");
+  EXPECT_EQ(read[1].error, "is wrong");
+}
+
+TEST(Protocol, AProgramTakesOnlyWholeQuestions) {
+  const json good = {{"type", "batch"}, {"batch", 1}, {"lengths", {1, 2}}};
+  EXPECT_NO_THROW(protocol::read_question({good, "abc"}));
+  EXPECT_THROW(protocol::read_question({good, "ab"}), Error);
+  EXPECT_THROW(protocol::read_question({good, "abcd"}), Error);
+  for (const char* patch : {R"({"type": "result"})", R"({"batch": -1})", R"({"batch": null})", R"({"lengths": 3})",
+                            R"({"lengths": [-1, 4]})", R"({"lengths": ["a", 2]})"}) {
+    json wrong = good;
+    wrong.merge_patch(json::parse(patch));
+    EXPECT_THROW(protocol::read_question({wrong, "abc"}), Error) << patch;
+  }
+  for (const char* wrong : {R"({"type": "hello", "protocol": 2, "parameters": {}})",
+                            R"({"type": "hello", "protocol": 1})", R"({"type": "ready", "protocol": 1})", "[1]"}) {
+    EXPECT_THROW(protocol::read_hello({json::parse(wrong), ""}), Error) << wrong;
+  }
+}
+
 /// What docs/predictor-protocol.md asks of a program, and whatever else `extra` makes it do.
 constexpr const char* kProgram = R"python(
 import json, os, struct, sys, time
@@ -97,6 +140,7 @@ hello, _ = read()
 assert hello["protocol"] == 1
 if mode == "never-ready": time.sleep(1000)
 if mode == "dies-at-start": sys.exit("no weights here")
+if mode == "leaves": sys.stderr.write("not installed"); sys.exit(2)
 if mode == "prints": print("loading the model", flush=True)
 write({"type": "ready", "protocol": 2 if mode == "other-protocol" else 1, "identity": "test", "version": "1"})
 if mode == "talks": write({"type": "result", "batch": 1, "items": []})
@@ -112,6 +156,7 @@ while True:
     if mode == "hangs": time.sleep(1000)
     if mode == "dies": os.kill(os.getpid(), 9)
     if mode == "exits": sys.exit("cannot go on")
+    if mode == "exits-with-2": sys.exit(2)
     if mode == "rubbish": sink.write(os.urandom(100000)); sink.flush()
     if mode == "floods":
         while True: sink.write(bytes(1 << 20))
@@ -172,6 +217,7 @@ TEST_F(CommandPredictorTest, SaysWhatAProgramDidWrong) {
               AnyOf(HasSubstr("before it had been asked"), HasSubstr("has not 2 items")));
   EXPECT_THAT(failure_of(options("dies")), HasSubstr("signal 9"));
   EXPECT_THAT(failure_of(options("exits")), HasSubstr("cannot go on"));
+  EXPECT_THAT(failure_of(options("exits-with-2")), HasSubstr("exit code 2"));
   EXPECT_THAT(failure_of(options("rubbish")), HasSubstr("no frame"));
   EXPECT_THAT(failure_of(options("floods")), HasSubstr("no frame"));
   EXPECT_THAT(failure_of(options("too-little")), HasSubstr("less data"));
@@ -203,14 +249,17 @@ TEST_F(CommandPredictorTest, AStopIsHeeded) {
   }
 }
 
-TEST_F(CommandPredictorTest, AProgramThatIsNotThereIsBadInput) {
+/// No new start helps there.
+TEST_F(CommandPredictorTest, AProgramThatIsNotThereOrCannotBeReadyIsBadInput) {
   CommandOptions none;
   none.command = {"no-such-program-here"};
-  try {
-    CommandPredictor predictor(none, {});
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ErrorCode::kInput);
+  for (const CommandOptions& of_no_use : {none, options("leaves")}) {
+    try {
+      CommandPredictor predictor(of_no_use, {});
+      FAIL();
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::kInput);
+    }
   }
 }
 

@@ -10,12 +10,17 @@
 
 namespace unidle::cli {
 
-int become_engine(const std::vector<std::string>& arguments) {
-  const std::string program = (program_folder() / "unidle-train").string();
+std::string engine_program() {
+  std::string program = (program_folder() / "unidle-train").string();
   if (!std::filesystem::exists(program)) {
     throw Error(ErrorCode::kMissing, program, "the training engine was not built",
                 "./dev build makes it; it needs torch, which ./dev setup installs");
   }
+  return program;
+}
+
+int become_engine(const std::vector<std::string>& arguments) {
+  const std::string program = engine_program();
   std::vector<char*> argv = {const_cast<char*>("unidle-train")};
   for (const std::string& argument : arguments) {
     argv.push_back(const_cast<char*>(argument.c_str()));

@@ -16,6 +16,7 @@
 #include "unidle/cache/features.h"
 #include "unidle/cache/inputs.h"
 #include "unidle/cache/store.h"
+#include "unidle/cli/engine.h"
 #include "unidle/cli/signal_stop.h"
 #include "unidle/cli/subcommand.h"
 
@@ -142,13 +143,17 @@ int show_path(const Arguments& arguments) {
 cache::PredictorFactory factory_of(const Arguments& arguments, const json& parameters) {
   if (arguments.command.empty() == arguments.predictor.empty()) {
     throw Error(ErrorCode::kUsage, "cache warm", "needs one predictor",
-                fmt::format("--predictor {}, or a program after --", fmt::join(cache::builtin_names(), ", ")));
+                fmt::format("--predictor {} or a TorchScript file, or a program after --",
+                            fmt::join(cache::builtin_names(), ", ")));
   }
-  if (!arguments.predictor.empty()) {
+  const bool module = exists(status_of(arguments.predictor));
+  if (!arguments.predictor.empty() && !module) {
     return cache::builtin_predictor(arguments.predictor);
   }
   cache::CommandOptions options;
-  options.command = arguments.command;
+  options.command = module ? std::vector<std::string>{engine_program(), "predictor", arguments.predictor, "--sharers",
+                                                      std::to_string(arguments.workers)}
+                           : arguments.command;
   options.parameters = parameters;
   options.batch_limit_ns = nanoseconds(arguments.limit_s);
   return [options](std::stop_token stop) { return std::make_unique<cache::CommandPredictor>(options, stop); };
@@ -227,7 +232,7 @@ CLI::App* add_warm(CLI::App& app, Arguments& arguments) {
   action->add_option("command", arguments.command, "After --: a program that speaks docs/predictor-protocol.md");
   action->add_option("--inputs", arguments.inputs, "One input a line, or a FASTA file")->required();
   action->add_option("--predictor", arguments.predictor,
-                     "One of unidle's own instead of a program: peptide, peptide-ensemble");
+                     "Instead of a program: peptide or peptide-ensemble, unidle's own, or a TorchScript file");
   action->add_option("--parameters", arguments.parameters,
                      "A JSON object for the program; other parameters, other entries");
   action->add_option("--workers", arguments.workers, "Predictors at once")
@@ -291,6 +296,7 @@ const Subcommand& cache() {
       "  unidle cache prune features --max-bytes 20GB\n"
       "  unidle cache path features --key KEY\n"
       "  unidle cache warm features --inputs peptides.fasta --predictor peptide\n"
+      "  unidle cache warm features --inputs peptides.fasta --predictor model.pt\n"
       "  unidle cache warm features --inputs peptides.fasta --workers 2 -- python predictor.py\n",
       setup,
   };
