@@ -16,12 +16,12 @@ void read_predictor_frames(std::string_view bytes, std::size_t piece) {
         may_refuse([&] { cache::protocol::read_ready(*frame); });
         may_refuse([&] { cache::protocol::read_hello(*frame); });
         may_refuse([&] {
-          std::size_t bytes = 0;
+          std::size_t input_bytes = 0;
           if (const auto question = cache::protocol::read_question(*frame)) {
             for (const std::string& input : question->inputs) {
-              bytes += input.size();
+              input_bytes += input.size();
             }
-            require(bytes == frame->data.size());
+            require(input_bytes == frame->data.size());
           }
         });
         for (const std::size_t count : {1U, 2U}) {
