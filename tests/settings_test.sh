@@ -76,6 +76,13 @@ if [ -x "$UNIDLE_BIN/unidle-train" ] && "$UNIDLE_BIN/unidle-train" "$superres" -
     device=cpu precision.amp=off batch.size=4 train.warmup_samples=0 train.samples=18 >out.txt 2>err.txt ||
     fail "train: $(cat err.txt)"
   "$unidle" diagnose engine --format json >out.json
+  # What its loader's threads spent their time on: reading and decoding are not nothing.
+  "$python" - <<'PY' || fail "the engine does not tell the stages of its loader"
+import json, sqlite3
+notes = [json.loads(note) for (note,) in sqlite3.connect("engine/record.db").execute("SELECT note FROM notes")]
+(stages,) = [note["stages"] for note in notes if note["type"] == "samples"]
+assert len(stages) == 4 and stages[0] > 0 and stages[1] > 0, stages
+PY
   grep -q 'train\.samples is configured' out.json && fail "whole steps are told as a setting ignored: $(cat out.json)"
 else
   echo "left out: the engine's settings (it was not built, or has no pictures)"

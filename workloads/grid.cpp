@@ -50,6 +50,11 @@ GridAxis GridAxis::parse(const std::string& text) {
   if (axis.key.empty() || std::ranges::any_of(axis.values, &std::string::empty)) {
     throw Error(ErrorCode::kUsage, "--grid " + text, "expected KEY=VALUE,VALUE,...", "e.g. --grid model.width=64,128");
   }
+  for (auto value = axis.values.begin(); value != axis.values.end(); ++value) {
+    if (std::find(axis.values.begin(), value, *value) != value) {
+      throw Error(ErrorCode::kUsage, "--grid " + text, fmt::format("has {} twice", *value), "leave one out");
+    }
+  }
   return axis;
 }
 
@@ -64,6 +69,17 @@ Grid Grid::parse(const std::vector<std::string>& texts) {
     grid.axes.push_back(std::move(axis));
   }
   return grid;
+}
+
+void Grid::refuse_fixed(const std::vector<std::string>& overrides) const {
+  for (const GridAxis& axis : axes) {
+    for (const std::string& given : overrides) {
+      if (given.starts_with(axis.key + "=")) {
+        throw Error(ErrorCode::kUsage, "--grid " + axis.key, fmt::format("{} sets the same key", given),
+                    "leave one of the two out");
+      }
+    }
+  }
 }
 
 std::vector<GridPoint> Grid::points() const {

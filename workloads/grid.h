@@ -26,6 +26,8 @@ struct Grid {
 
   /// An axis a text. Throws kUsage for what is no axis and for a key that comes twice.
   static Grid parse(const std::vector<std::string>& texts);
+  /// Throws kUsage where a setting of the command line has the key of an axis.
+  void refuse_fixed(const std::vector<std::string>& overrides) const;
   /// Each value of each key with each of the others; the last key changes fastest.
   std::vector<GridPoint> points() const;
 };

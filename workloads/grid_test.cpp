@@ -16,7 +16,7 @@ TEST(Grid, IsAKeyWithValues) {
   EXPECT_EQ(axis.key, "model.width");
   EXPECT_THAT(axis.values, ElementsAre("64", "128"));
   EXPECT_THAT(GridAxis::parse("seed=4").values, ElementsAre("4"));
-  for (const char* wrong : {"", "=1", "model.width", "model.width=", "seed=1,,2", "seed=1,"}) {
+  for (const char* wrong : {"", "=1", "model.width", "model.width=", "seed=1,,2", "seed=1,", "seed=1,2,1"}) {
     EXPECT_THROW(GridAxis::parse(wrong), Error) << wrong;
   }
 }
@@ -26,6 +26,8 @@ TEST(Grid, OfSeveralKeysHasEachCombination) {
   EXPECT_THAT(grid.points(), ElementsAre(ElementsAre("64", "30"), ElementsAre("64", "60"), ElementsAre("128", "30"),
                                          ElementsAre("128", "60")));
   EXPECT_THROW(Grid::parse({"seed=1,2", "seed=3"}), Error);
+  EXPECT_THROW(grid.refuse_fixed({"batch.size=4", "input.size=7"}), Error);
+  EXPECT_NO_THROW(grid.refuse_fixed({"batch.size=4"}));
 }
 
 TEST(Grid, HasARowForEachValue) {

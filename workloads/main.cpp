@@ -216,6 +216,7 @@ int exit_code_of(const train::Summary& summary) { return summary.stopped ? 128 +
 /// A run after the other, all on the data that was prepared once.
 int train_grid(const Options& options, const train::WorkloadKind* plugin) {
   const workloads::Grid grid = workloads::Grid::parse(options.grid);
+  grid.refuse_fixed(options.overrides);
   workloads::GridRuns runs;
   for (const workloads::GridPoint& point : grid.points()) {
     std::vector<std::string> overrides = options.overrides;

@@ -55,6 +55,10 @@ std::string healthy_sentence(const Diagnosis& diagnosis, Language language) {
     return say(language, "Nothing holds this run up");
   }
   const std::string busy = format_share(*diagnosis.device.busy);
+  if (*diagnosis.device.busy < kBusy && diagnosis.others_cpus && diagnosis.device.kind == "cpu") {
+    return say(language, "No cause was found in the run: it used {} of its CPUs, and other processes used {} CPUs",
+               busy, format_number(*diagnosis.others_cpus));
+  }
   return *diagnosis.device.busy < kBusy ? say(language, "No cause was found: your {} is {} busy while it trains",
                                               device_name(diagnosis, language), busy)
                                         : say(language, "Nothing holds this run up: your {} is {} busy while it trains",

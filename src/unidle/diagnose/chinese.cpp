@@ -76,6 +76,8 @@ const std::vector<std::pair<std::string_view, std::string_view>>& chinese_messag
       {"for data", "数据"},
       {"Nothing holds this run up", "没有什么拖慢这次运行"},
       {"No cause was found: your {} is {} busy while it trains", "没有找到原因：训练期间您的{}有 {} 的时间忙碌"},
+      {"No cause was found in the run: it used {} of its CPUs, and other processes used {} CPUs",
+       "运行本身没有找到原因：它用了自己 CPU 的 {}，其他进程用了 {} 个 CPU"},
       {"Nothing holds this run up: your {} is {} busy while it trains", "没有什么拖慢这次运行：训练期间您的{}有 {} 的时间忙碌"},
       {"Your run spends {} of its time on logging", "您的运行有 {} 的时间花在日志上"},
       {"Your run spends {} of its time on clearing memory", "您的运行有 {} 的时间花在清理内存上"},

@@ -71,8 +71,6 @@ struct SampleFacts {
   std::optional<double> collate_s;  // putting batches together, in all
   std::optional<double> cpu_s;      // of total_s, on a CPU
   std::optional<double> wait_s;     // of total_s, not on a CPU
-  /// Of our own loader's threads: reading files, decoding pictures, changing them, all else. Empty: not told.
-  std::vector<double> stages_s = {};
   /// Samples that were made again and looked at, and those of them that were the same to the byte.
   std::int64_t looked_at_again = 0;
   std::int64_t same_again = 0;
@@ -215,6 +213,9 @@ struct Signals {
   std::optional<LoaderFacts> loader;
   std::optional<SampleFacts> samples;
   std::optional<double> sample_s;       // mean time to produce one sample, one thread
+  /// Of the threads of our own loader, in C++ or in Python: reading files, decoding pictures, changing them, all else.
+  /// Empty: not told.
+  std::vector<double> loader_stages_s;
   std::optional<double> loader_busy;    // 0..1, of the time of all loader threads; absent without workers
   std::optional<double> input_bursts;   // share of the input wait that falls to the tenth of steps that wait longest
   std::optional<double> late_input_s;   // waited for input after the first pass over the data

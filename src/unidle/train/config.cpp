@@ -42,6 +42,21 @@ std::optional<std::string> canonical(const Setting& setting, const std::string& 
   return std::nullopt;
 }
 
+/// The key that was meant, else those of its section.
+std::string hint_for_unknown(const std::string& key) {
+  if (const std::string_view closest = closest_setting(key); !closest.empty()) {
+    return fmt::format("did you mean {}?", closest);
+  }
+  const std::string section = key.substr(0, key.find('.'));
+  std::string keys;
+  for (const Setting& setting : all_settings()) {
+    if (setting.name.starts_with(section + ".")) {
+      keys += fmt::format("{}{}", keys.empty() ? "" : ", ", setting.name.substr(section.size() + 1));
+    }
+  }
+  return keys.empty() ? "the keys are listed in docs/training.md" : fmt::format("{} has {}", section, keys);
+}
+
 }  // namespace
 
 std::string describe_expected(const Setting& setting) {
@@ -63,9 +78,7 @@ void Config::assign(const std::string& key, const std::string& raw, const std::s
                     const std::string& location) {
   const Setting* setting = find_setting(key);
   if (setting == nullptr) {
-    const std::string_view closest = closest_setting(key);
-    throw Error(ErrorCode::kInput, subject, fmt::format("unknown key '{}'", key),
-                closest.empty() ? "the keys are listed in docs/training.md" : fmt::format("did you mean {}?", closest));
+    throw Error(ErrorCode::kInput, subject, fmt::format("unknown key '{}'", key), hint_for_unknown(key));
   }
   const std::optional<std::string> value = canonical(*setting, raw);
   if (!value) {

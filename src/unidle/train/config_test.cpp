@@ -48,6 +48,8 @@ TEST(Config, UnknownKeyNamesLineAndClosestKey) {
 TEST(Config, KeyInTheWrongSectionIsFound) {
   EXPECT_EQ(closest_setting("train.pin_memory"), "loader.pin_memory");
   EXPECT_EQ(closest_setting("zzz"), "");
+  EXPECT_THAT(failure_to_read("workload: w\n", {"optimizer.learning_rate=1"}).hint(),
+              ::testing::StartsWith("optimizer has name, lr, "));
 }
 
 TEST(Config, AnotherWordWhereAPrecisionIsExpected) {
@@ -97,6 +99,9 @@ TEST(Config, NothingIsSuggestedForAStrangeKey) {
   EXPECT_EQ(closest_setting("nope"), "");
   EXPECT_EQ(closest_setting("batchh.size"), "batch.size");
   EXPECT_EQ(closest_setting("num_workers"), "loader.workers");
+  EXPECT_EQ(closest_setting("batch"), "batch.size");
+  EXPECT_EQ(closest_setting("optimizer.learning_rate"), "");
+  EXPECT_EQ(closest_setting("table.path"), "");
 }
 
 std::string described_type(const Setting& setting) {

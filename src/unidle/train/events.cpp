@@ -167,6 +167,16 @@ void Events::trace(nlohmann::json note) {
   }
 }
 
+void Events::stages(const data::LoaderWork& work) {
+  if (probe_ != nullptr) {
+    nlohmann::json note = {{"type", "samples"}, {"stages", nlohmann::json::array()}};
+    for (const std::int64_t ns : work.stage_ns) {
+      note["stages"].push_back(seconds(ns));
+    }
+    send(probe_, note);
+  }
+}
+
 void Events::data(std::int64_t samples_per_epoch) {
   if (probe_ != nullptr) {
     const nlohmann::json note = {{"type", "data"}, {"samples_per_epoch", samples_per_epoch}};

@@ -63,6 +63,8 @@ class Events {
   void data(std::int64_t samples_per_epoch);
   /// What became of a profiler window.
   void trace(nlohmann::json note);
+  /// What the loader's threads spent their time on, by stage. Once, at the end.
+  void stages(const data::LoaderWork& work);
 
  private:
   unidle_probe* probe_;

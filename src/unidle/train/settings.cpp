@@ -201,6 +201,16 @@ const Setting* find_setting(std::string_view name) {
   return nullptr;
 }
 
+namespace {
+
+/// More than half of the letters being others is no slip any more. Of a short word one may be: "nope" is not "mode".
+bool are_alike(std::string_view asked, std::string_view known) {
+  const std::size_t distance = edit_distance(asked, known);
+  return 2 * distance <= std::max(asked.size(), known.size()) && (known.size() > 5 || distance <= 1);
+}
+
+}  // namespace
+
 std::string_view closest_setting(std::string_view name) {
   std::string_view best;
   std::size_t best_cost = std::string_view::npos;
@@ -210,17 +220,19 @@ std::string_view closest_setting(std::string_view name) {
       best = candidate;
     }
   };
-  // Half of the letters being others is no slip any more: "nope" is not "mode".
+  const std::string_view asked = last_part(name);
   for (const Setting& setting : all_settings()) {
-    if (const std::size_t distance = edit_distance(name, setting.name); 2 * distance < name.size()) {
-      offer(setting.name, 2 * distance);
-    }
-    // A key in the wrong section is as common as a misspelt one: the last part counts too, a little less.
-    const std::string_view asked = last_part(name);
     const std::string_view known = last_part(setting.name);
-    if (const std::size_t distance = edit_distance(asked, known); 2 * distance < std::max(asked.size(), known.size())) {
-      offer(setting.name, 2 * distance + 3);
+    if (!are_alike(asked, known)) {
+      // A section alone: its first key.
+      if (setting.name.starts_with(name) && setting.name.substr(name.size()).starts_with('.')) {
+        offer(setting.name, 1);
+      }
+      continue;
     }
+    offer(setting.name, 2 * edit_distance(name, setting.name));
+    // A key in the wrong section is as common as a misspelt one: the last part counts too, a little less.
+    offer(setting.name, 2 * edit_distance(asked, known) + 3);
   }
   return best;
 }

@@ -258,6 +258,7 @@ void Trainer::note_calls() {
   };
   note("item", "metrics.interval", reads_);
   note("empty_cache", "memory.flush_interval", flushes_);
+  events_.stages(input_->loader().work());
 }
 
 void Trainer::read_losses() {

@@ -54,6 +54,25 @@ bool lists_pictures(const fs::path& path) {
   return gap != std::string::npos && is_picture_name(line.substr(0, gap));
 }
 
+/// Throws kInput for a file that is none of the kinds, by its name or its first two bytes.
+void refuse_other_bytes(const fs::path& path) {
+  if (is_picture_name(path)) {
+    throw Error(ErrorCode::kInput, path.string(), "is a single picture",
+                "name a folder of pictures, or a list with a picture and its label on each line");
+  }
+  std::string head(2, '\0');
+  std::ifstream file(path, std::ios::binary);
+  file.read(head.data(), static_cast<std::streamsize>(head.size()));
+  head.resize(static_cast<std::size_t>(file.gcount()));
+  if (head.starts_with("\x1f\x8b")) {
+    throw Error(ErrorCode::kInput, path.string(), "is compressed; expected text", "gunzip --keep");
+  }
+  if (is_one_of(path, {".tar"})) {
+    throw Error(ErrorCode::kInput, path.string(), "is an archive, which is not looked into",
+                "unidle.data.tar reads it, and names what is wrong in it");
+  }
+}
+
 /// Of a folder that holds several kinds one is taken. Class folders have no file of theirs beside them.
 std::map<std::string, std::uint64_t> passed_over(const fs::path& folder, std::string_view kind) {
   std::map<std::string, std::uint64_t> others;
@@ -133,6 +152,7 @@ Inspection inspect(const std::vector<std::string>& paths, const InspectOptions& 
   if (is_array(path)) {
     return inspect_kinds::npy(path, options);
   }
+  refuse_other_bytes(path);
   return lists_pictures(path) ? inspect_kinds::images(path, options) : inspect_kinds::sequences(path, options);
 }
 

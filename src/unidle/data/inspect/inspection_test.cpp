@@ -222,5 +222,19 @@ TEST_F(InspectionTest, RefusesWhatIsNotThere) {
   EXPECT_THROW(inspect({folder("empty"), put("a.csv", "a\n1\n")}, {}), Error);
 }
 
+TEST_F(InspectionTest, NamesFilesThatAreNoneOfTheKinds) {
+  const auto said = [&](const std::string& name, std::string_view bytes) {
+    try {
+      inspect({put(name, bytes)}, {});
+    } catch (const Error& error) {
+      return error.message();
+    }
+    return std::string();
+  };
+  EXPECT_EQ(said("one.png", "\x89PNG"), "is a single picture");
+  EXPECT_EQ(said("lines.txt.gz", "\x1f\x8b\x08"), "is compressed; expected text");
+  EXPECT_EQ(said("shard.tar", "a"), "is an archive, which is not looked into");
+}
+
 }  // namespace
 }  // namespace unidle::data

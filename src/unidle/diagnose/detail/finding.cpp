@@ -168,17 +168,17 @@ void add_stages(const Context& context, Finding& finding) {
   static constexpr std::array<std::string_view, 4> kNames = {"reading files", "decoding pictures", "changing pictures",
                                                              "copying into the batch"};
   constexpr double kLeastShare = 0.005;  // less shows as 0 %
-  const std::vector<double>* seconds = context.signals.samples ? &context.signals.samples->stages_s : nullptr;
-  const double all_s = seconds == nullptr ? 0 : std::accumulate(seconds->begin(), seconds->end(), 0.0);
-  if (all_s <= 0 || seconds->size() != kNames.size()) {
+  const std::vector<double>& seconds = context.signals.loader_stages_s;
+  const double all_s = std::accumulate(seconds.begin(), seconds.end(), 0.0);
+  if (all_s <= 0 || seconds.size() != kNames.size()) {
     return;
   }
   std::vector<std::size_t> order = {0, 1, 2, 3};
   std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return (*seconds)[a] > (*seconds)[b]; });
+                   [&](std::size_t a, std::size_t b) { return seconds[a] > seconds[b]; });
   std::string text;
   for (const std::size_t stage : order) {
-    const double share = (*seconds)[stage] / all_s;
+    const double share = seconds[stage] / all_s;
     if (share >= kLeastShare) {
       text += (text.empty() ? "" : ", ") + std::string(translate(context.language, kNames[stage])) + " " +
               format_share(share);

@@ -168,10 +168,14 @@ void Notes::read_samples(Signals& signals) const {
   WeightedMean p50;
   WeightedMean p99;
   each<record::NoteType::kSamples>([&](const auto& note) {
+    if (!feeds_training(note.value("id"))) {
+      return;
+    }
+    add_stages(signals.loader_stages_s, note.value("stages"));
     const auto count = note.number("count");
     const auto total = note.number("seconds_total");
-    if (!count || !total || *count < 1 || !feeds_training(note.value("id"))) {
-      return;
+    if (!count || !total || *count < 1) {
+      return;  // the engine tells of its samples by events
     }
     facts.count += std::llround(*count);
     facts.total_s += *total;
@@ -183,7 +187,6 @@ void Notes::read_samples(Signals& signals) const {
     add_to(facts.collate_s, note.number("batch_collate_seconds"));
     add_to(facts.cpu_s, note.number("cpu_seconds"));
     add_to(facts.wait_s, note.number("wait_seconds"));
-    add_stages(facts.stages_s, note.value("stages"));
   });
   if (facts.count > 0) {
     facts.p50_s = p50.mean();

@@ -228,11 +228,10 @@ TEST(RecomputedFeatures, OfSamplesThatDifferOnlyAFunctionsResultsCanBeKept) {
 TEST(LoaderStages, TheLimitingOneComesFirst) {
   Signals signals = waiting_cpu(0.6);
   EXPECT_THAT(fired("loader-no-workers", signals).evidence, Not(Contains(HasSubstr("spend their time on"))));
-  signals.samples.emplace();
-  signals.samples->stages_s = {1, 7, 2, 0};
+  signals.loader_stages_s = {1, 7, 2, 0};
   EXPECT_THAT(fired("loader-no-workers", signals).evidence,
               Contains(HasSubstr("decoding pictures 70 %, changing pictures 20 %, reading files 10 %")));
-  signals.samples->stages_s = {0, 0, 0, 0};
+  signals.loader_stages_s = {0, 0, 0, 0};
   EXPECT_THAT(fired("loader-no-workers", signals).evidence, Not(Contains(HasSubstr("spend their time on"))));
 }
 
