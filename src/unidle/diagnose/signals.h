@@ -212,7 +212,7 @@ struct Signals {
   // Loader
   std::optional<LoaderFacts> loader;
   std::optional<SampleFacts> samples;
-  std::optional<double> sample_s;       // mean time to produce one sample, one thread
+  std::optional<double> sample_s;  // mean time to produce one sample, one thread
   /// Of the threads of our own loader, in C++ or in Python: reading files, decoding pictures, changing them, all else.
   /// Empty: not told.
   std::vector<double> loader_stages_s;
