@@ -174,8 +174,7 @@ void add_stages(const Context& context, Finding& finding) {
     return;
   }
   std::vector<std::size_t> order = {0, 1, 2, 3};
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return seconds[a] > seconds[b]; });
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return seconds[a] > seconds[b]; });
   std::string text;
   for (const std::size_t stage : order) {
     const double share = seconds[stage] / all_s;
