@@ -79,7 +79,7 @@ if [ -x "$UNIDLE_BIN/unidle-train" ] && "$UNIDLE_BIN/unidle-train" "$superres" -
   # What its loader's threads spent their time on: reading and decoding are not nothing.
   "$python" - <<'PY' || fail "the engine does not tell the stages of its loader"
 import json, sqlite3
-notes = [json.loads(note) for (note,) in sqlite3.connect("engine/record.db").execute("SELECT note FROM notes")]
+notes = [json.loads(note) for (note,) in sqlite3.connect("engine/record.db").execute("SELECT body FROM notes")]
 (stages,) = [note["stages"] for note in notes if note["type"] == "samples"]
 assert len(stages) == 4 and stages[0] > 0 and stages[1] > 0, stages
 PY
