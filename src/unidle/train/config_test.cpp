@@ -99,6 +99,7 @@ TEST(Config, NothingIsSuggestedForAStrangeKey) {
   EXPECT_EQ(closest_setting("nope"), "");
   EXPECT_EQ(closest_setting("batchh.size"), "batch.size");
   EXPECT_EQ(closest_setting("num_workers"), "loader.workers");
+  EXPECT_EQ(closest_setting("model.widht"), "model.width");
   EXPECT_EQ(closest_setting("batch"), "batch.size");
   EXPECT_EQ(closest_setting("optimizer.learning_rate"), "");
   EXPECT_EQ(closest_setting("table.path"), "");

@@ -203,10 +203,15 @@ const Setting* find_setting(std::string_view name) {
 
 namespace {
 
-/// More than half of the letters being others is no slip any more. Of a short word one may be: "nope" is not "mode".
+std::string_view section_of(std::string_view name) { return name.substr(0, name.size() - last_part(name).size()); }
+
+/// More than half of the last part's letters being others is no slip any more. Of a short one that lies in another
+/// section one letter may be: "nope" is not "mode".
 bool are_alike(std::string_view asked, std::string_view known) {
-  const std::size_t distance = edit_distance(asked, known);
-  return 2 * distance <= std::max(asked.size(), known.size()) && (known.size() > 5 || distance <= 1);
+  const std::size_t distance = edit_distance(last_part(asked), last_part(known));
+  const std::size_t length = last_part(known).size();
+  return 2 * distance <= std::max(last_part(asked).size(), length) &&
+         (length > 5 || distance <= 1 || section_of(asked) == section_of(known));
 }
 
 }  // namespace
@@ -220,10 +225,8 @@ std::string_view closest_setting(std::string_view name) {
       best = candidate;
     }
   };
-  const std::string_view asked = last_part(name);
   for (const Setting& setting : all_settings()) {
-    const std::string_view known = last_part(setting.name);
-    if (!are_alike(asked, known)) {
+    if (!are_alike(name, setting.name)) {
       // A section alone: its first key.
       if (setting.name.starts_with(name) && setting.name.substr(name.size()).starts_with('.')) {
         offer(setting.name, 1);
@@ -232,7 +235,7 @@ std::string_view closest_setting(std::string_view name) {
     }
     offer(setting.name, 2 * edit_distance(name, setting.name));
     // A key in the wrong section is as common as a misspelt one: the last part counts too, a little less.
-    offer(setting.name, 2 * edit_distance(asked, known) + 3);
+    offer(setting.name, 2 * edit_distance(last_part(name), last_part(setting.name)) + 3);
   }
   return best;
 }
