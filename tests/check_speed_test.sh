@@ -5,10 +5,7 @@ subcommand=check
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 needs_torch
 needs_engine
-if [ ! -e "$UNIDLE_LIB/libunidle_fake_cuda.so" ] || [ ! -e "$UNIDLE_TORCH/lib/libtorch_cuda.so" ]; then
-  echo "skipped: no torch for CUDA, or no fake runtime"
-  exit 77
-fi
+needs_pretend_gpu "$UNIDLE_LIB/libunidle_cuda.so"  # built where torch has CUDA
 export UNIDLE_FORCE_CUDA=1
 
 LD_PRELOAD="$UNIDLE_LIB/libunidle_fake_cuda.so" \

@@ -5,10 +5,7 @@
 subcommand=
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 needs_torch
-if [ ! -e "$UNIDLE_LIB/libunidle_fake_cuda.so" ] || [ ! -e "$UNIDLE_LIB/libunidle_cuda.so" ]; then
-  echo "skipped: the engine's library for CUDA or the fake runtime was not built"
-  exit 77
-fi
+needs_pretend_gpu "$UNIDLE_LIB/libunidle_cuda.so"
 make_houses 500
 cat >models.py <<'EOF'
 import torch

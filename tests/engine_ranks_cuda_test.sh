@@ -3,10 +3,7 @@
 # them takes. NCCL asks the driver for more than that runtime has, so where it is reached the run ends.
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 needs_torch
-if [ ! -e "$UNIDLE_LIB/libunidle_fake_cuda.so" ] || [ ! -e "$UNIDLE_LIB/libunidle_cuda.so" ]; then
-  echo "skipped: the engine's library for CUDA or the fake runtime was not built"
-  exit 77
-fi
+needs_pretend_gpu "$UNIDLE_LIB/libunidle_cuda.so"
 make_houses 200
 "$python" -c 'import torch; torch.jit.script(torch.nn.Linear(2, 1)).save("line.pt")' || fail "Python could not make the model"
 cat >houses.yaml <<'EOF2'

@@ -52,6 +52,18 @@ needs_gpu() {
   fi
 }
 
+# needs_pretend_gpu LIBRARY: skips the test where the CUDA runtime that computes nothing was not built, or
+# LIBRARY is not there.
+needs_pretend_gpu() {
+  local library
+  for library in "$UNIDLE_LIB/libunidle_fake_cuda.so" "$1"; do
+    [ -e "$library" ] || {
+      echo "skipped: there is no $(basename "$library")"
+      exit 77
+    }
+  done
+}
+
 # make_houses ROWS: houses.csv, whose price = 3 rooms - 2 age + 5 any model can learn.
 make_houses() {
   awk -v rows="$1" 'BEGIN {

@@ -5,10 +5,7 @@ subcommand=
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 needs_torch
 needs_engine
-if [ ! -e "$UNIDLE_LIB/libunidle_fake_cuda.so" ] || [ ! -e "$UNIDLE_LIB/libunidle_cuda.so" ]; then
-  echo "skipped: the engine's library for CUDA or the fake runtime was not built"
-  exit 77
-fi
+needs_pretend_gpu "$UNIDLE_LIB/libunidle_cuda.so"
 mapfile -t cpus < <("$python" -c 'import os; print(*sorted(os.sched_getaffinity(0)), sep="\n")')
 if [ "${#cpus[@]}" -lt 2 ]; then
   echo "skipped: there is one CPU"

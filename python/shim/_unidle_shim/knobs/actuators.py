@@ -1,7 +1,6 @@
 """Changes settings of the running program (`unidle run --apply KNOB=VALUE`) and reports what became of
 each."""
 
-import collections.abc
 import contextlib
 import functools
 import json
@@ -22,6 +21,7 @@ from _unidle_shim.knobs import (
     replaced_loader,
     validation_interval,
 )
+from _unidle_shim.knobs.float_results import to_float
 
 _TRUE = (True, 1, "true", "on", "yes", "1", "True")
 _LOADER = {
@@ -240,7 +240,11 @@ class Actuators:
 
     def _prepare(self, module):
         torch = self.state.torch
-        why = _why_not_scaled(module, self.state.facts.all_optimizers()) if self.scaling is not None else None
+        why = (
+            fp16.why_not_scaled(module, self.state.facts.all_optimizers())
+            if self.scaling is not None
+            else None
+        )
         if why:
             self._no_fp16("refused", why)
         if self.channels_last and _exchanges_gradients(torch):
@@ -305,7 +309,7 @@ class Actuators:
             out = call(module, *given[0], **given[1])
         try:
             if self.amp is not None:
-                out = _to_float(self.state.torch, out)
+                out = to_float(self.state.torch, out)
                 if self.scaling is not None:
                     self.scaling.used = True
         except BaseException as failure:
@@ -407,49 +411,3 @@ class Actuators:
 
 def _exchanges_gradients(torch):
     return torch.distributed.is_available() and torch.distributed.is_initialized()
-
-
-def _why_not_scaled(module, optimizers):
-    """Why gradients of this model must not be scaled, as fp16 does it; None where they may."""
-    if any(kind.__name__ == "LBFGS" for one in optimizers for kind in type(one).__mro__):
-        return "LBFGS looks at gradients many times in a step"
-    kinds = {kind.__name__ for part in module.modules() for kind in type(part).__mro__}
-    if kinds & {"FullyShardedDataParallel", "FSDPModule"}:
-        return "ranks that hold shards of the gradients would skip different steps"
-    for part in list(module.modules()) + list(module.parameters()):
-        for name in ("_backward_hooks", "_backward_pre_hooks", "_post_accumulate_grad_hooks"):
-            if getattr(part, name, None):
-                return "hooks of the program see the gradients, which would be scaled"
-    return None
-
-
-def _to_float(torch, value):
-    """Results as the program expects them: its loss is computed outside of autocast."""
-    if isinstance(value, torch.Tensor):
-        return (
-            value.float()
-            if value.is_floating_point() and value.dtype in (torch.bfloat16, torch.float16)
-            else value
-        )
-    if isinstance(value, (list, tuple)):
-        items = [_to_float(torch, item) for item in value]
-        if all(new is old for new, old in zip(items, value)):
-            return value
-        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)  # a named tuple
-    if type(value) is dict:  # perhaps one that the model keeps
-        return {key: _to_float(torch, item) for key, item in value.items()}
-    if isinstance(value, collections.abc.MutableMapping):
-        _put_float(torch, list(value.items()), value.__setitem__)
-    elif hasattr(type(value), "__dataclass_fields__"):
-        names = [name for name in type(value).__dataclass_fields__ if hasattr(value, name)]
-        put = functools.partial(object.__setattr__, value)  # also of a frozen one
-        _put_float(torch, [(name, getattr(value, name)) for name in names], put)
-    return value
-
-
-def _put_float(torch, entries, put):
-    """In place, so that what the model returns keeps its class and whatever else is in it."""
-    for name, old in entries:
-        new = _to_float(torch, old)
-        if new is not old:
-            put(name, new)

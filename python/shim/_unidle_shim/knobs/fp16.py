@@ -142,3 +142,17 @@ def _by_device(gradients):
     for gradient in gradients:
         found.setdefault((gradient.device, gradient.dtype), []).append(gradient)
     return found.values()
+
+
+def why_not_scaled(module, optimizers):
+    """Why gradients of this model must not be scaled, as fp16 does it; None where they may."""
+    if any(kind.__name__ == "LBFGS" for one in optimizers for kind in type(one).__mro__):
+        return "LBFGS looks at gradients many times in a step"
+    kinds = {kind.__name__ for part in module.modules() for kind in type(part).__mro__}
+    if kinds & {"FullyShardedDataParallel", "FSDPModule"}:
+        return "ranks that hold shards of the gradients would skip different steps"
+    for part in list(module.modules()) + list(module.parameters()):
+        for name in ("_backward_hooks", "_backward_pre_hooks", "_post_accumulate_grad_hooks"):
+            if getattr(part, name, None):
+                return "hooks of the program see the gradients, which would be scaled"
+    return None
