@@ -41,7 +41,7 @@ std::function<int()> setup(CLI::App& app) {
 }  // namespace
 
 const Subcommand& check() {
-  static const Subcommand kCommand = {"check", "what this machine offers a training run, and what is wrong with it",
+  static const Subcommand kCommand = {"check", "What this machine offers a training run, and what is wrong with it",
                                       "Exit code: 0 all is well, 1 there is a problem of level warning or worse, 3 "
                                       "--speed needs unidle-train.\n\nExamples:\n"
                                       "  unidle check\n"

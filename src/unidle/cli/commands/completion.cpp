@@ -111,8 +111,8 @@ std::function<int()> setup(CLI::App& app) {
 }  // namespace
 
 const Subcommand& completion() {
-  static const Subcommand kCommand = {"completion", "print a shell completion script",
-                                      "examples:\n  source <(unidle completion bash)\n  unidle completion fish > "
+  static const Subcommand kCommand = {"completion", "Print a shell completion script",
+                                      "Examples:\n  source <(unidle completion bash)\n  unidle completion fish > "
                                       "~/.config/fish/completions/unidle.fish",
                                       setup};
   return kCommand;

@@ -88,7 +88,7 @@ std::function<int()> setup(CLI::App& app) {
 }  // namespace
 
 const Subcommand& monitor() {
-  static const Subcommand kCommand = {"monitor", "watch devices, loaders and the run under way",
+  static const Subcommand kCommand = {"monitor", "Watch devices, loaders and the run under way",
                                       "Keys of the live view: h help, s sort, p pause, q quit. A summary and a verdict "
                                       "end it, also on Ctrl-C.\n\nExamples:\n"
                                       "  unidle monitor\n"

@@ -167,7 +167,7 @@ std::function<int()> setup(CLI::App& app) {
 }  // namespace
 
 const Subcommand& run() {
-  static const Subcommand kCommand = {"run", "run a training command and record what it does",
+  static const Subcommand kCommand = {"run", "Run a training command and record what it does",
                                       "Output, exit code and signals are those of the command.\n\nExamples:\n"
                                       "  unidle run -- python train.py --epochs 3\n"
                                       "  unidle run -o /tmp/before -- ./train config.yaml\n"

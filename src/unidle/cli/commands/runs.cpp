@@ -233,7 +233,7 @@ std::function<int()> setup(CLI::App& app) {
 }  // namespace
 
 const Subcommand& runs() {
-  static const Subcommand kCommand = {"runs", "list recorded runs, remove them, make one file of one",
+  static const Subcommand kCommand = {"runs", "List recorded runs, remove them, make one file of one",
                                       "Examples:\n"
                                       "  unidle runs\n"
                                       "  unidle runs --bad --since 7d\n"
