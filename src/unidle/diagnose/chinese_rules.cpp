@@ -265,7 +265,7 @@ Messages chinese_rule_messages() {
       {"the exit code is 0 all the same", "但退出码仍是 0"},
       {"The run failed", "运行失败"},
       {"outcome", "结果"},
-      {"mend the error that it quotes", "修复所引用的错误"},
+      {"mend the error that it quotes; where it quotes none, read the end of its output", "修复所引用的错误；若未引用错误，请查看其输出的末尾"},
       {"the time limit ended the run, after an unknown time", "运行因时限终止，运行时长未知"},
       {"the time limit ended the run after {}", "运行 {} 后因时限终止"},
       {"The time limit ended the run", "运行因时限终止"},

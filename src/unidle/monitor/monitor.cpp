@@ -87,14 +87,15 @@ class Session {
     const std::int64_t start_ns = clock.now_ns();
     const std::int64_t end_ns = options_.seconds > 0 ? start_ns + nanoseconds(options_.seconds) : INT64_MAX;
     std::int64_t next_ns = start_ns;
-    while (!stop_) {
+    while (!stop_) {  // the last reading is at the end itself: one second has two
       sample();
+      stop_ = stop_ || clock.now_ns() >= end_ns;
       next_ns = std::max(next_ns + options_.interval_ns, clock.now_ns());
       const std::int64_t until_ns = std::min(next_ns, end_ns);
       while (!stop_ && clock.now_ns() < until_ns) {
         wait(until_ns - clock.now_ns());
       }
-      stop_ = stop_ || clock.now_ns() >= end_ns || collector_.ended();
+      stop_ = stop_ || collector_.ended();
     }
     if (terminal_) {
       terminal_.reset();

@@ -129,8 +129,8 @@ std::string Summary::to_text(int width) const {
   if (samples_ == 0) {
     return "";
   }
-  std::string text =
-      fmt::format("{} of watching, {} samples\n", format_seconds(seconds(last_ns_ - first_ns_)), samples_);
+  std::string text = fmt::format("{} of watching, {}\n", format_seconds(seconds(last_ns_ - first_ns_)),
+                                 format_count(samples_, "sample"));
   text += fmt::format("{:<10} {:<16} {:>10} {:>10} {:>10} {:>10}\n", "", "", "mean", "median", "95 %", "peak");
   for (const std::string& subject : order_) {
     const Gpu& gpu = gpus_.at(subject);

@@ -131,7 +131,7 @@ const Rule& run_failed() {
           "lines (epoch, "
           "step, it/s) follow the traceback in the output.",
       .needs = "how the run ended, or the end of its output",
-      .proposes = "mend the error that it quotes",
+      .proposes = "mend the error that it quotes; where it quotes none, read the end of its output",
       .evaluate = evaluate_run_failed,
   };
   return kRule;
