@@ -55,6 +55,15 @@ def compared(workload, args):
         }
 
 
+def line_of(row):
+    return (
+        f"{row['name']}: naive {row['naive']:.5g} (deviation {row['spread']:.2g}), "
+        f"tuned {row['tuned']:.5g}; "
+        f"difference {row['difference']:.2g} ({row['interval'][0]:.2g} to {row['interval'][1]:.2g})"
+        f"{'' if row['same'] else ', SHOWN'}"
+    )
+
+
 def main():
     parser = arguments(__doc__, "the two cheapest when none is named")
     parser.add_argument("--seeds", type=int, default=5, choices=range(2, len(T) + 2), metavar="2..10")
@@ -63,17 +72,12 @@ def main():
     rows = []
     with own_home():
         for workload in args.workloads or CHEAPEST:
-            rows += compared(workload, args)
+            rows += list(compared(workload, args))
+            if not args.json:
+                print("\n".join(map(line_of, rows)), flush=True)
+                rows.clear()
     if args.json:
         print(json.dumps(rows))
-        return
-    for row in rows:
-        print(
-            f"{row['name']}: naive {row['naive']:.5g} (deviation {row['spread']:.2g}), "
-            f"tuned {row['tuned']:.5g}; "
-            f"difference {row['difference']:.2g} ({row['interval'][0]:.2g} to {row['interval'][1]:.2g})"
-            f"{'' if row['same'] else ', SHOWN'}"
-        )
 
 
 if __name__ == "__main__":
