@@ -7,7 +7,7 @@ from pathlib import Path
 import package
 
 import unidle
-from unidle.data import Loader, npy, windows
+from unidle.data import Loader, arrays, npy, windows
 
 np = package.needs("numpy")
 
@@ -181,9 +181,73 @@ class DamageTest(InFolder):
             file.truncate(2000)
         with self.assertRaisesRegex(unidle.InputError, "x_1.npy"):
             rows(source, workers=2)
-        loader = Loader(source, 5, shuffle=False, on_error="skip")
+        loader = Loader(source, 5, shuffle=False, on_error="replace")
         self.assertEqual(len(list(loader)), 30)
         self.assertGreater(loader.skipped, 40)
+
+
+class ShardsTest(InFolder):
+    """shuffle_shards: a window of shards is shuffled at a time."""
+
+    def shards(self, *lengths):
+        for old in self.folder.glob("*.npy"):
+            old.unlink()
+        first = np.cumsum([0, *lengths])
+        for number, (begin, length) in enumerate(zip(first, lengths)):
+            np.save(self.folder / f"x_{number}.npy", np.arange(begin, begin + length))
+        return npy(self.folder, ["x"])
+
+    def taken(self, source, **options):
+        loader = Loader(source, 7, tensors="numpy", **options)
+        return np.concatenate([batch[0] for batch in loader]).tolist()
+
+    def test_an_epoch_has_each_row_once_and_a_shard_within_a_window(self):
+        source = self.shards(*[10] * 12)
+        for seed in range(5):
+            order = self.taken(source, shuffle_shards=3, seed=seed)
+            self.assertEqual(sorted(order), list(range(120)))
+            for begin in range(0, 120, 30):
+                window = {row // 10 for row in order[begin : begin + 30]}
+                self.assertEqual(len(window), 3)
+            self.assertNotEqual(order, self.taken(source, shuffle_shards=3, seed=seed + 1))
+
+    def test_shards_of_other_lengths(self):
+        for lengths in ([10, 10, 10, 4], [3, 9, 1, 6, 20], [5], [1, 1, 1]):
+            source = self.shards(*lengths)
+            for window in (1, 2, 100):
+                order = self.taken(source, shuffle_shards=window, workers=2)
+                self.assertEqual(sorted(order), list(range(sum(lengths))), (lengths, window))
+
+    def test_workers_ranks_and_resuming(self):
+        source = self.shards(*[8] * 9)
+        expected = self.taken(source, shuffle_shards=2, workers=0)
+        self.assertEqual(self.taken(source, shuffle_shards=2, workers=3), expected)
+        ranks = [self.taken(source, shuffle_shards=2, rank=rank, world=3) for rank in range(3)]
+        self.assertEqual([row for rows in zip(*ranks) for row in rows], expected)
+        loader = Loader(source, 7, shuffle_shards=2, tensors="numpy")
+        batches = iter(loader)
+        for _ in range(4):
+            next(batches)
+        later = Loader(source, 7, shuffle_shards=2, tensors="numpy", workers=1)
+        later.load_state_dict(loader.state_dict())
+        self.assertEqual(np.concatenate([batch[0] for batch in later]).tolist(), expected[28:])
+        with self.assertRaisesRegex(unidle.UsageError, "loader state"):
+            Loader(source, 7, shuffle_shards=3).load_state_dict(loader.state_dict())
+
+    def test_what_makes_no_sense_is_refused(self):
+        source = self.shards(8, 8)
+        for options in (
+            {"shuffle_shards": 0},
+            {"shuffle_shards": 2, "shuffle": False},
+            {"shuffle_shards": "x"},
+        ):
+            with self.assertRaisesRegex(unidle.UsageError, "loader option shuff"):
+                Loader(source, 7, **options)
+        for other in (arrays(np.arange(9)), source.subset([1, 2])):
+            with self.assertRaisesRegex(unidle.UsageError, "source of shards"):
+                Loader(other, 7, shuffle_shards=2)
+        with self.assertRaisesRegex(unidle.UsageError, "expected one of them"):
+            Loader(source, 7, shuffle_shards=2, weights=[1] * 16)
 
 
 class WindowsTest(unittest.TestCase):

@@ -59,7 +59,7 @@ class WeightsTest(unittest.TestCase):
             {"weights": WEIGHTS, "shuffle": False},
             {"weights": WEIGHTS, "groups": GROUPS},
             {"groups": GROUPS[1:]},
-            {"groups": GROUPS, "on_error": "skip"},
+            {"groups": GROUPS, "on_error": "replace"},
             {"groups": GROUPS, "batch_size": 50, "drop_last": True},
         ):
             with self.subTest(options), self.assertRaisesRegex(unidle.UsageError, "loader option"):

@@ -235,9 +235,11 @@ class FaultTest(InFolder):
 
     def test_a_sample_that_cannot_be_read_is_skipped_when_asked(self):
         samples = [(str(n), {"png": encoded(n) if n != 2 else b"\x89PNG\r\n\x1a\n"}) for n in range(5)]
-        loader = Loader(tar(self.write("a.tar", samples), ["png"], size=8), 5, on_error="skip", shuffle=False)
-        self.assertEqual(len(list(loader)), 1)
-        self.assertEqual(loader.skipped, 1)
+        source = tar(self.write("a.tar", samples), ["png"], size=8)
+        for policy, left in (("skip", 4), ("replace", 5)):
+            loader = Loader(source, 5, on_error=policy, shuffle=False)
+            self.assertEqual([len(batch[0]) for batch in loader], [left])
+            self.assertEqual(loader.skipped, 1)
 
 
 if __name__ == "__main__":

@@ -70,6 +70,10 @@ class Costs(ctypes.Structure):
     _fields_ = [(name, ctypes.c_int64) for name in ("samples", "busy_ns", "slowest_ns", "cpu_ns")]
 
 
+class Pace(ctypes.Structure):
+    _fields_ = [("workers", ctypes.c_int64), ("depth", ctypes.c_int64)]
+
+
 class Found(ctypes.Structure):
     _fields_ = [
         ("entry", ctypes.c_void_p),
@@ -129,6 +133,8 @@ def _declare(library: ctypes.CDLL) -> None:
         "unidle_loader_batches_per_epoch": (number, [pointer]),
         "unidle_loader_batches_in_first_epoch": (number, [pointer]),
         "unidle_loader_workers": (ctypes.c_int, [pointer]),
+        "unidle_loader_pace_now": (ctypes.c_int, [pointer, ctypes.POINTER(Pace)]),
+        "unidle_loader_extents": (number, [pointer, ctypes.c_size_t, ctypes.POINTER(ctypes.POINTER(number))]),
         "unidle_loader_next": (ctypes.c_int, [pointer, number, pointer, ctypes.POINTER(Facts)]),
         "unidle_loader_work": (ctypes.c_int, [pointer, ctypes.POINTER(Costs)]),
         "unidle_loader_stages": (ctypes.c_int, [pointer, ctypes.POINTER(number)]),

@@ -81,6 +81,21 @@ def as_host(array: Any) -> Any:
     return bits.view(numpy().dtype("int16", metadata={"bfloat16": True}))
 
 
+def as_ragged(arrays: Any) -> Any:
+    """Of a list of arrays that differ in their first extent alone: all their rows, and int64 [arrays + 1]
+    where those of each begin. None for anything else."""
+    if not isinstance(arrays, (list, tuple)) or not all(getattr(one, "shape", ()) for one in arrays):
+        return None
+    if len({one.shape[0] for one in arrays}) < 2:
+        return None
+    np = numpy()
+    parts = [as_numpy(one) for one in arrays]
+    if len({(one.shape[1:], one.dtype) for one in parts}) > 1:
+        raise UsageError("array: expected a list of arrays of one type that differ in their first axis alone")
+    starts = np.cumsum([0, *(len(one) for one in parts)], dtype=np.int64)
+    return [np.concatenate(parts), starts]
+
+
 def _type_of(array: Any) -> _native.Type:
     bfloat = "bfloat16" in (array.dtype.metadata or {})
     return _native.Type(_BFLOAT if bfloat else _CODES[array.dtype.kind], array.dtype.itemsize * 8, 1)

@@ -73,8 +73,9 @@ class Loader:
     changed and passed on, and their memory goes back into use when the last of them is gone.
 
     shuffle      in an order of its own for each epoch, a function of (seed, epoch) alone
-    workers      threads that make samples; as many as there are CPUs to use when None, and 0 makes them in
-                 next()
+    workers      threads that make samples; 0 makes them in next(). None: as many as help, up to the CPUs that
+                 there are to use; they come and go as the program and they wait for each other
+                 (`active_workers`, `batches_ahead`), and nothing but speed and memory depends on it
     device       where the batch is to be; None leaves it in the host's memory. For a CUDA device the copy is
                  asynchronous, from pinned memory
     rank, world  this process takes every world-th item, beginning with item `rank`, of the order that all
@@ -87,9 +88,16 @@ class Loader:
     groups       a label for each sample: all of a batch are of one group. An epoch has each sample once; at
                  the end of a group, what fills no batch is left out with `drop_last`, and otherwise completed
                  with the first ones of the group
+    shuffle_shards  shuffles so many shards at a time, instead of the whole epoch, and reads them ahead: for
+                 files that are not in memory yet. Shards come in a shuffled order; a shard of more than
+                 16 MiB counts as several. All samples of a shard come within one such window
     prefetch     batches ahead, for each worker
-    on_error     "fail" raises at the batch with a sample that cannot be read; "skip" takes the next one of
-                 the order in its place, and counts it in `skipped`
+    max_bytes    of the batches that are made ahead, at most; at least two must fit. A quarter of the memory
+                 that the process may use when None. What the program keeps of batches does not count
+    on_error     what becomes of a sample that cannot be read, counted in `skipped`: "fail" raises at its
+                 batch; "skip" leaves it out, so that the batch is shorter, but never empty; "replace" takes
+                 the next one of the order in its place. All ranks have equally many batches in any case, and
+                 with "replace" of the same sizes
     batch_transform  takes the tuple and returns what is delivered instead; called in the thread that takes
                      batches
     tensors      "torch" or "numpy"; torch where it is installed when None
@@ -114,7 +122,9 @@ class Loader:
         *,
         weights: Any = None,
         groups: Any = None,
+        shuffle_shards: Optional[int] = None,
         prefetch: int = 2,
+        max_bytes: Optional[int] = None,
         on_error: str = "fail",
         batch_transform: Optional[Callable[[tuple], Any]] = None,
         tensors: Optional[str] = None,
@@ -130,15 +140,17 @@ class Loader:
             raise UsageError("loader option batch_size: expected 1, since the source makes whole batches")
         if tensors not in (None, "torch", "numpy"):
             raise UsageError(f"loader option tensors: expected torch or numpy, found {tensors!r}")
-        if on_error not in ("fail", "skip"):
-            raise check.refuse("loader", "on_error", "fail or skip", on_error)
+        if on_error not in ("fail", "skip", "replace"):
+            raise check.refuse("loader", "on_error", "fail, skip or replace", on_error)
         if (rank is None) != (world is None):
             raise UsageError("loader options rank and world: expected both or none")
         self.source = source
         self._batched = source.facts.get("batched", False)
         self._wrapped = isinstance(source, Wrapped)
-        if self._batched and (weights is not None or groups is not None):
-            raise UsageError("loader options weights and groups: the source makes whole batches by itself")
+        if self._batched and any(one is not None for one in (weights, groups, shuffle_shards)):
+            raise UsageError(
+                "loader options weights, groups and shuffle_shards: the source makes whole batches by itself"
+            )
         self._watch: Optional[LockWatch] = None  # of the threads that make a wrapped data set's samples
         self.batch_size = check.whole("loader", "batch_size", batch_size, 1, 2**31 - 1)
         self.shuffle = check.flag("loader", "shuffle", shuffle)
@@ -150,6 +162,7 @@ class Loader:
         self.world = check.whole("loader", "world", world, 1, 2**31 - 1)
         self.rank = check.whole("loader", "rank", rank, 0, self.world - 1)
         self.prefetch = check.whole("loader", "prefetch", prefetch, 1, 4096)
+        self.max_bytes = None if max_bytes is None else check.whole("loader", "max_bytes", max_bytes, 1)
         self.on_error = on_error
         self.batch_transform = check.function("loader", "batch_transform", batch_transform)
         self.tensors = tensors or ("torch" if _has_torch() else "numpy")
@@ -163,9 +176,9 @@ class Loader:
             "drop_last": self.drop_last,
             "on_error": on_error,
         }
-        self._order = orders.chosen(len(source), weights, groups, sampling)
+        self._order = orders.chosen(source, weights, groups, shuffle_shards, sampling)
         self._samples = self._order.samples  # an epoch, of all ranks
-        self.skipped = 0  # samples that another stood in for, over all epochs
+        self.skipped = 0  # samples that could not be read, over all epochs
         self._wanted_workers = None if workers is None else check.whole("loader", "workers", workers, 0, 4096)
         self._next = (0, 0)  # epoch and sample that the next iteration starts at
         self._place = (0, 0)  # behind the last batch that was delivered
@@ -189,11 +202,33 @@ class Loader:
 
     @property
     def workers(self) -> int:
-        """How many threads make samples."""
+        """How many threads there are to make samples."""
+        return self._opened().workers
+
+    @property
+    def active_workers(self) -> int:
+        """How many of them do, for the time being."""
+        return self._opened().pace()[0]
+
+    @property
+    def batches_ahead(self) -> int:
+        """How many batches are made ahead, for the time being, at most."""
+        return self._opened().pace()[1]
+
+    @property
+    def extents(self) -> tuple:
+        """How the last batch was padded: for each field the length of each sample along its first axis, as an
+        array, and None where all samples of the source have the same shape."""
+        if self._stream is None or self._wrapped or self._batched:  # which tells its lengths in a field
+            return (None,) * len(self.source.fields)
+        fields = enumerate(self.source.fields)
+        return tuple(self._stream.extents(number) if field.ragged else None for number, field in fields)
+
+    def _opened(self) -> Any:
         if self._stream is None:
             self._check_process()
             self._open(self._next)
-        return self._stream.workers
+        return self._stream
 
     @property
     def epoch(self) -> int:
@@ -240,7 +275,7 @@ class Loader:
             )
         if state.get("order") != self._order.fingerprint:
             raise UsageError(
-                "loader state: is of other weights or groups, or of groups with another batch_size"
+                "loader state: is of other weights, groups or shards, or of groups with another batch_size"
             )
         seed, shuffle = _seed(state["seed"]), check.flag("loader", "shuffle", state["shuffle"])
         place = (
@@ -291,6 +326,7 @@ class Loader:
             "batch": self.batch_size,
             "workers": -1 if self._wanted_workers is None else self._wanted_workers,
             "prefetch": self.prefetch,
+            "max_bytes": self.max_bytes or 0,
             "seed": self.seed,
             "shuffle": self.shuffle,
             "start_sample": place[0] * self._samples + place[1],

@@ -24,36 +24,50 @@ class Order:
         self.fingerprint: Any = None
 
     @classmethod
-    def by(cls, kind: str, options: dict, values: Any) -> Order:
+    def by(cls, kind: str, options: dict, values: Any = None) -> Order:
         library = _native.library()
         text = check.encode("loader", options)
-        handle = library.unidle_order_open(kind.encode(), text, _tensors.describe_arrays([values]))
+        tensors = None if values is None else _tensors.describe_arrays([values])
+        handle = library.unidle_order_open(kind.encode(), text, tensors)
         if not handle:
             _native.raise_failure()
         order = cls(library.unidle_order_samples(handle))
         order.handle = handle
-        content = b"\0".join((kind.encode(), text, values.tobytes()))
+        content = b"\0".join((kind.encode(), text, b"" if values is None else values.tobytes()))
         order.fingerprint = hashlib.sha256(content).hexdigest()[:16]
         weakref.finalize(order, library.unidle_order_close, handle)
         return order
 
 
-def chosen(samples: int, weights: Any, groups: Any, options: dict) -> Order:
-    """What weights or groups of `samples` samples say; `options` are those of the loader."""
-    if weights is None and groups is None:
+def chosen(source: Any, weights: Any, groups: Any, shuffle_shards: Any, options: dict) -> Order:
+    """What weights, groups or shuffle_shards say of a source's samples; `options` are those of the loader."""
+    samples = len(source)
+    given = [one is not None for one in (weights, groups, shuffle_shards)]
+    if not any(given):
         return Order(samples)
-    if weights is not None and groups is not None:
-        raise UsageError("loader options weights and groups: expected one of them")
+    if sum(given) > 1:
+        raise UsageError("loader options weights, groups and shuffle_shards: expected one of them")
+    if shuffle_shards is not None:
+        return _by_shards(source, shuffle_shards, options)
     if weights is not None:
         if not options["shuffle"]:
             raise check.refuse("loader", "shuffle", "True with weights, which are drawn", False)
         return Order.by("weights", {}, _column("weights", weights, samples, "float64"))
-    if options["on_error"] != "fail":
-        raise check.refuse("loader", "on_error", "fail with groups", options["on_error"])
+    if options["on_error"] == "replace":  # the next sample may be of another group
+        raise check.refuse("loader", "on_error", "fail or skip with groups", "replace")
     labels = _column("groups", groups, samples, None)
     numbers = _tensors.numpy().unique(labels, return_inverse=True)[1].reshape(-1).astype("int64")
     wanted = {"batch": options["batch"], "shuffle": options["shuffle"], "drop_last": options["drop_last"]}
     return Order.by("groups", wanted, numbers)
+
+
+def _by_shards(source: Any, window: Any, options: dict) -> Order:
+    window = check.whole("loader", "shuffle_shards", window, 1)
+    if not options["shuffle"]:
+        raise check.refuse("loader", "shuffle", "True with shuffle_shards", False)
+    if not source._run:
+        raise UsageError("loader option shuffle_shards: expected a source of shards, such as npy")
+    return Order.by("runs", {"items": len(source), "run": source._run, "window": window})
 
 
 def _column(name: str, values: Any, samples: int, dtype: Any) -> Any:

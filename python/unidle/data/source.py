@@ -48,6 +48,7 @@ class Source:
             for field in facts.pop("fields")
         )
         self._samples = facts.pop("items") * facts.pop("samples_per_item")
+        self._run = facts.pop("run")  # samples that storage gives fastest together; 0: it makes no difference
         self._facts = facts
 
     def __len__(self) -> int:

@@ -185,9 +185,19 @@ def arrays(*arrays: Any, names: Optional[Sequence[str]] = None) -> Source:
 
     They are not copied, as long as each row is in one piece, and must not be changed in place while batches
     are made. bfloat16 is torch's alone: its batches are tensors of torch.
+
+    A list of arrays of different lengths is one field too, with an array a sample; it is copied once. A
+    batch is as long as its longest sample, filled up with zeros, and the loader's `extents` says how long
+    each one is.
     """
-    held = [_tensors.as_host(array) for array in arrays]
-    return _open("arrays", {"names": check.several("arrays", "names", names)}, held)
+    held: list = []
+    ragged = []
+    for number, array in enumerate(arrays):
+        rows = _tensors.as_ragged(array)
+        if rows is not None:
+            ragged.append(number)
+        held.extend(rows or [_tensors.as_host(array)])
+    return _open("arrays", {"names": check.several("arrays", "names", names), "ragged": ragged}, held)
 
 
 def npy(path: PathLike, fields: Optional[Sequence[str]] = None) -> Source:

@@ -80,6 +80,20 @@ class NativeStream:
             return 0, 0, 0, 0
         return tuple(spent)
 
+    def pace(self) -> Tuple[int, int]:
+        """Threads at work now, and batches that are made ahead now, at most."""
+        pace = _native.Pace()
+        if self._closed or self._library.unidle_loader_pace_now(self._handle, pace) < 0:
+            return 0, 0
+        return pace.workers, pace.depth
+
+    def extents(self, field: int) -> Any:
+        """How the last batch was padded: the first extent of each of its samples in that field, as an array
+        of int64; None where it does not vary."""
+        first = ctypes.POINTER(ctypes.c_int64)()
+        count = self._library.unidle_loader_extents(self._handle, field, first) if not self._closed else 0
+        return _tensors.numpy().ctypeslib.as_array(first, (count,)).copy() if count > 0 else None
+
     def close(self) -> None:
         """Also from a signal handler or another thread while a batch is awaited: that wait ends then."""
         self._closed = True

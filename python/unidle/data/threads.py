@@ -180,6 +180,10 @@ class ThreadedStream:
         busy_ns = work.cpu_ns if self._lock_bound else work.busy_ns
         return work.samples, busy_ns, work.slowest_ns, work.cpu_ns
 
+    def pace(self) -> Tuple[int, int]:
+        """As of a NativeStream; these threads stay."""
+        return self.workers, self._most_ahead
+
     def stages(self) -> Tuple[int, ...]:
         """Of a data set of the program's nobody knows."""
         return 0, 0, 0, 0

@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "unidle/data/loader.h"
+#include "unidle/data/slot_allocator.h"
 
 namespace unidle::data {
 

@@ -6,26 +6,22 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <span>
-#include <vector>
 
+#include "unidle/data/batch.h"
 #include "unidle/data/order.h"
+#include "unidle/data/slot_allocator.h"
 #include "unidle/data/source.h"
+#include "unidle/data/stage.h"
 
 namespace unidle::data {
 
-/// Memory for batch slots; the engine passes one that gives pinned memory. Called once a field and slot, at the start,
-/// and for each field that is taken out of a batch.
-class SlotAllocator {
- public:
-  virtual ~SlotAllocator() = default;
-  virtual std::byte* allocate(std::size_t bytes) = 0;
-  virtual void release(std::byte* memory, std::size_t bytes) = 0;
+/// What becomes of an item that is missing or damaged. Lack of memory and errors of the program are never passed over.
+/// Whichever it is, all ranks have equally many batches.
+enum class ErrorPolicy {
+  kFail,     // its batch fails
+  kSkip,     // its samples are left out: the batch is shorter; where nothing is left of it, one stands in as below
+  kReplace,  // the next item of the order that can be read stands in: batches are as large as without
 };
-/// Page-aligned host memory.
-SlotAllocator& host_allocator();
-
-enum class ErrorPolicy { kFail, kSkip };  // skip: the item is replaced by the next one of the order, and counted
 
 /// What becomes of the samples at the end of an epoch that fill no batch. With several ranks, all have equally many:
 /// where the items do not divide, kDrop leaves out the last ones of the order, and the others take the first ones
@@ -36,11 +32,18 @@ enum class EpochEnd {
   kDrop,   // they are left out
 };
 
+/// As many workers as help, and no more than there are CPUs to use (affinity and quota): they come and go, and so does
+/// the number of batches ahead, as the consumer and they have waited for each other.
+inline constexpr int kAutoWorkers = -1;
+
 struct LoaderOptions {
   std::int64_t batch = 1;
-  int workers = 0;   // 0: items are made in the calling thread, inside next()
-  int prefetch = 2;  // batches ahead per worker; slots = workers * prefetch, at least 2, and more
-                     // where items straddle batches
+  int workers = 0;   // 0: items are made in the calling thread, inside next(); or kAutoWorkers
+  int prefetch = 2;  // batches ahead per worker, at most; slots = workers * prefetch, at least 2, and more where items
+                     // straddle batches
+  /// Of all slots together, at most; there are fewer then, but never less than 2. What a caller has taken out of
+  /// batches does not count. 0: a quarter of the memory that the process may use.
+  std::int64_t max_bytes = 0;
   std::uint64_t seed = 0;
   bool shuffle = true;
   std::int64_t start_sample = 0;  // resume: samples already delivered, on all ranks: epoch * samples an epoch + offset
@@ -53,24 +56,6 @@ struct LoaderOptions {
   SlotAllocator* allocator = nullptr;  // host_allocator() when null; must outlive the loader
 };
 
-struct ItemTiming {
-  std::int64_t item = 0;      // the first one
-  std::int64_t items = 1;     // that were made at once
-  std::int64_t start_ns = 0;  // CLOCK_MONOTONIC
-  std::int64_t duration_ns = 0;
-  std::uint64_t bytes = 0;
-  int thread = 0;  // 0 = the calling thread, 1.. = workers
-};
-
-/// What making an item consists of.
-enum class Stage {
-  kRead,     // bytes out of files
-  kDecode,   // pictures out of bytes
-  kAugment,  // turning, resizing, colours, normalising
-  kGather,   // all else: copying into the batch, with what memory-mapped files bring in meanwhile
-};
-inline constexpr std::size_t kStages = 4;
-
 /// What the items of the batches delivered so far have cost.
 struct LoaderWork {
   std::int64_t samples = 0;
@@ -80,44 +65,13 @@ struct LoaderWork {
   std::array<std::int64_t, kStages> stage_ns{};  // of all threads since they began, by Stage
 };
 
-namespace detail {
-struct Slot;
-}
-
-/// A filled slot, held until the object dies; then the slot goes back to the workers. Must not outlive its loader.
-class Batch {
- public:
-  Batch(Batch&&) noexcept;
-  Batch& operator=(Batch&&) noexcept;
-  ~Batch();
-  std::int64_t samples() const;
-  /// Global number of the first sample, on all ranks together: epoch = first_sample() / samples_per_epoch.
-  std::int64_t first_sample() const;
-  /// The epoch of the first sample, and how many samples all ranks deliver before it in that epoch.
-  std::int64_t epoch() const;
-  std::int64_t epoch_offset() const;
-  /// All samples of one field, one after the other: [samples, shape...].
-  std::byte* field(std::size_t index) const;
-  /// The first extent of a ragged field in this batch: of its longest sample.
-  std::int64_t extent(std::size_t index) const;
-  /// The memory of a field, now the caller's, who gives it back to the loader's allocator (field_bytes() of the
-  /// loader). The slot gets other memory. Not from several threads at once.
-  std::byte* take(std::size_t index);
-  /// How each item of this batch was made, for the probe.
-  std::span<const ItemTiming> timings() const;
-
- private:
-  friend class Loader;
-  explicit Batch(detail::Slot* slot);
-  detail::Slot* slot_ = nullptr;
-};
-
 /// An endless stream of batches: sample s is index s % n of epoch s / n, so that the whole state is one number. Batches
 /// span epochs, and no sample is dropped, unless `epoch_end` says otherwise. Delivery order does not depend on the
 /// number of workers. Scheduling is per item (or per `grain` of them): a slow item delays only its own batch. No
 /// allocation per batch. next() is for one thread.
 class Loader {
  public:
+  /// Throws kUsage for options that make no sense with the source, `max_bytes` without room for two batches included.
   Loader(const Source& source, const LoaderOptions& options);
   ~Loader();  // stops and joins the workers
   Loader(const Loader&) = delete;
@@ -137,8 +91,13 @@ class Loader {
   std::int64_t batches_in_first_epoch() const;
   /// What a slot holds of a field.
   std::size_t field_bytes(std::size_t index) const;
-  /// Items of the batches delivered so far that another one stands in for. Does not depend on the number of workers.
+  /// Items of the batches delivered so far that could not be read, and were left out or replaced. Does not depend on
+  /// the number of workers.
   std::int64_t skipped() const;
+  /// Threads that there are, and of them those at work now; batches that are made ahead now, at most.
+  int workers() const;
+  int active_workers() const;
+  std::int64_t depth() const;
   /// By the thread that calls next().
   LoaderWork work() const;
 

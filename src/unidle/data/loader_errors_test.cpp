@@ -1,8 +1,7 @@
-// What becomes of samples that cannot be read, of options that make no sense, and of the memory of slots.
+// What becomes of samples that cannot be read, and of options that make no sense.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <map>
 #include <set>
 #include <stdexcept>
 
@@ -53,15 +52,15 @@ TEST(LoaderErrorTest, OtherExceptionsAreCarriedToo) {
   NumberSource source(100, 1);
   source.before_read = [](const ItemRequest&) { throw std::logic_error("odd"); };
   for (const int workers : {0, 2}) {
-    Loader loader(source, {.batch = 4, .workers = workers, .on_error = ErrorPolicy::kSkip});
+    Loader loader(source, {.batch = 4, .workers = workers, .on_error = ErrorPolicy::kReplace});
     EXPECT_THROW(loader.next(), std::logic_error);
   }
 }
 
-TEST(LoaderErrorTest, SkipPutsTheNextItemInItsPlaceAndCounts) {
+TEST(LoaderErrorTest, ReplacePutsTheNextItemInItsPlaceAndCounts) {
   for (const int workers : {0, 1, 4}) {
     const DamagedSource source(10, 2, {3, 6, 7});
-    Loader loader(source, {.batch = 4, .workers = workers, .shuffle = false, .on_error = ErrorPolicy::kSkip});
+    Loader loader(source, {.batch = 4, .workers = workers, .shuffle = false, .on_error = ErrorPolicy::kReplace});
     std::vector<std::int64_t> items;
     for (const std::string& sample : take(loader, 5)) {
       items.push_back(item_of(sample));
@@ -73,27 +72,29 @@ TEST(LoaderErrorTest, SkipPutsTheNextItemInItsPlaceAndCounts) {
 
 TEST(LoaderErrorTest, SkippedCountsOnlyWhatWasDelivered) {
   const DamagedSource source(10, 1, {1, 5});
-  Loader loader(source, {.batch = 4, .workers = 4, .shuffle = false, .on_error = ErrorPolicy::kSkip});
+  Loader loader(source, {.batch = 4, .workers = 4, .shuffle = false, .on_error = ErrorPolicy::kReplace});
   loader.next();
   EXPECT_EQ(loader.skipped(), 1);
   loader.next();
   EXPECT_EQ(loader.skipped(), 2);
 }
 
-TEST(LoaderErrorTest, SkipGivesUpWhenNothingCanBeRead) {
+TEST(LoaderErrorTest, ReplaceGivesUpWhenNothingCanBeRead) {
   const DamagedSource source(3, 1, {0, 1, 2});
-  Loader loader(source, {.batch = 4, .workers = 2, .on_error = ErrorPolicy::kSkip});
+  Loader loader(source, {.batch = 4, .workers = 2, .on_error = ErrorPolicy::kReplace});
   EXPECT_THROW(loader.next(), Error);
 }
 
-TEST(LoaderErrorTest, SkipDoesNotHideLackOfMemory) {
+TEST(LoaderErrorTest, LackOfMemoryIsNotHidden) {
   const DamagedSource source(10, 1, {2}, ErrorCode::kOutOfMemory);
-  Loader loader(source, {.batch = 4, .shuffle = false, .on_error = ErrorPolicy::kSkip});
-  try {
-    loader.next();
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ErrorCode::kOutOfMemory);
+  for (const ErrorPolicy policy : {ErrorPolicy::kSkip, ErrorPolicy::kReplace}) {
+    Loader loader(source, {.batch = 4, .shuffle = false, .on_error = policy});
+    try {
+      loader.next();
+      FAIL();
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::kOutOfMemory);
+    }
   }
 }
 
@@ -108,62 +109,11 @@ TEST(LoaderErrorTest, RefusesOptionsThatMakeNoSense) {
     return ErrorCode::kInternal;
   };
   EXPECT_EQ(code_of(source, {.batch = 0}), ErrorCode::kUsage);
-  EXPECT_EQ(code_of(source, {.workers = -1}), ErrorCode::kUsage);
+  EXPECT_EQ(code_of(source, {.workers = -2}), ErrorCode::kUsage);
+  EXPECT_EQ(code_of(source, {.max_bytes = -1}), ErrorCode::kUsage);
   EXPECT_EQ(code_of(source, {.prefetch = 0}), ErrorCode::kUsage);
   EXPECT_EQ(code_of(source, {.start_sample = -1}), ErrorCode::kUsage);
   EXPECT_EQ(code_of(NumberSource(0, 1), {}), ErrorCode::kInput);
-}
-
-/// Counts, and fails on request.
-class CountingAllocator final : public SlotAllocator {
- public:
-  std::byte* allocate(std::size_t bytes) override {
-    if (static_cast<int>(sizes_.size()) == fail_at) {
-      throw Error(ErrorCode::kOutOfMemory, "slot", "no memory");
-    }
-    std::byte* memory = new std::byte[bytes];
-    sizes_[memory] = bytes;
-    ++allocations;
-    return memory;
-  }
-  void release(std::byte* memory, std::size_t bytes) override {
-    EXPECT_EQ(sizes_.at(memory), bytes);
-    sizes_.erase(memory);
-    delete[] memory;
-  }
-  bool all_released() const { return sizes_.empty(); }
-
-  int allocations = 0;
-  int fail_at = -1;
-
- private:
-  std::map<std::byte*, std::size_t> sizes_;
-};
-
-TEST(LoaderAllocationTest, SlotsAreAllocatedOnceAndReleased) {
-  const NumberSource source(10, 1);
-  CountingAllocator allocator;
-  {
-    Loader loader(source, {.batch = 4, .workers = 2, .prefetch = 3, .allocator = &allocator});
-    take(loader, 50);
-  }
-  EXPECT_EQ(allocator.allocations, 2 * 6);
-  EXPECT_TRUE(allocator.all_released());
-}
-
-TEST(LoaderAllocationTest, AFailedAllocationReleasesTheOthers) {
-  const NumberSource source(10, 1);
-  CountingAllocator allocator;
-  allocator.fail_at = 5;
-  EXPECT_THROW(Loader(source, {.batch = 4, .workers = 2, .allocator = &allocator}), Error);
-  EXPECT_EQ(allocator.allocations, 5);
-  EXPECT_TRUE(allocator.all_released());
-}
-
-TEST(LoaderAllocationTest, HostMemoryIsPageAligned) {
-  std::byte* memory = host_allocator().allocate(100);
-  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(memory) % 4096, 0u);
-  host_allocator().release(memory, 100);
 }
 
 }  // namespace

@@ -12,53 +12,16 @@
 
 #include "unidle/base/error.h"
 #include "unidle/data/loader.h"
+#include "unidle/data/testing/counting_allocator.h"
+#include "unidle/data/testing/telling_source.h"
 
 namespace unidle::data {
 namespace {
 
-/// Each sample tells its epoch, item and part of the item; of items with one sample several can be made at once.
-class TellingSource : public Source {
- public:
-  TellingSource(std::int64_t items, std::int64_t per_item, std::int64_t grain = 1)
-      : items_(items), per_item_(per_item), grain_(grain) {}
-
-  const std::vector<Field>& fields() const override { return fields_; }
-  std::int64_t items() const override { return items_; }
-  std::int64_t samples_per_item() const override { return per_item_; }
-  std::int64_t grain() const override { return grain_; }
-  std::uint64_t read(const ItemRequest& request, std::span<const Places> samples) const override {
-    if (damaged.contains(request.item)) {
-      throw Error(ErrorCode::kInput, "item " + std::to_string(request.item), "is damaged");
-    }
-    for (std::size_t part = 0; part < samples.size(); ++part) {
-      const std::int64_t told[3] = {request.epoch, request.item, static_cast<std::int64_t>(part)};
-      std::memcpy(samples[part][0].data(), told, sizeof told);
-    }
-    return 1;
-  }
-
-  std::set<std::int64_t> damaged;
-
- private:
-  std::vector<Field> fields_{{"told", DType::kI64, {3}}};
-  std::int64_t items_;
-  std::int64_t per_item_;
-  std::int64_t grain_;
-};
-
-struct ToldSample {
-  std::int64_t epoch;
-  std::int64_t item;
-  std::int64_t part;
-  auto operator<=>(const ToldSample&) const = default;
-};
-using ToldSamples = std::vector<ToldSample>;
-
-ToldSamples told_samples(const Batch& batch) {
-  ToldSamples samples(static_cast<std::size_t>(batch.samples()));
-  std::memcpy(samples.data(), batch.field(0), samples.size() * sizeof(ToldSample));
-  return samples;
-}
+using testing::TellingSource;
+using testing::told_samples;
+using testing::ToldSample;
+using testing::ToldSamples;
 
 /// Batches of the stream's first `epochs` epochs, the one that it starts in included.
 std::vector<ToldSamples> take_epochs(Loader& loader, int epochs) {
@@ -270,7 +233,7 @@ TEST(LoaderGrainTest, AnItemThatFailsIsNamedAndReplacedAmongMany) {
     } catch (const Error& error) {
       EXPECT_EQ(error.subject(), "item 13");
     }
-    Loader loader(source, {.batch = 20, .workers = workers, .shuffle = false, .on_error = ErrorPolicy::kSkip});
+    Loader loader(source, {.batch = 20, .workers = workers, .shuffle = false, .on_error = ErrorPolicy::kReplace});
     const ToldSamples first = told_samples(loader.next());
     EXPECT_EQ(first[12].item, 12);
     EXPECT_EQ(first[13].item, 15);
@@ -320,17 +283,20 @@ TEST(LoaderRaggedTest, ABatchIsAsLongAsItsLongestSample) {
     source.damaged = damaged;
     std::vector<std::vector<std::int64_t>> expected;
     for (const int workers : {0, 1, 3}) {
-      Loader loader(source, {.batch = 3, .workers = workers, .seed = 4, .on_error = ErrorPolicy::kSkip});
+      Loader loader(source, {.batch = 3, .workers = workers, .seed = 4, .on_error = ErrorPolicy::kReplace});
       std::vector<std::vector<std::int64_t>> all;
       for (int i = 0; i < 40; ++i) {
         const Batch batch = loader.next();
         const std::int64_t extent = batch.extent(0);
         ASSERT_LE(extent, 7);
+        ASSERT_EQ(batch.extents(0).size(), 3u);
+        ASSERT_TRUE(batch.extents(1).empty());
         const auto* items = reinterpret_cast<const std::int64_t*>(batch.field(1));
         const auto* runs = reinterpret_cast<const std::int64_t*>(batch.field(0));
         std::int64_t longest = 0;
         for (std::int64_t row = 0; row < 3; ++row) {
           longest = std::max(longest, source.extent(items[row], 0));
+          ASSERT_EQ(batch.extents(0)[static_cast<std::size_t>(row)], source.extent(items[row], 0));
           for (std::int64_t at = 0; at < extent; ++at) {
             ASSERT_EQ(runs[row * extent + at], at < source.extent(items[row], 0) ? items[row] : -1);
           }
@@ -348,31 +314,30 @@ TEST(LoaderRaggedTest, ABatchIsAsLongAsItsLongestSample) {
   }
 }
 
-/// Knows what is out.
-class CountedMemory final : public SlotAllocator {
- public:
-  std::byte* allocate(std::size_t bytes) override {
-    const std::lock_guard lock(mutex_);
-    auto* memory = new std::byte[bytes];
-    out_[memory] = bytes;
-    return memory;
+TEST(LoaderRaggedTest, WhatIsLeftOutTakesItsExtentWithIt) {
+  RunSource source;
+  source.damaged = {6, 13, 20, 8};
+  for (const int workers : {0, 3}) {
+    Loader loader(source, {.batch = 5, .workers = workers, .seed = 4, .on_error = ErrorPolicy::kSkip});
+    std::int64_t left_out = 0;
+    for (int i = 0; i < 40; ++i) {
+      const Batch batch = loader.next();
+      const auto* items = reinterpret_cast<const std::int64_t*>(batch.field(1));
+      const auto* runs = reinterpret_cast<const std::int64_t*>(batch.field(0));
+      ASSERT_EQ(static_cast<std::int64_t>(batch.extents(0).size()), batch.samples());
+      for (std::int64_t row = 0; row < batch.samples(); ++row) {
+        ASSERT_EQ(batch.extents(0)[static_cast<std::size_t>(row)], source.extent(items[row], 0));
+        ASSERT_EQ(runs[row * batch.extent(0)], items[row]);
+      }
+      left_out += batch.places() - batch.samples();
+    }
+    EXPECT_EQ(left_out, 4 * 4) << "four of fifty items, four epochs";
   }
-  void release(std::byte* memory, std::size_t bytes) override {
-    const std::lock_guard lock(mutex_);
-    EXPECT_EQ(out_.at(memory), bytes);
-    out_.erase(memory);
-    delete[] memory;
-  }
-  std::size_t out() const { return out_.size(); }
-
- private:
-  std::mutex mutex_;
-  std::map<std::byte*, std::size_t> out_;
-};
+}
 
 TEST(LoaderTakeTest, TakenMemoryKeepsItsBytesAndOutlivesTheLoader) {
   const TellingSource source(10, 1);
-  CountedMemory memory;
+  testing::CountingAllocator memory;
   std::vector<std::byte*> taken;
   std::vector<ToldSamples> told;
   std::size_t bytes = 0;

@@ -192,7 +192,7 @@ TEST(LoaderTest, TellsWhatItsThreadsSpendTheirTimeOn) {
     spend(20'000);
   };
   for (const int workers : {0, 2}) {
-    Loader loader(source, {.batch = 4, .workers = workers, .on_error = ErrorPolicy::kSkip});
+    Loader loader(source, {.batch = 4, .workers = workers, .on_error = ErrorPolicy::kReplace});
     std::int64_t busy_ns = 0;
     const std::int64_t start_ns = system_clock().now_ns();
     for (int i = 0; i < 6; ++i) {

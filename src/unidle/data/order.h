@@ -25,6 +25,18 @@ class Order {
   /// So many items that follow each other are one rank's, and one batch.
   virtual std::int64_t block() const { return 1; }
   virtual Place at(std::uint64_t seed, std::int64_t epoch, std::int64_t index) const = 0;
+
+  /// Items of the source that follow each other.
+  struct Run {
+    std::int64_t begin;
+    std::int64_t end;
+  };
+  /// Of an order that goes through the source run by run: how many items a run has. 0: this one does not.
+  virtual std::int64_t run() const { return 0; }
+  /// How many runs are gone through at a time.
+  virtual std::int64_t window() const { return 0; }
+  /// The run that comes after `number` others of the epoch.
+  virtual Run run_at(std::uint64_t, std::int64_t, std::int64_t) const { return {0, 0}; }
 };
 
 /// Each place of the order is drawn by itself, an item as often as its weight says; an epoch has as many places as

@@ -72,6 +72,12 @@ class Source {
   /// The first extent of an item's field that is ragged, known before the item is read: of each of its samples.
   virtual std::int64_t extent(std::int64_t item, std::size_t field) const;
 
+  /// How many items that follow each other are read from storage fastest together: a file, or a part of a large one.
+  /// 0: it makes no difference.
+  virtual std::int64_t run() const { return 0; }
+  /// These items will be asked for before long. Returns at once; nothing depends on it but speed.
+  virtual void will_need(std::int64_t, std::int64_t) const {}
+
   /// How a person finds a value, number `value` of a sample of the item: "'rooms' in row 7 of houses.csv".
   virtual std::string value_name(std::int64_t item, std::size_t field, std::int64_t value) const;
 

@@ -21,9 +21,9 @@
 #include "unidle/data/buffer_pool.h"
 #include "unidle/data/capi/guarded.h"
 #include "unidle/data/loader.h"
+#include "unidle/data/run_order.h"
 #include "unidle/data/source_kind.h"
 #include "unidle/data/subset.h"
-#include "unidle/telemetry/host.h"
 
 using unidle::Error;
 using unidle::ErrorCode;
@@ -58,11 +58,11 @@ struct unidle_order {
 
 struct unidle_loader {
   int process;
-  int workers;
   const data::Source* source;
   const unidle_source* counted;  // where its threads are told; null without threads
   std::shared_ptr<data::BufferPool> pool;
   std::unique_ptr<data::Loader> loader;
+  std::vector<std::vector<std::int64_t>> extents;  // a field, of the last batch
 };
 
 namespace {
@@ -182,8 +182,9 @@ data::LoaderOptions loader_options(const char* text) {
   data::SourceOptions options("loader", values);
   data::LoaderOptions wanted;
   wanted.batch = options.integer("batch", wanted.batch);
-  wanted.workers = options.small("workers", -1);
+  wanted.workers = options.small("workers", data::kAutoWorkers);
   wanted.prefetch = options.small("prefetch", wanted.prefetch);
+  wanted.max_bytes = options.integer("max_bytes", wanted.max_bytes);
   wanted.seed = static_cast<std::uint64_t>(options.integer("seed", 0));
   wanted.shuffle = options.flag("shuffle", wanted.shuffle);
   wanted.start_sample = options.integer("start_sample", 0);
@@ -195,18 +196,19 @@ data::LoaderOptions loader_options(const char* text) {
                                    Ends{"span", data::EpochEnd::kSpan}});
   using Policy = std::pair<const char*, data::ErrorPolicy>;
   wanted.on_error =
-      options.one_of("on_error", {Policy{"fail", data::ErrorPolicy::kFail}, Policy{"skip", data::ErrorPolicy::kSkip}});
+      options.one_of("on_error", {Policy{"fail", data::ErrorPolicy::kFail}, Policy{"skip", data::ErrorPolicy::kSkip},
+                                  Policy{"replace", data::ErrorPolicy::kReplace}});
   options.done();
-  if (wanted.workers < 0) {
-    wanted.workers = std::max(1, static_cast<int>(unidle::telemetry::read_host_facts().cpus_allowed()));
-  }
   return wanted;
 }
 
 /// What a tensor in one piece holds.
 template <typename Value>
-std::span<const Value> values_of(const unidle_dl_tensor& tensor, data::DType dtype) {
-  const data::ArrayView view = view_of(tensor);
+std::span<const Value> values_of(const unidle_dl_tensor* tensor, data::DType dtype) {
+  if (tensor == nullptr) {
+    throw Error(ErrorCode::kUsage, "order", "values: expected an array");
+  }
+  const data::ArrayView view = view_of(*tensor);
   if (view.dtype != dtype || view.shape.size() != 1 || !view.contiguous()) {
     throw Error(ErrorCode::kUsage, "order",
                 fmt::format("values: expected {} [items], one after the other", data::name_of(dtype)));
@@ -214,12 +216,19 @@ std::span<const Value> values_of(const unidle_dl_tensor& tensor, data::DType dty
   return {reinterpret_cast<const Value*>(view.data), static_cast<std::size_t>(view.shape[0])};
 }
 
-std::unique_ptr<data::Order> open_order(std::string_view kind, const char* text, const unidle_dl_tensor& values) {
+std::unique_ptr<data::Order> open_order(std::string_view kind, const char* text, const unidle_dl_tensor* values) {
   const nlohmann::json given = unidle::parse_json(text);
   data::SourceOptions options("loader", given);
   if (kind == "weights") {
     options.done();
     return std::make_unique<data::WeightedOrder>(values_of<double>(values, data::DType::kF64));
+  }
+  if (kind == "runs") {
+    const std::int64_t items = options.integer("items", 0);
+    const std::int64_t run = options.integer("run", 1);
+    const std::int64_t window = options.integer("window", 1);
+    options.done();
+    return std::make_unique<data::RunOrder>(items, run, window);
   }
   if (kind != "groups") {
     throw Error(ErrorCode::kUsage, "order " + std::string(kind), "there is no such order");
@@ -270,6 +279,7 @@ UNIDLE_API char* unidle_source_describe(const unidle_source* source) {
     nlohmann::json facts = nlohmann::json::parse(source->source->describe());
     facts["items"] = source->source->items();
     facts["samples_per_item"] = source->source->samples_per_item();
+    facts["run"] = source->source->run();
     for (const data::Field& field : source->source->fields()) {
       facts["fields"].push_back({{"name", field.name},
                                  {"dtype", data::name_of(field.dtype)},
@@ -289,7 +299,7 @@ UNIDLE_API char* unidle_source_describe(const unidle_source* source) {
 UNIDLE_API void unidle_data_free(char* text) { std::free(text); }
 
 UNIDLE_API unidle_order* unidle_order_open(const char* kind, const char* options, const unidle_dl_tensor* values) {
-  return guarded<unidle_order*>(nullptr, [&] { return new unidle_order{open_order(kind, options, *values)}; });
+  return guarded<unidle_order*>(nullptr, [&] { return new unidle_order{open_order(kind, options, values)}; });
 }
 
 UNIDLE_API void unidle_order_close(unidle_order* order) { delete order; }
@@ -312,13 +322,12 @@ UNIDLE_API unidle_loader* unidle_loader_open_ordered(const unidle_source* source
     data::LoaderOptions wanted = loader_options(options);
     auto made = std::make_unique<unidle_loader>();
     made->process = ::getpid();
-    made->workers = wanted.workers;
     made->source = source->source.get();
     made->pool = std::make_shared<data::BufferPool>();
     wanted.allocator = made->pool.get();
     wanted.order = order != nullptr ? order->order.get() : nullptr;
     made->loader = std::make_unique<data::Loader>(*made->source, wanted);
-    made->counted = wanted.workers > 0 ? source : nullptr;
+    made->counted = made->loader->workers() > 0 ? source : nullptr;
     if (made->counted != nullptr) {
       made->counted->count_readers(1);
     }
@@ -346,7 +355,15 @@ UNIDLE_API int64_t unidle_loader_batches_in_first_epoch(const unidle_loader* loa
   return loader->loader->batches_in_first_epoch();
 }
 
-UNIDLE_API int unidle_loader_workers(const unidle_loader* loader) { return loader->workers; }
+UNIDLE_API int unidle_loader_workers(const unidle_loader* loader) { return loader->loader->workers(); }
+
+UNIDLE_API int unidle_loader_pace_now(const unidle_loader* loader, unidle_loader_pace* pace) {
+  if (!is_own(loader)) {
+    return -1;
+  }
+  *pace = {loader->loader->active_workers(), loader->loader->depth()};
+  return 1;
+}
 
 UNIDLE_API int unidle_loader_next(unidle_loader* loader, int64_t limit_ms, unidle_dl_managed** fields,
                                   unidle_batch_facts* facts) {
@@ -364,10 +381,13 @@ UNIDLE_API int unidle_loader_next(unidle_loader* loader, int64_t limit_ms, unidl
     data::Batch batch = loader->loader->next();
     const std::size_t count = loader->source->fields().size();
     std::vector<std::unique_ptr<Taken>> taken;
+    loader->extents.resize(count);
     for (std::size_t index = 0; index < count; ++index) {
       taken.push_back(take(*loader, batch, index));
+      const std::span<const std::int64_t> extents = batch.extents(index);
+      loader->extents[index].assign(extents.begin(), extents.end());
     }
-    facts->samples = batch.samples();
+    facts->samples = batch.places();
     facts->epoch = batch.epoch();
     facts->epoch_offset = batch.epoch_offset();
     facts->skipped = loader->loader->skipped();
@@ -377,6 +397,18 @@ UNIDLE_API int unidle_loader_next(unidle_loader* loader, int64_t limit_ms, unidl
     }
     return 1;
   });
+}
+
+UNIDLE_API int64_t unidle_loader_extents(const unidle_loader* loader, size_t field, const int64_t** extents) {
+  if (!is_own(loader)) {
+    return -1;
+  }
+  if (field >= loader->extents.size()) {
+    *extents = nullptr;
+    return 0;
+  }
+  *extents = loader->extents[field].data();
+  return static_cast<std::int64_t>(loader->extents[field].size());
 }
 
 UNIDLE_API int unidle_loader_work(const unidle_loader* loader, unidle_loader_costs* costs) {

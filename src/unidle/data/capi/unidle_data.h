@@ -76,14 +76,18 @@ char* unidle_source_describe(const unidle_source* source);
 void unidle_data_free(char* text);
 
 /* An order of epochs. `kind` "weights": `values` float64 [items], how often each is drawn. "groups": `values` int64
- * [items], the number of each one's group from 0; `options` {"batch", "shuffle", "drop_last"}. */
+ * [items], the number of each one's group from 0; `options` {"batch", "shuffle", "drop_last"}. "runs": runs of items
+ * that follow each other are shuffled, and the items of `window` of them at a time; `options` {"items", "run",
+ * "window"}, `values` NULL. */
 unidle_order* unidle_order_open(const char* kind, const char* options, const unidle_dl_tensor* values);
 void unidle_order_close(unidle_order* order);
 /* Samples an epoch, of all ranks. */
 int64_t unidle_order_samples(const unidle_order* order);
 
-/* `options`: a JSON object with batch, workers (-1: as many as there are CPUs to use), prefetch, seed, shuffle,
- * start_sample, epoch_end ("span", "short", "drop"), rank, world, on_error ("fail", "skip"). */
+/* `options`: a JSON object with batch, workers (-1: as many as help, up to the CPUs that there are to use; they come
+ * and go, and batches ahead with them), prefetch, max_bytes (of the batches made ahead; 0: a quarter of the memory),
+ * seed, shuffle, start_sample, epoch_end ("span", "short", "drop"), rank, world, on_error ("fail", "skip": left out,
+ * "replace": by the next one of the order; no batch is empty). */
 unidle_loader* unidle_loader_open(const unidle_source* source, const char* options);
 /* The same in another order than each item once; the order must outlive the loader. */
 unidle_loader* unidle_loader_open_ordered(const unidle_source* source, const char* options, const unidle_order* order);
@@ -91,20 +95,33 @@ unidle_loader* unidle_loader_open_ordered(const unidle_source* source, const cha
 void unidle_loader_close(unidle_loader* loader);
 int64_t unidle_loader_batches_per_epoch(const unidle_loader* loader);
 int64_t unidle_loader_batches_in_first_epoch(const unidle_loader* loader);
+/* Threads that there are. */
 int unidle_loader_workers(const unidle_loader* loader);
 
+/* Threads at work now, and batches that are made ahead now, at most. */
 typedef struct {
-  int64_t samples;
+  int64_t workers;
+  int64_t depth;
+} unidle_loader_pace;
+/* By the thread that asks for batches. 1, or negative: failed. */
+int unidle_loader_pace_now(const unidle_loader* loader, unidle_loader_pace* pace);
+
+typedef struct {
+  int64_t samples; /* of the order, those that were left out included; the tensors have those that are there */
   int64_t epoch;
   int64_t epoch_offset; /* samples that all ranks delivered before it in its epoch */
   int64_t waited_ns;
-  int64_t skipped; /* items of all batches so far that another stood in for */
+  int64_t skipped; /* items of all batches so far that could not be read */
   int32_t ready;   /* whether it was there when asked for */
   int32_t reserved;
 } unidle_batch_facts;
 /* The next batch: fields[i] becomes the tensor of field i, whose deleter the caller calls. Waits `limit_ms` at most
  * (negative: for ever). 1: it is there; 0: not yet; negative: failed. */
 int unidle_loader_next(unidle_loader* loader, int64_t limit_ms, unidle_dl_managed** fields, unidle_batch_facts* facts);
+/* How the last batch was padded: the first extent of each of its samples in a field that is ragged. *extents is valid
+ * until the next call of unidle_loader_next(). How many there are: 0 for other fields and before the first batch;
+ * negative: failed. */
+int64_t unidle_loader_extents(const unidle_loader* loader, size_t field, const int64_t** extents);
 
 /* What the items of the batches so far have cost; `cpu_ns` also has what the threads made ahead. */
 typedef struct {

@@ -29,6 +29,8 @@ class OpenFiles {
 
   /// Reads all of `to` from `offset`. Throws kInput naming the path when the file ends before.
   void read(std::size_t file, std::uint64_t offset, std::span<std::byte> to);
+  /// The system may read these bytes ahead. Does not wait for them, and does not fail.
+  void will_need(std::size_t file, std::uint64_t offset, std::uint64_t bytes);
 
  private:
   struct File {

@@ -23,11 +23,14 @@ void check(const Source& source, const LoaderOptions& options) {
   if (options.batch < 1 || options.batch > kMost) {
     bad_option("batch", fmt::format("expected 1 to {}", kMost), options.batch);
   }
-  if (options.workers < 0 || options.workers > 4096) {
-    bad_option("workers", "expected 0 to 4096", options.workers);
+  if (options.workers != kAutoWorkers && (options.workers < 0 || options.workers > 4096)) {
+    bad_option("workers", fmt::format("expected 0 to 4096, or {} for as many as help", kAutoWorkers), options.workers);
   }
   if (options.prefetch < 1 || options.prefetch > 4096) {
     bad_option("prefetch", "expected 1 to 4096", options.prefetch);
+  }
+  if (options.max_bytes < 0) {
+    bad_option("max_bytes", "expected 0 or more", options.max_bytes);
   }
   if (options.start_sample < 0) {
     bad_option("start_sample", "expected 0 or more", options.start_sample);

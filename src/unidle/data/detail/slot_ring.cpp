@@ -1,8 +1,19 @@
 #include "unidle/data/detail/slot_ring.h"
 
+#include <algorithm>
+#include <cstring>
 #include <utility>
 
+#include "unidle/base/clock.h"
+
 namespace unidle::data::detail {
+
+void Slot::Failure::keep(std::int64_t of, std::exception_ptr what) {
+  if (!error || of < position) {
+    position = of;
+    error = std::move(what);
+  }
+}
 
 SlotRing::SlotRing(const Plan& the_plan, const std::vector<Field>& the_fields, std::int64_t count,
                    SlotAllocator& memory, ExtentOf extent_of)
@@ -10,43 +21,86 @@ SlotRing::SlotRing(const Plan& the_plan, const std::vector<Field>& the_fields, s
       fields(the_fields),
       allocator(memory),
       slots(static_cast<std::size_t>(count)),
-      extent_of_(std::move(extent_of)) {
+      extent_of_(std::move(extent_of)),
+      depth_(count) {
+  const auto batch = static_cast<std::size_t>(plan.batch());
   try {
-    std::int64_t batch_index = 0;
+    spare_.reserve(slots.size());
     for (Slot& slot : slots) {
       slot.ring = this;
       slot.timings.resize(static_cast<std::size_t>(plan.most_timings()));
       slot.sample_bytes.resize(fields.size());
-      slot.fields.reserve(fields.size());
-      for (std::size_t field = 0; field < fields.size(); ++field) {
-        slot.fields.push_back(allocator.allocate(memory_bytes(field)));
+      slot.left_out.resize(batch);
+      for (const Field& field : fields) {
+        slot.extents.emplace_back(field.ragged ? batch : 0);
       }
-      prepare(slot, batch_index++);
+      spare_.push_back(allocate());
     }
+    open_more();
   } catch (...) {
-    release_memory();
+    release_all();
     throw;
   }
 }
 
-SlotRing::~SlotRing() { release_memory(); }
+SlotRing::~SlotRing() { release_all(); }
 
 std::size_t SlotRing::memory_bytes(std::size_t field) const {
   return fields[field].bytes() * static_cast<std::size_t>(plan.batch());
 }
 
-void SlotRing::release_memory() {
-  for (Slot& slot : slots) {
-    for (std::size_t field = 0; field < slot.fields.size(); ++field) {
-      allocator.release(slot.fields[field], memory_bytes(field));
+SlotRing::Memory SlotRing::allocate() const {
+  Memory memory;
+  memory.reserve(fields.size());
+  try {
+    for (std::size_t field = 0; field < fields.size(); ++field) {
+      memory.push_back(allocator.allocate(memory_bytes(field)));
     }
-    slot.fields.clear();
+  } catch (...) {
+    release(memory);
+    throw;
+  }
+  return memory;
+}
+
+void SlotRing::release(Memory& memory) const {
+  for (std::size_t field = 0; field < memory.size(); ++field) {
+    allocator.release(memory[field], memory_bytes(field));
+  }
+  memory.clear();
+}
+
+void SlotRing::release_all() {
+  for (Slot& slot : slots) {
+    release(slot.fields);
+  }
+  for (Memory& memory : spare_) {
+    release(memory);
   }
 }
 
-void SlotRing::prepare(Slot& slot, std::int64_t batch_index) {
-  slot.error = nullptr;
+bool SlotRing::open_more() {
+  bool more = false;
+  for (std::int64_t next = opened_.load(std::memory_order_relaxed);
+       next - delivered_ < depth_ && slot(next).idle && !spare_.empty(); ++next) {
+    open(slot(next), next);
+    opened_.store(next + 1, std::memory_order_release);
+    more = true;
+  }
+  return more;
+}
+
+void SlotRing::open(Slot& slot, std::int64_t batch_index) {
+  slot.fields = std::move(spare_.back());
+  spare_.pop_back();
+  slot.idle = false;
+  slot.batch_index = batch_index;
+  slot.failed.error = nullptr;
   slot.skipped.store(0, std::memory_order_relaxed);
+  if (slot.left_out_count.exchange(0, std::memory_order_relaxed) > 0) {
+    std::fill(slot.left_out.begin(), slot.left_out.end(), std::uint8_t{0});
+    slot.without_a_sample.error = nullptr;
+  }
   slot.samples = plan.samples(batch_index);
   for (std::size_t field = 0; field < fields.size(); ++field) {
     slot.sample_bytes[field] =
@@ -54,75 +108,130 @@ void SlotRing::prepare(Slot& slot, std::int64_t batch_index) {
                              : fields[field].bytes();
   }
   slot.timing_count = plan.timings(batch_index);
-  slot.remaining.store(plan.end_position(batch_index) - plan.begin_position(batch_index), std::memory_order_relaxed);
-  slot.batch_index.store(batch_index, std::memory_order_release);
+  slot.remaining.store(plan.end_position(batch_index) - plan.begin_position(batch_index) + 1,
+                       std::memory_order_relaxed);
 }
 
-bool SlotRing::wait_free(std::int64_t first_batch, std::int64_t last_batch) {
-  const auto all_free = [&] {
-    for (std::int64_t index = first_batch; index <= last_batch; ++index) {
-      if (!is_free_for(index)) {
-        return false;
-      }
-    }
-    return true;
-  };
-  if (all_free()) {
+bool SlotRing::wait_open(std::int64_t batch_index, WaitSum& waits) {
+  if (closed_.load(std::memory_order_acquire)) {
+    return false;
+  }
+  if (is_open(batch_index)) {
     return true;
   }
-  std::unique_lock lock(mutex);
-  free_changed.wait(lock, [&] { return closed || all_free(); });
-  return !closed;
+  waits.begin(system_clock().now_ns());
+  {
+    std::unique_lock lock(mutex_);
+    opened_changed_.wait(lock, [&] { return closed_.load(std::memory_order_relaxed) || is_open(batch_index); });
+  }
+  waits.end(system_clock().now_ns());
+  return !closed_.load(std::memory_order_relaxed);
 }
 
-void SlotRing::finish_items(Slot& slot, std::int64_t count) {
-  if (slot.remaining.fetch_sub(count, std::memory_order_acq_rel) == count) {
-    // The lock orders this with the waiter's check, so that its wake-up cannot be lost.
-    const std::lock_guard lock(mutex);
-    complete_changed.notify_one();
+bool SlotRing::count_items(Slot& slot, std::int64_t count) {
+  return slot.remaining.fetch_sub(count, std::memory_order_acq_rel) == count + 1;
+}
+
+void SlotRing::complete(Slot& slot) {
+  if (slot.left_out_count.load(std::memory_order_relaxed) > 0) {
+    close_up(slot);
+  }
+  slot.remaining.store(0, std::memory_order_release);
+  // The lock orders this with the waiter's check, so that its wake-up cannot be lost.
+  const std::lock_guard lock(mutex_);
+  complete_changed_.notify_one();
+}
+
+void SlotRing::close_up(Slot& slot) {
+  std::int64_t kept = 0;
+  for (std::int64_t row = 0; row < slot.samples; ++row) {
+    if (slot.left_out[static_cast<std::size_t>(row)] != 0) {
+      continue;
+    }
+    if (kept < row) {
+      for (std::size_t field = 0; field < slot.fields.size(); ++field) {
+        const std::size_t bytes = slot.sample_bytes[field];
+        std::memcpy(slot.fields[field] + static_cast<std::size_t>(kept) * bytes,
+                    slot.fields[field] + static_cast<std::size_t>(row) * bytes, bytes);
+        if (std::vector<std::int64_t>& extents = slot.extents[field]; !extents.empty()) {
+          extents[static_cast<std::size_t>(kept)] = extents[static_cast<std::size_t>(row)];
+        }
+      }
+    }
+    ++kept;
+  }
+  slot.samples = kept;
+  if (kept == 0 && !slot.failed.error) {
+    slot.failed = slot.without_a_sample;
   }
 }
 
 void SlotRing::fail_item(Slot& slot, std::int64_t position, std::exception_ptr error) {
-  const std::lock_guard lock(mutex);
-  if (!slot.error || position < slot.error_position) {
-    slot.error_position = position;
-    slot.error = std::move(error);
-  }
+  const std::lock_guard lock(mutex_);
+  slot.failed.keep(position, std::move(error));
 }
 
-void SlotRing::wait_complete(Slot& slot) {
-  if (slot.remaining.load(std::memory_order_acquire) == 0) {
-    return;
-  }
-  std::unique_lock lock(mutex);
-  complete_changed.wait(lock, [&] { return slot.remaining.load(std::memory_order_acquire) == 0; });
+void SlotRing::leave_out(Slot& slot, std::int64_t row, std::int64_t position, std::exception_ptr why) {
+  slot.left_out[static_cast<std::size_t>(row)] = 1;
+  slot.left_out_count.fetch_add(1, std::memory_order_relaxed);
+  const std::lock_guard lock(mutex_);
+  slot.without_a_sample.keep(position, std::move(why));
 }
 
-bool SlotRing::wait_complete(Slot& slot, std::chrono::nanoseconds limit) {
-  const auto complete = [&] { return slot.remaining.load(std::memory_order_acquire) == 0; };
-  if (complete()) {
-    return true;
+bool SlotRing::wait_complete(std::int64_t batch_index, std::optional<std::chrono::nanoseconds> limit) {
+  const auto complete = [&] { return is_complete(batch_index); };
+  std::unique_lock lock(mutex_);
+  if (limit) {
+    return complete_changed_.wait_for(lock, *limit, complete);
   }
-  std::unique_lock lock(mutex);
-  return complete_changed.wait_for(lock, limit, complete);
+  complete_changed_.wait(lock, complete);
+  return true;
+}
+
+void SlotRing::deliver() {
+  constexpr std::size_t kSpares = 2;  // for the batches that a user has in hand now and then
+  std::unique_lock lock(mutex_);
+  ++delivered_;
+  const std::int64_t next = opened_.load(std::memory_order_relaxed);
+  if (next - delivered_ < depth_ && slot(next).idle && spare_.empty()) {
+    try {
+      spare_.push_back(allocate());
+    } catch (...) {  // it goes on with what there is
+    }
+  }
+  while (depth_ < count() && spare_.size() > kSpares) {
+    release(spare_.back());
+    spare_.pop_back();
+  }
+  const bool more = open_more();
+  lock.unlock();
+  if (more) {
+    opened_changed_.notify_all();
+  }
 }
 
 void SlotRing::give_back(Slot& slot) {
   {
-    const std::lock_guard lock(mutex);
-    const auto count = static_cast<std::int64_t>(slots.size());
-    prepare(slot, slot.batch_index.load(std::memory_order_relaxed) + count);
+    const std::lock_guard lock(mutex_);
+    slot.idle = true;
+    spare_.push_back(std::move(slot.fields));
+    slot.fields.clear();
+    open_more();
   }
-  free_changed.notify_all();
+  opened_changed_.notify_all();
+}
+
+void SlotRing::set_depth(std::int64_t depth) {
+  const std::lock_guard lock(mutex_);
+  depth_ = depth;
 }
 
 void SlotRing::close() {
   {
-    const std::lock_guard lock(mutex);
-    closed = true;
+    const std::lock_guard lock(mutex_);
+    closed_.store(true, std::memory_order_release);
   }
-  free_changed.notify_all();
+  opened_changed_.notify_all();
 }
 
 }  // namespace unidle::data::detail

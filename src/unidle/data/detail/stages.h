@@ -1,12 +1,13 @@
 // What the threads of a loader spend their time on. One thread writes its own sums: no lock, and nothing is allocated.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdint>
 
 #include "unidle/base/clock.h"
-#include "unidle/data/loader.h"
+#include "unidle/data/stage.h"
 
 namespace unidle::data::detail {
 
@@ -21,6 +22,27 @@ class StageSums {
 
  private:
   std::array<std::atomic<std::int64_t>, kStages> ns_{};
+};
+
+/// How long one thread has waited, told to others also while it waits.
+class WaitSum {
+ public:
+  void begin(std::int64_t now_ns) { since_ns_.store(now_ns, std::memory_order_release); }
+  void end(std::int64_t now_ns) {
+    sum_ns_.store(sum_ns_.load(std::memory_order_relaxed) + now_ns - since_ns_.load(std::memory_order_relaxed),
+                  std::memory_order_relaxed);
+    since_ns_.store(0, std::memory_order_release);
+  }
+  /// From any thread. A wait that ends meanwhile may be missing until the next call.
+  std::int64_t ns(std::int64_t now_ns) const {
+    const std::int64_t sum_ns = sum_ns_.load(std::memory_order_relaxed);
+    const std::int64_t since_ns = since_ns_.load(std::memory_order_acquire);
+    return sum_ns + (since_ns == 0 ? 0 : std::max<std::int64_t>(0, now_ns - since_ns));
+  }
+
+ private:
+  std::atomic<std::int64_t> sum_ns_{0};
+  std::atomic<std::int64_t> since_ns_{0};  // 0: it does not wait
 };
 
 /// What the calling thread is at.

@@ -289,7 +289,7 @@ TEST_F(ImagePairsTest, NamesAPictureThatChangedItsSize) {
 TEST_F(ImagePairsTest, SkippedPairsAreReplaced) {
   const ImagePairSource source(path(), {.crop = 32});
   write_file_atomic(file("high/p2.png"), "gone bad");
-  Loader loader(source, {.batch = kPairs, .workers = 3, .shuffle = false, .on_error = ErrorPolicy::kSkip});
+  Loader loader(source, {.batch = kPairs, .workers = 3, .shuffle = false, .on_error = ErrorPolicy::kReplace});
   const Batch batch = loader.next();
   EXPECT_EQ(loader.skipped(), 1);
   EXPECT_EQ(batch.timings()[2].item, 3);

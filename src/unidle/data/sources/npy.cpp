@@ -96,6 +96,21 @@ std::vector<detail::ZipMember> members_of(detail::OpenFiles& files, std::size_t 
   return detail::read_zip_directory(bytes, size, path);
 }
 
+/// Of a shard, where all but the last have as many, else of an average one; or of an even part of it, so that a window
+/// of several fits into memory.
+std::int64_t rows_of_a_run(const std::vector<std::int64_t>& ends, std::size_t row_bytes) {
+  constexpr std::size_t kMostBytes = std::size_t{16} << 20;
+  bool alike = true;
+  for (std::size_t shard = 1; shard + 1 < ends.size(); ++shard) {
+    alike = alike && ends[shard] - ends[shard - 1] == ends.front();
+  }
+  const auto shards = static_cast<std::int64_t>(ends.size());
+  const std::int64_t rows = std::max<std::int64_t>(1, alike ? ends.front() : (ends.back() + shards - 1) / shards);
+  const auto parts =
+      static_cast<std::int64_t>((static_cast<std::size_t>(rows) * row_bytes + kMostBytes - 1) / kMostBytes);
+  return parts > 1 ? (rows + parts - 1) / parts : rows;
+}
+
 std::string shape_text(const std::vector<std::int64_t>& shape) { return fmt::format("({})", fmt::join(shape, ", ")); }
 
 }  // namespace
@@ -267,6 +282,7 @@ void NpySource::take_shards(const std::string& name, Shards shards) {
     row_bytes += field.bytes();
   }
   grain_ = rows_at_once(row_bytes);
+  run_ = rows_of_a_run(ends_, row_bytes);
 }
 
 void NpySource::read_row(std::int64_t item, std::size_t field, std::span<std::byte> to) const {
@@ -281,6 +297,23 @@ void NpySource::read_row(std::int64_t item, std::size_t field, std::span<std::by
   }
   if (shard.header.swapped) {
     swap_bytes(to, size_of(shard.header.dtype));
+  }
+}
+
+void NpySource::will_need(std::int64_t begin, std::int64_t end) const {
+  for (std::size_t field = 0; field < fields_.size(); ++field) {
+    const std::uint64_t row_bytes = fields_[field].bytes();
+    for (auto shard = static_cast<std::size_t>(std::upper_bound(ends_.begin(), ends_.end(), begin) - ends_.begin());
+         shard < ends_.size() && (shard == 0 ? 0 : ends_[shard - 1]) < end; ++shard) {
+      const std::int64_t start = shard == 0 ? 0 : ends_[shard - 1];
+      const std::int64_t from = std::max(begin, start);
+      const std::int64_t to = std::min(end, ends_[shard]);
+      const Shard& here = shards_[field][shard];
+      if (here.turned.empty() && from < to) {
+        files_->will_need(here.file, here.offset + static_cast<std::uint64_t>(from - start) * row_bytes,
+                          static_cast<std::uint64_t>(to - from) * row_bytes);
+      }
+    }
   }
 }
 

@@ -38,6 +38,9 @@ class NpySource final : public Source {
   bool same_every_epoch() const override { return true; }
   std::uint64_t read(const ItemRequest& request, std::span<const Places> samples) const override;
   std::uint64_t gather(std::span<const ItemRequest> requests, std::span<const Rows> fields) const override;
+  /// A shard, or an even part of one of more than 16 MiB.
+  std::int64_t run() const override { return run_; }
+  void will_need(std::int64_t begin, std::int64_t end) const override;
 
  private:
   struct Shard {
@@ -60,6 +63,7 @@ class NpySource final : public Source {
   std::vector<Shards> shards_;      // a field
   std::vector<std::int64_t> ends_;  // items up to the end of each shard
   std::int64_t grain_ = 1;
+  std::int64_t run_ = 1;
 };
 
 }  // namespace unidle::data

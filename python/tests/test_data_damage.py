@@ -1,0 +1,135 @@
+"""unidle.data.Loader: samples that cannot be read, by each policy, on any number of ranks."""
+
+import tempfile
+import unittest
+from pathlib import Path
+
+import package
+
+import unidle
+from unidle.data import Loader, arrays, npy
+
+np = package.needs("numpy")
+
+ROWS = 60
+LOST = set(range(20, 23)) | set(range(57, 60))  # of the middle shard and of the last
+
+
+class DamageTest(unittest.TestCase):
+    def setUp(self):
+        temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(temporary.cleanup)
+        folder = Path(temporary.name)
+        rows = np.repeat(np.arange(ROWS)[:, None], 100, 1)
+        for number, (begin, end) in enumerate(((0, 10), (10, 23), (23, 60))):
+            np.save(folder / f"x_{number}.npy", rows[begin:end])
+        self.source = npy(folder, ["x"])
+        for number in (1, 2):  # after it was opened
+            path = folder / f"x_{number}.npy"
+            with open(path, "r+b") as file:
+                file.truncate(path.stat().st_size - 3 * 800)
+        self.whole = arrays(rows)
+
+    def taken(self, source, **options):
+        loader = Loader(source, 6, tensors="numpy", **options)
+        return [batch[0][:, 0].tolist() for batch in loader], loader.skipped
+
+    def each(self, check, **options):
+        for world in (1, 2, 3):
+            for drop_last in (False, True):
+                ranks = []
+                for rank in range(world):
+                    place = {"rank": rank, "world": world, "drop_last": drop_last, **options}
+                    clean, _ = self.taken(self.whole, rank=rank, world=world, drop_last=drop_last)
+                    got = self.taken(self.source, workers=0, **place)
+                    self.assertEqual(self.taken(self.source, workers=2, **place), got)
+                    check(clean, *got)
+                    ranks.append(len(got[0]))
+                self.assertEqual(len(set(ranks)), 1)
+
+    def test_skip_leaves_them_out(self):
+        def check(clean, got, skipped):
+            left = [[row for row in batch if row not in LOST] for batch in clean]
+            self.assertEqual([rows if kept else [] for rows, kept in zip(got, left)], left)
+            self.assertTrue(all(got))
+            self.assertEqual(skipped, sum(row in LOST for batch in clean for row in batch))
+
+        self.each(check, on_error="skip")
+
+    def test_replace_keeps_the_sizes(self):
+        def check(clean, got, skipped):
+            self.assertEqual([len(batch) for batch in got], [len(batch) for batch in clean])
+            pairs = [pair for batches in zip(clean, got) for pair in zip(*batches)]
+            self.assertTrue(all(row not in LOST and (due in LOST or row == due) for due, row in pairs))
+            self.assertEqual(skipped, sum(due in LOST for due, _ in pairs))
+
+        self.each(check, on_error="replace")
+
+    def test_a_state_counts_what_was_left_out(self):
+        loader = Loader(self.source, 6, on_error="skip", tensors="numpy")
+        expected, _ = self.taken(self.source, on_error="skip")
+        batches = iter(loader)
+        for stop in range(1, len(expected)):
+            next(batches)
+            self.assertEqual(loader.state_dict()["sample"], 6 * stop)
+            later = Loader(self.source, 6, on_error="skip", tensors="numpy")
+            later.load_state_dict(loader.state_dict())
+            self.assertEqual([batch[0][:, 0].tolist() for batch in later], expected[stop:])
+
+    def test_a_batch_of_which_nothing_is_left_gets_the_next_one(self):
+        part = self.source.subset([0, 1, 20, 21, 22, 5])
+        loader = Loader(part, 2, shuffle=False, on_error="skip", tensors="numpy")
+        self.assertEqual([batch[0][:, 0].tolist() for batch in loader], [[0, 1], [5], [5]])
+        self.assertEqual(loader.skipped, 3)
+
+    def test_a_source_of_which_nothing_can_be_read_fails(self):
+        lost = self.source.subset([20, 21, 22])
+        with self.assertRaisesRegex(unidle.InputError, "x_1.npy"):
+            next(iter(Loader(lost, 3, on_error="skip")))
+        with self.assertRaisesRegex(unidle.InputError, "x_1.npy"):
+            next(iter(Loader(lost, 3, on_error="replace")))
+
+
+class RaggedTest(unittest.TestCase):
+    """Samples of different lengths."""
+
+    def test_a_batch_is_as_long_as_its_longest_and_tells_each_length(self):
+        rng = np.random.default_rng(0)
+        lengths = rng.integers(0, 9, 40)
+        samples = [rng.normal(size=(length, 3)).astype(np.float32) for length in lengths]
+        source = arrays(samples, np.arange(40), names=["path", "number"])
+        longest = max(lengths)
+        self.assertEqual(source.fields[0][2:], ((longest, 3), True))
+        self.assertEqual(source.fields[1][2:], ((), False))
+        for options in ({"workers": 0}, {"workers": 3}, {}):
+            loader = Loader(source, 6, tensors="numpy", **options)
+            self.assertEqual(loader.extents, (None, None))
+            for paths, numbers in loader:
+                self.assertEqual(loader.extents[0].tolist(), [lengths[number] for number in numbers])
+                self.assertIsNone(loader.extents[1])
+                self.assertEqual(paths.shape, (len(numbers), max(loader.extents[0]), 3))
+                for path, number in zip(paths, numbers):
+                    np.testing.assert_array_equal(path[: lengths[number]], samples[number])
+                    self.assertFalse(path[lengths[number] :].any())
+
+    def test_of_a_subset_and_of_ranks(self):
+        samples = [np.full(length, length) for length in (3, 1, 4, 1, 5, 9, 2, 6)]
+        part = arrays(samples).subset([5, 1, 2, 0])
+        for rank in range(2):
+            loader = Loader(part, 2, rank=rank, world=2, tensors="numpy")
+            for (batch,) in loader:
+                self.assertEqual(loader.extents[0].tolist(), batch.max(axis=1).tolist())
+
+    def test_what_is_no_list_of_samples_is_refused(self):
+        for samples in (
+            [np.zeros((2, 3)), np.zeros((3, 4))],
+            [np.zeros(2), np.zeros(3, np.int64)],
+        ):
+            with self.assertRaisesRegex(unidle.UsageError, "differ in their first axis alone"):
+                arrays(samples)
+        with self.assertRaisesRegex(unidle.UsageError, "has 3 rows; expected 2"):
+            arrays([np.zeros(2), np.zeros(3)], np.arange(3))
+
+
+if __name__ == "__main__":
+    unittest.main()

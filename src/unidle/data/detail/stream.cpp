@@ -1,0 +1,45 @@
+#include "unidle/data/detail/stream.h"
+
+#include <algorithm>
+
+namespace unidle::data::detail {
+
+ItemRequest Stream::request_at(std::int64_t position) const {
+  const auto [epoch, index] = plan.item_at(position);
+  if (options.order != nullptr) {
+    const Order::Place place = options.order->at(options.seed, epoch, index);
+    return {place.item, epoch, place.seed};
+  }
+  return {options.shuffle ? shuffled_index(options.seed, epoch, index, source.items()) : index, epoch, options.seed};
+}
+
+std::int64_t Stream::extent(std::int64_t batch_index, std::size_t field) const {
+  std::int64_t longest = 0;
+  for (std::int64_t position = plan.begin_position(batch_index); position < plan.end_position(batch_index);
+       ++position) {
+    longest = std::max(longest, source.extent(request_at(position).item, field));
+  }
+  return longest;
+}
+
+void Stream::read_ahead(std::int64_t position) const {
+  if (options.order == nullptr || options.order->run() == 0) {
+    return;
+  }
+  const Order& order = *options.order;
+  const std::int64_t runs = (order.items() + order.run() - 1) / order.run();
+  const Plan::Item now = plan.item_at(position);
+  const std::int64_t last = now.index / order.run() + order.window();
+  std::int64_t first = now.index / order.run();  // at the start of a stream: the whole window
+  if (position > 0) {
+    const Plan::Item before = plan.item_at(position - 1);
+    const std::int64_t run_before = before.index / order.run() - (before.epoch == now.epoch ? 0 : runs);
+    first = std::max(first, run_before + order.window() + 1);
+  }
+  for (std::int64_t number = first; number <= last && number < 2 * runs; ++number) {
+    const Order::Run run = order.run_at(options.seed, now.epoch + number / runs, number % runs);
+    source.will_need(run.begin, run.end);
+  }
+}
+
+}  // namespace unidle::data::detail

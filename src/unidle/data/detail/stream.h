@@ -1,0 +1,25 @@
+// Which item of the source stands at each place of a rank's stream.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "unidle/data/detail/plan.h"
+#include "unidle/data/loader.h"
+
+namespace unidle::data::detail {
+
+/// Positions are those of the plan. Thread-safe.
+struct Stream {
+  const Source& source;
+  const LoaderOptions& options;
+  const Plan& plan;
+
+  ItemRequest request_at(std::int64_t position) const;
+  /// The first extent of a ragged field in a batch: of the longest item that is due there.
+  std::int64_t extent(std::int64_t batch_index, std::size_t field) const;
+  /// Tells the source what comes a window further on, when the position is the first of a run of the order.
+  void read_ahead(std::int64_t position) const;
+};
+
+}  // namespace unidle::data::detail

@@ -1,0 +1,194 @@
+// Samples that cannot be read: what each policy delivers, for any number of ranks and workers.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "unidle/base/error.h"
+#include "unidle/data/loader.h"
+#include "unidle/data/testing/telling_source.h"
+
+namespace unidle::data {
+namespace {
+
+using testing::TellingSource;
+using testing::told_samples;
+using testing::ToldSample;
+using testing::ToldSamples;
+
+struct DamagedShape {
+  std::int64_t items;
+  std::int64_t per_item;
+  std::int64_t batch;
+  std::int64_t grain;
+};
+
+struct Delivered {
+  std::vector<ToldSamples> batches;
+  std::vector<std::int64_t> places;
+  std::int64_t skipped = 0;
+};
+
+class PolicyTest : public ::testing::TestWithParam<DamagedShape> {
+ protected:
+  void SetUp() override {
+    for (std::int64_t item = 0; item < GetParam().items; ++item) {
+      if (item % 5 == 1 || item % 7 == 3) {
+        source_.damaged.insert(item);
+      }
+    }
+  }
+
+  Delivered deliver(const Source& source, ErrorPolicy policy, EpochEnd end, int workers, int rank, int world) const {
+    Loader loader(source, {.batch = GetParam().batch,
+                           .workers = workers,
+                           .seed = 3,
+                           .epoch_end = end,
+                           .rank = rank,
+                           .world = world,
+                           .on_error = policy});
+    Delivered delivered;
+    const std::int64_t count = end == EpochEnd::kSpan ? 12 : 2 * loader.batches_per_epoch();
+    for (std::int64_t i = 0; i < count; ++i) {
+      const Batch batch = loader.next();
+      delivered.batches.push_back(told_samples(batch));
+      delivered.places.push_back(batch.places());
+    }
+    delivered.skipped = loader.skipped();
+    return delivered;
+  }
+
+  /// Calls `check(clean, delivered)` with what each rank of each world gets of sound and of damaged data.
+  template <typename Check>
+  void for_each_rank(ErrorPolicy policy, const Check& check) const {
+    const TellingSource sound(GetParam().items, GetParam().per_item, GetParam().grain);
+    for (const EpochEnd end : {EpochEnd::kSpan, EpochEnd::kShort, EpochEnd::kDrop}) {
+      for (const int world : {1, 2, 3}) {
+        std::set<std::vector<std::int64_t>> places;  // of all ranks: the same
+        for (int rank = 0; rank < world; ++rank) {
+          const Delivered clean = deliver(sound, ErrorPolicy::kFail, end, 0, rank, world);
+          const Delivered delivered = deliver(source_, policy, end, 0, rank, world);
+          ASSERT_EQ(delivered.places, clean.places);
+          places.insert(delivered.places);
+          check(clean, delivered);
+          for (const int workers : {1, 3}) {
+            const Delivered again = deliver(source_, policy, end, workers, rank, world);
+            ASSERT_EQ(again.batches, delivered.batches) << workers;
+            ASSERT_EQ(again.skipped, delivered.skipped) << workers;
+          }
+        }
+        ASSERT_EQ(places.size(), 1u) << "ranks with other batches in a world of " << world;
+      }
+    }
+  }
+
+  std::int64_t damaged_items(const ToldSamples& samples) const {
+    std::set<std::pair<std::int64_t, std::int64_t>> items;
+    for (const ToldSample& sample : samples) {
+      if (source_.damaged.contains(sample.item)) {
+        items.insert({sample.epoch, sample.item});
+      }
+    }
+    return static_cast<std::int64_t>(items.size());
+  }
+
+  TellingSource source_{GetParam().items, GetParam().per_item, GetParam().grain};
+};
+
+TEST_P(PolicyTest, SkipLeavesOutTheDamagedAndNothingElse) {
+  for_each_rank(ErrorPolicy::kSkip, [&](const Delivered& clean, const Delivered& delivered) {
+    ToldSamples all;
+    for (std::size_t i = 0; i < clean.batches.size(); ++i) {
+      ToldSamples expected = clean.batches[i];
+      std::erase_if(expected, [&](const ToldSample& sample) { return source_.damaged.contains(sample.item); });
+      if (expected.empty()) {
+        ASSERT_EQ(delivered.batches[i].size(), 1u) << i;
+        ASSERT_FALSE(source_.damaged.contains(delivered.batches[i].front().item));
+      } else {
+        ASSERT_EQ(delivered.batches[i], expected) << i;
+      }
+      all.insert(all.end(), clean.batches[i].begin(), clean.batches[i].end());
+    }
+    if (GetParam().items % 6 == 0) {  // then no rank takes an item twice in an epoch
+      ASSERT_EQ(delivered.skipped, damaged_items(all));
+    }
+  });
+}
+
+TEST_P(PolicyTest, ReplaceKeepsTheSizesAndTheSound) {
+  for_each_rank(ErrorPolicy::kReplace, [&](const Delivered& clean, const Delivered& delivered) {
+    ToldSamples all;
+    for (std::size_t i = 0; i < clean.batches.size(); ++i) {
+      ASSERT_EQ(delivered.batches[i].size(), clean.batches[i].size()) << i;
+      for (std::size_t row = 0; row < clean.batches[i].size(); ++row) {
+        const ToldSample& due = clean.batches[i][row];
+        const ToldSample& got = delivered.batches[i][row];
+        ASSERT_FALSE(source_.damaged.contains(got.item));
+        ASSERT_TRUE(got == due || source_.damaged.contains(due.item));
+        ASSERT_EQ(got.part, due.part) << "parts of an item stay together";
+      }
+      all.insert(all.end(), clean.batches[i].begin(), clean.batches[i].end());
+    }
+    if (GetParam().items % 6 == 0) {
+      ASSERT_EQ(delivered.skipped, damaged_items(all));
+    }
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Shapes, PolicyTest,
+                         ::testing::Values(DamagedShape{60, 1, 10, 1}, DamagedShape{60, 1, 10, 4},
+                                           DamagedShape{61, 1, 12, 64}, DamagedShape{60, 3, 14, 1},
+                                           DamagedShape{54, 2, 8, 1}, DamagedShape{60, 4, 16, 1}),
+                         [](const auto& shape) {
+                           return "items" + std::to_string(shape.param.items) + "per" +
+                                  std::to_string(shape.param.per_item) + "batch" + std::to_string(shape.param.batch) +
+                                  "grain" + std::to_string(shape.param.grain);
+                         });
+
+TEST(SkipTest, ABatchOfWhichNothingIsLeftGetsTheNextSampleOfTheOrder) {
+  for (const std::int64_t grain : {1, 8}) {
+    TellingSource source(40, 1, grain);
+    source.damaged = {3, 8, 9, 10, 11, 12, 17};
+    for (const int workers : {0, 1, 4}) {
+      Loader loader(source, {.batch = 4, .workers = workers, .shuffle = false, .on_error = ErrorPolicy::kSkip});
+      EXPECT_EQ(loader.next().samples(), 3);
+      EXPECT_EQ(loader.next().samples(), 4);
+      EXPECT_EQ(told_samples(loader.next()), (ToldSamples{{0, 13, 0}}));
+      EXPECT_EQ(told_samples(loader.next()), (ToldSamples{{0, 13, 0}, {0, 14, 0}, {0, 15, 0}}));
+      EXPECT_EQ(loader.skipped(), 6);
+    }
+  }
+}
+
+TEST(SkipTest, FailsWhereNothingCanBeRead) {
+  TellingSource source(6, 1);
+  source.damaged = {0, 1, 2, 3, 4, 5};
+  for (const int workers : {0, 3}) {
+    Loader loader(source, {.batch = 4, .workers = workers, .shuffle = false, .on_error = ErrorPolicy::kSkip});
+    for (int again = 0; again < 2; ++again) {
+      try {
+        loader.next();
+        FAIL();
+      } catch (const Error& error) {
+        EXPECT_EQ(error.code(), ErrorCode::kInput);
+        EXPECT_EQ(error.subject(), "item 0") << "the earliest";
+      }
+    }
+  }
+}
+
+TEST(SkipTest, SlotsThatGoRoundForgetWhatWasLeftOut) {
+  TellingSource source(12, 1);
+  source.damaged = {1, 6};
+  for (const int workers : {0, 2}) {
+    Loader loader(source, {.batch = 3, .workers = workers, .shuffle = false, .on_error = ErrorPolicy::kSkip});
+    for (int round = 0; round < 10; ++round) {
+      for (const std::int64_t samples : {2, 3, 2, 3}) {
+        EXPECT_EQ(loader.next().samples(), samples);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace unidle::data
