@@ -125,6 +125,7 @@ void ItemMaker::stand_in(std::int64_t batch_index) {
       places[field] = {&places == &places_.front() ? slot.fields[field] : std::exchange(spare, spare + bytes), bytes};
     }
   }
+  slot.left_out.front() = 0;
   try {
     ItemTiming timing;
     const Made made = read_or_replace(stream_.plan.begin_position(batch_index), true, timing);
@@ -133,8 +134,8 @@ void ItemMaker::stand_in(std::int64_t batch_index) {
         slot.extents[field].front() = stream_.source.extent(made.request.item, field);
       }
     }
-    slot.left_out.front() = 0;
-  } catch (...) {  // then the batch fails with what its own samples failed with
+  } catch (...) {
+    slot.left_out.front() = 1;  // and the batch fails with what its own samples failed with
   }
 }
 

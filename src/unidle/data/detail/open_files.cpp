@@ -45,11 +45,13 @@ std::shared_ptr<UniqueFd> OpenFiles::open(std::size_t number) {
 
 void OpenFiles::will_need(std::size_t number, std::uint64_t offset, std::uint64_t bytes) {
   const InStage stage(Stage::kRead);
+  std::shared_ptr<UniqueFd> fd;
   try {
-    const std::shared_ptr<UniqueFd> fd = open(number);
-    (void)::posix_fadvise(fd->get(), static_cast<off_t>(offset), static_cast<off_t>(bytes), POSIX_FADV_WILLNEED);
-  } catch (...) {  // whoever reads it says so
+    fd = open(number);
+  } catch (...) {
+    return;  // whoever reads it says so
   }
+  ::posix_fadvise(fd->get(), static_cast<off_t>(offset), static_cast<off_t>(bytes), POSIX_FADV_WILLNEED);
 }
 
 void OpenFiles::read(std::size_t number, std::uint64_t offset, std::span<std::byte> to) {

@@ -70,6 +70,15 @@ void SlotRing::release(Memory& memory) const {
   memory.clear();
 }
 
+bool SlotRing::add_memory() {
+  try {
+    spare_.push_back(allocate());
+    return true;
+  } catch (...) {
+    return false;
+  }
+}
+
 void SlotRing::release_all() {
   for (Slot& slot : slots) {
     release(slot.fields);
@@ -194,10 +203,7 @@ void SlotRing::deliver() {
   ++delivered_;
   const std::int64_t next = opened_.load(std::memory_order_relaxed);
   if (next - delivered_ < depth_ && slot(next).idle && spare_.empty()) {
-    try {
-      spare_.push_back(allocate());
-    } catch (...) {  // it goes on with what there is
-    }
+    add_memory();  // or it goes on with what there is
   }
   while (depth_ < count() && spare_.size() > kSpares) {
     release(spare_.back());

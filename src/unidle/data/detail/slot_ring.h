@@ -106,6 +106,8 @@ struct SlotRing {
   Memory allocate() const;
   void release(Memory& memory) const;
   void release_all();
+  /// For one more slot; false where none is to be had.
+  bool add_memory();
   /// Under the lock: whether workers have more to do.
   bool open_more();
   void open(Slot& slot, std::int64_t batch_index);
