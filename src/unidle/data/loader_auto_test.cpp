@@ -33,9 +33,9 @@ TEST(LoaderAutoTest, ASlowConsumerIsServedByOneWorkerThatIsNotAheadOfTheDepth) {
   const auto step = [&] {
     loader.next();
     ++taken;
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
   };
-  while (loader.active_workers() > 1 || loader.depth() > 2) {  // the test's time is limited by whoever runs it
+  while (loader.active_workers() > 1 || loader.depth() > 4) {  // the test's time is limited by whoever runs it
     step();
   }
   for (int i = 0; i < 40; ++i) {  // until what was made ahead before is taken
