@@ -56,7 +56,7 @@ Adaptation::Conditions Adaptation::conditions(std::size_t windows) const {
 
 std::int64_t Adaptation::fewest_ready() const {
   std::int64_t fewest = limits_.most_depth;
-  for (std::size_t back = 1; back <= std::min(count_, kWindows); ++back) {
+  for (std::size_t back = 1; back <= std::min(count_, kManyWindows); ++back) {
     fewest = std::min(fewest, window(back).fewest_ready);
   }
   return fewest;
@@ -146,7 +146,7 @@ std::optional<Pace> Adaptation::less() const {
   const auto least = [](const Dial& dial, std::int64_t otherwise) {
     return dial.too_few ? std::max(otherwise, dial.too_few->value + 1) : otherwise;
   };
-  const double busy = pace_.workers * (1 - worker_wait());
+  const double busy = pace_.workers * (1 - worker_wait(kManyWindows));
   const auto needed = std::max<std::int64_t>(static_cast<std::int64_t>(std::ceil(busy / kFullest)), pace_.workers / 2);
   const auto fewer = static_cast<int>(std::max<std::int64_t>(needed, least(workers_, 1)));
   if (fewer < pace_.workers) {
@@ -177,7 +177,7 @@ const Pace& Adaptation::next(const WaitWindow& window) {
     if (const auto to = more()) {
       step(*to);
     }
-  } else if (count_ >= kWindows && consumer_wait(kWindows) <= kFed) {
+  } else if (count_ >= kManyWindows && consumer_wait(kManyWindows) <= kFed) {
     if (const auto to = less()) {
       step(*to);
     }

@@ -85,7 +85,7 @@ class Adaptation {
   void step(const Pace& to);
 
   static constexpr std::size_t kWindows = 8;       // that a step is judged by
-  static constexpr std::size_t kManyWindows = 32;  // after which conditions that look changed are so, and not by chance
+  static constexpr std::size_t kManyWindows = 32;  // before less is tried, and before conditions count as changed
   Limits limits_;
   Pace pace_;
   std::array<WaitWindow, kManyWindows> windows_{};  // since the last step, the newest at (count_ - 1) % kManyWindows
