@@ -104,7 +104,7 @@ PY
 
 agree timeseries 0.05 1e-4 "prepare.source=daily.csv input.size=10 model.width=16 model.depth=2" \
   "--length 10 --width 16 --depth 2"
-agree recsys 0.01 1e-4 "prepare.source=generated prepare.samples=300 model.width=32" "--width 32"
+agree recsys 0.01 1e-4 "prepare.source=generated prepare.samples=300 model.width=64" "--width 64"
 agree keypoint 0.00002 1e-3 "prepare.samples=8 input.size=64 model.width=8" "--width 8 --ema 0"
 agree superres 0.1 1e-4 "input.size=32 model.width=16 model.depth=2" "--size 32 --width 16 --depth 2"
 agree protein 0.02 1e-4 "prepare.source=peptides.txt model.width=32 model.depth=2" "--width 32 --depth 2"

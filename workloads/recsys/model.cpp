@@ -26,4 +26,11 @@ Model::Model(std::int64_t features, std::int64_t width)
 
 Told Model::forward(const at::Tensor& features) { return {play_->forward(features), click_->forward(features)}; }
 
+at::Tensor log_seconds(const at::Tensor& milliseconds) { return (milliseconds * 1e-3).log1p(); }
+
+at::Tensor loss_of(const Told& told, const at::Tensor& targets) {
+  return at::mse_loss(told.log_play.to(at::kFloat), log_seconds(targets.select(1, kPlayTime))) +
+         at::binary_cross_entropy_with_logits(told.click.to(at::kFloat), targets.select(1, kClick));
+}
+
 }  // namespace unidle::workloads::recsys

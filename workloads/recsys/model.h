@@ -1,4 +1,4 @@
-// One multi-layer perceptron a label.
+// One multi-layer perceptron a label, and their loss.
 #pragma once
 
 #include <torch/nn/module.h>
@@ -39,5 +39,14 @@ class Model : public torch::nn::Module {
   std::shared_ptr<Perceptron> play_;
   std::shared_ptr<Perceptron> click_;
 };
+
+/// Columns of the targets.
+enum Target : std::int64_t { kPlayTime, kClick, kTargets };
+
+/// [n] milliseconds -> log(1 + seconds).
+at::Tensor log_seconds(const at::Tensor& milliseconds);
+
+/// Squared error of the play time's log plus cross-entropy of the click, means over the batch. targets: [n, kTargets].
+at::Tensor loss_of(const Told& told, const at::Tensor& targets);
 
 }  // namespace unidle::workloads::recsys

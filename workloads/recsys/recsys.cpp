@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "unidle/data/sources/table.h"
+#include "workloads/recsys/fast_loss.h"
 #include "workloads/recsys/model.h"
 #include "workloads/recsys/table_files.h"
 
@@ -11,7 +12,6 @@ namespace unidle::workloads::recsys {
 namespace {
 
 constexpr std::int64_t kBins = 512;  // of predicted probabilities, for the area under the curve
-enum Target : std::int64_t { kPlayTime, kClick };
 
 data::TableOptions table_options(const train::Config& config, data::TablePart part) {
   const std::filesystem::path folder = train::data_folder(config);
@@ -25,9 +25,6 @@ data::TableOptions table_options(const train::Config& config, data::TablePart pa
           .cache = (folder / "built").string()};
 }
 
-/// [n] milliseconds -> log(1 + seconds).
-at::Tensor log_seconds(const at::Tensor& milliseconds) { return (milliseconds * 1e-3).log1p(); }
-
 /// How many rows have a probability in each of the bins.
 at::Tensor count_by_bin(const at::Tensor& probability, const at::Tensor& weight) {
   const at::Tensor bin = (probability * kBins).to(at::kLong).clamp(0, kBins - 1);
@@ -39,7 +36,8 @@ class Recommender final : public train::Workload {
   Recommender(const train::Config& config, at::Device device)
       : train_(table_options(config, data::TablePart::kTrain)),
         validation_(table_options(config, data::TablePart::kValidation)),
-        model_(train_.features(), config.integer("model.width")) {
+        model_(train_.features(), config.integer("model.width")),
+        fast_loss_(model_.parameters()) {
     model_.to(device);
   }
 
@@ -48,9 +46,8 @@ class Recommender final : public train::Workload {
   torch::nn::Module& model() override { return model_; }
 
   at::Tensor loss(const std::vector<at::Tensor>& fields) override {
-    const Told told = model_.forward(fields[0]);
-    return at::mse_loss(told.log_play.to(at::kFloat), log_seconds(fields[1].select(1, kPlayTime))) +
-           at::binary_cross_entropy_with_logits(told.click.to(at::kFloat), fields[1].select(1, kClick));
+    return fast_loss_.fits(fields[0], fields[1]) ? fast_loss_(fields[0], fields[1])
+                                                 : loss_of(model_.forward(fields[0]), fields[1]);
   }
 
   const data::Source* held_out() const override { return &validation_; }
@@ -77,6 +74,7 @@ class Recommender final : public train::Workload {
   data::TableSource train_;
   data::TableSource validation_;
   Model model_;
+  FastLoss fast_loss_;
 };
 
 }  // namespace

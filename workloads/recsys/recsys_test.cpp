@@ -27,7 +27,7 @@ class Recsys : public ::testing::Test {
     prepare_table(data(), {.source = "generated", .rows = rows, .parts = 3, .seed = 4});
   }
   std::vector<std::string> settings(std::vector<std::string> more) const {
-    more.insert(more.begin(), {"data.folder=" + data().string(), "model.width=32", "batch.size=50",
+    more.insert(more.begin(), {"data.folder=" + data().string(), "model.width=64", "batch.size=50",
                                "optimizer.lr=0.003", "validation.interval=0"});
     return more;
   }
@@ -63,7 +63,7 @@ TEST_F(Recsys, Learns) {
   EXPECT_LT(end.metric.at("rmse_log"), 0.8 * begin.metric.at("rmse_log"));
   EXPECT_LT(end.metric.at("log_loss"), begin.metric.at("log_loss"));
   EXPECT_GT(end.metric.at("auc"), 0.6);
-  EXPECT_EQ(end.effective.at("model.width"), "32");
+  EXPECT_EQ(end.effective.at("model.width"), "64");
 }
 
 TEST_F(Recsys, WhatOnlySavesWaitingChangesNothing) {

@@ -105,6 +105,7 @@ Forward allocate_forward(const at::Tensor& x, const Shape& shape, bool for_backw
 
 Forward run_forward(const at::Tensor& x, const BlockWeights& weights, bool for_backward) {
   const Kernels& k = *kernels();
+  const Products& p = *products();
   const Shape shape = shape_of(x);
   const std::int64_t width = shape.channels;
   const std::int64_t hidden = 4 * width;
@@ -129,9 +130,9 @@ Forward run_forward(const at::Tensor& x, const BlockWeights& weights, bool for_b
     float* out = data(f.output) + first * width;
     k.convolve_normalise(shape, read(f.padded), read(taps), read(weights.depthwise_bias), kEpsilon, data(f.normalised),
                          data(f.inverse_deviation), begin, end);
-    k.multiply({normalised, width, 1, read(expand), activated, pixels, width, hidden});
+    p.multiply({normalised, width, 1, read(expand), hidden, activated, hidden, pixels, width, hidden});
     k.gelu(hidden, read(expand_bias), activated, slope, 0, pixels);
-    k.multiply({activated, hidden, 1, read(project), out, pixels, hidden, width});
+    p.multiply({activated, hidden, 1, read(project), width, out, width, pixels, hidden, width});
     k.add(width, read(x) + first * width, read(project_bias), out, 0, pixels);
   });
   return f;
@@ -148,6 +149,7 @@ struct Backward {
 
 Backward back_to_convolution(const at::Tensor& out_gradient, const Forward& f, const Folded& folded) {
   const Kernels& k = *kernels();
+  const Products& p = *products();
   const Shape shape = shape_of(out_gradient);
   const std::int64_t width = shape.channels;
   const std::int64_t hidden = 4 * width;
@@ -168,11 +170,13 @@ Backward back_to_convolution(const at::Tensor& out_gradient, const Forward& f, c
     float* hidden_gradient = hidden_scratch.mine();
     float* normalised_gradient = normalised_scratch.mine();
     k.column_sums(width, out, project_bias.mine(), 0, pixels);
-    k.multiply_add({out, 1, width, read(f.activated) + first * hidden, project.mine(), width, pixels, hidden});
-    k.multiply({out, width, 1, read(folded.project), hidden_gradient, pixels, width, hidden});
+    p.multiply_add(
+        {out, 1, width, read(f.activated) + first * hidden, hidden, project.mine(), hidden, width, pixels, hidden});
+    p.multiply({out, width, 1, read(folded.project), hidden, hidden_gradient, hidden, pixels, width, hidden});
     k.gelu_backward(hidden, read(f.slope) + first * hidden, hidden_gradient, expand_bias.mine(), 0, pixels);
-    k.multiply_add({hidden_gradient, 1, hidden, normalised, expand.mine(), hidden, pixels, width});
-    k.multiply({hidden_gradient, hidden, 1, read(folded.expand), normalised_gradient, pixels, hidden, width});
+    p.multiply_add({hidden_gradient, 1, hidden, normalised, width, expand.mine(), width, hidden, pixels, width});
+    p.multiply(
+        {hidden_gradient, hidden, 1, read(folded.expand), width, normalised_gradient, width, pixels, hidden, width});
     k.normalise_backward(shape, normalised_gradient, read(f.normalised), read(f.inverse_deviation), data(padded), begin,
                          end);
   });
@@ -238,8 +242,8 @@ class FastBlock : public torch::autograd::Function<FastBlock> {
 }  // namespace
 
 bool fast_block_fits(const at::Tensor& x, const BlockWeights& weights) {
-  return kernels() != nullptr && x.is_cpu() && x.scalar_type() == at::kFloat && weights.gamma.is_cpu() &&
-         x.is_contiguous(at::MemoryFormat::ChannelsLast) && x.size(1) % kLanes == 0 &&
+  return kernels() != nullptr && products() != nullptr && x.is_cpu() && x.scalar_type() == at::kFloat &&
+         weights.gamma.is_cpu() && x.is_contiguous(at::MemoryFormat::ChannelsLast) && x.size(1) % kLanes == 0 &&
          !at::autocast::is_autocast_enabled(at::kCPU);
 }
 

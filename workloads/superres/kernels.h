@@ -5,30 +5,18 @@
 
 #include <cstdint>
 
+#include "workloads/common/products.h"
+
 namespace unidle::workloads::superres {
 
 constexpr std::int64_t kTaps = 7;            // the depth-wise kernel's side
 constexpr std::int64_t kBorder = kTaps / 2;  // zeros around a picture
-constexpr std::int64_t kLanes = 8;           // channels that are worked on together
 
 /// Pictures [n, height, width, channels]; padded ones have kBorder zeros on all four sides. channels % kLanes == 0.
 struct Shape {
   std::int64_t height;
   std::int64_t width;
   std::int64_t channels;
-};
-
-/// c [rows, columns] = a * b, or c += a * b. b [depth, columns] and c lie row by row; element (r, k) of a lies at
-/// a[r * a_row + k * a_depth], so that a may be a transposed view. columns % kLanes == 0.
-struct Product {
-  const float* a;
-  std::int64_t a_row;
-  std::int64_t a_depth;
-  const float* b;
-  float* c;
-  std::int64_t rows;
-  std::int64_t depth;
-  std::int64_t columns;
 };
 
 /// Each works on rows `begin` to `end` of the n * height rows, or of the pixels where it says so.
@@ -66,10 +54,6 @@ struct Kernels {
 
   /// sums [columns] += column sums. Over pixels.
   void (*column_sums)(std::int64_t columns, const float* values, float* sums, std::int64_t begin, std::int64_t end);
-
-  /// For the few dozen rows that lie in the cache; a BLAS packs its arguments anew for each of them.
-  void (*multiply)(const Product& product);
-  void (*multiply_add)(const Product& product);
 };
 
 /// nullptr where the processor has neither AVX2 nor FMA; torch's own operations do the work there.

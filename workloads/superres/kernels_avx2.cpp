@@ -283,68 +283,12 @@ void column_sums(std::int64_t columns, const float* values, float* sums, std::in
   }
 }
 
-/// Rows x Vectors lanes of the product, from `a` and `b` on; the sums stay in registers.
-template <int Rows, int Vectors>
-inline void multiply_tile(const Product& p, const float* a, const float* b, float* c, bool add) {
-  Lanes sums[Rows][Vectors]{};
-  for (std::int64_t k = 0; k < p.depth; ++k) {
-    Lanes values[Vectors];
-#pragma GCC unroll 4
-    for (int v = 0; v < Vectors; ++v) {
-      values[v] = load(b + k * p.columns + v * kLanes);
-    }
-#pragma GCC unroll 4
-    for (int r = 0; r < Rows; ++r) {
-      const float factor = a[r * p.a_row + k * p.a_depth];
-#pragma GCC unroll 4
-      for (int v = 0; v < Vectors; ++v) {
-        sums[r][v] += factor * values[v];
-      }
-    }
-  }
-#pragma GCC unroll 4
-  for (int r = 0; r < Rows; ++r) {
-#pragma GCC unroll 4
-    for (int v = 0; v < Vectors; ++v) {
-      float* to = c + r * p.columns + v * kLanes;
-      store(to, add ? load(to) + sums[r][v] : sums[r][v]);
-    }
-  }
-}
-
-/// Vectors * kLanes columns, from `column` on, of all rows.
-template <int Vectors>
-inline void multiply_columns(const Product& p, std::int64_t column, bool add) {
-  constexpr int kRows = 4;
-  std::int64_t row = 0;
-  for (; row + kRows <= p.rows; row += kRows) {
-    multiply_tile<kRows, Vectors>(p, p.a + row * p.a_row, p.b + column, p.c + row * p.columns + column, add);
-  }
-  for (; row < p.rows; ++row) {
-    multiply_tile<1, Vectors>(p, p.a + row * p.a_row, p.b + column, p.c + row * p.columns + column, add);
-  }
-}
-
-void multiply_or_add(const Product& p, bool add) {
-  std::int64_t column = 0;
-  for (; column + 2 * kLanes <= p.columns; column += 2 * kLanes) {
-    multiply_columns<2>(p, column, add);
-  }
-  for (; column < p.columns; column += kLanes) {
-    multiply_columns<1>(p, column, add);
-  }
-}
-
-void multiply(const Product& product) { multiply_or_add(product, false); }
-void multiply_add(const Product& product) { multiply_or_add(product, true); }
-
 }  // namespace
 
 const Kernels* kernels() {
 #if defined(__AVX2__) && defined(__FMA__)
-  static const Kernels kAvx2 = {pad,         convolve_normalise, convolve_add, normalise_backward, weight_gradient,
-                                gelu,        gelu_backward,      add,          column_sums,        multiply,
-                                multiply_add};
+  static const Kernels kAvx2 = {pad,  convolve_normalise, convolve_add, normalise_backward, weight_gradient,
+                                gelu, gelu_backward,      add,          column_sums};
   static const bool kSupported = __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0;
   return kSupported ? &kAvx2 : nullptr;
 #else

@@ -119,26 +119,5 @@ TEST(FastBlock, GeluMatchesTorchOverItsWholeRange) {
   EXPECT_LT((slope - leaf.grad()).abs().max().item<double>(), 1e-6);
 }
 
-// All remainders of its tiles, and a transposed view, as a weight's gradient needs it.
-TEST(FastBlock, ProductsMatchTorch) {
-  if (kernels() == nullptr) {
-    GTEST_SKIP() << "no AVX2";
-  }
-  for (const std::int64_t rows : {1, 4, 7}) {
-    for (const std::int64_t columns : {8, 16, 40}) {
-      const at::Tensor a = at::randn({rows, 5});
-      const at::Tensor turned = a.t().contiguous();
-      const at::Tensor b = at::randn({5, columns});
-      const at::Tensor c = at::full({rows, columns}, 100.0);
-      const float* from = b.const_data_ptr<float>();
-      float* to = c.mutable_data_ptr<float>();
-      kernels()->multiply({a.const_data_ptr<float>(), 5, 1, from, to, rows, 5, columns});
-      EXPECT_TRUE(at::allclose(c, at::mm(a, b), 1e-5, 1e-5)) << rows << " x " << columns;
-      kernels()->multiply_add({turned.const_data_ptr<float>(), 1, rows, from, to, rows, 5, columns});
-      EXPECT_TRUE(at::allclose(c, 2 * at::mm(a, b), 1e-5, 1e-5)) << rows << " x " << columns;
-    }
-  }
-}
-
 }  // namespace
 }  // namespace unidle::workloads::superres

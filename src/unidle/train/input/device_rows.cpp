@@ -139,7 +139,8 @@ std::vector<at::Tensor> DeviceRows::select(const at::Tensor& items) const {
   std::vector<at::Tensor> selected;
   selected.reserve(rows_.size());
   for (std::size_t index = 0; index < rows_.size(); ++index) {
-    selected.push_back(rows_[index].index_select(0, items).view(row_types_[index]));
+    const at::Tensor rows = rows_[index].index_select(0, items);
+    selected.push_back(rows.scalar_type() == row_types_[index] ? rows : rows.view(row_types_[index]));
   }
   return selected;
 }

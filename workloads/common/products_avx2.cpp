@@ -1,0 +1,93 @@
+// Compiled for AVX2 and FMA; see CMakeLists.txt. Includes nothing that could leak such code into shared inline
+// functions.
+#include "workloads/common/products.h"
+
+#include "workloads/common/lanes.h"
+
+namespace unidle::workloads {
+
+namespace {
+
+/// Rows x Vectors lanes of the product, from `a` and `b` on; the sums stay in registers. Of the last vector `lanes` are
+/// kept.
+template <int Rows, int Vectors>
+inline void multiply_tile(const Product& p, const float* a, const float* b, float* c, std::int64_t lanes, bool add) {
+  Lanes sums[Rows][Vectors]{};
+  for (std::int64_t k = 0; k < p.depth; ++k) {
+    Lanes values[Vectors];
+#pragma GCC unroll 4
+    for (int v = 0; v < Vectors; ++v) {
+      values[v] = load(b + k * p.b_row + v * kLanes);
+    }
+#pragma GCC unroll 8
+    for (int r = 0; r < Rows; ++r) {
+      const float factor = a[r * p.a_row + k * p.a_depth];
+#pragma GCC unroll 4
+      for (int v = 0; v < Vectors; ++v) {
+        sums[r][v] += factor * values[v];
+      }
+    }
+  }
+#pragma GCC unroll 8
+  for (int r = 0; r < Rows; ++r) {
+#pragma GCC unroll 4
+    for (int v = 0; v < Vectors; ++v) {
+      float* to = c + r * p.c_row + v * kLanes;
+      if (v + 1 < Vectors || lanes == kLanes) {
+        store(to, add ? load(to) + sums[r][v] : sums[r][v]);
+      } else {
+        const Lanes some = sums[r][v];
+        for (std::int64_t lane = 0; lane < lanes; ++lane) {
+          to[lane] = add ? to[lane] + some[lane] : some[lane];
+        }
+      }
+    }
+  }
+}
+
+/// Vectors * kLanes columns, from `column` on, of all rows.
+template <int Vectors>
+inline void multiply_columns(const Product& p, std::int64_t column, std::int64_t lanes, bool add) {
+  constexpr int kRows = 6;  // with two vectors twelve sums: enough to hide a multiplication's latency
+  constexpr int kFewRows = 4;
+  const auto tile = [&]<int Rows>(std::int64_t row) {
+    multiply_tile<Rows, Vectors>(p, p.a + row * p.a_row, p.b + column, p.c + row * p.c_row + column, lanes, add);
+  };
+  std::int64_t row = 0;
+  for (; row + kRows <= p.rows; row += kRows) {
+    tile.template operator()<kRows>(row);
+  }
+  for (; row + kFewRows <= p.rows; row += kFewRows) {
+    tile.template operator()<kFewRows>(row);
+  }
+  for (; row < p.rows; ++row) {
+    tile.template operator()<1>(row);
+  }
+}
+
+void multiply_or_add(const Product& p, bool add) {
+  std::int64_t column = 0;
+  for (; column + 2 * kLanes <= p.columns; column += 2 * kLanes) {
+    multiply_columns<2>(p, column, kLanes, add);
+  }
+  for (; column < p.columns; column += kLanes) {
+    multiply_columns<1>(p, column, p.columns - column < kLanes ? p.columns - column : kLanes, add);
+  }
+}
+
+void multiply(const Product& product) { multiply_or_add(product, false); }
+void multiply_add(const Product& product) { multiply_or_add(product, true); }
+
+}  // namespace
+
+const Products* products() {
+#if defined(__AVX2__) && defined(__FMA__)
+  static const Products kAvx2 = {multiply, multiply_add};
+  static const bool kSupported = __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0;
+  return kSupported ? &kAvx2 : nullptr;
+#else
+  return nullptr;
+#endif
+}
+
+}  // namespace unidle::workloads
