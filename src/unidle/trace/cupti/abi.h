@@ -16,6 +16,9 @@ constexpr std::uint32_t kMemcpy = 1;
 constexpr std::uint32_t kMemset = 2;
 constexpr std::uint32_t kConcurrentKernel = 10;
 
+constexpr std::uint32_t kForcedFlush = 1;  // CUPTI_ACTIVITY_FLAG_FLUSH_FORCED
+constexpr std::size_t kAlignment = 8;      // of buffers: ACTIVITY_RECORD_ALIGNMENT
+
 struct Record {
   std::uint32_t kind;
 };

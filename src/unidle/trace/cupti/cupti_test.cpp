@@ -14,6 +14,7 @@
 #if __has_include(<cupti_activity.h>)
 #include <cupti_activity.h>
 #include <cupti_result.h>
+#include <cupti_version.h>
 #define UNIDLE_HAS_CUPTI_HEADER 1
 #endif
 
@@ -102,6 +103,17 @@ TEST_F(SessionTest, TakesItsBuffersOnTheRecordsClock) {
   EXPECT_LT(std::abs(system_clock().now_ns() - seconds_[0].begin_ns), 600 * kNsPerSecond);
 }
 
+TEST_F(SessionTest, FollowsAClockThatIsSet) {
+  {
+    auto session = start("set");
+    ASSERT_TRUE(session) << why_;
+    session->flush();
+  }
+  aggregate_.finish();
+  ASSERT_EQ(seconds_.size(), 1U);
+  EXPECT_LT(std::abs(system_clock().now_ns() - seconds_[0].begin_ns), 600 * kNsPerSecond);
+}
+
 /// Kernels so seldom that no buffer is ever full: CUPTI hands over nothing of its own accord.
 TEST_F(SessionTest, TakesWhatBuffersHoldThatAreNotFull) {
   std::promise<DeviceSecond> first;
@@ -137,20 +149,32 @@ TEST_F(SessionTest, WithoutALibrary) {
   EXPECT_THAT(why_, testing::HasSubstr("cupti"));
 }
 
+#ifdef UNIDLE_HAS_CUPTI_HEADER
+template <typename Theirs>
+void expect_kernel() {
+  static_assert(offsetof(Theirs, start) == offsetof(KernelRecord, start));
+  static_assert(offsetof(Theirs, end) == offsetof(KernelRecord, end));
+  static_assert(offsetof(Theirs, deviceId) == offsetof(KernelRecord, device));
+  static_assert(offsetof(Theirs, name) == offsetof(KernelRecord, name));
+}
+#endif
+
 /// Against the header of a real CUPTI, where there is one.
 TEST(CuptiAbi, IsThatOfTheHeader) {
 #ifdef UNIDLE_HAS_CUPTI_HEADER
-  static_assert(offsetof(CUpti_ActivityKernel9, start) == offsetof(KernelRecord, start));
-  static_assert(offsetof(CUpti_ActivityKernel9, end) == offsetof(KernelRecord, end));
-  static_assert(offsetof(CUpti_ActivityKernel9, deviceId) == offsetof(KernelRecord, device));
-  static_assert(offsetof(CUpti_ActivityKernel9, name) == offsetof(KernelRecord, name));
+  expect_kernel<CUpti_ActivityKernel4>();
+  expect_kernel<CUpti_ActivityKernel9>();
+#if CUPTI_API_VERSION >= 130000
+  expect_kernel<CUpti_ActivityKernel10>();
+#endif
   static_assert(offsetof(CUpti_ActivityMemcpy6, bytes) == offsetof(CopyRecord, bytes));
   static_assert(offsetof(CUpti_ActivityMemcpy6, start) == offsetof(CopyRecord, start));
   static_assert(offsetof(CUpti_ActivityMemcpy6, deviceId) == offsetof(CopyRecord, device));
   static_assert(offsetof(CUpti_ActivityMemset4, start) == offsetof(FillRecord, start));
   static_assert(offsetof(CUpti_ActivityMemset4, deviceId) == offsetof(FillRecord, device));
   static_assert(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL == kConcurrentKernel && CUPTI_ACTIVITY_KIND_MEMCPY == kMemcpy &&
-                CUPTI_ACTIVITY_KIND_MEMSET == kMemset && CUPTI_SUCCESS == kSuccess);
+                CUPTI_ACTIVITY_KIND_MEMSET == kMemset && CUPTI_SUCCESS == kSuccess &&
+                CUPTI_ACTIVITY_FLAG_FLUSH_FORCED == kForcedFlush && ACTIVITY_RECORD_ALIGNMENT == kAlignment);
 #else
   GTEST_SKIP() << "there is no cupti_activity.h";
 #endif

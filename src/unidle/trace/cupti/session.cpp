@@ -17,13 +17,12 @@ namespace unidle::trace::cupti {
 namespace {
 
 constexpr std::size_t kBufferBytes = std::size_t{1} << 20U;
-constexpr std::size_t kAlign = 8;
 constexpr std::chrono::seconds kFlushPeriod{1};
-constexpr std::uint32_t kForced = 1;  // CUPTI_ACTIVITY_FLAG_FLUSH_FORCED
 constexpr std::array<std::uint32_t, 3> kKinds = {kConcurrentKernel, kMemcpy, kMemset};
 
 std::atomic<Session*> current{nullptr};
 std::atomic<std::uint64_t> lost{0};
+std::atomic<int> taking{0};  // threads that may use `current`
 
 void nothing(void*, int, std::uint32_t, const void*) {}
 
@@ -104,11 +103,9 @@ std::string Session::open() {
     subscriber_ = nullptr;
     return "another tool holds CUPTI's subscription (error " + std::to_string(result) + ")";
   }
-  std::uint64_t now = 0;
-  if (functions_.timestamp(&now) != kSuccess) {
+  if (!read_clocks()) {
     return "CUPTI has no clock";
   }
-  shift_ns_ = monotonic_ns() - static_cast<std::int64_t>(now);
   if (const Result result = functions_.register_callbacks(requested, completed); result != kSuccess) {
     return "CUPTI takes no buffers (error " + std::to_string(result) + ")";
   }
@@ -129,6 +126,16 @@ std::string Session::open() {
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   return "";
+}
+
+/// CUPTI's header: its timestamps are those of CLOCK_REALTIME.
+bool Session::read_clocks() {
+  std::uint64_t now = 0;
+  if (functions_.timestamp(&now) != kSuccess) {
+    return false;
+  }
+  shift_ns_ = monotonic_ns() - static_cast<std::int64_t>(now);
+  return true;
 }
 
 /// CUPTI's header: a default flush "can be done at a regular interval in a separate thread", and makes no call of CUDA
@@ -155,25 +162,33 @@ Session::~Session() {
     for (const std::uint32_t kind : kKinds) {
       functions_.disable(kind);
     }
-    functions_.flush_all(kForced);
+    functions_.flush_all(kForcedFlush);
     functions_.unsubscribe(subscriber_);
   }
   Session* self = this;
-  current.compare_exchange_strong(self, nullptr);
+  if (current.compare_exchange_strong(self, nullptr)) {
+    while (taking > 0) {  // a thread of CUPTI's may be handing over a buffer
+      std::this_thread::yield();
+    }
+  }
 }
 
-void Session::flush() { functions_.flush_all(0); }
+void Session::flush() {
+  read_clocks();
+  functions_.flush_all(0);
+}
 
 std::uint64_t Session::dropped() { return lost; }
 
 void Session::requested(std::uint8_t** buffer, std::size_t* bytes, std::size_t* most_records) {
-  *buffer = static_cast<std::uint8_t*>(std::aligned_alloc(kAlign, kBufferBytes));
+  *buffer = static_cast<std::uint8_t*>(std::aligned_alloc(kAlignment, kBufferBytes));
   *bytes = *buffer == nullptr ? 0 : kBufferBytes;
   *most_records = 0;
 }
 
 void Session::completed(void* context, std::uint32_t stream, std::uint8_t* buffer, std::size_t,
                         std::size_t valid_bytes) {
+  ++taking;  // first: whoever takes `current` away sees it
   if (Session* session = current) {
     try {
       session->take(buffer, valid_bytes);
@@ -185,6 +200,7 @@ void Session::completed(void* context, std::uint32_t stream, std::uint8_t* buffe
       ++lost;  // no memory: nothing may leave a callback of C
     }
   }
+  --taking;
   std::free(buffer);
 }
 

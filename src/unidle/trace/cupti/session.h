@@ -1,6 +1,7 @@
 // Activity records of this process, from CUPTI.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <memory>
@@ -26,7 +27,8 @@ class Session {
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
-  /// Hands over what CUPTI holds, but for buffers in which something has not ended.
+  /// Hands over what CUPTI holds, but for buffers in which something has not ended. Reads the clocks anew: CUPTI's is
+  /// that of the day, which may be set.
   void flush();
   /// Records of this process that CUPTI had no room for, so far.
   static std::uint64_t dropped();
@@ -34,6 +36,7 @@ class Session {
  private:
   Session(Functions functions, Aggregate& into) : functions_(functions), into_(into) {}
   std::string open();
+  bool read_clocks();
   void keep_flushing();
   static void requested(std::uint8_t** buffer, std::size_t* bytes, std::size_t* most_records);
   static void completed(void* context, std::uint32_t stream, std::uint8_t* buffer, std::size_t bytes,
@@ -47,8 +50,8 @@ class Session {
   std::thread flusher_;
   std::mutex mutex_;
   std::condition_variable wake_;
-  bool ending_ = false;        // under mutex_
-  std::int64_t shift_ns_ = 0;  // from CUPTI's clock to CLOCK_MONOTONIC
+  bool ending_ = false;                     // under mutex_
+  std::atomic<std::int64_t> shift_ns_ = 0;  // from CUPTI's clock to CLOCK_MONOTONIC
 };
 
 }  // namespace unidle::trace::cupti

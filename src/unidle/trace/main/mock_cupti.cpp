@@ -1,11 +1,13 @@
 // libunidle_mock_cupti.so: as much of CUPTI as we use, for tests without a device. $UNIDLE_MOCK_CUPTI is what goes
 // wrong: "held" (somebody else has the subscription), "kinds" (activity cannot be enabled), "full" (records are
-// dropped). Two kernels, a copy and a fill of device 1 come with the first flush, in buffers that it asks for as the
-// real one does. "few": each flush that is asked for brings one kernel, a minute after the one before; as the real one,
-// it hands over nothing by itself that is not full.
+// dropped), "set" (somebody sets its clock an hour forward once
+// it was read). Two kernels, a copy and a fill of device 1 come with the first flush, in buffers that it asks for as
+// the real one does. "few": each flush that is asked for brings one kernel, a minute after the one before; as the real
+// one, it hands over nothing by itself that is not full.
 #include <time.h>
 
 #include <array>
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <string_view>
@@ -17,24 +19,25 @@ namespace {
 using namespace unidle::trace::cupti;
 
 constexpr int kHeld = 39;           // CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED
-constexpr int kRefused = 35;        // CUPTI_ERROR_NOT_INITIALIZED
+constexpr int kRefused = 35;        // CUPTI_ERROR_INSUFFICIENT_PRIVILEGES
 constexpr int kNoMore = 12;         // CUPTI_ERROR_MAX_LIMIT_REACHED
 constexpr std::size_t kSlot = 192;  // every record in the mock's buffers takes so much
 
 BufferRequested asked = nullptr;
 BufferCompleted done = nullptr;
 bool given = false;
+std::atomic<std::uint64_t> ahead_s{3600};  // of CLOCK_MONOTONIC
 
 bool wrong(std::string_view what) {
   const char* script = std::getenv("UNIDLE_MOCK_CUPTI");
   return script != nullptr && what == script;
 }
 
-/// A clock of its own: an hour ahead of CLOCK_MONOTONIC.
+/// A clock of its own.
 std::uint64_t now_ns() {
   timespec now{};
   clock_gettime(CLOCK_MONOTONIC, &now);
-  return (static_cast<std::uint64_t>(now.tv_sec) + 3600) * 1'000'000'000 + static_cast<std::uint64_t>(now.tv_nsec);
+  return (static_cast<std::uint64_t>(now.tv_sec) + ahead_s) * 1'000'000'000 + static_cast<std::uint64_t>(now.tv_nsec);
 }
 
 template <typename Kind>
@@ -93,6 +96,8 @@ std::size_t one_more(std::uint8_t* buffer) {
 extern "C" {
 Result cuptiSubscribe(void** subscriber, Callback, void*) {
   *subscriber = &given;
+  given = false;
+  ahead_s = 3600;
   return wrong("held") ? kHeld : kSuccess;
 }
 Result cuptiUnsubscribe(void*) { return kSuccess; }
@@ -105,6 +110,9 @@ Result cuptiActivityEnable(std::uint32_t) { return wrong("kinds") ? kRefused : k
 Result cuptiActivityDisable(std::uint32_t) { return kSuccess; }
 Result cuptiGetTimestamp(std::uint64_t* ns) {
   *ns = now_ns();
+  if (wrong("set")) {
+    ahead_s = 7200;
+  }
   return kSuccess;
 }
 Result cuptiActivityFlushAll(std::uint32_t) {
