@@ -147,9 +147,7 @@ class Nvml {
   /// Calls `call(handle, &value)` when `present`; the value, or why there is none.
   template <typename Value, typename Call>
   Measured<Value> ask(unsigned device, bool present, Call call);
-  template <typename Entry>
-  int list_processes(nvml::Device device, const Symbol<int(nvml::Device, unsigned*, Entry*)>& call,
-                     std::vector<GpuProcess>& found);
+  int list_processes(nvml::Device device, std::vector<GpuProcess>& found);
   void add_shares(unsigned device, std::vector<GpuProcess>& processes);
   bool power_by_fields(unsigned device, nvml::Device known, GpuPower& power);
   std::optional<MigDevice> mig_device(nvml::Device slice);

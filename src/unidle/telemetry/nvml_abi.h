@@ -70,15 +70,15 @@ constexpr unsigned kMemoryV2Version = sizeof(MemoryV2) | (2U << 24);
 struct Utilization {  // nvmlUtilization_t
   unsigned gpu, memory;
 };
-struct ProcessV1 {  // nvmlProcessInfo_v1_t
-  unsigned pid;
-  unsigned long long used_bytes;
-};
-struct Process {  // nvmlProcessInfo_v2_t, which _v2 and _v3 of the function fill
+/// nvmlProcessInfo_v2_t, which _v2 and _v3 of the function fill. The first version ends before the instances, and the
+/// drivers 535.43 to 535.86 append eight bytes under the same name.
+struct Process {
   unsigned pid;
   unsigned long long used_bytes;
   unsigned gpu_instance, compute_instance;
 };
+constexpr std::size_t kShortProcess = 16;
+constexpr std::size_t kLongProcess = 32;
 union Value {  // nvmlValue_t
   double real;
   unsigned number;
@@ -132,7 +132,8 @@ struct GpmMetrics {
 };
 
 static_assert(sizeof(Memory) == 24 && sizeof(MemoryV2) == 40 && offsetof(MemoryV2, used) == 32);
-static_assert(sizeof(ProcessV1) == 16 && sizeof(Process) == 24 && offsetof(Process, used_bytes) == 8);
+static_assert(sizeof(Process) == 24 && offsetof(Process, used_bytes) == 8);
+static_assert(offsetof(Process, gpu_instance) == kShortProcess);
 static_assert(sizeof(Sample) == 16 && sizeof(FieldValue) == 40 && offsetof(FieldValue, value) == 32);
 static_assert(sizeof(ProcessUtilization) == 32 && offsetof(ProcessUtilization, sm) == 16);
 static_assert(sizeof(PciInfo) == 68 && offsetof(PciInfo, bus_id) == 36);

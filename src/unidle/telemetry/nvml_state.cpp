@@ -1,6 +1,7 @@
 // What a device is and how it is: link, memory health, modes, MIG slices, processes.
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <utility>
 
 #include "unidle/telemetry/detail/nvml_api.h"
@@ -10,6 +11,20 @@ namespace unidle::telemetry {
 namespace {
 
 constexpr unsigned kMaxProcesses = 4096;
+constexpr unsigned long long kNotAvailable = ~0ULL;
+constexpr unsigned char kUntouched = 0xA5;
+
+/// How long the entries are that a driver has written, by where the last one ends.
+std::optional<std::size_t> bytes_of_entry(const std::vector<unsigned char>& bytes, unsigned count) {
+  const auto end = std::find_if(bytes.rbegin(), bytes.rend(), [](unsigned char byte) { return byte != kUntouched; });
+  const auto written = static_cast<std::size_t>(bytes.rend() - end);
+  for (const std::size_t length : {nvml::kShortProcess, sizeof(nvml::Process), nvml::kLongProcess}) {
+    if (written == length * count) {
+      return length;
+    }
+  }
+  return std::nullopt;
+}
 
 }  // namespace
 
@@ -125,48 +140,36 @@ std::vector<MigDevice> Nvml::mig_devices(unsigned device) {
   return found;
 }
 
-template <typename Entry>
-int Nvml::list_processes(nvml::Device device, const Symbol<int(nvml::Device, unsigned*, Entry*)>& call,
-                         std::vector<GpuProcess>& found) {
-  // Room to spare: some drivers fill an entry longer than the one they document.
-  std::vector<Entry> entries;
+int Nvml::list_processes(nvml::Device device, std::vector<GpuProcess>& found) {
+  std::vector<unsigned char> bytes;
+  unsigned count = 0;
   int result = nvml::kInsufficientSize;
   for (unsigned room = 64; result == nvml::kInsufficientSize && room <= kMaxProcesses; room *= 4) {
-    entries.assign(std::size_t{2} * room, Entry{});
-    unsigned count = room;
-    result = call(device, &count, entries.data());
-    entries.resize(result == nvml::kSuccess ? std::min(count, room) : 0);
+    bytes.assign(nvml::kLongProcess * room, kUntouched);
+    count = room;
+    result = api_->processes(device, &count, bytes.data());
+    count = result == nvml::kSuccess ? std::min(count, room) : 0;
   }
-  constexpr unsigned long long kNotAvailable = ~0ULL;
-  for (const Entry& entry : entries) {
-    GpuProcess process;
+  const std::size_t length = bytes_of_entry(bytes, count).value_or(api_->process_bytes);
+  for (unsigned i = 0; i < count; ++i) {
+    nvml::Process entry{0, kNotAvailable, nvml::kNoInstance, nvml::kNoInstance};
+    std::memcpy(&entry, bytes.data() + i * length, std::min(length, sizeof entry));
+    GpuProcess& process = found.emplace_back();
     process.pid = static_cast<std::int64_t>(entry.pid);
     if (entry.used_bytes != kNotAvailable) {
       process.used_bytes = entry.used_bytes;
     }
-    if constexpr (requires { entry.gpu_instance; }) {
-      if (entry.gpu_instance != nvml::kNoInstance) {
-        process.gpu_instance = entry.gpu_instance;
-      }
+    if (entry.gpu_instance != nvml::kNoInstance) {
+      process.gpu_instance = entry.gpu_instance;
     }
-    found.push_back(process);
   }
   return result;
 }
 
 Measured<std::vector<GpuProcess>> Nvml::compute_processes(unsigned device) {
-  auto found = ask<std::vector<GpuProcess>>(device, true, [&](nvml::Device known, std::vector<GpuProcess>* list) {
-    int result = nvml::kFunctionNotFound;
-    for (const auto& call : {api_->processes_v3, api_->processes_v2}) {
-      if (call != nullptr && result == nvml::kFunctionNotFound) {
-        result = list_processes(known, call, *list);
-      }
-    }
-    if (result == nvml::kFunctionNotFound && api_->processes_v1 != nullptr) {
-      result = list_processes(known, api_->processes_v1, *list);
-    }
-    return result;
-  });
+  auto found = ask<std::vector<GpuProcess>>(
+      device, api_->processes != nullptr,
+      [&](nvml::Device known, std::vector<GpuProcess>* list) { return list_processes(known, *list); });
   if (found.value) {
     add_shares(device, *found.value);
   }

@@ -116,6 +116,17 @@ TEST_F(NvmlTest, OldDriverWithoutOptionalSymbols) {
   EXPECT_EQ((*processes)[1].used_bytes, 2000U);
 }
 
+TEST_F(NvmlTest, ProcessesAreReadByTheLengthThatTheDriverGivesThem) {
+  for (const char* bytes : {"16", "24", "32"}) {
+    const auto nvml = load(std::string("count 1\nprocesses 41:1000,42:2000,43:3000\nprocess_bytes ") + bytes + "\n");
+    const auto processes = nvml->compute_processes(0);
+    ASSERT_THAT(*processes, SizeIs(3)) << bytes;
+    EXPECT_EQ((*processes)[1].pid, 42) << bytes;
+    EXPECT_EQ((*processes)[2].used_bytes, 3000U) << bytes;
+    EXPECT_FALSE((*processes)[2].gpu_instance) << bytes;
+  }
+}
+
 TEST_F(NvmlTest, FactsAndSource) {
   auto nvml =
       load("count 2\nname H200\nmemory 1000:400\ncapability 9.0\nutilisation 50\n0.power 1000\n1.power error:15\n");

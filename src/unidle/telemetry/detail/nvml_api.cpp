@@ -70,9 +70,11 @@ void Nvml::Api::bind_states() {
   find(gpu_instance, "nvmlDeviceGetGpuInstanceId");
   find(attributes, "nvmlDeviceGetAttributes_v2");
   find(attributes, "nvmlDeviceGetAttributes");
-  find(processes_v3, "nvmlDeviceGetComputeRunningProcesses_v3");
-  find(processes_v2, "nvmlDeviceGetComputeRunningProcesses_v2");
-  find(processes_v1, "nvmlDeviceGetComputeRunningProcesses");
+  find(processes, "nvmlDeviceGetComputeRunningProcesses_v3");
+  if (!find(processes, "nvmlDeviceGetComputeRunningProcesses_v2") &&
+      find(processes, "nvmlDeviceGetComputeRunningProcesses")) {
+    process_bytes = nvml::kShortProcess;
+  }
   find(process_utilization, "nvmlDeviceGetProcessUtilization");
   find(event_set_create, "nvmlEventSetCreate");
   find(event_set_free, "nvmlEventSetFree");

@@ -93,9 +93,9 @@ struct Nvml::Api {
   Symbol<int(nvml::Device, unsigned, nvml::Device*)> mig_handle;
   Number gpu_instance;
   Symbol<int(nvml::Device, nvml::Attributes*)> attributes;
-  Symbol<int(nvml::Device, unsigned*, nvml::Process*)> processes_v3;
-  Symbol<int(nvml::Device, unsigned*, nvml::Process*)> processes_v2;
-  Symbol<int(nvml::Device, unsigned*, nvml::ProcessV1*)> processes_v1;
+  /// Entries are as long as the driver makes them, see nvml::Process; `process_bytes` is what the function documents.
+  Symbol<int(nvml::Device, unsigned*, void*)> processes;
+  std::size_t process_bytes = sizeof(nvml::Process);
   Symbol<int(nvml::Device, nvml::ProcessUtilization*, unsigned*, unsigned long long)> process_utilization;
   Symbol<int(nvml::EventSet*)> event_set_create;
   Symbol<int(nvml::EventSet)> event_set_free;

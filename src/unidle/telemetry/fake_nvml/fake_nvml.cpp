@@ -13,8 +13,9 @@
 // (time:percent,...), power (mW), power_limit, power_default, energy (mJ), field.N, temperature, slowdown_temperature,
 // clock, max_clock, throttle (bits), pcie (generation:width:max generation:max width), pcie_tx, pcie_rx (KiB/s), ecc,
 // ecc_errors, rows (pending:failed), persistence, compute_mode, mig, mig_count, mig_handle, gpu_instance,
-// multiprocessors, processes (pid:bytes,... or none), process_use (pid:time:percent,...), xid (device:code, each given
-// once), gpm (1: supported), gpm_sample, gpm.METRIC (its value), mig_gpm.METRIC.
+// multiprocessors, processes (pid:bytes,... or none), process_bytes (of an entry, 24), process_use
+// (pid:time:percent,...), xid (device:code, each given once), gpm (1: supported), gpm_sample, gpm.METRIC (its value),
+// mig_gpm.METRIC.
 #include <chrono>
 #include <cstring>
 #include <utility>
@@ -148,7 +149,7 @@ int nvmlDeviceGetCudaComputeCapability(void* device, int* major, int* minor) {
   return result;
 }
 
-int nvmlDeviceGetComputeRunningProcesses_v3(void* device, unsigned* count, Process* processes) {
+int nvmlDeviceGetComputeRunningProcesses_v3(void* device, unsigned* count, char* processes) {
   int result = 0;
   const std::string answer = script.next(device, "processes", result);
   if (result != kSuccess) {
@@ -163,8 +164,11 @@ int nvmlDeviceGetComputeRunningProcesses_v3(void* device, unsigned* count, Proce
   }
   const bool fits = *count >= all.size();
   *count = static_cast<unsigned>(all.size());
-  if (fits) {
-    std::copy(all.begin(), all.end(), processes);
+  std::size_t length = sizeof(Process);
+  number(device, "process_bytes", &length);
+  for (std::size_t i = 0; fits && i < all.size(); ++i) {
+    std::memset(processes + i * length, 0, length);
+    std::memcpy(processes + i * length, &all[i], std::min(length, sizeof(Process)));
   }
   return fits ? kSuccess : kInsufficientSize;
 }
