@@ -63,11 +63,10 @@ void check_presence(const Machine& machine, Problems& problems) {
     problems.push_back({Level::kInfo, "gpu-none", "gpu",
                         "no NVIDIA driver and no AMD device is found: the CPU is what trains here", ""});
   }
-  for (const char* name : {"CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES"}) {
-    const auto set = machine.environment.find(name);
-    if (!machine.gpus.empty() && set != machine.environment.end() && (set->second.empty() || set->second == "-1")) {
+  for (const auto& [name, value] : machine.environment) {
+    if (!machine.gpus.empty() && telemetry::shows_some_gpus(name) && telemetry::hides_every_gpu(value)) {
       problems.push_back({Level::kWarning, "gpu-hidden", "environment",
-                          fmt::format("{}=\"{}\" hides every GPU from the program", name, set->second),
+                          fmt::format("{}=\"{}\" hides every GPU from the program", name, value),
                           fmt::format("unset {}", name)});
     }
   }
@@ -154,8 +153,10 @@ void check_sharing(const GpuState& gpu, const std::string& name, Problems& probl
     pids.push_back(process.pid);
   }
   const double total = static_cast<double>(gpu.facts.memory_bytes.value_or(0));
+  // What computes in another slice takes nothing away.
   const bool matters =
-      busy > kForeignBusyShare || (total > 0 && static_cast<double>(bytes) > kForeignMemoryShare * total);
+      !gpu.mig_on.value_or(false) &&
+      (busy > kForeignBusyShare || (total > 0 && static_cast<double>(bytes) > kForeignMemoryShare * total));
   problems.push_back({matters ? Level::kWarning : Level::kInfo, "gpu-in-use", name,
                       fmt::format("{} process(es) compute on it already, with {} of its memory (pid {})", pids.size(),
                                   format_bytes(bytes), fmt::join(pids, ", ")),

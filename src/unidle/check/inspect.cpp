@@ -123,6 +123,7 @@ const std::vector<std::string_view>& watched_variables() {
                                                        "OMP_WAIT_POLICY",
                                                        "CUDA_VISIBLE_DEVICES",
                                                        "HIP_VISIBLE_DEVICES",
+                                                       "ROCR_VISIBLE_DEVICES",
                                                        "CUDA_LAUNCH_BLOCKING",
                                                        "NVIDIA_TF32_OVERRIDE",
                                                        "TORCH_CUDNN_V8_API_DISABLED",

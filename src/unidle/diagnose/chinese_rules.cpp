@@ -108,6 +108,8 @@ Messages chinese_rule_messages() {
       {"the model runs on the CPU", "模型运行在 CPU 上"},
       {"GPUs that this machine has: {}", "本机的 GPU 数：{}"},
       {"the configuration asks for {}", "配置要求使用 {}"},
+      {"the command asks for the CPU ({})", "命令要求使用 CPU（{}）"},
+      {"{} hides every GPU from the program", "{} 对程序隐藏了所有 GPU"},
       {"the GPU that was asked for is not visible: check the driver, CUDA_VISIBLE_DEVICES and the job's request", "所要求的 GPU 不可见：检查驱动、CUDA_VISIBLE_DEVICES 以及任务的资源申请"},
       {"move the model and its batches to the GPU, with a torch that has CUDA", "用带 CUDA 的 torch，把模型和批次移到 GPU 上"},
       {"A GPU is there, or was asked for, and the model runs on the CPU", "有 GPU（或要求了 GPU），模型却运行在 CPU 上"},

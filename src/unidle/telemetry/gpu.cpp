@@ -300,6 +300,15 @@ std::unique_ptr<Source> gpu_source(std::unique_ptr<GpuReader> reader, std::optio
 
 std::unique_ptr<Source> gpu_source(std::unique_ptr<Nvml> nvml) { return gpu_source(nvml_reader(std::move(nvml))); }
 
+bool shows_some_gpus(std::string_view variable) {
+  return variable == "CUDA_VISIBLE_DEVICES" || variable == "HIP_VISIBLE_DEVICES" || variable == "ROCR_VISIBLE_DEVICES";
+}
+
+bool hides_every_gpu(std::string_view value) {
+  const std::string_view first = value.substr(0, value.find(','));
+  return first.find_first_not_of(' ') == std::string_view::npos || first == "-1";
+}
+
 std::vector<std::string_view> throttle_names(std::uint64_t reasons) {
   constexpr std::pair<std::uint64_t, std::string_view> kNames[] = {
       {nvml::kReasonPowerCap, "power limit"},

@@ -1,6 +1,7 @@
 """Reads settings and properties from torch's own objects, without changing them."""
 
 import inspect
+import os
 import sys
 
 from _unidle_shim.facts import loading
@@ -196,6 +197,7 @@ def training_notes(state, facts):
         note = facts.model_note
         yield ("model",), {key: value for key, value in note.items() if value is not None}
         settings["device"] = note["device"]
+        yield from _gpus_hidden()
         if note["convolutions"]:
             settings["layout.channels_last"] = bool(note["channels_last"] or note.get("input_channels_last"))
     if facts.amp is not None:
@@ -252,6 +254,15 @@ def training_notes(state, facts):
     for knob, value in settings.items():
         if value is not None:
             yield ("setting", knob), {"type": "setting", "knob": knob, "value": value, "source": "effective"}
+
+
+def _gpus_hidden():
+    """Variables that hide every GPU, whoever set them: a wrapper of the command, or the program itself."""
+    for name in ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"):
+        value = os.environ.get(name)
+        if value is not None and value.split(",")[0].strip() in ("", "-1"):
+            note = {"type": "setting", "knob": "device", "value": "cpu", "source": "environment"}
+            yield ("setting", "device", name), dict(note, location=name)
 
 
 def measured_settings(state, facts, settings):

@@ -15,6 +15,7 @@
 #include "unidle/base/numbers.h"
 #include "unidle/diagnose/configured/argument_words.h"
 #include "unidle/diagnose/configured/configured_files.h"
+#include "unidle/diagnose/configured/device_asked.h"
 #include "unidle/knobs/command_line.h"
 #include "unidle/knobs/knob.h"
 #include "unidle/knobs/recognize.h"
@@ -155,6 +156,20 @@ Layer from_command(const std::vector<std::string>& command) {
   return layer;
 }
 
+/// Of the scripts nothing counts: a default says what happens where nobody asks.
+std::optional<record::Setting> device_asked(const std::vector<std::string>& command, const std::vector<fs::path>& files,
+                                            const fs::path& folder) {
+  std::optional<record::Setting> asked = device_of_command(command);
+  for (auto file = files.begin(); !asked && file != files.end(); ++file) {
+    try {
+      asked = device_of_file(knobs::ConfigFile::load(*file), file->lexically_relative(folder).string());
+    } catch (const std::exception&) {
+      continue;  // the program will complain, if it reads it
+    }
+  }
+  return asked;
+}
+
 }  // namespace
 
 std::vector<record::Setting> configured_settings(const std::vector<std::string>& command, const fs::path& folder) {
@@ -176,11 +191,14 @@ std::vector<record::Setting> configured_settings(const std::vector<std::string>&
       found.push_back({knob, told->said_by, "argument", told->argument});
     }
   }
+  if (auto device = device_asked(command, files.configurations, folder)) {
+    found.push_back(std::move(*device));
+  }
   return found;
 }
 
 std::vector<record::Setting> environment_settings(const std::vector<std::string>& environment) {
-  std::vector<record::Setting> found;
+  std::vector<record::Setting> found = gpus_hidden_by(environment);
   for (const std::string& entry : environment) {
     // OMP_NUM_THREADS is known as a variable, BATCH_SIZE reads like a flag.
     const std::string name = entry.substr(0, entry.find('='));

@@ -15,12 +15,13 @@ namespace unidle::diagnose {
 /// key no script can have read. A knob that two files of one kind set differently is left out, and so is one whose key
 /// the scripts assign to: what they make of it cannot be told. Settings with source "argument" name the argument of the
 /// program's own parser that may say the knob, see diagnose/as_parsed.h. Short options and abbreviated ones count as
-/// the long options that the scripts have beside them.
+/// the long options that the scripts have beside them. The device that a word of the command or a file asks for is the
+/// setting "device", which is no knob.
 std::vector<record::Setting> configured_settings(const std::vector<std::string>& command,
                                                  const std::filesystem::path& folder);
 
 /// Entries of `environment` ("NAME=value") that by their name set a knob, with source "environment": whether the
-/// program reads them shows in the value that it has.
+/// program reads them shows in the value that it has. One that hides every GPU sets "device" to "cpu".
 std::vector<record::Setting> environment_settings(const std::vector<std::string>& environment);
 
 /// Both, for the record of a run, without those of `overruled`, which the user sets on purpose. Trouble with them is

@@ -230,5 +230,45 @@ TEST_F(Configured, WhatCannotBeReadIsLeftOut) {
   EXPECT_THAT(configured_settings({"./train"}, "/nowhere/at/all"), IsEmpty());
 }
 
+TEST_F(Configured, TheDeviceThatIsAskedFor) {
+  write("train.py", "parser.add_argument('--device', default='cpu')\n");
+  write("gpu.yaml", "model:\n  device: cuda:1\n");
+  write("auto.yaml", "device: auto\naccelerator: tpu\n");
+  const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
+      {{}, ""},  // a default is nobody's word
+      {{"--device", "cpu"}, "device=cpu --device configured"},
+      {{"--device=cuda:1"}, "device=cuda --device configured"},
+      {{"--device", "auto"}, ""},
+      {{"trainer.accelerator=gpu"}, "device=cuda trainer.accelerator configured"},
+      {{"--no-cuda"}, "device=cpu --no-cuda configured"},
+      {{"--no-cuda", "--device", "cuda"}, ""},
+      {{"gpu.yaml"}, "device=cuda gpu.yaml:2 configured"},
+      {{"gpu.yaml", "--device", "cpu"}, "device=cpu --device configured"},
+      {{"auto.yaml"}, ""},
+  };
+  for (const auto& [words, expected] : cases) {
+    std::vector<std::string> command = {"python", "train.py"};
+    command.insert(command.end(), words.begin(), words.end());
+    EXPECT_EQ(settings(command), expected.empty() ? std::vector<std::string>{} : std::vector{expected});
+  }
+}
+
+TEST_F(Configured, VariablesThatHideEveryGpu) {
+  for (const auto& [entry, hides] : std::vector<std::pair<std::string, bool>>{{"CUDA_VISIBLE_DEVICES=", true},
+                                                                              {"CUDA_VISIBLE_DEVICES=-1", true},
+                                                                              {"HIP_VISIBLE_DEVICES=-1", true},
+                                                                              {"CUDA_VISIBLE_DEVICES=-1,0", true},
+                                                                              {"CUDA_VISIBLE_DEVICES=0", false},
+                                                                              {"CUDA_VISIBLE_DEVICES=MIG-1", false},
+                                                                              {"CUDA_VISIBLE_DEVICES", false},
+                                                                              {"MY_VISIBLE_DEVICES=", false}}) {
+    const std::vector<record::Setting> found = environment_settings({"HOME=/", entry});
+    EXPECT_EQ(found.size(), hides ? 1U : 0U) << entry;
+    if (hides && !found.empty()) {
+      EXPECT_EQ(found[0].knob + found[0].value + found[0].source, "devicecpuenvironment");
+    }
+  }
+}
+
 }  // namespace
 }  // namespace unidle::diagnose

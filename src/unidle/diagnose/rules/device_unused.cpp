@@ -1,5 +1,10 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "unidle/diagnose/detail/finding.h"
 #include "unidle/diagnose/rule.h"
 #include "unidle/knobs/value.h"
@@ -7,6 +12,33 @@
 namespace unidle::diagnose::rules {
 
 namespace {
+
+struct Asked {
+  bool gpu = false;              // the command or a configuration file asks for one
+  std::vector<std::string> cpu;  // in words: what of this run asks for the CPU
+};
+
+/// A word of the command and a variable are of this run; what a file or a program has by default may be an oversight.
+Asked asked_of(const Context& context) {
+  Asked asked;
+  const auto setting = context.signals.settings.find("device");
+  if (setting == context.signals.settings.end()) {
+    return asked;
+  }
+  const SettingPair& device = setting->second;
+  asked.gpu = device.configured && knobs::plain_value(*device.configured).starts_with("cuda");
+  const bool by_word = device.configured_at.find(':') == std::string::npos && !device.configured_at.empty();
+  if (device.configured && !asked.gpu && by_word) {
+    asked.cpu.push_back(context.say("the command asks for the CPU ({})", device.configured_at));
+  }
+  for (const auto& [variable, value] : device.environment) {
+    if (std::string said = context.say("{} hides every GPU from the program", variable);
+        std::find(asked.cpu.begin(), asked.cpu.end(), said) == asked.cpu.end()) {
+      asked.cpu.push_back(std::move(said));
+    }
+  }
+  return asked;
+}
 
 Evaluation evaluate_device_unused(const Context& context, const Policy&) {
   const Signals& signals = context.signals;
@@ -16,25 +48,24 @@ Evaluation evaluate_device_unused(const Context& context, const Policy&) {
   if (context.on_gpu) {
     return Nothing{};
   }
-  const auto setting = signals.settings.find("device");
-  const bool asked = setting != signals.settings.end() && setting->second.configured &&
-                     knobs::plain_value(*setting->second.configured).starts_with("cuda");
-  if (!asked && !signals.gpus) {
+  const Asked asked = asked_of(context);
+  if (!asked.gpu && !signals.gpus) {
     return Missing{context.say("how many GPUs this machine has")};
   }
-  if (!asked && *signals.gpus == 0) {
+  if (!asked.gpu && *signals.gpus == 0) {
     return Nothing{};
   }
   Finding finding;
-  finding.severity = Severity::kCritical;
+  finding.severity = asked.gpu || asked.cpu.empty() ? Severity::kCritical : Severity::kInfo;
   finding.where = detail::where_set(context, "device");
   finding.evidence.push_back("the model runs on the CPU");
   if (signals.gpus.value_or(0) > 0) {
     finding.evidence.push_back(context.say("GPUs that this machine has: {}", *signals.gpus));
   }
-  if (asked) {
-    finding.evidence.push_back(context.say("the configuration asks for {}", *setting->second.configured));
+  if (asked.gpu) {
+    finding.evidence.push_back(context.say("the configuration asks for {}", *signals.settings.at("device").configured));
   }
+  finding.evidence.insert(finding.evidence.end(), asked.cpu.begin(), asked.cpu.end());
   finding.fixes.push_back(detail::make_fix(context, "device", "cuda",
                                            signals.gpus == 0
                                                ? "the GPU that was asked for is not visible: check the driver, "
@@ -55,8 +86,13 @@ const Rule& device_unused() {
       .explanation =
           "A torch without CUDA, a forgotten .to(device) or a job without a GPU falls back to the CPU without a word. "
           "Nothing else "
-          "that can be tuned comes near the loss, so this leads whenever it fires.",
-      .thresholds = "None: it is so or it is not.",
+          "that can be tuned comes near the loss, so this leads whenever it fires, unless the CPU was chosen for this "
+          "run.",
+      .thresholds =
+          "None: it is so or it is not. A hint where nobody asks for a GPU and this run asks for the CPU: by a word of "
+          "the "
+          "command (--device cpu) or a variable that hides every GPU (CUDA_VISIBLE_DEVICES empty or -1). A file that "
+          "says cpu may be an oversight.",
       .needs = "the device of the model, and the GPUs of the machine or the configured device",
       .proposes = "device",
       .evaluate = evaluate_device_unused,

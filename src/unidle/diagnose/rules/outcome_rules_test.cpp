@@ -170,6 +170,34 @@ TEST(DeviceUnused, AGpuIsThereOrWasAskedFor) {
   EXPECT_TRUE(silent("device-unused", healthy_gpu()));
 }
 
+TEST(DeviceUnused, TheCpuWasChosenForThisRun) {
+  const std::pair<std::string, std::string> hidden = {"CUDA_VISIBLE_DEVICES", "cpu"};
+  struct Case {
+    const char* what;
+    SettingPair device;
+    Severity severity;
+  };
+  const Case cases[] = {
+      {"a variable hides the GPUs", {{}, "", "cpu", {hidden}}, Severity::kInfo},
+      {"a word of the command", {"cpu", "--device", "cpu"}, Severity::kInfo},
+      {"a file may be an oversight", {"cpu", "a.yaml:3", "cpu"}, Severity::kCritical},
+      {"somebody asks for a GPU all the same", {"cuda", "--device", "cpu", {hidden}}, Severity::kCritical},
+      {"nobody says anything", {{}, "", "cpu"}, Severity::kCritical},
+  };
+  for (const Case& one : cases) {
+    Signals signals = healthy_cpu();
+    signals.gpus = 2;
+    signals.settings["device"] = one.device;
+    const Finding finding = fired("device-unused", signals);
+    EXPECT_EQ(finding.severity, one.severity) << one.what;
+    const Verdict verdict = diagnose(signals).verdict;
+    EXPECT_EQ(verdict, one.severity == Severity::kInfo ? Verdict::kHealthy : Verdict::kDeviceUnused) << one.what;
+    if (!one.device.environment.empty()) {
+      EXPECT_THAT(finding.evidence, Contains("CUDA_VISIBLE_DEVICES hides every GPU from the program")) << one.what;
+    }
+  }
+}
+
 TEST(DeviceUnused, MissingIsNotZero) {
   Signals signals = healthy_cpu();
   signals.gpus.reset();

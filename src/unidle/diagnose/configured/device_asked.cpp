@@ -1,0 +1,94 @@
+#include "unidle/diagnose/configured/device_asked.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "unidle/diagnose/configured/argument_words.h"
+#include "unidle/knobs/value.h"
+#include "unidle/telemetry/gpu.h"
+
+namespace unidle::diagnose {
+
+namespace {
+
+constexpr const char* kDevice = "device";
+
+/// "cpu" or "cuda", whatever its number: a launcher gives each process another one. Nothing for what may be either
+/// (auto), and for other devices.
+std::optional<std::string> device_value(std::string_view text) {
+  const std::string plain = knobs::plain_value(text);
+  const std::string kind = plain.substr(0, plain.find(':'));
+  return kind == "cpu" || kind == "cuda" ? std::optional(kind) : std::nullopt;
+}
+
+bool names_device(std::string_view key) {
+  const std::string name = argument_name(key);
+  return name == kDevice || name == "accelerator";
+}
+
+bool wants_cpu(std::string_view flag) {
+  static constexpr std::array<std::string_view, 5> kFlags = {"cpu", "use_cpu", "no_cuda", "no_gpu", "disable_cuda"};
+  return flag.starts_with("--") && std::count(kFlags.begin(), kFlags.end(), argument_name(flag)) > 0;
+}
+
+/// Takes what is said; what is said twice and differs says nothing.
+class Said {
+ public:
+  void add(std::string value, std::string where) {
+    differ_ = differ_ || (said_ && said_->value != value);
+    said_ = record::Setting{kDevice, std::move(value), "configured", std::move(where)};
+  }
+  std::optional<record::Setting> get() const { return differ_ ? std::nullopt : said_; }
+
+ private:
+  std::optional<record::Setting> said_;
+  bool differ_ = false;
+};
+
+}  // namespace
+
+std::optional<record::Setting> device_of_command(const std::vector<std::string>& command) {
+  Said said;
+  for (std::size_t i = 1; i < command.size(); ++i) {
+    const std::string& word = command[i];
+    const std::size_t equals = word.find('=');
+    const std::string name = word.substr(0, equals);
+    if (wants_cpu(word)) {
+      said.add("cpu", word);
+    } else if (names_device(name) && (equals != std::string::npos || name.starts_with("--"))) {
+      const std::string behind = i + 1 < command.size() ? command[i + 1] : "";
+      if (auto value = device_value(equals == std::string::npos ? behind : word.substr(equals + 1))) {
+        said.add(std::move(*value), name);
+      }
+    }
+  }
+  return said.get();
+}
+
+std::optional<record::Setting> device_of_file(const knobs::ConfigFile& file, const std::string& name) {
+  Said said;
+  for (const knobs::Scalar& scalar : file.scalars()) {
+    if (auto value = names_device(scalar.path) ? device_value(scalar.value) : std::nullopt) {
+      said.add(std::move(*value), fmt::format("{}:{}", name, scalar.line));
+    }
+  }
+  return said.get();
+}
+
+std::vector<record::Setting> gpus_hidden_by(const std::vector<std::string>& environment) {
+  std::vector<record::Setting> found;
+  for (const std::string& entry : environment) {
+    const std::size_t equals = entry.find('=');
+    const std::string name = entry.substr(0, equals);
+    if (equals != std::string::npos && telemetry::shows_some_gpus(name) &&
+        telemetry::hides_every_gpu(std::string_view(entry).substr(equals + 1))) {
+      found.push_back({kDevice, "cpu", "environment", name});
+    }
+  }
+  return found;
+}
+
+}  // namespace unidle::diagnose
