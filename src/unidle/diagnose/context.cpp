@@ -81,10 +81,26 @@ void bound_by_idle(Context& context) {
   if (context.keeps_up) {
     return;
   }
-  for (std::optional<double>* share : {&context.input, &context.transfer, &context.optimizer}) {
-    context.hidden_by_device = context.hidden_by_device || **share > *context.idle;
-    *share = std::min(**share, *context.idle);
+  const auto bound = [&](std::optional<double>& share, double most) {
+    context.hidden_by_device = context.hidden_by_device || *share > most;
+    share = std::min(*share, most);
+  };
+  bound(context.input, *context.idle_between);
+  bound(context.transfer, *context.idle_between);
+  bound(context.optimizer, *context.idle);
+  if (context.rest_s && *context.train > 0) {
+    context.rest_s = *context.signals.step_s * (1 - *context.input / *context.train);
   }
+}
+
+/// Batches of a step but the first are waited for and copied within its span.
+double idle_between(const Context& context) {
+  const Signals& signals = context.signals;
+  const bool one_batch = signals.micro_batches.value_or(1) < 1.5;
+  if (!one_batch || !signals.device_span_s || signals.step_s.value_or(0) <= 0) {
+    return *context.idle;
+  }
+  return std::clamp((1 - *signals.device_span_s / *signals.step_s) * *context.train, 0.0, *context.idle);
 }
 
 void add_device_facts(Context& context, const Policy& policy) {
@@ -99,6 +115,7 @@ void add_device_facts(Context& context, const Policy& policy) {
     busy = std::min(busy, *signals.device_step_s / *signals.step_s);  // NVML counts time in which any kernel ran
   }
   context.idle = std::max(0.0, (1 - busy) * *context.train);
+  context.idle_between = idle_between(context);
   context.keeps_up = signals.device_kept_up.value_or(0) >= policy.mostly && !signals.kernel_time_known;
   if (context.keeps_up) {
     context.computing.reset();
@@ -109,7 +126,11 @@ void add_device_facts(Context& context, const Policy& policy) {
     context.computing = busy * *context.train;
   }
   bound_by_idle(context);
-  context.starved = std::max(0.0, (1 - busy) * *context.train - *context.input - *context.transfer);
+  double waits = *context.input + *context.transfer;
+  if (!context.keeps_up) {
+    waits = std::min(waits, *context.idle_between);
+  }
+  context.starved = std::max(0.0, *context.idle - waits);
   context.launching = std::max(0.0, *context.starved - *context.sync);
 }
 

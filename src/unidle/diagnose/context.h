@@ -27,8 +27,9 @@ struct Context {
   std::optional<double> validate;
   std::optional<double> checkpoint;
 
-  // Shares of the wall time that the steps spend so; absent when too few steps were seen. On a GPU `input`, `transfer`
-  // and `optimizer` are no more than `idle`: what the host does while the device computes costs nothing.
+  // Shares of the wall time that the steps spend so; absent when too few steps were seen. On a GPU `input` and
+  // `transfer` are no more than `idle_between`, and `optimizer` no more than `idle`: what the host does while the
+  // device computes costs nothing.
   std::optional<double> input;
   std::optional<double> transfer;
   std::optional<double> sync;  // all of it, however much the device does meanwhile
@@ -41,7 +42,7 @@ struct Context {
 
   // Seconds of one mean step.
   std::optional<double> input_s;
-  std::optional<double> rest_s;  // all of the step but the wait for input
+  std::optional<double> rest_s;  // the step without the wait for input that can be won back
 
   std::optional<std::int64_t> workers;  // of the training loader
   std::optional<double> work_s;         // loader work of one step, on one thread
@@ -53,7 +54,10 @@ struct Context {
 
   /// Share of the wall time that the device idles while training. On a GPU only; absent where its time is not known.
   std::optional<double> idle;
-  /// The host spends more than that in one of the three above.
+  /// Of it, what lies between a step's work and the next first forward pass, where a loop waits for input and copies;
+  /// all of it where that is not known. The rest are gaps within the step's work.
+  std::optional<double> idle_between;
+  /// The host spends more than these in one of the three above.
   bool hidden_by_device = false;
   /// The device does all that is queued before the host comes with more, and nothing tells how long its kernels take:
   /// how busy it is, is known as an upper limit only.

@@ -62,7 +62,7 @@ Diagnosis diagnose(const Signals& signals, const Policy& policy, Language langua
       if (context.hidden_by_device && is_hidden(*rule)) {
         finding->evidence.push_back(
             context.say("the device computes meanwhile: only what it idles, {} of the wall time, can be won back",
-                        format_share(*context.idle)));
+                        format_share(*context.idle_between)));
       }
       if (const auto more = signals.evidence.find(rule->id); more != signals.evidence.end()) {
         finding->evidence.insert(finding->evidence.end(), more->second.begin(), more->second.end());

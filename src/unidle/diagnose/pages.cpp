@@ -21,8 +21,8 @@ constexpr const char* kHead =
     "compare "
     "with.\n"
     "On a GPU, what the host does while the device computes costs nothing: waits for input, copies and the device, "
-    "logging\nand the optimiser count no more than the device's idle time. [gpu.md](gpu.md) says how each was "
-    "checked.\n"
+    "logging,\ncompiling and the optimiser count no more than the device's idle time. [gpu.md](gpu.md) says how each "
+    "was checked.\n"
     "How findings are ordered, folded and turned into a verdict is in [diagnose.md](diagnose.md).\n";
 
 std::string verdict_text(const Rule& rule) {

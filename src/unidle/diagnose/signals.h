@@ -203,6 +203,7 @@ struct Signals {
   std::optional<std::int64_t> batch_samples;  // micro-batch size as seen
   std::optional<double> micro_batches;        // mean number to one step
   std::optional<double> device_step_s;        // time the device computed for one step
+  std::optional<double> device_span_s;        // from its first forward pass to its optimiser's end, gaps and all
   /// Of the steps in which the host did not wait: those whose work the device had done but for the optimiser's when the
   /// host came to their end. And whether device_busy or device_step_s leave out the gaps between kernels.
   std::optional<double> device_kept_up;

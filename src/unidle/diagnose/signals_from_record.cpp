@@ -280,9 +280,8 @@ void read_busy(const record::Reader& reader, const Timeline& timeline, Language 
   if (signals.device_kind != "cpu") {
     detail::read_gpu_series(reader, readings, timeline.process, language, signals);
     detail::read_kernel_series(readings, language, signals);
-    if (const auto device_s = readings.mean("step.device")) {
-      signals.device_step_s = device_s;
-    }
+    signals.device_span_s = readings.mean("step.device");
+    signals.device_step_s = signals.device_span_s;
     read_window(reader, timeline, language, signals);
     if (!signals.device_busy && signals.device_step_s && signals.step_s && *signals.step_s > 0) {
       signals.device_busy = std::clamp(*signals.device_step_s / *signals.step_s, 0.0, 1.0);

@@ -250,6 +250,8 @@ std::optional<WaitFacts> waits_of(const Signals& signals, Waits family) {
   }
   WaitFacts facts;
   double all_s = 0;
+  std::int64_t count = 0;
+  std::int64_t in_steps = 0;
   for (const SyncCall& call : *signals.syncs) {
     all_s += family_of(call) == Waits::kFlush ? 0 : call.seconds;
     if (family_of(call) != family) {
@@ -257,16 +259,19 @@ std::optional<WaitFacts> waits_of(const Signals& signals, Waits family) {
     }
     facts.per_step += static_cast<double>(call.in_step) / static_cast<double>(*signals.steps);
     facts.seconds += call.seconds;
+    count += call.count;
+    in_steps += call.in_step;
     if (facts.top == nullptr || call.in_step > facts.top->in_step) {
       facts.top = &call;
     }
   }
   facts.of_all = all_s > 0 ? std::min(1.0, facts.seconds / all_s) : 1;
+  facts.outside = count > 0 ? std::clamp(1 - static_cast<double>(in_steps) / static_cast<double>(count), 0.0, 1.0) : 0;
   return facts;
 }
 
-double lost_by_calls(const Context& context, double calls) {
-  return context.idle && !context.keeps_up ? std::min(calls, *context.idle + 1 - context.train.value_or(1)) : calls;
+double lost_by_calls(const Context& context, double calls, double outside) {
+  return context.idle && !context.keeps_up ? std::min(calls, *context.idle + outside) : calls;
 }
 
 std::optional<double> lost_by_waiting(const Context& context, double waits) {

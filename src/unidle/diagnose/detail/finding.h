@@ -76,14 +76,15 @@ enum class Waits { kReads, kSynchronize, kFlush };
 struct WaitFacts {
   double per_step = 0;
   double seconds = 0;
-  double of_all = 1;  // share of the time of all waits but kFlush
+  double of_all = 1;   // share of the time of all waits but kFlush
+  double outside = 0;  // share of the calls that lie outside of the steps
   const SyncCall* top = nullptr;
 };
 /// Nothing when calls were not watched or no step was seen.
 std::optional<WaitFacts> waits_of(const Signals& signals, Waits family);
-/// The same of calls that may also lie outside of the steps, where nothing is known of the device. `calls` itself where
-/// how busy a GPU is was not measured.
-double lost_by_calls(const Context& context, double calls);
+/// The share of the wall time that calls of the host cost, `calls` in all, of which at most `outside` lies outside of
+/// the steps, where nothing is known of the device. `calls` itself where how busy a GPU is was not measured.
+double lost_by_calls(const Context& context, double calls, double outside);
 /// The share of the wall time that `waits` (a share too) costs: a host that waits while the device computes loses
 /// nothing, only the device's idle time can be won back. Nothing when how busy a GPU is was not measured.
 std::optional<double> lost_by_waiting(const Context& context, double waits);

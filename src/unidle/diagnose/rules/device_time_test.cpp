@@ -35,6 +35,26 @@ TEST(DeviceTime, WaitingCostsWhatTheDeviceIdles) {
   EXPECT_NEAR(*fired("loader-no-workers", signals).share, 0.6 * 0.9, 1e-9);
 }
 
+/// The host waits for most of each step in blocking copies, and is slow to launch: kernels run 60 % of it.
+Signals slow_host(double span) {
+  Signals signals = healthy_gpu();
+  signals.device_busy = 0.6;
+  signals.step->transfer = 0.6;
+  signals.step->compute = 0.3;
+  signals.transfer = TransferFacts{.pinned_bytes = 1e9, .blocking = 100, .nonblocking = 0, .where = ""};
+  signals.device_span_s = signals.device_step_s = span * *signals.step_s;
+  return signals;
+}
+
+TEST(DeviceTime, GapsWithinAStepsWorkAreNoLossOfItsCopies) {
+  EXPECT_TRUE(silent("transfer-blocking", slow_host(0.95)));
+  EXPECT_NEAR(*fired("launch-bound", slow_host(0.95)).share, (0.4 - 0.05) * 0.9, 1e-9);
+  EXPECT_NEAR(*fired("transfer-blocking", slow_host(0.7)).share, 0.3 * 0.9, 1e-9);
+  Signals signals = slow_host(0.95);
+  signals.micro_batches = 4;  // three of four copies lie within the span
+  EXPECT_NEAR(*fired("transfer-blocking", signals).share, 0.4 * 0.9, 1e-9);
+}
+
 TEST(DeviceTime, ADeviceThatKeepsUpIdlesMeanwhile) {
   Signals signals = waiting_gpu(0.6, 0.97);
   signals.device_kept_up = 0.9;

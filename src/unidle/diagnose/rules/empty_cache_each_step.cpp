@@ -16,7 +16,8 @@ Evaluation evaluate_empty_cache_each_step(const Context& context, const Policy& 
   if (context.signals.wall_s <= 0) {
     return Missing{"the wall time of the run"};
   }
-  const double share = detail::lost_by_calls(context, std::clamp(calls->seconds / context.signals.wall_s, 0.0, 1.0));
+  const double all = std::clamp(calls->seconds / context.signals.wall_s, 0.0, 1.0);
+  const double share = detail::lost_by_calls(context, all, all * calls->outside);
   if (calls->per_step < policy.flushes_per_step && (share < policy.warning_share || calls->per_step <= 0)) {
     return Nothing{};
   }

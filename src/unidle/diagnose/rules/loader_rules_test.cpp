@@ -116,6 +116,7 @@ TEST(LoaderNoWorkers, WithFreeCpusTheBoundIsAmdahls) {
 
 TEST(LoaderNoWorkers, OnAGpuTheLoaderHasTheCpusForItself) {
   Signals signals = healthy_gpu();
+  signals.device_busy = 0.2;
   set_effective(signals, "loader.workers", "0");
   set_input(signals, 0.5);
   EXPECT_NEAR(*fired("loader-no-workers", signals).speedup_bound, amdahl(0.45), 1e-9);

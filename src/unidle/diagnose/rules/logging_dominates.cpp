@@ -16,7 +16,9 @@ Evaluation evaluate_logging_dominates(const Context& context, const Policy& poli
   if (context.signals.wall_s <= 0) {
     return Missing{"the wall time of the run"};
   }
-  const double share = detail::lost_by_calls(context, std::clamp(logging->seconds / context.signals.wall_s, 0.0, 1.0));
+  const double after_start = 1 - context.train.value_or(1) - context.startup.value_or(0);
+  const double share = detail::lost_by_calls(context, std::clamp(logging->seconds / context.signals.wall_s, 0.0, 1.0),
+                                             std::max(0.0, after_start));
   if (share < policy.warning_share) {
     return Nothing{};
   }
