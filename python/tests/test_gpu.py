@@ -2,6 +2,7 @@
 kernels only take their time."""
 
 import importlib.util
+import json
 import os
 import struct
 import sys
@@ -11,6 +12,7 @@ import test_run
 from test_run import HERE, UNIDLE
 
 FAKE = os.path.join(os.path.dirname(UNIDLE), "..", "lib", "libunidle_fake_cuda.so")
+FAKE_NVML = os.path.join(os.path.dirname(FAKE), "libunidle_fake_nvml.so")
 PROGRAMS = os.path.join(HERE, "..", "..", "tests", "gpu", "programs")
 
 
@@ -298,6 +300,75 @@ class GpuTest(test_run.unittest.TestCase):
         self.assertEqual(
             (note["uuid"], note["pci"]), ("GPU-00000002-0000-4000-8000-000000000000", "0000:11:00.0")
         )
+
+    def driver(self, *lines):
+        """A driver that says these lines, for what runs next."""
+        path = os.path.join(self.folder, "driver")
+        with open(path, "w") as file:
+            file.write("\n".join(["count 1", "uuid GPU-00000001-0000-4000-8000-000000000000", *lines]) + "\n")
+        environment = self.environment()
+        more = {"UNIDLE_NVML_LIBRARY": FAKE_NVML, "UNIDLE_FAKE_NVML_SCRIPT": path}
+        self.environment = lambda: dict(environment, **more, CUDA_VISIBLE_DEVICES=self.visible)
+
+    def diagnosis(self):
+        done = test_run.subprocess.run(
+            [UNIDLE, "diagnose", self.record.folder, "--format", "json"], capture_output=True, text=True
+        )
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout)
+
+    def test_a_slice_is_known_by_what_the_program_is_shown(self):
+        self.visible = "MIG-00000007-0000-4000-8000-000000000000"
+        self.driver(
+            "memory 80000000000:70000000000",
+            "mig 1",
+            "mig_count 7",
+            "0/0.name 1g.10gb",
+            "0/0.uuid MIG-00000006-0000-4000-8000-000000000000",
+            "0/0.memory 10000000000:9900000000",
+            "0/3.name 1g.10gb",
+            "0/3.uuid " + self.visible,
+            "0/3.memory 10000000000:2000000000",
+            "processes 4242:60000000000",
+        )
+        self.run_on_gpu(self.program("gan"))
+        self.assertEqual(self.record.notes("device")[-1]["uuid"], self.visible)
+        told = self.diagnosis()
+        self.assertIn("events", told["device"]["how"])  # NVML has no utilisation of it
+        self.assertGreater(told["device"]["busy"], 0.3)
+        found = {finding["id"]: finding["evidence"] for finding in told["findings"]}
+        self.assertNotIn("memory-nearly-full", found)  # the whole device's and the other slice's memory is
+        self.assertNotIn("device-shared", found)
+        abstained = {one["id"] for one in told["abstained"]}
+        self.assertIn("device-shared", abstained)
+        self.assertNotIn("memory-nearly-full", abstained)
+
+    def test_gpus_that_are_hidden_on_purpose_are_a_hint(self):
+        self.visible = "-1"
+        self.driver("memory 80000000000:0", "utilisation 0")
+        program = """
+            import torch
+            model = torch.nn.Linear(8, 8)
+            optimizer = torch.optim.SGD(model.parameters(), 0.1)
+            for _ in range(40):
+                optimizer.zero_grad()
+                model(torch.randn(4, 8)).sum().backward()
+                optimizer.step()
+            """
+        program = textwrap.dedent(program)
+        hide = "import os; os.environ['CUDA_VISIBLE_DEVICES'] = ''\n"
+        for visible, text, options, severity in (
+            ("0", program, (), "critical"),
+            ("-1", program, (), "info"),
+            ("", program, (), "info"),
+            ("0", hide + program, (), "info"),
+            ("0", program, ("--device", "cpu"), "info"),
+            ("-1", program, ("--device", "cuda"), "critical"),
+        ):
+            self.visible = visible
+            self.observed(sys.executable, "-c", text, *options, **self.environment())
+            told = {one["id"]: one["severity"] for one in self.diagnosis()["findings"]}
+            self.assertEqual(told.get("device-unused"), severity, (visible, options))
 
     def test_fp16_is_refused_where_each_rank_has_a_shard(self):
         done = self.inline(

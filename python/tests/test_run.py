@@ -28,6 +28,7 @@ def environment(**more):
 
 class Record:
     def __init__(self, folder):
+        self.folder = folder
         self.database = sqlite3.connect(os.path.join(folder, "record.db"))
 
     def rows(self, query):

@@ -45,7 +45,8 @@ Speed read_speed() {
   return speed;
 }
 
-/// As the driver reads CUDA_VISIBLE_DEVICES: indices or beginnings of UUIDs, up to the first that is none.
+/// As the driver reads CUDA_VISIBLE_DEVICES: indices or beginnings of UUIDs, up to the first that is none. A slice of
+/// MIG is one of the first device, and alone.
 std::vector<int> read_visible(int devices) {
   std::vector<int> all;
   const char* text = std::getenv("CUDA_VISIBLE_DEVICES");
@@ -54,6 +55,9 @@ std::vector<int> read_visible(int devices) {
       all.push_back(index);
     }
     return all;
+  }
+  if (std::strncmp(text, "MIG-", 4) == 0) {
+    return {0};
   }
   std::istringstream words(text);
   for (std::string word; std::getline(words, word, ',');) {

@@ -208,6 +208,7 @@ TEST(CheckTest, GpuSharedFarAndSliced) {
   EXPECT_EQ(level_of(machine, "cpu-numa"), "info");
   gpu.mig_on = true;
   EXPECT_EQ(level_of(machine, "gpu-mig"), "warning");
+  EXPECT_EQ(level_of(machine, "gpu-in-use"), "info") << "in another slice";
   gpu.facts.mig.resize(2);
   EXPECT_EQ(level_of(machine, "gpu-mig"), "info");
 }

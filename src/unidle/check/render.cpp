@@ -58,7 +58,13 @@ json gpu_json(const GpuState& gpu) {
     entry["throttle_reasons"] = telemetry::throttle_names(static_cast<std::uint64_t>(*gpu.reading.throttle_reasons));
   }
   for (const telemetry::MigDevice& slice : gpu.facts.mig) {
-    entry["mig_devices"].push_back({{"index", slice.index}, {"name", slice.name}, {"uuid", slice.uuid}});
+    const auto bytes = slice.memory ? std::optional(slice.memory->total_bytes) : std::nullopt;
+    const auto used = slice.memory ? std::optional(slice.memory->used_bytes) : std::nullopt;
+    entry["mig_devices"].push_back({{"index", slice.index},
+                                    {"name", slice.name},
+                                    {"uuid", slice.uuid},
+                                    {"memory_bytes", or_null(bytes)},
+                                    {"memory_used_bytes", or_null(used)}});
   }
   if (gpu.processes) {
     entry["processes"] = json::array();

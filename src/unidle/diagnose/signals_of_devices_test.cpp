@@ -173,6 +173,29 @@ TEST_F(SignalsOfDevices, OrTheOneWithItsSliceOfWhichTheWholeDevicesMemorySaysNot
   }
 }
 
+TEST_F(SignalsOfDevices, MemoryIsThatOfTheSlice) {
+  Script script(folder());
+  write_two_gpus(script, {});
+  const auto slice = [](int index, const char* uuid, int bytes) {
+    return nlohmann::json{{"index", index}, {"uuid", uuid}, {"memory_bytes", bytes}};
+  };
+  script.writer.set_meta(record::meta::kGpus, {{{"index", 0}, {"memory_bytes", 1000}, {"uuid", "GPU-a"}},
+                                               {{"index", 1},
+                                                {"memory_bytes", 1000},
+                                                {"uuid", "GPU-b"},
+                                                {"mig", {slice(0, "MIG-x", 100), slice(2, "MIG-y", 400)}}}});
+  for (const auto& [subject, bytes] : {std::pair("gpu1/mig0", 90.0), std::pair("gpu1/mig2", 300.0)}) {
+    const auto memory = script.writer.series({std::string(record::series::kGpuMemory), "bytes", subject});
+    script.writer.add_point(memory, {kStart + ms(1500), bytes});
+  }
+  script.note({{"type", "device"}, {"kind", "cuda"}, {"index", 0}, {"uuid", "MIG-y"}});
+  script.end(2000);
+  const Signals signals = read();
+  EXPECT_EQ(signals.gpu.memory_bytes, 400);
+  EXPECT_NEAR(*signals.gpu_memory_used, 0.75, 1e-9);
+  EXPECT_FALSE(signals.gpu.shared);
+}
+
 TEST_F(SignalsOfDevices, OrTheOneThatItsProcessesHoldMemoryOn) {
   Script script(folder());
   write_two_gpus(script, {{"gpu0", 90.0}, {"gpu1", 0.0}});

@@ -48,7 +48,11 @@ nlohmann::json device_json(const std::vector<telemetry::GpuFacts>& gpus) {
       entry["numa_node"] = *gpu.numa_node;
     }
     for (const telemetry::MigDevice& slice : gpu.mig) {
-      entry["mig"].push_back({{"index", slice.index}, {"name", slice.name}, {"uuid", slice.uuid}});
+      nlohmann::json& one =
+          entry["mig"].emplace_back(nlohmann::json{{"index", slice.index}, {"name", slice.name}, {"uuid", slice.uuid}});
+      if (slice.memory) {
+        one["memory_bytes"] = slice.memory->total_bytes;
+      }
     }
   }
   return json;

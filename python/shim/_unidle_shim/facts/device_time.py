@@ -7,6 +7,7 @@ and the spans are no evidence of a busy device.
 """
 
 import ctypes
+import os
 from collections import deque
 
 from _unidle_shim.host import event_kinds
@@ -204,7 +205,7 @@ def notes(state, settings):
             "kind": "rocm" if getattr(torch.version, "hip", None) else "cuda",
             "index": index,
             "name": properties.name,
-            "uuid": _uuid(properties),
+            "uuid": _slice_shown() or _uuid(properties),
             "pci": _pci(properties),
             "capability": "%d.%d" % (properties.major, properties.minor),
             "memory_bytes": properties.total_memory,
@@ -216,6 +217,12 @@ def notes(state, settings):
             "kept_up": timer.kept_up if timer is not None else None,
         },
     )
+
+
+def _slice_shown():
+    """In MIG mode a process has one slice: the first that it is shown."""
+    first = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")[0].strip()
+    return first if first.startswith("MIG-") else None
 
 
 def _uuid(properties):

@@ -29,46 +29,75 @@ std::string_view plain_uuid(std::string_view uuid) {
   return uuid.starts_with("GPU-") || uuid.starts_with("MIG-") ? uuid.substr(4) : uuid;
 }
 
-bool has_uuid(const json& gpu, std::string_view uuid) {
-  const auto is_it = [&](const json& one) { return plain_uuid(text_in(one, "uuid")) == plain_uuid(uuid); };
-  const json slices = gpu.value("mig", json::array());
-  return !uuid.empty() && (is_it(gpu) || std::any_of(slices.begin(), slices.end(), is_it));
+bool has_uuid(const json& one, std::string_view uuid) {
+  return !uuid.empty() && plain_uuid(text_in(one, "uuid")) == plain_uuid(uuid);
+}
+
+json slices_of(const json& gpu) {
+  const json slices = gpu.is_object() ? gpu.value("mig", json::array()) : json::array();
+  return slices.is_array() ? slices : json::array();
+}
+
+OwnGpu gpu_at(const json& gpus, std::size_t place) { return {subject_of(gpus, place), gpus[place], std::nullopt}; }
+
+OwnGpu with_slice(OwnGpu gpu, const json& slice) {
+  const auto index = whole_in(slice, "index");
+  gpu.slice = index ? std::optional(gpu.subject + "/mig" + std::to_string(*index)) : std::nullopt;
+  gpu.slice_facts = slice;
+  return gpu;
 }
 
 /// By its UUID or that of one of its slices; by its PCI address where nothing has that UUID.
-std::optional<std::size_t> find_gpu(const json& gpus, const std::string& uuid, const std::string& pci) {
-  std::optional<std::size_t> at_address;
+std::optional<OwnGpu> find_gpu(const json& gpus, const std::string& uuid, const std::string& pci) {
+  std::optional<OwnGpu> at_address;
   for (std::size_t i = 0; i < gpus.size(); ++i) {
-    if (has_uuid(gpus[i], uuid)) {
-      return i;
+    const json slices = slices_of(gpus[i]);
+    const auto slice = std::find_if(slices.begin(), slices.end(), [&](const json& one) { return has_uuid(one, uuid); });
+    if (slice != slices.end()) {
+      return with_slice(gpu_at(gpus, i), *slice);
     }
-    if (!pci.empty() && text_in(gpus[i], "pci") == pci) {
-      at_address = i;
+    const bool here = has_uuid(gpus[i], uuid);
+    if (here || (!pci.empty() && text_in(gpus[i], "pci") == pci)) {
+      at_address = slices.size() == 1 ? with_slice(gpu_at(gpus, i), slices.front()) : gpu_at(gpus, i);
+    }
+    if (here) {
+      break;
     }
   }
   return at_address;
 }
 
 /// The last word of the training process: a device may be told of before the model is moved there.
-std::optional<std::string> told(const record::Reader& reader, std::optional<std::int64_t> process) {
-  const json gpus = gpus_of(reader);
-  std::optional<std::string> found;
+std::optional<OwnGpu> told(const record::Reader& reader, const json& gpus, std::optional<std::int64_t> process) {
+  std::optional<OwnGpu> found;
   record::each_note<record::NoteType::kDevice>(reader.notes(), [&](const auto& note) {
     if (process && note.process() != *process) {
       return;
     }
-    if (const auto gpu = find_gpu(gpus, note.text("uuid"), note.text("pci"))) {
-      found = subject_of(gpus, *gpu);
+    if (auto gpu = find_gpu(gpus, note.text("uuid"), note.text("pci"))) {
+      found = std::move(gpu);
     }
   });
   return found;
 }
 
+OwnGpu gpu_of(const json& gpus, const std::string& subject) {
+  for (std::size_t i = 0; i < gpus.size(); ++i) {
+    if (subject_of(gpus, i) == subject) {
+      return gpu_at(gpus, i);
+    }
+  }
+  return {subject, nullptr, std::nullopt};
+}
+
 }  // namespace
 
-std::optional<std::string> own_gpu(const record::Reader& reader, const Readings& readings,
-                                   std::optional<std::int64_t> process) {
-  if (auto found = told(reader, process)) {
+bool OwnGpu::sliced() const { return !slices_of(facts).empty(); }
+
+std::optional<OwnGpu> own_gpu(const record::Reader& reader, const Readings& readings,
+                              std::optional<std::int64_t> process) {
+  const json gpus = gpus_of(reader);
+  if (auto found = told(reader, gpus, process)) {
     return found;
   }
   std::pair<double, std::string> most = {0, ""};
@@ -76,20 +105,10 @@ std::optional<std::string> own_gpu(const record::Reader& reader, const Readings&
     most = std::max(most, std::pair(readings.mean(record::series::kGpuOwn, &gpu).value_or(0), gpu));
   }
   if (most.first > 0) {
-    return most.second;
+    return gpu_of(gpus, most.second);
   }
   const std::vector<std::string> all = readings.subjects(record::series::kGpuUtil);
-  return all.size() == 1 ? std::optional(all.front()) : std::nullopt;
-}
-
-json facts_of_gpu(const record::Reader& reader, const std::string& subject) {
-  const json gpus = gpus_of(reader);
-  for (std::size_t i = 0; i < gpus.size(); ++i) {
-    if (subject_of(gpus, i) == subject) {
-      return gpus[i];
-    }
-  }
-  return nullptr;
+  return all.size() == 1 ? std::optional(gpu_of(gpus, all.front())) : std::nullopt;
 }
 
 }  // namespace unidle::diagnose::detail

@@ -60,9 +60,6 @@ void read_foreign(const Readings& readings, const std::string& gpu, Signals& sig
   }
 }
 
-/// Of a device in MIG mode the run has a slice: memory and strangers of the whole device say nothing about it.
-bool is_sliced(const json& facts) { return facts.is_object() && !facts.value("mig", json::array()).empty(); }
-
 void read_memory(const json& facts, const Readings& readings, const std::string& gpu, Signals& signals) {
   const auto bytes = number_in(facts, "memory_bytes");
   const auto used = readings.most(record::series::kGpuMemory, &gpu);
@@ -162,28 +159,30 @@ void read_host_series(const record::Reader& reader, const Readings& readings, Si
 
 void read_gpu_series(const record::Reader& reader, const Readings& readings, std::optional<std::int64_t> process,
                      Language language, Signals& signals) {
-  const std::optional<std::string> own = own_gpu(reader, readings, process);
+  const std::optional<OwnGpu> own = own_gpu(reader, readings, process);
   if (!own) {
     return;
   }
-  if (const auto busy = readings.mean(record::series::kGpuUtil, &*own)) {
+  const std::string& gpu = own->subject;
+  if (const auto busy = readings.mean(record::series::kGpuUtil, &gpu)) {
     signals.device_busy = std::clamp(*busy, 0.0, 1.0);
     signals.device_busy_how =
-        say(language, "NVML utilisation while training ({}): some kernel ran, on however few units", *own);
+        say(language, "NVML utilisation while training ({}): some kernel ran, on however few units", gpu);
   }
-  const json facts = facts_of_gpu(reader, *own);
-  if (facts.is_object()) {
-    read_facts(facts, signals);
+  if (own->facts.is_object()) {
+    read_facts(own->facts, signals);
   }
-  if (!is_sliced(facts)) {
-    read_memory(facts, readings, *own, signals);
-    read_foreign(readings, *own, signals);
+  if (own->slice) {
+    read_memory(own->slice_facts, readings, *own->slice, signals);
+  } else if (!own->sliced()) {
+    read_memory(own->facts, readings, gpu, signals);
+    read_foreign(readings, gpu, signals);
   }
-  signals.gpu.clock_mhz = readings.mean("gpu.sm_clock", &*own);
-  signals.gpu.power_limit_w = readings.mean(record::series::kGpuPowerLimit, &*own);
-  signals.gpu.link_width = readings.most(record::series::kGpuPcieWidth, &*own);
-  signals.gpu.link_generation = readings.most(record::series::kGpuPcieGeneration, &*own);
-  read_throttling(readings, *own, signals);
+  signals.gpu.clock_mhz = readings.mean("gpu.sm_clock", &gpu);
+  signals.gpu.power_limit_w = readings.mean(record::series::kGpuPowerLimit, &gpu);
+  signals.gpu.link_width = readings.most(record::series::kGpuPcieWidth, &gpu);
+  signals.gpu.link_generation = readings.most(record::series::kGpuPcieGeneration, &gpu);
+  read_throttling(readings, gpu, signals);
 }
 
 void read_kernel_series(const Readings& readings, Language language, Signals& signals) {
