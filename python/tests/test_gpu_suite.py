@@ -4,11 +4,13 @@ import contextlib
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import tempfile
 import time
 import unittest
+import unittest.mock
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "..", "tests", "gpu"))
@@ -24,12 +26,15 @@ class Scripted:
     """A suite whose programs answer as `answer(command)` says: (exit code, stdout, stderr)."""
 
     unidle, python, out = "unidle", "python", "out"
+    begun = staticmethod(lambda: None)  # of `unidle run`
 
     def __init__(self, answer):
         self.answer, self.results, self.commands = answer, [], []
 
     def run(self, *command, patience=None, environment=None):
         self.commands.append(command)
+        if command[1] == "run":
+            self.begun()
         return (*self.answer(command), 0.0)
 
     def add(self, name, status, **facts):
@@ -128,8 +133,41 @@ class KnownTest(unittest.TestCase):
             return (0, json.dumps(told), "") if command[1] == "diagnose" else (*seen, "")
 
         suite = Scripted(answer)
-        known.observe(suite, name, bare)
+        with tempfile.TemporaryDirectory() as suite.out:
+            suite.begun = lambda: self.record(os.path.join(suite.out, name + ".rec"))
+            known.observe(suite, name, bare)
         return suite.results[0]
+
+    def record(self, folder):
+        """What `unidle run` leaves: twenty steps, whose device times are the test's."""
+        os.makedirs(folder)
+        with contextlib.closing(sqlite3.connect(os.path.join(folder, "record.db"))) as database:
+            database.execute("create table notes (body)")
+            database.execute("create table steps (t_ns, duration_ns)")
+            database.execute("create table series (id, name)")
+            database.execute("create table points (series, t_ns, value)")
+            database.execute(
+                "insert into notes values (?)", [json.dumps({"type": "shim", "status": self.shim})]
+            )
+            database.execute("insert into series values (1, 'step.device')")
+            for step in range(self.steps):
+                database.execute("insert into steps values (?, 1000000)", [step])
+                database.execute("insert into points values (1, ?, ?)", [step, self.device_s])
+            database.commit()
+
+    shim, steps, device_s = "on", 20, 1e-3
+
+    def test_the_record_has_every_step_to_the_end(self):
+        def with_length(name):
+            with unittest.mock.patch.dict(os.environ, UNIDLE_PROGRAM_LENGTH="0.01"):
+                return self.observed((0, "loss 1\n"), name=name, diagnosis={"verdict": "", "findings": []})
+
+        self.assertEqual(with_length("gan")["status"], "holds")
+        self.device_s = 0.5e-3  # of one optimiser
+        self.assertIn("device time", with_length("gan")["why"])
+        self.assertEqual(with_length("tf32_api")["why"], "20 steps, not 200")
+        self.shim = "off"
+        self.assertIn("observation ended", with_length("tf32_api")["why"])
 
     def test_the_same_output_and_the_right_cause_hold(self):
         self.assertEqual(self.observed((0, "loss 1\n"))["status"], "holds")
@@ -140,10 +178,10 @@ class KnownTest(unittest.TestCase):
         self.assertIn("loss 2", told["why"])
 
     def test_another_cause_or_one_too_many_fails(self):
-        other = {"verdict": "healthy", "findings": [found("tf32-off", "warning")]}
+        other = {"verdict": "healthy", "findings": [found("precision-fp32", "warning")]}
         self.assertEqual(self.observed((0, "loss 1\n"), diagnosis=other)["status"], "fails")
-        told = self.observed((0, "loss 1\n"), diagnosis=other, name="tf32_api")
-        self.assertEqual(told["why"], "tf32-off is said")
+        told = self.observed((0, "loss 1\n"), diagnosis=other, name="fp16_scaler")
+        self.assertEqual(told["why"], "precision-fp32 is said")
 
     def test_what_did_not_run_without_us_is_skipped(self):
         self.assertEqual(self.observed(None)["status"], "skipped")

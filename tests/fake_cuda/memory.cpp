@@ -57,6 +57,13 @@ int release(void* at) {
   return kSuccess;
 }
 
+/// Nothing is computed of what lies on the device: of large tensors the beginning is enough, and to copy all of them
+/// would take a host longer than it takes a device.
+std::size_t bytes_kept(const void* to, std::size_t bytes) {
+  constexpr std::size_t kMost = 1 << 20;
+  return on_device(to) ? std::min(bytes, kMost) : bytes;
+}
+
 int copy(Called& call, void* to, const void* from, std::size_t bytes, Stream& stream, bool blocking) {
   Machine& here = machine();
   const bool inside = on_device(to) && on_device(from);
@@ -71,11 +78,11 @@ int copy(Called& call, void* to, const void* from, std::size_t bytes, Stream& st
   }
   if (blocking || !fast) {
     here.wait(call.held, end);
-    std::memcpy(to, from, bytes);
+    std::memcpy(to, from, bytes_kept(to, bytes));
   } else {
     const auto later = std::upper_bound(here.copies.begin(), here.copies.end(), end,
                                         [](std::int64_t t, const Copy& one) { return t < one.at_ns; });
-    here.copies.insert(later, {end, to, from, bytes});
+    here.copies.insert(later, {end, to, from, bytes_kept(to, bytes)});
   }
   return kSuccess;
 }
@@ -175,7 +182,7 @@ int cudaMemsetAsync(void* at, int value, std::size_t bytes, void* stream) {
   }
   Machine& here = machine();
   here.enqueue(call.held, *here.stream(stream), static_cast<double>(bytes) / (here.speed.memory_gbs * 1e9) + 2e-6);
-  std::memset(at, value, bytes);
+  std::memset(at, value, bytes_kept(at, bytes));
   return kSuccess;
 }
 
