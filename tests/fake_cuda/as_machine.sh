@@ -1,0 +1,39 @@
+# Sourced: makes this shell's programs see a machine with one pretend GPU, with driver and nvidia-smi.
+#   UNIDLE_LIB=build/lib; . tests/fake_cuda/as_machine.sh; as_machine FOLDER; with_gpu COMMAND...
+# FOLDER gets what the driver says and the device's books.
+as_machine() {
+  local here
+  here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+  mkdir -p "$1/bin"
+  pretend=$(cd "$1" && pwd)
+  head -c 16 /dev/zero >"$pretend/busy"
+  ln -sf "$here/nvidia_smi.py" "$pretend/bin/nvidia-smi"
+  cat >"$pretend/nvml" <<SCRIPT
+count 1
+driver 580.00
+cuda 13000
+name pretend_GPU
+uuid GPU-00000001-0000-4000-8000-000000000000
+pci 0:16:0
+capability 9.0
+memory 80000000000:12000000000
+utilisation busy:$pretend/busy
+power 350000
+power_limit 700000
+power_default 700000
+clock 1900
+max_clock 1980
+temperature 50
+throttle 0
+pcie 5:16:5:16
+processes none
+mig 0
+SCRIPT
+}
+
+# The device is there for this command alone.
+with_gpu() {
+  env LD_PRELOAD="$UNIDLE_LIB/libunidle_fake_cuda.so" PATH="$pretend/bin:$PATH" \
+    UNIDLE_ASSUME_DEVICE=1 UNIDLE_FORCE_CUDA=1 UNIDLE_FAKE_CUDA_BUSY="$pretend/busy" \
+    UNIDLE_NVML_LIBRARY="$UNIDLE_LIB/libunidle_fake_nvml.so" UNIDLE_FAKE_NVML_SCRIPT="$pretend/nvml" "$@"
+}
