@@ -32,8 +32,8 @@ has out "skipped  superres"
 [ -s none/gpu-suite.html ] || fail "no page"
 
 names="check monitor check-smi mig fork capture gan second_device device_unused monitor-smi"
-UNIDLE_PYTHON="$python" UNIDLE_PROGRAM_LENGTH=0.1 UNIDLE_FAKE_CUDA="memory_gbs=2000" \
-  with_gpu "$python" "$suite" "$unidle" --python "$python" --out some \
+UNIDLE_PYTHON="$python" UNIDLE_PROGRAM_LENGTH=0.1 \
+  with_gpu "$python" "$suite" "$unidle" --python "$python" --out some --seconds 800 \
   --only answers check-smi mig fork capture gan second_device device_unused monitor-smi >out 2>err ||
   fail "with a pretend GPU: exit code $?: $(cat out err)"
 expected="holds holds holds skipped holds holds holds skipped holds holds"

@@ -31,9 +31,10 @@ mig 0
 SCRIPT
 }
 
-# The device is there for this command alone.
+# The device is there for this command alone. It is a slow one, so that a host which others use keeps it full.
 with_gpu() {
-  env LD_PRELOAD="$UNIDLE_LIB/libunidle_fake_cuda.so" PATH="$pretend/bin:$PATH" \
+  env UNIDLE_FAKE_CUDA="${UNIDLE_FAKE_CUDA:-half_tflops=160 tf32_tflops=80 fp32_tflops=10 memory_gbs=400}" \
+    LD_PRELOAD="$UNIDLE_LIB/libunidle_fake_cuda.so" PATH="$pretend/bin:$PATH" \
     UNIDLE_ASSUME_DEVICE=1 UNIDLE_FORCE_CUDA=1 UNIDLE_FAKE_CUDA_BUSY="$pretend/busy" \
     UNIDLE_NVML_LIBRARY="$UNIDLE_LIB/libunidle_fake_nvml.so" UNIDLE_FAKE_NVML_SCRIPT="$pretend/nvml" "$@"
 }

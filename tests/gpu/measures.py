@@ -2,6 +2,7 @@
 `unidle monitor` reads beside nvidia-smi. Each takes the suite and adds one result."""
 
 import concurrent.futures
+import contextlib
 import json
 import os
 import shutil
@@ -106,9 +107,7 @@ def monitor_beside_smi(suite):
     if os.path.exists(begun):
         os.remove(begun)
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        load = pool.submit(
-            suite.run, suite.python, os.path.join(HERE, "programs", "busy.py"), str(WATCHED_S), begun
-        )
+        load = pool.submit(suite.run, suite.python, os.path.join(HERE, "programs", "busy.py"), "60", begun)
         while not os.path.exists(begun) and not load.done():
             time.sleep(0.05)
         smi = pool.submit(
@@ -117,7 +116,10 @@ def monitor_beside_smi(suite):
         code, text, error, _ = suite.run(
             suite.unidle, "monitor", "--seconds", str(WATCHED_S), "--format", "json", patience=60
         )
-        theirs, loaded = means(smi.result()[1]), load.result()
+        theirs = means(smi.result()[1])
+        with contextlib.suppress(FileNotFoundError):
+            os.remove(begun)  # ends the load, which was there for both to the end
+        loaded = load.result()
     ours = [json.loads(line) for line in text.splitlines() if line.startswith("{")]
     if loaded[0] != 0 or code != 0 or not ours or not ours[-1].get("gpus"):
         why = "busy.py: exit %s; monitor: exit %s: %s" % (loaded[0], code, last_line(loaded[2] or error))

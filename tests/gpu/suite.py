@@ -37,7 +37,9 @@ class Suite:
         behind outlives the part's time. Its output goes through files, since what it left could hold a
         pipe."""
         begin = time.monotonic()
-        patience = max(1.0, min(patience, self.part_end - begin))
+        patience = min(patience, self.part_end - begin)
+        if patience <= 0:
+            return "was not begun: no time left", "", "", 0.0
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as error:
             try:
                 with self.lock:

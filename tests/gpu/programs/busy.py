@@ -1,5 +1,6 @@
-"""busy.py SECONDS FILE: makes the file when it computes, and goes on for a second more than so long."""
+"""busy.py SECONDS FILE: makes the file when it computes, and goes on until it is removed, or so long."""
 
+import os
 import sys
 import time
 
@@ -12,8 +13,8 @@ x = torch.zeros(256, 2048, device="cuda")
 step(model, optimizer, x)
 torch.cuda.synchronize()
 open(sys.argv[2], "w").close()
-end = time.monotonic() + float(sys.argv[1]) + 1
-while time.monotonic() < end:
+end = time.monotonic() + float(sys.argv[1])
+while time.monotonic() < end and os.path.exists(sys.argv[2]):
     for _ in range(20):
         step(model, optimizer, x)
     torch.cuda.synchronize()

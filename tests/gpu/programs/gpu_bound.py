@@ -1,11 +1,11 @@
 """Large products; blocking copies from a loader that pins: the host waits, the device does not. The loader's
-batches are small, and made large on the device, so that two workers keep up with any device."""
+batches are small, and made large on the device, so that two workers keep up with any device on any host."""
 
 import torch
 from common import large, say, step, steps
 from torch.utils.data import DataLoader, RandomSampler, TensorDataset
 
-SAMPLES, TIMES = 256, 32
+SAMPLES, TIMES = 32, 256
 
 model = large().to(torch.bfloat16)
 optimizer = torch.optim.SGD(model.parameters(), 1e-9)

@@ -47,7 +47,7 @@ struct Process {
   unsigned gpu_instance, compute_instance;
 };
 
-/// Since the last call, of device `index`. False before the fake CUDA has begun to count.
+/// Since the last call, of device `index`. False the first time, and before the fake CUDA has begun to count.
 bool busy_percent(const std::string& path, std::size_t index, unsigned& percent) {
   struct Seen {
     std::int64_t busy_ns = 0, t_ns = 0;
@@ -63,10 +63,10 @@ bool busy_percent(const std::string& path, std::size_t index, unsigned& percent)
   const std::int64_t busy_ns = queued_until[0] - std::max<std::int64_t>(0, queued_until[1] - now_ns);
   const Seen before = std::exchange(last[index], Seen{busy_ns, now_ns});
   const std::int64_t elapsed_ns = now_ns - before.t_ns;
-  percent =
-      before.t_ns == 0 || elapsed_ns <= 0
-          ? 0
-          : static_cast<unsigned>(std::clamp<std::int64_t>(100 * (busy_ns - before.busy_ns) / elapsed_ns, 0, 100));
+  if (before.t_ns == 0 || elapsed_ns <= 0) {
+    return false;
+  }
+  percent = static_cast<unsigned>(std::clamp<std::int64_t>(100 * (busy_ns - before.busy_ns) / elapsed_ns, 0, 100));
   return true;
 }
 
