@@ -29,10 +29,11 @@ class Scripted:
     begun = staticmethod(lambda: None)  # of `unidle run`
 
     def __init__(self, answer):
-        self.answer, self.results, self.commands = answer, [], []
+        self.answer, self.results, self.commands, self.environments = answer, [], [], []
 
     def run(self, *command, patience=None, environment=None):
         self.commands.append(command)
+        self.environments.append(environment)
         if command[1] == "run":
             self.begun()
         return (*self.answer(command), 0.0)
@@ -72,6 +73,8 @@ class OverheadTest(unittest.TestCase):
 class SuperresTest(unittest.TestCase):
     def measured(self, **rates):
         def answer(command):
+            if "-c" in command:
+                return 0, rates.get("photos", "") + "\n", ""
             if "--prepare" in command:
                 return rates.get("prepare", 0), "", "unidle: scikit-image was not found"
             side = "python" if command[0] == "python" else "ours"
@@ -81,7 +84,14 @@ class SuperresTest(unittest.TestCase):
 
         suite = Scripted(answer)
         measures.superres(suite, "root")
+        self.environments = suite.environments
         return suite.results[0]
+
+    def test_photographs_are_those_of_the_python_that_is_tried(self):
+        self.measured(photos="/venv/skimage/data")
+        self.assertIn({"UNIDLE_PHOTOS": "/venv/skimage/data"}, self.environments)
+        self.measured()
+        self.assertNotIn("UNIDLE_PHOTOS", str(self.environments))  # the engine looks by itself
 
     def test_four_runs_are_told(self):
         told = self.measured(ours_tuned=400.0)
