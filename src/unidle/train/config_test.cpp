@@ -105,6 +105,14 @@ TEST(Config, NothingIsSuggestedForAStrangeKey) {
   EXPECT_EQ(closest_setting("table.path"), "");
 }
 
+TEST(Config, NamesOfOtherFrameworksLeadToTheKey) {
+  EXPECT_EQ(failure_to_read("workload: w\nlearning_rate: 0.1\n").hint(), "here it is optimizer.lr");
+  EXPECT_EQ(failure_to_read("workload: w\noptimizer.learning_rate: 0.1\n").hint(), "here it is optimizer.lr");
+  EXPECT_EQ(failure_to_read("workload: w\n", {"gradient_accumulation_steps=4"}).hint(),
+            "here it is batch.accumulation");
+  EXPECT_EQ(failure_to_read("workload: w\n", {"zzz=[: }"}).hint(), "the keys are listed in docs/training.md");
+}
+
 std::string described_type(const Setting& setting) {
   switch (setting.type) {
     case SettingType::kText: return "text";
