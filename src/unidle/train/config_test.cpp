@@ -48,7 +48,7 @@ TEST(Config, UnknownKeyNamesLineAndClosestKey) {
 TEST(Config, KeyInTheWrongSectionIsFound) {
   EXPECT_EQ(closest_setting("train.pin_memory"), "loader.pin_memory");
   EXPECT_EQ(closest_setting("zzz"), "");
-  EXPECT_THAT(failure_to_read("workload: w\n", {"optimizer.learning_rate=1"}).hint(),
+  EXPECT_THAT(failure_to_read("workload: w\n", {"optimizer.strange=1"}).hint(),
               ::testing::StartsWith("optimizer has name, lr, "));
 }
 

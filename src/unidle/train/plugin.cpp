@@ -41,8 +41,8 @@ std::vector<std::string> plugin_flags() {
   if (!std::filesystem::exists(own / "unidle/train/plugin.h")) {
     throw Error(ErrorCode::kMissing, own.string(), "has no unidle/train/plugin.h", "install unidle with its headers");
   }
-  if (!std::filesystem::exists(of_torch / "torch/version.h")) {
-    throw Error(ErrorCode::kMissing, of_torch.string(), "has no torch/version.h", "torch's wheel brings it");
+  if (!std::filesystem::exists(of_torch / "ATen/ATen.h")) {
+    throw Error(ErrorCode::kMissing, of_torch.string(), "has no ATen/ATen.h", "torch's wheel brings it");
   }
   // Torch's own fmt is found, which is headers alone.
   return {
