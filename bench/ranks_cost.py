@@ -3,6 +3,10 @@
 against that of as many processes that have nothing to do with each other. Rounds of both, in turns; the ratio
 is the median of the rounds' ratios. The goal is 0.95 for two.
 
+The first half of each run is left out. What is computed once is done by then: two processes that share the
+data come to each sample half as often, and each waits for what the other does for the first time. And all
+processes have begun: one that is alone on the machine for a while is faster meanwhile.
+
     bench/ranks_cost.py [WORKLOAD ...] [--processes 2] [--rounds 5] [--samples N] [--json]
 """
 
@@ -31,7 +35,8 @@ def place(rank, processes, port):
 def rates(config, samples, processes, together):
     """The rates that the processes print; the first one's alone where they train together."""
     settings = ["device=cpu", "cpu.threads=1", "validation.interval=0", "loader.workers=0"]
-    settings.append(f"train.samples={samples * processes if together else samples}")
+    counted = samples * processes if together else samples
+    settings += [f"train.samples={counted}", f"train.warmup_samples={counted // 2}"]
     port = random.randint(21000, 31999)
     started = [
         subprocess.Popen(

@@ -9,7 +9,10 @@ block cpp >regression.cpp
 block yaml >regression.yaml
 lines=$(wc -l <regression.cpp)
 [ "$lines" -gt 40 ] && [ "$lines" -lt 100 ] || fail "the example has $lines lines"
-c++ "@$UNIDLE_BIN/unidle-plugin.flags" regression.cpp -o libregression.so >compiled 2>&1 || fail "$(cat compiled)"
+expect 0 train --plugin-flags
+flags=$(cat out)
+# shellcheck disable=SC2086
+c++ $flags regression.cpp -o libregression.so >compiled 2>&1 || fail "$(cat compiled)"
 
 make_houses 2000
 expect 0 train --plugin libregression.so regression.yaml --format json
@@ -35,7 +38,22 @@ refused train --plugin libold.so regression.yaml
 has err "was built for 'unidle-workload 0, torch 1.0'"
 sed 's/"table.path"/"batch.size"/' regression.cpp >clash.cpp
 sed -i 's/config.text("batch.size")/std::string("houses.csv")/' clash.cpp
-c++ "@$UNIDLE_BIN/unidle-plugin.flags" clash.cpp -o libclash.so >compiled 2>&1 || fail "$(cat compiled)"
+# shellcheck disable=SC2086
+c++ $flags clash.cpp -o libclash.so >compiled 2>&1 || fail "$(cat compiled)"
 refused train --plugin libclash.so regression.yaml
 has err "batch.size"
+
+# What is installed has the headers, too, and needs no other ones of unidle.
+if cmake --install "$(dirname "$UNIDLE_BIN")" --prefix "$PWD/installed" >installing 2>&1; then
+  flags=$(installed/bin/unidle train --plugin-flags) || fail "the installed program gives no flags"
+  [ "${flags#* -I"$PWD/installed/include "}" != "$flags" ] || fail "flags of the installed program: $flags"
+  # shellcheck disable=SC2086
+  c++ $flags -fsyntax-only regression.cpp >compiled 2>&1 || fail "with what is installed: $(cat compiled)"
+  rm -r installed/include
+  installed/bin/unidle train --plugin-flags >out 2>err
+  [ $? = 3 ] || fail "without headers: $(cat out err)"
+  has err "plugin.h"
+else
+  fail "cmake --install: $(tail -n 5 installing)"
+fi
 finish

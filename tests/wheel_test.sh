@@ -49,6 +49,17 @@ if [ -x "$build/bin/unidle-train" ]; then
     "$(echo elsewhere/lib/python3*/site-packages)/torch"
   env -u UNIDLE_PYTHON "$unidle" train --help >out 2>err || fail "unidle train: $(cat err)"
   has out "Trains a workload"
+
+  # A library with a workload is built with what the wheel brings.
+  awk '$0 == "```cpp" {inside = 1; next} /^```/ {inside = 0} inside' "$UNIDLE_SOURCE/docs/adding-a-workload.md" >mine.cpp
+  awk '$0 == "```yaml" {inside = 1; next} /^```/ {inside = 0} inside' "$UNIDLE_SOURCE/docs/adding-a-workload.md" >mine.yaml
+  flags=$(env -u UNIDLE_PYTHON "$unidle" train --plugin-flags) || fail "--plugin-flags of a wheel"
+  # shellcheck disable=SC2086
+  c++ $flags mine.cpp -o libmine.so >compiled 2>&1 || fail "with a wheel: $(cat compiled)"
+  [ "${flags#*"$UNIDLE_SOURCE/src"}" = "$flags" ] || fail "a wheel's flags name the sources: $flags"
+  make_houses 500
+  env -u UNIDLE_PYTHON "$unidle" train --plugin ./libmine.so mine.yaml train.samples=6400 >out 2>err || fail "a library: $(cat err)"
+  has out "rmse"
 fi
 
 # What pip takes away again is all.

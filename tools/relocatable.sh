@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# relocatable.sh BUILD ROOT: puts the programs of a build into ROOT/{bin,lib,libexec,share}, with the shim
-# and the libraries that they need beside the C library's, so that they run wherever ROOT is put. LibTorch
-# is not in it: unidle-train takes that of the Python that it is shown, which has to be of the version that
-# it was built with.
+# relocatable.sh BUILD ROOT: puts the programs of a build into ROOT/{bin,include,lib,libexec,share}, with the
+# shim and the libraries that they need beside the C library's, so that they run wherever ROOT is put.
+# LibTorch is not in it: unidle-train takes that of the Python that it is shown, which has to be of the
+# version that it was built with.
 set -euo pipefail
 source=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 build=$(readlink -f "$1")
@@ -23,6 +23,9 @@ libraries_of() {
 programs=("$root/bin/unidle" "$build/lib/libunidle.so")
 if [ -x "$build/bin/unidle-train" ]; then
   cp "$build/bin/unidle-train" "$root/libexec/"
+  mkdir -p "$root/include"  # what libraries with workloads include
+  (cd "$source/src" && find unidle/{base,data,traits,train} -name '*.h' ! -path '*/testing/*' -print0 |
+    xargs -0 cp --parents -t "$root/include")
   programs+=("$root/libexec/unidle-train")
   cat >"$root/bin/unidle-train" <<'START'
 #!/usr/bin/env bash

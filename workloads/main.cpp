@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <malloc.h>
+#include <torch/version.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -19,10 +20,13 @@
 #include "unidle/base/error.h"
 #include "unidle/base/files.h"
 #include "unidle/base/log.h"
+#include "unidle/base/shell.h"
 #include "unidle/base/split.h"
 #include "unidle/base/standard_streams.h"
 #include "unidle/base/terminal.h"
 #include "unidle/base/units.h"
+#include "unidle/base/version.h"
+#include "unidle/cli/option_names.h"
 #include "unidle/cli/parser_output.h"
 #include "unidle/train/checkpoints/weights.h"
 #include "unidle/train/device.h"
@@ -96,6 +100,13 @@ void add_options(CLI::App& app, Options& options) {
   app.add_option("--weights", options.weights, "Weights to start from: a torch or safetensors file, or a checkpoint")
       ->excludes(resume);
   app.add_option("--plugin", options.plugin, "Shared library with a workload (docs/adding-a-workload.md)");
+  app.add_flag_callback(
+      "--plugin-flags",
+      [] {
+        print_to(stdout, "{}\n", shell_joined(train::plugin_flags()));
+        throw CLI::Success();
+      },
+      "Print what the compiler needs to be told to make one, and end");
   app.add_option("--grid", options.grid,
                  "KEY=VALUE,VALUE,...: a run with each value, and a table; several: with each combination")
       ->allow_extra_args(false)
@@ -103,6 +114,24 @@ void add_options(CLI::App& app, Options& options) {
   app.add_option("--tensorboard", options.tensorboard, "FOLDER for curves that TensorBoard shows")->type_name("FOLDER");
   app.add_flag("--prepare", options.prepare, "Make the data and end");
   app.add_flag("-q,--quiet", options.quiet, "No progress on stderr");
+  app.set_version_flag("--version", fmt::format("unidle {}\ntorch {}", kVersion, TORCH_VERSION));
+}
+
+/// What may stand on the command line, a word a line, for shell completion.
+int print_words(const CLI::App& app) {
+  for (const std::string& option : cli::option_names(app)) {
+    print_to(stdout, "{}\n", option);
+  }
+  for (const train::Setting& setting : train::all_settings()) {
+    const bool is_flag = setting.type == train::SettingType::kBool;
+    const std::vector<std::string_view> values =
+        is_flag ? std::vector<std::string_view>{"true", "false"} : setting.choices;
+    print_to(stdout, "{}=\n", setting.name);
+    for (const std::string_view value : values) {
+      print_to(stdout, "{}={}\n", setting.name, value);
+    }
+  }
+  return 0;
 }
 
 /// The live line on stderr.
@@ -308,6 +337,8 @@ int parse_and_run(int argc, char** argv) {
   try {
     if (word == "speed") {  // for `unidle check --speed`
       code = train::speed_main(argc - 2, argv + 2);
+    } else if (word == "words") {  // for `unidle completion`
+      code = print_words(app);
     } else {
       app.parse(argc, argv);
       code = action();

@@ -18,6 +18,8 @@ from unidle.errors import (
     UsageError,
 )
 
+__version__ = "0.1.0"
+
 __all__ = [
     "Cache",
     "Error",
@@ -27,6 +29,7 @@ __all__ = [
     "MissingError",
     "OutOfMemoryError",
     "UsageError",
+    "__version__",
     "cached",
     "data",
     "note",

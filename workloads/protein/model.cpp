@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "unidle/train/step/recompute.h"
 #include "workloads/protein/peptides.h"
 
 namespace unidle::workloads::protein {
@@ -99,8 +100,9 @@ at::Tensor Layer::forward(const at::Tensor& input, const at::Tensor& structure, 
   return x + down_->forward(at::silu(feed[0]) * feed[1]);
 }
 
-Model::Model(std::int64_t width, std::int64_t depth)
-    : embedding_(register_module("embedding", torch::nn::Embedding(kAminoAcids.size() + 1, width))),
+Model::Model(std::int64_t width, std::int64_t depth, bool recompute_layers)
+    : recompute_layers_(recompute_layers),
+      embedding_(register_module("embedding", torch::nn::Embedding(kAminoAcids.size() + 1, width))),
       position_(register_module("position", torch::nn::Embedding(kLongest, width))),
       time0_(register_module("time0", torch::nn::Linear(width, width))),
       time1_(register_module("time1", torch::nn::Linear(width, width))),
@@ -129,7 +131,11 @@ Model::Parts Model::denoise(const Peptides& peptides, const at::Tensor& step, co
       time1_->forward(at::silu(time0_->forward(step_features(step, width())))).unsqueeze(1);
   const at::Tensor allowed = is_real.unsqueeze(1).unsqueeze(2);
   for (const std::shared_ptr<Layer>& layer : layers_) {
-    x = layer->forward(x, structure, allowed);
+    x = recompute_layers_ && x.requires_grad()
+            ? train::recompute(
+                  [layer, allowed](const auto& inputs) { return layer->forward(inputs[0], inputs[1], allowed); },
+                  {x, structure})
+            : layer->forward(x, structure, allowed);
   }
   const at::Tensor told = output_->forward(norm_->forward(x)).to(at::kFloat);
   const at::Tensor logits = at::matmul(told, embedding_->weight.t()).to(at::kFloat);

@@ -52,7 +52,8 @@ class Layer : public torch::nn::Module {
 /// Parameters have the names that the same model has in Python.
 class Model : public torch::nn::Module {
  public:
-  Model(std::int64_t width, std::int64_t depth);
+  /// With `recompute_layers`, what a layer makes on its way is not kept for the backward pass, but made again there.
+  Model(std::int64_t width, std::int64_t depth, bool recompute_layers = false);
 
   struct Peptides {
     at::Tensor tokens;    // [n, length]
@@ -72,8 +73,10 @@ class Model : public torch::nn::Module {
 
   std::int64_t width() const { return embedding_->options.embedding_dim(); }
   std::int64_t depth() const { return static_cast<std::int64_t>(layers_.size()); }
+  bool recomputes_layers() const { return recompute_layers_; }
 
  private:
+  bool recompute_layers_;
   torch::nn::Embedding embedding_;
   torch::nn::Embedding position_;
   torch::nn::Linear time0_, time1_;

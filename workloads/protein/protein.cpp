@@ -39,7 +39,7 @@ class Peptides final : public train::Workload {
       : structures_(config),
         train_(read_peptides(config, "train.txt"), structures_, config.integer("data.group"), false),
         validation_(read_peptides(config, "validation.txt"), structures_, 1, true),
-        model_(config.integer("model.width"), config.integer("model.depth")) {
+        model_(config.integer("model.width"), config.integer("model.depth"), config.flag("grad.checkpointing")) {
     check(config);
     model_.to(device);
   }
@@ -73,7 +73,8 @@ class Peptides final : public train::Workload {
     return {{"model.width", std::to_string(model_.width())},
             {"model.depth", std::to_string(model_.depth())},
             {"data.group", std::to_string(train_.samples_per_item())},
-            {"cache.features", structures_.mode()}};
+            {"cache.features", structures_.mode()},
+            {"grad.checkpointing", model_.recomputes_layers() ? "true" : "false"}};
   }
 
  private:

@@ -103,6 +103,20 @@ TEST_F(Protein, WhereFeaturesComeFromChangesNothing) {
   }
 }
 
+TEST_F(Protein, LayersThatAreRecomputedLearnTheSame) {
+  prepare();
+  for (const char* precision : {"precision.amp=off", "precision.amp=bf16"}) {
+    const auto with = [&](const char* checkpointing) {
+      return workloads::train_small("protein", settings({"train.samples=16", precision, checkpointing}));
+    };
+    const train::Summary plain = with("grad.checkpointing=false");
+    const train::Summary again = with("grad.checkpointing=true");
+    EXPECT_EQ(again.effective.at("grad.checkpointing"), "true");
+    EXPECT_EQ(plain.loss_last, again.loss_last) << precision;
+    EXPECT_EQ(plain.metric, again.metric) << precision;
+  }
+}
+
 TEST_F(Protein, ResumesExactly) {
   prepare();
   expect_resumes_exactly("protein", settings({"data.group=4"}), 32, folder_.path() / "checkpoints");

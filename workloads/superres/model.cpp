@@ -99,7 +99,7 @@ at::Tensor Model::forward(const at::Tensor& low) {
   at::Tensor x = head(low);
   for (const std::shared_ptr<Block>& block : blocks_) {
     x = options_.recompute_blocks && x.requires_grad()
-            ? train::recompute([block](const at::Tensor& input) { return block->forward(input); }, x)
+            ? train::recompute([block](const auto& inputs) { return block->forward(inputs[0]); }, {x})
             : block->forward(x);
   }
   x = at::pixel_shuffle(at::conv2d(x, up1_.weight, up1_.bias, 1, 1), 2);

@@ -13,8 +13,8 @@ namespace unidle::workloads::superres {
 const train::WorkloadKind& superres();
 
 /// Peak signal-to-noise ratio in dB of the luma (ITU-R BT.601, the custom in super-resolution) of two pictures
-/// [n, 3, h, w]; `picture` is clamped to 0..1 first.
-double psnr(const at::Tensor& picture, const at::Tensor& reference);
+/// [n, 3, h, w]; `picture` is clamped to 0..1 first. A double, on their device.
+at::Tensor psnr(const at::Tensor& picture, const at::Tensor& reference);
 
 /// Cuts scikit-image's colour photographs into tiles and writes them, with low-resolution partners (antialiased
 /// bicubic, 1/4), to folder/{train,validation}/{high,low}. All or nothing: made beside `folder` and renamed. Returns

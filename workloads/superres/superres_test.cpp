@@ -166,8 +166,8 @@ TEST(Registry, NamesTheKnownWorkloads) {
 TEST(Psnr, OfAKnownError) {
   const at::Tensor reference = at::full({1, 3, 8, 8}, 0.5F);
   // A grey error of 0.1 is 0.1 * 219 / 255 in luma.
-  EXPECT_NEAR(psnr(reference + 0.1, reference), -20 * std::log10(0.1 * 219 / 255), 1e-3);
-  EXPECT_NEAR(psnr(at::full({1, 3, 8, 8}, 7.0F), at::ones({1, 3, 8, 8})), 120, 1e-3);
+  EXPECT_NEAR(psnr(reference + 0.1, reference).item<double>(), -20 * std::log10(0.1 * 219 / 255), 1e-3);
+  EXPECT_NEAR(psnr(at::full({1, 3, 8, 8}, 7.0F), at::ones({1, 3, 8, 8})).item<double>(), 120, 1e-3);
 }
 
 }  // namespace

@@ -13,13 +13,12 @@
 #include "unidle/base/loose_thread.h"
 #include "unidle/base/standard_streams.h"
 #include "unidle/base/terminal.h"
+#include "unidle/base/version.h"
 #include "unidle/cli/parser_output.h"
 
 namespace unidle::cli {
 
 namespace {
-
-constexpr const char* kVersion = "unidle 0.1.0";
 
 constexpr const char* kAbout =
     "unidle sees why a training run leaves its GPU idle, fixes it, and proves the gain.\n\n"
@@ -45,7 +44,7 @@ void refuse_unknown_command(int argc, char** argv) {
 /// Whatever was to be done, its answer is out when this returns.
 int parse_and_run(int argc, char** argv) {
   CLI::App app(kAbout, "unidle");
-  app.set_version_flag("--version", kVersion);
+  app.set_version_flag("--version", fmt::format("unidle {}", kVersion));
   app.require_subcommand(1);
   app.failure_message([](const CLI::App* failed, const CLI::Error& error) {
     return fmt::format("unidle: {} (see {} --help)\n", error.what(),

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <array>
 #include <string>
 #include <utility>
@@ -32,17 +33,18 @@ void warn_of_slow_bf16(const Config& config, at::Device device) {
 
 }  // namespace
 
-const Config& checked_combinations(const Config& config, at::Device device) {
+const Config& checked_combinations(const Config& config, at::Device device, int processes) {
   if (config.text("precision.amp") == "fp16" && device.is_cpu()) {
     refuse_setting(config, "precision.amp", "fp16 needs a GPU, and this run is on the CPU", "use bf16 or off");
   }
   const std::int64_t micro_batches = config.integer("batch.accumulation");
   const std::int64_t samples = config.integer("train.samples");
-  if (micro_batches > samples) {
-    refuse_setting(
-        config, "batch.accumulation",
-        fmt::format("{} micro-batches a step are more than the {} samples of the run", micro_batches, samples),
-        "use a smaller batch.accumulation or a larger train.samples");
+  if (micro_batches > samples / processes) {
+    const std::string shared = processes > 1 ? fmt::format(" in each of {} processes", processes) : "";
+    refuse_setting(config, "batch.accumulation",
+                   fmt::format("{} micro-batches a step{} are more than the {} samples of the run", micro_batches,
+                               shared, samples),
+                   "use a smaller batch.accumulation or a larger train.samples");
   }
   if (config.flag("train.deterministic") && config.flag("cudnn.benchmark")) {
     refuse_setting(config, "cudnn.benchmark", "algorithms chosen by their time differ from run to run",
@@ -59,6 +61,11 @@ const Config& checked_combinations(const Config& config, at::Device device) {
   }
   warn_of_slow_bf16(config, device);
   return config;
+}
+
+std::int64_t batch_within_run(const Config& config, int processes) {
+  return std::min(config.integer("batch.size"),
+                  config.integer("train.samples") / (config.integer("batch.accumulation") * processes));
 }
 
 void throw_with_key(const Error& error, const Config& config) {

@@ -9,8 +9,11 @@
 namespace unidle::train {
 
 /// `config` itself. Throws kInput, naming the place of the setting and what to change, for the first combination that
-/// cannot be.
-const Config& checked_combinations(const Config& config, at::Device device);
+/// cannot be in `processes` of them.
+const Config& checked_combinations(const Config& config, at::Device device, int processes);
+
+/// batch.size, or as much of it as leaves a step within train.samples.
+std::int64_t batch_within_run(const Config& config, int processes);
 
 /// `error` under the name of the setting and its place, where it is one of the loader about an option.
 [[noreturn]] void throw_with_key(const Error& error, const Config& config);

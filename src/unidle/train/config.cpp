@@ -9,6 +9,7 @@
 #include "unidle/base/numbers.h"
 #include "unidle/base/shell.h"
 #include "unidle/knobs/config_file.h"
+#include "unidle/knobs/recognize.h"
 
 namespace unidle::train {
 
@@ -42,10 +43,23 @@ std::optional<std::string> canonical(const Setting& setting, const std::string& 
   return std::nullopt;
 }
 
+/// The setting that another framework has by that name: learning_rate, num_workers.
+const Setting* setting_elsewhere(const std::string& key, const std::string& raw) {
+  try {
+    const auto found = knobs::recognize(knobs::ConfigFile::from_text(key + ": " + raw + "\n", "key.yaml"));
+    return found.knobs.empty() ? nullptr : find_setting(found.knobs.front().knob);
+  } catch (const Error&) {  // no YAML
+    return nullptr;
+  }
+}
+
 /// The key that was meant, else those of its section.
-std::string hint_for_unknown(const std::string& key) {
+std::string hint_for_unknown(const std::string& key, const std::string& raw) {
   if (const std::string_view closest = closest_setting(key); !closest.empty()) {
     return fmt::format("did you mean {}?", closest);
+  }
+  if (const Setting* setting = setting_elsewhere(key, raw)) {
+    return fmt::format("here it is {}", setting->name);
   }
   const std::string section = key.substr(0, key.find('.'));
   std::string keys;
@@ -78,7 +92,7 @@ void Config::assign(const std::string& key, const std::string& raw, const std::s
                     const std::string& location) {
   const Setting* setting = find_setting(key);
   if (setting == nullptr) {
-    throw Error(ErrorCode::kInput, subject, fmt::format("unknown key '{}'", key), hint_for_unknown(key));
+    throw Error(ErrorCode::kInput, subject, fmt::format("unknown key '{}'", key), hint_for_unknown(key, raw));
   }
   const std::optional<std::string> value = canonical(*setting, raw);
   if (!value) {

@@ -48,7 +48,7 @@ TEST(Config, UnknownKeyNamesLineAndClosestKey) {
 TEST(Config, KeyInTheWrongSectionIsFound) {
   EXPECT_EQ(closest_setting("train.pin_memory"), "loader.pin_memory");
   EXPECT_EQ(closest_setting("zzz"), "");
-  EXPECT_THAT(failure_to_read("workload: w\n", {"optimizer.learning_rate=1"}).hint(),
+  EXPECT_THAT(failure_to_read("workload: w\n", {"optimizer.strange=1"}).hint(),
               ::testing::StartsWith("optimizer has name, lr, "));
 }
 
@@ -103,6 +103,14 @@ TEST(Config, NothingIsSuggestedForAStrangeKey) {
   EXPECT_EQ(closest_setting("batch"), "batch.size");
   EXPECT_EQ(closest_setting("optimizer.learning_rate"), "");
   EXPECT_EQ(closest_setting("table.path"), "");
+}
+
+TEST(Config, NamesOfOtherFrameworksLeadToTheKey) {
+  EXPECT_EQ(failure_to_read("workload: w\nlearning_rate: 0.1\n").hint(), "here it is optimizer.lr");
+  EXPECT_EQ(failure_to_read("workload: w\noptimizer.learning_rate: 0.1\n").hint(), "here it is optimizer.lr");
+  EXPECT_EQ(failure_to_read("workload: w\n", {"gradient_accumulation_steps=4"}).hint(),
+            "here it is batch.accumulation");
+  EXPECT_EQ(failure_to_read("workload: w\n", {"zzz=[: }"}).hint(), "the keys are listed in docs/training.md");
 }
 
 std::string described_type(const Setting& setting) {

@@ -1,5 +1,6 @@
 #include "unidle/train/plugin.h"
 
+#include <ATen/Parallel.h>
 #include <dlfcn.h>
 #include <fmt/format.h>
 
@@ -30,6 +31,24 @@ Function* function_of(void* library, const char* name, const std::string& path) 
 }
 
 }  // namespace
+
+std::vector<std::string> plugin_flags() {
+  Dl_info torch{};
+  dladdr(reinterpret_cast<const void*>(&at::get_num_threads), &torch);
+  const auto library = std::filesystem::weakly_canonical(torch.dli_fname != nullptr ? torch.dli_fname : "");
+  const std::filesystem::path own = program_folder().parent_path() / "include";
+  const std::filesystem::path of_torch = library.parent_path().parent_path() / "include";
+  if (!std::filesystem::exists(own / "unidle/train/plugin.h")) {
+    throw Error(ErrorCode::kMissing, own.string(), "has no unidle/train/plugin.h", "install unidle with its headers");
+  }
+  if (!std::filesystem::exists(of_torch / "ATen/ATen.h")) {
+    throw Error(ErrorCode::kMissing, of_torch.string(), "has no ATen/ATen.h", "torch's wheel brings it");
+  }
+  // Torch's own fmt is found, which is headers alone.
+  return {
+      "-std=c++20",        "-O2",      "-shared",         "-fPIC",    "-DFMT_HEADER_ONLY",
+      "-I" + own.string(), "-isystem", of_torch.string(), "-isystem", (of_torch / "torch/csrc/api/include").string()};
+}
 
 const WorkloadKind& load_plugin(const std::filesystem::path& library) {
   const std::string path = library.string();

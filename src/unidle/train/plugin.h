@@ -4,6 +4,8 @@
 #include <torch/version.h>
 
 #include <filesystem>
+#include <string>
+#include <vector>
 
 #include "unidle/train/workload.h"
 
@@ -20,5 +22,9 @@ namespace unidle::train {
 /// Loads the library, which stays loaded, and adds the workload's own settings to those that a configuration may have.
 /// Throws kInput naming it when it is no such library, or one for another version.
 const WorkloadKind& load_plugin(const std::filesystem::path& library);
+
+/// What a compiler needs to be told to make such a library for this program: its headers, which lie in include/ beside
+/// the program's folder, and those of the torch that it runs with. Throws kMissing naming headers that are not there.
+std::vector<std::string> plugin_flags();
 
 }  // namespace unidle::train

@@ -53,16 +53,19 @@ ModelFacts facts_of(const torch::nn::Module& model) {
 
 Trainer::Trainer(Workload& workload, const Config& config, at::Device device, Events& events, TrainOptions options)
     : workload_(workload),
-      config_(checked_combinations(config, device)),
+      config_(checked_combinations(config, device, options.ranks != nullptr ? options.ranks->world() : 1)),
       device_(device),
       events_(events),
       options_(std::move(options)),
-      batch_(config.integer("batch.size")),
+      batch_(batch_within_run(config, world())),
       accumulation_(config.integer("batch.accumulation")),
-      total_(std::max<std::int64_t>(1, config.integer("train.samples") / samples_per_step()) * samples_per_step()),
+      total_(config.integer("train.samples") / samples_per_step() * samples_per_step()),
       step_(workload, config, device, events, total_ / samples_per_step(), options_.ranks, options_.capture),
       losses_(config.integer("metrics.interval")),
       evaluation_(workload, config, device, options_.ranks) {
+  if (const std::int64_t asked = config.integer("batch.size"); batch_ < asked && rank() == 0) {
+    spdlog::warn("batch.size is {}, not {}: a larger step would be longer than train.samples", batch_, asked);
+  }
   if (options_.resume) {
     std::filesystem::path found;
     const Snapshot snapshot = read_newest(*options_.resume, found);

@@ -70,6 +70,16 @@ TEST(Trainer, LearnsAndSummarises) {
   EXPECT_EQ(outcome.summary.effective.at("compile.mode"), "off");
 }
 
+TEST(Trainer, NoRunIsLongerThanItWasAskedFor) {
+  const Outcome all = train_line({"train.samples=7", "batch.size=64"});
+  EXPECT_EQ(all.summary.samples, 7);
+  EXPECT_EQ(all.summary.steps, 1);
+  EXPECT_EQ(all.summary.effective.at("batch.size"), "7");
+  const Outcome parts = train_line({"train.samples=11", "batch.size=4", "batch.accumulation=4"});
+  EXPECT_EQ(parts.summary.samples, 8);
+  EXPECT_EQ(parts.summary.effective.at("batch.size"), "2");
+}
+
 TEST(Trainer, WorkersAndMetricsIntervalChangeNoLoss) {
   const Outcome plain = train_line({"train.samples=64"});
   const Outcome other = train_line({"train.samples=64", "loader.workers=3", "metrics.interval=5"});

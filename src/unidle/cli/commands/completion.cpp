@@ -1,41 +1,17 @@
 // `unidle completion`: shell completion scripts, made from the same option tables that the parser uses.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
-#include <algorithm>
 #include <functional>
 #include <map>
 
-#include "unidle/cli/subcommand.h"
-
 #include "unidle/base/terminal.h"
+#include "unidle/cli/option_names.h"
+#include "unidle/cli/subcommand.h"
 
 namespace unidle::cli::commands {
 
 namespace {
-
-/// With those of its own subcommands.
-std::vector<std::string> option_names(const CLI::App& app) {
-  std::vector<std::string> names;
-  for (const CLI::App* sub : app.get_subcommands({})) {
-    for (std::string& name : option_names(*sub)) {
-      names.push_back(std::move(name));
-    }
-  }
-  for (const CLI::Option* option : app.get_options()) {
-    if (option->get_group().empty()) {
-      continue;  // hidden
-    }
-    for (const std::string& name : option->get_lnames()) {
-      names.push_back("--" + name);
-    }
-    for (const std::string& name : option->get_snames()) {
-      names.push_back("-" + name);
-    }
-  }
-  std::sort(names.begin(), names.end());
-  names.erase(std::unique(names.begin(), names.end()), names.end());
-  return names;
-}
 
 /// "stats verify ", for commands that have commands of their own.
 std::string action_names(const CLI::App& app) {
@@ -46,6 +22,30 @@ std::string action_names(const CLI::App& app) {
   return names;
 }
 
+/// What unidle-train knows: its options, KEY= of each setting and KEY=VALUE where there is a choice. Asked for while
+/// one types, since this program has no torch. Bash splits a word at its "=", zsh does not.
+constexpr const char* kBashTrain = R"sh(_unidle_train() {
+  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} key="" one
+  if [ "$word" = "=" ]; then
+    key="$before=" word=""
+  elif [ "$before" = "=" ]; then
+    key="${COMP_WORDS[COMP_CWORD - 2]}="
+  fi
+  COMPREPLY=()
+  for one in $(compgen -W "$("${COMP_WORDS[0]}" train words 2>/dev/null)" -- "$key$word"); do
+    [[ $key$word == *=* || $one != *=?* ]] && [[ $word == -* || $one != -* ]] && [ "$one" != "$key" ] &&
+      COMPREPLY+=("${one#"$key"}")
+  done
+  if [[ ${#COMPREPLY[@]} -gt 0 && ${COMPREPLY[0]} == *= ]]; then
+    compopt -o nospace 2>/dev/null
+  fi
+  if [ -z "$key" ] && [[ $word != -* ]]; then
+    compopt -o filenames 2>/dev/null
+    COMPREPLY+=($(compgen -f -- "$word"))
+  fi
+}
+)sh";
+
 /// Bash, and zsh through bashcompinit. Files are completed wherever no option is being typed.
 std::string bash_script(const CLI::App& root) {
   std::string commands;
@@ -55,10 +55,13 @@ std::string bash_script(const CLI::App& root) {
     cases += fmt::format("    {}) words=\"{}\" actions=\"{}\" ;;\n", sub->get_name(),
                          fmt::join(option_names(*sub), " "), action_names(*sub));
   }
-  return fmt::format(R"(_unidle() {{
+  return kBashTrain + fmt::format(R"(_unidle() {{
   local word=${{COMP_WORDS[COMP_CWORD]}} words="" actions=""
   if [ "$COMP_CWORD" -eq 1 ]; then
     COMPREPLY=($(compgen -W "{}" -- "$word")); return
+  fi
+  if [ "${{COMP_WORDS[1]}}" = train ]; then
+    _unidle_train; return
   fi
   case "${{COMP_WORDS[1]}}" in
 {}  esac
@@ -72,7 +75,7 @@ std::string bash_script(const CLI::App& root) {
 }}
 complete -F _unidle unidle
 )",
-                     commands, cases);
+                                  commands, cases);
 }
 
 std::string zsh_script(const CLI::App& root) {
@@ -80,7 +83,8 @@ std::string zsh_script(const CLI::App& root) {
 }
 
 std::string fish_script(const CLI::App& root) {
-  std::string script;
+  std::string script =
+      "complete -c unidle -n \"__fish_seen_subcommand_from train\" -a \"(unidle train words 2>/dev/null)\"\n";
   for (const CLI::App* sub : root.get_subcommands({})) {
     script += fmt::format("complete -c unidle -n __fish_use_subcommand -a {} -d \"{}\"\n", sub->get_name(),
                           sub->get_description());

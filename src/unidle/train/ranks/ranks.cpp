@@ -6,6 +6,7 @@
 #include <array>
 #include <exception>
 #include <map>
+#include <numeric>
 #include <string_view>
 #include <thread>
 #include <utility>
@@ -242,10 +243,12 @@ at::Tensor Ranks::gather(const at::Tensor& row) {
 }
 
 void Ranks::join_gradients(const std::vector<at::Tensor>& parameters) {
-  // The first bucket is small, so that it leaves early in the backward pass, which begins at the last parameters.
+  // In the order in which a backward pass comes to them. The first bucket is small, so that it leaves early.
+  const std::vector<at::Tensor> backwards(parameters.rbegin(), parameters.rend());
+  std::vector<std::int64_t> places(parameters.size());
+  std::iota(places.rbegin(), places.rend(), 0);
   auto [buckets, limits] = c10d::compute_bucket_assignment_by_size(
-      parameters, {c10d::kDefaultFirstBucketBytes, c10d::kDefaultBucketBytesCap});
-  std::ranges::reverse(buckets);
+      backwards, {c10d::kDefaultFirstBucketBytes, c10d::kDefaultBucketBytesCap}, {}, places);
   impl_->reducer = std::make_unique<SteadyReducer>(
       parameters, std::move(buckets), impl_->group, std::vector<bool>(parameters.size(), false),
       c10d::kDefaultBucketBytesCap, /*find_unused_parameters=*/false, /*gradient_as_bucket_view=*/false,

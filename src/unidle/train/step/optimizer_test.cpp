@@ -1,12 +1,10 @@
-// Update rules, schedules, averages, recomputation and precision; the expected numbers are those of torch 2.11 in
-// Python.
+// Update rules, schedules, averages and precision; the expected numbers are those of torch 2.11 in Python.
 #include "unidle/train/step/optimizer.h"
 
 #include <gmock/gmock.h>
 
 #include "unidle/train/step/ema.h"
 #include "unidle/train/step/precision.h"
-#include "unidle/train/step/recompute.h"
 #include "unidle/train/step/schedule.h"
 
 namespace unidle::train {
@@ -98,29 +96,6 @@ TEST(Optimizer, LeavesAloneWhatDoesNotLearnOrHasNoGradient) {
     EXPECT_TRUE(at::equal(unused.detach(), at::ones({2})));
     EXPECT_LT(learns[0].item<float>(), 1.0F);
   }
-}
-
-TEST(Recompute, DrawsTheSameRandomNumbersAgain) {
-  at::manual_seed(3);
-  const at::Tensor weight = at::ones({50}).requires_grad_(true);
-  at::Tensor first;
-  int calls = 0;
-  const auto body = [&](const at::Tensor& x) {
-    const at::Tensor y = at::dropout(x, 0.5, true);
-    first = calls++ == 0 ? y.detach().clone() : first;
-    return y;
-  };
-  const at::Tensor out = recompute(body, weight * 1);
-  const at::Tensor drawn_between = at::rand({3});
-  out.sum().backward();
-  EXPECT_EQ(calls, 2);
-  EXPECT_TRUE(at::equal(weight.grad(), first));  // what was dropped has no gradient
-  // What comes after is as without the second pass.
-  const at::Tensor after = at::rand({3});
-  at::manual_seed(3);
-  at::dropout(weight, 0.5, true);
-  EXPECT_TRUE(at::equal(drawn_between, at::rand({3})));
-  EXPECT_TRUE(at::equal(after, at::rand({3})));
 }
 
 TEST(AveragedWeights, FollowTheWeightsAndStandInForThem) {

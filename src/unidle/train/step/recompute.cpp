@@ -17,7 +17,7 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::Variable;
 using torch::autograd::variable_list;
-using Body = std::function<at::Tensor(const at::Tensor&)>;
+using Body = std::function<at::Tensor(const variable_list&)>;
 
 /// The random generators that a body may draw from: the host's and the device's.
 std::vector<at::Generator> generators_of(at::Device device) {
@@ -67,34 +67,45 @@ struct BodyHolder : torch::CustomClassHolder {
 
 class Recompute : public torch::autograd::Function<Recompute> {
  public:
-  static Variable forward(AutogradContext* context, const Variable& input, const Body& body) {
-    context->save_for_backward({input});
+  // Variables that the node is to have edges to are arguments of their own kind: a list of them.
+  static Variable forward(AutogradContext* context, const Body& body, at::TensorList inputs) {
+    const at::Device device = inputs.front().device();
+    context->save_for_backward(inputs.vec());
     context->saved_data["body"] = c10::IValue::make_capsule(c10::make_intrusive<BodyHolder>(body));
-    const bool cast = at::autocast::is_autocast_enabled(input.device().type());
+    const bool cast = at::autocast::is_autocast_enabled(device.type());
     context->saved_data["dtype"] =
-        static_cast<std::int64_t>(cast ? at::autocast::get_autocast_dtype(input.device().type()) : at::kFloat);
-    context->saved_data["random"] = random_states(input.device());
-    return body(input);
+        static_cast<std::int64_t>(cast ? at::autocast::get_autocast_dtype(device.type()) : at::kFloat);
+    context->saved_data["random"] = random_states(device);
+    return body(inputs.vec());
   }
 
   static variable_list backward(AutogradContext* context, variable_list gradients) {
-    const at::Tensor input = context->get_saved_variables()[0].detach().requires_grad_(true);
+    variable_list inputs;
+    for (const at::Tensor& saved : context->get_saved_variables()) {
+      inputs.push_back(saved.detach().requires_grad_(saved.requires_grad()));
+    }
+    const at::Device device = inputs.front().device();
     const auto holder = context->saved_data["body"].toCapsule();
     at::Tensor output;
     {
-      const RandomAsItWas random(input.device(), context->saved_data["random"].toTensorVector());
+      const RandomAsItWas random(device, context->saved_data["random"].toTensorVector());
       const at::AutoGradMode with_grad(true);
-      const AutocastGuard autocast(input.device().type(),
-                                   static_cast<at::ScalarType>(context->saved_data["dtype"].toInt()));
-      output = static_cast<BodyHolder&>(*holder).body(input);
+      const AutocastGuard autocast(device.type(), static_cast<at::ScalarType>(context->saved_data["dtype"].toInt()));
+      output = static_cast<BodyHolder&>(*holder).body(inputs);
     }
     torch::autograd::backward({output}, {gradients[0]});
-    return {input.grad(), Variable()};
+    variable_list of_inputs = {Variable()};  // the body has none
+    for (const at::Tensor& input : inputs) {
+      of_inputs.push_back(input.grad());
+    }
+    return of_inputs;
   }
 };
 
 }  // namespace
 
-at::Tensor recompute(const Body& function, const at::Tensor& input) { return Recompute::apply(input, function); }
+at::Tensor recompute(const Body& function, const variable_list& inputs) {
+  return Recompute::apply(function, at::TensorList(inputs));
+}
 
 }  // namespace unidle::train

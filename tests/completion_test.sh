@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# `unidle completion`: what a shell offers for `unidle train`, which unidle-train knows; and one version of
+# all.
+subcommand=
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+version=$(sed -n 's/^project(unidle VERSION \([0-9.]*\).*/\1/p' "$UNIDLE_SOURCE/CMakeLists.txt")
+expect 0 --version
+[ "$(cat out)" = "unidle $version" ] || fail "unidle --version: $(cat out)"
+grep -qx "__version__ = \"$version\"" "$UNIDLE_SOURCE/python/unidle/__init__.py" || fail "another version of the package"
+
+needs_engine
+expect 0 train --version
+[ "$(head -n 1 out)" = "unidle $version" ] || fail "unidle train --version: $(cat out)"
+grep -qE '^torch [0-9]+\.[0-9]+' out || fail "unidle train --version: $(cat out)"
+
+touch batch.yaml
+# offered WORD ...: what bash offers for the last one, behind `unidle train`; words are split at "=" as bash
+# does.
+offered() {
+  UNIDLE=$unidle bash -c '. <("$UNIDLE" completion bash); COMP_WORDS=("$UNIDLE" train "$@"); COMP_CWORD=$(($# + 1))
+    _unidle; printf "%s\n" "${COMPREPLY[@]}"' bash "$@" >out 2>err || fail "completion of $*: $(cat err)"
+}
+# only LINE ...: this and nothing else was offered
+only() { [ "$(sort out)" = "$(printf '%s\n' "$@" | sort)" ] || fail "offered: $(cat out)"; }
+
+offered --plug
+only --plugin --plugin-flags
+offered batch
+only batch.size= batch.accumulation= batch.yaml
+offered batch.yaml precision.am
+only precision.amp=
+offered batch.yaml precision.amp =
+only off fp16 bf16 true
+offered batch.yaml precision.amp = b
+only bf16
+offered batch.yaml data.on_device = t
+only true
+offered precision.amp=f  # zsh does not split it
+only precision.amp=fp16
+"$unidle" completion fish >out
+has out "unidle train words"
+expect 0 train words
+has out "optimizer.schedule=cosine"
+finish
