@@ -143,7 +143,7 @@ class Contest:
         self.arguments = arguments
         self.folder = folder
 
-    def once(self, name, work, operations, first, sync):
+    def command(self, name, work, operations, first, sync):
         a = self.arguments
         if name == "unidle":
             command = [OURS, work, f"{self.folder}/unidle", "--entries", a.entries, "--bytes", a.bytes]
@@ -151,20 +151,18 @@ class Contest:
         else:
             command = [a.python, "-c", PEER, name, work, self.folder]
             command += [a.entries, a.bytes, operations, first, int(sync)]
-        return run([str(word) for word in command])
+        return [str(word) for word in command]
 
-    def several(self, name, work, operations, processes, first):
-        """Microseconds of an operation, of all processes together."""
-        a = self.arguments
-        commands = []
-        for process in range(processes):
-            if name == "unidle":
-                command = [OURS, work, f"{self.folder}/unidle", "--entries", a.entries, "--bytes", a.bytes]
-                command += ["--operations", operations, "--first", first + process * operations]
-            else:
-                command = [a.python, "-c", PEER, name, work, self.folder]
-                command += [a.entries, a.bytes, operations, first + process * operations, 0]
-            commands.append([str(word) for word in command])
+    def once(self, name, work, operations, first, sync):
+        return run(self.command(name, work, operations, first, sync))
+
+    def several(self, name, work, operations, first, sync):
+        """Microseconds of an operation, of all processes together; of puts, each has keys of its own."""
+        processes = self.arguments.processes
+        own = operations if work == "put" else 0
+        commands = [
+            self.command(name, work, operations, first + process * own, sync) for process in range(processes)
+        ]
         running = [
             subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=ENVIRONMENT)
             for command in commands
@@ -215,11 +213,17 @@ def report(arguments, contest):
                 )
                 first[name] += operations
         tell(arguments, title, times)
-    several = {name: [] for name in durable}
-    for _ in range(arguments.rounds):
-        for name in durable:
-            several[name].append(contest.several(name, "hot", 20_000, arguments.processes, 0))
-    tell(arguments, f"hot get, {arguments.processes} processes", several)
+    for title, work, operations, sync in [
+        ("put", "put", 100, False),
+        ("put, synced", "put", 30, True),
+        ("hot get", "hot", 20_000, False),
+    ]:
+        times = {name: [] for name in durable}
+        for _ in range(arguments.rounds):
+            for name in durable:
+                times[name].append(contest.several(name, work, operations, first[name], sync))
+                first[name] += operations * arguments.processes
+        tell(arguments, f"{title}, {arguments.processes} processes", times)
 
 
 def tell(arguments, title, times):

@@ -13,6 +13,7 @@
 #include "unidle/base/handle.h"
 #include "unidle/cache/serve.h"
 #include "unidle/train/device.h"
+#include "workloads/package_predictor.h"
 #include "workloads/script_predictor.h"
 
 namespace unidle::workloads {
@@ -33,7 +34,10 @@ int serve_module(const PredictorOptions& options) {
   }
   std::signal(SIGPIPE, SIG_IGN);
   at::set_num_threads(std::max(1, train::usable_cpus() / options.sharers));
-  cache::serve(STDIN_FILENO, answers.get(), [&](const nlohmann::json& parameters) {
+  cache::serve(STDIN_FILENO, answers.get(), [&](const nlohmann::json& parameters) -> std::unique_ptr<cache::Predictor> {
+    if (options.module.ends_with(".pt2")) {
+      return std::make_unique<PackagePredictor>(options.module, options.device, parameters);
+    }
     return std::make_unique<ScriptPredictor>(options.module, train::choose_device(options.device), parameters);
   });
   return 0;
@@ -42,10 +46,13 @@ int serve_module(const PredictorOptions& options) {
 }  // namespace
 
 std::function<int()> set_up_predictor(CLI::App& app) {
-  app.description("Computes features with a TorchScript module, for unidle cache warm (docs/predictor-protocol.md).");
+  app.description(
+      "Computes features with a TorchScript module or an AOTInductor package, for unidle cache warm "
+      "(docs/predictor-protocol.md).");
   const auto options = std::make_shared<PredictorOptions>();
-  app.add_option("MODULE", options->module,
-                 "TorchScript file; its forward takes List[str], gives List[Dict[str, Tensor]]")
+  app.add_option(
+         "MODULE", options->module,
+         "TorchScript file, whose forward takes List[str] and gives List[Dict[str, Tensor]]; or a package, .pt2")
       ->required();
   app.add_option("--device", options->device, "auto, cpu or cuda")
       ->check(CLI::IsMember({"auto", "cpu", "cuda"}))

@@ -6,36 +6,29 @@
 
 #include <nlohmann/json.hpp>
 #include <span>
-#include <stop_token>
 #include <string>
 #include <vector>
 
-#include "unidle/cache/predictor.h"
+#include "workloads/torch_predictor.h"
 
 namespace unidle::workloads {
 
 /// The module's forward takes the inputs of a batch, List[str], and gives List[Dict[str, Tensor]]: of each input its
 /// named arrays. Parameters, when there are any, go once to its exported method configure(Dict[str, str]): texts as
 /// they are, all else as JSON. What it is, for the keys: "torchscript", and the SHA-256 of the file; the device is no
-/// part of it. An input that it raises for, alone, is refused with what it says; so is one that needs more memory than
-/// there is, and one whose features are no arrays of a type that the cache has. Used by one thread at a time.
-class ScriptPredictor final : public cache::Predictor {
+/// part of it.
+class ScriptPredictor final : public TorchPredictor {
  public:
   /// Throws kInput for what is no such module, kUsage for parameters that it does not take.
   ScriptPredictor(std::string path, at::Device device, const nlohmann::json& parameters);
 
-  const cache::PredictorFacts& facts() const override { return facts_; }
-  /// Throws kInput when the answer has another number of entries.
-  std::vector<cache::Prediction> predict(std::span<const std::string> inputs, std::stop_token stop) override;
-
  private:
   void check_forward() const;
   void configure(const nlohmann::json& parameters);
-  std::vector<cache::Prediction> predict_all(std::span<const std::string> inputs);
+  /// Throws kInput when the answer has another number of entries.
+  std::vector<cache::Prediction> predict_all(std::span<const std::string> inputs) override;
 
-  std::string path_;
   torch::jit::Module module_;
-  cache::PredictorFacts facts_;
 };
 
 }  // namespace unidle::workloads

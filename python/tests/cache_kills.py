@@ -1,5 +1,6 @@
 """kill -9 of processes at a feature cache, at random points of putting (one or many), computing, evicting,
-pruning, making the index anew and warming: is every entry right, and is what was stored still there?
+pruning, making the index anew and warming: is every entry right, is what was stored still there, and are the
+predictors of those that were killed gone?
 
     UNIDLE_BIN=build/bin python3 python/tests/cache_kills.py --kills 1000
 
@@ -31,6 +32,33 @@ AT_ONCE = 4
 CHECK_EVERY = 50
 LONGEST_S = 120  # of what must not hang
 WRONG = 3  # exit code of a child that read something wrong
+
+PREDICTOR = r"""
+import json, struct, sys, time
+
+source, sink = sys.stdin.buffer, sys.stdout.buffer
+
+
+def read():
+    _, head_bytes, data_bytes = struct.unpack("<4sIQ", source.read(16))
+    return json.loads(source.read(head_bytes)), source.read(data_bytes)
+
+
+def write(head, data=b""):
+    text = json.dumps(head).encode()
+    sink.write(struct.pack("<4sIQ", b"UPP1", len(text), len(data)) + text + data)
+    sink.flush()
+
+
+read()
+write({"type": "ready", "protocol": 1, "identity": "letters", "version": "1"})
+while True:
+    head, data = read()
+    if data.startswith(b"W"):  # some keep it busy for long: its input may have ended meanwhile
+        time.sleep(1000)
+    items = [{"tensors": [{"name": "x", "dtype": "uint8", "shape": [size]}]} for size in head["lengths"]]
+    write({"type": "result", "batch": head["batch"], "items": items}, data)
+"""
 
 
 def values(number):
@@ -86,10 +114,17 @@ def loses_the_index(folder, draw):
     runs("verify")(folder, draw)
 
 
-def warms(folder, draw):
-    runs("warm", "--inputs", os.path.join(folder, "..", "peptides.txt"), "--predictor", "peptide")(
-        folder, draw
-    )
+def warms(*predictor):
+    def run(folder, draw):
+        inputs = os.path.join(folder, "..", "peptides.txt")
+        runs("warm", "--inputs", inputs, "--workers", "2", "--tokens", "30", *predictor)(folder, draw)
+
+    return run
+
+
+def warms_by_program(folder, draw):
+    # Among the words of the program is the folder of the attack, by which it is found again.
+    warms("--", sys.executable, "-S", "-E", "-c", PREDICTOR, os.path.dirname(folder))(folder, draw)
 
 
 def repeats(work):
@@ -109,7 +144,12 @@ COMMON = {
     "read": repeats(reads),
 }
 WORKS = {
-    "kept": {**COMMON, "rebuild": loses_the_index, "warm": warms},
+    "kept": {
+        **COMMON,
+        "rebuild": loses_the_index,
+        "warm": warms("--predictor", "peptide"),
+        "predict": warms_by_program,
+    },
     "bounded": {**COMMON, "prune": runs("prune", "--max-bytes", "500kB"), "rebuild": loses_the_index},
 }
 
@@ -188,6 +228,10 @@ class Attack:
     def check(self):
         for pid in list(self.children):
             self.kill(pid)
+        deadline = time.monotonic() + 30
+        while (left := self.predictors()) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        self.faults += [f"predictor {pid} is left" for pid in left]
         for cache in sorted(WORKS):
             if self.fork(lambda: self.look(cache)) != 0:
                 self.faults.append(f"{cache}: see above")
@@ -208,6 +252,19 @@ class Attack:
         assert files == before["entries"], f"{files} files, {before}"
         for number in range(0, NAMES, 97):  # nobody who was killed holds a claim
             opened[str(number)] = values(number)
+
+    def predictors(self):
+        """Processes of PREDICTOR that run, whoever started them."""
+        found = []
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                with open(f"/proc/{pid}/cmdline", "rb") as file:
+                    words = file.read().split(b"\0")
+            except OSError:  # it has ended
+                continue
+            if len(words) > 5 and words[3] == b"-c" and words[5] == self.folder.encode():
+                found.append(pid)
+        return found
 
     def stored(self, cache):
         try:

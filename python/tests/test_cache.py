@@ -96,6 +96,25 @@ class MappingTest(CacheTest):
             (list(self.cache), bool(self.cache), self.cache.statistics()["entries"]), ([], False, 0)
         )
 
+    def test_len_counts_what_was_stored_by_name(self):
+        @unidle.cached(self.cache, version=1)
+        def squared(number):
+            return np.array([number * number])
+
+        self.assertFalse(self.cache)
+        for number in range(5):
+            squared(number)
+            self.cache[str(number)] = {"x": np.zeros(3)}
+        self.cache.update((number.to_bytes(2, "big"), {}) for number in range(4))
+        self.cache.get_or_compute("computed", lambda: {"x": np.zeros(3)})
+        self.assertEqual(len(self.cache), 10)
+        self.assertEqual(len(list(self.cache)), 10)
+        self.assertEqual(self.cache.statistics()["entries"], 15)
+        self.assertEqual(set(self.cache.statistics()), {"entries", "bytes", "max_bytes"})
+        del self.cache["3"]
+        self.assertEqual(len(self.cache), 9)
+        self.assertTrue(self.cache)
+
     def test_an_entry_can_be_replaced(self):
         self.cache["a"] = {"x": [1]}
         before = self.cache["a"]["x"]

@@ -6,12 +6,14 @@ import subprocess
 import sys
 import tempfile
 import textwrap
+import time
 import unittest
 from pathlib import Path
 
 import package
 
 import unidle
+import unidle.data
 
 np = package.needs("numpy")
 
@@ -319,6 +321,32 @@ class CallTest(CachedTest):
         """
         lines = output(start(script(self.folder, program), self.folder / "cache")).splitlines()
         self.assertEqual(lines, ["{'a': array([0, 1]), 'b': (2, 'x')} False"] * 2)
+
+
+class LookAheadTest(CachedTest):
+    def test_features_of_the_next_batches_are_computed_while_the_program_trains(self):
+        @unidle.cached(self.cache, 1)
+        def feature(item):
+            notes.append(item)
+            return np.full(3, item)
+
+        class Features:
+            def __len__(self):
+                return 64
+
+            def __getitem__(self, item):
+                return feature(item)
+
+        loader = unidle.data.Loader(unidle.data.wrap(Features()), 4, shuffle=False, workers=2)
+        batches = iter(loader)
+        next(batches)
+        deadline = time.monotonic() + 60  # the program trains; nobody asks for anything
+        while not set(notes) >= set(range(8)) and time.monotonic() < deadline:
+            time.sleep(0.001)
+        self.assertGreaterEqual(set(notes), set(range(8)))
+        self.assertLess(len(notes), 64)  # as far as the loader looks ahead
+        self.assertEqual(len(list(batches)), 15)
+        self.assertEqual(sorted(notes), list(range(64)))
 
 
 PROGRAM = """

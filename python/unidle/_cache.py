@@ -182,8 +182,8 @@ class Cache(MutableMapping):
     be written, no room) is told once on stderr and costs only the caching; a damaged entry is set aside and
     counts as missing.
 
-    Iterating lists what was stored by name, and reads every entry for that; so does len(). statistics()
-    tells at once how much there is in all.
+    Iterating lists what was stored by name, and reads every entry for that. len() and statistics() ask the
+    index, at once: len() of what was stored by name, statistics() of all that is in the folder.
     """
 
     def __init__(
@@ -248,10 +248,7 @@ class Cache(MutableMapping):
                     yield arrays[_OWN_NAMES[_BYTES]].tobytes()
 
     def __len__(self) -> int:
-        return sum(1 for _ in self)
-
-    def __bool__(self) -> bool:
-        return any(True for _ in self)
+        return self._totals()["named"]
 
     def update(self, other: Any = (), /, **named: Mapping[str, Any]) -> None:
         """Stores the entries of a mapping, or of pairs of name and arrays, as assigning each would.
@@ -290,6 +287,10 @@ class Cache(MutableMapping):
     def statistics(self) -> dict:
         """{"entries", "bytes", "max_bytes"} of all that is in the folder; max_bytes is None without a
         bound."""
+        totals = self._totals()
+        return {name: totals[name] for name in ("entries", "bytes", "max_bytes")}
+
+    def _totals(self) -> dict:
         text = self._library.unidle_cache_statistics(self._handle)
         if not text:
             _native.raise_failure()
@@ -380,7 +381,10 @@ def _with_name(kind: int, text: bytes, arrays: Mapping[str, Any]) -> Arrays:
     for name in arrays:
         if isinstance(name, str) and name.startswith(OWN):
             raise UsageError(f"array {name!r}: names that begin with {OWN!r} are taken")
-    return {_OWN_NAMES[kind]: bytes_array(text), **arrays}
+    return {
+        _OWN_NAMES[kind]: bytes_array(text),
+        **arrays,
+    }  # the name first: so the index knows that it has one
 
 
 def _rows(arrays: Mapping[str, Any]) -> tuple:

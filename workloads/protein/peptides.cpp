@@ -15,6 +15,8 @@ namespace unidle::workloads::protein {
 namespace {
 
 constexpr std::int64_t kGroupsInBlock = 8;
+/// Peptides whose features are begun before they are due: as many as predictors take at once.
+constexpr std::int64_t kAhead = 256;
 
 std::span<float> floats(std::span<std::byte> place) {
   return {reinterpret_cast<float*>(place.data()), place.size() / sizeof(float)};
@@ -62,21 +64,35 @@ std::int64_t PeptideSource::extent(std::int64_t item, std::size_t) const {
   return static_cast<std::int64_t>(sequences_[static_cast<std::size_t>(longest)].size());
 }
 
-std::int64_t PeptideSource::peptide(const data::ItemRequest& request, std::int64_t row) const {
-  if (keep_order_) {
-    return request.item * group_ + row;
+const std::string& PeptideSource::peptide(const data::ItemRequest& request, std::int64_t row) const {
+  std::int64_t chosen = request.item * group_ + row;
+  if (!keep_order_) {
+    const Block block = block_of(request.item);
+    const std::uint64_t key = data::hash_words({request.seed, static_cast<std::uint64_t>(block.first)});
+    chosen = block.first + data::shuffled_index(key, request.epoch, chosen - block.first, block.count);
   }
-  const Block block = block_of(request.item);
-  const std::uint64_t key = data::hash_words({request.seed, static_cast<std::uint64_t>(block.first)});
-  return block.first + data::shuffled_index(key, request.epoch, request.item * group_ - block.first + row, block.count);
+  return sequences_[static_cast<std::size_t>(chosen)];
 }
 
 std::uint64_t PeptideSource::read(const data::ItemRequest& request, std::span<const data::Places> samples) const {
   for (std::size_t row = 0; row < samples.size(); ++row) {
-    const auto chosen = static_cast<std::size_t>(peptide(request, static_cast<std::int64_t>(row)));
-    write(sequences_[chosen], samples[row]);
+    write(peptide(request, static_cast<std::int64_t>(row)), samples[row]);
   }
   return 0;
+}
+
+std::int64_t PeptideSource::look_ahead() const {
+  return structures_.computes_ahead() ? std::max<std::int64_t>(1, kAhead / group_) : 0;
+}
+
+void PeptideSource::expect(std::span<const data::ItemRequest> requests) const {
+  std::vector<std::string> sequences;
+  for (const data::ItemRequest& request : requests) {
+    for (std::int64_t row = 0; row < group_; ++row) {
+      sequences.push_back(peptide(request, row));
+    }
+  }
+  structures_.expect(sequences);
 }
 
 void PeptideSource::write(const std::string& sequence, const data::Places& places) const {

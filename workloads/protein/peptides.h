@@ -33,6 +33,8 @@ class PeptideSource final : public data::Source {
   std::int64_t samples_per_item() const override { return group_; }
   std::int64_t extent(std::int64_t item, std::size_t field) const override;
   std::uint64_t read(const data::ItemRequest& request, std::span<const data::Places> samples) const override;
+  std::int64_t look_ahead() const override;
+  void expect(std::span<const data::ItemRequest> requests) const override;
 
  private:
   struct Block {
@@ -40,7 +42,7 @@ class PeptideSource final : public data::Source {
     std::int64_t count;
   };
   Block block_of(std::int64_t item) const;
-  std::int64_t peptide(const data::ItemRequest& request, std::int64_t row) const;
+  const std::string& peptide(const data::ItemRequest& request, std::int64_t row) const;
   void write(const std::string& sequence, const data::Places& places) const;
 
   std::vector<std::string> sequences_;  // longest first

@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <set>
+#include <thread>
 
 #include "unidle/base/error.h"
 #include "unidle/base/files.h"
@@ -115,6 +116,28 @@ TEST_F(Protein, LayersThatAreRecomputedLearnTheSame) {
     EXPECT_EQ(plain.loss_last, again.loss_last) << precision;
     EXPECT_EQ(plain.metric, again.metric) << precision;
   }
+}
+
+TEST_F(Protein, FeaturesOfTheNextBatchesAreComputedWhileNobodyAsksForThem) {
+  prepare();
+  std::vector<std::string> sequences;
+  for (std::size_t i = 0; i < 40; ++i) {
+    sequences.push_back(std::string(5, kAminoAcids[i % 20]) + kAminoAcids[i / 20]);
+  }
+  Structures structures(config("disk"));
+  const PeptideSource source(sequences, structures, 2, false);
+  data::Loader loader(source, {.batch = 4, .seed = 2});  // made by the thread that trains, which goes on training now
+  const data::Batch first = loader.next();
+  cache::Options options;
+  options.path = folder_.path() / "cache";
+  cache::Store store(options);
+  while (store.statistics().entries < sequences.size()) {
+    std::this_thread::yield();
+  }
+  // Not with other caches, which have nobody who would compute meanwhile.
+  EXPECT_EQ(PeptideSource(sequences, structures, 2, false).look_ahead(), 128);
+  Structures in_memory(config("memory"));
+  EXPECT_EQ(PeptideSource(sequences, in_memory, 2, false).look_ahead(), 0);
 }
 
 TEST_F(Protein, ResumesExactly) {

@@ -60,6 +60,12 @@ cache::Entry Structures::get(const std::string& sequence) {
   return kept_.emplace(sequence, std::move(entry)).first->second;
 }
 
+void Structures::expect(const std::vector<std::string>& sequences) {
+  if (features_) {
+    features_->prefetch(sequences);
+  }
+}
+
 std::uint64_t Structures::compute_ahead(const std::vector<std::string>& sequences) {
   if (!features_) {
     return 0;

@@ -23,6 +23,10 @@ class Structures {
 
   /// Throws kInput naming the sequence when the predictor refuses it.
   cache::Entry get(const std::string& sequence);
+  /// expect() is of use: there is a cache on disk, and so a pool of predictors.
+  bool computes_ahead() const { return features_ != nullptr; }
+  /// These will be asked for soon: what the cache on disk lacks of them is computed meanwhile. Returns at once.
+  void expect(const std::vector<std::string>& sequences);
   /// Computes what the cache on disk lacks of these; how many. Nothing with other caches. Throws as get().
   std::uint64_t compute_ahead(const std::vector<std::string>& sequences);
   const std::string& mode() const { return mode_; }

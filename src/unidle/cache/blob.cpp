@@ -21,6 +21,7 @@ constexpr std::array<char, 8> kMagic = {'\x89', 'U', 'N', 'I', 'D', 'L', 'E', '\
 constexpr std::size_t kMaxRank = 32;
 constexpr std::size_t kMaxTensors = 4096;
 constexpr std::size_t kMaxName = 1024;
+constexpr std::array<std::string_view, 2> kNames = {"unidle:name", "unidle:bytes name"};  // of arrays
 
 struct Header {
   std::array<char, 8> magic;
@@ -90,6 +91,22 @@ std::uint32_t checksum_of(const EncodedBlob& blob) {
 
 }  // namespace
 
+bool is_named(std::span<const TensorView> tensors) {
+  return !tensors.empty() && std::find(kNames.begin(), kNames.end(), tensors.front().name) != kNames.end();
+}
+
+bool is_named_blob(std::span<const std::byte> begin) {
+  TableRow row{};
+  if (begin.size() < sizeof(Header) + sizeof row) {
+    return false;
+  }
+  std::memcpy(&row, begin.data() + sizeof(Header), sizeof row);
+  const std::size_t at = sizeof(Header) + sizeof row + row.rank * sizeof(std::uint64_t);
+  return row.rank <= kMaxRank && at + row.name_bytes <= begin.size() &&
+         std::find(kNames.begin(), kNames.end(),
+                   std::string_view(reinterpret_cast<const char*>(begin.data()) + at, row.name_bytes)) != kNames.end();
+}
+
 EncodedBlob encode_blob(const Key& key, std::span<const TensorView> tensors) {
   check_tensors(tensors);
   std::uint64_t table_bytes = 0;
@@ -111,6 +128,7 @@ EncodedBlob encode_blob(const Key& key, std::span<const TensorView> tensors) {
     offset += padded;
   }
   blob.bytes = offset;
+  blob.named = is_named(tensors);
   Header header{kMagic,
                 kBlobVersion,
                 0,

@@ -24,7 +24,14 @@ struct EncodedBlob {
   };
   std::vector<Piece> pieces;
   std::uint64_t bytes = 0;  // of all
+  bool named = false;
 };
+
+/// An entry that keeps the name that a user gave it has that as its first array.
+bool is_named(std::span<const TensorView> tensors);
+/// The same of a blob of which only the beginning was read, kNameBytes or all of it. Looks at no checksum.
+constexpr std::size_t kNameBytes = 128;
+bool is_named_blob(std::span<const std::byte> begin);
 
 /// Throws kUsage when the tensors are no entry: two of a name, a name or a shape that is too long, data that is not as
 /// long as type and shape say.

@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 
 #include <atomic>
+#include <deque>
 #include <functional>
 #include <random>
 #include <thread>
@@ -252,9 +253,18 @@ TEST_F(ProcessesTest, ReadersAreServedRightWhileOthersPrune) {
   cold.hot_entries = 0;
   cold.hot_bytes = 0;
   Store store(cold);
+  std::deque<std::pair<std::uint64_t, Entry>> held;  // as a training holds the batches that it works on
   for (std::uint64_t i = 0; i < 2000; ++i) {
     const std::uint64_t number = i * 7 % 50;
-    ASSERT_TRUE(is_numbered(store.get_or_compute(key_number(number), [&] { return numbered(number); }), number));
+    held.emplace_back(number, store.get_or_compute(key_number(number), [&] { return numbered(number); }));
+    ASSERT_TRUE(is_numbered(held.back().second, number));
+    if (const auto found = store.get(key_number(number))) {
+      held.emplace_back(number, *found);  // of the file
+    }
+    while (held.size() > 20) {
+      ASSERT_TRUE(is_numbered(held.front().second, held.front().first)) << "it was changed while it was held";
+      held.pop_front();
+    }
   }
   stop[0] = 1;
   EXPECT_EQ(status_of_child(pruner), 0);

@@ -79,6 +79,7 @@ struct Statistics {
   std::uint64_t entries = 0;
   std::uint64_t bytes = 0;
   std::optional<std::uint64_t> max_bytes;
+  std::uint64_t named = 0;  // entries that keep a name (blob.h)
 };
 
 struct Verified {
@@ -144,6 +145,8 @@ class Store {
   /// Those of a part, in no order; what others put or erase meanwhile may be among them.
   std::vector<Key> keys(std::size_t part);
 
+  /// At once, out of the index: an entry whose file somebody took away counts until verify() or prune(). Where nothing
+  /// may be written, by looking at every file.
   Statistics statistics();
   /// Reads every entry, sets the damaged ones aside, and puts the index right. `progress` gets entries and bytes so
   /// far.

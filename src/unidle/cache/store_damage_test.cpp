@@ -1,9 +1,13 @@
 #include "unidle/cache/store.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
+#include <sqlite3.h>
 
+#include <cstring>
 #include <fstream>
 
+#include "unidle/base/checksum.h"
 #include "unidle/cache/testing/scratch_cache.h"
 
 namespace unidle::cache {
@@ -130,38 +134,144 @@ TEST_F(DamagedStoreTest, AnyFlippedByteOfTheIndexCostsNoEntry) {
   }
 }
 
-TEST_F(DamagedStoreTest, AFullDiskCostsTheCachingAndIsToldOnce) {
+TEST_F(DamagedStoreTest, ADiskThatRefusesCostsTheCachingAndIsToldOnce) {
+  Options durable = options();
+  durable.durability = Durability::kPower;
+  for (int part = 0; part < 256; ++part) {
+    fs::create_directories(folder() / "v1/blobs" / fmt::format("{:02x}", part));
+  }
   int calls = 0;
   {
-    Options durable = options();
-    durable.durability = Durability::kPower;
     Store store(durable);
     disk_.calls = 0;
     store.put(key_number(1000), numbered(1000));
     calls = disk_.calls;
   }
   ASSERT_GE(calls, 5);
-  for (int call = 0; call < calls - 1; ++call) {  // the last is the folder's sync
-    SCOPED_TRACE(call);
-    Options durable = options();
-    durable.durability = Durability::kPower;
-    Store store(durable);
-    told_.clear();
-    disk_.calls = 0;
-    disk_.fail_from = call;
-    const auto number = static_cast<std::uint64_t>(call);
-    for (std::uint64_t round = 0; round < 3; ++round) {
-      const Entry entry = store.get_or_compute(key_number(number + 100 * round), [&] { return numbered(number); });
-      EXPECT_FALSE(entry.stored());
-      EXPECT_TRUE(is_numbered(entry, number));
+  std::uint64_t number = 0;
+  for (const int error : {ENOSPC, EDQUOT, EIO}) {
+    for (int call = 0; call < calls; ++call) {
+      SCOPED_TRACE(fmt::format("{}, call {}", std::strerror(error), call));
+      Store store(durable);
+      told_.clear();
+      disk_.error = error;
+      disk_.calls = 0;
+      disk_.fail_from = call;
+      for (int round = 0; round < 3; ++round) {
+        const std::uint64_t mine = ++number;
+        const Entry entry = store.get_or_compute(key_number(mine), [&] { return numbered(mine); });
+        EXPECT_FALSE(entry.stored());
+        EXPECT_TRUE(is_numbered(entry, mine));
+        EXPECT_FALSE(store.get(key_number(mine))) << "what may not be on the disk is taken back";
+      }
+      EXPECT_THAT(told_, SizeIs(1));
+      EXPECT_EQ(files_in(folder() / "v1/tmp"), 0U);
+      disk_.fail_from = unidle::testing::FailingDisk::kNever;
+      EXPECT_FALSE(store.put(key_number(number), numbered(number)).stored()) << "not before some time has passed";
+      clock_.advance(11 * kNsPerSecond);
+      EXPECT_TRUE(store.put(key_number(number), numbered(number)).stored());
     }
-    EXPECT_THAT(told_, SizeIs(1));
-    EXPECT_EQ(files_in(folder() / "v1/tmp"), 0U);
-    disk_.fail_from = unidle::testing::FailingDisk::kNever;
-    EXPECT_FALSE(store.put(key_number(number), numbered(number)).stored()) << "not before some time has passed";
-    clock_.advance(11 * kNsPerSecond);
-    EXPECT_TRUE(store.put(key_number(number), numbered(number)).stored());
   }
+}
+
+TEST_F(DamagedStoreTest, AClockThatIsSetBackOrForthKeepsNothingFromBeingStored) {
+  constexpr std::int64_t kYears_ns = std::int64_t{50} * 365 * 24 * 3600 * kNsPerSecond;
+  clock_.advance(2 * kYears_ns);
+  for (const std::int64_t jump : {-kYears_ns, kYears_ns, -2 * kYears_ns}) {
+    Store store(options());
+    disk_.calls = 0;
+    disk_.fail_from = 0;
+    EXPECT_FALSE(store.put(key_number(1), numbered(1)).stored());
+    disk_.fail_from = unidle::testing::FailingDisk::kNever;
+    clock_.advance(jump);
+    EXPECT_TRUE(store.put(key_number(1), numbered(1)).stored()) << jump;
+    EXPECT_TRUE(is_numbered(*store.get(key_number(1)), 1));
+  }
+}
+
+TEST_F(DamagedStoreTest, TwoVersionsOfTheProgramShareAFolder) {
+  Options bounded = options();
+  bounded.max_bytes = 20 * kEntryBytes;
+  Store store(bounded);
+  for (std::uint64_t number = 0; number < 5; ++number) {
+    store.put(key_number(number), numbered(number));
+  }
+  // A later version wrote one of the blobs, and has a folder of its own beside ours.
+  std::string bytes = read_file(blob(key_number(1)));
+  bytes[8] = 2;
+  const std::uint32_t sum =
+      crc32(crc32(0, std::as_bytes(std::span(bytes).first(12))), std::as_bytes(std::span(bytes).subspan(16)));
+  std::memcpy(bytes.data() + 12, &sum, sizeof sum);
+  std::ofstream(blob(key_number(1)), std::ios::binary) << bytes;
+  const fs::path later = folder() / "v2/blobs/ab";
+  fs::create_directories(later);
+  std::ofstream(later / "an entry") << "of theirs";
+  std::ofstream(folder() / "unidle-cache.json") << R"({"format": 2, "least_format": 1, "max_bytes": 14080})";
+
+  Store reader(options());
+  EXPECT_FALSE(reader.get(key_number(1)));
+  EXPECT_TRUE(is_numbered(*reader.get(key_number(2)), 2));
+  const Verified verified = reader.verify();
+  EXPECT_EQ(verified.checked, 5U);
+  EXPECT_EQ(verified.damaged, 0U);
+  reader.prune();
+  EXPECT_EQ(read_file(blob(key_number(1))), bytes) << "it is theirs";
+  EXPECT_EQ(reader.statistics().entries, 5U);
+  // The bound is kept by both, so that theirs may be evicted here as any other.
+  reader.prune(0);
+  EXPECT_FALSE(fs::exists(blob(key_number(1))));
+  EXPECT_EQ(read_file(later / "an entry"), "of theirs");
+  // Computed here, it is stored in their blob's place: they read it, too.
+  std::ofstream(blob(key_number(1)), std::ios::binary) << bytes;
+  EXPECT_TRUE(is_numbered(reader.get_or_compute(key_number(1), [] { return numbered(1); }), 1));
+  EXPECT_TRUE(is_numbered(*reader.get(key_number(1)), 1));
+  EXPECT_THAT(told_, SizeIs(0));
+}
+
+TEST_F(DamagedStoreTest, AnIndexOfAnotherVersionIsMadeAnew) {
+  { Store(options()).put(key_number(1), numbered(1)); }
+  sqlite3* db = nullptr;
+  ASSERT_EQ(sqlite3_open((folder() / "v1/index.db").c_str(), &db), SQLITE_OK);
+  ASSERT_EQ(sqlite3_exec(db,
+                         "DROP TABLE entries; CREATE TABLE entries (key BLOB PRIMARY KEY, bytes, queue, position);"
+                         "PRAGMA user_version = 1",
+                         nullptr, nullptr, nullptr),
+            SQLITE_OK);
+  sqlite3_close(db);
+  Store store(options());
+  EXPECT_EQ(store.statistics().entries, 1U);
+  EXPECT_TRUE(store.put(key_number(2), numbered(2)).stored());
+  EXPECT_EQ(store.statistics().entries, 2U);
+  EXPECT_THAT(told_, SizeIs(0));
+}
+
+TEST_F(DamagedStoreTest, EntriesWithANameAreCountedHoweverTheIndexWasMade) {
+  const auto named = [](std::uint64_t number, const char* kind) {
+    std::vector<Tensor> tensors = numbered(number);
+    const std::uint8_t letter = 'a';
+    tensors.insert(tensors.begin(), make_tensor<std::uint8_t>(kind, DType::kU8, {1}, std::span(&letter, 1)));
+    return tensors;
+  };
+  {
+    Store store(options());
+    store.put(key_number(1), named(1, "unidle:name"));
+    store.put(key_number(2), named(2, "unidle:bytes name"));
+    store.put(key_number(3), named(3, "unidle:structure"));
+    store.put(key_number(4), numbered(4));
+    store.put(key_number(1), named(1, "unidle:name"));
+    EXPECT_EQ(store.statistics().named, 2U);
+  }
+  Options only = options();
+  only.read_only = true;
+  EXPECT_EQ(Store(only).statistics().named, 2U);
+  fs::remove(folder() / "v1/index.db");
+  Store store(options());
+  EXPECT_EQ(store.statistics().named, 2U);
+  store.erase(key_number(2));
+  EXPECT_EQ(store.statistics().named, 1U);
+  store.put(key_number(1), numbered(1));
+  EXPECT_EQ(store.statistics().named, 0U);
+  EXPECT_EQ(store.statistics().entries, 3U);
 }
 
 TEST_F(DamagedStoreTest, AFileSystemThatCannotMapIsRead) {

@@ -2,7 +2,9 @@
 
 #include <gmock/gmock.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <fstream>
 #include <latch>
@@ -196,17 +198,30 @@ TEST_F(StoreTest, WhenReadersHoldAllOfItWhatIsNewIsComputedAndNotStored) {
   EXPECT_TRUE(store.put(key_number(10), numbered(10)).stored());
 }
 
+/// At most so many open files for a while.
+class FewDescriptors {
+ public:
+  explicit FewDescriptors(rlim_t most) {
+    ::getrlimit(RLIMIT_NOFILE, &before_);
+    rlimit few = before_;
+    few.rlim_cur = most;
+    EXPECT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
+  }
+  ~FewDescriptors() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+  FewDescriptors(const FewDescriptors&) = delete;
+  FewDescriptors& operator=(const FewDescriptors&) = delete;
+
+ private:
+  rlimit before_{};
+};
+
 TEST_F(StoreTest, TenThousandReadersNeedNoDescriptors) {
   Store store(options());
   constexpr std::uint64_t kKeys = 50;
   for (std::uint64_t number = 0; number < kKeys; ++number) {
     store.put(key_number(number), numbered(number));
   }
-  rlimit before{};
-  ::getrlimit(RLIMIT_NOFILE, &before);
-  rlimit few = before;
-  few.rlim_cur = 256;
-  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
+  const FewDescriptors few(256);
   Options cold = options();
   cold.hot_entries = 0;
   cold.hot_bytes = 0;
@@ -218,7 +233,52 @@ TEST_F(StoreTest, TenThousandReadersNeedNoDescriptors) {
     held.push_back(*entry);
   }
   EXPECT_TRUE(is_numbered(held[7], 7));
-  ::setrlimit(RLIMIT_NOFILE, &before);
+}
+
+TEST_F(StoreTest, WhereNoDescriptorIsLeftEntriesAreReadAllTheSame) {
+  Store store(options());
+  for (std::uint64_t number = 0; number < 50; ++number) {
+    store.put(key_number(number), numbered(number));
+  }
+  const int next = ::dup(0);
+  ::close(next);
+  const FewDescriptors none(static_cast<rlim_t>(next));
+  ASSERT_EQ(::dup(0), -1);
+  std::atomic<int> right{0};
+  {
+    std::vector<std::jthread> threads;
+    for (int thread = 0; thread < 4; ++thread) {
+      threads.emplace_back([&] {
+        for (std::uint64_t number = 0; number < 50; ++number) {
+          const Entry entry = store.get_or_compute(key_number(number), []() -> std::vector<Tensor> { return {}; });
+          right += is_numbered(entry, number) ? 1 : 0;
+        }
+      });
+    }
+  }
+  EXPECT_EQ(right, 4 * 50);
+  EXPECT_FALSE(store.put(key_number(100), numbered(100)).stored());
+  EXPECT_THAT(told_, SizeIs(1));
+}
+
+TEST_F(StoreTest, VeryManyReadersLeaveTheProgramItsMappings) {
+  const std::size_t limit = std::stoul(read_file("/proc/sys/vm/max_map_count"));
+  if (limit > 200'000) {
+    GTEST_SKIP() << "this system allows " << limit << " mappings";
+  }
+  Store store(options());
+  constexpr std::uint64_t kKeys = 500;
+  for (std::uint64_t number = 0; number < kKeys; ++number) {
+    store.put(key_number(number), numbered(number));
+  }
+  std::vector<Entry> held;
+  for (std::uint64_t i = 0; i < limit + 1000; ++i) {
+    held.push_back(*store.peek(key_number(i % kKeys)));
+  }
+  EXPECT_TRUE(is_numbered(held.front(), 0));
+  EXPECT_TRUE(is_numbered(held.back(), (held.size() - 1) % kKeys));
+  const std::string maps = read_file("/proc/self/maps");
+  EXPECT_LT(static_cast<std::size_t>(std::count(maps.begin(), maps.end(), '\n')), limit / 2 + 2000);
 }
 
 TEST_F(StoreTest, PruneEvictsAndClearsAway) {

@@ -45,6 +45,7 @@ struct Loader::Impl {
   const LoaderOptions options;
   const detail::Plan plan;
   const detail::Stream stream;
+  const std::int64_t look_ahead;  // units
   const int workers;
   detail::SlotRing ring;
   mutable std::vector<detail::StageSums> stages;  // of the calling thread, and of each worker
@@ -63,6 +64,7 @@ Loader::Impl::Impl(const Source& the_source, const LoaderOptions& the_options)
     : options(the_options),
       plan(the_source, options),
       stream{the_source, options, plan},
+      look_ahead(the_source.look_ahead() / std::max<std::int64_t>(1, the_source.grain())),
       workers(threads_of(options)),
       ring(plan, the_source.fields(), detail::slot_count(the_source, options, plan, workers),
            options.allocator != nullptr ? *options.allocator : host_allocator(),
@@ -74,6 +76,9 @@ Loader::Impl::Impl(const Source& the_source, const LoaderOptions& the_options)
   }
   if (options.workers == kAutoWorkers) {
     pacing.emplace(detail::least_slots(plan), crew, ring, waits);
+  }
+  for (std::int64_t unit = 0; unit < look_ahead; ++unit) {
+    stream.expect(unit);
   }
   try {
     crew.start(workers, [this](int thread) { work(thread); });
@@ -92,7 +97,11 @@ void Loader::Impl::work(int thread) {
   detail::ItemMaker& maker = makers[static_cast<std::size_t>(thread)];
   detail::WaitSum& wait = waits[static_cast<std::size_t>(thread) - 1];
   while (crew.stays(thread)) {
-    const detail::Plan::Range unit = plan.unit(next_unit.fetch_add(1, std::memory_order_relaxed));
+    const std::int64_t number = next_unit.fetch_add(1, std::memory_order_relaxed);
+    const detail::Plan::Range unit = plan.unit(number);
+    if (look_ahead > 0) {
+      stream.expect(number + look_ahead);
+    }
     if (unit.begin == unit.end) {
       continue;
     }
@@ -118,6 +127,9 @@ void Loader::Impl::make_in_calling_thread(std::int64_t batch_index) {
   const std::int64_t before_ns = detail::own_cpu_ns();
   const std::int64_t end = plan.end_position(batch_index);
   for (auto unit = plan.unit(own_unit); unit.begin < end; unit = plan.unit(++own_unit)) {
+    if (look_ahead > 0) {
+      stream.expect(own_unit + look_ahead);
+    }
     if (unit.begin < unit.end) {
       makers.front().make(unit);
     }

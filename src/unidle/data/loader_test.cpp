@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <latch>
+#include <mutex>
 #include <numeric>
 #include <semaphore>
 #include <thread>
@@ -213,6 +215,44 @@ TEST(LoaderTest, TellsWhatItsThreadsSpendTheirTimeOn) {
     EXPECT_TRUE(workers > 0 || all_ns <= past_ns) << "what is within a stage is not counted twice";
     const detail::InStage nobody_counts(Stage::kRead);
     EXPECT_EQ(loader.work().stage_ns[0], 0);
+  }
+}
+
+TEST(LoaderTest, TellsTheSourceWhatItWillReadInTheOrderOfTheStream) {
+  using Request = std::pair<std::int64_t, std::int64_t>;  // epoch, item
+  for (const std::int64_t per_item : {1, 3}) {
+    for (const int workers : {0, 2}) {
+      NumberSource source(10, per_item);
+      source.ahead = 7;
+      std::mutex mutex;
+      std::vector<Request> expected;
+      source.on_expect = [&](const ItemRequest& request) {
+        const std::scoped_lock lock(mutex);
+        expected.emplace_back(request.epoch, request.item);
+      };
+      Loader loader(source, {.batch = 4, .workers = workers, .seed = 5});
+      {
+        const std::scoped_lock lock(mutex);
+        EXPECT_GE(expected.size(), 7U) << "before anything is read";
+      }
+      std::vector<Request> delivered;
+      for (const std::string& sample : take(loader, 8)) {  // into later epochs
+        const Request request(told(sample, 0), told(sample, 1));
+        if (delivered.empty() || delivered.back() != request) {
+          delivered.push_back(request);
+        }
+      }
+      const std::scoped_lock lock(mutex);
+      if (workers == 0) {
+        EXPECT_EQ(expected.size(), delivered.size() + 7) << "no item is told twice or left out";
+        expected.resize(delivered.size());
+        EXPECT_EQ(expected, delivered);
+      } else {  // two threads tell, each in order
+        for (const Request& request : delivered) {
+          EXPECT_EQ(std::count(expected.begin(), expected.end(), request), 1);
+        }
+      }
+    }
   }
 }
 

@@ -69,6 +69,11 @@ class Source {
   /// Makes items that follow each other in a batch: item i is sample i of each field's rows. As read() otherwise.
   virtual std::uint64_t gather(std::span<const ItemRequest> requests, std::span<const Rows> fields) const;
 
+  /// How many items ahead of what is made expect() is told of; 0: none, and it is not called.
+  virtual std::int64_t look_ahead() const { return 0; }
+  /// These items will be read, soon and in this order: what takes long may begin. Returns at once and does not throw.
+  virtual void expect(std::span<const ItemRequest>) const {}
+
   /// The first extent of an item's field that is ragged, known before the item is read: of each of its samples.
   virtual std::int64_t extent(std::int64_t item, std::size_t field) const;
 

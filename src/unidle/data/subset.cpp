@@ -45,6 +45,13 @@ std::uint64_t Subset::gather(std::span<const ItemRequest> requests, std::span<co
   return bytes;
 }
 
+void Subset::expect(std::span<const ItemRequest> requests) const {
+  for (const ItemRequest& request : requests) {
+    const ItemRequest own{original(request.item), request.epoch, request.seed};
+    source_.expect({&own, 1});
+  }
+}
+
 std::int64_t Subset::extent(std::int64_t item, std::size_t field) const {
   return source_.extent(original(item), field);
 }

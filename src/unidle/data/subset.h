@@ -23,6 +23,8 @@ class Subset final : public Source {
   std::uint64_t read(const ItemRequest& request, std::span<const Places> samples) const override;
   std::uint64_t gather(std::span<const ItemRequest> requests, std::span<const Rows> fields) const override;
   std::int64_t extent(std::int64_t item, std::size_t field) const override;
+  std::int64_t look_ahead() const override { return source_.look_ahead(); }
+  void expect(std::span<const ItemRequest> requests) const override;
   std::string describe() const override { return source_.describe(); }
   std::string value_name(std::int64_t item, std::size_t field, std::int64_t value) const override {
     return source_.value_name(original(item), field, value);

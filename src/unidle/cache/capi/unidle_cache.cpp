@@ -228,7 +228,7 @@ UNIDLE_API int64_t unidle_cache_keys(unidle_cache* cache, int part, uint8_t** ke
 UNIDLE_API char* unidle_cache_statistics(unidle_cache* cache) {
   return guarded<char*>(nullptr, [&] {
     const cache::Statistics all = cache->store.statistics();
-    nlohmann::json document = {{"entries", all.entries}, {"bytes", all.bytes}};
+    nlohmann::json document = {{"entries", all.entries}, {"bytes", all.bytes}, {"named", all.named}};
     document["max_bytes"] = all.max_bytes ? nlohmann::json(*all.max_bytes) : nlohmann::json();
     const std::string text = unidle::json_text(document, -1);
     return copy_for_caller<char>(text.data(), text.size(), 1);

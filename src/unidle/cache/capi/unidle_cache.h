@@ -83,7 +83,8 @@ int64_t unidle_cache_put_many(unidle_cache* cache, const unidle_cache_new_entry*
  * with unidle_data_free(). */
 int64_t unidle_cache_keys(unidle_cache* cache, int part, uint8_t** keys);
 
-/* One JSON object: "entries", "bytes", "max_bytes". Release it with unidle_data_free(). */
+/* One JSON object: "entries", "bytes", "max_bytes", and "named": entries whose first array is the name that they were
+ * given. Release it with unidle_data_free(). */
 char* unidle_cache_statistics(unidle_cache* cache);
 
 #ifdef __cplusplus

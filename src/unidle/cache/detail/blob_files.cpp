@@ -27,6 +27,16 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::size_t kDamagedKept = 64;
+constexpr std::size_t kSmall = 1 << 20;  // bytes that are read as quickly as they are mapped
+
+/// Half of the mappings that the kernel allows a process: where they run out, the program itself gets no more memory.
+std::size_t most_mapped() {
+  static const std::size_t kMost = [] {
+    const auto text = try_read_file("/proc/sys/vm/max_map_count");
+    return (text ? std::strtoul(text->c_str(), nullptr, 10) : 65530) / 2;
+  }();
+  return kMost;
+}
 
 /// The mapping keeps the open file, and so its lock, after the descriptor is closed: readers cost no descriptors.
 class MappedFile final : public Held {
@@ -34,18 +44,24 @@ class MappedFile final : public Held {
   MappedFile(void* address, std::size_t length) : address_(address), length_(length) {
     bytes = length;
     stored = true;
+    ++mapped;
   }
-  ~MappedFile() override { ::munmap(address_, length_); }
+  ~MappedFile() override {
+    ::munmap(address_, length_);
+    --mapped;
+  }
   MappedFile(const MappedFile&) = delete;
   MappedFile& operator=(const MappedFile&) = delete;
   std::span<const std::byte> content() const { return {static_cast<const std::byte*>(address_), length_}; }
+
+  static inline std::atomic<std::size_t> mapped{0};  // by this process
 
  private:
   void* address_;
   std::size_t length_;
 };
 
-/// For file systems that cannot map.
+/// For file systems that cannot map, and processes that hold very many entries.
 class ReadFile final : public Held {
  public:
   explicit ReadFile(std::size_t length)
@@ -111,15 +127,20 @@ OpenedBlob judge(std::shared_ptr<File> file, const Key& key) {
   return {OpenedBlob::State::kGood, std::move(file), {}};
 }
 
-void sync_folder(Disk& disk, const fs::path& folder) {
+/// 0, or what went wrong as errno. Where folders cannot be synced (some network file systems, no right to read them)
+/// nothing more can be done for the names in them.
+int sync_folder(Disk& disk, const fs::path& folder) {
   const UniqueFd fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (fd) {
-    disk.sync(fd.get());
+  if (!fd) {
+    return errno == EMFILE || errno == ENFILE ? errno : 0;
   }
+  const int failure = disk.sync(fd.get());
+  return failure == EINVAL || failure == EOPNOTSUPP ? 0 : failure;
 }
 
 /// Calls work(i), which waits for the disk and does not throw, for each i below `count`, on several threads: each wait
-/// empties the disk's own cache, and the kernel makes one of all that come at the same time.
+/// empties the disk's own cache, and the kernel makes one of all that come at the same time. A thread costs as much as
+/// a wait, so that two waits have none.
 void wait_together(std::size_t count, const std::function<void(std::size_t)>& work) {
   constexpr std::size_t kMostThreads = 16;
   std::atomic<std::size_t> next{0};
@@ -130,7 +151,7 @@ void wait_together(std::size_t count, const std::function<void(std::size_t)>& wo
   };
   std::vector<std::jthread> threads;
   try {
-    for (std::size_t i = 1; i < std::min(count, kMostThreads); ++i) {
+    for (std::size_t i = 1; i < std::min(count / 2, kMostThreads); ++i) {
       threads.emplace_back(some);
     }
   } catch (const std::system_error&) {  // NOLINT(bugprone-empty-catch): no more threads; those that there are do it
@@ -147,7 +168,7 @@ void make_folder(const fs::path& folder) {
 }  // namespace
 
 TemporaryBlob::~TemporaryBlob() {
-  if (fd_) {
+  if (fd_ && !published_) {
     disk_->unlink(path_);
     ::flock(fd_.get(), LOCK_UN);
   }
@@ -155,10 +176,17 @@ TemporaryBlob::~TemporaryBlob() {
 
 void TemporaryBlob::published() {
   ::flock(fd_.get(), LOCK_UN);
-  fd_.reset();
+  published_ = true;
 }
 
-BlobFiles::BlobFiles(fs::path folder, Disk& disk) : folder_(std::move(folder)), disk_(disk) {}
+namespace {
+
+UniqueFd spare_descriptor() { return UniqueFd(::open("/dev/null", O_RDONLY | O_CLOEXEC)); }
+
+}  // namespace
+
+BlobFiles::BlobFiles(fs::path folder, Disk& disk)
+    : folder_(std::move(folder)), disk_(disk), spare_(spare_descriptor()) {}
 
 void BlobFiles::make() {
   make_folders(folder_);
@@ -174,15 +202,34 @@ fs::path BlobFiles::path(const Key& key) const {
 
 bool BlobFiles::exists(const Key& key) const { return ::access(path(key).c_str(), F_OK) == 0; }
 
-OpenedBlob BlobFiles::open(const Key& key) const {
-  using State = OpenedBlob::State;
+bool BlobFiles::is_named(const Key& key) const {
   const UniqueFd fd(::open(path(key).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  std::array<std::byte, kNameBytes> begin{};
+  const ssize_t got = fd ? ::pread(fd.get(), begin.data(), begin.size(), 0) : 0;
+  return got > 0 && is_named_blob(std::span(begin).first(static_cast<std::size_t>(got)));
+}
+
+OpenedBlob BlobFiles::open(const Key& key, Into into) const {
+  const fs::path file = path(key);
+  bool no_descriptor = false;
+  OpenedBlob opened = open_file(file, key, into, no_descriptor);
+  if (no_descriptor) {
+    const std::scoped_lock lock(spare_mutex_);
+    spare_.reset();
+    opened = open_file(file, key, into, no_descriptor);
+    spare_ = spare_descriptor();
+  }
+  return opened;
+}
+
+OpenedBlob BlobFiles::open_file(const fs::path& file, const Key& key, Into into, bool& no_descriptor) const {
+  using State = OpenedBlob::State;
+  const UniqueFd fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  no_descriptor = !fd && errno == EMFILE;
   if (!fd) {
     return errno == ENOENT || errno == ENOTDIR ? OpenedBlob{}
                                                : OpenedBlob{State::kUnreadable, nullptr, std::strerror(errno)};
   }
-  // Without the lock (there are none here, or it is being evicted) eviction takes the name away and we keep the file.
-  try_lock_file(fd.get(), LOCK_SH);
   struct stat status {};
   if (::fstat(fd.get(), &status) != 0 || !S_ISREG(status.st_mode)) {
     return {State::kUnreadable, nullptr, "is no file"};
@@ -191,16 +238,20 @@ OpenedBlob BlobFiles::open(const Key& key) const {
   if (length < kTensorAlignment) {
     return {State::kDamaged, nullptr, "is shorter than a header"};
   }
+  const bool in_memory = into == Into::kMemory && length <= kSmall;
+  if (!in_memory) {
+    // Without it (there are no locks here, or it is being evicted) eviction takes the name away and we keep the file.
+    try_lock_file(fd.get(), LOCK_SH);
+  }
   void* address = nullptr;
-  const int failure = disk_.map(fd.get(), length, address);
-  if (failure == 0) {
+  if (!in_memory && MappedFile::mapped < most_mapped() && disk_.map(fd.get(), length, address) == 0) {
     return judge(std::make_shared<MappedFile>(address, length), key);
   }
-  auto file = std::make_shared<ReadFile>(length);
-  if (!file->read(fd.get())) {
+  auto content = std::make_shared<ReadFile>(length);
+  if (!content->read(fd.get())) {
     return {State::kUnreadable, nullptr, "cannot be read"};
   }
-  return judge(std::move(file), key);
+  return judge(std::move(content), key);
 }
 
 TemporaryBlob BlobFiles::make_temporary(const Key& key) {
@@ -238,44 +289,46 @@ TemporaryBlob BlobFiles::write(const Key& key, EncodedBlob& blob) {
   return temporary;
 }
 
-void BlobFiles::sync(std::span<const TemporaryBlob> temporaries) {
-  // All are on their way before the first is waited for: the file system then has one journal entry for all of them.
-  // syncfs() would be one call, but waits for all that anybody wrote to this disk, and tells of no failure before
-  // Linux 5.8.
-  for (std::size_t i = 0; i < temporaries.size() && temporaries.size() > 1; ++i) {
-    disk_.begin_sync(temporaries[i].fd());
-  }
-  std::atomic<int> failure{0};
-  wait_together(temporaries.size(), [&](std::size_t i) {
-    if (const int failed = disk_.sync(temporaries[i].fd()); failed != 0) {
-      failure = failed;
-    }
-  });
-  if (failure != 0) {
-    throw system_error(ErrorCode::kIo, (folder_ / "tmp").string(), "cannot be written", failure);
-  }
-}
-
-int BlobFiles::publish(TemporaryBlob& temporary, const Key& key) {
+int BlobFiles::publish(TemporaryBlob& temporary, const Key& key, std::set<fs::path>& changed) {
   const fs::path target = path(key);
   int failure = disk_.rename(temporary.path(), target);
-  if (failure == ENOENT) {  // the first of its folder
-    make_folder(target.parent_path());
+  if (failure == ENOENT) {  // the first of its folder, and maybe of the cache
+    if (::mkdir(target.parent_path().c_str(), 0777) != 0 && errno != EEXIST) {
+      return errno;
+    }
+    for (const fs::path& made : {folder_ / "blobs", folder_, folder_.parent_path(), folder_.parent_path() / ".."}) {
+      changed.insert(made);
+    }
     failure = disk_.rename(temporary.path(), target);
   }
   if (failure == 0) {
     temporary.published();
+    changed.insert(target.parent_path());
   }
   return failure;
 }
 
-void BlobFiles::sync_names(std::span<const Key> keys) {
-  std::set<fs::path> distinct;
-  for (const Key& key : keys) {
-    distinct.insert(path(key).parent_path());
+int BlobFiles::sync(std::span<TemporaryBlob* const> files, const std::set<fs::path>& folders) {
+  // All are on their way before the first is waited for: the file system then has one journal entry for all of them.
+  // syncfs() would be one call, but waits for all that anybody wrote to this disk, and tells of no failure before
+  // Linux 5.8.
+  for (std::size_t i = 0; i < files.size() && files.size() > 1; ++i) {
+    disk_.begin_sync(files[i]->fd());
   }
-  const std::vector<fs::path> folders(distinct.begin(), distinct.end());
-  wait_together(folders.size(), [&](std::size_t i) { sync_folder(disk_, folders[i]); });
+  const std::vector<fs::path> names(folders.begin(), folders.end());
+  std::vector<int> failures(files.size() + names.size());
+  wait_together(failures.size(), [&](std::size_t i) {
+    failures[i] = i < files.size() ? disk_.sync(files[i]->fd()) : sync_folder(disk_, names[i - files.size()]);
+  });
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    int& failure = failures[files.size() + i];
+    if (failure == EMFILE || failure == ENFILE) {
+      std::for_each(files.begin(), files.end(), [](TemporaryBlob* file) { file->close(); });
+      failure = sync_folder(disk_, names[i]);
+    }
+  }
+  const auto failed = std::find_if(failures.begin(), failures.end(), [](int failure) { return failure != 0; });
+  return failed == failures.end() ? 0 : *failed;
 }
 
 RemovalState BlobFiles::remove_unheld(const Key& key) {

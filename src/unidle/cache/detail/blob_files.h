@@ -8,7 +8,9 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 
@@ -29,7 +31,7 @@ struct OpenedBlob {
 
 enum class RemovalState { kRemoved, kHeld };
 
-/// A file in tmp/; removed unless it is published.
+/// A file that was written to tmp/; removed unless it is published.
 class TemporaryBlob {
  public:
   TemporaryBlob(Disk& disk, std::filesystem::path path, UniqueFd fd)
@@ -40,13 +42,16 @@ class TemporaryBlob {
 
   const std::filesystem::path& path() const { return path_; }
   int fd() const { return fd_.get(); }
-  /// It has another name now.
+  /// It has another name now, and may be evicted and read as any other.
   void published();
+  /// Gives back the descriptor of one that is published.
+  void close() { fd_.reset(); }
 
  private:
   Disk* disk_;
   std::filesystem::path path_;
   UniqueFd fd_;
+  bool published_ = false;
 };
 
 /// Thread-safe, and safe for many processes. Failures of writing are kIo.
@@ -58,18 +63,24 @@ class BlobFiles {
   void make();
   std::filesystem::path path(const Key& key) const;
 
-  /// Reads, checks and maps it. A reader's lock is on the file until the last copy of `held` is gone.
-  OpenedBlob open(const Key& key) const;
+  /// Reads, checks and maps it. A reader's lock is on the file until the last copy of `held` is gone. Readers keep no
+  /// descriptor. Beyond half of the mappings that a process may have, it is read into memory instead.
+  OpenedBlob open(const Key& key) const { return open(key, Into::kMapping); }
+  /// Reads and checks it, for those who look at each once: what is small is not mapped, and no lock is on it.
+  OpenedBlob look_at(const Key& key) const { return open(key, Into::kMemory); }
   bool exists(const Key& key) const;
+  /// It keeps its name (is_named_blob). Reads its beginning only, and checks nothing.
+  bool is_named(const Key& key) const;
 
   /// The whole blob in tmp/.
   TemporaryBlob write(const Key& key, EncodedBlob& blob);
-  /// What was written is on the disk, of all of them.
-  void sync(std::span<const TemporaryBlob> temporaries);
-  /// Gives it its name; whoever opens the key from now on gets it. 0, or what went wrong as errno.
-  int publish(TemporaryBlob& temporary, const Key& key);
-  /// The names of these keys last, too.
-  void sync_names(std::span<const Key> keys);
+  /// Gives it its name; whoever opens the key from now on gets it. Adds the folders that changed. 0, or what went wrong
+  /// as errno.
+  int publish(TemporaryBlob& temporary, const Key& key, std::set<std::filesystem::path>& changed);
+  /// Waits until the content of these files and the names in these folders are on the disk. Folders may come with files
+  /// that are published only: where there are no more descriptors, those of the files are given back. 0, or what went
+  /// wrong as errno.
+  int sync(std::span<TemporaryBlob* const> files, const std::set<std::filesystem::path>& folders);
 
   /// Takes it away unless somebody reads it; also kRemoved when it is not there.
   RemovalState remove_unheld(const Key& key);
@@ -89,9 +100,15 @@ class BlobFiles {
 
  private:
   TemporaryBlob make_temporary(const Key& key);
+  enum class Into { kMapping, kMemory };
+  OpenedBlob open(const Key& key, Into into) const;
+  OpenedBlob open_file(const std::filesystem::path& file, const Key& key, Into into, bool& no_descriptor) const;
 
   std::filesystem::path folder_;
   Disk& disk_;
+  /// Given up for a moment to read where the process has no descriptor left.
+  mutable std::mutex spare_mutex_;
+  mutable UniqueFd spare_;
 };
 
 }  // namespace unidle::cache::detail

@@ -1,5 +1,6 @@
 #include "unidle/cache/detail/index.h"
 
+#include <fmt/format.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -11,7 +12,7 @@ namespace {
 
 using record::Blob;
 
-constexpr std::int64_t kIndexVersion = 1;
+constexpr std::int64_t kIndexVersion = 2;
 /// Of the bytes that the cache may hold, the small queue has this share (one in).
 constexpr std::uint64_t kSmallShare = 10;
 /// Reads that lift an entry out of the small queue into the main one.
@@ -21,29 +22,20 @@ constexpr int kMostHeld = 256;
 
 constexpr const char* kTablesSql = R"sql(
 CREATE TABLE entries (
-  key BLOB PRIMARY KEY, bytes INTEGER NOT NULL, queue INTEGER NOT NULL, position INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+  key BLOB PRIMARY KEY, bytes INTEGER NOT NULL, queue INTEGER NOT NULL, position INTEGER NOT NULL,
+  named INTEGER NOT NULL) STRICT, WITHOUT ROWID;
 CREATE UNIQUE INDEX queues ON entries (queue, position);
 CREATE TABLE ghosts (id INTEGER PRIMARY KEY, position INTEGER NOT NULL) STRICT;
 CREATE UNIQUE INDEX ghost_queue ON ghosts (position);
 CREATE TABLE sums (
   id INTEGER PRIMARY KEY CHECK (id = 1), entries INTEGER NOT NULL, bytes INTEGER NOT NULL, small_bytes INTEGER NOT NULL,
-  next INTEGER NOT NULL, ghosts INTEGER NOT NULL, mark INTEGER NOT NULL) STRICT;
-INSERT INTO sums VALUES (1, 0, 0, 0, 1, 0, 0);
+  next INTEGER NOT NULL, ghosts INTEGER NOT NULL, named INTEGER NOT NULL, mark INTEGER NOT NULL) STRICT;
+INSERT INTO sums VALUES (1, 0, 0, 0, 1, 0, 0, 0);
 )sql";
 
 Blob as_blob(const Key& key) { return {{reinterpret_cast<const char*>(key.bytes.data()), key.bytes.size()}}; }
 
 std::int64_t ghost_id(const Key& key) { return static_cast<std::int64_t>(key.prefix()); }
-
-/// Tells a row that was damaged: eviction goes by these numbers, and a wrong one would empty the cache.
-std::int64_t mark_of(std::initializer_list<std::int64_t> values) {
-  std::uint64_t mark = 0;
-  for (const std::int64_t value : values) {
-    mark = (mark ^ static_cast<std::uint64_t>(value)) * 0x9e3779b97f4a7c15U;
-    mark ^= mark >> 29;
-  }
-  return static_cast<std::int64_t>(mark);
-}
 
 std::optional<Key> key_from(std::string_view bytes) {
   Key key;
@@ -60,14 +52,15 @@ struct Index::Statements {
   explicit Statements(record::Database& db)
       : begin(db, "BEGIN IMMEDIATE"),
         commit(db, "COMMIT"),
-        sums(db, "SELECT entries, bytes, small_bytes, next, ghosts, mark FROM sums WHERE id = 1"),
-        set_sums(
-            db, "UPDATE sums SET entries = ?, bytes = ?, small_bytes = ?, next = ?, ghosts = ?, mark = ? WHERE id = 1"),
-        find(db, "SELECT bytes, queue FROM entries WHERE key = ?"),
-        insert(db, "INSERT INTO entries VALUES (?, ?, ?, ?)"),
+        sums(db, "SELECT entries, bytes, small_bytes, next, ghosts, named, mark FROM sums WHERE id = 1"),
+        set_sums(db,
+                 "UPDATE sums SET entries = ?, bytes = ?, small_bytes = ?, next = ?, ghosts = ?, named = ?, mark = ? "
+                 "WHERE id = 1"),
+        find(db, "SELECT bytes, queue, named FROM entries WHERE key = ?"),
+        insert(db, "INSERT INTO entries VALUES (?, ?, ?, ?, ?)"),
         erase(db, "DELETE FROM entries WHERE key = ?"),
         move(db, "UPDATE entries SET queue = ?, position = ? WHERE key = ?"),
-        oldest(db, "SELECT key, bytes FROM entries WHERE queue = ? ORDER BY position LIMIT 1"),
+        oldest(db, "SELECT key, bytes, named FROM entries WHERE queue = ? ORDER BY position LIMIT 1"),
         add_ghost(db, "INSERT OR REPLACE INTO ghosts VALUES (?, ?)"),
         has_ghost(db, "SELECT 1 FROM ghosts WHERE id = ?"),
         erase_ghost(db, "DELETE FROM ghosts WHERE id = ?"),
@@ -162,20 +155,30 @@ bool Index::damaged() const {
   }
 }
 
-void Index::rebuild(const std::function<void(const std::function<void(const Key&, std::uint64_t)>& add)>& each) {
+void Index::rebuild(const std::function<void(const std::function<void(const BlobFacts&)>& add)>& each) {
   Transaction transaction(*this);
   db_.execute("DELETE FROM entries; DELETE FROM ghosts;");
   Sums sums;
   sums.next = 1;
   // What is there may well be used again: the main queue, so that new things do not push it out at once.
-  each([&](const Key& key, std::uint64_t bytes) {
-    if (!find(key)) {
-      insert(sums, key, bytes, kMain);
+  each([&](const BlobFacts& blob) {
+    if (!find(blob.key)) {
+      insert(sums, blob, kMain);
     }
   });
   write_sums(sums);
-  db_.execute("PRAGMA user_version=1");
+  db_.execute(fmt::format("PRAGMA user_version={}", kIndexVersion).c_str());
   transaction.commit();
+}
+
+/// Tells a row that was damaged: eviction goes by these numbers, and a wrong one would empty the cache.
+std::int64_t Index::mark_of(const Sums& sums) {
+  std::uint64_t mark = 0;
+  for (const std::int64_t value : {sums.entries, sums.bytes, sums.small_bytes, sums.next, sums.ghosts, sums.named}) {
+    mark = (mark ^ static_cast<std::uint64_t>(value)) * 0x9e3779b97f4a7c15U;
+    mark ^= mark >> 29;
+  }
+  return static_cast<std::int64_t>(mark);
 }
 
 Index::Sums Index::read_sums() {
@@ -184,10 +187,9 @@ Index::Sums Index::read_sums() {
   Sums sums;
   bool good = query.step();
   if (good) {
-    sums = {query.integer(0), query.integer(1), query.integer(2), query.integer(3), query.integer(4)};
-    const std::int64_t mark = query.integer(5);
-    good = mark == mark_of({sums.entries, sums.bytes, sums.small_bytes, sums.next, sums.ghosts}) ||
-           (mark == 0 && sums.next == 1 && sums.entries == 0);
+    sums = {query.integer(0), query.integer(1), query.integer(2), query.integer(3), query.integer(4), query.integer(5)};
+    const std::int64_t mark = query.integer(6);
+    good = mark == mark_of(sums) || (mark == 0 && sums.next == 1 && sums.entries == 0);
   }
   query.reset();
   if (!good) {
@@ -197,8 +199,8 @@ Index::Sums Index::read_sums() {
 }
 
 void Index::write_sums(const Sums& sums) {
-  statements_->set_sums.run(sums.entries, sums.bytes, sums.small_bytes, sums.next, sums.ghosts,
-                            mark_of({sums.entries, sums.bytes, sums.small_bytes, sums.next, sums.ghosts}));
+  statements_->set_sums.run(sums.entries, sums.bytes, sums.small_bytes, sums.next, sums.ghosts, sums.named,
+                            mark_of(sums));
 }
 
 std::optional<Index::Row> Index::find(const Key& key) {
@@ -206,16 +208,19 @@ std::optional<Index::Row> Index::find(const Key& key) {
   query.reset();
   std::optional<Row> row;
   if (query.bind_all(as_blob(key)).step()) {
-    row = Row{static_cast<std::uint64_t>(query.integer(0)), query.integer(1) == kMain ? kMain : kSmall};
+    row = Row{static_cast<std::uint64_t>(query.integer(0)), query.integer(1) == kMain ? kMain : kSmall,
+              query.integer(2) != 0};
   }
   query.reset();
   return row;
 }
 
-void Index::insert(Sums& sums, const Key& key, std::uint64_t bytes, Queue queue) {
-  const auto size = static_cast<std::int64_t>(bytes);
-  statements_->insert.run(as_blob(key), size, static_cast<std::int64_t>(queue), sums.next++);
+void Index::insert(Sums& sums, const BlobFacts& blob, Queue queue) {
+  const auto size = static_cast<std::int64_t>(blob.bytes);
+  const std::int64_t named = blob.named ? 1 : 0;
+  statements_->insert.run(as_blob(blob.key), size, static_cast<std::int64_t>(queue), sums.next++, named);
   ++sums.entries;
+  sums.named += named;
   sums.bytes += size;
   sums.small_bytes += queue == kSmall ? size : 0;
 }
@@ -225,6 +230,7 @@ void Index::erase(Sums& sums, const Key& key) {
     const auto size = static_cast<std::int64_t>(row->bytes);
     statements_->erase.run(as_blob(key));
     --sums.entries;
+    sums.named -= row->named ? 1 : 0;
     sums.bytes -= size;
     sums.small_bytes -= row->queue == kSmall ? size : 0;
   }
@@ -242,7 +248,7 @@ std::optional<Key> Index::oldest(Queue queue, Row& row) {
   std::optional<Key> key;
   if (query.bind_all(static_cast<std::int64_t>(queue)).step()) {
     key = key_from(query.bytes(0));
-    row = {static_cast<std::uint64_t>(query.integer(1)), queue};
+    row = {static_cast<std::uint64_t>(query.integer(1)), queue, query.integer(2) != 0};
     if (!key) {
       query.reset();
       throw Error(ErrorCode::kCorrupt, path_.string(), "has a key that is none");
@@ -321,34 +327,34 @@ void Index::add(std::span<Wanted> blobs, std::optional<std::uint64_t> max_bytes,
                 const std::function<Removal(const Key&)>& remove) {
   Transaction transaction(*this);
   Sums sums = read_sums();
-  for (Wanted& blob : blobs) {
-    blob.fits = add_one(sums, blob.key, blob.bytes, max_bytes, remove);
+  for (Wanted& wanted : blobs) {
+    wanted.fits = add_one(sums, wanted.blob, max_bytes, remove);
   }
   write_sums(sums);
   transaction.commit();
 }
 
-bool Index::add_one(Sums& sums, const Key& key, std::uint64_t bytes, std::optional<std::uint64_t> max_bytes,
+bool Index::add_one(Sums& sums, const BlobFacts& blob, std::optional<std::uint64_t> max_bytes,
                     const std::function<Removal(const Key&)>& remove) {
-  if (max_bytes && bytes > *max_bytes) {
+  if (max_bytes && blob.bytes > *max_bytes) {
     return false;
   }
-  const auto before = find(key);
+  const auto before = find(blob.key);
   if (before) {
-    erase(sums, key);
+    erase(sums, blob.key);
   }
   bool fits = true;
   if (max_bytes) {
-    fits = evict_to(sums, *max_bytes - bytes, *max_bytes, remove);
+    fits = evict_to(sums, *max_bytes - blob.bytes, *max_bytes, remove);
   }
   if (fits) {
-    const bool again = take_ghost(sums, key);
+    const bool again = take_ghost(sums, blob.key);
     if (!before) {
-      board_.set_hits(key, 0);
+      board_.set_hits(blob.key, 0);
     }
-    insert(sums, key, bytes, again ? kMain : before ? before->queue : kSmall);
+    insert(sums, blob, again ? kMain : before ? before->queue : kSmall);
   } else if (before) {
-    insert(sums, key, before->bytes, before->queue);  // its old blob stays
+    insert(sums, {blob.key, before->bytes, before->named}, before->queue);  // its old blob stays
   }
   return fits;
 }
@@ -380,22 +386,25 @@ void Index::forget(const Key& key) {
   transaction.commit();
 }
 
-void Index::adopt(const Key& key, std::uint64_t bytes) {
+bool Index::knows(const Key& key, std::uint64_t bytes) {
   const auto row = find(key);
-  if (row && row->bytes == bytes) {
-    return;
-  }
+  return row && row->bytes == bytes;
+}
+
+void Index::adopt(const BlobFacts& blob) {
   Transaction transaction(*this);
   Sums sums = read_sums();
-  erase(sums, key);
-  insert(sums, key, bytes, row ? row->queue : kSmall);
+  const auto row = find(blob.key);
+  erase(sums, blob.key);
+  insert(sums, blob, row ? row->queue : kSmall);
   write_sums(sums);
   transaction.commit();
 }
 
 Totals Index::totals() {
   const Sums sums = read_sums();
-  return {static_cast<std::uint64_t>(sums.entries), static_cast<std::uint64_t>(sums.bytes)};
+  return {static_cast<std::uint64_t>(sums.entries), static_cast<std::uint64_t>(sums.bytes),
+          static_cast<std::uint64_t>(sums.named)};
 }
 
 std::optional<Key> Index::rows(const std::optional<Key>& after, std::size_t limit,

@@ -18,12 +18,19 @@ namespace unidle::cache::detail {
 struct Totals {
   std::uint64_t entries = 0;
   std::uint64_t bytes = 0;
+  std::uint64_t named = 0;
+};
+
+/// A blob that is there.
+struct BlobFacts {
+  Key key;
+  std::uint64_t bytes = 0;
+  bool named = false;
 };
 
 /// A blob that asks for room.
 struct Wanted {
-  Key key;
-  std::uint64_t bytes = 0;
+  BlobFacts blob;
   bool fits = false;
 };
 
@@ -44,7 +51,7 @@ class Index {
   /// False until finish_rebuild(): the database is new, and knows nothing of the blobs that are there.
   bool complete();
   /// Within one transaction: `each` calls add() for every blob there is.
-  void rebuild(const std::function<void(const std::function<void(const Key&, std::uint64_t)>& add)>& each);
+  void rebuild(const std::function<void(const std::function<void(const BlobFacts&)>& add)>& each);
 
   /// The file at the path is no longer the one that is open.
   bool replaced() const;
@@ -59,8 +66,10 @@ class Index {
   Totals shrink(std::uint64_t max_bytes, const std::function<Removal(const Key&)>& remove);
   /// The entry is no longer there.
   void forget(const Key& key);
+  /// A blob that is there has a row, and that says its size.
+  bool knows(const Key& key, std::uint64_t bytes);
   /// A blob that is there: its row is made or corrected, without eviction.
-  void adopt(const Key& key, std::uint64_t bytes);
+  void adopt(const BlobFacts& blob);
 
   Totals totals();
   /// Calls `each` for rows in no order, at most `limit` at a time from behind `after`; the last key that was seen.
@@ -72,6 +81,7 @@ class Index {
   struct Row {
     std::uint64_t bytes = 0;
     Queue queue = kSmall;
+    bool named = false;
   };
   /// The one row that sums the others up, as it stands in this transaction.
   struct Sums {
@@ -80,22 +90,24 @@ class Index {
     std::int64_t small_bytes = 0;
     std::int64_t next = 0;  // position
     std::int64_t ghosts = 0;
+    std::int64_t named = 0;
   };
   struct Statements;
   class Transaction;
 
   void open_tables();
   void make_tables();
+  static std::int64_t mark_of(const Sums& sums);
   Sums read_sums();
   void write_sums(const Sums& sums);
   std::optional<Row> find(const Key& key);
-  void insert(Sums& sums, const Key& key, std::uint64_t bytes, Queue queue);
+  void insert(Sums& sums, const BlobFacts& blob, Queue queue);
   void erase(Sums& sums, const Key& key);
   void move_to_end(Sums& sums, const Key& key, const Row& row, Queue queue);
   std::optional<Key> oldest(Queue queue, Row& row);
   void remember_ghost(Sums& sums, const Key& key);
   bool take_ghost(Sums& sums, const Key& key);
-  bool add_one(Sums& sums, const Key& key, std::uint64_t bytes, std::optional<std::uint64_t> max_bytes,
+  bool add_one(Sums& sums, const BlobFacts& blob, std::optional<std::uint64_t> max_bytes,
                const std::function<Removal(const Key&)>& remove);
   bool evict_to(Sums& sums, std::uint64_t limit, std::uint64_t max_bytes,
                 const std::function<Removal(const Key&)>& remove);

@@ -70,7 +70,7 @@ void State::rebuild() {
   index_->rebuild([this](const auto& add) {
     for (std::size_t part = 0; part < BlobFiles::kParts; ++part) {
       files_.each(part, [&](const Key& key, std::uint64_t bytes) {
-        add(key, bytes);
+        add({key, bytes, files_.is_named(key)});
         return true;
       });
     }
@@ -102,19 +102,21 @@ void State::with_index(const std::function<void(Index&)>& work) {
 }
 
 Statistics State::statistics() {
-  Statistics all{0, 0, max_bytes_};
+  Statistics all{.max_bytes = max_bytes_};
   if (writable_) {
     with_index([&](Index& index) {
       const Totals totals = index.totals();
       all.entries = totals.entries;
       all.bytes = totals.bytes;
+      all.named = totals.named;
     });
     return all;
   }
   for (std::size_t part = 0; part < BlobFiles::kParts; ++part) {
-    files_.each(part, [&](const Key&, std::uint64_t bytes) {
+    files_.each(part, [&](const Key& key, std::uint64_t bytes) {
       ++all.entries;
       all.bytes += bytes;
+      all.named += files_.is_named(key) ? 1 : 0;
       return true;
     });
   }
@@ -138,11 +140,14 @@ void State::drop_rows_without_blobs() {
   } while (after);
 }
 
-void State::adopt(const Key& key, std::uint64_t bytes) {
+void State::adopt(std::vector<std::pair<Key, std::uint64_t>> blobs) {
+  std::sort(blobs.begin(), blobs.end());  // as the index has them
   with_index([&](Index& index) {
-    // Looked for again: it may have been evicted since it was seen.
-    if (files_.exists(key)) {
-      index.adopt(key, bytes);
+    for (const auto& [key, bytes] : blobs) {
+      // Looked for again: it may have been evicted since it was seen.
+      if (!index.knows(key, bytes) && files_.exists(key)) {
+        index.adopt({key, bytes, files_.is_named(key)});
+      }
     }
   });
 }
@@ -152,12 +157,13 @@ Verified State::verify(std::stop_token stop, const std::function<void(std::uint6
   std::mutex mutex;
   std::atomic<std::size_t> next{0};
   std::exception_ptr failure;
-  const auto look_at = [&](const Key& key, std::uint64_t) {
-    const OpenedBlob opened = files_.open(key);
+  using Blobs = std::vector<std::pair<Key, std::uint64_t>>;
+  const auto look_at = [&](const Key& key, Blobs& good) {
+    const OpenedBlob opened = files_.look_at(key);
     const bool damaged = opened.state == OpenedBlob::State::kDamaged || opened.state == OpenedBlob::State::kUnreadable;
     const bool moved = damaged && writable_ && files_.set_aside(key);
-    if (opened.state == OpenedBlob::State::kGood && writable_) {
-      adopt(key, opened.held->bytes);
+    if (opened.state == OpenedBlob::State::kGood) {
+      good.emplace_back(key, opened.held->bytes);
     }
     if (opened.state == OpenedBlob::State::kMissing) {
       return !stop.stop_requested();
@@ -175,7 +181,11 @@ Verified State::verify(std::stop_token stop, const std::function<void(std::uint6
   const auto work = [&] {
     try {
       for (std::size_t part = next++; part < BlobFiles::kParts && !stop.stop_requested(); part = next++) {
-        files_.each(part, look_at);
+        Blobs good;
+        files_.each(part, [&](const Key& key, std::uint64_t) { return look_at(key, good); });
+        if (writable_) {
+          adopt(std::move(good));
+        }
       }
     } catch (...) {
       const std::scoped_lock lock(mutex);
@@ -206,10 +216,12 @@ Pruned State::prune(std::optional<std::uint64_t> max_bytes) {
   pruned.left_over = files_.sweep();
   pruned.damaged = files_.remove_damaged();
   for (std::size_t part = 0; part < BlobFiles::kParts; ++part) {
+    std::vector<std::pair<Key, std::uint64_t>> blobs;
     files_.each(part, [&](const Key& key, std::uint64_t bytes) {
-      adopt(key, bytes);
+      blobs.emplace_back(key, bytes);
       return true;
     });
+    adopt(std::move(blobs));
   }
   drop_rows_without_blobs();
   const std::optional<std::uint64_t> most = max_bytes ? max_bytes : max_bytes_;

@@ -64,14 +64,20 @@ class State {
   class Group;
   std::size_t write(std::span<Incoming> entries, Group& group);
   void make_room(std::span<Wanted> blobs);
-  void publish(Group& group);
+  void sync_replacing(Group& group);
+  /// 0, or what went wrong as errno.
+  int publish(Group& group);
+  int sync_published(Group& group, std::span<const std::size_t> named, const std::set<std::filesystem::path>& changed);
+  bool durable() const { return options_.durability == Durability::kPower; }
+  /// Nothing is stored for a while after a failure.
+  bool pausing() const;
   /// The entry, should the blob be good. What is damaged is set aside.
   std::optional<Entry> accept(const Key& key, OpenedBlob opened);
   void set_aside(const Key& key, const std::string& reason);
   void forget(const Key& key);
   void drop_rows_without_blobs();
-  /// A blob that is there gets its row, should that be missing.
-  void adopt(const Key& key, std::uint64_t bytes);
+  /// Blobs that are there (keys, and bytes) get their rows, should those be missing.
+  void adopt(std::vector<std::pair<Key, std::uint64_t>> blobs);
   void heed_pressure();
   void tell_once(const std::string& kind, const std::string& text);
 
@@ -86,7 +92,7 @@ class State {
   std::optional<KeyLocks> evictions_;  // another owner, so that our own claims keep entries from being evicted
   HotEntries hot_;
   std::atomic<std::uint32_t> pressure_{0};
-  std::atomic<std::int64_t> retry_ns_{0};  // after a failure nothing is stored until then
+  std::atomic<std::int64_t> retry_ns_{0};  // when something may be stored again
 
   std::mutex flights_mutex_;
   std::condition_variable flights_changed_;

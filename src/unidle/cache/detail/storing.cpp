@@ -10,14 +10,14 @@ namespace unidle::cache::detail {
 
 namespace {
 
-constexpr std::int64_t kRetry_ns = 10 * kNsPerSecond;
+constexpr std::int64_t kRetry_ns = 10 * kNsPerSecond;  // after a failure nothing is stored for so long
 constexpr std::uint64_t kMostBytesTogether = 32 << 20;
 /// Of the bound: what is stored together must not be so much that it pushes itself out of the small queue.
 constexpr std::uint64_t kShareTogether = 20;
 
 }  // namespace
 
-/// Entries whose blobs lie in tmp/.
+/// Entries that are stored together.
 class State::Group {
  public:
   explicit Group(std::optional<std::uint64_t> max_bytes)
@@ -26,15 +26,17 @@ class State::Group {
   bool has_room(std::uint64_t bytes) const {
     return entries.empty() || (entries.size() < kMostTogether && bytes_ + bytes <= most_bytes_);
   }
-  void add(Incoming& entry, TemporaryBlob temporary) {
+  void add(Incoming& entry, TemporaryBlob temporary, bool replaces) {
     entries.push_back(&entry);
     temporaries.push_back(std::move(temporary));
-    rows.push_back({entry.key, entry.blob.bytes});
+    replacing.push_back(replaces);
+    rows.push_back({{entry.key, entry.blob.bytes, entry.blob.named}});
     bytes_ += entry.blob.bytes;
   }
 
   std::vector<Incoming*> entries;
   std::vector<TemporaryBlob> temporaries;
+  std::vector<bool> replacing;  // there is an entry of the key
   std::vector<Wanted> rows;
 
  private:
@@ -55,7 +57,7 @@ std::size_t State::write(std::span<Incoming> entries, Group& group) {
       return i;
     }
     try {
-      group.add(entry, files_.write(entry.key, entry.blob));
+      group.add(entry, files_.write(entry.key, entry.blob), files_.exists(entry.key));
     } catch (const Error&) {
       if (group.entries.empty()) {
         throw;
@@ -71,12 +73,12 @@ void State::make_room(std::span<Wanted> blobs) {
     index.add(some, max_bytes_, [this](const Key& other) { return remove(other); });
   };
   with_index([&](Index& index) { add(index, blobs); });
-  const auto refused = [](const Wanted& blob) { return !blob.fits; };
+  const auto refused = [](const Wanted& wanted) { return !wanted.fits; };
   if (std::any_of(blobs.begin(), blobs.end(), refused)) {
     hot_.release();  // what stood in the way may have been our own
-    for (Wanted& blob : blobs) {
-      if (refused(blob)) {
-        with_index([&](Index& index) { add(index, {&blob, 1}); });
+    for (Wanted& wanted : blobs) {
+      if (refused(wanted)) {
+        with_index([&](Index& index) { add(index, {&wanted, 1}); });
       }
     }
   }
@@ -85,41 +87,79 @@ void State::make_room(std::span<Wanted> blobs) {
   }
 }
 
-void State::publish(Group& group) {
-  std::vector<Key> named;
-  int failure = 0;
-  for (std::size_t i = 0; i < group.entries.size() && failure == 0; ++i) {
-    if (group.rows[i].fits) {
-      failure = files_.publish(group.temporaries[i], group.rows[i].key);
-    }
-    if (group.rows[i].fits && failure == 0) {
-      board_->bump_generation(group.rows[i].key);
-      named.push_back(group.rows[i].key);
-      group.entries[i]->stored = true;
+/// Of the content alone, before any of it has a name.
+void State::sync_replacing(Group& group) {
+  std::vector<TemporaryBlob*> files;
+  for (std::size_t i = 0; i < group.entries.size(); ++i) {
+    if (group.replacing[i]) {
+      files.push_back(&group.temporaries[i]);
     }
   }
-  if (options_.durability == Durability::kPower) {
-    files_.sync_names(named);
-  }
-  if (failure != 0) {
+  if (const int failure = files_.sync(files, {}); failure != 0) {
     throw system_error(ErrorCode::kIo, folder_.string(), "cannot be written", failure);
   }
 }
 
+int State::publish(Group& group) {
+  std::vector<std::size_t> named;
+  std::set<std::filesystem::path> changed;
+  int failure = 0;
+  for (std::size_t i = 0; i < group.entries.size() && failure == 0; ++i) {
+    if (group.rows[i].fits) {
+      failure = files_.publish(group.temporaries[i], group.rows[i].blob.key, changed);
+      if (failure == 0) {
+        board_->bump_generation(group.rows[i].blob.key);
+        named.push_back(i);
+      }
+    }
+  }
+  if (const int unsafe = durable() ? sync_published(group, named, changed) : 0; unsafe != 0) {
+    return unsafe;
+  }
+  for (const std::size_t i : named) {
+    group.entries[i]->stored = true;
+  }
+  return failure;
+}
+
+/// Content and names. Since the names are there already, the file system writes both in one go, where it would write
+/// its journal twice if the content were waited for before. Only what replaces an entry has its content synced before.
+/// What failed is taken back.
+int State::sync_published(Group& group, std::span<const std::size_t> named,
+                          const std::set<std::filesystem::path>& changed) {
+  std::vector<TemporaryBlob*> files;
+  for (const std::size_t i : named) {
+    if (group.replacing[i]) {
+      group.temporaries[i].close();  // folders need descriptors, too
+    } else {
+      files.push_back(&group.temporaries[i]);
+    }
+  }
+  const int failure = files_.sync(files, changed);
+  for (const std::size_t i : named) {
+    if (failure != 0 && !group.replacing[i]) {
+      erase(group.rows[i].blob.key);
+    }
+  }
+  return failure;
+}
+
 std::size_t State::store(std::span<Incoming> entries) {
-  if (!writable_ || clock_.now_ns() < retry_ns_) {
+  if (!writable_ || pausing()) {
     return entries.size();
   }
   try {
     with_index([](Index&) {});  // opened before the blobs take the last descriptors
     Group group(max_bytes_);
     const std::size_t taken = write(entries, group);
-    if (options_.durability == Durability::kPower) {
-      files_.sync(group.temporaries);
+    if (durable()) {
+      sync_replacing(group);
     }
     if (!group.entries.empty()) {
       make_room(group.rows);
-      publish(group);
+      if (const int failure = publish(group); failure != 0) {
+        throw system_error(ErrorCode::kIo, folder_.string(), "cannot be written", failure);
+      }
     }
     return taken;
   } catch (const Error& error) {
@@ -127,6 +167,11 @@ std::size_t State::store(std::span<Incoming> entries) {
     tell_once("write", fmt::format("the cache goes on without storing: {}", error.what()));
     return entries.size();
   }
+}
+
+bool State::pausing() const {
+  const std::int64_t left_ns = retry_ns_ - clock_.now_ns();
+  return left_ns > 0 && left_ns <= kRetry_ns;  // more is left only where the clock was set back
 }
 
 }  // namespace unidle::cache::detail

@@ -143,7 +143,7 @@ int show_path(const Arguments& arguments) {
 cache::PredictorFactory factory_of(const Arguments& arguments, const json& parameters) {
   if (arguments.command.empty() == arguments.predictor.empty()) {
     throw Error(ErrorCode::kUsage, "cache warm", "needs one predictor",
-                fmt::format("--predictor {} or a TorchScript file, or a program after --",
+                fmt::format("--predictor {}, a TorchScript file or an AOTInductor package, or a program after --",
                             fmt::join(cache::builtin_names(), ", ")));
   }
   const bool module = exists(status_of(arguments.predictor));
@@ -231,8 +231,9 @@ CLI::App* add_warm(CLI::App& app, Arguments& arguments) {
   action->add_option("path", arguments.path, "The cache's folder; made when it is not there")->required();
   action->add_option("command", arguments.command, "After --: a program that speaks docs/predictor-protocol.md");
   action->add_option("--inputs", arguments.inputs, "One input a line, or a FASTA file")->required();
-  action->add_option("--predictor", arguments.predictor,
-                     "Instead of a program: peptide or peptide-ensemble, unidle's own, or a TorchScript file");
+  action->add_option(
+      "--predictor", arguments.predictor,
+      "Instead of a program: peptide or peptide-ensemble, unidle's own, or a file: TorchScript, or a .pt2 package");
   action->add_option("--parameters", arguments.parameters,
                      "A JSON object for the program; other parameters, other entries");
   action->add_option("--workers", arguments.workers, "Predictors at once")

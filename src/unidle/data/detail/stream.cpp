@@ -42,4 +42,12 @@ void Stream::read_ahead(std::int64_t position) const {
   }
 }
 
+void Stream::expect(std::int64_t unit_number) const {
+  const Plan::Range unit = plan.unit(unit_number);
+  for (std::int64_t position = unit.begin; position < unit.end; ++position) {
+    const ItemRequest request = request_at(position);
+    source.expect({&request, 1});
+  }
+}
+
 }  // namespace unidle::data::detail

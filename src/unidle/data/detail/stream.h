@@ -20,6 +20,8 @@ struct Stream {
   std::int64_t extent(std::int64_t batch_index, std::size_t field) const;
   /// Tells the source what comes a window further on, when the position is the first of a run of the order.
   void read_ahead(std::int64_t position) const;
+  /// Tells the source of the items of a unit, which will be read.
+  void expect(std::int64_t unit_number) const;
 };
 
 }  // namespace unidle::data::detail

@@ -42,8 +42,17 @@ class NumberSource : public Source {
     return 100;
   }
 
+  std::int64_t look_ahead() const override { return ahead; }
+  void expect(std::span<const ItemRequest> requests) const override {
+    for (const ItemRequest& request : requests) {
+      on_expect(request);
+    }
+  }
+
   int reads() const { return reads_.load(); }
   std::function<void(const ItemRequest&)> before_read;
+  std::int64_t ahead = 0;
+  std::function<void(const ItemRequest&)> on_expect;
 
  private:
   std::vector<Field> fields_{{"told", DType::kI64, {3}}, {"bytes", DType::kU8, {5, 7}}};
