@@ -1,5 +1,5 @@
-"""kill -9 of processes that build and read one table, at random points, while its files are replaced: is every
-row that is served a row of files that were there, and the table at the end the one of the files as they are?
+"""kill -9 of processes that build and read one table, at random points, while its files are replaced: is
+every row that is served a row of files that were there, and the table at the end that of the files then?
 
     UNIDLE_BIN=build/bin python3 python/tests/table_kills.py --kills 1000
 
@@ -18,11 +18,12 @@ import tempfile
 import time
 import traceback
 
-import numpy as np
 import package
 
 import unidle
 from unidle.data import Loader, table
+
+np = package.needs("numpy")
 
 ROWS = 9000  # of a part
 PARTS = 3

@@ -16,8 +16,8 @@
 namespace unidle::data {
 namespace {
 
-using Cells = std::vector<std::vector<std::string>>;
-using Names = std::vector<std::string>;
+using ArchiveCells = std::vector<std::vector<std::string>>;
+using ArchiveNames = std::vector<std::string>;
 using Members = std::vector<std::pair<std::string, std::string>>;
 
 std::string ustar_header(const std::string& name, std::size_t bytes) {
@@ -49,8 +49,8 @@ class ArchivesTest : public ::testing::Test {
   }
   std::string folder(const std::string& name) const { return (folder_.path() / name).string(); }
 
-  static Names places(const Inspection& found) {
-    Names names;
+  static ArchiveNames places(const Inspection& found) {
+    ArchiveNames names;
     for (const Inspection::Problem& problem : found.problems) {
       names.push_back(problem.at.substr(problem.at.rfind('/') + 1));
     }
@@ -91,7 +91,7 @@ TEST_F(ArchivesTest, TheKindIsThatOfWhatIsInIt) {
   EXPECT_EQ(arrays.kind, "npy");
   EXPECT_EQ(arrays.columns[1].name, "x.npy");
   EXPECT_EQ(arrays.columns[1].type, "float32 [2, 3]");
-  EXPECT_EQ(arrays.sample, (Cells{{"1", "0, 0, 0, 0, ..."}}));
+  EXPECT_EQ(arrays.sample, (ArchiveCells{{"1", "0, 0, 0, 0, ..."}}));
   EXPECT_EQ(inspect({archive("t.tar", {{"1.cls", "1"}, {"1.txt", "a"}})}, {}).kind, "table");
 }
 
@@ -100,7 +100,7 @@ TEST_F(ArchivesTest, TwoPicturesOfASampleAreTwoColumns) {
   ASSERT_EQ(found.columns.size(), 3U);
   EXPECT_EQ(found.columns[2].name, "png");
   EXPECT_EQ(found.columns[2].missing, 1);
-  EXPECT_EQ(places(found), (Names{"s.tar:2"}));
+  EXPECT_EQ(places(found), (ArchiveNames{"s.tar:2"}));
 }
 
 TEST_F(ArchivesTest, NamesTheMemberThatIsWrong) {
@@ -117,7 +117,8 @@ TEST_F(ArchivesTest, NamesTheMemberThatIsWrong) {
   std::ofstream(folder("f/s_11.tar")) << std::string(600, 'x');
   const Inspection found = inspect({folder("f")}, {.sample_rows = 1});
   EXPECT_EQ(found.rows, 3);
-  EXPECT_EQ(places(found), (Names{"s_10.tar:1.jpg", "s_11.tar", "1.cls", "1.json", "2.jpg", "2.npy", "2", "3.npy"}));
+  EXPECT_EQ(places(found),
+            (ArchiveNames{"s_10.tar:1.jpg", "s_11.tar", "1.cls", "1.json", "2.jpg", "2.npy", "2", "3.npy"}));
   EXPECT_NE(found.problems[2].at.find("s_2.tar:in/1.cls"), std::string::npos);
   EXPECT_NE(found.problems[5].what.find("float32 [3]; expected float32 [2]"), std::string::npos);
   EXPECT_EQ(found.problems[6].what, "has no .cls");
@@ -129,7 +130,7 @@ TEST_F(ArchivesTest, SeveralArchivesAreOne) {
   const std::string second = archive("b.tar", {{"2.cls", "2"}});
   EXPECT_EQ(inspect({first, second}, {}).rows, 2);
   EXPECT_THROW(inspect({first, folder("c.csv")}, {}), Error);
-  EXPECT_EQ(places(inspect({archive("empty.tar", {})}, {})), (Names{"empty.tar"}));
+  EXPECT_EQ(places(inspect({archive("empty.tar", {})}, {})), (ArchiveNames{"empty.tar"}));
 }
 
 }  // namespace

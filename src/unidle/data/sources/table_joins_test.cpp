@@ -11,7 +11,7 @@ namespace unidle::data {
 namespace {
 
 using testing::Row;
-using TableRows = std::vector<testing::Row>;
+using JoinedRows = std::vector<testing::Row>;
 
 class TableJoinsTest : public testing::TableTest {
  protected:
@@ -41,7 +41,7 @@ TEST_F(TableJoinsTest, ColumnsOfSideTablesAreNamedLikeOnesOwn) {
   wanted.fill_value = -1;
   const TableSource source(wanted);
   // Towns are numbered as the rows of ratings meet them.
-  EXPECT_EQ(rows_of(source), (TableRows{{-1, 30, 0, 5}, {1990, 50, 1, 4}, {1990, 30, 0, 3}, {-1, 40, 2, 1}}));
+  EXPECT_EQ(rows_of(source), (JoinedRows{{-1, 30, 0, 5}, {1990, 50, 1, 4}, {1990, 30, 0, 3}, {-1, 40, 2, 1}}));
   EXPECT_EQ(source.columns()[2].categories, (std::vector<std::string>{"Rome", "Paris, F", ""}));
   EXPECT_EQ(source.columns()[0].missing, 2);
   EXPECT_EQ(source.columns()[0].type, "integer");
@@ -61,7 +61,7 @@ TEST_F(TableJoinsTest, AKeyMayBeAFeatureToo) {
   TableOptions wanted = ratings();
   wanted.features = {"user_id", "age"};
   wanted.categorical = {"film"};
-  EXPECT_EQ(rows_of(TableSource(wanted)), (TableRows{{7, 30, 0, 5}, {9, 50, 1, 4}, {7, 30, 1, 3}, {8, 40, 2, 1}}));
+  EXPECT_EQ(rows_of(TableSource(wanted)), (JoinedRows{{7, 30, 0, 5}, {9, 50, 1, 4}, {7, 30, 1, 3}, {8, 40, 2, 1}}));
 }
 
 TEST_F(TableJoinsTest, RowsWithoutAPartnerHaveMissingValues) {
@@ -86,7 +86,7 @@ TEST_F(TableJoinsTest, SideTablesComeInPartsAndTwoMayHaveOneKey) {
   put("side_part2.csv", "k,v\n2,20\n");
   TableOptions wanted = options({put("a.csv", "k\n2\n1\n")});
   wanted.joins = {{"k", {(folder_.path() / "side.csv").string()}}, {"k", {put("other.csv", "k,w\n1,100\n2,200\n")}}};
-  EXPECT_EQ(rows_of(TableSource(wanted)), (TableRows{{20, 200}, {10, 100}}));
+  EXPECT_EQ(rows_of(TableSource(wanted)), (JoinedRows{{20, 200}, {10, 100}}));
 }
 
 TEST_F(TableJoinsTest, SaysWhereAndWhatIsWrong) {
@@ -117,7 +117,7 @@ TEST_F(TableJoinsTest, ANameOfTwoTablesIsRefusedWhereItIsUsed) {
   TableOptions wanted = options({put("a.csv", "k,x,y\n1,1,5\n")});
   wanted.joins = {{"k", {put("b.csv", "k,x,v\n1,3,7\n")}}};
   wanted.features = {"v"};
-  EXPECT_EQ(rows_of(TableSource(wanted)), (TableRows{{7}}));
+  EXPECT_EQ(rows_of(TableSource(wanted)), (JoinedRows{{7}}));
   wanted.features = {"v", "x"};
   expect_error(wanted, ErrorCode::kInput, "b.csv:1");
   wanted.features = {"v"};
