@@ -3,9 +3,11 @@
 import csv
 import os
 import random
+import sys
 import tempfile
 import unittest
 from pathlib import Path
+from unittest import mock
 
 import package
 
@@ -173,6 +175,12 @@ class TableTest(InFolder):
         for joins in ("k", {"k": []}, {"k": 1}, {1: twice}, [("k",)], {"": twice}):
             with self.subTest(joins), self.assertRaises(unidle.errors.UsageError):
                 self.table(log, joins=joins)
+
+    def test_says_what_parquet_needs(self):
+        path = self.put("a.parquet", b"PAR1")
+        with mock.patch.dict(sys.modules, {"pyarrow": None}):
+            with self.assertRaisesRegex(unidle.errors.MissingError, "need pyarrow: pip install pyarrow"):
+                self.table(path)
 
     def test_says_what_is_wrong(self):
         bad = self.put("bad.csv", "a,b\n1,2\n3,four\n")

@@ -6,6 +6,7 @@ import os
 from typing import Any, Callable, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
 
 from unidle import _native, _tensors
+from unidle.data import arrow_files
 from unidle.data import options as check
 from unidle.data.source import Source, Transform, Wrapped
 from unidle.errors import UsageError
@@ -246,6 +247,10 @@ def table(
     other columns hold numbers; what is empty, or one of pandas' words for it (NA, nan, null ...), is
     missing. `fill` says what stands there: NaN when None, "mean" (of the training rows), or a number.
 
+    Parquet and Arrow IPC files (.parquet, .pq, .arrow, .feather, .ipc) may be named too where pyarrow is
+    installed: they are turned into CSV in `cache` once, batch by batch, which stays there as long as they are
+    what they were. Truths become 0 and 1, dates and times texts; lists, structures and bytes are left out.
+
     `joins` are side tables: {"user_id": "users.csv"}, or a list of pairs where two tables have one key.
     The row of users.csv with the same text in its column user_id belongs to a row, and its columns are named
     like the table's own, in all options. A row without a partner is one whose cells there are empty; a key
@@ -272,11 +277,11 @@ def table(
     """
     fills = fill is not None and fill != "mean"
     options = {
-        "paths": _paths("table", "paths", paths),
+        "paths": _tables("paths", paths, cache, delimiter),
         "features": check.several("table", "features", features),
         "targets": check.several("table", "targets", targets),
         "categorical": check.several("table", "categorical", categorical),
-        "joins": _joins(joins),
+        "joins": _joins(joins, cache, delimiter),
         "validation": validation,
         "part": part,
         "split_column": split_column,
@@ -292,7 +297,20 @@ def table(
     return _open("table", options)
 
 
-def _joins(joins: Any) -> Optional[list]:
+def _tables(name: str, paths: Any, cache: Any, delimiter: Any) -> List[str]:
+    """Paths of text, where Parquet and Arrow files were named too."""
+    listed = _paths("table", name, paths)
+    if not any(arrow_files.is_arrow(path) for path in listed):
+        return listed
+    home = os.environ.get("UNIDLE_HOME") or ".unidle"
+    folder = os.path.join(home, "tables") if cache is None else check.path("table", cache, "cache")
+    parted = "," if delimiter is None else delimiter
+    return [
+        arrow_files.as_text(path, folder, parted) if arrow_files.is_arrow(path) else path for path in listed
+    ]
+
+
+def _joins(joins: Any, cache: Any, delimiter: Any) -> Optional[list]:
     pairs = joins.items() if isinstance(joins, Mapping) else check.several("table", "joins", joins)
     if pairs is None:
         return None
@@ -300,7 +318,7 @@ def _joins(joins: Any) -> Optional[list]:
     for pair in pairs:
         if not isinstance(pair, (tuple, list)) or len(pair) != 2 or not isinstance(pair[0], str):
             raise check.refuse("table", "joins", "the name of a key and its files", pair)
-        taken.append({"key": pair[0], "paths": _paths("table", "joins", pair[1])})
+        taken.append({"key": pair[0], "paths": _tables("joins", pair[1], cache, delimiter)})
     return taken
 
 
