@@ -9,13 +9,16 @@ TensorDataset and once as a Dataset class that takes one row.
 
 Each script is measured at each number of workers, and with Loader at its defaults, in turns; the ratio of a
 round is Loader's rate to the best of the script's. Nothing but the loader differs: model, optimiser, batch
-size and threads of torch are the same.
+size and threads of torch are the same. Samples for each second of a processor, workers included, are told
+too: other programs on the machine disturb them less, and where all processors are busy the gain tends to
+their ratio.
 
     bench/dropin.py [--seconds 8] [--rounds 3] [--count 600] [--only NAME]
 """
 
 import argparse
 import json
+import multiprocessing
 import os
 import platform
 import sys
@@ -118,8 +121,17 @@ def data_loader(data, batch, workers, **options):
     return endless(DataLoader(data, batch, sampler=sampler, num_workers=workers, **options))
 
 
+def processor_seconds():
+    """Of this process and of the workers that live."""
+    ticks = 0
+    for pid in [os.getpid(), *(child.pid for child in multiprocessing.active_children())]:
+        fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+        ticks += int(fields[11]) + int(fields[12])
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
 def train(model, batches, seconds, warm):
-    """Samples a second of a plain training loop."""
+    """Samples of a plain training loop, a second and for each second of a processor."""
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
 
     def step():
@@ -132,10 +144,10 @@ def train(model, batches, seconds, warm):
 
     for _ in range(warm):
         step()
-    samples, start = 0, time.perf_counter()
+    samples, start, used = 0, time.perf_counter(), processor_seconds()
     while time.perf_counter() - start < seconds:
         samples += step()
-    return samples / (time.perf_counter() - start)
+    return samples / (time.perf_counter() - start), samples / (processor_seconds() - used)
 
 
 class Pictures:
@@ -210,28 +222,33 @@ def measure(case, args, cpus):
                 run(f"{name}, {workers} workers", batches(workers))
         with case.ours() as loader:
             run("unidle", endless(loader))
-    ratios = sorted(
-        rates["unidle"][turn] / max(values[turn] for name, values in rates.items() if name != "unidle")
-        for turn in range(args.rounds)
-    )
-    return {
-        "limit": case.limit,
-        "rates": {
-            name: {"median": median(values), "least": min(values), "most": max(values)}
-            for name, values in rates.items()
-        },
-        "ratio": {"median": median(ratios), "least": ratios[0], "most": ratios[-1]},
-        "goal": case.goal,
-    }
+    found = {"limit": case.limit, "goal": case.goal}
+    for key, which in (("", 0), ("_of_processor", 1)):
+        ratios = [
+            rates["unidle"][turn][which]
+            / max(values[turn][which] for name, values in rates.items() if name != "unidle")
+            for turn in range(args.rounds)
+        ]
+        found["rates" + key] = {
+            name: spread([value[which] for value in values]) for name, values in rates.items()
+        }
+        found["ratio" + key] = spread(ratios)
+    return found
+
+
+def spread(values):
+    return {"median": median(values), "least": min(values), "most": max(values)}
 
 
 def show(name, found):
     print(f"{name} (the {'loader' if found['limit'] == 'loader' else 'arithmetic'} is the limit): samples/s")
     for one, value in found["rates"].items():
-        print("  {:<26} {median:10.1f}   ({least:.1f} to {most:.1f})".format(one, **value))
-    print(
-        "  ratio {median:.2f} ({least:.2f} to {most:.2f})".format(**found["ratio"]), f"goal {found['goal']}"
-    )
+        wall = "{median:10.1f}   ({least:.1f} to {most:.1f})".format(**value)
+        of_processor = found["rates_of_processor"][one]["median"]
+        print(f"  {one:<26} {wall}; {of_processor:.1f} for each processor second")
+    for key in ("ratio", "ratio_of_processor"):
+        text = "  {} {median:.2f} ({least:.2f} to {most:.2f})".format(key, **found[key])
+        print(text + (f", goal {found['goal']}" if key == "ratio" else ""))
 
 
 def main():
