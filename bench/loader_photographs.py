@@ -58,7 +58,8 @@ def make_photographs(folder, count):
 
 
 class Photographs(Dataset):
-    def __init__(self, folder):
+    def __init__(self, folder, size=224):
+        self.size = size
         classes = sorted(path for path in folder.iterdir() if path.is_dir())
         self.files = [
             (str(file), label) for label, one in enumerate(classes) for file in sorted(one.iterdir())
@@ -83,7 +84,9 @@ class Photographs(Dataset):
         file, label = self.files[index]
         with Image.open(file) as picture:
             picture = picture.convert("RGB")
-        picture = picture.resize((224, 224), Image.Resampling.BILINEAR, box=self.part(*picture.size))
+        picture = picture.resize(
+            (self.size, self.size), Image.Resampling.BILINEAR, box=self.part(*picture.size)
+        )
         if torch.rand(1).item() < 0.5:
             picture = picture.transpose(Image.Transpose.FLIP_LEFT_RIGHT)
         return torch.from_numpy(np.array(picture)), label

@@ -1,5 +1,6 @@
 // CSV in one or two parts: its records are the same however the file is cut into chunks, its rows are the numbers of
-// its cells, and inspecting it refuses nothing that building takes.
+// its cells, and inspecting it refuses nothing that building takes. Two parts are also a table and its side table.
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "fuzz.h"
@@ -50,6 +51,41 @@ void compare_values(const data::TableSource& source, const data::tables::CsvLayo
   }
 }
 
+/// The second table joined to the first by its first column: each row has the numbers of the record with its key.
+void compare_joined(const std::string& table, const std::string& side) {
+  const data::tables::CsvLayout layout = data::tables::read_layout({table}, 0);
+  const data::tables::CsvLayout side_layout = data::tables::read_layout({side}, 0);
+  const std::string& key = layout.columns.front();
+  QuickDisk disk;
+  data::TableOptions options{.paths = {table}, .cache = (scratch_folder() / "tables").string(), .threads = 2};
+  options.joins = {{key, {side}}};
+  const data::TableSource source(options, disk);
+  const Records rows = records_in_chunks(layout, 1 << 20);
+  std::map<std::string, std::vector<std::string>> partners;
+  for (const std::vector<std::string>& record : records_in_chunks(side_layout, 1 << 20)) {
+    require(partners.emplace(record[side_layout.column(key)], record).second);
+  }
+  require(source.items() == static_cast<std::int64_t>(rows.size()));
+  std::vector<float> row(source.columns().size());
+  data::Places places{std::as_writable_bytes(std::span(row))};
+  for (std::size_t item = 0; item < rows.size(); ++item) {
+    source.read({static_cast<std::int64_t>(item)}, {&places, 1});
+    const auto partner = partners.find(rows[item].front());
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      const std::string& name = source.columns()[i].name;
+      std::optional<double> number;
+      if (layout.has(name)) {
+        const std::string& cell = rows[item][layout.column(name)];
+        number = data::tables::is_missing(cell) ? std::nullopt : data::tables::cell_number(cell);
+      } else if (partner != partners.end()) {
+        const std::string& cell = partner->second[side_layout.column(name)];
+        number = data::tables::is_missing(cell) ? std::nullopt : data::tables::cell_number(cell);
+      }
+      require(number ? row[i] == static_cast<float>(*number) || row[i] != row[i] : row[i] != row[i]);
+    }
+  }
+}
+
 void run_table(std::string_view bytes) {
   const auto [first, second] = split(bytes, "\n===\n");
   std::vector<std::string> paths{put("table/a_part1.csv", first).string()};
@@ -70,6 +106,10 @@ void run_table(std::string_view bytes) {
         compare_values(source, data::tables::read_layout(paths, 0));
       },
       {ErrorCode::kInput, ErrorCode::kUsage});
+  if (paths.size() > 1) {
+    may_refuse([&] { compare_joined(paths.front(), put("table/side.csv", second).string()); },
+               {ErrorCode::kInput, ErrorCode::kUsage});
+  }
   may_refuse([&] {
     const data::Inspection found = data::inspect(paths, {});
     require(!data::to_json(found).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace).empty());

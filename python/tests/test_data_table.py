@@ -1,10 +1,13 @@
 """unidle.data.table: what pandas reads, and what torch's TensorDataset would give."""
 
 import csv
+import os
 import random
+import sys
 import tempfile
 import unittest
 from pathlib import Path
+from unittest import mock
 
 import package
 
@@ -100,6 +103,84 @@ class TableTest(InFolder):
         self.assertAlmostEqual(float(values[:-1].std()), 1, places=5)
         self.assertEqual(values[-1], 0)
         self.assertEqual(rows(self.table(path, features=["x"], fill=-1))[-1, 0], -1)
+
+    def test_side_tables_give_what_pandas_merges(self):
+        pandas = package.needs("pandas")
+        rng = np.random.default_rng(3)
+        names = [f"n{number}, x" for number in range(40)]
+        users = pandas.DataFrame(
+            {"user_id": rng.permutation(40), "age": rng.integers(10, 90, 40), "name": names}
+        )
+        films = pandas.DataFrame(
+            {"film": [f"f{number}" for number in range(30)], "year": rng.integers(1920, 2020, 30)}
+        )
+        films.loc[::4, "year"] = None
+        log = pandas.DataFrame(
+            {
+                "user_id": rng.integers(0, 50, 5000),  # ten of them are no user
+                "film": [f"f{number}" for number in rng.integers(0, 33, 5000)],
+                "stars": rng.random(5000).astype(np.float32),
+            }
+        )
+        log.iloc[:2000].to_csv(self.folder / "log_part1.csv", index=False)
+        log.iloc[2000:].to_csv(self.folder / "log_part2.csv", index=False)
+        users.to_csv(self.folder / "users.csv", index=False)
+        films.to_csv(self.folder / "films.csv", index=False)
+        options = {
+            "features": ["year", "age"],
+            "targets": ["stars"],
+            "categorical": ["name", "user_id"],
+            "joins": {"user_id": self.folder / "users.csv", "film": [self.folder / "films.csv"]},
+        }
+        source = self.table(self.folder / "log.csv", **options)
+        features, targets = rows(source), rows(source, 1)
+        merged = log.merge(users, "left", "user_id").merge(films, "left", "film")
+        np.testing.assert_array_equal(features[:, :2], merged[["year", "age"]].to_numpy(np.float32))
+        np.testing.assert_array_equal(targets[:, 0], merged["stars"].to_numpy(np.float32))
+        categories = source.facts["columns"][2]["categories"]
+        found = [categories[int(index)] for index in features[:, 2]]
+        self.assertEqual(found, merged["name"].fillna("").tolist())
+        self.assertEqual(
+            [(one["key"], one["rows"], one["unmatched"]) for one in source.facts["joins"]],
+            [
+                ("user_id", 40, int((log["user_id"] >= 40).sum())),
+                ("film", 30, int((~log["film"].isin(films["film"])).sum())),
+            ],
+        )
+        self.assertFalse(self.table(self.folder / "log.csv", **options).facts["built"])
+        self.put("users.csv", "user_id,age,name\n1,2,x\n")
+        self.assertTrue(self.table(self.folder / "log.csv", **options).facts["built"])
+
+    def test_two_side_tables_may_have_one_key(self):
+        log = self.put("log.csv", "k,x\n1,5\n2,6\n")
+        one, two = self.put("one.csv", "k,v\n1,10\n2,20\n"), self.put("two.csv", "k,w\n1,7\n")
+        source = self.table(log, joins=[("k", one), ("k", [two])], fill=0)
+        self.assertEqual(source.facts["features"], ["x", "v", "w"])
+        self.assertEqual(rows(source).tolist(), [[5, 10, 7], [6, 20, 0]])
+        name = os.fsdecode(b"b\xff.csv")
+        self.put(name, "k,v\n1,3\n")
+        self.assertEqual(
+            rows(self.table(log, joins={"k": self.folder / name}, fill=0)).tolist(), [[5, 3], [6, 0]]
+        )
+
+    def test_says_what_is_wrong_with_a_side_table(self):
+        log = self.put("log.csv", "k,x\n1,5\n")
+        twice = self.put("twice.csv", "k,v\n1,10\n1,20\n")
+        with self.assertRaisesRegex(
+            unidle.errors.InputError, r'twice\.csv:3: column k: the key "1" comes a second'
+        ):
+            self.table(log, joins={"k": twice})
+        with self.assertRaisesRegex(unidle.errors.InputError, r"has a column x, and so has .*log\.csv"):
+            self.table(log, ["x"], joins={"k": self.put("both.csv", "k,x\n1,1\n")})
+        for joins in ("k", {"k": []}, {"k": 1}, {1: twice}, [("k",)], {"": twice}):
+            with self.subTest(joins), self.assertRaises(unidle.errors.UsageError):
+                self.table(log, joins=joins)
+
+    def test_says_what_parquet_needs(self):
+        path = self.put("a.parquet", b"PAR1")
+        with mock.patch.dict(sys.modules, {"pyarrow": None}):
+            with self.assertRaisesRegex(unidle.errors.MissingError, "need pyarrow: pip install pyarrow"):
+                self.table(path)
 
     def test_says_what_is_wrong(self):
         bad = self.put("bad.csv", "a,b\n1,2\n3,four\n")

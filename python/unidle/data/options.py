@@ -74,7 +74,11 @@ def _plain(value: Any) -> Any:
 
 
 def _text(value: Any) -> Any:
-    """A path with bytes that are no UTF-8 as an object with its bytes: JSON has no place for them."""
+    """Paths with bytes that are no UTF-8 as objects with their bytes: JSON has no place for them."""
+    if isinstance(value, list):
+        return [_text(one) for one in value]
+    if isinstance(value, dict):
+        return {name: _text(one) for name, one in value.items()}
     if isinstance(value, str):
         try:
             value.encode()
@@ -87,9 +91,9 @@ def encode(kind: str, values: dict) -> bytes:
     """The options as the library takes them."""
     written = []
     for name, value in values.items():
-        value = [_text(one) for one in value] if isinstance(value, list) else _text(value)
         try:
-            written.append(f"{json.dumps(name)}: {json.dumps(value, default=_plain, allow_nan=False)}")
+            text = json.dumps(_text(value), default=_plain, allow_nan=False)
+            written.append(f"{json.dumps(name)}: {text}")
         except (TypeError, ValueError):
             raise refuse(kind, name, "finite numbers, texts or lists of them", value) from None
     return ("{" + ", ".join(written) + "}").encode()

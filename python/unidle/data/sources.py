@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Callable, Iterable, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
 
 from unidle import _native, _tensors
+from unidle.data import arrow_files
 from unidle.data import options as check
 from unidle.data.source import Source, Transform, Wrapped
 from unidle.errors import UsageError
@@ -14,6 +15,7 @@ __all__ = ["arrays", "images", "npy", "pairs", "sequences", "table", "tar", "win
 
 Jitter = Union[float, Sequence[float]]
 PathLike = Union[str, bytes, "os.PathLike[str]"]
+Paths = Union[PathLike, Sequence[PathLike]]
 
 
 def _handle(kind: str, options: dict, arrays: Sequence[Any] = ()) -> int:
@@ -26,6 +28,12 @@ def _open(
     kind: str, options: dict, arrays: Sequence[Any] = (), transform: Optional[Transform] = None
 ) -> Source:
     return Source(_handle(kind, options, arrays), arrays, transform)
+
+
+def _paths(kind: str, name: str, paths: Any) -> List[str]:
+    """One path or several."""
+    listed = [paths] if isinstance(paths, (str, bytes, os.PathLike)) else paths
+    return [check.path(kind, one, name) for one in check.several(kind, name, listed) or []]
 
 
 def _pictures(kind: str, options: dict) -> dict:
@@ -121,7 +129,7 @@ def images(
 
 
 def tar(
-    paths: Union[PathLike, Sequence[PathLike]],
+    paths: Paths,
     fields: Optional[Sequence[str]] = None,
     transform: Optional[Transform] = None,
     **pictures: Any,
@@ -145,9 +153,8 @@ def tar(
     Raises InputError with archive and member for damage, a sample that lacks a field, a tensor of another
     shape.
     """
-    listed = [paths] if isinstance(paths, (str, bytes, os.PathLike)) else paths
     options = {
-        "paths": [check.path("tar", one, "paths") for one in check.several("tar", "paths", listed) or []],
+        "paths": _paths("tar", "paths", paths),
         "fields": check.several("tar", "fields", fields),
         **_pictures("tar", pictures),
     }
@@ -211,11 +218,12 @@ def npy(path: PathLike, fields: Optional[Sequence[str]] = None) -> Source:
 
 
 def table(
-    paths: Union[PathLike, Sequence[PathLike]],
+    paths: Paths,
     features: Optional[Sequence[str]] = None,
     targets: Sequence[str] = (),
     categorical: Sequence[str] = (),
     *,
+    joins: Union[None, Mapping[str, Paths], Sequence[Tuple[str, Paths]]] = None,
     validation: float = 0.0,
     part: str = "all",
     split_column: Optional[str] = None,
@@ -239,6 +247,16 @@ def table(
     other columns hold numbers; what is empty, or one of pandas' words for it (NA, nan, null ...), is
     missing. `fill` says what stands there: NaN when None, "mean" (of the training rows), or a number.
 
+    Parquet and Arrow IPC files (.parquet, .pq, .arrow, .feather, .ipc) may be named too where pyarrow is
+    installed: they are turned into CSV in `cache` once, batch by batch, which stays there as long as they are
+    what they were. Truths become 0 and 1, dates and times texts; lists, structures and bytes are left out.
+
+    `joins` are side tables: {"user_id": "users.csv"}, or a list of pairs where two tables have one key.
+    The row of users.csv with the same text in its column user_id belongs to a row, and its columns are named
+    like the table's own, in all options. A row without a partner is one whose cells there are empty; a key
+    that a side table has twice is an error, and so is the use of a name that two tables have. Keys are no
+    features unless named. Side tables are held in memory while the files are parsed.
+
     `validation` is the share of rows that are for validation, by the hash of each row's text, so that the
     same rows always are; with `split_column` by the hash of that column's cell, so that equal cells stay
     together. Or `split_values` of that column say it. `part` is "all", "train" or "validation".
@@ -250,19 +268,20 @@ def table(
     mapped, so that a table may be larger than memory.
 
     `facts` has "features", "targets" (their names in order), "columns" (of each: name, type "integer",
-    "float" or "text", missing cells, mean and deviation, or the categories by index), "left_out", "table"
-    (the built file) and "built" (whether this call parsed the files).
+    "float" or "text", missing cells, mean and deviation, or the categories by index), "left_out", "joins"
+    (of each: key, rows of its own, and how many rows are unmatched), "table" (the built file) and "built"
+    (whether this call parsed the files).
 
     Raises InputError with "file:line" for a record with other columns, a cell that is no number, a quote
-    that is not closed.
+    that is not closed, a key that comes twice.
     """
-    listed = [paths] if isinstance(paths, (str, bytes, os.PathLike)) else paths
     fills = fill is not None and fill != "mean"
     options = {
-        "paths": [check.path("table", one, "paths") for one in check.several("table", "paths", listed) or []],
+        "paths": _tables("paths", paths, cache, delimiter),
         "features": check.several("table", "features", features),
         "targets": check.several("table", "targets", targets),
         "categorical": check.several("table", "categorical", categorical),
+        "joins": _joins(joins, cache, delimiter),
         "validation": validation,
         "part": part,
         "split_column": split_column,
@@ -276,6 +295,31 @@ def table(
         "threads": None if threads is None else check.whole("table", "threads", threads, 1, 4096),
     }
     return _open("table", options)
+
+
+def _tables(name: str, paths: Any, cache: Any, delimiter: Any) -> List[str]:
+    """Paths of text, where Parquet and Arrow files were named too."""
+    listed = _paths("table", name, paths)
+    if not any(arrow_files.is_arrow(path) for path in listed):
+        return listed
+    home = os.environ.get("UNIDLE_HOME") or ".unidle"
+    folder = os.path.join(home, "tables") if cache is None else check.path("table", cache, "cache")
+    parted = "," if delimiter is None else delimiter
+    return [
+        arrow_files.as_text(path, folder, parted) if arrow_files.is_arrow(path) else path for path in listed
+    ]
+
+
+def _joins(joins: Any, cache: Any, delimiter: Any) -> Optional[list]:
+    pairs = joins.items() if isinstance(joins, Mapping) else check.several("table", "joins", joins)
+    if pairs is None:
+        return None
+    taken = []
+    for pair in pairs:
+        if not isinstance(pair, (tuple, list)) or len(pair) != 2 or not isinstance(pair[0], str):
+            raise check.refuse("table", "joins", "the name of a key and its files", pair)
+        taken.append({"key": pair[0], "paths": _tables("joins", pair[1], cache, delimiter)})
+    return taken
 
 
 def windows(

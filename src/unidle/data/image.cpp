@@ -166,6 +166,15 @@ std::size_t read_some(int fd, const std::string& path, std::byte* to, std::size_
 
 }  // namespace
 
+std::string_view name_of(ImageFormat format) {
+  switch (format) {
+    case ImageFormat::kPng: return "png";
+    case ImageFormat::kJpeg: return "jpeg";
+    case ImageFormat::kWebp: return "webp";
+  }
+  return {};
+}
+
 void check_picture_size(std::string_view subject, std::int64_t width, std::int64_t height) {
   if (width < 1 || height < 1 || width > kMaxPixels || height > kMaxPixels || width * height > kMaxPixels) {
     throw input_error(subject, fmt::format("is {} x {} pixels; expected at least 1 and at most {} in all", width,

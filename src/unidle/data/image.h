@@ -21,6 +21,7 @@ struct Picture {
 };
 
 enum class ImageFormat { kPng, kJpeg, kWebp };
+std::string_view name_of(ImageFormat format);  // "png", "jpeg", "webp"
 
 struct ImageInfo {
   ImageFormat format = ImageFormat::kPng;

@@ -157,6 +157,15 @@ std::optional<std::vector<std::string>> SourceOptions::some_texts(std::string_vi
   return all;
 }
 
+std::vector<SourceOptions> SourceOptions::several(std::string_view name) {
+  const auto* value = list(name, "a list of objects", [](const nlohmann::json& one) { return one.is_object(); });
+  std::vector<SourceOptions> all;
+  for (std::size_t i = 0; value != nullptr && i < value->size(); ++i) {
+    all.emplace_back(fmt::format("{} {}", kind_, name), (*value)[i]);
+  }
+  return all;
+}
+
 void SourceOptions::done() const {
   for (const auto& [name, value] : values_.items()) {
     if (std::find(asked_.begin(), asked_.end(), name) == asked_.end()) {

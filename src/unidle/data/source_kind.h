@@ -44,6 +44,8 @@ class SourceOptions {
   std::vector<std::string> texts(std::string_view name, std::vector<std::string> otherwise);
   /// Nothing where the option is not given; an empty list is one.
   std::optional<std::vector<std::string>> some_texts(std::string_view name);
+  /// A list of objects, each with options of its own; none where it is not given.
+  std::vector<SourceOptions> several(std::string_view name);
   /// One of the names; the first one's value where there is none.
   template <typename Value>
   Value one_of(std::string_view name, std::initializer_list<std::pair<const char*, Value>> values) {

@@ -9,6 +9,7 @@
 #include "unidle/base/characters.h"
 #include "unidle/base/error.h"
 #include "unidle/base/files.h"
+#include "unidle/data/detail/tar_samples.h"
 #include "unidle/data/inspect/kinds.h"
 #include "unidle/data/tables/parts.h"
 
@@ -25,6 +26,7 @@ bool is_one_of(const fs::path& path, std::initializer_list<std::string_view> ext
 
 bool is_array(const fs::path& path) { return is_one_of(path, {".npy", ".npz"}); }
 bool is_table(const fs::path& path) { return is_one_of(path, {".csv", ".tsv"}); }
+bool is_archive(const fs::path& path) { return is_one_of(path, {".tar"}); }
 bool is_picture_name(const fs::path& path) { return is_one_of(path, {".jpg", ".jpeg", ".png", ".webp"}); }
 
 bool holds(const fs::path& folder, bool (*wanted)(const fs::path&)) {
@@ -67,42 +69,44 @@ void refuse_other_bytes(const fs::path& path) {
   if (head.starts_with("\x1f\x8b")) {
     throw Error(ErrorCode::kInput, path.string(), "is compressed; expected text", "gunzip --keep");
   }
-  if (is_one_of(path, {".tar"})) {
-    throw Error(ErrorCode::kInput, path.string(), "is an archive, which is not looked into",
-                "unidle.data.tar reads it, and names what is wrong in it");
-  }
 }
 
-/// Of a folder that holds several kinds one is taken. Class folders have no file of theirs beside them.
-std::map<std::string, std::uint64_t> passed_over(const fs::path& folder, std::string_view kind) {
-  std::map<std::string, std::uint64_t> others;
+/// Of a folder that holds several kinds one is taken: counts the files that are not `taken`.
+void count_others(const fs::path& folder, bool (*taken)(const fs::path&), Inspection& found) {
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
     const fs::path& path = entry.path();
-    const bool taken = (kind == "table" && is_table(path)) || (kind == "npy" && is_array(path));
+    const bool ours = path.extension() == ".unidle-index";  // of an archive
     std::error_code unknown;
-    if (!taken && !path.filename().native().starts_with('.') && entry.is_regular_file(unknown)) {
-      ++others[lower(path.extension().string())];
+    if (!taken(path) && !ours && !path.filename().native().starts_with('.') && entry.is_regular_file(unknown)) {
+      ++found.passed_over[lower(path.extension().string())];
     }
   }
-  return others;
 }
 
 Inspection inspect_folder(const std::string& path, const InspectOptions& options) {
   const fs::path folder(path);
+  const auto count = [&](Inspection found, bool (*taken)(const fs::path&)) {
+    count_others(folder, taken, found);
+    return found;
+  };
+  constexpr auto kNone = [](const fs::path&) { return false; };  // classes have no file of theirs beside them
   if (fs::is_directory(status_of(folder / "high")) && fs::is_directory(status_of(folder / "low"))) {
-    return inspect_kinds::pairs(path, options);
+    return count(inspect_kinds::pairs(path, options), kNone);
   }
   if (holds(folder, is_table)) {
-    return inspect_kinds::table(tables::find_parts({path}), options);
+    return count(inspect_kinds::table(tables::find_parts({path}), options), is_table);
   }
   if (holds(folder, is_array) || holds_folders_with(folder, is_array)) {
-    return inspect_kinds::npy(path, options);
+    return count(inspect_kinds::npy(path, options), is_array);
+  }
+  if (holds(folder, is_archive)) {
+    return count(inspect_kinds::tar(detail::find_archives({path}), options), is_archive);
   }
   if (holds_folders_with(folder, is_picture_name)) {
-    return inspect_kinds::images(path, options);
+    return count(inspect_kinds::images(path, options), kNone);
   }
   throw Error(ErrorCode::kInput, path, "holds nothing that is known",
-              "expected *.csv, *.npy, *.npz, a folder of pictures for each class, or high/ and low/");
+              "expected *.csv, *.npy, *.npz, *.tar, a folder of pictures for each class, or high/ and low/");
 }
 
 }  // namespace
@@ -126,9 +130,12 @@ void Inspection::add_problem(const Error& error) {
 
 Inspection inspect(const std::vector<std::string>& paths, const InspectOptions& options) {
   if (paths.size() != 1) {
+    if (std::all_of(paths.begin(), paths.end(), is_archive)) {
+      return inspect_kinds::tar(paths, options);
+    }
     for (const std::string& path : paths) {
       if (!is_table(path)) {
-        throw Error(ErrorCode::kUsage, path, "is no part of a table; expected one path, or several of *.csv");
+        throw Error(ErrorCode::kUsage, path, "is no part of a table; expected one path, or several of *.csv or *.tar");
       }
     }
     return inspect_kinds::table(tables::find_parts(paths), options);
@@ -136,9 +143,7 @@ Inspection inspect(const std::vector<std::string>& paths, const InspectOptions& 
   const std::string& path = paths.front();
   const fs::file_status status = status_of(path);
   if (fs::is_directory(status)) {
-    Inspection found = inspect_folder(path, options);
-    found.passed_over = passed_over(path, found.kind);
-    return found;
+    return inspect_folder(path, options);
   }
   if (is_table(path)) {
     return inspect_kinds::table(tables::find_parts(paths), options);
@@ -151,6 +156,9 @@ Inspection inspect(const std::vector<std::string>& paths, const InspectOptions& 
   }
   if (is_array(path)) {
     return inspect_kinds::npy(path, options);
+  }
+  if (is_archive(path)) {
+    return inspect_kinds::tar(paths, options);
   }
   refuse_other_bytes(path);
   return lists_pictures(path) ? inspect_kinds::images(path, options) : inspect_kinds::sequences(path, options);

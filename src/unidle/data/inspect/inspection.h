@@ -53,9 +53,10 @@ struct Inspection {
 
 /// Looks at all of the files: every record of tables and texts, every picture, the header of every array. A table is a
 /// file or folder of CSV or its parts; pairs are a folder with high/ and low/; npy is .npy, .npz or a folder of them;
-/// sequences are FASTA or lines of text; images are a folder of classes or a list of pictures.
+/// sequences are FASTA or lines of text; images are a folder of classes or a list of pictures. Tar archives, or a
+/// folder of them, are images where they hold pictures, otherwise npy where they hold tensors, otherwise a table.
 /// Throws kInput for a path that is not there, or at which there is nothing of these kinds; kUsage for several paths
-/// that are no table. What is wrong inside is a problem and throws nothing.
+/// that are neither tables nor archives. What is wrong inside is a problem and throws nothing.
 Inspection inspect(const std::vector<std::string>& paths, const InspectOptions& options);
 
 /// {"kind", "rows", "columns": [{"name", "type", "missing"}], "problems": [{"at", "what"}], "sample": [[cell]]}.

@@ -68,9 +68,7 @@ std::string formats_of(const std::vector<SeenPicture>& seen) {
   std::set<std::string_view> names;
   for (const SeenPicture& one : seen) {
     if (!one.error) {
-      names.insert(one.info.format == ImageFormat::kPng    ? "png"
-                   : one.info.format == ImageFormat::kJpeg ? "jpeg"
-                                                           : "webp");
+      names.insert(name_of(one.info.format));
     }
   }
   return fmt::format("{}", fmt::join(names, ", "));

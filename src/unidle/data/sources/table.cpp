@@ -35,6 +35,11 @@ void check_table_options(const TableOptions& options) {
   if (options.part != TablePart::kAll && !splits) {
     fail("part", "expected validation or split_values too: all rows are for training otherwise");
   }
+  for (const TableJoin& join : options.joins) {
+    if (join.key.empty() || join.paths.empty()) {
+      fail("joins", "expected the name of a key and the files of each side table");
+    }
+  }
   if (options.delimiter == '"' || options.delimiter == '\n' || options.delimiter == '\r') {
     fail("delimiter", "expected a byte that is no quote and ends no line");
   }
@@ -170,10 +175,15 @@ std::string TableSource::describe() const {
     names[static_cast<std::int64_t>(all.size()) < features_ ? 0 : 1].push_back(column.name);
     all.push_back(std::move(one));
   }
+  nlohmann::json joins = nlohmann::json::array();
+  for (const JoinedTable& join : file_->facts().joins) {
+    joins.push_back({{"key", join.key}, {"rows", join.rows}, {"unmatched", join.unmatched}});
+  }
   return json_text(nlohmann::json{{"features", names[0]},
                                   {"targets", names[1]},
                                   {"columns", all},
                                   {"left_out", file_->facts().left_out},
+                                  {"joins", joins},
                                   {"table", file_->path().string()},
                                   {"built", built_}},
                    -1);
@@ -181,10 +191,9 @@ std::string TableSource::describe() const {
 
 std::string TableSource::value_name(std::int64_t item, std::size_t field, std::int64_t value) const {
   const std::size_t column = static_cast<std::size_t>(value) + (field > 0 ? static_cast<std::size_t>(features_) : 0);
-  const nlohmann::json& files = file_->facts().inputs;
-  const std::string of = files.size() == 1
-                             ? std::filesystem::path(files[0].at("path").get<std::string>()).filename().string()
-                             : fmt::format("all rows of {} files", files.size());
+  const nlohmann::json& files = file_->facts().key.at("files");
+  const std::string of = files.size() == 1 ? std::filesystem::path(files[0].get<std::string>()).filename().string()
+                                           : fmt::format("all rows of {} files", files.size());
   return fmt::format("'{}' in row {} of {} (headers not counted)", columns()[column].name, row_of(item) + 1, of);
 }
 
@@ -198,6 +207,10 @@ std::unique_ptr<Source> open_table(SourceOptions& options, std::span<const Array
   wanted.features = options.some_texts("features");
   wanted.targets = options.texts("targets", {});
   wanted.categorical = options.texts("categorical", {});
+  for (SourceOptions& join : options.several("joins")) {
+    wanted.joins.push_back({join.text("key"), join.texts("paths", {})});
+    join.done();
+  }
   wanted.split.validation = options.real("validation", 0);
   wanted.split.seed = static_cast<std::uint64_t>(options.integer("split_seed", 0));
   wanted.split.column = options.word("split_column", "");

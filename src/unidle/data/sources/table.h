@@ -38,6 +38,12 @@ enum class TableFill {
   kValue,
 };
 
+/// A side table: its row with the same text in the column `key` belongs to a row.
+struct TableJoin {
+  std::string key;                 // a column of both tables
+  std::vector<std::string> paths;  // as of the table itself
+};
+
 struct TableOptions {
   /// Files, folders of *.csv, or NAME.csv that stands for NAME_part1.csv, NAME_part2.csv ...
   std::vector<std::string> paths;
@@ -47,6 +53,10 @@ struct TableOptions {
   /// Columns of any texts, each an index into its different texts, from 0 in the order of their first rows; an empty
   /// cell is a text like others. Those that are neither feature nor target follow the features.
   std::vector<std::string> categorical{};
+  /// Side tables, whose columns are named like the table's own; a name that two of them have is an error where it is
+  /// used. Their keys, like the table's, are no features unless named. A row that has none there has missing values,
+  /// and empty texts. Held in memory while the files are read.
+  std::vector<TableJoin> joins{};
   TableSplit split{};
   TablePart part = TablePart::kAll;
   /// Features that are no categories are reckoned less their mean, over their standard deviation, of the training rows.
@@ -70,15 +80,22 @@ struct TableColumn {
   std::vector<std::string> categories{};  // texts by index
 };
 
+/// A side table that was joined.
+struct JoinedTable {
+  std::string key;
+  std::int64_t rows = 0;       // of its own
+  std::int64_t unmatched = 0;  // rows that it has none for
+};
+
 /// CSV in one or many files: a row is a sample, "features" float32 [F] and "targets" float32 [T] (no such field without
 /// targets). The first time the files are parsed, by all CPUs, into one file of rows in `cache`; it is used again as
 /// long as the CSV files are what they were (path, size, time, hash of head and tail) and the same columns and split
 /// are asked for. It is mapped, not read into memory. Each of its blocks is checked when it is first used.
 ///
 /// A number is read as a double, correctly rounded, and then rounded to float32, as numpy's astype does. Throws kInput
-/// with "file:line" for a record of other columns, a cell that is no number, a quote that is not closed; kUsage for
-/// options that make no sense; kIo when the table cannot be written; kCorrupt when a block of it is damaged, which also
-/// removes it so that the next one builds it anew. Thread-safe.
+/// with "file:line" for a record of other columns, a cell that is no number, a quote that is not closed, a key that a
+/// side table has twice; kUsage for options that make no sense; kIo when the table cannot be written; kCorrupt when a
+/// block of it is damaged, which also removes it so that the next one builds it anew. Thread-safe.
 class TableSource final : public Source {
  public:
   explicit TableSource(const TableOptions& options, Disk& disk = system_disk());
@@ -91,7 +108,8 @@ class TableSource final : public Source {
   std::uint64_t read(const ItemRequest& request, std::span<const Places> samples) const override;
   std::uint64_t gather(std::span<const ItemRequest> requests, std::span<const Rows> fields) const override;
   /// {"features": [names], "targets": [names], "columns": [{"name", "type", "missing", "mean", "deviation",
-  /// "categories"}], "left_out": [names], "table": path, "built": true when this object parsed the files}.
+  /// "categories"}], "left_out": [names], "joins": [{"key", "rows", "unmatched"}], "table": path, "built": true when
+  /// this object parsed the files}.
   std::string describe() const override;
   std::string value_name(std::int64_t item, std::size_t field, std::int64_t value) const override;
 

@@ -9,6 +9,7 @@
 #include "unidle/data/detail/npy.h"
 #include "unidle/data/detail/open_files.h"
 #include "unidle/data/detail/picture_samples.h"
+#include "unidle/data/detail/tar_samples.h"
 #include "unidle/data/source.h"
 
 namespace unidle::data {
@@ -57,12 +58,11 @@ class TarSource final : public Source {
     std::uint64_t bytes;
   };
   struct Pool;
-  struct Sample;
 
   static Wanted wanted_of(const std::string& text);
-  void choose_fields(std::vector<std::string> names, const Sample& first);
-  void take(const Sample& sample);
-  void lay_out_field(const std::string& name, Wanted& wanted, const Sample& first);
+  void choose_fields(std::vector<std::string> names, std::size_t file, const detail::TarSample& first);
+  void take(std::size_t file, const detail::TarSample& sample);
+  void lay_out_field(const std::string& name, Wanted& wanted, std::size_t file, const detail::TarSample& first);
   std::string subject(std::int64_t item, std::size_t field) const;
   void make(const Wanted& wanted, std::span<const std::byte> bytes, const std::string& subject,
             const ItemRequest& request, std::span<std::byte> to) const;

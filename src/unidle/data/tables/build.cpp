@@ -11,6 +11,7 @@
 #include <condition_variable>
 #include <exception>
 #include <mutex>
+#include <optional>
 #include <thread>
 
 #include "unidle/base/error.h"
@@ -43,22 +44,46 @@ json fingerprint(const std::string& path) {
           {"ends", XXH3_64bits(ends.data(), ends.size())}};
 }
 
-json fingerprints(const std::vector<std::string>& files) {
-  json all = json::array();
-  for (const std::string& file : files) {
-    all.push_back(fingerprint(file));
+/// All that is read: the files of the table, and those of each side table.
+struct TableFiles {
+  explicit TableFiles(const TableOptions& options) : rows(find_parts(options.paths)) {
+    for (const TableJoin& join : options.joins) {
+      joins.push_back(find_parts(join.paths));
+    }
   }
+  std::vector<std::string> rows;
+  std::vector<std::vector<std::string>> joins;
+};
+
+json fingerprints(const TableFiles& files) {
+  json all = json::array();
+  const auto add = [&](const std::vector<std::string>& some) {
+    for (const std::string& file : some) {
+      all.push_back(fingerprint(file));
+    }
+  };
+  add(files.rows);
+  std::for_each(files.joins.begin(), files.joins.end(), add);
   return all;
 }
 
-/// What a built table depends on besides the bytes of its files.
-json key_of(const TableOptions& options, const std::vector<std::string>& files) {
+json full_paths(const std::vector<std::string>& files) {
   json paths = json::array();
   for (const std::string& file : files) {
     paths.push_back(fs::absolute(file).lexically_normal().string());
   }
+  return paths;
+}
+
+/// What a built table depends on besides the bytes of its files.
+json key_of(const TableOptions& options, const TableFiles& files) {
+  json joins = json::array();
+  for (std::size_t i = 0; i < files.joins.size(); ++i) {
+    joins.push_back({{"key", options.joins[i].key}, {"files", full_paths(files.joins[i])}});
+  }
   const TableSplit& split = options.split;
-  return {{"files", paths},
+  return {{"files", full_paths(files.rows)},
+          {"joins", joins},
           {"features", options.features ? json(*options.features) : json()},
           {"targets", options.targets},
           {"categorical", options.categorical},
@@ -69,25 +94,28 @@ json key_of(const TableOptions& options, const std::vector<std::string>& files) 
           {"delimiter", static_cast<int>(options.delimiter)}};
 }
 
-fs::path path_of(const TableOptions& options, const std::vector<std::string>& files, const json& key) {
+fs::path path_of(const TableOptions& options, const TableFiles& files, const json& key) {
   const std::vector<std::uint8_t> bytes = json::to_cbor(key);
   const std::uint64_t hash = XXH3_64bits(bytes.data(), bytes.size());
   const fs::path folder = options.cache.empty() ? home_folder() / "tables" : fs::path(options.cache);
-  return folder / fmt::format("{}-{:016x}.rows", fs::path(files.front()).stem().string(), hash);
+  return folder / fmt::format("{}-{:016x}.rows", fs::path(files.rows.front()).stem().string(), hash);
 }
 
 /// Parses all files with some threads. Their chunks are put into the row file in the order of the table, so that it is
 /// the same for any number of threads, and so is the error where there is one.
 class Build {
  public:
-  Build(const TableOptions& options, const CsvLayout& layout, const TablePlan& plan, RowFileWriter& writer)
+  Build(const TableOptions& options, const CsvLayout& layout, const TablePlan& plan, std::span<const SideTable> sides,
+        RowFileWriter& writer)
       : options_(options),
         layout_(layout),
         plan_(plan),
+        sides_(sides),
         writer_(writer),
         chunks_(layout),
-        facts_(plan.width()),
-        dictionaries_(plan.width()) {}
+        facts_(plan.rows.width()),
+        dictionaries_(plan.rows.width()),
+        unmatched_(sides.size()) {}
 
   void run(int threads) {
     {
@@ -104,11 +132,11 @@ class Build {
 
   std::vector<TableColumn> columns() const {
     std::vector<TableColumn> columns;
-    for (std::size_t place = 0; place < plan_.width(); ++place) {
+    for (std::size_t place = 0; place < width(); ++place) {
       const ColumnFacts& facts = facts_[place];
       TableColumn column;
       column.name = plan_.names[place];
-      column.type = plan_.categories[place] ? "text" : facts.whole ? "integer" : "float";
+      column.type = plan_.rows.categories[place] ? "text" : facts.whole ? "integer" : "float";
       column.missing = facts.missing;
       column.mean = facts.mean;
       column.deviation = facts.counted > 0 ? std::sqrt(facts.squares / static_cast<double>(facts.counted)) : 0;
@@ -118,12 +146,22 @@ class Build {
     return columns;
   }
 
+  std::vector<JoinedTable> joins() const {
+    std::vector<JoinedTable> joins;
+    for (std::size_t i = 0; i < sides_.size(); ++i) {
+      joins.push_back({options_.joins[i].key, static_cast<std::int64_t>(sides_[i].rows()), unmatched_[i]});
+    }
+    return joins;
+  }
+
  private:
+  std::size_t width() const { return plan_.rows.width(); }
+
   void work() {
     Chunk chunk;
     try {
-      RowParser parser(layout_, plan_, options_.split);
-      std::vector<std::vector<std::uint32_t>> numbers(plan_.width());  // of this parser's categories, in the table
+      RowParser parser(layout_, plan_.rows, options_.split, sides_);
+      std::vector<std::vector<std::uint32_t>> numbers(width());  // of this parser's categories, in the table
       while (chunks_.next(chunk)) {
         try {
           parser.parse(chunk);
@@ -157,13 +195,16 @@ class Build {
     if (failure_) {
       return false;
     }
-    for (std::size_t place = 0; place < plan_.width(); ++place) {
+    for (std::size_t i = 0; i < sides_.size(); ++i) {
+      unmatched_[i] += parser.unmatched()[i];
+    }
+    for (std::size_t place = 0; place < width(); ++place) {
       facts_[place].add(parser.facts()[place]);
-      if (plan_.categories[place]) {
+      if (plan_.rows.categories[place]) {
         renumber(place, parser, numbers[place]);
       }
     }
-    writer_.append({parser.values(), static_cast<std::size_t>(parser.rows()) * plan_.width()});
+    writer_.append({parser.values(), static_cast<std::size_t>(parser.rows()) * width()});
     writer_.append_validation(parser.validation());
     done_bytes_ += chunk.text.size();
     if (options_.progress) {
@@ -180,7 +221,7 @@ class Build {
       numbers.push_back(dictionaries_[place].number_of(texts[i]));
     }
     float* value = parser.values() + place;
-    for (std::int64_t row = 0; row < parser.rows(); ++row, value += plan_.width()) {
+    for (std::int64_t row = 0; row < parser.rows(); ++row, value += width()) {
       *value = static_cast<float>(numbers[static_cast<std::size_t>(*value)]);
     }
   }
@@ -188,6 +229,7 @@ class Build {
   const TableOptions& options_;
   const CsvLayout& layout_;
   const TablePlan& plan_;
+  std::span<const SideTable> sides_;
   RowFileWriter& writer_;
   Chunks chunks_;
   std::mutex mutex_;  // guards all below
@@ -196,26 +238,56 @@ class Build {
   std::uint64_t done_bytes_ = 0;
   std::vector<ColumnFacts> facts_;
   std::vector<Dictionary> dictionaries_;
+  std::vector<std::int64_t> unmatched_;
   std::exception_ptr failure_;
   std::int64_t failed_ = 0;
 };
 
-void build(const TableOptions& options, const std::vector<std::string>& files, const json& key, const fs::path& path,
-           Disk& disk) {
-  RowFileFacts facts{key, fingerprints(files), 0, {}, {}};
-  const CsvLayout layout = read_layout(files, options.delimiter);
-  const TablePlan plan = make_plan(options, layout);
-  RowFileWriter writer(path, plan.width(), disk);
-  Build build(options, layout, plan, writer);
+void refuse_changes(const json& before, const json& after) {
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    if (before[i] != after[i]) {
+      throw Error(ErrorCode::kInput, before[i].at("path").get<std::string>(), "changed while it was read",
+                  "open it again when nobody writes it");
+    }
+  }
+}
+
+/// Reads all files into the rows of `writer`, and what is known of them into `facts`.
+void read_rows(const TableOptions& options, const TableFiles& files, const fs::path& path, Disk& disk,
+               std::optional<RowFileWriter>& writer, RowFileFacts& facts) {
+  const CsvLayout layout = read_layout(files.rows, options.delimiter);
+  std::vector<CsvLayout> side_layouts;
+  for (const std::vector<std::string>& join : files.joins) {
+    side_layouts.push_back(read_layout(join, options.delimiter));
+  }
+  const TablePlan plan = make_plan(options, layout, side_layouts);
+  std::vector<SideTable> sides;
+  for (std::size_t i = 0; i < side_layouts.size(); ++i) {
+    sides.emplace_back(side_layouts[i], plan.joins[i], options.split);
+  }
+  writer.emplace(path, plan.rows.width(), disk);
+  Build build(options, layout, plan, sides, *writer);
   build.run(options.threads > 0 ? options.threads
                                 : static_cast<int>(std::max(1U, std::thread::hardware_concurrency())));
-  if (fingerprints(files) != facts.inputs) {
-    throw Error(ErrorCode::kInput, files.front(), "changed while it was read", "open it again when nobody writes it");
-  }
   facts.features = plan.features;
   facts.columns = build.columns();
   facts.left_out = plan.left_out;
-  writer.finish(facts);
+  facts.joins = build.joins();
+}
+
+void build(const TableOptions& options, const TableFiles& files, const json& key, const fs::path& path, Disk& disk) {
+  RowFileFacts facts{key, fingerprints(files), 0, {}, {}, {}};
+  std::optional<RowFileWriter> writer;
+  try {
+    read_rows(options, files, path, disk, writer, facts);
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::kInput) {
+      refuse_changes(facts.inputs, fingerprints(files));  // what was wrong is perhaps half old and half new
+    }
+    throw;
+  }
+  refuse_changes(facts.inputs, fingerprints(files));
+  writer->finish(facts);
 }
 
 /// One that serves: nothing otherwise.
@@ -244,7 +316,7 @@ UniqueFd lock_for(const fs::path& path) {
 }  // namespace
 
 std::unique_ptr<RowFile> open_or_build(const TableOptions& options, Disk& disk, bool& built) {
-  const std::vector<std::string> files = find_parts(options.paths);
+  const TableFiles files(options);
   const json key = key_of(options, files);
   const fs::path path = path_of(options, files, key);
   built = false;

@@ -1,6 +1,7 @@
 #include "unidle/data/tables/plan.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -37,10 +38,27 @@ std::vector<bool> columns_of_numbers(const CsvLayout& layout) {
   return numbers;
 }
 
+/// A column of the table's own files (table 0) or of a side table (1 and up).
+struct FoundColumn {
+  std::size_t table;
+  std::size_t column;
+};
+
 class Planner {
  public:
-  Planner(const TableOptions& options, const CsvLayout& layout) : options_(options), layout_(layout) {
-    plan_.uses.resize(layout.columns.size());
+  Planner(const TableOptions& options, const CsvLayout& layout, std::span<const CsvLayout> sides) : options_(options) {
+    layouts_.push_back(&layout);
+    plan_.rows.uses.resize(layout.columns.size());
+    for (std::size_t i = 0; i < sides.size(); ++i) {
+      const std::string& key = options.joins[i].key;
+      layouts_.push_back(&sides[i]);
+      JoinPlan join;
+      join.key = layout.column(key);
+      plan_.rows.uses[join.key].key = true;
+      join.rows.uses.resize(sides[i].columns.size());
+      join.rows.uses[sides[i].column(key)].key = true;
+      plan_.joins.push_back(std::move(join));
+    }
   }
 
   TablePlan run() {
@@ -52,7 +70,7 @@ class Planner {
       add_all_numbers();
     }
     for (const std::string& name : options_.categorical) {
-      if (plan_.uses[layout_.column(name)].place == ColumnUse::kNowhere && !among(options_.targets, name)) {
+      if (!among(plan_.names, name) && !among(options_.targets, name)) {
         add(name);
       }
     }
@@ -61,7 +79,11 @@ class Planner {
       add(name);
     }
     if (!options_.split.column.empty()) {
-      plan_.uses[layout_.column(options_.split.column)].split = true;
+      const FoundColumn found = find(options_.split.column);
+      use_of(found).split = true;
+      if (found.table > 0) {
+        plan_.joins[found.table - 1].splits = true;
+      }
     }
     if (plan_.features == 0) {
       throw Error(ErrorCode::kUsage, "table option features",
@@ -72,39 +94,89 @@ class Planner {
   }
 
  private:
+  ColumnUse& use_of(FoundColumn found) {
+    return (found.table == 0 ? plan_.rows : plan_.joins[found.table - 1].rows).uses[found.column];
+  }
+
+  /// The table's own column, or that of the side table that has it.
+  FoundColumn find(const std::string& name) const {
+    std::optional<FoundColumn> found;
+    for (std::size_t table = 0; table < layouts_.size(); ++table) {
+      const CsvLayout& layout = *layouts_[table];
+      if (!layout.has(name) || (table > 0 && name == options_.joins[table - 1].key)) {
+        continue;
+      }
+      if (found) {
+        throw Error(ErrorCode::kInput, layout.parts.front().path + ":1",
+                    fmt::format("has a column {}, and so has {}", name, layouts_[found->table]->parts.front().path),
+                    "give one of them another name");
+      }
+      found = FoundColumn{table, layout.column(name)};
+    }
+    if (!found) {
+      fail_missing(name);
+    }
+    return *found;
+  }
+
+  [[noreturn]] void fail_missing(const std::string& name) const {
+    std::string others;
+    for (std::size_t table = 1; table < layouts_.size(); ++table) {
+      const CsvLayout& side = *layouts_[table];
+      others += fmt::format("; in {}: {}", side.parts.front().path, fmt::join(side.columns, ", "));
+    }
+    throw Error(
+        ErrorCode::kInput, layouts_.front()->parts.front().path + ":1",
+        fmt::format("has no column {}; there are: {}{}", name, fmt::join(layouts_.front()->columns, ", "), others));
+  }
+
   void add(const std::string& name) {
-    ColumnUse& use = plan_.uses[layout_.column(name)];
-    if (use.place != ColumnUse::kNowhere) {
+    if (among(plan_.names, name)) {
       throw Error(ErrorCode::kUsage, "table column " + name, "is asked for twice");
     }
-    use.place = plan_.names.size();
+    const FoundColumn found = find(name);
+    const std::size_t place = plan_.names.size();
+    ColumnUse& use = use_of(found);
+    use.place = place;
     use.category = among(options_.categorical, name);
+    if (found.table > 0) {
+      JoinPlan& join = plan_.joins[found.table - 1];
+      use.place = join.places.size();
+      join.places.push_back(place);
+      join.rows.categories.push_back(use.category);
+    }
     plan_.names.push_back(name);
-    plan_.categories.push_back(use.category);
+    plan_.rows.categories.push_back(use.category);
   }
 
   void add_all_numbers() {
-    const std::vector<bool> numbers = columns_of_numbers(layout_);
-    for (std::size_t column = 0; column < numbers.size(); ++column) {
-      const std::string& name = layout_.columns[column];
-      if (among(options_.targets, name) || among(options_.categorical, name) || name == options_.split.column) {
-        continue;
-      }
-      if (numbers[column] && !name.empty()) {
-        add(name);
-      } else {
-        plan_.left_out.push_back(name);
+    for (std::size_t table = 0; table < layouts_.size(); ++table) {
+      const CsvLayout& layout = *layouts_[table];
+      const std::vector<bool> numbers = columns_of_numbers(layout);
+      for (std::size_t column = 0; column < numbers.size(); ++column) {
+        const std::string& name = layout.columns[column];
+        if (use_of({table, column}).key || among(options_.targets, name) || among(options_.categorical, name) ||
+            name == options_.split.column) {
+          continue;
+        }
+        if (numbers[column] && !name.empty()) {
+          add(name);
+        } else {
+          plan_.left_out.push_back(name);
+        }
       }
     }
   }
 
   const TableOptions& options_;
-  const CsvLayout& layout_;
+  std::vector<const CsvLayout*> layouts_;  // the table's own first
   TablePlan plan_;
 };
 
 }  // namespace
 
-TablePlan make_plan(const TableOptions& options, const CsvLayout& layout) { return Planner(options, layout).run(); }
+TablePlan make_plan(const TableOptions& options, const CsvLayout& layout, std::span<const CsvLayout> sides) {
+  return Planner(options, layout, sides).run();
+}
 
 }  // namespace unidle::data::tables

@@ -65,11 +65,12 @@ nlohmann::json to_json(const RowFileFacts& facts) {
                        {"deviation", column.deviation},
                        {"categories", column.categories}});
   }
-  return {{"key", facts.key},
-          {"inputs", facts.inputs},
-          {"features", facts.features},
-          {"columns", columns},
-          {"left_out", facts.left_out}};
+  nlohmann::json joins = nlohmann::json::array();
+  for (const JoinedTable& join : facts.joins) {
+    joins.push_back({{"key", join.key}, {"rows", join.rows}, {"unmatched", join.unmatched}});
+  }
+  return {{"key", facts.key},   {"inputs", facts.inputs},     {"features", facts.features},
+          {"columns", columns}, {"left_out", facts.left_out}, {"joins", joins}};
 }
 
 /// Throws for what is no whole number: get() would make one of any.
@@ -90,6 +91,10 @@ RowFileFacts from_json(const nlohmann::json& document) {
     column.deviation = one.at("deviation").get<double>();
     column.categories = one.at("categories").get<std::vector<std::string>>();
     facts.columns.push_back(std::move(column));
+  }
+  for (const nlohmann::json& one : document.value("joins", nlohmann::json::array())) {
+    facts.joins.push_back({one.at("key").get<std::string>(), static_cast<std::int64_t>(count(one.at("rows"))),
+                           static_cast<std::int64_t>(count(one.at("unmatched")))});
   }
   return facts;
 }

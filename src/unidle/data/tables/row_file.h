@@ -26,6 +26,7 @@ struct RowFileFacts {
   std::size_t features = 0;
   std::vector<TableColumn> columns;
   std::vector<std::string> left_out;
+  std::vector<JoinedTable> joins;
 };
 
 /// Writes a row file under a temporary name; it gets its own name when it is whole. Throws kIo naming the file. Not

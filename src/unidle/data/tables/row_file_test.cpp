@@ -22,7 +22,7 @@ class RowFileTest : public ::testing::Test {
       writer.append(all.subspan(at, std::min<std::size_t>(3 * 1000, values.size() - at)));
     }
     writer.append_validation(std::vector<std::uint8_t>(static_cast<std::size_t>(rows), 1));
-    writer.finish({{{"a", 1}}, {"b"}, 2, {{.name = "x", .type = "float"}, {}, {}}, {"out"}});
+    writer.finish({{{"a", 1}}, {"b"}, 2, {{.name = "x", .type = "float"}, {}, {}}, {"out"}, {{"k", 3, 1}}});
   }
 
   void put(std::string_view bytes) { std::ofstream(path_, std::ios::binary) << bytes; }
@@ -39,6 +39,7 @@ TEST_F(RowFileTest, GivesBackWhatWasWritten) {
     ASSERT_EQ(file->rows(), rows);
     EXPECT_EQ(file->facts().columns[0].name, "x");
     EXPECT_EQ(file->facts().features, 2U);
+    EXPECT_EQ(file->facts().joins.at(0).unmatched, 1);
     EXPECT_EQ(file->validation().size(), static_cast<std::size_t>(rows));
     for (std::int64_t row = 0; row < rows; ++row) {
       ASSERT_EQ(file->row(row)[2], static_cast<float>(row * 3 + 2));

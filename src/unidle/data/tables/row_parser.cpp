@@ -38,19 +38,6 @@ void ColumnFacts::add(const ColumnFacts& other) {
   counted += other.counted;
 }
 
-std::size_t Dictionary::Hash::operator()(std::string_view text) const { return XXH3_64bits(text.data(), text.size()); }
-
-std::uint32_t Dictionary::number_of(std::string_view text) {
-  const auto found = numbers_.find(text);
-  if (found != numbers_.end()) {
-    return found->second;
-  }
-  const auto number = static_cast<std::uint32_t>(texts_.size());
-  texts_.emplace_back(text);
-  numbers_.emplace(text, number);
-  return number;
-}
-
 bool is_for_validation(const TableSplit& split, std::string_view text) {
   if (!split.values.empty()) {
     return std::find(split.values.begin(), split.values.end(), text) != split.values.end();
@@ -59,14 +46,23 @@ bool is_for_validation(const TableSplit& split, std::string_view text) {
   return static_cast<double>(hash >> 11) * 0x1p-53 < split.validation;
 }
 
-RowParser::RowParser(const CsvLayout& layout, const TablePlan& plan, const TableSplit& split)
+RowParser::RowParser(const CsvLayout& layout, const RowPlan& plan, const TableSplit& split,
+                     std::span<const SideTable> sides)
     : layout_(layout),
       plan_(plan),
       split_(split),
+      sides_(sides),
       splits_(split.validation > 0 || !split.values.empty()),
       facts_(plan.width()),
       dictionaries_(plan.width()),
+      matches_(sides.size()),
+      unmatched_(sides.size()),
       sums_(plan.width()) {}
+
+RowParser::RowParser(const CsvLayout& layout, const RowPlan& plan, const TableSplit& split, Dictionary& keys)
+    : RowParser(layout, plan, split, std::span<const SideTable>()) {
+  keys_ = &keys;
+}
 
 void RowParser::fail(const char* at, std::string what) const {
   throw RowProblem{chunk_->offset + static_cast<std::uint64_t>(at - chunk_->text.data()), std::move(what)};
@@ -78,6 +74,7 @@ void RowParser::parse(const Chunk& chunk) {
   validation_.clear();
   std::fill(facts_.begin(), facts_.end(), ColumnFacts());
   std::fill(sums_.begin(), sums_.end(), Sums());
+  std::fill(unmatched_.begin(), unmatched_.end(), 0);
   const char* at = chunk.text.data();
   const char* const end = at + chunk.text.size();
   while (at < end) {
@@ -93,8 +90,11 @@ void RowParser::parse(const Chunk& chunk) {
     const char* const begin = at;
     at = parse_record(begin, row);
     ++rows_;
+    if (!sides_.empty()) {
+      join(row);
+    }
     if (splits_) {
-      choose_part(begin, at);
+      validation_.push_back(is_for_validation_by(begin, at) ? 1 : 0);
     }
     if (!splits_ || validation_.back() == 0) {
       count(row);
@@ -135,6 +135,9 @@ const char* RowParser::other_cell(const char* at, std::size_t column, float* row
   const Cell cell = take_cell(at);
   if (use.split) {
     split_cell_ = cell.text;
+  }
+  if (use.key) {
+    take_key(at, column, cell.text);
   }
   if (use.place == ColumnUse::kNowhere) {
     return cell.end;
@@ -214,7 +217,7 @@ RowParser::Cell RowParser::take_quoted(const char* at) {
 
 void RowParser::wrong_count(const char* record) const {
   std::size_t count = 1;
-  RowParser other(layout_, plan_, split_);
+  RowParser other(layout_, plan_, split_, sides_);
   other.chunk_ = chunk_;
   for (const char* at = record;; ++count) {
     at = other.take_cell(at).end;
@@ -227,14 +230,61 @@ void RowParser::wrong_count(const char* record) const {
   fail(record, wrong_columns(layout_, count, rest.substr(0, rest.find('\n'))));
 }
 
-void RowParser::choose_part(const char* begin, const char* end) {
-  std::string_view text(begin, static_cast<std::size_t>(end - begin));
+void RowParser::take_key(const char* at, std::size_t column, std::string_view text) {
+  if (keys_ == nullptr) {
+    for (std::size_t i = 0; i < sides_.size(); ++i) {
+      if (sides_[i].key() == column) {
+        matches_[i] = sides_[i].find(text);
+      }
+    }
+    return;
+  }
+  if (text.empty()) {
+    fail(at, fmt::format("column {}: expected the key of the row, found nothing", layout_.columns[column]));
+  }
+  const std::size_t before = keys_->size();
+  if (keys_->number_of(text) != before) {
+    fail(at, fmt::format("column {}: the key \"{}\" comes a second time; expected one row for each",
+                         layout_.columns[column], shown(text)));
+  }
+}
+
+/// A row that a side table has no row for is like one whose cells there are empty.
+void RowParser::join(float* row) {
+  for (std::size_t i = 0; i < sides_.size(); ++i) {
+    const SideTable& side = sides_[i];
+    const std::optional<std::size_t> match = matches_[i];
+    unmatched_[i] += match ? 0 : 1;
+    for (std::size_t own = 0; own < side.width(); ++own) {
+      const std::size_t place = side.place(own);
+      ColumnFacts& facts = facts_[place];
+      if (side.is_category(own)) {
+        const std::string_view text = match ? side.text(*match, own) : std::string_view();
+        row[place] = static_cast<float>(dictionaries_[place].number_of(text));
+        facts.missing += text.empty() ? 1 : 0;
+      } else {
+        row[place] = match ? side.value(*match, own) : std::numeric_limits<float>::quiet_NaN();
+        facts.missing += std::isnan(row[place]) ? 1 : 0;
+        facts.whole &= side.is_whole(own);
+      }
+    }
+  }
+}
+
+bool RowParser::is_for_validation_by(const char* begin, const char* end) const {
+  for (std::size_t i = 0; i < sides_.size(); ++i) {
+    if (sides_[i].splits()) {
+      return matches_[i] ? sides_[i].is_for_validation(*matches_[i]) : is_for_validation(split_, {});
+    }
+  }
   if (!split_.column.empty()) {
-    text = split_cell_;
-  } else if (text.ends_with('\r')) {
+    return is_for_validation(split_, split_cell_);
+  }
+  std::string_view text(begin, static_cast<std::size_t>(end - begin));
+  if (text.ends_with('\r')) {
     text.remove_suffix(1);
   }
-  validation_.push_back(is_for_validation(split_, text) ? 1 : 0);
+  return is_for_validation(split_, text);
 }
 
 void RowParser::count(const float* row) {

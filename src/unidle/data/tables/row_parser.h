@@ -2,13 +2,16 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "unidle/data/tables/chunks.h"
+#include "unidle/data/tables/dictionary.h"
 #include "unidle/data/tables/plan.h"
+#include "unidle/data/tables/side_table.h"
 
 namespace unidle::data::tables {
 
@@ -30,26 +33,14 @@ struct ColumnFacts {
   void add(const ColumnFacts& other);
 };
 
-/// The texts of a column by number.
-class Dictionary {
- public:
-  std::uint32_t number_of(std::string_view text);
-  const std::vector<std::string>& texts() const { return texts_; }
-
- private:
-  struct Hash {
-    using is_transparent = void;
-    std::size_t operator()(std::string_view text) const;
-  };
-  std::unordered_map<std::string, std::uint32_t, Hash, std::equal_to<>> numbers_;
-  std::vector<std::string> texts_;
-};
-
 /// One thread's. What it holds is of the chunk that it parsed last, but its dictionaries, which grow from chunk to
 /// chunk: the index of a category in a row is this parser's own.
 class RowParser {
  public:
-  RowParser(const CsvLayout& layout, const TablePlan& plan, const TableSplit& split);
+  /// Of a table; `sides` in the order of its joins.
+  RowParser(const CsvLayout& layout, const RowPlan& plan, const TableSplit& split, std::span<const SideTable> sides);
+  /// Of a side table: each of its rows has a key of its own, which enters `keys`.
+  RowParser(const CsvLayout& layout, const RowPlan& plan, const TableSplit& split, Dictionary& keys);
 
   /// Throws RowProblem for the first record that is not what it should be.
   void parse(const Chunk& chunk);
@@ -59,6 +50,7 @@ class RowParser {
   const std::vector<std::uint8_t>& validation() const { return validation_; }    // by row; empty without a split
   const std::vector<ColumnFacts>& facts() const { return facts_; }               // by place
   const std::vector<Dictionary>& dictionaries() const { return dictionaries_; }  // by place
+  const std::vector<std::int64_t>& unmatched() const { return unmatched_; }      // rows, by side table
 
  private:
   struct Cell {
@@ -69,15 +61,19 @@ class RowParser {
   const char* other_cell(const char* at, std::size_t column, float* row);
   Cell take_cell(const char* at);
   Cell take_quoted(const char* at);
-  void choose_part(const char* begin, const char* end);
+  void take_key(const char* at, std::size_t column, std::string_view text);
+  void join(float* row);
+  bool is_for_validation_by(const char* begin, const char* end) const;
   void count(const float* row);
   void finish_facts();
   [[noreturn]] void wrong_count(const char* record) const;
   [[noreturn]] void fail(const char* at, std::string what) const;
 
   const CsvLayout& layout_;
-  const TablePlan& plan_;
+  const RowPlan& plan_;
   const TableSplit& split_;
+  std::span<const SideTable> sides_;
+  Dictionary* keys_ = nullptr;  // of a side table
   bool splits_;
   const Chunk* chunk_ = nullptr;
   std::int64_t rows_ = 0;
@@ -87,6 +83,8 @@ class RowParser {
   std::vector<Dictionary> dictionaries_;
   std::string unquoted_;
   std::string split_cell_;
+  std::vector<std::optional<std::size_t>> matches_;  // by side table, its row that belongs to the one under way
+  std::vector<std::int64_t> unmatched_;
   struct Sums {
     double base = 0;  // a value of the column, from which distances are taken
     double sum = 0;

@@ -1,0 +1,252 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+#include <thread>
+
+#include "unidle/base/error.h"
+#include "unidle/base/json.h"
+#include "unidle/data/detail/tar_samples.h"
+#include "unidle/data/image.h"
+#include "unidle/data/inspect/cells.h"
+#include "unidle/data/inspect/kinds.h"
+#include "unidle/data/tables/parts.h"
+
+namespace unidle::data::inspect_kinds {
+
+namespace {
+
+/// A member of a sample that was read, and what it turned out to be.
+struct SeenMember {
+  std::size_t file;
+  std::string subject;  // "archive:member"
+  std::uint64_t offset;
+  std::uint64_t bytes;
+  std::size_t suffix;
+  std::int64_t row;
+  std::string type{};
+  std::string cell{};
+  std::optional<Error> error{};
+};
+
+std::string text_cell(std::string_view text) {
+  constexpr std::size_t kMost = 200;
+  const bool shown = text.size() <= kMost && tables::is_utf8(text);
+  return shown ? std::string(text) : fmt::format("{} bytes", text.size());
+}
+
+void look_into(SeenMember& member, const std::string& suffix, std::span<const std::byte> bytes, ImageDecoder& decoder) {
+  if (detail::is_picture_suffix(suffix)) {
+    const ImageInfo info = decoder.decode_region(bytes, member.subject, {}).info;
+    member.type = name_of(info.format);
+    member.cell = fmt::format("{} x {}", info.width, info.height);
+  } else if (detail::is_tensor_suffix(suffix)) {
+    const detail::NpyHeader header = detail::tensor_header(bytes, member.subject);
+    member.type = array_type(header.dtype, header.shape);
+    std::vector<std::byte> values(static_cast<std::size_t>(header.data_bytes()));
+    detail::copy_tensor(header, bytes, values);
+    member.cell = values_text(header.dtype, values);
+  } else if (detail::is_whole_suffix(suffix)) {
+    member.type = "integer";
+    member.cell = std::to_string(detail::whole_number(bytes, member.subject));
+  } else {
+    const std::string_view text = detail::trimmed(bytes);
+    member.cell = text_cell(text);
+    member.type = suffix == "json" ? "json" : tables::is_utf8(text) ? "text" : "bytes";
+    if (suffix == "json" && parse_json(text).is_discarded()) {
+      throw Error(ErrorCode::kInput, member.subject, "is no JSON");
+    }
+  }
+}
+
+/// Its columns are the suffixes, named as `tar` takes them for fields: pictures of several formats, of which each
+/// sample has one, are one column "jpg;png".
+class ArchiveInspection {
+ public:
+  explicit ArchiveInspection(const InspectOptions& options) : options_(options) {}
+
+  Inspection run(const std::vector<std::string>& archives) {
+    for (const std::string& archive : archives) {
+      add_archive(archive);
+    }
+    look_at_all();
+    lay_out_columns();
+    for (std::size_t at = 0; at < members_.size();) {
+      const std::size_t begin = at;
+      while (at < members_.size() && members_[at].row == members_[begin].row) {
+        ++at;
+      }
+      take_row({members_.data() + begin, at - begin});
+    }
+    if (result_.rows == 0 && result_.problems.empty()) {
+      result_.add_problem(archives.front(), "holds no samples; expected files as 0001.jpg and 0001.cls");
+    }
+    finish();
+    return std::move(result_);
+  }
+
+ private:
+  struct Column {
+    std::string name;
+    bool needed = false;  // `tar` gives it unless told otherwise, and then every sample must have it
+    bool tensor = false;
+    std::set<std::string> types{};
+    std::string first_type{};
+    std::int64_t missing = 0;
+  };
+
+  void add_archive(const std::string& path) {
+    try {
+      const std::size_t file = files_.add(path);
+      const std::size_t others = detail::for_each_sample(
+          detail::read_tar(files_, file), path, [&](const detail::TarSample& sample) { add_sample(file, sample); });
+      if (others > 0) {
+        result_.passed_over[""] += others;
+      }
+    } catch (const Error& error) {
+      result_.add_problem(error);
+    }
+  }
+
+  void add_sample(std::size_t file, const detail::TarSample& sample) {
+    int pictures = 0;
+    for (const auto& [suffix, member] : sample.members) {
+      pictures += detail::is_picture_suffix(suffix) ? 1 : 0;
+      members_.push_back({file, fmt::format("{}:{}", files_.path(file), member.name), member.offset, member.bytes,
+                          number_of(suffix), result_.rows});
+    }
+    several_pictures_ = several_pictures_ || pictures > 1;
+    places_.push_back(fmt::format("{}:{}", files_.path(file), sample.key));
+    keys_.push_back(sample.key);
+    ++result_.rows;
+  }
+
+  std::size_t number_of(const std::string& suffix) {
+    const auto found = std::find(suffixes_.begin(), suffixes_.end(), suffix);
+    if (found == suffixes_.end()) {
+      suffixes_.push_back(suffix);
+      return suffixes_.size() - 1;
+    }
+    return static_cast<std::size_t>(found - suffixes_.begin());
+  }
+
+  /// By all CPUs.
+  void look_at_all() {
+    std::atomic<std::size_t> next = 0;
+    std::mutex mutex;
+    std::uint64_t done = 0;
+    const auto work = [&] {
+      ImageDecoder decoder;
+      std::vector<std::byte> memory;
+      for (std::size_t i = next++; i < members_.size(); i = next++) {
+        look_at(members_[i], memory, decoder);
+        const std::lock_guard lock(mutex);
+        ++done;
+        if (options_.progress) {
+          options_.progress(done, members_.size());
+        }
+      }
+    };
+    std::vector<std::jthread> threads;
+    for (unsigned i = 1; i < std::thread::hardware_concurrency(); ++i) {
+      threads.emplace_back(work);
+    }
+    work();
+  }
+
+  void look_at(SeenMember& member, std::vector<std::byte>& memory, ImageDecoder& decoder) {
+    try {
+      memory.resize(static_cast<std::size_t>(member.bytes));
+      files_.read(member.file, member.offset, memory);
+      look_into(member, suffixes_[member.suffix], memory, decoder);
+    } catch (const Error& error) {
+      member.error = error;
+    }
+    if (member.row >= options_.sample_rows) {
+      member.cell = {};
+    }
+  }
+
+  void lay_out_columns() {
+    std::optional<std::size_t> pictures;
+    for (const std::string& suffix : suffixes_) {
+      const bool picture = detail::is_picture_suffix(suffix);
+      if (picture && pictures && !several_pictures_) {
+        columns_[*pictures].name += ";" + suffix;
+        column_of_.push_back(*pictures);
+        continue;
+      }
+      pictures = picture && !pictures ? columns_.size() : pictures;
+      column_of_.push_back(columns_.size());
+      const bool tensor = detail::is_tensor_suffix(suffix);
+      columns_.push_back({suffix, picture || tensor || detail::is_whole_suffix(suffix), tensor});
+    }
+    const auto has = [&](bool (*is_one)(std::string_view)) {
+      return std::any_of(suffixes_.begin(), suffixes_.end(), is_one);
+    };
+    result_.kind = has(detail::is_picture_suffix) ? "images" : has(detail::is_tensor_suffix) ? "npy" : "table";
+  }
+
+  void take_row(std::span<const SeenMember> row) {
+    const std::int64_t number = row.front().row;
+    std::vector<std::string> cells(columns_.size());
+    std::vector<bool> there(columns_.size());
+    for (const SeenMember& member : row) {
+      Column& column = columns_[column_of_[member.suffix]];
+      there[column_of_[member.suffix]] = true;
+      cells[column_of_[member.suffix]] = member.cell;
+      if (member.error) {
+        result_.add_problem(*member.error);
+        continue;
+      }
+      column.types.insert(member.type);
+      column.first_type = column.first_type.empty() ? member.type : column.first_type;
+      if (column.tensor && member.type != column.first_type) {
+        result_.add_problem(member.subject,
+                            fmt::format("is {}; expected {}, as before", member.type, column.first_type));
+      }
+    }
+    for (std::size_t i = 0; i < columns_.size(); ++i) {
+      columns_[i].missing += there[i] ? 0 : 1;
+      if (!there[i] && columns_[i].needed) {
+        result_.add_problem(places_[static_cast<std::size_t>(number)], fmt::format("has no .{}", columns_[i].name));
+      }
+    }
+    if (number < options_.sample_rows) {
+      cells.insert(cells.begin(), keys_[static_cast<std::size_t>(number)]);
+      result_.sample.push_back(std::move(cells));
+    }
+  }
+
+  void finish() {
+    result_.columns.push_back({"__key__", "text", 0});  // WebDataset's own name of it
+    for (const Column& column : columns_) {
+      const std::string type = column.tensor ? column.first_type : fmt::format("{}", fmt::join(column.types, ", "));
+      result_.columns.push_back({column.name, type.empty() ? "unknown" : type, column.missing});
+    }
+  }
+
+  const InspectOptions& options_;
+  Inspection result_;
+  detail::OpenFiles files_;
+  std::vector<std::string> suffixes_;  // in the order of their first members
+  std::vector<SeenMember> members_;
+  bool several_pictures_ = false;    // in a sample
+  std::vector<std::string> keys_;    // by row
+  std::vector<std::string> places_;  // by row
+  std::vector<Column> columns_;
+  std::vector<std::size_t> column_of_;  // by suffix
+};
+
+}  // namespace
+
+Inspection tar(const std::vector<std::string>& archives, const InspectOptions& options) {
+  return ArchiveInspection(options).run(archives);
+}
+
+}  // namespace unidle::data::inspect_kinds
