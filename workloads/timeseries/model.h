@@ -26,6 +26,9 @@ class Forecaster : public torch::nn::Module {
   std::int64_t depth() const;
 
  private:
+  /// [n, length, features] -> [length, n, width], the outputs of the last layer.
+  at::Tensor seen(const at::Tensor& days);
+
   torch::nn::LSTM lstm_;
   torch::nn::Linear attention_hidden_;
   torch::nn::Linear attention_score_;

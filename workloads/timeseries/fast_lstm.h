@@ -1,0 +1,25 @@
+// A layer of an LSTM on a CPU, as one operation with its own backward pass.
+#pragma once
+
+#include <ATen/ATen.h>
+
+namespace unidle::workloads::timeseries {
+
+/// As torch::nn::LSTM has them; w units, f inputs.
+struct LstmWeights {
+  at::Tensor input;      // [4w, f]
+  at::Tensor recurrent;  // [4w, w]
+  at::Tensor input_bias;
+  at::Tensor recurrent_bias;
+};
+
+/// fp32 on a CPU with AVX2 and without AVX-512, outside autocast, width a multiple of kPanel, 16.
+bool fast_lstm_fits(const at::Tensor& days, const LstmWeights& weights);
+
+/// days [length, n, f] -> outputs [length, n, w], from a state of zeros: what torch::nn::LSTM gives, within rounding
+/// (activations within 2e-7). What it saves: a thread takes its samples through all days, so that threads meet once a
+/// pass and not once a day; products that do not depend on the day before are one for all days; the weights of the
+/// others are put into the order that the loop reads them in once a pass. REQUIRES: fast_lstm_fits().
+at::Tensor fast_lstm(const at::Tensor& days, const LstmWeights& weights);
+
+}  // namespace unidle::workloads::timeseries

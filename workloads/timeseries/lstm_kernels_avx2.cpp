@@ -1,0 +1,89 @@
+// Compiled for AVX2 and FMA; see CMakeLists.txt. Includes nothing that could leak such code into shared inline
+// functions.
+#include "workloads/timeseries/lstm_kernels.h"
+
+#include "workloads/common/lanes.h"
+
+namespace unidle::workloads::timeseries {
+
+namespace {
+
+inline Lanes size_of(Lanes x) { return x < 0.0F ? -x : x; }
+
+inline Lanes sigmoid(Lanes x) {
+  const Lanes e = exp_negative(-size_of(x));
+  const Lanes least = 1.0F / (1.0F + e);
+  return x < 0.0F ? e * least : least;
+}
+
+/// Absolute error about 1e-7.
+inline Lanes tanh_of(Lanes x) {
+  const Lanes e = exp_negative(-2.0F * size_of(x));
+  const Lanes t = (1.0F - e) / (1.0F + e);
+  return x < 0.0F ? -t : t;
+}
+
+void forward(const LstmDay& day) {
+  const std::int64_t width = day.width;
+  for (std::int64_t row = 0; row < day.rows; ++row) {
+    float* gates = day.gates + row * 4 * width;
+    for (std::int64_t u = 0; u < width; u += kLanes) {
+      const Lanes input = sigmoid(load(gates + u));
+      const Lanes forget = sigmoid(load(gates + width + u));
+      const Lanes candidate = tanh_of(load(gates + 2 * width + u));
+      const Lanes output = sigmoid(load(gates + 3 * width + u));
+      const std::int64_t at = row * width + u;
+      const Lanes before = day.before != nullptr ? load(day.before + at) : Lanes{};
+      const Lanes cells = forget * before + input * candidate;
+      const Lanes bent = tanh_of(cells);
+      store(gates + u, input);
+      store(gates + width + u, forget);
+      store(gates + 2 * width + u, candidate);
+      store(gates + 3 * width + u, output);
+      store(day.cells + at, cells);
+      store(day.bent + at, bent);
+      store(day.output + at, output * bent);
+    }
+  }
+}
+
+void backward(const LstmDayBack& day) {
+  const std::int64_t width = day.width;
+  for (std::int64_t row = 0; row < day.rows; ++row) {
+    const float* gates = day.gates + row * 4 * width;
+    float* gradient = day.gate_gradient + row * 4 * width;
+    for (std::int64_t u = 0; u < width; u += kLanes) {
+      const std::int64_t at = row * width + u;
+      const Lanes input = load(gates + u);
+      const Lanes forget = load(gates + width + u);
+      const Lanes candidate = load(gates + 2 * width + u);
+      const Lanes output = load(gates + 3 * width + u);
+      const Lanes bent = load(day.bent + at);
+      const Lanes before = day.before != nullptr ? load(day.before + at) : Lanes{};
+      const Lanes after = day.from_after != nullptr ? load(day.from_after + at) : Lanes{};
+      const Lanes of_output = load(day.from_above + at) + after;
+      const Lanes of_cells = load(day.cell_gradient + at) + of_output * output * (1.0F - bent * bent);
+      store(gradient + u, of_cells * candidate * input * (1.0F - input));
+      store(gradient + width + u, of_cells * before * forget * (1.0F - forget));
+      store(gradient + 2 * width + u, of_cells * input * (1.0F - candidate * candidate));
+      store(gradient + 3 * width + u, of_output * bent * output * (1.0F - output));
+      store(day.cell_gradient + at, of_cells * forget);
+    }
+  }
+}
+
+}  // namespace
+
+const LstmKernels* lstm_kernels() {
+#if defined(__AVX2__) && defined(__FMA__)
+  static const LstmKernels kAvx2 = {forward, backward};
+  // oneDNN's layer, which torch takes, uses wider units where they are.
+  static const bool kSupported = __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0 &&
+                                 __builtin_cpu_supports("avx512f") == 0;
+  return kSupported ? &kAvx2 : nullptr;
+#else
+  return nullptr;
+#endif
+}
+
+}  // namespace unidle::workloads::timeseries
