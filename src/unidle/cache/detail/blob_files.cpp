@@ -27,7 +27,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::size_t kDamagedKept = 64;
-constexpr std::size_t kSmall = 1 << 20;  // bytes that are read as quickly as they are mapped
+constexpr std::size_t kReadQuickly = 1 << 20;  // bytes that are read as quickly as they are mapped
 
 /// Half of the mappings that the kernel allows a process: where they run out, the program itself gets no more memory.
 std::size_t most_mapped() {
@@ -238,7 +238,7 @@ OpenedBlob BlobFiles::open_file(const fs::path& file, const Key& key, Into into,
   if (length < kTensorAlignment) {
     return {State::kDamaged, nullptr, "is shorter than a header"};
   }
-  const bool in_memory = into == Into::kMemory && length <= kSmall;
+  const bool in_memory = into == Into::kMemory && length <= kReadQuickly;
   if (!in_memory) {
     // Without it (there are no locks here, or it is being evicted) eviction takes the name away and we keep the file.
     try_lock_file(fd.get(), LOCK_SH);
