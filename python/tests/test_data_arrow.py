@@ -96,6 +96,62 @@ class ArrowTest(unittest.TestCase):
         (other,) = (self.folder / "built").glob("*.csv")  # the old one is gone
         self.assertNotEqual(other, text)
 
+    def test_a_lone_column_keeps_the_rows_without_a_value(self):
+        lists = pyarrow.array([[1], [2], [3]])
+        for name, column, expected in (
+            ("whole", pyarrow.array([1, None, 3]), [1, np.nan, 3]),
+            ("real", pyarrow.array([0.1, None, 1e300]), [np.float32(0.1), np.nan, np.inf]),
+            ("truth", pyarrow.array([True, None, False]), [1, np.nan, 0]),
+            ("time", pyarrow.array([5, None, 7], pyarrow.duration("s")), [5, np.nan, 7]),
+            ("nothing", pyarrow.nulls(3), [np.nan] * 3),
+        ):
+            for suffix in ("parquet", "arrow"):
+                with self.subTest(name, suffix=suffix):
+                    path = self.write(f"{name}.{suffix}", pyarrow.table({name: column, "list": lists}))
+                    np.testing.assert_array_equal(rows(self.table(path, [name]))[:, 0], expected)
+        words = pyarrow.table({"word": pyarrow.array(["b", None, "a"])})
+        source = self.table(self.write("words.parquet", words), categorical=["word"])
+        self.assertEqual(source.facts["columns"][0]["categories"], ["b", "", "a"])
+        self.assertEqual(len(source), 3)
+
+    def test_texts_of_polars_are_there(self):
+        if not hasattr(pyarrow, "string_view"):
+            self.skipTest("pyarrow has no string_view")
+        words = pyarrow.array(["b", None, "a, with comma"], pyarrow.string_view())
+        path = self.write("a.arrow", pyarrow.table({"x": [1, 2, 3], "word": words}))
+        source = self.table(path, ["x"], categorical=["word"])
+        self.assertEqual(source.facts["columns"][1]["categories"], ["b", "", "a, with comma"])
+
+    def test_columns_that_no_cell_holds_do_not_keep_the_others_back(self):
+        spans = pyarrow.array([pyarrow.MonthDayNano([1, 2, 3])] * 2)
+        lists = pyarrow.array([[1], [2]])
+        path = self.write("a.arrow", pyarrow.table({"x": [1, 2], "y": [3, 4], "span": spans, "list": lists}))
+        self.assertEqual(rows(self.table(path)).tolist(), [[1, 3], [2, 4]])
+        alone = self.write("b.arrow", pyarrow.table({"list": lists}))
+        with self.assertRaisesRegex(unidle.errors.InputError, r"b\.arrow: has no column of numbers"):
+            self.table(alone)
+
+    def test_a_damaged_file_is_told_as_damage(self):
+        path = self.write("a.parquet", example())
+        sound = path.read_bytes()
+        told = 0
+        for place in range(4, len(sound) // 2, len(sound) // 40):
+            path.write_bytes(
+                sound[:place] + bytes(b ^ 255 for b in sound[place : place + 64]) + sound[place + 64 :]
+            )
+            try:
+                self.table(path, categorical=["word", "kind", "day"])
+            except unidle.errors.InputError as error:
+                self.assertIn("a.parquet", str(error))
+                told += 1
+        self.assertGreater(told, 0)
+
+    def test_a_delimiter_of_several_bytes_is_refused(self):
+        path = self.write("a.parquet", pyarrow.table({"x": [1, 2]}))
+        for delimiter in ("||", '"', "é", 5):
+            with self.assertRaisesRegex(unidle.errors.UsageError, "option delimiter"):
+                self.table(path, delimiter=delimiter)
+
     def test_says_what_is_wrong(self):
         path = self.write("a.parquet", example(10))
         with self.assertRaisesRegex(unidle.errors.InputError, "has no column list"):

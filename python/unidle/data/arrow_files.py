@@ -17,7 +17,7 @@ from unidle.errors import FileSystemError, InputError, MissingError
 
 SUFFIXES = (".parquet", ".pq", ".arrow", ".feather", ".ipc")
 _ENDS = 64 * 1024  # bytes of head and tail that tell a file from another one
-_VERSION = 1  # of the text
+_VERSION = 2  # of the text
 
 
 def is_arrow(path: str) -> bool:
@@ -104,7 +104,12 @@ def _written_as(arrow: Any, kind: Any) -> Any:
         return arrow.int8()
     if types.is_float16(kind):
         return arrow.float32()
+    if types.is_duration(kind):
+        return arrow.int64()
+    if str(kind) == "string_view":  # polars writes texts so; pyarrow names the type since 16
+        return arrow.large_string()
     is_cell = types.is_primitive(kind) or types.is_decimal(kind) or types.is_null(kind)
+    is_cell = is_cell and not types.is_interval(kind)
     is_text = types.is_string(kind) or types.is_large_string(kind)
     return kind if is_cell or is_text else None
 
@@ -116,19 +121,26 @@ def _write(path: str, text: str, delimiter: str) -> None:
         with _batches(arrow, path) as (schema, batches):
             kinds = [(field.name, _written_as(arrow, field.type)) for field in schema]
             kept = [number for number, (_, kind) in enumerate(kinds) if kind is not None]
+            if not kept:
+                raise InputError(f"{path}: has no column of numbers, truths, dates or texts")
             written = arrow.schema([kinds[number] for number in kept])
+            lone = len(kept) == 1  # its empty cell would be an empty line, which is no row
+            if lone:
+                written = arrow.schema([(written.names[0], arrow.large_string())])
             options = arrow.csv.WriteOptions(delimiter=delimiter)
             with open(unfinished, "wb") as file:
                 with arrow.csv.CSVWriter(file, written, write_options=options) as writer:
                     for batch in batches:
-                        columns = [
-                            batch.column(number).cast(kind) for number, kind in zip(kept, written.types)
-                        ]
+                        columns = [batch.column(number).cast(kinds[number][1]) for number in kept]
+                        if lone:
+                            columns = [columns[0].cast(arrow.large_string()).fill_null("")]
                         writer.write_batch(arrow.RecordBatch.from_arrays(columns, schema=written))
                 file.flush()
                 os.fsync(file.fileno())
         os.rename(unfinished, text)
-    except arrow.ArrowException as error:
+    except (arrow.ArrowException, OSError) as error:
+        if getattr(error, "errno", None) is not None:  # of the system; pyarrow's own have none
+            raise
         raise InputError(f"{path}: {' '.join(str(error).split())}") from error
     finally:
         with contextlib.suppress(FileNotFoundError):

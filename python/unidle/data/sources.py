@@ -249,7 +249,8 @@ def table(
 
     Parquet and Arrow IPC files (.parquet, .pq, .arrow, .feather, .ipc) may be named too where pyarrow is
     installed: they are turned into CSV in `cache` once, batch by batch, which stays there as long as they are
-    what they were. Truths become 0 and 1, dates and times texts; lists, structures and bytes are left out.
+    what they were. Truths become 0 and 1, dates and times texts, durations whole numbers of their unit.
+    Lists, structures and bytes are left out.
 
     `joins` are side tables: {"user_id": "users.csv"}, or a list of pairs where two tables have one key.
     The row of users.csv with the same text in its column user_id belongs to a row, and its columns are named
@@ -304,7 +305,9 @@ def _tables(name: str, paths: Any, cache: Any, delimiter: Any) -> List[str]:
         return listed
     home = os.environ.get("UNIDLE_HOME") or ".unidle"
     folder = os.path.join(home, "tables") if cache is None else check.path("table", cache, "cache")
-    parted = "," if delimiter is None else delimiter
+    parted = delimiter or ","
+    if not isinstance(parted, str) or len(parted.encode()) != 1 or parted in '"\r\n':
+        raise check.refuse("table", "delimiter", "one byte that is no quote and ends no line", delimiter)
     return [
         arrow_files.as_text(path, folder, parted) if arrow_files.is_arrow(path) else path for path in listed
     ]
