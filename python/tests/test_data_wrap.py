@@ -135,6 +135,8 @@ class WrapTest(unittest.TestCase):
                 wrap(wrong)
         with self.assertRaises(unidle.UsageError):
             Loader(wrap([1, 2]), on_error="skip")
+        with self.assertRaisesRegex(unidle.UsageError, "max_bytes"):
+            Loader(wrap([1, 2]), max_bytes=1000)
         with self.assertRaises(unidle.UsageError):
             Loader(wrap([]))
 

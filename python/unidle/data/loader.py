@@ -93,7 +93,8 @@ class Loader:
                  16 MiB counts as several. All samples of a shard come within one such window
     prefetch     batches ahead, for each worker
     max_bytes    of the batches that are made ahead, at most; at least two must fit. A quarter of the memory
-                 that the process may use when None. What the program keeps of batches does not count
+                 that the process may use when None. What the program keeps of batches does not count. Not
+                 for a wrapped data set, of whose samples nobody knows the size
     on_error     what becomes of a sample that cannot be read, counted in `skipped`: "fail" raises at its
                  batch; "skip" leaves it out, so that the batch is shorter, but never empty; "replace" takes
                  the next one of the order in its place. All ranks have equally many batches in any case, and
@@ -166,8 +167,13 @@ class Loader:
         self.on_error = on_error
         self.batch_transform = check.function("loader", "batch_transform", batch_transform)
         self.tensors = tensors or ("torch" if _has_torch() else "numpy")
-        if isinstance(source, Wrapped) and on_error != "fail":
+        if self._wrapped and on_error != "fail":
             raise UsageError("loader option on_error: a wrapped data set has its own errors; expected fail")
+        if self._wrapped and max_bytes is not None:
+            raise UsageError(
+                "loader option max_bytes: nobody knows how large the samples of a wrapped data set are; "
+                "expected None (a smaller prefetch bounds them)"
+            )
         if device is not None and self.tensors != "torch":
             raise UsageError("loader option device: needs torch")
         sampling = {
