@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <mutex>
+#include <new>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
@@ -11,6 +12,7 @@
 
 #include "unidle/base/error.h"
 #include "unidle/base/json.h"
+#include "unidle/base/units.h"
 #include "unidle/data/detail/tar_samples.h"
 #include "unidle/data/image.h"
 #include "unidle/data/inspect/cells.h"
@@ -166,6 +168,9 @@ class ArchiveInspection {
       look_into(member, suffixes_[member.suffix], memory, decoder);
     } catch (const Error& error) {
       member.error = error;
+    } catch (const std::bad_alloc&) {
+      member.error = Error(ErrorCode::kOutOfMemory, member.subject,
+                           fmt::format("is too large for the memory that is free: {}", format_bytes(member.bytes)));
     }
     if (member.row >= options_.sample_rows) {
       member.cell = {};

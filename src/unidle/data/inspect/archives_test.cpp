@@ -1,6 +1,8 @@
 // What `unidle data inspect` tells of tar archives.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -123,6 +125,26 @@ TEST_F(ArchivesTest, NamesTheMemberThatIsWrong) {
   EXPECT_NE(found.problems[5].what.find("float32 [3]; expected float32 [2]"), std::string::npos);
   EXPECT_EQ(found.problems[6].what, "has no .cls");
   EXPECT_TRUE(found.passed_over.empty());
+}
+
+TEST_F(ArchivesTest, AMemberLargerThanMemoryIsAProblem) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "a sanitizer takes more addresses than the limit leaves, and ends the program where memory lacks";
+#endif
+  constexpr std::uint64_t kLarge = (std::uint64_t{1} << 33) - 512;
+  const std::string path = archive("s.tar", {{"1.cls", "1"}});
+  std::ofstream(path, std::ios::binary) << ustar_header("1.npy", kLarge);
+  std::filesystem::resize_file(path, 512 + kLarge + 1024);  // a hole: it takes no room
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_AS, &before), 0);
+  std::uint64_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  const rlimit small{pages * static_cast<std::uint64_t>(::getpagesize()) + kLarge / 2, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_AS, &small), 0);
+  const Inspection found = inspect({path}, {});
+  ::setrlimit(RLIMIT_AS, &before);
+  EXPECT_EQ(places(found), (ArchiveNames{"s.tar:1.npy"}));
+  EXPECT_NE(found.problems[0].what.find("too large"), std::string::npos);
 }
 
 TEST_F(ArchivesTest, SeveralArchivesAreOne) {
