@@ -160,6 +160,21 @@ TEST(SkipTest, ABatchOfWhichNothingIsLeftGetsTheNextSampleOfTheOrder) {
   }
 }
 
+TEST(SkipTest, TheOnlyItemThatCanBeReadIsFoundInAnyOrder) {
+  TellingSource source(40, 1);
+  for (std::int64_t item = 1; item < 40; ++item) {
+    source.damaged.insert(item);
+  }
+  for (const ErrorPolicy policy : {ErrorPolicy::kSkip, ErrorPolicy::kReplace}) {
+    Loader loader(source, {.batch = 4, .seed = 3, .on_error = policy});
+    for (int batch = 0; batch < 30; ++batch) {
+      for (const ToldSample& sample : told_samples(loader.next())) {
+        EXPECT_EQ(sample.item, 0);
+      }
+    }
+  }
+}
+
 TEST(SkipTest, FailsWhereNothingCanBeRead) {
   TellingSource source(6, 1);
   source.damaged = {0, 1, 2, 3, 4, 5};

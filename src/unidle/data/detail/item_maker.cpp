@@ -73,9 +73,9 @@ bool ItemMaker::fits(const ItemRequest& request) const {
 }
 
 ItemMaker::Made ItemMaker::read_or_replace(std::int64_t position, bool replace, ItemTiming& timing) const {
-  const std::int64_t items = stream_.plan.items();
+  const std::int64_t end = position + 2 * stream_.plan.items();  // at least one epoch whole: orders of two differ
   std::exception_ptr first;
-  for (std::int64_t next = position; next < position + items; ++next) {
+  for (std::int64_t next = position; next < end; ++next) {
     const ItemRequest request = stream_.request_at(next);
     if (next != position && !fits(request)) {
       continue;  // longer than the batch that it would stand in
