@@ -79,6 +79,9 @@ void ArraySource::add(std::size_t which, const ArrayView& array, const ArrayView
   Field field{which < names.size() ? names[which] : std::to_string(which), array.dtype, row.shape};
   const std::size_t bytes = field.bytes();
   if (places != nullptr) {
+    if (bytes == 0) {
+      refuse_array(which, "has rows without values; expected some where lengths differ");
+    }
     std::int64_t longest = 0;
     for (std::int64_t item = 0; item < items; ++item) {
       longest = std::max(longest, places[item + 1] - places[item]);

@@ -102,6 +102,18 @@ TEST(ArraySourceTest, RefusesWhatIsNoRows) {
   }
 }
 
+TEST(ArraySourceTest, RefusesRowsWithoutValuesWhereLengthsDiffer) {
+  const std::vector<float> none;
+  const std::vector<std::int64_t> starts = {0, 3, 8};
+  const std::vector<ArrayView> arrays = {view_of(none, DType::kF32, {8, 0}), view_of(starts, DType::kI64, {3})};
+  try {
+    ArraySource source(arrays, {}, {0});
+    FAIL() << "a batch cannot tell its extent by its bytes";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kUsage);
+  }
+}
+
 TEST(SubsetTest, GathersTheSameAsOneByOne) {
   const std::vector<float> table = counted(200 * 3);
   const ArraySource source(std::vector{view_of(table, DType::kF32, {200, 3})}, {});
