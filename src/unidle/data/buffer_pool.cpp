@@ -35,6 +35,21 @@ void BufferPool::release(std::byte* memory, std::size_t bytes) {
   host_allocator().release(memory, bytes);
 }
 
+void BufferPool::discard(std::byte* memory, std::size_t bytes) {
+  if (::getpid() == process_) {
+    host_allocator().release(memory, bytes);
+  }
+}
+
+std::size_t BufferPool::idle_bytes() {
+  const std::lock_guard lock(mutex_);
+  std::size_t sum = 0;
+  for (const auto& [bytes, memories] : idle_) {
+    sum += bytes * memories.size();
+  }
+  return sum;
+}
+
 void BufferPool::close() {
   if (::getpid() != process_) {
     return;

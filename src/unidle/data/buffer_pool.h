@@ -11,8 +11,9 @@
 namespace unidle::data {
 
 /// Page-aligned host memory, kept for the next one who asks for as much. It holds no more than was in use at once, and
-/// nothing after close(). Whoever has memory of it keeps the pool alive (by shared_ptr). Thread-safe. In a process that
-/// was forked from its own, release() does nothing: the lock may be held by a thread that is not there.
+/// nothing after close(); what is discarded is freed. Whoever has memory of it keeps the pool alive (by shared_ptr).
+/// Thread-safe. In a process that was forked from its own, release() does nothing: the lock may be held by a thread
+/// that is not there.
 class BufferPool final : public SlotAllocator {
  public:
   BufferPool();
@@ -22,8 +23,11 @@ class BufferPool final : public SlotAllocator {
 
   std::byte* allocate(std::size_t bytes) override;
   void release(std::byte* memory, std::size_t bytes) override;
+  void discard(std::byte* memory, std::size_t bytes) override;
   /// What is given back from now on is freed.
   void close();
+  /// That it keeps for the next ones.
+  std::size_t idle_bytes();
 
  private:
   const int process_;

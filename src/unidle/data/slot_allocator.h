@@ -12,6 +12,8 @@ class SlotAllocator {
   virtual ~SlotAllocator() = default;
   virtual std::byte* allocate(std::size_t bytes) = 0;
   virtual void release(std::byte* memory, std::size_t bytes) = 0;
+  /// As release(), of memory that nobody will ask for again soon.
+  virtual void discard(std::byte* memory, std::size_t bytes) { release(memory, bytes); }
 };
 
 /// Page-aligned host memory. Thread-safe.

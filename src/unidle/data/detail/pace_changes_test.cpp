@@ -5,6 +5,7 @@
 #include <deque>
 #include <thread>
 
+#include "unidle/data/buffer_pool.h"
 #include "unidle/data/detail/crew.h"
 #include "unidle/data/detail/item_maker.h"
 #include "unidle/data/detail/slot_ring.h"
@@ -136,6 +137,21 @@ TEST(PaceChangesTest, MemoryGoesWithTheDepthAndComesAgain) {
   paced.ring.set_depth(kSlots);
   go_on(3 * kSlots);
   EXPECT_EQ(memory.out(), 2u * kSlots);
+}
+
+TEST(PaceChangesTest, ThePoolKeepsNoneOfTheMemoryThatWentWithTheDepth) {
+  const NumberSource source(50, 1);
+  BufferPool memory;
+  {
+    PacedThreads paced(source, {.batch = 4}, memory);
+    paced.ring.set_depth(2);
+    for (int i = 0; i < 3 * kSlots; ++i) {
+      paced.take();
+      paced.give_back_all_but(1);
+    }
+    EXPECT_EQ(memory.idle_bytes(), 0u);
+  }
+  memory.close();
 }
 
 TEST(PaceChangesTest, GoesOnWithTheMemoryThatThereIs) {

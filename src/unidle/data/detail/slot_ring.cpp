@@ -70,6 +70,13 @@ void SlotRing::release(Memory& memory) const {
   memory.clear();
 }
 
+void SlotRing::discard(Memory& memory) const {
+  for (std::size_t field = 0; field < memory.size(); ++field) {
+    allocator.discard(memory[field], memory_bytes(field));
+  }
+  memory.clear();
+}
+
 bool SlotRing::add_memory() {
   try {
     spare_.push_back(allocate());
@@ -206,7 +213,7 @@ void SlotRing::deliver() {
     add_memory();  // or it goes on with what there is
   }
   while (depth_ < count() && spare_.size() > kSpares) {
-    release(spare_.back());
+    discard(spare_.back());
     spare_.pop_back();
   }
   const bool more = open_more();

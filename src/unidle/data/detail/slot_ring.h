@@ -105,6 +105,8 @@ struct SlotRing {
 
   Memory allocate() const;
   void release(Memory& memory) const;
+  /// For good: not so many are needed.
+  void discard(Memory& memory) const;
   void release_all();
   /// For one more slot; false where none is to be had.
   bool add_memory();
