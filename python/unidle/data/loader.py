@@ -90,7 +90,8 @@ class Loader:
                  with the first ones of the group
     shuffle_shards  shuffles so many shards at a time, instead of the whole epoch, and reads them ahead: for
                  files that are not in memory yet. Shards come in a shuffled order; a shard of more than
-                 16 MiB counts as several. All samples of a shard come within one such window
+                 16 MiB counts as several. All samples of a shard come within one such window. Where
+                 shards have different numbers of samples, runs of the average number stand for them
     prefetch     batches ahead, for each worker
     max_bytes    of the batches that are made ahead, at most; at least two must fit. A quarter of the memory
                  that the process may use when None. What the program keeps of batches does not count. Not
