@@ -166,6 +166,10 @@ class ArrowTest(unittest.TestCase):
             self.table(broken)
         with self.assertRaisesRegex(unidle.errors.InputError, r"none\.parquet: does not exist"):
             self.table(self.folder / "none.parquet")
+        parts = self.folder / "parts.parquet"
+        parts.mkdir()
+        with self.assertRaisesRegex(unidle.errors.InputError, r"parts\.parquet: is a folder"):
+            self.table(parts)
 
 
 if __name__ == "__main__":

@@ -26,6 +26,8 @@ def is_arrow(path: str) -> bool:
 
 def as_text(path: str, folder: str, delimiter: str) -> str:
     """The CSV of that file in `folder`, which is made when it is not there."""
+    if os.path.isdir(path):
+        raise InputError(f"{path}: is a folder; expected a file (name those that are in it)")
     try:
         name, fingerprint = _names(path, delimiter)
         os.makedirs(folder, exist_ok=True)
