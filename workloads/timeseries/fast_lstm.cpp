@@ -18,8 +18,8 @@ using torch::autograd::AutogradContext;
 using torch::autograd::Variable;
 using torch::autograd::variable_list;
 
-float* data(const at::Tensor& tensor) { return tensor.mutable_data_ptr<float>(); }
-const float* read(const at::Tensor& tensor) { return tensor.const_data_ptr<float>(); }
+float* writable(const at::Tensor& tensor) { return tensor.mutable_data_ptr<float>(); }
+const float* values_in(const at::Tensor& tensor) { return tensor.const_data_ptr<float>(); }
 
 /// [length, n, columns] -> [length * n, columns].
 at::Tensor flat(const at::Tensor& all) { return all.view({all.size(0) * all.size(1), all.size(2)}); }
@@ -40,7 +40,7 @@ void multiply_panels(void (*multiply)(const Product&), const float* a, const at:
   const std::int64_t depth = panels.size(1);
   const std::int64_t columns = panels.size(0) * kPanel;
   for (std::int64_t column = 0; column < columns; column += kPanel) {
-    multiply({a, depth, 1, read(panels) + column * depth, kPanel, c + column, columns, rows, depth, kPanel});
+    multiply({a, depth, 1, values_in(panels) + column * depth, kPanel, c + column, columns, rows, depth, kPanel});
   }
 }
 
@@ -52,7 +52,7 @@ struct Passed {
   at::Tensor outputs;
 };
 
-Passed run_forward(const at::Tensor& days, const LstmWeights& weights) {
+Passed through_days(const at::Tensor& days, const LstmWeights& weights) {
   const std::int64_t length = days.size(0);
   const std::int64_t samples = days.size(1);
   const std::int64_t width = weights.recurrent.size(1);
@@ -68,12 +68,12 @@ Passed run_forward(const at::Tensor& days, const LstmWeights& weights) {
     for (std::int64_t day = 0; day < length; ++day) {
       const std::int64_t at = (day * samples + begin) * width;
       const std::int64_t before = at - samples * width;
-      float* today = data(p.gates) + 4 * at;
+      float* today = writable(p.gates) + 4 * at;
       if (day > 0) {
-        multiply_panels(products()->multiply_add, data(p.outputs) + before, panels, today, rows);
+        multiply_panels(products()->multiply_add, writable(p.outputs) + before, panels, today, rows);
       }
-      k.forward({rows, width, today, day > 0 ? data(p.cells) + before : nullptr, data(p.cells) + at, data(p.bent) + at,
-                 data(p.outputs) + at});
+      k.forward({rows, width, today, day > 0 ? writable(p.cells) + before : nullptr, writable(p.cells) + at,
+                 writable(p.bent) + at, writable(p.outputs) + at});
     }
   });
   return p;
@@ -94,12 +94,13 @@ at::Tensor back_through_days(const at::Tensor& gradient, const Passed& p, const 
     const at::Tensor of_cells = at::zeros({rows, width});
     for (std::int64_t day = length - 1; day >= 0; --day) {
       const std::int64_t at = (day * samples + begin) * width;
-      float* today = data(gate_gradient) + 4 * at;
-      k.backward({rows, width, read(p.gates) + 4 * at, day > 0 ? read(p.cells) + at - samples * width : nullptr,
-                  read(p.bent) + at, read(gradient) + at, day + 1 < length ? read(of_output) : nullptr, data(of_cells),
+      float* today = writable(gate_gradient) + 4 * at;
+      k.backward({rows, width, values_in(p.gates) + 4 * at,
+                  day > 0 ? values_in(p.cells) + at - samples * width : nullptr, values_in(p.bent) + at,
+                  values_in(gradient) + at, day + 1 < length ? values_in(of_output) : nullptr, writable(of_cells),
                   today});
       if (day > 0) {
-        multiply_panels(products()->multiply, today, panels, data(of_output), rows);
+        multiply_panels(products()->multiply, today, panels, writable(of_output), rows);
       }
     }
   });
@@ -111,7 +112,7 @@ class FastLstm : public torch::autograd::Function<FastLstm> {
   // Torch hands over each tensor by itself.
   static Variable forward(AutogradContext* context, const Variable& days, const Variable& input,
                           const Variable& recurrent, const Variable& input_bias, const Variable& recurrent_bias) {
-    const Passed p = run_forward(days, {input, recurrent, input_bias, recurrent_bias});
+    const Passed p = through_days(days, {input, recurrent, input_bias, recurrent_bias});
     context->save_for_backward({days, input, recurrent, p.gates, p.cells, p.bent, p.outputs});
     return p.outputs;
   }
@@ -145,7 +146,7 @@ at::Tensor fast_lstm(const at::Tensor& days, const LstmWeights& w) {
   constexpr std::int64_t kSamples = 128;  // as little memory for a validation's batch as for a step's
   std::vector<at::Tensor> parts;
   for (const at::Tensor& part : rows.split(kSamples, 1)) {
-    parts.push_back(run_forward(part.contiguous(), w).outputs);
+    parts.push_back(through_days(part.contiguous(), w).outputs);
   }
   return parts.size() == 1 ? parts[0] : at::cat(parts, 1);
 }

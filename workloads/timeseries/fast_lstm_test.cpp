@@ -45,7 +45,7 @@ std::vector<at::Tensor> learned(torch::nn::LSTM& lstm, const at::Tensor& days, b
   return all;
 }
 
-void expect_close(const std::vector<at::Tensor>& a, const std::vector<at::Tensor>& b) {
+void expect_same_within_rounding(const std::vector<at::Tensor>& a, const std::vector<at::Tensor>& b) {
   ASSERT_EQ(a.size(), b.size());
   for (std::size_t i = 0; i < a.size(); ++i) {
     ASSERT_EQ(a[i].sizes(), b[i].sizes());
@@ -64,9 +64,9 @@ TEST_P(FastLstm, GivesWhatTorchGives) {
   if (!fast_lstm_fits(days, weights_of(lstm))) {
     GTEST_SKIP() << "no AVX2";
   }
-  expect_close(learned(lstm, days, true), learned(lstm, days, false));
+  expect_same_within_rounding(learned(lstm, days, true), learned(lstm, days, false));
   const at::NoGradGuard no_grad;
-  expect_close({fast_lstm(days, weights_of(lstm))}, {std::get<0>(lstm->forward(days))});
+  expect_same_within_rounding({fast_lstm(days, weights_of(lstm))}, {std::get<0>(lstm->forward(days))});
 }
 
 // One day has no day before; 13 and 7 samples leave a thread a part of a tile; 300 are several parts of a validation.
@@ -80,7 +80,7 @@ TEST(FastLstmInput, MayBeAViewOfSamplesFirst) {
   if (!fast_lstm_fits(days, weights_of(lstm))) {
     GTEST_SKIP() << "no AVX2";
   }
-  expect_close(learned(lstm, days, true), learned(lstm, days, false));
+  expect_same_within_rounding(learned(lstm, days, true), learned(lstm, days, false));
 }
 
 TEST(FastLstmInput, TwoPassesBeforeABackwardPassShareNothing) {
@@ -99,7 +99,7 @@ TEST(FastLstmInput, TwoPassesBeforeABackwardPassShareNothing) {
     return weights_of(lstm).recurrent.grad().clone();
   };
   const at::Tensor apart = gradient({days}) + gradient({days * 3});
-  expect_close({gradient({days, days * 3})}, {apart});
+  expect_same_within_rounding({gradient({days, days * 3})}, {apart});
 }
 
 TEST(FastLstmInput, OthersAreTorchs) {

@@ -220,6 +220,10 @@ class Build {
     for (std::size_t i = numbers.size(); i < texts.size(); ++i) {
       numbers.push_back(dictionaries_[place].number_of(texts[i]));
     }
+    if (dictionaries_[place].size() > kMostCategories) {  // each thread's own numbers may have stayed below it
+      throw Error(ErrorCode::kInput, options_.paths.front(),
+                  fmt::format("column {}: has more than {} different texts", plan_.names[place], kMostCategories));
+    }
     float* value = parser.values() + place;
     for (std::int64_t row = 0; row < parser.rows(); ++row, value += width()) {
       *value = static_cast<float>(numbers[static_cast<std::size_t>(*value)]);

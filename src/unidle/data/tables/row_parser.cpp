@@ -15,8 +15,6 @@ namespace unidle::data::tables {
 
 namespace {
 
-constexpr std::uint32_t kMostCategories = 1U << 24;  // float32 holds every whole number up to here
-
 std::string shown(std::string_view cell) {
   constexpr std::size_t kMost = 40;
   return printable_line(cell.substr(0, kMost)) + (cell.size() > kMost ? "..." : "");

@@ -15,6 +15,8 @@
 
 namespace unidle::data::tables {
 
+inline constexpr std::uint32_t kMostCategories = 1U << 24;  // float32 holds every whole number up to here
+
 /// What is wrong with a record.
 struct RowProblem {
   std::uint64_t offset;  // in the chunk's file
