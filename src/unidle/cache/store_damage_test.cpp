@@ -153,6 +153,7 @@ TEST_F(DamagedStoreTest, ADiskThatRefusesCostsTheCachingAndIsToldOnce) {
     for (int call = 0; call < calls; ++call) {
       SCOPED_TRACE(fmt::format("{}, call {}", std::strerror(error), call));
       Store store(durable);
+      const std::uint64_t before = store.statistics().entries;
       told_.clear();
       disk_.error = error;
       disk_.calls = 0;
@@ -166,6 +167,7 @@ TEST_F(DamagedStoreTest, ADiskThatRefusesCostsTheCachingAndIsToldOnce) {
       }
       EXPECT_THAT(told_, SizeIs(1));
       EXPECT_EQ(files_in(folder() / "v1/tmp"), 0U);
+      EXPECT_EQ(store.statistics().entries, before) << "nor counted";
       disk_.fail_from = unidle::testing::FailingDisk::kNever;
       EXPECT_FALSE(store.put(key_number(number), numbered(number)).stored()) << "not before some time has passed";
       clock_.advance(11 * kNsPerSecond);

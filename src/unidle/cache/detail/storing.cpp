@@ -104,13 +104,20 @@ int State::publish(Group& group) {
   std::vector<std::size_t> named;
   std::set<std::filesystem::path> changed;
   int failure = 0;
-  for (std::size_t i = 0; i < group.entries.size() && failure == 0; ++i) {
-    if (group.rows[i].fits) {
-      failure = files_.publish(group.temporaries[i], group.rows[i].blob.key, changed);
-      if (failure == 0) {
-        board_->bump_generation(group.rows[i].blob.key);
-        named.push_back(i);
+  std::size_t next = 0;
+  for (; next < group.entries.size(); ++next) {
+    if (group.rows[next].fits) {
+      failure = files_.publish(group.temporaries[next], group.rows[next].blob.key, changed);
+      if (failure != 0) {
+        break;
       }
+      board_->bump_generation(group.rows[next].blob.key);
+      named.push_back(next);
+    }
+  }
+  for (; next < group.entries.size(); ++next) {  // rows came before blobs that do not come
+    if (!group.replacing[next]) {
+      forget(group.rows[next].blob.key);
     }
   }
   if (const int unsafe = durable() ? sync_published(group, named, changed) : 0; unsafe != 0) {
