@@ -74,6 +74,7 @@ PredictorPool::Done Features::when_done(Claim claim, std::shared_ptr<std::promis
     try {
       put_queue_->add(*computing->claim, std::move(outcome.tensors),
                       [this, computing](std::vector<Tensor> tensors, bool stored) {
+                        stores_ = stored;
                         finish(*computing, {Entry::of(std::move(tensors), stored), {}, {}});
                       });
     } catch (const std::exception& error) {  // tensors that are no entry
@@ -168,6 +169,9 @@ std::vector<Feature> Features::get(std::span<const std::string> inputs) {
 Feature Features::get(const std::string& input) { return std::move(get(std::span(&input, 1)).front()); }
 
 std::size_t Features::prefetch(std::span<const std::string> inputs) {
+  if (!stores_) {
+    return 0;  // what is not kept would be computed again when it is asked for
+  }
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const Key wanted = key(inputs[i]);
     if (!store_.contains(wanted) && ask(wanted, inputs[i], false).asked == Asked::kFull) {

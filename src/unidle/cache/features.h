@@ -57,8 +57,9 @@ class Features {
   std::vector<Feature> get(std::span<const std::string> inputs);
   Feature get(const std::string& input);
 
-  /// Has inputs computed that will be asked for soon, and returns at once. Takes fewer than all when the pool is full;
-  /// how many of the first it looked at. Calling it again with the others goes on.
+  /// Has inputs computed that will be asked for soon, and returns at once. Takes fewer than all when the pool is full,
+  /// and none while what is computed cannot be stored; how many of the first it looked at. Calling it again with the
+  /// others goes on.
   std::size_t prefetch(std::span<const std::string> inputs);
 
   /// Sees to it that all inputs are there; inputs that were there before cost next to nothing, so that what was
@@ -90,6 +91,7 @@ class Features {
   std::mutex mutex_;
   std::unordered_map<Key, Pending> pending_;
   std::unordered_map<Key, Feature> refused_;
+  std::atomic<bool> stores_{true};               // what was computed last was stored
   std::unique_ptr<detail::PutQueue> put_queue_;  // its thread uses what is above
   PredictorPool pool_;                           // its threads use the others
   PredictorFacts facts_;

@@ -369,6 +369,20 @@ TEST_F(PoolTest, PrefetchComputesAheadAndNeverWaits) {
   EXPECT_TRUE(is_of(features.get(inputs[20]), inputs[20])) << "refused for want of room, not for ever";
 }
 
+TEST_F(PoolTest, NothingIsComputedAheadWhileNothingCanBeStored) {
+  const std::vector<std::string> inputs = sequences(20);
+  Store store(options());
+  Features features(store, feature_options());
+  disk_.fail_from = 0;
+  EXPECT_TRUE(is_of(features.get(inputs[0]), inputs[0]));
+  EXPECT_EQ(features.prefetch(inputs), 0U) << "each would be computed again when it is asked for";
+  EXPECT_EQ(script_.computed.size(), 1U);
+  disk_.fail_from = unidle::testing::FailingDisk::kNever;
+  clock_.advance(11 * kNsPerSecond);
+  EXPECT_TRUE(is_of(features.get(inputs[1]), inputs[1]));
+  EXPECT_EQ(features.prefetch(inputs), inputs.size());
+}
+
 TEST_F(PoolTest, PoisonIsAnsweredFromMemory) {
   script_.deadly = {"BBB"};
   Store store(options());
