@@ -234,6 +234,8 @@ TEST_F(Configured, TheDeviceThatIsAskedFor) {
   write("train.py", "parser.add_argument('--device', default='cpu')\n");
   write("gpu.yaml", "model:\n  device: cuda:1\n");
   write("auto.yaml", "device: auto\naccelerator: tpu\n");
+  write("parts.yaml", "ema: {device: cpu}\nzero_optimization:\n  offload_optimizer:\n    device: cpu\n");
+  write("nested.yaml", "ema: {device: cpu}\nconfig:\n  trainer:\n    accelerator: gpu\n");
   const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
       {{}, ""},  // a default is nobody's word
       {{"--device", "cpu"}, "device=cpu --device configured"},
@@ -245,6 +247,11 @@ TEST_F(Configured, TheDeviceThatIsAskedFor) {
       {{"gpu.yaml"}, "device=cuda gpu.yaml:2 configured"},
       {{"gpu.yaml", "--device", "cpu"}, "device=cpu --device configured"},
       {{"auto.yaml"}, ""},
+      {{"parts.yaml"}, ""},  // devices of something else
+      {{"teacher.device=cpu"}, ""},
+      {{"--teacher.device", "cpu"}, ""},
+      {{"+trainer.accelerator=cpu"}, "device=cpu +trainer.accelerator configured"},
+      {{"nested.yaml"}, "device=cuda nested.yaml:4 configured"},
   };
   for (const auto& [words, expected] : cases) {
     std::vector<std::string> command = {"python", "train.py"};

@@ -24,9 +24,22 @@ std::optional<std::string> device_value(std::string_view text) {
   return kind == "cpu" || kind == "cuda" ? std::optional(kind) : std::nullopt;
 }
 
+/// All sections that the key lies in are about the run as a whole: ema or offload_optimizer have devices of their own.
+bool is_of_run(std::string_view key) {
+  static constexpr std::array<std::string_view, 20> kSections = {
+      "model",  "train",  "training", "trainer", "run",      "runtime", "engine", "experiment", "exp",  "general",
+      "common", "global", "main",     "system",  "hardware", "compute", "config", "cfg",        "args", "settings"};
+  const std::size_t end = key.find_last_of("./");
+  if (end == std::string_view::npos) {
+    return true;
+  }
+  const std::string_view section = key.substr(0, end);
+  return std::count(kSections.begin(), kSections.end(), argument_name(section)) > 0 && is_of_run(section);
+}
+
 bool names_device(std::string_view key) {
   const std::string name = argument_name(key);
-  return name == kDevice || name == "accelerator";
+  return (name == kDevice || name == "accelerator") && is_of_run(key);
 }
 
 bool wants_cpu(std::string_view flag) {

@@ -14,7 +14,8 @@ namespace unidle::diagnose {
 /// trainer.accelerator=gpu, --no-cuda. Nothing where none does, or where they differ.
 std::optional<record::Setting> device_of_command(const std::vector<std::string>& command);
 
-/// The same of one configuration file, whose keys device and accelerator say it; `name` stands in its place.
+/// The same of one configuration file, whose keys device and accelerator say it, by themselves or in sections about the
+/// run as a whole (trainer.accelerator, not ema.device); `name` stands in its place.
 std::optional<record::Setting> device_of_file(const knobs::ConfigFile& file, const std::string& name);
 
 /// For each variable of `environment` ("NAME=value") that hides every GPU: a setting "device" with source
