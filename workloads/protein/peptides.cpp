@@ -15,7 +15,7 @@ namespace unidle::workloads::protein {
 namespace {
 
 constexpr std::int64_t kGroupsInBlock = 8;
-/// Peptides whose features are begun before they are due: as many as predictors take at once.
+/// Peptides whose features are begun before they are due.
 constexpr std::int64_t kAhead = 256;
 
 std::span<float> floats(std::span<std::byte> place) {

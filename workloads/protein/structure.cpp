@@ -33,7 +33,8 @@ Structures::Structures(const train::Config& config) : mode_(config.text("cache.f
     store_.emplace(options);
     features_ = std::make_unique<cache::Features>(
         *store_, cache::FeatureOptions{.pool = {.make = cache::builtin_predictor(kPredictor),
-                                                .workers = static_cast<unsigned>(train::usable_cpus())},
+                                                .workers = static_cast<unsigned>(train::usable_cpus()),
+                                                .items_per_batch = 1},  // it computes one after the other anyway
                                        .layout = {}});
   }
 }

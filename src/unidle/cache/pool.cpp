@@ -109,8 +109,11 @@ void PredictorPool::finish(Item& item, PoolOutcome outcome) {
   changed_.notify_all();
 }
 
-/// The input that has waited longest, and those nearest to it in length, as many as the budget allows.
+/// The input that has waited longest, and those nearest to it in length, as many as the budget allows and no more than
+/// one worker's part of all that wait: the others would idle, and who asked wait for what nobody asked for.
 PredictorPool::Batch PredictorPool::gather() {
+  const std::size_t part = (waiting_.size() + options_.workers - 1) / options_.workers;
+  const std::size_t most = std::min(options_.items_per_batch, part);
   const auto oldest = std::min_element(waiting_.begin(), waiting_.end(),
                                        [](const auto& a, const auto& b) { return a.second.number < b.second.number; });
   auto shorter = oldest;
@@ -118,7 +121,7 @@ PredictorPool::Batch PredictorPool::gather() {
   std::uint64_t longest = std::max<std::size_t>(oldest->first, 1);
   std::size_t count = 1;
   const auto fits = [&](std::uint64_t length) {
-    return count < options_.items_per_batch && (count + 1) * std::max(longest, length) <= options_.tokens_per_batch;
+    return count < most && (count + 1) * std::max(longest, length) <= options_.tokens_per_batch;
   };
   for (;;) {
     const bool down = shorter != waiting_.begin() && fits(std::prev(shorter)->first);

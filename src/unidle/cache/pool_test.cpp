@@ -146,6 +146,16 @@ TEST_F(PoolTest, BatchesInputsOfLikeLengthWithinTheBudget) {
   EXPECT_LT(static_cast<double>(counts.padded_tokens), 1.2 * static_cast<double>(counts.tokens));
 }
 
+TEST_F(PoolTest, NoWorkerTakesThePartOfAnother) {
+  script_.open = false;
+  PredictorPool pool(pool_options(4));
+  const std::vector<std::string> inputs = sequences(80);
+  outcomes_of(pool, inputs, [&] { script_.open = true; });
+  for (const auto& batch : script_.batches) {
+    EXPECT_LE(batch.size(), inputs.size() / 4);
+  }
+}
+
 TEST_F(PoolTest, AnInputLongerThanTheBudgetIsComputedAlone) {
   PoolOptions options = pool_options();
   options.tokens_per_batch = 10;
