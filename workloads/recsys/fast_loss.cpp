@@ -112,8 +112,8 @@ bool FastLoss::fits(const at::Tensor& features, const at::Tensor& targets) const
     return tensor.is_cpu() && tensor.scalar_type() == at::kFloat && tensor.is_contiguous();
   };
   return layer_kernels() != nullptr && products() != nullptr && widths_fit_ && at::GradMode::is_enabled() &&
-         !at::autocast::is_autocast_enabled(at::kCPU) && plain(features) && !features.requires_grad() &&
-         plain(targets) && targets.size(1) == kTargets &&
+         !at::autocast::is_autocast_enabled(at::kCPU) && plain(features) && features.size(0) > 0 &&
+         !features.requires_grad() && plain(targets) && targets.size(1) == kTargets &&
          std::all_of(parameters_.begin(), parameters_.end(),
                      [&](const at::Tensor& parameter) { return plain(parameter) && parameter.requires_grad(); });
 }

@@ -19,8 +19,8 @@ class FastLoss {
   /// with one output ends each.
   explicit FastLoss(std::vector<at::Tensor> parameters);
 
-  /// fp32 on a CPU with AVX2, outside autocast, where a graph is wanted, hidden layers' widths multiples of 8. For the
-  /// rest there is the model.
+  /// At least one row in fp32 on a CPU with AVX2, outside autocast, where a graph is wanted, hidden layers' widths
+  /// multiples of 8. For the rest there is the model.
   bool fits(const at::Tensor& features, const at::Tensor& targets) const;
 
   /// features [n, inputs], targets [n, 2] -> a scalar with a graph, for one derivative. REQUIRES: fits().

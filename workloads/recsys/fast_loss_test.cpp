@@ -123,6 +123,7 @@ TEST_F(FastLossTest, LeavesToTheModelWhatItCannotDo) {
   EXPECT_FALSE(fast.fits(batch.features.to(at::kBFloat16), batch.targets));
   EXPECT_FALSE(fast.fits(batch.features, batch.targets.to(at::kDouble)));
   EXPECT_FALSE(fast.fits(batch.features.t().contiguous().t(), batch.targets));
+  EXPECT_FALSE(fast.fits(batch.features.narrow(0, 0, 0), batch.targets.narrow(0, 0, 0)));
   EXPECT_FALSE(fast.fits(batch.features.clone().requires_grad_(true), batch.targets));
   {
     const train::AutocastGuard autocast(at::kCPU, at::kBFloat16);
