@@ -244,6 +244,10 @@ TEST_F(Configured, TheDeviceThatIsAskedFor) {
       {{"trainer.accelerator=gpu"}, "device=cuda trainer.accelerator configured"},
       {{"--no-cuda"}, "device=cpu --no-cuda configured"},
       {{"--no-cuda", "--device", "cuda"}, ""},
+      {{"--no_cuda", "False"}, ""},
+      {{"--use_cpu", "True"}, "device=cpu --use_cpu configured"},
+      {{"--cpu", "8"}, ""},  // so many CPUs
+      {{"--cpu", "data"}, "device=cpu --cpu configured"},
       {{"gpu.yaml"}, "device=cuda gpu.yaml:2 configured"},
       {{"gpu.yaml", "--device", "cpu"}, "device=cpu --device configured"},
       {{"auto.yaml"}, ""},

@@ -6,6 +6,7 @@
 #include <array>
 #include <string_view>
 
+#include "unidle/base/numbers.h"
 #include "unidle/diagnose/configured/argument_words.h"
 #include "unidle/knobs/value.h"
 #include "unidle/telemetry/gpu.h"
@@ -42,9 +43,12 @@ bool names_device(std::string_view key) {
   return (name == kDevice || name == "accelerator") && is_of_run(key);
 }
 
-bool wants_cpu(std::string_view flag) {
+/// A flag for the CPU, unless the word behind takes it back (--no_cuda False) or counts CPUs (--cpu 8).
+bool wants_cpu(std::string_view flag, std::string_view behind) {
   static constexpr std::array<std::string_view, 5> kFlags = {"cpu", "use_cpu", "no_cuda", "no_gpu", "disable_cuda"};
-  return flag.starts_with("--") && std::count(kFlags.begin(), kFlags.end(), argument_name(flag)) > 0;
+  const bool is_flag = flag.starts_with("--") && std::count(kFlags.begin(), kFlags.end(), argument_name(flag)) > 0;
+  const std::string value = knobs::plain_value(behind);
+  return is_flag && (behind.empty() || value != "false") && !parse_number<double>(value);
 }
 
 /// Takes what is said; what is said twice and differs says nothing.
@@ -69,10 +73,10 @@ std::optional<record::Setting> device_of_command(const std::vector<std::string>&
     const std::string& word = command[i];
     const std::size_t equals = word.find('=');
     const std::string name = word.substr(0, equals);
-    if (wants_cpu(word)) {
+    const std::string behind = i + 1 < command.size() ? command[i + 1] : "";
+    if (wants_cpu(word, behind)) {
       said.add("cpu", word);
     } else if (names_device(name) && (equals != std::string::npos || name.starts_with("--"))) {
-      const std::string behind = i + 1 < command.size() ? command[i + 1] : "";
       if (auto value = device_value(equals == std::string::npos ? behind : word.substr(equals + 1))) {
         said.add(std::move(*value), name);
       }
