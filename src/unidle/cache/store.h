@@ -145,8 +145,8 @@ class Store {
   /// Those of a part, in no order; what others put or erase meanwhile may be among them.
   std::vector<Key> keys(std::size_t part);
 
-  /// At once, out of the index: an entry whose file somebody took away counts until verify() or prune(). Where nothing
-  /// may be written, by looking at every file.
+  /// At once, out of the index: an entry whose file somebody took away, or whose writer was killed before it was there,
+  /// counts until verify() or prune(). Where nothing can be written, by looking at every file.
   Statistics statistics();
   /// Reads every entry, sets the damaged ones aside, and puts the index right. `progress` gets entries and bytes so
   /// far.

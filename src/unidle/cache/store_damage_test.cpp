@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <sqlite3.h>
+#include <sys/resource.h>
 
+#include <csignal>
 #include <cstring>
 #include <fstream>
 
@@ -174,6 +176,34 @@ TEST_F(DamagedStoreTest, ADiskThatRefusesCostsTheCachingAndIsToldOnce) {
       EXPECT_TRUE(store.put(key_number(number), numbered(number)).stored());
     }
   }
+}
+
+TEST_F(DamagedStoreTest, EntriesAreCountedOnADiskThatHasNoRoomForAnIndex) {
+  {
+    Store store(options());
+    for (std::uint64_t number = 0; number < 5; ++number) {
+      store.put(key_number(number), numbered(number));
+    }
+  }
+  Store store(options());
+  const auto before = std::signal(SIGXFSZ, SIG_IGN);
+  rlimit size{};
+  ::getrlimit(RLIMIT_FSIZE, &size);
+  rlimit none = size;
+  none.rlim_cur = 0;
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &none), 0);
+  std::uint64_t entries = 0;
+  std::string failure;
+  try {
+    entries = store.statistics().entries;
+  } catch (const Error& error) {
+    failure = error.what();
+  }
+  ::setrlimit(RLIMIT_FSIZE, &size);
+  std::signal(SIGXFSZ, before);
+  EXPECT_EQ(failure, "");
+  EXPECT_EQ(entries, 5U);
+  EXPECT_EQ(store.statistics().entries, 5U);
 }
 
 TEST_F(DamagedStoreTest, AClockThatIsSetBackOrForthKeepsNothingFromBeingStored) {

@@ -102,16 +102,28 @@ void State::with_index(const std::function<void(Index&)>& work) {
 }
 
 Statistics State::statistics() {
+  if (!writable_) {
+    return count_files();
+  }
   Statistics all{.max_bytes = max_bytes_};
-  if (writable_) {
+  try {
     with_index([&](Index& index) {
       const Totals totals = index.totals();
       all.entries = totals.entries;
       all.bytes = totals.bytes;
       all.named = totals.named;
     });
-    return all;
+  } catch (const Error&) {  // a disk that is full has no room for an index
+    all = count_files();
+    if (all.entries == 0) {  // they may not be seen either
+      throw;
+    }
   }
+  return all;
+}
+
+Statistics State::count_files() const {
+  Statistics all{.max_bytes = max_bytes_};
   for (std::size_t part = 0; part < BlobFiles::kParts; ++part) {
     files_.each(part, [&](const Key& key, std::uint64_t bytes) {
       ++all.entries;

@@ -75,6 +75,7 @@ class State {
   std::optional<Entry> accept(const Key& key, OpenedBlob opened);
   void set_aside(const Key& key, const std::string& reason);
   void forget(const Key& key);
+  Statistics count_files() const;
   void drop_rows_without_blobs();
   /// Blobs that are there (keys, and bytes) get their rows, should those be missing.
   void adopt(std::vector<std::pair<Key, std::uint64_t>> blobs);
