@@ -1,8 +1,40 @@
 #include "workloads/timeseries/model.h"
 
+#include <ATen/autocast_mode.h>
+
+#include <optional>
+
 #include "workloads/timeseries/fast_lstm.h"
 
 namespace unidle::workloads::timeseries {
+
+namespace {
+
+/// Whether torch has an LSTM in 16 bits there: oneDNN's needs AVX-512.
+bool has_half_lstm(at::Device device) {
+#if defined(__x86_64__)
+  return !device.is_cpu() || __builtin_cpu_supports("avx512f") != 0;
+#else
+  return !device.is_cpu();
+#endif
+}
+
+class WithoutAutocast {
+ public:
+  explicit WithoutAutocast(at::DeviceType device)
+      : device_(device), was_enabled_(at::autocast::is_autocast_enabled(device)) {
+    at::autocast::set_autocast_enabled(device_, false);
+  }
+  ~WithoutAutocast() { at::autocast::set_autocast_enabled(device_, was_enabled_); }
+  WithoutAutocast(const WithoutAutocast&) = delete;
+  WithoutAutocast& operator=(const WithoutAutocast&) = delete;
+
+ private:
+  at::DeviceType device_;
+  bool was_enabled_;
+};
+
+}  // namespace
 
 Forecaster::Forecaster(const Options& options)
     : lstm_(register_module(
@@ -19,6 +51,10 @@ at::Tensor Forecaster::seen(const at::Tensor& days) {
     const at::Tensor* first = all.data() + 4 * layer;
     return LstmWeights{first[0], first[1], first[2], first[3]};
   };
+  std::optional<WithoutAutocast> in_fp32;
+  if (!has_half_lstm(days.device())) {
+    in_fp32.emplace(days.device().type());
+  }
   at::Tensor outputs = days.transpose(0, 1);
   if (!fast_lstm_fits(outputs, weights(0))) {
     return std::get<0>(lstm_->forward(outputs));

@@ -103,6 +103,13 @@ TEST_F(TimeSeries, WhatOnlySavesWaitingChangesNothing) {
   EXPECT_NEAR(plain.metric.at("rmse"), other.metric.at("rmse"), 1e-5);
 }
 
+TEST_F(TimeSeries, LearnsInBf16OnAnyProcessor) {
+  prepare_series(data(), table());
+  const train::Summary summary = train_small("timeseries", settings({"train.samples=640", "precision.amp=bf16"}));
+  EXPECT_LT(summary.loss_last.value(), summary.loss_first.value());
+  EXPECT_EQ(summary.effective.at("precision.amp"), "bf16");
+}
+
 TEST_F(TimeSeries, ResumesExactly) {
   prepare_series(data(), table());
   expect_resumes_exactly("timeseries", settings({}), 640, folder_.path() / "checkpoints");
