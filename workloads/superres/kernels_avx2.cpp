@@ -3,23 +3,12 @@
 #include <cstdint>
 #include <cstring>
 
+#include "workloads/common/lanes.h"
 #include "workloads/superres/kernels.h"
 
 namespace unidle::workloads::superres {
 
 namespace {
-
-using Lanes = float __attribute__((vector_size(32)));
-using Bits = std::int32_t __attribute__((vector_size(32)));
-
-inline Lanes load(const float* from) {
-  Lanes lanes;
-  std::memcpy(&lanes, from, sizeof(lanes));
-  return lanes;
-}
-inline void store(float* to, Lanes lanes) { std::memcpy(to, &lanes, sizeof(lanes)); }
-inline Lanes splat(float value) { return Lanes{} + value; }
-inline float sum(Lanes v) { return ((v[0] + v[4]) + (v[1] + v[5])) + ((v[2] + v[6]) + (v[3] + v[7])); }
 
 /// Rows of the padded picture that a row of the plain one starts at: the window's upper left corner.
 inline std::int64_t padded_row(const Shape& shape, std::int64_t row) {
@@ -201,27 +190,6 @@ void weight_gradient(const Shape& shape, const float* padded_input, const float*
     float* to = sums + kTaps * kTaps * channels + c;
     store(to, load(to) + bias);
   }
-}
-
-/// exp for arguments of 0 and less: 2^n times a polynomial (Cephes expf), relative error about 1e-7.
-inline Lanes exp_negative(Lanes x) {
-  constexpr float kLowest = -87.0F;
-  x = x < kLowest ? splat(kLowest) : x;
-  const Lanes scaled = x * 1.44269504088896341F;
-  const Bits n = __builtin_convertvector(scaled - 0.5F, Bits);  // truncates towards 0: the nearest for negative ones
-  const Lanes whole = __builtin_convertvector(n, Lanes);
-  const Lanes r = x - whole * 0.693359375F + whole * 2.12194440e-4F;
-  Lanes p = splat(1.9875691500e-4F);
-  p = p * r + 1.3981999507e-3F;
-  p = p * r + 8.3334519073e-3F;
-  p = p * r + 4.1665795894e-2F;
-  p = p * r + 1.6666665459e-1F;
-  p = p * r + 5.0000001201e-1F;
-  p = p * r * r + r + 1.0F;
-  const Bits power = (n + 127) << 23;
-  Lanes two_to_n;
-  std::memcpy(&two_to_n, &power, sizeof(two_to_n));
-  return p * two_to_n;
 }
 
 /// x * Phi(x) and its derivative. Phi by Abramowitz and Stegun 7.1.26, absolute error 1.5e-7 in erf: one exponential
