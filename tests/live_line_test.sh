@@ -29,7 +29,7 @@ pid, fd = pty.fork()
 if pid == 0:
     os.execvp(sys.argv[1], sys.argv[1:])
 fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 110, 0, 0))
-line = re.compile(r"training \[[#.]{24}\] \d+/20000000 loss \S+, \S+ samples/s, input wait \d+ % \S.*left")
+line = re.compile(r"training \[[#.]{4,24}\] \d+/20000000 loss \S+, \S+ samples/s, input wait \d+ % \S.*left")
 seen, interrupted, deadline = "", False, time.monotonic() + 120
 while time.monotonic() < deadline:
     if select.select([fd], [], [], 0.2)[0]:
@@ -40,9 +40,11 @@ while time.monotonic() < deadline:
     if not interrupted and line.search(seen):
         interrupted = True
         os.kill(pid, signal.SIGINT)
+else:
+    os.kill(pid, signal.SIGKILL)  # it hangs, or its line never was whole: the assertions below say which
 code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 lines = [part for part in seen.replace("\r", "\n").split("\n") if "training [" in part]
-assert interrupted, seen[-500:]
+assert interrupted, f"the line was never whole: {seen[-500:]!r}"
 assert all(len(part.replace("\x1b[K", "")) < 110 for part in lines), max(lines, key=len)
 assert "torchscript on cpu, houses.yaml (stopped early)" in seen, seen[-500:]
 assert code == 130, code

@@ -147,8 +147,19 @@ std::string wrap(std::string_view text, int width, int indent) {
 }
 
 namespace {
+
 constexpr std::int64_t kQuietNs = 2 * kNsPerSecond;
 constexpr std::int64_t kRedrawNs = 100 * kNsPerMs;
+constexpr int kBarColumns = 24;
+constexpr int kLeastBarColumns = 4;
+
+/// A bar of `share` in as many of `columns` as it may have, or nothing where those are too few to tell.
+std::string bar(double share, int columns) {
+  const int width = std::min(kBarColumns, columns - static_cast<int>(std::string_view(" []").size()));
+  const int filled = static_cast<int>(share * width);
+  return width < kLeastBarColumns ? "" : fmt::format(" [{:#<{}}{:.<{}}]", "", filled, "", width - filled);
+}
+
 }  // namespace
 
 Progress::Progress(std::string label, std::uint64_t total)
@@ -178,15 +189,16 @@ void Progress::update(std::uint64_t done, std::string_view note) {
   const std::int64_t now = system_clock().now_ns();
   drawn_ns_ = now;
   const double share = total_ > 0 ? static_cast<double>(done) / static_cast<double>(total_) : 0;
-  const int filled = static_cast<int>(share * 24);
-  std::string line =
-      fmt::format("{} [{:#<{}}{:.<{}}] {}/{} {}", label_, "", filled, "", 24 - filled, done, total_, note);
+  std::string words = fmt::format(" {}/{} {}", done, total_, note);
   if (done > 0 && done < total_) {
     const double left = seconds(now - start_ns_) * (1 / share - 1);
-    line += fmt::format(" {} left", format_seconds(left));
+    words += fmt::format(" {} left", format_seconds(left));
   }
-  const auto columns = static_cast<std::size_t>(terminal_width(stderr) - 1);
-  std::fputs(fmt::format("\r\x1b[K{}", printable_line(line.substr(0, columns))).c_str(), stderr);
+  // Where the line is too narrow, the bar gives way first: the words say more.
+  const int columns = terminal_width(stderr) - 1;
+  const std::string line = label_ + bar(share, columns - code_points(label_) - code_points(words)) + words;
+  std::fputs(fmt::format("\r\x1b[K{}", printable_line(line.substr(0, static_cast<std::size_t>(columns)))).c_str(),
+             stderr);
   std::fflush(stderr);
 }
 
