@@ -5,6 +5,10 @@ The peer decodes with Pillow, cuts and resizes in one call, mirrors and batches 
 batches in its workers: no slower form of the same pixels is left in it. Both are measured at each number of
 workers, in turns, and the best of each is compared. The ceiling is the number of CPUs times what one thread
 does without workers.
+
+Where SPDL is installed (spdl_core), its threads do the same with Pillow; where it has FFmpeg too (spdl_io and
+FFmpeg's libraries), FFmpeg decodes, cuts, mirrors and resizes there, whose bilinear resizing looks at fewer
+pixels than Pillow's.
 """
 
 import argparse
@@ -125,6 +129,50 @@ def measure_peer(folder, workers, args):
     return rate(iter(loader), args.seconds, 2 * max(1, workers))
 
 
+def spdl_ways():
+    """How SPDL makes a sample of Photographs, by name."""
+    try:
+        import spdl.pipeline  # noqa: F401
+    except ImportError:
+        return {}
+    ways = {"SPDL and Pillow": Photographs.__getitem__}
+    try:
+        import spdl.io
+
+        spdl.io.demux_config()  # loads FFmpeg
+    except (ImportError, RuntimeError):
+        return ways
+
+    def by_ffmpeg(data, index):
+        file, label = data.files[index]
+        left, top, right, bottom = data.part(*data.sizes[index])
+        steps = [f"crop={right - left}:{bottom - top}:{left}:{top}:exact=1"]
+        steps += ["hflip"] if torch.rand(1).item() < 0.5 else []
+        steps += [f"scale={data.size}:{data.size}:flags=bilinear", "format=pix_fmts=rgb24"]
+        return spdl.io.to_torch(spdl.io.load_image(file, filter_desc=",".join(steps))), label
+
+    return {**ways, "SPDL and FFmpeg": by_ffmpeg}
+
+
+def measure_spdl(folder, way, workers, args):
+    from spdl.pipeline import PipelineBuilder
+
+    data = Photographs(folder)
+    if way is not Photographs.__getitem__:
+        data.sizes = [Image.open(file).size for file, _ in data.files]
+    pipeline = (
+        PipelineBuilder()
+        .add_source(iter(RandomSampler(data, replacement=True, num_samples=1 << 40)))
+        .pipe(lambda index: way(data, index), concurrency=workers)
+        .aggregate(args.batch)
+        .pipe(collate)
+        .add_sink(4)
+        .build(num_threads=workers + 1)
+    )
+    with pipeline.auto_stop():
+        return rate(iter(pipeline), args.seconds, 2 * workers)
+
+
 def first_batch_ms(folder, args):
     start = time.perf_counter()
     with Loader(images(folder), args.batch) as loader:
@@ -149,7 +197,7 @@ def main():
     args = parser.parse_args()
     torch.set_num_threads(1)
     cpus = len(os.sched_getaffinity(0))
-    ours, peers, first = {}, {}, []
+    ours, peers, spdl, first = {}, {}, {}, []
     with tempfile.TemporaryDirectory() as made:
         folder = Path(args.folder or made)
         if not args.folder:
@@ -158,6 +206,9 @@ def main():
             for workers in sorted({0, 1, cpus, 2 * cpus}):
                 ours.setdefault(workers, []).append(measure_ours(folder, workers, args))
                 peers.setdefault(workers, []).append(measure_peer(folder, workers, args))
+                for name, way in spdl_ways().items() if workers else ():
+                    found = spdl.setdefault(f"{name}, {workers} threads", [])
+                    found.append(measure_spdl(folder, way, workers, args))
             first.append(first_batch_ms(folder, args))
     best = max(ours, key=lambda workers: median(ours[workers]))
     best_peer = max(peers, key=lambda workers: median(peers[workers]))
@@ -168,8 +219,12 @@ def main():
         "ours": median(ours[best]),
         "ours_range": [min(ours[best]), max(ours[best])],
         "ours_workers": best,
-        "peers": {f"DataLoader and Pillow, {n} workers": median(rates) for n, rates in peers.items()},
+        "peers": {
+            **{f"DataLoader and Pillow, {n} workers": median(rates) for n, rates in peers.items()},
+            **{name: median(rates) for name, rates in spdl.items()},
+        },
         "ratio": median(ours[best]) / median(peers[best_peer]),
+        "ratio_to_spdl": median(ours[best]) / max(map(median, spdl.values())) if spdl else None,
         "share_of_ceiling": median(ours[best]) / ceiling,
         "first_batch_ms": median(first),
         "machine": f"{platform.machine()}, {cpus} CPUs, load {os.getloadavg()[0]:.1f}",
@@ -182,6 +237,10 @@ def main():
     for name, rates in (("unidle", ours), ("DataLoader", peers)):
         for workers, values in rates.items():
             print(f"  {name:<10} {workers} workers {spread(values)}")
+    for name, values in spdl.items():
+        print(f"  {name:<28} {spread(values)}")
+    if spdl:
+        print(f"  ratio to the best of SPDL: {result['ratio_to_spdl']:.2f}")
     print(f"  ratio of the best: {result['ratio']:.2f}; of {cpus} x one: {result['share_of_ceiling']:.2f}")
     print(f"  first batch after {result['first_batch_ms']:.0f} ms; {result['machine']}")
 
