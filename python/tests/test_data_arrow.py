@@ -131,6 +131,55 @@ class ArrowTest(unittest.TestCase):
         with self.assertRaisesRegex(unidle.errors.InputError, r"b\.arrow: has no column of numbers"):
             self.table(alone)
 
+    def test_a_column_of_an_unknown_time_zone_is_left_out_alone(self):
+        when = pyarrow.array([0, 1], pyarrow.timestamp("us"))
+        data = {
+            "x": pyarrow.array([1, 2]),
+            "here": when.cast(pyarrow.timestamp("us", "UTC")),
+            "there": when.cast(pyarrow.timestamp("us", "Mars/Base")),
+            "list": pyarrow.array([[1], [2]]),
+        }
+        path = self.write("a.arrow", pyarrow.table(data))
+        source = self.table(path)
+        self.assertEqual(source.facts["features"], ["x"])
+        self.assertEqual(source.facts["left_out"], ["here", "there", "list"])
+        self.assertEqual(
+            self.table(path).facts["left_out"], ["here", "there", "list"]
+        )  # of the text that lies there
+        why = r"left out: there \(timestamp\[us, tz=Mars/Base\]\), list"
+        with self.assertRaisesRegex(
+            unidle.errors.InputError, r"a\.arrow: has no column there; there are: x, here; " + why
+        ):
+            self.table(path, ["x"], categorical=["there"])
+        self.assertEqual(self.table(path, ["x"], categorical=["here"]).facts["left_out"], [])
+
+    def test_errors_name_the_file_and_the_row(self):
+        words = pyarrow.array(["1", "2\n2", "3", "four"])
+        path = self.write("a.parquet", pyarrow.table({"text": words, "x": [1, 2, 3, 4]}))
+        side = self.write("side.arrow", pyarrow.table({"x": [1, 2, 2], "v": [1, 2, 3]}))
+        other = self.write("b.parquet", pyarrow.table({"y": [1], "z": [2]}))
+        for arguments, options, text in (
+            ((path, ["text"]), {}, r'a\.parquet: row 2: column text: expected a number, found "2'),
+            (
+                (path, ["x"]),
+                {"joins": {"x": side}},
+                r'side\.arrow: row 3: column x: the key "2" comes a second',
+            ),
+            ((path, ["none"]), {}, r"a\.parquet: has no column none"),
+            (
+                ([path, other],),
+                {},
+                r"b\.parquet: has the columns y, z; expected text, x, as .*a\.parquet has",
+            ),
+        ):
+            with self.assertRaisesRegex(unidle.errors.InputError, text) as caught:
+                self.table(*arguments, **options)
+            self.assertNotIn(".csv", str(caught.exception))
+
+    def test_parts_come_in_the_order_of_their_numbers(self):
+        parts = [self.write(f"a_part{n}.parquet", pyarrow.table({"x": [n]})) for n in (10, 9, 1)]
+        self.assertEqual(rows(self.table(parts)).tolist(), [[1], [9], [10]])
+
     def test_a_damaged_file_is_told_as_damage(self):
         path = self.write("a.parquet", example())
         sound = path.read_bytes()

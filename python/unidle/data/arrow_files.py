@@ -9,23 +9,31 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import hashlib
+import json
 import os
 from pathlib import Path
-from typing import Any, Iterator, Tuple
+from typing import Any, Iterator, List, NamedTuple, Tuple
 
 from unidle.errors import FileSystemError, InputError, MissingError
 
 SUFFIXES = (".parquet", ".pq", ".arrow", ".feather", ".ipc")
 _ENDS = 64 * 1024  # bytes of head and tail that tell a file from another one
-_VERSION = 2  # of the text
+_VERSION = 3  # of the text
+
+
+class Text(NamedTuple):
+    """The CSV of a file, and the columns that it does not have: [{"column": name, "why": its type}]."""
+
+    path: str
+    left_out: List[dict]
 
 
 def is_arrow(path: str) -> bool:
     return path.lower().endswith(SUFFIXES)
 
 
-def as_text(path: str, folder: str, delimiter: str) -> str:
-    """The CSV of that file in `folder`, which is made when it is not there."""
+def as_text(path: str, folder: str, delimiter: str) -> Text:
+    """That of a file, in `folder`; made when it is not there."""
     if os.path.isdir(path):
         raise InputError(f"{path}: is a folder; expected a file (name those that are in it)")
     try:
@@ -34,10 +42,11 @@ def as_text(path: str, folder: str, delimiter: str) -> str:
         text = os.path.join(folder, f"{name}-{fingerprint}.csv")
         with open(os.path.join(folder, f"{name}.csv.lock"), "w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)  # goes with the process
-            if not os.path.exists(text):
+            if not (os.path.exists(text) and os.path.exists(_note(text))):
                 _write(path, text, delimiter)
                 _remove_older(folder, name, text)
-        return text
+            with open(_note(text)) as note:
+                return Text(text, json.load(note))
     except OSError as error:
         if os.path.exists(path):
             raise FileSystemError(f"{path}: cannot be turned into text in {folder}: {error}") from error
@@ -58,9 +67,14 @@ def _names(path: str, delimiter: str) -> Tuple[str, str]:
     return name, hashlib.sha256(state + ends).hexdigest()[:16]
 
 
+def _note(text: str) -> str:
+    """Where it is written what was left out; there before the text is."""
+    return text + ".left_out"
+
+
 def _remove_older(folder: str, name: str, text: str) -> None:
-    for other in Path(folder).glob(f"{_escaped(name)}-*.csv"):
-        if str(other) != text:
+    for other in Path(folder).glob(f"{_escaped(name)}-*.csv*"):
+        if str(other) not in (text, _note(text)):
             other.unlink()
 
 
@@ -98,7 +112,8 @@ def _batches(arrow: Any, path: str) -> Iterator[Tuple[Any, Iterator[Any]]]:
 
 
 def _written_as(arrow: Any, kind: Any) -> Any:
-    """The type whose text says the same; None for lists, structures and bytes, which no cell holds."""
+    """The type whose text says the same; None for lists, structures and bytes, which no cell holds, and for
+    times of a zone that is not known here."""
     types = arrow.types
     if types.is_dictionary(kind):
         return _written_as(arrow, kind.value_type)
@@ -113,7 +128,47 @@ def _written_as(arrow: Any, kind: Any) -> Any:
     is_cell = types.is_primitive(kind) or types.is_decimal(kind) or types.is_null(kind)
     is_cell = is_cell and not types.is_interval(kind)
     is_text = types.is_string(kind) or types.is_large_string(kind)
-    return kind if is_cell or is_text else None
+    return kind if is_text or (is_cell and _has_text(arrow, kind)) else None
+
+
+def _has_text(arrow: Any, kind: Any) -> bool:
+    """Whether pyarrow writes values of that type: those of time zones need the system's data base."""
+    if not arrow.types.is_timestamp(kind):
+        return True
+    try:
+        arrow.array([0], arrow.int64()).cast(kind).cast(arrow.string())
+    except arrow.ArrowException:
+        return False
+    return True
+
+
+class _Columns:
+    """What becomes of the columns of a file."""
+
+    def __init__(self, arrow: Any, schema: Any, path: str) -> None:
+        kinds = [_written_as(arrow, field.type) for field in schema]
+        self.left_out = [
+            {"column": field.name, "why": str(field.type)}
+            for field, kind in zip(schema, kinds)
+            if kind is None
+        ]
+        self._kept = [(number, kind) for number, kind in enumerate(kinds) if kind is not None]
+        if not self._kept:
+            others = "".join("; {column} is {why}".format(**one) for one in self.left_out)
+            raise InputError(f"{path}: has no column of numbers, truths, dates or texts{others}")
+        # The empty cell of a column that is alone would be an empty line, which is no row.
+        self._lone = arrow.large_string() if len(self._kept) == 1 else None
+        self.schema = arrow.schema(
+            [(schema.names[number], self._lone or kind) for number, kind in self._kept]
+        )
+        self._arrow = arrow
+
+    def of(self, batch: Any) -> Any:
+        """The record batch to be written."""
+        columns = [batch.column(number).cast(kind) for number, kind in self._kept]
+        if self._lone:
+            columns = [columns[0].cast(self._lone).fill_null("")]
+        return self._arrow.RecordBatch.from_arrays(columns, schema=self.schema)
 
 
 def _write(path: str, text: str, delimiter: str) -> None:
@@ -121,24 +176,16 @@ def _write(path: str, text: str, delimiter: str) -> None:
     unfinished = text + ".part"
     try:
         with _batches(arrow, path) as (schema, batches):
-            kinds = [(field.name, _written_as(arrow, field.type)) for field in schema]
-            kept = [number for number, (_, kind) in enumerate(kinds) if kind is not None]
-            if not kept:
-                raise InputError(f"{path}: has no column of numbers, truths, dates or texts")
-            written = arrow.schema([kinds[number] for number in kept])
-            lone = len(kept) == 1  # its empty cell would be an empty line, which is no row
-            if lone:
-                written = arrow.schema([(written.names[0], arrow.large_string())])
+            columns = _Columns(arrow, schema, path)
             options = arrow.csv.WriteOptions(delimiter=delimiter)
             with open(unfinished, "wb") as file:
-                with arrow.csv.CSVWriter(file, written, write_options=options) as writer:
+                with arrow.csv.CSVWriter(file, columns.schema, write_options=options) as writer:
                     for batch in batches:
-                        columns = [batch.column(number).cast(kinds[number][1]) for number in kept]
-                        if lone:
-                            columns = [columns[0].cast(arrow.large_string()).fill_null("")]
-                        writer.write_batch(arrow.RecordBatch.from_arrays(columns, schema=written))
-                file.flush()
-                os.fsync(file.fileno())
+                        writer.write_batch(columns.of(batch))
+                _sync(file)
+        with open(_note(text), "w") as note:
+            json.dump(columns.left_out, note)
+            _sync(note)
         os.rename(unfinished, text)
     except (arrow.ArrowException, OSError) as error:
         if getattr(error, "errno", None) is not None:  # of the system; pyarrow's own have none
@@ -147,3 +194,8 @@ def _write(path: str, text: str, delimiter: str) -> None:
     finally:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(unfinished)
+
+
+def _sync(file: Any) -> None:
+    file.flush()
+    os.fsync(file.fileno())

@@ -2,38 +2,18 @@
 
 from __future__ import annotations
 
-import os
-from typing import Any, Callable, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Iterable, Optional, Sequence, Tuple, Union
 
-from unidle import _native, _tensors
-from unidle.data import arrow_files
+from unidle import _tensors
 from unidle.data import options as check
+from unidle.data.opening import PathLike, Paths, native_source, opened, paths_of
 from unidle.data.source import Source, Transform, Wrapped
+from unidle.data.tables import table
 from unidle.errors import UsageError
 
 __all__ = ["arrays", "images", "npy", "pairs", "sequences", "table", "tar", "windows", "wrap"]
 
 Jitter = Union[float, Sequence[float]]
-PathLike = Union[str, bytes, "os.PathLike[str]"]
-Paths = Union[PathLike, Sequence[PathLike]]
-
-
-def _handle(kind: str, options: dict, arrays: Sequence[Any] = ()) -> int:
-    library = _native.library()
-    tensors = _tensors.describe_arrays(arrays)
-    return library.unidle_source_open(kind.encode(), check.encode(kind, options), tensors, len(arrays))
-
-
-def _open(
-    kind: str, options: dict, arrays: Sequence[Any] = (), transform: Optional[Transform] = None
-) -> Source:
-    return Source(_handle(kind, options, arrays), arrays, transform)
-
-
-def _paths(kind: str, name: str, paths: Any) -> List[str]:
-    """One path or several."""
-    listed = [paths] if isinstance(paths, (str, bytes, os.PathLike)) else paths
-    return [check.path(kind, one, name) for one in check.several(kind, name, listed) or []]
 
 
 def _pictures(kind: str, options: dict) -> dict:
@@ -125,7 +105,7 @@ def images(
         "tell_crop": tell_crop,
     }
     options = {"path": check.path("images", path), **_pictures("images", pictures)}
-    return _open("images", options, transform=check.function("images", "transform", transform))
+    return opened("images", options, transform=check.function("images", "transform", transform))
 
 
 def tar(
@@ -154,11 +134,11 @@ def tar(
     shape.
     """
     options = {
-        "paths": _paths("tar", "paths", paths),
+        "paths": paths_of("tar", "paths", paths),
         "fields": check.several("tar", "fields", fields),
         **_pictures("tar", pictures),
     }
-    return _open("tar", options, transform=check.function("tar", "transform", transform))
+    return opened("tar", options, transform=check.function("tar", "transform", transform))
 
 
 def pairs(
@@ -183,7 +163,7 @@ def pairs(
         "flip": flip,
         "cache_bytes": cache_bytes,
     }
-    return _open("pairs", options)
+    return opened("pairs", options)
 
 
 def arrays(*arrays: Any, names: Optional[Sequence[str]] = None) -> Source:
@@ -204,7 +184,7 @@ def arrays(*arrays: Any, names: Optional[Sequence[str]] = None) -> Source:
         if rows is not None:
             ragged.append(number)
         held.extend(rows or [_tensors.as_host(array)])
-    return _open("arrays", {"names": check.several("arrays", "names", names), "ragged": ragged}, held)
+    return opened("arrays", {"names": check.several("arrays", "names", names), "ragged": ragged}, held)
 
 
 def npy(path: PathLike, fields: Optional[Sequence[str]] = None) -> Source:
@@ -214,115 +194,7 @@ def npy(path: PathLike, fields: Optional[Sequence[str]] = None) -> Source:
     F/*.npy, or the members F.npy of all *.npz. For one .npy file the field has the file's name. Without
     `fields` it is all that the names tell, the largest rows first. Rows are read when they are needed.
     """
-    return _open("npy", {"path": check.path("npy", path), "fields": check.several("npy", "fields", fields)})
-
-
-def table(
-    paths: Paths,
-    features: Optional[Sequence[str]] = None,
-    targets: Sequence[str] = (),
-    categorical: Sequence[str] = (),
-    *,
-    joins: Union[None, Mapping[str, Paths], Sequence[Tuple[str, Paths]]] = None,
-    validation: float = 0.0,
-    part: str = "all",
-    split_column: Optional[str] = None,
-    split_values: Sequence[str] = (),
-    split_seed: int = 0,
-    standardize: bool = False,
-    fill: Union[None, str, float] = None,
-    delimiter: Optional[str] = None,
-    cache: Optional[PathLike] = None,
-    threads: Optional[int] = None,
-) -> Source:
-    """Rows of CSV files: (float32 [features], float32 [targets]), and the features alone without targets.
-
-    `paths` is a file, a list of files, a folder of *.csv, or NAME.csv that stands for NAME_part1.csv,
-    NAME_part2.csv and so on. All have the same columns; the first line of the first file names them.
-    Without `features` these are all columns of numbers that are nothing else; `facts["left_out"]` names the
-    others.
-
-    `categorical` columns hold any texts. Each becomes the index of its text among the different ones, from
-    0 in the order of their first rows. Those that are neither feature nor target follow the features. All
-    other columns hold numbers; what is empty, or one of pandas' words for it (NA, nan, null ...), is
-    missing. `fill` says what stands there: NaN when None, "mean" (of the training rows), or a number.
-
-    Parquet and Arrow IPC files (.parquet, .pq, .arrow, .feather, .ipc) may be named too where pyarrow is
-    installed: they are turned into CSV in `cache` once, batch by batch, which stays there as long as they are
-    what they were. Truths become 0 and 1, dates and times texts, durations whole numbers of their unit.
-    Lists, structures and bytes are left out.
-
-    `joins` are side tables: {"user_id": "users.csv"}, or a list of pairs where two tables have one key.
-    The row of users.csv with the same text in its column user_id belongs to a row, and its columns are named
-    like the table's own, in all options. A row without a partner is one whose cells there are empty; a key
-    that a side table has twice is an error, and so is the use of a name that two tables have. Keys are no
-    features unless named. Side tables are held in memory while the files are parsed.
-
-    `validation` is the share of rows that are for validation, by the hash of each row's text, so that the
-    same rows always are; with `split_column` by the hash of that column's cell, so that equal cells stay
-    together. Or `split_values` of that column say it. `part` is "all", "train" or "validation".
-    `standardize` takes the mean from each feature that is no category and divides it by its standard
-    deviation, both of the training rows.
-
-    The files are parsed once, by `threads` threads (all CPUs when None), into a file in `cache` ("tables" in
-    unidle's home when None), which is used again until a file changes or other columns are asked for. It is
-    mapped, so that a table may be larger than memory.
-
-    `facts` has "features", "targets" (their names in order), "columns" (of each: name, type "integer",
-    "float" or "text", missing cells, mean and deviation, or the categories by index), "left_out", "joins"
-    (of each: key, rows of its own, and how many rows are unmatched), "table" (the built file) and "built"
-    (whether this call parsed the files).
-
-    Raises InputError with "file:line" for a record with other columns, a cell that is no number, a quote
-    that is not closed, a key that comes twice.
-    """
-    fills = fill is not None and fill != "mean"
-    options = {
-        "paths": _tables("paths", paths, cache, delimiter),
-        "features": check.several("table", "features", features),
-        "targets": check.several("table", "targets", targets),
-        "categorical": check.several("table", "categorical", categorical),
-        "joins": _joins(joins, cache, delimiter),
-        "validation": validation,
-        "part": part,
-        "split_column": split_column,
-        "split_values": check.several("table", "split_values", split_values),
-        "split_seed": split_seed,
-        "standardize": standardize,
-        "fill": "nan" if fill is None else "value" if fills else fill,
-        "fill_value": fill if fills else None,
-        "delimiter": delimiter,
-        "cache": None if cache is None else check.path("table", cache, "cache"),
-        "threads": None if threads is None else check.whole("table", "threads", threads, 1, 4096),
-    }
-    return _open("table", options)
-
-
-def _tables(name: str, paths: Any, cache: Any, delimiter: Any) -> List[str]:
-    """Paths of text, where Parquet and Arrow files were named too."""
-    listed = _paths("table", name, paths)
-    if not any(arrow_files.is_arrow(path) for path in listed):
-        return listed
-    home = os.environ.get("UNIDLE_HOME") or ".unidle"
-    folder = os.path.join(home, "tables") if cache is None else check.path("table", cache, "cache")
-    parted = delimiter or ","
-    if not isinstance(parted, str) or len(parted.encode()) != 1 or parted in '"\r\n':
-        raise check.refuse("table", "delimiter", "one byte that is no quote and ends no line", delimiter)
-    return [
-        arrow_files.as_text(path, folder, parted) if arrow_files.is_arrow(path) else path for path in listed
-    ]
-
-
-def _joins(joins: Any, cache: Any, delimiter: Any) -> Optional[list]:
-    pairs = joins.items() if isinstance(joins, Mapping) else check.several("table", "joins", joins)
-    if pairs is None:
-        return None
-    taken = []
-    for pair in pairs:
-        if not isinstance(pair, (tuple, list)) or len(pair) != 2 or not isinstance(pair[0], str):
-            raise check.refuse("table", "joins", "the name of a key and its files", pair)
-        taken.append({"key": pair[0], "paths": _tables("joins", pair[1], cache, delimiter)})
-    return taken
+    return opened("npy", {"path": check.path("npy", path), "fields": check.several("npy", "fields", fields)})
 
 
 def windows(
@@ -350,7 +222,7 @@ def windows(
         "targets": check.several("windows", "targets", targets),
         "skip_gaps": skip_gaps,
     }
-    return _open("windows", options, held)
+    return opened("windows", options, held)
 
 
 def sequences(
@@ -382,7 +254,7 @@ def sequences(
         "alphabet": alphabet,
         "padding": padding,
     }
-    return _open("sequences", options)
+    return opened("sequences", options)
 
 
 def wrap(dataset: Any, collate: Optional[Callable[[list], Any]] = None) -> Source:
@@ -404,4 +276,4 @@ def wrap(dataset: Any, collate: Optional[Callable[[list], Any]] = None) -> Sourc
                 f"wrap: expected a data set with __len__ and __getitem__, found {type(dataset).__name__}"
             )
     numbers = _tensors.numpy().arange(len(dataset), dtype="int64")
-    return Wrapped(_handle("arrays", {"names": ["item"]}, [numbers]), [numbers], dataset, collate)
+    return Wrapped(native_source("arrays", {"names": ["item"]}, [numbers]), [numbers], dataset, collate)

@@ -211,6 +211,14 @@ std::unique_ptr<Source> open_table(SourceOptions& options, std::span<const Array
     wanted.joins.push_back({join.text("key"), join.texts("paths", {})});
     join.done();
   }
+  for (SourceOptions& made : options.several("texts")) {
+    wanted.texts.push_back({made.text("file"), made.text("text"), {}});
+    for (SourceOptions& column : made.several("left_out")) {
+      wanted.texts.back().left_out.push_back({column.text("column"), column.text("why")});
+      column.done();
+    }
+    made.done();
+  }
   wanted.split.validation = options.real("validation", 0);
   wanted.split.seed = static_cast<std::uint64_t>(options.integer("split_seed", 0));
   wanted.split.column = options.word("split_column", "");

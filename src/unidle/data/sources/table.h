@@ -44,6 +44,18 @@ struct TableJoin {
   std::vector<std::string> paths;  // as of the table itself
 };
 
+/// CSV that was made of a file which is no text: the first line has its columns, each record is a row of it, and all
+/// quotes come in pairs. Errors tell of the file and its rows.
+struct TextOfFile {
+  std::string file;  // as a path of the table or of a side table names it
+  std::string text;  // the CSV's path
+  struct LeftOut {
+    std::string column;
+    std::string why;  // "list<item: int64>"
+  };
+  std::vector<LeftOut> left_out{};  // columns that the CSV does not have, since no cell holds them
+};
+
 struct TableOptions {
   /// Files, folders of *.csv, or NAME.csv that stands for NAME_part1.csv, NAME_part2.csv ...
   std::vector<std::string> paths;
@@ -63,6 +75,7 @@ struct TableOptions {
   bool standardize = false;
   TableFill fill = TableFill::kNan;  // in features and targets that are no categories
   double fill_value = 0;             // for kValue
+  std::vector<TextOfFile> texts{};   // of the files that are no text
   char delimiter = 0;                // 0: a comma where the first line has one, else a tab, a semicolon or a bar
   std::string cache{};               // folder of the built tables; "tables" in unidle's home when empty
   int threads = 0;                   // that read the files; 0: as many as there are CPUs to use

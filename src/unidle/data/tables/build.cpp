@@ -26,11 +26,12 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-/// What a file is, to see later whether it is still that.
-json fingerprint(const std::string& path) {
+/// What a file, or the text that was made of it, is: to see later whether it is still that.
+json fingerprint(const std::string& path, const TableOptions& options) {
   constexpr std::uint64_t kEnd = 64 * 1024;
+  const TextOfFile* made = text_of(path, options.texts);
   detail::OpenFiles files;
-  files.add(path);
+  files.add(made != nullptr ? made->text : path);
   const std::uint64_t bytes = files.bytes(0);
   const timespec changed = files.changed(0);
   std::vector<std::byte> ends(static_cast<std::size_t>(std::min(bytes, 2 * kEnd)));
@@ -55,11 +56,11 @@ struct TableFiles {
   std::vector<std::vector<std::string>> joins;
 };
 
-json fingerprints(const TableFiles& files) {
+json fingerprints(const TableFiles& files, const TableOptions& options) {
   json all = json::array();
   const auto add = [&](const std::vector<std::string>& some) {
     for (const std::string& file : some) {
-      all.push_back(fingerprint(file));
+      all.push_back(fingerprint(file, options));
     }
   };
   add(files.rows);
@@ -221,7 +222,7 @@ class Build {
       numbers.push_back(dictionaries_[place].number_of(texts[i]));
     }
     if (dictionaries_[place].size() > kMostCategories) {  // each thread's own numbers may have stayed below it
-      throw Error(ErrorCode::kInput, options_.paths.front(),
+      throw Error(ErrorCode::kInput, layout_.parts.front().path,
                   fmt::format("column {}: has more than {} different texts", plan_.names[place], kMostCategories));
     }
     float* value = parser.values() + place;
@@ -259,10 +260,10 @@ void refuse_changes(const json& before, const json& after) {
 /// Reads all files into the rows of `writer`, and what is known of them into `facts`.
 void read_rows(const TableOptions& options, const TableFiles& files, const fs::path& path, Disk& disk,
                std::optional<RowFileWriter>& writer, RowFileFacts& facts) {
-  const CsvLayout layout = read_layout(files.rows, options.delimiter);
+  const CsvLayout layout = read_layout(files.rows, options.delimiter, options.texts);
   std::vector<CsvLayout> side_layouts;
   for (const std::vector<std::string>& join : files.joins) {
-    side_layouts.push_back(read_layout(join, options.delimiter));
+    side_layouts.push_back(read_layout(join, options.delimiter, options.texts));
   }
   const TablePlan plan = make_plan(options, layout, side_layouts);
   std::vector<SideTable> sides;
@@ -280,17 +281,17 @@ void read_rows(const TableOptions& options, const TableFiles& files, const fs::p
 }
 
 void build(const TableOptions& options, const TableFiles& files, const json& key, const fs::path& path, Disk& disk) {
-  RowFileFacts facts{key, fingerprints(files), 0, {}, {}, {}};
+  RowFileFacts facts{key, fingerprints(files, options), 0, {}, {}, {}};
   std::optional<RowFileWriter> writer;
   try {
     read_rows(options, files, path, disk, writer, facts);
   } catch (const Error& error) {
     if (error.code() == ErrorCode::kInput) {
-      refuse_changes(facts.inputs, fingerprints(files));  // what was wrong is perhaps half old and half new
+      refuse_changes(facts.inputs, fingerprints(files, options));  // what was wrong is perhaps half old and half new
     }
     throw;
   }
-  refuse_changes(facts.inputs, fingerprints(files));
+  refuse_changes(facts.inputs, fingerprints(files, options));
   writer->finish(facts);
 }
 
@@ -324,13 +325,13 @@ std::unique_ptr<RowFile> open_or_build(const TableOptions& options, Disk& disk, 
   const json key = key_of(options, files);
   const fs::path path = path_of(options, files, key);
   built = false;
-  std::unique_ptr<RowFile> file = open_built(path, key, fingerprints(files), disk);
+  std::unique_ptr<RowFile> file = open_built(path, key, fingerprints(files, options), disk);
   if (file) {
     return file;
   }
   make_folders(path.parent_path(), disk);
   const UniqueFd lock = lock_for(path);
-  file = open_built(path, key, fingerprints(files), disk);
+  file = open_built(path, key, fingerprints(files, options), disk);
   if (!file) {
     build(options, files, key, path, disk);
     built = true;

@@ -32,7 +32,7 @@ char* ChunkBuffer::reserve(std::size_t bytes) {
 
 Chunks::Chunks(const CsvLayout& layout, std::size_t chunk_bytes) : layout_(layout) {
   for (std::size_t part = 0; part < layout.parts.size(); ++part) {
-    files_.add(layout.parts[part].path);
+    files_.add(layout.parts[part].read_from());
     const std::uint64_t end = layout.parts[part].bytes;
     for (std::uint64_t at = layout.parts[part].data_offset; at < end; at += chunk_bytes) {
       ranges_.push_back({part, at, std::min<std::uint64_t>(end, at + chunk_bytes)});
@@ -146,14 +146,21 @@ std::size_t Chunks::finish_last_record(const Range& range, RecordScan scan, Chun
 
 std::string Chunks::place(std::size_t part, std::uint64_t offset) {
   std::vector<char> text(std::size_t{1} << 20);
-  std::int64_t line = 1;
+  std::int64_t lines = 0;
+  std::int64_t records = 0;  // the names of the columns among them
+  bool quoted = false;
   for (std::uint64_t at = 0; at < offset;) {
     const auto bytes = static_cast<std::size_t>(std::min<std::uint64_t>(text.size(), offset - at));
     read(part, at, text.data(), bytes);
-    line += std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(bytes), '\n');
+    for (const char byte : std::span(text).first(bytes)) {
+      quoted = quoted != (byte == '"');
+      lines += byte == '\n' ? 1 : 0;
+      records += byte == '\n' && !quoted ? 1 : 0;
+    }
     at += bytes;
   }
-  return fmt::format("{}:{}", files_.path(part), line);
+  const CsvPart& of = layout_.parts[part];
+  return of.text.empty() ? fmt::format("{}:{}", of.path, lines + 1) : fmt::format("{}: row {}", of.path, records);
 }
 
 }  // namespace unidle::data::tables

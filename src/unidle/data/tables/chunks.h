@@ -53,7 +53,7 @@ class Chunks {
   bool next(Chunk& chunk);
   /// No more chunks: next() gives false.
   void stop();
-  /// "path:line" of a place, for messages: counts lines from the start of the file.
+  /// "path:line" of a place, for messages, or "path: row N" where the text was made of the file: counts from its start.
   std::string place(std::size_t part, std::uint64_t offset);
   /// The bytes of all parts that are data.
   std::uint64_t bytes() const;

@@ -158,10 +158,10 @@ bool is_data(const std::vector<std::string>& cells, const std::vector<std::strin
   return std::any_of(cells.begin(), cells.end(), is_number) || std::none_of(cells.begin(), cells.end(), is_name);
 }
 
-void check_columns(const std::vector<std::string>& columns, const std::string& path) {
+void check_columns(const std::vector<std::string>& columns, const CsvPart& part) {
   for (const std::string& column : columns) {
     if (!is_utf8(column)) {
-      throw Error(ErrorCode::kInput, path + ":1",
+      throw Error(ErrorCode::kInput, part.head(),
                   fmt::format("the name of the column {} {}", printable_line(column), kNoUtf8));
     }
   }
@@ -169,7 +169,16 @@ void check_columns(const std::vector<std::string>& columns, const std::string& p
   std::sort(sorted.begin(), sorted.end());
   const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
   if (twice != sorted.end()) {
-    throw Error(ErrorCode::kInput, path + ":1", fmt::format("the column \"{}\" comes twice", *twice));
+    throw Error(ErrorCode::kInput, part.head(), fmt::format("the column \"{}\" comes twice", *twice));
+  }
+}
+
+void add_new(std::vector<TextOfFile::LeftOut>& columns, const std::vector<TextOfFile::LeftOut>& more) {
+  for (const TextOfFile::LeftOut& one : more) {
+    const auto is_it = [&](const TextOfFile::LeftOut& other) { return other.column == one.column; };
+    if (std::none_of(columns.begin(), columns.end(), is_it)) {
+      columns.push_back(one);
+    }
   }
 }
 
@@ -196,35 +205,53 @@ std::vector<std::string> find_parts(const std::vector<std::string>& paths) {
 std::size_t CsvLayout::column(std::string_view name) const {
   const auto found = std::find(columns.begin(), columns.end(), name);
   if (found == columns.end()) {
-    throw Error(ErrorCode::kInput, parts.front().path + ":1",
-                fmt::format("has no column {}; there are: {}", name, fmt::join(columns, ", ")));
+    throw Error(ErrorCode::kInput, parts.front().head(),
+                fmt::format("has no column {}; there are: {}", name, columns_text()));
   }
   return static_cast<std::size_t>(found - columns.begin());
+}
+
+std::string CsvLayout::columns_text() const {
+  std::string text = fmt::format("{}", fmt::join(columns, ", "));
+  for (const TextOfFile::LeftOut& one : left_out) {
+    text += fmt::format("{}{} ({})", &one == &left_out.front() ? "; left out: " : ", ", one.column, one.why);
+  }
+  return text;
 }
 
 bool CsvLayout::has(std::string_view name) const {
   return std::find(columns.begin(), columns.end(), name) != columns.end();
 }
 
-CsvLayout read_layout(const std::vector<std::string>& files, char delimiter) {
+const TextOfFile* text_of(const std::string& file, std::span<const TextOfFile> texts) {
+  const auto found = std::find_if(texts.begin(), texts.end(), [&](const TextOfFile& one) { return one.file == file; });
+  return found == texts.end() ? nullptr : &*found;
+}
+
+CsvLayout read_layout(const std::vector<std::string>& files, char delimiter, std::span<const TextOfFile> texts) {
   CsvLayout layout;
   detail::OpenFiles open;
   for (const std::string& path : files) {
-    const std::size_t file = open.add(path);
+    const TextOfFile* made = text_of(path, texts);
+    const std::size_t file = open.add(made != nullptr ? made->text : path);
     const bool first = layout.parts.empty();
     if (first) {
-      layout.delimiter = delimiter != 0 ? delimiter : sniff_delimiter(read_head(open, file, ',').text);
+      const auto sniffed = [&] { return made != nullptr ? ',' : sniff_delimiter(read_head(open, file, ',').text); };
+      layout.delimiter = delimiter != 0 ? delimiter : sniffed();
     }
     const Head head = read_head(open, file, layout.delimiter);
     CsvRows rows(head.text, path, layout.delimiter);
     rows.next();
-    CsvPart part{path, open.bytes(file), head.end, head.carriages};
+    CsvPart part{path, open.bytes(file), head.end, head.carriages, made != nullptr ? made->text : ""};
+    if (made != nullptr) {
+      add_new(layout.left_out, made->left_out);
+    }
     if (first) {
       layout.columns = rows.fields();
-      check_columns(layout.columns, path);
+      check_columns(layout.columns, part);
     } else if (rows.fields() != layout.columns) {
-      if (!is_data(rows.fields(), layout.columns)) {
-        throw Error(ErrorCode::kInput, fmt::format("{}:{}", path, rows.line()),
+      if (made != nullptr || !is_data(rows.fields(), layout.columns)) {
+        throw Error(ErrorCode::kInput, made != nullptr ? path : fmt::format("{}:{}", path, rows.line()),
                     fmt::format("has the columns {}; expected {}, as {} has", fmt::join(rows.fields(), ", "),
                                 fmt::join(layout.columns, ", "), files.front()));
       }

@@ -2,9 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "unidle/data/sources/table.h"
 
 namespace unidle::data::tables {
 
@@ -15,10 +18,15 @@ std::vector<std::string> find_parts(const std::vector<std::string>& paths);
 
 /// One file of a table.
 struct CsvPart {
-  std::string path;
+  std::string path;  // as errors name it
   std::uint64_t bytes = 0;
   std::uint64_t data_offset = 0;  // of the first record that is data
   bool carriages = false;         // lines end with carriage returns alone, which are read as line feeds
+  std::string text{};             // the CSV that was made of it, where it is none itself
+
+  const std::string& read_from() const { return text.empty() ? path : text; }
+  /// Where the names of its columns stand, for messages.
+  std::string head() const { return text.empty() ? path + ":1" : path; }
 };
 
 /// The table as its first lines tell it.
@@ -26,17 +34,24 @@ struct CsvLayout {
   std::vector<std::string> columns;
   char delimiter = ',';
   std::vector<CsvPart> parts;
+  std::vector<TextOfFile::LeftOut> left_out{};  // of all its files
 
   /// The number of a column; throws kInput naming the first file and all columns there are.
   std::size_t column(std::string_view name) const;
   bool has(std::string_view name) const;
+  /// All there are, and what was left out, for messages.
+  std::string columns_text() const;
 };
 
 /// Reads the first record of each file. The first file's gives the columns; another file begins with the same record,
-/// or with data. `delimiter` 0: a comma where the first line has one, else a tab, a semicolon or a bar.
+/// or with data. `delimiter` 0: a comma where the first line has one, else a tab, a semicolon or a bar. `texts` are of
+/// those files that are none.
 /// Throws kInput with "file:line" for an empty file, UTF-16, names that are no UTF-8, a column that comes twice, and a
 /// part with other columns.
-CsvLayout read_layout(const std::vector<std::string>& files, char delimiter);
+CsvLayout read_layout(const std::vector<std::string>& files, char delimiter, std::span<const TextOfFile> texts = {});
+
+/// The text that was made of the file; null where it is one itself.
+const TextOfFile* text_of(const std::string& file, std::span<const TextOfFile> texts);
 
 /// Of a record that does not have the columns of the layout: what is wrong with it, and how it seems to be meant.
 std::string wrong_columns(const CsvLayout& layout, std::size_t columns, std::string_view record);

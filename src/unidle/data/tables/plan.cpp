@@ -107,7 +107,7 @@ class Planner {
         continue;
       }
       if (found) {
-        throw Error(ErrorCode::kInput, layout.parts.front().path + ":1",
+        throw Error(ErrorCode::kInput, layout.parts.front().head(),
                     fmt::format("has a column {}, and so has {}", name, layouts_[found->table]->parts.front().path),
                     "give one of them another name");
       }
@@ -123,11 +123,10 @@ class Planner {
     std::string others;
     for (std::size_t table = 1; table < layouts_.size(); ++table) {
       const CsvLayout& side = *layouts_[table];
-      others += fmt::format("; in {}: {}", side.parts.front().path, fmt::join(side.columns, ", "));
+      others += fmt::format("; in {}: {}", side.parts.front().path, side.columns_text());
     }
-    throw Error(
-        ErrorCode::kInput, layouts_.front()->parts.front().path + ":1",
-        fmt::format("has no column {}; there are: {}{}", name, fmt::join(layouts_.front()->columns, ", "), others));
+    throw Error(ErrorCode::kInput, layouts_.front()->parts.front().head(),
+                fmt::format("has no column {}; there are: {}{}", name, layouts_.front()->columns_text(), others));
   }
 
   void add(const std::string& name) {
@@ -164,6 +163,9 @@ class Planner {
         } else {
           plan_.left_out.push_back(name);
         }
+      }
+      for (const TextOfFile::LeftOut& one : layout.left_out) {
+        plan_.left_out.push_back(one.column);
       }
     }
   }

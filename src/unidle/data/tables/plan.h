@@ -44,7 +44,8 @@ struct TablePlan {
   std::vector<JoinPlan> joins;
   std::vector<std::string> names;  // of each place in a row: features, then targets
   std::size_t features = 0;
-  std::vector<std::string> left_out;  // columns that features were not asked for by name and that hold texts
+  /// Where features were not asked for by name: columns that hold texts, and those of types that no cell holds.
+  std::vector<std::string> left_out;
 };
 
 /// Throws kUsage for a column that is asked for twice, kInput for one that is not there, and for one that two of the

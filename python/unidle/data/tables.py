@@ -1,0 +1,119 @@
+"""Tables in files: CSV, and Parquet and Arrow IPC, of which CSV is made first."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Mapping, Optional, Sequence, Tuple, Union
+
+from unidle.data import arrow_files
+from unidle.data import options as check
+from unidle.data.opening import PathLike, Paths, opened, paths_of
+from unidle.data.source import Source
+
+
+def table(
+    paths: Paths,
+    features: Optional[Sequence[str]] = None,
+    targets: Sequence[str] = (),
+    categorical: Sequence[str] = (),
+    *,
+    joins: Union[None, Mapping[str, Paths], Sequence[Tuple[str, Paths]]] = None,
+    validation: float = 0.0,
+    part: str = "all",
+    split_column: Optional[str] = None,
+    split_values: Sequence[str] = (),
+    split_seed: int = 0,
+    standardize: bool = False,
+    fill: Union[None, str, float] = None,
+    delimiter: Optional[str] = None,
+    cache: Optional[PathLike] = None,
+    threads: Optional[int] = None,
+) -> Source:
+    """Rows of CSV files: (float32 [features], float32 [targets]), and the features alone without targets.
+
+    `paths` is a file, a list of files, a folder of *.csv, or NAME.csv that stands for NAME_part1.csv,
+    NAME_part2.csv and so on. All have the same columns; the first line of the first file names them.
+    Without `features` these are all columns of numbers that are nothing else; `facts["left_out"]` names the
+    others.
+
+    `categorical` columns hold any texts. Each becomes the index of its text among the different ones, from
+    0 in the order of their first rows. Those that are neither feature nor target follow the features. All
+    other columns hold numbers; what is empty, or one of pandas' words for it (NA, nan, null ...), is
+    missing. `fill` says what stands there: NaN when None, "mean" (of the training rows), or a number.
+
+    Parquet and Arrow IPC files (.parquet, .pq, .arrow, .feather, .ipc) may be named too where pyarrow is
+    installed: they are turned into CSV in `cache` once, batch by batch, which stays there as long as they are
+    what they were. Truths become 0 and 1, dates and times texts, durations whole numbers of their unit.
+    Columns that no cell holds are left out: lists, structures, bytes, times of a zone that is not known here.
+
+    `joins` are side tables: {"user_id": "users.csv"}, or a list of pairs where two tables have one key.
+    The row of users.csv with the same text in its column user_id belongs to a row, and its columns are named
+    like the table's own, in all options. A row without a partner is one whose cells there are empty; a key
+    that a side table has twice is an error, and so is the use of a name that two tables have. Keys are no
+    features unless named. Side tables are held in memory while the files are parsed.
+
+    `validation` is the share of rows that are for validation, by the hash of each row's text, so that the
+    same rows always are; with `split_column` by the hash of that column's cell, so that equal cells stay
+    together. Or `split_values` of that column say it. `part` is "all", "train" or "validation".
+    `standardize` takes the mean from each feature that is no category and divides it by its standard
+    deviation, both of the training rows.
+
+    The files are parsed once, by `threads` threads (all CPUs when None), into a file in `cache` ("tables" in
+    unidle's home when None), which is used again until a file changes or other columns are asked for. It is
+    mapped, so that a table may be larger than memory.
+
+    `facts` has "features", "targets" (their names in order), "columns" (of each: name, type "integer",
+    "float" or "text", missing cells, mean and deviation, or the categories by index), "left_out", "joins"
+    (of each: key, rows of its own, and how many rows are unmatched), "table" (the built file) and "built"
+    (whether this call parsed the files).
+
+    Raises InputError with "file:line" for a record with other columns, a cell that is no number, a quote
+    that is not closed, a key that comes twice.
+    """
+    fills = fill is not None and fill != "mean"
+    files, sides = paths_of("table", "paths", paths), _joins(joins)
+    options = {
+        "paths": files,
+        "features": check.several("table", "features", features),
+        "targets": check.several("table", "targets", targets),
+        "categorical": check.several("table", "categorical", categorical),
+        "joins": sides,
+        "texts": _texts([*files, *(path for side in sides for path in side["paths"])], cache, delimiter),
+        "validation": validation,
+        "part": part,
+        "split_column": split_column,
+        "split_values": check.several("table", "split_values", split_values),
+        "split_seed": split_seed,
+        "standardize": standardize,
+        "fill": "nan" if fill is None else "value" if fills else fill,
+        "fill_value": fill if fills else None,
+        "delimiter": delimiter,
+        "cache": None if cache is None else check.path("table", cache, "cache"),
+        "threads": None if threads is None else check.whole("table", "threads", threads, 1, 4096),
+    }
+    return opened("table", options)
+
+
+def _texts(files: Sequence[str], cache: Any, delimiter: Any) -> list:
+    """Of those files that are no text: the CSV that was made of each."""
+    arrow = [path for path in dict.fromkeys(files) if arrow_files.is_arrow(path)]
+    if not arrow:
+        return []
+    home = os.environ.get("UNIDLE_HOME") or ".unidle"
+    folder = os.path.join(home, "tables") if cache is None else check.path("table", cache, "cache")
+    parted = delimiter or ","
+    if not isinstance(parted, str) or len(parted.encode()) != 1 or parted in '"\r\n':
+        raise check.refuse("table", "delimiter", "one byte that is no quote and ends no line", delimiter)
+    texts = [arrow_files.as_text(path, folder, parted) for path in arrow]
+    return [{"file": path, "text": text.path, "left_out": text.left_out} for path, text in zip(arrow, texts)]
+
+
+def _joins(joins: Any) -> list:
+    """What each side table is joined by, and its files."""
+    pairs = joins.items() if isinstance(joins, Mapping) else check.several("table", "joins", joins)
+    taken = []
+    for pair in pairs or ():
+        if not isinstance(pair, (tuple, list)) or len(pair) != 2 or not isinstance(pair[0], str):
+            raise check.refuse("table", "joins", "the name of a key and its files", pair)
+        taken.append({"key": pair[0], "paths": paths_of("table", "joins", pair[1])})
+    return taken
