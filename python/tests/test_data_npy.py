@@ -218,6 +218,15 @@ class ShardsTest(InFolder):
                 order = self.taken(source, shuffle_shards=window, workers=2)
                 self.assertEqual(sorted(order), list(range(sum(lengths))), (lengths, window))
 
+    def test_a_subset_keeps_its_shards(self):
+        rows = [row for row in range(120) if row % 5]
+        subset = self.shards(*[10] * 12).subset(rows)
+        order = self.taken(subset, shuffle_shards=3)
+        self.assertEqual(sorted(order), rows)
+        self.assertNotEqual(order, rows)
+        for begin in range(0, 96, 24):
+            self.assertEqual(len({row // 10 for row in order[begin : begin + 24]}), 3)
+
     def test_workers_ranks_and_resuming(self):
         source = self.shards(*[8] * 9)
         expected = self.taken(source, shuffle_shards=2, workers=0)
@@ -243,8 +252,8 @@ class ShardsTest(InFolder):
         ):
             with self.assertRaisesRegex(unidle.UsageError, "loader option shuff"):
                 Loader(source, 7, **options)
-        for other in (arrays(np.arange(9)), source.subset([1, 2])):
-            with self.assertRaisesRegex(unidle.UsageError, "source of shards"):
+        for other in (arrays(np.arange(9)), source.subset([9, 2])):
+            with self.assertRaisesRegex(unidle.UsageError, r"source of shards.* subset\(sorted\(items\)\)"):
                 Loader(other, 7, shuffle_shards=2)
         with self.assertRaisesRegex(unidle.UsageError, "expected one of them"):
             Loader(source, 7, shuffle_shards=2, weights=[1] * 16)

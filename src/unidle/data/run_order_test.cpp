@@ -11,6 +11,7 @@
 
 #include "unidle/base/error.h"
 #include "unidle/data/loader.h"
+#include "unidle/data/subset.h"
 #include "unidle/data/testing/number_source.h"
 
 namespace unidle::data {
@@ -137,13 +138,17 @@ TEST(RunOrderQualityTest, RefusesNumbersBelowOne) {
 /// Notes what is told to come.
 class ToldSource final : public testing::NumberSource {
  public:
-  explicit ToldSource(std::int64_t items) : NumberSource(items, 1) {}
+  explicit ToldSource(std::int64_t items, std::int64_t run = 0) : NumberSource(items, 1), run_(run) {}
+  std::int64_t run() const override { return run_; }
   void will_need(std::int64_t begin, std::int64_t end) const override {
     for (std::int64_t item = begin; item < end; ++item) {
       ++told[item];
     }
   }
   mutable std::map<std::int64_t, int> told;
+
+ private:
+  std::int64_t run_;
 };
 
 TEST(RunOrderLoaderTest, AnItemIsReadAheadOnceAnEpochBeforeItComes) {
@@ -164,6 +169,42 @@ TEST(RunOrderLoaderTest, AnItemIsReadAheadOnceAnEpochBeforeItComes) {
       }
     }
   }
+}
+
+TEST(RunOrderLoaderTest, ASubsetInTheOrderOfTheRunsIsReadAheadToo) {
+  constexpr std::int64_t kItems = 80;
+  ToldSource source(kItems, 8);
+  std::vector<std::int64_t> items;
+  for (std::int64_t item = 0; item < kItems; ++item) {
+    if (item % 3 != 0 && item / 8 != 4) {
+      items.push_back(item);
+    }
+  }
+  std::swap(items[0], items[1]);  // within a run, so that it makes no difference
+  const Subset subset(source, items);
+  EXPECT_EQ(subset.run(), 6) << "48 items of 9 runs";
+  const RunOrder order(subset.items(), subset.run(), 2);
+  Loader loader(subset, {.batch = 1, .order = &order});
+  std::set<std::int64_t> seen;
+  for (std::int64_t i = 0; i < subset.items(); ++i) {
+    const Batch batch = loader.next();
+    std::int64_t told[3];
+    std::memcpy(told, batch.field(0), sizeof told);
+    ASSERT_GE(source.told[told[1]], 1) << told[1];
+    seen.insert(told[1]);
+  }
+  EXPECT_EQ(seen, std::set<std::int64_t>(items.begin(), items.end()));
+  for (std::int64_t item = 32; item < 40; ++item) {
+    EXPECT_EQ(source.told[item], 0) << "of the run that the subset has nothing of";
+  }
+  EXPECT_EQ(Subset(subset, {0, 1, 20, 40}).run(), 2) << "a subset of a subset: four items of three runs";
+}
+
+TEST(RunOrderLoaderTest, ASubsetInAnotherOrderHasNoRuns) {
+  const ToldSource source(80, 8);
+  EXPECT_EQ(Subset(source, {9, 3}).run(), 0);
+  EXPECT_EQ(Subset(source, {}).run(), 0);
+  EXPECT_EQ(Subset(testing::NumberSource(80, 1), {3, 9}).run(), 0);
 }
 
 TEST(RunOrderLoaderTest, TheOrderIsTheSameForAnyWorkersAndStarts) {

@@ -10,12 +10,46 @@
 
 namespace unidle::data {
 
-Subset::Subset(const Source& source, std::vector<std::int64_t> items) : source_(source), items_(std::move(items)) {
+Subset::Subset(const Source& source, std::vector<std::int64_t> items)
+    : source_(source), items_(std::move(items)), run_(average_run()) {
   for (const std::int64_t item : items_) {
     if (item < 0 || item >= source_.items()) {
       throw Error(ErrorCode::kUsage, "subset",
                   fmt::format("expected items from 0 to {}, found {}", source_.items() - 1, item));
     }
+  }
+}
+
+std::int64_t Subset::average_run() const {
+  const std::int64_t whole = source_.run();
+  if (whole == 0 || items_.empty()) {
+    return 0;
+  }
+  std::int64_t runs = 0;
+  std::int64_t last = -1;
+  for (const std::int64_t item : items_) {
+    const std::int64_t run = item / whole;
+    if (run < last) {
+      return 0;  // items that follow each other here lie anywhere there
+    }
+    runs += run > last ? 1 : 0;
+    last = run;
+  }
+  return (items() + runs - 1) / runs;
+}
+
+void Subset::will_need(std::int64_t begin, std::int64_t end) const {
+  // What lies between two items of a run comes with them.
+  const std::int64_t whole = source_.run();
+  for (std::int64_t item = begin; item < end;) {
+    std::int64_t first = original(item);
+    std::int64_t last = first;
+    const std::int64_t run = first / whole;
+    for (; item < end && original(item) / whole == run; ++item) {
+      first = std::min(first, original(item));
+      last = std::max(last, original(item));
+    }
+    source_.will_need(first, last + 1);
   }
 }
 

@@ -25,6 +25,9 @@ class Subset final : public Source {
   std::int64_t extent(std::int64_t item, std::size_t field) const override;
   std::int64_t look_ahead() const override { return source_.look_ahead(); }
   void expect(std::span<const ItemRequest> requests) const override;
+  /// Where the items come in the order of the source's runs: as many as a run has of them on average. 0 otherwise.
+  std::int64_t run() const override { return run_; }
+  void will_need(std::int64_t begin, std::int64_t end) const override;
   std::string describe() const override { return source_.describe(); }
   std::string value_name(std::int64_t item, std::size_t field, std::int64_t value) const override {
     return source_.value_name(original(item), field, value);
@@ -32,9 +35,11 @@ class Subset final : public Source {
 
  private:
   std::int64_t original(std::int64_t item) const { return items_[static_cast<std::size_t>(item)]; }
+  std::int64_t average_run() const;
 
   const Source& source_;
   std::vector<std::int64_t> items_;
+  std::int64_t run_;
 };
 
 }  // namespace unidle::data
