@@ -67,8 +67,8 @@ def _by_shards(source: Any, window: Any, options: dict) -> Order:
         raise check.refuse("loader", "shuffle", "True with shuffle_shards", False)
     if not source._run:
         raise UsageError(
-            "loader option shuffle_shards: expected a source of shards, such as npy, or a subset of one whose "
-            "items come in the order of its shards: source.subset(sorted(items))"
+            "loader option shuffle_shards: expected a source of shards, such as npy, or a subset of one with "
+            "its items in the order of the shards: source.subset(sorted(items))"
         )
     return Order.by("runs", {"items": len(source), "run": source._run, "window": window})
 

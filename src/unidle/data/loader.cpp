@@ -116,10 +116,9 @@ void Loader::Impl::check_not_held(std::int64_t batch_index) {
   // Items of this batch may reach so far; a slot that the user holds would be waited for in vain.
   const std::int64_t last = plan.last_batch(plan.end_position(batch_index) - 1);
   if (!ring.is_open(last)) {
-    throw Error(
-        ErrorCode::kUsage, "loader",
-        fmt::format("{} batches are still held, which is all that there is room for", ring.count() - plan.straddle()),
-        "let go of batches earlier, or raise prefetch or max_bytes");
+    throw Error(ErrorCode::kUsage, "loader",
+                fmt::format("{} batches are still held, and there is no room for the next one", ring.held()),
+                "let go of batches earlier, or raise prefetch or max_bytes");
   }
 }
 

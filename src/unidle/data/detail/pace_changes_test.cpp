@@ -172,6 +172,27 @@ TEST(PaceChangesTest, GoesOnWithTheMemoryThatThereIs) {
   EXPECT_EQ(static_cast<int>(memory.out()), memory.fail_at);
 }
 
+TEST(PaceChangesTest, CountsWhatIsHeldWhereMemoryWasRefused) {
+  const NumberSource source(50, 1);
+  CountingAllocator memory;
+  PacedThreads paced(source, {.batch = 4}, memory);
+  paced.ring.set_depth(2);
+  for (int i = 0; i < 3 * kSlots; ++i) {
+    paced.take();
+    paced.give_back_all_but(0);
+  }
+  EXPECT_EQ(paced.ring.held(), 0);
+  memory.fail_at = static_cast<int>(memory.out());
+  paced.ring.set_depth(kSlots);
+  while (paced.ring.is_open(paced.taken)) {
+    paced.take();
+  }
+  EXPECT_LT(paced.ring.held(), kSlots) << "there is memory for no more";
+  EXPECT_EQ(paced.ring.held(), static_cast<std::int64_t>(paced.held.size()));
+  paced.give_back_all_but(1);
+  EXPECT_EQ(paced.ring.held(), 1);
+}
+
 TEST(PaceChangesTest, NoMoreThreadsWorkThanAreWanted) {
   NumberSource source(1000, 1);
   std::atomic<int> at_work{0};

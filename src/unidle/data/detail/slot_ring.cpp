@@ -227,11 +227,17 @@ void SlotRing::give_back(Slot& slot) {
   {
     const std::lock_guard lock(mutex_);
     slot.idle = true;
+    ++given_back_;
     spare_.push_back(std::move(slot.fields));
     slot.fields.clear();
     open_more();
   }
   opened_changed_.notify_all();
+}
+
+std::int64_t SlotRing::held() {
+  const std::lock_guard lock(mutex_);
+  return delivered_ - given_back_;
 }
 
 void SlotRing::set_depth(std::int64_t depth) {

@@ -90,6 +90,8 @@ struct SlotRing {
   /// How many batches are open ahead of the taking thread, at most; from 1 to count(). From the taking thread.
   void set_depth(std::int64_t depth);
   std::int64_t depth() const { return depth_; }
+  /// Batches that the user has in hand. From any thread.
+  std::int64_t held();
   /// Wakes whoever waits in wait_open.
   void close();
 
@@ -122,6 +124,7 @@ struct SlotRing {
   std::atomic<bool> closed_{false};
   std::atomic<std::int64_t> opened_{0};  // batches; written under the lock
   std::int64_t delivered_ = 0;           // batches
+  std::int64_t given_back_ = 0;          // of those
   std::int64_t depth_;                   // written under the lock, by the taking thread
   std::vector<Memory> spare_;
 };
