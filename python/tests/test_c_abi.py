@@ -9,6 +9,7 @@ import sys
 import tempfile
 import unittest
 from pathlib import Path
+from unittest import mock
 
 import package
 
@@ -127,6 +128,22 @@ class AbiTest(unittest.TestCase):
             ("unidle_cache_new_entry", _native.CacheNewEntry),
         ):
             self.agree_on_struct(name, ours)
+
+    def test_the_package_takes_the_library_of_its_version_alone(self):
+        from unidle.errors import MissingError
+
+        from unidle import _native
+
+        (version,) = re.findall(r"#define UNIDLE_DATA_VERSION (\d+)", (ROOT / HEADERS[0]).read_text())
+        self.assertEqual(_native.VERSION, int(version))
+        with mock.patch.dict(os.environ, UNIDLE_LIBRARY=str(package.LIBRARY)):
+            with mock.patch.object(_native, "VERSION", 1), mock.patch.object(_native, "_declare") as declare:
+                with self.assertRaisesRegex(MissingError, f"is of version {version}; the package expects 1"):
+                    _native._load()
+                declare.assert_not_called()  # which fails where functions are missing
+        with mock.patch.dict(os.environ, UNIDLE_LIBRARY="libc.so.6"):
+            with self.assertRaisesRegex(MissingError, "is no library of unidle"):
+                _native._load()
 
     def test_the_shim_declares_what_the_headers_do(self):
         from _unidle_shim.knobs import disk_cache

@@ -20,7 +20,7 @@ from unidle.errors import (
     UsageError,
 )
 
-VERSION = 1
+VERSION = 2  # of the headers
 _ERRORS = {1: UsageError, 2: InputError, 3: FileSystemError, 4: OutOfMemoryError, 5: ForkedError}
 
 
@@ -118,7 +118,7 @@ def _library_paths() -> list[Path]:
 def _declare(library: ctypes.CDLL) -> None:
     pointer, text, number = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int64
     signatures = {
-        "unidle_data_version": (ctypes.c_int, []),
+        "unidle_usable_cpus": (ctypes.c_int, []),
         "unidle_data_error": (ctypes.c_int, [ctypes.POINTER(text)]),
         "unidle_source_open": (pointer, [text, text, ctypes.POINTER(Tensor), ctypes.c_size_t]),
         "unidle_source_close": (None, [pointer]),
@@ -162,6 +162,17 @@ def _declare(library: ctypes.CDLL) -> None:
         function.argtypes = arguments
 
 
+def _check_version(library: ctypes.CDLL, path: Path) -> None:
+    """Before anything else: a library of another version may lack functions."""
+    try:
+        version = library.unidle_data_version
+    except AttributeError:
+        raise MissingError(f"{path}: is no library of unidle") from None
+    version.restype, version.argtypes = ctypes.c_int, []
+    if version() != VERSION:
+        raise MissingError(f"{path}: is of version {version()}; the package expects {VERSION}")
+
+
 def _load() -> ctypes.CDLL:
     tried = []
     for path in _library_paths():
@@ -170,9 +181,8 @@ def _load() -> ctypes.CDLL:
         except OSError as error:
             tried.append(f"{path}: {error}" if path.exists() else str(path))
             continue
+        _check_version(library, path)
         _declare(library)
-        if library.unidle_data_version() != VERSION:
-            raise MissingError(f"{path}: is of version {library.unidle_data_version()}; expected {VERSION}")
         return library
     raise MissingError(
         "libunidle.so: cannot be loaded; looked for "

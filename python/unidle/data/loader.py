@@ -6,6 +6,7 @@ import os
 import sys
 from typing import Any, Callable, Iterator, Optional, Tuple
 
+from unidle import _native
 from unidle.data import options as check
 from unidle.data import orders
 from unidle.data.iteration import Iteration
@@ -350,7 +351,7 @@ class Loader:
 
     def _threads(self, options: dict, place: Tuple[int, int]) -> ThreadedStream:
         if self._wanted_workers is None:
-            options["workers"] = len(os.sched_getaffinity(0))
+            options["workers"] = _native.library().unidle_usable_cpus()
         items = NativeStream(
             self.source, self._order, {**options, "workers": 0}, place, "numpy", self.skipped
         )

@@ -57,6 +57,10 @@ bool is_png(std::span<const std::byte> bytes) {
   return bytes.size() >= sizeof kPngSignature && std::memcmp(bytes.data(), kPngSignature, sizeof kPngSignature) == 0;
 }
 
+bool is_jpeg(std::span<const std::byte> bytes) {
+  return bytes.size() >= 2 && data_of(bytes)[0] == 0xff && data_of(bytes)[1] == 0xd8;
+}
+
 ImageInfo probe_png(std::span<const std::byte> bytes, std::string_view subject) {
   if (bytes.size() < kPngProbeBytes) {
     throw input_error(subject, fmt::format("PNG is cut off in its header, after {} bytes", bytes.size()));
@@ -78,7 +82,7 @@ ImageInfo probe(std::span<const std::byte> bytes, std::string_view subject, deta
   if (detail::is_webp(bytes)) {
     return detail::probe_webp(bytes, subject);
   }
-  if (bytes.size() >= 2 && data_of(bytes)[0] == 0xff && data_of(bytes)[1] == 0xd8) {
+  if (is_jpeg(bytes)) {
     return jpeg.probe(bytes, subject);
   }
   throw input_error(
@@ -266,6 +270,8 @@ std::span<const std::byte> ImageDecoder::read(const std::string& path) {
   file.resize(std::max(file.size(), size));
   return {file.data(), read_some(fd.get(), path, file.data(), size)};
 }
+
+bool is_picture(std::span<const std::byte> start) { return is_png(start) || detail::is_webp(start) || is_jpeg(start); }
 
 ImageInfo probe_image(std::span<const std::byte> bytes, std::string_view subject) {
   detail::JpegDecoder jpeg;

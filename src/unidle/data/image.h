@@ -46,6 +46,9 @@ constexpr std::int64_t kMaxPixels = std::int64_t{1} << 28;
 /// Bytes from the start of a file that probe_image() needs for any PNG; others may need all of it.
 constexpr std::size_t kPngProbeBytes = 33;
 
+/// Whether a file that begins so is one of those formats, by its first 12 bytes.
+bool is_picture(std::span<const std::byte> start);
+
 /// Throws kInput for a size that is none, or more than kMaxPixels.
 void check_picture_size(std::string_view subject, std::int64_t width, std::int64_t height);
 

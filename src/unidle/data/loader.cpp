@@ -24,8 +24,7 @@ namespace unidle::data {
 namespace {
 
 int threads_of(const LoaderOptions& options) {
-  return options.workers != kAutoWorkers ? options.workers
-                                         : std::max(1, static_cast<int>(telemetry::read_host_facts().cpus_allowed()));
+  return options.workers != kAutoWorkers ? options.workers : telemetry::usable_cpus();
 }
 
 }  // namespace

@@ -19,6 +19,7 @@
 #include "unidle/record/detail/schema.h"
 #include "unidle/record/record.h"
 #include "unidle/record/sqlite.h"
+#include "unidle/telemetry/host.h"
 
 namespace unidle::record {
 
@@ -161,10 +162,11 @@ std::vector<RunGlance> glance_at_runs(const fs::path& folder) {
       look_at(runs[i], owners);
     }
   };
-  constexpr unsigned kMostThreads = 8;
+  constexpr int kMostThreads = 8;
   constexpr std::size_t kWorthAThread = 64;
+  const std::size_t wanted = runs.size() / kWorthAThread;
   const std::size_t threads =
-      std::min<std::size_t>(std::min(kMostThreads, std::thread::hardware_concurrency()), runs.size() / kWorthAThread);
+      wanted > 1 ? std::min(wanted, static_cast<std::size_t>(std::min(kMostThreads, telemetry::usable_cpus()))) : 1;
   std::vector<std::jthread> helpers;
   for (std::size_t i = 1; i < threads; ++i) {
     helpers.emplace_back(work);

@@ -136,6 +136,10 @@ double HostFacts::cpus_allowed() const {
   return cpu_quota ? std::min(cpus, *cpu_quota) : cpus;
 }
 
+int usable_cpus(const std::filesystem::path& root) {
+  return std::max(1, static_cast<int>(read_host_facts(root).cpus_allowed()));
+}
+
 bool HostFacts::cpu_amx() const { return std::find(cpu_flags.begin(), cpu_flags.end(), "amx_bf16") != cpu_flags.end(); }
 
 bool HostFacts::cpu_bf16() const {

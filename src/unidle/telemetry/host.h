@@ -32,6 +32,9 @@ struct HostFacts {
 /// Facts that cannot be read keep their defaults; never throws for them.
 HostFacts read_host_facts(const std::filesystem::path& root = host_root());
 
+/// Threads of ours that may work side by side: whole CPUs of cpus_allowed(), at least 1. Reads the files each time.
+int usable_cpus(const std::filesystem::path& root = host_root());
+
 /// Limits of the cgroup of this process, v1 or v2, all ancestors included.
 struct CgroupLimits {
   std::optional<double> cpus;

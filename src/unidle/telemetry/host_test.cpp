@@ -35,8 +35,20 @@ TEST_F(Host, FactsOfAMachine) {
   EXPECT_DOUBLE_EQ(facts.cpus_allowed(), 3);
 }
 
+TEST_F(Host, UsableCpusAreWholeOnesOfAffinityAndQuota) {
+  put("proc/self/status", "Cpus_allowed_list:\t0-5\n");
+  put("sys/devices/system/cpu/online", "0-15\n");
+  EXPECT_EQ(usable_cpus(root()), 6);
+  put("proc/self/cgroup", "0::/a\n");
+  put("sys/fs/cgroup/a/cpu.max", "250000 100000\n");
+  EXPECT_EQ(usable_cpus(root()), 2);
+  put("sys/fs/cgroup/a/cpu.max", "50000 100000\n");
+  EXPECT_EQ(usable_cpus(root()), 1);
+}
+
 TEST_F(Host, EmptyMachineIsNoError) {
   const HostFacts facts = read_host_facts(root());
+  EXPECT_EQ(usable_cpus(root()), 1);
   EXPECT_EQ(facts.cpus_online, 1);
   EXPECT_FALSE(facts.cpu_bf16());
   EXPECT_GE(facts.cpus_allowed(), 1);

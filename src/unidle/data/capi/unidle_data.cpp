@@ -20,16 +20,20 @@
 #include "unidle/base/json.h"
 #include "unidle/data/buffer_pool.h"
 #include "unidle/data/capi/guarded.h"
+#include "unidle/data/capi/tensors.h"
 #include "unidle/data/loader.h"
 #include "unidle/data/run_order.h"
 #include "unidle/data/source_kind.h"
 #include "unidle/data/subset.h"
+#include "unidle/telemetry/host.h"
 
 using unidle::Error;
 using unidle::ErrorCode;
 using unidle::capi::fail;
 using unidle::capi::guarded;
 using unidle::capi::last_failure;
+using unidle::capi::TakenTensor;
+using unidle::capi::view_of;
 namespace data = unidle::data;
 
 struct unidle_source {
@@ -66,102 +70,6 @@ struct unidle_loader {
 };
 
 namespace {
-
-unidle_dl_type dl_type(data::DType dtype) {
-  const auto bits = static_cast<std::uint8_t>(data::size_of(dtype) * 8);
-  switch (dtype) {
-    case data::DType::kBool: return {6, bits, 1};
-    case data::DType::kU8:
-    case data::DType::kU16:
-    case data::DType::kU32:
-    case data::DType::kU64: return {1, bits, 1};
-    case data::DType::kI8:
-    case data::DType::kI16:
-    case data::DType::kI32:
-    case data::DType::kI64: return {0, bits, 1};
-    case data::DType::kF16:
-    case data::DType::kF32:
-    case data::DType::kF64: return {2, bits, 1};
-    case data::DType::kBF16: return {4, bits, 1};
-  }
-  return {0, bits, 1};
-}
-
-constexpr data::DType kDTypes[] = {data::DType::kBool, data::DType::kU8,  data::DType::kI8,   data::DType::kU16,
-                                   data::DType::kI16,  data::DType::kU32, data::DType::kI32,  data::DType::kU64,
-                                   data::DType::kI64,  data::DType::kF16, data::DType::kBF16, data::DType::kF32,
-                                   data::DType::kF64};
-
-data::ArrayView view_of(const unidle_dl_tensor& tensor) {
-  data::ArrayView view;
-  bool known = false;
-  for (const data::DType dtype : kDTypes) {
-    const unidle_dl_type type = dl_type(dtype);
-    if (type.code == tensor.dtype.code && type.bits == tensor.dtype.bits && tensor.dtype.lanes == 1) {
-      view.dtype = dtype;
-      known = true;
-    }
-  }
-  if (!known || tensor.device.device_type != 1 || tensor.ndim < 0) {
-    throw Error(ErrorCode::kUsage, "array", "expected numbers or truths of up to 8 bytes in the host's memory");
-  }
-  const auto size = static_cast<std::int64_t>(data::size_of(view.dtype));
-  view.data = static_cast<const std::byte*>(tensor.data) + tensor.byte_offset;
-  view.shape.assign(tensor.shape, tensor.shape + tensor.ndim);
-  view.strides.resize(view.shape.size());
-  std::int64_t dense = size;
-  for (std::size_t axis = view.shape.size(); axis-- > 0;) {
-    view.strides[axis] = tensor.strides != nullptr ? tensor.strides[axis] * size : dense;
-    dense *= view.shape[axis];
-  }
-  return view;
-}
-
-/// A tensor that has memory of a loader's pool.
-struct Taken {
-  unidle_dl_managed managed{};
-  std::shared_ptr<data::BufferPool> pool;
-  std::byte* memory = nullptr;
-  std::size_t bytes = 0;
-  std::vector<std::int64_t> shape;
-  std::vector<std::int64_t> strides;
-
-  ~Taken() {
-    if (memory != nullptr) {
-      pool->release(memory, bytes);
-    }
-  }
-  static void dispose(unidle_dl_managed* managed) { delete static_cast<Taken*>(managed->manager); }
-};
-
-std::unique_ptr<Taken> take(unidle_loader& loader, data::Batch& batch, std::size_t index) {
-  const data::Field& field = loader.source->fields()[index];
-  auto taken = std::make_unique<Taken>();
-  taken->pool = loader.pool;
-  taken->bytes = loader.loader->field_bytes(index);
-  taken->shape.push_back(batch.samples());
-  taken->shape.insert(taken->shape.end(), field.shape.begin(), field.shape.end());
-  if (field.ragged) {
-    taken->shape[1] = batch.extent(index);
-  }
-  taken->strides.resize(taken->shape.size());
-  std::int64_t dense = 1;
-  for (std::size_t axis = taken->shape.size(); axis-- > 0;) {
-    taken->strides[axis] = dense;
-    dense *= taken->shape[axis];
-  }
-  taken->memory = batch.take(index);
-  taken->managed = {{taken->memory,
-                     {1, 0},
-                     static_cast<std::int32_t>(taken->shape.size()),
-                     dl_type(field.dtype),
-                     taken->shape.data(),
-                     taken->strides.data(),
-                     0},
-                    taken.get(),
-                    &Taken::dispose};
-  return taken;
-}
 
 bool is_own(const unidle_loader* loader) {
   if (loader->process == ::getpid()) {
@@ -246,6 +154,10 @@ std::unique_ptr<data::Order> open_order(std::string_view kind, const char* text,
 extern "C" {
 
 UNIDLE_API int unidle_data_version(void) { return UNIDLE_DATA_VERSION; }
+
+UNIDLE_API int unidle_usable_cpus(void) {
+  return guarded(1, [] { return unidle::telemetry::usable_cpus(); });
+}
 
 UNIDLE_API int unidle_data_error(const char** text) {
   if (text != nullptr) {
@@ -380,10 +292,11 @@ UNIDLE_API int unidle_loader_next(unidle_loader* loader, int64_t limit_ms, unidl
     }
     data::Batch batch = loader->loader->next();
     const std::size_t count = loader->source->fields().size();
-    std::vector<std::unique_ptr<Taken>> taken;
+    std::vector<TakenTensor> taken;
     loader->extents.resize(count);
     for (std::size_t index = 0; index < count; ++index) {
-      taken.push_back(take(*loader, batch, index));
+      taken.push_back(unidle::capi::take_field(batch, index, loader->source->fields()[index],
+                                               loader->loader->field_bytes(index), loader->pool));
       const std::span<const std::int64_t> extents = batch.extents(index);
       loader->extents[index].assign(extents.begin(), extents.end());
     }
@@ -393,7 +306,7 @@ UNIDLE_API int unidle_loader_next(unidle_loader* loader, int64_t limit_ms, unidl
     facts->skipped = loader->loader->skipped();
     facts->waited_ns = unidle::system_clock().now_ns() - start;
     for (std::size_t index = 0; index < count; ++index) {
-      fields[index] = &taken[index].release()->managed;
+      fields[index] = taken[index].release();
     }
     return 1;
   });

@@ -18,8 +18,12 @@
 extern "C" {
 #endif
 
-#define UNIDLE_DATA_VERSION 1
+/* Of this header and of unidle_cache.h, which one library has: one more with every change of them, additions too. The
+ * Python package takes the library of its own version and no other. */
+#define UNIDLE_DATA_VERSION 2
 int unidle_data_version(void);
+/* Threads that may work side by side: CPUs of this process by affinity and by the cgroup's quota, at least 1. */
+int unidle_usable_cpus(void);
 
 /* Of unidle_data_error(). Do not change, only add. */
 enum unidle_data_code {

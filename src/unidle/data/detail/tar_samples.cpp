@@ -128,19 +128,19 @@ std::int64_t whole_number(std::span<const std::byte> bytes, const std::string& s
   return value;
 }
 
-NpyHeader tensor_header(std::span<const std::byte> bytes, const std::string& subject) {
-  const std::size_t head = npy_header_bytes(bytes.first(std::min(bytes.size(), kNpyStartBytes)), subject);
-  if (head > bytes.size()) {
-    throw Error(ErrorCode::kInput, subject, "is cut off in its npy header");
+NpyHeader tensor_header(std::span<const std::byte> start, std::uint64_t bytes, const std::string& subject) {
+  const std::size_t head = npy_header_bytes(start.first(std::min(start.size(), kNpyStartBytes)), subject);
+  if (head > start.size()) {
+    throw Error(ErrorCode::kInput, subject,
+                head > bytes ? "is cut off in its npy header" : fmt::format("has an npy header of {} bytes", head));
   }
-  NpyHeader header = read_npy_header(bytes.first(head), subject);
+  NpyHeader header = read_npy_header(start.first(head), subject);
   if (header.fortran && header.shape.size() > 1) {
     throw Error(ErrorCode::kInput, subject, "is in Fortran order; expected rows one after the other");
   }
-  if (header.data_bytes() != bytes.size() - header.data_offset) {
-    throw Error(
-        ErrorCode::kInput, subject,
-        fmt::format("has {} bytes of values; expected {}", bytes.size() - header.data_offset, header.data_bytes()));
+  if (header.data_bytes() != bytes - header.data_offset) {
+    throw Error(ErrorCode::kInput, subject,
+                fmt::format("has {} bytes of values; expected {}", bytes - header.data_offset, header.data_bytes()));
   }
   return header;
 }

@@ -41,9 +41,10 @@ std::vector<std::string> find_archives(const std::vector<std::string>& paths);
 std::string_view trimmed(std::span<const std::byte> bytes);
 /// All of the text. Throws kInput naming `subject` when it is none.
 std::int64_t whole_number(std::span<const std::byte> bytes, const std::string& subject);
-/// Of an npy file that is whole and has its rows one after the other; throws kInput naming `subject` otherwise.
-NpyHeader tensor_header(std::span<const std::byte> bytes, const std::string& subject);
-/// The values of that file in the byte order of this machine. `to` has header.data_bytes().
+/// Of an npy file that is whole and has its rows one after the other; throws kInput naming `subject` otherwise. `start`
+/// are the first of its `bytes`.
+NpyHeader tensor_header(std::span<const std::byte> start, std::uint64_t bytes, const std::string& subject);
+/// The first values of that file, as many as `to` has room for, in the byte order of this machine.
 void copy_tensor(const NpyHeader& header, std::span<const std::byte> file, std::span<std::byte> to);
 
 }  // namespace unidle::data::detail

@@ -18,6 +18,7 @@
 #include "unidle/data/inspect/cells.h"
 #include "unidle/data/inspect/kinds.h"
 #include "unidle/data/tables/parts.h"
+#include "unidle/telemetry/host.h"
 
 namespace unidle::data::inspect_kinds {
 
@@ -36,35 +37,97 @@ struct SeenMember {
   std::optional<Error> error{};
 };
 
-std::string text_cell(std::string_view text) {
-  constexpr std::size_t kMost = 200;
-  const bool shown = text.size() <= kMost && tables::is_utf8(text);
-  return shown ? std::string(text) : fmt::format("{} bytes", text.size());
-}
+// What is read of a member, so that archives of any size are looked into: its start, which says all of tensors,
+// numbers and texts; pictures and JSON whole, as far as any of them is so large.
+constexpr std::uint64_t kStartBytes = std::uint64_t{64} << 10;
+constexpr std::uint64_t kMostPictureBytes = std::uint64_t{kMaxPixels} * 8;  // 16 bits a channel, stored as they are
+constexpr std::uint64_t kMostJsonBytes = std::uint64_t{64} << 20;
 
-void look_into(SeenMember& member, const std::string& suffix, std::span<const std::byte> bytes, ImageDecoder& decoder) {
-  if (detail::is_picture_suffix(suffix)) {
-    const ImageInfo info = decoder.decode_region(bytes, member.subject, {}).info;
+/// One thread's. Fills in what a member turned out to be; throws what is wrong with it.
+class MemberLook {
+ public:
+  explicit MemberLook(detail::OpenFiles& files) : files_(files) {}
+
+  void into(SeenMember& member, const std::string& suffix) {
+    const std::span<const std::byte> start = first(member, std::min(member.bytes, kStartBytes));
+    if (detail::is_picture_suffix(suffix)) {
+      picture(member, start);
+    } else if (detail::is_tensor_suffix(suffix)) {
+      tensor(member, start);
+    } else if (detail::is_whole_suffix(suffix)) {
+      member.type = "integer";
+      member.cell = std::to_string(detail::whole_number(start.first(refuse_more(member, kStartBytes)), member.subject));
+    } else if (suffix == "json") {
+      json(member);
+    } else {
+      text(member, start);
+    }
+  }
+
+ private:
+  std::span<const std::byte> first(const SeenMember& member, std::uint64_t bytes) {
+    const auto count = static_cast<std::size_t>(bytes);
+    memory_.resize(std::max(memory_.size(), count));
+    const std::span<std::byte> place = std::span(memory_).first(count);
+    files_.read(member.file, member.offset, place);
+    return place;
+  }
+
+  /// The size of a member that has no more.
+  static std::size_t refuse_more(const SeenMember& member, std::uint64_t most) {
+    if (member.bytes > most) {
+      throw Error(ErrorCode::kInput, member.subject,
+                  fmt::format("has {}; expected at most {}", format_bytes(member.bytes), format_bytes(most)));
+    }
+    return static_cast<std::size_t>(member.bytes);
+  }
+
+  void picture(SeenMember& member, std::span<const std::byte> start) {
+    const bool more = member.bytes > start.size() && is_picture(start);
+    const auto bytes = more ? first(member, refuse_more(member, kMostPictureBytes)) : start;
+    const ImageInfo info = decoder_.decode_region(bytes, member.subject, {}).info;
     member.type = name_of(info.format);
     member.cell = fmt::format("{} x {}", info.width, info.height);
-  } else if (detail::is_tensor_suffix(suffix)) {
-    const detail::NpyHeader header = detail::tensor_header(bytes, member.subject);
+  }
+
+  static void tensor(SeenMember& member, std::span<const std::byte> start) {
+    const detail::NpyHeader header = detail::tensor_header(start, member.bytes, member.subject);
     member.type = array_type(header.dtype, header.shape);
-    std::vector<std::byte> values(static_cast<std::size_t>(header.data_bytes()));
-    detail::copy_tensor(header, bytes, values);
+    const std::size_t there =
+        std::min<std::size_t>(kShownValues + 1, (start.size() - header.data_offset) / size_of(header.dtype));
+    std::vector<std::byte> values(there * size_of(header.dtype));
+    detail::copy_tensor(header, start, values);
     member.cell = values_text(header.dtype, values);
-  } else if (detail::is_whole_suffix(suffix)) {
-    member.type = "integer";
-    member.cell = std::to_string(detail::whole_number(bytes, member.subject));
-  } else {
-    const std::string_view text = detail::trimmed(bytes);
-    member.cell = text_cell(text);
-    member.type = suffix == "json" ? "json" : tables::is_utf8(text) ? "text" : "bytes";
-    if (suffix == "json" && parse_json(text).is_discarded()) {
+  }
+
+  void json(SeenMember& member) {
+    const std::string_view text = detail::trimmed(first(member, refuse_more(member, kMostJsonBytes)));
+    member.type = "json";
+    member.cell = shown(text, text.size());
+    if (parse_json(text).is_discarded()) {
       throw Error(ErrorCode::kInput, member.subject, "is no JSON");
     }
   }
-}
+
+  static void text(SeenMember& member, std::span<const std::byte> start) {
+    std::string_view text = detail::trimmed(start);
+    const bool cut = member.bytes > start.size();
+    for (int byte = 0; cut && byte < 4 && !tables::is_utf8(text); ++byte) {
+      text.remove_suffix(1);  // perhaps of a character that goes on behind
+    }
+    member.type = tables::is_utf8(text) ? "text" : "bytes";
+    member.cell = shown(text, cut ? member.bytes : text.size());
+  }
+
+  static std::string shown(std::string_view text, std::uint64_t bytes) {
+    constexpr std::size_t kMost = 200;
+    return bytes <= kMost && tables::is_utf8(text) ? std::string(text) : fmt::format("{} bytes", bytes);
+  }
+
+  detail::OpenFiles& files_;
+  std::vector<std::byte> memory_;
+  ImageDecoder decoder_;
+};
 
 /// Its columns are the suffixes, named as `tar` takes them for fields: pictures of several formats, of which each
 /// sample has one, are one column "jpg;png".
@@ -143,10 +206,9 @@ class ArchiveInspection {
     std::mutex mutex;
     std::uint64_t done = 0;
     const auto work = [&] {
-      ImageDecoder decoder;
-      std::vector<std::byte> memory;
+      MemberLook look(files_);
       for (std::size_t i = next++; i < members_.size(); i = next++) {
-        look_at(members_[i], memory, decoder);
+        look_at(members_[i], look);
         const std::lock_guard lock(mutex);
         ++done;
         if (options_.progress) {
@@ -155,17 +217,15 @@ class ArchiveInspection {
       }
     };
     std::vector<std::jthread> threads;
-    for (unsigned i = 1; i < std::thread::hardware_concurrency(); ++i) {
+    for (int i = 1, cpus = telemetry::usable_cpus(); i < cpus; ++i) {
       threads.emplace_back(work);
     }
     work();
   }
 
-  void look_at(SeenMember& member, std::vector<std::byte>& memory, ImageDecoder& decoder) {
+  void look_at(SeenMember& member, MemberLook& look) {
     try {
-      memory.resize(static_cast<std::size_t>(member.bytes));
-      files_.read(member.file, member.offset, memory);
-      look_into(member, suffixes_[member.suffix], memory, decoder);
+      look.into(member, suffixes_[member.suffix]);
     } catch (const Error& error) {
       member.error = error;
     } catch (const std::bad_alloc&) {

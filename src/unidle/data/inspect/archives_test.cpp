@@ -8,6 +8,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <tuple>
 
 #include "unidle/base/error.h"
 #include "unidle/base/files.h"
@@ -127,24 +128,74 @@ TEST_F(ArchivesTest, NamesTheMemberThatIsWrong) {
   EXPECT_TRUE(found.passed_over.empty());
 }
 
-TEST_F(ArchivesTest, AMemberLargerThanMemoryIsAProblem) {
+/// An archive with members that are mostly holes, which take no room on the disk: their start, and their size.
+std::string archive_of_holes(const std::filesystem::path& path,
+                             const std::vector<std::tuple<std::string, std::string, std::uint64_t>>& members) {
+  std::ofstream file(path, std::ios::binary);
+  std::uint64_t at = 0;
+  for (const auto& [name, start, bytes] : members) {
+    file.seekp(static_cast<std::streamoff>(at));
+    file << ustar_header(name, bytes) << start;
+    at += 512 + (bytes + 511) / 512 * 512;
+  }
+  file.close();
+  std::filesystem::resize_file(path, at + 1024);
+  return path.string();
+}
+
+TEST_F(ArchivesTest, NoMoreOfAMemberIsReadThanIsNeeded) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "a sanitizer takes more addresses than the limit leaves, and ends the program where memory lacks";
 #endif
   constexpr std::uint64_t kLarge = (std::uint64_t{1} << 33) - 512;
-  const std::string path = archive("s.tar", {{"1.cls", "1"}});
-  std::ofstream(path, std::ios::binary) << ustar_header("1.npy", kLarge);
-  std::filesystem::resize_file(path, 512 + kLarge + 1024);  // a hole: it takes no room
+  constexpr std::uint64_t kHeader = 128;
+  const std::string tensor = testing::npy_of_floats(fmt::format("({},)", (kLarge - kHeader) / sizeof(float)), 0);
+  ASSERT_EQ(tensor.size(), kHeader);
+  const std::string path = archive_of_holes(folder("s.tar"), {{"1.npy", tensor, kLarge},
+                                                              {"1.txt", std::string(70'000, 'a'), kLarge},
+                                                              {"1.cls", "7", kLarge},
+                                                              {"1.json", "{}", kLarge},
+                                                              {"1.png", png_.substr(0, 60), kLarge},
+                                                              {"2.npy", tensor, kLarge},
+                                                              {"2.cls", "7", 1},
+                                                              {"2.png", "no picture", kLarge},
+                                                              {"3.npy", tensor, kLarge},
+                                                              {"3.cls", "7", 1},
+                                                              {"3.png", png_.substr(0, 60), kLarge / 5}});
   rlimit before{};
   ASSERT_EQ(::getrlimit(RLIMIT_AS, &before), 0);
   std::uint64_t pages = 0;
   std::ifstream("/proc/self/statm") >> pages;
-  const rlimit small{pages * static_cast<std::uint64_t>(::getpagesize()) + kLarge / 2, before.rlim_max};
+  const rlimit small{pages * static_cast<std::uint64_t>(::getpagesize()) + kLarge / 8, before.rlim_max};
   ASSERT_EQ(::setrlimit(RLIMIT_AS, &small), 0);
   const Inspection found = inspect({path}, {});
   ::setrlimit(RLIMIT_AS, &before);
-  EXPECT_EQ(places(found), (ArchiveNames{"s.tar:1.npy"}));
-  EXPECT_NE(found.problems[0].what.find("too large"), std::string::npos);
+  EXPECT_EQ(places(found), (ArchiveNames{"s.tar:1.cls", "s.tar:1.json", "s.tar:1.png", "s.tar:2.png", "s.tar:3.png"}));
+  for (std::size_t problem : {0, 1, 2}) {
+    EXPECT_NE(found.problems[problem].what.find("expected at most"), std::string::npos) << found.problems[problem].what;
+  }
+  EXPECT_NE(found.problems[3].what.find("neither PNG nor JPEG nor WebP"), std::string::npos);
+  EXPECT_NE(found.problems[4].what.find("too large for the memory"), std::string::npos) << found.problems[4].what;
+  EXPECT_EQ(found.sample[0],
+            (std::vector<std::string>{"1", "0, 0, 0, 0, ...", fmt::format("{} bytes", kLarge), "", "", ""}));
+}
+
+TEST_F(ArchivesTest, TextsAreKnownByTheirStart) {
+  const std::string umlauts = [] {
+    std::string text = "x";  // so that the start ends within a character
+    while (text.size() < 70'000) {
+      text += "\u00fc";
+    }
+    return text;
+  }();
+  const Inspection found = inspect({archive("s.tar", {{"1.txt", umlauts},
+                                                      {"1.bin", std::string(70'000, '\xff')},
+                                                      {"1.json", "[" + std::string(70'000, ' ') + "]"}})},
+                                   {});
+  EXPECT_TRUE(found.problems.empty());
+  EXPECT_EQ(found.columns[1].type, "text");
+  EXPECT_EQ(found.columns[2].type, "bytes");
+  EXPECT_EQ(found.sample[0], (std::vector<std::string>{"1", "70001 bytes", "70000 bytes", "70002 bytes"}));
 }
 
 TEST_F(ArchivesTest, SeveralArchivesAreOne) {

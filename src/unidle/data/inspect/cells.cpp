@@ -63,13 +63,12 @@ std::string array_type(DType dtype, std::span<const std::int64_t> shape) {
 }
 
 std::string values_text(DType dtype, std::span<const std::byte> values) {
-  constexpr std::size_t kMost = 4;
   const std::size_t count = values.size() / size_of(dtype);
   std::vector<std::string> shown;
-  for (std::size_t i = 0; i < std::min(count, kMost); ++i) {
+  for (std::size_t i = 0; i < std::min(count, kShownValues); ++i) {
     shown.push_back(value_text(dtype, values.data() + i * size_of(dtype)));
   }
-  return fmt::format("{}{}", fmt::join(shown, ", "), count > kMost ? ", ..." : "");
+  return fmt::format("{}{}", fmt::join(shown, ", "), count > kShownValues ? ", ..." : "");
 }
 
 }  // namespace unidle::data::inspect_kinds

@@ -12,7 +12,8 @@ namespace unidle::data::inspect_kinds {
 
 /// "float32 [2, 3]".
 std::string array_type(DType dtype, std::span<const std::int64_t> shape);
-/// The first values.
+constexpr std::size_t kShownValues = 4;
+/// The first kShownValues, and that there are more.
 std::string values_text(DType dtype, std::span<const std::byte> values);
 
 }  // namespace unidle::data::inspect_kinds

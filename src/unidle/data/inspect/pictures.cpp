@@ -13,6 +13,7 @@
 #include "unidle/data/image.h"
 #include "unidle/data/inspect/kinds.h"
 #include "unidle/data/sources/images.h"
+#include "unidle/telemetry/host.h"
 
 namespace unidle::data::inspect_kinds {
 
@@ -56,7 +57,7 @@ std::vector<SeenPicture> look_at_all(const std::vector<std::string>& paths, cons
     }
   };
   std::vector<std::jthread> threads;
-  for (unsigned i = 1; i < std::thread::hardware_concurrency(); ++i) {
+  for (int i = 1, cpus = telemetry::usable_cpus(); i < cpus; ++i) {
     threads.emplace_back(work);
   }
   work();

@@ -127,7 +127,7 @@ void TarSource::lay_out_field(const std::string& name, Wanted& wanted, std::size
     field = pictures_.field();
     field.name = name;
   } else if (wanted.kind == Kind::kTensor) {
-    wanted.header = detail::tensor_header(bytes, subject);
+    wanted.header = detail::tensor_header(bytes, bytes.size(), subject);
     field = {name, wanted.header.dtype, wanted.header.shape};
   } else if (wanted.kind == Kind::kJson && !number_at(bytes, wanted.key, subject).is_number_integer()) {
     field.dtype = DType::kF32;
@@ -158,7 +158,7 @@ void TarSource::make(const Wanted& wanted, std::span<const std::byte> bytes, con
   switch (wanted.kind) {
     case Kind::kPicture: pictures_.make(bytes, subject, request, to); return;
     case Kind::kTensor: {
-      const detail::NpyHeader header = detail::tensor_header(bytes, subject);
+      const detail::NpyHeader header = detail::tensor_header(bytes, bytes.size(), subject);
       if (header.dtype != wanted.header.dtype || header.shape != wanted.header.shape) {
         throw Error(ErrorCode::kInput, subject,
                     fmt::format("is {} [{}]; expected {} [{}], as of the first sample", name_of(header.dtype),

@@ -18,6 +18,7 @@
 #include "unidle/data/tables/chunks.h"
 #include "unidle/data/tables/plan.h"
 #include "unidle/data/tables/row_parser.h"
+#include "unidle/telemetry/host.h"
 
 namespace unidle::data::tables {
 
@@ -272,8 +273,7 @@ void read_rows(const TableOptions& options, const TableFiles& files, const fs::p
   }
   writer.emplace(path, plan.rows.width(), disk);
   Build build(options, layout, plan, sides, *writer);
-  build.run(options.threads > 0 ? options.threads
-                                : static_cast<int>(std::max(1U, std::thread::hardware_concurrency())));
+  build.run(options.threads > 0 ? options.threads : telemetry::usable_cpus());
   facts.features = plan.features;
   facts.columns = build.columns();
   facts.left_out = plan.left_out;
