@@ -8,18 +8,15 @@ Two caches: of `kept` nothing is ever removed, so that it must have all that was
 the time. Prints the counts; the exit code is 1 when anything was wrong.
 """
 
-import argparse
-import collections
+import functools
 import json
 import os
 import random
-import signal
 import subprocess
 import sys
-import tempfile
 import time
-import traceback
 
+import killing
 import numpy as np
 import package
 
@@ -28,10 +25,6 @@ import unidle
 UNIDLE = os.path.join(os.environ.get("UNIDLE_BIN", str(package.BUILD / "bin")), "unidle")
 NAMES = 400
 BOUND = 2_000_000  # bytes; about a quarter of all entries
-AT_ONCE = 4
-CHECK_EVERY = 50
-LONGEST_S = 120  # of what must not hang
-WRONG = 3  # exit code of a child that read something wrong
 
 PREDICTOR = r"""
 import json, struct, sys, time
@@ -87,7 +80,7 @@ def updates(cache, draw, log):
 def computes(cache, draw, log):
     number = draw.randrange(NAMES)
     if not is_right(number, cache.get_or_compute(str(number), lambda: values(number))):
-        os._exit(WRONG)
+        os._exit(killing.WRONG)
     os.write(log, b"%d\n" % number)
 
 
@@ -95,7 +88,7 @@ def reads(cache, draw, log):
     number = draw.randrange(NAMES)
     found = cache.get(str(number))
     if found is not None and not is_right(number, found):
-        os._exit(WRONG)
+        os._exit(killing.WRONG)
 
 
 def runs(*arguments):
@@ -154,87 +147,44 @@ WORKS = {
 }
 
 
-class Attack:
+class CacheAttack(killing.Attack):
+    pause_s = 0.12
+    may_end = True
+
     def __init__(self, folder, seed):
-        self.folder, self.draw = folder, random.Random(seed)
-        self.children = {}  # pid -> (cache, work)
-        self.killed, self.ended, self.faults = collections.Counter(), collections.Counter(), []
+        super().__init__(folder, seed)
         with open(os.path.join(folder, "peptides.txt"), "w") as file:
             for _ in range(300):
-                file.write(
-                    "".join(self.draw.choices("ACDEFGHIKLMNPQRSTVWY", k=self.draw.randrange(5, 30))) + "\n"
-                )
-        if self.fork(lambda: unidle.Cache(self.path("bounded"), max_bytes=BOUND)) != 0:
+                length = self.draw.randrange(5, 30)
+                file.write("".join(self.draw.choices("ACDEFGHIKLMNPQRSTVWY", k=length)) + "\n")
+        made = [
+            self.alone(lambda: unidle.Cache(self.path("bounded"), max_bytes=BOUND)),
+            self.alone(lambda: unidle.Cache(self.path("kept"))),
+        ]
+        if any(made):
             self.faults.append("the caches could not be made")
-        self.fork(lambda: unidle.Cache(self.path("kept")))
 
     def path(self, cache):
         return os.path.join(self.folder, cache)
 
-    def fork(self, work):
-        """The exit code of a process of its own: this one never opens a cache, which children would share."""
-        pid = os.fork()
-        if pid == 0:
-            self.child(work)
-        return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-
-    @staticmethod
-    def child(work):
-        try:
-            signal.alarm(LONGEST_S)
-            work()
-            os._exit(0)
-        except BaseException:
-            traceback.print_exc()
-            os._exit(1)
-
-    def start(self):
+    def next_work(self):
         cache = self.draw.choice(sorted(WORKS))
-        work = self.draw.choice(sorted(WORKS[cache]))
+        name = self.draw.choice(sorted(WORKS[cache]))
         seed = self.draw.random()
-        pid = os.fork()
-        if pid == 0:
-            silent = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(silent, 1)
-            run = WORKS[cache][work]
-            self.child(lambda: run(self.path(cache), random.Random(seed)))
-        self.children[pid] = cache, work
+        return f"{cache} {name}", lambda: WORKS[cache][name](self.path(cache), random.Random(seed))
 
-    def kill(self, pid):
-        """Whether it was killed, and had not ended before."""
-        os.kill(pid, signal.SIGKILL)
-        status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-        name = " ".join(self.children.pop(pid))
-        if status == -signal.SIGKILL:
-            self.killed[name] += 1
-            return True
-        self.ended[name] += 1
-        if status != 0:
-            self.faults.append(f"{name} ended with {status}")
-        return False
-
-    def run(self, kills):
-        checked = 0
-        while sum(self.killed.values()) < kills:
-            while len(self.children) < AT_ONCE:
-                self.start()
-            time.sleep(self.draw.random() ** 2 * 0.12)
-            self.kill(self.draw.choice(sorted(self.children)))
-            if sum(self.killed.values()) >= checked + CHECK_EVERY:
-                checked += CHECK_EVERY
-                self.check()
-        self.check()
-
-    def check(self):
-        for pid in list(self.children):
-            self.kill(pid)
+    def settle(self):
         deadline = time.monotonic() + 30
         while (left := self.predictors()) and time.monotonic() < deadline:
             time.sleep(0.01)
         self.faults += [f"predictor {pid} is left" for pid in left]
-        for cache in sorted(WORKS):
-            if self.fork(lambda: self.look(cache)) != 0:
-                self.faults.append(f"{cache}: see above")
+
+    def looks(self):
+        return {cache: functools.partial(self.look, cache) for cache in sorted(WORKS)}
+
+    def told(self):
+        entries = {cache: self.command("stats", cache)["entries"] for cache in sorted(WORKS)}
+        return f"{sum(self.ended.values())} ended by themselves; entries at the end: {entries}"
 
     def look(self, cache):
         verified = self.command("verify", cache)
@@ -278,22 +228,5 @@ class Attack:
         return json.loads(subprocess.run(command, capture_output=True, check=False).stdout)
 
 
-def main():
-    arguments = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    arguments.add_argument("--kills", type=int, default=1000)
-    arguments.add_argument("--seed", type=int, default=None)
-    arguments = arguments.parse_args()
-    seed = random.randrange(2**32) if arguments.seed is None else arguments.seed
-    with tempfile.TemporaryDirectory() as folder:
-        attack = Attack(folder, seed)
-        attack.run(arguments.kills)
-        entries = {cache: attack.command("stats", cache)["entries"] for cache in sorted(WORKS)}
-    print(f"{sum(attack.killed.values())} kills (seed {seed}): {dict(sorted(attack.killed.items()))}")
-    print(f"ended by themselves: {sum(attack.ended.values())}; entries at the end: {entries}")
-    for fault in attack.faults:
-        print(f"WRONG: {fault}")
-    return 1 if attack.faults else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(killing.main(CacheAttack, __doc__))

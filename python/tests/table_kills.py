@@ -8,16 +8,10 @@ from that, so that a torn, mixed or stale table shows. Prints the counts; the ex
 wrong.
 """
 
-import argparse
-import collections
 import os
-import random
-import signal
 import sys
-import tempfile
-import time
-import traceback
 
+import killing
 import package
 
 import unidle
@@ -28,10 +22,6 @@ np = package.needs("numpy")
 ROWS = 9000  # of a part
 PARTS = 3
 USERS = 50
-AT_ONCE = 3
-CHECK_EVERY = 50
-LONGEST_S = 120  # of what must not hang
-WRONG = 3  # exit code of a child that was served something wrong
 FEATURES = ["part", "row", "version", "value", "user_version", "age"]
 
 
@@ -113,61 +103,23 @@ def builds(files):
             pass
 
 
-class Attack:
+class TableAttack(killing.Attack):
+    at_once = 3
+
     def __init__(self, folder, seed):
-        self.files, self.draw = Files(folder), random.Random(seed)
-        self.children = set()
-        self.kills, self.ended, self.replaced = 0, collections.Counter(), 0
-        self.faults = []
+        super().__init__(folder, seed)
+        self.files, self.replaced = Files(folder), 0
 
-    @staticmethod
-    def child(work):
-        try:
-            signal.alarm(LONGEST_S)
-            work()
-            os._exit(0)
-        except BaseException:
-            traceback.print_exc()
-            os._exit(WRONG)
+    def next_work(self):
+        return "build", lambda: builds(self.files)
 
-    def fork(self, work):
-        """This process itself never opens the table: children would share its memory."""
-        pid = os.fork()
-        if pid == 0:
-            self.child(work)
-        return pid
+    def after_a_kill(self):
+        if self.draw.random() < 0.1:
+            self.files.replace(self.draw.randrange(PARTS + 1))
+            self.replaced += 1
 
-    def kill(self, pid):
-        os.kill(pid, signal.SIGKILL)
-        status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-        self.children.discard(pid)
-        if status == -signal.SIGKILL:
-            self.kills += 1
-        else:
-            self.ended[status] += 1
-            self.faults.append(f"a process ended with {status}")
-
-    def run(self, kills):
-        checked = 0
-        while self.kills < kills:
-            while len(self.children) < AT_ONCE:
-                self.children.add(self.fork(lambda: builds(self.files)))
-            time.sleep(self.draw.random() ** 2 * 0.1)
-            self.kill(self.draw.choice(sorted(self.children)))
-            if self.draw.random() < 0.1:
-                self.files.replace(self.draw.randrange(PARTS + 1))
-                self.replaced += 1
-            if self.kills >= checked + CHECK_EVERY:
-                checked += CHECK_EVERY
-                self.check()
-        self.check()
-
-    def check(self):
-        """With nobody else at work."""
-        for pid in sorted(self.children):
-            self.kill(pid)
-        if os.waitstatus_to_exitcode(os.waitpid(self.fork(self.look), 0)[1]) != 0:
-            self.faults.append("see above")
+    def looks(self):
+        return {"table": self.look}
 
     def look(self):
         for _ in range(2):  # what lies there or is built, and then what was built
@@ -177,21 +129,9 @@ class Attack:
         name = os.path.basename(built)
         assert name in names and set(names) <= {name, f"{name}.lock", f"{name}.part"}, names
 
-
-def main():
-    arguments = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    arguments.add_argument("--kills", type=int, default=1000)
-    arguments.add_argument("--seed", type=int, default=None)
-    arguments = arguments.parse_args()
-    seed = random.randrange(2**32) if arguments.seed is None else arguments.seed
-    with tempfile.TemporaryDirectory() as folder:
-        attack = Attack(folder, seed)
-        attack.run(arguments.kills)
-    print(f"{attack.kills} kills (seed {seed}), {attack.replaced} files replaced")
-    for fault in attack.faults:
-        print(f"WRONG: {fault}")
-    return 1 if attack.faults else 0
+    def told(self):
+        return f"{self.replaced} files replaced"
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(killing.main(TableAttack, __doc__))

@@ -1,11 +1,8 @@
 """A short version of cache_kills.py; the long one is tools/attack.sh cache."""
 
-import os
-import subprocess
-import sys
 import unittest
-from pathlib import Path
 
+import killing
 import package
 
 package.needs("numpy")
@@ -13,18 +10,7 @@ package.needs("numpy")
 
 class CacheKillsTest(unittest.TestCase):
     def test_a_cache_outlives_any_kill(self):
-        attack = [
-            sys.executable,
-            "-W",
-            "ignore",
-            str(Path(__file__).parent / "cache_kills.py"),
-            "--kills",
-            "60",
-        ]
-        environment = {**os.environ, "UNIDLE_BIN": str(package.BUILD / "bin")}
-        done = subprocess.run(attack, capture_output=True, text=True, env=environment, timeout=600)
-        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        self.assertIn("kills", done.stdout)
+        killing.check_shortly(self, "cache_kills.py")
 
 
 if __name__ == "__main__":
