@@ -65,6 +65,22 @@ class DamageTest(unittest.TestCase):
 
         self.each(check, on_error="replace")
 
+    def test_ranks_end_together_where_one_has_all_the_damage(self):
+        lost, sound = [20, 21, 22, 57, 58, 59], [0, 1, 2, 3, 4, 5]
+        part = self.source.subset([row for pair in zip(sound, lost, sound) for row in pair])
+        for options in ({"workers": 0}, {"workers": 2}):
+            for policy in ("skip", "replace"):
+                ranks = []
+                for rank in range(3):  # the second one can read nothing of its own
+                    loader = Loader(
+                        part, 2, False, rank=rank, world=3, on_error=policy, tensors="numpy", **options
+                    )
+                    batches = [len(batch[0]) for batch in loader]
+                    self.assertEqual(len(batches), len(loader))
+                    self.assertEqual(loader.skipped, 6 if rank == 1 else 0)
+                    ranks.append(batches)
+                self.assertEqual(ranks, [[2, 2, 2], [1, 1, 1] if policy == "skip" else [2, 2, 2], [2, 2, 2]])
+
     def test_a_state_counts_what_was_left_out(self):
         loader = Loader(self.source, 6, on_error="skip", tensors="numpy")
         expected, _ = self.taken(self.source, on_error="skip")

@@ -39,10 +39,12 @@ class PolicyTest : public ::testing::TestWithParam<DamagedShape> {
     }
   }
 
-  Delivered deliver(const Source& source, ErrorPolicy policy, EpochEnd end, int workers, int rank, int world) const {
+  Delivered deliver(const Source& source, ErrorPolicy policy, EpochEnd end, int workers, int rank, int world,
+                    bool shuffle = true) const {
     Loader loader(source, {.batch = GetParam().batch,
                            .workers = workers,
                            .seed = 3,
+                           .shuffle = shuffle,
                            .epoch_end = end,
                            .rank = rank,
                            .world = world,
@@ -135,6 +137,44 @@ TEST_P(PolicyTest, ReplaceKeepsTheSizesAndTheSound) {
   });
 }
 
+/// However the damage lies: all of it in the share of one rank, or that whole share.
+TEST_P(PolicyTest, RanksHaveEquallyManyBatchesWhereOneHasAllTheDamage) {
+  for (const std::int64_t world : {2, 3}) {
+    for (const bool whole_share : {false, true}) {
+      TellingSource source(GetParam().items / 6 * 6, GetParam().per_item, GetParam().grain);
+      for (std::int64_t item = 1; item < source.items(); item += world) {
+        if (whole_share || item % 5 != 0) {
+          source.damaged.insert(item);
+        }
+      }
+      for (const ErrorPolicy policy : {ErrorPolicy::kSkip, ErrorPolicy::kReplace}) {
+        std::set<std::vector<std::size_t>> sizes;
+        std::set<std::size_t> batches;
+        std::set<std::vector<std::int64_t>> places;
+        for (int rank = 0; rank < world; ++rank) {
+          const Delivered delivered =
+              deliver(source, policy, EpochEnd::kShort, 2, rank, static_cast<int>(world), false);
+          std::vector<std::size_t> size;
+          for (const ToldSamples& batch : delivered.batches) {
+            size.push_back(batch.size());
+            ASSERT_FALSE(batch.empty());
+            for (const ToldSample& sample : batch) {
+              ASSERT_FALSE(source.damaged.contains(sample.item));
+            }
+          }
+          ASSERT_EQ(delivered.skipped > 0, rank == 1);
+          sizes.insert(size);
+          batches.insert(size.size());
+          places.insert(delivered.places);
+        }
+        ASSERT_EQ(batches.size(), 1u) << "all ranks end together";
+        ASSERT_EQ(places.size(), 1u) << "and stand at the same place of the order";
+        ASSERT_EQ(sizes.size(), policy == ErrorPolicy::kReplace ? 1u : 2u) << "skip alone leaves out";
+      }
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Shapes, PolicyTest,
                          ::testing::Values(DamagedShape{60, 1, 10, 1}, DamagedShape{60, 1, 10, 4},
                                            DamagedShape{61, 1, 12, 64}, DamagedShape{60, 3, 14, 1},
@@ -171,6 +211,19 @@ TEST(SkipTest, TheOnlyItemThatCanBeReadIsFoundInAnyOrder) {
       for (const ToldSample& sample : told_samples(loader.next())) {
         EXPECT_EQ(sample.item, 0);
       }
+    }
+  }
+}
+
+TEST(SkipTest, AllRanksFailWhereNothingCanBeRead) {
+  TellingSource source(12, 1);
+  for (std::int64_t item = 0; item < 12; ++item) {
+    source.damaged.insert(item);
+  }
+  for (const ErrorPolicy policy : {ErrorPolicy::kSkip, ErrorPolicy::kReplace}) {
+    for (int rank = 0; rank < 3; ++rank) {
+      Loader loader(source, {.batch = 2, .shuffle = false, .rank = rank, .world = 3, .on_error = policy});
+      EXPECT_THROW(loader.next(), Error);
     }
   }
 }

@@ -73,25 +73,41 @@ bool ItemMaker::fits(const ItemRequest& request) const {
 }
 
 ItemMaker::Made ItemMaker::read_or_replace(std::int64_t position, bool replace, ItemTiming& timing) const {
-  const std::int64_t end = position + 2 * stream_.plan.items();  // at least one epoch whole: orders of two differ
+  const Plan& plan = stream_.plan;
   std::exception_ptr first;
-  for (std::int64_t next = position; next < end; ++next) {
-    const ItemRequest request = stream_.request_at(next);
-    if (next != position && !fits(request)) {
-      continue;  // longer than the batch that it would stand in
-    }
+  const auto can_be_read = [&](const ItemRequest& request) {
     try {
       timing.item = request.item;
       timing.bytes += stream_.source.read(request, places_);
-      return {request, next != position};
+      return true;
     } catch (const Error& error) {
       if (!replace || !is_damage(error)) {
         throw;
       }
       first = first ? first : std::current_exception();
+      return false;
+    }
+  };
+  const ItemRequest due = stream_.request_at(position);
+  if (can_be_read(due)) {
+    return {due, false};
+  }
+  const auto stands_in = [&](const ItemRequest& request) { return fits(request) && can_be_read(request); };
+  const std::int64_t end = position + 2 * plan.share();  // at least one epoch whole: orders of two differ
+  for (std::int64_t next = position + 1; next < end; ++next) {
+    if (const ItemRequest request = stream_.request_at(next); stands_in(request)) {
+      return {request, true};
     }
   }
-  std::rethrow_exception(first);  // none of them can be read
+  // What other ranks have, so that none ends before them: unshuffled, a share is the same in every epoch.
+  const Plan::Item own = plan.item_at(position);
+  for (std::int64_t ahead = 1; ahead < plan.items(); ++ahead) {
+    const ItemRequest request = stream_.request_of({own.epoch, (own.index + ahead) % plan.items()});
+    if (stands_in(request)) {
+      return {request, true};
+    }
+  }
+  std::rethrow_exception(first);  // none of all can be read
 }
 
 void ItemMaker::tell_extents(const ItemRequest& request, std::int64_t position) {

@@ -29,7 +29,8 @@ class ItemMaker {
     ItemRequest request;
     bool replaces;  // the one that was due
   };
-  /// Reads the item into places_, or with `replace` the first one after it that can be read.
+  /// Reads the item into places_, or with `replace` the first one after it that can be read: of this rank's, then of
+  /// all.
   Made read_or_replace(std::int64_t position, bool replace, ItemTiming& timing) const;
   bool fits(const ItemRequest& request) const;
   void aim(std::int64_t position);

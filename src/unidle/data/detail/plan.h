@@ -22,8 +22,9 @@ class Plan {
 
   std::int64_t batch() const { return batch_; }
   std::int64_t samples_per_item() const { return per_item_; }
-  /// In an epoch, of all ranks.
+  /// In an epoch, of all ranks and of this one.
   std::int64_t items() const { return items_; }
+  std::int64_t share() const { return epoch_items_; }
   std::int64_t samples_of_source() const { return items_ * per_item_; }
   /// Samples of the first item that were delivered before the start.
   std::int64_t lead() const { return lead_; }

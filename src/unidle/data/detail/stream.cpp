@@ -4,8 +4,8 @@
 
 namespace unidle::data::detail {
 
-ItemRequest Stream::request_at(std::int64_t position) const {
-  const auto [epoch, index] = plan.item_at(position);
+ItemRequest Stream::request_of(const Plan::Item& item) const {
+  const auto [epoch, index] = item;
   if (options.order != nullptr) {
     const Order::Place place = options.order->at(options.seed, epoch, index);
     return {place.item, epoch, place.seed};

@@ -15,7 +15,8 @@ struct Stream {
   const LoaderOptions& options;
   const Plan& plan;
 
-  ItemRequest request_at(std::int64_t position) const;
+  ItemRequest request_at(std::int64_t position) const { return request_of(plan.item_at(position)); }
+  ItemRequest request_of(const Plan::Item& item) const;
   /// The first extent of a ragged field in a batch: of the longest item that is due there.
   std::int64_t extent(std::int64_t batch_index, std::size_t field) const;
   /// Tells the source what comes a window further on, when the position is the first of a run of the order.
