@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Memory of programs that take photographs from a loader: whether it grows over many epochs, and its peak against
-torch's DataLoader with workers.
+"""Memory of programs that take photographs from a loader: whether it grows over many epochs, and its peak
+against torch's DataLoader with workers.
 
 Each loader has a program of its own, which decodes the same photographs to crops of 224. What is told is the
 proportional set size (PSS) of the program and its workers: pages that several of them share count once. It is
@@ -125,7 +125,8 @@ def main():
         "peers": peers,
         "ratio": max(peers.values()) / found["unidle"]["peak_mb"],
         "programs": found,
-        "machine": f"{platform.machine()}, {len(os.sched_getaffinity(0))} CPUs, load {os.getloadavg()[0]:.1f}",
+        "machine": f"{platform.machine()}, {len(os.sched_getaffinity(0))} CPUs, "
+        f"load {os.getloadavg()[0]:.1f}",
     }
     if args.json:
         print(json.dumps(result, indent=2))
