@@ -271,7 +271,9 @@ std::span<const std::byte> ImageDecoder::read(const std::string& path) {
   return {file.data(), read_some(fd.get(), path, file.data(), size)};
 }
 
-bool is_picture(std::span<const std::byte> start) { return is_png(start) || detail::is_webp(start) || is_jpeg(start); }
+bool is_picture_start(std::span<const std::byte> start) {
+  return is_png(start) || detail::is_webp(start) || is_jpeg(start);
+}
 
 ImageInfo probe_image(std::span<const std::byte> bytes, std::string_view subject) {
   detail::JpegDecoder jpeg;

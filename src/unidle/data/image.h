@@ -47,7 +47,7 @@ constexpr std::int64_t kMaxPixels = std::int64_t{1} << 28;
 constexpr std::size_t kPngProbeBytes = 33;
 
 /// Whether a file that begins so is one of those formats, by its first 12 bytes.
-bool is_picture(std::span<const std::byte> start);
+bool is_picture_start(std::span<const std::byte> start);
 
 /// Throws kInput for a size that is none, or more than kMaxPixels.
 void check_picture_size(std::string_view subject, std::int64_t width, std::int64_t height);

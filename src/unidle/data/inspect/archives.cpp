@@ -83,7 +83,7 @@ class MemberLook {
   }
 
   void picture(SeenMember& member, std::span<const std::byte> start) {
-    const bool more = member.bytes > start.size() && is_picture(start);
+    const bool more = member.bytes > start.size() && is_picture_start(start);
     const auto bytes = more ? first(member, refuse_more(member, kMostPictureBytes)) : start;
     const ImageInfo info = decoder_.decode_region(bytes, member.subject, {}).info;
     member.type = name_of(info.format);
