@@ -292,6 +292,7 @@ TEST(LoaderTest, HoldingEveryBatchIsToldRatherThanWaitedFor) {
       FAIL();
     } catch (const Error& error) {
       EXPECT_EQ(error.code(), ErrorCode::kUsage);
+      EXPECT_NE(std::string(error.what()).find("2 batches are still held"), std::string::npos) << error.what();
     }
     held.erase(held.begin());
     EXPECT_EQ(loader.next().first_sample(), 4);
