@@ -253,7 +253,7 @@ class ShardsTest(InFolder):
             with self.assertRaisesRegex(unidle.UsageError, "loader option shuff"):
                 Loader(source, 7, **options)
         for other in (arrays(np.arange(9)), source.subset([9, 2])):
-            with self.assertRaisesRegex(unidle.UsageError, r"source of shards.* subset\(sorted\(items\)\)"):
+            with self.assertRaisesRegex(unidle.UsageError, r"source of shards.*\.subset\(sorted\(items\)\)"):
                 Loader(other, 7, shuffle_shards=2)
         with self.assertRaisesRegex(unidle.UsageError, "expected one of them"):
             Loader(source, 7, shuffle_shards=2, weights=[1] * 16)
