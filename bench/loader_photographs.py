@@ -7,8 +7,7 @@ workers, in turns, and the best of each is compared. The ceiling is the number o
 does without workers.
 
 Where SPDL is installed (spdl_core), its threads do the same with Pillow; where it has FFmpeg too (spdl_io and
-FFmpeg's libraries), FFmpeg decodes, cuts, mirrors and resizes there, whose bilinear resizing looks at fewer
-pixels than Pillow's.
+FFmpeg's libraries), FFmpeg decodes, cuts, mirrors and resizes there (bilinear).
 """
 
 import argparse
