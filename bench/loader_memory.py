@@ -83,14 +83,13 @@ def measure(way, folder, epochs, batch):
     if child.wait() != 0:
         raise SystemExit(f"loader_memory: {way} ended with {child.returncode}")
     before, after = lines[0], lines[1:]
-    settled = after[min(4, len(after) - 1) :]  # the memory for batches is there by then
+    early = min(5, epochs)  # the memory for batches is there by then
     return {
         "before_mb": before,
         "peak_mb": max(peak[0], *lines),
-        "after_fifth_epoch_mb": settled[0],
-        "after_last_epoch_mb": settled[-1],
-        "growth_mb": settled[-1] - settled[0],
-        "epochs": epochs,
+        "epochs": [early, epochs],
+        "after_epochs_mb": [after[early - 1], after[-1]],
+        "growth_mb": after[-1] - after[early - 1],
     }
 
 
@@ -135,8 +134,8 @@ def main():
     for name, one in found.items():
         print(
             f"  {name:<24} peak {one['peak_mb']:.0f}, of which {added[name]:.0f} since torch was imported; "
-            f"after epoch 5 {one['after_fifth_epoch_mb']:.0f}, after {one['epochs']} "
-            f"{one['after_last_epoch_mb']:.0f} ({one['growth_mb']:+.1f})"
+            "after epoch {} and {}: {:.0f} and {:.0f}".format(*one["epochs"], *one["after_epochs_mb"])
+            + f" ({one['growth_mb']:+.1f})"
         )
     print(f"  {result['machine']}")
 
