@@ -180,7 +180,7 @@ def main():
     parser.add_argument("--python", default=sys.executable, help="a Python with diskcache, joblib and lmdb")
     parser.add_argument("--entries", type=int, default=1000)
     parser.add_argument("--bytes", type=int, default=10_000)
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--processes", type=int, default=8)
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
@@ -210,7 +210,9 @@ def report(arguments, contest):
         for _ in range(arguments.rounds):
             for name in whose:
                 from_where = first[name] if work in ("put", "many") else 0
-                times[name].append(contest.once(name, work, count_of(name, work, operations), from_where, sync))
+                times[name].append(
+                    contest.once(name, work, count_of(name, work, operations), from_where, sync)
+                )
                 first[name] += operations
         tell(arguments, title, times)
     for title, work, operations, sync, whose in [

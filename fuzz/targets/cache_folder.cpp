@@ -36,7 +36,8 @@ cache::Options cache_options() {
 }
 
 void remove_beside_entries() {
-  for (const char* name : {"unidle-cache.json", "v1/board", "v1/index-2.db", "v1/index-2.db-wal", "v1/index-2.db-shm"}) {
+  for (const char* name :
+       {"unidle-cache.json", "v1/board", "v1/index-2.db", "v1/index-2.db-wal", "v1/index-2.db-shm"}) {
     std::filesystem::remove(cache_options().path / name);
   }
   std::filesystem::remove_all(cache_options().path / "v1/damaged");

@@ -83,11 +83,15 @@ void State::rebuild() {
   index_->rebuild([this](const auto& add) {
     for (std::size_t part = 0; part < BlobFiles::kParts; ++part) {
       const BlobFolder folder(files_, part);
+      std::vector<BlobFacts> blobs;
       for (const Key& key : folder.keys()) {
         if (const auto facts = folder.facts(key)) {
-          add(*facts);
+          blobs.push_back(*facts);
         }
       }
+      // As the index has them: its pages are then written once.
+      std::sort(blobs.begin(), blobs.end(), [](const auto& left, const auto& right) { return left.key < right.key; });
+      std::for_each(blobs.begin(), blobs.end(), add);
     }
   });
 }
