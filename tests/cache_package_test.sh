@@ -128,7 +128,8 @@ head -c 3000 model.pt2 > cut.pt2
 refused warm features --inputs peptides --predictor cut.pt2
 has err "no AOTInductor package"
 
-# A package is unpacked under $TMPDIR, into a folder that goes with the program; should that be killed, with the next one.
+# A package is unpacked under $TMPDIR, into a folder that goes with the program; when that is killed, with the
+# next one.
 cat > killed.py <<'PY'
 """Kills a predictor that has loaded its package: killed.py PROGRAM PACKAGE; prints the folders that stay."""
 import glob, json, os, struct, subprocess, sys, time

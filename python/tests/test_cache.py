@@ -80,7 +80,10 @@ class MappingTest(CacheTest):
         self.cache["a"], self.cache[b"a"] = {"x": 1}, {"x": 2}
         self.assertEqual((int(self.cache["a"]["x"]), int(self.cache[b"a"]["x"])), (1, 2))
         self.assertEqual(sorted(map(repr, self.cache)), ["'a'", "b'a'"])
-        program = "c = unidle.Cache(sys.argv[1]); print(*(int(c[n]['x']) for n in ('a', b'a', 'a', b'a') for _ in '12'))"
+        program = (
+            "c = unidle.Cache(sys.argv[1])\n"
+            "print(*(int(c[name]['x']) for name in ('a', b'a', 'a', b'a') for _ in '12'))"
+        )
         self.assertEqual(self.said(python(program, self.folder, options=["-bb"])), "1 1 2 2 1 1 2 2\n")
 
     def test_it_is_a_mapping(self):
