@@ -1,9 +1,11 @@
-// The feature cache with very many keys: what it costs to open it, to find an entry or none, to count, to verify, and
-// what a key takes in memory and on the disk.
-//   cache_keys [--folder FOLDER] [--keys N] [--bytes N]
-// A folder that is there goes on with what it holds, so that a larger number of keys costs only those that are new. One
-// line of JSON; "reading_s" is what it takes to read every file without looking at it, by as many threads as verify
-// has.
+// The feature cache with very many keys: what it costs to open it, to find an entry or none, to count, to put, to
+// verify, and what a key takes in memory and on the disk.
+//   cache_keys [--folder FOLDER] [--keys N] [--bytes N] [--index-only] [--rounds N]
+// A folder that is there goes on with what it holds, so that a larger number of keys costs only those that are new.
+// With --index-only all but 10,000 of the keys have rows in the index and no files, since ten million files take hours
+// to make; then nothing is verified. One line of JSON. "reading_s" is what it takes to read every file without looking
+// at it, in the same order and by as many threads as verify has; "cold": after the kernel was asked to forget their
+// content. Times of both are the best of the rounds, in turns.
 #include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -12,9 +14,12 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <atomic>
+#include <cstring>
 #include <fstream>
 #include <functional>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <thread>
@@ -22,6 +27,7 @@
 #include "unidle/base/clock.h"
 #include "unidle/base/files.h"
 #include "unidle/base/handle.h"
+#include "unidle/cache/detail/index.h"
 #include "unidle/cache/store.h"
 
 namespace {
@@ -74,25 +80,46 @@ void fill(const fs::path& folder, std::uint64_t begin, std::uint64_t end, std::u
   }
 }
 
-struct OnDisk {
-  std::atomic<std::uint64_t> files{0};
-  std::atomic<std::uint64_t> bytes{0};
-};
-
-/// Every file of the cache, read and forgotten.
-void read_files(const fs::path& blobs, OnDisk& all) {
-  std::atomic<unsigned> next{0};
-  const auto work = [&] {
-    std::vector<char> buffer(1 << 20);
-    for (unsigned part = next++; part < cache::Store::kParts; part = next++) {
-      const fs::path folder = blobs / fmt::format("{:02x}", part);
-      DIR* listing = ::opendir(folder.c_str());
-      for (const dirent* entry = nullptr; listing != nullptr && (entry = ::readdir(listing)) != nullptr;) {
-        const UniqueFd fd(::openat(::dirfd(listing), entry->d_name, O_RDONLY | O_CLOEXEC));
-        for (ssize_t got = 0; entry->d_name[0] != '.' && (got = ::read(fd.get(), buffer.data(), buffer.size())) > 0;) {
-          all.bytes += static_cast<std::uint64_t>(got);
+/// Rows of entries that are not there.
+void fill_index(const fs::path& folder, std::uint64_t keys, std::uint64_t bytes) {
+  cache::Store(options_of(folder, cache::Durability::kProcess, 0)).statistics();  // makes the folders
+  cache::detail::Board board(folder / "v1/board");
+  cache::detail::Index index(folder / "v1" / cache::detail::Index::file_name(), board);
+  std::mt19937_64 random(7);
+  index.rebuild([&](const auto& add) {  // as of blobs that are there: folder by folder
+    for (std::uint64_t part = 0; part < cache::Store::kParts; ++part) {
+      std::vector<cache::Key> some((part + 1) * keys / cache::Store::kParts - part * keys / cache::Store::kParts);
+      for (cache::Key& key : some) {
+        for (std::size_t at = 0; at < key.bytes.size(); at += sizeof(std::uint64_t)) {
+          const std::uint64_t number = random();
+          std::memcpy(key.bytes.data() + at, &number, sizeof number);
         }
-        all.files += entry->d_name[0] != '.' ? 1 : 0;
+        key.bytes[0] = static_cast<std::uint8_t>(part);
+      }
+      std::sort(some.begin(), some.end());
+      for (const cache::Key& key : some) {
+        add({key, bytes, false});
+      }
+    }
+  });
+}
+
+/// Calls work(fd) for every file of the cache, folder by folder, each in the order of the inodes.
+void each_file(const fs::path& blobs, const std::function<void(int fd)>& work) {
+  std::atomic<unsigned> next{0};
+  const auto some = [&] {
+    for (unsigned part = next++; part < cache::Store::kParts; part = next++) {
+      DIR* const listing = ::opendir((blobs / fmt::format("{:02x}", part)).c_str());
+      std::vector<std::pair<ino_t, std::string>> names;
+      for (const dirent* entry = nullptr; listing != nullptr && (entry = ::readdir(listing)) != nullptr;) {
+        if (entry->d_name[0] != '.') {
+          names.emplace_back(entry->d_ino, entry->d_name);
+        }
+      }
+      std::sort(names.begin(), names.end());
+      for (const auto& [inode, name] : names) {
+        const UniqueFd fd(::openat(::dirfd(listing), name.c_str(), O_RDONLY | O_CLOEXEC));
+        work(fd.get());
       }
       if (listing != nullptr) {
         ::closedir(listing);
@@ -101,15 +128,65 @@ void read_files(const fs::path& blobs, OnDisk& all) {
   };
   std::vector<std::jthread> threads;
   for (unsigned i = 0; i < std::clamp(std::thread::hardware_concurrency(), 1U, 16U); ++i) {
-    threads.emplace_back(work);
+    threads.emplace_back(some);
   }
 }
 
-nlohmann::json measure(const fs::path& folder, std::uint64_t keys) {
+/// How many files were read and forgotten.
+std::uint64_t read_files(const fs::path& blobs) {
+  std::atomic<std::uint64_t> files{0};
+  each_file(blobs, [&](int fd) {
+    thread_local std::vector<char> buffer(1 << 20);
+    while (::read(fd, buffer.data(), buffer.size()) > 0) {
+    }
+    ++files;
+  });
+  return files;
+}
+
+/// Verifying against reading, in turns. False when they did not see all keys.
+bool measure_verify(cache::Store& store, const fs::path& blobs, std::uint64_t keys, int rounds,
+                    nlohmann::json& result) {
+  bool right = true;
+  ::sync();  // what is not on the disk yet cannot be forgotten
+  for (const bool cold : {false, true}) {
+    double verify_s = std::numeric_limits<double>::infinity();
+    double reading_s = verify_s;
+    for (int round = 0; round < rounds; ++round) {
+      const auto forget = [&] {
+        cold ? each_file(blobs, [](int fd) { ::posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED); })
+             : static_cast<void>(read_files(blobs));
+      };
+      forget();
+      reading_s = std::min(reading_s, seconds_of([&] { right = read_files(blobs) == keys && right; }));
+      forget();
+      verify_s = std::min(verify_s, seconds_of([&] { right = store.verify().checked == keys && right; }));
+    }
+    const char* how = cold ? "cold_" : "";
+    result[fmt::format("{}verify_s", how)] = verify_s;
+    result[fmt::format("{}reading_s", how)] = reading_s;
+    result[fmt::format("{}verify_of_reading", how)] = verify_s / reading_s;
+  }
+  return right;
+}
+
+struct Arguments {
+  std::string folder;
+  std::uint64_t keys = 20'000;
+  std::uint64_t bytes = 1000;
+  int rounds = 3;
+  bool index_only = false;
+  /// How many keys have files.
+  std::uint64_t files() const { return index_only ? std::min(keys, kSamples) : keys; }
+};
+
+nlohmann::json measure(const Arguments& arguments) {
+  const fs::path folder = arguments.folder;
+  const std::uint64_t keys = arguments.keys;
   nlohmann::json result;
   const std::uint64_t before = resident_bytes();
   std::optional<cache::Store> store;
-  result["open_ms"] = 1e3 * seconds_of([&] { store.emplace(options_of(folder, cache::Durability::kPower, 0)); });
+  result["open_ms"] = 1e3 * seconds_of([&] { store.emplace(options_of(folder, cache::Durability::kProcess, 0)); });
   result["first_count_ms"] = 1e3 * seconds_of([&] { store->statistics(); });
   result["count_us"] = 1e6 * seconds_of([&] {
                          for (int i = 0; i < 100; ++i) {
@@ -117,32 +194,46 @@ nlohmann::json measure(const fs::path& folder, std::uint64_t keys) {
                          }
                        }) /
                        100;
+  bool right = store->statistics().entries == keys;
   std::mt19937_64 random(1);
   std::uint64_t found = 0;
   const auto get_us = [&](std::uint64_t first) {
     return 1e6 * seconds_of([&] {
              for (std::uint64_t i = 0; i < kSamples; ++i) {
-               found += store->get(key_of_number(first + random() % keys)) ? 1 : 0;
+               found += store->get(key_of_number(first + random() % arguments.files())) ? 1 : 0;
              }
            }) /
            kSamples;
   };
   result["get_present_us"] = get_us(0);
+  right = right && found == kSamples;
   result["get_absent_us"] = get_us(std::uint64_t{1} << 40);
+  right = right && found == kSamples;
   const std::uint64_t after = resident_bytes();
   result["memory_bytes_a_key"] = static_cast<double>(after > before ? after - before : 0) / static_cast<double>(keys);
   result["memory_MB"] = static_cast<double>(after) / 1e6;
-  std::uint64_t checked = 0;
-  result["verify_s"] = seconds_of([&] { checked = store->verify().checked; });
-  OnDisk all;
-  result["reading_s"] = seconds_of([&] { read_files(folder / "v1/blobs", all); });
   std::uint64_t index_bytes = 0;
-  for (const char* name : {"index.db", "index.db-wal"}) {
-    index_bytes += size_of_file(folder / "v1" / name);
+  for (const char* end : {"", "-wal"}) {
+    index_bytes += size_of_file(folder / "v1" / (cache::detail::Index::file_name() + end));
   }
   result["index_bytes_a_key"] = static_cast<double>(index_bytes) / static_cast<double>(keys);
+  if (!arguments.index_only) {
+    right = measure_verify(*store, folder / "v1/blobs", keys, arguments.rounds, result) && right;
+  }
+  const std::vector<cache::Tensor> values = {
+      {"values", cache::DType::kU8, {arguments.bytes}, std::vector<std::byte>(arguments.bytes)}};
+  constexpr std::uint64_t kPuts = 1000;
+  for (const bool there : {false, true}) {  // and as good as new afterwards
+    const double all_s = seconds_of([&] {
+      for (std::uint64_t i = 0; i < kPuts; ++i) {
+        const cache::Key key = key_of_number((std::uint64_t{1} << 41) + i);
+        right = (there ? store->erase(key) : store->put(key, values).stored()) && right;
+      }
+    });
+    result[there ? "erase_us" : "put_us"] = 1e6 * all_s / kPuts;
+  }
   result["keys"] = store->statistics().entries;
-  result["right"] = found == kSamples && checked == keys && all.files == keys && store->statistics().entries == keys;
+  result["right"] = right && store->statistics().entries == keys;
   return result;
 }
 
@@ -150,35 +241,39 @@ nlohmann::json measure(const fs::path& folder, std::uint64_t keys) {
 
 int main(int argc, char** argv) {
   CLI::App app("What the feature cache costs with very many keys");
-  std::string folder;
-  std::uint64_t keys = 20'000;
-  std::uint64_t bytes = 1000;
+  Arguments arguments;
   bool json = false;
-  app.add_option("--folder", folder);
-  app.add_option("--keys", keys);
-  app.add_option("--bytes", bytes);
+  app.add_option("--folder", arguments.folder);
+  app.add_option("--keys", arguments.keys);
+  app.add_option("--bytes", arguments.bytes);
+  app.add_option("--rounds", arguments.rounds)->check(CLI::PositiveNumber);
+  app.add_flag("--index-only", arguments.index_only);
   app.add_flag("--json", json, "The output is JSON in any case");
   CLI11_PARSE(app, argc, argv);
   std::optional<TemporaryFolder> scratch;
-  if (folder.empty()) {
+  if (arguments.folder.empty()) {
     scratch.emplace("unidle-bench-keys");
-    folder = (scratch->path() / "cache").string();
+    arguments.folder = (scratch->path() / "cache").string();
   }
   std::uint64_t there = 0;
-  double fill_s = 0;
-  if (fs::exists(folder)) {
-    there = cache::Store(options_of(folder, cache::Durability::kPower, 0)).statistics().entries;
+  if (fs::exists(arguments.folder)) {
+    there = cache::Store(options_of(arguments.folder, cache::Durability::kProcess, 0)).statistics().entries;
   }
-  fill_s = seconds_of([&] {
+  const double fill_s = seconds_of([&] {
     if (const pid_t child = ::fork(); child == 0) {  // so that what is measured has the memory of a reader
-      fill(folder, there, keys, bytes);
+      if (arguments.index_only && there < arguments.keys) {
+        fill_index(arguments.folder, arguments.keys - arguments.files(), arguments.bytes);
+        there = 0;
+      }
+      fill(arguments.folder, there, arguments.files(), arguments.bytes);
       ::_exit(0);
     } else {
       ::waitpid(child, nullptr, 0);
     }
   });
-  nlohmann::json result = measure(folder, keys);
-  result["fill_us_a_key"] = keys > there ? 1e6 * fill_s / static_cast<double>(keys - there) : 0;
+  nlohmann::json result = measure(arguments);
+  const std::uint64_t filled = arguments.keys > there ? arguments.keys - there : 0;
+  result["fill_us_a_key"] = filled > 0 ? 1e6 * fill_s / static_cast<double>(filled) : 0;
   fmt::print("{}\n", result.dump());
   return result["right"] ? 0 : 1;
 }

@@ -128,4 +128,31 @@ head -c 3000 model.pt2 > cut.pt2
 refused warm features --inputs peptides --predictor cut.pt2
 has err "no AOTInductor package"
 
+# A package is unpacked under $TMPDIR, into a folder that goes with the program; when that is killed, with the
+# next one.
+cat > killed.py <<'PY'
+"""Kills a predictor that has loaded its package: killed.py PROGRAM PACKAGE; prints the folders that stay."""
+import glob, json, os, struct, subprocess, sys, time
+
+program = subprocess.Popen([sys.argv[1], "predictor", sys.argv[2]], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+head = json.dumps({"type": "hello", "protocol": 1, "parameters": {}}).encode()
+program.stdin.write(struct.pack("<4sIQ", b"UPP1", len(head), 0) + head)
+program.stdin.flush()
+_, length, _ = struct.unpack("<4sIQ", program.stdout.read(16))
+assert json.loads(program.stdout.read(length))["type"] == "ready"
+program.kill()
+program.wait()
+folders = glob.glob(os.environ["TMPDIR"] + "/*")
+for folder in folders:
+    os.utime(folder, (time.time() - 3600,) * 2)  # what was just made may not be locked yet, and is left
+print(*folders)
+PY
+mkdir tmp
+export TMPDIR="$PWD/tmp"
+left=$("$python" killed.py "$UNIDLE_BIN/unidle-train" model.pt2) || fail "the predictor did not get ready"
+case $left in "$TMPDIR"/unidle-package-*) ;; *) fail "unpacked elsewhere: $left" ;; esac
+expect 0 warm others --inputs peptides --predictor model.pt2 --format json
+json 'd["computed"] == 4'
+[ -z "$(ls tmp)" ] || fail "left in \$TMPDIR: $(ls tmp)"
+
 finish

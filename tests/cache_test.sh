@@ -53,7 +53,7 @@ expect 0 prune features --max-bytes 1200 --format json
 json 'd["evicted"] == {"entries": 2, "bytes": 2 * 576} and d["removed_damaged"] == 1 and d["entries"] == 2 and d["bytes"] == 1152'
 expect 0 stats features --format json
 json 'd["entries"] == 2'
-rm features/v1/index.db*
+rm features/v1/index-2.db*
 expect 0 stats features --format json
 json 'd["entries"] == 2 and d["bytes"] == 1152'
 

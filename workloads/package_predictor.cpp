@@ -1,7 +1,7 @@
 #include "workloads/package_predictor.h"
 
 #include <fmt/format.h>
-#include <torch/csrc/inductor/aoti_package/model_package_loader.h>
+#include <torch/csrc/inductor/aoti_runner/model_container_runner.h>
 
 #include <algorithm>
 #include <utility>
@@ -11,7 +11,7 @@
 #include "unidle/base/json.h"
 #include "unidle/base/printable.h"
 #include "unidle/cache/key.h"
-#include "unidle/train/memory.h"
+#include "workloads/unpacked_package.h"
 
 namespace unidle::workloads {
 
@@ -23,18 +23,6 @@ constexpr const char* kContract =
     "compile it with the metadata \"unidle\": {\"alphabet\": \"ACDE...\", \"outputs\": [[name, [axes along the "
     "input]], ...]}; see docs/cache.md";
 
-std::unique_ptr<torch::inductor::AOTIModelPackageLoader> opened_package(const std::string& path) {
-  try {
-    return std::make_unique<torch::inductor::AOTIModelPackageLoader>(path);
-  } catch (const std::exception& failure) {  // torch throws several kinds
-    if (train::is_out_of_memory(failure)) {
-      throw;
-    }
-    throw Error(ErrorCode::kInput, path, "is no AOTInductor package, or none for this machine and this torch",
-                last_words(failure));
-  }
-}
-
 }  // namespace
 
 PackagePredictor::PackagePredictor(std::string path, const std::string& device, const nlohmann::json& parameters)
@@ -43,8 +31,8 @@ PackagePredictor::PackagePredictor(std::string path, const std::string& device, 
   if (!parameters.empty()) {
     throw Error(ErrorCode::kUsage, path_, "takes no parameters", "what it computes was decided when it was compiled");
   }
-  loader_ = opened_package(path_);
-  auto metadata = loader_->get_metadata();
+  package_ = std::make_unique<UnpackedPackage>(path_);
+  auto metadata = package_->metadata();
   read_contract(metadata["unidle"]);
   const std::string& compiled_for = metadata["AOTI_DEVICE_KEY"];
   if (device != "auto" && device != compiled_for) {
@@ -132,7 +120,7 @@ std::vector<Prediction> PackagePredictor::predict_all(std::span<const std::strin
     std::transform(input.begin(), input.end(), token,
                    [&](char letter) { return tokens_[static_cast<unsigned char>(letter)]; });
   }
-  const std::vector<at::Tensor> given = loader_->run({tokens.to(device_), lengths.to(device_)});
+  const std::vector<at::Tensor> given = package_->runner().run({tokens.to(device_), lengths.to(device_)});
   check(given, batch, length);
   for (std::size_t row = 0; row < good.size(); ++row) {
     NamedTensors arrays;

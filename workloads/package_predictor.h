@@ -13,11 +13,9 @@
 
 #include "workloads/torch_predictor.h"
 
-namespace torch::inductor {
-class AOTIModelPackageLoader;
-}
-
 namespace unidle::workloads {
+
+class UnpackedPackage;
 
 /// A package (.pt2) of a model that takes tokens, int64 [batch, length], and lengths, int64 [batch], and gives tensors
 /// whose first axis is the batch. Both extents must be dynamic, from 1. What the tokens are and what the tensors are
@@ -41,7 +39,7 @@ class PackagePredictor final : public TorchPredictor {
   std::string fault_of(const std::string& input) const;
   void check(const std::vector<at::Tensor>& given, std::int64_t batch, std::int64_t length) const;
 
-  std::unique_ptr<torch::inductor::AOTIModelPackageLoader> loader_;
+  std::unique_ptr<UnpackedPackage> package_;
   at::Device device_ = at::kCPU;
   std::array<std::int64_t, 256> tokens_{};  // by letter; 0: none
   std::size_t longest_ = 0;                 // 0: any

@@ -36,7 +36,8 @@ cache::Options cache_options() {
 }
 
 void remove_beside_entries() {
-  for (const char* name : {"unidle-cache.json", "v1/board", "v1/index.db", "v1/index.db-wal", "v1/index.db-shm"}) {
+  for (const char* name :
+       {"unidle-cache.json", "v1/board", "v1/index-2.db", "v1/index-2.db-wal", "v1/index-2.db-shm"}) {
     std::filesystem::remove(cache_options().path / name);
   }
   std::filesystem::remove_all(cache_options().path / "v1/damaged");
@@ -64,7 +65,7 @@ void run_cache_folder(std::string_view bytes) {
       store.get_or_compute(cache_key(number), [&] { return cache_value(number); });
     }
   }
-  constexpr std::array<const char*, 3> kFiles = {"cache/unidle-cache.json", "cache/v1/index.db", "cache/v1/board"};
+  constexpr std::array<const char*, 3> kFiles = {"cache/unidle-cache.json", "cache/v1/index-2.db", "cache/v1/board"};
   remove_beside_entries();
   put(kFiles[static_cast<unsigned char>(bytes[0]) % kFiles.size()], bytes.substr(1));
   may_refuse([&] { use_cache(); }, {ErrorCode::kUsage});

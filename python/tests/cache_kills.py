@@ -99,7 +99,7 @@ def runs(*arguments):
 
 
 def loses_the_index(folder, draw):
-    for name in ("index.db", "index.db-wal", "index.db-shm")[: draw.choice((1, 3))]:
+    for name in ("index-2.db", "index-2.db-wal", "index-2.db-shm")[: draw.choice((1, 3))]:
         try:
             os.unlink(os.path.join(folder, "v1", name))
         except FileNotFoundError:

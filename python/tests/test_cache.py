@@ -23,10 +23,16 @@ TYPES = (
 ).split()
 
 
-def python(program, *arguments):
+def hits_of(folder, name):
+    """What eviction goes by (detail/board.h)."""
+    prefix = int.from_bytes(bytes.fromhex(blob_of(folder, name).name)[:8], "little")
+    return (folder / "v1" / "board").read_bytes()[4096 + (4 << 16) + (prefix >> 20) % (1 << 22)]
+
+
+def python(program, *arguments, options=()):
     """Starts a Python that has the package; its output is text."""
     text = f"import sys; sys.path.insert(0, {sys.path[0]!r}); import unidle, numpy as np\n" + program
-    command = [sys.executable, "-c", text, *map(str, arguments)]
+    command = [sys.executable, *options, "-c", text, *map(str, arguments)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
@@ -74,6 +80,11 @@ class MappingTest(CacheTest):
         self.cache["a"], self.cache[b"a"] = {"x": 1}, {"x": 2}
         self.assertEqual((int(self.cache["a"]["x"]), int(self.cache[b"a"]["x"])), (1, 2))
         self.assertEqual(sorted(map(repr, self.cache)), ["'a'", "b'a'"])
+        program = (
+            "c = unidle.Cache(sys.argv[1])\n"
+            "print(*(int(c[name]['x']) for name in ('a', b'a', 'a', b'a') for _ in '12'))"
+        )
+        self.assertEqual(self.said(python(program, self.folder, options=["-bb"])), "1 1 2 2 1 1 2 2\n")
 
     def test_it_is_a_mapping(self):
         names = ["", "grüße", "a/../b", "x" * 5000, "\udcff", b"", b"\0\xff"]
@@ -120,6 +131,35 @@ class MappingTest(CacheTest):
         before = self.cache["a"]["x"]
         self.cache["a"] = {"y": [2, 3]}
         self.assertEqual((before.tolist(), list(self.cache["a"]), len(self.cache)), ([1], ["y"], 1))
+
+    def test_what_is_asked_for_again_is_what_is_there_now(self):
+        other = unidle.Cache(self.folder)
+        self.cache["a"] = {"x": [1]}
+        for value in (1, 2, 3):
+            other["a"] = {"x": [value]}
+            self.assertEqual([int(self.cache["a"]["x"][0]) for _ in range(3)], [value] * 3)
+        self.said(python("unidle.Cache(sys.argv[1])['a'] = {'x': [4]}", self.folder))
+        self.assertEqual(int(self.cache["a"]["x"][0]), 4)
+        del other["a"]
+        with self.assertRaises(KeyError):
+            self.cache["a"]
+
+    def test_each_who_asks_has_arrays_of_their_own(self):
+        self.cache["a"] = {"x": np.arange(6), "empty": np.zeros((0, 2))}
+        first = self.cache["a"]
+        first["x"].shape = (2, 3)
+        del first["empty"]
+        again = self.cache["a"]
+        self.assertEqual({name: array.shape for name, array in again.items()}, {"x": (6,), "empty": (0, 2)})
+        np.testing.assert_array_equal(again["x"], np.arange(6))
+
+    def test_each_use_counts_for_eviction(self):
+        self.cache["a"] = {"x": np.zeros(5)}
+        counted = []
+        for _ in range(5):
+            self.cache["a"]
+            counted.append(hits_of(self.folder, "a"))
+        self.assertEqual(counted, [1, 2, 3, 3, 3])
 
     def test_update_takes_a_mapping_pairs_and_names(self):
         self.cache.update({"a": {"x": [1]}, b"a": {"x": [2]}}, c={"x": [3]})
@@ -242,6 +282,22 @@ class MemoryTest(CacheTest):
         kept.clear()
         gc.collect()
         self.assertLessEqual(mapped(), 4)
+
+    def test_what_is_kept_for_speed_goes_when_others_need_room(self):
+        cache = unidle.Cache(self.folder, max_bytes=1 << 20)
+        for number in range(20):
+            cache[str(number)] = {"x": np.zeros(100)}
+        held = [cache[str(number)] for number in range(20) for _ in range(2)][0]
+
+        def left():
+            command = [UNIDLE, "cache", "prune", self.folder, "--max-bytes", "0"]
+            subprocess.run(command, capture_output=True, check=True)
+            return len(cache)
+
+        self.assertGreater(left(), 1)
+        self.assertIsNone(cache.get("not there"))
+        self.assertEqual(left(), 1)
+        np.testing.assert_array_equal(held["x"], np.zeros(100))
 
     def test_the_bound_holds_and_is_kept_with_the_cache(self):
         cache = unidle.Cache(self.folder, max_bytes=100_000)

@@ -14,6 +14,7 @@ from collections.abc import MutableMapping
 from typing import Any, Callable, Dict, Iterator, Mapping, Optional, Tuple, Union
 
 from unidle import _native
+from unidle._kept import Kept
 from unidle._tensors import numpy, values_of
 from unidle.errors import UsageError
 
@@ -197,7 +198,8 @@ class Cache(MutableMapping):
         self._handle = library.unidle_cache_open(os.fsencode(self._path), json.dumps(options).encode())
         if not self._handle:
             _native.raise_failure()
-        self._get = library.unidle_cache_get
+        self._get, self._watch = library.unidle_cache_get, library.unidle_cache_watch
+        self._kept = Kept()
         weakref.finalize(self, library.unidle_cache_close, self._handle)
 
     __eq__ = object.__eq__  # not entry by entry
@@ -214,11 +216,16 @@ class Cache(MutableMapping):
         return _opened, (self._path, self._durable)
 
     def __getitem__(self, name: Union[str, bytes]) -> Arrays:
-        kind, text = _named(name)
-        found = _native.Found()
-        if not self._checked(self._get(self._handle, kind, text, len(text), found)):
-            raise KeyError(name)
-        return _over(found, _layout_of(found).shown)
+        arrays = self._kept.find(name)
+        if arrays is None:
+            kind, text = _named(name)
+            found = _native.Watched()
+            if not self._checked(self._watch(self._handle, kind, text, len(text), found)):
+                raise KeyError(name)
+            arrays = list(_over(found, _layout_of(found).shown).items())
+            self._kept.add(name, arrays, found)
+        # Each time arrays of their own: who asks may give them another shape.
+        return {each: array.view() for each, array in arrays}
 
     def __setitem__(self, name: Union[str, bytes], arrays: Mapping[str, Any]) -> None:
         kind, text = _named(name)
@@ -335,6 +342,7 @@ class Cache(MutableMapping):
     def put(self, claim: int, arrays: Mapping[str, Any]) -> bool:
         """Whether it was stored."""
         rows, keep = _rows(arrays)
+        self._kept.clear()  # else it may stand in the way of what is new
         stored = self._library.unidle_claim_put(self._handle, claim, rows, len(arrays))
         del keep
         return bool(self._checked(stored))
@@ -344,6 +352,7 @@ class Cache(MutableMapping):
 
     def _put_many(self, entries: list) -> None:
         """Each of them: (key, rows, how many, what keeps the rows' memory)."""
+        self._kept.clear()
         while entries:
             table = (_native.CacheNewEntry * len(entries))(*(entry[:3] for entry in entries))
             through = self._checked(self._library.unidle_cache_put_many(self._handle, table, len(entries)))

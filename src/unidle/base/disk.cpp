@@ -1,16 +1,20 @@
 #include "unidle/base/disk.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
+#include <sstream>
 #include <system_error>
 
 #include "unidle/base/file_attributes.h"
+#include "unidle/base/files.h"
 
 namespace unidle {
 
@@ -54,6 +58,24 @@ int Disk::write(int fd, std::string_view bytes) {
 }
 
 int Disk::sync(int fd) { return ::fdatasync(fd) == 0 ? 0 : errno; }
+
+int Disk::sync_all(int fd) { return ::fsync(fd) == 0 ? 0 : errno; }
+
+bool Disk::names_go_with_files(const std::filesystem::path& path) {
+  struct stat status {};
+  const auto mounts = try_read_file("/proc/self/mountinfo");
+  if (::stat(path.c_str(), &status) != 0 || !mounts) {
+    return false;
+  }
+  const std::string device = fmt::format(" {}:{} ", major(status.st_dev), minor(status.st_dev));
+  std::istringstream lines(*mounts);
+  for (std::string line; std::getline(lines, line);) {
+    if (const std::size_t type = line.find(" - "); line.find(device) < type && type != std::string::npos) {
+      return line.compare(type, 8, " - ext4 ") == 0 || line.compare(type, 7, " - xfs ") == 0;
+    }
+  }
+  return false;
+}
 
 void Disk::begin_sync(int fd) { ::sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WRITE); }
 

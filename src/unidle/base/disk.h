@@ -28,6 +28,11 @@ class Disk {
   int write(int fd, std::string_view bytes);
   /// The bytes of the file are on the disk.
   virtual int sync(int fd);
+  /// The same, with all else that the file system keeps of the file.
+  virtual int sync_all(int fd);
+  /// On the file system that `path` lies on, sync_all() of a file that got a new name brings the name to the disk, too,
+  /// with the folders above it: it keeps one journal, in order. POSIX asks for the folder to be synced.
+  virtual bool names_go_with_files(const std::filesystem::path& path);
   /// A hint that sync() comes: the disk may begin to write. Promises nothing, so nothing can fail.
   virtual void begin_sync(int fd);
   virtual int rename(const std::filesystem::path& from, const std::filesystem::path& to);

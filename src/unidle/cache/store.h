@@ -16,6 +16,7 @@
 
 #include "unidle/base/clock.h"
 #include "unidle/base/disk.h"
+#include "unidle/cache/counters.h"
 #include "unidle/cache/entry.h"
 #include "unidle/cache/key.h"
 
@@ -93,7 +94,7 @@ struct Pruned {
   std::uint64_t entries = 0;
   std::uint64_t bytes = 0;
   std::uint64_t damaged = 0;    // files of damaged/ that were removed
-  std::uint64_t left_over = 0;  // temporary files of processes that were killed
+  std::uint64_t left_over = 0;  // temporary files of processes that were killed, and indexes of earlier versions
 };
 
 /// A cache in a folder. Any number of processes and threads may use it at once. After a fork both sides may go on. What
@@ -109,6 +110,11 @@ class Store {
   std::optional<Entry> get(const Key& key);
   /// The same for a walk over all entries: it counts as no use, and nothing is kept mapped.
   std::optional<Entry> peek(const Key& key);
+  /// For those who keep what they get: read the generation before get(), and go on with what that gave while it stays
+  /// the same. Valid as long as the store; nothing where the cache cannot be written.
+  std::optional<Counters> counters(const Key& key);
+  /// The most bytes that may be kept so, beside what get() keeps itself.
+  std::uint64_t room_for_kept();
   bool contains(const Key& key);
   /// Stores the entry, in place of what was there. What comes back has the arrays in memory, and says whether they were
   /// stored.

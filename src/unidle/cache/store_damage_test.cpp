@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
-#include <sqlite3.h>
 #include <sys/resource.h>
 
 #include <csignal>
@@ -80,7 +79,7 @@ TEST_F(DamagedStoreTest, AnIndexThatIsLostOrDamagedIsMadeAnew) {
     for (std::uint64_t number = 0; number < 30; ++number) {
       store->put(key_number(number), numbered(number));
     }
-    const fs::path index = folder() / "v1/index.db";
+    const fs::path index = index_file();
     if (std::string_view(how) != "lost while open") {
       store.reset();
     }
@@ -115,7 +114,7 @@ TEST_F(DamagedStoreTest, AnyFlippedByteOfTheIndexCostsNoEntry) {
       store.put(key_number(number), numbered(number));
     }
   }
-  const fs::path index = folder() / "v1/index.db";
+  const fs::path index = index_file();
   const std::string good = read_file(index);
   const std::size_t step = 151;  // all of them take minutes
   for (std::size_t at = 0; at < good.size(); at += step) {
@@ -260,20 +259,22 @@ TEST_F(DamagedStoreTest, TwoVersionsOfTheProgramShareAFolder) {
   EXPECT_THAT(told_, SizeIs(0));
 }
 
-TEST_F(DamagedStoreTest, AnIndexOfAnotherVersionIsMadeAnew) {
+TEST_F(DamagedStoreTest, IndexesOfOtherVersionsAreLeftAlone) {
   { Store(options()).put(key_number(1), numbered(1)); }
-  sqlite3* db = nullptr;
-  ASSERT_EQ(sqlite3_open((folder() / "v1/index.db").c_str(), &db), SQLITE_OK);
-  ASSERT_EQ(sqlite3_exec(db,
-                         "DROP TABLE entries; CREATE TABLE entries (key BLOB PRIMARY KEY, bytes, queue, position);"
-                         "PRAGMA user_version = 1",
-                         nullptr, nullptr, nullptr),
-            SQLITE_OK);
-  sqlite3_close(db);
+  const fs::path earlier = folder() / "v1/index.db";
+  const fs::path later = folder() / "v1/index-3.db";
+  for (const fs::path& theirs : {earlier, later}) {
+    std::ofstream(theirs) << "theirs, with other tables";
+  }
   Store store(options());
-  EXPECT_EQ(store.statistics().entries, 1U);
   EXPECT_TRUE(store.put(key_number(2), numbered(2)).stored());
   EXPECT_EQ(store.statistics().entries, 2U);
+  EXPECT_EQ(store.verify().checked, 2U);
+  EXPECT_EQ(read_file(earlier), "theirs, with other tables");
+  store.prune();
+  EXPECT_FALSE(fs::exists(earlier)) << "it can be made anew, and takes room";
+  EXPECT_EQ(read_file(later), "theirs, with other tables");
+  EXPECT_EQ(files_in(folder() / "v1/damaged"), 0U);
   EXPECT_THAT(told_, SizeIs(0));
 }
 
@@ -296,7 +297,7 @@ TEST_F(DamagedStoreTest, EntriesWithANameAreCountedHoweverTheIndexWasMade) {
   Options only = options();
   only.read_only = true;
   EXPECT_EQ(Store(only).statistics().named, 2U);
-  fs::remove(folder() / "v1/index.db");
+  fs::remove(index_file());
   Store store(options());
   EXPECT_EQ(store.statistics().named, 2U);
   store.erase(key_number(2));

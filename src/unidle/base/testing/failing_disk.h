@@ -43,6 +43,11 @@ class FailingDisk final : public Disk {
     const int failure = next();
     return failure != 0 ? failure : Disk::sync(fd);
   }
+  int sync_all(int fd) override {
+    const int failure = next();
+    return failure != 0 ? failure : Disk::sync_all(fd);
+  }
+  bool names_go_with_files(const std::filesystem::path&) override { return names_go_along; }
   int rename(const std::filesystem::path& from, const std::filesystem::path& to) override {
     const int failure = next();
     return failure != 0 ? failure : Disk::rename(from, to);
@@ -63,6 +68,7 @@ class FailingDisk final : public Disk {
   std::atomic<int> calls{0};
   std::atomic<bool> no_maps{false};
   bool once = false;
+  bool names_go_along = false;
   int error = ENOSPC;
 
  private:

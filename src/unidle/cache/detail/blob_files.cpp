@@ -27,7 +27,6 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::size_t kDamagedKept = 64;
-constexpr std::size_t kReadQuickly = 1 << 20;  // bytes that are read as quickly as they are mapped
 
 /// Half of the mappings that the kernel allows a process: where they run out, the program itself gets no more memory.
 std::size_t most_mapped() {
@@ -195,34 +194,26 @@ void BlobFiles::make() {
   }
 }
 
-fs::path BlobFiles::path(const Key& key) const {
-  const std::string name = key.hex();
-  return folder_ / "blobs" / name.substr(0, 2) / name;
-}
+fs::path BlobFiles::folder_of(std::size_t part) const { return folder_ / "blobs" / fmt::format("{:02x}", part); }
+
+fs::path BlobFiles::path(const Key& key) const { return folder_of(key.bytes[0]) / key.hex(); }
 
 bool BlobFiles::exists(const Key& key) const { return ::access(path(key).c_str(), F_OK) == 0; }
 
-bool BlobFiles::is_named(const Key& key) const {
-  const UniqueFd fd(::open(path(key).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
-  std::array<std::byte, kNameBytes> begin{};
-  const ssize_t got = fd ? ::pread(fd.get(), begin.data(), begin.size(), 0) : 0;
-  return got > 0 && is_named_blob(std::span(begin).first(static_cast<std::size_t>(got)));
-}
-
-OpenedBlob BlobFiles::open(const Key& key, Into into) const {
+OpenedBlob BlobFiles::open(const Key& key) const {
   const fs::path file = path(key);
   bool no_descriptor = false;
-  OpenedBlob opened = open_file(file, key, into, no_descriptor);
+  OpenedBlob opened = open_file(file, key, no_descriptor);
   if (no_descriptor) {
     const std::scoped_lock lock(spare_mutex_);
     spare_.reset();
-    opened = open_file(file, key, into, no_descriptor);
+    opened = open_file(file, key, no_descriptor);
     spare_ = spare_descriptor();
   }
   return opened;
 }
 
-OpenedBlob BlobFiles::open_file(const fs::path& file, const Key& key, Into into, bool& no_descriptor) const {
+OpenedBlob BlobFiles::open_file(const fs::path& file, const Key& key, bool& no_descriptor) const {
   using State = OpenedBlob::State;
   const UniqueFd fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   no_descriptor = !fd && errno == EMFILE;
@@ -238,13 +229,10 @@ OpenedBlob BlobFiles::open_file(const fs::path& file, const Key& key, Into into,
   if (length < kTensorAlignment) {
     return {State::kDamaged, nullptr, "is shorter than a header"};
   }
-  const bool in_memory = into == Into::kMemory && length <= kReadQuickly;
-  if (!in_memory) {
-    // Without it (there are no locks here, or it is being evicted) eviction takes the name away and we keep the file.
-    try_lock_file(fd.get(), LOCK_SH);
-  }
+  // Without it (there are no locks here, or it is being evicted) eviction takes the name away and we keep the file.
+  try_lock_file(fd.get(), LOCK_SH);
   void* address = nullptr;
-  if (!in_memory && MappedFile::mapped < most_mapped() && disk_.map(fd.get(), length, address) == 0) {
+  if (MappedFile::mapped < most_mapped() && disk_.map(fd.get(), length, address) == 0) {
     return judge(std::make_shared<MappedFile>(address, length), key);
   }
   auto content = std::make_shared<ReadFile>(length);
@@ -308,13 +296,48 @@ int BlobFiles::publish(TemporaryBlob& temporary, const Key& key, std::set<fs::pa
   return failure;
 }
 
-int BlobFiles::sync(std::span<TemporaryBlob* const> files, const std::set<fs::path>& folders) {
-  // All are on their way before the first is waited for: the file system then has one journal entry for all of them.
-  // syncfs() would be one call, but waits for all that anybody wrote to this disk, and tells of no failure before
-  // Linux 5.8.
+bool BlobFiles::names_go_with_files() {
+  std::call_once(asked_disk_, [&] { names_go_with_files_ = disk_.names_go_with_files(folder_); });
+  return names_go_with_files_;
+}
+
+namespace {
+
+/// All are on their way before the first is waited for: the file system then has one journal entry for all of them.
+/// syncfs() would be one call, but waits for all that anybody wrote to this disk, and tells of no failure before
+/// Linux 5.8.
+void begin_sync(Disk& disk, std::span<TemporaryBlob* const> files) {
   for (std::size_t i = 0; i < files.size() && files.size() > 1; ++i) {
-    disk_.begin_sync(files[i]->fd());
+    disk.begin_sync(files[i]->fd());
   }
+}
+
+int first_failure(const std::vector<int>& failures) {
+  const auto failed = std::find_if(failures.begin(), failures.end(), [](int failure) { return failure != 0; });
+  return failed == failures.end() ? 0 : *failed;
+}
+
+}  // namespace
+
+int BlobFiles::sync_content(std::span<TemporaryBlob* const> files) {
+  begin_sync(disk_, files);
+  std::vector<int> failures(files.size());
+  wait_together(files.size(), [&](std::size_t i) { failures[i] = disk_.sync(files[i]->fd()); });
+  return first_failure(failures);
+}
+
+int BlobFiles::sync_published(std::span<TemporaryBlob* const> files, std::span<TemporaryBlob* const> synced,
+                              const std::set<fs::path>& folders) {
+  begin_sync(disk_, files);
+  if (names_go_with_files()) {
+    std::vector<TemporaryBlob*> all(files.begin(), files.end());
+    all.insert(all.end(), synced.begin(), synced.end());
+    std::vector<int> failures(all.size());
+    wait_together(all.size(), [&](std::size_t i) { failures[i] = disk_.sync_all(all[i]->fd()); });
+    return first_failure(failures);
+  }
+  const auto close = [](TemporaryBlob* file) { file->close(); };  // folders need descriptors, too
+  std::for_each(synced.begin(), synced.end(), close);
   const std::vector<fs::path> names(folders.begin(), folders.end());
   std::vector<int> failures(files.size() + names.size());
   wait_together(failures.size(), [&](std::size_t i) {
@@ -323,12 +346,11 @@ int BlobFiles::sync(std::span<TemporaryBlob* const> files, const std::set<fs::pa
   for (std::size_t i = 0; i < names.size(); ++i) {
     int& failure = failures[files.size() + i];
     if (failure == EMFILE || failure == ENFILE) {
-      std::for_each(files.begin(), files.end(), [](TemporaryBlob* file) { file->close(); });
+      std::for_each(files.begin(), files.end(), close);
       failure = sync_folder(disk_, names[i]);
     }
   }
-  const auto failed = std::find_if(failures.begin(), failures.end(), [](int failure) { return failure != 0; });
-  return failed == failures.end() ? 0 : *failed;
+  return first_failure(failures);
 }
 
 RemovalState BlobFiles::remove_unheld(const Key& key) {
@@ -387,19 +409,6 @@ std::size_t BlobFiles::sweep() {
     }
   }
   return removed;
-}
-
-void BlobFiles::each(std::size_t part, const std::function<bool(const Key&, std::uint64_t bytes)>& each) const {
-  std::error_code failure;
-  for (fs::directory_iterator entry(folder_ / "blobs" / fmt::format("{:02x}", part), failure), end;
-       !failure && entry != end; entry.increment(failure)) {
-    const auto key = Key::from_hex(entry->path().filename().string());
-    std::error_code gone;
-    const std::uintmax_t bytes = key ? entry->file_size(gone) : 0;
-    if (key && !gone && !each(*key, bytes)) {
-      return;
-    }
-  }
 }
 
 }  // namespace unidle::cache::detail

@@ -6,7 +6,6 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -27,6 +26,13 @@ struct OpenedBlob {
   State state = State::kMissing;
   std::shared_ptr<const Held> held;
   std::string reason;
+};
+
+/// A blob that is there.
+struct BlobFacts {
+  Key key;
+  std::uint64_t bytes = 0;
+  bool named = false;  // it keeps its name (is_named_blob)
 };
 
 enum class RemovalState { kRemoved, kHeld };
@@ -65,22 +71,20 @@ class BlobFiles {
 
   /// Reads, checks and maps it. A reader's lock is on the file until the last copy of `held` is gone. Readers keep no
   /// descriptor. Beyond half of the mappings that a process may have, it is read into memory instead.
-  OpenedBlob open(const Key& key) const { return open(key, Into::kMapping); }
-  /// Reads and checks it, for those who look at each once: what is small is not mapped, and no lock is on it.
-  OpenedBlob look_at(const Key& key) const { return open(key, Into::kMemory); }
+  OpenedBlob open(const Key& key) const;
   bool exists(const Key& key) const;
-  /// It keeps its name (is_named_blob). Reads its beginning only, and checks nothing.
-  bool is_named(const Key& key) const;
 
   /// The whole blob in tmp/.
   TemporaryBlob write(const Key& key, EncodedBlob& blob);
   /// Gives it its name; whoever opens the key from now on gets it. Adds the folders that changed. 0, or what went wrong
   /// as errno.
   int publish(TemporaryBlob& temporary, const Key& key, std::set<std::filesystem::path>& changed);
-  /// Waits until the content of these files and the names in these folders are on the disk. Folders may come with files
-  /// that are published only: where there are no more descriptors, those of the files are given back. 0, or what went
-  /// wrong as errno.
-  int sync(std::span<TemporaryBlob* const> files, const std::set<std::filesystem::path>& folders);
+  /// Waits until the content of these files is on the disk. 0, or what went wrong as errno.
+  int sync_content(std::span<TemporaryBlob* const> files);
+  /// The same for files that are published, with their names, which changed these folders. Those whose content is on
+  /// the disk already come as `synced`. Where there are no more descriptors, those of the files are given back.
+  int sync_published(std::span<TemporaryBlob* const> files, std::span<TemporaryBlob* const> synced,
+                     const std::set<std::filesystem::path>& folders);
 
   /// Takes it away unless somebody reads it; also kRemoved when it is not there.
   RemovalState remove_unheld(const Key& key);
@@ -93,19 +97,19 @@ class BlobFiles {
 
   /// Removes what writers left behind that were killed.
   std::size_t sweep();
-  /// The parts that a walk over all blobs has, by the first two digits of their keys.
+  /// The parts that a walk over all blobs has (BlobFolder), by the first two digits of their keys.
   static constexpr std::size_t kParts = 256;
-  /// Every blob of a part, in no order, until `each` says false. What is no blob by its name is passed over.
-  void each(std::size_t part, const std::function<bool(const Key&, std::uint64_t bytes)>& each) const;
+  std::filesystem::path folder_of(std::size_t part) const;
 
  private:
   TemporaryBlob make_temporary(const Key& key);
-  enum class Into { kMapping, kMemory };
-  OpenedBlob open(const Key& key, Into into) const;
-  OpenedBlob open_file(const std::filesystem::path& file, const Key& key, Into into, bool& no_descriptor) const;
+  bool names_go_with_files();
+  OpenedBlob open_file(const std::filesystem::path& file, const Key& key, bool& no_descriptor) const;
 
   std::filesystem::path folder_;
   Disk& disk_;
+  std::once_flag asked_disk_;
+  bool names_go_with_files_ = false;
   /// Given up for a moment to read where the process has no descriptor left.
   mutable std::mutex spare_mutex_;
   mutable UniqueFd spare_;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 
+#include "unidle/cache/counters.h"
 #include "unidle/cache/key.h"
 
 namespace unidle::cache::detail {
@@ -34,6 +35,11 @@ class Board {
   std::uint32_t pressure() const { return pressure_->load(std::memory_order_relaxed); }
   void raise_pressure() { pressure_->fetch_add(1, std::memory_order_relaxed); }
 
+  /// Where they lie; valid as long as this.
+  Counters counters(const Key& key) const {
+    return {pressure_, &generations_[generation_slot(key)], &hits_[hit_slot(key)]};
+  }
+
   bool shared() const { return shared_; }
 
  private:
@@ -41,7 +47,7 @@ class Board {
   static constexpr std::size_t kHits = 1 << 22;
   static constexpr std::size_t kHead = 4096;
   static constexpr std::size_t kBytes = kHead + kGenerations * sizeof(std::uint32_t) + kHits;
-  static constexpr unsigned kMostHits = 3;
+  static constexpr unsigned kMostHits = Counters::kMostHits;
 
   static std::size_t generation_slot(const Key& key) { return key.prefix() % kGenerations; }
   static std::size_t hit_slot(const Key& key) { return (key.prefix() >> 20) % kHits; }

@@ -65,7 +65,7 @@ struct Index::Statements {
         has_ghost(db, "SELECT 1 FROM ghosts WHERE id = ?"),
         erase_ghost(db, "DELETE FROM ghosts WHERE id = ?"),
         oldest_ghost(db, "SELECT id FROM ghosts ORDER BY position LIMIT 1"),
-        rows(db, "SELECT key FROM entries WHERE key > ? ORDER BY key LIMIT ?") {}
+        rows(db, "SELECT key, bytes FROM entries WHERE key BETWEEN ? AND ? ORDER BY key") {}
 
   record::Statement begin, commit, sums, set_sums, find, insert, erase, move, oldest, add_ghost, has_ghost, erase_ghost,
       oldest_ghost, rows;
@@ -92,6 +92,16 @@ class Index::Transaction {
   Index& index_;
   bool done_ = false;
 };
+
+std::string Index::file_name() { return fmt::format("index-{}.db", kIndexVersion); }
+
+std::vector<std::string> Index::earlier_file_names() {
+  std::vector<std::string> names = {"index.db"};  // before each version had a name
+  for (std::int64_t version = 2; version < kIndexVersion; ++version) {
+    names.push_back(fmt::format("index-{}.db", version));
+  }
+  return names;
+}
 
 Index::Index(const std::filesystem::path& path, Board& board)
     : path_(path),
@@ -386,11 +396,6 @@ void Index::forget(const Key& key) {
   transaction.commit();
 }
 
-bool Index::knows(const Key& key, std::uint64_t bytes) {
-  const auto row = find(key);
-  return row && row->bytes == bytes;
-}
-
 void Index::adopt(const BlobFacts& blob) {
   Transaction transaction(*this);
   Sums sums = read_sums();
@@ -407,22 +412,22 @@ Totals Index::totals() {
           static_cast<std::uint64_t>(sums.named)};
 }
 
-std::optional<Key> Index::rows(const std::optional<Key>& after, std::size_t limit,
-                               const std::function<void(const Key&)>& each) {
+std::vector<std::pair<Key, std::uint64_t>> Index::rows(std::size_t part) {
+  Key first;
+  Key last;
+  last.bytes.fill(0xff);
+  first.bytes[0] = last.bytes[0] = static_cast<std::uint8_t>(part);
   record::Statement& query = statements_->rows;
   query.reset();
-  std::vector<Key> found;  // `each` may change the table
-  query.bind_all(after ? as_blob(*after) : Blob{}, static_cast<std::int64_t>(limit));
+  query.bind_all(as_blob(first), as_blob(last));
+  std::vector<std::pair<Key, std::uint64_t>> found;
   while (query.step()) {
     if (const auto key = key_from(query.bytes(0))) {
-      found.push_back(*key);
+      found.emplace_back(*key, static_cast<std::uint64_t>(query.integer(1)));
     }
   }
   query.reset();
-  for (const Key& key : found) {
-    each(key);
-  }
-  return found.empty() ? std::nullopt : std::optional(found.back());
+  return found;
 }
 
 }  // namespace unidle::cache::detail

@@ -7,8 +7,11 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
+#include <utility>
 #include <vector>
 
+#include "unidle/cache/detail/blob_files.h"
 #include "unidle/cache/detail/board.h"
 #include "unidle/cache/key.h"
 #include "unidle/record/sqlite.h"
@@ -19,13 +22,6 @@ struct Totals {
   std::uint64_t entries = 0;
   std::uint64_t bytes = 0;
   std::uint64_t named = 0;
-};
-
-/// A blob that is there.
-struct BlobFacts {
-  Key key;
-  std::uint64_t bytes = 0;
-  bool named = false;
 };
 
 /// A blob that asks for room.
@@ -45,10 +41,15 @@ enum class Removal { kGone, kHeld };
 /// it. A row may lack its blob. Not thread-safe; several processes may have one. Failures are kIo.
 class Index {
  public:
+  /// Each version of the tables has a file of its own, so that no program takes another's for a damaged one.
+  static std::string file_name();
+  /// What versions before ours may have left in the folder of an index.
+  static std::vector<std::string> earlier_file_names();
+
   /// Opens or makes the database at `path`.
   Index(const std::filesystem::path& path, Board& board);
 
-  /// False until finish_rebuild(): the database is new, and knows nothing of the blobs that are there.
+  /// False until rebuild(): the database is new, and knows nothing of the blobs that are there.
   bool complete();
   /// Within one transaction: `each` calls add() for every blob there is.
   void rebuild(const std::function<void(const std::function<void(const BlobFacts&)>& add)>& each);
@@ -66,15 +67,12 @@ class Index {
   Totals shrink(std::uint64_t max_bytes, const std::function<Removal(const Key&)>& remove);
   /// The entry is no longer there.
   void forget(const Key& key);
-  /// A blob that is there has a row, and that says its size.
-  bool knows(const Key& key, std::uint64_t bytes);
   /// A blob that is there: its row is made or corrected, without eviction.
   void adopt(const BlobFacts& blob);
 
   Totals totals();
-  /// Calls `each` for rows in no order, at most `limit` at a time from behind `after`; the last key that was seen.
-  std::optional<Key> rows(const std::optional<Key>& after, std::size_t limit,
-                          const std::function<void(const Key&)>& each);
+  /// Keys and bytes of the rows of a part (BlobFiles), by their keys.
+  std::vector<std::pair<Key, std::uint64_t>> rows(std::size_t part);
 
  private:
   enum Queue : std::int64_t { kSmall = 0, kMain = 1 };

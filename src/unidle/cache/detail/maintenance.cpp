@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <atomic>
+#include <iterator>
 #include <thread>
+#include <utility>
 
 #include "unidle/base/error.h"
 #include "unidle/cache/detail/state.h"
@@ -14,7 +16,9 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr std::size_t kRowsAtATime = 4096;
+// Of what was verified, before it is told.
+constexpr std::uint64_t kToldTogether = 64;
+constexpr std::uint64_t kBytesToldTogether = 16 << 20;
 
 class RebuildLock {
  public:
@@ -32,13 +36,22 @@ class RebuildLock {
   bool taken_;
 };
 
-/// Out of the way, with what belongs to it. Whoever has it open notices that it was replaced.
-void set_index_aside(const fs::path& folder) {
-  std::error_code ignored;
-  fs::rename(folder / "index.db", folder / "damaged" / "index.db", ignored);
-  for (const char* name : {"index.db", "index.db-wal", "index.db-shm"}) {
-    fs::remove(folder / name, ignored);
+/// With what belongs to it; how many files that were.
+std::size_t remove_index(const fs::path& folder, const std::string& name) {
+  std::size_t removed = 0;
+  for (const char* end : {"", "-wal", "-shm"}) {
+    std::error_code ignored;
+    removed += fs::remove(folder / (name + end), ignored) ? 1 : 0;
   }
+  return removed;
+}
+
+/// Out of the way. Whoever has it open notices that it was replaced.
+void set_index_aside(const fs::path& folder) {
+  const std::string name = Index::file_name();
+  std::error_code ignored;
+  fs::rename(folder / name, folder / "damaged" / name, ignored);
+  remove_index(folder, name);
 }
 
 }  // namespace
@@ -49,7 +62,7 @@ Index& State::index() {
   }
   if (!index_) {
     const RebuildLock lock(*evictions_);
-    const fs::path path = folder_ / "index.db";
+    const fs::path path = folder_ / Index::file_name();
     try {
       index_.emplace(path, *board_);
     } catch (const Error& error) {
@@ -69,10 +82,16 @@ Index& State::index() {
 void State::rebuild() {
   index_->rebuild([this](const auto& add) {
     for (std::size_t part = 0; part < BlobFiles::kParts; ++part) {
-      files_.each(part, [&](const Key& key, std::uint64_t bytes) {
-        add({key, bytes, files_.is_named(key)});
-        return true;
-      });
+      const BlobFolder folder(files_, part);
+      std::vector<BlobFacts> blobs;
+      for (const Key& key : folder.keys()) {
+        if (const auto facts = folder.facts(key)) {
+          blobs.push_back(*facts);
+        }
+      }
+      // As the index has them: its pages are then written once.
+      std::sort(blobs.begin(), blobs.end(), [](const auto& left, const auto& right) { return left.key < right.key; });
+      std::for_each(blobs.begin(), blobs.end(), add);
     }
   });
 }
@@ -125,40 +144,38 @@ Statistics State::statistics() {
 Statistics State::count_files() const {
   Statistics all{.max_bytes = max_bytes_};
   for (std::size_t part = 0; part < BlobFiles::kParts; ++part) {
-    files_.each(part, [&](const Key& key, std::uint64_t bytes) {
-      ++all.entries;
-      all.bytes += bytes;
-      all.named += files_.is_named(key) ? 1 : 0;
-      return true;
-    });
+    const BlobFolder folder(files_, part);
+    for (const Key& key : folder.keys()) {
+      if (const auto facts = folder.facts(key)) {
+        ++all.entries;
+        all.bytes += facts->bytes;
+        all.named += facts->named ? 1 : 0;
+      }
+    }
   }
   return all;
 }
 
-void State::drop_rows_without_blobs() {
-  std::optional<Key> after;
-  do {
-    with_index([&](Index& index) {
-      after = index.rows(after, kRowsAtATime, [&](const Key& key) {
-        if (files_.exists(key) || evictions_->try_lock(key) == Outcome::kBusy) {
-          return;  // with a lock: its blob is about to come
-        }
-        if (!files_.exists(key)) {
-          index.forget(key);
-        }
-        evictions_->unlock(key);
-      });
-    });
-  } while (after);
-}
-
-void State::adopt(std::vector<std::pair<Key, std::uint64_t>> blobs) {
-  std::sort(blobs.begin(), blobs.end());  // as the index has them
+void State::put_rows_right(std::size_t part, const BlobFolder& folder, Sizes seen) {
+  std::sort(seen.begin(), seen.end());  // as the index has them
   with_index([&](Index& index) {
-    for (const auto& [key, bytes] : blobs) {
-      // Looked for again: it may have been evicted since it was seen.
-      if (!index.knows(key, bytes) && files_.exists(key)) {
-        index.adopt({key, bytes, files_.is_named(key)});
+    const Sizes rows = index.rows(part);
+    Sizes unseen;  // rows that may lack their blob
+    Sizes unknown;
+    std::set_difference(rows.begin(), rows.end(), seen.begin(), seen.end(), std::back_inserter(unseen));
+    std::set_difference(seen.begin(), seen.end(), rows.begin(), rows.end(), std::back_inserter(unknown));
+    for (const auto& [key, bytes] : unseen) {
+      if (files_.exists(key) || evictions_->try_lock(key) == Outcome::kBusy) {
+        continue;  // with a lock: its blob is about to come
+      }
+      if (!files_.exists(key)) {
+        index.forget(key);
+      }
+      evictions_->unlock(key);
+    }
+    for (const auto& [key, bytes] : unknown) {
+      if (const auto facts = folder.facts(key)) {  // else it was evicted since it was seen
+        index.adopt(*facts);
       }
     }
   });
@@ -169,35 +186,51 @@ Verified State::verify(std::stop_token stop, const std::function<void(std::uint6
   std::mutex mutex;
   std::atomic<std::size_t> next{0};
   std::exception_ptr failure;
-  using Blobs = std::vector<std::pair<Key, std::uint64_t>>;
-  const auto look_at = [&](const Key& key, Blobs& good) {
-    const OpenedBlob opened = files_.look_at(key);
-    const bool damaged = opened.state == OpenedBlob::State::kDamaged || opened.state == OpenedBlob::State::kUnreadable;
-    const bool moved = damaged && writable_ && files_.set_aside(key);
-    if (opened.state == OpenedBlob::State::kGood) {
-      good.emplace_back(key, opened.held->bytes);
-    }
-    if (opened.state == OpenedBlob::State::kMissing) {
-      return !stop.stop_requested();
-    }
+  const auto tell = [&](const Verified& some) {
     const std::scoped_lock lock(mutex);
-    ++all.checked;
-    all.bytes += opened.held ? opened.held->bytes : 0;
-    all.damaged += damaged ? 1 : 0;
-    all.set_aside += moved ? 1 : 0;
-    if (progress) {
+    all.checked += some.checked;
+    all.bytes += some.bytes;
+    all.damaged += some.damaged;
+    all.set_aside += some.set_aside;
+    if (progress && some.checked > 0) {
       progress(all.checked, all.bytes);
     }
-    return !stop.stop_requested();
+  };
+  const auto note = [&](const Key& key, const CheckedBlob& blob, Sizes& good, Verified& some) {
+    using BlobIs = OpenedBlob::State;
+    if (blob.state == BlobIs::kGood) {
+      good.emplace_back(key, blob.bytes);
+    }
+    const bool damaged = blob.state == BlobIs::kDamaged || blob.state == BlobIs::kUnreadable;
+    some.checked += blob.state == BlobIs::kMissing ? 0 : 1;
+    some.bytes += blob.bytes;
+    some.damaged += damaged ? 1 : 0;
+    some.set_aside += damaged && writable_ && files_.set_aside(key) ? 1 : 0;
+  };
+  const auto check_part = [&](std::size_t part, std::vector<std::byte>& buffer) {
+    const BlobFolder folder(files_, part);
+    Sizes good;
+    Verified some;
+    for (const Key& key : folder.keys()) {
+      if (stop.stop_requested()) {
+        tell(some);
+        return;
+      }
+      note(key, folder.check(key, buffer), good, some);
+      if (some.checked >= kToldTogether || some.bytes >= kBytesToldTogether) {
+        tell(std::exchange(some, {}));
+      }
+    }
+    tell(some);
+    if (writable_) {
+      put_rows_right(part, folder, std::move(good));
+    }
   };
   const auto work = [&] {
+    std::vector<std::byte> buffer;
     try {
       for (std::size_t part = next++; part < BlobFiles::kParts && !stop.stop_requested(); part = next++) {
-        Blobs good;
-        files_.each(part, [&](const Key& key, std::uint64_t) { return look_at(key, good); });
-        if (writable_) {
-          adopt(std::move(good));
-        }
+        check_part(part, buffer);
       }
     } catch (...) {
       const std::scoped_lock lock(mutex);
@@ -214,9 +247,6 @@ Verified State::verify(std::stop_token stop, const std::function<void(std::uint6
   if (failure) {
     std::rethrow_exception(failure);
   }
-  if (writable_ && !stop.stop_requested()) {
-    drop_rows_without_blobs();
-  }
   return all;
 }
 
@@ -226,16 +256,20 @@ Pruned State::prune(std::optional<std::uint64_t> max_bytes) {
   }
   Pruned pruned;
   pruned.left_over = files_.sweep();
+  for (const std::string& name : Index::earlier_file_names()) {
+    pruned.left_over += remove_index(folder_, name);
+  }
   pruned.damaged = files_.remove_damaged();
   for (std::size_t part = 0; part < BlobFiles::kParts; ++part) {
-    std::vector<std::pair<Key, std::uint64_t>> blobs;
-    files_.each(part, [&](const Key& key, std::uint64_t bytes) {
-      blobs.emplace_back(key, bytes);
-      return true;
-    });
-    adopt(std::move(blobs));
+    const BlobFolder folder(files_, part);
+    Sizes seen;
+    for (const Key& key : folder.keys()) {
+      if (const auto bytes = folder.bytes(key)) {
+        seen.emplace_back(key, *bytes);
+      }
+    }
+    put_rows_right(part, folder, std::move(seen));
   }
-  drop_rows_without_blobs();
   const std::optional<std::uint64_t> most = max_bytes ? max_bytes : max_bytes_;
   if (most) {
     hot_.release();

@@ -9,6 +9,7 @@
 #include "unidle/base/files.h"
 #include "unidle/base/json.h"
 #include "unidle/base/log.h"
+#include "unidle/cache/detail/blob_folder.h"
 
 namespace unidle::cache::detail {
 
@@ -141,12 +142,8 @@ std::optional<Entry> State::accept(const Key& key, OpenedBlob opened) {
 }
 
 std::vector<Key> State::keys(std::size_t part) const {
-  std::vector<Key> keys;
-  files_.each(part, [&](const Key& key, std::uint64_t) {
-    keys.push_back(key);
-    return true;
-  });
-  return keys;
+  const BlobFolder folder(files_, part);
+  return {folder.keys().begin(), folder.keys().end()};
 }
 
 void State::set_aside(const Key& key, const std::string& reason) {

@@ -10,6 +10,7 @@
 #include <unordered_set>
 
 #include "unidle/cache/detail/blob_files.h"
+#include "unidle/cache/detail/blob_folder.h"
 #include "unidle/cache/detail/board.h"
 #include "unidle/cache/detail/hot.h"
 #include "unidle/cache/detail/index.h"
@@ -34,6 +35,10 @@ class State {
 
   std::optional<Entry> get(const Key& key);
   std::optional<Entry> peek(const Key& key);
+  std::optional<Counters> counters(const Key& key) const {
+    return board_ ? std::optional(board_->counters(key)) : std::nullopt;
+  }
+  std::uint64_t room_for_kept() const { return hot_.max_bytes(); }
   std::vector<Key> keys(std::size_t part) const;
   /// The most that store() takes at a time: each has an open file until it is done.
   static constexpr std::size_t kMostTogether = 128;
@@ -76,9 +81,10 @@ class State {
   void set_aside(const Key& key, const std::string& reason);
   void forget(const Key& key);
   Statistics count_files() const;
-  void drop_rows_without_blobs();
-  /// Blobs that are there (keys, and bytes) get their rows, should those be missing.
-  void adopt(std::vector<std::pair<Key, std::uint64_t>> blobs);
+  using Sizes = std::vector<std::pair<Key, std::uint64_t>>;
+  /// The rows of the part, by the blobs that were seen in its folder: those that are missing are made, and those that
+  /// lack their blob go.
+  void put_rows_right(std::size_t part, const BlobFolder& folder, Sizes seen);
   void heed_pressure();
   void tell_once(const std::string& kind, const std::string& text);
 

@@ -95,7 +95,7 @@ void State::sync_replacing(Group& group) {
       files.push_back(&group.temporaries[i]);
     }
   }
-  if (const int failure = files_.sync(files, {}); failure != 0) {
+  if (const int failure = files_.sync_content(files); failure != 0) {
     throw system_error(ErrorCode::kIo, folder_.string(), "cannot be written", failure);
   }
 }
@@ -135,14 +135,11 @@ int State::publish(Group& group) {
 int State::sync_published(Group& group, std::span<const std::size_t> named,
                           const std::set<std::filesystem::path>& changed) {
   std::vector<TemporaryBlob*> files;
+  std::vector<TemporaryBlob*> synced;
   for (const std::size_t i : named) {
-    if (group.replacing[i]) {
-      group.temporaries[i].close();  // folders need descriptors, too
-    } else {
-      files.push_back(&group.temporaries[i]);
-    }
+    (group.replacing[i] ? synced : files).push_back(&group.temporaries[i]);
   }
-  const int failure = files_.sync(files, changed);
+  const int failure = files_.sync_published(files, synced, changed);
   for (const std::size_t i : named) {
     if (failure != 0 && !group.replacing[i]) {
       erase(group.rows[i].blob.key);

@@ -64,6 +64,7 @@ class ScratchCache : public ::testing::Test {
   std::filesystem::path blob(const Key& key) const {
     return folder() / "v1/blobs" / key.hex().substr(0, 2) / key.hex();
   }
+  std::filesystem::path index_file() const { return folder() / "v1/index-2.db"; }
   Options options() {
     Options options;
     options.path = folder();
