@@ -70,7 +70,6 @@ class Nearly final : public train::Workload {
   std::vector<train::FieldUse> field_uses() const override { return {train::FieldUse::kRaw}; }
   torch::nn::Module& model() override { return model_; }
   at::Tensor loss(const std::vector<at::Tensor>&) override { return weight_.sum(); }
-  std::map<std::string, double> validate() override { return {}; }
   train::Effective effective() const override { return {}; }
 
  private:

@@ -1,41 +1,32 @@
 #!/usr/bin/env bash
 # The engine under torchrun: one record sees all processes, and one that is killed costs what came after the
-# last checkpoint: torchrun starts all again, --resume auto goes on, and the run ends with the same loss.
-# $WORLD processes, $KILLS kills; tools/attack.sh has more.
+# last checkpoint: torchrun starts all again, --resume auto goes on, and the run ends with the same loss. For
+# 2 and for 4 processes, or for $WORLD, with $KILLS kills; tools/attack.sh has more.
 subcommand=
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 needs_torch
 needs_engine
-world=${WORLD:-2} kills=${KILLS:-1} samples=$((40000 + 16000 * (${KILLS:-1} - 1)))
+kills=${KILLS:-1}
 make_houses 500
 "$python" - <<'PY' || fail "Python could not make the model"
 import torch
 torch.manual_seed(1)
 torch.jit.script(torch.nn.Sequential(torch.nn.Linear(2, 8), torch.nn.ReLU(), torch.nn.Linear(8, 1))).save("net.pt")
 PY
-cat >houses.yaml <<YAML
+cat >houses.yaml <<'YAML'
 workload: torchscript
 script: {model: net.pt, table: houses.csv, targets: price}
 batch.size: 10
 optimizer.lr: 0.01
 metrics.interval: 10
 validation.interval: 0
-train: {samples: $samples, warmup_samples: 0}
+train.warmup_samples: 0
 checkpoint.interval: 4000
 device: cpu
 cpu.threads: 1
 YAML
-torchrun=("$python" -m torch.distributed.run --no-python --nproc-per-node "$world" --master-addr 127.0.0.1)
 port() { echo $((21000 + RANDOM % 11000)); }
 
-expect 0 run -o record -- "${torchrun[@]}" --master-port "$(port)" "$UNIDLE_BIN/unidle-train" houses.yaml -q \
-  --format json --resume auto checkpoint.folder=whole
-cp out whole.json
-[ "$(wc -l <whole.json)" = 1 ] || fail "more than the first process answers: $(cat whole.json)"
-
-"${torchrun[@]}" --master-port "$(port)" --max-restarts "$kills" --monitor-interval 0.1 \
-  "$UNIDLE_BIN/unidle-train" houses.yaml -q --format json --resume auto checkpoint.folder=again >again.json 2>again.err &
-agent=$!
 # awaited COMMAND ...: until it succeeds; false when the agent has ended, or after two minutes
 awaited() {
   local waited
@@ -46,7 +37,6 @@ awaited() {
   done
   return 1
 }
-workers=()
 all_are_new() {
   local found old
   mapfile -t found < <(pgrep -P "$agent" -f unidle-train)
@@ -54,19 +44,32 @@ all_are_new() {
   for old in "${workers[@]}"; do [[ " ${found[*]} " != *" $old "* ]] || return 1; done
   workers=("${found[@]}")
 }
-newest() { readlink again/checkpoint.pt; }
+newest() { readlink "again.$world/checkpoint.pt"; }
 has_gone_on() { [ "$(newest)" != "$reached" ]; }
-killed=0
-while [ "$killed" -lt "$kills" ] && awaited all_are_new; do
-  reached=$(newest)
-  awaited has_gone_on || break
-  sleep "0.0$((RANDOM % 10))"
-  kill -9 "${workers[$((RANDOM % world))]}" && killed=$((killed + 1))
-done
-[ "$killed" = "$kills" ] || fail "only $killed of $kills kills: $(tail -n 20 again.err)"
-wait "$agent" || fail "torchrun failed: $(tail -n 20 again.err)"
 
-"$python" - "$world" "$samples" >python.txt 2>&1 <<'PY' || fail "$(cat python.txt again.err)"
+# survives WORLD: a run with kills ends as one without them.
+survives() {
+  world=$1 workers=()
+  local samples=$((40000 + 16000 * (kills - 1))) killed=0
+  local torchrun=("$python" -m torch.distributed.run --no-python --nproc-per-node "$world" --master-addr 127.0.0.1)
+  local train=("$UNIDLE_BIN/unidle-train" houses.yaml -q --format json --resume auto "train.samples=$samples")
+  expect 0 run -o "record.$world" -- "${torchrun[@]}" --master-port "$(port)" "${train[@]}" "checkpoint.folder=whole.$world"
+  cp out whole.json
+  [ "$(wc -l <whole.json)" = 1 ] || fail "more than the first process answers: $(cat whole.json)"
+
+  "${torchrun[@]}" --master-port "$(port)" --max-restarts "$kills" --monitor-interval 0.1 "${train[@]}" \
+    "checkpoint.folder=again.$world" >again.json 2>again.err &
+  agent=$!
+  while [ "$killed" -lt "$kills" ] && awaited all_are_new; do
+    reached=$(newest)
+    awaited has_gone_on || break
+    sleep "0.0$((RANDOM % 10))"
+    kill -9 "${workers[$((RANDOM % world))]}" && killed=$((killed + 1))
+  done
+  [ "$killed" = "$kills" ] || fail "$world processes: only $killed of $kills kills: $(tail -n 20 again.err)"
+  wait "$agent" || fail "torchrun of $world processes failed: $(tail -n 20 again.err)"
+
+  "$python" - "$world" "$samples" >python.txt 2>&1 <<'PY' || fail "$world processes: $(cat python.txt again.err)"
 import json, sqlite3, sys
 
 world, samples = int(sys.argv[1]), int(sys.argv[2])
@@ -75,7 +78,14 @@ whole, again = (json.loads(open(name + ".json").read()) for name in ("whole", "a
 assert whole["steps"] == steps, whole
 assert 0 < again["steps"] < steps, "it began anew, or was not killed: %s" % again
 assert again["loss_last"] == whole["loss_last"] and again["metric"] == whole["metric"], (whole, again)
-seen = dict(sqlite3.connect("record/record.db").execute("SELECT process, COUNT(*) FROM steps GROUP BY process"))
+record = sqlite3.connect("record.%d/record.db" % world)
+seen = dict(record.execute("SELECT process, COUNT(*) FROM steps GROUP BY process"))
 assert list(seen.values()) == [steps] * world, seen
+# Each validates its share of the hundred rows or so that are held out.
+shares = [rows for (rows,) in record.execute("SELECT samples FROM spans WHERE kind = 'validate'")]
+assert len(shares) == world and max(shares) - min(shares) <= 1 and 50 < sum(shares) < 150, shares
 PY
+}
+
+for world in ${WORLD:-2 4}; do survives "$world"; done
 finish

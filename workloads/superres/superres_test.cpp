@@ -88,6 +88,26 @@ TEST(Superres, LayoutFusedUpdateAndRecomputationChangeRoundingOnly) {
   }
 }
 
+TEST(Superres, PsnrIsTheMeanOverWholePicturesHoweverTheyAreSharedOut) {
+  const TemporaryFolder folder;
+  write_pictures(folder.path());
+  const Config config = Config::from_text("workload: superres\n", "s.yaml",
+                                          {"data.folder=" + folder.path().string(), "input.size=32", "device=cpu"});
+  const auto workload = find_workload(config).open(config, at::kCPU);
+  const train::Precision precision("off", at::kCPU);
+  const double both = train::Evaluation(*workload, config, at::kCPU).run(precision).at("psnr");
+  const at::NoGradGuard no_grad;
+  workload->model().eval();
+  ASSERT_EQ(workload->validation_samples(), 2);
+  double total = 0;
+  for (std::int64_t picture = 0; picture < 2; ++picture) {
+    const at::Tensor sums = workload->metric_sums_of(picture).to(at::kDouble);
+    EXPECT_EQ(sums[1].item<double>(), 1);
+    total += sums[0].item<double>();
+  }
+  EXPECT_NEAR(both, total / 2, 1e-9);
+}
+
 TEST(Superres, LowPrecisionTrains) {
   const TemporaryFolder folder;
   write_pictures(folder.path());

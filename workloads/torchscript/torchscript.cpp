@@ -1,61 +1,22 @@
-// The workload `torchscript`: a TorchScript model over the rows of a table, without C++.
+// The workload `torchscript`: a model that Python wrote over the rows of a table, without C++.
 #include <ATen/ATen.h>
 #include <fmt/format.h>
-#include <torch/csrc/jit/api/module.h>
-#include <torch/csrc/jit/serialization/import.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <filesystem>
+#include <memory>
 #include <utility>
 
 #include "unidle/base/error.h"
 #include "unidle/data/sources/table.h"
 #include "unidle/train/workload.h"
+#include "workloads/torchscript/table_model.h"
 
 namespace unidle::workloads::torchscript {
 
 namespace {
 
 using Tensors = std::vector<at::Tensor>;
-
-/// Lets the engine have a TorchScript module's parameters and buffers, under their names.
-class ScriptModel final : public torch::nn::Module {
- public:
-  explicit ScriptModel(torch::jit::Module script) : script_(std::move(script)) {
-    for (const auto& parameter : script_.named_parameters()) {
-      auto [part, name] = place_of(parameter.name);
-      part->register_parameter(name, parameter.value, parameter.value.requires_grad());
-    }
-    for (const auto& buffer : script_.named_buffers()) {
-      auto [part, name] = place_of(buffer.name);
-      part->register_buffer(name, buffer.value);
-    }
-  }
-  void train(bool on = true) override {
-    Module::train(on);
-    script_.train(on);
-  }
-  at::Tensor forward(const at::Tensor& rows) { return script_.forward({rows}).toTensor(); }
-
- private:
-  /// The part of this module that "a.b.weight" belongs to, and "weight".
-  std::pair<torch::nn::Module*, std::string> place_of(const std::string& path) {
-    torch::nn::Module* part = this;
-    std::size_t begin = 0;
-    for (std::size_t dot = path.find('.'); dot != std::string::npos; dot = path.find('.', begin)) {
-      const std::string name = path.substr(begin, dot - begin);
-      const auto parts = part->named_children();
-      const auto* known = parts.find(name);
-      part = known != nullptr ? known->get() : part->register_module(name, std::make_shared<Module>()).get();
-      begin = dot + 1;
-    }
-    return {part, path.substr(begin)};
-  }
-
-  torch::jit::Module script_;
-};
 
 /// What script.loss names. Classes are the targets' own numbers, from 0.
 at::Tensor loss_of(const std::string& name, const at::Tensor& output, const at::Tensor& target) {
@@ -105,18 +66,6 @@ data::TableOptions table(const train::Config& config, data::TablePart part) {
           .standardize = config.flag("script.standardize")};
 }
 
-torch::jit::Module load_script(const std::string& path) {
-  if (!std::filesystem::exists(path)) {
-    throw Error(ErrorCode::kInput, path, "is not there", "make it with torch.jit.script(model).save(path)");
-  }
-  try {
-    return torch::jit::load(path, at::kCPU);
-  } catch (const std::exception&) {  // torch throws several kinds
-    throw Error(ErrorCode::kInput, path, "is no TorchScript module, or a damaged one",
-                "make one with torch.jit.script(model).save(path)");
-  }
-}
-
 class Script final : public train::Workload {
  public:
   Script(const train::Config& config, at::Device device)
@@ -125,15 +74,14 @@ class Script final : public train::Workload {
         path_(required(config, "script.model", "script.model: model.pt")),
         train_(table(config, data::TablePart::kTrain)),
         held_out_(table(config, data::TablePart::kValidation)),
-        model_(load_script(path_)) {
-    model_.to(device);
-    model_.train();
+        model_(load_model(path_, train_.features(), device)) {
+    model_->train();
   }
 
   const data::Source& source() const override { return train_; }
   const data::Source* held_out() const override { return &held_out_; }
   std::vector<train::FieldUse> field_uses() const override { return {train::FieldUse::kRaw, train::FieldUse::kRaw}; }
-  torch::nn::Module& model() override { return model_; }
+  torch::nn::Module& model() override { return *model_; }
 
   at::Tensor loss(const Tensors& fields) override { return loss_of(loss_, output(fields), fields[1]); }
   at::Tensor metric_sums(const Tensors& fields) override { return sums_of(metric_, output(fields), fields[1]); }
@@ -146,7 +94,7 @@ class Script final : public train::Workload {
  private:
   /// [rows, outputs]
   at::Tensor output(const Tensors& fields) {
-    at::Tensor output = model_.forward(fields[0]);
+    at::Tensor output = model_->forward(fields[0]);
     const std::int64_t targets = fields[1].size(1);
     const bool fits = output.dim() == 2 && output.size(0) == fields[0].size(0) &&
                       (output.size(1) == targets || loss_ == "cross-entropy");
@@ -164,14 +112,14 @@ class Script final : public train::Workload {
   std::string path_;
   data::TableSource train_;
   data::TableSource held_out_;
-  ScriptModel model_;
+  std::unique_ptr<TableModel> model_;
 };
 
 }  // namespace
 
 const train::WorkloadKind& torchscript() {
   static const traits::Workload kTraits = {
-      .name = "torchscript", .summary = "a TorchScript model over the rows of a table", .small_data = true};
+      .name = "torchscript", .summary = "a TorchScript or exported model over the rows of a table", .small_data = true};
   static const train::WorkloadKind kKind = {
       .traits = kTraits,
       .open = [](const train::Config& config, at::Device device) -> std::unique_ptr<train::Workload> {

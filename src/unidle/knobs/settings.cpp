@@ -99,6 +99,10 @@ std::optional<long long> integer_of(const Settings& settings, std::string_view k
   return parse_number<long long>(value_of(settings, knob));
 }
 
+long long effective_batch(const Settings& settings) {
+  return integer_of(settings, "batch.size").value_or(1) * integer_of(settings, "batch.accumulation").value_or(1);
+}
+
 Settings overlaid(Settings base, const Settings& changes) {
   for (const auto& [knob, value] : changes) {
     base[knob] = value;

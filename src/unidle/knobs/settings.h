@@ -32,6 +32,9 @@ std::string value_of(const Settings& settings, std::string_view knob);
 /// As a number; nothing when it is none.
 std::optional<long long> integer_of(const Settings& settings, std::string_view knob);
 
+/// Samples of a step, as far as they are set: micro-batch times accumulation, 1 for what is not.
+long long effective_batch(const Settings& settings);
+
 /// `base` with `changes` on top.
 Settings overlaid(Settings base, const Settings& changes);
 

@@ -19,6 +19,10 @@ class EvaluationMode {
   torch::nn::Module& model_;
 };
 
+void add_to(at::Tensor& sums, const at::Tensor& part) {
+  sums = sums.defined() ? sums.add_(part) : part.to(at::kDouble);
+}
+
 std::vector<double> read_back(const at::Tensor& sums) {
   const at::Tensor host = sums.to(at::kCPU, at::kDouble).contiguous();
   const double* first = host.const_data_ptr<double>();
@@ -30,34 +34,46 @@ std::vector<double> read_back(const at::Tensor& sums) {
 Evaluation::Evaluation(Workload& workload, const Config& config, at::Device device, Ranks* ranks)
     : workload_(workload), config_(config), device_(device), ranks_(ranks) {}
 
-std::int64_t Evaluation::samples() const {
+std::int64_t Evaluation::items() const {
   const data::Source* held_out = workload_.held_out();
-  return held_out != nullptr ? held_out->items() * held_out->samples_per_item() : workload_.validation_samples();
+  return held_out != nullptr ? held_out->items() : workload_.validation_samples();
 }
 
-std::map<std::string, double> Evaluation::run(const Precision& precision) {
-  const at::NoGradGuard no_grad;
-  const EvaluationMode mode(workload_.model());
-  if (const data::Source* held_out = workload_.held_out()) {
-    return run_held_out(precision, *held_out);
-  }
-  const AutocastGuard autocast = precision.autocast();
-  return workload_.validate();
-}
-
-const data::Source& Evaluation::share_of(const data::Source& held_out) {
-  if (ranks_ == nullptr) {
-    return held_out;
-  }
+std::vector<std::int64_t> Evaluation::share() const {
   std::vector<std::int64_t> items;
-  for (std::int64_t item = ranks_->rank(); item < held_out.items(); item += ranks_->world()) {
+  const int world = ranks_ != nullptr ? ranks_->world() : 1;
+  for (std::int64_t item = ranks_ != nullptr ? ranks_->rank() : 0; item < this->items(); item += world) {
     items.push_back(item);
   }
   if (items.empty()) {
     items.push_back(0);
   }
-  share_ = std::make_unique<data::Subset>(held_out, std::move(items));
-  return *share_;
+  return items;
+}
+
+std::int64_t Evaluation::samples() const {
+  if (items() == 0 || !share_counts()) {
+    return 0;
+  }
+  const data::Source* held_out = workload_.held_out();
+  return static_cast<std::int64_t>(share().size()) * (held_out != nullptr ? held_out->samples_per_item() : 1);
+}
+
+std::map<std::string, double> Evaluation::run(const Precision& precision) {
+  if (items() == 0) {
+    return {};
+  }
+  const at::NoGradGuard no_grad;
+  const EvaluationMode mode(workload_.model());
+  const data::Source* held_out = workload_.held_out();
+  at::Tensor sums = held_out != nullptr ? sums_of_batches(precision, *held_out) : sums_of_samples(precision);
+  if (ranks_ != nullptr) {
+    if (!share_counts()) {
+      sums.zero_();
+    }
+    ranks_->sum(sums);
+  }
+  return workload_.metrics(read_back(sums));
 }
 
 /// In the order of the source, each sample once.
@@ -74,28 +90,33 @@ std::unique_ptr<Input> Evaluation::make_input(const data::Source& held_out) cons
   return std::make_unique<Input>(held_out, workload_.field_uses(), device_, options);
 }
 
-std::map<std::string, double> Evaluation::run_held_out(const Precision& precision, const data::Source& held_out) {
+at::Tensor Evaluation::sums_of_batches(const Precision& precision, const data::Source& held_out) {
   std::unique_ptr<Input> input = std::move(kept_);
   if (!input) {
-    input = make_input(share_of(held_out));
+    if (ranks_ != nullptr) {
+      share_ = std::make_unique<data::Subset>(held_out, share());
+    }
+    input = make_input(share_ ? *share_ : held_out);
   }
   at::Tensor sums;
   for (std::int64_t batch = input->loader().batches_per_epoch(); batch > 0; --batch) {
     const std::vector<at::Tensor> fields = input->move(input->fetch());
     const AutocastGuard autocast = precision.autocast();
-    const at::Tensor part = workload_.metric_sums(fields).to(at::kDouble);
-    sums = sums.defined() ? sums.add_(part) : part;
-  }
-  if (ranks_ != nullptr) {
-    if (ranks_->rank() >= held_out.items()) {
-      sums.zero_();  // its share was another's item, for the shape of the sums
-    }
-    ranks_->sum(sums);
+    add_to(sums, workload_.metric_sums(fields));
   }
   if (input->on_device()) {
     kept_ = std::move(input);
   }
-  return workload_.metrics(read_back(sums));
+  return sums;
+}
+
+at::Tensor Evaluation::sums_of_samples(const Precision& precision) {
+  at::Tensor sums;
+  const AutocastGuard autocast = precision.autocast();
+  for (const std::int64_t sample : share()) {
+    add_to(sums, workload_.metric_sums_of(sample));
+  }
+  return sums;
 }
 
 }  // namespace unidle::train

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "unidle/data/subset.h"
 #include "unidle/train/input/input.h"
@@ -15,22 +16,28 @@
 namespace unidle::train {
 
 /// Takes the model of a workload once through what the workload holds out, as often as it is asked. The sums of the
-/// metrics stay on the device and are read once, at the end. A workload that holds out no source validates by itself.
-/// One thread.
+/// metrics stay on the device and are read once, at the end. Several processes have a share each, and add up their
+/// sums. One thread.
 class Evaluation {
  public:
-  /// `workload` and `config` must outlive this, and `ranks`, if there are several: each looks at its share.
+  /// `workload` and `config` must outlive this, and `ranks`, if there are several.
   Evaluation(Workload& workload, const Config& config, at::Device device, Ranks* ranks = nullptr);
 
-  /// The model is in evaluation mode meanwhile. Throws what the source throws.
+  /// Metrics of all held-out data, the same in all processes. The model is in evaluation mode meanwhile. Throws what
+  /// the source throws.
   std::map<std::string, double> run(const Precision& precision);
-  /// Samples that one run looks at.
+  /// Samples that one run looks at in this process.
   std::int64_t samples() const;
 
  private:
-  std::map<std::string, double> run_held_out(const Precision& precision, const data::Source& held_out);
-  /// What this process looks at.
-  const data::Source& share_of(const data::Source& held_out);
+  /// Of all processes: items of the held-out source, or samples of a workload without one.
+  std::int64_t items() const;
+  /// Those that are this process's. Never none: where there are fewer than processes, it is another's, for the shape of
+  /// the sums, and does not count.
+  std::vector<std::int64_t> share() const;
+  bool share_counts() const { return ranks_ == nullptr || ranks_->rank() < items(); }
+  at::Tensor sums_of_batches(const Precision& precision, const data::Source& held_out);
+  at::Tensor sums_of_samples(const Precision& precision);
   std::unique_ptr<Input> make_input(const data::Source& held_out) const;
 
   Workload& workload_;

@@ -10,7 +10,7 @@
 #include "unidle/train/workload.h"
 
 /// What a library and the program must agree on: the engine's seam, counted by hand, and torch.
-#define UNIDLE_PLUGIN_ABI "unidle-workload 1, torch " TORCH_VERSION
+#define UNIDLE_PLUGIN_ABI "unidle-workload 2, torch " TORCH_VERSION
 
 /// Once in a library: offers `kind`, a function that returns a `const unidle::train::WorkloadKind&`.
 #define UNIDLE_WORKLOAD_PLUGIN(kind)                                       \

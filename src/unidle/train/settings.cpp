@@ -4,6 +4,7 @@
 
 #include "unidle/base/error.h"
 #include "unidle/train/config.h"
+#include "unidle/traits/workload.h"
 
 namespace unidle::train {
 
@@ -105,7 +106,7 @@ std::vector<Setting>& known_settings() {
        {"off", "auto"},
        "auto: the process keeps to the NUMA node of its GPU, or to its share of the nodes."},
       {"ranks.timeout_s", kInt, "600", 1, {}, "How long to wait for another process of the run, in seconds."},
-      {"train.samples", kInt, "1024", 1, {}, "Length of the run, in samples; whole steps."},
+      {"train.samples", kInt, traits::kRunSamples, 1, {}, "Length of the run, in samples; whole steps."},
       {"train.deterministic",
        kBool,
        "false",
@@ -134,7 +135,12 @@ std::vector<Setting>& known_settings() {
        kNone,
        {},
        "Where checkpoints go; by default checkpoints/WORKLOAD in the home folder."},
-      {"script.model", kText, "", kNone, {}, "TorchScript file that the workload torchscript trains."},
+      {"script.model",
+       kText,
+       "",
+       kNone,
+       {},
+       "TorchScript file or exported program that the workload torchscript trains."},
       {"script.table", kText, "", kNone, {}, "CSV file, or a folder of them, that it learns from."},
       {"script.targets", kText, "", kNone, {}, "Columns that it predicts, with commas between."},
       {"script.loss",

@@ -10,15 +10,14 @@ namespace unidle::train {
 namespace {
 
 [[noreturn]] void lacks(const char* name) {
-  throw Error(ErrorCode::kInternal, "workload",
-              fmt::format("holds data out, or validates by itself, without {}", name));
+  throw Error(ErrorCode::kInternal, "workload", fmt::format("has held-out samples, but no {}", name));
 }
 
 }  // namespace
 
 at::Tensor Workload::metric_sums(const std::vector<at::Tensor>&) { lacks("metric_sums()"); }
+at::Tensor Workload::metric_sums_of(std::int64_t) { lacks("metric_sums_of()"); }
 std::map<std::string, double> Workload::metrics(const std::vector<double>&) const { lacks("metrics()"); }
-std::map<std::string, double> Workload::validate() { lacks("validate()"); }
 
 std::filesystem::path data_folder(const Config& config) {
   const std::string& folder = config.text("data.folder");

@@ -35,18 +35,19 @@ class Workload {
   /// Mean loss over the batch; a scalar with a graph.
   virtual at::Tensor loss(const std::vector<at::Tensor>& fields) = 0;
 
-  /// Held-out data with the fields of source(), or null for a workload that validates by itself.
+  /// Held-out data with the fields of source(), or null where samples are not alike and cannot share a batch: see
+  /// metric_sums_of().
   virtual const data::Source* held_out() const { return nullptr; }
   /// What the metrics are made of, added up over the batch: [k], on the device, of any type; the sums of all batches
   /// are added in double. A count of what was added up is one of them. The model is in evaluation mode, without graph.
   /// REQUIRES: held_out().
   virtual at::Tensor metric_sums(const std::vector<at::Tensor>& fields);
+  /// Without held_out(): how many held-out samples there are, and the sums of one of them, as above. Each process of a
+  /// run asks for its share of them.
+  virtual std::int64_t validation_samples() const { return 0; }
+  virtual at::Tensor metric_sums_of(std::int64_t sample);
   /// Metrics by name out of the sums over all held-out data.
   virtual std::map<std::string, double> metrics(const std::vector<double>& sums) const;
-
-  /// Without held_out(): metrics over all held-out data, and how many samples those are. Mode as above.
-  virtual std::map<std::string, double> validate();
-  virtual std::int64_t validation_samples() const { return 0; }
 
   /// The workload's own knobs (model.width, ...) read back from its objects.
   virtual Effective effective() const = 0;

@@ -17,6 +17,9 @@ struct Workload {
   bool small_data = false;      // as a rule all of it fits the memory of a device
 };
 
+/// train.samples, the length of a run, where a configuration does not say it.
+inline constexpr std::string_view kRunSamples = "1024";
+
 /// All that are known, by name. unidle-train may not have all of them.
 const std::vector<const Workload*>& all_workloads();
 

@@ -7,6 +7,7 @@
 #include "unidle/base/error.h"
 #include "unidle/base/files.h"
 #include "unidle/base/log.h"
+#include "unidle/base/numbers.h"
 #include "unidle/tune/optimize.h"
 #include "unidle/tune/trials/command_runner.h"
 #include "unidle/tune/trials/trial_store.h"
@@ -36,14 +37,15 @@ std::unique_ptr<CommandRunner> command_runner(const OptimizeOptions& options, co
   return std::make_unique<CommandRunner>(running);
 }
 
-std::unique_ptr<EngineRunner> engine_runner(const OptimizeOptions& options, const fs::path& scratch, TrialStore& store,
-                                            std::optional<TrialPlan>& plan, std::stop_token stop) {
+std::unique_ptr<EngineRunner> engine_runner(const OptimizeOptions& options, const knobs::Settings& settings,
+                                            const fs::path& scratch, TrialStore& store, std::optional<TrialPlan>& plan,
+                                            std::stop_token stop) {
   if (!fs::exists(options.train_program)) {
     throw Error(ErrorCode::kMissing, options.train_program.string(), "is not there, and trials need it",
                 "build it with ./dev build");
   }
-  auto runner = std::make_unique<EngineRunner>(
-      EngineRunner::Options{options.train_program, fs::absolute(options.config), scratch, options.allow_semantic});
+  auto runner = std::make_unique<EngineRunner>(EngineRunner::Options{
+      options.train_program, fs::absolute(options.config), settings, scratch, options.allow_semantic});
   if (plan = store.trial_plan(); plan) {
     runner->resume(*plan);
   } else {
@@ -68,12 +70,34 @@ std::string identity_of(const OptimizeOptions& options, const knobs::ConfigFile&
   return search_identity(words, fs::current_path(), this_machine());
 }
 
-/// The engine reads every key; another program might not.
-std::vector<BatchChoice> batches_of(const OptimizeOptions& options, knobs::Settings settings) {
-  if (options.command.empty() && settings.contains("batch.size")) {
+/// Samples of a whole run of the engine.
+long long run_samples(const knobs::ConfigFile& config) {
+  const knobs::Scalar* key = config.find("train.samples");
+  const auto said = key != nullptr ? parse_number<long long>(key->value) : std::nullopt;
+  return said.value_or(*parse_number<long long>(traits::kRunSamples));
+}
+
+/// The engine reads every key; another program might not. It takes a batch smaller that is longer than the run.
+std::vector<BatchChoice> batches_of(const OptimizeOptions& options, const knobs::ConfigFile& config,
+                                    knobs::Settings settings) {
+  if (!options.command.empty()) {
+    return batch_choices(settings, options.allow_semantic);
+  }
+  if (settings.contains("batch.size")) {
     settings.try_emplace("batch.accumulation", knobs::value_of(settings, "batch.accumulation"));
   }
-  return batch_choices(settings, options.allow_semantic);
+  return batch_choices(settings, options.allow_semantic, run_samples(config));
+}
+
+/// The engine trains whole steps: with larger ones more of the run may be left out. Empty when it is not.
+std::string shortened_note(long long samples, const knobs::Settings& before, const knobs::Settings& changes) {
+  const long long step = knobs::effective_batch(knobs::overlaid(before, changes));
+  const long long rest = samples % step;
+  if (rest <= samples % knobs::effective_batch(before)) {
+    return "";
+  }
+  return fmt::format("in whole steps of {} samples the run trains {} of the {} that train.samples says; {} is one more",
+                     step, samples - rest, samples, samples - rest + step);
 }
 
 }  // namespace
@@ -98,17 +122,23 @@ void benchmark_config(const OptimizeOptions& options, const knobs::ConfigFile& c
   std::unique_ptr<EngineRunner> engine;
   std::unique_ptr<CommandRunner> foreign;
   if (ours) {
-    engine = engine_runner(options, scratch.path(), store, result.plan, stop);
+    engine = engine_runner(options, settings, scratch.path(), store, result.plan, stop);
   } else {
     foreign = command_runner(options, scratch.path(), trial_s);
   }
   ResumingRunner runner(ours ? static_cast<TrialRunner&>(*engine) : *foreign, store);
   tuning.budget_s = options.budget_s;
   tuning.spent_s = seconds(system_clock().now_ns() - start);
-  tuning.batches = batches_of(options, settings);
+  tuning.batches = batches_of(options, config, settings);
   Tuner tuner(runner, system_clock(), settings, propose(settings, workload, hardware, {!ours}), tuning, on_trial);
   result.outcome = tuner.run(stop);
   result.changes = result.outcome->changes;
+  if (ours && !result.changes.empty()) {
+    const std::string note = shortened_note(run_samples(config), settings, result.outcome->best);
+    if (!note.empty()) {
+      result.notes.push_back(note);
+    }
+  }
   if (foreign) {
     result.notes.push_back(fmt::format("your files: {}", in_words(foreign->protection())));
   }

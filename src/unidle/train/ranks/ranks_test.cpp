@@ -47,7 +47,8 @@ TEST(RankProcess, DISABLED_Trains) {
     Ranks ranks(place, std::chrono::seconds(order["timeout_s"].get<int>()));
     try {
       configure_torch(config);
-      testing::LineWorkload workload(true);
+      testing::LineWorkload workload(order["one_by_one"] == 0);
+      workload.most_validated = order["one_by_one"];
       workload.noise = 0;
       if (place.rank == order["fails"]) {
         workload.points().not_finite = 7;
@@ -72,6 +73,7 @@ TEST(RankProcess, DISABLED_Trains) {
       told_back = {{"loss_first", summary.loss_first.value()},
                    {"loss_last", summary.loss_last.value()},
                    {"metric", summary.metric},
+                   {"validated", workload.validated},
                    {"weights", std::vector<double>(weights.const_data_ptr<double>(),
                                                    weights.const_data_ptr<double>() + weights.numel())}};
     } catch (const std::exception&) {
@@ -92,6 +94,7 @@ class RanksTest : public ::testing::Test {
     order.emplace("short_of_memory", -1);
     order.emplace("dies", -1);
     order.emplace("dies_at", -1);
+    order.emplace("one_by_one", 0);
     const std::filesystem::path file = folder_.path() / "order";
     write_file_atomic(file, order.dump());
     // Below the ports that connections take for themselves.
@@ -177,6 +180,38 @@ TEST_F(RanksTest, TwoTrainAsOneDoesWithTheSameGlobalBatch) {
   const auto accumulated = train(2, with({"batch.size=1", "batch.accumulation=3"}));
   ASSERT_TRUE(accumulated[1].contains("loss_last")) << accumulated[1];
   EXPECT_NEAR(accumulated[1]["loss_last"], summary.loss_last.value(), 1e-5);
+}
+
+/// Mean squared error over the first points, in a process of its own that learns nothing.
+double error_alone(std::vector<std::string> overrides, std::int64_t points) {
+  overrides.insert(overrides.end(), {"cpu.threads=1", "device=cpu"});
+  const Config config = Config::from_text("workload: line\n", "line.yaml", overrides);
+  configure_torch(config);
+  testing::LineWorkload workload;
+  workload.most_validated = points;
+  Events events;
+  const Summary summary = Trainer(workload, config, at::kCPU, events, {}).run();
+  EXPECT_EQ(workload.validated.size(), static_cast<std::size_t>(points));
+  return summary.metric.at("mse");
+}
+
+TEST_F(RanksTest, EachValidatesItsShareAloneAndAllHaveTheMetricOfOneProcess) {
+  // Nothing is learned, so that all have the same weights whatever the batches.
+  const std::vector<std::string> overrides = {"train.samples=12", "batch.size=2", "optimizer.lr=0"};
+  const auto two = train(2, {{"overrides", overrides}, {"one_by_one", 12}});
+  EXPECT_EQ(two[0]["validated"], nlohmann::json({0, 2, 4, 6, 8, 10}));
+  EXPECT_EQ(two[1]["validated"], nlohmann::json({1, 3, 5, 7, 9, 11}));
+  for (const nlohmann::json& answer : two) {
+    EXPECT_NEAR(answer["metric"]["mse"], error_alone(overrides, 12), 1e-9);
+    EXPECT_EQ(answer["metric"]["samples"], 12);
+  }
+  // The third has nothing of its own, and what it does instead does not count.
+  for (const nlohmann::json& answer : train(3, {{"overrides", overrides}, {"one_by_one", 2}})) {
+    ASSERT_TRUE(answer.contains("metric")) << answer;
+    EXPECT_EQ(answer["validated"].size(), 1U);
+    EXPECT_NEAR(answer["metric"]["mse"], error_alone(overrides, 2), 1e-9);
+    EXPECT_EQ(answer["metric"]["samples"], 2);
+  }
 }
 
 TEST_F(RanksTest, OneThatFailsEndsAllWithItsMessage) {

@@ -29,7 +29,8 @@ class PointSource : public data::Source {
 /// Two layers without batch statistics, so that accumulation is exact up to rounding.
 class LineWorkload : public Workload {
  public:
-  /// With `holds_out`, the engine validates, and every epoch has the same points.
+  /// With `holds_out`, points are validated in batches, and every epoch has the same; otherwise one by one, those of
+  /// the first epoch.
   explicit LineWorkload(bool holds_out = false);
   const data::Source& source() const override { return source_; }
   std::vector<FieldUse> field_uses() const override { return {FieldUse::kRaw, FieldUse::kRaw}; }
@@ -38,9 +39,9 @@ class LineWorkload : public Workload {
   const data::Source* held_out() const override { return holds_out_ ? &source_ : nullptr; }
   /// Sum of squared errors, samples.
   at::Tensor metric_sums(const std::vector<at::Tensor>& fields) override;
+  std::int64_t validation_samples() const override { return holds_out_ ? 0 : most_validated; }
+  at::Tensor metric_sums_of(std::int64_t sample) override;
   std::map<std::string, double> metrics(const std::vector<double>& sums) const override;
-  std::map<std::string, double> validate() override;
-  std::int64_t validation_samples() const override { return 1; }
   Effective effective() const override { return {}; }
 
   PointSource& points() { return source_; }
@@ -49,7 +50,10 @@ class LineWorkload : public Workload {
   std::int64_t most_samples = 0;
   /// Size of the noise in the loss, from torch's generator.
   double noise = 1e-3;
-  int validations = 0;
+  /// How many points are validated one by one.
+  std::int64_t most_validated = 12;
+  /// Every sample that metric_sums_of() was asked for, in order.
+  std::vector<std::int64_t> validated;
   /// Every loss that was computed, in order.
   std::vector<double> losses;
   /// Of every batch that metric_sums() saw.

@@ -71,7 +71,7 @@ std::vector<long long> free_sizes(long long size) {
 
 }  // namespace
 
-std::vector<BatchChoice> batch_choices(const knobs::Settings& settings, bool allow_semantic) {
+std::vector<BatchChoice> batch_choices(const knobs::Settings& settings, bool allow_semantic, long long run_samples) {
   const long long size = knobs::integer_of(settings, "batch.size").value_or(0);
   const long long accumulation = std::max(1LL, knobs::integer_of(settings, "batch.accumulation").value_or(1));
   if (!settings.contains("batch.size") || size <= 0 || size > kLargestBatch || accumulation > kLargestBatch) {
@@ -82,7 +82,9 @@ std::vector<BatchChoice> batch_choices(const knobs::Settings& settings, bool all
   if (allow_semantic) {
     for (const long long each : free_sizes(size)) {
       const bool divides = effective % each == 0 && settings.contains("batch.accumulation");
-      choices.push_back(choice(settings, each, divides ? effective / each : 1, effective));
+      if (divides || each == size || each <= run_samples) {
+        choices.push_back(choice(settings, each, divides ? effective / each : 1, effective));
+      }
     }
   } else if (settings.contains("batch.accumulation")) {
     for (const long long each : divisors(effective)) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -20,8 +21,10 @@ struct BatchChoice {
 /// Smallest first, the present size (with no changes) among them; empty when there is none but that. The effective
 /// batch (size times accumulation) is held by exact divisors. With `allow_semantic` it may change: then sizes are the
 /// present one times 2^n and 3 * 2^n up to a factor of 4096 either way, and a learning rate that `settings` has
-/// goes with the root of the effective batch.
-std::vector<BatchChoice> batch_choices(const knobs::Settings& settings, bool allow_semantic);
+/// goes with the root of the effective batch. No effective batch but the present one is larger than `run_samples`, the
+/// length of the run.
+std::vector<BatchChoice> batch_choices(const knobs::Settings& settings, bool allow_semantic,
+                                       long long run_samples = std::numeric_limits<long long>::max());
 
 /// Doubles from the present size while that pays (one doubling may give nothing), then halves the distance between the
 /// best size and the first one that was slower or had no room; where already the first doubling is slower, it looks

@@ -37,6 +37,14 @@ TEST(BatchChoices, AnotherEffectiveBatchScalesTheLearningRate) {
   EXPECT_EQ(sizes_of(choices).front(), 1);
 }
 
+TEST(BatchChoices, AreNoLongerThanTheRun) {
+  EXPECT_EQ(sizes_of(batch_choices({{"batch.size", "4"}}, true, 50)).back(), 48);
+  EXPECT_EQ(sizes_of(batch_choices({{"batch.size", "64"}}, true, 50)).back(), 64) << "what it is now stays";
+  const auto held = batch_choices({{"batch.size", "4"}, {"batch.accumulation", "16"}}, true, 50);
+  EXPECT_EQ(sizes_of(held).back(), 64) << "the effective batch of now stays, too";
+  EXPECT_EQ(held.back().changes.at("batch.accumulation"), "1");
+}
+
 /// What is asked for, in order, when the speed is `rate` (0: it does not run).
 template <typename Rate>
 std::vector<long long> asked(std::vector<long long> sizes, std::size_t start, Rate rate, long long* best = nullptr) {

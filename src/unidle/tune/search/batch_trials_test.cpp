@@ -48,6 +48,22 @@ TEST(BatchInTuner, ASizeThatDoesNotRunIsNotTheEnd) {
   EXPECT_EQ(tuner.run({}).best.at("batch.size"), "12");
 }
 
+TEST(BatchInTuner, ASizeThatTheProgramDoesNotTakeLeavesNothingBehind) {
+  const knobs::Settings program = {{"batch.size", "4"}, {"optimizer.lr", "0.001"}};
+  unidle::testing::FakeClock clock;
+  FakeRunner runner(clock, [&](const knobs::Settings& changes) {
+    const long long size = *knobs::integer_of(knobs::overlaid(program, changes), "batch.size");
+    TrialResult result = at_rate(double(size));
+    result.effective["batch.size"] = std::to_string(std::min(size, 16LL));
+    return result;
+  });
+  TunerOptions options;
+  options.batches = batch_choices(program, true);
+  const TunerOutcome outcome = Tuner(runner, clock, program, {}, options).run({});
+  EXPECT_EQ(outcome.best, (knobs::Settings{{"batch.size", "16"}, {"optimizer.lr", "0.002"}}));
+  EXPECT_THAT(outcome.not_taken, ElementsAre(HasSubstr("asked for 32, in force is 16"), ::testing::_));
+}
+
 /// Short trials have room for 64 samples, the longest ones together only for `room` of them.
 class LongestRunner : public FakeRunner {
  public:

@@ -99,7 +99,9 @@ bool Contest::is_rejected(LoggedTrial& trial) {
     return true;
   }
   refusals_.take_out(trial);
-  if (trial.changes == best_.settings && trial.stage != "removal") {
+  // What goes with a size, as a learning rate, means nothing beside another one.
+  const bool lost_its_size = trial.stage == "batch" && !trial.changes.contains("batch.size");
+  if (lost_its_size || (trial.changes == best_.settings && trial.stage != "removal")) {
     trial.verdict = "not taken";
     return true;
   }

@@ -40,11 +40,7 @@ Parity Repeats::parity_of(const std::vector<TrialResult>& baselines, const std::
 }
 
 bool Repeats::changes_effective_batch(const knobs::Settings& changes) const {
-  const auto effective = [](const knobs::Settings& settings) {
-    return knobs::integer_of(settings, "batch.size").value_or(1) *
-           knobs::integer_of(settings, "batch.accumulation").value_or(1);
-  };
-  return effective(knobs::overlaid(settings_, changes)) != effective(settings_);
+  return knobs::effective_batch(knobs::overlaid(settings_, changes)) != knobs::effective_batch(settings_);
 }
 
 }  // namespace unidle::tune

@@ -32,6 +32,8 @@ constexpr double kLongestEpochSeconds = 5;
 constexpr long long kEndless = 1'000'000'000;
 /// Start-up of the program, model and data, at most.
 constexpr double kStartupAllowance = 60;
+/// Of a trial with a larger batch: the first is warm-up.
+constexpr long long kFewestSteps = 3;
 
 observe::Result observed(std::vector<std::string> argv, const std::filesystem::path& record, double timeout_s,
                          std::stop_token stop) {
@@ -131,6 +133,19 @@ TrialPlan plan_trials(const Calibration& calibration, double target_s) {
   return plan;
 }
 
+TrialPlan in_steps_of(TrialPlan plan, long long step_samples) {
+  const long long planned = plan.samples;
+  const long long least = std::max(planned, kFewestSteps * step_samples);
+  plan.samples = (least + step_samples - 1) / step_samples * step_samples;
+  plan.expected_s *= static_cast<double>(plan.samples) / static_cast<double>(planned);
+  return plan;
+}
+
+TrialPlan EngineRunner::plan_for(const knobs::Settings& changes) const {
+  const long long step = knobs::effective_batch(knobs::overlaid(options_.settings, changes));
+  return step == knobs::effective_batch(options_.settings) ? plan_ : in_steps_of(plan_, step);
+}
+
 std::vector<std::string> EngineRunner::arguments(const knobs::Settings& changes, long long samples,
                                                  long long warmup) const {
   std::vector<std::string> argv = {options_.program.string(), options_.config.string()};
@@ -170,8 +185,9 @@ const TrialPlan& EngineRunner::calibrate(std::stop_token stop) {
 TrialResult EngineRunner::run(const knobs::Settings& changes, std::stop_token stop) {
   const std::filesystem::path folder = options_.scratch / fmt::format("trial-{}", ++trials_);
   const std::int64_t start = system_clock().now_ns();
-  const double limit_s = kStartupAllowance + kHopeless * plan_.expected_s;
-  const observe::Result run = observed(arguments(changes, plan_.samples, plan_.warmup_samples), folder, limit_s, stop);
+  const TrialPlan plan = plan_for(changes);
+  const double limit_s = kStartupAllowance + kHopeless * plan.expected_s;
+  const observe::Result run = observed(arguments(changes, plan.samples, plan.warmup_samples), folder, limit_s, stop);
   TrialResult result;
   result.seconds = seconds(system_clock().now_ns() - start);
   result.interrupted = stop.stop_requested();
@@ -183,7 +199,7 @@ TrialResult EngineRunner::run(const knobs::Settings& changes, std::stop_token st
         run.timed_out ? fmt::format("took longer than {:.0f} s", limit_s) : last_words(run.err_tail, run.out_tail);
     return result;
   }
-  read_summary(run.out_tail, plan_.whole_epochs, result);
+  read_summary(run.out_tail, plan.whole_epochs, result);
   try {
     const diagnose::Diagnosis diagnosis = diagnose::diagnose_record(folder);
     result.suggestions = suggestions_of(diagnosis, options_.allow_semantic);

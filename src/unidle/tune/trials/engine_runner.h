@@ -11,7 +11,7 @@
 
 namespace unidle::tune {
 
-/// How long the trials are; the same for all of them, so that losses at the end compare.
+/// How long the trials are; the same for all with one effective batch, so that losses at the end compare.
 struct TrialPlan {
   long long samples = 0;
   long long warmup_samples = 0;         // that the rate leaves out
@@ -31,12 +31,17 @@ struct Calibration {
 /// cache) and then measure whole epochs with their validations; otherwise a tenth is warm-up and validation stays out.
 TrialPlan plan_trials(const Calibration& calibration, double target_s);
 
+/// The plan for trials whose steps have so many samples: as it is, but in whole steps, and some of them. The engine
+/// would take a larger batch smaller, or leave out the rest that is no whole step.
+TrialPlan in_steps_of(TrialPlan plan, long long step_samples);
+
 /// Not thread-safe. Everything the trials write goes into `scratch`.
 class EngineRunner : public TrialRunner {
  public:
   struct Options {
     std::filesystem::path program;  // unidle-train
     std::filesystem::path config;
+    knobs::Settings settings;  // of the configuration
     std::filesystem::path scratch;
     bool allow_semantic = false;
     double target_s = 4;  // length of a trial after start-up
@@ -54,6 +59,7 @@ class EngineRunner : public TrialRunner {
 
  private:
   std::vector<std::string> arguments(const knobs::Settings& changes, long long samples, long long warmup) const;
+  TrialPlan plan_for(const knobs::Settings& changes) const;
 
   Options options_;
   TrialPlan plan_;

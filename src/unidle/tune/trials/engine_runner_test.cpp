@@ -23,5 +23,15 @@ TEST(Plan, LongEpochsAreNot) {
   EXPECT_EQ(slow.samples, 64);
 }
 
+TEST(Plan, LargerBatchesGetWholeStepsAndSomeOfThem) {
+  const TrialPlan plan = {.samples = 160, .warmup_samples = 16, .epoch_samples = std::nullopt, .expected_s = 4};
+  EXPECT_EQ(in_steps_of(plan, 32).samples, 160);
+  EXPECT_EQ(in_steps_of(plan, 48).samples, 192) << "the engine would leave out what is no whole step";
+  const TrialPlan large = in_steps_of(plan, 512);
+  EXPECT_EQ(large.samples, 3 * 512) << "the engine would take the batch smaller";
+  EXPECT_EQ(large.warmup_samples, 16);
+  EXPECT_NEAR(large.expected_s, 4 * 1536 / 160.0, 1e-9);
+}
+
 }  // namespace
 }  // namespace unidle::tune

@@ -1,0 +1,84 @@
+#include "workloads/torchscript/table_model.h"
+
+#include <torch/csrc/jit/api/module.h>
+#include <torch/csrc/jit/serialization/import.h>
+
+#include <filesystem>
+#include <utility>
+
+#include "unidle/base/error.h"
+#include "unidle/train/memory.h"
+#include "workloads/torchscript/exported_model.h"
+
+namespace unidle::workloads::torchscript {
+
+namespace {
+
+class ScriptModel final : public TableModel {
+ public:
+  explicit ScriptModel(torch::jit::Module script) : script_(std::move(script)) {
+    for (const auto& parameter : script_.named_parameters()) {
+      add_parameter(parameter.name, parameter.value);
+    }
+    for (const auto& buffer : script_.named_buffers()) {
+      add_buffer(buffer.name, buffer.value);
+    }
+  }
+  void train(bool on = true) override {
+    Module::train(on);
+    script_.train(on);
+  }
+  at::Tensor forward(const at::Tensor& rows) override { return script_.forward({rows}).toTensor(); }
+
+ private:
+  torch::jit::Module script_;
+};
+
+constexpr const char* kHowToMakeOne =
+    "make one with torch.jit.script(model).save(path), or torch.export.save(torch.export.export(model, ...), path)";
+
+/// The part of `module` that "a.b.weight" belongs to, made where it is not there, and "weight".
+std::pair<torch::nn::Module*, std::string> part_and_name(torch::nn::Module& module, const std::string& path) {
+  torch::nn::Module* part = &module;
+  std::size_t begin = 0;
+  for (std::size_t dot = path.find('.'); dot != std::string::npos; dot = path.find('.', begin)) {
+    const std::string name = path.substr(begin, dot - begin);
+    const auto parts = part->named_children();
+    const auto* known = parts.find(name);
+    part = known != nullptr ? known->get() : part->register_module(name, std::make_shared<torch::nn::Module>()).get();
+    begin = dot + 1;
+  }
+  return {part, path.substr(begin)};
+}
+
+}  // namespace
+
+void TableModel::add_parameter(const std::string& path, const at::Tensor& value) {
+  auto [part, name] = part_and_name(*this, path);
+  part->register_parameter(name, value, value.requires_grad());
+}
+
+void TableModel::add_buffer(const std::string& path, const at::Tensor& value) {
+  auto [part, name] = part_and_name(*this, path);
+  part->register_buffer(name, value);
+}
+
+std::unique_ptr<TableModel> load_model(const std::string& path, std::int64_t features, at::Device device) {
+  if (!std::filesystem::exists(path)) {
+    throw Error(ErrorCode::kInput, path, "is not there", kHowToMakeOne);
+  }
+  if (is_exported(path)) {
+    return std::make_unique<ExportedModel>(path, features, device);
+  }
+  try {
+    return std::make_unique<ScriptModel>(torch::jit::load(path, device));
+  } catch (const std::exception& failure) {  // torch throws several kinds
+    if (train::is_out_of_memory(failure)) {
+      throw;
+    }
+    throw Error(ErrorCode::kInput, path, "is no TorchScript module and no exported program, or a damaged one",
+                kHowToMakeOne);
+  }
+}
+
+}  // namespace unidle::workloads::torchscript
