@@ -16,8 +16,12 @@ LENGTH = "0.5"  # of each program: half of its steps
 # them. `steps`: of the whole program, to the last one. `device_time`: at least this share of a step.
 TABLE = {
     "healthy_bf16": {"verdict": ["healthy"], "never": ["throttled", "sync-each-step", "precision-fp32"]},
-    "fp32_item": {"verdict": ["compute-bound"], "first": ["tf32-off", "precision-fp32"]},
-    "launch_bound": {"first": ["launch-bound", "batch-too-small", "optimizer-not-fused"]},
+    "fp32_item": {
+        "verdict": ["compute-bound"],
+        "first": ["tf32-off", "precision-fp32"],
+        "never": ["sync-each-step"],
+    },
+    "launch_bound": {"verdict": ["launch-bound"], "first": ["launch-bound", "batch-too-small"]},
     "loader_bound": {"verdict": ["input-bound"], "first": ["loader-no-workers"]},
     "pageable": {"verdict": ["transfer-bound"], "first": ["memory-not-pinned"]},
     "gpu_bound": {
