@@ -21,7 +21,7 @@ class Suite:
 
     def __init__(self, unidle, python, out, environment=None, budget_s=BUDGET_S):
         self.unidle, self.python, self.out = os.path.abspath(unidle), python, os.path.abspath(out)
-        self.environment = dict(os.environ, **(environment or {}))
+        self.environment = dict(os.environ, UNIDLE_PYTHON=python, **(environment or {}))
         self.results, self.facts = [], {}
         self.begin = time.monotonic()
         self.end = self.begin + budget_s
