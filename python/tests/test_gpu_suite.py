@@ -187,7 +187,9 @@ class KnownTest(unittest.TestCase):
     def test_the_record_has_every_step_to_the_end(self):
         def with_length(name):
             with unittest.mock.patch.dict(os.environ, UNIDLE_PROGRAM_LENGTH="0.01"):
-                return self.observed((0, "loss 1\n", ""), name=name, diagnosis={"verdict": "", "findings": []})
+                return self.observed(
+                    (0, "loss 1\n", ""), name=name, diagnosis={"verdict": "", "findings": []}
+                )
 
         self.assertEqual(with_length("gan")["status"], "holds")
         self.device_s = 0.5e-3  # of one optimiser

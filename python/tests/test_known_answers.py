@@ -1,5 +1,6 @@
-"""The programs of the suite for a GPU as records of what they do on one, by hand (tests/gpu/records): each is
-diagnosed as the suite asks of the program itself, with what the hardware counts of its units (GPM) and without."""
+"""The programs of the suite for a GPU as records of what they do on one, written by hand (tests/gpu/records):
+each is diagnosed as the suite asks of the program itself, with what the hardware counts of its units (GPM)
+and without."""
 
 import json
 import os

@@ -64,6 +64,7 @@ def superres(suite, root, device="cuda", samples=960):
         return
     data = os.path.join(suite.out, "superres-data")
     given = ["data.folder=" + data, "train.samples=%d" % samples, "device=" + device]
+
     def engine(mode, *more):
         config = os.path.join(root, "workloads", "superres", mode + ".yaml")
         return suite.run(suite.unidle, "train", config, *given, *more, patience=300)
@@ -153,7 +154,11 @@ def monitor_beside_smi(suite):
         loaded = load.result()
     ours = [json.loads(line) for line in text.splitlines() if line.startswith("{")]
     if loaded[0] != 0 or code != 0 or not ours or not ours[-1].get("gpus"):
-        why = "busy.py: exit %s; monitor: exit %s: %s" % (loaded[0], code, known.last_line(loaded[2] or error))
+        why = "busy.py: exit %s; monitor: exit %s: %s" % (
+            loaded[0],
+            code,
+            known.last_line(loaded[2] or error),
+        )
         suite.add("monitor-smi", "fails", why=why)
         return
     compare(suite, ours[-1]["gpus"][0], theirs)

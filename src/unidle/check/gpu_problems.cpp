@@ -29,7 +29,8 @@ constexpr std::uint64_t kHardReasons = nvml::kReasonHardwareSlowdown | nvml::kRe
 
 /// CUDA_VISIBLE_DEVICES of a job that was given none.
 constexpr std::string_view kNoGpuOfSlurm = "NoDevFiles";
-constexpr const char* kAskForOne = "in a container: start it with --gpus all; in a job: ask for one (Slurm: --gres=gpu:1)";
+constexpr const char* kAskForOne =
+    "in a container: start it with --gpus all; in a job: ask for one (Slurm: --gres=gpu:1)";
 
 /// NVML gives its reasons with their numbers.
 bool failed_with(const Machine& machine, int result) {

@@ -1,5 +1,5 @@
-"""The loop of loader_bound.py under PyTorch's own profiler: prints the share of its time in which the device had
-work."""
+"""The loop of loader_bound.py under PyTorch's own profiler: prints the share of its time in which the device
+had work."""
 
 import time
 

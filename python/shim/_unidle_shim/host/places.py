@@ -116,8 +116,8 @@ def outside(frame):
 
 
 def call_of(frame):
-    """Which call of the program this is, by the frame that makes it and the one around that: a helper may make
-    it for several lines."""
+    """Which call of the program this is, by the frame that makes it and the one around that: a helper may
+    make it for several lines."""
     frame = outside(frame)
     around = None if frame is None else outside(frame.f_back)
     return tuple((id(one.f_code), one.f_lasti) for one in (frame, around) if one is not None)

@@ -69,7 +69,8 @@ const Rule& optimizer_not_fused() {
           "that.",
       .thresholds =
           "The optimiser's part of the wall time x (1 - 1/fused_gain), gain 4 (fused AdamW of torch 2.11 took 4.8 to "
-          "5.3 times less than the plain loop on one CPU core), from warning_share (10 %). A warning at most. Without a "
+          "5.3 times less than the plain loop on one CPU core), from warning_share (10 %). A warning at most. Without "
+          "a "
           "share where a device keeps up with the host and nothing measured how long kernels run.",
       .needs = "the effective optimizer.fused or how the optimiser was made, step times with the optimiser",
       .proposes = "optimizer.fused",

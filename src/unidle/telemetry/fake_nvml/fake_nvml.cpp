@@ -14,8 +14,8 @@
 // clock, max_clock, throttle (bits), pcie (generation:width:max generation:max width), pcie_tx, pcie_rx (KiB/s), ecc,
 // ecc_errors, rows (pending:failed), persistence, compute_mode, mig, mig_count, mig_handle, gpu_instance,
 // multiprocessors, processes (pid:bytes,... or none), processes_v3, processes_v2 (error:13: the driver lacks that
-// version), process_bytes (of an entry, 24), process_use (pid:time:percent,...), xid (device:code, each given once), gpm
-// (1: supported), gpm_sample, gpm.METRIC (its value), mig_gpm.METRIC.
+// version), process_bytes (of an entry, 24), process_use (pid:time:percent,...), xid (device:code, each given once),
+// gpm (1: supported), gpm_sample, gpm.METRIC (its value), mig_gpm.METRIC.
 #include <chrono>
 #include <cstddef>
 #include <cstring>
