@@ -8,13 +8,8 @@ ASKS = """
 import json, torch
 count = torch.cuda.device_count()
 one = torch.cuda.get_device_properties(0)
-try:
-    torch.nn.Conv2d(1, 1, 1, device="cuda")(torch.zeros(1, 1, 8, 8, device="cuda"))
-    convolutions = "work"
-except RuntimeError as failure:
-    convolutions = str(failure).splitlines()[0]
 print(json.dumps({"device": one.name, "devices": count, "capability": "%d.%d" % (one.major, one.minor),
-                  "torch": torch.__version__, "cuda": torch.version.cuda, "convolutions": convolutions}))
+                  "torch": torch.__version__, "cuda": torch.version.cuda}))
 """
 
 

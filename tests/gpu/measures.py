@@ -16,6 +16,10 @@ PAIRS = 5
 MOST_OVERHEAD = 1.05  # what no pair may be above
 WATCHED_S = 5
 MOST_POINTS = 0.03  # between what we say of a device's time and what a profiler saw
+CONVOLVES = """
+import sys, torch
+torch.nn.Conv2d(3, 3, 3).to(sys.argv[1])(torch.zeros(1, 3, 8, 8).to(sys.argv[1])).sum().item()
+"""
 CLOSE = {"utilisation": 0.15, "memory_bytes": 0.05, "power_w": 0.15}  # share of 1, of theirs, of theirs
 
 
@@ -58,9 +62,11 @@ def overhead(suite):
 def superres(suite, root, device="cuda", samples=960):
     """The engine's naive and tuned configurations, and the Python peer's, on the same pictures. `root` has
     the folders workloads/ and bench/."""
-    convolutions = suite.facts.get("convolutions", "work")
-    if convolutions != "work":
-        suite.add("superres", "skipped", why="no convolutions on this GPU: " + convolutions)
+    code, _, error, _ = suite.run(suite.python, "-c", CONVOLVES, device)
+    if code != 0:
+        suite.add(
+            "superres", "skipped", why="no convolutions here, exit %s: %s" % (code, known.last_line(error))
+        )
         return
     data = os.path.join(suite.out, "superres-data")
     given = ["data.folder=" + data, "train.samples=%d" % samples, "device=" + device]
