@@ -57,7 +57,7 @@ class Symbol<Result(Arguments...)> {
     const char* name;
   };
   Result call(Arguments... arguments) const {
-    const DriverCall call(versions_[used_].name);
+    const DriverCall under_way(versions_[used_].name);
     return versions_[used_].function(arguments...);
   }
 
