@@ -331,7 +331,7 @@ class LoopTest(unittest.TestCase):
 
     def test_the_short_cut_of_most_steps_comes_to_the_same(self):
         for seed in range(300):
-            draw = random.Random(seed)
+            draw, where = random.Random(seed), random.Random("places %d" % seed)
             both = [Program(), Program(short_cuts=False)]
             models, optimizers = [Module(), Module(), Module(training=False)], [Optimizer(), Optimizer()]
             loaders = [[Loader(), Loader("train"), Loader("validate")] for _ in both]
@@ -340,7 +340,7 @@ class LoopTest(unittest.TestCase):
                     ("fetch", "fetch", "forward", "forward", "backward", "step", "step", "idle", "switch")
                 )
                 which, usual, ns = draw.randrange(3), draw.random() < 0.8, draw.randrange(1, 50)
-                place = draw.choice((None, "a", "a", "b"))
+                place = where.choice((None, "a", "a", "b"))
                 if call == "switch":
                     models[which].training = not models[which].training
                 for program, mine in zip(both, loaders):
