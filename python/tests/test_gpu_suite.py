@@ -221,6 +221,11 @@ class KnownTest(unittest.TestCase):
         told = self.observed((1, "", "RuntimeError: no Triton"))
         self.assertEqual(told["why"], "without us it ends with 1: RuntimeError: no Triton")
 
+    def test_of_an_error_its_own_line_is_told(self):
+        said = "Traceback\n  File a\ntorch._inductor.exc.InductorError: no Triton\n\nSet TORCH_LOGS\n"
+        self.assertEqual(known.last_line(said), "torch._inductor.exc.InductorError: no Triton")
+        self.assertEqual([known.last_line(text) for text in ("a\nb\n", "")], ["b", "no word"])
+
     def test_a_model_on_the_last_device_has_memory_on_no_other(self):
         nothing = {"verdict": "", "findings": []}
 

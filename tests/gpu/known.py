@@ -4,6 +4,7 @@ import concurrent.futures
 import contextlib
 import json
 import os
+import re
 import shutil
 import sqlite3
 
@@ -91,7 +92,10 @@ def why_not(bare):
 
 
 def last_line(text):
-    return (text.strip().splitlines() or ["no word"])[-1][-300:]
+    """Of what a program says at its end: the last line that names an error, or the last one."""
+    lines = text.strip().splitlines() or ["no word"]
+    errors = [line for line in lines if re.match(r"[\w.]*(Error|Exception)\b", line)]
+    return (errors or lines)[-1][:300]
 
 
 def path_of(name):
