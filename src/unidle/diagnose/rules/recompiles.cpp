@@ -62,7 +62,8 @@ const Rule& recompiles() {
           "(drop_last, buckets, padding to a few lengths) or dynamic=True keep one compiled step.",
       .thresholds =
           "From recompiles (3) new compilations that take warning_share (10 %) of the wall time, or recompile_limit "
-          "(8, the default of torch._dynamo.config.recompile_limit) of them.",
+          "(8, the default of torch._dynamo.config.recompile_limit) of them. Where nothing but the steps' own events "
+          "tells how busy a GPU is, all of the compiler's time counts: they lie around it.",
       .needs = "how often and how long the compiler ran",
       .proposes = "fixed batch shapes: drop_last=True, padding to a few lengths, or dynamic=True",
       .evaluate = evaluate_recompiles,
