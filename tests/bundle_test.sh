@@ -13,12 +13,12 @@ tar -xzf bundle.tar.gz || fail "the archive cannot be unpacked"
 unset UNIDLE_BIN UNIDLE_SOURCE UNIDLE_PYTHON UNIDLE_LIBRARY PYTHONPATH
 
 # Each library is one of the archive's, of torch's packages, or there on every machine that runs torch.
-packages=$("$python" -c 'import importlib.util as u, os; print(os.path.dirname(u.find_spec("torch").submodule_search_locations[0]))')
+torch=$("$python" -c 'import importlib.util as u; print(u.find_spec("torch").submodule_search_locations[0])')
 for program in unidle/bin/unidle unidle/libexec/unidle-train unidle/lib/libunidle.so unidle/lib/libunidle_probe.so \
   unidle/lib/libunidle_cupti.so unidle/lib/_unidle_light.abi3.so; do
   [ -e "$program" ] || fail "the archive lacks $program"
-  foreign=$(LD_LIBRARY_PATH="$packages/torch/lib" ldd "$program" | awk '$2 == "=>"' |
-    grep -vE "=> ($PWD/unidle/|$packages/)|/(libc|libm|libdl|librt|libpthread|libutil|libgcc_s|libstdc\+\+)\.so" || true)
+  foreign=$(LD_LIBRARY_PATH="$torch/lib" ldd "$program" | awk '$2 == "=>"' |
+    grep -vE "=> $PWD/unidle/|/torch/lib/|/nvidia/|/(libc|libm|libdl|librt|libpthread|libutil|libgcc_s|libstdc\+\+)\.so" || true)
   [ -z "$foreign" ] || fail "$program needs what is not in the archive: $foreign"
 done
 [ -e unidle/lib/libunidle_cuda.so ] || fail "the archive lacks libunidle_cuda.so"
