@@ -32,7 +32,8 @@ SCRIPT
   done >>"$pretend/nvml"
 }
 
-# The devices are there for this command alone. They are slow ones, so that a host which others use keeps them full.
+# The devices are there for this command alone. They are slow ones, so that a host which others use keeps them
+# full.
 with_gpu() {
   env UNIDLE_FAKE_CUDA="${UNIDLE_FAKE_CUDA:-devices=$pretend_gpus half_tflops=160 tf32_tflops=80 fp32_tflops=10 memory_gbs=400}" \
     LD_PRELOAD="$UNIDLE_LIB/libunidle_fake_cuda.so" PATH="$pretend/bin:$PATH" \
