@@ -26,6 +26,7 @@ class Scripted:
     """A suite whose programs answer as `answer(command)` says: (exit code, stdout, stderr)."""
 
     unidle, python, out = "unidle", "python", "out"
+    observed_s = 1.0  # that a run under observation takes
     begun = staticmethod(lambda: None)  # of `unidle run`
 
     def __init__(self, answer):
@@ -35,6 +36,7 @@ class Scripted:
         self.commands.append(command)
         if command[1] == "run":
             self.begun()
+            return (*self.answer(command), self.observed_s)
         return (*self.answer(command), 0.0)
 
     def add(self, name, status, **facts):
@@ -61,6 +63,19 @@ class OverheadTest(unittest.TestCase):
 
     def test_every_pair_slow_fails(self):
         self.assertEqual(self.measured([2.2] * 5).results[0]["status"], "fails")
+
+    def test_without_time_for_all_pairs_those_that_there_are_count(self):
+        for answers, status in (([2.0, 2.1, "took over 9 s"], "holds"), (["took over 9 s"], "skipped")):
+            turns = iter(answers)
+
+            def answer(command):
+                told = next(turns)
+                return (told, "", "") if isinstance(told, str) else (0, "seconds %s\n" % told, "")
+
+            suite = Scripted(answer)
+            measures.overhead(suite)
+            self.assertEqual(suite.results[0]["status"], status, answers)
+        self.assertIn("no time left", suite.results[0]["why"])
 
     def test_a_program_that_fails_is_told(self):
         suite = Scripted(lambda command: (1, "", "no device"))
@@ -148,13 +163,14 @@ class MonitorTest(unittest.TestCase):
 
 
 class KnownTest(unittest.TestCase):
-    def observed(self, bare, seen=(0, "loss 1\n"), diagnosis=None, name="loader_bound"):
+    def observed(self, bare, seen=(0, "loss 1\n"), diagnosis=None, name="loader_bound", seconds=1.0):
         told = diagnosis or {"verdict": "input-bound", "findings": [found("loader-no-workers", "critical")]}
 
         def answer(command):
             return (0, json.dumps(told), "") if command[1] == "diagnose" else (*seen, "")
 
         suite = Scripted(answer)
+        suite.observed_s = seconds
         with tempfile.TemporaryDirectory() as suite.out:
             suite.begun = lambda: self.record(os.path.join(suite.out, name + ".rec"))
             known.observe(suite, name, bare)
@@ -189,7 +205,7 @@ class KnownTest(unittest.TestCase):
         def with_length(name):
             with unittest.mock.patch.dict(os.environ, UNIDLE_PROGRAM_LENGTH="0.01"):
                 return self.observed(
-                    (0, "loss 1\n", ""), name=name, diagnosis={"verdict": "", "findings": []}
+                    (0, "loss 1\n", "", 2.0), name=name, diagnosis={"verdict": "", "findings": []}
                 )
 
         self.assertEqual(with_length("gan")["status"], "holds")
@@ -200,26 +216,36 @@ class KnownTest(unittest.TestCase):
         self.assertIn("observation ended", with_length("tf32_api")["why"])
 
     def test_the_same_output_and_the_right_cause_hold(self):
-        self.assertEqual(self.observed((0, "loss 1\n", ""))["status"], "holds")
+        self.assertEqual(self.observed((0, "loss 1\n", "", 2.0))["status"], "holds")
 
     def test_other_output_fails(self):
-        told = self.observed((0, "loss 2\n", ""))
+        told = self.observed((0, "loss 2\n", "", 2.0))
         self.assertEqual(told["status"], "fails")
         self.assertIn("loss 2", told["why"])
 
     def test_another_cause_or_one_too_many_fails(self):
         other = {"verdict": "healthy", "findings": [found("precision-fp32", "warning")]}
-        self.assertEqual(self.observed((0, "loss 1\n", ""), diagnosis=other)["status"], "fails")
-        told = self.observed((0, "loss 1\n", ""), diagnosis=other, name="fp16_scaler")
+        self.assertEqual(self.observed((0, "loss 1\n", "", 2.0), diagnosis=other)["status"], "fails")
+        told = self.observed((0, "loss 1\n", "", 2.0), diagnosis=other, name="fp16_scaler")
         self.assertEqual(told["why"], "precision-fp32 is said")
 
     def test_what_did_not_run_without_us_is_skipped(self):
-        self.assertEqual(self.observed(None)["status"], "skipped")
-        told = self.observed(("took over 60 s", "", ""))
+        self.assertEqual(self.observed((suites.NOT_BEGUN, "", "", 0.0), seen=(1, ""))["status"], "skipped")
+        told = self.observed(("took over 60 s", "", "", 60.0))
         self.assertEqual((told["status"], told["why"]), ("skipped", "without us it took over 60 s"))
-        self.assertEqual(self.observed((0, "one device: skipped\n", ""))["status"], "skipped")
-        told = self.observed((1, "", "RuntimeError: no Triton"))
+        self.assertEqual(self.observed((0, "one device: skipped\n", "", 2.0))["status"], "skipped")
+        told = self.observed((1, "", "RuntimeError: no Triton", 2.0))
         self.assertEqual(told["why"], "without us it ends with 1: RuntimeError: no Triton")
+
+    def test_what_there_was_no_time_for_without_us_is_tried_with_the_program(self):
+        for bare in (None, (suites.NOT_BEGUN, "", "", 0.0)):
+            self.assertEqual(self.observed(bare)["status"], "holds", bare)
+
+    def test_a_run_that_is_cut_hangs_only_if_it_had_its_time(self):
+        cut = ("took over 9 s", "")
+        told = self.observed((0, "loss 1\n", "", 5.0), seen=cut, seconds=9.0)
+        self.assertEqual(told["why"], "no time left: it took over 9 s, 5 s without us")
+        self.assertEqual(self.observed((0, "loss 1\n", "", 2.0), seen=cut, seconds=9.0)["status"], "fails")
 
     def test_of_an_error_its_own_line_is_told(self):
         said = "Traceback\n  File a\ntorch._inductor.exc.InductorError: no Triton\n\nSet TORCH_LOGS\n"
@@ -231,7 +257,7 @@ class KnownTest(unittest.TestCase):
 
         def why(own):
             self.own = own
-            told = self.observed((0, "loss 1\n", ""), name="second_device", diagnosis=nothing)
+            told = self.observed((0, "loss 1\n", "", 2.0), name="second_device", diagnosis=nothing)
             return told["why"]
 
         self.assertEqual(why({}), "")

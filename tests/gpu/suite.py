@@ -13,6 +13,7 @@ import time
 PATIENCE_S = 120  # for one command
 BUDGET_S = 480  # for the whole suite
 LEAST_S = 5  # a part that gets less is not begun
+NOT_BEGUN = "was not begun: no time left"
 
 
 class Suite:
@@ -39,7 +40,7 @@ class Suite:
         begin = time.monotonic()
         patience = min(patience, self.part_end - begin)
         if patience <= 0:
-            return "was not begun: no time left", "", "", 0.0
+            return NOT_BEGUN, "", "", 0.0
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as error:
             try:
                 with self.lock:
