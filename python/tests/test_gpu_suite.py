@@ -231,7 +231,7 @@ class KnownTest(unittest.TestCase):
 
     def test_what_did_not_run_without_us_is_skipped(self):
         self.assertEqual(self.observed((suites.NOT_BEGUN, "", "", 0.0), seen=(1, ""))["status"], "skipped")
-        told = self.observed(("took over 60 s", "", "", 60.0))
+        told = self.observed(("took over 60 s", "", "", 60.0), seen=("took over 60 s", ""))
         self.assertEqual((told["status"], told["why"]), ("skipped", "without us it took over 60 s"))
         self.assertEqual(self.observed((0, "one device: skipped\n", "", 2.0))["status"], "skipped")
         told = self.observed((1, "", "RuntimeError: no Triton", 2.0))
@@ -373,6 +373,21 @@ class SuiteTest(unittest.TestCase):
         )
         self.assertEqual(did, ["took over 6 s"])
         self.assertEqual([one["status"] for one in self.written()["results"]], ["holds"])
+
+    def test_time_that_is_left_over_goes_to_parts_that_lacked_it(self):
+        suite, tries = self.suite(budget_s=20), []
+
+        def short():
+            tries.append(suite.part_end - time.monotonic())
+            suite.add("short", "holds" if len(tries) > 1 else "skipped", lacked_time=len(tries) < 2)
+
+        gpu_suite.run_parts(
+            suite, [("short", short, 6, 60), ("later", lambda: suite.add("later", "holds"), 14, 60)]
+        )
+        self.assertEqual(len(tries), 2)
+        self.assertGreater(tries[1], tries[0] + 5)
+        told = {one["name"]: one["status"] for one in self.written()["results"]}
+        self.assertEqual(told, {"short": "holds", "later": "holds"})
 
     def test_a_part_for_which_no_time_is_left_is_skipped_by_name(self):
         suite = self.suite(budget_s=1)

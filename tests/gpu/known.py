@@ -8,8 +8,6 @@ import re
 import shutil
 import sqlite3
 
-import suite as suites
-
 HERE = os.path.dirname(os.path.abspath(__file__))
 PROGRAMS = os.path.join(HERE, "programs")
 LENGTH = "0.5"  # of each program: half of its steps
@@ -61,11 +59,11 @@ def run_bare(suite, names):
 def observe(suite, name, bare):
     """One program observed and diagnosed, against what it did without us, which is tried now where there was
     no time for it before."""
-    if bare is None or bare[0] == suites.NOT_BEGUN:
+    if bare is None or isinstance(bare[0], str):
         bare = run_bare(suite, [name])[name]
     why = why_not(bare)
     if why:
-        suite.add(name, "skipped", why=why)
+        suite.add(name, "skipped", why=why, lacked_time=isinstance(bare[0], str))
         return
     record = os.path.join(suite.out, name + ".rec")
     shutil.rmtree(record, ignore_errors=True)
@@ -73,7 +71,8 @@ def observe(suite, name, bare):
         suite.unidle, "run", "-o", record, "--", suite.python, path_of(name), environment=length()
     )
     if isinstance(seen[0], str) and seen[3] < PATIENCE * bare[3]:
-        suite.add(name, "skipped", why="no time left: it %s, %.0f s without us" % (seen[0], bare[3]))
+        why = "no time left: it %s, %.0f s without us" % (seen[0], bare[3])
+        suite.add(name, "skipped", why=why, lacked_time=True)
         return
     code, text, error, _ = suite.run(suite.unidle, "diagnose", record, "--format", "json")
     diagnosis = json.loads(text) if code == 0 else {}

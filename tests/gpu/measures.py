@@ -53,7 +53,8 @@ def overhead(suite):
         return
     except TimeoutError as cut:
         if not ratios:
-            suite.add("overhead", "skipped", why="no time left for a pair: it %s" % cut)
+            why = "no time left for a pair: it %s" % cut
+            suite.add("overhead", "skipped", why=why, lacked_time=True)
             return
     middle = statistics.median(ratios)
     suite.add(

@@ -85,7 +85,7 @@ class Suite:
         left = self.end - time.monotonic()
         given = min(most_s, left, max(expected_s, left - later_s))
         if given < LEAST_S:
-            self.add(name, "skipped", why="no time left")
+            self.add(name, "skipped", why="no time left", lacked_time=True)
             return
         self.under_way, self.part_end = name, time.monotonic() + given
         self.write()
@@ -94,6 +94,13 @@ class Suite:
         except Exception as failure:
             self.add(name, "fails", why="%s: %s" % (type(failure).__name__, failure))
         self.under_way, self.part_end = None, self.end
+
+    def again(self, name, work, most_s):
+        """The part once more, where it lacked time that others then left over."""
+        if any(one["name"] == name and one.get("lacked_time") for one in self.results):
+            if self.end - time.monotonic() >= LEAST_S:
+                self.results = [one for one in self.results if one["name"] != name]
+                self.part(name, work, 0, most_s, 0)
 
     def add(self, name, status, **facts):
         """`status`: holds, fails or skipped. It is on disk when this returns."""
