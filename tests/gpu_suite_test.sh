@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The suite for a GPU, on a machine without one and on one whose GPU is pretended: a driver that follows a
-# script, a CUDA runtime that keeps time, and a stand-in for nvidia-smi.
+# The suite for a GPU, on a machine without one and on machines whose one or two GPUs are pretended: a driver
+# that follows a script, a CUDA runtime that keeps time, and a stand-in for nvidia-smi.
 subcommand=
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 needs_torch
@@ -40,4 +40,11 @@ expected="holds holds holds skipped holds holds holds skipped holds holds"
 # shellcheck disable=SC2086
 got=$(statuses some $names 2>err)
 [ "$got" = "$expected" ] || fail "of $names: $got, expected $expected: $(cat err)"
+
+as_machine two 2
+UNIDLE_PYTHON="$python" UNIDLE_PROGRAM_LENGTH=0.1 \
+  with_gpu "$python" "$suite" "$unidle" --python "$python" --out two --seconds 300 --only second_device >out 2>err ||
+  fail "with two pretend GPUs: exit code $?: $(cat out err)"
+got=$(statuses two second_device 2>err)
+[ "$got" = holds ] || fail "second_device: $got: $(cat err)"
 finish

@@ -361,6 +361,7 @@ class GpuTest(test_run.unittest.TestCase):
             ("0", program, (), "critical"),
             ("-1", program, (), "info"),
             ("", program, (), "info"),
+            ("NoDevFiles", program, (), "info"),  # Slurm's word for a job without a GPU
             ("0", hide + program, (), "info"),
             ("0", program, ("--device", "cpu"), "info"),
             ("-1", program, ("--device", "cuda"), "critical"),

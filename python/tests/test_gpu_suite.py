@@ -26,16 +26,17 @@ class Scripted:
     """A suite whose programs answer as `answer(command)` says: (exit code, stdout, stderr)."""
 
     unidle, python, out = "unidle", "python", "out"
+    observed_s = 1.0  # that a run under observation takes
     begun = staticmethod(lambda: None)  # of `unidle run`
 
     def __init__(self, answer):
-        self.answer, self.results, self.commands, self.environments = answer, [], [], []
+        self.answer, self.results, self.commands = answer, [], []
 
     def run(self, *command, patience=None, environment=None):
         self.commands.append(command)
-        self.environments.append(environment)
         if command[1] == "run":
             self.begun()
+            return (*self.answer(command), self.observed_s)
         return (*self.answer(command), 0.0)
 
     def add(self, name, status, **facts):
@@ -63,6 +64,19 @@ class OverheadTest(unittest.TestCase):
     def test_every_pair_slow_fails(self):
         self.assertEqual(self.measured([2.2] * 5).results[0]["status"], "fails")
 
+    def test_without_time_for_all_pairs_those_that_there_are_count(self):
+        for answers, status in (([2.0, 2.1, "took over 9 s"], "holds"), (["took over 9 s"], "skipped")):
+            turns = iter(answers)
+
+            def answer(command):
+                told = next(turns)
+                return (told, "", "") if isinstance(told, str) else (0, "seconds %s\n" % told, "")
+
+            suite = Scripted(answer)
+            measures.overhead(suite)
+            self.assertEqual(suite.results[0]["status"], status, answers)
+        self.assertIn("no time left", suite.results[0]["why"])
+
     def test_a_program_that_fails_is_told(self):
         suite = Scripted(lambda command: (1, "", "no device"))
         measures.overhead(suite)
@@ -74,7 +88,7 @@ class SuperresTest(unittest.TestCase):
     def measured(self, **rates):
         def answer(command):
             if "-c" in command:
-                return 0, rates.get("photos", "") + "\n", ""
+                return rates.get("convolves", 0), "", "cuDNN error"
             if "--prepare" in command:
                 return rates.get("prepare", 0), "", "unidle: scikit-image was not found"
             side = "python" if command[0] == "python" else "ours"
@@ -84,14 +98,7 @@ class SuperresTest(unittest.TestCase):
 
         suite = Scripted(answer)
         measures.superres(suite, "root")
-        self.environments = suite.environments
         return suite.results[0]
-
-    def test_photographs_are_those_of_the_python_that_is_tried(self):
-        self.measured(photos="/venv/skimage/data")
-        self.assertIn({"UNIDLE_PHOTOS": "/venv/skimage/data"}, self.environments)
-        self.measured()
-        self.assertNotIn("UNIDLE_PHOTOS", str(self.environments))  # the engine looks by itself
 
     def test_four_runs_are_told(self):
         told = self.measured(ours_tuned=400.0)
@@ -105,6 +112,26 @@ class SuperresTest(unittest.TestCase):
     def test_what_is_missing_skips_by_name(self):
         told = self.measured(prepare=3)
         self.assertEqual((told["status"], "scikit-image" in told["why"]), ("skipped", True))
+        told = self.measured(convolves=1)
+        self.assertEqual((told["status"], "cuDNN error" in told["why"]), ("skipped", True))
+
+
+class IdleTest(unittest.TestCase):
+    def compared(self, said, code=0, busy=0.01):
+        suite = Scripted(lambda command: (code, said, "no profiler"))
+        if busy is not None:
+            suite.results.append({"name": "loader_bound", "diagnosis": {"device": {"busy": busy}}})
+        measures.idle_beside_profiler(suite)
+        return suite.results[-1]["status"]
+
+    def test_three_points_from_the_profiler_hold(self):
+        self.assertEqual(self.compared("busy 0.035"), "holds")
+        self.assertEqual(self.compared("busy 0.05"), "fails")
+
+    def test_without_a_profiler_or_a_diagnosis_it_is_skipped(self):
+        self.assertEqual(self.compared("busy skipped: the profiler saw no kernels"), "skipped")
+        self.assertEqual(self.compared("busy 0.01", busy=None), "skipped")
+        self.assertEqual(self.compared("", code=1), "fails")
 
 
 class MonitorTest(unittest.TestCase):
@@ -136,13 +163,14 @@ class MonitorTest(unittest.TestCase):
 
 
 class KnownTest(unittest.TestCase):
-    def observed(self, bare, seen=(0, "loss 1\n"), diagnosis=None, name="loader_bound"):
+    def observed(self, bare, seen=(0, "loss 1\n"), diagnosis=None, name="loader_bound", seconds=1.0):
         told = diagnosis or {"verdict": "input-bound", "findings": [found("loader-no-workers", "critical")]}
 
         def answer(command):
             return (0, json.dumps(told), "") if command[1] == "diagnose" else (*seen, "")
 
         suite = Scripted(answer)
+        suite.observed_s = seconds
         with tempfile.TemporaryDirectory() as suite.out:
             suite.begun = lambda: self.record(os.path.join(suite.out, name + ".rec"))
             known.observe(suite, name, bare)
@@ -154,23 +182,31 @@ class KnownTest(unittest.TestCase):
         with contextlib.closing(sqlite3.connect(os.path.join(folder, "record.db"))) as database:
             database.execute("create table notes (body)")
             database.execute("create table steps (t_ns, duration_ns)")
-            database.execute("create table series (id, name)")
+            database.execute("create table series (id, name, subject)")
+            database.execute("create table settings (knob, value, source)")
+            database.execute("insert into settings values ('device', ?, 'effective')", [self.device])
             database.execute("create table points (series, t_ns, value)")
             database.execute(
                 "insert into notes values (?)", [json.dumps({"type": "shim", "status": self.shim})]
             )
-            database.execute("insert into series values (1, 'step.device')")
+            database.execute("insert into series values (1, 'step.device', '')")
+            for number, (subject, held) in enumerate(self.own.items(), 2):
+                database.execute("insert into series values (?, 'gpu.own_memory', ?)", [number, subject])
+                database.execute("insert into points values (?, 5, ?)", [number, held])
             for step in range(self.steps):
                 database.execute("insert into steps values (?, 1000000)", [step])
                 database.execute("insert into points values (1, ?, ?)", [step, self.device_s])
             database.commit()
 
     shim, steps, device_s = "on", 20, 1e-3
+    device, own = "cuda:1", {}
 
     def test_the_record_has_every_step_to_the_end(self):
         def with_length(name):
             with unittest.mock.patch.dict(os.environ, UNIDLE_PROGRAM_LENGTH="0.01"):
-                return self.observed((0, "loss 1\n"), name=name, diagnosis={"verdict": "", "findings": []})
+                return self.observed(
+                    (0, "loss 1\n", "", 2.0), name=name, diagnosis={"verdict": "", "findings": []}
+                )
 
         self.assertEqual(with_length("gan")["status"], "holds")
         self.device_s = 0.5e-3  # of one optimiser
@@ -180,24 +216,55 @@ class KnownTest(unittest.TestCase):
         self.assertIn("observation ended", with_length("tf32_api")["why"])
 
     def test_the_same_output_and_the_right_cause_hold(self):
-        self.assertEqual(self.observed((0, "loss 1\n"))["status"], "holds")
+        self.assertEqual(self.observed((0, "loss 1\n", "", 2.0))["status"], "holds")
 
     def test_other_output_fails(self):
-        told = self.observed((0, "loss 2\n"))
+        told = self.observed((0, "loss 2\n", "", 2.0))
         self.assertEqual(told["status"], "fails")
         self.assertIn("loss 2", told["why"])
 
     def test_another_cause_or_one_too_many_fails(self):
         other = {"verdict": "healthy", "findings": [found("precision-fp32", "warning")]}
-        self.assertEqual(self.observed((0, "loss 1\n"), diagnosis=other)["status"], "fails")
-        told = self.observed((0, "loss 1\n"), diagnosis=other, name="fp16_scaler")
+        self.assertEqual(self.observed((0, "loss 1\n", "", 2.0), diagnosis=other)["status"], "fails")
+        told = self.observed((0, "loss 1\n", "", 2.0), diagnosis=other, name="fp16_scaler")
         self.assertEqual(told["why"], "precision-fp32 is said")
 
     def test_what_did_not_run_without_us_is_skipped(self):
-        self.assertEqual(self.observed(None)["status"], "skipped")
-        told = self.observed(("took over 60 s", ""))
+        self.assertEqual(self.observed((suites.NOT_BEGUN, "", "", 0.0), seen=(1, ""))["status"], "skipped")
+        told = self.observed(("took over 60 s", "", "", 60.0), seen=("took over 60 s", ""))
         self.assertEqual((told["status"], told["why"]), ("skipped", "without us it took over 60 s"))
-        self.assertEqual(self.observed((0, "one device: skipped\n"))["status"], "skipped")
+        self.assertEqual(self.observed((0, "one device: skipped\n", "", 2.0))["status"], "skipped")
+        told = self.observed((1, "", "RuntimeError: no Triton", 2.0))
+        self.assertEqual(told["why"], "without us it ends with 1: RuntimeError: no Triton")
+
+    def test_what_there_was_no_time_for_without_us_is_tried_with_the_program(self):
+        for bare in (None, (suites.NOT_BEGUN, "", "", 0.0)):
+            self.assertEqual(self.observed(bare)["status"], "holds", bare)
+
+    def test_a_run_that_is_cut_hangs_only_if_it_had_its_time(self):
+        cut = ("took over 9 s", "")
+        told = self.observed((0, "loss 1\n", "", 5.0), seen=cut, seconds=9.0)
+        self.assertEqual(told["why"], "no time left: it took over 9 s, 5 s without us")
+        self.assertEqual(self.observed((0, "loss 1\n", "", 2.0), seen=cut, seconds=9.0)["status"], "fails")
+
+    def test_of_an_error_its_own_line_is_told(self):
+        said = "Traceback\n  File a\ntorch._inductor.exc.InductorError: no Triton\n\nSet TORCH_LOGS\n"
+        self.assertEqual(known.last_line(said), "torch._inductor.exc.InductorError: no Triton")
+        self.assertEqual([known.last_line(text) for text in ("a\nb\n", "")], ["b", "no word"])
+
+    def test_a_model_on_the_last_device_has_memory_on_no_other(self):
+        nothing = {"verdict": "", "findings": []}
+
+        def why(own):
+            self.own = own
+            told = self.observed((0, "loss 1\n", "", 2.0), name="second_device", diagnosis=nothing)
+            return told["why"]
+
+        self.assertEqual(why({}), "")
+        self.assertEqual(why({"gpu0": 0, "gpu1": 5e8}), "")
+        self.assertEqual(why({"gpu0": 3e8, "gpu1": 5e8}), "it has memory on gpu0, gpu1")
+        self.device = "cuda:0"
+        self.assertEqual(why({}), "the model is on cuda:0")
 
 
 class MachineTest(unittest.TestCase):
@@ -270,7 +337,8 @@ class SuiteTest(unittest.TestCase):
     def test_all_that_is_wanted_is_a_part(self):
         tests = os.path.join(HERE, "..", "..", "tests")
         names = [name for name, *_ in gpu_suite.parts(self.suite(), tests, "root")]
-        wanted = {"answers", "check-speed", "overhead", "superres", "monitor-smi", "mig", *known.TABLE}
+        wanted = {"answers", "check-speed", "overhead", "superres", "monitor-smi", "mig", "loader-idle"}
+        wanted |= set(known.TABLE)
         wanted |= {one[:-3] for one in os.listdir(tests) if one.endswith("_gpu_test.sh")}
         self.assertLessEqual(wanted, set(names))
         self.assertEqual(len(names), len(set(names)))
@@ -305,6 +373,21 @@ class SuiteTest(unittest.TestCase):
         )
         self.assertEqual(did, ["took over 6 s"])
         self.assertEqual([one["status"] for one in self.written()["results"]], ["holds"])
+
+    def test_time_that_is_left_over_goes_to_parts_that_lacked_it(self):
+        suite, tries = self.suite(budget_s=20), []
+
+        def short():
+            tries.append(suite.part_end - time.monotonic())
+            suite.add("short", "holds" if len(tries) > 1 else "skipped", lacked_time=len(tries) < 2)
+
+        gpu_suite.run_parts(
+            suite, [("short", short, 6, 60), ("later", lambda: suite.add("later", "holds"), 14, 60)]
+        )
+        self.assertEqual(len(tries), 2)
+        self.assertGreater(tries[1], tries[0] + 5)
+        told = {one["name"]: one["status"] for one in self.written()["results"]}
+        self.assertEqual(told, {"short": "holds", "later": "holds"})
 
     def test_a_part_for_which_no_time_is_left_is_skipped_by_name(self):
         suite = self.suite(budget_s=1)

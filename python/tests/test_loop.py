@@ -57,9 +57,9 @@ class Program:
     def idle(self, ns):
         self.t += ns
 
-    def fetch(self, loader, ns=10, samples=4, got=True):
+    def fetch(self, loader, ns=10, samples=4, got=True, place=None):
         t0 = self.t
-        self.loop.fetch_begins(loader, t0)
+        self.loop.fetch_begins(loader, t0, place)
         self.t += ns
         self.loop.total += ns
         self.loop.fetch_ends(loader, t0, self.t, ns, samples, got)
@@ -187,6 +187,30 @@ class LoopTest(unittest.TestCase):
             self.assertEqual([(step[4], step[5]) for step in program.steps()], [(4, 1)] * 4)
             self.assertEqual([event[2] for event in program.ring.of(event_kinds.OPTIMIZER)], [10] * 4)
 
+    def two_batches(self, places, loaders, optimizers, micro=1):
+        """Four iterations, in which each of two optimisers has batches of its own."""
+        program = self.program = Program()
+        modules = Module(), Module()
+        for _ in range(4):
+            for which in (0, 1):
+                for _ in range(micro):
+                    program.fetch(loaders[which], place=places[which])
+                    program.forward(modules[which])
+                    program.backward()
+                program.step(optimizers[which])
+        program.loop.finish()
+        return [(step[4], step[5]) for step in program.steps()]
+
+    def test_a_batch_for_the_second_optimiser_is_of_the_same_step(self):
+        two, one = (Optimizer(), Optimizer()), (self.optimizer, self.optimizer)
+        same, other = (self.loader, self.loader), (Loader(), Loader())
+        self.assertEqual(self.two_batches("ab", same, two), [(8, 1)] * 4)
+        self.assertEqual(self.two_batches("ab", other, two), [(8, 1)] * 4)
+        self.assertEqual(self.two_batches("ab", same, two, micro=2), [(16, 2)] * 4)
+        # Fetched at one place, as by a loop whose steps take turns, or for one optimiser, each is a step.
+        self.assertEqual(self.two_batches("aa", same, two), [(4, 1)] * 8)
+        self.assertEqual(self.two_batches("ab", same, one), [(4, 1)] * 8)
+
     def test_without_a_loader_the_forward_pass_begins_a_step(self):
         for _ in range(4):
             self.program.forward(self.model, samples=8)
@@ -307,7 +331,7 @@ class LoopTest(unittest.TestCase):
 
     def test_the_short_cut_of_most_steps_comes_to_the_same(self):
         for seed in range(300):
-            draw = random.Random(seed)
+            draw, where = random.Random(seed), random.Random("places %d" % seed)
             both = [Program(), Program(short_cuts=False)]
             models, optimizers = [Module(), Module(), Module(training=False)], [Optimizer(), Optimizer()]
             loaders = [[Loader(), Loader("train"), Loader("validate")] for _ in both]
@@ -316,11 +340,12 @@ class LoopTest(unittest.TestCase):
                     ("fetch", "fetch", "forward", "forward", "backward", "step", "step", "idle", "switch")
                 )
                 which, usual, ns = draw.randrange(3), draw.random() < 0.8, draw.randrange(1, 50)
+                place = where.choice((None, "a", "a", "b"))
                 if call == "switch":
                     models[which].training = not models[which].training
                 for program, mine in zip(both, loaders):
                     if call == "fetch":
-                        program.fetch(mine[which], ns, got=usual)
+                        program.fetch(mine[which], ns, got=usual, place=place)
                     elif call == "forward":
                         program.forward(models[which], ns, grad=usual)
                     elif call == "backward":

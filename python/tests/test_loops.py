@@ -62,6 +62,10 @@ class LoopsTest(unittest.TestCase):
         self.assertEqual(self.record.rows("select distinct micro_batches from steps"), [(1,)])
         self.assertEqual([note["class"] for note in self.record.notes("optimizer")][-1], "Adam")
 
+    def test_a_gan_with_two_loaders(self):
+        self.check("two_loaders")
+        self.assertEqual(self.record.rows("select distinct micro_batches from steps"), [(1,)])
+
     def test_a_closure(self):
         said = self.check("closure")
         self.assertGreater(said["calls"], 2 * said["steps"])

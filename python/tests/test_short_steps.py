@@ -117,6 +117,12 @@ class ShortStepsTest(unittest.TestCase):
     def test_two_optimisers(self):
         self.check("two")
 
+    def test_two_optimisers_with_batches_of_their_own(self):
+        self.check("two-batches")
+        self.assertEqual(
+            self.record.rows("select micro_batches from steps group by 1 order by count(*) desc")[0], (1,)
+        )
+
     def test_a_scaler_that_leaves_steps_out(self):
         if (
             subprocess.run(

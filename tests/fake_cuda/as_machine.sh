@@ -1,20 +1,18 @@
-# Sourced: makes this shell's programs see a machine with one pretend GPU, with driver and nvidia-smi.
-#   UNIDLE_LIB=build/lib; . tests/fake_cuda/as_machine.sh; as_machine FOLDER; with_gpu COMMAND...
-# FOLDER gets what the driver says and the device's books.
+# Sourced: makes this shell's programs see a machine with pretend GPUs, with driver and nvidia-smi.
+#   UNIDLE_LIB=build/lib; . tests/fake_cuda/as_machine.sh; as_machine FOLDER [GPUS]; with_gpu COMMAND...
+# FOLDER gets what the driver says and the devices' books.
 as_machine() {
-  local here
+  local here gpu
   here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
   mkdir -p "$1/bin"
-  pretend=$(cd "$1" && pwd)
-  head -c 16 /dev/zero >"$pretend/busy"
+  pretend=$(cd "$1" && pwd) pretend_gpus=${2:-1}
+  head -c $((16 * pretend_gpus)) /dev/zero >"$pretend/busy"
   ln -sf "$here/nvidia_smi.py" "$pretend/bin/nvidia-smi"
   cat >"$pretend/nvml" <<SCRIPT
-count 1
+count $pretend_gpus
 driver 580.00
 cuda 13000
 name pretend_GPU
-uuid GPU-00000001-0000-4000-8000-000000000000
-pci 0:16:0
 capability 9.0
 memory 80000000000:12000000000
 utilisation busy:$pretend/busy
@@ -29,11 +27,15 @@ pcie 5:16:5:16
 processes none
 mig 0
 SCRIPT
+  for ((gpu = 0; gpu < pretend_gpus; ++gpu)); do
+    printf '%d.uuid GPU-%08x-0000-4000-8000-000000000000\n%d.pci 0:%d:0\n' $gpu $((gpu + 1)) $gpu $((gpu + 16))
+  done >>"$pretend/nvml"
 }
 
-# The device is there for this command alone. It is a slow one, so that a host which others use keeps it full.
+# The devices are there for this command alone. They are slow ones, so that a host which others use keeps them
+# full.
 with_gpu() {
-  env UNIDLE_FAKE_CUDA="${UNIDLE_FAKE_CUDA:-half_tflops=160 tf32_tflops=80 fp32_tflops=10 memory_gbs=400}" \
+  env UNIDLE_FAKE_CUDA="${UNIDLE_FAKE_CUDA:-devices=$pretend_gpus half_tflops=160 tf32_tflops=80 fp32_tflops=10 memory_gbs=400}" \
     LD_PRELOAD="$UNIDLE_LIB/libunidle_fake_cuda.so" PATH="$pretend/bin:$PATH" \
     UNIDLE_ASSUME_DEVICE=1 UNIDLE_FORCE_CUDA=1 UNIDLE_FAKE_CUDA_BUSY="$pretend/busy" \
     UNIDLE_NVML_LIBRARY="$UNIDLE_LIB/libunidle_fake_nvml.so" UNIDLE_FAKE_NVML_SCRIPT="$pretend/nvml" "$@"

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""As much of nvidia-smi as the suite for a GPU asks for, of the pretend GPU: by the script of the fake NVML
-and the books of the fake CUDA device."""
+"""As much of nvidia-smi as the suite for a GPU asks for, of the first pretend GPU: by the script of the fake
+NVML and the books of the fake CUDA device."""
 
 import os
 import struct
@@ -35,7 +35,8 @@ def told(columns, seconds):
 options = sys.argv[1:]
 columns = next((one.partition("=")[2].split(",") for one in options if one.startswith("--query-gpu=")), [])
 if "-L" in options:
-    print("GPU 0: %s (UUID: %s)" % (KEYS["name"], KEYS["uuid"]))
+    for index in range(int(KEYS["count"])):
+        print("GPU %d: %s (UUID: %s)" % (index, KEYS["name"], KEYS["%d.uuid" % index]))
 elif "-q" in options:
     print("Driver Version : %s\nAttached GPUs  : %s" % (KEYS["driver"], KEYS["count"]))
 elif "-lms" in options:

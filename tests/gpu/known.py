@@ -4,20 +4,27 @@ import concurrent.futures
 import contextlib
 import json
 import os
+import re
 import shutil
 import sqlite3
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PROGRAMS = os.path.join(HERE, "programs")
 LENGTH = "0.5"  # of each program: half of its steps
+PATIENCE = 3  # times as long as without us, before a run that does not end is called one that hangs
 
 # What must hold of each, beside that exit code and output are those without us and observation lives to the
 # end. `first`: one of these causes leads. `never`: none of these is a warning or worse. `verdict`: one of
 # them. `steps`: of the whole program, to the last one. `device_time`: at least this share of a step.
+# `last_device`: the model is there, and this run has memory on no other.
 TABLE = {
     "healthy_bf16": {"verdict": ["healthy"], "never": ["throttled", "sync-each-step", "precision-fp32"]},
-    "fp32_item": {"verdict": ["compute-bound"], "first": ["tf32-off", "precision-fp32"]},
-    "launch_bound": {"first": ["launch-bound", "batch-too-small", "optimizer-not-fused"]},
+    "fp32_item": {
+        "verdict": ["compute-bound"],
+        "first": ["tf32-off", "precision-fp32"],
+        "never": ["sync-each-step"],
+    },
+    "launch_bound": {"verdict": ["launch-bound"], "first": ["launch-bound", "batch-too-small"]},
     "loader_bound": {"verdict": ["input-bound"], "first": ["loader-no-workers"]},
     "pageable": {"verdict": ["transfer-bound"], "first": ["memory-not-pinned"]},
     "gpu_bound": {
@@ -31,37 +38,46 @@ TABLE = {
     "gan": {"steps": 400, "device_time": 0.7},  # of one of its two optimisers it would be half
     "tf32_api": {"never": ["tf32-off"], "steps": 20000},
     "scripted": {},
-    "second_device": {},
+    "second_device": {"last_device": True, "device_time": 0},
     "device_unused": {"first": ["device-unused"]},
 }
 
 
 def run_bare(suite, names):
-    """{name: (exit code, output)}, several at a time: only what they print matters."""
-    with concurrent.futures.ThreadPoolExecutor(max(1, min(4, (os.cpu_count() or 1) // 3))) as pool:
+    """{name: (exit code, output, last line of stderr, seconds)}, several at a time: what they print
+    matters."""
+    with concurrent.futures.ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
         done = pool.map(
             lambda name: suite.run(suite.python, path_of(name), patience=60, environment=length()), names
         )
-        return dict(zip(names, [(code, text) for code, text, _, _ in done]))
+        return {
+            name: (code, text, last_line(error), seconds)
+            for name, (code, text, error, seconds) in zip(names, done)
+        }
 
 
 def observe(suite, name, bare):
-    """One program observed and diagnosed, against what it did without us."""
+    """One program observed and diagnosed, against what it did without us, which is tried now where there was
+    no time for it before."""
     if bare is None or isinstance(bare[0], str):
-        suite.add(name, "skipped", why="without us it " + ("was not run" if bare is None else bare[0]))
-        return
-    if bare[0] == 0 and "skipped" in bare[1]:
-        suite.add(name, "skipped", why=bare[1].strip())
+        bare = run_bare(suite, [name])[name]
+    why = why_not(bare)
+    if why:
+        suite.add(name, "skipped", why=why, lacked_time=isinstance(bare[0], str))
         return
     record = os.path.join(suite.out, name + ".rec")
     shutil.rmtree(record, ignore_errors=True)
     seen = suite.run(
         suite.unidle, "run", "-o", record, "--", suite.python, path_of(name), environment=length()
     )
+    if isinstance(seen[0], str) and seen[3] < PATIENCE * bare[3]:
+        why = "no time left: it %s, %.0f s without us" % (seen[0], bare[3])
+        suite.add(name, "skipped", why=why, lacked_time=True)
+        return
     code, text, error, _ = suite.run(suite.unidle, "diagnose", record, "--format", "json")
     diagnosis = json.loads(text) if code == 0 else {}
     wrong = [] if code == 0 else ["no diagnosis: " + error.strip()[-300:]]
-    if bare != seen[:2]:
+    if bare[:2] != seen[:2]:
         wrong.append("exit %s and %r, bare %s and %r" % (seen[0], seen[1][-300:], bare[0], bare[1][-300:]))
     wrong += judge(TABLE[name], diagnosis) if diagnosis else []
     wrong += judge_record(TABLE[name], record) if seen[0] == 0 else []
@@ -73,6 +89,23 @@ def observe(suite, name, bare):
         seconds=round(seen[3], 1),
         diagnosis=diagnosis,
     )
+
+
+def why_not(bare):
+    """What a program that did not do its work without us says nothing of us for; empty if it did."""
+    code, text, error, _ = bare
+    if isinstance(code, str):
+        return "without us it " + code
+    if code != 0:
+        return "without us it ends with %s: %s" % (code, error)
+    return text.strip() if "skipped" in text else ""
+
+
+def last_line(text):
+    """Of what a program says at its end: the last line that names an error, or the last one."""
+    lines = text.strip().splitlines() or ["no word"]
+    errors = [line for line in lines if re.match(r"[\w.]*(Error|Exception)\b", line)]
+    return (errors or lines)[-1][:300]
 
 
 def path_of(name):
@@ -122,6 +155,26 @@ def judge_record(expected, record):
             )
             if not device_s or device_s < expected["device_time"] * step_s:
                 wrong.append("device time %s s of steps of %s s" % (device_s, step_s))
+        if expected.get("last_device"):
+            wrong += judge_device(database)
+    return wrong
+
+
+def judge_device(database):
+    """Of a model on the last of several devices."""
+    used = [
+        subject
+        for (subject,) in database.execute(
+            "select subject from series join points on series.id = series where name = 'gpu.own_memory' "
+            "group by subject having max(value) > 0"
+        )
+    ]
+    wrong = [] if len(used) <= 1 else ["it has memory on " + ", ".join(used)]
+    where = database.execute(
+        "select value from settings where knob = 'device' and source = 'effective'"
+    ).fetchone()
+    if where is None or where[0] in ("cpu", "cuda:0"):
+        wrong.append("the model is on %s" % (where and where[0]))
     return wrong
 
 

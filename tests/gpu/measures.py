@@ -9,14 +9,16 @@ import shutil
 import statistics
 import time
 
+import known
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 PAIRS = 5
 MOST_OVERHEAD = 1.05  # what no pair may be above
 WATCHED_S = 5
-PHOTOS = """
-import importlib.util, os
-found = importlib.util.find_spec("skimage")
-print(os.path.join(found.submodule_search_locations[0], "data") if found else "")
+MOST_POINTS = 0.03  # between what we say of a device's time and what a profiler saw
+CONVOLVES = """
+import sys, torch
+torch.nn.Conv2d(3, 3, 3).to(sys.argv[1])(torch.zeros(1, 3, 8, 8).to(sys.argv[1])).sum().item()
 """
 CLOSE = {"utilisation": 0.15, "memory_bytes": 0.05, "power_w": 0.15}  # share of 1, of theirs, of theirs
 
@@ -33,6 +35,8 @@ def overhead(suite):
             command = [suite.unidle, "run", "-o", record, "--"] + command
         code, text, error, _ = suite.run(*command)
         words = text.split()
+        if isinstance(code, str):
+            raise TimeoutError(code)
         if code != 0 or "seconds" not in words:
             raise RuntimeError("exit %s: %s" % (code, error.strip()[-200:]))
         return float(words[words.index("seconds") + 1])
@@ -47,12 +51,18 @@ def overhead(suite):
     except RuntimeError as failure:
         suite.add("overhead", "fails", why=str(failure))
         return
+    except TimeoutError as cut:
+        if not ratios:
+            why = "no time left for a pair: it %s" % cut
+            suite.add("overhead", "skipped", why=why, lacked_time=True)
+            return
     middle = statistics.median(ratios)
     suite.add(
         "overhead",
         "fails" if min(ratios) > MOST_OVERHEAD else "holds",
         why="every pair is above %.2f" % MOST_OVERHEAD if min(ratios) > MOST_OVERHEAD else "",
-        said="observed %.3f of bare, %.3f to %.3f in %d pairs" % (middle, min(ratios), max(ratios), PAIRS),
+        said="observed %.3f of bare, %.3f to %.3f in %d pairs"
+        % (middle, min(ratios), max(ratios), len(ratios)),
         ratios=ratios,
     )
 
@@ -60,16 +70,18 @@ def overhead(suite):
 def superres(suite, root, device="cuda", samples=960):
     """The engine's naive and tuned configurations, and the Python peer's, on the same pictures. `root` has
     the folders workloads/ and bench/."""
+    code, _, error, _ = suite.run(suite.python, "-c", CONVOLVES, device)
+    if code != 0:
+        suite.add(
+            "superres", "skipped", why="no convolutions here, exit %s: %s" % (code, known.last_line(error))
+        )
+        return
     data = os.path.join(suite.out, "superres-data")
     given = ["data.folder=" + data, "train.samples=%d" % samples, "device=" + device]
-    photos = suite.run(suite.python, "-c", PHOTOS)[
-        1
-    ].strip()  # of this Python, which need not be the system's
-    environment = {"UNIDLE_PHOTOS": photos} if photos else {}
 
     def engine(mode, *more):
         config = os.path.join(root, "workloads", "superres", mode + ".yaml")
-        return suite.run(suite.unidle, "train", config, *given, *more, patience=300, environment=environment)
+        return suite.run(suite.unidle, "train", config, *given, *more, patience=300)
 
     def peer(mode):
         program = os.path.join(root, "bench", "peers", "superres.py")
@@ -78,9 +90,9 @@ def superres(suite, root, device="cuda", samples=960):
 
     code, _, error, _ = engine("naive", "--prepare")
     if code == 3:
-        suite.add("superres", "skipped", why=last_line(error))
+        suite.add("superres", "skipped", why=known.last_line(error))
         return
-    rates, psnr, wrong = {}, {}, [] if code == 0 else [last_line(error)]
+    rates, psnr, wrong = {}, {}, [] if code == 0 else [known.last_line(error)]
     for name, run in (
         ("naive", lambda: engine("naive", "--format", "json", "-q")),
         ("tuned", lambda: engine("tuned", "--format", "json", "-q")),
@@ -89,7 +101,7 @@ def superres(suite, root, device="cuda", samples=960):
     ):
         code, text, error, _ = run() if not wrong else (1, "", "", 0)
         if code != 0:
-            wrong.append("%s: exit %s: %s" % (name, code, last_line(error)))
+            wrong.append("%s: exit %s: %s" % (name, code, known.last_line(error)))
             break
         told = json.loads(text.strip().splitlines()[-1])
         rates[name], psnr[name] = told["samples_per_s"], told["metric"]["psnr"]
@@ -102,6 +114,31 @@ def superres(suite, root, device="cuda", samples=960):
         said=", ".join("%s %.0f samples/s (%.2f dB)" % (name, rates[name], psnr[name]) for name in rates),
         samples_per_s=rates,
         psnr=psnr,
+    )
+
+
+def idle_beside_profiler(suite):
+    """How busy the diagnosis of loader_bound says that the device is, and PyTorch's own profiler of the same
+    loop."""
+    told = next((one.get("diagnosis") for one in suite.results if one["name"] == "loader_bound"), None)
+    ours = ((told or {}).get("device") or {}).get("busy")
+    if ours is None:
+        suite.add("loader-idle", "skipped", why="loader_bound was not diagnosed")
+        return
+    code, text, error, _ = suite.run(
+        suite.python, os.path.join(HERE, "programs", "loader_idle.py"), environment=known.length()
+    )
+    if code != 0 or "skipped" in text:
+        why = text.strip() if code == 0 else "exit %s: %s" % (code, known.last_line(error))
+        suite.add("loader-idle", "skipped" if code == 0 else "fails", why=why)
+        return
+    theirs = float(text.split()[-1])
+    far = abs(ours - theirs) > MOST_POINTS
+    suite.add(
+        "loader-idle",
+        "fails" if far else "holds",
+        why="more than %.0f points from the profiler" % (100 * MOST_POINTS) if far else "",
+        said="busy %.4f, by the profiler %.4f" % (ours, theirs),
     )
 
 
@@ -131,7 +168,11 @@ def monitor_beside_smi(suite):
         loaded = load.result()
     ours = [json.loads(line) for line in text.splitlines() if line.startswith("{")]
     if loaded[0] != 0 or code != 0 or not ours or not ours[-1].get("gpus"):
-        why = "busy.py: exit %s; monitor: exit %s: %s" % (loaded[0], code, last_line(loaded[2] or error))
+        why = "busy.py: exit %s; monitor: exit %s: %s" % (
+            loaded[0],
+            code,
+            known.last_line(loaded[2] or error),
+        )
         suite.add("monitor-smi", "fails", why=why)
         return
     compare(suite, ours[-1]["gpus"][0], theirs)
@@ -171,7 +212,3 @@ def number(text):
         return float(text)
     except ValueError:
         return None  # [N/A]
-
-
-def last_line(text):
-    return (text.strip().splitlines() or ["no word"])[-1][-300:]

@@ -13,6 +13,7 @@ import time
 PATIENCE_S = 120  # for one command
 BUDGET_S = 480  # for the whole suite
 LEAST_S = 5  # a part that gets less is not begun
+NOT_BEGUN = "was not begun: no time left"
 
 
 class Suite:
@@ -21,7 +22,7 @@ class Suite:
 
     def __init__(self, unidle, python, out, environment=None, budget_s=BUDGET_S):
         self.unidle, self.python, self.out = os.path.abspath(unidle), python, os.path.abspath(out)
-        self.environment = dict(os.environ, **(environment or {}))
+        self.environment = dict(os.environ, UNIDLE_PYTHON=python, **(environment or {}))
         self.results, self.facts = [], {}
         self.begin = time.monotonic()
         self.end = self.begin + budget_s
@@ -39,7 +40,7 @@ class Suite:
         begin = time.monotonic()
         patience = min(patience, self.part_end - begin)
         if patience <= 0:
-            return "was not begun: no time left", "", "", 0.0
+            return NOT_BEGUN, "", "", 0.0
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as error:
             try:
                 with self.lock:
@@ -84,7 +85,7 @@ class Suite:
         left = self.end - time.monotonic()
         given = min(most_s, left, max(expected_s, left - later_s))
         if given < LEAST_S:
-            self.add(name, "skipped", why="no time left")
+            self.add(name, "skipped", why="no time left", lacked_time=True)
             return
         self.under_way, self.part_end = name, time.monotonic() + given
         self.write()
@@ -93,6 +94,13 @@ class Suite:
         except Exception as failure:
             self.add(name, "fails", why="%s: %s" % (type(failure).__name__, failure))
         self.under_way, self.part_end = None, self.end
+
+    def again(self, name, work, most_s):
+        """The part once more, where it lacked time that others then left over."""
+        if any(one["name"] == name and one.get("lacked_time") for one in self.results):
+            if self.end - time.monotonic() >= LEAST_S:
+                self.results = [one for one in self.results if one["name"] != name]
+                self.part(name, work, 0, most_s, 0)
 
     def add(self, name, status, **facts):
         """`status`: holds, fails or skipped. It is on disk when this returns."""

@@ -1,6 +1,8 @@
 #include "workloads/common/package_files.h"
 
 #include <chrono>
+#include <cstdlib>
+#include <string>
 #include <system_error>
 
 #include "unidle/base/error.h"
@@ -37,10 +39,10 @@ std::optional<fs::path> above(fs::path folder, const fs::path& file) {
   }
 }
 
-std::optional<fs::path> of_python(const fs::path& file) {
+std::optional<fs::path> of_python(const std::string& python, const fs::path& file) {
   try {
     Command command;
-    command.argv = {"python3", "-c",
+    command.argv = {python, "-c",
                     "import os, sys\n"
                     "places = [os.path.join(p, sys.argv[1]) for p in sys.path]\n"
                     "print(next(filter(os.path.isfile, places), ''))",
@@ -51,19 +53,25 @@ std::optional<fs::path> of_python(const fs::path& file) {
     const fs::path found = finished.out.substr(0, finished.out.find('\n'));
     return finished.status.ok() && !found.empty() ? std::optional(found) : std::nullopt;
   } catch (const Error&) {
-    return std::nullopt;  // no python3: the same answer
+    return std::nullopt;  // there is no such program: the same answer
   }
 }
 
 }  // namespace
 
 std::optional<fs::path> find_package_file(const fs::path& file) {
+  const char* named = std::getenv("UNIDLE_PYTHON");
+  if (named != nullptr && *named != '\0') {
+    if (auto found = of_python(named, file)) {
+      return found;
+    }
+  }
   for (const fs::path& start : {program_folder(), fs::current_path()}) {
     if (auto found = above(start, file)) {
       return found;
     }
   }
-  return of_python(file);
+  return of_python("python3", file);
 }
 
 }  // namespace unidle::workloads

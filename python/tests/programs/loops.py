@@ -40,6 +40,31 @@ def gan():
             done["samples"] += len(real)
 
 
+def two_loaders():
+    """A GAN whose generator and critic have loaders of their own."""
+    generator, critic = nn.Sequential(nn.Linear(4, 32), nn.ReLU(), nn.Linear(32, 16)), network()
+    of_generator, of_critic = (
+        torch.optim.Adam(generator.parameters(), 1e-3),
+        torch.optim.Adam(critic.parameters(), 1e-3),
+    )
+    judge = nn.BCEWithLogitsLoss()
+    noise = DataLoader(TensorDataset(torch.randn(640, 4)), 16)
+    for _ in range(2):
+        made_of = iter(noise)
+        for real, _ in DataLoader(TensorDataset(x, y), 16):
+            ones, zeros = torch.ones(len(real), 1), torch.zeros(len(real), 1)
+            of_critic.zero_grad()
+            judge(critic(real), ones).backward()
+            judge(critic(torch.randn(len(real), 16)), zeros).backward()
+            of_critic.step()
+            (seed,) = next(made_of)
+            of_generator.zero_grad()
+            judge(critic(generator(seed)), ones).backward()
+            of_generator.step()
+            done["steps"] += 1
+            done["samples"] += len(real) + len(seed)
+
+
 def closure():
     net = network()
     optimizer = torch.optim.LBFGS(net.parameters(), lr=0.1, max_iter=4)
@@ -151,9 +176,8 @@ def transformers():
     Trainer(model, arguments, train_dataset=Texts(), eval_dataset=Texts(), callbacks=[Count()]).train()
 
 
-{"gan": gan, "closure": closure, "ranks": ranks, "lightning": lightning, "transformers": transformers}[
-    sys.argv[1]
-]()
+MODES = (gan, two_loaders, closure, ranks, lightning, transformers)
+{mode.__name__: mode for mode in MODES}[sys.argv[1]]()
 if len(sys.argv) > 2:
     with open(sys.argv[2], "w") as file:
         json.dump(done, file)

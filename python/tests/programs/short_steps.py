@@ -107,6 +107,17 @@ elif MODE == "two":
         for a, b in loader:
             learn(net, opt, a, b)
             count(50, learn(other, second, a, b))
+elif MODE == "two-batches":  # each optimiser has batches of its own, an epoch ends within a step
+    loader = DataLoader(TensorDataset(x, y), 80)
+
+    def endless():
+        while True:
+            yield from loader
+
+    batches = endless()
+    while going_on():
+        learn(net, opt, *next(batches))
+        count(160, learn(other, second, *next(batches)))
 elif MODE == "scaled":
     scaler = torch.amp.GradScaler(
         "cpu", init_scale=2.0**120, growth_interval=40

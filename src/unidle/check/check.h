@@ -65,6 +65,8 @@ struct Machine {
   std::string nvml_problem;
   std::optional<std::string> driver_version, cuda_version;
   std::vector<std::string> nvidia_pci;  // bus ids of NVIDIA display or compute controllers, driver or not
+  bool nvidia_module = false;           // the kernel has the driver's module
+  bool nvidia_files = false;            // /dev/nvidiactl, or what WSL has in its place
   std::vector<GpuState> gpus;
 };
 

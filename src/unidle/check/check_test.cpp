@@ -149,6 +149,42 @@ TEST(CheckTest, Drivers) {
   EXPECT_EQ(exit_code(find_problems(machine)), 1);
 }
 
+std::string fix_of(const Machine& machine, const std::string& id) {
+  for (const Problem& problem : find_problems(machine)) {
+    if (problem.id == id) {
+      return problem.message + " | " + problem.fix;
+    }
+  }
+  return "none";
+}
+
+TEST(CheckTest, ADriverWithoutDeviceFilesIsToldFromOneThatIsNotLoaded) {
+  Machine machine = good();
+  machine.gpus.clear();
+  machine.nvml_failure = telemetry::NvmlFailure::kUnusable;
+  machine.nvml_problem = "nvmlInit: Driver Not Loaded (9)";
+  EXPECT_THAT(fix_of(machine, "gpu-driver-broken"), HasSubstr("modprobe nvidia"));
+  machine.nvidia_module = true;
+  EXPECT_THAT(fix_of(machine, "gpu-driver-broken"), HasSubstr("there is no /dev/nvidiactl"));
+  EXPECT_THAT(fix_of(machine, "gpu-driver-broken"), HasSubstr("--gres=gpu:1"));
+  machine.nvidia_files = true;
+  machine.nvml_problem = "nvmlInit: Insufficient Permissions (4)";
+  EXPECT_THAT(fix_of(machine, "gpu-driver-broken"), HasSubstr("ls -l /dev/nvidia*"));
+  machine.nvml_problem = "nvmlInit: Unknown Error (999)";
+  EXPECT_THAT(fix_of(machine, "gpu-driver-broken"), HasSubstr("start it anew"));
+  machine.nvml_failure = telemetry::NvmlFailure::kNone;
+  machine.nvidia_files = false;
+  EXPECT_THAT(fix_of(machine, "gpu-none-visible"), HasSubstr("there is no /dev/nvidiactl"));
+}
+
+TEST(CheckTest, WhatSlurmSetsForAJobWithoutAGpuHidesAll) {
+  Machine machine = good();
+  machine.environment["CUDA_VISIBLE_DEVICES"] = "NoDevFiles";
+  EXPECT_THAT(fix_of(machine, "gpu-hidden"), HasSubstr("--gres=gpu:1"));
+  machine.environment["CUDA_VISIBLE_DEVICES"] = "-1";
+  EXPECT_THAT(fix_of(machine, "gpu-hidden"), HasSubstr("unset CUDA_VISIBLE_DEVICES"));
+}
+
 TEST(CheckTest, GpuHealth) {
   Machine machine = good();
   GpuState& gpu = machine.gpus[0];
@@ -255,7 +291,10 @@ TEST_F(InspectTest, AMachineOutOfFiles) {
   put("sys/bus/pci/devices/0000:1b:00.0/vendor", "0x10de\n");
   put("sys/bus/pci/devices/0000:1b:00.0/class", "0x030200\n");
   put("sys/bus/pci/devices/0000:1b:00.0/local_cpulist", "2-3\n");
+  put("proc/driver/nvidia/version", "NVRM version: NVIDIA UNIX x86_64 Kernel Module  570.86\n");
+  put("dev/nvidiactl", "");
   const Machine machine = inspect(root(), root());
+  EXPECT_TRUE(machine.nvidia_module && machine.nvidia_files);
   EXPECT_EQ(machine.cores, 2);
   EXPECT_EQ(machine.numa.size(), 2U);
   EXPECT_EQ(machine.load_1min, 1.5);

@@ -27,14 +27,38 @@ constexpr double kUnderLoad = 0.3;
 constexpr std::uint64_t kHardReasons = nvml::kReasonHardwareSlowdown | nvml::kReasonSoftwareThermal |
                                        nvml::kReasonHardwareThermal | nvml::kReasonPowerBrake;
 
+/// CUDA_VISIBLE_DEVICES of a job that was given none.
+constexpr std::string_view kNoGpuOfSlurm = "NoDevFiles";
+constexpr const char* kAskForOne =
+    "in a container: start it with --gpus all; in a job: ask for one (Slurm: --gres=gpu:1)";
+
+/// NVML gives its reasons with their numbers.
+bool failed_with(const Machine& machine, int result) {
+  return machine.nvml_problem.find(fmt::format("({})", result)) != std::string::npos;
+}
+
 std::string driver_fix(const Machine& machine) {
-  if (machine.nvml_problem.find(fmt::format("({})", nvml::kVersionMismatch)) != std::string::npos) {
+  if (failed_with(machine, nvml::kVersionMismatch)) {
     return "library and kernel module are of different drivers, as after an update: reboot, or reload the module";
   }
-  if (machine.nvml_problem.find(fmt::format("({})", nvml::kDriverNotLoaded)) != std::string::npos) {
+  if (failed_with(machine, nvml::kDriverNotLoaded) && machine.nvidia_module && !machine.nvidia_files) {
+    return fmt::format("{}; elsewhere nvidia-modprobe -c 0 -u makes the device files", kAskForOne);
+  }
+  if (failed_with(machine, nvml::kDriverNotLoaded)) {
     return "the kernel module is not loaded: modprobe nvidia; in a container: start it with --gpus all";
   }
+  if (failed_with(machine, nvml::kNoPermission)) {
+    return fmt::format("ls -l /dev/nvidia* shows who may use the devices; {}", kAskForOne);
+  }
+  if (failed_with(machine, nvml::kUnknown) && machine.nvidia_module) {
+    return "nvidia-smi fails in the same way then; a container that worked may have lost its devices: start it anew";
+  }
   return "nvidia-smi shows whether the driver works at all; dmesg says why not";
+}
+
+std::string no_files(const Machine& machine) {
+  return machine.nvidia_module && !machine.nvidia_files ? ": the kernel has the driver, and there is no /dev/nvidiactl"
+                                                        : "";
 }
 
 void check_presence(const Machine& machine, Problems& problems) {
@@ -45,7 +69,7 @@ void check_presence(const Machine& machine, Problems& problems) {
   }
   if (machine.nvml_failure == telemetry::NvmlFailure::kUnusable) {
     problems.push_back({Level::kCritical, "gpu-driver-broken", "gpu",
-                        "an NVIDIA driver is installed and does not work: " + machine.nvml_problem,
+                        "an NVIDIA driver is installed and does not work: " + machine.nvml_problem + no_files(machine),
                         driver_fix(machine)});
     return;
   }
@@ -57,8 +81,9 @@ void check_presence(const Machine& machine, Problems& problems) {
     return;
   }
   if (machine.gpus.empty() && machine.nvml_failure == telemetry::NvmlFailure::kNone) {
-    problems.push_back({Level::kWarning, "gpu-none-visible", "gpu", "the NVIDIA driver works and shows no device",
-                        "a scheduler or a container may hide them: ask for one (Slurm: --gres=gpu:1)"});
+    problems.push_back({Level::kWarning, "gpu-none-visible", "gpu",
+                        "the NVIDIA driver works and shows no device" + no_files(machine),
+                        fmt::format("a scheduler or a container may hide them: {}", kAskForOne)});
   } else if (machine.gpus.empty()) {
     problems.push_back({Level::kInfo, "gpu-none", "gpu",
                         "no NVIDIA driver and no AMD device is found: the CPU is what trains here", ""});
@@ -67,7 +92,7 @@ void check_presence(const Machine& machine, Problems& problems) {
     if (!machine.gpus.empty() && telemetry::shows_some_gpus(name) && telemetry::hides_every_gpu(value)) {
       problems.push_back({Level::kWarning, "gpu-hidden", "environment",
                           fmt::format("{}=\"{}\" hides every GPU from the program", name, value),
-                          fmt::format("unset {}", name)});
+                          value == kNoGpuOfSlurm ? kAskForOne : fmt::format("unset {}", name)});
     }
   }
 }

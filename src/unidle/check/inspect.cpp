@@ -20,6 +20,11 @@ namespace {
 
 std::string first_line_of(const fs::path& file) { return std::string(first_line(try_read_file(file).value_or(""))); }
 
+bool is_there(const fs::path& file) {
+  std::error_code unreadable;
+  return fs::exists(file, unreadable);
+}
+
 /// Physical cores: threads of one core name the same siblings.
 std::optional<int> count_cores(const fs::path& root, int cpus) {
   std::set<std::string> cores;
@@ -111,6 +116,8 @@ void inspect_gpus(Machine& machine, const fs::path& root) {
   machine.driver_version = gpus.driver_version;
   machine.cuda_version = gpus.cuda_version;
   machine.nvidia_pci = find_nvidia_devices(root);
+  machine.nvidia_module = is_there(root / "proc/driver/nvidia/version");
+  machine.nvidia_files = is_there(root / "dev/nvidiactl") || is_there(root / "dev/dxg");
   machine.gpus = std::move(gpus.states);
 }
 

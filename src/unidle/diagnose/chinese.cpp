@@ -12,6 +12,7 @@ const std::vector<std::pair<std::string_view, std::string_view>>& chinese_messag
       {"the device computes meanwhile: only what it idles, {} of the wall time, can be won back", "设备同时在计算：能赢回的只有它空闲的部分，占总时长的 {}"},
       {"how long kernels run (the device keeps up with the host: NVML and events count the gaps between kernels too)", "内核运行了多久（设备跟得上主机：NVML 与事件把内核之间的空隙也算进去）"},
       {"in {} of the steps the device had done all that was queued when the host came to the optimiser: it waits for the host to launch", "在 {} 的训练步中，主机到达优化器时设备已做完全部排队的工作：它在等主机启动内核"},
+      {"how long the device idles meanwhile was not measured", "设备在此期间空闲多久没有测量"},
       {"how long it waits was not measured: NVML and events count the gaps between kernels as work; run --kernels or a profiler's window tell", "它等了多久没有测量：NVML 与事件把内核之间的空隙算作工作；run --kernels 或性能分析窗口能说明"},
       {"how much of the model are convolutions, which cuDNN computes in TF32", "模型中有多少是卷积（cuDNN 以 TF32 计算它们）"},
       {"that is the limit of the board as it was made: a full device runs at it", "这是板卡出厂的上限：满载的设备就运行在这里"},

@@ -228,6 +228,7 @@ struct Signals {
   std::string device_kind = "unknown";
   std::optional<double> device_busy;
   std::string device_busy_how;
+  bool busy_by_events = false;                // device_busy is by the steps' own events alone, gaps and all
   std::optional<double> gpu_memory_used;      // 0..1
   std::optional<int> gpus;                    // visible on this machine; 0 is measured zero
   std::optional<std::string> gpu_capability;  // "9.0"

@@ -286,6 +286,7 @@ void read_busy(const record::Reader& reader, const Timeline& timeline, Language 
     if (!signals.device_busy && signals.device_step_s && signals.step_s && *signals.step_s > 0) {
       signals.device_busy = std::clamp(*signals.device_step_s / *signals.step_s, 0.0, 1.0);
       signals.device_busy_how = translate(language, "device time of the steps by its own events");
+      signals.busy_by_events = true;
     }
   } else if (signals.cpus_used && signals.cpus_allowed && *signals.cpus_allowed > 0) {
     signals.device_busy = std::clamp(*signals.cpus_used / *signals.cpus_allowed, 0.0, 1.0);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <numeric>
 #include <utility>
@@ -305,8 +306,10 @@ bool shows_some_gpus(std::string_view variable) {
 }
 
 bool hides_every_gpu(std::string_view value) {
-  const std::string_view first = value.substr(0, value.find(','));
-  return first.find_first_not_of(' ') == std::string_view::npos || first == "-1";
+  std::string_view first = value.substr(0, value.find(','));
+  first.remove_prefix(std::min(first.find_first_not_of(' '), first.size()));
+  const bool number = !first.empty() && first[0] >= '0' && first[0] <= '9';
+  return !number && !first.starts_with("GPU-") && !first.starts_with("MIG-");
 }
 
 std::vector<std::string_view> throttle_names(std::uint64_t reasons) {

@@ -105,7 +105,7 @@ std::unique_ptr<Source> gpu_source(std::unique_ptr<Nvml> nvml);
 
 /// A variable by which a program is shown some of the GPUs only.
 bool shows_some_gpus(std::string_view variable);
-/// Such a value shows none: it is empty, or what comes first is no device (-1).
+/// Such a value shows none: it is empty, or what comes first is no device (-1, or Slurm's NoDevFiles).
 bool hides_every_gpu(std::string_view value);
 
 /// What throttle_reasons mean, in words, the harmless ones (idle, chosen clocks) left out.

@@ -155,6 +155,15 @@ TEST_F(GpuTest, StatesAndLink) {
   EXPECT_EQ(nvml->sm_clock_max_mhz(0).value, 1980);
 }
 
+TEST(GpusHidden, WhatDoesNotBeginWithADeviceShowsNone) {
+  for (const char* value : {"", " ", "-1", "-1,0", "NoDevFiles", "void", "none"}) {
+    EXPECT_TRUE(hides_every_gpu(value)) << value;
+  }
+  for (const char* value : {"0", "3,1", " 2", "0,-1", "GPU-11112222", "MIG-33334444"}) {
+    EXPECT_FALSE(hides_every_gpu(value)) << value;
+  }
+}
+
 TEST_F(GpuTest, LocalityBySysfs) {
   put("sys/bus/pci/devices/0000:1b:00.0/numa_node", "1\n");
   put("sys/bus/pci/devices/0000:1b:00.0/local_cpulist", "32-63\n");

@@ -23,6 +23,7 @@ constexpr int kTimeout = 10;
 constexpr int kFunctionNotFound = 13;
 constexpr int kGpuIsLost = 15;
 constexpr int kVersionMismatch = 18;
+constexpr int kUnknown = 999;
 
 constexpr unsigned kTemperatureGpu = 0;     // nvmlTemperatureSensors_t
 constexpr unsigned kThresholdSlowdown = 1;  // nvmlTemperatureThresholds_t

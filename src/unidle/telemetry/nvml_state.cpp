@@ -29,7 +29,7 @@ std::optional<std::size_t> bytes_of_entry(const std::vector<unsigned char>& byte
 }  // namespace
 
 Pcie Nvml::pcie(unsigned device) {
-  const auto read = [&](const Api::Number& call) {
+  const auto read = [&](Api::Number& call) {
     return ask<unsigned>(device, call != nullptr, [&](auto d, unsigned* v) { return call(d, v); }).value;
   };
   return {read(api_->pcie_generation), read(api_->pcie_width), read(api_->pcie_max_generation),
@@ -150,7 +150,7 @@ int Nvml::list_processes(nvml::Device device, std::vector<GpuProcess>& found) {
     result = api_->processes(device, &count, bytes.data());
     count = result == nvml::kSuccess ? std::min(count, room) : 0;
   }
-  const std::size_t length = bytes_of_entry(bytes, count).value_or(api_->process_bytes);
+  const std::size_t length = bytes_of_entry(bytes, count).value_or(api_->process_bytes());
   for (unsigned i = 0; i < count; ++i) {
     nvml::Process entry{0, kNotAvailable, nvml::kNoInstance, nvml::kNoInstance};
     std::memcpy(&entry, bytes.data() + i * length, std::min(length, sizeof entry));

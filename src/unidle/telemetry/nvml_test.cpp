@@ -127,6 +127,17 @@ TEST_F(NvmlTest, ProcessesAreReadByTheLengthThatTheDriverGivesThem) {
   }
 }
 
+TEST_F(NvmlTest, AFunctionThatTheDriverDoesNotKnowIsAskedForByItsOlderName) {
+  for (const char* lacking : {"processes_v3 error:13", "processes_v3 error:13\nprocesses_v2 error:13"}) {
+    const auto nvml = load(std::string("count 1\nprocesses 41:1000,42:2000 41:1500\n") + lacking + "\n");
+    const auto processes = nvml->compute_processes(0);
+    ASSERT_TRUE(processes) << lacking << ": " << processes.reason;
+    ASSERT_THAT(*processes, SizeIs(2)) << lacking;
+    EXPECT_EQ((*processes)[1].pid, 42) << lacking;
+    EXPECT_EQ((*nvml->compute_processes(0))[0].used_bytes, 1500U) << lacking;
+  }
+}
+
 TEST_F(NvmlTest, FactsAndSource) {
   auto nvml =
       load("count 2\nname H200\nmemory 1000:400\ncapability 9.0\nutilisation 50\n0.power 1000\n1.power error:15\n");

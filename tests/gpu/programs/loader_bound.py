@@ -18,8 +18,13 @@ class Slow(Dataset):
         return torch.from_numpy(np.resize(x[0], 256))
 
 
-model = tiny()
-optimizer = torch.optim.AdamW(model.parameters())
-for x in DataLoader(Slow(), 8):
-    loss = step(model, optimizer, x.cuda())
-say(loss)
+def train():
+    model = tiny()
+    optimizer = torch.optim.AdamW(model.parameters())
+    for x in DataLoader(Slow(), 8):
+        loss = step(model, optimizer, x.cuda())
+    return loss
+
+
+if __name__ == "__main__":
+    say(train())

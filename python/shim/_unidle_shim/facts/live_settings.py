@@ -257,12 +257,18 @@ def training_notes(state, facts):
 
 
 def _gpus_hidden():
-    """Variables that hide every GPU, whoever set them: a wrapper of the command, or the program itself."""
+    """Variables that hide every GPU, whoever set them: a wrapper of the command, a scheduler, or the program
+    itself."""
     for name in ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"):
         value = os.environ.get(name)
-        if value is not None and value.split(",")[0].strip() in ("", "-1"):
+        if value is not None and not _names_a_gpu(value.split(",")[0].strip()):
             note = {"type": "setting", "knob": "device", "value": "cpu", "source": "environment"}
             yield ("setting", "device", name), dict(note, location=name)
+
+
+def _names_a_gpu(word):
+    """What comes after a word that does not is not read: -1, or Slurm's NoDevFiles."""
+    return word[:1].isdigit() or word.startswith(("GPU-", "MIG-"))
 
 
 def measured_settings(state, facts, settings):

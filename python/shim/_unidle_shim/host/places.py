@@ -115,6 +115,14 @@ def outside(frame):
     return frame
 
 
+def call_of(frame):
+    """Which call of the program this is, by the frame that makes it and the one around that: a helper may
+    make it for several lines."""
+    frame = outside(frame)
+    around = None if frame is None else outside(frame.f_back)
+    return tuple((id(one.f_code), one.f_lasti) for one in (frame, around) if one is not None)
+
+
 def line_of(frame):
     """Where it is; between two lines Python does not tell, and it counts as the function's first."""
     return frame.f_lineno or frame.f_code.co_firstlineno

@@ -3,8 +3,8 @@
 A step begins with the first call for it: the fetch of its batch, or its forward pass. It ends where the next
 one begins, so that steps follow each other without gaps. Where a step ended is only known afterwards, because
 an optimiser step may be followed by the next iteration or by a second optimiser of the same one (a GAN). So
-the step is held back. If a batch is fetched or the same optimiser steps again, the held step was over. If
-another optimiser steps, it was not.
+the step is held back. If a batch is fetched where its first one was, or the same optimiser steps again, the
+held step was over. If another optimiser steps, it was not.
 
 All times are exclusive: a wait inside a forward pass counts as a wait, not as forward pass. Only the thread
 that trains is followed; calls of other threads are passed through.
@@ -56,6 +56,7 @@ class Loop(Steps, Validations):
         self.optimizer_steps = 0
         self.unseen = False  # no model was seen since a batch for validation was fetched
         self.iterator = 0  # id of the iterator that gave the newest batch
+        self.fetch_place = None  # where the program asked for it
         self.telling = False
 
     def within(self):
@@ -65,12 +66,16 @@ class Loop(Steps, Validations):
 
     # -- input --
 
-    def fetch_begins(self, loader, t):
-        self.phase = INPUT_PHASE
+    def fetch_begins(self, loader, t, place=None):
+        """`place`: the program's call that asks for the batch; None where another loader may begin."""
+        self.phase, self.fetch_place = INPUT_PHASE, place
         # The short way for most steps; the rest would do the same.
         if loader.use == "train" and self.validation is None and self.held is None:
             parts = self.parts
             if parts is not None and parts.optimizers:
+                if not self.begins_anew(parts, place):
+                    self.split(t, False)
+                    return
                 parts.end = t
                 self.parts = Parts(t)
                 self.write(parts)
@@ -86,12 +91,18 @@ class Loop(Steps, Validations):
             return
         if loader.use == "train":
             self.close_validation(t)
-        self.split(t, True)
+        self.split(t, self.begins_anew(self.held or self.parts, place))
         if loader.use is None:
             if self.pending is None:
                 self.pending = [loader, t, 0]
             else:
                 self.watch_models(self.steps)
+
+    @staticmethod
+    def begins_anew(parts, place):
+        """Whether a batch that is fetched there is certainly of another step. One that is fetched elsewhere
+        than the first one of the step may be for its second optimiser."""
+        return parts is None or place is None or parts.place is None or parts.place == place
 
     def fetch_ends(self, loader, t0, t1, own_ns, samples, got):
         """`samples`: in the batch; `got`: there was one, it was not the end of the epoch."""
@@ -114,6 +125,8 @@ class Loop(Steps, Validations):
         if self.pending is not None:
             self.pending[2] += own_ns
         if got:
+            if not parts.fetches:
+                parts.place = self.fetch_place
             if parts.fresh:
                 parts.fetches += 1
                 parts.samples += samples

@@ -320,7 +320,7 @@ class MarkedSteps:
         return steps, begin, waited, samples, fetches, stepped
 
     def _write(self, loop, parts, steps):
-        ring, number, usual, micro = (
+        ring, number, usual, usual_micro = (
             loop.ring,
             loop.steps,
             loop.usual_samples,
@@ -329,7 +329,8 @@ class MarkedSteps:
         shares = _laid(parts, steps) if parts.rare else None
         row, count, values = "", 0, []  # steps in a row that are made up of the same events go out together
         for index, (begin, length, waited, samples, fetches) in enumerate(steps):
-            samples, micro = samples or usual, fetches or micro
+            samples = samples or usual
+            micro = usual_micro if fetches in (0, self.each) else fetches
             layout, before = ("pS", (begin, waited, number, INPUT)) if fetches else ("S", ())
             if shares is not None:
                 rare, events = _rare(shares[index], parts.pinned, begin, number)

@@ -35,6 +35,8 @@ class Parts:
         "fresh",
         "rare",
         "incomplete",
+        "place",
+        "most_micro",
     )
 
     def __init__(self, begin):
@@ -48,9 +50,12 @@ class Parts:
         self.rare = False  # something of transfer, sync, log and flush is there
         self.fresh = True  # the next batch begins a micro-batch
         self.incomplete = False  # a part of it was only marked: its forward and backward passes are not known
+        self.place = None  # where its first batch was asked for
+        self.most_micro = 0  # micro-batches for one of its optimisers, where each has batches of its own
 
     def absorb(self, later):
         """`later` turned out to be of the same step."""
+        self.most_micro = max(self.micro_batches(), later.micro_batches())
         for name in _SUMS:
             setattr(self, name, getattr(self, name) + getattr(later, name))
         self.optimizers += later.optimizers
@@ -62,6 +67,9 @@ class Parts:
         )
 
     def micro_batches(self):
+        """For one of the optimisers."""
+        if self.most_micro:
+            return self.most_micro
         if self.fetches:
             return self.fetches
         each = len(self.optimizers)

@@ -93,7 +93,7 @@ class Steps:
             self.in_full += 1
             if not parts.forward:
                 self.watch_models(step)
-        micro = parts.fetches or parts.micro_batches()
+        micro = parts.micro_batches()
         alike = parts.optimizers, parts.fetches
         self.alike_steps = self.alike_steps + 1 if alike == self.alike else 0
         self.alike = alike

@@ -162,7 +162,9 @@ def patch_loader(state, DataLoader, options, starts_workers):
                     state.module_classes.watch_all(loop.steps)
                 t0 = now()
                 starts = starts_workers(self)
-                loop.fetch_begins(loader, t0)
+                loop.fetch_begins(
+                    loader, t0, places.call_of(sys._getframe(1)) if loader.use == "train" else None
+                )
                 if starts:
                     loader.slot = _shared_slot(self)
                     state.starting = loader
@@ -265,7 +267,7 @@ def patch_iterator(state, Iterator):
                     loop.look_up()
                 timed = loop.own_cost.on
                 loop.iterator = id(self)
-                loop.fetch_begins(loader, t0)
+                loop.fetch_begins(loader, t0, places.call_of(sys._getframe(1)))
                 before, loop.inside = loop.total, True
                 state.samples = loader.making
                 t1 = now()  # what our own part takes, the last step's events among it, is no waiting

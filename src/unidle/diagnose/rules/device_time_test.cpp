@@ -133,6 +133,23 @@ TEST(DeviceTime, GapsThatNobodyMeasuresAreNotCalledHealthy) {
   EXPECT_TRUE(silent("launch-bound", signals));
 }
 
+TEST(DeviceTime, WhatNobodyMeasuredDoesNotLeadTheLaunchesThatItIsAPartOf) {
+  Signals signals = healthy_gpu();
+  signals.step = StepShares{.compute = 0.3, .optimizer = 0.7};
+  signals.optimizer = OptimizerFacts{.name = "AdamW", .fused = false, .foreach = false, .tensors = 240};
+  set_effective(signals, "optimizer.fused", "false");
+  signals.device_busy = 0.97;
+  signals.device_kept_up = 0.9;
+  EXPECT_FALSE(fired("optimizer-not-fused", signals).share);
+  const Diagnosis diagnosis = diagnose(signals);
+  EXPECT_EQ(diagnosis.findings.front().id, "launch-bound");
+  EXPECT_EQ(diagnosis.verdict, Verdict::kLaunchBound);
+  signals.kernel_time_known = true;
+  signals.device_busy = 0.2;
+  EXPECT_GT(*fired("optimizer-not-fused", signals).share, 0.4);
+  EXPECT_EQ(diagnose(signals).findings.front().id, "launch-bound") << "all of the launches are more";
+}
+
 TEST(Throttled, TheLimitOfTheBoardIsNoFault) {
   Signals signals = healthy_gpu();
   signals.gpu.throttled = 0.95;

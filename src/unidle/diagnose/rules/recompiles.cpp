@@ -20,8 +20,11 @@ Evaluation evaluate_recompiles(const Context& context, const Policy& policy) {
   if (context.signals.wall_s <= 0) {
     return Missing{"the wall time of the run"};
   }
-  const double share = detail::lost_by_calls(context, std::clamp(compile->seconds / context.signals.wall_s, 0.0, 1.0),
-                                             1 - context.train.value_or(1));
+  // A device has nothing to do while the compiler runs, and its own events, which lie before and after, count that.
+  const double compiling = std::clamp(compile->seconds / context.signals.wall_s, 0.0, 1.0);
+  const double share = context.signals.busy_by_events
+                           ? compiling
+                           : detail::lost_by_calls(context, compiling, 1 - context.train.value_or(1));
   const bool gives_up = compile->recompilations >= policy.recompile_limit;
   if (compile->recompilations < policy.recompiles || (share < policy.warning_share && !gives_up)) {
     return Nothing{};
@@ -59,7 +62,8 @@ const Rule& recompiles() {
           "(drop_last, buckets, padding to a few lengths) or dynamic=True keep one compiled step.",
       .thresholds =
           "From recompiles (3) new compilations that take warning_share (10 %) of the wall time, or recompile_limit "
-          "(8, the default of torch._dynamo.config.recompile_limit) of them.",
+          "(8, the default of torch._dynamo.config.recompile_limit) of them. Where nothing but the steps' own events "
+          "tells how busy a GPU is, all of the compiler's time counts: they lie around it.",
       .needs = "how often and how long the compiler ran",
       .proposes = "fixed batch shapes: drop_last=True, padding to a few lengths, or dynamic=True",
       .evaluate = evaluate_recompiles,

@@ -19,7 +19,7 @@
 //   let NAME = VALUE             $NAME stands for it below. A line with a $NAME whose value is - is left out, and so is
 //                                a word KEY=$NAME.
 //   host KEY=VALUE ...           facts of the host: cpus (allowed), online, memory=8GB, flags=avx2,avx512_bf16
-//   gpu KEY=VALUE ...            one GPU: memory, capability, width, generation, clock
+//   gpu KEY=VALUE ...            one GPU: memory, capability, width, generation, clock, power (of the board, W)
 //   setting KNOB VALUE [at FILE:LINE] [configured] [effective VALUE]
 //   note JSON                    a note of the training process; `note@PID JSON` of another one
 //   startup|validate|checkpoint|loader_start|pause TIME
@@ -35,6 +35,7 @@
 //   near NAME = VALUE [, ...]    the same run with other values: the first expected id may not be reported above info
 //   missing NAME                 the same run without what the value tells: the first expected id abstains
 //   healthy                      no finding above info, verdict healthy
+//   answers FILE                 what must hold of it lies there, for a test of its own
 #pragma once
 
 #include <filesystem>

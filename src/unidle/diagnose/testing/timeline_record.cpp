@@ -231,6 +231,8 @@ class Player {
         facts["pcie_max"][key] = number(value);
       } else if (key == "clock") {
         facts["sm_clock_max_mhz"] = number(value);
+      } else if (key == "power") {
+        facts["power_default_limit_w"] = number(value);
       } else {
         fail("what is '" + key + "'?");
       }

@@ -71,16 +71,18 @@ void Nvml::Api::bind_states() {
   find(attributes, "nvmlDeviceGetAttributes_v2");
   find(attributes, "nvmlDeviceGetAttributes");
   find(processes, "nvmlDeviceGetComputeRunningProcesses_v3");
-  if (!find(processes, "nvmlDeviceGetComputeRunningProcesses_v2") &&
-      find(processes, "nvmlDeviceGetComputeRunningProcesses")) {
-    process_bytes = nvml::kShortProcess;
-  }
+  find(processes, "nvmlDeviceGetComputeRunningProcesses_v2");
+  find(processes, "nvmlDeviceGetComputeRunningProcesses");
   find(process_utilization, "nvmlDeviceGetProcessUtilization");
   find(event_set_create, "nvmlEventSetCreate");
   find(event_set_free, "nvmlEventSetFree");
   find(event_register, "nvmlDeviceRegisterEvents");
   find(event_wait, "nvmlEventSetWait_v2");
   find(event_wait, "nvmlEventSetWait");
+}
+
+std::size_t Nvml::Api::process_bytes() const {
+  return processes.name().ends_with("Processes") ? nvml::kShortProcess : sizeof(nvml::Process);
 }
 
 }  // namespace unidle::telemetry

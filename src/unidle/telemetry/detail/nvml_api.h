@@ -4,6 +4,9 @@
 #include <dlfcn.h>
 
 #include <cstddef>
+#include <string_view>
+#include <type_traits>
+#include <vector>
 
 #include "unidle/base/handle.h"
 #include "unidle/telemetry/driver_call.h"
@@ -17,30 +20,49 @@ struct LibraryTraits {
   static void close(Type library) { ::dlclose(library); }
 };
 
-/// A function of the library; empty where the driver lacks it. Where it hangs is known by its name.
+/// A function of the library under all of its names, newest first; empty where the driver lacks it. Where it hangs is
+/// known by its name.
 template <typename Signature>
 class Symbol;
 template <typename Result, typename... Arguments>
 class Symbol<Result(Arguments...)> {
  public:
-  /// Looks for it, unless it was found under another name. `name` is in static storage.
+  /// Adds the one of this name, if there is one. `name` is in static storage.
   bool find(void* library, const char* name) {
-    if (function_ == nullptr) {
-      function_ = reinterpret_cast<Result (*)(Arguments...)>(::dlsym(library, name));
-      name_ = name;
+    if (auto* function = reinterpret_cast<Result (*)(Arguments...)>(::dlsym(library, name))) {
+      versions_.push_back({function, name});
     }
-    return function_ != nullptr;
+    return !versions_.empty();
   }
-  void forget() { function_ = nullptr; }
-  bool operator==(std::nullptr_t) const { return function_ == nullptr; }
-  Result operator()(Arguments... arguments) const {
-    const DriverCall call(name_);
-    return function_(arguments...);
+  void forget() { versions_.clear(); }
+  bool operator==(std::nullptr_t) const { return versions_.empty(); }
+  /// The name of the one that is called. REQUIRES: not empty.
+  std::string_view name() const { return versions_[used_].name; }
+  /// A library may have a function that its driver does not know, and say so: then the one before it serves, for good.
+  Result operator()(Arguments... arguments) {
+    if constexpr (std::is_same_v<Result, int>) {
+      while (used_ + 1 < versions_.size()) {
+        if (const int result = call(arguments...); result != nvml::kFunctionNotFound) {
+          return result;
+        }
+        ++used_;
+      }
+    }
+    return call(arguments...);
   }
 
  private:
-  Result (*function_)(Arguments...) = nullptr;
-  const char* name_ = nullptr;
+  struct Version {
+    Result (*function)(Arguments...);
+    const char* name;
+  };
+  Result call(Arguments... arguments) const {
+    const DriverCall under_way(versions_[used_].name);
+    return versions_[used_].function(arguments...);
+  }
+
+  std::vector<Version> versions_;
+  std::size_t used_ = 0;
 };
 
 struct Nvml::Api {
@@ -93,9 +115,8 @@ struct Nvml::Api {
   Symbol<int(nvml::Device, unsigned, nvml::Device*)> mig_handle;
   Number gpu_instance;
   Symbol<int(nvml::Device, nvml::Attributes*)> attributes;
-  /// Entries are as long as the driver makes them, see nvml::Process; `process_bytes` is what the function documents.
+  /// Entries are as long as the driver makes them, see nvml::Process.
   Symbol<int(nvml::Device, unsigned*, void*)> processes;
-  std::size_t process_bytes = sizeof(nvml::Process);
   Symbol<int(nvml::Device, nvml::ProcessUtilization*, unsigned*, unsigned long long)> process_utilization;
   Symbol<int(nvml::EventSet*)> event_set_create;
   Symbol<int(nvml::EventSet)> event_set_free;
@@ -110,6 +131,8 @@ struct Nvml::Api {
 
   /// The first required symbol that is missing, or null.
   const char* bind();
+  /// Of an entry, as the function documents it that lists processes.
+  std::size_t process_bytes() const;
 
  private:
   template <typename Signature>

@@ -6,7 +6,7 @@
 namespace unidle::telemetry {
 
 struct Nvml::Gpm {
-  explicit Gpm(const Api& functions) : api(functions) {}
+  explicit Gpm(Api& functions) : api(functions) {}
   ~Gpm();
   Gpm(const Gpm&) = delete;
   Gpm& operator=(const Gpm&) = delete;
@@ -14,7 +14,7 @@ struct Nvml::Gpm {
   /// Takes a sample when the last lies far enough back; true when there are two to compare.
   bool sample(nvml::Device device, std::optional<unsigned> gpu_instance, std::int64_t t_ns);
 
-  const Api& api;
+  Api& api;
   bool usable = true;
   nvml::GpmSample older = nullptr;
   nvml::GpmSample newer = nullptr;

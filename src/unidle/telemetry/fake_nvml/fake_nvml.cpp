@@ -13,10 +13,11 @@
 // (time:percent,...), power (mW), power_limit, power_default, energy (mJ), field.N, temperature, slowdown_temperature,
 // clock, max_clock, throttle (bits), pcie (generation:width:max generation:max width), pcie_tx, pcie_rx (KiB/s), ecc,
 // ecc_errors, rows (pending:failed), persistence, compute_mode, mig, mig_count, mig_handle, gpu_instance,
-// multiprocessors, processes (pid:bytes,... or none), process_bytes (of an entry, 24), process_use
-// (pid:time:percent,...), xid (device:code, each given once), gpm (1: supported), gpm_sample, gpm.METRIC (its value),
-// mig_gpm.METRIC.
+// multiprocessors, processes (pid:bytes,... or none), processes_v3, processes_v2 (error:13: the driver lacks that
+// version), process_bytes (of an entry, 24), process_use (pid:time:percent,...), xid (device:code, each given once),
+// gpm (1: supported), gpm_sample, gpm.METRIC (its value), mig_gpm.METRIC.
 #include <chrono>
+#include <cstddef>
 #include <cstring>
 #include <utility>
 
@@ -79,6 +80,37 @@ int memory(void* device, const char* key, unsigned long long& total, unsigned lo
     used = *colon == ':' ? std::strtoull(colon + 1, nullptr, 10) : 0;
   }
   return result;
+}
+
+/// Whether the driver behind the library lacks what the library has.
+bool unknown(void* device, const char* key) {
+  int result = 0;
+  script.next(device, key, result);
+  return result == kFunctionNotFound;
+}
+
+/// Entries of `length` bytes, unless the script says otherwise.
+int list(void* device, unsigned* count, char* processes, std::size_t length) {
+  int result = 0;
+  const std::string answer = script.next(device, "processes", result);
+  if (result != kSuccess) {
+    return result;
+  }
+  std::vector<Process> all;  // the driver's "not known" is all ones
+  std::istringstream entries(answer == "none" ? "" : answer);
+  for (std::string entry; std::getline(entries, entry, ',');) {
+    char* colon = nullptr;
+    const auto pid = static_cast<unsigned>(std::strtoul(entry.c_str(), &colon, 10));
+    all.push_back({pid, *colon == ':' ? std::strtoull(colon + 1, nullptr, 10) : ~0ULL, ~0U, ~0U});
+  }
+  const bool fits = *count >= all.size();
+  *count = static_cast<unsigned>(all.size());
+  number(device, "process_bytes", &length);
+  for (std::size_t i = 0; fits && i < all.size(); ++i) {
+    std::memset(processes + i * length, 0, length);
+    std::memcpy(processes + i * length, &all[i], std::min(length, sizeof(Process)));
+  }
+  return fits ? kSuccess : kInsufficientSize;
 }
 
 }  // namespace
@@ -150,27 +182,13 @@ int nvmlDeviceGetCudaComputeCapability(void* device, int* major, int* minor) {
 }
 
 int nvmlDeviceGetComputeRunningProcesses_v3(void* device, unsigned* count, char* processes) {
-  int result = 0;
-  const std::string answer = script.next(device, "processes", result);
-  if (result != kSuccess) {
-    return result;
-  }
-  std::vector<Process> all;  // the driver's "not known" is all ones
-  std::istringstream entries(answer == "none" ? "" : answer);
-  for (std::string entry; std::getline(entries, entry, ',');) {
-    char* colon = nullptr;
-    const auto pid = static_cast<unsigned>(std::strtoul(entry.c_str(), &colon, 10));
-    all.push_back({pid, *colon == ':' ? std::strtoull(colon + 1, nullptr, 10) : ~0ULL, ~0U, ~0U});
-  }
-  const bool fits = *count >= all.size();
-  *count = static_cast<unsigned>(all.size());
-  std::size_t length = sizeof(Process);
-  number(device, "process_bytes", &length);
-  for (std::size_t i = 0; fits && i < all.size(); ++i) {
-    std::memset(processes + i * length, 0, length);
-    std::memcpy(processes + i * length, &all[i], std::min(length, sizeof(Process)));
-  }
-  return fits ? kSuccess : kInsufficientSize;
+  return unknown(device, "processes_v3") ? kFunctionNotFound : list(device, count, processes, sizeof(Process));
+}
+int nvmlDeviceGetComputeRunningProcesses_v2(void* device, unsigned* count, char* processes) {
+  return unknown(device, "processes_v2") ? kFunctionNotFound : list(device, count, processes, sizeof(Process));
+}
+int nvmlDeviceGetComputeRunningProcesses(void* device, unsigned* count, char* processes) {
+  return list(device, count, processes, offsetof(Process, gpu_instance));
 }
 
 }  // extern "C"

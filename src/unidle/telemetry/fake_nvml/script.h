@@ -20,6 +20,7 @@ constexpr int kNotSupported = 3;
 constexpr int kNotFound = 6;
 constexpr int kInsufficientSize = 7;
 constexpr int kTimeout = 10;
+constexpr int kFunctionNotFound = 13;
 
 /// Handles are numbers: GPU i is i + 1, its slice j is kSlice + 64 i + j.
 constexpr std::size_t kSlice = 0x10000;
