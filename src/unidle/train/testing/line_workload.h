@@ -35,6 +35,7 @@ class LineWorkload : public Workload {
   std::vector<FieldUse> field_uses() const override { return {FieldUse::kRaw, FieldUse::kRaw}; }
   torch::nn::Module& model() override { return *model_; }
   at::Tensor loss(const std::vector<at::Tensor>& fields) override;
+  at::Tensor learn(const std::vector<at::Tensor>& fields, double share) override;
   const data::Source* held_out() const override { return holds_out_ ? &source_ : nullptr; }
   /// Sum of squared errors, samples.
   at::Tensor metric_sums(const std::vector<at::Tensor>& fields) override;
@@ -50,6 +51,8 @@ class LineWorkload : public Workload {
   /// Size of the noise in the loss, from torch's generator.
   double noise = 1e-3;
   int validations = 0;
+  /// Hands the engine gradients instead of a graph.
+  bool without_graph = false;
   /// Every loss that was computed, in order.
   std::vector<double> losses;
   /// Of every batch that metric_sums() saw.
