@@ -45,23 +45,32 @@ inline void multiply_tile(const Product& p, const float* a, const float* b, floa
   }
 }
 
+/// Rows of the next tile. With two vectors six are twelve sums, enough to hide a multiplication's latency; so are the
+/// eight of four rows, of which two serve better than six and one or two.
+inline std::int64_t rows_of_tile(std::int64_t left) {
+  if (left == 7 || left == 8) {
+    return 4;
+  }
+  return left < 6 ? left : 6;
+}
+
 /// Vectors * kLanes columns, from `column` on, of all rows.
 template <int Vectors>
 inline void multiply_columns(const Product& p, std::int64_t column, std::int64_t lanes, bool add) {
-  constexpr int kRows = 6;  // with two vectors twelve sums: enough to hide a multiplication's latency
-  constexpr int kFewRows = 4;
-  const auto tile = [&]<int Rows>(std::int64_t row) {
-    multiply_tile<Rows, Vectors>(p, p.a + row * p.a_row, p.b + column, p.c + row * p.c_row + column, lanes, add);
-  };
-  std::int64_t row = 0;
-  for (; row + kRows <= p.rows; row += kRows) {
-    tile.template operator()<kRows>(row);
-  }
-  for (; row + kFewRows <= p.rows; row += kFewRows) {
-    tile.template operator()<kFewRows>(row);
-  }
-  for (; row < p.rows; ++row) {
-    tile.template operator()<1>(row);
+  const float* b = p.b + column;
+  for (std::int64_t row = 0; row < p.rows;) {
+    const float* a = p.a + row * p.a_row;
+    float* c = p.c + row * p.c_row + column;
+    const std::int64_t rows = rows_of_tile(p.rows - row);
+    switch (rows) {
+      case 1: multiply_tile<1, Vectors>(p, a, b, c, lanes, add); break;
+      case 2: multiply_tile<2, Vectors>(p, a, b, c, lanes, add); break;
+      case 3: multiply_tile<3, Vectors>(p, a, b, c, lanes, add); break;
+      case 4: multiply_tile<4, Vectors>(p, a, b, c, lanes, add); break;
+      case 5: multiply_tile<5, Vectors>(p, a, b, c, lanes, add); break;
+      default: multiply_tile<6, Vectors>(p, a, b, c, lanes, add); break;
+    }
+    row += rows;
   }
 }
 

@@ -3,7 +3,6 @@
 #include <ATen/EmptyTensor.h>
 #include <ATen/Parallel.h>
 #include <ATen/autocast_mode.h>
-#include <torch/csrc/autograd/custom_function.h>
 
 #include <algorithm>
 #include <cmath>
@@ -20,14 +19,10 @@ struct FastLoss::Rows {
   const float* features;
   const float* targets;
   std::int64_t count;
-  float share;  // of one row in the mean over the batch
+  float share;  // of one row in the gradients
 };
 
 namespace {
-
-using torch::autograd::AutogradContext;
-using torch::autograd::Variable;
-using torch::autograd::variable_list;
 
 constexpr std::int64_t kChunk = 64;  // rows that stay in the core's cache from the first layer to the last and back
 constexpr std::int64_t kFewestRows = 16;  // for which another thread is woken
@@ -63,37 +58,6 @@ double cross_entropy(std::int64_t count, const float* values, float bias, const 
   return sum;
 }
 
-struct Call {
-  FastLoss& loss;
-  const at::Tensor& features;
-  const at::Tensor& targets;
-};
-
-class FastLossNode : public torch::autograd::Function<FastLossNode> {
- public:
-  static Variable forward(AutogradContext* context, at::TensorList parameters, const Call* call) {
-    variable_list gradients;
-    gradients.reserve(parameters.size());
-    for (const Variable& parameter : parameters) {
-      gradients.emplace_back(at::detail::empty_cpu(parameter.sizes(), at::kFloat));  // past the dispatcher
-    }
-    Variable loss = call->loss.run(call->features, call->targets, gradients);
-    context->save_for_backward(std::move(gradients));
-    return loss;
-  }
-
-  static variable_list backward(AutogradContext* context, variable_list factor) {
-    variable_list gradients = context->get_saved_variables();
-    if (*values_of(factor[0]) != 1) {  // as it is in a micro-batch
-      for (Variable& gradient : gradients) {
-        gradient = gradient * factor[0];
-      }
-    }
-    gradients.emplace_back();  // of the call
-    return gradients;
-  }
-};
-
 }  // namespace
 
 FastLoss::FastLoss(std::vector<at::Tensor> parameters) : parameters_(std::move(parameters)) {
@@ -111,16 +75,11 @@ bool FastLoss::fits(const at::Tensor& features, const at::Tensor& targets) const
   const auto plain = [](const at::Tensor& tensor) {
     return tensor.is_cpu() && tensor.scalar_type() == at::kFloat && tensor.is_contiguous();
   };
-  return layer_kernels() != nullptr && products() != nullptr && widths_fit_ && at::GradMode::is_enabled() &&
+  return layer_kernels() != nullptr && products() != nullptr && widths_fit_ &&
          !at::autocast::is_autocast_enabled(at::kCPU) && plain(features) && features.size(0) > 0 &&
          !features.requires_grad() && plain(targets) && targets.size(1) == kTargets &&
          std::all_of(parameters_.begin(), parameters_.end(),
                      [&](const at::Tensor& parameter) { return plain(parameter) && parameter.requires_grad(); });
-}
-
-at::Tensor FastLoss::operator()(const at::Tensor& features, const at::Tensor& targets) {
-  const Call call = {*this, features, targets};
-  return FastLossNode::apply(at::TensorList(parameters_), &call);
 }
 
 void FastLoss::prepare_workers(std::int64_t count, const std::vector<at::Tensor>& gradients) {
@@ -145,8 +104,12 @@ void FastLoss::prepare_workers(std::int64_t count, const std::vector<at::Tensor>
   }
 }
 
-at::Tensor FastLoss::run(const at::Tensor& features, const at::Tensor& targets,
-                         const std::vector<at::Tensor>& gradients) {
+at::Tensor FastLoss::learn(const at::Tensor& features, const at::Tensor& targets, double share) {
+  std::vector<at::Tensor> gradients;
+  gradients.reserve(parameters_.size());
+  for (const at::Tensor& parameter : parameters_) {
+    gradients.emplace_back(at::detail::empty_cpu(parameter.sizes(), at::kFloat));  // past the dispatcher
+  }
   const std::int64_t rows = features.size(0);
   const std::int64_t workers = std::clamp<std::int64_t>(rows / kFewestRows, 1, at::get_num_threads());
   const std::int64_t inputs = layers_[0].inputs;
@@ -161,10 +124,10 @@ at::Tensor FastLoss::run(const at::Tensor& features, const at::Tensor& targets,
       const std::int64_t begin = rows * i / workers;
       const std::int64_t end = rows * (i + 1) / workers;
       for (std::int64_t row = begin; row < end; row += kChunk) {
-        learn(worker,
-              {values_of(features) + row * inputs, values_of(targets) + row * kTargets, std::min(kChunk, end - row),
-               1.0F / static_cast<float>(rows)},
-              row == begin);
+        learn_from(worker,
+                   {values_of(features) + row * inputs, values_of(targets) + row * kTargets,
+                    std::min(kChunk, end - row), static_cast<float>(share / static_cast<double>(rows))},
+                   row == begin);
       }
     }
   });
@@ -176,10 +139,14 @@ at::Tensor FastLoss::run(const at::Tensor& features, const at::Tensor& targets,
       layer_kernels()->add(parameters_[place].numel(), worker.sums[place], workers_[0].sums[place]);
     }
   }
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    at::Tensor& gradient = parameters_[i].mutable_grad();
+    gradient = gradient.defined() ? gradient + gradients[i] : std::move(gradients[i]);
+  }
   return at::scalar_tensor(loss / static_cast<double>(rows), features.options());
 }
 
-void FastLoss::learn(Worker& worker, const Rows& rows, bool first) const {
+void FastLoss::learn_from(Worker& worker, const Rows& rows, bool first) const {
   const std::int64_t inputs = layers_[0].inputs;
   for (std::int64_t row = 0; row < rows.count; ++row) {
     std::copy_n(rows.features + row * inputs, inputs, worker.features.data() + row * in_lanes(inputs));

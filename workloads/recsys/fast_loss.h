@@ -9,25 +9,22 @@
 namespace unidle::workloads::recsys {
 
 /// Equal to loss_of(model(features), targets) within rounding, gradients too. What it saves, at batches of 64: starting
-/// hundreds of torch's operations that work for less than a microsecond each. As the loss is one number, its gradients
-/// are known up to a factor once it is known: a few rows go forward and backward through all layers while they are in
-/// the cache, and the backward pass has nothing left to do but to hand gradients over. Not thread-safe; memory that it
-/// works in is kept from call to call, and the graph of a call shares none of it.
+/// hundreds of torch's operations that work for less than a microsecond each, and autograd's pass over them. A few rows
+/// go forward and backward through all layers while they are in the cache. Not thread-safe; memory that it works in is
+/// kept from call to call.
 class FastLoss {
  public:
   /// Weight [outputs, inputs] and bias of each layer of the perceptron for play times, then of that for clicks. A layer
   /// with one output ends each.
   explicit FastLoss(std::vector<at::Tensor> parameters);
 
-  /// At least one row in fp32 on a CPU with AVX2, outside autocast, where a graph is wanted, hidden layers' widths
-  /// multiples of 8. For the rest there is the model.
+  /// At least one row in fp32 on a CPU with AVX2, outside autocast, hidden layers' widths multiples of 8. For the rest
+  /// there is the model.
   bool fits(const at::Tensor& features, const at::Tensor& targets) const;
 
-  /// features [n, inputs], targets [n, 2] -> a scalar with a graph, for one derivative. REQUIRES: fits().
-  at::Tensor operator()(const at::Tensor& features, const at::Tensor& targets);
-
-  /// The loss; its gradients are written to `gradients`, a tensor a parameter.
-  at::Tensor run(const at::Tensor& features, const at::Tensor& targets, const std::vector<at::Tensor>& gradients);
+  /// features [n, inputs], targets [n, 2] -> the loss, without a graph. Adds `share` of its gradients to those of the
+  /// parameters. REQUIRES: fits().
+  at::Tensor learn(const at::Tensor& features, const at::Tensor& targets, double share);
 
  private:
   struct Layer {
@@ -50,7 +47,7 @@ class FastLoss {
   struct Rows;
 
   void prepare_workers(std::int64_t count, const std::vector<at::Tensor>& gradients);
-  void learn(Worker& worker, const Rows& rows, bool first) const;
+  void learn_from(Worker& worker, const Rows& rows, bool first) const;
   void forward(Worker& worker, std::size_t first_layer, std::size_t last_layer, std::int64_t rows) const;
   void backward(Worker& worker, std::size_t first_layer, std::size_t last_layer, std::int64_t rows, bool first) const;
 

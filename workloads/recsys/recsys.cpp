@@ -46,8 +46,10 @@ class Recommender final : public train::Workload {
   torch::nn::Module& model() override { return model_; }
 
   at::Tensor loss(const std::vector<at::Tensor>& fields) override {
-    return fast_loss_.fits(fields[0], fields[1]) ? fast_loss_(fields[0], fields[1])
-                                                 : loss_of(model_.forward(fields[0]), fields[1]);
+    return loss_of(model_.forward(fields[0]), fields[1]);
+  }
+  at::Tensor learn(const std::vector<at::Tensor>& fields, double share) override {
+    return fast_loss_.fits(fields[0], fields[1]) ? fast_loss_.learn(fields[0], fields[1], share) : at::Tensor();
   }
 
   const data::Source* held_out() const override { return &validation_; }

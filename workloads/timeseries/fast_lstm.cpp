@@ -21,31 +21,53 @@ using torch::autograd::variable_list;
 float* writable(const at::Tensor& tensor) { return tensor.mutable_data_ptr<float>(); }
 const float* values_in(const at::Tensor& tensor) { return tensor.const_data_ptr<float>(); }
 
-/// [length, n, columns] -> [length * n, columns].
-at::Tensor flat(const at::Tensor& all) { return all.view({all.size(0) * all.size(1), all.size(2)}); }
-
-/// Each thread gets one run of samples.
+/// `body` gets the number and the samples of a part; each thread has one.
 template <typename Body>
-void split_samples(std::int64_t samples, const Body& body) {
-  const std::int64_t threads = at::get_num_threads();
-  at::parallel_for(0, samples, (samples + threads - 1) / threads, body);
+void split_samples(std::int64_t samples, std::int64_t parts, const Body& body) {
+  at::parallel_for(0, parts, 1, [&](std::int64_t first, std::int64_t last) {
+    for (std::int64_t part = first; part < last; ++part) {
+      body(part, samples * part / parts, samples * (part + 1) / parts);
+    }
+  });
 }
 
-constexpr std::int64_t kPanel = 16;  // columns of weights that lie together: [columns / kPanel, depth, kPanel]
+std::int64_t parts_of(std::int64_t samples) { return std::min<std::int64_t>(samples, at::get_num_threads()); }
 
-/// c [rows, columns] = a * b, or c += a * b, where b [depth, columns] lies in panels, which a BLAS would make anew for
-/// each product.
-void multiply_panels(void (*multiply)(const Product&), const float* a, const at::Tensor& panels, float* c,
+constexpr std::int64_t kPanel = 16;  // columns of a factor that lie together
+
+/// The second factor of products, [columns / kPanel, depth, kPanel], filled with zeros where columns end: the order
+/// that a product reads it in, which a BLAS would make anew for each product.
+struct Panels {
+  at::Tensor values;
+  std::int64_t columns;
+};
+
+Panels panels_of(const at::Tensor& factor) {
+  const std::int64_t columns = factor.size(1);
+  const std::int64_t rest = (kPanel - columns % kPanel) % kPanel;
+  const at::Tensor whole = rest > 0 ? at::constant_pad_nd(factor, {0, rest}) : factor;
+  return {whole.unflatten(1, {-1, kPanel}).permute({1, 0, 2}).contiguous(), columns};
+}
+
+/// c [rows, columns] = a * b, or c += a * b. Rows of a are a_row apart.
+void multiply_panels(void (*multiply)(const Product&), const float* a, std::int64_t a_row, const Panels& b, float* c,
                      std::int64_t rows) {
-  const std::int64_t depth = panels.size(1);
-  const std::int64_t columns = panels.size(0) * kPanel;
-  for (std::int64_t column = 0; column < columns; column += kPanel) {
-    multiply({a, depth, 1, values_in(panels) + column * depth, kPanel, c + column, columns, rows, depth, kPanel});
+  const std::int64_t depth = b.values.size(1);
+  for (std::int64_t column = 0; column < b.columns; column += kPanel) {
+    multiply({a, a_row, 1, values_in(b.values) + column * depth, kPanel, c + column, b.columns, rows, depth,
+              std::min(kPanel, b.columns - column)});
   }
+}
+
+/// `days` [length, n, f] with rows of whole kLanes, in which products read them.
+at::Tensor in_lanes(const at::Tensor& days) {
+  const std::int64_t rest = (kLanes - days.size(2) % kLanes) % kLanes;
+  return rest > 0 ? at::constant_pad_nd(days, {0, rest}) : days.contiguous();
 }
 
 /// What the forward pass leaves for the backward pass; all [length, n, ...].
 struct Passed {
+  at::Tensor days;   // in lanes
   at::Tensor gates;  // after their activation
   at::Tensor cells;
   at::Tensor bent;
@@ -56,55 +78,111 @@ Passed through_days(const at::Tensor& days, const LstmWeights& weights) {
   const std::int64_t length = days.size(0);
   const std::int64_t samples = days.size(1);
   const std::int64_t width = weights.recurrent.size(1);
-  Passed p = {at::empty({length, samples, 4 * width}), at::empty({length, samples, width}),
+  Passed p = {in_lanes(days), at::empty({length, samples, 4 * width}), at::empty({length, samples, width}),
               at::empty({length, samples, width}), at::empty({length, samples, width})};
-  at::Tensor gates = flat(p.gates);
-  at::addmm_out(gates, weights.input_bias + weights.recurrent_bias, flat(days), weights.input.t());
-  const at::Tensor panels = weights.recurrent.view({-1, kPanel, width}).permute({0, 2, 1}).contiguous();
-  const LstmKernels& k = *lstm_kernels();
+  const std::int64_t day_row = p.days.size(2);
+  const Panels input = panels_of(weights.input.t());
+  const Panels recurrent = panels_of(weights.recurrent.t());
+  const at::Tensor bias = weights.input_bias + weights.recurrent_bias;
 
-  split_samples(samples, [&](std::int64_t begin, std::int64_t end) {
+  split_samples(samples, parts_of(samples), [&](std::int64_t, std::int64_t begin, std::int64_t end) {
     const std::int64_t rows = end - begin;
     for (std::int64_t day = 0; day < length; ++day) {
-      const std::int64_t at = (day * samples + begin) * width;
+      const std::int64_t row = day * samples + begin;
+      const std::int64_t at = row * width;
       const std::int64_t before = at - samples * width;
       float* today = writable(p.gates) + 4 * at;
+      // Depth of the first product: all columns of `input`, none of the zeros that fill the day's lanes.
+      multiply_panels(products()->multiply, values_in(p.days) + row * day_row, day_row, input, today, rows);
       if (day > 0) {
-        multiply_panels(products()->multiply_add, writable(p.outputs) + before, panels, today, rows);
+        multiply_panels(products()->multiply_add, values_in(p.outputs) + before, width, recurrent, today, rows);
       }
-      k.forward({rows, width, today, day > 0 ? writable(p.cells) + before : nullptr, writable(p.cells) + at,
-                 writable(p.bent) + at, writable(p.outputs) + at});
+      lstm_kernels()->forward({rows, width, values_in(bias), today, day > 0 ? values_in(p.cells) + before : nullptr,
+                               writable(p.cells) + at, writable(p.bent) + at, writable(p.outputs) + at});
     }
   });
   return p;
 }
 
-/// The gradient of the gates before their activation, [length, n, 4w].
-at::Tensor back_through_days(const at::Tensor& gradient, const Passed& p, const at::Tensor& recurrent) {
-  const std::int64_t length = gradient.size(0);
-  const std::int64_t samples = gradient.size(1);
-  const std::int64_t width = recurrent.size(1);
-  const at::Tensor gate_gradient = at::empty_like(p.gates);
-  const at::Tensor panels = recurrent.view({4 * width, -1, kPanel}).permute({1, 0, 2}).contiguous();
-  const LstmKernels& k = *lstm_kernels();
+/// Of a layer's weights; both biases have the same.
+struct Gradients {
+  at::Tensor input;
+  at::Tensor recurrent;
+  at::Tensor bias;
+};
 
-  split_samples(samples, [&](std::int64_t begin, std::int64_t end) {
+/// The way back of samples [begin, end): gradients of the weights by these samples, and of the days' rows.
+class WayBack {
+ public:
+  WayBack(const Passed& passed, const at::Tensor& from_above, const LstmWeights& weights, bool to_days)
+      : p_(passed),
+        from_above_(from_above),
+        input_(to_days ? panels_of(weights.input) : Panels{}),
+        recurrent_(panels_of(weights.recurrent)),
+        features_(weights.input.size(1)),
+        width_(weights.recurrent.size(1)),
+        of_days_(to_days ? at::empty({days(), samples(), features_}) : at::Tensor()) {}
+
+  Gradients operator()(std::int64_t begin, std::int64_t end) const {
     const std::int64_t rows = end - begin;
-    const at::Tensor of_output = at::empty({rows, width});  // of the day before, by way of its gates
-    const at::Tensor of_cells = at::zeros({rows, width});
-    for (std::int64_t day = length - 1; day >= 0; --day) {
-      const std::int64_t at = (day * samples + begin) * width;
-      float* today = writable(gate_gradient) + 4 * at;
-      k.backward({rows, width, values_in(p.gates) + 4 * at,
-                  day > 0 ? values_in(p.cells) + at - samples * width : nullptr, values_in(p.bent) + at,
-                  values_in(gradient) + at, day + 1 < length ? values_in(of_output) : nullptr, writable(of_cells),
-                  today});
+    // Rows are no power of two apart: a column of them would fall into the same few lines of the cache.
+    const std::int64_t gates_row = 4 * width_ + kPanel;
+    const Gradients sums = {at::zeros({4 * width_, features_}), at::zeros({4 * width_, width_}),
+                            at::zeros({4 * width_})};
+    const at::Tensor gates = at::empty({rows, gates_row});   // their gradient before their activation, of one day
+    const at::Tensor of_output = at::zeros({rows, width_});  // of the day before, by way of its gates
+    const at::Tensor of_cells = at::zeros({rows, width_});
+    float* today = writable(gates);
+    for (std::int64_t day = days() - 1; day >= 0; --day) {
+      const std::int64_t row = day * samples() + begin;
+      const std::int64_t at = row * width_;
+      const std::int64_t before = at - samples() * width_;
+      lstm_kernels()->backward({rows, width_, values_in(p_.gates) + 4 * at,
+                                day > 0 ? values_in(p_.cells) + before : nullptr, values_in(p_.bent) + at,
+                                values_in(from_above_) + at, values_in(of_output), writable(of_cells), gates_row, today,
+                                writable(sums.bias)});
+      const std::int64_t day_row = p_.days.size(2);
+      products()->multiply_add({today, 1, gates_row, values_in(p_.days) + row * day_row, day_row, writable(sums.input),
+                                features_, 4 * width_, rows, features_});
+      if (of_days_.defined()) {
+        multiply_panels(products()->multiply, today, gates_row, input_, writable(of_days_) + row * features_, rows);
+      }
       if (day > 0) {
-        multiply_panels(products()->multiply, today, panels, writable(of_output), rows);
+        products()->multiply_add({today, 1, gates_row, values_in(p_.outputs) + before, width_, writable(sums.recurrent),
+                                  width_, 4 * width_, rows, width_});
+        multiply_panels(products()->multiply, today, gates_row, recurrent_, writable(of_output), rows);
       }
     }
-  });
-  return gate_gradient;
+    return sums;
+  }
+
+  std::int64_t samples() const { return p_.days.size(1); }
+  const at::Tensor& of_days() const { return of_days_; }
+
+ private:
+  std::int64_t days() const { return p_.days.size(0); }
+
+  const Passed& p_;
+  const at::Tensor& from_above_;
+  Panels input_;
+  Panels recurrent_;
+  std::int64_t features_;
+  std::int64_t width_;
+  at::Tensor of_days_;  // undefined where nobody asks for it
+};
+
+Gradients learned(const WayBack& way_back) {
+  std::vector<Gradients> parts(static_cast<std::size_t>(parts_of(way_back.samples())));
+  split_samples(way_back.samples(), static_cast<std::int64_t>(parts.size()),
+                [&](std::int64_t part, std::int64_t begin, std::int64_t end) {
+                  parts[static_cast<std::size_t>(part)] = way_back(begin, end);
+                });
+  for (std::size_t part = 1; part < parts.size(); ++part) {  // always in the same order
+    parts[0].input += parts[part].input;
+    parts[0].recurrent += parts[part].recurrent;
+    parts[0].bias += parts[part].bias;
+  }
+  return parts[0];
 }
 
 class FastLstm : public torch::autograd::Function<FastLstm> {
@@ -113,20 +191,17 @@ class FastLstm : public torch::autograd::Function<FastLstm> {
   static Variable forward(AutogradContext* context, const Variable& days, const Variable& input,
                           const Variable& recurrent, const Variable& input_bias, const Variable& recurrent_bias) {
     const Passed p = through_days(days, {input, recurrent, input_bias, recurrent_bias});
-    context->save_for_backward({days, input, recurrent, p.gates, p.cells, p.bent, p.outputs});
+    context->save_for_backward({input, recurrent, p.days, p.gates, p.cells, p.bent, p.outputs});
     return p.outputs;
   }
 
   static variable_list backward(AutogradContext* context, variable_list gradients) {
     const variable_list saved = context->get_saved_variables();
-    const at::Tensor &days = saved[0], &input = saved[1], &recurrent = saved[2];
-    const Passed p = {saved[3], saved[4], saved[5], saved[6]};
-    const std::int64_t length = days.size(0);
-    const at::Tensor of_gates = back_through_days(gradients[0].contiguous(), p, recurrent);
-    const at::Tensor rows = flat(of_gates);
-    const at::Tensor of_bias = rows.sum(0);
-    return {context->needs_input_grad(0) ? rows.mm(input).view(days.sizes()) : at::Tensor(), rows.t().mm(flat(days)),
-            flat(of_gates.narrow(0, 1, length - 1)).t().mm(flat(p.outputs.narrow(0, 0, length - 1))), of_bias, of_bias};
+    const Passed p = {saved[2], saved[3], saved[4], saved[5], saved[6]};
+    const at::Tensor from_above = gradients[0].contiguous();
+    const WayBack way_back(p, from_above, {saved[0], saved[1], {}, {}}, context->needs_input_grad(0));
+    const Gradients of = learned(way_back);
+    return {way_back.of_days(), of.input, of.recurrent, of.bias, of.bias};
   }
 };
 
@@ -139,14 +214,13 @@ bool fast_lstm_fits(const at::Tensor& days, const LstmWeights& weights) {
 }
 
 at::Tensor fast_lstm(const at::Tensor& days, const LstmWeights& w) {
-  const at::Tensor rows = days.contiguous();
   if (at::GradMode::is_enabled()) {
-    return FastLstm::apply(rows, w.input, w.recurrent, w.input_bias, w.recurrent_bias);
+    return FastLstm::apply(days, w.input, w.recurrent, w.input_bias, w.recurrent_bias);
   }
   constexpr std::int64_t kSamples = 128;  // as little memory for a validation's batch as for a step's
   std::vector<at::Tensor> parts;
-  for (const at::Tensor& part : rows.split(kSamples, 1)) {
-    parts.push_back(through_days(part.contiguous(), w).outputs);
+  for (const at::Tensor& part : days.split(kSamples, 1)) {
+    parts.push_back(through_days(part, w).outputs);
   }
   return parts.size() == 1 ? parts[0] : at::cat(parts, 1);
 }

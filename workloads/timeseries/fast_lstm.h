@@ -17,9 +17,9 @@ struct LstmWeights {
 bool fast_lstm_fits(const at::Tensor& days, const LstmWeights& weights);
 
 /// days [length, n, f] -> outputs [length, n, w], from a state of zeros: what torch::nn::LSTM gives, within rounding
-/// (activations within 2e-7). What it saves: a thread takes its samples through all days, so that threads meet once a
-/// pass and not once a day; products that do not depend on the day before are one for all days; the weights of the
-/// others are put into the order that the loop reads them in once a pass. REQUIRES: fast_lstm_fits().
+/// (activations within 2e-7). What it saves: a thread takes its samples through all days and back, so that threads meet
+/// once a pass; a day's gates and their gradient are used while they are in the cache; weights are put into the order
+/// that the products read them in once a pass. REQUIRES: fast_lstm_fits().
 at::Tensor fast_lstm(const at::Tensor& days, const LstmWeights& weights);
 
 }  // namespace unidle::workloads::timeseries

@@ -14,7 +14,8 @@ namespace unidle::workloads::timeseries {
 struct LstmDay {
   std::int64_t rows;
   std::int64_t width;
-  float* gates;         // before their activation; what they are after it, in the same place
+  const float* bias;    // [4 width], of the gates
+  float* gates;         // without bias, before their activation; what they are after it, in the same place
   const float* before;  // the cells of the day before; null on the first day
   float* cells;
   float* bent;  // tanh(cells)
@@ -29,9 +30,11 @@ struct LstmDayBack {
   const float* before;
   const float* bent;
   const float* from_above;  // gradient of the output
-  const float* from_after;  // the same, as the next day wants it; null on the last day
+  const float* from_after;  // the same, as the next day wants it
   float* cell_gradient;     // from the next day; for the day before
-  float* gate_gradient;     // before their activation
+  std::int64_t gate_gradient_row;
+  float* gate_gradient;  // before their activation; rows are that far apart
+  float* bias_gradient;  // [4 width]; the rows are added to it
 };
 
 struct LstmKernels {

@@ -28,10 +28,10 @@ void forward(const LstmDay& day) {
   for (std::int64_t row = 0; row < day.rows; ++row) {
     float* gates = day.gates + row * 4 * width;
     for (std::int64_t u = 0; u < width; u += kLanes) {
-      const Lanes input = sigmoid(load(gates + u));
-      const Lanes forget = sigmoid(load(gates + width + u));
-      const Lanes candidate = tanh_of(load(gates + 2 * width + u));
-      const Lanes output = sigmoid(load(gates + 3 * width + u));
+      const Lanes input = sigmoid(load(gates + u) + load(day.bias + u));
+      const Lanes forget = sigmoid(load(gates + width + u) + load(day.bias + width + u));
+      const Lanes candidate = tanh_of(load(gates + 2 * width + u) + load(day.bias + 2 * width + u));
+      const Lanes output = sigmoid(load(gates + 3 * width + u) + load(day.bias + 3 * width + u));
       const std::int64_t at = row * width + u;
       const Lanes before = day.before != nullptr ? load(day.before + at) : Lanes{};
       const Lanes cells = forget * before + input * candidate;
@@ -51,7 +51,7 @@ void backward(const LstmDayBack& day) {
   const std::int64_t width = day.width;
   for (std::int64_t row = 0; row < day.rows; ++row) {
     const float* gates = day.gates + row * 4 * width;
-    float* gradient = day.gate_gradient + row * 4 * width;
+    float* gradient = day.gate_gradient + row * day.gate_gradient_row;
     for (std::int64_t u = 0; u < width; u += kLanes) {
       const std::int64_t at = row * width + u;
       const Lanes input = load(gates + u);
@@ -60,13 +60,16 @@ void backward(const LstmDayBack& day) {
       const Lanes output = load(gates + 3 * width + u);
       const Lanes bent = load(day.bent + at);
       const Lanes before = day.before != nullptr ? load(day.before + at) : Lanes{};
-      const Lanes after = day.from_after != nullptr ? load(day.from_after + at) : Lanes{};
-      const Lanes of_output = load(day.from_above + at) + after;
+      const Lanes of_output = load(day.from_above + at) + load(day.from_after + at);
       const Lanes of_cells = load(day.cell_gradient + at) + of_output * output * (1.0F - bent * bent);
-      store(gradient + u, of_cells * candidate * input * (1.0F - input));
-      store(gradient + width + u, of_cells * before * forget * (1.0F - forget));
-      store(gradient + 2 * width + u, of_cells * input * (1.0F - candidate * candidate));
-      store(gradient + 3 * width + u, of_output * bent * output * (1.0F - output));
+      const auto keep = [&](std::int64_t gate, Lanes value) {
+        store(gradient + gate * width + u, value);
+        store(day.bias_gradient + gate * width + u, load(day.bias_gradient + gate * width + u) + value);
+      };
+      keep(0, of_cells * candidate * input * (1.0F - input));
+      keep(1, of_cells * before * forget * (1.0F - forget));
+      keep(2, of_cells * input * (1.0F - candidate * candidate));
+      keep(3, of_output * bent * output * (1.0F - output));
       store(day.cell_gradient + at, of_cells * forget);
     }
   }

@@ -115,6 +115,19 @@ TEST(Trainer, AccumulationOfHalvesEqualsTheWhole) {
   EXPECT_LT(largest_difference(whole.parameters, halves.parameters), 1e-5);
 }
 
+TEST(Trainer, GradientsWithoutAGraphTrainTheSame) {
+  const auto without_graph = [](LineWorkload& workload) { workload.without_graph = true; };
+  for (const std::vector<std::string>& settings : {std::vector<std::string>{"train.samples=40"},
+                                                   {"train.samples=40", "batch.size=2", "batch.accumulation=4",
+                                                    "grad.clip_norm=0.5", "optimizer.zero_to_none=false"}}) {
+    const Outcome plain = train_line(settings);
+    const Outcome direct = train_line(settings, {}, false, without_graph);
+    EXPECT_THAT(direct.losses, ElementsAreArray(plain.losses));
+    EXPECT_EQ(direct.summary.loss_last, plain.summary.loss_last);
+    EXPECT_TRUE(equal(direct.parameters, plain.parameters));
+  }
+}
+
 /// Everything that has a state of its own.
 const std::vector<std::vector<std::string>> kStatefulRuns = {
     {"optimizer.fused=true", "optimizer.warmup_steps=3", "grad.clip_norm=0.5", "loader.workers=2"},

@@ -34,6 +34,9 @@ class Workload {
   virtual torch::nn::Module& model() = 0;
   /// Mean loss over the batch; a scalar with a graph.
   virtual at::Tensor loss(const std::vector<at::Tensor>& fields) = 0;
+  /// For a model whose gradients are known without a graph: adds `share` times those of loss() to the gradients of
+  /// model().parameters() and returns the loss, a scalar without a graph. Undefined where these fields need loss().
+  virtual at::Tensor learn(const std::vector<at::Tensor>& fields, double share);
 
   /// Held-out data with the fields of source(), or null where samples are not alike and cannot share a batch: see
   /// metric_sums_of().

@@ -130,9 +130,22 @@ std::vector<at::Tensor> Step::next_fields(Input& input) {
   return fields;
 }
 
+at::Tensor Step::learn_without_graph(const std::vector<at::Tensor>& fields, std::int64_t count) {
+  if (ranks_ != nullptr || precision_.scaling()) {  // they follow the graph's pass, or change where it begins
+    return {};
+  }
+  const AutocastGuard autocast = precision_.autocast();
+  const at::Tensor loss = workload_.learn(fields, 1 / static_cast<double>(count));
+  return loss.defined() && count > 1 ? loss / static_cast<double>(count) : loss;
+}
+
 at::Tensor Step::learn_from(const std::vector<at::Tensor>& fields, std::int64_t count, bool last) {
   std::uint64_t start = Events::now_ns();
-  at::Tensor loss;
+  at::Tensor loss = learn_without_graph(fields, count);
+  if (loss.defined()) {
+    events_.span(UNIDLE_EVENT_FORWARD, start, number_);  // and backward, in one
+    return loss;
+  }
   {
     const AutocastGuard autocast = precision_.autocast();
     loss = workload_.loss(fields);

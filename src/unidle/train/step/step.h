@@ -56,6 +56,8 @@ class Step {
   template <typename FieldsOf>
   at::Tensor learn(std::int64_t count, const FieldsOf& fields_of);
   at::Tensor learn_from(const std::vector<at::Tensor>& fields, std::int64_t count, bool last);
+  /// The loss of fields whose gradients the workload knows without a graph; else undefined, and nothing is done.
+  at::Tensor learn_without_graph(const std::vector<at::Tensor>& fields, std::int64_t count);
   at::Tensor run_captured(Input& input, std::int64_t count);
   void update();
 

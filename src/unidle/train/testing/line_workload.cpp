@@ -35,6 +35,15 @@ at::Tensor LineWorkload::loss(const std::vector<at::Tensor>& fields) {
   return loss;
 }
 
+at::Tensor LineWorkload::learn(const std::vector<at::Tensor>& fields, double share) {
+  if (!without_graph) {
+    return {};
+  }
+  const at::Tensor loss = this->loss(fields);
+  (loss * share).backward();
+  return loss.detach();
+}
+
 at::Tensor LineWorkload::metric_sums(const std::vector<at::Tensor>& fields) {
   const at::Tensor hidden = at::linear(fields[0], weight1_, bias1_).tanh();
   const at::Tensor error = (at::linear(hidden, weight2_) - fields[1]).square().sum();

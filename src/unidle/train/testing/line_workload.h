@@ -36,6 +36,7 @@ class LineWorkload : public Workload {
   std::vector<FieldUse> field_uses() const override { return {FieldUse::kRaw, FieldUse::kRaw}; }
   torch::nn::Module& model() override { return *model_; }
   at::Tensor loss(const std::vector<at::Tensor>& fields) override;
+  at::Tensor learn(const std::vector<at::Tensor>& fields, double share) override;
   const data::Source* held_out() const override { return holds_out_ ? &source_ : nullptr; }
   /// Sum of squared errors, samples.
   at::Tensor metric_sums(const std::vector<at::Tensor>& fields) override;
@@ -54,6 +55,8 @@ class LineWorkload : public Workload {
   std::int64_t most_validated = 12;
   /// Every sample that metric_sums_of() was asked for, in order.
   std::vector<std::int64_t> validated;
+  /// Hands the engine gradients instead of a graph.
+  bool without_graph = false;
   /// Every loss that was computed, in order.
   std::vector<double> losses;
   /// Of every batch that metric_sums() saw.
