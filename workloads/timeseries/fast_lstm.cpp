@@ -60,14 +60,14 @@ void multiply_panels(void (*multiply)(const Product&), const float* a, std::int6
 }
 
 /// `days` [length, n, f] with rows of whole kLanes, in which products read them.
-at::Tensor in_lanes(const at::Tensor& days) {
+at::Tensor filled_up(const at::Tensor& days) {
   const std::int64_t rest = (kLanes - days.size(2) % kLanes) % kLanes;
   return rest > 0 ? at::constant_pad_nd(days, {0, rest}) : days.contiguous();
 }
 
 /// What the forward pass leaves for the backward pass; all [length, n, ...].
 struct Passed {
-  at::Tensor days;   // in lanes
+  at::Tensor days;   // filled up
   at::Tensor gates;  // after their activation
   at::Tensor cells;
   at::Tensor bent;
@@ -78,7 +78,7 @@ Passed through_days(const at::Tensor& days, const LstmWeights& weights) {
   const std::int64_t length = days.size(0);
   const std::int64_t samples = days.size(1);
   const std::int64_t width = weights.recurrent.size(1);
-  Passed p = {in_lanes(days), at::empty({length, samples, 4 * width}), at::empty({length, samples, width}),
+  Passed p = {filled_up(days), at::empty({length, samples, 4 * width}), at::empty({length, samples, width}),
               at::empty({length, samples, width}), at::empty({length, samples, width})};
   const std::int64_t day_row = p.days.size(2);
   const Panels input = panels_of(weights.input.t());
