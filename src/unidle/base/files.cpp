@@ -15,6 +15,7 @@
 #include "unidle/base/disk.h"
 #include "unidle/base/error.h"
 #include "unidle/base/file_attributes.h"
+#include "unidle/base/unfinished.h"
 #include "unidle/base/write_target.h"
 
 namespace unidle {
@@ -142,7 +143,7 @@ bool written_in_place(const WriteTarget& target, const fs::path& name, std::stri
 /// A new file under a name of its own beside `path`, private until `prepare` has made it what it is to be.
 template <typename Prepare>
 void write_beside_and_rename(const fs::path& path, std::string_view bytes, Disk& disk, Prepare prepare) {
-  std::string temporary = path.string() + ".XXXXXX";
+  std::string temporary = fmt::format("{}{}XXXXXX", path.string(), kUnfinished);
   int made = -1;
   int failure = disk.create_temporary(temporary, made);
   UniqueFd fd(made);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <compare>
 #include <string>
 #include <system_error>
@@ -12,6 +13,7 @@
 #include "unidle/base/files.h"
 #include "unidle/base/log.h"
 #include "unidle/base/numbers.h"
+#include "unidle/base/unfinished.h"
 
 namespace unidle::train {
 
@@ -30,6 +32,20 @@ std::int64_t samples_in_name(const std::filesystem::path& path) {
   }
   const auto samples = parse_number<std::int64_t>(name.substr(kPrefix.size())).value_or(-1);
   return samples >= 0 && path.filename() == name_of(samples) ? samples : -1;
+}
+
+/// What a process that was killed as it wrote a checkpoint left: no write takes so long.
+void remove_unfinished(const std::filesystem::path& folder) {
+  const auto oldest = std::filesystem::file_time_type::clock::now() - std::chrono::hours(1);
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
+    const std::string name = entry.path().filename().string();
+    const std::size_t mark = name.rfind(kUnfinished);
+    if (mark != std::string::npos && samples_in_name(name.substr(0, mark)) >= 0 && entry.is_regular_file(ignored) &&
+        entry.last_write_time(ignored) < oldest) {
+      std::filesystem::remove(entry.path(), ignored);
+    }
+  }
 }
 
 /// When a checkpoint was written beside the others: the larger, the later.
@@ -102,6 +118,7 @@ void CheckpointFolder::write() const {
       std::filesystem::remove(all[i], ignored);
     }
   }
+  remove_unfinished(folder_);
 }
 
 std::vector<std::filesystem::path> checkpoints_in(const std::filesystem::path& folder) {

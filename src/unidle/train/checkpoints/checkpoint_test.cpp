@@ -200,6 +200,23 @@ TEST_F(Folder, FilesThatAreNoCheckpointsOfOursStay) {
   }
 }
 
+TEST_F(Folder, WhatAKilledWriterLeftGoesWhenNobodyCanStillBeWritingIt) {
+  const auto left = place_.path() / "checkpoint-000000000096.pt.part-4PKjQk";
+  const auto written_now = place_.path() / "checkpoint-000000000128.pt.part-McQceV";
+  const auto of_the_user = place_.path() / "checkpoint-000000000096.pt.backup";
+  for (const auto& path : {left, written_now, of_the_user}) {
+    write_file_atomic(path, "half a checkpoint");
+  }
+  for (const auto& path : {left, of_the_user}) {
+    std::filesystem::last_write_time(path, std::filesystem::last_write_time(path) - std::chrono::hours(2));
+  }
+  CheckpointFolder folder(place_.path(), 1);
+  save(folder, 4);
+  EXPECT_FALSE(std::filesystem::exists(left));
+  EXPECT_TRUE(std::filesystem::exists(written_now));
+  EXPECT_TRUE(std::filesystem::exists(of_the_user));
+}
+
 TEST_F(Folder, ADamagedNewestOneIsPassedOver) {
   CheckpointFolder folder(place_.path(), 3);
   save(folder, 4);
