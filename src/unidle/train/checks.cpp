@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <climits>
 #include <string>
 #include <utility>
 
@@ -31,9 +32,30 @@ void warn_of_slow_bf16(const Config& config, at::Device device) {
   }
 }
 
+/// What counts in an int further on: a larger number would become another one there.
+void refuse_uncountable(const Config& config) {
+  for (const char* key : {"data.crops_per_decode", "input.size", "loader.prefetch_factor", "loader.workers"}) {
+    if (!std::in_range<int>(config.integer(key))) {
+      refuse_setting(config, key, fmt::format("expected at most {}, found {}", INT_MAX, config.text(key)),
+                     "use a smaller number");
+    }
+  }
+}
+
+/// A learning rate that never gets to its value trains, and seldom as it was meant to.
+void warn_of_endless_warmup(const Config& config, int processes) {
+  const std::int64_t step = batch_within_run(config, processes) * config.integer("batch.accumulation") * processes;
+  const std::int64_t steps = config.integer("train.samples") / step;
+  if (config.integer("optimizer.warmup_steps") > steps) {
+    spdlog::warn("{}: the run ends after {} steps, before optimizer.lr is reached",
+                 subject_of(config, "optimizer.warmup_steps"), steps);
+  }
+}
+
 }  // namespace
 
 const Config& checked_combinations(const Config& config, at::Device device, int processes) {
+  refuse_uncountable(config);
   if (config.text("precision.amp") == "fp16" && device.is_cpu()) {
     refuse_setting(config, "precision.amp", "fp16 needs a GPU, and this run is on the CPU", "use bf16 or off");
   }
@@ -60,7 +82,20 @@ const Config& checked_combinations(const Config& config, at::Device device, int 
     }
   }
   warn_of_slow_bf16(config, device);
+  warn_of_endless_warmup(config, processes);
   return config;
+}
+
+std::map<std::string, std::string> shared_settings(const Config& config) {
+  std::map<std::string, std::string> shared;
+  for (const Setting& setting : all_settings()) {
+    const bool of_machine = std::ranges::any_of(std::array{"cpu.", "cache.", "loader.", "prepare.", "ranks."},
+                                                [&](const char* section) { return setting.name.starts_with(section); });
+    if (!of_machine && !setting.name.ends_with(".folder")) {
+      shared.emplace(setting.name, config.text(setting.name));
+    }
+  }
+  return shared;
 }
 
 std::int64_t batch_within_run(const Config& config, int processes) {

@@ -3,6 +3,9 @@
 
 #include <ATen/ATen.h>
 
+#include <map>
+#include <string>
+
 #include "unidle/base/error.h"
 #include "unidle/train/config.h"
 
@@ -11,6 +14,9 @@ namespace unidle::train {
 /// `config` itself. Throws kInput, naming the place of the setting and what to change, for the first combination that
 /// cannot be in `processes` of them.
 const Config& checked_combinations(const Config& config, at::Device device, int processes);
+
+/// The settings that all processes of a run share, by name: all but those of a machine, its folders and its processors.
+std::map<std::string, std::string> shared_settings(const Config& config);
 
 /// batch.size, or as much of it as leaves a step within train.samples.
 std::int64_t batch_within_run(const Config& config, int processes);

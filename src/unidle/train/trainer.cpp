@@ -49,11 +49,20 @@ ModelFacts facts_of(const torch::nn::Module& model) {
   return facts;
 }
 
+/// `config` itself, when it can be and all processes have it.
+const Config& checked(const Config& config, at::Device device, Ranks* ranks) {
+  checked_combinations(config, device, ranks != nullptr ? ranks->world() : 1);
+  if (ranks != nullptr) {
+    ranks->agree_on(shared_settings(config));
+  }
+  return config;
+}
+
 }  // namespace
 
 Trainer::Trainer(Workload& workload, const Config& config, at::Device device, Events& events, TrainOptions options)
     : workload_(workload),
-      config_(checked_combinations(config, device, options.ranks != nullptr ? options.ranks->world() : 1)),
+      config_(checked(config, device, options.ranks)),
       device_(device),
       events_(events),
       options_(std::move(options)),
@@ -96,6 +105,11 @@ data::LoaderOptions Trainer::loader_options(std::int64_t samples) const {
   // Where the items do not divide, an epoch of each process is as long as the longest; see EpochEnd.
   const std::int64_t per_item = workload_.source().samples_per_item();
   const std::int64_t items = workload_.source().items();
+  if (items == 0) {
+    throw Error(ErrorCode::kInput, config_.name(),
+                fmt::format("the workload {} has no data to train with", config_.text("workload")),
+                "look what its data holds, and which share of it is held out");
+  }
   const std::int64_t epoch = (items + world() - 1) / world() * per_item;
   const std::int64_t own = samples / world();
   options.start_sample = own / epoch * items * per_item + own % epoch * world();

@@ -34,6 +34,7 @@ using std::chrono::milliseconds;
 
 constexpr const char* kFailed = "failed";
 constexpr const char* kHeard = "heard";
+constexpr const char* kSettings = "settings";
 constexpr milliseconds kForAWord{2000};          // it is left before a connection closes
 constexpr milliseconds kForOthersToHear{10000};  // machines may be busy
 constexpr milliseconds kBetweenLooks{20};
@@ -219,6 +220,24 @@ void Ranks::Impl::disconnect() {
   group.reset();
   nccl.reset();
   gloo.reset();
+}
+
+void Ranks::agree_on(const std::map<std::string, std::string>& settings) {
+  std::string own;
+  for (const auto& [key, value] : settings) {
+    own += fmt::format("{}={}\n", key, value);
+  }
+  if (first()) {
+    impl_->store->set(kSettings, to_bytes(own));
+    return;
+  }
+  const std::string of_first = to_text(impl_->store->get(kSettings));  // waits for it
+  for (const auto& [key, value] : settings) {
+    if (("\n" + of_first).find(fmt::format("\n{}={}\n", key, value)) == std::string::npos) {
+      throw Error(ErrorCode::kInput, key, fmt::format("is '{}' here, and not so in the first process", value),
+                  "start all processes with the same configuration");
+    }
+  }
 }
 
 void Ranks::broadcast(std::vector<at::Tensor> tensors) {

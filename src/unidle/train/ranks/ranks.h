@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -46,6 +47,10 @@ class Ranks {
   int rank() const { return place_.rank; }
   int world() const { return place_.world; }
   bool first() const { return place_.rank == 0; }
+
+  /// Throws kInput, naming the first setting that differs, where this process has others than the first one: each would
+  /// train another model, or wait for batches that do not come.
+  void agree_on(const std::map<std::string, std::string>& settings);
 
   /// All get the first one's values.
   void broadcast(std::vector<at::Tensor> tensors);

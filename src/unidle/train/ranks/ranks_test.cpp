@@ -40,6 +40,9 @@ TEST(RankProcess, DISABLED_Trains) {
   const RankPlace place = *RankPlace::from_environment();
   const std::string answer = fmt::format("{}.{}", std::getenv("RANK_TEST_ORDER"), place.rank);
   std::vector<std::string> overrides = order["overrides"];
+  if (place.rank > 0 && order.contains("others")) {
+    overrides.push_back(order["others"].get<std::string>());
+  }
   overrides.insert(overrides.begin(), {"cpu.threads=1", "train.warmup_samples=4", "optimizer.lr=0.01", "device=cpu"});
   const Config config = Config::from_text("workload: line\n", "line.yaml", overrides);
   nlohmann::json told_back;
@@ -219,6 +222,19 @@ TEST_F(RanksTest, OneThatFailsEndsAllWithItsMessage) {
   // Both see that the mean is no number; whoever reads the sample names it.
   EXPECT_THAT(answers[1]["error"].get<std::string>(), HasSubstr("item 7 of the training data"));
   EXPECT_TRUE(answers[0].contains("error"));
+}
+
+TEST_F(RanksTest, OneWithAnotherSettingEndsAllWithItsName) {
+  for (const char* other : {"optimizer.lr=0.5", "seed=2", "batch.size=2"}) {
+    const auto answers = train(2, {{"overrides", {"train.samples=96"}}, {"others", other}});
+    const std::string key(other, std::string_view(other).find('='));
+    for (const nlohmann::json& answer : answers) {
+      ASSERT_TRUE(answer.contains("error")) << answer;
+      EXPECT_THAT(answer["error"].get<std::string>(), HasSubstr(key + ": is '"));
+    }
+  }
+  const auto answers = train(2, {{"overrides", {"train.samples=96"}}, {"others", "loader.workers=1"}});
+  EXPECT_TRUE(answers[0].contains("weights")) << answers[0];
 }
 
 TEST_F(RanksTest, OneWithoutMemoryEndsAllBecauseTheirBatchesAreOfOneSize) {
