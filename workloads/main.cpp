@@ -357,6 +357,7 @@ int main(int argc, char** argv) {
   let_waiting_threads_spin_briefly(argv);
   try {
     init_log();
+    std::signal(SIGXFSZ, SIG_IGN);  // a file at its limit is an error of the write, as a full disk is
     keep_freed_memory();
     return parse_and_run(argc, argv);
   } catch (const Error& error) {

@@ -251,6 +251,39 @@ TEST(Trainer, OptionsOfTheLoaderAreNamedByTheirKeys) {
             "command line: loader.prefetch_factor");
 }
 
+TEST(Trainer, NumbersThatAnIntCannotHoldAreRefusedNotCutOff) {
+  const Error error = failure_of({"train.samples=8", "loader.workers=4294967297"});
+  EXPECT_EQ(error.exit_code(), 2);
+  EXPECT_EQ(error.subject(), "command line: loader.workers");
+  EXPECT_THAT(error.message(), HasSubstr("found 4294967297"));
+}
+
+class NoPoints final : public testing::PointSource {
+ public:
+  std::int64_t items() const override { return 0; }
+};
+
+class LineWithoutData final : public testing::LineWorkload {
+ public:
+  const data::Source& source() const override { return none_; }
+
+ private:
+  NoPoints none_;
+};
+
+TEST(Trainer, DataWithoutASampleIsRefused) {
+  const Config config = Config::from_text("workload: line\n", "line.yaml", {"train.samples=8"});
+  LineWithoutData workload;
+  Events events;
+  try {
+    Trainer(workload, config, at::kCPU, events, {}).run();
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.exit_code(), 2);
+    EXPECT_THAT(error.message(), HasSubstr("no data to train with"));
+  }
+}
+
 TEST(Trainer, ARunWithNothingLeftHasNoLoss) {
   const TemporaryFolder folder;
   const std::vector<std::string> overrides = {"train.samples=8", "checkpoint.interval=8",
