@@ -20,6 +20,11 @@ has out "\"loss_last\":$loss"
 # Of two settings, each combination.
 expect 0 config.yaml "${settings[@]}" --grid model.width=32,64 --grid batch.size=16,32 -q
 [ "$(wc -l <out)" = 5 ] || fail "not a header and four rows: $(cat out)"
+# One that fails leaves the others be; checkpoints of each lie in a folder of its own.
+expect 1 config.yaml "${settings[@]}" --grid optimizer.lr=1e308,0.001 checkpoint.interval=32 checkpoint.folder=kept -q
+has out "failed with optimizer.lr=1e308: "
+[ "$(wc -l <out)" = 3 ] || fail "not a header, a row and a failure: $(cat out)"
+ls kept/optimizer.lr=0.001/checkpoint-64.pt >/dev/null || fail "no checkpoint of its own: $(ls -R kept)"
 refused config.yaml "${settings[@]}" --grid model.width=32 --grid model.width=64
 has err "has its values already"
 refused config.yaml "${settings[@]}" --grid model.width

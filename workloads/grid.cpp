@@ -1,6 +1,7 @@
 #include "workloads/grid.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -82,6 +83,14 @@ void Grid::refuse_fixed(const std::vector<std::string>& overrides) const {
   }
 }
 
+std::vector<std::string> Grid::settings(const GridPoint& point) const {
+  std::vector<std::string> settings;
+  for (std::size_t i = 0; i < point.size(); ++i) {
+    settings.push_back(axes[i].key + "=" + point[i]);
+  }
+  return settings;
+}
+
 std::vector<GridPoint> Grid::points() const {
   std::vector<GridPoint> points = {{}};
   for (const GridAxis& axis : axes) {
@@ -103,24 +112,32 @@ std::string to_json(const Grid& grid, const GridRuns& runs) {
   for (const GridAxis& axis : grid.axes) {
     document["grid"].push_back(axis.key);
   }
-  for (const auto& [point, summary] : runs) {
+  for (const GridRun& each : runs) {
     nlohmann::ordered_json run;
-    for (std::size_t i = 0; i < point.size(); ++i) {
-      run["settings"][grid.axes[i].key] = point[i];
+    for (std::size_t i = 0; i < each.point.size(); ++i) {
+      run["settings"][grid.axes[i].key] = each.point[i];
     }
-    run.update(nlohmann::ordered_json::parse(train::to_json(summary)));
+    if (each.summary) {
+      run.update(nlohmann::ordered_json::parse(train::to_json(*each.summary)));
+    } else {
+      run["error"] = each.failure;
+    }
     document["runs"].push_back(std::move(run));
   }
   return json_text(document, -1);
 }
 
 std::string to_text(const Grid& grid, const GridRuns& runs) {
-  if (runs.empty()) {
-    return "";
-  }
-  std::vector<Cells> table = {header(grid, runs.front().second)};
-  for (const auto& [point, summary] : runs) {
-    table.push_back(row(point, summary));
+  std::vector<Cells> table;
+  std::string failures;
+  for (const GridRun& run : runs) {
+    if (run.summary) {
+      table.resize(std::max<std::size_t>(table.size(), 1));
+      table.front() = header(grid, *run.summary);
+      table.push_back(row(run.point, *run.summary));
+    } else {
+      failures += fmt::format("failed with {}: {}\n", fmt::join(grid.settings(run.point), " "), run.failure);
+    }
   }
   std::vector<std::size_t> widths;
   for (const Cells& cells : table) {
@@ -136,7 +153,7 @@ std::string to_text(const Grid& grid, const GridRuns& runs) {
     }
     text += "\n";
   }
-  return text;
+  return text + failures;
 }
 
 }  // namespace unidle::workloads

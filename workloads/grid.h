@@ -1,8 +1,8 @@
 // Several values of one or more settings, one run after the other on the same data.
 #pragma once
 
+#include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "unidle/train/summary.h"
@@ -30,13 +30,21 @@ struct Grid {
   void refuse_fixed(const std::vector<std::string>& overrides) const;
   /// Each value of each key with each of the others; the last key changes fastest.
   std::vector<GridPoint> points() const;
+  /// "key=value" of each.
+  std::vector<std::string> settings(const GridPoint& point) const;
 };
 
-using GridRuns = std::vector<std::pair<GridPoint, train::Summary>>;
+struct GridRun {
+  GridPoint point;
+  std::optional<train::Summary> summary;  // of a run that came to an end
+  std::string failure{};                  // of another
+};
+using GridRuns = std::vector<GridRun>;
 
-/// One JSON document: {"grid": [keys], "runs": [{"settings": {key: value}, and what a run prints}]}; one line.
+/// One JSON document: {"grid": [keys], "runs": [{"settings": {key: value}, and what a run prints, or "error": text}]};
+/// one line.
 std::string to_json(const Grid& grid, const GridRuns& runs);
-/// A table with a row a run; newline at the end.
+/// A table with a row a run that came to an end, then a line for each that failed; newline at the end.
 std::string to_text(const Grid& grid, const GridRuns& runs);
 
 }  // namespace unidle::workloads

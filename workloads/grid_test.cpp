@@ -49,5 +49,19 @@ TEST(Grid, HasARowForEachValue) {
   EXPECT_EQ(document["runs"][0]["metric"]["rmse"], 3.25);
 }
 
+TEST(Grid, TellsOfRunsThatFailedBesideTheOthers) {
+  train::Summary summary;
+  summary.samples_per_s = 200;
+  summary.loss_last = 0.5;
+  const Grid grid = Grid::parse({"input.size=5,900"});
+  const GridRuns runs = {{{"900"}, std::nullopt, "too long"}, {{"5"}, summary}};
+  EXPECT_EQ(to_text(grid, runs),
+            "input.size  samples/s  loss\n"
+            "         5        200   0.5\n"
+            "failed with input.size=900: too long\n");
+  const auto document = nlohmann::json::parse(to_json(grid, runs));
+  EXPECT_EQ(document["runs"][0], nlohmann::json::parse(R"({"settings": {"input.size": "900"}, "error": "too long"})"));
+}
+
 }  // namespace
 }  // namespace unidle::workloads

@@ -6,15 +6,17 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <exception>
 #include <filesystem>
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <optional>
-#include <span>
 #include <system_error>
 
 #include "unidle/base/error.h"
@@ -242,31 +244,56 @@ void print_answer(const Options& options, const What&... what) {
 
 int exit_code_of(const train::Summary& summary) { return summary.stopped ? 128 + SIGINT : 0; }
 
-/// A run after the other, all on the data that was prepared once.
+/// The run of a point has folders of its own.
+train::Summary train_point(const Options& options, const std::vector<std::string>& settings,
+                           const train::WorkloadKind* plugin) {
+  std::vector<std::string> overrides = options.overrides;
+  overrides.insert(overrides.end(), settings.begin(), settings.end());
+  train::Config config = train::Config::load(options.config, overrides);
+  const std::string name = fmt::format("{}", fmt::join(settings, ","));
+  if (config.integer("checkpoint.interval") > 0) {
+    overrides.push_back("checkpoint.folder=" + (train::checkpoint_folder(config) / name).string());
+    config = train::Config::load(options.config, overrides);
+  }
+  Options of_run = options;
+  if (!options.tensorboard.empty()) {
+    of_run.tensorboard = std::filesystem::path(options.tensorboard) / name;
+  }
+  train::Events events;
+  return train_workload(of_run, config, workloads::find_workload(config, plugin), set_up(config, std::nullopt), events);
+}
+
+/// A run after the other, all on the data that was prepared once. One that fails is told and leaves the others be.
 int train_grid(const Options& options, const train::WorkloadKind* plugin) {
   const workloads::Grid grid = workloads::Grid::parse(options.grid);
   grid.refuse_fixed(options.overrides);
-  workloads::GridRuns runs;
-  for (const workloads::GridPoint& point : grid.points()) {
+  for (const workloads::GridPoint& point : grid.points()) {  // before the first run: what is misspelt
     std::vector<std::string> overrides = options.overrides;
-    for (std::size_t i = 0; i < point.size(); ++i) {
-      overrides.push_back(grid.axes[i].key + "=" + point[i]);
+    std::ranges::copy(grid.settings(point), std::back_inserter(overrides));
+    workloads::find_workload(train::Config::load(options.config, overrides), plugin);
+  }
+  workloads::GridRuns runs;
+  std::exception_ptr failure;
+  int exit_code = 0;
+  for (const workloads::GridPoint& point : grid.points()) {
+    try {
+      runs.push_back({point, train_point(options, grid.settings(point), plugin)});
+    } catch (const std::exception& error) {
+      runs.push_back({point, std::nullopt, std::string(first_line(error.what()))});
+      failure = std::current_exception();
+      exit_code = 1;
+      continue;
     }
-    const train::Config config = train::Config::load(options.config, overrides);
-    const Place place = set_up(config, std::nullopt);
-    Options of_run = options;
-    if (!options.tensorboard.empty()) {
-      const auto settings = std::span<const std::string>(overrides).last(point.size());
-      of_run.tensorboard = std::filesystem::path(options.tensorboard) / fmt::format("{}", fmt::join(settings, ","));
-    }
-    train::Events events;
-    runs.emplace_back(point, train_workload(of_run, config, workloads::find_workload(config, plugin), place, events));
-    if (runs.back().second.stopped) {
+    if (runs.back().summary->stopped) {
+      exit_code = exit_code_of(*runs.back().summary);
       break;
     }
   }
+  if (std::ranges::none_of(runs, [](const workloads::GridRun& run) { return run.summary.has_value(); })) {
+    std::rethrow_exception(failure);
+  }
   print_answer(options, grid, runs);
-  return exit_code_of(runs.back().second);
+  return exit_code;
 }
 
 int train_one(const Options& options, const train::Config& config, const train::WorkloadKind& kind, const Place& place,
