@@ -24,7 +24,7 @@ expect 0 config.yaml "${settings[@]}" --grid model.width=32,64 --grid batch.size
 expect 1 config.yaml "${settings[@]}" --grid optimizer.lr=1e308,0.001 checkpoint.interval=32 checkpoint.folder=kept -q
 has out "failed with optimizer.lr=1e308: "
 [ "$(wc -l <out)" = 3 ] || fail "not a header, a row and a failure: $(cat out)"
-ls kept/optimizer.lr=0.001/checkpoint-64.pt >/dev/null || fail "no checkpoint of its own: $(ls -R kept)"
+ls kept/optimizer.lr=0.001/checkpoint-000000000064.pt >/dev/null || fail "no checkpoint of its own: $(ls -R kept)"
 refused config.yaml "${settings[@]}" --grid model.width=32 --grid model.width=64
 has err "has its values already"
 refused config.yaml "${settings[@]}" --grid model.width

@@ -108,7 +108,7 @@ elif MODE == "two":
             learn(net, opt, a, b)
             count(50, learn(other, second, a, b))
 elif MODE == "two-batches":  # each optimiser has batches of its own, an epoch ends within a step
-    loader = DataLoader(TensorDataset(x, y), 80)
+    loader = DataLoader(TensorDataset(x, y), 16)
 
     def endless():
         while True:
@@ -117,7 +117,7 @@ elif MODE == "two-batches":  # each optimiser has batches of its own, an epoch e
     batches = endless()
     while going_on():
         learn(net, opt, *next(batches))
-        count(160, learn(other, second, *next(batches)))
+        count(32, learn(other, second, *next(batches)))
 elif MODE == "scaled":
     scaler = torch.amp.GradScaler(
         "cpu", init_scale=2.0**120, growth_interval=40
