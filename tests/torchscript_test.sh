@@ -12,6 +12,8 @@ net = nn.Sequential(nn.Linear(2, 16), nn.ReLU(), nn.Dropout(0.0), nn.Linear(16, 
 torch.jit.script(net).save("price.pt")
 torch.jit.script(nn.Sequential(nn.Linear(2, 16), nn.BatchNorm1d(16), nn.ReLU(), nn.Linear(16, 3))).save("kind.pt")
 torch.jit.script(nn.Linear(2, 5)).save("five.pt")
+torch.jit.script(nn.Sequential(nn.Linear(2, 2))).save("two.pt")
+torch.jit.script(nn.Flatten()).save("none.pt")
 EOF
 make_houses 2000
 awk -F, 'NR == 1 { print "x,y,kind"; next }
@@ -51,6 +53,11 @@ refused train price.yaml script.model=nowhere.pt
 has err "nowhere.pt: is not there"
 refused train price.yaml script.model=five.pt
 has err "its forward takes"
+refused train price.yaml script.model=none.pt script.targets=x,y script.table=kinds.csv
+has err "has no parameter that learns"
+refused train price.yaml script.model=two.pt script.table=kinds.csv script.targets=kind script.loss=cross-entropy \
+  script.metric=accuracy
+has err "script.targets: has numbers from 0 to 2, and two.pt gives 2 classes"
 refused train price.yaml script.targets=cost
 refused train price.yaml script.model=
 has err "script.model"

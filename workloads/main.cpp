@@ -1,13 +1,10 @@
 // unidle-train: trains a workload with the LibTorch engine.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <malloc.h>
 #include <torch/version.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
@@ -41,43 +38,12 @@
 #include "workloads/export_command.h"
 #include "workloads/grid.h"
 #include "workloads/predictor_command.h"
+#include "workloads/process.h"
 #include "workloads/registry.h"
 
 namespace {
 
 using namespace unidle;
-
-std::atomic<bool> g_stop{false};
-
-/// The first Ctrl-C ends the run after its step; the second one ends the process.
-void on_interrupt(int) {
-  g_stop.store(true, std::memory_order_relaxed);
-  std::signal(SIGINT, SIG_DFL);
-}
-
-/// Keeps what a step frees for the next step: tensors of some megabytes would otherwise go back to the kernel and be
-/// faulted in, page by page, in every step.
-void keep_freed_memory() {
-  mallopt(M_MMAP_THRESHOLD, 32 << 20);  // the largest that glibc takes
-  mallopt(M_TRIM_THRESHOLD, 1 << 30);
-  mallopt(M_TOP_PAD, 64 << 20);
-}
-
-/// Threads that wait for others spin for some microseconds, then sleep. The regions of a CPU step lie closer together
-/// than a thread takes to wake; where something else runs on the CPUs, a spinning thread holds the core that the others
-/// need. superres, tuned, on two cores of an Intel Xeon, against a count of 1000: this one gives 1.25 of the rate when
-/// they are quiet and 0.86 beside a busy process, 10000 gives 1.32 and 0.73. OpenMP reads its environment
-/// while the program is loaded, so it is loaded again; `argv` goes on as it is.
-void let_waiting_threads_spin_briefly(char** argv) {
-  if (std::getenv("OMP_WAIT_POLICY") != nullptr || std::getenv("GOMP_SPINCOUNT") != nullptr) {
-    return;
-  }
-  std::error_code failure;
-  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", failure);
-  if (!failure && ::setenv("GOMP_SPINCOUNT", "4000", 1) == 0) {
-    ::execv(self.c_str(), argv);  // on failure: as it was
-  }
-}
 
 struct Options {
   std::string config;
@@ -221,7 +187,7 @@ train::Summary train_workload(const Options& options, const train::Config& confi
   train::TrainOptions train_options;
   train_options.numa = place.numa;
   train_options.resume = to_resume(options, config);
-  train_options.stop = &g_stop;
+  train_options.stop = &workloads::stop_at_signals();
   train_options.ranks = place.ranks;
   train_options.capture = capture.get();
   train_options.on_progress = [&](const train::Progressed& now) {
@@ -229,7 +195,6 @@ train::Summary train_workload(const Options& options, const train::Config& confi
       line->show(now);
     }
   };
-  std::signal(SIGINT, on_interrupt);
   train::Trainer trainer(*workload, config, place.device, events, train_options);
   if (!options.tensorboard.empty() && place.speaks()) {
     events.draw_in(options.tensorboard);
@@ -242,7 +207,7 @@ void print_answer(const Options& options, const What&... what) {
   print_to(stdout, "{}", options.format == "json" ? to_json(what...) + "\n" : to_text(what...));
 }
 
-int exit_code_of(const train::Summary& summary) { return summary.stopped ? 128 + SIGINT : 0; }
+int exit_code_of(const train::Summary& summary) { return summary.stopped ? 128 + workloads::stopping_signal() : 0; }
 
 /// The run of a point has folders of its own.
 train::Summary train_point(const Options& options, const std::vector<std::string>& settings,
@@ -381,11 +346,12 @@ int parse_and_run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   hold_standard_streams();
-  let_waiting_threads_spin_briefly(argv);
+  workloads::let_waiting_threads_spin_briefly(argv);
   try {
     init_log();
     std::signal(SIGXFSZ, SIG_IGN);  // a file at its limit is an error of the write, as a full disk is
-    keep_freed_memory();
+    workloads::keep_freed_memory();
+    workloads::quiet_torch();
     return parse_and_run(argc, argv);
   } catch (const Error& error) {
     say_error("unidle-train", error.what());

@@ -127,7 +127,7 @@ void PeptideSource::write(const std::string& sequence, const data::Places& place
   }
 }
 
-std::vector<std::string> peptides_of(std::string_view text) {
+std::vector<std::string> peptides_of(std::string_view text, std::int64_t* left_out) {
   std::vector<std::string> peptides;
   std::set<std::string, std::less<>> seen;
   while (!text.empty()) {
@@ -139,6 +139,8 @@ std::vector<std::string> peptides_of(std::string_view text) {
     if (length >= kShortest && length <= kLongest && cell.find_first_not_of(kAminoAcids) == std::string_view::npos &&
         seen.emplace(cell).second) {
       peptides.emplace_back(cell);
+    } else if (left_out != nullptr && line.find_first_not_of("\r \t") != std::string_view::npos) {
+      ++*left_out;
     }
   }
   return peptides;

@@ -53,7 +53,7 @@ class PeptideSource final : public data::Source {
 };
 
 /// The peptides of a text with one a line, the first cell of it where there are commas; others (headers, too long, with
-/// other letters) are left out, and so is what comes again.
-std::vector<std::string> peptides_of(std::string_view text);
+/// other letters) are left out, and so is what comes again. `left_out` counts them, but for empty lines.
+std::vector<std::string> peptides_of(std::string_view text, std::int64_t* left_out = nullptr);
 
 }  // namespace unidle::workloads::protein

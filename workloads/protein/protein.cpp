@@ -115,13 +115,16 @@ std::vector<std::string> generate(std::int64_t count, std::uint64_t seed) {
 struct Found {
   std::vector<std::string> peptides;
   std::string from;
+  std::int64_t left_out = 0;  // lines of a source that a person named
 };
 
 Found find_peptides(const train::Config& config) {
   const std::string& source = config.text("prepare.source");
   const std::int64_t wanted = config.integer("prepare.samples");
   if (!source.empty() && source != "generated") {
-    return {peptides_of(read_file(source)), "from " + source};
+    Found read = {{}, "from " + source};
+    read.peptides = peptides_of(read_file(source), &read.left_out);
+    return read;
   }
   const auto found = find_package_file(std::filesystem::path("modlamp/data") / kPackageFiles[0]);
   if (source == "generated" || !found) {
@@ -159,7 +162,8 @@ std::string prepare(const train::Config& config) {
   }
   if (training.empty() || validation.empty()) {
     throw Error(ErrorCode::kInput, found.from,
-                fmt::format("holds {} peptides of 5 to 50 residues; expected more", found.peptides.size()));
+                fmt::format("holds {} peptides of {} to {} residues; expected more", found.peptides.size(), kShortest,
+                            kLongest));
   }
   const std::filesystem::path folder = train::data_folder(config);
   make_whole_folder(folder, [&](const std::filesystem::path& made) {
@@ -168,8 +172,12 @@ std::string prepare(const train::Config& config) {
   });
   Structures structures(config);
   const std::uint64_t computed = structures.compute_ahead(found.peptides);
-  return fmt::format("{} peptides in {}, {}; features of {} computed", found.peptides.size(), folder.string(),
-                     found.from, computed);
+  const std::string others = found.left_out > 0
+                                 ? fmt::format(" ({} of its lines are no peptide of {} to {} residues, or come again)",
+                                               found.left_out, kShortest, kLongest)
+                                 : "";
+  return fmt::format("{} peptides in {}, {}{}; features of {} computed", found.peptides.size(), folder.string(),
+                     found.from, others, computed);
 }
 
 }  // namespace

@@ -1,8 +1,13 @@
 // Makes the data of the workload out of the photographs that scikit-image's package carries.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
+#include <iterator>
+#include <string>
 #include <vector>
 
 #include "unidle/base/error.h"
@@ -19,22 +24,33 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A photograph and the grid it is cut into: no tile is much over 512 pixels, an epoch is 24 pictures.
+constexpr int kTileSide = 512;  // pixels, about: what a photograph is cut into
+constexpr int kOfHeldOut = 10;  // one of so many of a folder's pictures is for validation
+
+/// A photograph and the grid it is cut into.
 struct Photograph {
-  const char* file;
-  const char* part;
+  std::string file;
+  std::string part;
   int columns;
   int rows;
 };
 
-// Both pictures of the stereo pair are for training: one in each part would let the model see what it is asked for.
-constexpr Photograph kPhotographs[] = {
+/// Those of scikit-image: an epoch is 24 pictures. Both of the stereo pair are for training: one in each part would let
+/// the model see what it is asked for.
+const Photograph kPhotographs[] = {
     {"astronaut.png", "train", 1, 1},         {"ihc.png", "train", 1, 1},
     {"hubble_deep_field.jpg", "train", 3, 2}, {"motorcycle_left.png", "train", 2, 1},
     {"motorcycle_right.png", "train", 2, 1},  {"retina.jpg", "train", 3, 4},
     {"chelsea.png", "validation", 1, 1},      {"coffee.png", "validation", 1, 1},
     {"rocket.jpg", "validation", 1, 1},
 };
+
+/// By its first bytes, whatever its name is.
+bool is_picture(const fs::path& path) {
+  std::array<char, 12> start{};
+  std::ifstream(path, std::ios::binary).read(start.data(), start.size());
+  return data::is_picture_start(std::as_bytes(std::span(start)));
+}
 
 bool has_photographs(const fs::path& folder) { return fs::is_regular_file(folder / kPhotographs[0].file); }
 
@@ -51,6 +67,31 @@ fs::path photographs_folder() {
   }
   throw Error(ErrorCode::kMissing, "scikit-image", "its photographs were not found",
               "python3 -m pip install scikit-image, or set UNIDLE_PHOTOS to its data folder");
+}
+
+/// The grid that makes tiles of about kTileSide.
+int cut_of(int pixels) { return std::max(1, (pixels + kTileSide / 2) / kTileSide); }
+
+std::vector<Photograph> photographs_in(const fs::path& folder) {
+  std::vector<std::string> names;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+    if (entry.is_regular_file() && is_picture(entry.path())) {
+      names.push_back(entry.path().filename().string());
+    }
+  }
+  std::ranges::sort(names);
+  if (names.size() < 2) {
+    throw Error(ErrorCode::kInput, folder.string(),
+                fmt::format("has {} pictures (PNG, JPEG, WebP); expected two or more", names.size()),
+                "prepare.source names the folder that they lie in, not one above it");
+  }
+  std::vector<Photograph> found;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const data::ImageInfo info = data::probe_image_file((folder / names[i]).string());
+    const bool held_out = i % kOfHeldOut == 1;
+    found.push_back({names[i], held_out ? "validation" : "train", cut_of(info.width), cut_of(info.height)});
+  }
+  return found;
 }
 
 at::Tensor read_photograph(const fs::path& path) {
@@ -83,7 +124,7 @@ int write_tiles(const Photograph& photograph, const fs::path& source, const fs::
   for (int row = 0; row < photograph.rows; ++row) {
     for (int column = 0; column < photograph.columns; ++column) {
       const at::Tensor tile = whole.narrow(0, row * height, height).narrow(1, column * width, width).contiguous();
-      const std::string name = fmt::format("{}_{}{}.png", fs::path(photograph.file).stem().string(), row, column);
+      const std::string name = fmt::format("{}_{}{}.png", photograph.file, row, column);
       write_png(folder / photograph.part / "high" / name, tile);
       write_png(folder / photograph.part / "low" / name, shrink(tile));
     }
@@ -93,8 +134,13 @@ int write_tiles(const Photograph& photograph, const fs::path& source, const fs::
 
 }  // namespace
 
-std::string prepare_photographs(const fs::path& folder) {
-  const fs::path source = photographs_folder();
+std::string prepare_photographs(const fs::path& folder, const std::string& source) {
+  const fs::path from = source.empty() ? photographs_folder() : fs::path(source);
+  if (!fs::is_directory(from)) {
+    throw Error(ErrorCode::kInput, "prepare.source", fmt::format("expected a folder of pictures, found '{}'", source));
+  }
+  const std::vector<Photograph> photographs =
+      source.empty() ? std::vector(std::begin(kPhotographs), std::end(kPhotographs)) : photographs_in(from);
   int train = 0;
   int validation = 0;
   make_whole_folder(folder, [&](const fs::path& made) {
@@ -102,12 +148,12 @@ std::string prepare_photographs(const fs::path& folder) {
       make_folders(made / part / "high");
       make_folders(made / part / "low");
     }
-    for (const Photograph& photograph : kPhotographs) {
-      (std::strcmp(photograph.part, "train") == 0 ? train : validation) += write_tiles(photograph, source, made);
+    for (const Photograph& photograph : photographs) {
+      (photograph.part == "train" ? train : validation) += write_tiles(photograph, from, made);
     }
   });
   return fmt::format("{} training and {} validation pairs in {}, from {}", train, validation, folder.string(),
-                     source.string());
+                     from.string());
 }
 
 }  // namespace unidle::workloads::superres

@@ -161,7 +161,10 @@ const train::WorkloadKind& superres() {
       .open = [](const train::Config& config, at::Device device) -> std::unique_ptr<train::Workload> {
         return std::make_unique<SuperResolution>(config, device);
       },
-      .prepare = [](const train::Config& config) { return prepare_photographs(train::data_folder(config)); },
+      .prepare =
+          [](const train::Config& config) {
+            return prepare_photographs(train::data_folder(config), config.text("prepare.source"));
+          },
   };
   return kKind;
 }

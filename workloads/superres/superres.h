@@ -16,9 +16,10 @@ const train::WorkloadKind& superres();
 /// [n, 3, h, w]; `picture` is clamped to 0..1 first. A double, on their device.
 at::Tensor psnr(const at::Tensor& picture, const at::Tensor& reference);
 
-/// Cuts scikit-image's colour photographs into tiles and writes them, with low-resolution partners (antialiased
-/// bicubic, 1/4), to folder/{train,validation}/{high,low}. All or nothing: made beside `folder` and renamed. Returns
-/// what was made. Throws kMissing when scikit-image is not found.
-std::string prepare_photographs(const std::filesystem::path& folder);
+/// Cuts photographs into tiles and writes them, with low-resolution partners (antialiased bicubic, 1/4), to
+/// folder/{train,validation}/{high,low}. All or nothing: made beside `folder` and renamed. `source` is a folder of
+/// pictures, of which every tenth one by name is for validation; empty: the colour photographs of scikit-image. Returns
+/// what was made. Throws kMissing when scikit-image is not found, kInput for a folder of fewer than two pictures.
+std::string prepare_photographs(const std::filesystem::path& folder, const std::string& source = "");
 
 }  // namespace unidle::workloads::superres

@@ -83,7 +83,14 @@ class Script final : public train::Workload {
   std::vector<train::FieldUse> field_uses() const override { return {train::FieldUse::kRaw, train::FieldUse::kRaw}; }
   torch::nn::Module& model() override { return *model_; }
 
-  at::Tensor loss(const Tensors& fields) override { return loss_of(loss_, output(fields), fields[1]); }
+  at::Tensor loss(const Tensors& fields) override {
+    const at::Tensor outputs = output(fields);
+    try {
+      return loss_of(loss_, outputs, fields[1]);
+    } catch (const c10::IndexError&) {
+      refuse_classes(outputs.size(1), fields[1]);
+    }
+  }
   at::Tensor metric_sums(const Tensors& fields) override { return sums_of(metric_, output(fields), fields[1]); }
   std::map<std::string, double> metrics(const std::vector<double>& sums) const override {
     const double mean = sums[0] / sums[1];
@@ -105,6 +112,13 @@ class Script final : public train::Workload {
                   "its forward takes [rows, features] and gives [rows, targets], or [rows, classes]");
     }
     return output;
+  }
+
+  [[noreturn]] void refuse_classes(std::int64_t classes, const at::Tensor& targets) const {
+    throw Error(ErrorCode::kInput, "script.targets",
+                fmt::format("has numbers from {} to {}, and {} gives {} classes", targets.min().item<float>(),
+                            targets.max().item<float>(), path_, classes),
+                "classes are numbered from 0; each needs an output of the model");
   }
 
   std::string loss_;

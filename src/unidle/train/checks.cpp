@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <climits>
 #include <string>
 #include <utility>
 
@@ -32,14 +31,19 @@ void warn_of_slow_bf16(const Config& config, at::Device device) {
   }
 }
 
-/// What counts in an int further on: a larger number would become another one there.
-void refuse_uncountable(const Config& config) {
-  for (const char* key : {"data.crops_per_decode", "input.size", "loader.prefetch_factor", "loader.workers"}) {
-    if (!std::in_range<int>(config.integer(key))) {
-      refuse_setting(config, key, fmt::format("expected at most {}, found {}", INT_MAX, config.text(key)),
-                     "use a smaller number");
-    }
-  }
+/// Whether a workload decides what becomes of the setting, and not the engine.
+bool is_read_by_workload(std::string_view key) {
+  constexpr std::array<std::string_view, 8> kKeys = {
+      "data.crops_per_decode", "data.group",         "input.size",     "model.width",
+      "model.depth",           "grad.checkpointing", "cache.features", "loss.perceptual_weight"};
+  return key.starts_with("script.") || std::ranges::find(kKeys, key) != kKeys.end();
+}
+
+/// `script.*` is one group: the workload that has one has all.
+bool reads(const Effective& effective, std::string_view key) {
+  const std::string group(key.starts_with("script.") ? std::string_view("script.") : key);
+  const auto found = effective.lower_bound(group);
+  return found != effective.end() && found->first.starts_with(group);
 }
 
 /// A learning rate that never gets to its value trains, and seldom as it was meant to.
@@ -55,7 +59,6 @@ void warn_of_endless_warmup(const Config& config, int processes) {
 }  // namespace
 
 const Config& checked_combinations(const Config& config, at::Device device, int processes) {
-  refuse_uncountable(config);
   if (config.text("precision.amp") == "fp16" && device.is_cpu()) {
     refuse_setting(config, "precision.amp", "fp16 needs a GPU, and this run is on the CPU", "use bf16 or off");
   }
@@ -84,6 +87,23 @@ const Config& checked_combinations(const Config& config, at::Device device, int 
   warn_of_slow_bf16(config, device);
   warn_of_endless_warmup(config, processes);
   return config;
+}
+
+Effective warn_of_unread(const Config& config, const Workload& workload) {
+  const Effective read = workload.effective();
+  Effective in_force;
+  for (const Setting& setting : all_settings()) {
+    const std::string key(setting.name);
+    const bool given = !config.location(key).empty() && config.text(key) != setting.fallback;
+    if (!given || !is_read_by_workload(key) || reads(read, key)) {
+      continue;
+    }
+    spdlog::warn("{}: the workload {} does not read it", subject_of(config, key), config.text("workload"));
+    if (setting.type == SettingType::kBool || setting.type == SettingType::kChoice) {
+      in_force.emplace(key, setting.fallback);
+    }
+  }
+  return in_force;
 }
 
 std::map<std::string, std::string> shared_settings(const Config& config) {

@@ -8,6 +8,7 @@
 
 #include "unidle/base/error.h"
 #include "unidle/train/config.h"
+#include "unidle/train/workload.h"
 
 namespace unidle::train {
 
@@ -17,6 +18,10 @@ const Config& checked_combinations(const Config& config, at::Device device, int 
 
 /// The settings that all processes of a run share, by name: all but those of a machine, its folders and its processors.
 std::map<std::string, std::string> shared_settings(const Config& config);
+
+/// Warns of each setting that was given and that the workload does not read, as far as its effective() tells. What is
+/// in force instead, for the record: the defaults of those that switch something.
+Effective warn_of_unread(const Config& config, const Workload& workload);
 
 /// batch.size, or as much of it as leaves a step within train.samples.
 std::int64_t batch_within_run(const Config& config, int processes);

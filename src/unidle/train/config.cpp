@@ -15,6 +15,8 @@ namespace unidle::train {
 
 namespace {
 
+constexpr double kNoMaximum = std::numeric_limits<double>::max();
+
 /// The text as the getters read it, or nothing when it is not of the setting's type.
 std::optional<std::string> canonical(const Setting& setting, const std::string& raw) {
   switch (setting.type) {
@@ -32,8 +34,9 @@ std::optional<std::string> canonical(const Setting& setting, const std::string& 
       return std::nullopt;
     case SettingType::kInt: {
       const auto number = parse_number<std::int64_t>(raw);
-      return number && static_cast<double>(*number) >= setting.minimum ? std::optional(std::to_string(*number))
-                                                                       : std::nullopt;
+      const bool fits =
+          number && static_cast<double>(*number) >= setting.minimum && static_cast<double>(*number) <= setting.maximum;
+      return fits ? std::optional(std::to_string(*number)) : std::nullopt;
     }
     case SettingType::kReal: {
       const auto number = parse_number<double>(raw);
@@ -77,7 +80,9 @@ std::string describe_expected(const Setting& setting) {
   switch (setting.type) {
     case SettingType::kText: return "a text";
     case SettingType::kBool: return "true or false";
-    case SettingType::kInt: return fmt::format("a whole number, {} or more", setting.minimum);
+    case SettingType::kInt:
+      return setting.maximum < kNoMaximum ? fmt::format("a whole number, {} to {}", setting.minimum, setting.maximum)
+                                          : fmt::format("a whole number, {} or more", setting.minimum);
     case SettingType::kReal: return fmt::format("a number, {} or more", setting.minimum);
     case SettingType::kChoice: break;
   }

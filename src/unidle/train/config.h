@@ -22,6 +22,7 @@ struct Setting {
   double minimum;             // of kInt and kReal, inclusive
   std::vector<std::string_view> choices;
   std::string_view explanation;
+  double maximum = std::numeric_limits<double>::max();  // of kInt, inclusive
 };
 
 /// Every key a configuration may have, in the order in which the manual lists them.

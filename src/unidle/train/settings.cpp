@@ -13,6 +13,11 @@ namespace {
 constexpr double kNone = std::numeric_limits<double>::lowest();
 using enum SettingType;
 
+constexpr double kInt32 = std::numeric_limits<int>::max();  // what counts in an int further on
+// No network comes near these, and the products of larger numbers overflow.
+constexpr double kWidest = 1 << 16;
+constexpr double kDeepest = 1 << 12;
+
 std::vector<Setting>& known_settings() {
   static std::vector<Setting> settings = {
       {"workload", kText, "", kNone, {}, "Which workload to train; required."},
@@ -25,7 +30,7 @@ std::vector<Setting>& known_settings() {
        "Where to train; auto takes a GPU when there is one."},
       {"data.folder", kText, "", kNone, {}, "Where the data lies; by default data/WORKLOAD in unidle's home folder."},
       {"data.on_device", kBool, "false", kNone, {}, "The whole data set in the device's memory, read once."},
-      {"data.crops_per_decode", kInt, "1", 1, {}, "Samples cut from a picture each time it is decoded."},
+      {"data.crops_per_decode", kInt, "1", 1, {}, "Samples cut from a picture each time it is decoded.", kInt32},
       {"data.group", kInt, "1", 1, {}, "Samples of similar length that stay together in batches."},
       {"prepare.source", kText, "", kNone, {}, "What --prepare starts from; by default data that a package carries."},
       {"prepare.samples",
@@ -35,11 +40,11 @@ std::vector<Setting>& known_settings() {
        {},
        "How much --prepare makes where it generates data; 0: the workload's own size."},
       {"prepare.parts", kInt, "2", 1, {}, "Files that --prepare writes a table in."},
-      {"input.size", kInt, "128", 4, {}, "Size of a sample: pixels of a side, or days of a window."},
-      {"model.width", kInt, "32", 8, {}, "Channels of the model, or width of its layers; even."},
-      {"model.depth", kInt, "4", 1, {}, "Blocks or layers of the model."},
-      {"loader.workers", kInt, "0", 0, {}, "Threads that make samples; 0: the training thread makes them."},
-      {"loader.prefetch_factor", kInt, "2", 1, {}, "Batches made ahead per worker."},
+      {"input.size", kInt, "128", 4, {}, "Size of a sample: pixels of a side, or days of a window.", kInt32},
+      {"model.width", kInt, "32", 8, {}, "Channels of the model, or width of its layers; even.", kWidest},
+      {"model.depth", kInt, "4", 1, {}, "Blocks or layers of the model.", kDeepest},
+      {"loader.workers", kInt, "0", 0, {}, "Threads that make samples; 0: the training thread makes them.", kInt32},
+      {"loader.prefetch_factor", kInt, "2", 1, {}, "Batches made ahead per worker.", kInt32},
       {"loader.pin_memory", kBool, "false", kNone, {}, "Page-locked batches, for copies to a GPU."},
       {"loader.persistent_workers", kBool, "true", kNone, {}, "Workers live as long as the run; threads always do."},
       {"transfer.non_blocking", kBool, "false", kNone, {}, "Copies to a GPU do not hold up the host."},

@@ -75,6 +75,9 @@ Trainer::Trainer(Workload& workload, const Config& config, at::Device device, Ev
   if (const std::int64_t asked = config.integer("batch.size"); batch_ < asked && rank() == 0) {
     spdlog::warn("batch.size is {}, not {}: a larger step would be longer than train.samples", batch_, asked);
   }
+  if (rank() == 0) {
+    unread_ = warn_of_unread(config, workload);
+  }
   if (options_.resume) {
     std::filesystem::path found;
     const Snapshot snapshot = read_newest(*options_.resume, found);
@@ -139,6 +142,7 @@ void Trainer::open_input() {
 
 void Trainer::note_settings() {
   Effective noted = effective();
+  noted.insert(unread_.begin(), unread_.end());
   if (device_.is_cpu()) {
     // There is no transfer on a CPU: that these two are off there is no setting ignored.
     noted.erase("loader.pin_memory");

@@ -119,6 +119,7 @@ class Trainer {
   std::unique_ptr<Input> input_;
   Evaluation evaluation_;
   std::optional<CheckpointFolder> checkpoints_;
+  Effective unread_;  // what is in force instead of settings that the workload does not read
 
   // Nanoseconds of CLOCK_MONOTONIC.
   std::uint64_t start_ns_ = 0;

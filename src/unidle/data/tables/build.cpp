@@ -295,6 +295,8 @@ void build(const TableOptions& options, const TableFiles& files, const json& key
   writer->finish(facts);
 }
 
+constexpr int kTries = 3;
+
 /// One that serves: nothing otherwise.
 std::unique_ptr<RowFile> open_built(const fs::path& path, const json& key, const json& inputs, Disk& disk) {
   std::unique_ptr<RowFile> file = RowFile::open(path, disk);
@@ -332,13 +334,14 @@ std::unique_ptr<RowFile> open_or_build(const TableOptions& options, Disk& disk, 
   make_folders(path.parent_path(), disk);
   const UniqueFd lock = lock_for(path);
   file = open_built(path, key, fingerprints(files, options), disk);
-  if (!file) {
+  for (int tries = 0; !file && tries < kTries; ++tries) {  // again where somebody removed it before it was opened
     build(options, files, key, path, disk);
     built = true;
     file = RowFile::open(path, disk);
   }
   if (!file) {
-    throw Error(ErrorCode::kInternal, path.string(), "was built and is no table");
+    throw Error(ErrorCode::kIo, path.string(), "is gone or damaged as soon as it is built",
+                "look whether something clears that folder");
   }
   return file;
 }

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "unidle/base/error.h"
+#include "unidle/base/log.h"
 #include "unidle/base/numbers.h"
 #include "unidle/train/ranks/ranks.h"
 
@@ -81,6 +82,9 @@ std::optional<RankPlace> RankPlace::from_environment() {
     place = from_torchrun();
   } else if (variable("SLURM_STEP_NUM_TASKS") && variable("SLURM_PROCID")) {
     place = from_slurm();
+  } else if (variable("RANK") || variable("WORLD_SIZE").value_or("1") != "1") {
+    spdlog::warn("{} is set without {}: this process trains alone", variable("RANK") ? "RANK" : "WORLD_SIZE",
+                 variable("RANK") ? "WORLD_SIZE" : "RANK");
   }
   return place && place->world > 1 ? place : std::nullopt;
 }

@@ -5,10 +5,13 @@
 #include <ATen/ops/_foreach_zero.h>
 #include <ATen/ops/_fused_adamw.h>
 #include <ATen/ops/_fused_sgd.h>
+#include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
+#include "unidle/base/error.h"
 #include "unidle/train/config.h"
 
 namespace unidle::train {
@@ -174,6 +177,11 @@ void Sgd::step_each(const Part& part) {
 }
 
 std::unique_ptr<Optimizer> make_optimizer(const Config& config, std::vector<at::Tensor> parameters) {
+  if (std::ranges::none_of(parameters, [](const at::Tensor& parameter) { return parameter.requires_grad(); })) {
+    throw Error(ErrorCode::kInput, config.name(),
+                fmt::format("the model of the workload {} has no parameter that learns", config.text("workload")),
+                "one needs requires_grad");
+  }
   const double weight_decay = config.real("optimizer.weight_decay");
   const bool fused = config.flag("optimizer.fused");
   if (config.text("optimizer.name") == "sgd") {

@@ -1,0 +1,27 @@
+// What unidle-train sets up for its whole process.
+#pragma once
+
+#include <atomic>
+
+namespace unidle::workloads {
+
+/// Keeps what a step frees for the next step: tensors of some megabytes would otherwise go back to the kernel and be
+/// faulted in, page by page, in every step.
+void keep_freed_memory();
+
+/// Threads that wait for others spin for some microseconds, then sleep. OpenMP reads its environment while the program
+/// is loaded, so the program is loaded again, with the same `argv`; where that fails all stays as it was. Call it
+/// before anything else: it does not return where it loads the program.
+void let_waiting_threads_spin_briefly(char** argv);
+
+/// Torch's own warnings (of sockets that are tried again, say) are left out, unless TORCH_CPP_LOG_LEVEL asks for some:
+/// what they lead to is an error of ours.
+void quiet_torch();
+
+/// True once Ctrl-C or SIGTERM (what Slurm and torchrun send) has come: the run ends after its step, with a
+/// checkpoint. A second one ends the process. From the first call on.
+const std::atomic<bool>& stop_at_signals();
+/// The signal that came; SIGINT where none did, since another process of the run was asked.
+int stopping_signal();
+
+}  // namespace unidle::workloads
