@@ -278,6 +278,8 @@ Messages chinese_rule_messages() {
       {"{} is configured as {}{}, but {} is in effect: no file of the program names the key {}",
        "{} 配置为 {}{}，实际生效的却是 {}：程序的文件中没有出现键 {}"},
       {"{} is configured as {}{}, but {} is in effect", "{} 配置为 {}{}，实际生效的却是 {}"},
+      {"this CPU has no units for 16-bit formats: in effect it would be slower, so remove it here",
+       "此 CPU 没有 16 位格式的计算单元：真正生效只会更慢，因此请在此删除它"},
       {"make the configured value reach the program, or remove it from the configuration", "让配置的值真正传到程序，或从配置中删去"},
       {"nothing reads the key {}{}", "没有任何代码读取键 {}{}"},
       {"settings both as configured and as they are in the live program", "配置的设置以及程序中实际的设置"},

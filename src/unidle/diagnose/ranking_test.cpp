@@ -112,6 +112,7 @@ TEST(VerdictOf, ALargeWaitThatNoRuleCouldExplainIsNotHealthy) {
 
 TEST(VerdictOf, AnIgnoredSettingIsNamedAfterWhereTheTimeWent) {
   Signals signals = healthy_cpu();
+  signals.cpu_bf16 = true;
   signals.settings["precision.amp"] = {"true", "a.yaml:1", "off"};
   EXPECT_EQ(diagnose(signals).verdict, Verdict::kComputeBound);
   signals = waiting_cpu(0.6);

@@ -42,6 +42,9 @@ Settings read_settings(const ConfigFile& config) {
       continue;
     }
     const std::optional<std::string> value = canonical_value(*knob, scalar->value);
+    if (!value && knob->type == ValueType::kChoice && parse_bool(scalar->value)) {
+      continue;  // "amp: true" chooses nothing: programs leave it at their default, which setting-ignored tells
+    }
     if (!value) {
       throw Error(ErrorCode::kInput, fmt::format("{}:{}: {}", config.name(), scalar->line, knob->name),
                   fmt::format("'{}' is not a value of this knob, {}", scalar->value, expectation(*knob)));

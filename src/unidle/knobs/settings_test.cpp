@@ -11,13 +11,20 @@ using ::testing::HasSubstr;
 
 TEST(Settings, AWrongValueNamesFileLineAndKey) {
   try {
-    read_settings(ConfigFile::from_text("a: 1\nprecision:\n  amp: true\n", "c.yaml"));
+    read_settings(ConfigFile::from_text("a: 1\nprecision:\n  amp: half\n", "c.yaml"));
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::kInput);
     EXPECT_EQ(error.subject(), "c.yaml:3: precision.amp");
     EXPECT_THAT(error.message(), HasSubstr("off, fp16, bf16"));
   }
+}
+
+TEST(Settings, AChoiceThatSaysTrueSetsNothing) {
+  const Settings settings =
+      read_settings(ConfigFile::from_text("workload: keypoint\nprecision:\n  amp: true\n  tf32: true\n", "c.yaml"));
+  EXPECT_EQ(settings, (Settings{{"precision.tf32", "true"}}));
+  EXPECT_EQ(knobs::value_of(settings, "precision.amp"), "off");
 }
 
 }  // namespace

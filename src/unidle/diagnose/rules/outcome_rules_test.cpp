@@ -209,6 +209,7 @@ TEST(DeviceUnused, MissingIsNotZero) {
 TEST(SettingIgnored, NamesFileAndLine) {
   Signals signals = healthy_cpu();
   EXPECT_TRUE(silent("setting-ignored", signals));
+  signals.cpu_bf16 = true;
   signals.settings["precision.amp"] = {"true", "config.yaml:12", "off"};
   const Finding finding = fired("setting-ignored", signals);
   EXPECT_EQ(finding.severity, Severity::kWarning);
@@ -225,6 +226,16 @@ TEST(SettingIgnored, WhatOnlyAGpuHasIsAHintOnACpu) {
   Signals gpu = healthy_gpu();
   gpu.settings["cudnn.benchmark"] = cpu.settings["cudnn.benchmark"];
   EXPECT_EQ(fired("setting-ignored", gpu).severity, Severity::kWarning);
+}
+
+TEST(SettingIgnored, MixedPrecisionIsNoAdviceForACpuWithoutUnits) {
+  Signals signals = healthy_cpu();
+  signals.cpu_bf16 = false;
+  signals.settings["precision.amp"] = {"true", "config.yaml:12", "off"};
+  const Finding finding = fired("setting-ignored", signals);
+  EXPECT_EQ(finding.severity, Severity::kInfo);
+  EXPECT_THAT(finding.fixes, ::testing::IsEmpty());
+  EXPECT_THAT(finding.evidence, Contains(HasSubstr("no units for 16-bit formats")));
 }
 
 TEST(SettingIgnored, SpellingsOfOneValueAreEqual) {

@@ -87,16 +87,21 @@ int compare_settings(const Context& context, const Policy& policy, Finding& find
     if (knobs::in_effect(knob, *pair.configured, *pair.effective) || means_the_same(context.signals, knob, pair)) {
       continue;
     }
-    if (knobs::matters_on(context.signals.device_kind, knob)) {
-      finding.severity = Severity::kWarning;
-    }
-    finding.evidence.push_back(difference(context, knob, pair));
-    finding.fixes.push_back(
-        detail::make_fix(context, knob, wanted_value(context, policy, knob, *pair.configured),
-                         "make the configured value reach the program, or remove it from the configuration"));
     if (!finding.where && !pair.configured_at.empty()) {
       finding.where = pair.configured_at;
     }
+    finding.evidence.push_back(difference(context, knob, pair));
+    if (knob == "precision.amp" && context.on_cpu && context.signals.cpu_bf16 == false) {
+      finding.evidence.push_back(
+          context.say("this CPU has no units for 16-bit formats: in effect it would be slower, so remove it here"));
+      continue;
+    }
+    if (knobs::matters_on(context.signals.device_kind, knob)) {
+      finding.severity = Severity::kWarning;
+    }
+    finding.fixes.push_back(
+        detail::make_fix(context, knob, wanted_value(context, policy, knob, *pair.configured),
+                         "make the configured value reach the program, or remove it from the configuration"));
   }
   return compared;
 }
@@ -142,7 +147,9 @@ const Rule& setting_ignored() {
       .thresholds =
           "None: spellings of the same value (true, on, 1) are equal. A warning for every difference and for unread "
           "keys that by "
-          "their name are about speed; other unread keys are a hint, and so is what only a GPU has, on a CPU.",
+          "their name are about speed; other unread keys are a hint, and so is what only a GPU has, on a CPU, and "
+          "mixed precision on a CPU without "
+          "units for it.",
       .needs = "settings as configured and as in effect, or the keys that the program did not read",
       .proposes = "the configured value of each knob",
       .evaluate = evaluate_setting_ignored,
