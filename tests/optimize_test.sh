@@ -54,7 +54,9 @@ needs=broken.yaml: check "broken YAML" returns 2 "$unidle" optimize broken.yaml
 printf 'loader: {workers: 0}\n' >none.yaml
 check "no workload: another program's configuration" returns 0 "$unidle" optimize none.yaml --dry-run
 check "its knobs are known by their names" grep -q '# loader.workers: ' out.txt
-printf 'workload: superres\nprecision:\n  amp: true\n' >amp.yaml
+printf 'workload: superres\nprecision:\n  amp: true\n' >true.yaml
+check "a choice that says true sets nothing" returns 0 "$unidle" optimize true.yaml --dry-run
+printf 'workload: superres\nprecision:\n  amp: half\n' >amp.yaml
 needs="amp.yaml:3: precision.amp" check "a value that is none" returns 2 "$unidle" optimize amp.yaml
 printf '\nworkload: supperres\n' >typo.yaml
 needs="typo.yaml:2: workload" check "an unknown workload" returns 2 "$unidle" optimize typo.yaml
