@@ -290,6 +290,7 @@ int run(const Options& options) {
   if (!rank) {
     return train_one(options, config, kind, place, events);
   }
+  workloads::quiet_torch();
   train::Ranks ranks(*rank, std::chrono::seconds(config.integer("ranks.timeout_s")));
   place.ranks = &ranks;
   try {
@@ -351,7 +352,6 @@ int main(int argc, char** argv) {
     init_log();
     std::signal(SIGXFSZ, SIG_IGN);  // a file at its limit is an error of the write, as a full disk is
     workloads::keep_freed_memory();
-    workloads::quiet_torch();
     return parse_and_run(argc, argv);
   } catch (const Error& error) {
     say_error("unidle-train", error.what());

@@ -46,8 +46,12 @@ void let_waiting_threads_spin_briefly(char** argv) {
 }
 
 void quiet_torch() {
+  const bool asked = std::getenv("TORCH_CPP_LOG_LEVEL") != nullptr;
   ::setenv("TORCH_CPP_LOG_LEVEL", "ERROR", /*overwrite=*/0);
   c10::initLogging();
+  if (!asked) {
+    ::unsetenv("TORCH_CPP_LOG_LEVEL");  // not for predictors that the run starts
+  }
 }
 
 const std::atomic<bool>& stop_at_signals() {

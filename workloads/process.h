@@ -14,8 +14,8 @@ void keep_freed_memory();
 /// before anything else: it does not return where it loads the program.
 void let_waiting_threads_spin_briefly(char** argv);
 
-/// Torch's own warnings (of sockets that are tried again, say) are left out, unless TORCH_CPP_LOG_LEVEL asks for some:
-/// what they lead to is an error of ours.
+/// From here on torch's warnings are left out, unless TORCH_CPP_LOG_LEVEL asks for some. For processes that look for
+/// each other: what sockets that are tried again lead to is an error of ours.
 void quiet_torch();
 
 /// True once Ctrl-C or SIGTERM (what Slurm and torchrun send) has come: the run ends after its step, with a

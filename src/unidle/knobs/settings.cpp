@@ -42,8 +42,8 @@ Settings read_settings(const ConfigFile& config) {
       continue;
     }
     const std::optional<std::string> value = canonical_value(*knob, scalar->value);
-    if (!value && knob->type == ValueType::kChoice && parse_bool(scalar->value)) {
-      continue;  // "amp: true" chooses nothing: programs leave it at their default, which setting-ignored tells
+    if (!value && knob->name == "precision.amp" && parse_bool(scalar->value)) {
+      continue;  // it names no precision: programs leave it off, which setting-ignored tells
     }
     if (!value) {
       throw Error(ErrorCode::kInput, fmt::format("{}:{}: {}", config.name(), scalar->line, knob->name),

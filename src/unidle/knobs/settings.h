@@ -14,7 +14,7 @@ namespace unidle::knobs {
 /// Knob name to canonical value. Knobs that are not set are absent.
 using Settings = std::map<std::string, std::string>;
 
-/// All knobs that `config` sets under their own names; a choice that says true or false sets nothing. Throws kInput
+/// All knobs that `config` sets under their own names; a precision.amp that says true sets nothing. Throws kInput
 /// (subject "file:line: key") when a value is not of its knob's type, and says what was expected.
 Settings read_settings(const ConfigFile& config);
 

@@ -20,11 +20,12 @@ TEST(Settings, AWrongValueNamesFileLineAndKey) {
   }
 }
 
-TEST(Settings, AChoiceThatSaysTrueSetsNothing) {
+TEST(Settings, MixedPrecisionThatSaysTrueSetsNothing) {
   const Settings settings =
       read_settings(ConfigFile::from_text("workload: keypoint\nprecision:\n  amp: true\n  tf32: true\n", "c.yaml"));
   EXPECT_EQ(settings, (Settings{{"precision.tf32", "true"}}));
   EXPECT_EQ(knobs::value_of(settings, "precision.amp"), "off");
+  EXPECT_THROW(read_settings(ConfigFile::from_text("compile:\n  mode: true\n", "c.yaml")), Error);
 }
 
 }  // namespace

@@ -40,10 +40,8 @@ bool is_read_by_workload(std::string_view key) {
 }
 
 /// `script.*` is one group: the workload that has one has all.
-bool reads(const Effective& effective, std::string_view key) {
-  const std::string group(key.starts_with("script.") ? std::string_view("script.") : key);
-  const auto found = effective.lower_bound(group);
-  return found != effective.end() && found->first.starts_with(group);
+bool reads(const Effective& effective, const std::string& key) {
+  return effective.contains(key) || (key.starts_with("script.") && effective.contains("script.loss"));
 }
 
 /// A learning rate that never gets to its value trains, and seldom as it was meant to.

@@ -295,8 +295,6 @@ void build(const TableOptions& options, const TableFiles& files, const json& key
   writer->finish(facts);
 }
 
-constexpr int kTries = 3;
-
 /// One that serves: nothing otherwise.
 std::unique_ptr<RowFile> open_built(const fs::path& path, const json& key, const json& inputs, Disk& disk) {
   std::unique_ptr<RowFile> file = RowFile::open(path, disk);
@@ -333,6 +331,7 @@ std::unique_ptr<RowFile> open_or_build(const TableOptions& options, Disk& disk, 
   }
   make_folders(path.parent_path(), disk);
   const UniqueFd lock = lock_for(path);
+  constexpr int kTries = 3;
   file = open_built(path, key, fingerprints(files, options), disk);
   for (int tries = 0; !file && tries < kTries; ++tries) {  // again where somebody removed it before it was opened
     build(options, files, key, path, disk);

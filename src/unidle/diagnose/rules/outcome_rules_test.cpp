@@ -236,6 +236,8 @@ TEST(SettingIgnored, MixedPrecisionIsNoAdviceForACpuWithoutUnits) {
   EXPECT_EQ(finding.severity, Severity::kInfo);
   EXPECT_THAT(finding.fixes, ::testing::IsEmpty());
   EXPECT_THAT(finding.evidence, Contains(HasSubstr("no units for 16-bit formats")));
+  signals.settings["precision.amp"] = {"off", "config.yaml:12", "bf16"};  // in effect, and slower
+  EXPECT_EQ(fired("setting-ignored", signals).severity, Severity::kWarning);
 }
 
 TEST(SettingIgnored, SpellingsOfOneValueAreEqual) {

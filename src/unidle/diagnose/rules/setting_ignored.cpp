@@ -76,6 +76,12 @@ nlohmann::json wanted_value(const Context& context, const Policy& policy, const 
   return knobs::json_value(configured);
 }
 
+/// Mixed precision that is asked for and off, on a CPU without units for it.
+bool would_be_slower(const Context& context, const std::string& knob, const SettingPair& pair) {
+  return knob == "precision.amp" && knobs::same_value(*pair.effective, "off") && context.on_cpu &&
+         context.signals.cpu_bf16 == false;
+}
+
 /// Adds every setting whose live value is not the configured one; counts those that could be compared.
 int compare_settings(const Context& context, const Policy& policy, Finding& finding) {
   int compared = 0;
@@ -91,7 +97,7 @@ int compare_settings(const Context& context, const Policy& policy, Finding& find
       finding.where = pair.configured_at;
     }
     finding.evidence.push_back(difference(context, knob, pair));
-    if (knob == "precision.amp" && context.on_cpu && context.signals.cpu_bf16 == false) {
+    if (would_be_slower(context, knob, pair)) {
       finding.evidence.push_back(
           context.say("this CPU has no units for 16-bit formats: in effect it would be slower, so remove it here"));
       continue;
@@ -148,8 +154,7 @@ const Rule& setting_ignored() {
           "None: spellings of the same value (true, on, 1) are equal. A warning for every difference and for unread "
           "keys that by "
           "their name are about speed; other unread keys are a hint, and so is what only a GPU has, on a CPU, and "
-          "mixed precision on a CPU without "
-          "units for it.",
+          "mixed precision that is off on a CPU without units for it.",
       .needs = "settings as configured and as in effect, or the keys that the program did not read",
       .proposes = "the configured value of each knob",
       .evaluate = evaluate_setting_ignored,
