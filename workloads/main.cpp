@@ -187,7 +187,7 @@ train::Summary train_workload(const Options& options, const train::Config& confi
   train::TrainOptions train_options;
   train_options.numa = place.numa;
   train_options.resume = to_resume(options, config);
-  train_options.stop = &workloads::stop_at_signals();
+  train_options.stop = &workloads::stop_asked();
   train_options.ranks = place.ranks;
   train_options.capture = capture.get();
   train_options.on_progress = [&](const train::Progressed& now) {
@@ -199,6 +199,7 @@ train::Summary train_workload(const Options& options, const train::Config& confi
   if (!options.tensorboard.empty() && place.speaks()) {
     events.draw_in(options.tensorboard);
   }
+  workloads::stop_at_signals();  // not before: what waits for other processes ends at once
   return trainer.run();
 }
 

@@ -54,10 +54,11 @@ void quiet_torch() {
   }
 }
 
-const std::atomic<bool>& stop_at_signals() {
+const std::atomic<bool>& stop_asked() { return g_stop; }
+
+void stop_at_signals() {
   std::signal(SIGINT, on_signal);
   std::signal(SIGTERM, on_signal);
-  return g_stop;
 }
 
 int stopping_signal() { return g_signal.load(std::memory_order_relaxed); }

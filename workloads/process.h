@@ -18,9 +18,11 @@ void let_waiting_threads_spin_briefly(char** argv);
 /// each other: what sockets that are tried again lead to is an error of ours.
 void quiet_torch();
 
-/// True once Ctrl-C or SIGTERM (what Slurm and torchrun send) has come: the run ends after its step, with a
-/// checkpoint. A second one ends the process. From the first call on.
-const std::atomic<bool>& stop_at_signals();
+/// From here on Ctrl-C and SIGTERM (what Slurm and torchrun send) ask the run to end after its step, with a
+/// checkpoint. A second one ends the process.
+void stop_at_signals();
+/// True once one has come.
+const std::atomic<bool>& stop_asked();
 /// The signal that came; SIGINT where none did, since another process of the run was asked.
 int stopping_signal();
 

@@ -210,6 +210,11 @@ class FaultTest(InFolder):
             for _ in range(2):
                 archive.addfile(tarfile.TarInfo("1.cls"))
         self.refuses("twice.tar:1.cls: is there twice", self.folder / "twice.tar")
+        with tarfile.open(self.folder / "sparse.tar", "w", format=tarfile.PAX_FORMAT) as archive:
+            info = tarfile.TarInfo("1.cls")
+            info.pax_headers = {"GNU.sparse.major": "1", "GNU.sparse.minor": "0"}
+            archive.addfile(info)
+        self.refuses("has the sparse file", self.folder / "sparse.tar")
         with tarfile.open(self.folder / "small.tar.gz", "w:gz") as archive:
             archive.addfile(tarfile.TarInfo("1.cls"))
         (self.folder / "z.tar").write_bytes((self.folder / "small.tar.gz").read_bytes() + bytes(1024))

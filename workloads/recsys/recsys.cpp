@@ -1,7 +1,10 @@
 #include "workloads/recsys/recsys.h"
 
+#include <fmt/format.h>
+
 #include <cmath>
 
+#include "unidle/base/error.h"
 #include "unidle/data/sources/table.h"
 #include "workloads/recsys/fast_loss.h"
 #include "workloads/recsys/model.h"
@@ -25,6 +28,18 @@ data::TableOptions table_options(const train::Config& config, data::TablePart pa
           .cache = (folder / "built").string()};
 }
 
+/// Of values that are all 0 or 1 the mean tells the deviation.
+void check_is_truth(const data::TableColumn& column) {
+  constexpr double kRounding = 1e-6;
+  const double expected = std::sqrt(column.mean * (1 - column.mean));
+  const bool fits = column.mean >= 0 && column.mean <= 1 && std::abs(column.deviation - expected) < kRounding;
+  if (column.missing > 0 || !fits) {
+    throw Error(ErrorCode::kInput, fmt::format("table column {}", column.name),
+                fmt::format("expected 0 or 1 in each row, found a mean of {:g}, a deviation of {:g} and {} empty cells",
+                            column.mean, column.deviation, column.missing));
+  }
+}
+
 /// How many rows have a probability in each of the bins.
 at::Tensor count_by_bin(const at::Tensor& probability, const at::Tensor& weight) {
   const at::Tensor bin = (probability * kBins).to(at::kLong).clamp(0, kBins - 1);
@@ -38,6 +53,7 @@ class Recommender final : public train::Workload {
         validation_(table_options(config, data::TablePart::kValidation)),
         model_(train_.features(), config.integer("model.width")),
         fast_loss_(model_.parameters()) {
+    check_is_truth(train_.columns()[static_cast<std::size_t>(train_.features() + kClick)]);
     model_.to(device);
   }
 

@@ -93,6 +93,25 @@ TEST_F(Recsys, WithoutATableItSaysHowToMakeIt) {
   }
 }
 
+TEST_F(Recsys, AClickIsYesOrNo) {
+  generate();
+  const std::filesystem::path part = data() / "log_part1.csv";
+  for (const std::string_view click : {"7", ""}) {
+    std::string text = read_file(part);
+    const std::size_t row = text.find('\n') + 1;
+    const std::size_t cell = text.find(',', text.find(',', row) + 1) + 1;
+    text.replace(cell, text.find(',', cell) - cell, click);
+    write_file_atomic(part, text);
+    try {
+      train_small("recsys", settings({}));
+      FAIL() << click;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::kInput);
+      EXPECT_THAT(error.what(), HasSubstr("is_click"));
+    }
+  }
+}
+
 Ratings two_viewers() {
   Ratings ratings;
   ratings.users = {{1, {24, "M", "artist"}}, {2, {50, "F", "writer"}}};

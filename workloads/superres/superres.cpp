@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <torch/csrc/jit/serialization/import.h>
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -88,7 +89,10 @@ class SuperResolution final : public train::Workload {
                                        .scale = kScale,
                                        .crops_per_item = static_cast<int>(config.integer("data.crops_per_decode")),
                                        .cache_bytes = cache_bytes(config)}),
-        validation_(part(config, "validation"), {.crop = kScale, .scale = kScale, .cache_bytes = cache_bytes(config)}),
+        validation_(part(config, "validation"),
+                    {.crop = kScale,
+                     .scale = kScale,
+                     .cache_bytes = cache_bytes(config) - std::min(cache_bytes(config), train_.decoded_bytes())}),
         model_({.width = config.integer("model.width"),
                 .depth = config.integer("model.depth"),
                 .channels_last = config.flag("layout.channels_last"),

@@ -1,6 +1,7 @@
 #include "unidle/data/batch.h"
 
 #include <utility>
+#include <vector>
 
 #include "unidle/data/detail/slot_ring.h"
 
@@ -39,9 +40,22 @@ std::span<const std::int64_t> Batch::extents(std::size_t index) const {
                          : std::span(extents).first(static_cast<std::size_t>(slot_->samples));
 }
 
-std::byte* Batch::take(std::size_t index) {
-  std::byte* fresh = slot_->ring->allocator.allocate(slot_->ring->memory_bytes(index));
-  return std::exchange(slot_->fields.at(index), fresh);
+std::vector<std::byte*> Batch::take() {
+  detail::SlotRing& ring = *slot_->ring;
+  std::vector<std::byte*> memory(slot_->fields.size());
+  std::size_t fresh = 0;
+  try {
+    for (; fresh < memory.size(); ++fresh) {
+      memory[fresh] = ring.allocator.allocate(ring.memory_bytes(fresh));
+    }
+  } catch (...) {
+    while (fresh-- > 0) {
+      ring.allocator.release(memory[fresh], ring.memory_bytes(fresh));
+    }
+    throw;
+  }
+  memory.swap(slot_->fields);
+  return memory;
 }
 
 std::span<const ItemTiming> Batch::timings() const {

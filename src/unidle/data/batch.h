@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 namespace unidle::data {
 
@@ -42,9 +43,10 @@ class Batch {
   /// The first extent of each sample of a ragged field; what lies behind it, up to extent(), is filled up. Empty where
   /// the field is not ragged.
   std::span<const std::int64_t> extents(std::size_t index) const;
-  /// The memory of a field, now the caller's, who gives it back to the loader's allocator (field_bytes() of the
-  /// loader). The slot gets other memory. Not from several threads at once.
-  std::byte* take(std::size_t index);
+  /// The memory of all fields, now the caller's, who gives it back to the loader's allocator (field_bytes() of the
+  /// loader). The slot gets other memory; where the allocator throws, the batch keeps what it has. Not from several
+  /// threads at once.
+  std::vector<std::byte*> take();
   /// How each item of this batch was made, for the probe.
   std::span<const ItemTiming> timings() const;
 

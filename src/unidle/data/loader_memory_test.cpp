@@ -38,6 +38,27 @@ TEST(LoaderAllocationTest, AFailedAllocationReleasesTheOthers) {
   EXPECT_TRUE(allocator.all_released());
 }
 
+TEST(LoaderAllocationTest, ABatchWhoseMemoryCannotBeExchangedKeepsIt) {
+  const NumberSource source(10, 1);
+  CountingAllocator allocator;
+  std::vector<std::byte*> taken;
+  {
+    Loader loader(source, {.batch = 4, .allocator = &allocator});
+    Batch batch = loader.next();
+    const std::vector<std::byte*> before = {batch.field(0), batch.field(1)};
+    allocator.fail_at = static_cast<int>(allocator.out()) + 1;  // the second field's
+    EXPECT_THROW(batch.take(), Error);
+    allocator.fail_at = -1;
+    EXPECT_EQ(batch.field(0), before[0]);
+    EXPECT_EQ(batch.field(1), before[1]);
+    taken = batch.take();
+    EXPECT_EQ(taken, before);
+  }
+  allocator.release(taken[0], 4 * kToldBytes);
+  allocator.release(taken[1], 4 * kDataBytes);
+  EXPECT_TRUE(allocator.all_released());
+}
+
 TEST(LoaderAllocationTest, HostMemoryIsPageAligned) {
   std::byte* memory = host_allocator().allocate(100);
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(memory) % 4096, 0u);

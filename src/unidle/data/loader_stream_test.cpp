@@ -348,7 +348,7 @@ TEST(LoaderTakeTest, TakenMemoryKeepsItsBytesAndOutlivesTheLoader) {
     for (int i = 0; i < 30; ++i) {  // far more than there are slots
       Batch batch = loader.next();
       told.push_back(told_samples(batch));
-      taken.push_back(batch.take(0));
+      taken.push_back(batch.take()[0]);
     }
   }
   EXPECT_EQ(memory.out(), taken.size());

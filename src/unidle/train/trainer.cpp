@@ -186,8 +186,8 @@ Summary Trainer::run() {
 
 void Trainer::loop() {
   const double validation_epochs = config_.real("validation.interval");
-  const auto validation_interval = static_cast<std::int64_t>(
-      std::ceil(validation_epochs * static_cast<double>(input_->loader().samples_per_epoch())));
+  const double validation_samples = std::ceil(validation_epochs * static_cast<double>(input_->loader().samples_per_epoch()));
+  const auto validation_interval = static_cast<std::int64_t>(std::min(validation_samples, static_cast<double>(total_)));
   const std::int64_t checkpoint_interval = config_.integer("checkpoint.interval");
   Tracing tracing(events_, !device_.is_cpu(), position_.steps, total_ / samples_per_step());
   while (position_.samples < total_) {
@@ -376,10 +376,14 @@ void Trainer::validate() {
 
 void Trainer::save() {
   const std::uint64_t start = Events::now_ns();
-  at::Tensor random;
+  std::optional<RandomStates> random;
   if (options_.ranks != nullptr) {
     share_model();
-    random = options_.ranks->gather(random_state(device_));
+    random = own_random_states(device_);
+    random->host = options_.ranks->gather(random->host[0]);
+    if (random->device.defined()) {
+      random->device = options_.ranks->gather(random->device[0]);
+    }
   }
   if (rank() == 0) {
     checkpoints_->save(live_state(), position_, random);

@@ -54,6 +54,32 @@ struct Taken {
   static void dispose(unidle_dl_managed* managed) { delete static_cast<Taken*>(managed->manager); }
 };
 
+/// A tensor of a field's extents in this batch, without memory yet.
+std::unique_ptr<Taken> shaped_as(const data::Batch& batch, std::size_t index, const data::Field& field) {
+  auto taken = std::make_unique<Taken>();
+  taken->shape.push_back(batch.samples());
+  taken->shape.insert(taken->shape.end(), field.shape.begin(), field.shape.end());
+  if (field.ragged) {
+    taken->shape[1] = batch.extent(index);
+  }
+  taken->strides.resize(taken->shape.size());
+  std::int64_t dense = 1;
+  for (std::size_t axis = taken->shape.size(); axis-- > 0;) {
+    taken->strides[axis] = dense;
+    dense *= taken->shape[axis];
+  }
+  taken->managed = {{nullptr,
+                     {1, 0},
+                     static_cast<std::int32_t>(taken->shape.size()),
+                     dl_type(field.dtype),
+                     taken->shape.data(),
+                     taken->strides.data(),
+                     0},
+                    taken.get(),
+                    &Taken::dispose};
+  return taken;
+}
+
 }  // namespace
 
 ArrayView view_of(const unidle_dl_tensor& tensor) {
@@ -81,33 +107,25 @@ ArrayView view_of(const unidle_dl_tensor& tensor) {
   return view;
 }
 
-TakenTensor take_field(data::Batch& batch, std::size_t index, const data::Field& field, std::size_t bytes,
-                       std::shared_ptr<data::BufferPool> pool) {
-  auto taken = std::make_unique<Taken>();
-  taken->pool = std::move(pool);
-  taken->bytes = bytes;
-  taken->shape.push_back(batch.samples());
-  taken->shape.insert(taken->shape.end(), field.shape.begin(), field.shape.end());
-  if (field.ragged) {
-    taken->shape[1] = batch.extent(index);
+std::vector<TakenTensor> take_fields(data::Batch& batch, std::span<const data::Field> fields,
+                                     const data::Loader& loader, const std::shared_ptr<data::BufferPool>& pool) {
+  std::vector<TakenTensor> tensors;
+  std::vector<Taken*> taken;
+  for (std::size_t index = 0; index < fields.size(); ++index) {
+    taken.push_back(nullptr);
+    tensors.emplace_back();
+    auto tensor = shaped_as(batch, index, fields[index]);
+    taken.back() = tensor.get();
+    tensors.back().reset(&tensor.release()->managed);
   }
-  taken->strides.resize(taken->shape.size());
-  std::int64_t dense = 1;
-  for (std::size_t axis = taken->shape.size(); axis-- > 0;) {
-    taken->strides[axis] = dense;
-    dense *= taken->shape[axis];
+  const std::vector<std::byte*> memory = batch.take();  // last: nothing that could fail comes behind it
+  for (std::size_t index = 0; index < fields.size(); ++index) {
+    taken[index]->pool = pool;
+    taken[index]->bytes = loader.field_bytes(index);
+    taken[index]->memory = memory[index];
+    taken[index]->managed.tensor.data = memory[index];
   }
-  taken->memory = batch.take(index);
-  taken->managed = {{taken->memory,
-                     {1, 0},
-                     static_cast<std::int32_t>(taken->shape.size()),
-                     dl_type(field.dtype),
-                     taken->shape.data(),
-                     taken->strides.data(),
-                     0},
-                    taken.get(),
-                    &Taken::dispose};
-  return TakenTensor(&taken.release()->managed);
+  return tensors;
 }
 
 }  // namespace unidle::capi

@@ -1,12 +1,14 @@
 // DLPack tensors, to and from the memory of the data pipeline.
 #pragma once
 
-#include <cstddef>
 #include <memory>
+#include <span>
+#include <vector>
 
 #include "unidle/data/batch.h"
 #include "unidle/data/buffer_pool.h"
 #include "unidle/data/capi/unidle_data.h"
+#include "unidle/data/loader.h"
 #include "unidle/data/source_kind.h"
 
 namespace unidle::capi {
@@ -20,8 +22,9 @@ struct TensorDeleter {
 };
 using TakenTensor = std::unique_ptr<unidle_dl_managed, TensorDeleter>;
 
-/// The memory of a field, now the tensor's, which gives it back to the pool. `bytes` is its size, as the loader says.
-TakenTensor take_field(data::Batch& batch, std::size_t index, const data::Field& field, std::size_t bytes,
-                       std::shared_ptr<data::BufferPool> pool);
+/// The memory of a batch's fields, now the tensors', which give it back to the pool of `loader`. Throws std::bad_alloc
+/// where there is no other memory for the batch, which then keeps its own.
+std::vector<TakenTensor> take_fields(data::Batch& batch, std::span<const data::Field> fields,
+                                     const data::Loader& loader, const std::shared_ptr<data::BufferPool>& pool);
 
 }  // namespace unidle::capi

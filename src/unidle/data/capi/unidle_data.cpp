@@ -12,6 +12,7 @@
 #include <memory>
 #include <new>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -66,6 +67,7 @@ struct unidle_loader {
   const unidle_source* counted;  // where its threads are told; null without threads
   std::shared_ptr<data::BufferPool> pool;
   std::unique_ptr<data::Loader> loader;
+  std::optional<data::Batch> kept;  // a batch that could not be handed over for want of memory: the next one
   std::vector<std::vector<std::int64_t>> extents;  // a field, of the last batch
 };
 
@@ -250,6 +252,7 @@ UNIDLE_API unidle_loader* unidle_loader_open_ordered(const unidle_source* source
 UNIDLE_API void unidle_loader_close(unidle_loader* loader) {
   // A child has the parent's memory without its threads: nothing can be stopped, and nothing is waited for.
   if (loader != nullptr && loader->process == ::getpid()) {
+    loader->kept.reset();
     loader->loader.reset();
     if (loader->counted != nullptr) {
       loader->counted->count_readers(-1);
@@ -285,27 +288,29 @@ UNIDLE_API int unidle_loader_next(unidle_loader* loader, int64_t limit_ms, unidl
   return guarded(-1, [&] {
     const std::int64_t start = unidle::system_clock().now_ns();
     *facts = {};
-    facts->ready = loader->loader->ready() ? 1 : 0;
-    if (limit_ms >= 0 && !loader->loader->wait(std::chrono::milliseconds(limit_ms))) {
-      facts->waited_ns = unidle::system_clock().now_ns() - start;
-      return 0;
+    facts->ready = loader->kept.has_value() || loader->loader->ready() ? 1 : 0;
+    if (!loader->kept.has_value()) {
+      if (limit_ms >= 0 && !loader->loader->wait(std::chrono::milliseconds(limit_ms))) {
+        facts->waited_ns = unidle::system_clock().now_ns() - start;
+        return 0;
+      }
+      loader->kept = loader->loader->next();
     }
-    data::Batch batch = loader->loader->next();
-    const std::size_t count = loader->source->fields().size();
-    std::vector<TakenTensor> taken;
-    loader->extents.resize(count);
-    for (std::size_t index = 0; index < count; ++index) {
-      taken.push_back(unidle::capi::take_field(batch, index, loader->source->fields()[index],
-                                               loader->loader->field_bytes(index), loader->pool));
+    data::Batch& batch = *loader->kept;
+    const std::vector<data::Field>& of = loader->source->fields();
+    loader->extents.resize(of.size());
+    for (std::size_t index = 0; index < of.size(); ++index) {
       const std::span<const std::int64_t> extents = batch.extents(index);
       loader->extents[index].assign(extents.begin(), extents.end());
     }
+    std::vector<TakenTensor> taken = unidle::capi::take_fields(batch, of, *loader->loader, loader->pool);
     facts->samples = batch.places();
     facts->epoch = batch.epoch();
     facts->epoch_offset = batch.epoch_offset();
     facts->skipped = loader->loader->skipped();
     facts->waited_ns = unidle::system_clock().now_ns() - start;
-    for (std::size_t index = 0; index < count; ++index) {
+    loader->kept.reset();
+    for (std::size_t index = 0; index < of.size(); ++index) {
       fields[index] = taken[index].release();
     }
     return 1;

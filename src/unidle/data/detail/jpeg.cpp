@@ -21,8 +21,14 @@ namespace {
 constexpr int kMostScans = 500;
 
 /// Data that is not what it should be, though a picture comes out.
-bool is_damaged_jpeg(int warning) {
+bool is_damaged_jpeg(j_common_ptr codec, int warning) {
   switch (warning) {
+    // The file ends without its last marker, as some programs write it. Of one scan in Huffman's code another warning
+    // tells when pixels are missing too; of others none does.
+    case JWRN_JPEG_EOF: {
+      auto* decoding = reinterpret_cast<j_decompress_ptr>(codec);
+      return decoding->arith_code != 0 || jpeg_has_multiple_scans(decoding) != 0;
+    }
     case JWRN_EXTRANEOUS_DATA:  // bytes between markers, which cameras write
     case JWRN_ADOBE_XFORM:
     case JWRN_JFIF_MAJOR:
@@ -56,7 +62,7 @@ struct JpegDecoder::State {
 
   [[noreturn]] static void fail(j_common_ptr codec) { std::longjmp(of(codec).failed, 1); }
   static void warn(j_common_ptr codec, int level) {
-    if (level < 0 && is_damaged_jpeg(codec->err->msg_code)) {
+    if (level < 0 && is_damaged_jpeg(codec, codec->err->msg_code)) {
       fail(codec);
     }
   }

@@ -119,6 +119,7 @@ class HeaderText {
         fail(fmt::format("lacks an extent at byte {}", at_));
       }
       at_ = static_cast<std::size_t>(end - text_.data());
+      at_ += at_ < text_.size() && text_[at_] == 'L' ? 1 : 0;  // as Python 2 wrote long numbers
       shape.push_back(extent);
       if (!take(',')) {
         expect(')');

@@ -108,7 +108,7 @@ class TarReader {
       long_name_.erase(std::min(long_name_.find('\0'), long_name_.size()));
     } else if (kind == 'x') {
       take_pax(extra(data, bytes));
-    } else if (kind == 'S') {
+    } else if (kind == 'S' || sparse_) {
       fail(fmt::format("has the sparse file {}; expected plain ones", name_of(block)));
     } else if (kind != 'g' && kind != 'K') {
       if (kind == '\0' || kind == '0' || kind == '7') {
@@ -138,6 +138,7 @@ class TarReader {
         return;
       }
       std::string_view entry = text.substr(digits + 1, length - digits - 2);
+      sparse_ = sparse_ || entry.starts_with("GNU.sparse.");
       if (entry.starts_with("path=")) {
         long_name_ = entry.substr(5);
       } else if (entry.starts_with("size=")) {
@@ -167,6 +168,7 @@ class TarReader {
   std::uint64_t at_ = 0;
   std::string long_name_;  // of the next member
   std::optional<std::uint64_t> large_size_;
+  bool sparse_ = false;  // the next member is, by its pax header
   std::vector<TarMember> members_;
 };
 

@@ -128,6 +128,14 @@ ImagePairSource::ImagePairSource(const std::string& folder, const ImagePairOptio
 
 ImagePairSource::~ImagePairSource() = default;
 
+std::size_t ImagePairSource::decoded_bytes() const {
+  std::size_t bytes = 0;
+  for (const Files& pair : pairs_) {
+    bytes += pair.info[kLow].rgb_bytes() + pair.info[kHigh].rgb_bytes();
+  }
+  return bytes;
+}
+
 std::string ImagePairSource::path(const std::string& name, FieldIndex which) const {
   return (fs::path(folder_) / kFolders[which] / name).string();
 }

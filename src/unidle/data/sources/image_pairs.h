@@ -53,6 +53,8 @@ class ImagePairSource final : public Source {
   /// File name of an item, e.g. "0001.png".
   const std::string& name(std::int64_t item) const { return pairs_.at(static_cast<std::size_t>(item)).name; }
   const PictureCache& cache() const { return *cache_; }
+  /// What a cache of all pictures takes.
+  std::size_t decoded_bytes() const;
 
  private:
   struct Files {

@@ -28,7 +28,7 @@ std::string lower_extension(const fs::path& path) {
   return extension;
 }
 
-/// Throws for pictures that others read and we do not: leaving them out would be another data set.
+/// Throws for pictures that torchvision's ImageFolder takes and we do not: leaving them out would be another data set.
 bool is_readable_picture(const fs::path& path) {
   const std::string extension = lower_extension(path);
   if (extension == ".jpg" || extension == ".jpeg" || extension == ".png") {
@@ -37,7 +37,7 @@ bool is_readable_picture(const fs::path& path) {
   if (extension == ".webp" && detail::kReadsWebp) {
     return true;
   }
-  for (const char* other : {".webp", ".bmp", ".gif", ".tif", ".tiff", ".ppm", ".pgm", ".pbm"}) {
+  for (const char* other : {".webp", ".bmp", ".tif", ".tiff", ".ppm", ".pgm"}) {
     if (extension == other) {
       throw Error(ErrorCode::kInput, path.string(),
                   "is of a kind that is not read; expected .jpg, .jpeg, .png or .webp",

@@ -12,6 +12,7 @@
 #include "unidle/base/checksum.h"
 #include "unidle/base/error.h"
 #include "unidle/base/files.h"
+#include "unidle/train/checkpoints/archive.h"
 
 namespace unidle::train {
 
@@ -91,9 +92,9 @@ std::string checksum_of(const Snapshot& snapshot) {
   checksum.add(snapshot.averages);
   checksum.add(snapshot.optimizer);
   checksum.add(snapshot.scaler);
-  checksum.add(snapshot.host_random);
-  if (snapshot.device_random.defined()) {
-    checksum.add(snapshot.device_random);
+  checksum.add(snapshot.random.host);
+  if (snapshot.random.device.defined()) {
+    checksum.add(snapshot.random.device);
   }
   return checksum.text();
 }
@@ -193,6 +194,10 @@ at::Tensor random_state(at::Device device) { return generator_of(device).get_sta
 
 void set_random_state(at::Device device, const at::Tensor& state) { generator_of(device).set_state(state.clone()); }
 
+RandomStates own_random_states(at::Device device) {
+  return {random_state(at::kCPU).unsqueeze(0), device.is_cpu() ? at::Tensor() : random_state(device).unsqueeze(0)};
+}
+
 void take(Snapshot& snapshot, const LiveState& state, const Position& position) {
   const at::NoGradGuard no_grad;
   snapshot.workload = state.workload;
@@ -204,8 +209,7 @@ void take(Snapshot& snapshot, const LiveState& state, const Position& position) 
   keep_all(snapshot.averages, state.averaged.averages());
   keep_all(snapshot.optimizer, state.optimizer.state());
   keep_all(snapshot.scaler, state.precision.state());
-  snapshot.host_random = random_state(at::kCPU).unsqueeze(0);
-  snapshot.device_random = state.device.is_cpu() ? at::Tensor() : random_state(state.device).unsqueeze(0);
+  snapshot.random = own_random_states(state.device);
 }
 
 void restore(const Snapshot& snapshot, const LiveState& state, int rank, int ranks, const std::string& path) {
@@ -220,9 +224,9 @@ void restore(const Snapshot& snapshot, const LiveState& state, int rank, int ran
   try {
     state.optimizer.load_state(snapshot.optimizer);
     state.precision.load_state(snapshot.scaler);
-    set_random_state(at::kCPU, snapshot.host_random[rank]);
-    if (!state.device.is_cpu() && snapshot.device_random.defined()) {
-      set_random_state(state.device, snapshot.device_random[rank]);
+    set_random_state(at::kCPU, snapshot.random.host[rank]);
+    if (!state.device.is_cpu() && snapshot.random.device.defined()) {
+      set_random_state(state.device, snapshot.random.device[rank]);
     }
   } catch (const c10::Error&) {
     refuse_checkpoint(path, "is of another model: the optimiser's state does not fit",
@@ -243,9 +247,9 @@ std::vector<char> to_bytes(const Snapshot& snapshot) {
   root.insert("optimizer_name", snapshot.optimizer_name);
   root.insert("optimizer", to_list(snapshot.optimizer));
   root.insert("scaler", to_list(snapshot.scaler));
-  root.insert("host_random", snapshot.host_random);
-  if (snapshot.device_random.defined()) {
-    root.insert("device_random", snapshot.device_random);
+  root.insert("host_random", snapshot.random.host);
+  if (snapshot.random.device.defined()) {
+    root.insert("device_random", snapshot.random.device);
   }
   root.insert("checksum", checksum_of(snapshot));
   return torch::jit::pickle_save(root);
@@ -253,7 +257,7 @@ std::vector<char> to_bytes(const Snapshot& snapshot) {
 
 Snapshot from_bytes(const std::string& bytes, const std::string& path) {
   try {
-    const Dict root = torch::jit::pickle_load(std::vector<char>(bytes.begin(), bytes.end())).toGenericDict();
+    const Dict root = read_archive(bytes);
     const std::int64_t version = root.at("version").toInt();
     if (version != kVersion) {
       throw Error(ErrorCode::kInput, path, fmt::format("is a checkpoint of version {}, not {}", version, kVersion),
@@ -269,12 +273,15 @@ Snapshot from_bytes(const std::string& bytes, const std::string& path) {
     snapshot.optimizer_name = root.at("optimizer_name").toStringRef();
     snapshot.optimizer = to_vector(root.at("optimizer"));
     snapshot.scaler = to_vector(root.at("scaler"));
-    snapshot.host_random = root.at("host_random").toTensor();
+    snapshot.random.host = root.at("host_random").toTensor();
     if (root.contains("device_random")) {
-      snapshot.device_random = root.at("device_random").toTensor();
+      snapshot.random.device = root.at("device_random").toTensor();
     }
-    if (root.at("checksum").toStringRef() == checksum_of(snapshot) && snapshot.host_random.dim() == 2 &&
-        snapshot.position.samples >= 0 && snapshot.position.steps >= 0) {
+    const bool a_row_each = snapshot.random.host.dim() == 2 &&
+                            (!snapshot.random.device.defined() || (snapshot.random.device.dim() == 2 &&
+                                                                   snapshot.random.device.size(0) == snapshot.ranks()));
+    if (root.at("checksum").toStringRef() == checksum_of(snapshot) && a_row_each && snapshot.position.samples >= 0 &&
+        snapshot.position.steps >= 0) {
       return snapshot;
     }
   } catch (const Error&) {

@@ -32,6 +32,15 @@ struct LiveState {
   at::Device device;
 };
 
+/// The generators that training draws from, a row each rank: u8 [ranks, bytes].
+struct RandomStates {
+  at::Tensor host;
+  at::Tensor device;  // undefined on a CPU
+};
+
+/// Of this process alone: one row.
+RandomStates own_random_states(at::Device device);
+
 /// A copy of it on the host: nothing in it is shared with the run.
 struct Snapshot {
   using Named = std::vector<std::pair<std::string, at::Tensor>>;
@@ -45,10 +54,9 @@ struct Snapshot {
   std::vector<at::Tensor> averages;  // one a parameter, or none
   std::vector<at::Tensor> optimizer;
   std::vector<at::Tensor> scaler;
-  at::Tensor host_random;    // u8 [ranks, bytes]: the generator of each rank
-  at::Tensor device_random;  // the same of the device's, or undefined
+  RandomStates random;
 
-  std::int64_t ranks() const { return host_random.size(0); }
+  std::int64_t ranks() const { return random.host.size(0); }
 };
 
 /// Of the generator that training draws from on `device`: u8 [bytes].

@@ -7,6 +7,7 @@
 #include <compare>
 #include <string>
 #include <system_error>
+#include <mutex>
 #include <utility>
 
 #include "unidle/base/error.h"
@@ -65,12 +66,23 @@ Snapshot read_one(const std::filesystem::path& path) {
   }
 }
 
+/// FAT, some mounts over a network and those of object stores have no links. checkpoints_in() does without.
+bool knows_no_links(const std::error_code& failure) {
+  return failure == std::errc::operation_not_permitted || failure == std::errc::operation_not_supported ||
+         failure == std::errc::function_not_supported;
+}
+
 /// The link appears in one move, too.
 void point_to(const std::filesystem::path& link, const std::filesystem::path& name) {
   const std::filesystem::path next = link.string() + ".next";
   std::error_code failure;
   std::filesystem::remove(next, failure);
   std::filesystem::create_symlink(name, next, failure);
+  if (knows_no_links(failure)) {
+    static std::once_flag told;
+    std::call_once(told, [&] { spdlog::warn("{} cannot be made: its file system has no links", link.string()); });
+    return;
+  }
   if (!failure) {
     std::filesystem::rename(next, link, failure);
   }
@@ -90,11 +102,11 @@ CheckpointFolder::~CheckpointFolder() {
   }
 }
 
-void CheckpointFolder::save(const LiveState& state, const Position& position, const at::Tensor& all_random) {
+void CheckpointFolder::save(const LiveState& state, const Position& position, const std::optional<RandomStates>& of_all) {
   finish();
   take(snapshot_, state, position);
-  if (all_random.defined()) {
-    (state.device.is_cpu() ? snapshot_.host_random : snapshot_.device_random) = all_random;
+  if (of_all) {
+    snapshot_.random = *of_all;
   }
   writing_ = std::async(std::launch::async, [this] { write(); });
 }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <future>
+#include <optional>
 #include <vector>
 
 #include "unidle/train/checkpoints/checkpoint.h"
@@ -21,8 +22,8 @@ class CheckpointFolder {
   CheckpointFolder& operator=(const CheckpointFolder&) = delete;
 
   /// Copies the state and returns; the copy is written meanwhile. Waits for the write before, and throws kIo, naming
-  /// the file, when that failed. `all_random`, where there are several ranks: their generators, as in Snapshot.
-  void save(const LiveState& state, const Position& position, const at::Tensor& all_random = {});
+  /// the file, when that failed. `of_all`: the generators of all ranks, where there are several.
+  void save(const LiveState& state, const Position& position, const std::optional<RandomStates>& of_all = {});
   /// Waits for the last write and throws as save() does.
   void finish();
 

@@ -80,7 +80,7 @@ TEST(Checkpoint, NeverBringsOtherValuesWhicheverBitFlips) {
     for (std::size_t p = 0; p < original.parameters.size(); ++p) {
       EXPECT_TRUE(at::equal(read->parameters[p].second, original.parameters[p].second));
     }
-    EXPECT_TRUE(at::equal(read->host_random, original.host_random));
+    EXPECT_TRUE(at::equal(read->random.host, original.random.host));
   }
   EXPECT_GT(refused, 100);
 }
@@ -88,6 +88,29 @@ TEST(Checkpoint, NeverBringsOtherValuesWhicheverBitFlips) {
 TEST(Checkpoint, IsRefusedWithAPositionBeforeTheBeginning) {
   SavedRun run;
   EXPECT_FALSE(taken(bytes_of(run, {-8, 5})).has_value());
+}
+
+TEST(Checkpoint, OfSeveralProcessesHasTheGeneratorsOfEach) {
+  SavedRun run;
+  Snapshot snapshot;
+  take(snapshot, run.live(), {40, 5});
+  const at::Tensor own = random_state(at::kCPU);
+  at::manual_seed(77);
+  const at::Tensor other = random_state(at::kCPU);
+  snapshot.random = {at::stack({own, other}), at::arange(32, at::kByte).view({2, 16})};  // as of two GPUs
+  const auto read_back = [&] {
+    const std::vector<char> bytes = to_bytes(snapshot);
+    return taken({bytes.begin(), bytes.end()});
+  };
+  const std::optional<Snapshot> read = read_back();
+  ASSERT_TRUE(read.has_value());
+  EXPECT_EQ(read->ranks(), 2);
+  EXPECT_TRUE(at::equal(read->random.device, snapshot.random.device));
+  at::manual_seed(1);
+  restore(*read, run.live(), /*rank=*/1, /*ranks=*/2, "some.pt");
+  EXPECT_TRUE(at::equal(random_state(at::kCPU), other));
+  snapshot.random.device = snapshot.random.device[0].unsqueeze(0);
+  EXPECT_FALSE(read_back().has_value()) << "a generator each";
 }
 
 std::string refusal(const Snapshot& snapshot, const LiveState& state, int ranks = 1) {

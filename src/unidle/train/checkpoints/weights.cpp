@@ -3,7 +3,6 @@
 #include <caffe2/serialize/inline_container.h>
 #include <fmt/format.h>
 #include <torch/csrc/jit/serialization/pickler.h>
-#include <torch/csrc/jit/serialization/unpickler.h>
 
 #include <algorithm>
 #include <array>
@@ -13,6 +12,7 @@
 
 #include "unidle/base/error.h"
 #include "unidle/base/files.h"
+#include "unidle/train/checkpoints/archive.h"
 #include "unidle/train/checkpoints/checkpoint_folder.h"
 #include "unidle/train/checkpoints/safetensors.h"
 
@@ -92,55 +92,9 @@ std::string to_torch(const Weights& weights) {
   return file;
 }
 
-/// torch.save(model.state_dict()) pickles an OrderedDict with an attribute, and libtorch's unpickler has neither. The
-/// text of the pickle is changed so that it builds a plain dict, behind what names the class (later tensors refer to
-/// that), and ends before the attribute with a tuple of both. Whether it was such a one.
-bool make_plain_dict(std::string& pickled) {
-  using namespace std::string_view_literals;
-  constexpr std::string_view kMade = "ccollections\nOrderedDict\nq\0)R"sv;  // GLOBAL, BINPUT, EMPTY_TUPLE, REDUCE
-  constexpr std::size_t kHeader = 2;                                        // PROTO
-  if (pickled.compare(kHeader, kMade.size(), kMade) != 0) {
-    return false;
-  }
-  pickled.replace(kHeader + kMade.size() - 2, 2, "}");  // EMPTY_DICT
-  pickled.pop_back();                                   // STOP
-  const std::size_t name = pickled.rfind("X\x09\0\0\0_metadata"sv);
-  // The dict of attributes begins with EMPTY_DICT and its place in the memo, of one byte or four.
-  for (const auto& [put, length] : {std::pair{'q', std::size_t{2}}, std::pair{'r', std::size_t{5}}}) {
-    if (name != std::string::npos && name > length && pickled[name - length] == put &&
-        pickled[name - length - 1] == '}') {
-      pickled.resize(name - length - 1);
-      break;
-    }
-  }
-  pickled += "\x86.";  // TUPLE2, STOP
-  return true;
-}
-
-/// What torch.save wrote since torch 1.6, and pickle_save.
-c10::impl::GenericDict unpickle(const std::string& file) {
-  std::istringstream stream(file);
-  caffe2::serialize::PyTorchStreamReader archive(&stream);
-  const auto [bytes, size] = archive.getRecord("data.pkl");
-  std::string pickled(static_cast<const char*>(bytes.get()), size);
-  const bool changed = make_plain_dict(pickled);
-  std::size_t at = 0;
-  torch::jit::Unpickler unpickler(
-      [&](char* to, std::size_t wanted) {
-        const std::size_t some = std::min(wanted, pickled.size() - at);
-        std::memcpy(to, pickled.data() + at, some);
-        at += some;
-        return some;
-      },
-      nullptr, nullptr, [&](const std::string& name) { return std::get<0>(archive.getRecord("data/" + name)); },
-      at::Device(at::kCPU));
-  const c10::IValue value = unpickler.parse_ivalue();
-  return changed ? value.toTupleRef().elements()[1].toGenericDict() : value.toGenericDict();
-}
-
 Weights from_torch(const std::string& file, const std::string& path) {
   try {
-    const c10::impl::GenericDict root = unpickle(file);
+    const c10::impl::GenericDict root = read_archive(file);
     if (root.contains("checksum")) {
       return weights_of(from_bytes(file, path), /*averaged=*/true);
     }

@@ -7,6 +7,7 @@
 #include <exception>
 #include <map>
 #include <numeric>
+#include <stdexcept>
 #include <string_view>
 #include <thread>
 #include <utility>
@@ -31,6 +32,7 @@ namespace {
 
 using Bytes = std::vector<std::uint8_t>;
 using std::chrono::milliseconds;
+using namespace std::chrono_literals;
 
 constexpr const char* kFailed = "failed";
 constexpr const char* kHeard = "heard";
@@ -45,13 +47,20 @@ std::string to_text(const Bytes& bytes) { return {bytes.begin(), bytes.end()}; }
 std::string joined_key(int rank) { return fmt::format("joined/{}", rank); }
 std::string gpu_key(int rank) { return fmt::format("gpu/{}", rank); }
 
+/// Another process has left word that it ends.
+struct AnotherFailed final : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
 /// Whether the failure came from the connection, and so tells of another process.
-bool is_of_connection(const std::exception& failure) {
+bool is_of_another(const std::exception& failure) {
   constexpr std::array<std::string_view, 7> kWords = {
       "gloo", "Gloo", "NCCL", "onnection closed", "onnection reset", "ocket", "Broken pipe"};
   const std::string_view text = failure.what();
-  return dynamic_cast<const Error*>(&failure) == nullptr &&
-         std::ranges::any_of(kWords, [&](std::string_view word) { return text.find(word) != std::string_view::npos; });
+  const bool of_connection =
+      std::ranges::any_of(kWords, [&](std::string_view word) { return text.find(word) != std::string_view::npos; });
+  return dynamic_cast<const AnotherFailed*>(&failure) != nullptr ||
+         (of_connection && dynamic_cast<const Error*>(&failure) == nullptr);
 }
 
 /// The first line of what went wrong, and what NCCL adds to it further down.
@@ -103,6 +112,8 @@ struct Ranks::Impl {
   void join(const RankPlace& place, milliseconds timeout);
   void connect(const RankPlace& place, milliseconds timeout);
   std::string missing(const RankPlace& place) const;
+  /// What a process has written, once it is there.
+  std::string value_of(const std::string& key, milliseconds timeout) const;
   /// Other processes' calls fail from now on.
   void disconnect();
 };
@@ -167,6 +178,21 @@ std::string Ranks::Impl::missing(const RankPlace& place) const {
   return names.empty() ? "some" : names;
 }
 
+std::string Ranks::Impl::value_of(const std::string& key, milliseconds timeout) const {
+  const auto until = std::chrono::steady_clock::now() + timeout;
+  while (!store->check({key})) {
+    if (store->check({kFailed})) {
+      throw AnotherFailed("it ended before it wrote " + key);
+    }
+    if (std::chrono::steady_clock::now() > until) {
+      throw Error(ErrorCode::kChild, key, fmt::format("another process did not write it within {} s", timeout / 1s),
+                  "look whether it hangs; ranks.timeout_s says how long to wait");
+    }
+    std::this_thread::sleep_for(kBetweenLooks);
+  }
+  return to_text(store->get(key));
+}
+
 void Ranks::Impl::connect(const RankPlace& place, milliseconds timeout) {
   using Gloo = c10d::ProcessGroupGloo;
   auto options = Gloo::Options::create(timeout);
@@ -201,7 +227,7 @@ void Ranks::refuse_shared(at::Device device) {
   impl_->store->set(gpu_key(rank()), to_bytes(uuid_of(device)));
   std::map<std::string, int> owners;
   for (int one = 0; one < world(); ++one) {
-    const std::string uuid = to_text(impl_->store->get(gpu_key(one)));  // waits for it
+    const std::string uuid = impl_->value_of(gpu_key(one), timeout_);
     const auto [known, is_new] = owners.emplace(uuid, one);
     if (!is_new && !uuid.empty()) {
       throw Error(ErrorCode::kMissing, "device: cuda",
@@ -231,7 +257,7 @@ void Ranks::agree_on(const std::map<std::string, std::string>& settings) {
     impl_->store->set(kSettings, to_bytes(own));
     return;
   }
-  const std::string of_first = to_text(impl_->store->get(kSettings));  // waits for it
+  const std::string of_first = impl_->value_of(kSettings, timeout_);
   for (const auto& [key, value] : settings) {
     if (("\n" + of_first).find(fmt::format("\n{}={}\n", key, value)) == std::string::npos) {
       throw Error(ErrorCode::kInput, key, fmt::format("is '{}' here, and not so in the first process", value),
@@ -277,10 +303,10 @@ void Ranks::join_gradients(const std::vector<at::Tensor>& parameters) {
 
 void Ranks::before_backward(const at::Tensor& loss) { impl_->reducer->prepare_for_backward({loss}); }
 
-/// The first process may hold the store that the others read: all but the one that failed.
+/// The first process may hold the store that the others read.
 void Ranks::wait_until_heard() {
   const auto until = std::chrono::steady_clock::now() + kForOthersToHear;
-  while (impl_->store->add(kHeard, 0) < world() - 1 && std::chrono::steady_clock::now() < until) {
+  while (impl_->store->add(kHeard, 0) < world() && std::chrono::steady_clock::now() < until) {
     std::this_thread::sleep_for(kBetweenLooks);
   }
 }
@@ -293,7 +319,7 @@ void Ranks::end_all() {
     std::rethrow_exception(current);
   } catch (const std::exception& failure) {
     message = short_of(failure.what());
-    of_another = is_of_connection(failure);
+    of_another = is_of_another(failure);
   }
   try {
     if (!of_another) {
@@ -304,8 +330,8 @@ void Ranks::end_all() {
     if (of_another) {
       impl_->store->wait({kFailed}, kForAWord);
       message = to_text(impl_->store->get(kFailed));
-      impl_->store->add(kHeard, 1);
     }
+    impl_->store->add(kHeard, 1);
     if (first()) {
       wait_until_heard();
     }

@@ -59,6 +59,12 @@ TEST(RankProcess, DISABLED_Trains) {
       if (place.rank == order["short_of_memory"]) {
         workload.most_samples = 1;
       }
+      if (order.contains("unused")) {
+        workload.model().register_parameter("idle", at::zeros({2}));
+      }
+      if (place.rank == order["cannot_open"]) {
+        throw Error(ErrorCode::kMissing, "train.csv", "there is no data");
+      }
       Events events;
       TrainOptions options;
       options.ranks = &ranks;
@@ -94,6 +100,7 @@ class RanksTest : public ::testing::Test {
   std::vector<nlohmann::json> train(int world, nlohmann::json order, int absent = -1) {
     order.emplace("timeout_s", 60);
     order.emplace("fails", -1);
+    order.emplace("cannot_open", -1);
     order.emplace("short_of_memory", -1);
     order.emplace("dies", -1);
     order.emplace("dies_at", -1);
@@ -222,6 +229,22 @@ TEST_F(RanksTest, OneThatFailsEndsAllWithItsMessage) {
   // Both see that the mean is no number; whoever reads the sample names it.
   EXPECT_THAT(answers[1]["error"].get<std::string>(), HasSubstr("item 7 of the training data"));
   EXPECT_TRUE(answers[0].contains("error"));
+}
+
+TEST_F(RanksTest, OneThatCannotOpenItsDataEndsAllWithItsMessage) {
+  for (const int rank : {0, 1}) {
+    for (const nlohmann::json& answer : train(2, {{"overrides", {"train.samples=96"}}, {"cannot_open", rank}})) {
+      ASSERT_TRUE(answer.contains("error")) << answer;
+      EXPECT_THAT(answer["error"].get<std::string>(), HasSubstr("there is no data"));
+    }
+  }
+}
+
+TEST_F(RanksTest, AParameterWithoutAGradientIsNamed) {
+  for (const nlohmann::json& answer : train(2, {{"overrides", {"train.samples=96"}}, {"unused", true}})) {
+    ASSERT_TRUE(answer.contains("error")) << answer;
+    EXPECT_THAT(answer["error"].get<std::string>(), HasSubstr("parameter idle: gets no gradient"));
+  }
 }
 
 TEST_F(RanksTest, OneWithAnotherSettingEndsAllWithItsName) {

@@ -72,7 +72,8 @@ class Optimizer {
 };
 
 /// Decoupled weight decay (Loshchilov and Hutter 2019) with betas 0.9 and 0.999 and epsilon 1e-8, as torch.optim.AdamW
-/// has them.
+/// has them. Steps are counted for all parameters together: one whose first gradient comes late is corrected as if it
+/// had had gradients of zero until then, where torch.optim.AdamW begins to count.
 class AdamW final : public Optimizer {
  public:
   struct Settings {

@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "unidle/base/error.h"
 #include "unidle/base/log.h"
 
 namespace unidle::train {
@@ -161,8 +162,22 @@ at::Tensor Step::learn_from(const std::vector<at::Tensor>& fields, std::int64_t 
     ranks_->before_backward(scaled);
   }
   scaled.backward();
+  if (ranks_ != nullptr && last && !all_have_gradients_) {
+    require_gradients();
+  }
   events_.span(UNIDLE_EVENT_BACKWARD, start, number_);
   return loss.detach();
+}
+
+/// Between processes the next pass would wait for a gradient that does not come.
+void Step::require_gradients() {
+  for (const auto& item : workload_.model().named_parameters()) {
+    if (item.value().requires_grad() && !item.value().grad().defined()) {
+      throw Error(ErrorCode::kInput, "parameter " + item.key(), "gets no gradient from the loss, and several processes need one of each",
+                  "leave it out of the model, call requires_grad_(false) on it, or train with one process");
+    }
+  }
+  all_have_gradients_ = true;
 }
 
 void Step::update() {

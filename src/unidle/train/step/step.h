@@ -59,6 +59,7 @@ class Step {
   /// The loss of fields whose gradients the workload knows without a graph; else undefined, and nothing is done.
   at::Tensor learn_without_graph(const std::vector<at::Tensor>& fields, std::int64_t count);
   at::Tensor run_captured(Input& input, std::int64_t count);
+  void require_gradients();
   void update();
 
   Workload& workload_;
@@ -73,6 +74,7 @@ class Step {
   StepGraphs graphs_;
   std::uint64_t number_ = 0;
   bool updating_ = false;
+  bool all_have_gradients_ = false;
   std::uint64_t input_wait_ns_ = 0;
 };
 
