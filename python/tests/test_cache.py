@@ -3,9 +3,9 @@
 import gc
 import shutil
 import subprocess
-import sys
 import threading
 import unittest
+from pathlib import Path
 
 import package
 from cache_case import UNIDLE, CacheTest, blob_of, python

@@ -3,7 +3,6 @@
 import os
 import pickle
 import shutil
-import sys
 import threading
 import unittest
 

@@ -46,7 +46,10 @@ class FilesTest(InFolder):
     def test_headers_of_python_2(self):
         header = b"{'descr': '<i4', 'fortran_order': False, 'shape': (3L, 2L), }".ljust(117) + b"\n"
         (self.folder / "x.npy").write_bytes(
-            b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + np.arange(6, dtype="<i4").tobytes()
+            b"\x93NUMPY\x01\x00"
+            + len(header).to_bytes(2, "little")
+            + header
+            + np.arange(6, dtype="<i4").tobytes()
         )
         np.testing.assert_array_equal(np.load(self.folder / "x.npy"), np.arange(6).reshape(3, 2))
         np.testing.assert_array_equal(rows(npy(self.folder / "x.npy")), np.arange(6).reshape(3, 2))

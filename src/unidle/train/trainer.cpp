@@ -186,7 +186,8 @@ Summary Trainer::run() {
 
 void Trainer::loop() {
   const double validation_epochs = config_.real("validation.interval");
-  const double validation_samples = std::ceil(validation_epochs * static_cast<double>(input_->loader().samples_per_epoch()));
+  const double validation_samples =
+      std::ceil(validation_epochs * static_cast<double>(input_->loader().samples_per_epoch()));
   const auto validation_interval = static_cast<std::int64_t>(std::min(validation_samples, static_cast<double>(total_)));
   const std::int64_t checkpoint_interval = config_.integer("checkpoint.interval");
   Tracing tracing(events_, !device_.is_cpu(), position_.steps, total_ / samples_per_step());

@@ -117,7 +117,9 @@ TEST(JpegTest, WithoutItsLastMarkerAPictureIsWhole) {
   const std::string file = encode_jpeg(test_picture(40, 30));
   JpegDecoder decoder;
   const Region all{0, 0, 40, 30};
-  const auto pixels = [&](const std::string& bytes) { return rows_of(decoder.decode(bytes_of(bytes), "a", all, 1), all); };
+  const auto pixels = [&](const std::string& bytes) {
+    return rows_of(decoder.decode(bytes_of(bytes), "a", all, 1), all);
+  };
   const auto whole = pixels(file);
   EXPECT_EQ(pixels(file.substr(0, file.size() - 2)), whole);
   EXPECT_THROW(pixels(file.substr(0, file.size() - 3)), Error);

@@ -278,8 +278,8 @@ Snapshot from_bytes(const std::string& bytes, const std::string& path) {
       snapshot.random.device = root.at("device_random").toTensor();
     }
     const bool a_row_each = snapshot.random.host.dim() == 2 &&
-                            (!snapshot.random.device.defined() || (snapshot.random.device.dim() == 2 &&
-                                                                   snapshot.random.device.size(0) == snapshot.ranks()));
+                            (!snapshot.random.device.defined() ||
+                             (snapshot.random.device.dim() == 2 && snapshot.random.device.size(0) == snapshot.ranks()));
     if (root.at("checksum").toStringRef() == checksum_of(snapshot) && a_row_each && snapshot.position.samples >= 0 &&
         snapshot.position.steps >= 0) {
       return snapshot;

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <chrono>
 #include <compare>
+#include <mutex>
 #include <string>
 #include <system_error>
-#include <mutex>
 #include <utility>
 
 #include "unidle/base/error.h"
@@ -102,7 +102,8 @@ CheckpointFolder::~CheckpointFolder() {
   }
 }
 
-void CheckpointFolder::save(const LiveState& state, const Position& position, const std::optional<RandomStates>& of_all) {
+void CheckpointFolder::save(const LiveState& state, const Position& position,
+                            const std::optional<RandomStates>& of_all) {
   finish();
   take(snapshot_, state, position);
   if (of_all) {

@@ -173,7 +173,8 @@ at::Tensor Step::learn_from(const std::vector<at::Tensor>& fields, std::int64_t 
 void Step::require_gradients() {
   for (const auto& item : workload_.model().named_parameters()) {
     if (item.value().requires_grad() && !item.value().grad().defined()) {
-      throw Error(ErrorCode::kInput, "parameter " + item.key(), "gets no gradient from the loss, and several processes need one of each",
+      throw Error(ErrorCode::kInput, "parameter " + item.key(),
+                  "gets no gradient from the loss, and several processes need one of each",
                   "leave it out of the model, call requires_grad_(false) on it, or train with one process");
     }
   }

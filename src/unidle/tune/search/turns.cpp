@@ -19,8 +19,6 @@ constexpr std::size_t kMostRatios = 7;
 constexpr std::size_t kConfirming = 3;
 /// Standard errors: a median that is further than this from the limit decides.
 constexpr double kClearance = 1;
-/// When a wrong decision costs less speed than this, further runs cost more than it.
-constexpr double kAtStake = 0.02;
 /// How much further than neighbours two runs are apart that have others between them.
 constexpr double kStale = 1.5;
 /// Two runs of one setting that are further apart than this tell of an accident rather than of the usual scatter.
@@ -65,9 +63,7 @@ bool Turns::is_open(double limit, const Scatter& scatter, bool disturbed) const 
   const bool lucky = confirm_ && middle > limit && *std::min_element(ratios_.begin(), ratios_.end()) < limit;
   const bool stale = !neighbours_ && disturbed;
   const double error = scatter.of_ratio() * (neighbours_ ? 1 : kStale) / std::sqrt(static_cast<double>(ratios_.size()));
-  const double distance = std::abs(middle - limit);
-  const bool little_at_stake = ratios_.size() >= kConfirming && distance + error < kAtStake;
-  return slow || stale || (!little_at_stake && (lucky || distance < kClearance * error));
+  return slow || lucky || stale || std::abs(middle - limit) < kClearance * error;
 }
 
 Turns::Turn Turns::take(const TrialResult& run, Scatter& scatter) {
