@@ -98,7 +98,7 @@ TEST_F(Recsys, AClickIsYesOrNo) {
   const std::filesystem::path part = data() / "log_part1.csv";
   for (const std::string_view click : {"7", ""}) {
     std::string text = read_file(part);
-    const std::size_t row = text.find('\n') + 1;
+    const std::size_t row = text.rfind('\n', text.find(",train,")) + 1;  // statistics are of the training rows
     const std::size_t cell = text.find(',', text.find(',', row) + 1) + 1;
     text.replace(cell, text.find(',', cell) - cell, click);
     write_file_atomic(part, text);
