@@ -17,17 +17,8 @@ Parity broken(std::string why) { return {false, std::move(why)}; }
 /// Losses that are closer than this are those of the same samples.
 constexpr double kSameLoss = 1e-4;
 
-/// How far the losses may lie apart where nothing is left to chance.
-double least_band(const TrialResult& baseline, const knobs::Settings& changes, const ParityBands& bands) {
-  if (knobs::is_exact(changes)) {
-    return bands.exact_loss;
-  }
-  const bool regrouped = changes.contains("batch.accumulation");
-  return regrouped && !baseline.metrics.empty() ? bands.regrouped_loss : bands.numeric_loss;
-}
-
-Parity check_loss(const TrialResult& before, const TrialResult& after, const knobs::Settings& changes,
-                  const ParityBands& bands, const Spread& by_chance) {
+Parity check_loss(const TrialResult& before, const TrialResult& after, bool exact, const ParityBands& bands,
+                  const Spread& by_chance) {
   const double baseline = *before.loss;
   const double changed = *after.loss;
   if (!std::isfinite(changed)) {
@@ -38,11 +29,11 @@ Parity check_loss(const TrialResult& before, const TrialResult& after, const kno
   }
   const double scale = std::max(std::abs(baseline), 1e-12);
   const double chance = bands.loss_errors * std::hypot(before.loss_error, after.loss_error, by_chance.loss) / scale;
-  const double least = least_band(before, changes, bands);
+  const double least = exact ? bands.exact_loss : bands.numeric_loss;
   const double band = std::max(least, chance);
   const double difference = (changed - baseline) / scale;
   // Where other samples were drawn, a lower loss is no sign of harm.
-  const bool out = knobs::is_exact(changes) && band == least ? std::abs(difference) > band : difference > band;
+  const bool out = exact && band == least ? std::abs(difference) > band : difference > band;
   if (!out) {
     return {};
   }
@@ -172,7 +163,7 @@ bool larger_is_better(const std::string& metric) {
 Parity check_parity(const TrialResult& baseline, const TrialResult& changed, const knobs::Settings& changes,
                     const ParityBands& bands, const Spread& chance) {
   if (baseline.loss && changed.loss) {
-    const Parity loss = check_loss(baseline, changed, changes, bands, chance);
+    const Parity loss = check_loss(baseline, changed, knobs::is_exact(changes), bands, chance);
     if (!loss.held) {
       return loss;
     }

@@ -19,9 +19,6 @@ namespace unidle::tune {
 struct ParityBands {
   double exact_loss = 0.02;
   double numeric_loss = 0.05;
-  /// Micro-batches of another size draw other random numbers, and the loss of a short trial falls steeply. Where
-  /// metrics are there to witness that as much was learned, the loss may lie this far off: protein's differs by 7 %.
-  double regrouped_loss = 0.1;
   /// Where samples are drawn at random in another order (augmentation in other processes), and where weights or draws
   /// are not seeded, losses differ by chance: what lies within so many standard errors, of the step-by-step differences
   /// and of how far runs of the program as it is lie apart, is no breach. Neighbouring steps share
