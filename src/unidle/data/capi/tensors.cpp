@@ -111,12 +111,11 @@ std::vector<TakenTensor> take_fields(data::Batch& batch, std::span<const data::F
                                      const data::Loader& loader, const std::shared_ptr<data::BufferPool>& pool) {
   std::vector<TakenTensor> tensors;
   std::vector<Taken*> taken;
+  tensors.reserve(fields.size());
+  taken.reserve(fields.size());
   for (std::size_t index = 0; index < fields.size(); ++index) {
-    taken.push_back(nullptr);
-    tensors.emplace_back();
-    auto tensor = shaped_as(batch, index, fields[index]);
-    taken.back() = tensor.get();
-    tensors.back().reset(&tensor.release()->managed);
+    taken.push_back(shaped_as(batch, index, fields[index]).release());
+    tensors.emplace_back(&taken.back()->managed);
   }
   const std::vector<std::byte*> memory = batch.take();  // last: nothing that could fail comes behind it
   for (std::size_t index = 0; index < fields.size(); ++index) {

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <sstream>
 #include <string_view>
 
 #include "unidle/base/error.h"

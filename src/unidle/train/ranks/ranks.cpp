@@ -52,7 +52,7 @@ struct AnotherFailed final : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Whether the failure came from the connection, and so tells of another process.
+/// Whether the failure tells of another process: by its word, or because its connection closed.
 bool is_of_another(const std::exception& failure) {
   constexpr std::array<std::string_view, 7> kWords = {
       "gloo", "Gloo", "NCCL", "onnection closed", "onnection reset", "ocket", "Broken pipe"};
