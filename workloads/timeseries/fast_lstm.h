@@ -13,7 +13,7 @@ struct LstmWeights {
   at::Tensor recurrent_bias;
 };
 
-/// fp32 on a CPU with AVX2 and without AVX-512, outside autocast, width a multiple of kPanel, 16.
+/// fp32 on a CPU for which lstm_kernels() are the best, outside autocast, width a multiple of kPanel, 16.
 bool fast_lstm_fits(const at::Tensor& days, const LstmWeights& weights);
 
 /// days [length, n, f] -> outputs [length, n, w], from a state of zeros: what torch::nn::LSTM gives, within rounding

@@ -42,8 +42,8 @@ struct LstmKernels {
   void (*backward)(const LstmDayBack& day);
 };
 
-/// nullptr where the processor has neither AVX2 nor FMA, or has wider units (AVX-512): torch's own operations do the
-/// work there.
+/// nullptr where the processor has neither AVX2 nor FMA, or has wider units (AVX-512 of others than AMD): torch's own
+/// operations do the work there.
 const LstmKernels* lstm_kernels();
 
 }  // namespace unidle::workloads::timeseries
