@@ -107,8 +107,8 @@ void run_table(std::string_view bytes) {
       },
       {ErrorCode::kInput, ErrorCode::kUsage});
   if (paths.size() > 1) {
-    may_refuse([&] { compare_joined(paths.front(), put("table/side.csv", second).string()); },
-               {ErrorCode::kInput, ErrorCode::kUsage});
+    const std::string side = put("table/side.csv", second).string();
+    may_refuse([&] { compare_joined(paths.front(), side); }, {ErrorCode::kInput, ErrorCode::kUsage});
   }
   may_refuse([&] {
     const data::Inspection found = data::inspect(paths, {});
