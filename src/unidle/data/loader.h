@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 
 #include "unidle/data/batch.h"
 #include "unidle/data/order.h"
@@ -108,5 +109,8 @@ class Loader {
 
 /// Position `index` of the shuffled order of `n` items: a keyed permutation (Feistel network with cycle walking), O(1).
 std::int64_t shuffled_index(std::uint64_t seed, std::int64_t epoch, std::int64_t index, std::int64_t n);
+
+/// The same for each of `indices`, in their place; many at once take half the time.
+void shuffle_indices(std::uint64_t seed, std::int64_t epoch, std::int64_t n, std::span<std::int64_t> indices);
 
 }  // namespace unidle::data

@@ -46,6 +46,24 @@ TEST(ShuffleTest, StaysInRangeForHugeSizes) {
   }
 }
 
+TEST(ShuffleTest, ManyAtOnceAreWhatTheyAreOneByOne) {
+  for (const std::int64_t n : {1, 2, 3, 5, 64, 65, 1000, 65537}) {
+    for (const std::size_t count : {0, 1, 7, 8, 63, 64, 65, 200}) {
+      std::vector<std::int64_t> indices(count);
+      for (std::size_t i = 0; i < count; ++i) {
+        indices[i] = static_cast<std::int64_t>(i * 3) % n;
+      }
+      const std::vector<std::int64_t> whole = order(7, 2, n);
+      std::vector<std::int64_t> expected;
+      for (const std::int64_t index : indices) {
+        expected.push_back(whole[static_cast<std::size_t>(index)]);
+      }
+      shuffle_indices(7, 2, n, indices);
+      EXPECT_EQ(indices, expected) << count << " of " << n;
+    }
+  }
+}
+
 TEST(ShuffleTest, DiffersByEpochAndSeed) {
   EXPECT_NE(order(1, 0, 1000), order(1, 1, 1000));
   EXPECT_NE(order(1, 0, 1000), order(2, 0, 1000));

@@ -197,9 +197,7 @@ bool ItemMaker::gather(Plan::Range unit, ItemTiming& timing) {
     rows_[field] = {slot.fields[field] + row * bytes, bytes};
   }
   const auto count = static_cast<std::size_t>(unit.end - unit.begin);
-  for (std::size_t i = 0; i < count; ++i) {
-    requests_[i] = stream_.request_at(unit.begin + static_cast<std::int64_t>(i));
-  }
+  stream_.requests_of(unit, std::span(requests_).first(count));
   timing.item = requests_.front().item;
   try {
     timing.bytes = stream_.source.gather({requests_.data(), count}, rows_);

@@ -1,6 +1,7 @@
 #include "unidle/data/detail/stream.h"
 
 #include <algorithm>
+#include <array>
 
 namespace unidle::data::detail {
 
@@ -11,6 +12,30 @@ ItemRequest Stream::request_of(const Plan::Item& item) const {
     return {place.item, epoch, place.seed};
   }
   return {options.shuffle ? shuffled_index(options.seed, epoch, index, source.items()) : index, epoch, options.seed};
+}
+
+void Stream::requests_of(Plan::Range unit, std::span<ItemRequest> requests) const {
+  constexpr std::size_t kMost = 256;
+  std::array<std::int64_t, kMost> indices;
+  for (std::size_t done = 0; done < requests.size();) {
+    const std::int64_t epoch = plan.item_at(unit.begin + static_cast<std::int64_t>(done)).epoch;
+    std::size_t count = 0;  // that follow each other in one epoch
+    for (; count < kMost && done + count < requests.size(); ++count) {
+      const Plan::Item item = plan.item_at(unit.begin + static_cast<std::int64_t>(done + count));
+      if (item.epoch != epoch) {
+        break;
+      }
+      indices[count] = item.index;
+    }
+    if (options.order == nullptr && options.shuffle) {
+      shuffle_indices(options.seed, epoch, source.items(), std::span(indices).first(count));
+    }
+    for (std::size_t i = 0; i < count; ++i) {
+      requests[done + i] =
+          options.order == nullptr ? ItemRequest{indices[i], epoch, options.seed} : request_of({epoch, indices[i]});
+    }
+    done += count;
+  }
 }
 
 std::int64_t Stream::extent(std::int64_t batch_index, std::size_t field) const {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "unidle/data/detail/plan.h"
 #include "unidle/data/loader.h"
@@ -17,6 +18,8 @@ struct Stream {
 
   ItemRequest request_at(std::int64_t position) const { return request_of(plan.item_at(position)); }
   ItemRequest request_of(const Plan::Item& item) const;
+  /// Of the items of a unit; `requests` has as many.
+  void requests_of(Plan::Range unit, std::span<ItemRequest> requests) const;
   /// The first extent of a ragged field in a batch: of the longest item that is due there.
   std::int64_t extent(std::int64_t batch_index, std::size_t field) const;
   /// Tells the source what comes a window further on, when the position is the first of a run of the order.
