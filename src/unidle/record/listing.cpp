@@ -110,7 +110,7 @@ void read_into(RunGlance& run) {
   const nlohmann::json begin = value_of(values, meta::kStartNs);
   const nlohmann::json end = value_of(values, meta::kEndNs);
   if (begin.is_number_integer() && end.is_number_integer()) {
-    run.seconds = seconds(end.get<std::int64_t>() - begin.get<std::int64_t>());
+    run.seconds = seconds(end.get<std::int64_t>()) - seconds(begin.get<std::int64_t>());
   } else if (run.outcome.empty() && is_being_written(run.path)) {
     run.outcome = "running";
   }

@@ -147,6 +147,11 @@ std::optional<nlohmann::json> Reader::meta(std::string_view key) const {
   return value;
 }
 
+std::optional<std::int64_t> Reader::time(std::string_view key) const {
+  const auto value = meta(key);
+  return value && value->is_number_integer() ? std::optional(value->get<std::int64_t>()) : std::nullopt;
+}
+
 std::map<std::string, nlohmann::json> Reader::all_meta() const {
   std::map<std::string, nlohmann::json> values;
   impl_->each("SELECT key, value FROM meta",

@@ -167,6 +167,8 @@ class Reader {
 
   const std::filesystem::path& folder() const;
   std::optional<nlohmann::json> meta(std::string_view key) const;
+  /// Of kStartNs or kEndNs; nothing where it is missing or no time.
+  std::optional<std::int64_t> time(std::string_view key) const;
   /// All of them by key.
   std::map<std::string, nlohmann::json> all_meta() const;
   std::vector<Step> steps() const;

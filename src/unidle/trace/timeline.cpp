@@ -37,7 +37,7 @@ constexpr std::int64_t kDevices = kNoProcess + 2;
 class Exporter {
  public:
   Exporter(const record::Reader& record, EventFile& file)
-      : record_(record), file_(file), zero_ns_(record.meta(record::meta::kStartNs).value_or(0)) {}
+      : record_(record), file_(file), zero_ns_(record.time(record::meta::kStartNs).value_or(0)) {}
 
   void phases() {
     for (const record::Span& span : record_.spans()) {

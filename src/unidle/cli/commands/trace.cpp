@@ -40,7 +40,7 @@ bool is_record(const fs::path& what) {
 
 /// What the diagnosis found, where training begins: a cause holds for the whole run.
 std::vector<trace::Instant> findings_of(const fs::path& what, const record::Reader& reader) {
-  std::int64_t t_ns = reader.meta(record::meta::kStartNs).value_or(0);
+  std::int64_t t_ns = reader.time(record::meta::kStartNs).value_or(0);
   for (const record::Span& span : reader.spans()) {
     t_ns = span.kind == "startup" ? span.t_ns + span.duration_ns : t_ns;
   }

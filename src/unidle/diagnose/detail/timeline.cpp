@@ -63,11 +63,6 @@ std::int64_t step_begin_ns(const record::Step& step) {
   return step.t_ns - std::max<std::int64_t>(0, parts_ns(step) - step.duration_ns);
 }
 
-std::optional<std::int64_t> time_of(const record::Reader& reader, std::string_view key) {
-  const auto value = reader.meta(key);
-  return value && value->is_number_integer() ? std::optional(value->get<std::int64_t>()) : std::nullopt;
-}
-
 /// Begin and end by the record's own word, and by its first and last timestamps where that is missing.
 void set_ends(const record::Reader& reader, const std::vector<record::Span>& spans, Timeline& timeline) {
   std::vector<Interval> seen;
@@ -77,8 +72,8 @@ void set_ends(const record::Reader& reader, const std::vector<record::Span>& spa
   for (const record::Span& span : spans) {
     seen.push_back({span.t_ns, span.t_ns + span.duration_ns});
   }
-  const auto start = time_of(reader, record::meta::kStartNs);
-  const auto end = time_of(reader, record::meta::kEndNs);
+  const auto start = reader.time(record::meta::kStartNs);
+  const auto end = reader.time(record::meta::kEndNs);
   const bool told = start && end;
   for (const record::Series& series : told ? std::vector<record::Series>{} : reader.all_series()) {
     const std::vector<record::Point> points = reader.points(series);
