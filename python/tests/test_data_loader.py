@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import unittest
+from unittest import mock
 
 import package
 
@@ -206,6 +207,20 @@ class StateTest(unittest.TestCase):
 
 
 class MemoryTest(unittest.TestCase):
+    def test_is_given_back_once_when_a_signal_comes_after_torch_has_it(self):
+        from torch.utils import dlpack
+
+        taken = dlpack.from_dlpack
+
+        def interrupted(capsule):
+            taken(capsule)
+            raise KeyboardInterrupt
+
+        for workers in (0, 2):
+            with mock.patch.object(dlpack, "from_dlpack", interrupted):
+                with self.assertRaises(KeyboardInterrupt):
+                    next(iter(Loader(numbers(10), 2, workers=workers)))
+
     def test_kept_batches_keep_their_values(self):
         for kind in ("torch", "numpy"):
             loader = Loader(numbers(100), 5, shuffle=False, workers=2, tensors=kind)

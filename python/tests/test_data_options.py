@@ -140,6 +140,12 @@ class ArraysTest(unittest.TestCase):
         self.assertEqual(batch[0].dtype, torch.bfloat16)
         self.assertTrue(torch.equal(batch[0], rows))
         self.assertEqual(arrays(rows[::2]).fields[0].dtype, "bfloat16")
+        lists = arrays([rows[:2], rows[2:5]])
+        self.assertEqual(lists.fields[0].dtype, "bfloat16")
+        ragged = next(iter(Loader(lists, 2, shuffle=False)))[0]
+        self.assertTrue(torch.equal(ragged[1], rows[2:5]))
+        with self.assertRaisesRegex(unidle.UsageError, "of one type"):
+            arrays([rows[:2], torch.zeros(3, 3, dtype=torch.int16)])
         with self.assertRaisesRegex(unidle.UsageError, "numpy has no bfloat16"):
             next(iter(Loader(arrays(rows), 2, tensors="numpy")))
         (batch,) = Loader(windows(rows, 4), 6, shuffle=False)

@@ -125,6 +125,54 @@ class WrapTest(unittest.TestCase):
         with self.assertRaisesRegex(KeyError, "nine"):
             next(iterator)
 
+    def test_a_stop_iteration_of_the_programs_is_no_end_of_the_epoch(self):
+        def stop(_):
+            raise StopIteration
+
+        class Ends(Squares):
+            def __getitem__(self, item):
+                return next(iter([])) if item == 7 else super().__getitem__(item)
+
+        for workers in (0, 2):
+            with self.assertRaisesRegex(RuntimeError, "raised StopIteration"):
+                list(Loader(wrap(Ends()), 5, shuffle=False, workers=workers))
+        with self.assertRaisesRegex(RuntimeError, "raised StopIteration"):
+            list(Loader(wrap(Squares()), 5, batch_transform=stop))
+
+    def test_whole_batches_have_a_sample_for_each_item(self):
+        class Short(Squares):
+            def __getitems__(self, items):
+                return [self[item] for item in items[1:]]
+
+        class Without(Squares):
+            __getitems__ = None
+
+        with self.assertRaisesRegex(unidle.UsageError, "Short.__getitems__: .* 5 items, found 4 samples"):
+            next(iter(Loader(wrap(Short()), 5)))
+        self.assertEqual(len(list(Loader(wrap(Without()), 5))), 5)
+
+    def test_a_loader_that_another_thread_closes_says_so(self):
+        asked, closed = threading.Event(), threading.Event()
+
+        class Waits(Squares):
+            def __getitem__(self, item):
+                asked.set()
+                closed.wait(30)
+                return super().__getitem__(item)
+
+        loader = Loader(wrap(Waits()), 5, workers=1)
+
+        def close():
+            asked.wait(30)
+            loader.close()
+            closed.set()
+
+        closing = threading.Thread(target=close)
+        closing.start()
+        with self.assertRaisesRegex(unidle.UsageError, "it was closed"):
+            list(loader)
+        closing.join()
+
     def test_refuses_what_is_no_data_set(self):
         class Stream(torch.utils.data.IterableDataset):
             def __iter__(self):

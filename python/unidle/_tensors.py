@@ -18,6 +18,9 @@ _BFLOAT = 4
 _new_capsule = ctypes.pythonapi.PyCapsule_New
 _new_capsule.restype = ctypes.py_object
 _new_capsule.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+_is_capsule_of = ctypes.pythonapi.PyCapsule_IsValid
+_is_capsule_of.restype = ctypes.c_int
+_is_capsule_of.argtypes = [ctypes.py_object, ctypes.c_char_p]
 
 
 @functools.lru_cache(maxsize=None)
@@ -44,6 +47,8 @@ def as_numpy(array: Any) -> Any:
     np = numpy()
     if hasattr(array, "detach"):  # a tensor of torch
         array = array.detach()
+        if getattr(array, "is_nested", False):
+            raise UsageError("array: expected a dense tensor, found a nested one (give its parts as a list)")
         if array.device.type != "cpu":
             raise UsageError(f"array: expected it in the host's memory, found it on {array.device}")
         if str(array.layout) != "torch.strided":
@@ -89,16 +94,20 @@ def as_ragged(arrays: Any) -> Any:
     if len({one.shape[0] for one in arrays}) < 2:
         return None
     np = numpy()
-    parts = [as_numpy(one) for one in arrays]
-    if len({(one.shape[1:], one.dtype) for one in parts}) > 1:
+    parts = [as_host(one) for one in arrays]
+    if len({(one.shape[1:], one.dtype, _is_bfloat(one)) for one in parts}) > 1:
         raise UsageError("array: expected a list of arrays of one type that differ in their first axis alone")
     starts = np.cumsum([0, *(len(one) for one in parts)], dtype=np.int64)
-    return [np.concatenate(parts), starts]
+    return [np.concatenate(parts).view(parts[0].dtype), starts]  # numpy forgets what as_host() noted there
+
+
+def _is_bfloat(array: Any) -> bool:
+    return "bfloat16" in (array.dtype.metadata or {})
 
 
 def _type_of(array: Any) -> _native.Type:
-    bfloat = "bfloat16" in (array.dtype.metadata or {})
-    return _native.Type(_BFLOAT if bfloat else _CODES[array.dtype.kind], array.dtype.itemsize * 8, 1)
+    code = _BFLOAT if _is_bfloat(array) else _CODES[array.dtype.kind]
+    return _native.Type(code, array.dtype.itemsize * 8, 1)
 
 
 def describe_arrays(arrays: Sequence[Any]) -> Any:
@@ -145,9 +154,13 @@ def to_numpy(address: int) -> Any:
 def to_torch(address: int) -> Any:
     from torch.utils import dlpack
 
+    capsule = _new_capsule(address, b"dltensor", None)
     try:
-        return dlpack.from_dlpack(_new_capsule(address, b"dltensor", None))
-    except BaseException:
-        managed = _native.Managed.from_address(address)
-        managed.deleter(ctypes.byref(managed))
+        return dlpack.from_dlpack(capsule)
+    except (
+        BaseException
+    ):  # also of a signal handler, when torch has the memory already: its name is another then
+        if _is_capsule_of(capsule, b"dltensor"):
+            managed = _native.Managed.from_address(address)
+            managed.deleter(ctypes.byref(managed))
         raise

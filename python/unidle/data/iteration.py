@@ -37,10 +37,13 @@ class Iteration:
             raise StopIteration
         if not self.loader._follows(self._number, self.stream):
             raise UsageError("loader: another iteration was begun, or the loader was closed")
-        batch, behind = self.stream.next()
-        self._left -= 1
-        self.loader._delivered((self._epoch, behind) if self._left else (self._epoch + 1, 0), self.stream)
-        batch = finished(batch, self.loader)
+        try:
+            batch, behind = self.stream.next()
+            self._left -= 1
+            self.loader._delivered((self._epoch, behind) if self._left else (self._epoch + 1, 0), self.stream)
+            batch = finished(batch, self.loader)
+        except StopIteration as error:  # which would end the epoch here, without a word
+            raise RuntimeError("loader: the data set or a transform raised StopIteration") from error
         self._state = _GOES_ON
         return batch
 

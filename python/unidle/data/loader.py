@@ -49,9 +49,13 @@ def _checked_device(device: Any) -> Any:
     except ImportError:
         raise UsageError("loader option device: needs torch") from None
     try:
-        torch.device(device)
+        wanted = torch.device(device)
     except (RuntimeError, TypeError):
         raise check.refuse("loader", "device", "a device of torch", device) from None
+    if wanted.type == "cuda" and (wanted.index or 0) >= torch.cuda.device_count():
+        raise UsageError(
+            f"loader option device: torch has {torch.cuda.device_count()} GPUs here, found {device!r}"
+        )
     return device
 
 

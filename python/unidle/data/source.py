@@ -81,6 +81,8 @@ class Source:
         return Source(self._subset(items), (self,), self.transform)
 
     def _subset(self, items: Iterable[int]) -> int:
+        if items is None:
+            raise check.refuse("subset", "items", "a list", items)
         numbers = [
             check.whole("subset", "items", item, 0, len(self) - 1)
             for item in check.several("subset", "items", items) or []

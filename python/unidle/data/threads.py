@@ -143,6 +143,14 @@ class ThreadedStream:
             )
         if self._closed:
             raise UsageError("loader: it was closed")
+        try:
+            return self._next()
+        except Exception:
+            if self._closed:  # by another thread meanwhile, or by a signal handler
+                raise UsageError("loader: it was closed") from None
+            raise
+
+    def _next(self) -> Tuple[Any, int]:
         if not self._ahead:
             self._begin_batch()
         while len(self._ahead) < self._most_ahead and self._pool and not self._ends_epoch(self._ahead[-1]):
@@ -153,9 +161,7 @@ class ThreadedStream:
             self._watch.verdict = False  # said once
             self._lock_bound = True
             self._say()
-        if hasattr(self._dataset, "__getitems__"):
-            samples = samples[0]
-        return self._collate(samples), behind
+        return self._collate(samples[0] if self._whole_batches() else samples), behind
 
     def _ends_epoch(self, batch: tuple) -> bool:
         return batch[2][1] == 0  # the next one is the first of its epoch
@@ -164,8 +170,8 @@ class ThreadedStream:
         (numbers,), behind = self._items.next()
         wanted: Sequence[Any] = numbers.tolist()
         make = self._dataset.__getitem__
-        if hasattr(self._dataset, "__getitems__"):  # as torch's DataLoader asks for it
-            wanted, make = [wanted], self._dataset.__getitems__
+        if self._whole_batches():
+            wanted, make = [wanted], self._make_batch
         count = len(numbers) // max(1, len(wanted))  # that one call makes
         timed = functools.partial(self._work.make, make, count)
         if self._pool is None:
@@ -173,6 +179,18 @@ class ThreadedStream:
         else:
             under_way = [self._pool.submit(self._watch.make, timed, item) for item in wanted]
         self._ahead.append((under_way, behind, self._items.place, self._items.left))
+
+    def _whole_batches(self) -> bool:
+        return bool(getattr(self._dataset, "__getitems__", None))  # as torch's DataLoader asks for it
+
+    def _make_batch(self, items: Sequence[int]) -> Sequence[Any]:
+        samples = self._dataset.__getitems__(items)
+        if len(samples) != len(items):
+            raise UsageError(
+                f"{type(self._dataset).__name__}.__getitems__: expected a sample for each of {len(items)} "
+                f"items, found {len(samples)} samples"
+            )
+        return samples
 
     def work(self) -> Tuple[int, int, int, int]:
         """As of a NativeStream. What threads wait for the interpreter's lock is no work."""
@@ -195,7 +213,7 @@ class ThreadedStream:
             "make it faster: work on whole arrays (numpy, PIL), use a source of unidle.data, a "
             "free-threaded Python, or processes (torch's DataLoader).",
             RuntimeWarning,
-            stacklevel=5,
+            stacklevel=6,
         )
 
     def close(self) -> None:

@@ -122,14 +122,8 @@ std::int64_t batch_within_run(const Config& config, int processes) {
 }
 
 void throw_with_key(const Error& error, const Config& config) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kKeys = {
-      {{"loader option batch", "batch.size"},
-       {"loader option workers", "loader.workers"},
-       {"loader option prefetch", "loader.prefetch_factor"}}};
-  for (const auto& [option, key] : kKeys) {
-    if (error.subject() == option) {
-      throw Error(error.code(), subject_of(config, key), error.message(), error.hint());
-    }
+  if (error.subject() == "loader option batch") {
+    throw Error(error.code(), subject_of(config, "batch.size"), error.message(), error.hint());
   }
   throw error;
 }

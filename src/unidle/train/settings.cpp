@@ -17,6 +17,7 @@ constexpr double kInt32 = std::numeric_limits<int>::max();  // what counts in an
 // No network comes near these, and the products of larger numbers overflow.
 constexpr double kWidest = 1 << 16;
 constexpr double kDeepest = 1 << 12;
+constexpr double kMostThreads = 4096;  // of the loader, and batches ahead of each: what the loader takes
 
 std::vector<Setting>& known_settings() {
   static std::vector<Setting> settings = {
@@ -43,8 +44,14 @@ std::vector<Setting>& known_settings() {
       {"input.size", kInt, "128", 4, {}, "Size of a sample: pixels of a side, or days of a window.", kInt32},
       {"model.width", kInt, "32", 8, {}, "Channels of the model, or width of its layers; even.", kWidest},
       {"model.depth", kInt, "4", 1, {}, "Blocks or layers of the model.", kDeepest},
-      {"loader.workers", kInt, "0", 0, {}, "Threads that make samples; 0: the training thread makes them.", kInt32},
-      {"loader.prefetch_factor", kInt, "2", 1, {}, "Batches made ahead per worker.", kInt32},
+      {"loader.workers",
+       kInt,
+       "0",
+       0,
+       {},
+       "Threads that make samples; 0: the training thread makes them.",
+       kMostThreads},
+      {"loader.prefetch_factor", kInt, "2", 1, {}, "Batches made ahead per worker.", kMostThreads},
       {"loader.pin_memory", kBool, "false", kNone, {}, "Page-locked batches, for copies to a GPU."},
       {"loader.persistent_workers", kBool, "true", kNone, {}, "Workers live as long as the run; threads always do."},
       {"transfer.non_blocking", kBool, "false", kNone, {}, "Copies to a GPU do not hold up the host."},

@@ -243,19 +243,20 @@ TEST(Checkpoint, AFolderThatCannotBeMadeIsNamed) {
 }
 
 TEST(Trainer, OptionsOfTheLoaderAreNamedByTheirKeys) {
-  const Error workers = failure_of({"train.samples=8", "loader.workers=5000"});
-  EXPECT_EQ(workers.code(), ErrorCode::kUsage);
-  EXPECT_EQ(workers.subject(), "command line: loader.workers");
-  EXPECT_THAT(workers.message(), HasSubstr("0 to 4096"));
-  EXPECT_EQ(failure_of({"train.samples=8", "loader.prefetch_factor=5000"}).subject(),
-            "command line: loader.prefetch_factor");
+  const Error batch = failure_of({"train.samples=30000000000", "batch.size=3000000000"});
+  EXPECT_EQ(batch.code(), ErrorCode::kUsage);
+  EXPECT_EQ(batch.subject(), "command line: batch.size");
+  EXPECT_THAT(batch.message(), HasSubstr("1 to 2147483647"));
 }
 
-TEST(Trainer, NumbersThatAnIntCannotHoldAreRefusedNotCutOff) {
-  const Error error = failure_of({"train.samples=8", "loader.workers=4294967297"});
-  EXPECT_EQ(error.exit_code(), 2);
-  EXPECT_EQ(error.subject(), "loader.workers=4294967297: loader.workers");
-  EXPECT_EQ(error.message(), "expected a whole number, 0 to 2147483647, found '4294967297'");
+TEST(Trainer, NumbersThatTheLoaderCannotTakeAreRefusedNotCutOff) {
+  for (const std::string value : {"5000", "4294967297"}) {
+    const Error error = failure_of({"train.samples=8", "loader.workers=" + value});
+    EXPECT_EQ(error.exit_code(), 2);
+    EXPECT_EQ(error.subject(), "loader.workers=" + value + ": loader.workers");
+    EXPECT_EQ(error.message(), "expected a whole number, 0 to 4096, found '" + value + "'");
+    EXPECT_THAT(failure_of({"train.samples=8", "loader.prefetch_factor=" + value}).message(), HasSubstr("1 to 4096"));
+  }
 }
 
 class NoPoints final : public testing::PointSource {
