@@ -36,6 +36,9 @@ check 'exit of 9' '0 9' "$(query r9 "select value ->> 'code' || ' ' || (value ->
 check 'command' '["sh","-c","exit 7"]' "$(query r7 "select value from meta where key='command'")"
 check 'one file' 'record.db' "$(ls r0)"
 
+UNIDLE_SHIM_DIR=$work/none "$unidle" run -o rs -- sh -c 'exit 5' 2>err; check 'exit without the shim' 5 $?
+check 'the shim is missed' 1 "$(grep -c 'none/sitecustomize.py: is not there (' err)"
+
 # Wrong usage
 "$unidle" run -o rx -- /no/such/program 2>err; check 'missing program' 2 $?
 check 'missing program: one line' 1 "$(wc -l <err)"

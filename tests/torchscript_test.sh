@@ -58,6 +58,9 @@ has err "has no parameter that learns"
 refused train price.yaml script.model=two.pt script.table=kinds.csv script.targets=kind script.loss=cross-entropy \
   script.metric=accuracy
 has err "script.targets: has numbers from 0 to 2, and two.pt gives 2 classes"
+refused train price.yaml script.model=two.pt script.table=kinds.csv script.targets=kind script.loss=cross-entropy \
+  script.metric=rmse
+has err "script.metric: rmse of logits says nothing"
 refused train price.yaml script.targets=cost
 refused train price.yaml script.model=
 has err "script.model"

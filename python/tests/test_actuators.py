@@ -54,6 +54,13 @@ class ActuatorTest(unittest.TestCase):
             self.assertEqual(note["name"], "arrays" if words[0] == "tensors" else "windows")
             self.assertIn("unidle.data.Loader(unidle.data.like(dataset), batch_size=7)", note["patch"])
 
+    def test_batches_that_the_program_chooses_are_left_to_a_person(self):
+        _, told = self.replaced("batches", "0")
+        self.assertIn("its batches are those of BatchSampler", told[0]["why"])
+        note = self.record.notes("source")[-1]
+        self.assertIn("its batches are those of BatchSampler", note["left"][0])
+        self.assertIsNone(note["patch"])
+
     def test_a_source_that_is_not_known_is_refused(self):
         _, told = self.replaced("drawn", "0")
         self.assertEqual([note["status"] for note in told], ["refused-in-part"])

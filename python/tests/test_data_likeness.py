@@ -187,6 +187,7 @@ class LikenessTest(unittest.TestCase):
     def test_rows_of_arrays(self):
         self.same(Rows(), "arrays")
         self.same(TensorDataset(torch.rand(9, 2), torch.arange(9)), "arrays")
+        self.same(TensorDataset(torch.rand(9, 2)), "arrays")
         self.assertEqual(
             recognize(Rows()).code, "unidle.data.arrays(self.ids[:, 0], self.values, self.target)"
         )
@@ -307,6 +308,41 @@ class TorchvisionTest(unittest.TestCase):
             with self.assertRaisesRegex(unidle.UsageError, text):
                 data.like(self.pictures(*steps))
 
+    def test_samples_that_the_program_has_changed_are_left_to_a_person(self):
+        from torchvision.transforms import RandomResizedCrop, ToTensor
+
+        def relabel(dataset):
+            dataset.samples = [(path, 1 - label) for path, label in dataset.samples]
+
+        def in_place(dataset):
+            dataset.samples[2] = (dataset.samples[2][0], 1)
+
+        for change in (relabel, in_place, lambda dataset: dataset.samples.reverse()):
+            dataset = self.pictures(RandomResizedCrop(64), ToTensor())
+            change(dataset)
+            with self.assertRaisesRegex(unidle.UsageError, "its samples were changed"):
+                data.like(dataset)
+        dataset = self.pictures(RandomResizedCrop(64), ToTensor())
+        dataset.samples[0], dataset.samples[1] = dataset.samples[1], dataset.samples[0]  # of one class
+        with self.assertRaisesRegex(unidle.UsageError, "are not those of its folders"):
+            data.like(dataset)
+
+    def test_the_forms_of_torchvisions_guides(self):
+        from torchvision.transforms import CenterCrop, Normalize, Resize, v2
+        from torchvision.transforms._presets import ImageClassification
+
+        plain = [Resize(80), CenterCrop(64), v2.ToImage(), v2.ToDtype(torch.float32, scale=True)]
+        for steps in (
+            (ImageClassification(crop_size=64, resize_size=80),),
+            (*plain, Normalize(0.5, 0.25)),
+            (v2.ToImage(), v2.Resize(80), v2.CenterCrop(64), v2.ToDtype(torch.float32, scale=True)),
+        ):
+            self.assertEqual(len(data.like(self.pictures(*steps))), 6)
+        self.assertIn(
+            "mean=(0.5, 0.5, 0.5), std=(0.25, 0.25, 0.25)",
+            recognize(self.pictures(*plain, Normalize(0.5, 0.25))).code,
+        )
+
     def test_digits(self):
         from torchvision.transforms import Compose, Normalize, RandomRotation, ToTensor
 
@@ -319,7 +355,11 @@ class TorchvisionTest(unittest.TestCase):
         (raw / "train-labels-idx1-ubyte").write_bytes(labels)
         for name in ("images-idx3", "labels-idx1"):
             (raw / f"t10k-{name}-ubyte").touch()
-        for transform in (ToTensor(), Compose([ToTensor(), Normalize((0.1307,), (0.3081,))])):
+        for transform in (
+            ToTensor(),
+            Compose([ToTensor(), Normalize((0.1307,), (0.3081,))]),
+            Compose([ToTensor(), Normalize(0.5, 0.5)]),
+        ):
             dataset = torchvision.datasets.MNIST(self.folder, transform=transform)
             (theirs,) = DataLoader(dataset, 30)
             with data.Loader(data.like(dataset), 30, shuffle=False) as loader:

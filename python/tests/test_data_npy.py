@@ -103,6 +103,16 @@ class FilesTest(InFolder):
             lambda number, image, heat: np.savez(self.folder / f"{number}.npz", image=image, heat=heat)
         )
 
+    def test_one_archive(self):
+        path = self.folder / "alone.npz"
+        np.savez(path, x=np.arange(4), y=np.arange(8).reshape(4, 2))
+        self.assertEqual([field.name for field in npy(path).fields], ["y", "x"])
+        (batch,) = Loader(npy(path, ["x"]), 4, shuffle=False, tensors="numpy")
+        self.assertEqual(batch[0].tolist(), [0, 1, 2, 3])
+        np.savez(path)
+        with self.assertRaisesRegex(unidle.errors.InputError, "alone.npz"):
+            npy(path)
+
     def test_the_longest_name_that_fits_has_the_file(self):
         np.save(self.folder / "image.npy", np.zeros((3, 2)))
         np.save(self.folder / "image_mask.npy", np.ones((3, 2)))

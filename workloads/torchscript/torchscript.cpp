@@ -29,10 +29,28 @@ at::Tensor loss_of(const std::string& name, const at::Tensor& output, const at::
   return name == "l1" ? at::l1_loss(output, target) : at::mse_loss(output, target);
 }
 
-/// Over one batch: what the metric adds up, and how many.
-at::Tensor sums_of(const std::string& metric, const at::Tensor& output, const at::Tensor& target) {
+bool takes_logits(const std::string& loss) { return loss == "cross-entropy" || loss == "binary-cross-entropy"; }
+
+/// Throws kUsage for an error of logits.
+std::string metric_for(const train::Config& config, const std::string& loss) {
+  std::string metric = config.text("script.metric");
+  if (metric == "auto") {
+    return takes_logits(loss) ? "accuracy" : "rmse";
+  }
+  if (takes_logits(loss) && metric != "accuracy") {
+    throw Error(ErrorCode::kUsage, config.name(),
+                fmt::format("script.metric: {} of logits says nothing; the loss {} takes logits", metric, loss),
+                "script.metric: accuracy");
+  }
+  return metric;
+}
+
+/// Over one batch: what the metric adds up, and how many. Of one class among several, or of what holds or does not.
+at::Tensor sums_of(const std::string& metric, const std::string& loss, const at::Tensor& output,
+                   const at::Tensor& target) {
   if (metric == "accuracy") {
-    const at::Tensor chosen = output.size(1) > 1 ? output.argmax(1, /*keepdim=*/true) : output.gt(0);
+    const bool chooses = loss != "binary-cross-entropy" && output.size(1) > 1;
+    const at::Tensor chosen = chooses ? output.argmax(1, /*keepdim=*/true) : output.gt(0);
     const at::Tensor right = chosen.eq(target.to(chosen.scalar_type()));
     return at::stack({right.sum(), at::ones_like(right, at::kLong).sum()});
   }
@@ -70,7 +88,7 @@ class Script final : public train::Workload {
  public:
   Script(const train::Config& config, at::Device device)
       : loss_(config.text("script.loss")),
-        metric_(config.text("script.metric")),
+        metric_(metric_for(config, loss_)),
         path_(required(config, "script.model", "script.model: model.pt")),
         train_(table(config, data::TablePart::kTrain)),
         held_out_(table(config, data::TablePart::kValidation)),
@@ -91,7 +109,7 @@ class Script final : public train::Workload {
       refuse_classes(outputs.size(1), fields[1]);
     }
   }
-  at::Tensor metric_sums(const Tensors& fields) override { return sums_of(metric_, output(fields), fields[1]); }
+  at::Tensor metric_sums(const Tensors& fields) override { return sums_of(metric_, loss_, output(fields), fields[1]); }
   std::map<std::string, double> metrics(const std::vector<double>& sums) const override {
     const double mean = sums[0] / sums[1];
     return {{metric_, metric_ == "rmse" ? std::sqrt(mean) : mean}};

@@ -5,7 +5,7 @@ import sys
 
 import numpy
 import torch
-from torch.utils.data import DataLoader, Dataset, TensorDataset
+from torch.utils.data import BatchSampler, DataLoader, Dataset, SubsetRandomSampler, TensorDataset
 
 
 class Windows(Dataset):
@@ -27,11 +27,15 @@ class Drawn(Windows):
 def main(kind, workers):
     torch.manual_seed(0)
     torch.set_num_threads(1)
-    if kind == "tensors":
+    if kind in ("tensors", "batches"):
         dataset = TensorDataset(torch.arange(76.0).reshape(38, 2), torch.arange(38.0))
     else:
         dataset = Windows() if kind == "windows" else Drawn()
-    loader = DataLoader(dataset, batch_size=7, shuffle=True, num_workers=workers)
+    if kind == "batches":
+        chosen = BatchSampler(SubsetRandomSampler(range(20)), 7, False)
+        loader = DataLoader(dataset, batch_sampler=chosen, num_workers=workers)
+    else:
+        loader = DataLoader(dataset, batch_size=7, shuffle=True, num_workers=workers)
     net = torch.nn.LazyLinear(1)
     net(torch.as_tensor(dataset[0][0]).flatten()[None])
     optimizer = torch.optim.SGD(net.parameters(), lr=1e-6)

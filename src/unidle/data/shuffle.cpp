@@ -16,7 +16,7 @@ namespace {
 constexpr std::uint64_t kRounds = 8;
 
 constexpr std::size_t kTogether = 8;  // values that are permuted at once
-constexpr std::size_t kBlock = 64;
+constexpr std::size_t kMostAtOnce = 64;
 
 /// A permutation of [0, n).
 class Permutation {
@@ -29,9 +29,9 @@ class Permutation {
     high_mask_ = (std::uint64_t{1} << (bits - low_bits_)) - 1;
   }
 
-  /// Of up to kBlock. What lies beyond n is walked through: its cycle leads back into [0, n).
+  /// Of up to kMostAtOnce. What lies beyond n is walked through: its cycle leads back into [0, n).
   void walk(std::span<std::int64_t> indices) const {
-    std::array<std::size_t, kBlock> under_way;
+    std::array<std::size_t, kMostAtOnce> under_way;
     std::size_t count = indices.size();
     std::iota(under_way.begin(), under_way.begin() + static_cast<std::ptrdiff_t>(count), std::size_t{0});
     while (count > 0) {
@@ -90,7 +90,7 @@ void shuffle_indices(std::uint64_t seed, std::int64_t epoch, std::int64_t n, std
   }
   const Permutation permutation(seed, epoch, n);
   while (!indices.empty()) {
-    const std::size_t count = std::min(indices.size(), kBlock);
+    const std::size_t count = std::min(indices.size(), kMostAtOnce);
     permutation.walk(indices.first(count));
     indices = indices.subspan(count);
   }

@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "unidle/base/error.h"
 #include "unidle/base/files.h"
 
 namespace unidle::observe {
@@ -43,7 +44,10 @@ std::optional<fs::path> find_probe_library() { return existing(prefix() / "lib/l
 void add_python_shim(std::map<std::string, std::string>& environment) {
   const auto shim = find_python_shim();
   if (!shim) {
-    return;
+    const std::string named = variable("UNIDLE_SHIM_DIR");
+    const fs::path sought = named.empty() ? prefix() / "share/unidle/python/shim" : fs::path(named);
+    throw Error(ErrorCode::kMissing, (sought / "sitecustomize.py").string(), "is not there",
+                "install unidle whole, or name the folder in UNIDLE_SHIM_DIR");
   }
   const auto given = environment.find("PYTHONPATH");
   const std::string before = given != environment.end() ? given->second : variable("PYTHONPATH");

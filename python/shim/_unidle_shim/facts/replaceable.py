@@ -36,6 +36,10 @@ def why_not(real):
         return "the loader fetches whole batches"
     if not whole_batches.collates_as_torch(real.collate_fn):
         return "the program has its own collate function (batch_transform= of unidle.data.Loader may do that)"
+    if real.batch_size is None:
+        return "its batches are those of %s (groups= of unidle.data.Loader may do that)" % (
+            type(real.batch_sampler).__name__
+        )
     if order_of(real) is None:
         return "its order is that of %s (weights= or groups= of unidle.data.Loader may do that)" % (
             type(real.sampler).__name__
@@ -46,6 +50,10 @@ def why_not(real):
 def order_of(real):
     """Arguments of unidle.data.Loader that give an order of the same kind; None where there are none."""
     sampler, kind = real.sampler, type(real.sampler).__name__
+    if (
+        real.batch_size is None
+    ):  # the program's own batch_sampler; the sampler is torch's then, and says nothing
+        return None
     if type(real.batch_sampler).__name__ != "BatchSampler" or not (
         type(sampler).__module__.startswith("torch.utils.data.")
     ):

@@ -35,6 +35,8 @@ def _folder(dataset: Any) -> Found:
         getattr(reader, "__name__", "") != "default_loader"
     ):
         left.append("its loader is the program's own")
+    if _was_changed(dataset):
+        left.append("its samples were changed after it was made (a text file of lines PATH LABEL does that)")
     if dataset.extensions is None:
         left.append("is_valid_file chooses the pictures (a text file of lines PATH LABEL does that)")
 
@@ -45,6 +47,8 @@ def _folder(dataset: Any) -> Found:
         source = images(dataset.root, **options)
         if source.class_to_idx != dataset.class_to_idx:
             raise UsageError("like: the classes of the ImageFolder are not those of its folders")
+        if dataset.samples != _listed(dataset):
+            raise UsageError("like: the samples of the ImageFolder are not those of its folders")
         return source
 
     return Found(
@@ -57,10 +61,29 @@ def _folder(dataset: Any) -> Found:
     )
 
 
+def _listed(dataset: Any) -> list:
+    """What an ImageFolder finds in its folders now."""
+    try:
+        return dataset.make_dataset(dataset.root, dataset.class_to_idx, dataset.extensions)
+    except FileNotFoundError:  # a class without pictures
+        return []
+
+
+def _was_changed(dataset: Any) -> bool:
+    """Whether `samples` are others than the ImageFolder found: it keeps two more lists of them."""
+    samples = dataset.samples
+    return dataset.imgs is not samples or dataset.targets != [label for _, label in samples]
+
+
 def options_of(transform: Any) -> Tuple[dict, List[str]]:
     """Options of unidle.data.images that do what the transform does, and what they do not."""
     steps = _steps(transform)
     options: dict = {}
+    is_tensor = bool(steps) and is_of(
+        steps[0], _TRANSFORMS, "ToImage"
+    )  # before the crop, as v2's guide has it
+    if is_tensor:
+        steps.pop(0)
     if steps and is_of(steps[0], _TRANSFORMS, "RandomResizedCrop"):
         _of_random_crop(steps.pop(0), options)
         options["flip"] = 0.0
@@ -81,7 +104,7 @@ def options_of(transform: Any) -> Tuple[dict, List[str]]:
             f"data set begins with {first}"
         ]
     left = [f"{one} is not the same there" for one in options.pop("differs", ())]
-    if not _is_to_float(steps):
+    if not _is_to_float(steps, is_tensor):
         named = ", ".join(type(one).__name__ for one in steps) or "nothing"
         return {}, left + [f"ToTensor and Normalize are to follow the crop, where the data set has {named}"]
     _of_values(steps, options)
@@ -90,9 +113,23 @@ def options_of(transform: Any) -> Tuple[dict, List[str]]:
 
 
 def _steps(transform: Any) -> list:
+    if is_of(transform, _TRANSFORMS, "ImageClassification"):  # what torchvision gives with its weights
+        return _of_preset(transform)
     if is_of(transform, _TRANSFORMS, "Compose"):
         return [step for one in transform.transforms for step in _steps(one)]
     return [] if transform is None else [transform]
+
+
+def _of_preset(preset: Any) -> list:
+    """The steps that it takes, as transforms of their own."""
+    steps = sys.modules["torchvision.transforms"]
+    how = preset.interpolation
+    return [
+        steps.Resize(preset.resize_size, how),
+        steps.CenterCrop(preset.crop_size),
+        steps.ToTensor(),
+        steps.Normalize(preset.mean, preset.std),
+    ]
 
 
 def _square(size: Any) -> Optional[int]:
@@ -132,29 +169,46 @@ def _of_centre(step: Any, options: dict) -> None:
         _differs(options, f"CenterCrop to {step.size}")
 
 
-def _is_to_float(steps: list) -> bool:
-    """Takes what makes tensors of 0 to 1 from the front."""
-    if steps and is_of(steps[0], _TRANSFORMS, "ToTensor"):
+def _is_to_float(steps: list, is_tensor: bool = False) -> bool:
+    """Takes what makes tensors of 0 to 1 from the front. `is_tensor`: of a tensor, not of a picture."""
+    if steps and not is_tensor and is_of(steps[0], _TRANSFORMS, "ToTensor"):
         steps.pop(0)
         return True
-    if len(steps) > 1 and (
-        is_of(steps[0], _TRANSFORMS, "ToImage") or is_of(steps[0], _TRANSFORMS, "PILToTensor")
+    first = 0 if is_tensor else 1
+    if not is_tensor and not (
+        steps and (is_of(steps[0], _TRANSFORMS, "ToImage") or is_of(steps[0], _TRANSFORMS, "PILToTensor"))
     ):
-        kind = steps[1]
-        if is_of(kind, _TRANSFORMS, "ToDtype") and str(kind.dtype) == "torch.float32" and kind.scale:
-            del steps[:2]
-            return True
-        if is_of(kind, _TRANSFORMS, "ConvertImageDtype") and str(kind.dtype) == "torch.float32":
-            del steps[:2]
-            return True
-    return False
+        return False
+    if len(steps) <= first or str(getattr(steps[first], "dtype", "")) != "torch.float32":
+        return False
+    kind = steps[first]
+    scales = is_of(kind, _TRANSFORMS, "ToDtype") and kind.scale
+    if not scales and not is_of(kind, _TRANSFORMS, "ConvertImageDtype"):
+        return False
+    del steps[: first + 1]
+    return True
 
 
 def _of_values(steps: list, options: dict) -> None:
     options.update(mean=(0.0, 0.0, 0.0), std=(1.0, 1.0, 1.0))
-    if steps and is_of(steps[0], _TRANSFORMS, "Normalize") and len(steps[0].mean) == 3:
-        step = steps.pop(0)
-        options.update(mean=tuple(map(float, step.mean)), std=tuple(map(float, step.std)))
+    normalized = _normalized(steps, 3)
+    if normalized:
+        steps.pop(0)
+        options.update(mean=normalized[0], std=normalized[1])
+
+
+def _normalized(steps: list, channels: int) -> Optional[Tuple[tuple, tuple]]:
+    """Mean and deviation by channel, where the first step is a Normalize of so many. One value stands for
+    all channels."""
+    if not steps or not is_of(steps[0], _TRANSFORMS, "Normalize"):
+        return None
+    torch = sys.modules["torch"]
+    both = [
+        torch.as_tensor(values, dtype=torch.float64).flatten().tolist()
+        for values in (steps[0].mean, steps[0].std)
+    ]
+    mean, std = [tuple(values * channels if len(values) == 1 else values) for values in both]
+    return (mean, std) if len(mean) == len(std) == channels else None
 
 
 def _without_defaults(options: dict) -> dict:
@@ -184,9 +238,10 @@ def _digits(dataset: Any) -> Found:
         left.append("its transform does not begin with ToTensor")
         steps = []
     mean, std = 0.0, 1.0
-    if not left and steps and is_of(steps[0], _TRANSFORMS, "Normalize") and len(steps[0].mean) == 1:
-        step = steps.pop(0)
-        mean, std = float(step.mean[0]), float(step.std[0])
+    normalized = None if left else _normalized(steps, 1)
+    if normalized:
+        steps.pop(0)
+        (mean,), (std,) = normalized
     left += [f"{type(one).__name__} is not done ahead" for one in steps]
     if dataset.target_transform is not None:
         left.append("its target_transform is the program's own")

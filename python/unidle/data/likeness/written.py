@@ -32,7 +32,6 @@ def _tensors(dataset: Any) -> Found:
     return Found(
         source="arrays",
         code="unidle.data.arrays(*dataset.tensors)",
-        left=_of_fields(len(dataset.tensors)),
         open=open_source,
     )
 

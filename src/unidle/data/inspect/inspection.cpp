@@ -56,18 +56,22 @@ bool lists_pictures(const fs::path& path) {
   return gap != std::string::npos && is_picture_name(line.substr(0, gap));
 }
 
-/// Throws kInput for a file that is none of the kinds, by its name or its first two bytes.
+/// Throws kInput for a file that is none of the kinds, by its name or its first bytes.
 void refuse_other_bytes(const fs::path& path) {
   if (is_picture_name(path)) {
     throw Error(ErrorCode::kInput, path.string(), "is a single picture",
                 "name a folder of pictures, or a list with a picture and its label on each line");
   }
-  std::string head(2, '\0');
+  std::string head(6, '\0');
   std::ifstream file(path, std::ios::binary);
   file.read(head.data(), static_cast<std::streamsize>(head.size()));
   head.resize(static_cast<std::size_t>(file.gcount()));
   if (head.starts_with("\x1f\x8b")) {
     throw Error(ErrorCode::kInput, path.string(), "is compressed; expected text", "gunzip --keep");
+  }
+  if (head.starts_with("PAR1") || head.starts_with("ARROW1")) {
+    throw Error(ErrorCode::kInput, path.string(), "is a file of Parquet or Arrow; expected text",
+                "unidle.data.table reads it in Python, where pyarrow is installed");
   }
 }
 

@@ -224,6 +224,7 @@ TEST_F(InspectionTest, NamesFilesThatAreNoneOfTheKinds) {
   };
   EXPECT_EQ(said("one.png", "\x89PNG"), "is a single picture");
   EXPECT_EQ(said("lines.txt.gz", "\x1f\x8b\x08"), "is compressed; expected text");
+  EXPECT_EQ(said("rows.parquet", "PAR1 and more"), "is a file of Parquet or Arrow; expected text");
 }
 
 }  // namespace

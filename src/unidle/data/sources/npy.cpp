@@ -9,6 +9,7 @@
 #include <set>
 #include <utility>
 
+#include "unidle/base/characters.h"
 #include "unidle/base/error.h"
 #include "unidle/base/files.h"
 #include "unidle/data/detail/natural_order.h"
@@ -96,6 +97,21 @@ std::vector<detail::ZipMember> members_of(detail::OpenFiles& files, std::size_t 
   return detail::read_zip_directory(bytes, size, path);
 }
 
+/// The arrays of an archive.
+std::set<std::string> arrays_in(const std::string& archive) {
+  constexpr std::string_view kEnd = ".npy";
+  detail::OpenFiles files;
+  std::set<std::string> names;
+  for (const detail::ZipMember& member : members_of(files, files.add(archive))) {
+    if (member.name.ends_with(kEnd)) {
+      names.insert(member.name.substr(0, member.name.size() - kEnd.size()));
+    }
+  }
+  return names;
+}
+
+bool is_zip(const std::string& path) { return lower(fs::path(path).extension().string()) == ".npz"; }
+
 /// Of a shard, where all but the last have as many, else of an average one; or of an even part of it, so that a window
 /// of several fits into memory.
 std::int64_t rows_of_a_run(const std::vector<std::int64_t>& ends, std::size_t row_bytes) {
@@ -117,6 +133,15 @@ std::string shape_text(const std::vector<std::int64_t>& shape) { return fmt::for
 
 NpySource::NpySource(const std::string& path, std::vector<std::string> field_names)
     : files_(std::make_unique<detail::OpenFiles>()) {
+  if (!fs::is_directory(status_of(path)) && is_zip(path)) {
+    for (const std::string& name : field_names.empty() ? find_fields(path) : field_names) {
+      take_shards(name, open_archives(name, {path}));
+    }
+    if (fields_.empty()) {
+      throw Error(ErrorCode::kInput, path, "holds no array");
+    }
+    return;
+  }
   if (!fs::is_directory(status_of(path))) {
     add_field(field_names.empty() ? fs::path(path).stem().string() : field_names.front(), {path});
     if (field_names.size() > 1) {
@@ -152,7 +177,8 @@ NpySource::~NpySource() = default;
 
 std::vector<std::string> NpySource::find_fields(const std::string& path) {
   if (!fs::is_directory(status_of(path))) {
-    return {fs::path(path).stem().string()};
+    const std::set<std::string> one = is_zip(path) ? arrays_in(path) : std::set{fs::path(path).stem().string()};
+    return {one.begin(), one.end()};
   }
   std::set<std::string> names;
   for (const fs::directory_entry& entry : fs::directory_iterator(path)) {
@@ -163,14 +189,8 @@ std::vector<std::string> NpySource::find_fields(const std::string& path) {
   for (const std::string& name : list_files(path, ".npy")) {
     names.insert(name_without_number(fs::path(name).stem().string()));
   }
-  for (const std::string& archive : list_files(path, ".npz")) {
-    detail::OpenFiles files;
-    for (const detail::ZipMember& member : members_of(files, files.add((fs::path(path) / archive).string()))) {
-      if (member.name.ends_with(".npy")) {
-        names.insert(member.name.substr(0, member.name.size() - 4));
-      }
-    }
-    break;  // all have the same
+  if (const std::vector<std::string> archives = list_files(path, ".npz"); !archives.empty()) {
+    names.merge(arrays_in((fs::path(path) / archives.front()).string()));  // all have the same
   }
   return {names.begin(), names.end()};
 }

@@ -169,7 +169,8 @@ void check_columns(const std::vector<std::string>& columns, const CsvPart& part)
   std::sort(sorted.begin(), sorted.end());
   const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
   if (twice != sorted.end()) {
-    throw Error(ErrorCode::kInput, part.head(), fmt::format("the column \"{}\" comes twice", *twice));
+    throw Error(ErrorCode::kInput, part.head(), fmt::format("the column \"{}\" comes twice", *twice),
+                cell_number(*twice) ? "the first line names the columns; put one before it where it is a row" : "");
   }
 }
 

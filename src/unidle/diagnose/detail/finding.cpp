@@ -83,6 +83,19 @@ std::optional<std::string> place(const std::string& place) {
   return place.empty() ? std::nullopt : std::optional(place);
 }
 
+bool is_of_a_package(std::string_view place) {
+  constexpr std::string_view kFolders[] = {"site-packages/", "dist-packages/", "torch/utils/data/"};
+  return std::ranges::any_of(kFolders, [&](std::string_view folder) { return place.find(folder) != place.npos; });
+}
+
+std::optional<std::string> place_of_samples(const Signals& signals) {
+  if (!signals.loader) {
+    return std::nullopt;
+  }
+  const LoaderFacts& loader = *signals.loader;
+  return place(is_of_a_package(loader.dataset_where) ? loader.where : loader.dataset_where);
+}
+
 std::optional<std::string> where_set(const Context& context, const std::string& knob) {
   const auto found = context.signals.settings.find(knob);
   return found == context.signals.settings.end() ? std::nullopt : place(found->second.configured_at);

@@ -28,6 +28,10 @@ std::optional<std::string> where_set(const Context& context, const std::string& 
 std::optional<std::string> where_loader(const Context& context, const std::string& knob);
 /// `place`, unless it is empty.
 std::optional<std::string> place(const std::string& place);
+/// Whether "file:line" is of an installed package, which nobody changes: torch's TensorDataset, say.
+bool is_of_a_package(std::string_view place);
+/// Where samples are made; where that is of a package, the line that makes the loader.
+std::optional<std::string> place_of_samples(const Signals& signals);
 
 /// The effective value as a whole number; nothing when unknown or not one.
 std::optional<std::int64_t> effective_int(const Context& context, const std::string& knob);

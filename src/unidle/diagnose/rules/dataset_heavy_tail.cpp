@@ -45,7 +45,7 @@ Evaluation evaluate_dataset_heavy_tail(const Context& context, const Policy& pol
     return Nothing{};
   }
   Finding finding = detail::of_share(share, policy);
-  finding.where = signals.loader ? detail::place(signals.loader->dataset_where) : std::nullopt;
+  finding.where = detail::place_of_samples(signals);
   finding.evidence = {
       context.say("half of the samples cost less than {}, one in a hundred more than {}", format_seconds(p50_s),
                   format_seconds(p99_s)),

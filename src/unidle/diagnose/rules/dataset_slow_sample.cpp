@@ -21,8 +21,8 @@ void add_function(const Context& context, Finding& finding) {
     finding.evidence.push_back(
         context.say("{} of that time is spent in {} ({})", format_share(hot->share), hot->function, hot->where));
     finding.where = detail::place(hot->where);
-  } else if (context.signals.loader) {
-    finding.where = detail::place(context.signals.loader->dataset_where);
+  } else {
+    finding.where = detail::place_of_samples(context.signals);
   }
 }
 

@@ -11,11 +11,6 @@ std::optional<double> row_s(const Signals& signals) {
   return signals.samples && signals.samples->p50_s ? signals.samples->p50_s : signals.sample_s;
 }
 
-/// A class of torch's own, TensorDataset for one: nobody changes that.
-bool is_torchs(const LoaderFacts& loader) {
-  return loader.dataset_where.find("torch/utils/data/") != std::string::npos;
-}
-
 /// Only what would be taken: the rows together where that was tried, otherwise workers.
 void add_fixes(const Context& context, Finding& finding) {
   const LoaderFacts& loader = *context.signals.loader;
@@ -35,9 +30,10 @@ void add_fixes(const Context& context, Finding& finding) {
     }
     finding.fixes.push_back(detail::make_fix(
         context, "loader.workers", detail::workers_that_hide(context, *context.input_s),
-        is_torchs(loader) ? "prepare batches in workers while the step runs, or index the tensors in the loop"
-                          : "prepare batches in workers while the step runs; let the dataset return a batch for a list "
-                            "of indices (__getitems__) to gain more"));
+        detail::is_of_a_package(loader.dataset_where)
+            ? "prepare batches in workers while the step runs, or index the tensors in the loop"
+            : "prepare batches in workers while the step runs; let the dataset return a batch for a list "
+              "of indices (__getitems__) to gain more"));
   }
 }
 
@@ -59,7 +55,7 @@ Evaluation evaluate_loader_per_row(const Context& context, const Policy& policy)
     return Nothing{};
   }
   Finding finding = detail::of_share(*context.steady_input, policy);
-  finding.where = detail::place(is_torchs(*signals.loader) ? signals.loader->where : signals.loader->dataset_where);
+  finding.where = detail::place_of_samples(signals);
   finding.evidence.push_back(
       context.say("the data is in memory, and each row of a batch is fetched by a call of its own: {} a row",
                   format_seconds(*row_s(signals))));

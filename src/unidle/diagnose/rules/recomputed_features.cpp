@@ -93,8 +93,8 @@ Evaluation evaluate_recomputed_features(const Context& context, const Policy& po
     finding.where = detail::place(hot->where);
     finding.evidence.push_back(
         context.say("{} of the sample work is spent in {} ({})", format_share(hot->share), hot->function, hot->where));
-  } else if (signals.loader && !finding.where) {
-    finding.where = detail::place(signals.loader->dataset_where);
+  } else if (!finding.where) {
+    finding.where = detail::place_of_samples(signals);
   }
   finding.evidence.push_back(
       context.say("after the first pass the steps still wait for it, {} of the wall time", format_share(share)));

@@ -28,7 +28,7 @@ Evaluation evaluate_storage_bound(const Context& context, const Policy& policy) 
     return Nothing{};
   }
   Finding finding = detail::of_share(share, policy);
-  finding.where = signals.loader ? detail::place(signals.loader->dataset_where) : std::nullopt;
+  finding.where = detail::place_of_samples(signals);
   finding.evidence.push_back(
       context.say("samples spend {} of their time waiting, not on a CPU", format_share(1 - *context.work_on_cpu)));
   if (signals.disk_wait) {
