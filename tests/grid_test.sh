@@ -27,6 +27,10 @@ has out "failed with optimizer.lr=1e308: "
 ls kept/optimizer.lr=0.001/checkpoint-000000000064.pt >/dev/null || fail "no checkpoint of its own: $(ls -R kept)"
 refused config.yaml "${settings[@]}" --grid model.width=32 --grid model.width=64
 has err "has its values already"
+refused config.yaml "${settings[@]}" --grid model.width=32 --prepare
+has err "--prepare"
+RANK=0 WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=29400 refused config.yaml "${settings[@]}" --grid model.width=32
+has err "--grid: trains one run after the other, in one process"
 refused config.yaml "${settings[@]}" --grid model.width
 refused config.yaml "${settings[@]}" --grid model.widht=32
 has err "did you mean model.width"

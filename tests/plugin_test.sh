@@ -32,6 +32,11 @@ echo 'int something;' >empty.c
 cc -shared -fPIC empty.c -o libempty.so
 refused train --plugin libempty.so regression.yaml
 has err "is no workload"
+abi=$(strings libregression.so | grep '^unidle-workload ')
+printf 'const char* unidle_plugin_abi(void) { return "%s"; }\nvoid* unidle_plugin_workload(void) { return 0; }\n' "$abi" >null.c
+cc -shared -fPIC null.c -o libnull.so
+refused train --plugin libnull.so regression.yaml
+has err "libnull.so: is no workload: its kind has no name"
 echo 'const char* unidle_plugin_abi(void) { return "unidle-workload 0, torch 1.0"; }' >old.c
 cc -shared -fPIC old.c -o libold.so
 refused train --plugin libold.so regression.yaml

@@ -88,4 +88,21 @@ PY
 }
 
 for world in ${WORLD:-2 4}; do survives "$world"; done
+# Processes with other data do not train together.
+mkdir other
+cp houses.yaml net.pt other
+head -n 400 houses.csv >other/houses.csv
+common=$(port)
+one_of_two() {  # one_of_two RANK: in its folder
+  RANK=$1 LOCAL_RANK=$1 WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=$common \
+    timeout 120 "$UNIDLE_BIN/unidle-train" houses.yaml train.samples=400 checkpoint.interval=0 -q
+}
+(cd other && one_of_two 1 >out 2>err) &
+second=$!
+one_of_two 0 >out 2>err
+[ $? = 2 ] || fail "the first of two with other data: $(cat err)"
+wait "$second"
+[ $? = 2 ] || fail "the second of two with other data: $(cat other/err)"
+has other/err "data: is '"
+has err "not so in the first process"
 finish

@@ -61,6 +61,13 @@ has err "script.targets: has numbers from 0 to 2, and two.pt gives 2 classes"
 refused train price.yaml script.model=two.pt script.table=kinds.csv script.targets=kind script.loss=cross-entropy \
   script.metric=rmse
 has err "script.metric: rmse of logits says nothing"
+awk -F, 'NR == 1 || NR > 3 {print; next} {sub(/[^,]*$/, "0.5"); print}' kinds.csv >halves.csv
+head -1 kinds.csv | grep -q 'kind$' || fail "kind is not the last column"
+refused train price.yaml script.model=kind.pt script.table=halves.csv script.targets=kind script.loss=cross-entropy
+has err "the loss cross-entropy expects the number of a class"
+mkfifo pipe.pt
+refused train price.yaml script.model=pipe.pt
+has err "pipe.pt: is a pipe"
 refused train price.yaml script.targets=cost
 refused train price.yaml script.model=
 has err "script.model"

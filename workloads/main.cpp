@@ -170,6 +170,9 @@ train::Summary train_workload(const Options& options, const train::Config& confi
     capture = train::graph_capture_of(place.device);
   }
   const std::unique_ptr<train::Workload> workload = kind.open(config, place.device);
+  if (workload == nullptr) {
+    throw Error(ErrorCode::kInput, "workload " + kind.traits.name, "opens nothing");
+  }
 
   if (!options.weights.empty()) {
     train::load_weights(workload->model(), train::read_weights(options.weights), options.weights);
@@ -273,7 +276,15 @@ int train_one(const Options& options, const train::Config& config, const train::
 
 int run(const Options& options) {
   const train::WorkloadKind* plugin = options.plugin.empty() ? nullptr : &train::load_plugin(options.plugin);
+  workloads::refuse_known_name(plugin, options.plugin);
   if (!options.grid.empty()) {
+    if (options.prepare) {
+      throw Error(ErrorCode::kUsage, "--prepare", "makes the data once, for all of a grid", "leave out --grid for it");
+    }
+    if (train::RankPlace::from_environment()) {
+      throw Error(ErrorCode::kUsage, "--grid", "trains one run after the other, in one process",
+                  "start it without torchrun, or a run for each value");
+    }
     return train_grid(options, plugin);
   }
   train::Events events;
@@ -366,6 +377,9 @@ int main(int argc, char** argv) {
       return out_of_memory();
     }
     say_error("unidle-train", first_line(error.what()));
+    return 1;
+  } catch (...) {  // of a library that was loaded
+    say_error("unidle-train", "something was thrown that is no exception of C++'s own");
     return 1;
   }
 }

@@ -20,4 +20,13 @@ const train::WorkloadKind& find_workload(const train::Config& config, const trai
               "expected one of: " + names + "; found '" + config.text("workload") + "'");
 }
 
+void refuse_known_name(const train::WorkloadKind* loaded, const std::string& library) {
+  for (const train::WorkloadKind* kind : all_workloads()) {
+    if (loaded != nullptr && kind->traits.name == loaded->traits.name) {
+      throw Error(ErrorCode::kInput, library, "brings a workload " + kind->traits.name + ", and there is one already",
+                  "give it another name");
+    }
+  }
+}
+
 }  // namespace unidle::workloads

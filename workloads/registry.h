@@ -1,7 +1,7 @@
 // The workloads that this program trains, one folder each: the list is made from their names.
 #pragma once
 
-#include <string_view>
+#include <string>
 #include <vector>
 
 #include "unidle/train/workload.h"
@@ -14,5 +14,8 @@ const std::vector<const train::WorkloadKind*>& all_workloads();
 /// The one that the configuration names, of those and of a loaded one. Throws kInput, with the known names, when there
 /// is none of that name.
 const train::WorkloadKind& find_workload(const train::Config& config, const train::WorkloadKind* loaded = nullptr);
+
+/// Throws kInput naming the library whose workload has the name of one of those.
+void refuse_known_name(const train::WorkloadKind* loaded, const std::string& library);
 
 }  // namespace unidle::workloads

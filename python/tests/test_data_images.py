@@ -259,6 +259,17 @@ class ErrorTest(unittest.TestCase):
         with self.assertRaises(unidle.UsageError):
             images(self.folder, scale=(0.5, 0.1))
 
+    def test_a_link_that_leads_back_is_named(self):
+        (self.folder / "a" / "again").symlink_to(".")
+        with self.assertRaisesRegex(unidle.InputError, "a/again: is a link that leads back"):
+            images(self.folder)
+
+    def test_a_picture_that_ends_in_its_header_is_cut_off(self):
+        path = self.folder / "a" / "3.jpg"
+        path.write_bytes(path.read_bytes()[:100])
+        with self.assertRaisesRegex(unidle.InputError, "3.jpg: .*cut off"):
+            list(Loader(images(self.folder, 32), 6))
+
     def test_a_damaged_picture_fails_its_batch_or_is_skipped(self):
         whole = (self.folder / "a" / "3.jpg").read_bytes()
         (self.folder / "a" / "3.jpg").write_bytes(whole[: len(whole) // 3])

@@ -113,6 +113,22 @@ class FilesTest(InFolder):
         with self.assertRaisesRegex(unidle.errors.InputError, "alone.npz"):
             npy(path)
 
+    def test_files_that_change_meanwhile_are_named(self):
+        path = self.folder / "x.npy"
+        np.save(path, np.ones((10, 3), "f4"))
+        batches = iter(Loader(npy(path), 5, shuffle=False, workers=0))
+        next(batches)
+        np.save(path, np.full((20, 3), 7.0))  # in its place
+        with self.assertRaisesRegex(unidle.InputError, "x.npy: was changed while it was read"):
+            next(batches)
+        for number in range(200):  # more than are held open
+            np.save(self.folder / f"y_{number:03}.npy", np.full((2, 3), number))
+        source = npy(self.folder, ["y"])
+        np.save(self.folder / "other.npy", np.full((2, 3), 5))
+        (self.folder / "other.npy").replace(self.folder / "y_150.npy")
+        with self.assertRaisesRegex(unidle.InputError, "y_150.npy: was changed"):
+            list(Loader(source, 50, shuffle=False, workers=0))
+
     def test_the_longest_name_that_fits_has_the_file(self):
         np.save(self.folder / "image.npy", np.zeros((3, 2)))
         np.save(self.folder / "image_mask.npy", np.ones((3, 2)))

@@ -4,10 +4,13 @@
 #include <torch/csrc/jit/serialization/import.h>
 
 #include <filesystem>
+#include <unordered_set>
 #include <utility>
 
 #include "unidle/base/error.h"
+#include "unidle/base/files.h"
 #include "unidle/train/memory.h"
+#include "workloads/torch_predictor.h"
 #include "workloads/torchscript/exported_model.h"
 
 namespace unidle::workloads::torchscript {
@@ -16,9 +19,12 @@ namespace {
 
 class ScriptModel final : public TableModel {
  public:
-  explicit ScriptModel(torch::jit::Module script) : script_(std::move(script)) {
+  ScriptModel(torch::jit::Module script, std::string path) : script_(std::move(script)), path_(std::move(path)) {
+    std::unordered_set<const at::TensorImpl*> known;  // one that has two names is registered under the first
     for (const auto& parameter : script_.named_parameters()) {
-      add_parameter(parameter.name, parameter.value);
+      if (known.insert(parameter.value.unsafeGetTensorImpl()).second) {
+        add_parameter(parameter.name, parameter.value);
+      }
     }
     for (const auto& buffer : script_.named_buffers()) {
       add_buffer(buffer.name, buffer.value);
@@ -28,10 +34,20 @@ class ScriptModel final : public TableModel {
     Module::train(on);
     script_.train(on);
   }
-  at::Tensor forward(const at::Tensor& rows) override { return script_.forward({rows}).toTensor(); }
+  at::Tensor forward(const at::Tensor& rows) override {
+    try {
+      return script_.forward({rows}).toTensor();
+    } catch (const std::exception& failure) {  // torch throws several kinds
+      if (train::is_out_of_memory(failure)) {
+        throw;
+      }
+      throw Error(ErrorCode::kInput, path_, "its forward fails: " + last_words(failure));
+    }
+  }
 
  private:
   torch::jit::Module script_;
+  std::string path_;
 };
 
 constexpr const char* kHowToMakeOne =
@@ -64,14 +80,14 @@ void TableModel::add_buffer(const std::string& path, const at::Tensor& value) {
 }
 
 std::unique_ptr<TableModel> load_model(const std::string& path, std::int64_t features, at::Device device) {
-  if (!std::filesystem::exists(path)) {
-    throw Error(ErrorCode::kInput, path, "is not there", kHowToMakeOne);
+  if (const auto reason = why_no_file(path); reason || !std::filesystem::exists(path)) {
+    throw Error(ErrorCode::kInput, path, reason.value_or("is not there"), kHowToMakeOne);
   }
   if (is_exported(path)) {
     return std::make_unique<ExportedModel>(path, features, device);
   }
   try {
-    return std::make_unique<ScriptModel>(torch::jit::load(path, device));
+    return std::make_unique<ScriptModel>(torch::jit::load(path, device), path);
   } catch (const std::exception& failure) {  // torch throws several kinds
     if (train::is_out_of_memory(failure)) {
       throw;

@@ -31,6 +31,40 @@ at::Tensor loss_of(const std::string& name, const at::Tensor& output, const at::
 
 bool takes_logits(const std::string& loss) { return loss == "cross-entropy" || loss == "binary-cross-entropy"; }
 
+/// Throws kInput for a target that the loss would take for something else: a class that is no whole number from 0, a
+/// truth beyond 0 and 1.
+void check_targets(const data::TableSource& rows, const std::string& loss) {
+  constexpr std::int64_t kAtOnce = 4096;
+  if (!takes_logits(loss)) {
+    return;
+  }
+  const std::vector<data::Field>& fields = rows.fields();
+  at::Tensor features = at::empty({kAtOnce, rows.features()});
+  at::Tensor targets = at::empty({kAtOnce, static_cast<std::int64_t>(fields[1].bytes() / sizeof(float))});
+  std::vector<data::ItemRequest> requests;
+  for (std::int64_t first = 0; first < rows.items(); first += kAtOnce) {
+    requests.clear();
+    for (std::int64_t row = first; row < std::min(first + kAtOnce, rows.items()); ++row) {
+      requests.push_back({row, 0, 0});
+    }
+    const auto place = [](at::Tensor& tensor, const data::Field& field) {
+      return data::Rows{static_cast<std::byte*>(tensor.mutable_data_ptr()), field.bytes()};
+    };
+    const data::Rows places[] = {place(features, fields[0]), place(targets, fields[1])};
+    rows.gather(requests, places);
+    const at::Tensor some = targets.narrow(0, 0, static_cast<std::int64_t>(requests.size()));
+    const bool classes = loss == "cross-entropy";
+    const at::Tensor wrong = classes ? some.lt(0).logical_or(some.frac().ne(0)) : some.lt(0).logical_or(some.gt(1));
+    if (wrong.any().item<bool>()) {
+      throw Error(ErrorCode::kInput, "script.targets",
+                  fmt::format("has {:g} in row {} of its part; the loss {} expects {}",
+                              some.masked_select(wrong)[0].item<float>(),
+                              first + wrong.any(1).nonzero()[0].item<std::int64_t>() + 1, loss,
+                              classes ? "the number of a class, from 0" : "0 to 1"));
+    }
+  }
+}
+
 /// Throws kUsage for an error of logits.
 std::string metric_for(const train::Config& config, const std::string& loss) {
   std::string metric = config.text("script.metric");
@@ -94,6 +128,8 @@ class Script final : public train::Workload {
         held_out_(table(config, data::TablePart::kValidation)),
         model_(load_model(path_, train_.features(), device)) {
     model_->train();
+    check_targets(train_, loss_);
+    check_targets(held_out_, loss_);
   }
 
   const data::Source& source() const override { return train_; }

@@ -1,13 +1,16 @@
 #include "unidle/train/checks.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <array>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 
+#include "unidle/base/json.h"
 #include "unidle/telemetry/host.h"
 
 namespace unidle::train {
@@ -112,6 +115,28 @@ std::map<std::string, std::string> shared_settings(const Config& config) {
     if (!of_machine && !setting.name.ends_with(".folder")) {
       shared.emplace(setting.name, config.text(setting.name));
     }
+  }
+  return shared;
+}
+
+namespace {
+
+std::string told_of(const data::Source& source) {
+  std::string told = fmt::format("{} items of {} samples", source.items(), source.samples_per_item());
+  for (const data::Field& field : source.fields()) {
+    told += fmt::format("; {} {} [{}]", field.name, data::name_of(field.dtype), fmt::join(field.shape, ", "));
+  }
+  // Of a table also its statistics, which tell other rows.
+  const nlohmann::json facts = parse_json(source.describe());
+  return facts.contains("columns") ? told + "; columns " + json_text(facts["columns"], -1) : told;
+}
+
+}  // namespace
+
+std::map<std::string, std::string> shared_data(const Workload& workload) {
+  std::map<std::string, std::string> shared = {{"the training data", told_of(workload.source())}};
+  if (const data::Source* held_out = workload.held_out(); held_out != nullptr) {
+    shared.emplace("the held-out data", told_of(*held_out));
   }
   return shared;
 }

@@ -19,6 +19,9 @@ const Config& checked_combinations(const Config& config, at::Device device, int 
 /// The settings that all processes of a run share, by name: all but those of a machine, its folders and its processors.
 std::map<std::string, std::string> shared_settings(const Config& config);
 
+/// Of the data that a process has, what must be the same in all: how much of it, its shapes, its columns.
+std::map<std::string, std::string> shared_data(const Workload& workload);
+
 /// Warns of each setting that was given and that the workload does not read, as far as its effective() tells. What is
 /// in force instead, for the record: the defaults of those that switch something.
 Effective warn_of_unread(const Config& config, const Workload& workload);

@@ -62,13 +62,17 @@ const WorkloadKind& load_plugin(const std::filesystem::path& library) {
     throw Error(ErrorCode::kInput, path, "cannot be loaded: " + loader_error(), kHowToBuild);
   }
   const char* abi = function_of<const char*()>(handle, "unidle_plugin_abi", path)();
-  if (std::strcmp(abi, UNIDLE_PLUGIN_ABI) != 0) {
-    throw Error(ErrorCode::kInput, path, fmt::format("was built for '{}', this is '{}'", abi, UNIDLE_PLUGIN_ABI),
+  if (abi == nullptr || std::strcmp(abi, UNIDLE_PLUGIN_ABI) != 0) {
+    throw Error(ErrorCode::kInput, path,
+                fmt::format("was built for '{}', this is '{}'", abi != nullptr ? abi : "", UNIDLE_PLUGIN_ABI),
                 "build it again with this unidle");
   }
-  const WorkloadKind& kind = *function_of<const WorkloadKind*()>(handle, "unidle_plugin_workload", path)();
-  add_settings(kind.settings);
-  return kind;
+  const auto* kind = function_of<const WorkloadKind*()>(handle, "unidle_plugin_workload", path)();
+  if (kind == nullptr || kind->traits.name.empty() || !kind->open) {
+    throw Error(ErrorCode::kInput, path, "is no workload: its kind has no name, or nothing that opens it", kHowToBuild);
+  }
+  add_settings(kind->settings);
+  return *kind;
 }
 
 }  // namespace unidle::train

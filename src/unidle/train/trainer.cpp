@@ -49,11 +49,13 @@ ModelFacts facts_of(const torch::nn::Module& model) {
   return facts;
 }
 
-/// `config` itself, when it can be and all processes have it.
-const Config& checked(const Config& config, at::Device device, Ranks* ranks) {
+/// `config` itself, when it can be and all processes have it, and the same data.
+const Config& checked(const Config& config, const Workload& workload, at::Device device, Ranks* ranks) {
   checked_combinations(config, device, ranks != nullptr ? ranks->world() : 1);
   if (ranks != nullptr) {
-    ranks->agree_on(shared_settings(config));
+    std::map<std::string, std::string> shared = shared_settings(config);
+    shared.merge(shared_data(workload));
+    ranks->agree_on(shared);
   }
   return config;
 }
@@ -62,7 +64,7 @@ const Config& checked(const Config& config, at::Device device, Ranks* ranks) {
 
 Trainer::Trainer(Workload& workload, const Config& config, at::Device device, Events& events, TrainOptions options)
     : workload_(workload),
-      config_(checked(config, device, options.ranks)),
+      config_(checked(config, workload, device, options.ranks)),
       device_(device),
       events_(events),
       options_(std::move(options)),
@@ -372,6 +374,10 @@ void Trainer::validate() {
   events_.span(UNIDLE_EVENT_VALIDATE, start, step, static_cast<std::uint64_t>(evaluation_.samples()));
   for (const auto& [name, value] : metric_) {
     events_.metric(name, value, step, static_cast<std::uint64_t>(position_.samples));
+    if (!std::isfinite(value) && rank() == 0) {
+      spdlog::warn("validation after {} steps: {} is not finite: the model's outputs or the held-out data are not",
+                   position_.steps, name);
+    }
   }
 }
 

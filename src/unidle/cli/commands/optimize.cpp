@@ -157,6 +157,9 @@ int run(const Arguments& given) {
     return undo(arguments);
   }
   const tune::OptimizeOptions options = options_of(arguments);
+  if (!arguments.output.empty() && !arguments.dry_run) {
+    tune::check_output(options.config, arguments.output);
+  }
   std::optional<SignalStop> stop;
   if (options.benchmark) {
     stop.emplace();
@@ -183,7 +186,7 @@ int run(const Arguments& given) {
     written = tune::write_result(result, output, arguments.in_place);
   }
   report(arguments, result, written);
-  return interrupted ? 128 + stop->signal() : 0;
+  return interrupted ? 128 + stop->signal() : result.outcome && result.outcome->all_failed ? 1 : 0;
 }
 
 std::function<int()> setup(CLI::App& app) {

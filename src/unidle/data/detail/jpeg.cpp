@@ -146,6 +146,9 @@ struct JpegDecoder::State {
     if (code == JERR_OUT_OF_MEMORY) {
       return Error(ErrorCode::kOutOfMemory, std::string(subject), "libjpeg got no memory");
     }
+    if (code == JERR_BAD_STATE) {  // libjpeg's word for a file that ends before its picture begins
+      text = "it is cut off";
+    }
     return Error(ErrorCode::kInput, std::string(subject), fmt::format("JPEG {}: {}", what, text));
   }
 };

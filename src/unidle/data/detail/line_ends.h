@@ -1,4 +1,4 @@
-// Line ends of old Macs: a carriage return alone.
+// Line ends of old Macs, a carriage return alone, and the mark before a text.
 #pragma once
 
 #include <algorithm>
@@ -13,6 +13,14 @@ inline void feed_lines(char* begin, char* end) { std::replace(begin, end, '\r', 
 inline std::string with_line_feeds(std::string text) {
   if (text.find('\n') == std::string::npos) {
     feed_lines(text.data(), text.data() + text.size());
+  }
+  return text;
+}
+
+/// A text without the mark that some editors put before UTF-8.
+inline std::string without_mark(std::string text) {
+  if (text.starts_with("\xef\xbb\xbf")) {
+    text.erase(0, 3);
   }
   return text;
 }

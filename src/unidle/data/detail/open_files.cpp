@@ -19,7 +19,11 @@ std::size_t OpenFiles::add(const std::string& path) {
   if (!S_ISREG(status.st_mode)) {
     throw Error(ErrorCode::kInput, path, "is not a regular file");
   }
-  files_.push_back({path, static_cast<std::uint64_t>(status.st_size), status.st_mtim, nullptr});
+  files_.push_back({path,
+                    static_cast<std::uint64_t>(status.st_size),
+                    status.st_mtim,
+                    {static_cast<std::uint64_t>(status.st_dev), static_cast<std::uint64_t>(status.st_ino)},
+                    nullptr});
   return files_.size() - 1;
 }
 
@@ -54,6 +58,19 @@ void OpenFiles::will_need(std::size_t number, std::uint64_t offset, std::uint64_
   ::posix_fadvise(fd->get(), static_cast<off_t>(offset), static_cast<off_t>(bytes), POSIX_FADV_WILLNEED);
 }
 
+void OpenFiles::require_unchanged(std::size_t number, int fd) const {
+  const File& file = files_[number];
+  struct stat now;
+  const bool same = ::fstat(fd, &now) == 0 && static_cast<std::uint64_t>(now.st_dev) == file.identity[0] &&
+                    static_cast<std::uint64_t>(now.st_ino) == file.identity[1] &&
+                    static_cast<std::uint64_t>(now.st_size) == file.bytes &&
+                    now.st_mtim.tv_sec == file.changed.tv_sec && now.st_mtim.tv_nsec == file.changed.tv_nsec;
+  if (!same) {
+    throw Error(ErrorCode::kInput, file.path, "was changed while it was read",
+                "open the data anew; put a new file in its place by another name");
+  }
+}
+
 void OpenFiles::read(std::size_t number, std::uint64_t offset, std::span<std::byte> to) {
   const InStage stage(Stage::kRead);
   const std::shared_ptr<UniqueFd> fd = open(number);
@@ -70,6 +87,7 @@ void OpenFiles::read(std::size_t number, std::uint64_t offset, std::span<std::by
     }
     done += got > 0 ? static_cast<std::size_t>(got) : 0;
   }
+  require_unchanged(number, fd->get());
 }
 
 }  // namespace unidle::data::detail

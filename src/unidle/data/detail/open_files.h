@@ -27,7 +27,8 @@ class OpenFiles {
   std::uint64_t bytes(std::size_t file) const { return files_[file].bytes; }  // when it was added
   timespec changed(std::size_t file) const { return files_[file].changed; }   // its last change before that
 
-  /// Reads all of `to` from `offset`. Throws kInput naming the path when the file ends before.
+  /// Reads all of `to` from `offset`. Throws kInput naming the path when the file ends before, or is no longer what it
+  /// was when it was added.
   void read(std::size_t file, std::uint64_t offset, std::span<std::byte> to);
   /// The system may read these bytes ahead. Does not wait for them, and does not fail.
   void will_need(std::size_t file, std::uint64_t offset, std::uint64_t bytes);
@@ -37,9 +38,12 @@ class OpenFiles {
     std::string path;
     std::uint64_t bytes;
     timespec changed;
+    std::uint64_t identity[2];     // device and number
     std::shared_ptr<UniqueFd> fd;  // guarded by mutex_
   };
   std::shared_ptr<UniqueFd> open(std::size_t file);
+  /// Throws kInput. Also of a file that was written over in its place.
+  void require_unchanged(std::size_t file, int fd) const;
 
   std::size_t most_open_;
   std::vector<File> files_;

@@ -71,19 +71,41 @@ class TarReader {
     Block block{};
     while (at_ + kBlock <= end_) {
       read(at_, block.data(), kBlock);
-      if (std::all_of(block.begin(), block.end(), [](char byte) { return byte == 0; })) {
-        break;
+      if (is_empty(block)) {
+        require_end();
+        return std::move(members_);
       }
       take(block);
+    }
+    if (at_ != end_) {  // within a header, or before a member's last block is full
+      fail(fmt::format("is cut off at byte {}", end_));
     }
     return std::move(members_);
   }
 
  private:
+  static bool is_empty(const Block& block) {
+    return std::all_of(block.begin(), block.end(), [](char byte) { return byte == 0; });
+  }
+
+  /// Behind the first empty block lies nothing, as far as a record of 20 blocks reaches.
+  void require_end() const {
+    constexpr int kBlocksOfARecord = 20;
+    Block block{};
+    std::uint64_t at = at_;
+    for (int number = 0; number < kBlocksOfARecord && at + kBlock <= end_; ++number, at += kBlock) {
+      read(at, block.data(), kBlock);
+      if (!is_empty(block)) {
+        fail(fmt::format("ends at byte {}, and more follows at byte {}", at_, at),
+             "is it damaged, or are these several tars in one file?");
+      }
+    }
+  }
+
   [[noreturn]] void fail(const std::string& what, const std::string& hint = {}) const {
     throw Error(ErrorCode::kInput, files_.path(file_), what, hint);
   }
-  void read(std::uint64_t offset, char* to, std::size_t bytes) {
+  void read(std::uint64_t offset, char* to, std::size_t bytes) const {
     files_.read(file_, offset, std::as_writable_bytes(std::span(to, bytes)));
   }
 

@@ -47,11 +47,28 @@ bool holds_folders_with(const fs::path& folder, bool (*wanted)(const fs::path&))
   return false;
 }
 
-/// Whether the file's first line is "PICTURE LABEL".
+/// Whether a folder of a class has a picture, at any depth.
+bool holds_classes(const fs::path& folder) {
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+    std::error_code unknown;
+    if (!entry.is_directory(unknown)) {
+      continue;
+    }
+    for (fs::recursive_directory_iterator file(entry, unknown), end; !unknown && file != end; file.increment(unknown)) {
+      if (std::error_code ignored; file->is_regular_file(ignored) && is_picture_name(file->path())) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+/// Whether the file's first line with anything in it is "PICTURE LABEL".
 bool lists_pictures(const fs::path& path) {
   std::ifstream file(path);
   std::string line;
-  std::getline(file, line);
+  while (line.find_first_not_of(" \t\r") == std::string::npos && std::getline(file, line)) {
+  }
   const std::size_t gap = line.find_last_of(" \t");
   return gap != std::string::npos && is_picture_name(line.substr(0, gap));
 }
@@ -106,7 +123,7 @@ Inspection inspect_folder(const std::string& path, const InspectOptions& options
   if (holds(folder, is_archive)) {
     return count(inspect_kinds::tar(detail::find_archives({path}), options), is_archive);
   }
-  if (holds_folders_with(folder, is_picture_name)) {
+  if (holds_classes(folder)) {
     return count(inspect_kinds::images(path, options), kNone);
   }
   throw Error(ErrorCode::kInput, path, "holds nothing that is known",

@@ -19,7 +19,7 @@ class SequenceInspection {
   }
 
   Inspection run() {
-    const std::string text = detail::with_line_feeds(read_file(path_));
+    const std::string text = detail::without_mark(detail::with_line_feeds(read_file(path_)));
     for (std::size_t at = 0; at < text.size();) {
       const std::size_t end = std::min(text.find('\n', at), text.size());
       std::string_view line = std::string_view(text).substr(at, end - at);

@@ -12,6 +12,7 @@
 
 #include "unidle/base/error.h"
 #include "unidle/base/files.h"
+#include "unidle/data/detail/line_ends.h"
 #include "unidle/data/detail/webp.h"
 #include "unidle/data/source_kind.h"
 
@@ -49,12 +50,25 @@ bool is_readable_picture(const fs::path& path) {
 
 constexpr const char* kExpected = "expected a folder for each class, FOLDER/CLASS/NAME.jpg";
 
+/// A link to a folder above it would be followed for ever.
+void refuse_circle(const fs::path& entry) {
+  std::error_code unknown;
+  const std::string to = fs::canonical(entry, unknown).string() + "/";
+  const std::string here = fs::canonical(entry.parent_path(), unknown).string() + "/";
+  if (!unknown && here.starts_with(to)) {
+    throw Error(ErrorCode::kInput, entry.string(), "is a link that leads back to a folder it lies in", "remove it");
+  }
+}
+
 template <typename Iterator>
 std::vector<fs::path> listed(const fs::path& folder, fs::directory_options options, bool folders) {
   std::error_code error;
   std::vector<fs::path> paths;
   for (Iterator entry(folder, options, error), end; !error && entry != end; entry.increment(error)) {
     std::error_code ignored;
+    if (!folders && entry->is_symlink(ignored) && entry->is_directory(ignored)) {
+      refuse_circle(entry->path());
+    }
     if (folders ? entry->is_directory(ignored) : !entry->is_directory(ignored) && is_readable_picture(entry->path())) {
       paths.push_back(entry->path());
     }
@@ -109,7 +123,7 @@ void ImageSource::list_folder(const std::string& folder) {
 }
 
 void ImageSource::list_lines(const std::string& list) {
-  const std::string text = read_file(list);
+  const std::string text = detail::without_mark(read_file(list));
   const fs::path folder = fs::path(list).parent_path();
   std::int64_t number = 0;
   for (std::size_t at = 0; at < text.size();) {

@@ -35,7 +35,7 @@ bool is_fasta(const std::string& path) {
 SequenceSource::SequenceSource(const std::string& path, const SequenceOptions& options) : options_(options) {
   check_options();
   starts_.push_back(0);
-  const std::string text = detail::with_line_feeds(read_file(path));
+  const std::string text = detail::without_mark(detail::with_line_feeds(read_file(path)));
   const std::string kind = extension_of(path);
   if (options_.column.empty() && (kind == ".csv" || kind == ".tsv")) {
     throw Error(ErrorCode::kUsage, path, "is a table; expected the option column, with the name of its texts");

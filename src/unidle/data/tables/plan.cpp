@@ -4,6 +4,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
 
 #include "unidle/base/error.h"
 #include "unidle/data/csv_rows.h"
@@ -59,6 +62,12 @@ class Planner {
       join.rows.uses[sides[i].column(key)].key = true;
       plan_.joins.push_back(std::move(join));
     }
+    for (const CsvLayout* one : layouts_) {
+      places_.emplace_back();
+      for (std::size_t column = 0; column < one->columns.size(); ++column) {
+        places_.back().emplace(one->columns[column], column);
+      }
+    }
   }
 
   TablePlan run() {
@@ -103,7 +112,8 @@ class Planner {
     std::optional<FoundColumn> found;
     for (std::size_t table = 0; table < layouts_.size(); ++table) {
       const CsvLayout& layout = *layouts_[table];
-      if (!layout.has(name) || (table > 0 && name == options_.joins[table - 1].key)) {
+      const auto place = places_[table].find(name);
+      if (place == places_[table].end() || (table > 0 && name == options_.joins[table - 1].key)) {
         continue;
       }
       if (found) {
@@ -111,7 +121,7 @@ class Planner {
                     fmt::format("has a column {}, and so has {}", name, layouts_[found->table]->parts.front().path),
                     "give one of them another name");
       }
-      found = FoundColumn{table, layout.column(name)};
+      found = FoundColumn{table, place->second};
     }
     if (!found) {
       fail_missing(name);
@@ -130,7 +140,7 @@ class Planner {
   }
 
   void add(const std::string& name) {
-    if (among(plan_.names, name)) {
+    if (!asked_for_.insert(name).second) {
       throw Error(ErrorCode::kUsage, "table column " + name, "is asked for twice");
     }
     const FoundColumn found = find(name);
@@ -171,7 +181,9 @@ class Planner {
   }
 
   const TableOptions& options_;
-  std::vector<const CsvLayout*> layouts_;  // the table's own first
+  std::vector<const CsvLayout*> layouts_;                                  // the table's own first
+  std::vector<std::unordered_map<std::string_view, std::size_t>> places_;  // of the columns, by table and name
+  std::unordered_set<std::string> asked_for_;
   TablePlan plan_;
 };
 

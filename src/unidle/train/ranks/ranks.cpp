@@ -248,6 +248,15 @@ void Ranks::Impl::disconnect() {
   gloo.reset();
 }
 
+namespace {
+
+std::string shortened(const std::string& value) {
+  constexpr std::size_t kMost = 200;
+  return value.size() <= kMost ? value : value.substr(0, kMost) + "...";
+}
+
+}  // namespace
+
 void Ranks::agree_on(const std::map<std::string, std::string>& settings) {
   std::string own;
   for (const auto& [key, value] : settings) {
@@ -260,8 +269,9 @@ void Ranks::agree_on(const std::map<std::string, std::string>& settings) {
   const std::string of_first = impl_->value_of(kSettings, timeout_);
   for (const auto& [key, value] : settings) {
     if (("\n" + of_first).find(fmt::format("\n{}={}\n", key, value)) == std::string::npos) {
-      throw Error(ErrorCode::kInput, key, fmt::format("is '{}' here, and not so in the first process", value),
-                  "start all processes with the same configuration");
+      throw Error(ErrorCode::kInput, key,
+                  fmt::format("is '{}' here, and not so in the first process", shortened(value)),
+                  "start all processes with the same configuration and data");
     }
   }
 }
@@ -342,7 +352,7 @@ void Ranks::end_all() {
   }
   const bool told = message.starts_with("rank ");
   throw Error(ErrorCode::kChild, told ? message.substr(0, message.find(':')) : "another rank",
-              told ? message.substr(message.find(':') + 2) : "ended without a word: " + message,
+              told ? message.substr(message.find(':') + 2) : "ended without a word, or does not answer: " + message,
               told ? "" : "its own output says more; checkpoints are whole, --resume goes on from them");
 }
 

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <unordered_set>
 #include <utility>
 
 #include "unidle/base/error.h"
@@ -23,8 +24,12 @@ constexpr double kBeta2 = 0.999;
 constexpr double kEpsilon = 1e-8;
 constexpr double kClipEpsilon = 1e-6;  // as torch.nn.utils.clip_grad_norm_
 
+/// One that has two names comes once, as it learns once.
 std::vector<at::Tensor> learning(std::vector<at::Tensor> parameters) {
-  std::erase_if(parameters, [](const at::Tensor& parameter) { return !parameter.requires_grad(); });
+  std::unordered_set<const at::TensorImpl*> known;
+  std::erase_if(parameters, [&](const at::Tensor& parameter) {
+    return !parameter.requires_grad() || !known.insert(parameter.unsafeGetTensorImpl()).second;
+  });
   return parameters;
 }
 

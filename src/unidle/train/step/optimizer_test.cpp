@@ -116,6 +116,16 @@ TEST(AveragedWeights, FollowTheWeightsAndStandInForThem) {
   EXPECT_EQ(weight[0].item<double>(), 1);
 }
 
+TEST(Optimizer, AParameterOfTwoNamesLearnsOnce) {
+  const at::Tensor weight = at::ones({2}).requires_grad_();
+  Sgd optimizer({weight, weight}, {.momentum = 0});
+  weight.mutable_grad() = at::ones({2});
+  optimizer.set_rate(0.25);
+  optimizer.step();
+  EXPECT_EQ(optimizer.parameters().size(), 1U);
+  EXPECT_EQ(weight[0].item<double>(), 0.75);
+}
+
 TEST(Optimizer, ClippingBoundsTheCommonNorm) {
   const std::vector<at::Tensor> gradients = {at::full({3}, 3.0F), at::full({4}, -4.0F)};
   clip_gradients(gradients, 1.0);

@@ -151,6 +151,9 @@ at::Tensor Step::learn_from(const std::vector<at::Tensor>& fields, std::int64_t 
     const AutocastGuard autocast = precision_.autocast();
     loss = workload_.loss(fields);
   }
+  if (!loss_is_checked_) {
+    require_loss(loss);
+  }
   if (count > 1) {
     loss = loss / static_cast<double>(count);
   }
@@ -167,6 +170,24 @@ at::Tensor Step::learn_from(const std::vector<at::Tensor>& fields, std::int64_t 
   }
   events_.span(UNIDLE_EVENT_BACKWARD, start, number_);
   return loss.detach();
+}
+
+/// Once: what a workload does wrong it does in its first step.
+void Step::require_loss(const at::Tensor& loss) {
+  const auto refuse = [](const std::string& what) {
+    throw Error(ErrorCode::kInput, "the workload's loss",
+                "expected one number that depends on the parameters, found " + what);
+  };
+  if (!loss.defined()) {
+    refuse("none");
+  }
+  if (loss.numel() != 1) {
+    refuse(fmt::format("a tensor of {}", c10::str(loss.sizes())));
+  }
+  if (!loss.requires_grad()) {
+    refuse("one without a gradient");
+  }
+  loss_is_checked_ = true;
 }
 
 /// Between processes the next pass would wait for a gradient that does not come.

@@ -60,6 +60,7 @@ class Step {
   at::Tensor learn_without_graph(const std::vector<at::Tensor>& fields, std::int64_t count);
   at::Tensor run_captured(Input& input, std::int64_t count);
   void require_gradients();
+  void require_loss(const at::Tensor& loss);
   void update();
 
   Workload& workload_;
@@ -75,6 +76,7 @@ class Step {
   std::uint64_t number_ = 0;
   bool updating_ = false;
   bool all_have_gradients_ = false;
+  bool loss_is_checked_ = false;
   std::uint64_t input_wait_ns_ = 0;
 };
 

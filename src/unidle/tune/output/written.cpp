@@ -1,5 +1,8 @@
 #include "unidle/tune/output/written.h"
 
+#include <unistd.h>
+
+#include <cerrno>
 #include <nlohmann/json.hpp>
 
 #include "unidle/base/clock.h"
@@ -29,6 +32,24 @@ void write_record(OptimizeResult& result) {
   }
 }
 
+void check_output(const std::filesystem::path& config, const std::filesystem::path& output) {
+  const std::filesystem::path folder = output.has_parent_path() ? output.parent_path() : ".";
+  std::error_code ignored;
+  if (std::filesystem::is_directory(output, ignored)) {
+    throw Error(ErrorCode::kUsage, output.string(), "is a folder", "name a file in it");
+  }
+  if (!std::filesystem::is_directory(folder, ignored)) {
+    throw Error(ErrorCode::kUsage, folder.string(), "is no folder that a file could be written into", "make it first");
+  }
+  if (std::filesystem::equivalent(output, config, ignored)) {
+    throw Error(ErrorCode::kUsage, output.string(), "is the configuration itself",
+                "use --in-place to change it, with a backup");
+  }
+  if (::access(folder.c_str(), W_OK) != 0) {
+    throw system_error(ErrorCode::kIo, folder.string(), "cannot be written into", errno);
+  }
+}
+
 Written write_result(const OptimizeResult& result, const std::optional<std::filesystem::path>& output, bool in_place,
                      Disk& disk) {
   const std::filesystem::path config = result.config;
@@ -45,11 +66,7 @@ Written write_result(const OptimizeResult& result, const std::optional<std::file
     }
   } else {
     written.output = output.value_or(beside(config, "optimized"));
-    std::error_code ignored;
-    if (std::filesystem::equivalent(written.output, config, ignored)) {
-      throw Error(ErrorCode::kUsage, written.output.string(), "is the configuration itself",
-                  "use --in-place to change it, with a backup");
-    }
+    check_output(config, written.output);
     write_file_like(written.output, result.after, config, disk);
   }
   return written;

@@ -17,8 +17,12 @@ struct Written {
   std::optional<std::filesystem::path> backup;
 };
 
+/// Before a search, so that what it finds has a place. Throws kUsage when `output` is the configuration itself, a
+/// folder, or in one that is not there, and kIo when nothing can be written there.
+void check_output(const std::filesystem::path& config, const std::filesystem::path& output);
+
 /// Writes the new text to `output`, or beside the configuration as NAME.optimized.EXT, or in its place with a backup
-/// NAME.bak.EXT (NAME.bak2.EXT, ... when that exists). Throws kUsage when `output` is the configuration itself.
+/// NAME.bak.EXT (NAME.bak2.EXT, ... when that exists). Throws what check_output() does.
 Written write_result(const OptimizeResult& result, const std::optional<std::filesystem::path>& output, bool in_place,
                      Disk& disk = system_disk());
 

@@ -30,7 +30,10 @@ std::string nothing_tried(const FirstTrial& first) {
                           : "nothing was tried: nothing that can be changed was left to try";
 }
 
-std::string nothing_verified(const Circumstances& circumstances) {
+std::string nothing_verified(const TunerOutcome& outcome, const Circumstances& circumstances) {
+  if (outcome.all_failed) {
+    return "nothing is known: every change that was tried failed, the last with: " + outcome.trials.back().why;
+  }
   if (!circumstances.had_candidates) {
     return "nothing to gain: nothing that could matter to it can be changed";
   }
@@ -63,7 +66,7 @@ std::string not_shown(const Verification& found, const Circumstances& circumstan
 
 std::string conclusion_of(const TunerOutcome& outcome, const Circumstances& circumstances) {
   std::string text = outcome.interrupted           ? stopped(outcome, circumstances)
-                     : !outcome.verification       ? nothing_verified(circumstances)
+                     : !outcome.verification       ? nothing_verified(outcome, circumstances)
                      : outcome.verification->shown ? shown(*outcome.verification, circumstances)
                                                    : not_shown(*outcome.verification, circumstances);
   if (circumstances.disturbed) {

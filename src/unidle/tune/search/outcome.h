@@ -19,7 +19,8 @@ struct TunerOutcome {
   knobs::Settings best;                // of the search, verified or not
   std::vector<std::string> not_taken;  // knobs that were asked for and were not in force, with both values
   bool interrupted = false;
-  std::string conclusion;  // one sentence
+  bool all_failed = false;  // every change that was tried: nothing is known of any
+  std::string conclusion;   // one sentence
 };
 
 /// Why nothing but the program as it is was run.

@@ -34,6 +34,15 @@ TEST(Conclusion, AGainComesWithItsInterval) {
             "1.50x as fast as before (95 % interval 1.40 to 1.60, 3 pairs)");
 }
 
+TEST(Conclusion, OfNothingButFailuresNothingIsKnown) {
+  TunerOutcome outcome;
+  outcome.all_failed = true;
+  outcome.trials.resize(2);
+  outcome.trials.back().why = "the disk is full";
+  EXPECT_EQ(conclusion_of(outcome, of_a_program()),
+            "nothing is known: every change that was tried failed, the last with: the disk is full");
+}
+
 TEST(Conclusion, SaysWhatNobodyCompared) {
   TunerOutcome outcome = verified(1.5, true);
   outcome.verification->compared = false;

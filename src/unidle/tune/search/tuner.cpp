@@ -329,6 +329,9 @@ TunerOutcome Search::conclude() {
   outcome.best = best;
   outcome.not_taken = refusals_.sentences();
   outcome.interrupted = log_.stopped();
+  outcome.all_failed =
+      outcome.trials.size() > 1 && std::all_of(outcome.trials.begin() + 1, outcome.trials.end(),
+                                               [](const LoggedTrial& trial) { return trial.verdict == "failed"; });
   if (shown && !outcome.interrupted) {
     outcome.changes = changes_of(best);
   }
