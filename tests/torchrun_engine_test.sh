@@ -100,7 +100,7 @@ one_of_two() {  # one_of_two RANK: in its folder
 (cd other && one_of_two 1 >out 2>err) &
 second=$!
 one_of_two 0 >out 2>err
-[ $? = 2 ] || fail "the first of two with other data: $(cat err)"
+[ $? = 1 ] || fail "the first of two with other data: $(cat err)"
 wait "$second"
 [ $? = 2 ] || fail "the second of two with other data: $(cat other/err)"
 has other/err "data: is '"

@@ -22,10 +22,11 @@ step() { printf '\n\033[1m$ %s\033[0m\n' "$*" >&2; "$@"; }
 step unidle train "$naive" --prepare
 step unidle run -o "$demo/naive" -- unidle train "$naive"
 step unidle diagnose "$demo/naive"
-step unidle optimize "$naive" --benchmark -o "$demo/$workload.yaml"
+# With less time than a search has by itself, so that the whole loop is over in three minutes.
+step unidle optimize "$naive" --benchmark --budget 75s -o "$demo/$workload.yaml"
 step unidle run -o "$demo/optimized" -- unidle train "$demo/$workload.yaml"
 # In turns: what the machine does meanwhile would move two single runs apart.
-step unidle compare "$naive" "$demo/$workload.yaml" --runs 2
+step unidle compare "$naive" "$demo/$workload.yaml" --runs 2 --seconds 10
 search=$(ls -d "$UNIDLE_HOME"/runs/*-optimize | tail -n 1)   # names sort by time
 step unidle report "$demo/naive" "$demo/optimized" "$search" -o "$demo/report.html"
 printf '\nThe whole loop took %d s. Open %s\n' $((SECONDS - started)) "$demo/report.html"
