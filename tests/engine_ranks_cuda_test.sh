@@ -45,7 +45,7 @@ has out.0 "400 samples in 20 steps"
 for number in 0 1; do rank $number "$UNIDLE_BIN/unidle-train" CUDA_VISIBLE_DEVICES=1 & done
 wait
 for number in 0 1; do
-  [ "$(cat code.$number)" = 3 ] || fail "rank $number takes the GPU of another: $(cat code.$number)"
+  [ "$(cat code.$number)" = 3 ] || fail "rank $number takes the GPU of another: $(cat code.$number) $(cat err.$number)"
   has err.$number "ranks 0 and 1 have the same GPU"
 done
 

@@ -180,8 +180,12 @@ std::string Ranks::Impl::missing(const RankPlace& place) const {
 
 std::string Ranks::Impl::value_of(const std::string& key, milliseconds timeout) const {
   const auto until = std::chrono::steady_clock::now() + timeout;
-  while (!store->check({key})) {
-    if (store->check({kFailed})) {
+  for (;;) {
+    const bool failed = store->check({kFailed});  // before the key: it may write that and end between two looks
+    if (store->check({key})) {
+      return to_text(store->get(key));
+    }
+    if (failed) {
       throw AnotherFailed("it ended before it wrote " + key);
     }
     if (std::chrono::steady_clock::now() > until) {
@@ -190,7 +194,6 @@ std::string Ranks::Impl::value_of(const std::string& key, milliseconds timeout) 
     }
     std::this_thread::sleep_for(kBetweenLooks);
   }
-  return to_text(store->get(key));
 }
 
 void Ranks::Impl::connect(const RankPlace& place, milliseconds timeout) {
