@@ -159,6 +159,7 @@ Messages chinese_rule_messages() {
       {"take the samples from unidle.data; review these lines, which nobody has tried yet: unidle optimize --allow loader.replace measures it", "改由 unidle.data 提供样本；请审阅这些尚未试过的改动：unidle optimize --allow loader.replace 会测量它"},
       {"; on disk: what memory keeps goes with the data set, which is made anew",
        "；保存到磁盘：数据集会被重新创建，内存中保留的内容随之消失"},
+      {"; on disk: later runs find it there", "；保存到磁盘：以后的运行可直接使用"},
       {"; for later runs too: @unidle.cached above {} ({})", "；要供以后的运行使用：在 {}（{}）上方加 @unidle.cached"},
       {"The loader runs in the training process", "加载器运行在训练进程内"},
       {"loader workers", "加载器工作进程"},

@@ -237,6 +237,21 @@ TEST(Comparison, LossesTooNoisyToTellAreNotCalledEqual) {
   EXPECT_EQ(compare(a, b).loss.verdict, ParityVerdict::kNotComparable);
 }
 
+TEST(Comparison, AFewLossesAreJudgedByTheirOwnNoise) {
+  const auto of_five = [](const std::vector<double>& losses) {
+    RunData run = scripted_run(quiet(50));
+    run.steps.resize(losses.size());
+    for (std::size_t i = 0; i < losses.size(); ++i) {
+      run.steps[i].loss = losses[i];
+    }
+    return run;
+  };
+  const RunData steady = of_five({20.0, 18.0, 16.0, 14.0, 12.0});
+  EXPECT_EQ(compare(steady, of_five({20.0, 18.0, 16.3, 14.7, 13.2})).loss.verdict, ParityVerdict::kWorse);
+  const RunData noisy = of_five({20.0, 16.0, 17.5, 13.0, 12.0});
+  EXPECT_NE(compare(noisy, of_five({20.0, 18.0, 15.5, 15.0, 13.2})).loss.verdict, ParityVerdict::kWorse);
+}
+
 TEST(Comparison, ALossThatIsNotANumberIsARegression) {
   const RunData a = scripted_run(quiet(50));
   RunData b = a;

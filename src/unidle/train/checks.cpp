@@ -12,6 +12,7 @@
 
 #include "unidle/base/json.h"
 #include "unidle/telemetry/host.h"
+#include "unidle/traits/workload.h"
 
 namespace unidle::train {
 
@@ -84,6 +85,12 @@ const Config& checked_combinations(const Config& config, at::Device device, int 
     if (config.real(key) >= 1) {
       refuse_setting(config, key, fmt::format("expected a number below 1, found {}", config.text(key)), "0.999, say");
     }
+  }
+  const traits::Workload* workload = traits::find_workload(config.text("workload"));
+  if (config.text("cache.features") == "disk" && workload != nullptr && workload->costly_samples &&
+      !workload->feature_cache) {
+    refuse_setting(config, "cache.features", fmt::format("the workload {} keeps nothing on disk", workload->name),
+                   "use memory or off");
   }
   warn_of_slow_bf16(config, device);
   warn_of_endless_warmup(config, processes);

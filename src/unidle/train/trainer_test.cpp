@@ -379,6 +379,7 @@ TEST(Combinations, ThatCannotBeSayWhatToChange) {
   refused("batch.accumulation=9", "seed=1", "smaller batch.accumulation");
   refused("optimizer.warmup_steps=2", "optimizer.schedule=one-cycle", "cosine");
   refused("ema.decay=1", "seed=1", "0.999");
+  refused("cache.features=disk", "workload=superres", "use memory or off");
   refused("cudnn.benchmark=true", "train.deterministic=true", "leave out cudnn.benchmark");
 }
 

@@ -14,6 +14,7 @@ struct Workload {
   std::string summary;          // one line
   bool convolutions = false;    // over inputs of one size
   bool costly_samples = false;  // and the same in every epoch: decoding, predicting features
+  bool feature_cache = false;   // such samples can stay in the feature cache, for later runs: cache.features=disk
   bool small_data = false;      // as a rule all of it fits the memory of a device
 };
 

@@ -14,6 +14,7 @@
 #include "unidle/base/units.h"
 #include "unidle/knobs/knob.h"
 #include "unidle/knobs/value.h"
+#include "unidle/traits/workload.h"
 
 namespace unidle::diagnose::detail {
 
@@ -36,6 +37,14 @@ Waits family_of(const SyncCall& call) {
     return Waits::kSynchronize;
   }
   return call.call == "empty_cache" || call.call == "gc" ? Waits::kFlush : Waits::kReads;
+}
+
+/// Whether it is a run of our own engine, of a workload whose features can stay on disk.
+bool has_feature_cache(const Signals& signals) {
+  const auto named = signals.settings.find("workload");
+  const bool known = named != signals.settings.end() && named->second.configured;
+  const traits::Workload* workload = known ? traits::find_workload(*named->second.configured) : nullptr;
+  return workload != nullptr && workload->feature_cache;
 }
 
 }  // namespace
@@ -65,9 +74,12 @@ Fix make_fix(const Context& context, std::string knob, nlohmann::json to, std::s
 
 Fix keep_samples_fix(const Context& context, std::string_view how) {
   const bool anew = context.signals.loader && context.signals.loader->dataset_anew.value_or(false);
-  Fix fix = make_fix(context, "cache.features", anew ? "disk" : "memory", how);
+  const bool for_later_runs = has_feature_cache(context.signals);
+  Fix fix = make_fix(context, "cache.features", anew || for_later_runs ? "disk" : "memory", how);
   if (anew) {
     fix.how += context.say("; on disk: what memory keeps goes with the data set, which is made anew");
+  } else if (for_later_runs) {
+    fix.how += context.say("; on disk: later runs find it there");
   }
   return fix;
 }

@@ -16,7 +16,8 @@ Finding of_share(double share, const Policy& policy);
 /// A fix from the live program's value of `knob` (null when unknown). `how` is translated where the catalogue has it.
 Fix make_fix(const Context& context, std::string knob, nlohmann::json to, std::string_view how);
 
-/// cache.features: in memory; on disk where the program makes its data set anew, since what memory keeps goes with it.
+/// cache.features: in memory; on disk where the program makes its data set anew, since what memory keeps goes with it,
+/// and for a workload whose features the feature cache keeps for later runs.
 Fix keep_samples_fix(const Context& context, std::string_view how);
 
 /// The step launched as one graph: torch.compile in Python, a captured step in our engine.

@@ -200,6 +200,16 @@ TEST(RecomputedFeatures, OfADataSetThatIsMadeAnewMemoryKeepsNothing) {
   EXPECT_THAT(fix_of(finding, "cache.features")->how, HasSubstr("made anew"));
 }
 
+TEST(RecomputedFeatures, WhatTheFeatureCacheKeepsIsThereForLaterRuns) {
+  Signals signals = recomputing();
+  signals.settings["workload"].configured = "superres";
+  EXPECT_EQ(fix_of(fired("recomputed-features", signals), "cache.features")->to, "memory");
+  signals.settings["workload"].configured = "protein";
+  const Finding finding = fired("recomputed-features", signals);
+  EXPECT_EQ(fix_of(finding, "cache.features")->to, "disk");
+  EXPECT_THAT(fix_of(finding, "cache.features")->how, HasSubstr("later runs find it there"));
+}
+
 TEST(RecomputedFeatures, SaysOnlyOfTheSameSamplesThatTheyWereThere) {
   Signals signals = recomputing();
   EXPECT_THAT(fired("recomputed-features", signals).evidence, Not(Contains(HasSubstr("results that were there"))));

@@ -7,6 +7,7 @@ const Workload& protein() {
       .name = "protein",
       .summary = "peptide diffusion with cross-attention to structure features",
       .costly_samples = true,
+      .feature_cache = true,
   };
   return kWorkload;
 }

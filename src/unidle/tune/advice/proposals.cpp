@@ -74,7 +74,8 @@ class Proposer {
       add({{"loader.persistent_workers", "true"}}, 0.04, true, "workers need not be started anew every epoch");
     }
     if (workload_.costly_samples || settings_.contains("cache.features")) {
-      add({{"cache.features", "memory"}}, 0.5, true, "costly per-sample work is the same in every epoch");
+      add({{"cache.features", workload_.feature_cache ? "disk" : "memory"}}, 0.5, true,
+          "costly per-sample work is the same in every epoch");
     }
   }
 

@@ -53,6 +53,10 @@ TEST(Proposals, LargerMicroBatchesDivideTheEffectiveBatch) {
   EXPECT_THAT(larger_micro_batches(1'000'000'000'000, 1'000'000'000'000), IsEmpty());
 }
 
+TEST(Advise, FeaturesStayOnDiskWhereTheWorkloadCanKeepThemThere) {
+  EXPECT_EQ(advice("workload: protein\n", "protein", cpu_machine(4)).at("cache.features"), "disk");
+}
+
 TEST(Advise, OnACpuChangesNothingThatNeedsAGpu) {
   const auto changes = advice(kNaive, "superres", cpu_machine(4));
   EXPECT_EQ(changes.at("loader.workers"), "2");
