@@ -125,6 +125,8 @@ class Proposer {
       add({{"metrics.interval", std::to_string(diagnose::Policy{}.metrics_interval)}}, gpu() ? 0.15 : 0.06, true,
           "every reading of the loss makes the host wait for the device; only the log gets sparser");
     }
+    add({{"memory.flush_interval", "0"}}, gpu() ? 0.15 : 0.1, true,
+        "memory that is kept need not be asked for again in the next step");
     if (gpu()) {
       add({{"compile.mode", "graph"}}, 0.2, false, "one graph launch replaces the launches of all kernels");
     } else if (knobs::value_of(settings_, "compile.mode") != "off") {

@@ -94,6 +94,11 @@ TEST(Advise, AForeignProgramGetsNoNewKeys) {
   EXPECT_EQ(changes.count("loader.workers"), 1u);
 }
 
+TEST(Advise, LeavesOutFlushesOfMemory) {
+  EXPECT_EQ(advice("memory.flush_interval: 1\n", "protein", cpu_machine(2)).at("memory.flush_interval"), "0");
+  EXPECT_EQ(advice("workload: protein\n", "protein", cpu_machine(2)).count("memory.flush_interval"), 0u);
+}
+
 TEST(Proposals, NothingSemantic) {
   const knobs::Settings settings = {{"batch.size", "4"}, {"optimizer.lr", "0.001"}};
   for (const Proposal& proposal : propose(settings, traits::find_workload("superres"), cpu_machine(2), {})) {
