@@ -25,7 +25,7 @@ step unidle diagnose "$demo/naive"
 # With less time than a search has by itself, so that the whole loop is over in three minutes. A search keeps back
 # six trials' time to verify what it found; keypoint's take the longest.
 budget=75s
-[ "$workload" != keypoint ] || budget=115s
+[ "$workload" != keypoint ] || budget=105s
 step unidle optimize "$naive" --benchmark --budget "$budget" -o "$demo/$workload.yaml"
 step unidle run -o "$demo/optimized" -- unidle train "$demo/$workload.yaml"
 # In turns: what the machine does meanwhile would move two single runs apart.

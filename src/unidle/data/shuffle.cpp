@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <numeric>
 #include <span>
 
 #include "unidle/data/loader.h"
@@ -18,67 +17,109 @@ constexpr std::uint64_t kRounds = 8;
 constexpr std::size_t kTogether = 8;  // values that are permuted at once
 constexpr std::size_t kMostAtOnce = 64;
 
+/// A permutation of [0, 2^bits). Its two parts are changed in turn rather than swapped, so that they may differ by a
+/// bit and the domain is less than twice what is wanted.
+struct Rounds {
+  std::uint64_t key;
+  int low_bits;
+  std::uint64_t low_mask;
+  std::uint64_t high_mask;
+
+  /// Of `Count` values at once: the processor begins the products of others while it waits for one's.
+  template <std::size_t Count>
+  [[gnu::always_inline]] void permute(std::int64_t* values) const {
+    std::array<std::uint64_t, Count> low;
+    std::array<std::uint64_t, Count> high;
+    for (std::size_t i = 0; i < Count; ++i) {
+      const auto value = static_cast<std::uint64_t>(values[i]);
+      low[i] = value & low_mask;
+      high[i] = value >> low_bits;
+    }
+    for (std::uint64_t round = 0; round < kRounds; round += 2) {
+      for (std::size_t i = 0; i < Count; ++i) {
+        high[i] ^= mix64(key + kGolden64 * (round + 1) + mix64(low[i] + round)) & high_mask;
+      }
+      for (std::size_t i = 0; i < Count; ++i) {
+        low[i] ^= mix64(key + kGolden64 * (round + 2) + mix64(high[i] + round + 1)) & low_mask;
+      }
+    }
+    for (std::size_t i = 0; i < Count; ++i) {
+      values[i] = static_cast<std::int64_t>(high[i] << low_bits | low[i]);
+    }
+  }
+
+  [[gnu::always_inline]] void permute_all(std::span<std::int64_t> values) const {
+    std::size_t i = 0;
+    for (; i + kTogether <= values.size(); i += kTogether) {
+      permute<kTogether>(values.data() + i);
+    }
+    for (; i < values.size(); ++i) {
+      permute<1>(values.data() + i);
+    }
+  }
+};
+
+void permute_plainly(const Rounds& rounds, std::span<std::int64_t> values) { rounds.permute_all(values); }
+
+#if defined(__x86_64__)
+/// The same by instructions that multiply eight words at once.
+[[gnu::target("avx512f,avx512dq,avx512vl,prefer-vector-width=512")]] void permute_wide(const Rounds& rounds,
+                                                                                       std::span<std::int64_t> values) {
+  rounds.permute_all(values);
+}
+
+bool has_wide_products() {
+  static const bool kHas = __builtin_cpu_supports("avx512dq") != 0 && __builtin_cpu_supports("avx512vl") != 0;
+  return kHas;
+}
+#endif
+
 /// A permutation of [0, n).
 class Permutation {
  public:
-  Permutation(std::uint64_t seed, std::int64_t epoch, std::int64_t n)
-      : count_(static_cast<std::uint64_t>(n)), key_(hash_words({seed, static_cast<std::uint64_t>(epoch), count_})) {
+  Permutation(std::uint64_t seed, std::int64_t epoch, std::int64_t n) : count_(static_cast<std::uint64_t>(n)) {
     const int bits = std::max(2, static_cast<int>(std::bit_width(count_ - 1)));
-    low_bits_ = bits / 2;
-    low_mask_ = (std::uint64_t{1} << low_bits_) - 1;
-    high_mask_ = (std::uint64_t{1} << (bits - low_bits_)) - 1;
+    rounds_.key = hash_words({seed, static_cast<std::uint64_t>(epoch), count_});
+    rounds_.low_bits = bits / 2;
+    rounds_.low_mask = (std::uint64_t{1} << rounds_.low_bits) - 1;
+    rounds_.high_mask = (std::uint64_t{1} << (bits - rounds_.low_bits)) - 1;
   }
 
   /// Of up to kMostAtOnce. What lies beyond n is walked through: its cycle leads back into [0, n).
   void walk(std::span<std::int64_t> indices) const {
-    std::array<std::size_t, kMostAtOnce> under_way;
-    std::size_t count = indices.size();
-    std::iota(under_way.begin(), under_way.begin() + static_cast<std::ptrdiff_t>(count), std::size_t{0});
-    while (count > 0) {
-      std::size_t i = 0;
-      for (; i + kTogether <= count; i += kTogether) {
-        permute<kTogether>(indices, under_way.data() + i);
+    permute(indices);
+    while (true) {
+      std::array<std::size_t, kMostAtOnce> places;
+      std::array<std::int64_t, kMostAtOnce> beyond;
+      std::size_t count = 0;
+      for (std::size_t i = 0; i < indices.size(); ++i) {
+        places[count] = i;
+        beyond[count] = indices[i];
+        count += static_cast<std::uint64_t>(indices[i]) >= count_ ? 1 : 0;
       }
-      for (; i < count; ++i) {
-        permute<1>(indices, under_way.data() + i);
+      if (count == 0) {
+        return;
       }
-      const auto beyond = [&](std::size_t place) { return static_cast<std::uint64_t>(indices[place]) >= count_; };
-      const auto end = under_way.begin() + static_cast<std::ptrdiff_t>(count);
-      count = static_cast<std::size_t>(std::partition(under_way.begin(), end, beyond) - under_way.begin());
+      permute(std::span(beyond).first(count));
+      for (std::size_t i = 0; i < count; ++i) {
+        indices[places[i]] = beyond[i];
+      }
     }
   }
 
  private:
-  /// Of [0, 2^bits), `Count` values at once: the processor begins the products of others while it waits for one's. The
-  /// two parts are changed in turn rather than swapped, so that they may differ by a bit and the domain is less than
-  /// twice what is wanted.
-  template <std::size_t Count>
-  void permute(std::span<std::int64_t> values, const std::size_t* places) const {
-    std::array<std::uint64_t, Count> low;
-    std::array<std::uint64_t, Count> high;
-    for (std::size_t i = 0; i < Count; ++i) {
-      const auto value = static_cast<std::uint64_t>(values[places[i]]);
-      low[i] = value & low_mask_;
-      high[i] = value >> low_bits_;
+  void permute(std::span<std::int64_t> values) const {
+#if defined(__x86_64__)
+    if (has_wide_products()) {
+      permute_wide(rounds_, values);
+      return;
     }
-    for (std::uint64_t round = 0; round < kRounds; round += 2) {
-      for (std::size_t i = 0; i < Count; ++i) {
-        high[i] ^= mix64(key_ + kGolden64 * (round + 1) + mix64(low[i] + round)) & high_mask_;
-      }
-      for (std::size_t i = 0; i < Count; ++i) {
-        low[i] ^= mix64(key_ + kGolden64 * (round + 2) + mix64(high[i] + round + 1)) & low_mask_;
-      }
-    }
-    for (std::size_t i = 0; i < Count; ++i) {
-      values[places[i]] = static_cast<std::int64_t>(high[i] << low_bits_ | low[i]);
-    }
+#endif
+    permute_plainly(rounds_, values);
   }
 
   std::uint64_t count_;
-  std::uint64_t key_;
-  int low_bits_;
-  std::uint64_t low_mask_;
-  std::uint64_t high_mask_;
+  Rounds rounds_;
 };
 
 }  // namespace

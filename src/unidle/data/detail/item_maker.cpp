@@ -219,7 +219,7 @@ void ItemMaker::make(Plan::Range unit) {
   timing.items = unit.end - unit.begin;
   const StagesCounted counted(*stages_);
   timing.start_ns = system_clock().now_ns();
-  for (std::int64_t position = unit.begin; position < unit.end; ++position) {
+  for (std::int64_t position = unit.begin; stream_.reads_ahead() && position < unit.end; ++position) {
     stream_.read_ahead(position);
   }
   if (stream_.source.grain() <= 1 || !gather(unit, timing)) {

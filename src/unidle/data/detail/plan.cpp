@@ -123,11 +123,27 @@ std::int64_t Plan::epoch_of_sample(std::int64_t sample) const {
 }
 
 Plan::Item Plan::item_at(std::int64_t position) const {
+  std::int64_t index = 0;
+  const Run run = items_at(position, {&index, 1});
+  return {run.epoch, index};
+}
+
+Plan::Run Plan::items_at(std::int64_t position, std::span<std::int64_t> indices) const {
   const std::int64_t epoch = epoch_of_sample(position * per_item_);
   const std::int64_t within = position - epoch_start(epoch) / per_item_;
-  // Beyond the end stand the first ones of the same order, so that all ranks have equally many.
-  const std::int64_t place = (within / block_ * world_ + rank_) * block_ + within % block_;
-  return {first_epoch_ + epoch, ((epoch == 0 ? base_ : 0) + place) % items_};
+  const auto left = static_cast<std::size_t>((epoch == 0 ? first_items_ : epoch_items_) - within);
+  const std::size_t count = std::min(left, indices.size());
+  std::int64_t in_block = within % block_;
+  std::int64_t place = (epoch == 0 ? base_ : 0) + (within / block_ * world_ + rank_) * block_ + in_block;
+  for (std::int64_t& index : indices.first(count)) {
+    // Beyond the end stand the first ones of the same order, so that all ranks have equally many.
+    place = place < items_ ? place : place % items_;
+    index = place;
+    const bool ends = ++in_block == block_;
+    in_block = ends ? 0 : in_block;
+    place += ends ? 1 + (world_ - 1) * block_ : 1;
+  }
+  return {first_epoch_ + epoch, count};
 }
 
 std::int64_t Plan::first_sample(std::int64_t batch_index) const {

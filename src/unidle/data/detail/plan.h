@@ -1,7 +1,9 @@
 // Which samples, items and batches belong together: arithmetic, with nothing to keep.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "unidle/data/loader.h"
 
@@ -19,6 +21,14 @@ class Plan {
     std::int64_t index;  // in the order of the epoch, which all ranks share
   };
   Item item_at(std::int64_t position) const;
+  struct Run {
+    std::int64_t epoch;
+    std::size_t count;
+  };
+  /// The items at `position` and following, as many as are of its epoch: at least one, at most indices.size(). Their
+  /// indices are written, in far fewer divisions than item_at() would need.
+  /// REQUIRES: indices is not empty.
+  Run items_at(std::int64_t position, std::span<std::int64_t> indices) const;
 
   std::int64_t batch() const { return batch_; }
   std::int64_t samples_per_item() const { return per_item_; }

@@ -18,15 +18,8 @@ void Stream::requests_of(Plan::Range unit, std::span<ItemRequest> requests) cons
   constexpr std::size_t kMost = 256;
   std::array<std::int64_t, kMost> indices;
   for (std::size_t done = 0; done < requests.size();) {
-    const std::int64_t epoch = plan.item_at(unit.begin + static_cast<std::int64_t>(done)).epoch;
-    std::size_t count = 0;  // that follow each other in one epoch
-    for (; count < kMost && done + count < requests.size(); ++count) {
-      const Plan::Item item = plan.item_at(unit.begin + static_cast<std::int64_t>(done + count));
-      if (item.epoch != epoch) {
-        break;
-      }
-      indices[count] = item.index;
-    }
+    const auto [epoch, count] = plan.items_at(unit.begin + static_cast<std::int64_t>(done),
+                                              std::span(indices).first(std::min(kMost, requests.size() - done)));
     if (options.order == nullptr && options.shuffle) {
       shuffle_indices(options.seed, epoch, source.items(), std::span(indices).first(count));
     }
@@ -48,7 +41,7 @@ std::int64_t Stream::extent(std::int64_t batch_index, std::size_t field) const {
 }
 
 void Stream::read_ahead(std::int64_t position) const {
-  if (options.order == nullptr || options.order->run() == 0) {
+  if (!reads_ahead()) {
     return;
   }
   const Order& order = *options.order;
