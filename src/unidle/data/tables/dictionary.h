@@ -6,7 +6,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 namespace unidle::data::tables {
@@ -21,11 +20,16 @@ class Dictionary {
   const std::vector<std::string>& texts() const { return texts_; }  // by number
 
  private:
-  struct Hash {
-    using is_transparent = void;
-    std::size_t operator()(std::string_view text) const;
+  struct Place {
+    std::uint64_t hash = 0;
+    std::uint32_t number = kFree;
   };
-  std::unordered_map<std::string, std::uint32_t, Hash, std::equal_to<>> numbers_;
+  static constexpr std::uint32_t kFree = 0xffffffff;
+  /// Where the text is, or the free place where it belongs. REQUIRES: places_ is not empty.
+  std::size_t place_of(std::string_view text, std::uint64_t hash) const;
+  void grow();
+
+  std::vector<Place> places_;  // a power of two of them, at most half of them taken: one look as a rule
   std::vector<std::string> texts_;
 };
 
