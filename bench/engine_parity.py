@@ -5,11 +5,13 @@ Both sides train the same model on the same data with their best settings. Round
 order alternates, so that what else runs on the machine hits both; the ratio is the median of the rounds'
 ratios. The rate of the loop is the engine's and the peer's own: waiting for data is in it, start-up, warm-up
 and validation are not. The settings are chosen first: each of a side's runs once, the fastest is measured.
-With --naive the program as its guide found it runs in each round too. The last line is an epoch of recsys
-over 2.1 million rows.
+With --naive the program as its guide found it runs in each round too; with --cold the system is told to
+forget the data before each run that counts. The second line is an epoch of recsys over 2.1 million rows, the
+last one keypoint out of 64 shards that come from the disk.
 
     bench/engine_parity.py [WORKLOAD ...] [--rounds 5] [--samples N] [--quick] [--naive] [--json]
     bench/engine_parity.py recsys --prepared 2100000 --samples 2100000 --batch 1024
+    bench/engine_parity.py keypoint --cold --prepared 4096 --samples 128
 """
 
 import json
@@ -20,6 +22,7 @@ import sys
 import tempfile
 from dataclasses import dataclass, field
 
+from common.cold import forget
 from common.workload_runs import (
     ROOT,
     TRAINER,
@@ -163,7 +166,13 @@ def compare(workload, args, folder):
     if args.naive:
         naive = peer_command(workload, "naive", data, samples) + NAIVE_OPTIONS.get(workload, [])
         sides.append(Side("as the guide found it", naive, {}))
-    rounds = in_turns(args.rounds, sides, run)
+
+    def measured(side):
+        if args.cold:
+            forget(data)
+        return run(side)
+
+    rounds = in_turns(args.rounds, sides, measured)
     figures = {
         "loop": lambda summary, _: summary["samples_per_s"],
         "end to end": lambda summary, _: summary["end_to_end_samples_per_s"],
@@ -191,6 +200,7 @@ def main():
     parser.add_argument("--batch", type=int, help="of both sides, where it is not that of tuned.yaml")
     parser.add_argument("--quick", action="store_true", help="choose the peer among fewer settings")
     parser.add_argument("--naive", action="store_true", help="also against the naive Python program")
+    parser.add_argument("--cold", action="store_true", help="data comes from the disk")
     parser.add_argument("--trainer", default=TRAINER)
     parser.add_argument(
         "--data", help="prepared data of one workload; made in a temporary folder when not given"

@@ -19,6 +19,7 @@ from statistics import median
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "build" / "share" / "unidle" / "python"))
 
 import numpy as np
+from common.cold import forget
 
 from unidle.data import Loader, npy
 
@@ -27,14 +28,6 @@ def make_shards(folder, shards, rows, floats):
     rng = np.random.default_rng(0)
     for number in range(shards):
         np.save(folder / f"x_{number}.npy", rng.normal(size=(rows, floats)).astype(np.float32))
-        with open(folder / f"x_{number}.npy", "rb") as file:
-            os.fsync(file.fileno())  # pages that are not on the disk yet cannot be forgotten
-
-
-def forget(folder):
-    for path in folder.glob("*.npy"):
-        with open(path, "rb") as file:
-            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
 
 def epoch_s(source, batch, options):
