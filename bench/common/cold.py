@@ -5,7 +5,7 @@ from pathlib import Path
 
 
 def forget(folder):
-    """The system is told to forget what it keeps of the files under `folder`, and writes first what is new."""
+    """The system writes what is new of the files under `folder`, and keeps none of them in memory."""
     for path in Path(folder).rglob("*"):
         if path.is_file():
             with open(path, "rb") as file:
