@@ -2,11 +2,11 @@
 """How much of the machine's arithmetic a training step of the engine reaches, workload by workload.
 
 The matrix products, convolutions and recurrent layers of one step are taken from the Python program of the
-workload, forward and backward, with the shapes, layouts and number formats they have there. Each is then run
-alone, again and again on the same warm operands: its best time is what the machine can do. Their sum against
-the time of a whole step of the engine is the share of the achievable; everything else of a step (element-wise
-operations, normalisation, optimiser, data, the launching of operations) is what is missing to 100 %. A share
-above 100 % means that the engine does an operation faster than PyTorch alone.
+workload, forward and backward, with the shapes, layouts and number formats they have there. Each is then
+run alone, again and again on the same warm operands: its best time, of all rounds, is what the machine can
+do. Their sum against the time of a whole step of the engine is the share of the achievable; everything else
+of a step (element-wise operations, normalisation, optimiser, data, the launching of operations) is what is
+missing to 100 %. A share above 100 % means that the engine does an operation faster than PyTorch alone.
 
     bench/achievable.py [WORKLOAD ...] [--rounds 3] [--samples N] [--json]
 """
@@ -150,7 +150,8 @@ def compare(workload, args, folder):
     rounds = in_turns(
         args.rounds, [ours, SimpleNamespace(command=command, environment=KEEP_MEMORY)], measured
     )
-    in_us = [(step * 1e6, arithmetic * 1e6) for step, arithmetic in rounds]
+    best = min(arithmetic for _, arithmetic in rounds)  # what the machine can do does not get less
+    in_us = [(step * 1e6, best * 1e6) for step, _ in rounds]
     name = f"{workload}, {'fp32' if amp == 'off' else amp}"
     return row(name, "us a sample", in_us, "its arithmetic alone", lambda step, alone: alone / step)
 

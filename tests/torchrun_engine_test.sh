@@ -105,4 +105,11 @@ wait "$second"
 [ $? = 2 ] || fail "the second of two with other data: $(cat other/err)"
 has other/err "data: is '"
 has err "not so in the first process"
+
+# One that finds nobody says so in one line, without torch's frames.
+RANK=1 LOCAL_RANK=1 WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=$(port) \
+  timeout 120 "$UNIDLE_BIN/unidle-train" houses.yaml ranks.timeout_s=1 -q >out 2>err
+[ $? = 1 ] || fail "a process alone: $(cat err)"
+has err "rank 1 cannot reach the first process"
+[ "$(wc -l <err)" = 1 ] || fail "a process alone: more than one line: $(cat err)"
 finish

@@ -302,8 +302,9 @@ int run(const Options& options) {
   if (!rank) {
     return train_one(options, config, kind, place, events);
   }
-  workloads::quiet_torch();
+  workloads::quiet_torch("FATAL");
   train::Ranks ranks(*rank, std::chrono::seconds(config.integer("ranks.timeout_s")));
+  workloads::quiet_torch("ERROR");
   place.ranks = &ranks;
   try {
     ranks.use_device(place.device);

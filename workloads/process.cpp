@@ -45,9 +45,9 @@ void let_waiting_threads_spin_briefly(char** argv) {
   }
 }
 
-void quiet_torch() {
+void quiet_torch(const char* level) {
   const bool asked = std::getenv("TORCH_CPP_LOG_LEVEL") != nullptr;
-  ::setenv("TORCH_CPP_LOG_LEVEL", "ERROR", /*overwrite=*/0);
+  ::setenv("TORCH_CPP_LOG_LEVEL", level, /*overwrite=*/0);
   c10::initLogging();
   if (!asked) {
     ::unsetenv("TORCH_CPP_LOG_LEVEL");  // not for predictors that the run starts

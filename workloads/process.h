@@ -14,9 +14,9 @@ void keep_freed_memory();
 /// before anything else: it does not return where it loads the program.
 void let_waiting_threads_spin_briefly(char** argv);
 
-/// From here on torch's warnings are left out, unless TORCH_CPP_LOG_LEVEL asks for some. For processes that look for
-/// each other: what sockets that are tried again lead to is an error of ours.
-void quiet_torch();
+/// From here on torch's own words below `level` ("ERROR", "FATAL") are left out, unless TORCH_CPP_LOG_LEVEL asks for
+/// some. For processes that look for each other: what sockets that are tried again lead to is an error of ours.
+void quiet_torch(const char* level);
 
 /// From here on Ctrl-C and SIGTERM (what Slurm and torchrun send) ask the run to end after its step, with a
 /// checkpoint. A second one ends the process.

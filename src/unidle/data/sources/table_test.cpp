@@ -121,6 +121,18 @@ TEST_F(TableSourceTest, ColumnsOfTextsAreLeftOutUnlessAskedFor) {
   EXPECT_EQ(rows_of(TableSource(wanted)), (std::vector<Row>{{1, 0}, {2, 1}}));
 }
 
+TEST_F(TableSourceTest, AColumnOfNumbersIsNotLeftOutForOneBadCell) {
+  std::string text = "x,code\n";
+  for (int row = 0; row < 200; ++row) {
+    text += (row == 150 ? "bad," : std::to_string(row) + ",") + (row % 10 == 0 ? "A7\n" : "7\n");
+  }
+  TableOptions wanted = options({put("a.csv", text)});
+  expect_error(wanted, ErrorCode::kInput, "a.csv:152");
+  wanted.features = {"code"};
+  wanted.categorical = {"code"};
+  EXPECT_EQ(rows_of(TableSource(wanted)).size(), 200U);
+}
+
 std::string large_table(std::int64_t rows) {
   std::mt19937 random(1);
   std::string text = "number,word,noise\n";

@@ -21,9 +21,13 @@ bool among(const std::vector<std::string>& names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-/// Of each column, whether it holds numbers, by the first records of the first part.
+/// Of each column, whether it holds numbers, by the first records of the first part. Among many numbers a few texts are
+/// faults of the file: such a column is not left out without a word but taken, and the first of them is an error.
 std::vector<bool> columns_of_numbers(const CsvLayout& layout) {
   constexpr std::size_t kLookedAtBytes = std::size_t{1} << 20;
+  constexpr std::size_t kCellsForATextThatIsAFault = 100;
+  std::vector<std::size_t> filled(layout.columns.size());
+  std::vector<std::size_t> texts(layout.columns.size());
   std::vector<bool> numbers(layout.columns.size(), true);
   Chunks chunks(layout, kLookedAtBytes);
   Chunk chunk;
@@ -35,8 +39,13 @@ std::vector<bool> columns_of_numbers(const CsvLayout& layout) {
     const std::size_t count = std::min(rows.fields().size(), numbers.size());
     for (std::size_t column = 0; column < count; ++column) {
       const std::string& cell = rows.fields()[column];
-      numbers[column] = numbers[column] && (is_missing(cell) || cell_number(cell).has_value());
+      const bool missing = is_missing(cell);
+      filled[column] += missing ? 0 : 1;
+      texts[column] += missing || cell_number(cell).has_value() ? 0 : 1;
     }
+  }
+  for (std::size_t column = 0; column < numbers.size(); ++column) {
+    numbers[column] = texts[column] * kCellsForATextThatIsAFault <= filled[column];
   }
   return numbers;
 }
