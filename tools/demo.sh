@@ -22,8 +22,8 @@ step() { printf '\n\033[1m$ %s\033[0m\n' "$*" >&2; "$@"; }
 step unidle train "$naive" --prepare
 step unidle run -o "$demo/naive" -- unidle train "$naive"
 step unidle diagnose "$demo/naive"
-# With less time than a search has by itself, so that the whole loop is over in three minutes. A search keeps back
-# six trials' time to verify what it found; keypoint's take the longest.
+# With less time than a search has by itself, so that the whole loop is over in three minutes. A search keeps
+# back six trials' time to verify what it found; keypoint's take the longest.
 budget=75s
 [ "$workload" != keypoint ] || budget=105s
 step unidle optimize "$naive" --benchmark --budget "$budget" -o "$demo/$workload.yaml"
