@@ -238,7 +238,7 @@ TEST(Comparison, LossesTooNoisyToTellAreNotCalledEqual) {
 }
 
 TEST(Comparison, AFewLossesAreJudgedByTheirOwnNoise) {
-  const auto of_five = [](const std::vector<double>& losses) {
+  const auto with_losses = [](const std::vector<double>& losses) {
     RunData run = scripted_run(quiet(50));
     run.steps.resize(losses.size());
     for (std::size_t i = 0; i < losses.size(); ++i) {
@@ -246,10 +246,18 @@ TEST(Comparison, AFewLossesAreJudgedByTheirOwnNoise) {
     }
     return run;
   };
-  const RunData steady = of_five({20.0, 18.0, 16.0, 14.0, 12.0});
-  EXPECT_EQ(compare(steady, of_five({20.0, 18.0, 16.3, 14.7, 13.2})).loss.verdict, ParityVerdict::kWorse);
-  const RunData noisy = of_five({20.0, 16.0, 17.5, 13.0, 12.0});
-  EXPECT_NE(compare(noisy, of_five({20.0, 18.0, 15.5, 15.0, 13.2})).loss.verdict, ParityVerdict::kWorse);
+  const RunData steady = with_losses({20.0, 18.0, 16.0, 14.0, 12.0});
+  EXPECT_EQ(compare(steady, with_losses({20.0, 18.0, 16.3, 14.7, 13.2})).loss.verdict, ParityVerdict::kWorse);
+  std::vector<double> bent(16);
+  std::vector<double> ends_higher(16);
+  for (std::size_t i = 0; i < bent.size(); ++i) {
+    const double falling = std::exp(-0.5 * static_cast<double>(i));
+    bent[i] = 2 + 8 * falling;
+    ends_higher[i] = 2.3 + 7.7 * falling;
+  }
+  EXPECT_EQ(compare(with_losses(bent), with_losses(ends_higher)).loss.verdict, ParityVerdict::kWorse);
+  const RunData noisy = with_losses({20.0, 16.0, 17.5, 13.0, 12.0});
+  EXPECT_NE(compare(noisy, with_losses({20.0, 18.0, 15.5, 15.0, 13.2})).loss.verdict, ParityVerdict::kWorse);
 }
 
 TEST(Comparison, ALossThatIsNotANumberIsARegression) {

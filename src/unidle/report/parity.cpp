@@ -30,12 +30,22 @@ std::size_t points_between(const Curve& curve, double from, double to) {
       curve.begin(), curve.end(), [&](const auto& point) { return point.samples >= from && point.samples <= to; }));
 }
 
-/// Deviation of a curve's points from the line through their neighbours, between two numbers of samples: a noise that a
-/// curve of few points has too (Gasser, Sroka and Jennen-Steinmetz 1986). Its bends count as noise. Nothing for too few
-/// points to tell.
+/// Deviation of a curve about its smooth between two numbers of samples; nothing for too few points to tell.
+std::optional<double> noise(const Curve& raw, const Curve& smoothed, double from, double to) {
+  std::vector<double> rests;
+  for (std::size_t i = 0; i < raw.size(); ++i) {
+    if (raw[i].samples >= from && raw[i].samples <= to) {
+      rests.push_back(raw[i].value - smoothed[i].value);
+    }
+  }
+  return rests.size() < kFewestPoints ? std::nullopt : std::optional(standard_deviation(rests));
+}
+
+/// The same of a curve that has few points: how far they lie from the line through their neighbours (Gasser, Sroka and
+/// Jennen-Steinmetz 1986). The median of them, so that the bend with which a training begins does not count as noise.
 std::optional<double> noise_beside_neighbours(const Curve& raw, double from, double to) {
-  double squares = 0;
-  std::size_t count = 0;
+  constexpr double kMedianOfNormal = 0.6745;  // of the absolute value, in standard deviations
+  std::vector<double> rests;
   for (std::size_t i = 1; i + 1 < raw.size(); ++i) {
     const CurvePoint& left = raw[i - 1];
     const CurvePoint& right = raw[i + 1];
@@ -44,22 +54,9 @@ std::optional<double> noise_beside_neighbours(const Curve& raw, double from, dou
     }
     const double share = (raw[i].samples - left.samples) / (right.samples - left.samples);
     const double rest = raw[i].value - (left.value * (1 - share) + right.value * share);
-    squares += rest * rest / (1 + share * share + (1 - share) * (1 - share));
-    ++count;
+    rests.push_back(std::abs(rest) / std::sqrt(1 + share * share + (1 - share) * (1 - share)));
   }
-  return count + 2 < kFewestPoints ? std::nullopt : std::optional(std::sqrt(squares / static_cast<double>(count)));
-}
-
-/// Deviation of a curve about its smooth from `tail` on; where it has too few points there, beside neighbours.
-std::optional<double> noise(const Curve& raw, const Curve& smoothed, double from, double tail, double to) {
-  std::vector<double> rests;
-  for (std::size_t i = 0; i < raw.size(); ++i) {
-    if (raw[i].samples >= tail && raw[i].samples <= to) {
-      rests.push_back(raw[i].value - smoothed[i].value);
-    }
-  }
-  return rests.size() < kFewestPoints ? noise_beside_neighbours(raw, from, to)
-                                      : std::optional(standard_deviation(rests));
+  return rests.size() + 2 < kFewestPoints ? std::nullopt : std::optional(median(rests) / kMedianOfNormal);
 }
 
 /// Where two curves are compared: fifty places in [tail, to], or, of a curve that was read more rarely, its own points
@@ -217,8 +214,12 @@ Parity compare_losses(const Pair& pair) {
     parity.a += value_at(smooth_a, samples) / static_cast<double>(at.size());
     parity.b += value_at(smooth_b, samples) / static_cast<double>(at.size());
   }
-  const auto noise_a = noise(pair.a, smooth_a, pair.from, tail, pair.to);
-  const auto noise_b = noise(pair.b, smooth_b, pair.from, tail, pair.to);
+  auto noise_a = noise(pair.a, smooth_a, tail, pair.to);
+  auto noise_b = noise(pair.b, smooth_b, tail, pair.to);
+  if (!noise_a && !noise_b) {
+    noise_a = noise_beside_neighbours(pair.a, pair.from, pair.to);
+    noise_b = noise_beside_neighbours(pair.b, pair.from, pair.to);
+  }
   const double deviation_a = noise_a.value_or(noise_b.value_or(0));
   const double deviation_b = noise_b.value_or(deviation_a);
   const auto count = [&](const Curve& curve) {

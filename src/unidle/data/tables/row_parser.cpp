@@ -162,7 +162,7 @@ const char* RowParser::other_cell(const char* at, std::size_t column, float* row
   const std::optional<double> value = cell_number(cell.text);
   if (!value) {
     fail(at, fmt::format("column {}: expected a number, found \"{}\" (a column of texts, True and False among them, is "
-                         "named in categorical)",
+                         "named in categorical, or left out by naming the others in features)",
                          layout_.columns[column], shown(cell.text)));
   }
   facts.whole &= *value == std::floor(*value) && cell.text.find_first_of(".eE") == std::string_view::npos;

@@ -55,6 +55,9 @@ Evaluation evaluate_dataset_slow_sample(const Context& context, const Policy& po
   finding.evidence.push_back(
       context.say("with every one of the {} CPUs at work a step would still take {}, of which {} is not loading",
                   format_number(*context.cpus), format_seconds(*best_s), format_seconds(*context.rest_s)));
+  if (detail::effective_on(context, "cache.features") == true) {
+    return finding;  // what can be kept is kept
+  }
   if (detail::samples_can_be_kept(context)) {
     finding.fixes.push_back(
         detail::keep_samples_fix(context, "keep what does not change from epoch to epoch, or make the sample cheaper"));

@@ -348,6 +348,9 @@ TEST(DatasetSlowSample, ProposesToKeepOnlyWhatCanBeKept) {
   Signals signals = waiting_cpu(0.9);
   signals.sample_s = 0.05;
   signals.cpus_allowed = 1;
+  set_effective(signals, "cache.features", "memory");
+  EXPECT_EQ(fix_of(fired("dataset-slow-sample", signals), "cache.features"), nullptr) << "it keeps what can be kept";
+  set_effective(signals, "cache.features", "off");
   EXPECT_NE(fix_of(fired("dataset-slow-sample", signals), "cache.features"), nullptr);
   signals.samples.emplace();
   signals.samples->looked_at_again = 8;

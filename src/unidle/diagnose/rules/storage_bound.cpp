@@ -39,7 +39,8 @@ Evaluation evaluate_storage_bound(const Context& context, const Policy& policy) 
     finding.evidence.push_back(
         context.say("{}/s are read from storage", format_bytes(static_cast<std::uint64_t>(*signals.read_bytes_per_s))));
   }
-  if (!signals.loader || !signals.loader->of_package()) {  // a loader of the package keeps no samples
+  const bool kept = detail::effective_on(context, "cache.features") == true;
+  if (!kept && (!signals.loader || !signals.loader->of_package())) {  // a loader of the package keeps no samples
     finding.fixes.push_back(detail::keep_samples_fix(
         context, "read each sample once: keep it in memory, or copy the data to a local disk first"));
   }

@@ -73,9 +73,13 @@ class Proposer {
     if (settings_.contains("loader.persistent_workers")) {
       add({{"loader.persistent_workers", "true"}}, 0.04, true, "workers need not be started anew every epoch");
     }
-    if (workload_.costly_samples || settings_.contains("cache.features")) {
-      add({{"cache.features", workload_.feature_cache ? "disk" : "memory"}}, 0.5, true,
-          "costly per-sample work is the same in every epoch");
+    const bool keeps = knobs::value_of(settings_, "cache.features") != "off";
+    if (!keeps && (workload_.costly_samples || settings_.contains("cache.features"))) {
+      const std::string reason = "costly per-sample work is the same in every epoch";
+      if (workload_.feature_cache) {
+        add({{"cache.features", "disk"}}, 0.5, true, reason + ", and in later runs");
+      }
+      add({{"cache.features", "memory"}}, workload_.feature_cache ? 0.2 : 0.5, !workload_.feature_cache, reason);
     }
   }
 
@@ -125,8 +129,10 @@ class Proposer {
       add({{"metrics.interval", std::to_string(diagnose::Policy{}.metrics_interval)}}, gpu() ? 0.15 : 0.06, true,
           "every reading of the loss makes the host wait for the device; only the log gets sparser");
     }
-    add({{"memory.flush_interval", "0"}}, gpu() ? 0.15 : 0.1, true,
-        "memory that is kept need not be asked for again in the next step");
+    if (!options_.only_present) {  // another program may divide by it
+      add({{"memory.flush_interval", "0"}}, gpu() ? 0.15 : 0.1, true,
+          "memory that is kept need not be asked for again in the next step");
+    }
     if (gpu()) {
       add({{"compile.mode", "graph"}}, 0.2, false, "one graph launch replaces the launches of all kernels");
     } else if (knobs::value_of(settings_, "compile.mode") != "off") {

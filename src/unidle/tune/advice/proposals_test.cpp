@@ -55,6 +55,7 @@ TEST(Proposals, LargerMicroBatchesDivideTheEffectiveBatch) {
 
 TEST(Advise, FeaturesStayOnDiskWhereTheWorkloadCanKeepThemThere) {
   EXPECT_EQ(advice("workload: protein\n", "protein", cpu_machine(4)).at("cache.features"), "disk");
+  EXPECT_EQ(advice("cache.features: memory\n", "protein", cpu_machine(4)).count("cache.features"), 0u) << "a choice";
 }
 
 TEST(Advise, OnACpuChangesNothingThatNeedsAGpu) {
@@ -97,6 +98,7 @@ TEST(Advise, AForeignProgramGetsNoNewKeys) {
 TEST(Advise, LeavesOutFlushesOfMemory) {
   EXPECT_EQ(advice("memory.flush_interval: 1\n", "protein", cpu_machine(2)).at("memory.flush_interval"), "0");
   EXPECT_EQ(advice("workload: protein\n", "protein", cpu_machine(2)).count("memory.flush_interval"), 0u);
+  EXPECT_EQ(advice("empty_cache_freq: 10\n", "", cpu_machine(2), true).count("memory.flush_interval"), 0u);
 }
 
 TEST(Proposals, NothingSemantic) {
