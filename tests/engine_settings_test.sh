@@ -42,6 +42,7 @@ for _ in $(seq 600); do  # until its loop goes on, as the file of its live line 
   sleep 0.1
 done
 kill -TERM $trained
+kill -TERM $trained  # as from a cluster that signals all processes of a run, and from what observes it
 wait $trained
 code=$?
 [ $code = 143 ] || fail "exit code $code after SIGTERM: $(cat err)"

@@ -5,7 +5,9 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdint>
 #include <cstdlib>
+#include <ctime>
 #include <filesystem>
 #include <system_error>
 
@@ -15,11 +17,22 @@ namespace {
 
 std::atomic<bool> g_stop{false};
 std::atomic<int> g_signal{SIGINT};
+std::atomic<std::int64_t> g_stop_s{0};  // CLOCK_MONOTONIC, of the first signal
+
+/// A second signal ends the process at once, if a person can have meant it: what signals a whole group, as Slurm does,
+/// also reaches `unidle run`, which passes it on.
+constexpr std::int64_t kSameSignal_s = 2;
 
 void on_signal(int signal) {
-  g_signal.store(signal, std::memory_order_relaxed);
-  g_stop.store(true, std::memory_order_relaxed);
-  std::signal(signal, SIG_DFL);
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  if (!g_stop.exchange(true, std::memory_order_relaxed)) {
+    g_signal.store(signal, std::memory_order_relaxed);
+    g_stop_s.store(now.tv_sec, std::memory_order_relaxed);
+  } else if (now.tv_sec - g_stop_s.load(std::memory_order_relaxed) >= kSameSignal_s) {
+    std::signal(signal, SIG_DFL);
+    std::raise(signal);
+  }
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ void let_waiting_threads_spin_briefly(char** argv);
 void quiet_torch(const char* level);
 
 /// From here on Ctrl-C and SIGTERM (what Slurm and torchrun send) ask the run to end after its step, with a
-/// checkpoint. A second one ends the process.
+/// checkpoint. A second one, two seconds later or more, ends the process.
 void stop_at_signals();
 /// True once one has come.
 const std::atomic<bool>& stop_asked();
