@@ -17,19 +17,21 @@ namespace {
 
 std::atomic<bool> g_stop{false};
 std::atomic<int> g_signal{SIGINT};
-std::atomic<std::int64_t> g_stop_s{0};  // CLOCK_MONOTONIC, of the first signal
+std::atomic<std::int64_t> g_asked_at{0};  // 1 and the seconds of CLOCK_MONOTONIC at the first signal; 0: none
 
-/// A second signal ends the process at once, if a person can have meant it: what signals a whole group, as Slurm does,
+/// A second signal ends the process at once if a person can have meant it: what signals a whole group, as Slurm does,
 /// also reaches `unidle run`, which passes it on.
-constexpr std::int64_t kSameSignal_s = 2;
+constexpr std::int64_t kSecondsOfOneSignal = 2;
 
+/// May run on two threads at once, with a signal each.
 void on_signal(int signal) {
   timespec now{};
   clock_gettime(CLOCK_MONOTONIC, &now);
-  if (!g_stop.exchange(true, std::memory_order_relaxed)) {
+  std::int64_t first = 0;
+  if (g_asked_at.compare_exchange_strong(first, now.tv_sec + 1, std::memory_order_relaxed)) {
     g_signal.store(signal, std::memory_order_relaxed);
-    g_stop_s.store(now.tv_sec, std::memory_order_relaxed);
-  } else if (now.tv_sec - g_stop_s.load(std::memory_order_relaxed) >= kSameSignal_s) {
+    g_stop.store(true, std::memory_order_relaxed);
+  } else if (now.tv_sec + 1 - first >= kSecondsOfOneSignal) {
     std::signal(signal, SIG_DFL);
     std::raise(signal);
   }

@@ -41,9 +41,6 @@ std::int64_t Stream::extent(std::int64_t batch_index, std::size_t field) const {
 }
 
 void Stream::read_ahead(std::int64_t position) const {
-  if (!reads_ahead()) {
-    return;
-  }
   const Order& order = *options.order;
   const std::int64_t runs = (order.items() + order.run() - 1) / order.run();
   const Plan::Item now = plan.item_at(position);

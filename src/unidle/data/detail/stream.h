@@ -24,7 +24,8 @@ struct Stream {
   std::int64_t extent(std::int64_t batch_index, std::size_t field) const;
   /// Whether read_ahead() has anything to tell.
   bool reads_ahead() const { return options.order != nullptr && options.order->run() != 0; }
-  /// Tells the source what comes a window further on, when the position is the first of a run of the order.
+  /// Tells the source what comes a window further on, when the position is the first of a run of the order. REQUIRES:
+  /// reads_ahead().
   void read_ahead(std::int64_t position) const;
   /// Tells the source of the items of a unit, which will be read.
   void expect(std::int64_t unit_number) const;

@@ -1,4 +1,4 @@
-// loader-no-workers, loader-too-few-workers, loader-oversubscribed, recomputed-features.
+// Rules about the loader and its samples; recomputed-features has a file of its own.
 #include <gmock/gmock.h>
 
 #include "unidle/diagnose/diagnose.h"
@@ -177,65 +177,6 @@ TEST(LoaderTooFewWorkers, MissingIsNotZero) {
   EXPECT_THAT(missing("loader-too-few-workers", signals), HasSubstr("CPUs"));
 }
 
-Signals recomputing() {
-  Signals signals = waiting_cpu(0.6);
-  set_effective(signals, "cache.features", "off");
-  return signals;
-}
-
-TEST(RecomputedFeatures, CountsOnlyTheLaterEpochs) {
-  const Finding finding = fired("recomputed-features", recomputing());
-  EXPECT_NEAR(*finding.share, 0.54 * 2 / 3, 1e-9);
-  EXPECT_EQ(fix_of(finding, "cache.features")->to, "memory");
-}
-
-TEST(RecomputedFeatures, OfADataSetThatIsMadeAnewMemoryKeepsNothing) {
-  Signals signals = recomputing();
-  signals.loader.emplace();
-  signals.loader->dataset_anew = false;
-  EXPECT_EQ(fix_of(fired("recomputed-features", signals), "cache.features")->to, "memory");
-  signals.loader->dataset_anew = true;
-  const Finding finding = fired("recomputed-features", signals);
-  EXPECT_EQ(fix_of(finding, "cache.features")->to, "disk");
-  EXPECT_THAT(fix_of(finding, "cache.features")->how, HasSubstr("made anew"));
-}
-
-TEST(RecomputedFeatures, WhatTheFeatureCacheKeepsIsThereForLaterRuns) {
-  Signals signals = recomputing();
-  signals.settings["workload"].configured = "superres";
-  EXPECT_EQ(fix_of(fired("recomputed-features", signals), "cache.features")->to, "memory");
-  signals.settings["workload"].configured = "protein";
-  const Finding finding = fired("recomputed-features", signals);
-  EXPECT_EQ(fix_of(finding, "cache.features")->to, "disk");
-  EXPECT_THAT(fix_of(finding, "cache.features")->how, HasSubstr("later runs find it there"));
-}
-
-TEST(RecomputedFeatures, SaysOnlyOfTheSameSamplesThatTheyWereThere) {
-  Signals signals = recomputing();
-  EXPECT_THAT(fired("recomputed-features", signals).evidence, Not(Contains(HasSubstr("results that were there"))));
-  signals.samples.emplace();
-  signals.samples->looked_at_again = signals.samples->same_again = 12;
-  EXPECT_THAT(fired("recomputed-features", signals).evidence, Contains(HasSubstr("results that were there")));
-}
-
-TEST(RecomputedFeatures, OfSamplesThatDifferOnlyAFunctionsResultsCanBeKept) {
-  Signals signals = recomputing();
-  signals.samples.emplace();
-  signals.samples->looked_at_again = 12;
-  signals.samples->same_again = 5;
-  EXPECT_TRUE(silent("recomputed-features", signals));
-  signals.loader.emplace();
-  signals.loader->workers = 0;
-  signals.hot = {{"train", "input", "train.py:65", "read_picture", 60, 100},
-                 {"train", "input", "train.py:80", "Photos.__getitem__", 40, 100}};
-  EXPECT_TRUE(silent("recomputed-features", signals));
-  signals.loader->keepable = {"read_picture"};
-  const Finding finding = fired("recomputed-features", signals);
-  EXPECT_THAT(finding.evidence, Contains(HasSubstr("7 of 12 samples")));
-  EXPECT_THAT(finding.evidence, Not(Contains(HasSubstr("results that were there"))));
-  EXPECT_NEAR(*finding.share, 0.54 * 2 / 3 * 0.6, 1e-9) << "that part of the sample work";
-}
-
 TEST(LoaderStages, TheLimitingOneComesFirst) {
   Signals signals = waiting_cpu(0.6);
   EXPECT_THAT(fired("loader-no-workers", signals).evidence, Not(Contains(HasSubstr("spend their time on"))));
@@ -277,20 +218,6 @@ TEST(LoaderSource, TakesThePlaceOfADataSetOrNamesWhatIsLeft) {
                                                 "what else")));
   EXPECT_THAT(left.evidence, Contains("another"));
   EXPECT_EQ(fix_of(left, "loader.replace"), nullptr);
-}
-
-TEST(RecomputedFeatures, NamesTheFunctionThatCanBeCached) {
-  Signals signals = recomputing();
-  signals.loader.emplace();
-  signals.loader->workers = 0;
-  signals.hot = {{"train", "input", "train.py:65", "read_picture", 60, 100}};
-  signals.loader->keepable = {"turned", "read_picture"};
-  EXPECT_THAT(fix_of(fired("recomputed-features", signals), "cache.features")->how, Not(HasSubstr("unidle.cached")));
-  signals.loader->keepable_where = {"train.py:40", ""};
-  EXPECT_THAT(fix_of(fired("recomputed-features", signals), "cache.features")->how, Not(HasSubstr("unidle.cached")));
-  signals.loader->keepable_where = {"train.py:40", "train.py:60"};
-  EXPECT_THAT(fix_of(fired("recomputed-features", signals), "cache.features")->how,
-              HasSubstr("@unidle.cached above read_picture (train.py:60)"));
 }
 
 TEST(SampleWork, OfATrainingThreadThatOnlyWaitsIsNone) {
@@ -421,35 +348,6 @@ TEST(CpuRestricted, WorkersThatShareOneCpu) {
   const Finding finding = fired("cpu-restricted", signals);
   EXPECT_THAT(finding.evidence, Contains(HasSubstr("workers may use 1 of the job's 4 CPUs")));
   EXPECT_EQ(fix_of(finding, "loader.workers")->to, 1);
-}
-
-TEST(RecomputedFeatures, NearMissesAreSilent) {
-  Signals signals = recomputing();
-  signals.epochs = 1;
-  EXPECT_TRUE(silent("recomputed-features", signals));
-  signals = recomputing();
-  signals.sample_s = 5e-6;  // a row of a table in memory
-  EXPECT_TRUE(silent("recomputed-features", signals));
-  signals = recomputing();
-  set_effective(signals, "cache.features", "memory");
-  EXPECT_TRUE(silent("recomputed-features", signals));
-  signals = recomputing();
-  set_input(signals, 0.05);
-  EXPECT_TRUE(silent("recomputed-features", signals));
-}
-
-TEST(RecomputedFeatures, MissingIsNotZero) {
-  Signals signals = recomputing();
-  signals.epochs.reset();
-  EXPECT_THAT(missing("recomputed-features", signals), HasSubstr("passed over"));
-  signals.epochs = 0;
-  EXPECT_TRUE(silent("recomputed-features", signals));
-  signals = recomputing();
-  signals.settings.erase("cache.features");
-  EXPECT_THAT(missing("recomputed-features", signals), HasSubstr("cache.features"));
-  signals = recomputing();
-  signals.sample_s.reset();
-  EXPECT_THAT(missing("recomputed-features", signals), HasSubstr("sample"));
 }
 
 }  // namespace
