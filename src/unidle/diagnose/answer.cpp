@@ -105,8 +105,12 @@ std::string verdict_sentence(const Diagnosis& diagnosis, const Finding* finding,
     case Verdict::kLaunchBound:
       return say(language, "Your {} is done before it gets new work: its steps are too small", device);
     case Verdict::kComputeBound:
-      return say(language, "Your {} computes {} of each step, slower than it could", device,
-                 format_share(step.compute));
+      // The host's phases do not tell when a GPU computes: it also does so while the host waits for it.
+      return diagnosis.device.kind != "cpu" && diagnosis.device.busy
+                 ? say(language, "Your {} is {} busy, and slower than it could be", device,
+                       format_share(*diagnosis.device.busy))
+                 : say(language, "Your {} computes {} of each step, slower than it could", device,
+                       format_share(step.compute));
     case Verdict::kValidationBound:
       return say(language, "Your run spends {} of its time on validation",
                  wall_share(diagnosis, diagnosis.time.validate));

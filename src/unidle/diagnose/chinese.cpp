@@ -88,6 +88,7 @@ const std::vector<std::pair<std::string_view, std::string_view>>& chinese_messag
       {"Your {} waits {} of each step for copies", "您的{}每一步有 {} 的时间在等待复制"},
       {"Your host and {} wait for each other {} of each step", "您的主机与{}每一步有 {} 的时间在互相等待"},
       {"Your {} is done before it gets new work: its steps are too small", "您的{}总是先做完再等新工作：每一步太小"},
+      {"Your {} is {} busy, and slower than it could be", "您的{}有 {} 的时间忙碌，但比它能达到的慢"},
       {"Your {} computes {} of each step, slower than it could", "您的{}每一步有 {} 的时间在计算，但比它能达到的慢"},
       {"Your run spends {} of its time on validation", "您的运行有 {} 的时间花在验证上"},
       {"A GPU is there or was asked for, and your model runs on the CPU", "有 GPU（或要求了 GPU），您的模型却运行在 CPU 上"},

@@ -150,6 +150,16 @@ TEST(DeviceTime, WhatNobodyMeasuredDoesNotLeadTheLaunchesThatItIsAPartOf) {
   EXPECT_EQ(diagnose(signals).findings.front().id, "launch-bound") << "all of the launches are more";
 }
 
+TEST(DeviceTime, AHostThatWaitsForADeviceSaysNothingOfWhatItComputes) {
+  Signals signals = healthy_gpu();
+  set_effective(signals, "precision.amp", "off");
+  signals.device_busy = 0.99;
+  signals.step = StepShares{.compute = 0.01, .sync = 0.99};  // the loss is read in each step
+  const Diagnosis diagnosis = diagnose(signals);
+  ASSERT_EQ(diagnosis.verdict, Verdict::kComputeBound);
+  EXPECT_THAT(answer(diagnosis), ::testing::StartsWith("Your GPU is 99 % busy, and slower than it could be"));
+}
+
 TEST(Throttled, TheLimitOfTheBoardIsNoFault) {
   Signals signals = healthy_gpu();
   signals.gpu.throttled = 0.95;
