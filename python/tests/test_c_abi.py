@@ -34,11 +34,16 @@ def header():
     return re.sub(r"^#.*$", "", text, flags=re.M)
 
 
+CALLBACKS = set(re.findall(r"typedef [\w* ]+\(\*(\w+)\)", header()))
+
+
 def kind_in_c(declaration, structs):
     """("pointer",), ("nothing",), ("struct", name) or ("number", bytes, signed) of "const int64_t* items"."""
     if "*" in declaration or "[" in declaration:
         return ("pointer",)
     words = [word for word in declaration.split() if word not in ("const", "struct")]
+    if words[0] in CALLBACKS:
+        return ("pointer",)
     if words[0] == "void":
         return ("nothing",)
     if words[0] in structs:

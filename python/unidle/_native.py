@@ -20,7 +20,7 @@ from unidle.errors import (
     UsageError,
 )
 
-VERSION = 2  # of the headers
+VERSION = 3  # of the headers
 _ERRORS = {1: UsageError, 2: InputError, 3: FileSystemError, 4: OutOfMemoryError, 5: ForkedError}
 
 
@@ -72,6 +72,9 @@ class Costs(ctypes.Structure):
 
 class Pace(ctypes.Structure):
     _fields_ = [("workers", ctypes.c_int64), ("depth", ctypes.c_int64)]
+
+
+Lender = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_size_t)
 
 
 class Found(ctypes.Structure):
@@ -135,7 +138,7 @@ def _declare(library: ctypes.CDLL) -> None:
         "unidle_source_subset": (pointer, [pointer, ctypes.POINTER(number), ctypes.c_size_t]),
         "unidle_source_describe": (pointer, [pointer]),
         "unidle_data_free": (None, [pointer]),
-        "unidle_loader_open_ordered": (pointer, [pointer, text, pointer]),
+        "unidle_loader_open_ordered": (pointer, [pointer, text, pointer, Lender]),
         "unidle_order_open": (pointer, [text, text, ctypes.POINTER(Tensor)]),
         "unidle_order_close": (None, [pointer]),
         "unidle_order_samples": (number, [pointer]),

@@ -9,6 +9,7 @@ from typing import Any, Callable, Iterator, Optional, Tuple
 from unidle import _native
 from unidle.data import options as check
 from unidle.data import orders
+from unidle.data.device import Copies, PinnedMemory, checked_device, is_gpu, pinned
 from unidle.data.iteration import Iteration
 from unidle.data.source import Source, Wrapped
 from unidle.data.stream import NativeStream
@@ -41,24 +42,6 @@ def _seed(seed: Any) -> int:
     return check.whole("loader", "seed", seed, -(2**63), 2**64 - 1)
 
 
-def _checked_device(device: Any) -> Any:
-    if device is None:
-        return None
-    try:
-        import torch
-    except ImportError:
-        raise UsageError("loader option device: needs torch") from None
-    try:
-        wanted = torch.device(device)
-    except (RuntimeError, TypeError):
-        raise check.refuse("loader", "device", "a device of torch", device) from None
-    if wanted.type == "cuda" and (wanted.index or 0) >= torch.cuda.device_count():
-        raise UsageError(
-            f"loader option device: torch has {torch.cuda.device_count()} GPUs here, found {device!r}"
-        )
-    return device
-
-
 class EpochSetter:
     """Tells a loader which epoch comes. A place within that epoch, of a state that was loaded, stays."""
 
@@ -81,8 +64,10 @@ class Loader:
     workers      threads that make samples; 0 makes them in next(). None: as many as help, up to the CPUs that
                  there are to use; they come and go as the program and they wait for each other
                  (`active_workers`, `batches_ahead`), and nothing but speed and memory depends on it
-    device       where the batch is to be; None leaves it in the host's memory. For a CUDA device the copy is
-                 asynchronous, from pinned memory
+    device       where the batch is to be; None leaves it in the host's memory. For a CUDA device samples are
+                 made in page-locked memory and copied on a stream of their own, the next batch while this one
+                 is used, where it lies ready. A batch is for the stream that is the current one when it is
+                 taken
     rank, world  this process takes every world-th item, beginning with item `rank`, of the order that all
                  share; those of torch.distributed or the environment's RANK and WORLD_SIZE when None. All
                  ranks have equally many batches: with `drop_last` the items that do not divide are left
@@ -99,8 +84,8 @@ class Loader:
                  shards have different numbers of samples, runs of the average number stand for them
     prefetch     batches ahead, for each worker
     max_bytes    of the batches that are made ahead, at most; at least two must fit. A quarter of the memory
-                 that the process may use when None. What the program keeps of batches does not count. Not
-                 for a wrapped data set, of whose samples nobody knows the size
+                 that the process may use when None; of page-locked memory 2 GiB. What the program keeps of
+                 batches does not count. Not for a wrapped data set, of whose samples nobody knows the size
     on_error     what becomes of a sample that cannot be read, counted in `skipped`: "fail" raises at its
                  batch; "skip" leaves it out, so that the batch is shorter, but never empty; "replace" takes
                  the next one of the order in its place. All ranks have equally many batches in any case, and
@@ -163,7 +148,7 @@ class Loader:
         self.shuffle = check.flag("loader", "shuffle", shuffle)
         self.seed = _seed(seed)
         self.drop_last = check.flag("loader", "drop_last", drop_last)
-        self.device = _checked_device(device)
+        self.device = checked_device(device)
         if rank is None:
             rank, world = _default_rank()
         self.world = check.whole("loader", "world", world, 1, 2**31 - 1)
@@ -198,7 +183,17 @@ class Loader:
         self._stream: Any = None  # a NativeStream or a ThreadedStream
         self._iterations = 0
         self._process = os.getpid()
-        self._open((0, 0))  # so that what is wrong with the options is said here
+        self._on_gpu = device is not None and is_gpu(device)
+        self._copies: Optional[Copies] = None
+        self._extents: tuple = (None,) * len(source.fields)  # of the last batch that went to a GPU
+        self._has_extents = any(field.ragged for field in source.fields) and not (
+            self._wrapped or self._batched
+        )
+        # So that what is wrong with the options is said here. The device and page-locked memory come when a
+        # batch is asked for.
+        self._open((0, 0), for_batches=not self._on_gpu)
+        if self._on_gpu:
+            self.close()
 
     @property
     def dataset(self) -> Source:
@@ -215,7 +210,9 @@ class Loader:
     @property
     def workers(self) -> int:
         """How many threads there are to make samples."""
-        return self._opened().workers
+        if self._wanted_workers is not None:
+            return self._wanted_workers
+        return _native.library().unidle_usable_cpus()
 
     @property
     def active_workers(self) -> int:
@@ -231,10 +228,13 @@ class Loader:
     def extents(self) -> tuple:
         """How the last batch was padded: for each field the length of each sample along its first axis, as an
         array, and None where all samples of the source have the same shape."""
-        if self._stream is None or self._wrapped or self._batched:  # which tells its lengths in a field
+        return self._extents if self._on_gpu or self._stream is None else self._extents_of(self._stream)
+
+    def _extents_of(self, stream: Any) -> tuple:
+        if not self._has_extents:
             return (None,) * len(self.source.fields)
         fields = enumerate(self.source.fields)
-        return tuple(self._stream.extents(number) if field.ragged else None for number, field in fields)
+        return tuple(stream.extents(number) if field.ragged else None for number, field in fields)
 
     def _opened(self) -> Any:
         if self._stream is None:
@@ -332,11 +332,11 @@ class Loader:
                 "source and loader in the process that uses them, or start processes by spawn)"
             )
 
-    def _open(self, place: Tuple[int, int]) -> None:
+    def _open(self, place: Tuple[int, int], for_batches: bool = True) -> None:
         self.close()
         options = {
             "batch": self.batch_size,
-            "workers": -1 if self._wanted_workers is None else self._wanted_workers,
+            "workers": (-1 if self._wanted_workers is None else self._wanted_workers) if for_batches else 0,
             "prefetch": self.prefetch,
             "max_bytes": self.max_bytes or 0,
             "seed": self.seed,
@@ -347,14 +347,17 @@ class Loader:
             "world": self.world,
             "on_error": self.on_error,
         }
+        if self._on_gpu and for_batches and self._copies is None:
+            self._copies = Copies(self.device)
         self._stream = self._threads(options, place) if self._wrapped else self._native(options, place)
         self._batches = self._stream.per_epoch
 
     def _native(self, options: dict, place: Tuple[int, int]) -> NativeStream:
-        return NativeStream(self.source, self._order, options, place, self.tensors, self.skipped)
+        memory = None if self._copies is None else PinnedMemory()
+        return NativeStream(self.source, self._order, options, place, self.tensors, self.skipped, memory)
 
     def _threads(self, options: dict, place: Tuple[int, int]) -> ThreadedStream:
-        if self._wanted_workers is None:
+        if options["workers"] < 0:
             options["workers"] = _native.library().unidle_usable_cpus()
         items = NativeStream(
             self.source, self._order, {**options, "workers": 0}, place, "numpy", self.skipped
@@ -362,13 +365,16 @@ class Loader:
         collate = self.source.collate or default_collate(self.tensors)
         if self._watch is None or self._watch.threads != options["workers"]:
             self._watch = LockWatch(options["workers"])
-        return ThreadedStream(items, self.source.dataset, collate, options, self._watch)
+        pin = None if self._copies is None else pinned
+        return ThreadedStream(items, self.source.dataset, collate, options, self._watch, pin)
 
     def close(self) -> None:
         """Stops the threads. Batches that were delivered stay; a new iteration starts the threads again."""
         if self._stream is not None:
             self._stream.close()
             self._stream = None
+        if self._copies is not None:
+            self._copies.close()
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         raise TypeError(

@@ -5,11 +5,12 @@ from __future__ import annotations
 import ctypes
 import threading
 import weakref
-from typing import Any, Tuple
+from typing import Any, Optional, Tuple
 
 from unidle import _native, _tensors
 from unidle.data import options as check
 from unidle.data import orders
+from unidle.data.device import PinnedMemory
 from unidle.data.source import Source, Wrapped
 from unidle.errors import UsageError
 
@@ -27,14 +28,20 @@ class NativeStream:
         place: Tuple[int, int],
         tensors: str,
         skipped: int,
+        memory: Optional[PinnedMemory] = None,
     ) -> None:
         self._library = _native.library()
         text = check.encode("loader", options)
-        self._handle = self._library.unidle_loader_open_ordered(source._handle, text, order.handle)
+        lender = _native.Lender() if memory is None else memory.lender
+        self._memory = memory
+        self._handle = self._library.unidle_loader_open_ordered(source._handle, text, order.handle, lender)
         if not self._handle:
             _native.raise_failure()
-        # What it reads lives until the native loader is closed, which also happens when this object goes.
-        self._release = weakref.finalize(self, _close, self._library, self._handle, (source, order))
+        # What it reads, and where it writes, lives until the native loader is closed, which also happens when
+        # this object goes.
+        self._release = weakref.finalize(self, _close, self._library, self._handle, (source, order, memory))
+        if memory is not None:
+            memory.check()
         self._asked = threading.Lock()  # held while the library is asked for a batch
         self._closed = False
         self.workers = self._library.unidle_loader_workers(self._handle)
@@ -51,14 +58,15 @@ class NativeStream:
         self._facts = _native.Facts()
         self._convert = _tensors.to_torch if tensors == "torch" else _tensors.to_numpy
 
-    def next(self) -> Tuple[tuple, int]:
-        """The batch, and how many samples of its epoch are delivered with it on all ranks."""
+    def next(self, wait: bool = True) -> Optional[Tuple[tuple, int]]:
+        """The batch, and how many samples of its epoch are delivered with it on all ranks. Without `wait`
+        None where it does not lie ready."""
         if not self._asked.acquire(blocking=False):
             raise UsageError(
                 "loader: another thread, or the code that a signal broke into, waits for a batch of it"
             )
         try:
-            return self._next()
+            return self._next(_LIMIT_MS if wait else 0)
         finally:
             self._asked.release()
             if self._closed:
@@ -101,14 +109,16 @@ class NativeStream:
             self._asked.release()
             self._release()
 
-    def _next(self) -> Tuple[tuple, int]:
+    def _next(self, limit_ms: int) -> Optional[Tuple[tuple, int]]:
         done = 0
         while not done:
             if self._closed:
                 raise UsageError("loader: it was closed")
-            done = self._library.unidle_loader_next(self._handle, _LIMIT_MS, self._fields, self._facts)
+            done = self._library.unidle_loader_next(self._handle, limit_ms, self._fields, self._facts)
             if done < 0:
                 _native.raise_failure()
+            if not done and not limit_ms:
+                return None
         facts = self._facts
         self.skipped = facts.skipped
         behind = min(facts.epoch_offset + facts.samples * self._world, self._samples)
@@ -125,6 +135,8 @@ class NativeStream:
             for address in addresses:  # of a failed conversion
                 managed = _native.Managed.from_address(address)
                 managed.deleter(ctypes.byref(managed))
+        if self._memory is not None:
+            self._memory.check()
         return tuple(batch), behind
 
 

@@ -113,9 +113,19 @@ class ThreadedStream:
 
     The order comes from a native stream of item numbers. Samples are made by threads, as many ahead as keep
     all of them busy, but never beyond the epoch: what a program changes between epochs holds for the next.
+
+    With `pin`, one more thread collates batches, in their order, and does that to them.
     """
 
-    def __init__(self, items: Any, dataset: Any, collate: Callable, options: dict, watch: LockWatch) -> None:
+    def __init__(
+        self,
+        items: Any,
+        dataset: Any,
+        collate: Callable,
+        options: dict,
+        watch: LockWatch,
+        pin: Optional[Callable[[Any], Any]] = None,
+    ) -> None:
         self._items = items  # stream of item numbers
         self._dataset = dataset
         self._collate = collate
@@ -124,10 +134,12 @@ class ThreadedStream:
         self._most_ahead = max(options["prefetch"], 1 + -(-2 * self.workers // batch))
         self._process = os.getpid()
         self._pool = ThreadPoolExecutor(self.workers, "unidle") if self.workers else None
+        self._pin = pin
+        self._pinning = ThreadPoolExecutor(1, "unidle-pin") if pin and self.workers else None
         self._watch = watch
         self._work = Work()
         self._lock_bound = False  # threads wait for the lock of the interpreter while they make samples
-        self._ahead: deque = deque()  # (samples under way, behind, place, left)
+        self._ahead: deque = deque()  # (samples under way or batch under way, behind, place, left)
         self._closed = False
         self.place = items.place
         self.left = items.left
@@ -135,8 +147,9 @@ class ThreadedStream:
         self.skipped = 0
         self.skipped_before = items.skipped_before
 
-    def next(self) -> Tuple[Any, int]:
-        """The batch, and how many samples of its epoch are delivered with it on all ranks."""
+    def next(self, wait: bool = True) -> Optional[Tuple[Any, int]]:
+        """The batch, and how many samples of its epoch are delivered with it on all ranks. Without `wait`
+        None where it does not lie ready, pinned."""
         if self._process != os.getpid():
             raise ForkedError(
                 "loader: was made before this process was forked; make it in the process that uses it"
@@ -144,24 +157,33 @@ class ThreadedStream:
         if self._closed:
             raise UsageError("loader: it was closed")
         try:
-            return self._next()
+            return self._next(wait)
         except Exception:
             if self._closed:  # by another thread meanwhile, or by a signal handler
                 raise UsageError("loader: it was closed") from None
             raise
 
-    def _next(self) -> Tuple[Any, int]:
+    def _next(self, wait: bool) -> Optional[Tuple[Any, int]]:
+        if not wait and self._pinning is None:
+            return None
         if not self._ahead:
             self._begin_batch()
         while len(self._ahead) < self._most_ahead and self._pool and not self._ends_epoch(self._ahead[-1]):
             self._begin_batch()
+        if not wait and (not self._ahead[0][0].done() or self._ahead[0][0].exception()):
+            return None
         under_way, behind, self.place, self.left = self._ahead.popleft()
-        samples = [one.result() if isinstance(one, Future) else one for one in under_way]
+        batch = under_way.result() if isinstance(under_way, Future) else self._collated(under_way)
         if self._watch.verdict:
             self._watch.verdict = False  # said once
             self._lock_bound = True
             self._say()
-        return self._collate(samples[0] if self._whole_batches() else samples), behind
+        return batch, behind
+
+    def _collated(self, under_way: list) -> Any:
+        samples = [one.result() if isinstance(one, Future) else one for one in under_way]
+        batch = self._collate(samples[0] if self._whole_batches() else samples)
+        return batch if self._pin is None else self._pin(batch)
 
     def _ends_epoch(self, batch: tuple) -> bool:
         return batch[2][1] == 0  # the next one is the first of its epoch
@@ -178,7 +200,8 @@ class ThreadedStream:
             under_way = [timed(item) for item in wanted]
         else:
             under_way = [self._pool.submit(self._watch.make, timed, item) for item in wanted]
-        self._ahead.append((under_way, behind, self._items.place, self._items.left))
+        batch = self._pinning.submit(self._collated, under_way) if self._pinning else under_way
+        self._ahead.append((batch, behind, self._items.place, self._items.left))
 
     def _whole_batches(self) -> bool:
         return bool(getattr(self._dataset, "__getitems__", None))  # as torch's DataLoader asks for it
@@ -220,6 +243,8 @@ class ThreadedStream:
         self._closed = True
         if self._pool is not None and self._process == os.getpid():
             self._pool.shutdown(wait=False, cancel_futures=True)
+            if self._pinning is not None:
+                self._pinning.shutdown(wait=False, cancel_futures=True)
         self._ahead.clear()
         self._items.close()
 

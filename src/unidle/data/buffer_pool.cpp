@@ -4,7 +4,11 @@
 
 namespace unidle::data {
 
-BufferPool::BufferPool() : process_(::getpid()) {}
+namespace {
+constexpr std::uint64_t kMostLentBytes = 2ULL << 30;
+}  // namespace
+
+BufferPool::BufferPool(Lender lender) : process_(::getpid()), lender_(lender) {}
 
 BufferPool::~BufferPool() { close(); }
 
@@ -18,25 +22,43 @@ std::byte* BufferPool::allocate(std::size_t bytes) {
       return memory;
     }
   }
-  return host_allocator().allocate(bytes);
+  auto* lent = lender_ != nullptr ? static_cast<std::byte*>(lender_(bytes)) : nullptr;
+  if (lent == nullptr) {
+    return host_allocator().allocate(bytes);
+  }
+  const std::lock_guard lock(mutex_);
+  lent_.insert(lent);
+  return lent;
 }
 
 void BufferPool::release(std::byte* memory, std::size_t bytes) {
   if (::getpid() != process_) {
     return;
   }
-  {
-    const std::lock_guard lock(mutex_);
-    if (!closed_) {
-      idle_[bytes].push_back(memory);
-      return;
-    }
+  const std::lock_guard lock(mutex_);
+  if (closed_) {
+    free(memory, bytes);
+  } else {
+    idle_[bytes].push_back(memory);
   }
-  host_allocator().release(memory, bytes);
 }
 
 void BufferPool::discard(std::byte* memory, std::size_t bytes) {
-  if (::getpid() == process_) {
+  if (::getpid() != process_) {
+    return;
+  }
+  const std::lock_guard lock(mutex_);
+  if (!closed_ && lent_.contains(memory)) {
+    idle_[bytes].push_back(memory);
+  } else {
+    free(memory, bytes);
+  }
+}
+
+std::uint64_t BufferPool::most_bytes() const { return lender_ != nullptr ? kMostLentBytes : UINT64_MAX; }
+
+void BufferPool::free(std::byte* memory, std::size_t bytes) {
+  if (!lent_.contains(memory)) {
     host_allocator().release(memory, bytes);
   }
 }
@@ -58,7 +80,7 @@ void BufferPool::close() {
   closed_ = true;
   for (auto& [bytes, memories] : idle_) {
     for (std::byte* memory : memories) {
-      host_allocator().release(memory, bytes);
+      free(memory, bytes);
     }
   }
   idle_.clear();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 namespace unidle::data {
 
@@ -14,6 +15,8 @@ class SlotAllocator {
   virtual void release(std::byte* memory, std::size_t bytes) = 0;
   /// As release(), of memory that nobody will ask for again soon.
   virtual void discard(std::byte* memory, std::size_t bytes) { release(memory, bytes); }
+  /// That slots take of it together, at most, where the loader is not told otherwise.
+  virtual std::uint64_t most_bytes() const { return UINT64_MAX; }
 };
 
 /// Page-aligned host memory. Thread-safe.

@@ -221,11 +221,11 @@ UNIDLE_API void unidle_order_close(unidle_order* order) { delete order; }
 UNIDLE_API int64_t unidle_order_samples(const unidle_order* order) { return order->order->items(); }
 
 UNIDLE_API unidle_loader* unidle_loader_open(const unidle_source* source, const char* options) {
-  return unidle_loader_open_ordered(source, options, nullptr);
+  return unidle_loader_open_ordered(source, options, nullptr, nullptr);
 }
 
 UNIDLE_API unidle_loader* unidle_loader_open_ordered(const unidle_source* source, const char* options,
-                                                     const unidle_order* order) {
+                                                     const unidle_order* order, unidle_lender lender) {
   if (source->was_read_at_fork()) {
     fail(UNIDLE_DATA_FORKED,
          "source: a loader of the parent was reading it when this process was forked, and may hold its locks (make "
@@ -237,7 +237,7 @@ UNIDLE_API unidle_loader* unidle_loader_open_ordered(const unidle_source* source
     auto made = std::make_unique<unidle_loader>();
     made->process = ::getpid();
     made->source = source->source.get();
-    made->pool = std::make_shared<data::BufferPool>();
+    made->pool = std::make_shared<data::BufferPool>(lender);
     wanted.allocator = made->pool.get();
     wanted.order = order != nullptr ? order->order.get() : nullptr;
     made->loader = std::make_unique<data::Loader>(*made->source, wanted);
@@ -289,6 +289,9 @@ UNIDLE_API int unidle_loader_next(unidle_loader* loader, int64_t limit_ms, unidl
     const std::int64_t start = unidle::system_clock().now_ns();
     *facts = {};
     facts->ready = loader->kept.has_value() || loader->loader->ready() ? 1 : 0;
+    if (limit_ms == 0 && facts->ready == 0) {
+      return 0;
+    }
     if (!loader->kept.has_value()) {
       if (limit_ms >= 0 && !loader->loader->wait(std::chrono::milliseconds(limit_ms))) {
         facts->waited_ns = unidle::system_clock().now_ns() - start;

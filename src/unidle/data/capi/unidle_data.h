@@ -20,7 +20,7 @@ extern "C" {
 
 /* Of this header and of unidle_cache.h, which one library has: one more with every change of them, additions too. The
  * Python package takes the library of its own version and no other. */
-#define UNIDLE_DATA_VERSION 2
+#define UNIDLE_DATA_VERSION 3
 int unidle_data_version(void);
 /* Threads that may work side by side: CPUs of this process by affinity and by the cgroup's quota, at least 1. */
 int unidle_usable_cpus(void);
@@ -93,8 +93,14 @@ int64_t unidle_order_samples(const unidle_order* order);
  * seed, shuffle, start_sample, epoch_end ("span", "short", "drop"), rank, world, on_error ("fail", "skip": left out,
  * "replace": by the next one of the order; no batch is empty). */
 unidle_loader* unidle_loader_open(const unidle_source* source, const char* options);
-/* The same in another order than each item once; the order must outlive the loader. */
-unidle_loader* unidle_loader_open_ordered(const unidle_source* source, const char* options, const unidle_order* order);
+/* Memory for a field of a batch, page-locked for instance; NULL where there is none, and memory of the library's own is
+ * taken. It stays the caller's, and is used until the loader is closed and the deleters of all of its tensors have been
+ * called. Called within unidle_loader_open_ordered() and unidle_loader_next(), by the thread that calls these. */
+typedef void* (*unidle_lender)(size_t bytes);
+/* The same in another order than each item once, where `order` is not NULL; it must outlive the loader. With `lender`
+ * not NULL, batches lie in its memory; of that, slots take 2 GiB at most unless max_bytes is given. */
+unidle_loader* unidle_loader_open_ordered(const unidle_source* source, const char* options, const unidle_order* order,
+                                          unidle_lender lender);
 /* Stops its threads. */
 void unidle_loader_close(unidle_loader* loader);
 int64_t unidle_loader_batches_per_epoch(const unidle_loader* loader);
@@ -120,7 +126,8 @@ typedef struct {
   int32_t reserved;
 } unidle_batch_facts;
 /* The next batch: fields[i] becomes the tensor of field i, whose deleter the caller calls. Waits `limit_ms` at most
- * (negative: for ever). 1: it is there; 0: not yet; negative: failed. */
+ * (negative: for ever; 0: takes it only where it lies ready, which it never does without threads). 1: it is there; 0:
+ * not yet; negative: failed. */
 int unidle_loader_next(unidle_loader* loader, int64_t limit_ms, unidle_dl_managed** fields, unidle_batch_facts* facts);
 /* How the last batch was padded: the first extent of each of its samples in a field that is ragged. *extents is valid
  * until the next call of unidle_loader_next(). How many there are: 0 for other fields and before the first batch;

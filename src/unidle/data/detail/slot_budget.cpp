@@ -31,7 +31,9 @@ std::int64_t slot_count(const Source& source, const LoaderOptions& options, cons
   for (const Field& field : source.fields()) {
     bytes += field.bytes() * static_cast<std::uint64_t>(plan.batch());
   }
-  const std::uint64_t budget = options.max_bytes > 0 ? static_cast<std::uint64_t>(options.max_bytes) : default_budget();
+  const std::uint64_t most = options.allocator != nullptr ? options.allocator->most_bytes() : UINT64_MAX;
+  const std::uint64_t budget =
+      options.max_bytes > 0 ? static_cast<std::uint64_t>(options.max_bytes) : std::min(default_budget(), most);
   const std::uint64_t room = budget / std::max<std::uint64_t>(bytes, 1);
   if (options.max_bytes > 0 && room < static_cast<std::uint64_t>(least)) {
     throw Error(ErrorCode::kUsage, "loader option max_bytes",

@@ -1,0 +1,228 @@
+"""Batches on a GPU: copied on a stream of their own, out of page-locked memory, while the device computes."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import warnings
+from collections import deque
+from typing import Any, Callable, Deque, List, Optional
+
+from unidle import _native
+from unidle.data import options as check
+from unidle.errors import UsageError
+
+_MOST_BYTES = 256 << 20  # of copies under way; the next one waits for the oldest
+
+
+def checked_device(device: Any) -> Any:
+    """The option of a loader; a UsageError where there is no such device."""
+    if device is None:
+        return None
+    try:
+        import torch
+    except ImportError:
+        raise UsageError("loader option device: needs torch") from None
+    try:
+        wanted = torch.device(device)
+    except (RuntimeError, TypeError):
+        raise check.refuse("loader", "device", "a device of torch", device) from None
+    if wanted.type == "cuda" and (wanted.index or 0) >= torch.cuda.device_count():
+        raise UsageError(
+            f"loader option device: torch has {torch.cuda.device_count()} GPUs here, found {device!r}"
+        )
+    return device
+
+
+def is_gpu(device: Any) -> bool:
+    import torch
+
+    return torch.device(device).type == "cuda"
+
+
+class PinnedMemory:
+    """Page-locked memory of torch, lent to a native loader. It goes back to torch with this object; torch
+    gives it to nobody before the copies out of it are done."""
+
+    def __init__(self) -> None:
+        self._process = os.getpid()
+        self._blocks: List[Any] = []
+        self._failures: List[BaseException] = []
+        self._said = False
+        self.lender = _native.Lender(_lender(self._blocks, self._failures))
+
+    def check(self) -> None:
+        """To be called after each call of the library that may have asked for memory."""
+        while self._failures:
+            failure = self._failures.pop()
+            if not isinstance(failure, RuntimeError):  # of a signal handler, say
+                raise failure
+            if not self._said:
+                self._said = True
+                _say_not_pinned(failure)
+
+    def __del__(self) -> None:
+        _keep_in_fork(self._process, self._blocks)
+
+
+def _lender(blocks: List[Any], failures: List[BaseException]) -> Callable[[int], Optional[int]]:
+    """No method, so that memory and callback do not hold each other."""
+    import torch
+
+    def lend(size: int) -> Optional[int]:
+        try:
+            block = torch.empty(max(1, size), dtype=torch.uint8, device="cpu", pin_memory=True)
+            blocks.append(block)
+            return block.data_ptr()
+        except BaseException as failure:  # which ctypes would print and forget
+            failures.append(failure)
+            return None
+
+    return lend
+
+
+def _say_not_pinned(failure: BaseException) -> None:
+    warnings.warn(
+        f"unidle.data.Loader: no page-locked memory for batches ({str(failure).splitlines()[0]}): copies "
+        "to the device make the program wait",
+        RuntimeWarning,
+        stacklevel=2,
+    )
+
+
+def _keep_in_fork(process: int, kept: Any) -> None:
+    """In a forked process torch could not give such memory back without a device that is not there."""
+    if process != os.getpid():
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))
+
+
+class Copy:
+    """A batch on the device, once `done`."""
+
+    def __init__(self, source: Any, user: Any, done: Any) -> None:
+        self.source = source  # what is copied from, held until it is done
+        self.user = user  # the stream that the memory on the device was taken for
+        self.done = done
+        self.batch: Any = None
+        self.tensors: List[Any] = []  # on the device; empty once they are the program's
+        self.bytes = 0
+
+
+class Copies:
+    """Of batches to one GPU, on a stream of their own, by the thread that takes batches.
+
+    Memory on the device is taken for the stream that uses the batch, as that of any tensor. It may have been
+    another one's, which that stream still uses: the copy waits for all that was given to the stream before.
+    The next batch is therefore copied while the step before it runs. The stream waits for the copy.
+
+    (Memory of the stream of copies would need Tensor.record_stream(). That takes more memory with each step
+    that the program is ahead of the device, and torch ends a forked process that lets go of such a tensor.)
+    """
+
+    def __init__(self, device: Any) -> None:
+        import torch
+
+        self._process = os.getpid()
+        self._under_way: Deque[Copy] = deque()
+        index = torch.device(device).index
+        self.device = torch.device("cuda", torch.cuda.current_device() if index is None else index)
+        self._stream = torch.cuda.Stream(self.device)
+
+    def begin(self, batch: Any) -> Copy:
+        import torch
+
+        while self._under_way and (self._is_full() or self._under_way[0].done.query()):
+            self._under_way[0].done.synchronize()
+            self._under_way.popleft()
+        user = torch.cuda.current_stream(self.device)
+        copy = Copy(batch, user, torch.cuda.Event(blocking=True))
+
+        def placed(tensor: Any) -> Any:
+            if (
+                type(tensor) is not torch.Tensor
+                or tensor.device.type != "cpu"
+                or tensor.layout != torch.strided
+            ):
+                return tensor.to(
+                    self.device, non_blocking=True
+                )  # which knows how, on the stream that uses it
+            copy.tensors.append(torch.empty_like(tensor, device=self.device))
+            copy.bytes += tensor.nbytes
+            sources.append(tensor)
+            return copy.tensors[-1]
+
+        sources: List[Any] = []
+        # Also a batch that is copied ahead within inference_mode may be used outside of it. The device is
+        # made the current one: torch.cuda.stream() would make a context on another that is.
+        with torch.inference_mode(False), torch.no_grad(), torch.cuda.device(self.device):
+            copy.batch = mapped(batch, placed)
+            self._stream.wait_stream(user)
+            with torch.cuda.stream(self._stream):
+                try:
+                    for place, source in zip(copy.tensors, sources):
+                        place.copy_(source, non_blocking=True)
+                finally:  # also where a signal handler raises: some are under way
+                    copy.done.record(self._stream)
+                    self._under_way.append(copy)
+        return copy
+
+    def _is_full(self) -> bool:
+        """As many are under way as may be: so many steps the program is ahead of the device."""
+        return len(self._under_way) > 1 and sum(copy.bytes for copy in self._under_way) > _MOST_BYTES
+
+    def deliver(self, copy: Copy) -> Any:
+        """The batch, for the stream that is the current one."""
+        import torch
+
+        user = torch.cuda.current_stream(self.device)
+        user.wait_event(copy.done)
+        if user != copy.user:  # the program went over to another one meanwhile
+            for tensor in copy.tensors:
+                tensor.record_stream(user)
+        copy.tensors.clear()
+        return copy.batch
+
+    def close(self) -> None:
+        """Lets go of copies under way. Of page-locked memory torch knows that it is in use; of that on the
+        device its stream is told here."""
+        while self._under_way:
+            copy = self._under_way.popleft()
+            if copy.tensors:
+                copy.user.wait_event(copy.done)
+
+    def __del__(self) -> None:
+        under_way = getattr(self, "_under_way", None)
+        _keep_in_fork(self._process, under_way)
+        if under_way and self._process == os.getpid():
+            with contextlib.suppress(Exception):  # the interpreter may be about to end
+                self.close()
+
+
+def pinned(batch: Any) -> Any:
+    """The same batch in page-locked memory."""
+    return mapped(batch, _pinned)
+
+
+def _pinned(tensor: Any) -> Any:
+    import torch
+
+    if tensor.device.type != "cpu" or tensor.layout != torch.strided or tensor.is_pinned():
+        return tensor
+    try:
+        return tensor.pin_memory()
+    except RuntimeError as failure:
+        _say_not_pinned(failure)
+        return tensor
+
+
+def mapped(batch: Any, function: Callable[[Any], Any]) -> Any:
+    """With the function's result for each tensor in it, wherever it is; other things stay what they are."""
+    import torch
+
+    if isinstance(batch, dict):
+        return {key: mapped(value, function) for key, value in batch.items()}
+    if isinstance(batch, (tuple, list)):
+        values = [mapped(value, function) for value in batch]
+        return type(batch)(*values) if hasattr(batch, "_fields") else type(batch)(values)
+    return function(batch) if isinstance(batch, torch.Tensor) else batch
