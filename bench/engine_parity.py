@@ -7,11 +7,16 @@ ratios. The rate of the loop is the engine's and the peer's own: waiting for dat
 and validation are not. The settings are chosen first: each of a side's runs once, the fastest is measured.
 With --naive the program as its guide found it runs in each round too; with --cold the system is told to
 forget the data before each run that counts. The second line is an epoch of recsys over 2.1 million rows, the
-last one keypoint out of 64 shards that come from the disk.
+third one keypoint out of 64 shards that come from the disk.
+
+With --device cuda the sizes are those that a GPU notices, each way of either side is measured for --seconds,
+and the best of the one stands against the best of the other; each figure is printed as soon as it is there
+(common/gpu_parity.py).
 
     bench/engine_parity.py [WORKLOAD ...] [--rounds 5] [--samples N] [--quick] [--naive] [--json]
     bench/engine_parity.py recsys --prepared 2100000 --samples 2100000 --batch 1024
     bench/engine_parity.py keypoint --cold --prepared 4096 --samples 128
+    bench/engine_parity.py [WORKLOAD ...] --device cuda [--seconds 1.5] [--precisions 2] [--naive] [--json]
 """
 
 import json
@@ -22,6 +27,7 @@ import sys
 import tempfile
 from dataclasses import dataclass, field
 
+from common import gpu_parity
 from common.cold import forget
 from common.workload_runs import (
     ROOT,
@@ -190,8 +196,62 @@ def compare(workload, args, folder):
     ]
 
 
+def told(row, as_json):
+    """A figure of a GPU, at once."""
+    if as_json:
+        print(json.dumps(row), flush=True)
+        return
+    name = " ".join(row[key] for key in ("workload", "side", "way", "precision") if key in row)
+    if "ratio" in row:
+        figure = f"{row['ratio']:.2f} times: {row['ours']} against {row['theirs']}"
+    elif "samples_per_s" in row:
+        figure = f"{row['samples_per_s']:.0f} samples/s, {row['step_ms']:.3f} ms a step"
+    else:
+        figure = row["error"]
+    print(f"{name:48} {figure}", flush=True)
+
+
+def compare_on_gpu(args, folder):
+    plan = gpu_parity.Plan(folder, args.trainer, args.device, args.prepared)
+    workloads = args.workloads or list(gpu_parity.CASES)
+    comparison = gpu_parity.Comparison(
+        plan,
+        workloads,
+        lambda row: told(row, args.json),
+        args.seconds,
+        args.ways,
+        args.modes,
+        args.precisions,
+    )
+    try:
+        comparison.prepare()
+        comparison.warm_up()
+        if args.pause:
+            print("ready", flush=True)
+            sys.stdin.readline()
+        for workload in comparison.workloads:
+            comparison.measure(workload)
+        for workload in comparison.workloads if args.naive else ():
+            comparison.naive(workload)
+        if args.pause:
+            print("over", flush=True)
+    finally:
+        comparison.end()
+
+
+def add_gpu_options(parser):
+    options = parser.add_argument_group("with --device cuda")
+    options.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
+    options.add_argument("--seconds", type=float, default=1.5, help="of each way of PyTorch")
+    options.add_argument("--precisions", type=int, help="how many of them; both when not given")
+    options.add_argument("--ways", nargs="+", default=gpu_parity.WAYS, help="of PyTorch")
+    options.add_argument("--modes", nargs="+", default=gpu_parity.MODES, help="of the engine")
+    options.add_argument("--pause", action="store_true", help="print `ready` when warm, and wait for a line")
+
+
 def main():
     parser = arguments(__doc__)
+    add_gpu_options(parser)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--samples", type=int, help="of a run; each workload has its own number")
     parser.add_argument(
@@ -213,6 +273,9 @@ def main():
 
     rows = []
     with tempfile.TemporaryDirectory() as folder:
+        if args.device == "cuda":
+            compare_on_gpu(args, folder)
+            return
         for workload in args.workloads or CASES:
             rows += compare(workload, args, folder)
     if args.json:

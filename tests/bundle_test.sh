@@ -24,9 +24,9 @@ done
 [ -e unidle/lib/libunidle_cuda.so ] || fail "the archive lacks libunidle_cuda.so"
 
 unidle/gpu_suite "$python" none >out 2>err || fail "without a GPU: exit code $?: $(cat out err)"
-has out "skipped  superres"
+has out "skipped  parity"
 lacks out fails
-with_gpu unidle/gpu_suite "$python" some --only answers check-smi fork check-speed >out 2>err ||
+with_gpu unidle/gpu_suite "$python" some --only answers check-smi fork driver >out 2>err ||
   fail "with a pretend GPU: exit code $?: $(cat out err)"
 [ "$(grep -c '^holds' out)" = 5 ] || fail "not all hold: $(cat out err)"
 finish

@@ -11,6 +11,7 @@ Same model, same shards, same loss and the same validation as `unidle-train`; pr
 The shards are those that `unidle-train workloads/keypoint/naive.yaml --prepare` made.
 """
 
+import copy
 import glob
 import os
 import sys
@@ -23,6 +24,7 @@ from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 from torch.utils.data import DataLoader, Dataset
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import device
 import training
 
 CHANNELS, POINTS, STRIDE = 4, 2, 4
@@ -115,8 +117,8 @@ class Model(nn.Module):
 
 def heat_maps(points, height, width):
     cells = points / STRIDE - 0.5
-    x = torch.arange(width, dtype=points.dtype) - cells[:, :, 0, None]
-    y = torch.arange(height, dtype=points.dtype) - cells[:, :, 1, None]
+    x = torch.arange(width, dtype=points.dtype, device=points.device) - cells[:, :, 0, None]
+    y = torch.arange(height, dtype=points.dtype, device=points.device) - cells[:, :, 1, None]
     scale = -1 / (2 * SIGMA * SIGMA)
     return (y.square() * scale).exp()[..., None] * (x.square() * scale).exp()[:, :, None]
 
@@ -174,20 +176,30 @@ def to_input(pictures, memory_format):
     return pictures.permute(0, 3, 1, 2).to(torch.float32).div_(255).contiguous(memory_format=memory_format)
 
 
+def averaging(model, args):
+    """(the model whose weights are the average, what brings it up to date after a step)."""
+    if not args.ema:
+        return None, lambda: None
+    if device.tuned_on_gpu(args):
+        averaged = copy.deepcopy(model)
+        return averaged, device.Average(model, averaged, args.ema).update
+    averaged = AveragedModel(model, multi_avg_fn=get_ema_multi_avg_fn(args.ema))
+    return averaged, lambda: averaged.update_parameters(model)
+
+
 def make_task(args):
     tuned = args.mode == "tuned"
     layout = torch.channels_last if tuned else torch.contiguous_format
-    model = Model(args.width).to(memory_format=layout)
-    averaged = AveragedModel(model, multi_avg_fn=get_ema_multi_avg_fn(args.ema)) if args.ema else None
+    model = Model(args.width).to(args.device, memory_format=layout)
+    averaged, average = averaging(model, args)
     dataset = Shards(os.path.join(args.data, "train"))
     loader = DataLoader(
         dataset,
         batch_size=args.batch,
         shuffle=True,
-        num_workers=args.workers,
         drop_last=True,
-        persistent_workers=args.workers > 0,
         generator=torch.Generator().manual_seed(args.seed),
+        **device.loading(args),
     )
     held_out = DataLoader(
         Shards(os.path.join(args.data, "validation")), batch_size=16 if tuned else args.batch
@@ -197,8 +209,9 @@ def make_task(args):
         told_by = averaged or model
         told_by.eval()
         total = seen = 0.0
-        for image, points, visible in held_out:
-            with torch.autocast("cpu", dtype=torch.bfloat16, enabled=args.amp == "bf16"):
+        for batch in held_out:
+            image, points, visible = (each.to(args.device) for each in batch)
+            with device.autocast(args):
                 told = told_points(*told_by(to_input(image, layout)))
             total += ((told - points).square().sum(2).sqrt() * visible).sum().item()
             seen += visible.sum().item()
@@ -206,11 +219,11 @@ def make_task(args):
 
     return training.Task(
         model=model,
-        batches=training.again_and_again(loader),
+        batches=device.moved(training.again_and_again(loader), args),
         loss=lambda image, points, visible: map_loss(*model(to_input(image, layout)), points, visible),
         validate=validate,
         samples_per_epoch=len(dataset),
-        after_step=(lambda: averaged.update_parameters(model)) if averaged else lambda: None,
+        after_step=average,
         effective={"model.width": args.width, "layout.channels_last": tuned, "ema.decay": args.ema},
     )
 

@@ -13,6 +13,7 @@ Same model, same peptides, same loss and the same validation as `unidle-train`; 
 The peptides are those that `unidle-train workloads/protein/naive.yaml --prepare` made.
 """
 
+import functools
 import gc
 import math
 import multiprocessing
@@ -27,6 +28,7 @@ import torch.nn.functional as F
 from torch.utils.data import DataLoader, Dataset
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import device
 import engine_order
 import peptide_ensemble
 import training
@@ -35,6 +37,7 @@ AMINO_ACIDS = "ACDEFGHIKLMNPQRSTVWY"
 LONGEST, STEPS, STRUCTURE, HEADS = 50, 1000, 256, 8
 ANGSTROM_SCALE, CONFIDENCE_SCALE, FEED_MULTIPLE, VALIDATION_STEP = 0.1, 0.01, 32, 250
 GROUPS_IN_BLOCK = 8
+FEW_LENGTHS = 10  # on a GPU peptides are filled up to a multiple of it: each shape has its own graph
 
 
 class StructureEncoder(nn.Module):
@@ -143,7 +146,7 @@ def metric_sums(model, peptides):
     """At one step, with the same noise for a place of a batch each time."""
     tokens, lengths = peptides[:2]
     shape = (*tokens.shape, model.width)
-    wave = torch.arange(shape[1] * shape[2], dtype=torch.float32) * 12.9898
+    wave = torch.arange(shape[1] * shape[2], dtype=torch.float32, device=tokens.device) * 12.9898
     noise = (wave.sin() * 43758.5453).frac() * 3.4641
     step = torch.full_like(lengths, VALIDATION_STEP)
     error, surprise, real = model(peptides, step, noise.view(1, *shape[1:]).expand(shape))
@@ -171,8 +174,9 @@ def padded(rows, length):
     return tokens, torch.tensor([len(sequence) for sequence, _ in rows]), residues, angles, pairs
 
 
-def collate(rows):
-    return padded(rows, max(len(sequence) for sequence, _ in rows))
+def collate(rows, multiple=1):
+    longest = max(len(sequence) for sequence, _ in rows)
+    return padded(rows, -(-longest // multiple) * multiple)
 
 
 class Peptides(Dataset):
@@ -205,9 +209,9 @@ def kept_features(folder, sequences):
     return kept
 
 
-def batches_of_like_length(dataset, batch, seed):
-    """The sorted peptides in blocks of eight batches, mixed within; what fills no batch waits for a later
-    pass."""
+def orders_of_like_length(dataset, batch, seed):
+    """Which peptides make a batch: the sorted ones in blocks of eight batches, mixed within; what fills no
+    batch waits for a later pass."""
     draws = random.Random(seed)
     while True:
         orders = []
@@ -216,8 +220,7 @@ def batches_of_like_length(dataset, batch, seed):
             draws.shuffle(block)
             orders += [block[i : i + batch] for i in range(0, len(block) - batch + 1, batch)]
         draws.shuffle(orders)
-        for order in orders:
-            yield collate([dataset[index] for index in order])
+        yield from orders
 
 
 def batches_of_the_engine(dataset, batch, seed, first):
@@ -254,26 +257,34 @@ def make_task(args):
     tuned = args.mode == "tuned"
     train, validation = (read_peptides(args.data, name) for name in ("train", "validation"))
     kept = kept_features(args.data, train + validation) if tuned else None
-    model = Model(args.width, args.depth)
+    model = Model(args.width, args.depth).to(args.device)
     dataset = Peptides(train, kept)
     if args.engine_order:
         batches = batches_of_the_engine(dataset, args.batch, args.seed, args.first_sample)
     elif tuned:
-        batches = batches_of_like_length(dataset, args.batch, args.seed)
+        orders = orders_of_like_length(dataset, args.batch, args.seed)
+        put_together = functools.partial(collate, multiple=FEW_LENGTHS if device.on_gpu(args) else 1)
+        batches = DataLoader(dataset, batch_sampler=orders, collate_fn=put_together, **device.loading(args))
     else:
         loader = DataLoader(
-            dataset, args.batch, shuffle=True, num_workers=args.workers, drop_last=True, collate_fn=collate
+            dataset,
+            args.batch,
+            shuffle=True,
+            num_workers=device.workers(args),
+            drop_last=True,
+            collate_fn=collate,
         )
         batches = training.again_and_again(loader)
     held_out = DataLoader(Peptides(validation, kept), 32 if tuned else args.batch, collate_fn=collate)
 
     def validate():
-        error, surprise, count = sum(metric_sums(model, batch) for batch in held_out).tolist()
+        moved = (tuple(each.to(args.device) for each in batch) for batch in held_out)
+        error, surprise, count = sum(metric_sums(model, batch) for batch in moved).tolist()
         return {"denoising_error": error / count, "token_surprise": surprise / count}
 
     return training.Task(
         model=model,
-        batches=iter(batches),
+        batches=device.moved(batches, args),
         loss=(lambda *b: loss_of(model, *b)) if tuned else (lambda *b: checked(loss_of(model, *b))),
         validate=validate,
         samples_per_epoch=len(dataset),

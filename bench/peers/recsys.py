@@ -24,6 +24,7 @@ import torch.nn as nn
 import torch.nn.functional as F
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import device
 import training
 
 LEADING = ["user_id", "video_id", "is_click", "play_time_ms", "split"]
@@ -78,14 +79,14 @@ def read_tables(folder):
     return table[~held_out].reset_index(drop=True), table[held_out].reset_index(drop=True), names
 
 
-def as_tensors(table, names):
-    return tuple(torch.from_numpy(table[part].to_numpy(copy=True)) for part in (names, TARGETS))
+def as_tensors(table, names, where="cpu"):
+    return tuple(torch.from_numpy(table[part].to_numpy(copy=True)).to(where) for part in (names, TARGETS))
 
 
 def area_under_curve(score, click):
     order = score.argsort()
     ranks = torch.empty_like(order)
-    ranks[order] = torch.arange(len(order))
+    ranks[order] = torch.arange(len(order), device=order.device)
     positive = click.bool()
     n = int(positive.sum())
     area = (ranks[positive] + 1).sum().item() - n * (n + 1) / 2
@@ -122,22 +123,22 @@ def slices(table, names, batch, seed):
 
 def make_task(args):
     train, validation, names = read_tables(args.data)
-    model = Model(len(names), args.width)
+    model = Model(len(names), args.width).to(args.device)
     if args.mode == "tuned":
-        rows, held_out = as_tensors(train, names), as_tensors(validation, names)
+        rows, held_out = (as_tensors(table, names, args.device) for table in (train, validation))
         batches = (
             tuple(each.index_select(0, chosen) for each in rows)
-            for chosen in training.rows_in_turn(len(train), args.batch, args.seed)
+            for chosen in training.rows_in_turn(len(train), args.batch, args.seed, args.device)
         )
 
         def held_out_batches():
             return zip(*(each.split(4096) for each in held_out), strict=True)
     else:
-        batches = slices(train, names, args.batch, args.seed)
+        batches = device.moved(slices(train, names, args.batch, args.seed), args)
 
         def held_out_batches():
             for first in range(0, len(validation), args.batch):
-                yield as_tensors(validation.iloc[first : first + args.batch], names)
+                yield as_tensors(validation.iloc[first : first + args.batch], names, args.device)
 
     return training.Task(
         model=model,

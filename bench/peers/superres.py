@@ -8,7 +8,7 @@ Same model, same pictures, same loss and the same validation as `unidle-train`; 
                  after every epoch
   --mode tuned   what a careful Python user gets: pictures decoded once and kept, channels-last, fused AdamW,
                  loss read rarely, validation at the end; --compile adds torch.compile, --workers loader
-                 processes
+                 processes; on a GPU also what device.py and training.py beside this file do
 
 The pictures are those that `unidle-train workloads/superres/naive.yaml --prepare` made.
 """
@@ -139,6 +139,40 @@ def batches(loader):
         yield from loader
 
 
+def train_on_gpu(args):
+    """As a careful user of a GPU does, by the loop of the other workloads' programs, beside this file."""
+    import device
+    import training
+
+    torch.manual_seed(args.seed)
+    device.allow_fast_kernels(args)
+    model = Net(args.width, args.depth).to(args.device, memory_format=torch.channels_last)
+    pairs = Pairs(os.path.join(args.data, "train"), args.size, args.seed, keep=True)
+    loader = DataLoader(
+        pairs,
+        batch_size=args.batch,
+        shuffle=True,
+        drop_last=True,
+        generator=torch.Generator().manual_seed(args.seed),
+        **device.loading(args),
+    )
+    held_out, kept = os.path.join(args.data, "validation"), {}
+
+    def loss_of(low, high):
+        told = model(to_input(low, torch.channels_last))
+        return F.mse_loss(told.float(), to_input(high, torch.channels_last))
+
+    task = training.Task(
+        model=model,
+        batches=device.moved(training.again_and_again(loader), args),
+        loss=loss_of,
+        validate=lambda: {"psnr": validate(model, held_out, torch.channels_last, kept)},
+        samples_per_epoch=len(pairs),
+        effective={"layout.channels_last": True},
+    )
+    return training.run("superres", task, args)
+
+
 def train(args):
     torch.manual_seed(args.seed)
     if args.threads:
@@ -154,7 +188,7 @@ def train(args):
         optimizer = torch.optim.SGD(model.parameters(), lr=args.lr)
     else:
         optimizer = make_optimizer(model, tuned, args.lr)
-    forward = torch.compile(model) if args.compile else model
+    forward = torch.compile(model, mode=args.compile) if args.compile else model
     pairs = Pairs(os.path.join(args.data, "train"), args.size, args.seed, keep=tuned)
     loader = DataLoader(
         pairs,
@@ -214,7 +248,7 @@ def train(args):
             "loader.workers": args.workers,
             "layout.channels_last": tuned,
             "optimizer.fused": tuned,
-            "compile.mode": "default" if args.compile else "off",
+            "compile.mode": args.compile or "off",
             "cpu.threads": torch.get_num_threads(),
             "batch.size": args.batch,
             "precision.amp": "off",
@@ -237,22 +271,28 @@ def main():
     parser.add_argument("--size", type=int, default=128)
     parser.add_argument("--width", type=int, default=32)
     parser.add_argument("--depth", type=int, default=4)
-    parser.add_argument("--workers", type=int, default=0)
     parser.add_argument("--threads", type=int, default=0)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--workers", type=int, default=0)
     parser.add_argument("--device", default="cpu")
-    parser.add_argument("--compile", action="store_true")
+    parser.add_argument("--compile", nargs="?", const="default", help="a mode of torch.compile")
     parser.add_argument("--lr", type=float, default=2e-4)
     parser.add_argument("--weights", help="checkpoint of unidle's engine to begin with")
     parser.add_argument("--sgd", action="store_true", help="plain gradient descent instead of AdamW")
     parser.add_argument("--losses", action="store_true", help="also print every step's loss")
+    gpu = parser.add_argument_group("--mode tuned on a GPU, as the other programs have them")
+    gpu.add_argument("--amp", choices=["off", "bf16"], default="off")
+    gpu.add_argument("--seconds", type=float, default=0)
+    gpu.add_argument("--pause", action="store_true")
+    parser.set_defaults(accumulation=1, weight_decay=0.01, validations=0)
     args = parser.parse_args()
     if not os.path.isdir(os.path.join(args.data, "train", "high")):
         sys.exit(
             f"superres.py: no pictures in {args.data} "
             "(make them: unidle-train workloads/superres/naive.yaml --prepare)"
         )
-    print(json.dumps(train(args)))
+    tuned_on_gpu = args.mode == "tuned" and args.device.startswith("cuda")
+    print(json.dumps(train_on_gpu(args) if tuned_on_gpu else train(args)))
 
 
 if __name__ == "__main__":

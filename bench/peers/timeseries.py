@@ -24,6 +24,7 @@ import torch.nn.functional as F
 from torch.utils.data import DataLoader, Dataset
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import device
 import training
 
 
@@ -57,16 +58,16 @@ class Windows(Dataset):
         return torch.from_numpy(window), torch.tensor(self.days[index + self.length, 0])
 
 
-def all_windows(days, length):
+def all_windows(days, length, where):
     """Views: [windows, length, features] and what follows each."""
-    days = torch.from_numpy(days)
+    days = torch.from_numpy(days).to(where)
     return days.unfold(0, length, 1)[:-1].transpose(1, 2), days[length:, 0]
 
 
 def naive_errors(model, loader):
     told, true = [], []
     for days, target in loader:
-        told.append(model(days).cpu().numpy())
+        told.append(model(days.to(next(model.parameters()).device)).cpu().numpy())
         true.append(target.numpy())
     return np.concatenate(told).astype(np.float64) - np.concatenate(true)
 
@@ -74,29 +75,29 @@ def naive_errors(model, loader):
 def tuned_errors(model, windows):
     days, target = windows
     parts = [model(d) - t for d, t in zip(days.split(1024), target.split(1024), strict=True)]
-    return torch.cat(parts).double().numpy()
+    return torch.cat(parts).double().cpu().numpy()
 
 
 def make_task(args):
     days = {part: np.load(os.path.join(args.data, part + ".npy")) for part in ("train", "validation")}
     with open(os.path.join(args.data, "series.json")) as about:
         deviation = json.load(about)["deviation"]
-    model = Forecaster(days["train"].shape[1], args.width, args.depth)
+    model = Forecaster(days["train"].shape[1], args.width, args.depth).to(args.device)
     if args.mode == "tuned":
-        windows = all_windows(days["train"], args.length)
+        windows = all_windows(days["train"], args.length, args.device)
         batches = (
             tuple(each[rows] for each in windows)
-            for rows in training.rows_in_turn(len(windows[1]), args.batch, args.seed)
+            for rows in training.rows_in_turn(len(windows[1]), args.batch, args.seed, args.device)
         )
-        held_out = all_windows(days["validation"], args.length)
+        held_out = all_windows(days["validation"], args.length, args.device)
         errors = lambda: tuned_errors(model, held_out)  # noqa: E731
         items = len(windows[1])
     else:
         dataset = Windows(days["train"], args.length)
         loader = DataLoader(
-            dataset, batch_size=args.batch, shuffle=True, num_workers=args.workers, drop_last=True
+            dataset, batch_size=args.batch, shuffle=True, num_workers=device.workers(args), drop_last=True
         )
-        batches = training.again_and_again(loader)
+        batches = device.moved(training.again_and_again(loader), args)
         held_out = DataLoader(Windows(days["validation"], args.length), batch_size=args.batch)
         errors = lambda: naive_errors(model, held_out)  # noqa: E731
         items = len(dataset)

@@ -12,13 +12,21 @@ import time
 from dataclasses import dataclass, field
 from typing import Callable, Iterator
 
+import device
 import torch
 import torch.jit._pickle
+
+WAYS = [
+    "default",
+    "reduce-overhead",
+    "max-autotune",
+    "graph",
+]  # graph: torch.cuda.graph around the whole step
 
 
 @dataclass
 class Task:
-    """One training task: `batches` yields without end what `loss` takes."""
+    """One training task: `batches` yields without end what `loss` takes, on the device of the model."""
 
     model: torch.nn.Module
     batches: Iterator
@@ -55,9 +63,7 @@ def parser(
     options.add_argument("--weight-decay", type=float, default=weight_decay)
     options.add_argument("--seed", type=int, default=1)
     options.add_argument("--threads", type=int, default=0)
-    options.add_argument("--workers", type=int, default=0)
-    options.add_argument("--amp", choices=["off", "bf16"], default="off")
-    options.add_argument("--compile", action="store_true")
+    add_gpu_options(options)
     options.add_argument(
         "--validations", type=float, default=validations, help="an epoch, of --mode naive; 0: none"
     )
@@ -65,6 +71,22 @@ def parser(
     options.add_argument("--sgd", action="store_true", help="plain gradient descent instead of AdamW")
     options.add_argument("--losses", action="store_true", help="also print every step's loss")
     return options
+
+
+def add_gpu_options(options):
+    """What decides how fast a step is, on a GPU above all."""
+    options.add_argument("--device", default="cpu")
+    options.add_argument(
+        "--workers", type=int, default=-1, help="processes of the loader; -1: some for a GPU, else none"
+    )
+    options.add_argument("--amp", choices=["off", "bf16"], default="off")
+    options.add_argument("--compile", choices=WAYS, nargs="?", const="default")
+    options.add_argument(
+        "--seconds", type=float, default=0, help="train so long after warm-up, and validate nothing"
+    )
+    options.add_argument(
+        "--pause", action="store_true", help="print `ready` in the middle of warm-up, and wait for a line"
+    )
 
 
 def load_weights(model, path):
@@ -84,13 +106,13 @@ def load_weights(model, path):
             parameter.copy_(stored[name])
 
 
-def rows_in_turn(items, batch, seed):
+def rows_in_turn(items, batch, seed, where="cpu"):
     """Index tensors of a shuffled pass after the other; what is left of a pass begins the next."""
-    generator = torch.Generator().manual_seed(seed)
-    left = torch.empty(0, dtype=torch.int64)
+    generator = torch.Generator(where).manual_seed(seed)
+    left = torch.empty(0, dtype=torch.int64, device=where)
     while True:
         while len(left) < batch:
-            left = torch.cat([left, torch.randperm(items, generator=generator)])
+            left = torch.cat([left, torch.randperm(items, generator=generator, device=where)])
         yield left[:batch]
         left = left[batch:]
 
@@ -104,9 +126,10 @@ def again_and_again(loader):
 def make_optimizer(model, args):
     if args.sgd:
         return torch.optim.SGD(model.parameters(), lr=args.lr)
+    kind = {"foreach": False}
     if args.mode == "tuned":
-        return torch.optim.AdamW(model.parameters(), lr=args.lr, weight_decay=args.weight_decay, fused=True)
-    return torch.optim.AdamW(model.parameters(), lr=args.lr, weight_decay=args.weight_decay, foreach=False)
+        kind = {"fused": True, "capturable": args.compile == "graph"}
+    return torch.optim.AdamW(model.parameters(), lr=args.lr, weight_decay=args.weight_decay, **kind)
 
 
 class Losses:
@@ -121,7 +144,8 @@ class Losses:
             self.read()
 
     def read(self):
-        self.values += [loss.item() for loss in self.pending]
+        if self.pending:
+            self.values += torch.stack(self.pending).tolist()
         self.pending.clear()
 
 
@@ -144,18 +168,35 @@ class Clock:
         return time.perf_counter() - self.warm - self.aside
 
 
-def step(task, args, compute, optimizer):
-    total = 0.0
-    for _ in range(args.accumulation):
-        batch = next(task.batches)
-        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=args.amp == "bf16"):
-            loss = compute(*batch) / args.accumulation
-        loss.backward()
-        total = total + loss.detach()
-    optimizer.step()
-    task.after_step()
-    optimizer.zero_grad(set_to_none=args.mode == "tuned")
-    return total
+class Step:
+    """One step of the optimiser, which gives its loss."""
+
+    def __init__(self, task, args):
+        self.task, self.args = task, args
+        self.optimizer = make_optimizer(task.model, args)
+        self.compute, self.update = task.loss, self.once
+        if args.compile == "graph":
+            self.update = device.Captured(self.once)
+        elif args.compile:
+            self.compute = torch.compile(task.loss, mode=args.compile)
+        self.has_graphs = args.compile in ("reduce-overhead", "max-autotune")
+
+    def __call__(self):
+        return self.update(*(next(self.task.batches) for _ in range(self.args.accumulation)))
+
+    def once(self, *batches):
+        total = 0.0
+        for batch in batches:
+            if self.has_graphs:
+                torch.compiler.cudagraph_mark_step_begin()
+            with device.autocast(self.args):
+                loss = self.compute(*batch) / self.args.accumulation
+            loss.backward()
+            total = total + loss.detach()
+        self.optimizer.step()
+        self.task.after_step()
+        self.optimizer.zero_grad(set_to_none=self.args.mode == "tuned")
+        return total
 
 
 def validate(task):
@@ -166,49 +207,63 @@ def validate(task):
     return metric
 
 
+def pause(args):
+    """The caller says when to go on: programs warm up beside each other and are measured one by one."""
+    device.wait(args)
+    if device.on_gpu(args):
+        torch.cuda.empty_cache()
+    print("ready", flush=True)
+    sys.stdin.readline()
+
+
 def run(workload, task, args):
     """Trains, and returns the summary."""
     tuned = args.mode == "tuned"
     if args.weights:
         load_weights(task.model, args.weights)
-    optimizer = make_optimizer(task.model, args)
-    compute = torch.compile(task.loss) if args.compile else task.loss
+    step = Step(task, args)
     per_step = args.batch * args.accumulation
     steps = max(1, args.samples // per_step)
-    warm = min(steps - 1, args.warmup_samples // per_step)
+    warm = max(args.seconds > 0, min(steps - 1, args.warmup_samples // per_step))
     rarely = tuned or args.validations == 0
     interval = float("inf") if rarely else task.samples_per_epoch / args.validations
     losses, clock = Losses(50 if tuned else 1), Clock()
-    for number in range(1, steps + 1):
-        losses.add(step(task, args, compute, optimizer))
+    number, going = 0, True
+    while going:
+        number += 1
+        losses.add(step())
+        if args.pause and number == max(1, warm // 2):
+            pause(args)
         if number == warm:
+            device.wait(args)
             clock.begin()
-        if number < steps and number * per_step // interval > (number - 1) * per_step // interval:
+        going = number <= warm or clock.loop() < args.seconds if args.seconds else number < steps
+        if going and number * per_step // interval > (number - 1) * per_step // interval:
             clock.set_aside(lambda: validate(task))
     losses.read()
     loop = clock.loop()
-    metric = validate(task)
+    metric = {} if args.seconds else validate(task)
     end = time.perf_counter()
-    counted = (steps - warm) * per_step
+    counted = (number - warm) * per_step
     return {
         "workload": workload,
-        "device": "cpu",
+        "device": args.device,
         "config": f"python-{args.mode}" + ("-compile" if args.compile else ""),
         "samples_per_s": counted / loop,
         "end_to_end_samples_per_s": counted / (end - clock.warm),
-        "steps": steps,
-        "samples": steps * per_step,
+        "steps": number,
+        "samples": number * per_step,
         "seconds": end - clock.start,
         "loss_first": losses.values[0],
         "loss_last": losses.values[-1],
         "metric": metric,
         "effective": {
-            "loader.workers": args.workers,
+            "loader.workers": device.workers(args),
             "batch.size": args.batch,
             "batch.accumulation": args.accumulation,
             "optimizer.fused": tuned,
             "precision.amp": args.amp,
-            "compile.mode": "default" if args.compile else "off",
+            "compile.mode": args.compile or "off",
             "cpu.threads": torch.get_num_threads(),
             **task.effective,
         },
@@ -219,7 +274,10 @@ def run(workload, task, args):
 def main(workload, options, make_task):
     """Parses the command line, makes the task, trains and prints."""
     args = options.parse_args()
+    if args.compile == "graph" and (not device.tuned_on_gpu(args) or args.accumulation > 1):
+        options.error("--compile graph is for --mode tuned on a GPU, without --accumulation")
     torch.manual_seed(args.seed)
     if args.threads:
         torch.set_num_threads(args.threads)
+    device.allow_fast_kernels(args)
     print(json.dumps(run(workload, make_task(args), args)))

@@ -7,6 +7,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import tarfile
 import tempfile
 import time
 import unittest
@@ -15,22 +16,28 @@ import unittest.mock
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "..", "tests", "gpu"))
 
+import costs  # noqa: E402
 import gpu_suite  # noqa: E402
 import known  # noqa: E402
 import machine  # noqa: E402
 import measures  # noqa: E402
+import parity  # noqa: E402
+import readings  # noqa: E402
 import suite as suites  # noqa: E402
 
 
 class Scripted:
     """A suite whose programs answer as `answer(command)` says: (exit code, stdout, stderr)."""
 
-    unidle, python, out = "unidle", "python", "out"
+    unidle, python, work = "unidle", "python", "work"
     observed_s = 1.0  # that a run under observation takes
     begun = staticmethod(lambda: None)  # of `unidle run`
 
     def __init__(self, answer):
         self.answer, self.results, self.commands = answer, [], []
+
+    def record(self, name):
+        return os.path.join(self.work, name)
 
     def run(self, *command, patience=None, environment=None):
         self.commands.append(command)
@@ -43,77 +50,146 @@ class Scripted:
         self.results.append(dict(facts, name=name, status=status))
 
 
-class OverheadTest(unittest.TestCase):
-    def measured(self, observed_s):
-        turns = iter(observed_s)
+class Told:
+    """A program of `costs` whose steps take what the test's script says."""
 
-        def answer(command):
-            return 0, "seconds %s\n" % (next(turns) if command[0] == "unidle" else 2.0), ""
+    def __init__(self, suite, name, steps):
+        self.suite, self.name, self.steps, self.process = suite, name, steps, unittest.mock.Mock(pid=0)
+        self.answers = ["ready"]
 
-        suite = Scripted(answer)
-        measures.overhead(suite)
-        return suite
+    def say(self, line):
+        took = self.steps(self.name)
+        self.answers.append("1000 %s" % (1000 * took) if took else RuntimeError("no device"))
 
-    def test_pairs_alternate_and_one_good_pair_suffices(self):
-        suite = self.measured([2.5, 2.6, 2.02, 2.4, 2.3])
-        self.assertEqual(suite.results[0]["status"], "holds")
-        self.assertEqual(max(suite.results[0]["ratios"]), 1.3)
-        first = [command[0] for command in suite.commands[::2]]
-        self.assertEqual(first, ["python", "unidle", "python", "unidle", "python"])
+    def hear(self, patience):
+        answer = self.answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
 
-    def test_every_pair_slow_fails(self):
-        self.assertEqual(self.measured([2.2] * 5).results[0]["status"], "fails")
+    def end(self):
+        pass
 
-    def test_without_time_for_all_pairs_those_that_there_are_count(self):
-        for answers, status in (([2.0, 2.1, "took over 9 s"], "holds"), (["took over 9 s"], "skipped")):
-            turns = iter(answers)
 
-            def answer(command):
-                told = next(turns)
-                return (told, "", "") if isinstance(told, str) else (0, "seconds %s\n" % told, "")
+class CostsTest(unittest.TestCase):
+    """Programs that train in turns; the observed one is slower as the script says."""
 
-            suite = Scripted(answer)
-            measures.overhead(suite)
-            self.assertEqual(suite.results[0]["status"], status, answers)
-        self.assertIn("no time left", suite.results[0]["why"])
+    def measured(self, observed_s, bare_s=1e-3):
+        turns, begun = iter(observed_s), []
+
+        def steps(name):
+            begun.append(name)
+            return next(turns) if "observed" in name else bare_s
+
+        suite = Scripted(None)
+        suite.record = lambda name: name
+        suite.start = lambda name, *command: Told(suite, name, steps)
+        with unittest.mock.patch("os.kill") as kill:
+            costs.overhead(suite)
+        self.signals = [call.args[1] for call in kill.call_args_list]
+        self.begun = begun
+        return {one["name"]: one for one in suite.results}
+
+    def per_kind(self, *ratios):
+        """What is told while it warms up, and of each turn what settles and what counts."""
+        once = [1e-3] + [1e-3 * ratio for ratio in ratios for _ in range(2)]
+        return once + once
+
+    def test_the_median_of_the_pairs_decides(self):
+        told = self.measured(self.per_kind(1.0, 1.0, 1.001, 1.001, 1.001, 1.5, 1.5))
+        self.assertEqual({one["status"] for one in told.values()}, {"holds"})
+        told = self.measured(self.per_kind(1.0, 1.0, 1.0, 1.2, 1.2, 1.2, 1.2))
+        self.assertEqual({one["status"] for one in told.values()}, {"fails"})
+        self.assertIn("1.2000 (1.0000 to 1.2000)", told["overhead-host"]["why"])
+
+    def test_pairs_alternate_and_the_observer_stands_still_meanwhile(self):
+        self.measured(self.per_kind(*[1.0] * 7))
+        kind = [name.rpartition("-")[2] for name in self.begun if "host" in name][2:]
+        self.assertEqual(kind[:8], ["bare"] * 2 + ["observed"] * 4 + ["bare"] * 2)
+        self.assertEqual(self.signals[:3], [signal.SIGCONT, signal.SIGSTOP, signal.SIGCONT])
 
     def test_a_program_that_fails_is_told(self):
-        suite = Scripted(lambda command: (1, "", "no device"))
-        measures.overhead(suite)
-        self.assertEqual(suite.results[0]["status"], "fails")
-        self.assertIn("no device", suite.results[0]["why"])
+        told = self.measured([0] * 20)
+        self.assertEqual(told["overhead-host"]["status"], "fails")
+        self.assertIn("no device", told["overhead-host"]["why"])
 
 
-class SuperresTest(unittest.TestCase):
-    def measured(self, **rates):
-        def answer(command):
-            if "-c" in command:
-                return rates.get("convolves", 0), "", "cuDNN error"
-            if "--prepare" in command:
-                return rates.get("prepare", 0), "", "unidle: scikit-image was not found"
-            side = "python" if command[0] == "python" else "ours"
-            mode = "naive" if "naive" in " ".join(command) else "tuned"
-            rate = rates.get(side + "_" + mode, 100.0)
-            return 0, '{"samples_per_s": %s, "metric": {"psnr": 26.0}}\n' % rate, ""
+class ParityTest(unittest.TestCase):
+    FIGURES = [
+        {"workload": "recsys", "side": "PyTorch", "way": "off", "precision": "fp32", "step_ms": 1.0},
+        {
+            "workload": "recsys",
+            "side": "PyTorch",
+            "way": "default",
+            "precision": "fp32",
+            "error": "no Triton",
+        },
+        {
+            "workload": "recsys",
+            "side": "unidle",
+            "way": "graph",
+            "precision": "fp32",
+            "step_ms": 0.5,
+            "samples_per_s": 10.0,
+        },
+    ]
+    RATIO = {"workload": "recsys", "ratio": 2.0, "ours": "graph fp32", "theirs": "off fp32"}
+    NAIVE = {
+        "workload": "recsys",
+        "side": "unidle",
+        "way": "naive.yaml",
+        "precision": "fp32",
+        "step_ms": 2.5,
+        "samples_per_s": 2.0,
+    }
 
-        suite = Scripted(answer)
-        measures.superres(suite, "root")
+    def told(self, *lines):
+        suite, answers = Scripted(None), iter(lines)
+        suite.trainer = lambda: "unidle-train"
+        talk = unittest.mock.Mock()
+
+        def hear(patience):
+            line = next(answers)
+            if isinstance(line, Exception):
+                raise line
+            return line if isinstance(line, str) else json.dumps(line)
+
+        talk.hear = hear
+        suite.start = lambda *command: talk
+        parity.Parity(suite, "root").measure()
+        talk.end.assert_called()
+        return {one["name"]: one for one in suite.results}
+
+    def test_the_best_of_both_sides_is_compared(self):
+        told = self.told("ready", *self.FIGURES, self.RATIO, self.NAIVE, "over")
+        self.assertEqual(told["parity-recsys"]["status"], "holds")
+        self.assertIn("PyTorch default fp32 (no Triton)", told["parity-recsys"]["said"])
+        self.assertEqual(told["naive-to-tuned"]["gains"], {"recsys": 5.0})
+        told = self.told("ready", *self.FIGURES, dict(self.RATIO, ratio=0.9), "over")
+        self.assertEqual(told["parity-recsys"]["status"], "fails")
+
+    def test_what_is_cut_off_leaves_its_figures(self):
+        told = self.told("ready", *self.FIGURES, TimeoutError("says nothing"))
+        self.assertEqual(told["parity-recsys"]["status"], "skipped")
+        self.assertEqual(len(told["parity-recsys"]["rows"]), 3)
+        self.assertIn("says nothing", told["parity"]["why"])
+
+
+class ReadingsTest(unittest.TestCase):
+    def told(self, cupti):
+        found = {"nvml": 0.9, "cupti": cupti, "span": 0.8, "kept_up": 1.0}
+        answers = {"run": (0, "", ""), "diagnose": (0, json.dumps({"device": {"busy": 0.5}}), "")}
+        suite = Scripted(lambda command: answers[command[1]])
+        suite.record = lambda name: name
+        with unittest.mock.patch("readings.of_record", return_value=found):
+            readings.one(suite, "launch_bound")
         return suite.results[0]
 
-    def test_four_runs_are_told(self):
-        told = self.measured(ours_tuned=400.0)
-        self.assertEqual(told["status"], "holds")
-        self.assertEqual(told["samples_per_s"]["tuned"], 400.0)
-        self.assertEqual(set(told["samples_per_s"]), {"naive", "tuned", "Python naive", "Python tuned"})
-
-    def test_a_tuned_run_that_is_slower_fails(self):
-        self.assertEqual(self.measured(ours_tuned=50.0)["status"], "fails")
-
-    def test_what_is_missing_skips_by_name(self):
-        told = self.measured(prepare=3)
-        self.assertEqual((told["status"], "scikit-image" in told["why"]), ("skipped", True))
-        told = self.measured(convolves=1)
-        self.assertEqual((told["status"], "cuDNN error" in told["why"]), ("skipped", True))
+    def test_a_diagnosis_far_from_the_union_of_kernels_fails(self):
+        self.assertEqual(self.told(0.45)["status"], "holds")
+        self.assertEqual(self.told(0.2)["status"], "fails")
+        self.assertEqual(self.told(None)["status"], "holds")
+        self.assertIn("nvml 0.900, cupti -", self.told(None)["said"])
 
 
 class IdleTest(unittest.TestCase):
@@ -171,8 +247,8 @@ class KnownTest(unittest.TestCase):
 
         suite = Scripted(answer)
         suite.observed_s = seconds
-        with tempfile.TemporaryDirectory() as suite.out:
-            suite.begun = lambda: self.record(os.path.join(suite.out, name + ".rec"))
+        with tempfile.TemporaryDirectory() as suite.work:
+            suite.begun = lambda: self.record(os.path.join(suite.work, name + ".rec"))
             known.observe(suite, name, bare)
         return suite.results[0]
 
@@ -321,7 +397,7 @@ class SuiteTest(unittest.TestCase):
         self.folder = folder.name
 
     def suite(self, **options):
-        return suites.Suite("unidle", "python", self.folder, **options)
+        return suites.Suite("unidle", "python", self.folder, self.folder, **options)
 
     def written(self):
         with open(os.path.join(self.folder, "gpu-suite.json")) as file:
@@ -337,16 +413,55 @@ class SuiteTest(unittest.TestCase):
     def test_all_that_is_wanted_is_a_part(self):
         tests = os.path.join(HERE, "..", "..", "tests")
         names = [name for name, *_ in gpu_suite.parts(self.suite(), tests, "root")]
-        wanted = {"answers", "check-speed", "overhead", "superres", "monitor-smi", "mig", "loader-idle"}
+        wanted = {"answers", "speed", "readings", "overhead", "parity", "kernels", "trace", "driver", "mig"}
+        wanted |= {"optimize-engine", "optimize-program", "monitor-smi", "loader-idle"}
         wanted |= set(known.TABLE)
         wanted |= {one[:-3] for one in os.listdir(tests) if one.endswith("_gpu_test.sh")}
         self.assertLessEqual(wanted, set(names))
         self.assertEqual(len(names), len(set(names)))
 
-    def test_what_is_expected_fits_the_budget(self):
+    def test_what_tells_most_fits_the_budget(self):
         tests = os.path.join(HERE, "..", "..", "tests")
-        expected = sum(seconds for _, _, seconds, _ in gpu_suite.parts(self.suite(), tests, "root"))
-        self.assertLess(expected, suites.BUDGET_S)
+        found = gpu_suite.parts(self.suite(), tests, "root")
+        names = [name for name, *_ in found]
+        least = found[: names.index("gan") + 1]  # the last of the usual programs
+        self.assertLess(sum(seconds for _, _, seconds, _ in least), suites.BUDGET_S)
+        order = [
+            "speed",
+            "readings",
+            "overhead",
+            "engine_gpu_test",
+            "fork",
+            "parity",
+            "fp32_item",
+            "kernels",
+            "driver",
+        ]
+        self.assertEqual(sorted(order, key=names.index), order)
+
+    def test_records_come_in_one_archive_that_is_not_too_large(self):
+        suite = self.suite()
+        for name, size in (("small.rec", 10), ("large.rec", suites.MOST_OF_ONE + 1)):
+            os.makedirs(suite.record(name))
+            with open(os.path.join(suite.record(name), "record.db"), "w") as file:
+                file.truncate(size)
+        suite.archive()
+        with tarfile.open(os.path.join(self.folder, suites.ARCHIVE)) as archive:
+            self.assertEqual(archive.getnames(), ["small.rec", "small.rec/record.db"])
+
+    def test_a_program_is_talked_to_and_its_end_is_told(self):
+        suite = self.suite()
+        talk = suite.start("echo", "bash", "-c", "read line; echo got $line; echo ouch >&2; exit 3")
+        talk.say("a word")
+        self.assertEqual(talk.hear(20), "got a word")
+        with self.assertRaisesRegex(RuntimeError, "echo ended with 3: ouch"):
+            talk.hear(20)
+        talk.end()
+        silent = suite.start("silent", "sleep", "1000")
+        with self.assertRaises(TimeoutError):
+            silent.hear(0.1)
+        silent.end()
+        self.assertFalse(suites.alive(silent.process.pid))
 
     def test_a_command_that_hangs_is_ended_with_what_it_started(self):
         # A grandchild in a session of its own ignores SIGTERM and holds the output open.
@@ -415,7 +530,17 @@ class SuiteTest(unittest.TestCase):
         )
         unidle = self.file("unidle", "#!/bin/bash\nexit 3\n")
         script = os.path.join(HERE, "..", "..", "tests", "gpu", "gpu_suite.py")
-        arguments = ["--python", python, "--out", self.folder, "--only", "answers", "fork"]
+        arguments = [
+            "--python",
+            python,
+            "--out",
+            self.folder,
+            "--work",
+            self.folder,
+            "--only",
+            "speed",
+            "fork",
+        ]
         whole = subprocess.Popen([sys.executable, script, unidle, *arguments], stdout=subprocess.DEVNULL)
         path = os.path.join(self.folder, "pid")
         while not os.path.exists(path) or not text_of(path).endswith("\n"):
@@ -430,7 +555,7 @@ class SuiteTest(unittest.TestCase):
             child = self.begun(sign)
             told = self.written()
             self.assertEqual((told["complete"], told["under_way"]), (False, "bare"), sign)
-            self.assertEqual([one["name"] for one in told["results"]], ["check", "monitor"], sign)
+            self.assertEqual([one["name"] for one in told["results"]], ["speed"], sign)
             self.assertEqual(suites.alive(child), sign == signal.SIGKILL)
             with contextlib.suppress(ProcessLookupError):
                 os.kill(child, signal.SIGKILL)

@@ -4,48 +4,87 @@
 gpu_suite.py UNIDLE [--python PYTHON] [--out FOLDER] [--tests FOLDER] [--seconds N] [--only NAME ...]
 
 Writes FOLDER/gpu-suite.json and FOLDER/gpu-suite.html anew with each result, so that a suite that is cut off
-leaves what it has found, and prints a line for each. Ends with 1 where something does not hold, and with 0
-where everything holds or was skipped by name. Takes no more than N seconds (480). A part that hangs is ended
-when it has taken what the later ones are not expected to need. Needs no network."""
+leaves what it has found, and prints a line for each; FOLDER/gpu-suite-records.tar.gz has the records. Ends
+with 1 where something does not hold, and with 0 where everything holds or was skipped by name. Takes no more
+than N seconds (400). A part that hangs is ended when it has taken what the later ones are not expected to
+need. Needs no network. --list prints the names of the parts."""
 
 import argparse
 import os
+import shutil
 import signal
 import sys
+import tempfile
 
+import costs
+import driver
+import gains
 import known
 import machine
 import measures
+import parity
+import readings
 import suite as suites
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
-def parts(suite, tests, root, only=None):
+# Programs with known answers: those that must run as without us, those of two faults that are hard to see,
+# and the usual ones.
+UNCHANGED = ("fork", "capture", "tf32_api", "scripted")
+HARD = ("pinned_async", "frozen_encoder")
+USUAL = ("fp32_item", "healthy_bf16", "launch_bound", "pageable", "gan")
+
+
+def parts(suite, tests, root, only=None, compared=None):
     """[(name, what does it, seconds that it is expected to take, seconds at most)]: what tells most goes
-    first. `only`: the programs among these names, where there are any."""
-    bare = {}
+    first. `only`: the programs among these names, where there are any. The ways of the comparison with torch
+    are compiled beside parts whose time is not measured."""
+    bare, compared = {}, compared or parity.Parity(suite, root)
     programs = [name for name in known.TABLE if only is None or name in only]
-    found = [
+
+    def observed(names):
+        return [
+            (name, lambda name=name: known.observe(suite, name, bare.get(name)), 8, 60)
+            for name in names
+            if name in programs
+        ]
+
+    def tested(name):
+        path = os.path.join(tests or "", name + ".sh")
+        return [(name, lambda: machine.run_test(suite, path), 30, 120)] if os.path.exists(path) else []
+
+    rest = [name for name in programs if name not in UNCHANGED + HARD + USUAL]
+    wanted_tests = sorted(name[:-3] for name in os.listdir(tests) if is_test(name)) if tests else []
+    first_test = "engine_gpu_test"
+    return [
+        ("speed", lambda: driver.ceilings(suite), 20, 50),
+        ("readings", lambda: readings.side_by_side(suite), 32, 90),
+        ("overhead", lambda: costs.overhead(suite), 60, 120),
+        ("parity-begin", compared.begin, 1, 5),
+        *tested(first_test),
+        ("bare", lambda: bare.update(known.run_bare(suite, programs)), 40, 120),
+        *observed(UNCHANGED),
         ("answers", lambda: machine.answers(suite), 6, 60),
         ("check-smi", lambda: machine.check_beside_smi(suite), 2, 30),
         ("mig", lambda: machine.mig_beside_smi(suite), 2, 30),
-        ("bare", lambda: bare.update(known.run_bare(suite, programs)), 40, 200),
-    ]
-    for name in programs:
-        found.append((name, lambda name=name: known.observe(suite, name, bare.get(name)), 9, 60))
-    for name in sorted(os.listdir(tests)) if tests else []:
-        if name.endswith("_gpu_test.sh"):
-            path = os.path.join(tests, name)
-            found.append((name[: -len(".sh")], lambda path=path: machine.run_test(suite, path), 30, 100))
-    found += [
-        ("overhead", lambda: measures.overhead(suite), 60, 120),
-        ("superres", lambda: measures.superres(suite, root), 60, 100),
-        ("check-speed", lambda: machine.speed(suite), 20, 60),
+        ("parity", compared.measure, 120, 240),
+        *observed(HARD),
+        *observed(USUAL),
+        ("kernels", lambda: costs.kernels(suite), 30, 80),
+        ("trace", lambda: costs.trace(suite), 20, 60),
+        ("driver", lambda: driver.readings(suite), 8, 40),
+        ("optimize-engine", lambda: gains.engine(suite, root), 60, 120),
+        ("optimize-program", lambda: gains.program(suite, root), 60, 120),
+        *observed(rest),
         ("loader-idle", lambda: measures.idle_beside_profiler(suite), 10, 40),
         ("monitor-smi", lambda: measures.monitor_beside_smi(suite), 14, 60),
+        *[part for name in wanted_tests if name != first_test for part in tested(name)],
     ]
-    return found
+
+
+def is_test(name):
+    return name.endswith("_gpu_test.sh")
 
 
 def chosen(found, only):
@@ -53,6 +92,7 @@ def chosen(found, only):
     if only is None:
         return found
     wanted = set(only) | ({"bare"} if set(only) & set(known.TABLE) else set())
+    wanted |= {"parity-begin"} if "parity" in wanted else set()
     return [part for part in found if part[0] in wanted]
 
 
@@ -73,17 +113,27 @@ def main():
     parser.add_argument("--root", default=os.path.join(HERE, ".."), help="has workloads/ and bench/")
     parser.add_argument("--seconds", type=float, default=suites.BUDGET_S)
     parser.add_argument("--only", nargs="*", default=None, metavar="NAME")
+    parser.add_argument("--workloads", nargs="*", default=[], help="of parity; all when none is named")
+    parser.add_argument("--prepared", type=int, default=None, help="samples of the data of parity")
+    parser.add_argument("--work", default=None, metavar="FOLDER", help="keep what is made on the way there")
+    parser.add_argument("--list", action="store_true")
     given = parser.parse_args()
-    suite = suites.Suite(given.unidle, given.python, given.out, budget_s=given.seconds)
+    work = given.work or tempfile.mkdtemp(prefix="unidle-gpu-suite-")
+    suite = suites.Suite(given.unidle, given.python, given.out, work, budget_s=given.seconds)
+    tests = os.path.abspath(given.tests) if given.tests else None
+    if given.list:
+        print(*(name for name, *_ in parts(suite, tests, os.path.abspath(given.root))))
+        return
 
     def end(*_):
         suite.end_commands()
         sys.exit(143)
 
     signal.signal(signal.SIGTERM, end)
-    tests = os.path.abspath(given.tests) if given.tests else None
     try:
-        found = chosen(parts(suite, tests, os.path.abspath(given.root), given.only), given.only)
+        root = os.path.abspath(given.root)
+        compared = parity.Parity(suite, root, given.workloads, given.prepared)
+        found = chosen(parts(suite, tests, root, given.only, compared), given.only)
         suite.facts = machine.facts(suite)
         if "device" in suite.facts:
             run_parts(suite, found)
@@ -94,6 +144,9 @@ def main():
     finally:
         suite.end_commands()
         suite.write()
+        suite.archive()
+        if given.work is None:
+            shutil.rmtree(work, ignore_errors=True)
     sys.exit(1 if suite.counts()["fails"] else 0)
 
 

@@ -65,7 +65,7 @@ def observe(suite, name, bare):
     if why:
         suite.add(name, "skipped", why=why, lacked_time=isinstance(bare[0], str))
         return
-    record = os.path.join(suite.out, name + ".rec")
+    record = suite.record(name + ".rec")
     shutil.rmtree(record, ignore_errors=True)
     seen = suite.run(
         suite.unidle, "run", "-o", record, "--", suite.python, path_of(name), environment=length()

@@ -42,24 +42,6 @@ def answers(suite):
         suite.add(name, "fails" if wrong else "holds", why=wrong, seconds=round(seconds, 1))
 
 
-def speed(suite):
-    code, text, error, seconds = suite.run(suite.unidle, "check", "--speed", "--format", "json")
-    keep(suite, "check-speed.txt", text + error)
-    devices = {}
-    if code in (0, 1):
-        told = json.loads(text).get("speed") or {}
-        devices = {one["device"]: one for one in (told.get("torch") or {}).get("devices", [])}
-    gpu = next((one for name, one in devices.items() if name.startswith("cuda")), None)
-    suite.add(
-        "check-speed",
-        "holds" if gpu else "fails",
-        why="" if gpu else "exit %s, no figures of a GPU: %s" % (code, error.strip()[-200:]),
-        said=json.dumps(gpu) if gpu else "",
-        seconds=round(seconds, 1),
-        devices=devices,
-    )
-
-
 def check_beside_smi(suite):
     """The total memory of each device by check and by nvidia-smi; both ask the same driver."""
     query = ["nvidia-smi", "--query-gpu=memory.total", "--format=csv,noheader,nounits"]
@@ -105,5 +87,5 @@ def run_test(suite, path):
 
 
 def keep(suite, name, text):
-    with open(os.path.join(suite.out, name), "w") as file:
+    with open(suite.record(name), "w") as file:
         file.write(text)

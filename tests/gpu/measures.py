@@ -1,120 +1,19 @@
-"""What is measured on a GPU: the cost of observing, the workload `superres` beside its Python peer, and what
-`unidle monitor` reads beside nvidia-smi. Each takes the suite and adds one result."""
+"""What we read beside what others read: how busy a loop that waits for its loader is by PyTorch's own
+profiler, and what `unidle monitor` tells beside nvidia-smi. Each takes the suite and adds one result."""
 
 import concurrent.futures
 import contextlib
 import json
 import os
-import shutil
 import statistics
 import time
 
 import known
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-PAIRS = 5
-MOST_OVERHEAD = 1.05  # what no pair may be above
 WATCHED_S = 5
 MOST_POINTS = 0.03  # between what we say of a device's time and what a profiler saw
-CONVOLVES = """
-import sys, torch
-torch.nn.Conv2d(3, 3, 3).to(sys.argv[1])(torch.zeros(1, 3, 8, 8).to(sys.argv[1])).sum().item()
-"""
 CLOSE = {"utilisation": 0.15, "memory_bytes": 0.05, "power_w": 0.15}  # share of 1, of theirs, of theirs
-
-
-def overhead(suite):
-    """One program bare and observed, in pairs whose order alternates; each tells the time of its own loop."""
-    program = os.path.join(HERE, "programs", "paced.py")
-
-    def took(observed, number):
-        command = [suite.python, program]
-        if observed:
-            record = os.path.join(suite.out, "paced-%d.rec" % number)
-            shutil.rmtree(record, ignore_errors=True)
-            command = [suite.unidle, "run", "-o", record, "--"] + command
-        code, text, error, _ = suite.run(*command)
-        words = text.split()
-        if isinstance(code, str):
-            raise TimeoutError(code)
-        if code != 0 or "seconds" not in words:
-            raise RuntimeError("exit %s: %s" % (code, error.strip()[-200:]))
-        return float(words[words.index("seconds") + 1])
-
-    ratios = []
-    try:
-        for number in range(PAIRS):
-            seconds = {}
-            for observed in (False, True) if number % 2 == 0 else (True, False):
-                seconds[observed] = took(observed, number)
-            ratios.append(seconds[True] / seconds[False])
-    except RuntimeError as failure:
-        suite.add("overhead", "fails", why=str(failure))
-        return
-    except TimeoutError as cut:
-        if not ratios:
-            why = "no time left for a pair: it %s" % cut
-            suite.add("overhead", "skipped", why=why, lacked_time=True)
-            return
-    middle = statistics.median(ratios)
-    suite.add(
-        "overhead",
-        "fails" if min(ratios) > MOST_OVERHEAD else "holds",
-        why="every pair is above %.2f" % MOST_OVERHEAD if min(ratios) > MOST_OVERHEAD else "",
-        said="observed %.3f of bare, %.3f to %.3f in %d pairs"
-        % (middle, min(ratios), max(ratios), len(ratios)),
-        ratios=ratios,
-    )
-
-
-def superres(suite, root, device="cuda", samples=960):
-    """The engine's naive and tuned configurations, and the Python peer's, on the same pictures. `root` has
-    the folders workloads/ and bench/."""
-    code, _, error, _ = suite.run(suite.python, "-c", CONVOLVES, device)
-    if code != 0:
-        suite.add(
-            "superres", "skipped", why="no convolutions here, exit %s: %s" % (code, known.last_line(error))
-        )
-        return
-    data = os.path.join(suite.out, "superres-data")
-    given = ["data.folder=" + data, "train.samples=%d" % samples, "device=" + device]
-
-    def engine(mode, *more):
-        config = os.path.join(root, "workloads", "superres", mode + ".yaml")
-        return suite.run(suite.unidle, "train", config, *given, *more, patience=300)
-
-    def peer(mode):
-        program = os.path.join(root, "bench", "peers", "superres.py")
-        options = ["--mode", mode, "--data", data, "--samples", str(samples), "--device", device]
-        return suite.run(suite.python, program, *options, patience=300)
-
-    code, _, error, _ = engine("naive", "--prepare")
-    if code == 3:
-        suite.add("superres", "skipped", why=known.last_line(error))
-        return
-    rates, psnr, wrong = {}, {}, [] if code == 0 else [known.last_line(error)]
-    for name, run in (
-        ("naive", lambda: engine("naive", "--format", "json", "-q")),
-        ("tuned", lambda: engine("tuned", "--format", "json", "-q")),
-        ("Python naive", lambda: peer("naive")),
-        ("Python tuned", lambda: peer("tuned")),
-    ):
-        code, text, error, _ = run() if not wrong else (1, "", "", 0)
-        if code != 0:
-            wrong.append("%s: exit %s: %s" % (name, code, known.last_line(error)))
-            break
-        told = json.loads(text.strip().splitlines()[-1])
-        rates[name], psnr[name] = told["samples_per_s"], told["metric"]["psnr"]
-    if not wrong and rates["tuned"] < rates["naive"]:
-        wrong.append("tuned is slower than naive")
-    suite.add(
-        "superres",
-        "fails" if wrong else "holds",
-        why="; ".join(wrong),
-        said=", ".join("%s %.0f samples/s (%.2f dB)" % (name, rates[name], psnr[name]) for name in rates),
-        samples_per_s=rates,
-        psnr=psnr,
-    )
 
 
 def idle_beside_profiler(suite):
@@ -149,7 +48,7 @@ def monitor_beside_smi(suite):
     if suite.run(*watch, patience=30)[0] != 0:
         suite.add("monitor-smi", "skipped", why="nvidia-smi is not there")
         return
-    begun = os.path.join(suite.out, "busy-has-begun")
+    begun = os.path.join(suite.work, "busy-has-begun")
     if os.path.exists(begun):
         os.remove(begun)
     with concurrent.futures.ThreadPoolExecutor(2) as pool:

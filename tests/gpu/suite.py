@@ -4,24 +4,32 @@ import contextlib
 import html
 import json
 import os
+import queue
 import signal
 import subprocess
+import tarfile
 import tempfile
 import threading
 import time
 
 PATIENCE_S = 120  # for one command
-BUDGET_S = 480  # for the whole suite
+BUDGET_S = 400  # for the whole suite
+ARCHIVE = "gpu-suite-records.tar.gz"
+MOST_ARCHIVED = 15 << 20  # bytes of the archive
+MOST_OF_ONE = 64 << 20  # bytes of a file in it, before compression
+ARCHIVED_EACH_S = 30
 LEAST_S = 5  # a part that gets less is not begun
 NOT_BEGUN = "was not begun: no time left"
 
 
 class Suite:
-    """Results of parts. `budget_s`: what all of them together may take. run() may be called by several
-    threads, the rest by one."""
+    """Results of parts. `out` gets what is told, `work` what is made on the way; `budget_s`: what all parts
+    together may take. run() may be called by several threads, the rest by one."""
 
-    def __init__(self, unidle, python, out, environment=None, budget_s=BUDGET_S):
-        self.unidle, self.python, self.out = os.path.abspath(unidle), python, os.path.abspath(out)
+    def __init__(self, unidle, python, out, work, environment=None, budget_s=BUDGET_S):
+        self.unidle, self.python = os.path.abspath(unidle), python
+        self.out, self.work = os.path.abspath(out), os.path.abspath(work)
+        self.archived, self.records = time.monotonic(), []
         self.environment = dict(os.environ, UNIDLE_PYTHON=python, **(environment or {}))
         self.results, self.facts = [], {}
         self.begin = time.monotonic()
@@ -30,8 +38,18 @@ class Suite:
         self.under_way, self.complete = None, False
         self.live, self.ended, self.lock = set(), False, threading.Lock()
         os.makedirs(self.out, exist_ok=True)
+        os.makedirs(self.work, exist_ok=True)
 
     # -- commands --
+
+    def trainer(self):
+        return os.path.join(os.path.dirname(self.unidle), "unidle-train")
+
+    def record(self, name):
+        """The folder of a record that the archive will have."""
+        if name not in self.records:
+            self.records.append(name)
+        return os.path.join(self.work, name)
 
     def run(self, *command, patience=PATIENCE_S, environment=None):
         """(exit code or what went wrong, stdout, stderr, seconds). Neither it nor a process that it left
@@ -48,7 +66,7 @@ class Suite:
                         return "not begun", "", "", 0.0
                     process = subprocess.Popen(
                         command,
-                        cwd=self.out,
+                        cwd=self.work,
                         env=dict(self.environment, **(environment or {})),
                         stdin=subprocess.DEVNULL,
                         stdout=out,
@@ -69,6 +87,24 @@ class Suite:
                 with self.lock:
                     self.live.discard(process.pid)
             return code, text_of(out), text_of(error), time.monotonic() - begin
+
+    def start(self, name, *command, environment=None):
+        """A program that goes on beside others and is talked to; its stderr goes into NAME.err."""
+        with self.lock, open(self.record(name + ".err"), "w") as error:
+            if self.ended:
+                raise RuntimeError("not begun")
+            process = subprocess.Popen(
+                command,
+                cwd=self.work,
+                env=dict(self.environment, **(environment or {})),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=error,
+                start_new_session=True,
+                text=True,
+            )
+            self.live.add(process.pid)
+        return Talk(self, name, process)
 
     def end_commands(self):
         """Those that run now, as when the suite itself is ended; no other one begins."""
@@ -94,6 +130,8 @@ class Suite:
         except Exception as failure:
             self.add(name, "fails", why="%s: %s" % (type(failure).__name__, failure))
         self.under_way, self.part_end = None, self.end
+        if time.monotonic() - self.archived > ARCHIVED_EACH_S:
+            self.archive()
 
     def again(self, name, work, most_s):
         """The part once more, where it lacked time that others then left over."""
@@ -128,11 +166,75 @@ class Suite:
         self.replace("gpu-suite.json", json.dumps(whole, indent=1))
         self.replace("gpu-suite.html", page(whole))
 
+    def archive(self):
+        """What was recorded, in one file: the small ones first, as far as it goes."""
+        path = os.path.join(self.out, ARCHIVE)
+        sized = sorted((size_of(os.path.join(self.work, name)), name) for name in self.records)
+        with tarfile.open(path + ".new", "w:gz", compresslevel=5) as archive:
+            for size, name in sized:
+                archive.fileobj.flush()
+                if size < MOST_OF_ONE and os.path.getsize(path + ".new") + size / 4 < MOST_ARCHIVED:
+                    with contextlib.suppress(OSError):
+                        archive.add(os.path.join(self.work, name), arcname=name)
+        if os.path.getsize(path + ".new") < MOST_ARCHIVED:
+            os.replace(path + ".new", path)
+        self.archived = time.monotonic()
+
     def replace(self, name, text):
         path = os.path.join(self.out, name)
         with open(path + ".new", "w") as file:
             file.write(text)
         os.replace(path + ".new", path)
+
+
+class Talk:
+    """A program that does something when it is told a line, and answers with one."""
+
+    def __init__(self, suite, name, process):
+        self.suite, self.name, self.process, self.lines = suite, name, process, queue.Queue()
+        self.listener = threading.Thread(target=self.listen, daemon=True)
+        self.listener.start()
+
+    def listen(self):
+        for line in self.process.stdout:
+            self.lines.put(line.rstrip("\n"))
+        self.lines.put(None)
+
+    def say(self, line):
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+
+    def hear(self, patience):
+        """A line; RuntimeError where it ended, TimeoutError where it says nothing for so long."""
+        try:
+            line = self.lines.get(timeout=max(0.1, min(patience, self.suite.part_end - time.monotonic())))
+        except queue.Empty:
+            raise TimeoutError("%s says nothing" % self.name) from None
+        if line is None:
+            self.lines.put(None)
+            self.process.wait(10)
+            with open(self.suite.record(self.name + ".err")) as file:
+                said = file.read().strip().splitlines()[-1:] or ["no word"]
+            raise RuntimeError("%s ended with %s: %s" % (self.name, self.process.returncode, said[0][:300]))
+        return line
+
+    def end(self):
+        if self.process.poll() is None:
+            end_all(self.process.pid)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(5)
+        self.listener.join(5)
+        for pipe in (self.process.stdin, self.process.stdout):
+            with contextlib.suppress(OSError):
+                pipe.close()
+        with self.suite.lock:
+            self.suite.live.discard(self.process.pid)
+
+
+def size_of(path):
+    if not os.path.isdir(path):
+        return os.path.getsize(path) if os.path.exists(path) else 0
+    return sum(os.path.getsize(one.path) for one in os.scandir(path) if one.is_file(follow_symlinks=False))
 
 
 def text_of(file):

@@ -1,0 +1,353 @@
+"""The engine against torch's best on a GPU, at sizes that a GPU notices.
+
+Each way of PyTorch is a process that compiles and warms up while the others do, and then waits; the
+engine's packages are compiled meanwhile. After that one is measured at a time. Each figure is told as soon
+as it is there, and a way that fails costs its own figure alone.
+"""
+
+import concurrent.futures
+import contextlib
+import datetime
+import json
+import os
+import queue
+import random
+import subprocess
+import sys
+import threading
+from dataclasses import dataclass, field
+
+from common.workload_runs import ROOT, config_of, prepare, training
+
+WAYS = ["off", "default", "reduce-overhead", "max-autotune", "graph"]  # of the peer: off is eager
+MODES = ["off", "graph", "fused", "auto"]  # compile.mode of the engine
+AT_ONCE = 10  # programs that warm up beside each other
+WARM_UP_STEPS = 100
+PATIENCE_S = 240  # for a way to be compiled and warm
+PEERS = os.path.join(ROOT, "bench", "peers")
+KEEP_FEATURES = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import protein
+parts = (protein.read_peptides(sys.argv[2], name) for name in ("train", "validation"))
+protein.kept_features(sys.argv[2], sum(parts, []))
+"""
+
+
+@dataclass
+class Case:
+    """A workload at the size at which it is compared: the same for both sides."""
+
+    batch: int
+    precisions: list  # which of them tells most goes first
+    engine: list = field(default_factory=list)
+    peer: list = field(default_factory=list)
+    prepare: list = field(default_factory=list)
+    naive_steps: int = 20
+
+
+def width(model, depth=None):
+    sizes = {"width": model, "depth": depth}
+    return {
+        "engine": [f"model.{name}={size}" for name, size in sizes.items() if size],
+        "peer": [word for name, size in sizes.items() if size for word in (f"--{name}", str(size))],
+    }
+
+
+CASES = {
+    "timeseries": Case(128, ["fp32", "bf16"]),
+    "recsys": Case(64, ["fp32", "bf16"], prepare=["prepare.samples=200000"]),
+    "keypoint": Case(16, ["bf16", "fp32"], prepare=["prepare.samples=256"]),
+    "superres": Case(32, ["bf16", "fp32"], **width(128, 8)),
+    "protein": Case(64, ["bf16", "fp32"], **width(512, 8), prepare=["prepare.samples=512"], naive_steps=3),
+}
+
+
+def workers():
+    return max(1, min(8, len(os.sched_getaffinity(0)) // 2))
+
+
+def amp(precision):
+    return "off" if precision == "fp32" else precision
+
+
+# -- data --
+
+
+def write_sources(folder):
+    """Drawn data of the same shape, for workloads whose source is in a package that is missing here."""
+    draws = random.Random(4)
+    with open(os.path.join(folder, "daily.csv"), "w") as file:
+        print("date,precipitation,temp_max,temp_min,wind,weather", file=file)
+        for day in range(1461):
+            date = datetime.date(2012, 1, 1) + datetime.timedelta(days=day)
+            warm, wind, sky = (
+                12 + 9 * draws.random(),
+                5 * draws.random(),
+                draws.choice(["sun", "rain", "fog"]),
+            )
+            print(f"{date},{draws.random():.2f},{warm:.2f},{warm - 8:.2f},{wind:.2f},{sky}", file=file)
+    with open(os.path.join(folder, "peptides.txt"), "w") as file:
+        for _ in range(1024):
+            print("".join(draws.choices("ACDEFGHIKLMNPQRSTVWY", k=draws.randint(10, 50))), file=file)
+    return {
+        "timeseries": ["prepare.source=" + os.path.join(folder, "daily.csv")],
+        "protein": ["prepare.source=" + os.path.join(folder, "peptides.txt")],
+    }
+
+
+class Plan:
+    """Where the data of a comparison lies, and the commands of both sides."""
+
+    def __init__(self, folder, trainer, device, prepared=None):
+        self.folder, self.trainer, self.device, self.prepared = folder, trainer, device, prepared
+        self.environment = dict(
+            os.environ,
+            UNIDLE_HOME=os.path.join(folder, "home"),
+            TORCHINDUCTOR_CACHE_DIR=os.path.join(folder, "inductor"),
+            TRITON_CACHE_DIR=os.path.join(folder, "triton"),
+            TORCHINDUCTOR_COMPILE_THREADS="2",
+            OMP_NUM_THREADS="4",
+        )
+
+    def data(self, workload):
+        return os.path.join(self.folder, "data", workload)
+
+    def prepare(self, workload, sources):
+        settings = [f"data.folder={self.data(workload)}", f"cache.folder={self.folder}/cache", "device=cpu"]
+        settings += [f"prepare.samples={self.prepared}"] if self.prepared else CASES[workload].prepare
+        try:
+            prepare(config_of(workload), *settings, trainer=self.trainer)
+        except subprocess.CalledProcessError:
+            prepare(config_of(workload), *settings, *sources.get(workload, []), trainer=self.trainer)
+        if workload == "protein":  # the peer's own cache, which its ways share
+            subprocess.run([sys.executable, "-c", KEEP_FEATURES, PEERS, self.data(workload)], check=True)
+
+    def peer(self, workload, way, precision, seconds):
+        case = CASES[workload]
+        program = os.path.join(PEERS, workload + ".py")
+        words = ["--mode", "tuned", "--data", self.data(workload), "--device", self.device]
+        words += [
+            "--batch",
+            str(case.batch),
+            "--amp",
+            amp(precision),
+            *case.peer,
+            "--workers",
+            str(workers()),
+        ]
+        words += ["--samples", "1000000000", "--warmup-samples", str(WARM_UP_STEPS * case.batch)]
+        words += ["--seconds", str(seconds), "--pause"] + (["--compile", way] if way != "off" else [])
+        words += ["--accumulation", "1"] if workload != "superres" else []
+        return [sys.executable, program, *words]
+
+    def engine(self, workload, samples, *more, config="tuned.yaml", warm=WARM_UP_STEPS):
+        case = CASES[workload]
+        settings = [f"data.folder={self.data(workload)}", f"cache.folder={self.folder}/cache"]
+        settings += [f"device={self.device}", f"batch.size={case.batch}", *case.engine]
+        settings += [f"train.samples={samples}", f"train.warmup_samples={warm * case.batch}"]
+        settings += ["batch.accumulation=1", "validation.interval=0"]
+        if config == "tuned.yaml":
+            settings += [f"loader.workers={workers()}"] if workload not in ("timeseries", "recsys") else []
+            settings += [f"data.group={case.batch}"] if workload == "protein" else []
+        return training(config_of(workload, config), *settings, *more, trainer=self.trainer)
+
+
+# -- the two sides --
+
+
+class Way:
+    """A way of PyTorch: a program that is warm and waits until it is told to go on."""
+
+    def __init__(self, command, environment):
+        self.process = subprocess.Popen(
+            command,
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        self.lines, self.errors = queue.Queue(), []
+        for pipe, take in ((self.process.stdout, self.lines.put), (self.process.stderr, self.errors.append)):
+            threading.Thread(target=self.follow, args=(pipe, take), daemon=True).start()
+
+    def follow(self, pipe, take):
+        for line in pipe:
+            take(line)
+        take("")
+
+    def said(self, patience):
+        try:
+            line = self.lines.get(timeout=patience)
+        except queue.Empty:
+            self.end()
+            raise RuntimeError(f"said nothing in {patience:.0f} s") from None
+        if not line:
+            self.process.wait()
+            raise RuntimeError(last_error("".join(self.errors)) or f"exit code {self.process.returncode}")
+        return line
+
+    def rate(self, patience):
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+        return json.loads(self.said(patience))["samples_per_s"]
+
+    def end(self):
+        with contextlib.suppress(OSError):
+            self.process.kill()
+        self.process.wait()
+
+
+def last_error(text):
+    lines = [line for line in text.strip().splitlines() if line]
+    errors = [line for line in lines if "Error" in line.split(":")[0]]
+    return (errors or lines or [""])[-1][:300]
+
+
+def engine_rates(plan, workload, samples, modes, precisions, patience=PATIENCE_S):
+    """{(mode, precision): samples/s, what is in force and loss, or what went wrong}, all in one process."""
+    grid = ["--grid", "compile.mode=" + ",".join(modes)]
+    grid += ["--grid", "precision.amp=" + ",".join(amp(one) for one in precisions)]
+    command = plan.engine(workload, samples, *grid)
+    done = subprocess.run(command, env=plan.environment, capture_output=True, text=True, timeout=patience)
+    if not done.stdout.strip():
+        raise RuntimeError(last_error(done.stderr) or f"exit code {done.returncode}")
+    found = {}
+    for one in json.loads(done.stdout)["runs"]:
+        precision = "fp32" if one["settings"]["precision.amp"] == "off" else one["settings"]["precision.amp"]
+        found[one["settings"]["compile.mode"], precision] = one
+    return found
+
+
+# -- the comparison --
+
+
+class Comparison:
+    """Takes the workloads through warm-up and measurement; `tell(row)` has each figure at once."""
+
+    def __init__(self, plan, workloads, tell, seconds=1.5, ways=WAYS, modes=MODES, precisions=None):
+        self.plan, self.workloads, self.tell, self.seconds = plan, workloads, tell, seconds
+        self.ways, self.modes = ways, modes
+        self.precisions = {one: CASES[one].precisions[:precisions] for one in workloads}
+        self.warm = {}  # (workload, way, precision): Way, or what went wrong
+
+    def prepare(self):
+        sources = write_sources(self.plan.folder)
+        for workload in self.workloads:
+            try:
+                self.plan.prepare(workload, sources)
+            except subprocess.CalledProcessError as failure:
+                self.tell(
+                    {"workload": workload, "error": f"its data cannot be made: exit {failure.returncode}"}
+                )
+        self.workloads = [one for one in self.workloads if os.path.isdir(self.plan.data(one))]
+
+    def warm_up(self):
+        """All at once, those that take longest first."""
+        wanted = [
+            (workload, way, precision)
+            for way in reversed(self.ways)
+            for workload in self.workloads
+            for precision in self.precisions[workload]
+        ]
+        with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
+            compiled = [
+                pool.submit(self.compile_engine, one) for one in self.workloads if "fused" in self.modes
+            ]
+            for name, way in zip(wanted, pool.map(self.start, wanted)):
+                self.warm[name] = way
+            for one in compiled:
+                one.result()
+
+    def start(self, name):
+        workload, way, precision = name
+        begun = Way(self.plan.peer(workload, way, precision, self.seconds), self.plan.environment)
+        try:
+            begun.said(PATIENCE_S)
+        except RuntimeError as failure:
+            return str(failure)
+        return begun
+
+    def compile_engine(self, workload):
+        """What a measurement would otherwise wait for; what fails here is told there."""
+        samples = (WARM_UP_STEPS + 10) * CASES[workload].batch
+        with contextlib.suppress(RuntimeError, subprocess.TimeoutExpired):
+            engine_rates(self.plan, workload, samples, ["fused"], self.precisions[workload])
+
+    def measure(self, workload):
+        """The figures of both sides, and the best of the one against the best of the other."""
+        best = {}
+        for way in self.ways:
+            for precision in self.precisions[workload]:
+                self.measure_way(workload, way, precision, best)
+        rate = best.get("PyTorch", (0,))[0]
+        samples = CASES[workload].batch * WARM_UP_STEPS + int(
+            max(rate * self.seconds, CASES[workload].batch * 20)
+        )
+        for (mode, precision), one in self.engine(workload, samples).items():
+            row = {"workload": workload, "side": "unidle", "way": mode, "precision": precision}
+            if "samples_per_s" in one:
+                in_force = one["effective"].get("compile.mode")
+                row |= self.steps(workload, one["samples_per_s"]) | {
+                    "in_force": in_force,
+                    "loss": one["loss_last"],
+                }
+                best["unidle"] = max(best.get("unidle", (0,)), (one["samples_per_s"], mode, precision))
+            self.tell(row | ({"error": one["error"]} if "error" in one else {}))
+        if len(best) == 2:
+            ours, theirs = best["unidle"], best["PyTorch"]
+            named = {"ours": " ".join(ours[1:]), "theirs": " ".join(theirs[1:])}
+            self.tell({"workload": workload, "ratio": ours[0] / theirs[0], **named})
+
+    def engine(self, workload, samples):
+        """What engine_rates gives; one mode at a time where all of them together fail."""
+        precisions, found = self.precisions[workload], {}
+        for modes in [self.modes, *([one] for one in self.modes)]:
+            try:
+                found |= engine_rates(self.plan, workload, samples, modes, precisions)
+            except (RuntimeError, ValueError, subprocess.TimeoutExpired) as failure:
+                if len(modes) == 1:
+                    found |= {(modes[0], one): {"error": str(failure)[:300]} for one in precisions}
+            if len(found) == len(self.modes) * len(precisions):
+                break
+        return found
+
+    def measure_way(self, workload, way, precision, best):
+        row = {"workload": workload, "side": "PyTorch", "way": way, "precision": precision}
+        warm = self.warm.get((workload, way, precision), "was not begun")
+        try:
+            if isinstance(warm, str):
+                raise RuntimeError(warm)
+            rate = warm.rate(self.seconds + 60)
+        except (RuntimeError, OSError, ValueError) as failure:
+            self.tell(row | {"error": str(failure)})
+            return
+        finally:
+            if isinstance(warm, Way):
+                warm.end()
+        best["PyTorch"] = max(best.get("PyTorch", (0,)), (rate, way, precision))
+        self.tell(row | self.steps(workload, rate))
+
+    def naive(self, workload):
+        """The engine as the workload's guide has it, with batches of the same size."""
+        case = CASES[workload]
+        warm = max(1, case.naive_steps // 4)
+        more = ["precision.amp=off"]
+        command = self.plan.engine(
+            workload, case.naive_steps * case.batch, *more, config="naive.yaml", warm=warm
+        )
+        done = subprocess.run(command, env=self.plan.environment, capture_output=True, text=True, timeout=120)
+        row = {"workload": workload, "side": "unidle", "way": "naive.yaml", "precision": "fp32"}
+        if done.returncode != 0:
+            self.tell(row | {"error": last_error(done.stderr)})
+            return
+        self.tell(row | self.steps(workload, json.loads(done.stdout)["samples_per_s"]))
+
+    def steps(self, workload, rate):
+        return {"samples_per_s": rate, "step_ms": 1e3 * CASES[workload].batch / rate}
+
+    def end(self):
+        for way in self.warm.values():
+            if isinstance(way, Way):
+                way.end()
