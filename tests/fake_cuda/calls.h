@@ -1,6 +1,6 @@
 // The calls of libcudart.so.13 that PyTorch makes, upon a device that computes nothing and keeps time. It is preloaded
 // (LD_PRELOAD), so that a PyTorch of CUDA 13 has GPUs: real tensors, streams, events, graphs, allocators and pinned
-// memory, whose kernels take their time and leave memory as it is.
+// memory, whose kernels take their time and leave memory as it is; but a fused update changes the first weight.
 //
 //   UNIDLE_FAKE_CUDA       "devices=2 kernel_us=4 ...", see Speed
 //   UNIDLE_FAKE_CUDA_LOG   a file that is told "context: DEVICE", "forked: CALL", "captured: CALL"

@@ -31,6 +31,7 @@ struct Graph {
   std::size_t kernels = 0;
   bool invalid = false;
   bool global = false;  // no thread may make an unsafe call
+  std::vector<float*> updated;
 };
 
 struct Stream {
@@ -86,6 +87,8 @@ class Machine {
   Stream* stream(void* handle);
   /// Queues work of so long. Returns when it will be done. Waits when the queue is full, without the lock.
   std::int64_t enqueue(std::unique_lock<std::mutex>& held, Stream& stream, double seconds, std::size_t kernels = 1);
+  /// A fused update: the first weight changes, so that a step can be told from none.
+  void update(Stream& stream, float* weights);
   void settle(std::int64_t now_ns);  // makes the copies that are due
   void wait(std::unique_lock<std::mutex>& held, std::int64_t until_ns);
   void say(const std::string& line) const;

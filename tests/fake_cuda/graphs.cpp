@@ -84,6 +84,9 @@ int cudaGraphLaunch(const Graph* graph, void* handle) {
     return call.error;
   }
   Machine& here = machine();
+  for (float* weights : graph->updated) {
+    here.update(*here.stream(handle), weights);
+  }
   here.enqueue(call.held, *here.stream(handle), static_cast<double>(graph->cost_ns) * 1e-9);
   return kSuccess;
 }

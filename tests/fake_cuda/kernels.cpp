@@ -1,6 +1,9 @@
 // Calls that launch kernels, and what the compiler puts beside them.
 #include <algorithm>
 #include <cstring>
+#include <mutex>
+#include <set>
+#include <string_view>
 
 #include "calls.h"
 
@@ -8,12 +11,32 @@ using namespace fake;
 
 namespace {
 
-int launch(Dim grid, Dim block, void* stream) {
+/// Kernels of fused optimisers: the first argument begins with the addresses of the weights.
+struct Updates {
+  std::mutex lock;
+  std::set<const void*> kernels;
+
+  bool have(const void* kernel) {
+    const std::lock_guard<std::mutex> held(lock);
+    return kernels.count(kernel) > 0;
+  }
+};
+
+/// Kernels are registered while libraries are loaded.
+Updates& updates() {
+  static auto* the = new Updates;
+  return *the;
+}
+
+int launch(const void* kernel, Dim grid, Dim block, void* const* arguments, void* stream) {
   Called call("cudaLaunchKernel");
   if (call.error != 0) {
     return call.error;
   }
   Machine& here = machine();
+  if (arguments != nullptr && updates().have(kernel)) {
+    here.update(*here.stream(stream), *static_cast<float* const*>(arguments[0]));
+  }
   const double threads = double(grid.x) * grid.y * grid.z * block.x * block.y * block.z;
   constexpr double kBytesOfThread = 32;
   here.enqueue(call.held, *here.stream(stream),
@@ -54,11 +77,11 @@ int __cudaGetKernel(const void** out, const void* function) {
   *out = function;
   return kSuccess;
 }
-int __cudaLaunchKernel(const void*, Dim grid, Dim block, void**, std::size_t, void* stream) {
-  return launch(grid, block, stream);
+int __cudaLaunchKernel(const void* kernel, Dim grid, Dim block, void** arguments, std::size_t, void* stream) {
+  return launch(kernel, grid, block, arguments, stream);
 }
-int cudaLaunchKernel(const void*, Dim grid, Dim block, void**, std::size_t, void* stream) {
-  return launch(grid, block, stream);
+int cudaLaunchKernel(const void* kernel, Dim grid, Dim block, void** arguments, std::size_t, void* stream) {
+  return launch(kernel, grid, block, arguments, stream);
 }
 
 struct LaunchConfiguration {
@@ -66,8 +89,8 @@ struct LaunchConfiguration {
   std::size_t shared;
   void* stream;
 };
-int cudaLaunchKernelExC(const LaunchConfiguration* how, const void*, void**) {
-  return launch(how->grid, how->block, how->stream);
+int cudaLaunchKernelExC(const LaunchConfiguration* how, const void* kernel, void** arguments) {
+  return launch(kernel, how->grid, how->block, arguments, how->stream);
 }
 
 int cudaLaunchHostFunc(void*, void (*call)(void*), void* data) {
@@ -98,7 +121,13 @@ void** __cudaRegisterFatBinary(void*) {
 }
 void __cudaRegisterFatBinaryEnd(void**) {}
 void __cudaUnregisterFatBinary(void**) {}
-void __cudaRegisterFunction(void**, const char*, char*, const char*, int, void*, void*, void*, void*, int*) {}
+void __cudaRegisterFunction(void**, const char* kernel, char*, const char* name, int, void*, void*, void*, void*,
+                            int*) {
+  if (std::string_view(name).find("FusedOptimizerTensorListMetadata") != std::string_view::npos) {
+    const std::lock_guard<std::mutex> held(updates().lock);
+    updates().kernels.insert(kernel);
+  }
+}
 void __cudaRegisterVar(void**, char*, char*, const char*, int, std::size_t, int, int) {}
 
 int cudaProfilerStart() { return kSuccess; }

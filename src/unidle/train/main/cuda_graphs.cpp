@@ -4,11 +4,9 @@
 #include <ATen/cuda/CUDAGeneratorImpl.h>
 #include <ATen/cuda/CUDAGraph.h>
 #include <c10/cuda/CUDACachingAllocator.h>
+#include <c10/cuda/CUDAFunctions.h>
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
-
-#include <utility>
-#include <vector>
 
 #include "unidle/train/step/graph_capture.h"
 
@@ -16,33 +14,51 @@ namespace unidle::train {
 
 namespace {
 
-/// Torch's, with what capture_end() leaves out when the capture is broken.
+/// Torch's, with what capture_end() and reset() leave out when the capture is broken.
 class TorchGraph final : public at::cuda::CUDAGraph {
  public:
-  /// The generator would go on to count its numbers for the graph, and refuse all others.
-  void release_generators() {
+  /// After the capture was broken: the stream records no longer, and the graph's pool belongs to nobody.
+  void abandon() {
+    try {
+      capture_end();
+    } catch (const std::exception&) {
+      static_cast<void>(cudaGetLastError());  // that it was broken is known
+    }
     for (const auto& [state, increment] : captured_generator_states_) {
-      state->capturing_ = false;
+      state->capturing_ = false;  // it would go on to count its numbers for the graph, and refuse all others
+    }
+    if (!capture_ended_) {
+      // Each capture holds the pool once; reset() lets go of it where the capture is said to have ended.
+      capture_ended_ = ended_allocating();
+    }
+    reset();
+  }
+
+ private:
+  /// Whether the pool was in use.
+  bool ended_allocating() {
+    try {
+      c10::cuda::CUDACachingAllocator::endAllocateToPool(capture_dev_, mempool_id_);
+      at::getHostAllocator(at::kCUDA)->end_allocate_to_pool(mempool_id_);
+      return true;
+    } catch (const std::exception&) {
+      return false;
     }
   }
 };
 
 class CudaGraph final : public CapturedGraph {
  public:
-  void record(c10::MempoolId_t pool, const std::function<void()>& work) {
-    // Other threads (the loader's, which pin memory) go on meanwhile.
-    graph_.capture_begin(pool, cudaStreamCaptureModeThreadLocal);
-    work();
-    graph_.capture_end();
-  }
-  /// After record() threw: the stream records no longer.
-  void end_broken_capture() {
+  CudaGraph(c10::MempoolId_t pool, const std::function<void()>& work) {
     try {
+      // Other threads (the loader's, which pin memory) go on meanwhile.
+      graph_.capture_begin(pool, cudaStreamCaptureModeThreadLocal);
+      work();
       graph_.capture_end();
-    } catch (const std::exception&) {
-      static_cast<void>(cudaGetLastError());  // that it was broken is known
+    } catch (...) {
+      graph_.abandon();
+      throw;
     }
-    graph_.release_generators();
   }
   void replay() override { graph_.replay(); }
 
@@ -57,32 +73,20 @@ class CudaGraphCapture final : public GraphCapture {
       : stream_(c10::cuda::getStreamFromPool(/*isHighPriority=*/false, device)), pool_(at::cuda::graph_pool_handle()) {}
 
   std::unique_ptr<CapturedGraph> capture(const std::function<void()>& work) override {
-    auto graph = std::make_unique<CudaGraph>();
-    try {
-      graph->record(pool_, work);
-    } catch (...) {
-      graph->end_broken_capture();
-      stop_allocating_from_pool();
-      broken_.push_back(std::move(graph));
-      throw;
-    }
-    return graph;
+    free_cached_memory();
+    return std::make_unique<CudaGraph>(pool_, work);
   }
 
  private:
-  /// CUDAGraph::capture_end() leaves that out when the capture is broken.
-  void stop_allocating_from_pool() {
-    try {
-      c10::cuda::CUDACachingAllocator::endAllocateToPool(stream_.current_device().index(), pool_);
-      at::getHostAllocator(at::kCUDA)->end_allocate_to_pool(pool_);
-    } catch (const std::exception&) {
-      return;  // it was done already
-    }
+  /// As torch.cuda.graph does: memory that is kept for later steps is of no use to the graph's pool.
+  void free_cached_memory() {
+    c10::cuda::device_synchronize();
+    c10::cuda::CUDACachingAllocator::emptyCache();
+    at::getHostAllocator(at::kCUDA)->empty_cache();
   }
 
   c10::cuda::CUDAStreamGuard stream_;
-  c10::MempoolId_t pool_;                           // of all its graphs: one runs at a time
-  std::vector<std::unique_ptr<CudaGraph>> broken_;  // torch may still ask them whose memory is whose
+  c10::MempoolId_t pool_;  // of all its graphs: one runs at a time
 };
 
 }  // namespace

@@ -22,7 +22,8 @@ class GraphCapture {
  public:
   virtual ~GraphCapture() = default;
   /// Calls `work` once and records what it queues, which is not done then. Throws when `work` throws, or does what
-  /// cannot be recorded, such as waiting for the device; what it queued is dropped.
+  /// cannot be recorded, such as waiting for the device; what it queued is dropped. Waits for the device, and gives
+  /// back the memory that is kept for later work.
   virtual std::unique_ptr<CapturedGraph> capture(const std::function<void()>& work) = 0;
 };
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "unidle/base/log.h"
 #include "unidle/base/split.h"
@@ -33,11 +34,12 @@ bool same_shape(const StepFields& a, const StepFields& b) {
   });
 }
 
+/// On the host: what a comparison holds takes nothing from the step.
 std::vector<at::Tensor> copies_of(const std::vector<at::Tensor>& tensors) {
   std::vector<at::Tensor> copies;
   copies.reserve(tensors.size());
   for (const at::Tensor& tensor : tensors) {
-    copies.push_back(tensor.detach().clone());
+    copies.push_back(tensor.detach().to(at::kCPU, /*non_blocking=*/false, /*copy=*/true));
   }
   return copies;
 }
@@ -48,40 +50,38 @@ void copy_all(const std::vector<at::Tensor>& to, const std::vector<at::Tensor>& 
   }
 }
 
-/// The 2-norm of a - b over all tensors, on the device.
-at::Tensor distance(const std::vector<at::Tensor>& a, const std::vector<at::Tensor>& b) {
-  std::vector<at::Tensor> norms;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    norms.push_back(at::linalg_vector_norm(a[i].to(at::kDouble) - b[i].to(at::kDouble)));
-  }
-  return at::linalg_vector_norm(at::stack(norms));
-}
-
-at::Tensor norm(const std::vector<at::Tensor>& tensors) {
-  std::vector<at::Tensor> norms;
+/// The 2-norm over all tensors.
+double norm(const std::vector<at::Tensor>& tensors) {
+  double squares = 0;
   for (const at::Tensor& tensor : tensors) {
-    norms.push_back(at::linalg_vector_norm(tensor.to(at::kDouble)));
+    const double one = at::linalg_vector_norm(tensor.to(at::kDouble)).item<double>();
+    squares += one * one;
   }
-  return at::linalg_vector_norm(at::stack(norms));
+  return std::sqrt(squares);
 }
 
-/// A replayed step against the same step without a graph. Waits for the device.
+/// That of a - b.
+double distance(const std::vector<at::Tensor>& a, const std::vector<at::Tensor>& b) {
+  double squares = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const double one = at::linalg_vector_norm(a[i].to(at::kDouble) - b[i].to(at::kDouble)).item<double>();
+    squares += one * one;
+  }
+  return std::sqrt(squares);
+}
+
+/// A replayed step against the same step without a graph.
 class Comparison {
  public:
-  /// `replayed` and `plain`: the weights after the step. `before`: those before it.
+  /// `replayed` and `plain`: the weights after the step. `before`: those before it. All on the host. Waits for the
+  /// losses.
   Comparison(const at::Tensor& loss, const at::Tensor& plain_loss, const std::vector<at::Tensor>& replayed,
-             const std::vector<at::Tensor>& plain, const std::vector<at::Tensor>& before) {
-    const at::Tensor figures = at::stack({distance(replayed, plain), distance(plain, before), norm(before),
-                                          loss.to(at::kDouble), plain_loss.to(at::kDouble)})
-                                   .to(at::kCPU)
-                                   .contiguous();
-    const double* values = figures.const_data_ptr<double>();
-    difference_ = values[0];
-    change_ = values[1];
-    size_ = values[2];
-    loss_ = values[3];
-    plain_loss_ = values[4];
-  }
+             const std::vector<at::Tensor>& plain, const std::vector<at::Tensor>& before)
+      : difference_(distance(replayed, plain)),
+        change_(distance(plain, before)),
+        size_(norm(before)),
+        loss_(loss.item<double>()),
+        plain_loss_(plain_loss.item<double>()) {}
 
   /// What is wrong with the replayed one; empty when nothing is.
   std::string fault() const {
@@ -91,7 +91,8 @@ class Comparison {
                          difference_, change_);
     }
     const bool both_not_finite = !std::isfinite(loss_) && !std::isfinite(plain_loss_);
-    if (!both_not_finite && !(std::abs(loss_ - plain_loss_) <= kMostLossDifference * std::abs(plain_loss_))) {
+    const double most = kMostLossDifference * std::abs(plain_loss_) + std::numeric_limits<float>::min();
+    if (!both_not_finite && !(std::abs(loss_ - plain_loss_) <= most)) {
       return fmt::format("its loss is {:.6g}, that of the same step without it {:.6g}", loss_, plain_loss_);
     }
     return "";
@@ -100,11 +101,11 @@ class Comparison {
   bool tells() const { return change_ > 0 && std::isfinite(plain_loss_); }
 
  private:
-  double difference_ = 0;
-  double change_ = 0;  // of the weights, by the step
-  double size_ = 0;    // of the weights
-  double loss_ = 0;
-  double plain_loss_ = 0;
+  double difference_;
+  double change_;  // of the weights, by the step
+  double size_;    // of the weights
+  double loss_;
+  double plain_loss_;
 };
 
 }  // namespace
@@ -120,10 +121,7 @@ at::Tensor StepGraphs::run(const StepFields& fields) {
     }
     return work_.step(fields);
   }
-  if (graph->captured == nullptr && !capture(*graph)) {
-    return work_.step(fields);
-  }
-  return graph->trusted ? replay(*graph, fields) : compare(*graph, fields);
+  return graph->captured != nullptr ? replay(*graph, fields) : first_replay(*graph, fields);
 }
 
 StepGraphs::Graph* StepGraphs::graph_for(const StepFields& fields) {
@@ -138,7 +136,10 @@ StepGraphs::Graph* StepGraphs::graph_for(const StepFields& fields) {
   }
   auto graph = std::make_unique<Graph>();
   for (const auto& micro_batch : fields) {
-    graph->fields.push_back(copies_of(micro_batch));
+    std::vector<at::Tensor>& own = graph->fields.emplace_back();
+    for (const at::Tensor& field : micro_batch) {
+      own.push_back(field.detach().clone());
+    }
   }
   return graphs_.emplace_back(std::move(graph)).get();
 }
@@ -153,17 +154,6 @@ void StepGraphs::tell_of_many_shapes() {
   }
 }
 
-bool StepGraphs::capture(Graph& graph) {
-  try {
-    graph.captured = capture_->capture([this, &graph] { graph.loss = work_.step(graph.fields); });
-    return true;
-  } catch (const std::exception& failure) {
-    give_up(fmt::format("it cannot be captured: {}", first_line(failure.what())));
-    work_.drop_gradients();
-    return false;
-  }
-}
-
 at::Tensor StepGraphs::replay(Graph& graph, const StepFields& fields) {
   for (std::size_t i = 0; i < fields.size(); ++i) {
     copy_all(graph.fields[i], fields[i]);
@@ -173,28 +163,37 @@ at::Tensor StepGraphs::replay(Graph& graph, const StepFields& fields) {
   return graph.loss.clone();  // the next replay writes it again
 }
 
-at::Tensor StepGraphs::compare(Graph& graph, const StepFields& fields) {
+// The step as it is comes before the capture: its memory and the graph's are never needed at once.
+at::Tensor StepGraphs::first_replay(Graph& graph, const StepFields& fields) {
+  ++captures_;
   State before;
-  State after;
   try {
     before = state();
-    after = state();  // the memory for it, before anything is done
   } catch (const std::exception& failure) {
     give_up(fmt::format("it cannot be compared: {}", first_line(failure.what())));
     return work_.step(fields);
   }
   const at::Tensor plain_loss = work_.step(fields);
-  copy_all(after.weights, work_.weights());
-  copy_all(after.others, work_.others());
-  after.random = random_state(device_);
+  State after;
+  try {
+    after = state();
+    graph.captured = capture_->capture([this, &graph] { graph.loss = work_.step(graph.fields); });
+  } catch (const std::exception& failure) {
+    give_up(fmt::format("it cannot be captured: {}", first_line(failure.what())));
+    work_.drop_gradients();
+    return plain_loss;
+  }
   put_back(before);
   std::string fault;
   try {
     const at::Tensor loss = replay(graph, fields);
-    const Comparison found(loss, plain_loss, work_.weights(), after.weights, before.weights);
+    const Comparison found(loss, plain_loss, copies_of(work_.weights()), after.weights, before.weights);
     fault = found.fault();
     if (fault.empty()) {
-      graph.trusted = found.tells();
+      if (!found.tells()) {  // later, then; until then steps want the memory
+        graph.captured.reset();
+        graph.steps_before = 0;
+      }
       return loss;
     }
   } catch (const std::exception& failure) {
@@ -213,6 +212,10 @@ void StepGraphs::put_back(const State& state) const {
   copy_all(work_.weights(), state.weights);
   copy_all(work_.others(), state.others);
   set_random_state(device_, state.random);
+}
+
+bool StepGraphs::hold_memory() const {
+  return std::ranges::any_of(graphs_, [](const auto& graph) { return graph->captured != nullptr; });
 }
 
 void StepGraphs::give_up(std::string reason) {

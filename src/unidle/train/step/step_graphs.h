@@ -37,6 +37,11 @@ class StepGraphs {
   at::Tensor run(const StepFields& fields);
   /// Their memory too.
   void drop_graphs() { graphs_.clear(); }
+  /// The same, and steps are done as they are from now on.
+  void give_up(std::string reason);
+
+  /// Whether a graph has memory of its own.
+  bool hold_memory() const;
 
   /// Whether steps are captured, or still may be.
   bool on() const { return reason_.empty(); }
@@ -44,16 +49,17 @@ class StepGraphs {
   const std::string& reason() const { return reason_; }
   /// Steps that were replays.
   std::int64_t replays() const { return replays_; }
+  /// Steps that were also captured, or tried to be.
+  std::int64_t captures() const { return captures_; }
 
  private:
   struct Graph {
-    StepFields fields;  // what it reads
-    at::Tensor loss;    // what it writes
-    std::unique_ptr<CapturedGraph> captured;
-    int steps_before = 0;  // of its shape
-    bool trusted = false;  // a replay was compared
+    StepFields fields;                        // what it reads
+    at::Tensor loss;                          // what it writes
+    std::unique_ptr<CapturedGraph> captured;  // and found to do what the step does
+    int steps_before = 0;                     // of its shape
   };
-  /// A copy of all that a step changes.
+  /// A copy of all that a step changes, on the host.
   struct State {
     std::vector<at::Tensor> weights;
     std::vector<at::Tensor> others;
@@ -62,14 +68,12 @@ class StepGraphs {
   /// The one for fields of these shapes, made if need be; null where there are too many.
   Graph* graph_for(const StepFields& fields);
   void tell_of_many_shapes();
-  bool capture(Graph& graph);
-  /// The step with these fields twice, as it is and as a replay. What is trusted is left behind. Throws what the step
-  /// as it is throws: trouble with the replay, or with memory for the comparison, ends graphs.
-  at::Tensor compare(Graph& graph, const StepFields& fields);
+  /// The step with these fields twice: as it is, and captured and replayed. What is trusted is left behind. Throws what
+  /// the step as it is throws: trouble with the replay, or with the comparison, ends graphs.
+  at::Tensor first_replay(Graph& graph, const StepFields& fields);
   State state() const;
   void put_back(const State& state) const;
   at::Tensor replay(Graph& graph, const StepFields& fields);
-  void give_up(std::string reason);
 
   GraphCapture* capture_;
   std::string reason_;
@@ -77,6 +81,7 @@ class StepGraphs {
   Work work_;
   std::vector<std::unique_ptr<Graph>> graphs_;
   std::int64_t replays_ = 0;
+  std::int64_t captures_ = 0;
   bool told_of_many_shapes_ = false;
 };
 

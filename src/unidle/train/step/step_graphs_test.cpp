@@ -179,19 +179,68 @@ TEST(StepGraphs, WithoutMemoryToCompareStepsAreDoneAsTheyAre) {
 TEST(StepGraphs, StepsThatChangeNothingProveNothing) {
   OneWeight model;
   FakeGraphCapture capture;
-  int replays = 0;
   capture.after_replay = [&] {
-    if (++replays > 2) {
+    if (model.weight() != 0) {
       model.tensor().add_(5);
     }
   };
   StepGraphs graphs(&capture, "", at::kCPU, model.work());
-  for (int i = 0; i < 5; ++i) {
+  for (int i = 0; i < 4; ++i) {
     graphs.run(batch(4, 0));  // where the weight is already
   }
   EXPECT_TRUE(graphs.on());
-  graphs.run(batch(4, 1));
+  EXPECT_EQ(capture.captures, 1);
+  EXPECT_FALSE(graphs.hold_memory());
+  for (int i = 0; i < 4; ++i) {
+    graphs.run(batch(4, 1));
+  }
+  EXPECT_EQ(capture.captures, 2);
   EXPECT_FALSE(graphs.on());
+}
+
+/// One with memory for one step: for one that is done as it is, or for one that is captured.
+class OneStepOfMemory {
+ public:
+  explicit OneStepOfMemory(OneWeight& model) : work(model.work()) {
+    capture.before_replay = [this] { replaying_ = true; };
+    capture.after_replay = [this] { replaying_ = false; };
+    work.step = [this, step = work.step](const StepFields& fields) {
+      TORCH_CHECK_WITH(OutOfMemoryError, replaying_ || capture.alive == 0, "out of memory");
+      return step(fields);
+    };
+  }
+  FakeGraphCapture capture;
+  StepGraphs::Work work;
+
+ private:
+  bool replaying_ = false;
+};
+
+TEST(StepGraphs, AStepThatTakesMostOfTheMemoryIsCaptured) {
+  OneWeight model;
+  OneStepOfMemory memory(model);
+  StepGraphs graphs(&memory.capture, "", at::kCPU, memory.work);
+  for (int i = 0; i < 10; ++i) {
+    graphs.run(batch(4, i));
+  }
+  EXPECT_EQ(graphs.reason(), "");
+  EXPECT_EQ(graphs.replays(), 7);
+  EXPECT_EQ(model.count(), 10);
+}
+
+TEST(StepGraphs, GraphsCanBeGivenUpForAStepOfAnotherShape) {
+  OneWeight model;
+  OneStepOfMemory memory(model);
+  StepGraphs graphs(&memory.capture, "", at::kCPU, memory.work);
+  for (int i = 0; i < 5; ++i) {
+    graphs.run(batch(4, i));
+  }
+  EXPECT_TRUE(graphs.hold_memory());
+  EXPECT_THROW(graphs.run(batch(5, 1)), c10::OutOfMemoryError);
+  graphs.give_up("no memory");
+  EXPECT_EQ(memory.capture.alive, 0);
+  graphs.run(batch(5, 1));
+  EXPECT_EQ(model.count(), 6);
 }
 
 struct Trained {
@@ -251,15 +300,16 @@ TEST(StepGraphs, ARunWhoseStepCannotBeCapturedLearnsTheSame) {
               1e-5 * std::abs(plain.summary.loss_last.value()));
 }
 
-TEST(StepGraphs, ARunThatHasNoMemoryForAReplayGoesOnWithSmallerBatches) {
+TEST(StepGraphs, ARunThatLacksMemoryGivesUpGraphsBeforeItsBatch) {
   FakeGraphCapture capture;
   int replays = 0;
   capture.before_replay = [&] { TORCH_CHECK_WITH(OutOfMemoryError, ++replays != 10, "out of memory"); };
   const Trained replayed = train_with_graphs({"batch.size=2"}, &capture, false);
   const Trained plain = train_with_graphs({"batch.size=2"}, nullptr, false);
-  EXPECT_EQ(replayed.summary.effective.at("batch.size"), "1");
-  EXPECT_EQ(replayed.summary.effective.at("batch.accumulation"), "2");
-  EXPECT_EQ(capture.captures, 2);
+  EXPECT_EQ(replayed.summary.effective.at("batch.size"), "2");
+  EXPECT_EQ(replayed.summary.effective.at("compile.mode"), "off");
+  EXPECT_EQ(capture.captures, 1);
+  EXPECT_EQ(capture.alive, 0);
   for (std::size_t i = 0; i < plain.parameters.size(); ++i) {
     EXPECT_TRUE(at::allclose(replayed.parameters[i], plain.parameters[i], 1e-5, 1e-6));
   }

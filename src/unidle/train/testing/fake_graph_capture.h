@@ -20,6 +20,7 @@ class FakeGraphCapture final : public GraphCapture {
   }
 
   int captures = 0;
+  int alive = 0;  // graphs that have memory
   bool refuses = false;
   /// Done before each replay.
   std::function<void()> before_replay = [] {};
@@ -29,7 +30,10 @@ class FakeGraphCapture final : public GraphCapture {
  private:
   class Graph final : public CapturedGraph {
    public:
-    Graph(FakeGraphCapture& owner, std::function<void()> work) : owner_(owner), work_(std::move(work)) {}
+    Graph(FakeGraphCapture& owner, std::function<void()> work) : owner_(owner), work_(std::move(work)) {
+      ++owner_.alive;
+    }
+    ~Graph() override { --owner_.alive; }
     void replay() override {
       owner_.before_replay();
       work_();
