@@ -103,6 +103,7 @@ at::Tensor Evaluation::sums_of_batches(const Precision& precision, const data::S
     const std::vector<at::Tensor> fields = input->move(input->fetch());
     const AutocastGuard autocast = precision.autocast();
     add_to(sums, workload_.metric_sums(fields));
+    input->settle();
   }
   if (input->on_device()) {
     kept_ = std::move(input);

@@ -56,6 +56,18 @@ void Events::span(unidle_event_kind kind, std::uint64_t start_ns, std::uint64_t 
   unidle_probe_emit(probe_, &event);
 }
 
+void Events::device_time(std::uint64_t step, std::uint64_t t_ns, std::uint64_t duration_ns) {
+  if (probe_ == nullptr) {
+    return;
+  }
+  unidle_event event{};
+  event.kind = UNIDLE_EVENT_DEVICE;
+  event.t_ns = t_ns;
+  event.duration_ns = duration_ns;
+  event.step = step;
+  unidle_probe_emit(probe_, &event);
+}
+
 void Events::loss(std::uint64_t step, std::uint64_t samples_before, double value) {
   if (tensorboard_) {
     tensorboard_->loss(step + 1, value);
@@ -135,6 +147,22 @@ void Events::calls(std::string_view call, const std::string& where, std::int64_t
     const nlohmann::json note = {{"type", "sync"},   {"call", call},
                                  {"where", where},   {"count", count},
                                  {"in_step", count}, {"seconds", seconds(static_cast<std::int64_t>(ns))}};
+    send(probe_, note);
+  }
+}
+
+void Events::device(int index, const DeviceFacts& facts, std::int64_t looked_at, std::int64_t kept_up) {
+  if (probe_ != nullptr) {
+    const nlohmann::json note = {{"type", "device"},
+                                 {"kind", "cuda"},
+                                 {"index", index},
+                                 {"name", facts.name},
+                                 {"uuid", facts.uuid},
+                                 {"pci", facts.pci},
+                                 {"capability", std::to_string(facts.major) + "." + std::to_string(facts.minor)},
+                                 {"memory_bytes", facts.memory_bytes},
+                                 {"looked_at", looked_at},
+                                 {"kept_up", kept_up}};
     send(probe_, note);
   }
 }

@@ -12,6 +12,7 @@
 #include "unidle/data/loader.h"
 #include "unidle/probe/unidle_probe.h"
 #include "unidle/train/config.h"
+#include "unidle/train/device_facts.h"
 #include "unidle/train/tensorboard.h"
 #include "unidle/train/workload.h"
 
@@ -41,6 +42,8 @@ class Events {
   /// An event from `start_ns` until now, belonging to `step`.
   void span(unidle_event_kind kind, std::uint64_t start_ns, std::uint64_t step, std::uint64_t a = 0,
             std::uint64_t b = 0);
+  /// The device's own time for a step that the host began at `t_ns`.
+  void device_time(std::uint64_t step, std::uint64_t t_ns, std::uint64_t duration_ns);
   void loss(std::uint64_t step, std::uint64_t samples_before, double value);
   /// The run begins after so many steps.
   void begin(std::uint64_t steps, std::uint64_t samples);
@@ -57,6 +60,9 @@ class Events {
   /// Calls that hold up the loop (`call`: item, empty_cache), and the setting that asks for them. All of the run so
   /// far.
   void calls(std::string_view call, const std::string& where, std::int64_t count, std::uint64_t ns);
+  /// The device, and in how many of the steps at whose end it was looked at it had kept up with the host. All of the
+  /// run so far.
+  void device(int index, const DeviceFacts& facts, std::int64_t looked_at, std::int64_t kept_up);
   void metric(std::string_view name, double value, std::uint64_t step, std::uint64_t samples);
   void model(const ModelFacts& facts);
   /// How many samples one pass over the training data has.

@@ -3,14 +3,12 @@
 #include <sched.h>
 
 #include <algorithm>
-#include <array>
-#include <cctype>
 #include <cerrno>
 #include <system_error>
 
 #include "unidle/base/log.h"
 #include "unidle/telemetry/gpu.h"
-#include "unidle/train/cuda_library.h"
+#include "unidle/train/device_facts.h"
 
 namespace unidle::train {
 
@@ -42,23 +40,11 @@ int keep_to(const std::vector<int>& cpus) {
   return sched_setaffinity(0, sizeof(mask), &mask) == 0 ? 0 : errno;
 }
 
-/// As sysfs spells it, "0000:1b:00.0"; empty when it cannot be had.
-std::string pci_bus_id(at::Device device) {
-  using Ask = int(int device, char* text, int size);
-  std::array<char, 32> text{};
-  void* ask = cuda_library_function("unidle_cuda_pci_bus_id");
-  if (ask == nullptr || reinterpret_cast<Ask*>(ask)(device.index(), text.data(), text.size()) == 0) {
-    return {};
-  }
-  std::string id(text.data());
-  std::transform(id.begin(), id.end(), id.begin(), [](unsigned char c) { return std::tolower(c); });
-  return id;
-}
-
 /// The node that the GPU is next to, when it is one of `nodes`; otherwise nothing, and a warning.
 std::optional<int> node_of(at::Device device, const std::vector<NumaNode>& nodes, const std::filesystem::path& root) {
   telemetry::GpuFacts facts;
-  facts.pci_bus_id = pci_bus_id(device);
+  const std::optional<DeviceFacts> told = device_facts(device);
+  facts.pci_bus_id = told ? told->pci : "";
   telemetry::add_locality(facts, root);
   if (!facts.numa_node) {
     spdlog::warn("cpu.numa: the machine does not say which NUMA node {} is next to", device.str());

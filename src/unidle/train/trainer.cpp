@@ -158,6 +158,8 @@ void Trainer::note_settings() {
 void Trainer::note_start() {
   events_.startup();
   note_settings();
+  device_facts_ = events_.observed() ? device_facts(device_) : std::nullopt;
+  note_device();
   events_.model(facts_of(workload_.model()));
   events_.data(workload_.source().items() * workload_.source().samples_per_item());
   events_.begin(static_cast<std::uint64_t>(position_.steps), static_cast<std::uint64_t>(position_.samples));
@@ -173,6 +175,8 @@ Summary Trainer::run() {
     note_settings();
   }
   note_calls();
+  step_.device_timer().collect();
+  note_device();
   const bool stopped = position_.samples < total_;
   loop_end_ns_ = Events::now_ns();
   if (!stopped) {
@@ -237,8 +241,15 @@ at::Tensor Trainer::run_step() {
       return step_.run(*input_, accumulation_, position_.steps);
     } catch (const std::exception& failure) {
       // What the update had begun cannot be begun again.
-      if (!is_out_of_memory(failure) || step_.updating() || batch_ == 1) {
+      const bool graphs_hold_memory = step_.graphs().hold_memory();
+      if (!is_out_of_memory(failure) || step_.updating() || (batch_ == 1 && !graphs_hold_memory)) {
         throw;
+      }
+      if (graphs_hold_memory) {  // before the batch: what fits without them is not to be given up for them
+        step_.drop_gradients();
+        step_.give_up_graphs();
+        open_input();
+        continue;
       }
       if (world() > 1) {
         refuse_to_shrink();
@@ -273,6 +284,13 @@ void Trainer::flush() {
   events_.span(UNIDLE_EVENT_FLUSH, start, static_cast<std::uint64_t>(position_.steps - 1));
   flushes_.ns += Events::now_ns() - start;
   ++flushes_.count;
+}
+
+void Trainer::note_device() {
+  if (device_facts_) {
+    const DeviceTimer& timer = step_.device_timer();
+    events_.device(device_.index(), *device_facts_, timer.looked_at(), timer.kept_up());
+  }
 }
 
 void Trainer::note_calls() {

@@ -76,6 +76,7 @@ class Trainer {
   void flush();
   /// Tells the observer of the calls that hold up the loop.
   void note_calls();
+  void note_device();
   /// REQUIRES: one of several processes.
   [[noreturn]] void refuse_to_shrink() const;
   /// Losses become the mean over all processes; they agree on whether to stop.
@@ -119,7 +120,8 @@ class Trainer {
   std::unique_ptr<Input> input_;
   Evaluation evaluation_;
   std::optional<CheckpointFolder> checkpoints_;
-  Effective unread_;  // what is in force instead of settings that the workload does not read
+  std::optional<DeviceFacts> device_facts_;  // where somebody observes
+  Effective unread_;                         // what is in force instead of settings that the workload does not read
 
   // Nanoseconds of CLOCK_MONOTONIC.
   std::uint64_t start_ns_ = 0;

@@ -37,6 +37,8 @@ class Input {
   data::Batch fetch() { return loader_->next(); }
   /// The fields of the fetched batch. On a CPU raw fields may be views, valid until the next call.
   std::vector<at::Tensor> move(data::Batch batch);
+  /// After move(): waits until at most one batch is still being copied. Whether it had to.
+  bool settle() { return transfer_->settle(); }
   /// Bytes that crossed the bus for the last batch.
   std::uint64_t bytes() const { return transfer_->bytes(); }
 

@@ -85,10 +85,22 @@ void Transfer::keep(data::Batch batch) {
   c10::Event copied(device_.type());
   copied.record(c10::impl::VirtualGuardImpl(device_.type()).getStream(device_));
   in_flight_.push_back({std::move(batch), std::move(copied)});
-  while (in_flight_.size() > kInFlightAtMost || (!in_flight_.empty() && in_flight_.front().copied.query())) {
-    in_flight_.front().copied.synchronize();
+}
+
+bool Transfer::settle() {
+  bool waited = false;
+  while (!in_flight_.empty()) {
+    const bool done = in_flight_.front().copied.query();
+    if (!done && in_flight_.size() <= kInFlightAtMost) {
+      break;
+    }
+    if (!done) {
+      in_flight_.front().copied.synchronize();
+      waited = true;
+    }
     in_flight_.pop_front();
   }
+  return waited;
 }
 
 at::Tensor field_view(const data::Batch& batch, const data::Field& field, std::size_t index) {

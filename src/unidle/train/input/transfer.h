@@ -37,6 +37,8 @@ class Transfer {
 
   /// The fields on the device. On a CPU raw fields are views into the batch, valid until the next call.
   std::vector<at::Tensor> move(data::Batch batch);
+  /// Waits until at most one batch is still being copied, whose slot is then free for the loader. Whether it had to.
+  bool settle();
   /// Bytes of the last batch.
   std::uint64_t bytes() const { return bytes_; }
 

@@ -1,7 +1,18 @@
-// Where a CUDA device sits, for placement.cpp; in libunidle_cuda.so, as cuda_graphs.cpp is.
-#include <cuda_runtime_api.h>
+// What a CUDA device says of itself, for device_facts.cpp; in libunidle_cuda.so, as cuda_graphs.cpp is.
+#include <ATen/cuda/CUDAContextLight.h>
 
-/// As CUDA spells it, "0000:1B:00.0". 0 when it does not say.
-extern "C" int unidle_cuda_pci_bus_id(int device, char* text, int size) {
-  return cudaDeviceGetPCIBusId(text, size, device) == cudaSuccess ? 1 : 0;
+#include <cstdio>
+#include <cstring>
+
+#include "unidle/train/device_facts.h"
+
+extern "C" void unidle_cuda_facts(int device, unidle::train::CudaFacts* facts) {
+  const cudaDeviceProp* properties = at::cuda::getDeviceProperties(static_cast<c10::DeviceIndex>(device));
+  std::snprintf(facts->name, sizeof facts->name, "%s", properties->name);
+  std::memcpy(facts->uuid, properties->uuid.bytes, sizeof facts->uuid);
+  std::snprintf(facts->pci, sizeof facts->pci, "%04x:%02x:%02x.0", properties->pciDomainID, properties->pciBusID,
+                properties->pciDeviceID);
+  facts->major = properties->major;
+  facts->minor = properties->minor;
+  facts->memory_bytes = properties->totalGlobalMem;
 }

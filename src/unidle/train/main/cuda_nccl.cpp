@@ -1,9 +1,7 @@
 // The processes' connection over NCCL, in libunidle_cuda.so.
-#include <ATen/cuda/CUDAContextLight.h>
 #include <torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp>
 
 #include <cstdlib>
-#include <cstring>
 
 #include "unidle/train/ranks/nccl.h"
 
@@ -16,9 +14,4 @@ extern "C" c10d::Backend* unidle_nccl_backend(c10d::Store* store, int rank, int 
   return c10::make_intrusive<c10d::ProcessGroupNCCL>(c10::intrusive_ptr<c10d::Store>::reclaim_copy(store), rank, world,
                                                      std::move(options))
       .release();
-}
-
-extern "C" void unidle_device_uuid(int device, unsigned char* bytes) {
-  const cudaDeviceProp* properties = at::cuda::getDeviceProperties(static_cast<c10::DeviceIndex>(device));
-  std::memcpy(bytes, properties->uuid.bytes, sizeof properties->uuid.bytes);
 }

@@ -4,7 +4,6 @@
 #include <ATen/ATen.h>
 
 #include <chrono>
-#include <string>
 #include <torch/csrc/distributed/c10d/Backend.hpp>
 #include <torch/csrc/distributed/c10d/Store.hpp>
 
@@ -15,12 +14,7 @@ namespace unidle::train {
 c10::intrusive_ptr<c10d::Backend> nccl_backend(const c10::intrusive_ptr<c10d::Store>& store, int rank, int world,
                                                std::chrono::milliseconds timeout);
 
-/// The UUID of a CUDA device, 32 hexadecimal digits. Empty, with a warning, where it cannot be had.
-std::string uuid_of(at::Device device);
-
 /// What libunidle_cuda.so has under the name unidle_nccl_backend. The caller owns what it returns.
 using MakeNcclBackend = c10d::Backend* (*)(c10d::Store* store, int rank, int world, std::int64_t timeout_ms);
-/// The same, unidle_device_uuid: 16 bytes.
-using DeviceUuid = void (*)(int device, unsigned char* bytes);
 
 }  // namespace unidle::train

@@ -15,6 +15,7 @@
 #include "unidle/base/error.h"
 #include "unidle/base/log.h"
 #include "unidle/base/split.h"
+#include "unidle/train/device_facts.h"
 #include "unidle/train/ranks/nccl.h"
 #include "unidle/train/ranks/peer_watch.h"
 
@@ -227,7 +228,8 @@ void Ranks::use_device(at::Device device) {
 }
 
 void Ranks::refuse_shared(at::Device device) {
-  impl_->store->set(gpu_key(rank()), to_bytes(uuid_of(device)));
+  const std::optional<DeviceFacts> facts = device_facts(device);
+  impl_->store->set(gpu_key(rank()), to_bytes(facts ? facts->uuid : ""));
   std::map<std::string, int> owners;
   for (int one = 0; one < world(); ++one) {
     const std::string uuid = impl_->value_of(gpu_key(one), timeout_);

@@ -47,7 +47,8 @@ Step::Step(Workload& workload, const Config& config, at::Device device, Events& 
       optimizer_(make_optimizer(config, workload.model().parameters())),
       schedule_(config, total_steps),
       averaged_(workload.model(), config.real("ema.decay")),
-      graphs_(capture, against_graphs(config, ranks, capture), device, graph_work()) {
+      graphs_(capture, against_graphs(config, ranks, capture), device, graph_work()),
+      timer_(events, device) {
   if (ranks_ != nullptr) {
     ranks_->join_gradients(optimizer_->parameters());
   }
@@ -80,8 +81,19 @@ at::Tensor Step::run(Input& input, std::int64_t accumulation, std::int64_t numbe
   number_ = static_cast<std::uint64_t>(number);
   updating_ = false;
   optimizer_->set_rate(schedule_.rate(number));
-  return graphs_.on() ? run_captured(input, accumulation)
-                      : learn(accumulation, [&](std::int64_t) { return next_fields(input); });
+  const at::Tensor loss = graphs_.on() ? run_captured(input, accumulation) : run_as_it_is(input, accumulation);
+  timer_.end();
+  return loss;
+}
+
+at::Tensor Step::run_as_it_is(Input& input, std::int64_t count) {
+  return learn(count, [&](std::int64_t i) {
+    std::vector<at::Tensor> fields = next_fields(input);
+    if (i == 0) {
+      timer_.begin(number_);
+    }
+    return fields;
+  });
 }
 
 at::Tensor Step::run_captured(Input& input, std::int64_t count) {
@@ -94,7 +106,12 @@ at::Tensor Step::run_captured(Input& input, std::int64_t count) {
   }
   const std::uint64_t start = Events::now_ns();
   const std::int64_t replays = graphs_.replays();
+  const std::int64_t captures = graphs_.captures();
+  timer_.begin(number_);
   const at::Tensor loss = graphs_.run(fields);
+  if (graphs_.captures() > captures) {
+    timer_.drop();
+  }
   if (graphs_.replays() > replays) {
     events_.span(UNIDLE_EVENT_FORWARD, start, number_);  // and all that follows it, which the host queued as one
   }
@@ -128,6 +145,10 @@ std::vector<at::Tensor> Step::next_fields(Input& input) {
   std::vector<at::Tensor> fields = input.move(std::move(batch));
   events_.span(UNIDLE_EVENT_TRANSFER, start, number_, input.bytes(),
                (input.pinned() ? 1U : 0U) | (input.non_blocking() ? 0U : 2U));
+  start = Events::now_ns();
+  if (input.settle()) {  // the device is behind
+    events_.span(UNIDLE_EVENT_SYNC, start, number_);
+  }
   return fields;
 }
 
@@ -205,6 +226,9 @@ void Step::require_gradients() {
 void Step::update() {
   RECORD_USER_SCOPE("Optimizer.step#unidle");
   const std::uint64_t start = Events::now_ns();
+  if (!graphs_.on()) {  // nothing may be asked while it is captured
+    timer_.before_update();
+  }
   if (precision_.checks()) {
     precision_.unscale(gradients_of(optimizer_->parameters()));
   }

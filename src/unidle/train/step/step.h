@@ -10,6 +10,7 @@
 #include "unidle/train/events.h"
 #include "unidle/train/input/input.h"
 #include "unidle/train/ranks/ranks.h"
+#include "unidle/train/step/device_timer.h"
 #include "unidle/train/step/ema.h"
 #include "unidle/train/step/optimizer.h"
 #include "unidle/train/step/precision.h"
@@ -34,6 +35,8 @@ class Step {
   void drop_gradients();
   /// The step gets other shapes: what was captured is of no use.
   void drop_graphs() { graphs_.drop_graphs(); }
+  /// There is no memory for the step beside its graphs.
+  void give_up_graphs() { graphs_.give_up("there is no memory for it beside steps of other shapes"); }
 
   const StepGraphs& graphs() const { return graphs_; }
   Optimizer& optimizer() { return *optimizer_; }
@@ -45,6 +48,7 @@ class Step {
   const Schedule& schedule() const { return schedule_; }
   /// Whether the last exception came out of the update, so that some of it may have happened.
   bool updating() const { return updating_; }
+  DeviceTimer& device_timer() { return timer_; }
   /// How long steps have waited for data, in all.
   std::uint64_t input_wait_ns() const { return input_wait_ns_; }
 
@@ -58,6 +62,7 @@ class Step {
   at::Tensor learn_from(const std::vector<at::Tensor>& fields, std::int64_t count, bool last);
   /// The loss of fields whose gradients the workload knows without a graph; else undefined, and nothing is done.
   at::Tensor learn_without_graph(const std::vector<at::Tensor>& fields, std::int64_t count);
+  at::Tensor run_as_it_is(Input& input, std::int64_t count);
   at::Tensor run_captured(Input& input, std::int64_t count);
   void require_gradients();
   void require_loss(const at::Tensor& loss);
@@ -73,6 +78,7 @@ class Step {
   Schedule schedule_;
   AveragedWeights averaged_;
   StepGraphs graphs_;
+  DeviceTimer timer_;
   std::uint64_t number_ = 0;
   bool updating_ = false;
   bool all_have_gradients_ = false;

@@ -1,0 +1,36 @@
+// What a CUDA device says of itself.
+#pragma once
+
+#include <ATen/ATen.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace unidle::train {
+
+struct DeviceFacts {
+  std::string name;
+  std::string uuid;  // as NVML spells it, "GPU-xxxxxxxx-...", or that of the MIG slice that this process is shown
+  std::string pci;   // as sysfs spells it, "0000:1b:00.0"
+  int major = 0;     // compute capability
+  int minor = 0;
+  std::uint64_t memory_bytes = 0;
+};
+
+/// Nothing for other devices; also where libunidle_cuda.so cannot be loaded, with a warning.
+std::optional<DeviceFacts> device_facts(at::Device device);
+
+/// What libunidle_cuda.so tells under the name unidle_cuda_facts.
+struct CudaFacts {
+  char name[256];
+  unsigned char uuid[16];
+  char pci[32];
+  int major;
+  int minor;
+  std::uint64_t memory_bytes;
+};
+/// Throws what torch throws.
+using AskCudaFacts = void (*)(int device, CudaFacts* facts);
+
+}  // namespace unidle::train
