@@ -95,10 +95,10 @@ for wide in wide0 wide1; do
 done
 has err "it cannot be captured"
 UNIDLE_FAKE_CUDA="total_gb=0.33" train wide0 script.model=wide0.pt batch.size=1000 train.samples=20000 --format json
-has out '"compile.mode": "graph"'
+has out '"compile.mode":"graph"'
 
-# What an observer is told of a device that is the limit: its time for each step, and that the host waits for it, not
-# for copies.
+# What an observer is told of a device that is the limit: its time for each step, and that the host waits for
+# it, not for copies.
 cat >look.py <<'END'
 import json, sqlite3, sys
 

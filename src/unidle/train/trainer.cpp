@@ -381,12 +381,24 @@ void Trainer::start_clock_when_warm() {
   }
 }
 
+std::map<std::string, double> Trainer::evaluate() {
+  try {
+    return evaluation_.run(step_.precision());
+  } catch (const std::exception& failure) {
+    if (!is_out_of_memory(failure) || !step_.graphs().hold_memory()) {
+      throw;
+    }
+  }
+  step_.drop_graphs();  // they are made anew when training goes on
+  return evaluation_.run(step_.precision());
+}
+
 void Trainer::validate() {
   const std::uint64_t start = Events::now_ns();
   {
     share_model();
     const AveragedWeights::InUse averages(step_.averaged());
-    metric_ = evaluation_.run(step_.precision());
+    metric_ = evaluate();
   }
   const auto step = static_cast<std::uint64_t>(position_.steps);
   events_.span(UNIDLE_EVENT_VALIDATE, start, step, static_cast<std::uint64_t>(evaluation_.samples()));

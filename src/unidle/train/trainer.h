@@ -88,6 +88,7 @@ class Trainer {
   /// Whether a multiple of `interval` samples lies behind `before` and not beyond now, and the run goes on.
   bool passed(std::int64_t interval, std::int64_t before) const;
   void validate();
+  std::map<std::string, double> evaluate();
   void save();
   /// What is called between steps and is not part of the loop's time.
   template <typename Work>
