@@ -50,10 +50,7 @@ torch.Tensor.pin_memory = told
 """
 
 
-@unittest.skipUnless(
-    os.path.exists(test_gpu.FAKE) and (test_gpu.cuda_of_torch() or "").startswith("13."),
-    "this Python has no torch for CUDA 13, or no fake of it was built",
-)
+@unittest.skipIf(*test_gpu.SKIPPED)
 class DeviceLoaderTest(unittest.TestCase):
     """Copies take 0.6 ms and more, as long as a few batches take to be made."""
 

@@ -74,10 +74,14 @@ for name, work in (("both", both), ("without gradients", without), ("kept", kept
 """
 
 
-@test_run.unittest.skipUnless(
-    os.path.exists(FAKE) and (cuda_of_torch() or "").startswith("13."),
+# For unittest.skipIf.
+SKIPPED = (
+    not os.path.exists(FAKE) or not (cuda_of_torch() or "").startswith("13."),
     "this Python has no torch for CUDA 13, or no fake of it was built",
 )
+
+
+@test_run.unittest.skipIf(*SKIPPED)
 class GpuTest(test_run.unittest.TestCase):
     """`self.said`: the lines that the fake device wrote down."""
 

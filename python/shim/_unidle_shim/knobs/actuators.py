@@ -152,6 +152,7 @@ class Actuators:
             from _unidle_shim.knobs import non_blocking  # it imports a part of torch
 
             self.non_blocking = non_blocking.Sources(torch, self.say)
+            self.state.on_training_forward.append(self.non_blocking.forward_begins)
         if "cpu.threads" in self.asked:
             self._threads(torch, int(self.asked["cpu.threads"]))
         if "precision.tf32" in self.asked:

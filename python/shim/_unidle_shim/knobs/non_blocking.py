@@ -1,10 +1,18 @@
 """transfer.non_blocking: which copies to the device may go on while the program does.
 
-From pageable memory all: the driver takes such memory over before the call returns. From pinned memory those
-whose source nobody writes into before the copy is over. A batch of a loader is such a source: it is made for
-one copy, and the allocator gives its memory to nobody before that is over. A buffer that the program fills
-again and again is none: its program is right only because the copy blocks.
+A copy that blocks is over when the call returns, for the host and for every stream. One that goes on is
+right where
+
+- nobody writes into its source before it is over. Pageable memory the driver takes over before the call
+  returns, except on machines whose GPUs read such memory in place. Pinned memory is kept here until the copy
+  is over: not all of it is torch's, which would keep it. A buffer that the program fills again and again is
+  no such source: its program is right only because the copy blocks;
+- the stream that it runs on is the one that uses it. The model's forward passes tell.
 """
+
+import ctypes
+import platform
+from collections import deque
 
 from torch.multiprocessing.reductions import StorageWeakRef
 
@@ -14,6 +22,9 @@ from _unidle_shim.host.shapes import untold
 KNOB = "transfer.non_blocking"
 _WATCHED = 8  # copies of a line that block as before, while it shows whether their sources come again
 _MOST_SOURCES = 4096
+_MOST_KEPT = 16  # sources of copies under way; the next copy blocks
+# NVIDIA's machines of other kinds (Grace, POWER9) have page tables that CPU and GPU share.
+_TAKES_PAGEABLE_OVER = platform.machine() in ("x86_64", "AMD64")
 
 
 class Sources:
@@ -26,12 +37,20 @@ class Sources:
         self.say = say
         self.seen = {}  # address -> its storage, weakly
         self.lines = {}  # (code, line) -> copies so far; None: left alone
+        self.stream = None  # of the newest copy
+        self.of_model = False  # the model has used what was copied, on the same stream
+        self.off = False
+        self.kept = deque()  # (event, source) of copies under way
+        # Never freed: a forked process could not give such memory back to torch.
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(self.kept))
 
     def will_say(self):
         """Copies are looked at: what becomes of the knob is said later."""
         return bool(self.lines)
 
     def may_go_on(self, tensor, frame):
+        if self.off or not self.of_model:
+            return False
         frame = places.own_frame(frame)
         line = (None, 0) if frame is None else (frame.f_code, places.line_of(frame))
         count = self.lines.get(line, 0)
@@ -41,7 +60,7 @@ class Sources:
             if tensor.is_inference() or tensor._version != 0:
                 return False  # written into since it was made, as torch itself knows
             if not tensor.is_pinned():
-                return True
+                return _TAKES_PAGEABLE_OVER
             came_again = self._came_again(tensor)
         if came_again:
             self.lines[line] = None
@@ -52,7 +71,37 @@ class Sources:
         self.lines[line] = count + 1
         if count == _WATCHED:
             self.say(KNOB, True, "taken", None, True)
-        return count >= _WATCHED
+        return count >= _WATCHED and self._has_room()
+
+    def copied(self, tensor, result, went_on):
+        """A copy of the program's to a CUDA device was begun, or made."""
+        self.stream = self.torch.cuda.current_stream(result.device)
+        if went_on and not self._captured() and tensor.is_pinned():
+            done = self.torch.cuda.Event()
+            done.record(self.stream)
+            self.kept.append((done, tensor))
+
+    def forward_begins(self, frame):
+        """One of the first forward passes of training, or one now and then."""
+        if self.off or self.stream is None:
+            return
+        self.of_model = self.torch.cuda.current_stream(self.stream.device) == self.stream
+        if not self.of_model:
+            self.off = True
+            why = "the model runs on another stream than the copies, and may not wait for them"
+            self.say(KNOB, True, "refused", why)
+
+    def _has_room(self):
+        if self._captured():
+            return False
+        while self.kept and self.kept[0][0].query():
+            self.kept.popleft()
+        return len(self.kept) < _MOST_KEPT
+
+    def _captured(self):
+        """Whether a graph is captured: then nothing is asked of the device."""
+        captured = getattr(self.torch.cuda, "is_current_stream_capturing", None)
+        return captured is not None and captured()
 
     def _came_again(self, tensor):
         address = tensor.data_ptr()

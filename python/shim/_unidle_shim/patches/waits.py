@@ -258,22 +258,25 @@ def _patch_transfer(state, Tensor, name):
             if not outwards and loop.in_optimizer:
                 return None
             sources = state.actuators.non_blocking if outwards else None
-            if (
+            goes_on = (
                 sources is not None
                 and _leaves_it_open(name, args, kwargs)
                 and sources.may_go_on(args[0], sys._getframe(1))
-            ):
+            )
+            if goes_on:
                 kwargs["non_blocking"] = True
-            return now(), outwards
+            return now(), outwards, goes_on
         except BaseException as failure:
             return caught(failure)
 
     def after(seen, args, kwargs, result):
         try:
-            t1, (t0, outwards), tensor = now(), seen, args[0]
+            t1, (t0, outwards, goes_on), tensor = now(), seen, args[0]
             if result is None or state.loop is None:
                 return
             place = _place_of(result)
+            if outwards and place == "cuda" and state.actuators.non_blocking is not None:
+                state.actuators.non_blocking.copied(tensor, result, goes_on)
             if outwards and place != "cpu":
                 _moved(state, tensor, t0, t1, _bytes_of(tensor), _is_blocking(args, kwargs), sys._getframe(1))
             elif not outwards and place == "cpu" and _place_of(tensor) != "cpu":
