@@ -135,18 +135,12 @@ class Copies:
         while self._under_way and (self._is_full() or self._under_way[0].done.query()):
             self._under_way[0].done.synchronize()
             self._under_way.popleft()
-        user = torch.cuda.current_stream(self.device)
+        user = torch.cuda.current_stream(self.device.index)
         copy = Copy(batch, user, torch.cuda.Event(blocking=True))
 
         def placed(tensor: Any) -> Any:
-            if (
-                type(tensor) is not torch.Tensor
-                or tensor.device.type != "cpu"
-                or tensor.layout != torch.strided
-            ):
-                return tensor.to(
-                    self.device, non_blocking=True
-                )  # which knows how, on the stream that uses it
+            if type(tensor) is not torch.Tensor or not _is_in_host_memory(tensor):
+                return tensor.to(self.device, non_blocking=True)  # on the stream that uses it
             copy.tensors.append(torch.empty_like(tensor, device=self.device))
             copy.bytes += tensor.nbytes
             sources.append(tensor)
@@ -155,7 +149,7 @@ class Copies:
         sources: List[Any] = []
         # Also a batch that is copied ahead within inference_mode may be used outside of it. The device is
         # made the current one: torch.cuda.stream() would make a context on another that is.
-        with torch.inference_mode(False), torch.no_grad(), torch.cuda.device(self.device):
+        with torch.inference_mode(False), torch.no_grad(), torch.cuda.device(self.device.index):
             copy.batch = mapped(batch, placed)
             self._stream.wait_stream(user)
             with torch.cuda.stream(self._stream):
@@ -175,7 +169,7 @@ class Copies:
         """The batch, for the stream that is the current one."""
         import torch
 
-        user = torch.cuda.current_stream(self.device)
+        user = torch.cuda.current_stream(self.device.index)
         user.wait_event(copy.done)
         if user != copy.user:  # the program went over to another one meanwhile
             for tensor in copy.tensors:
@@ -205,15 +199,17 @@ def pinned(batch: Any) -> Any:
 
 
 def _pinned(tensor: Any) -> Any:
-    import torch
-
-    if tensor.device.type != "cpu" or tensor.layout != torch.strided or tensor.is_pinned():
+    if not _is_in_host_memory(tensor) or tensor.is_pinned():
         return tensor
     try:
         return tensor.pin_memory()
     except RuntimeError as failure:
         _say_not_pinned(failure)
         return tensor
+
+
+def _is_in_host_memory(tensor: Any) -> bool:
+    return tensor.device.type == "cpu" and str(tensor.layout) == "torch.strided"
 
 
 def mapped(batch: Any, function: Callable[[Any], Any]) -> Any:
