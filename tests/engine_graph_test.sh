@@ -78,6 +78,11 @@ train plain
 lacks err "cannot be captured"
 lacks plain.said "captured:"
 
+# Nothing is computed here, so no comparison tells anything: the step is captured again and again.
+train again train.samples=2000 --format json
+has out '"compile.mode":"graph"'
+lacks err "graph is off"
+
 train waits script.model=waits.pt
 has err "compile.mode: graph is off from here on: it cannot be captured"
 has out "2000 samples in 40 steps"

@@ -8,6 +8,9 @@
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
 
+#include <memory>
+#include <utility>
+
 #include "unidle/train/step/graph_capture.h"
 
 namespace unidle::train {
@@ -49,10 +52,10 @@ class TorchGraph final : public at::cuda::CUDAGraph {
 
 class CudaGraph final : public CapturedGraph {
  public:
-  CudaGraph(c10::MempoolId_t pool, const std::function<void()>& work) {
+  CudaGraph(std::shared_ptr<const c10::MempoolId_t> pool, const std::function<void()>& work) : pool_(std::move(pool)) {
     try {
       // Other threads (the loader's, which pin memory) go on meanwhile.
-      graph_.capture_begin(pool, cudaStreamCaptureModeThreadLocal);
+      graph_.capture_begin(*pool_, cudaStreamCaptureModeThreadLocal);
       work();
       graph_.capture_end();
     } catch (...) {
@@ -63,6 +66,7 @@ class CudaGraph final : public CapturedGraph {
   void replay() override { graph_.replay(); }
 
  private:
+  std::shared_ptr<const c10::MempoolId_t> pool_;
   TorchGraph graph_;
 };
 
@@ -70,14 +74,25 @@ class CudaGraphCapture final : public GraphCapture {
  public:
   /// The default stream cannot be recorded.
   explicit CudaGraphCapture(c10::DeviceIndex device)
-      : stream_(c10::cuda::getStreamFromPool(/*isHighPriority=*/false, device)), pool_(at::cuda::graph_pool_handle()) {}
+      : stream_(c10::cuda::getStreamFromPool(/*isHighPriority=*/false, device)) {}
 
   std::unique_ptr<CapturedGraph> capture(const std::function<void()>& work) override {
     free_cached_memory();
-    return std::make_unique<CudaGraph>(pool_, work);
+    return std::make_unique<CudaGraph>(pool(), work);
   }
 
  private:
+  /// One for all graphs that live: one of them runs at a time. The allocator does not take a pool again that its last
+  /// graph has left, as long as some memory of it is in use.
+  std::shared_ptr<const c10::MempoolId_t> pool() {
+    auto pool = pool_.lock();
+    if (pool == nullptr) {
+      pool = std::make_shared<const c10::MempoolId_t>(at::cuda::graph_pool_handle());
+      pool_ = pool;
+    }
+    return pool;
+  }
+
   /// As torch.cuda.graph does: memory that is kept for later steps is of no use to the graph's pool.
   void free_cached_memory() {
     c10::cuda::device_synchronize();
@@ -86,7 +101,7 @@ class CudaGraphCapture final : public GraphCapture {
   }
 
   c10::cuda::CUDAStreamGuard stream_;
-  c10::MempoolId_t pool_;  // of all its graphs: one runs at a time
+  std::weak_ptr<const c10::MempoolId_t> pool_;
 };
 
 }  // namespace

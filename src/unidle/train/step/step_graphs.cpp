@@ -191,6 +191,7 @@ at::Tensor StepGraphs::first_replay(Graph& graph, const StepFields& fields) {
     fault = found.fault();
     if (fault.empty()) {
       if (!found.tells()) {  // later, then; until then steps want the memory
+        graph.loss.reset();
         graph.captured.reset();
         graph.steps_before = 0;
       }
