@@ -225,7 +225,7 @@ def compare_on_gpu(args, folder):
     )
     try:
         comparison.prepare()
-        comparison.warm_up()
+        comparison.warm_up(args.warm_seconds)
         if args.pause:
             print("ready", flush=True)
             sys.stdin.readline()
@@ -243,6 +243,9 @@ def add_gpu_options(parser):
     options = parser.add_argument_group("with --device cuda")
     options.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
     options.add_argument("--seconds", type=float, default=1.5, help="of each way of PyTorch")
+    options.add_argument(
+        "--warm-seconds", type=float, default=gpu_parity.WARM_S, help="ways that need longer are left out"
+    )
     options.add_argument("--precisions", type=int, help="how many of them; both when not given")
     options.add_argument("--ways", nargs="+", default=gpu_parity.WAYS, help="of PyTorch")
     options.add_argument("--modes", nargs="+", default=gpu_parity.MODES, help="of the engine")

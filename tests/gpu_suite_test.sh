@@ -54,7 +54,8 @@ for tool in bash cat env ls python3 sed tr grep dirname basename readlink nproc 
 done
 printf 'gpm 1\ngpm_sample error:4\n' >>"$pretend/nvml"
 PATH="$PWD/no-gcc" UNIDLE_PYTHON="$python" UNIDLE_PROGRAM_LENGTH=0.1 \
-  with_gpu "$python" "$suite" "$unidle" --python "$python" --out figures --seconds 300 --workloads recsys --prepared 4000 \
+  with_gpu "$python" "$suite" "$unidle" --python "$python" --out figures --seconds 300 --root "$UNIDLE_SOURCE" \
+  --workloads recsys --prepared 4000 \
   --only speed readings driver parity >out 2>err
 names="speed readings-launch_bound readings-loader_bound nvml-time gpm"
 # shellcheck disable=SC2086
@@ -66,7 +67,7 @@ import sys
 
 told = {one["name"]: one for one in json.load(open(sys.argv[1]))["results"]}
 rows = told["parity-recsys"]["rows"]
-for side, way in (("PyTorch", "off"), ("PyTorch", "graph"), ("unidle", "off"), ("unidle", "graph")):
+for side, way in (("PyTorch", "eager"), ("PyTorch", "graph"), ("unidle", "off"), ("unidle", "graph")):
     assert [row for row in rows if row.get("way") == way and row["side"] == side][0]["samples_per_s"] > 0, (side, way)
 assert "error" in [row for row in rows if row.get("way") == "max-autotune"][0], rows
 assert [row["ratio"] for row in rows if "ratio" in row][0] > 0, rows

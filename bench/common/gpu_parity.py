@@ -15,15 +15,18 @@ import random
 import subprocess
 import sys
 import threading
+import time
 from dataclasses import dataclass, field
 
 from common.workload_runs import ROOT, config_of, prepare, training
 
-WAYS = ["off", "default", "reduce-overhead", "max-autotune", "graph"]  # of the peer: off is eager
+# Of PyTorch, the slowest to warm up first; graph: torch.cuda.graph around the whole step.
+WAYS = ["max-autotune", "reduce-overhead", "default", "graph", "eager"]
 MODES = ["off", "graph", "fused", "auto"]  # compile.mode of the engine
 AT_ONCE = 10  # programs that warm up beside each other
 WARM_UP_STEPS = 100
-PATIENCE_S = 240  # for a way to be compiled and warm
+WARM_S = 300  # for all ways to be compiled and warm
+PATIENCE_S = 90  # for a run of the engine
 PEERS = os.path.join(ROOT, "bench", "peers")
 KEEP_FEATURES = """
 import sys
@@ -55,16 +58,16 @@ def width(model, depth=None):
 
 
 CASES = {
-    "timeseries": Case(128, ["fp32", "bf16"]),
-    "recsys": Case(64, ["fp32", "bf16"], prepare=["prepare.samples=200000"]),
-    "keypoint": Case(16, ["bf16", "fp32"], prepare=["prepare.samples=256"]),
     "superres": Case(32, ["bf16", "fp32"], **width(128, 8)),
+    "timeseries": Case(128, ["fp32", "bf16"]),
     "protein": Case(64, ["bf16", "fp32"], **width(512, 8), prepare=["prepare.samples=512"], naive_steps=3),
+    "keypoint": Case(16, ["bf16", "fp32"], prepare=["prepare.samples=256"]),
+    "recsys": Case(64, ["fp32", "bf16"], prepare=["prepare.samples=100000"]),
 }
 
 
 def workers():
-    return max(1, min(8, len(os.sched_getaffinity(0)) // 2))
+    return max(1, min(6, len(os.sched_getaffinity(0)) // 2))
 
 
 def amp(precision):
@@ -106,7 +109,7 @@ class Plan:
             UNIDLE_HOME=os.path.join(folder, "home"),
             TORCHINDUCTOR_CACHE_DIR=os.path.join(folder, "inductor"),
             TRITON_CACHE_DIR=os.path.join(folder, "triton"),
-            TORCHINDUCTOR_COMPILE_THREADS="2",
+            TORCHINDUCTOR_COMPILE_THREADS="4",
             OMP_NUM_THREADS="4",
         )
 
@@ -137,7 +140,7 @@ class Plan:
             str(workers()),
         ]
         words += ["--samples", "1000000000", "--warmup-samples", str(WARM_UP_STEPS * case.batch)]
-        words += ["--seconds", str(seconds), "--pause"] + (["--compile", way] if way != "off" else [])
+        words += ["--seconds", str(seconds), "--pause"] + (["--compile", way] if way != "eager" else [])
         words += ["--accumulation", "1"] if workload != "superres" else []
         return [sys.executable, program, *words]
 
@@ -234,20 +237,27 @@ class Comparison:
 
     def prepare(self):
         sources = write_sources(self.plan.folder)
-        for workload in self.workloads:
+
+        def made(workload):
             try:
                 self.plan.prepare(workload, sources)
             except subprocess.CalledProcessError as failure:
-                self.tell(
-                    {"workload": workload, "error": f"its data cannot be made: exit {failure.returncode}"}
-                )
-        self.workloads = [one for one in self.workloads if os.path.isdir(self.plan.data(one))]
+                return f"its data cannot be made: exit code {failure.returncode}"
+            return None
 
-    def warm_up(self):
-        """All at once, those that take longest first."""
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            faults = dict(zip(self.workloads, pool.map(made, self.workloads)))
+        for workload, fault in faults.items():
+            if fault:
+                self.tell({"workload": workload, "error": fault})
+        self.workloads = [workload for workload, fault in faults.items() if not fault]
+
+    def warm_up(self, seconds=WARM_S):
+        """All ways, several at once. One that is not warm by then is left out."""
+        self.warm_by = time.monotonic() + seconds
         wanted = [
             (workload, way, precision)
-            for way in reversed(self.ways)
+            for way in self.ways
             for workload in self.workloads
             for precision in self.precisions[workload]
         ]
@@ -262,18 +272,23 @@ class Comparison:
 
     def start(self, name):
         workload, way, precision = name
+        if self.left() <= 0:
+            return "was not begun: no time left"
         begun = Way(self.plan.peer(workload, way, precision, self.seconds), self.plan.environment)
         try:
-            begun.said(PATIENCE_S)
+            begun.said(self.left())
         except RuntimeError as failure:
             return str(failure)
         return begun
 
+    def left(self):
+        return self.warm_by - time.monotonic()
+
     def compile_engine(self, workload):
         """What a measurement would otherwise wait for; what fails here is told there."""
         samples = (WARM_UP_STEPS + 10) * CASES[workload].batch
-        with contextlib.suppress(RuntimeError, subprocess.TimeoutExpired):
-            engine_rates(self.plan, workload, samples, ["fused"], self.precisions[workload])
+        with contextlib.suppress(RuntimeError, ValueError, subprocess.TimeoutExpired):
+            engine_rates(self.plan, workload, samples, ["fused"], self.precisions[workload], self.left())
 
     def measure(self, workload):
         """The figures of both sides, and the best of the one against the best of the other."""

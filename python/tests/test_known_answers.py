@@ -39,11 +39,11 @@ class KnownAnswersTest(unittest.TestCase):
             self.assertEqual(done.returncode, 0, done.stderr)
             diagnosis = json.loads(done.stdout)
             expected = known.TABLE[name]
-            found = known.judge(expected, diagnosis) + known.judge_record(expected, record)
+            found = known.judge(expected, diagnosis) + known.judge_record(name, record)
             return ["%s: %s" % (known.in_a_line(diagnosis), one) for one in found]
 
     def test_each_is_diagnosed_as_the_suite_asks(self):
-        with unittest.mock.patch.dict(os.environ, UNIDLE_PROGRAM_LENGTH=known.LENGTH):
+        with unittest.mock.patch.dict(os.environ, UNIDLE_PROGRAM_LENGTH=str(known.LENGTH)):
             for name in sorted(set(known.TABLE) - WITHOUT_A_CAUSE):
                 for values in ((), ("gpm=-",)):
                     with self.subTest(name=name, values=values):

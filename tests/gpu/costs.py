@@ -13,7 +13,7 @@ TURNS = 7  # of each side
 TURN_S = 0.8
 WARM_S = 5.0  # at first every step is seen in full
 SETTLE_S = 0.3  # of a turn, left out: what the observer caught up on
-MOST = {"host": 1.02, "device": 1.01, "graph": 1.01}  # of the time of a step, observed over bare
+MOST = 1.01  # of the time of a step, observed over bare
 
 
 class Side:
@@ -56,26 +56,42 @@ class Side:
         self.talk.end()
 
 
-def in_turns(suite, kind, sides, turns=TURNS):
-    """[{side: seconds of a step}] of each round; their order alternates. `sides`: {name: options}."""
-    programs = {}
-    try:
-        for name, options in sides.items():
-            programs[name] = Side(suite, "turns-%s-%s" % (kind, name), kind, options)
-        for program in programs.values():
-            program.talk.hear(60)
-        for program in programs.values():
-            program.begin(WARM_S)
-        for program in programs.values():
-            program.end_turn()
+class Programs:
+    """The sides of several kinds of steps, {(kind, name): options}: all begin and warm up at once."""
+
+    def __init__(self, suite, wanted):
+        self.sides = {}
+        try:
+            for (kind, name), options in wanted.items():
+                self.sides[kind, name] = Side(suite, "turns-%s-%s" % (kind, name), kind, options)
+            for side in self.sides.values():
+                side.talk.hear(60)
+            for side in self.sides.values():
+                side.begin(WARM_S)
+            for side in self.sides.values():
+                side.end_turn()
+        except Exception:
+            self.end()
+            raise
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.end()
+
+    def end(self):
+        for side in self.sides.values():
+            side.end()
+
+    def in_turns(self, kind, turns=TURNS):
+        """[{name: seconds of a step}] of each round; their order alternates."""
+        names = [name for of, name in self.sides if of == kind]
         rounds = []
         for number in range(turns):
-            order = list(programs) if number % 2 == 0 else list(reversed(programs))
-            rounds.append({name: programs[name].turn() for name in order})
+            order = names if number % 2 == 0 else names[::-1]
+            rounds.append({name: self.sides[kind, name].turn() for name in order})
         return rounds
-    finally:
-        for program in programs.values():
-            program.end()
 
 
 def ratios(rounds, side, base):
@@ -86,69 +102,65 @@ def spread(values):
     return "%.4f (%.4f to %.4f)" % (statistics.median(values), min(values), max(values))
 
 
+FAILURES = (RuntimeError, TimeoutError, ValueError, OSError)
+
+
 def overhead(suite):
     """The cost of `unidle run`, of steps of launches and of products; the median of the pairs decides."""
-    for kind in ("host", "device"):
-        name = "overhead-" + kind
-        try:
-            rounds = in_turns(suite, kind, {"bare": None, "observed": []})
-        except (RuntimeError, TimeoutError, ValueError) as failure:
-            tell_failure(suite, name, failure)
-            continue
-        found = ratios(rounds, "observed", "bare")
-        slow = statistics.median(found) > MOST[kind]
-        suite.add(
-            name,
-            "fails" if slow else "holds",
-            why="the median of the pairs is above %.2f: %s" % (MOST[kind], spread(found)) if slow else "",
-            said="observed %s of bare, steps of %.3f ms"
-            % (spread(found), 1e3 * statistics.median(one["bare"] for one in rounds)),
-            rounds=rounds,
-        )
+    kinds = ("host", "device")
+    wanted = {(kind, name): how for kind in kinds for name, how in (("bare", None), ("observed", []))}
+    try:
+        with Programs(suite, wanted) as programs:
+            for kind in kinds:
+                tell_overhead(suite, kind, programs.in_turns(kind))
+    except FAILURES as failure:
+        tell_failure(suite, "overhead", failure)
+
+
+def tell_overhead(suite, kind, rounds):
+    found = ratios(rounds, "observed", "bare")
+    slow = statistics.median(found) > MOST
+    suite.add(
+        "overhead-" + kind,
+        "fails" if slow else "holds",
+        why="the median of the pairs is above %.2f: %s" % (MOST, spread(found)) if slow else "",
+        said="observed %s of bare, steps of %.3f ms" % (spread(found), median_ms(rounds, "bare")),
+        rounds=rounds,
+    )
 
 
 def kernels(suite):
     """The cost of `--kernels`, of launches and of a graph's replays."""
-    for kind in ("host", "graph"):
-        name = "kernels-" + kind
-        try:
-            rounds = in_turns(suite, kind, {"observed": [], "kernels": ["--kernels"]}, turns=5)
-        except (RuntimeError, TimeoutError, ValueError) as failure:
-            tell_failure(suite, name, failure)
-            continue
-        found = ratios(rounds, "kernels", "observed")
-        suite.add(
-            name,
-            "holds",
-            said="with --kernels %s of without, steps of %.3f ms"
-            % (spread(found), 1e3 * statistics.median(one["observed"] for one in rounds)),
-            rounds=rounds,
-        )
+    kinds = ("host", "graph")
+    sides = (("observed", []), ("kernels", ["--kernels"]))
+    wanted = {(kind, name): how for kind in kinds for name, how in sides}
+    try:
+        with Programs(suite, wanted) as programs:
+            for kind in kinds:
+                rounds = programs.in_turns(kind, turns=5)
+                said = "with --kernels %s of without, steps of %.3f ms"
+                told = said % (spread(ratios(rounds, "kernels", "observed")), median_ms(rounds, "observed"))
+                suite.add("kernels-" + kind, "holds", said=told, rounds=rounds)
+    except FAILURES as failure:
+        tell_failure(suite, "kernels", failure)
 
 
 def trace(suite):
-    """Steps before a window of the profiler, and after it: half-second turns of one program."""
-    side = Side(suite, "turns-trace", "host", ["--trace", "10"])
+    """Steps after a window of the profiler, against those of a program that had none."""
+    wanted = {("host", "without"): [], ("host", "after"): ["--trace", "10"]}
     try:
-        side.talk.hear(60)
-        steps = []
-        for _ in range(12):
-            side.begin(0.5)
-            steps.append(side.end_turn())
-    except (RuntimeError, TimeoutError, ValueError) as failure:
+        with Programs(suite, wanted) as programs:
+            rounds = programs.in_turns("host", turns=5)
+    except FAILURES as failure:
         tell_failure(suite, "trace", failure)
         return
-    finally:
-        side.end()
-    rounds = in_turns(suite, "host", {"bare": None}, turns=3)
-    bare, after = statistics.median(one["bare"] for one in rounds), statistics.median(steps[-6:])
-    suite.add(
-        "trace",
-        "holds",
-        said="steps of %.3f ms bare, %.3f ms after the window: %.3f times"
-        % (1e3 * bare, 1e3 * after, after / bare),
-        steps=steps,
-    )
+    said = "after the window %s of without one, steps of %.3f ms"
+    told = said % (spread(ratios(rounds, "after", "without")), median_ms(rounds, "without"))
+    suite.add("trace", "holds", said=told, rounds=rounds)
+
+
+def median_ms(rounds, side):
+    return 1e3 * statistics.median(one[side] for one in rounds)
 
 
 def tell_failure(suite, name, failure):

@@ -6,25 +6,23 @@ import shutil
 
 import known
 
-BUDGET = "45s"
 
-
-def engine(suite, root, device="cuda"):
+def engine(suite, root, budget, device="cuda"):
     data = pictures(suite, root)
     if data:
         config = os.path.join(suite.work, "naive.yaml")
         shutil.copy(os.path.join(root, "workloads", "superres", "naive.yaml"), config)
         with open(config, "a") as file:
             file.write("\ndata.folder: %s\ndevice: %s\n" % (data, device))
-        search(suite, "optimize-engine", config)
+        search(suite, "optimize-engine", budget, config)
 
 
-def program(suite, root, device="cuda"):
+def program(suite, root, budget, device="cuda"):
     data = pictures(suite, root)
     if data:
         peer = os.path.join(root, "bench", "peers", "superres.py")
         options = ["--mode", "naive", "--data", data, "--device", device, "--samples", "20000"]
-        search(suite, "optimize-program", "--", suite.python, peer, *options)
+        search(suite, "optimize-program", budget, "--", suite.python, peer, *options)
 
 
 def pictures(suite, root):
@@ -40,18 +38,9 @@ def pictures(suite, root):
     return data
 
 
-def search(suite, name, *what):
-    command = [
-        suite.unidle,
-        "optimize",
-        "--benchmark",
-        "--yes",
-        "--budget",
-        BUDGET,
-        "--format",
-        "json",
-        *what,
-    ]
+def search(suite, name, budget, *what):
+    options = ["--benchmark", "--yes", "--budget", budget, "--format", "json"]
+    command = [suite.unidle, "optimize", *options, *what]
     code, text, error, seconds = suite.run(*command)
     if code != 0:
         lacked = isinstance(code, str)

@@ -36,7 +36,7 @@ HARD = ("pinned_async", "frozen_encoder")
 USUAL = ("fp32_item", "healthy_bf16", "launch_bound", "pageable", "gan")
 
 
-def parts(suite, tests, root, only=None, compared=None):
+def parts(suite, tests, root, only=None, compared=None, budget="45s"):
     """[(name, what does it, seconds that it is expected to take, seconds at most)]: what tells most goes
     first. `only`: the programs among these names, where there are any. The ways of the comparison with torch
     are compiled beside parts whose time is not measured."""
@@ -58,9 +58,9 @@ def parts(suite, tests, root, only=None, compared=None):
     wanted_tests = sorted(name[:-3] for name in os.listdir(tests) if is_test(name)) if tests else []
     first_test = "engine_gpu_test"
     return [
-        ("speed", lambda: driver.ceilings(suite), 20, 50),
-        ("readings", lambda: readings.side_by_side(suite), 32, 90),
-        ("overhead", lambda: costs.overhead(suite), 60, 120),
+        ("speed", lambda: driver.ceilings(suite), 15, 50),
+        ("readings", lambda: readings.side_by_side(suite), 28, 90),
+        ("overhead", lambda: costs.overhead(suite), 45, 90),
         ("parity-begin", compared.begin, 1, 5),
         *tested(first_test),
         ("bare", lambda: bare.update(known.run_bare(suite, programs)), 40, 120),
@@ -68,14 +68,14 @@ def parts(suite, tests, root, only=None, compared=None):
         ("answers", lambda: machine.answers(suite), 6, 60),
         ("check-smi", lambda: machine.check_beside_smi(suite), 2, 30),
         ("mig", lambda: machine.mig_beside_smi(suite), 2, 30),
-        ("parity", compared.measure, 120, 240),
+        ("parity", compared.measure, 115, 200),
         *observed(HARD),
         *observed(USUAL),
-        ("kernels", lambda: costs.kernels(suite), 30, 80),
-        ("trace", lambda: costs.trace(suite), 20, 60),
+        ("kernels", lambda: costs.kernels(suite), 35, 80),
+        ("trace", lambda: costs.trace(suite), 25, 60),
         ("driver", lambda: driver.readings(suite), 8, 40),
-        ("optimize-engine", lambda: gains.engine(suite, root), 60, 120),
-        ("optimize-program", lambda: gains.program(suite, root), 60, 120),
+        ("optimize-engine", lambda: gains.engine(suite, root, budget), 60, 240),
+        ("optimize-program", lambda: gains.program(suite, root, budget), 60, 240),
         *observed(rest),
         ("loader-idle", lambda: measures.idle_beside_profiler(suite), 10, 40),
         ("monitor-smi", lambda: measures.monitor_beside_smi(suite), 14, 60),
@@ -115,6 +115,7 @@ def main():
     parser.add_argument("--only", nargs="*", default=None, metavar="NAME")
     parser.add_argument("--workloads", nargs="*", default=[], help="of parity; all when none is named")
     parser.add_argument("--prepared", type=int, default=None, help="samples of the data of parity")
+    parser.add_argument("--budget", default="45s", help="of each search of `unidle optimize`")
     parser.add_argument("--work", default=None, metavar="FOLDER", help="keep what is made on the way there")
     parser.add_argument("--list", action="store_true")
     given = parser.parse_args()
@@ -133,7 +134,7 @@ def main():
     try:
         root = os.path.abspath(given.root)
         compared = parity.Parity(suite, root, given.workloads, given.prepared)
-        found = chosen(parts(suite, tests, root, given.only, compared), given.only)
+        found = chosen(parts(suite, tests, root, given.only, compared, given.budget), given.only)
         suite.facts = machine.facts(suite)
         if "device" in suite.facts:
             run_parts(suite, found)

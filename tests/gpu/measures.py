@@ -25,7 +25,9 @@ def idle_beside_profiler(suite):
         suite.add("loader-idle", "skipped", why="loader_bound was not diagnosed")
         return
     code, text, error, _ = suite.run(
-        suite.python, os.path.join(HERE, "programs", "loader_idle.py"), environment=known.length()
+        suite.python,
+        os.path.join(HERE, "programs", "loader_idle.py"),
+        environment=known.length("loader_bound"),
     )
     if code != 0 or "skipped" in text:
         why = text.strip() if code == 0 else "exit %s: %s" % (code, known.last_line(error))

@@ -23,7 +23,7 @@ def one(suite, name):
     record = suite.record(told + ".rec")
     shutil.rmtree(record, ignore_errors=True)
     command = [suite.unidle, "run", "-o", record, "--kernels", "--", suite.python, known.path_of(name)]
-    code, _, error, seconds = suite.run(*command, environment=known.length())
+    code, _, error, seconds = suite.run(*command, environment=known.length(name))
     if code != 0:
         lacked = isinstance(code, str)
         why = "exit %s: %s" % (code, known.last_line(error))

@@ -117,9 +117,9 @@ class Suite:
 
     def part(self, name, work, expected_s, most_s, later_s):
         """Calls `work`, which adds results. It gets what is left when the later parts have `later_s`, but no
-        less than `expected_s` and no more than `most_s`. What it throws fails that part alone."""
+        less than twice `expected_s` and no more than `most_s`. What it throws fails that part alone."""
         left = self.end - time.monotonic()
-        given = min(most_s, left, max(expected_s, left - later_s))
+        given = min(most_s, left, max(2 * expected_s, left - later_s))
         if given < LEAST_S:
             self.add(name, "skipped", why="no time left", lacked_time=True)
             return
@@ -289,7 +289,7 @@ def family(root):
 def end_all(root, grace_s=3):
     """Asks first, so that an observer can end what it observes."""
     doomed = family(root)
-    for sign, patience in ((signal.SIGTERM, grace_s), (signal.SIGKILL, 0)):
+    for sign, patience in ((signal.SIGTERM, grace_s), (signal.SIGKILL, 2)):
         for pid in doomed:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, sign)
