@@ -60,7 +60,7 @@ def width(model, depth=None):
 CASES = {
     "superres": Case(32, ["bf16", "fp32"], **width(128, 8)),
     "timeseries": Case(128, ["fp32", "bf16"]),
-    "protein": Case(64, ["bf16", "fp32"], **width(512, 8), prepare=["prepare.samples=512"], naive_steps=3),
+    "protein": Case(64, ["bf16", "fp32"], **width(512, 8), prepare=["prepare.samples=512"], naive_steps=2),
     "keypoint": Case(16, ["bf16", "fp32"], prepare=["prepare.samples=256"]),
     "recsys": Case(64, ["fp32", "bf16"], prepare=["prepare.samples=100000"]),
 }

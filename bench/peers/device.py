@@ -3,6 +3,7 @@
 import os
 
 import torch
+from torch.utils.data import DataLoader, RandomSampler
 
 WORKERS = min(8, max(1, len(os.sched_getaffinity(0)) // 2))  # of a loader that a GPU waits for
 
@@ -43,6 +44,16 @@ def loading(args):
     count, gpu = workers(args), tuned_on_gpu(args)
     ahead = {"prefetch_factor": 4} if gpu and count else {}
     return {"num_workers": count, "persistent_workers": count > 0, "pin_memory": gpu, **ahead}
+
+
+def shuffled(dataset, args):
+    """Batches of a DataLoader. For a GPU epochs follow each other without a pause, within a batch too: at the
+    end of an epoch the loader's processes have nothing to do."""
+    generator = torch.Generator().manual_seed(args.seed)
+    order = {"shuffle": True}
+    if tuned_on_gpu(args):
+        order = {"sampler": RandomSampler(dataset, num_samples=1 << 30, generator=generator)}
+    return DataLoader(dataset, args.batch, drop_last=True, generator=generator, **order, **loading(args))
 
 
 def moved(batches, args):

@@ -193,14 +193,7 @@ def make_task(args):
     model = Model(args.width).to(args.device, memory_format=layout)
     averaged, average = averaging(model, args)
     dataset = Shards(os.path.join(args.data, "train"))
-    loader = DataLoader(
-        dataset,
-        batch_size=args.batch,
-        shuffle=True,
-        drop_last=True,
-        generator=torch.Generator().manual_seed(args.seed),
-        **device.loading(args),
-    )
+    loader = device.shuffled(dataset, args)
     held_out = DataLoader(
         Shards(os.path.join(args.data, "validation")), batch_size=16 if tuned else args.batch
     )

@@ -148,14 +148,7 @@ def train_on_gpu(args):
     device.allow_fast_kernels(args)
     model = Net(args.width, args.depth).to(args.device, memory_format=torch.channels_last)
     pairs = Pairs(os.path.join(args.data, "train"), args.size, args.seed, keep=True)
-    loader = DataLoader(
-        pairs,
-        batch_size=args.batch,
-        shuffle=True,
-        drop_last=True,
-        generator=torch.Generator().manual_seed(args.seed),
-        **device.loading(args),
-    )
+    loader = device.shuffled(pairs, args)
     held_out, kept = os.path.join(args.data, "validation"), {}
 
     def loss_of(low, high):
