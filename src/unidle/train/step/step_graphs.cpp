@@ -115,7 +115,7 @@ StepGraphs::StepGraphs(GraphCapture* capture, std::string against, at::Device de
 
 at::Tensor StepGraphs::run(const StepFields& fields) {
   Graph* graph = on() ? graph_for(fields) : nullptr;
-  if (graph == nullptr || graph->steps_before < kStepsBefore) {
+  if (graph == nullptr || graph->steps_before < graph->wait) {
     if (graph != nullptr) {
       ++graph->steps_before;
     }
@@ -135,6 +135,7 @@ StepGraphs::Graph* StepGraphs::graph_for(const StepFields& fields) {
     return nullptr;
   }
   auto graph = std::make_unique<Graph>();
+  graph->wait = kStepsBefore;
   for (const auto& micro_batch : fields) {
     std::vector<at::Tensor>& own = graph->fields.emplace_back();
     for (const at::Tensor& field : micro_batch) {
@@ -194,6 +195,7 @@ at::Tensor StepGraphs::first_replay(Graph& graph, const StepFields& fields) {
         graph.loss.reset();
         graph.captured.reset();
         graph.steps_before = 0;
+        graph.wait *= 2;  // what changes nothing now may do so for long
       }
       return loss;
     }

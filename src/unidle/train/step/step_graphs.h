@@ -57,7 +57,8 @@ class StepGraphs {
     StepFields fields;                        // what it reads
     at::Tensor loss;                          // what it writes
     std::unique_ptr<CapturedGraph> captured;  // and found to do what the step does
-    int steps_before = 0;                     // of its shape
+    int steps_before = 0;                     // of its shape, since the last capture
+    int wait = 0;                             // so many of them come before a capture
   };
   /// A copy of all that a step changes, on the host.
   struct State {

@@ -191,9 +191,11 @@ TEST(StepGraphs, StepsThatChangeNothingProveNothing) {
   EXPECT_TRUE(graphs.on());
   EXPECT_EQ(capture.captures, 1);
   EXPECT_FALSE(graphs.hold_memory());
-  for (int i = 0; i < 4; ++i) {
+  for (int i = 0; i < 6; ++i) {
     graphs.run(batch(4, 1));
   }
+  EXPECT_EQ(capture.captures, 1) << "twice as many steps come before the next one";
+  graphs.run(batch(4, 1));
   EXPECT_EQ(capture.captures, 2);
   EXPECT_FALSE(graphs.on());
 }
