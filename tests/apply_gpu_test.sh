@@ -42,8 +42,9 @@ import sqlite3
 import sys
 
 notes = [json.loads(row[0]) for row in sqlite3.connect(sys.argv[1] + "/record.db").execute("select body from notes")]
-said = {note["knob"]: note for note in notes if note["type"] == "apply"}
-bad = [setting for setting in sys.argv[2:] if said.get(setting.split("=")[0], {}).get("status") != "taken"]
+said = [note for note in notes if note["type"] == "apply"]
+taken = {note["knob"] for note in said if note["status"] == "taken"}  # what is refused at one place may be taken elsewhere
+bad = [setting for setting in sys.argv[2:] if setting.split("=")[0] not in taken]
 sys.exit("%s: %s" % (bad, said) if bad else 0)
 PY
 }

@@ -140,8 +140,8 @@ class CudaCopies:
     kind = "cuda"
 
     def __init__(self, torch):
-        # What these wait for is told by Reads, not by their patches.
-        self.to, self.item = inspect.unwrap(torch.Tensor.to), inspect.unwrap(torch.Tensor.item)
+        # What these wait for is told by Reads, not by the patches of torch.Tensor.
+        self.to, self.item = torch._C.TensorBase.to, torch._C.TensorBase.item
         self.Event, self.synchronize = torch.cuda.Event, inspect.unwrap(torch.cuda.Event.synchronize)
         self.stream = torch.cuda.current_stream
         self.unused = {}  # device -> events; one cannot be recorded on another device again
