@@ -135,6 +135,25 @@ class DeviceLoaderTest(unittest.TestCase):
         """)
         self.assertEqual(printed, ["38", "5", "5", "13", "50", "[]"])
 
+    def test_pinned_batches_may_be_copied_without_waiting(self):
+        printed, _ = self.run_program("""
+            for source in (arrays(rows, labels), wrap(Slow())):
+                options = dict(workers=2, seed=3)
+                on_host = kept(Loader(source, 16, **options))
+                loader = Loader(source, 16, pin_memory=True, **options)
+                for epoch in range(2):
+                    loader.set_epoch(0)
+                    copied, pins = [], set()
+                    for batch in loader:
+                        pins |= {field.is_pinned() for field in batch}
+                        copied.append([field.to("cuda", non_blocking=True) for field in batch])
+                    print(same(on_host, copied), pins)
+            batches = kept(Loader(arrays(rows, labels), 16, workers=2, pin_memory=True))
+            print(sorted(torch.cat([batch[1] for batch in batches]).tolist()) == labels.tolist())
+            print({name.rstrip("_0123456789") for name in pinning})
+        """)
+        self.assertEqual(printed, 4 * ["25", "{True}"] + ["True", "{'unidle-pin'}"])
+
     def test_whatever_a_collate_function_makes(self):
         printed, _ = self.run_program("""
             class Boxes(torch.Tensor):

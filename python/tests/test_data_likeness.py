@@ -384,6 +384,8 @@ def main(args, options):
     e = DataLoader(*given)
     f, g = DataLoader(x, 2), DataLoader(y, 2)
     h = make_loader(data)
+    i = DataLoader(data, 4, pin_memory=args.cuda)
+    j = DataLoader(data, 4, False, None, None, 2, None, False)
 '''
 
 
@@ -412,6 +414,11 @@ class PatchTest(unittest.TestCase):
                 'batch_size=options["batch_size"], drop_last=True)'
             ],
         )
+
+    def test_batches_are_pinned_as_before(self):
+        like = "unidle.data.Loader(unidle.data.like(data), batch_size=4"
+        self.assertEqual(self.added(16)[1:], [f"    i = {like}, pin_memory=args.cuda)"])
+        self.assertEqual(self.added(17)[1:], [f"    j = {like})"])
 
     def test_nothing_where_it_is_not_certain(self):
         for line in (1, 12, 13, 14, 15, 99):

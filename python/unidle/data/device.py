@@ -7,9 +7,9 @@ import ctypes
 import os
 import warnings
 from collections import deque
-from typing import Any, Callable, Deque, List, Optional
+from typing import Any, Callable, Deque, Dict, List, Optional
 
-from unidle import _native
+from unidle import _native, _tensors
 from unidle.data import options as check
 from unidle.errors import UsageError
 
@@ -36,18 +36,26 @@ def checked_device(device: Any) -> Any:
 
 
 def is_gpu(device: Any) -> bool:
+    if device is None:
+        return False
     import torch
 
     return torch.device(device).type == "cuda"
 
 
+def can_pin() -> bool:
+    import torch
+
+    return torch.cuda.is_available()
+
+
 class PinnedMemory:
-    """Page-locked memory of torch, lent to a native loader. It goes back to torch with this object; torch
-    gives it to nobody before the copies out of it are done."""
+    """Page-locked memory of torch, lent to a native loader. It goes back to torch with this object, or with
+    the batch that it is handed out with; torch gives it to nobody before the copies out of it are done."""
 
     def __init__(self) -> None:
         self._process = os.getpid()
-        self._blocks: List[Any] = []
+        self._blocks: Dict[int, Any] = {}  # by address
         self._failures: List[BaseException] = []
         self._said = False
         self.lender = _native.Lender(_lender(self._blocks, self._failures))
@@ -62,18 +70,28 @@ class PinnedMemory:
                 self._said = True
                 _say_not_pinned(failure)
 
+    def handed_out(self, address: int) -> Any:
+        """The tensor of a batch, which is torch's own from then on: the program may copy out of it."""
+        place = _native.Managed.from_address(address).tensor.data
+        is_lent = _native.library().unidle_tensor_take_back(address)
+        tensor = _tensors.to_torch(address)
+        if not is_lent:
+            return tensor
+        block = self._blocks.pop(place)
+        return block[: tensor.nbytes].view(tensor.dtype).view(tensor.shape)
+
     def __del__(self) -> None:
         _keep_in_fork(self._process, self._blocks)
 
 
-def _lender(blocks: List[Any], failures: List[BaseException]) -> Callable[[int], Optional[int]]:
+def _lender(blocks: Dict[int, Any], failures: List[BaseException]) -> Callable[[int], Optional[int]]:
     """No method, so that memory and callback do not hold each other."""
     import torch
 
     def lend(size: int) -> Optional[int]:
         try:
             block = torch.empty(max(1, size), dtype=torch.uint8, device="cpu", pin_memory=True)
-            blocks.append(block)
+            blocks[block.data_ptr()] = block
             return block.data_ptr()
         except BaseException as failure:  # which ctypes would print and forget
             failures.append(failure)

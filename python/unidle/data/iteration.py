@@ -111,7 +111,7 @@ def prepared(batch: tuple, loader: Loader) -> tuple:
     transform = loader.source.transform
     if transform is not None:
         first = [transform(sample) for sample in batch[0]]
-        batch = (_stack(first, loader.tensors, loader._copies is not None), *batch[1:])
+        batch = (_stack(first, loader.tensors, loader._pins), *batch[1:])
     return batch
 
 

@@ -9,7 +9,7 @@ from typing import Any, Callable, Iterator, Optional, Tuple
 from unidle import _native
 from unidle.data import options as check
 from unidle.data import orders
-from unidle.data.device import Copies, PinnedMemory, checked_device, is_gpu, pinned
+from unidle.data.device import Copies, PinnedMemory, can_pin, checked_device, is_gpu, pinned
 from unidle.data.iteration import Iteration
 from unidle.data.source import Source, Wrapped
 from unidle.data.stream import NativeStream
@@ -93,6 +93,8 @@ class Loader:
     batch_transform  takes the tuple and returns what is delivered instead; called in the thread that takes
                      batches
     tensors      "torch" or "numpy"; torch where it is installed when None
+    pin_memory   batches in the host's memory lie in page-locked memory, where there is a GPU: the program may
+                 copy them with `non_blocking=True`. `device` copies them by itself
 
     Each iteration is the next epoch, or the one that set_epoch() named, or goes on where load_state_dict()
     says; an iteration that no batch is taken of does not count. Only one iteration at a time: a new one ends
@@ -120,6 +122,7 @@ class Loader:
         on_error: str = "fail",
         batch_transform: Optional[Callable[[tuple], Any]] = None,
         tensors: Optional[str] = None,
+        pin_memory: bool = False,
     ) -> None:
         if not isinstance(source, Source):
             raise UsageError(
@@ -183,16 +186,19 @@ class Loader:
         self._stream: Any = None  # a NativeStream or a ThreadedStream
         self._iterations = 0
         self._process = os.getpid()
-        self._on_gpu = device is not None and is_gpu(device)
+        self._on_gpu = is_gpu(device)
+        self.pin_memory = check.flag("loader", "pin_memory", pin_memory)
+        if self.pin_memory and (self.tensors != "torch" or device is not None):
+            raise UsageError("loader option pin_memory: needs torch, and no device, which copies by itself")
+        self._pins = False  # batches are made in page-locked memory, or pinned
         self._copies: Optional[Copies] = None
         self._extents: tuple = (None,) * len(source.fields)  # of the last batch that went to a GPU
-        self._has_extents = any(field.ragged for field in source.fields) and not (
-            self._wrapped or self._batched
-        )
+        self._has_extents = not self._batched and any(field.ragged for field in source.fields)
         # So that what is wrong with the options is said here. The device and page-locked memory come when a
         # batch is asked for.
-        self._open((0, 0), for_batches=not self._on_gpu)
-        if self._on_gpu:
+        waits = self._on_gpu or self.pin_memory
+        self._open((0, 0), for_batches=not waits)
+        if waits:
             self.close()
 
     @property
@@ -347,14 +353,18 @@ class Loader:
             "world": self.world,
             "on_error": self.on_error,
         }
+        if for_batches:
+            self._pins = self._on_gpu or (self.pin_memory and can_pin())
         if self._on_gpu and for_batches and self._copies is None:
             self._copies = Copies(self.device)
         self._stream = self._threads(options, place) if self._wrapped else self._native(options, place)
         self._batches = self._stream.per_epoch
 
     def _native(self, options: dict, place: Tuple[int, int]) -> NativeStream:
-        memory = None if self._copies is None else PinnedMemory()
-        return NativeStream(self.source, self._order, options, place, self.tensors, self.skipped, memory)
+        memory = PinnedMemory() if self._pins else None
+        return NativeStream(
+            self.source, self._order, options, place, self.tensors, self.skipped, memory, not self._on_gpu
+        )
 
     def _threads(self, options: dict, place: Tuple[int, int]) -> ThreadedStream:
         if options["workers"] < 0:
@@ -365,7 +375,7 @@ class Loader:
         collate = self.source.collate or default_collate(self.tensors)
         if self._watch is None or self._watch.threads != options["workers"]:
             self._watch = LockWatch(options["workers"])
-        pin = None if self._copies is None else pinned
+        pin = pinned if self._pins else None
         return ThreadedStream(items, self.source.dataset, collate, options, self._watch, pin)
 
     def close(self) -> None:

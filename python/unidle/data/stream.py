@@ -29,7 +29,9 @@ class NativeStream:
         tensors: str,
         skipped: int,
         memory: Optional[PinnedMemory] = None,
+        hands_out: bool = False,
     ) -> None:
+        """`hands_out`: what lies in `memory` is the program's from then on, not to be written into again."""
         self._library = _native.library()
         text = check.encode("loader", options)
         lender = _native.Lender() if memory is None else memory.lender
@@ -57,6 +59,8 @@ class NativeStream:
         self._fields = (ctypes.c_void_p * self._count)()
         self._facts = _native.Facts()
         self._convert = _tensors.to_torch if tensors == "torch" else _tensors.to_numpy
+        if memory is not None and hands_out:
+            self._convert = memory.handed_out
 
     def next(self, wait: bool = True) -> Optional[Tuple[tuple, int]]:
         """The batch, and how many samples of its epoch are delivered with it on all ranks. Without `wait`

@@ -55,6 +55,11 @@ void BufferPool::discard(std::byte* memory, std::size_t bytes) {
   }
 }
 
+bool BufferPool::take_back(std::byte* memory) {
+  const std::lock_guard lock(mutex_);
+  return lent_.erase(memory) > 0;
+}
+
 std::uint64_t BufferPool::most_bytes() const { return lender_ != nullptr ? kMostLentBytes : UINT64_MAX; }
 
 void BufferPool::free(std::byte* memory, std::size_t bytes) {

@@ -33,6 +33,8 @@ class BufferPool final : public SlotAllocator {
   void discard(std::byte* memory, std::size_t bytes) override;
   /// Of a lender's memory 2 GiB: it is taken from all programs of the machine.
   std::uint64_t most_bytes() const override;
+  /// Whether the memory is lent; then it is the lender's again, as if it had never been allocated.
+  bool take_back(std::byte* memory);
   /// What is given back from now on is freed.
   void close();
   /// That it keeps for the next ones.

@@ -45,6 +45,21 @@ TEST(BufferPoolTest, LentMemoryGoesRoundAndIsNeverFreed) {
   pool.release(second, kBytes);  // frees what is not lent: the sanitizer would say so
 }
 
+TEST(BufferPoolTest, LentMemoryThatIsTakenBackIsNobodysAnyMore) {
+  Lending::left = 2;
+  BufferPool pool(&Lending::lend);
+  std::byte* const lent = pool.allocate(kBytes);
+  EXPECT_TRUE(pool.take_back(lent));
+  EXPECT_FALSE(pool.take_back(lent));
+  std::byte* const other = pool.allocate(kBytes);
+  EXPECT_TRUE(Lending::has(other));
+  EXPECT_NE(other, lent);
+  pool.release(other, kBytes);
+  std::byte* const own = BufferPool().allocate(kBytes);
+  EXPECT_FALSE(pool.take_back(own));
+  host_allocator().release(own, kBytes);
+}
+
 TEST(BufferPoolTest, BatchesOfALoaderLieInLentMemory) {
   Lending::left = Lending::blocks.size();  // two slots of two fields
   BufferPool pool(&Lending::lend);

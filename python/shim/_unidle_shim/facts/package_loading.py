@@ -14,7 +14,7 @@ def loader_facts(loader, real):
         "made_with": "unidle" if dataset is None else "unidle.wrap",
         "workers": workers,
         "batch_size": real.batch_size,
-        "pin_memory": str(real.device).startswith("cuda"),
+        "pin_memory": str(real.device).startswith("cuda") or getattr(real, "pin_memory", False),
         "prefetch_factor": real.prefetch if workers else None,
         "persistent_workers": True,
         "drop_last": real.drop_last,

@@ -3,7 +3,10 @@
 import inspect
 
 ARGUMENTS = {"loader.workers": "workers", "loader.prefetch_factor": "prefetch"}
-_HAS_NONE = ("loader.pin_memory", "loader.persistent_workers")
+_REFUSED = {
+    "loader.pin_memory": "the program's to ask for: device=, or pin_memory=, of its Loader of unidle.data",
+    "loader.persistent_workers": "a Loader of unidle.data has no such option",
+}
 
 
 def by_position(Loader):
@@ -15,11 +18,9 @@ def by_position(Loader):
 def asked_of(actuators, names, real, args, kwargs):
     """The keyword arguments with the asked ones in place. What was given by position stays the program's;
     `names` are those of by_position."""
-    for knob in _HAS_NONE:
+    for knob, why in _REFUSED.items():
         if knob in actuators.asked:
-            actuators.say(
-                knob, actuators.asked[knob], "refused", "a Loader of unidle.data has no such option"
-            )
+            actuators.say(knob, actuators.asked[knob], "refused", why)
     changes = {knob: actuators.asked[knob] for knob in ARGUMENTS if knob in actuators.asked}
     source = args[0] if args else kwargs.get("source")
     for knob, value in changes.items():

@@ -59,20 +59,15 @@ class Replaced:
         order.setdefault("rank", 0)
         order.setdefault("world", 1)
         source = data.like(real.dataset)
-        torch = self._actuators.state.torch
-        # The program's copies to the device are fast, and go on, only where batches are pinned, as it asked.
-        pins = real.pin_memory and torch.cuda.is_available()
+        seed = self._actuators.state.torch.initial_seed()
         return data.Loader(
             source,
             batch_size=real.batch_size,
-            seed=torch.initial_seed(),
-            batch_transform=_pinned if pins else list,
+            seed=seed,
+            batch_transform=list,
+            pin_memory=bool(real.pin_memory),  # or the program's copies to the device would block
             **order,
         )
-
-
-def _pinned(fields):
-    return [field.pin_memory() for field in fields]
 
 
 def _package():

@@ -6,7 +6,16 @@ import ast
 import difflib
 from typing import Dict, List, NamedTuple, Optional, Tuple
 
-_POSITIONS = ("dataset", "batch_size", "shuffle", "sampler", "batch_sampler", "num_workers", "collate_fn")
+_POSITIONS = (
+    "dataset",
+    "batch_size",
+    "shuffle",
+    "sampler",
+    "batch_sampler",
+    "num_workers",
+    "collate_fn",
+    "pin_memory",
+)
 
 
 class Live(NamedTuple):
@@ -81,6 +90,8 @@ def _call(call: ast.Call, text: str, live: Live) -> Optional[str]:
         arguments.append("shuffle=False")
     if live.drop_last:
         arguments.append("drop_last=" + given.get("drop_last", "True"))
+    if given.get("pin_memory", "False") != "False":
+        arguments.append("pin_memory=" + given["pin_memory"])
     return f"unidle.data.Loader({', '.join(arguments)})"
 
 

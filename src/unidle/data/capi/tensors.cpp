@@ -82,6 +82,15 @@ std::unique_ptr<Taken> shaped_as(const data::Batch& batch, std::size_t index, co
 
 }  // namespace
 
+bool take_back(unidle_dl_managed& tensor) {
+  auto& taken = *static_cast<Taken*>(tensor.manager);
+  if (!taken.pool->take_back(taken.memory)) {
+    return false;
+  }
+  taken.memory = nullptr;
+  return true;
+}
+
 ArrayView view_of(const unidle_dl_tensor& tensor) {
   ArrayView view;
   bool known = false;

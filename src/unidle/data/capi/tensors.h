@@ -27,4 +27,7 @@ using TakenTensor = std::unique_ptr<unidle_dl_managed, TensorDeleter>;
 std::vector<TakenTensor> take_fields(data::Batch& batch, std::span<const data::Field> fields,
                                      const data::Loader& loader, const std::shared_ptr<data::BufferPool>& pool);
 
+/// Whether the memory of such a tensor is lent; it is the lender's again then.
+bool take_back(unidle_dl_managed& tensor);
+
 }  // namespace unidle::capi

@@ -320,6 +320,8 @@ UNIDLE_API int unidle_loader_next(unidle_loader* loader, int64_t limit_ms, unidl
   });
 }
 
+UNIDLE_API int unidle_tensor_take_back(unidle_dl_managed* tensor) { return unidle::capi::take_back(*tensor) ? 1 : 0; }
+
 UNIDLE_API int64_t unidle_loader_extents(const unidle_loader* loader, size_t field, const int64_t** extents) {
   if (!is_own(loader)) {
     return -1;
