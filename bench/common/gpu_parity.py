@@ -107,6 +107,7 @@ class Plan:
         self.environment = dict(
             os.environ,
             UNIDLE_HOME=os.path.join(folder, "home"),
+            UNIDLE_PYTHON=os.environ.get("UNIDLE_PYTHON", sys.executable),
             TORCHINDUCTOR_CACHE_DIR=os.path.join(folder, "inductor"),
             TRITON_CACHE_DIR=os.path.join(folder, "triton"),
             TORCHINDUCTOR_COMPILE_THREADS="4",
