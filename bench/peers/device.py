@@ -116,7 +116,8 @@ class Captured:
                 self.once(static)
         torch.cuda.current_stream().wait_stream(side)
         graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph, pool=self.pool):
+        # The loader pins batches meanwhile, in a thread of its own, which a global capture forbids.
+        with torch.cuda.graph(graph, pool=self.pool, capture_error_mode="thread_local"):
             loss = self.once(static)
         self.pool = graph.pool()
         return graph, static, loss
