@@ -490,6 +490,12 @@ class SuiteTest(unittest.TestCase):
         self.assertEqual(did, ["took over 6 s"])
         self.assertEqual([one["status"] for one in self.written()["results"]], ["holds"])
 
+    def test_a_short_part_is_begun_though_the_later_ones_need_more_than_there_is(self):
+        suite, did = self.suite(budget_s=20), []
+        later = ("later", lambda: suite.add("later", "holds"), 1000, 2000)
+        gpu_suite.run_parts(suite, [("short", lambda: did.append("short"), 1, 30), later])
+        self.assertEqual(did, ["short"])
+
     def test_time_that_is_left_over_goes_to_parts_that_lacked_it(self):
         suite, tries = self.suite(budget_s=20), []
 

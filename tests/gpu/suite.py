@@ -119,7 +119,7 @@ class Suite:
         """Calls `work`, which adds results. It gets what is left when the later parts have `later_s`, but no
         less than twice `expected_s` and no more than `most_s`. What it throws fails that part alone."""
         left = self.end - time.monotonic()
-        given = min(most_s, left, max(2 * expected_s, left - later_s))
+        given = min(most_s, left, max(2 * expected_s, LEAST_S, left - later_s))
         if given < LEAST_S:
             self.add(name, "skipped", why="no time left", lacked_time=True)
             return
