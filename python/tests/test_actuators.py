@@ -201,6 +201,7 @@ class ActuatorTest(unittest.TestCase):
             "cudnn.benchmark=true",
             "transfer.non_blocking=true",
             "loader.persistent_workers=true",
+            "loader.pin_memory=true",
         )
         self.assertEqual({status for status, _ in found.values()}, {"ignored"}, found)
         self.assertIn("no workers", found["loader.persistent_workers"][1])

@@ -214,6 +214,9 @@ class Actuators:
                 self.say(knob, changes[name], "refused", "given by position in the program")
                 continue
             value = changes[name]
+            if name == "pin_memory" and value in _TRUE and not self.state.has_device:
+                self.say(knob, value, "ignored", "there is no GPU to copy to")  # torch would warn
+                continue
             kwargs[name] = (value in _TRUE) if name in ("pin_memory", "persistent_workers") else int(value)
         workers = kwargs.get("num_workers", args[5] if len(args) > 5 else 0)
         if not workers:

@@ -75,7 +75,7 @@ class Sources:
 
     def copied(self, tensor, result, went_on):
         """A copy of the program's to a CUDA device was begun, or made."""
-        self.stream = self.torch.cuda.current_stream(result.device)
+        self.stream = self.torch.cuda.current_stream(result.device.index)
         if went_on and not self._captured() and tensor.is_pinned():
             done = self.torch.cuda.Event()
             done.record(self.stream)
@@ -85,7 +85,7 @@ class Sources:
         """One of the first forward passes of training, or one now and then."""
         if self.off or self.stream is None:
             return
-        self.of_model = self.torch.cuda.current_stream(self.stream.device) == self.stream
+        self.of_model = self.torch.cuda.current_stream(self.stream.device.index) == self.stream
         if not self.of_model:
             self.off = True
             why = "the model runs on another stream than the copies, and may not wait for them"
