@@ -97,10 +97,8 @@ void bound_by_idle(Context& context) {
 double idle_between(const Context& context) {
   const Signals& signals = context.signals;
   const bool one_batch = signals.micro_batches.value_or(1) < 1.5;
-  if (!one_batch || !signals.device_span_s || signals.step_s.value_or(0) <= 0) {
-    return *context.idle;
-  }
-  return std::clamp((1 - *signals.device_span_s / *signals.step_s) * *context.train, 0.0, *context.idle);
+  const auto worked = signals.share_of_step(signals.device_span_s);
+  return one_batch && worked ? std::clamp((1 - *worked) * *context.train, 0.0, *context.idle) : *context.idle;
 }
 
 void add_device_facts(Context& context, const Policy& policy) {
@@ -110,10 +108,8 @@ void add_device_facts(Context& context, const Policy& policy) {
   if (!context.on_gpu || !signals.device_busy || !context.input) {
     return;
   }
-  double busy = *signals.device_busy;
-  if (signals.device_step_s && signals.step_s && *signals.step_s > 0) {
-    busy = std::min(busy, *signals.device_step_s / *signals.step_s);  // NVML counts time in which any kernel ran
-  }
+  // NVML counts time in which any kernel ran.
+  const double busy = std::min(*signals.device_busy, signals.share_of_step(signals.device_step_s).value_or(1));
   context.idle = std::max(0.0, (1 - busy) * *context.train);
   context.idle_between = idle_between(context);
   context.keeps_up = signals.device_kept_up.value_or(0) >= policy.mostly && !signals.kernel_time_known;

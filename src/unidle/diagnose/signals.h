@@ -203,7 +203,10 @@ struct Signals {
   std::optional<std::int64_t> batch_samples;  // micro-batch size as seen
   std::optional<double> micro_batches;        // mean number to one step
   std::optional<double> device_step_s;        // time the device computed for one step
-  std::optional<double> device_span_s;        // from its first forward pass to its optimiser's end, gaps and all
+  /// By the program's own events: the time that the device worked for one step, gaps between kernels and all, and the
+  /// time from the end of one step's work to the end of the next one's.
+  std::optional<double> device_span_s;
+  std::optional<double> device_period_s;
   /// Of the steps in which the host did not wait: those whose work the device had done but for the optimiser's when the
   /// host came to their end. And whether device_busy or device_step_s leave out the gaps between kernels.
   std::optional<double> device_kept_up;
@@ -273,6 +276,9 @@ struct Signals {
   std::map<std::string, std::vector<std::string>> evidence;
 
   std::optional<std::string> effective(const std::string& knob) const;
+  /// So many seconds of the device as a share of a step: of its own period where that is known, because it was measured
+  /// in the same steps.
+  std::optional<double> share_of_step(std::optional<double> device_s) const;
 };
 
 }  // namespace unidle::diagnose

@@ -268,8 +268,8 @@ void read_window(const record::Reader& reader, const Timeline& timeline, Languag
   }
   signals.device_step_s = device.busy_s / static_cast<double>(window.step_s.count);
   signals.kernel_time_known = true;
-  if (!signals.device_busy && signals.step_s && *signals.step_s > 0) {
-    signals.device_busy = std::clamp(*signals.device_step_s / *signals.step_s, 0.0, 1.0);
+  if (const auto busy = signals.share_of_step(signals.device_step_s); busy && !signals.device_busy) {
+    signals.device_busy = busy;
     signals.device_busy_how = detail::describe(window, device, language);
   }
 }
@@ -280,11 +280,12 @@ void read_busy(const record::Reader& reader, const Timeline& timeline, Language 
   if (signals.device_kind != "cpu") {
     detail::read_gpu_series(reader, readings, timeline.process, language, signals);
     detail::read_kernel_series(readings, language, signals);
-    signals.device_span_s = readings.mean("step.device");
+    signals.device_span_s = readings.mean(record::series::kStepDevice);
+    signals.device_period_s = readings.mean(record::series::kStepDevicePeriod);
     signals.device_step_s = signals.device_span_s;
     read_window(reader, timeline, language, signals);
-    if (!signals.device_busy && signals.device_step_s && signals.step_s && *signals.step_s > 0) {
-      signals.device_busy = std::clamp(*signals.device_step_s / *signals.step_s, 0.0, 1.0);
+    if (const auto busy = signals.share_of_step(signals.device_step_s); busy && !signals.device_busy) {
+      signals.device_busy = busy;
       signals.device_busy_how = translate(language, "device time of the steps by its own events");
       signals.busy_by_events = true;
     }

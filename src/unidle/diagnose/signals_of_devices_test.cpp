@@ -212,6 +212,22 @@ TEST_F(SignalsOfDevices, TheBusiestGpuOfAMachineIsNotTakenForTheRunsOwn) {
   EXPECT_FALSE(signals.gpu_memory_used);
 }
 
+TEST_F(SignalsOfDevices, TheDevicesOwnPeriodIsWhatItsTimeIsAShareOf) {
+  Script script(folder());
+  write_waiting_run(script);
+  script.effective("device", "cuda:0");
+  for (const auto& [name, value] :
+       {std::pair(record::series::kStepDevice, 0.060), std::pair(record::series::kStepDevicePeriod, 0.080)}) {
+    const std::int64_t id = script.writer.series({std::string(name), "s", "pid 42"});
+    for (std::int64_t second = 2; second < 15; ++second) {
+      script.writer.add_point(id, {kStart + ms(second * 1000), value});
+    }
+  }
+  script.writer.flush();
+  EXPECT_NEAR(*read().step_s, 0.100, 1e-3);
+  EXPECT_NEAR(*read().device_busy, 0.75, 1e-9);
+}
+
 TEST_F(SignalsOfDevices, StepsWhoseDeviceKeptUpAreAShareOfThoseLookedAt) {
   Script script(folder());
   write_waiting_run(script);

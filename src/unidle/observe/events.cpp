@@ -59,7 +59,7 @@ void EventMerger::take(std::int64_t process, const unidle_event& event) {
     case UNIDLE_EVENT_LOG: write_point(process, event, record::series::kStepLog); break;
     case UNIDLE_EVENT_FLUSH: write_point(process, event, record::series::kStepFlush); break;
     case UNIDLE_EVENT_LOADER_START: write_point(process, event, record::series::kLoaderStart); break;
-    case UNIDLE_EVENT_DEVICE: write_point(process, event, record::series::kStepDevice); break;
+    case UNIDLE_EVENT_DEVICE: write_device(process, event); break;
     case UNIDLE_EVENT_KERNELS: write_kernels(event); break;
     default: add_part(process, event); break;
   }
@@ -188,6 +188,15 @@ void EventMerger::write_span(std::int64_t process, const unidle_event& event, co
 void EventMerger::write_point(std::int64_t process, const unidle_event& event, std::string_view name) {
   const std::int64_t series = writer_.series({std::string(name), "s", fmt::format("pid {}", process)});
   writer_.add_point(series, {signed_value(event.t_ns), static_cast<double>(event.duration_ns) * 1e-9});
+}
+
+void EventMerger::write_device(std::int64_t process, const unidle_event& event) {
+  write_point(process, event, record::series::kStepDevice);
+  unidle_event period = event;
+  period.duration_ns = EventOf<UNIDLE_EVENT_DEVICE>(event).count("period_ns");
+  if (period.duration_ns > 0) {
+    write_point(process, period, record::series::kStepDevicePeriod);
+  }
 }
 
 void EventMerger::write_kernels(const unidle_event& event) {

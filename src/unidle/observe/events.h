@@ -51,6 +51,7 @@ class EventMerger {
   void add_work(std::int64_t process, const unidle_event& event);
   void write_span(std::int64_t process, const unidle_event& event, const char* kind, std::uint64_t samples);
   void write_point(std::int64_t process, const unidle_event& event, std::string_view name);
+  void write_device(std::int64_t process, const unidle_event& event);
   void write_kernels(const unidle_event& event);
 
   record::Writer& writer_;

@@ -8,6 +8,7 @@
 
 #include <cmath>
 #include <fstream>
+#include <map>
 #include <thread>
 
 #include "unidle/base/error.h"
@@ -22,6 +23,7 @@ namespace unidle::observe {
 namespace {
 
 namespace fs = std::filesystem;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
@@ -263,6 +265,25 @@ TEST(Merger, PartsWithoutStepsDoNotPileUp) {
     merger.take(1, {1, 5, i, 0, 0, 0, UNIDLE_EVENT_LOSS, 0, 0});
   }
   EXPECT_LE(merger.open_steps(), 4096U);
+}
+
+TEST(Merger, ADevicesPeriodIsASeriesWhereItIsKnown) {
+  const TemporaryFolder folder;
+  {
+    record::Writer writer(folder.path());
+    EventMerger merger(writer);
+    merger.take(7, {1, 2'000'000'000, 0, 0, 0, 0, UNIDLE_EVENT_DEVICE, 0, 0});
+    merger.take(7, {5, 3'000'000'000, 1, 4'000'000'000, 0, 0, UNIDLE_EVENT_DEVICE, 0, 0});
+  }
+  const record::Reader reader(folder.path());
+  std::map<std::string, std::vector<double>> values;
+  for (const record::Series& series : reader.all_series()) {
+    for (const record::Point& point : reader.points(series)) {
+      values[series.name].push_back(point.value);
+    }
+  }
+  EXPECT_THAT(values["step.device"], ElementsAre(2.0, 3.0));
+  EXPECT_THAT(values["step.device_period"], ElementsAre(4.0));
 }
 
 TEST(Merger, OddNotesAreKeptAsNotes) {

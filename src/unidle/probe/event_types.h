@@ -72,8 +72,9 @@ inline constexpr std::array kEventShapes = {
     EventShape{
         .kind = UNIDLE_EVENT_DEVICE,
         .name = "DEVICE",
-        .meaning =
-            "the device's own time for step `step`, known only later: the sum of its spans, one for each optimiser"},
+        .meaning = "the time that the device worked for step `step`, known only later",
+        .a = "period_ns: of the device, from the end of the work of the step before to the end of this one's; 0: not "
+             "known"},
     EventShape{.kind = UNIDLE_EVENT_KERNELS,
                .name = "KERNELS",
                .meaning = "one second of device `thread`: the time in which kernels, copies or fills ran",

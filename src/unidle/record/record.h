@@ -221,10 +221,11 @@ constexpr std::string_view kGpuUtil = "gpu.utilisation";  // 0..1
 constexpr std::string_view kGpuMemory = "gpu.memory";     // bytes
 constexpr std::string_view kGpuPower = "gpu.power";       // W
 // Of a training process ("pid N"), in seconds at the time they began.
-constexpr std::string_view kStepLog = "step.log";          // printing and logging inside a step
-constexpr std::string_view kStepFlush = "step.flush";      // allocator flushed or garbage collected inside a step
-constexpr std::string_view kStepDevice = "step.device";    // the device's own time for a step
-constexpr std::string_view kLoaderStart = "loader.start";  // loader workers started or shut down
+constexpr std::string_view kStepLog = "step.log";        // printing and logging inside a step
+constexpr std::string_view kStepFlush = "step.flush";    // allocator flushed or garbage collected inside a step
+constexpr std::string_view kStepDevice = "step.device";  // the time that the device worked for a step
+constexpr std::string_view kStepDevicePeriod = "step.device_period";  // of which it worked so long
+constexpr std::string_view kLoaderStart = "loader.start";             // loader workers started or shut down
 // Of devices that offer them; docs/record-format.md lists all.
 constexpr std::string_view kGpuSmActivity = "gpu.sm_activity";          // 0..1
 constexpr std::string_view kGpuTensorActivity = "gpu.tensor_activity";  // 0..1
