@@ -9,8 +9,8 @@ import tempfile
 import textwrap
 import unittest
 
+import gpu_case
 import package
-import test_gpu
 
 package.needs("numpy")
 
@@ -50,7 +50,7 @@ torch.Tensor.pin_memory = told
 """
 
 
-@unittest.skipIf(*test_gpu.SKIPPED)
+@unittest.skipIf(*gpu_case.SKIPPED)
 class DeviceLoaderTest(unittest.TestCase):
     """Copies take 0.6 ms and more, as long as a few batches take to be made."""
 
@@ -63,7 +63,7 @@ class DeviceLoaderTest(unittest.TestCase):
                 cwd=folder,
                 env={
                     **os.environ,
-                    "LD_PRELOAD": test_gpu.FAKE,
+                    "LD_PRELOAD": gpu_case.FAKE,
                     "UNIDLE_FAKE_CUDA": speed,
                     "UNIDLE_FAKE_CUDA_LOG": said,
                     "PYTHONPATH": str(package.BUILD / "share" / "unidle" / "python"),

@@ -1,31 +1,12 @@
-"""Programs on a GPU that computes nothing and keeps time (tests/fake_cuda): a real PyTorch with CUDA, whose
-kernels only take their time."""
+"""Programs on a GPU that computes nothing and keeps time (gpu_case.py): what must not happen, which device it
+is, and settings."""
 
-import importlib.util
-import json
 import os
-import struct
 import sys
 import textwrap
 
+import gpu_case
 import test_run
-from test_run import HERE, UNIDLE
-
-FAKE = os.path.join(os.path.dirname(UNIDLE), "..", "lib", "libunidle_fake_cuda.so")
-FAKE_NVML = os.path.join(os.path.dirname(FAKE), "libunidle_fake_nvml.so")
-PROGRAMS = os.path.join(HERE, "..", "..", "tests", "gpu", "programs")
-
-
-def cuda_of_torch():
-    """ "13.0", or None. torch itself is not imported: it would be without the fake."""
-    found = importlib.util.find_spec("torch")
-    if found is None:
-        return None
-    known = {}
-    with open(os.path.join(os.path.dirname(found.origin), "version.py")) as file:
-        exec(file.read(), known)  # noqa: S102
-    return known.get("cuda")
-
 
 TWO_FORWARDS = """
 import torch
@@ -74,72 +55,7 @@ for name, work in (("both", both), ("without gradients", without), ("kept", kept
 """
 
 
-# For unittest.skipIf.
-SKIPPED = (
-    not os.path.exists(FAKE) or not (cuda_of_torch() or "").startswith("13."),
-    "this Python has no torch for CUDA 13, or no fake of it was built",
-)
-
-
-@test_run.unittest.skipIf(*SKIPPED)
-class GpuTest(test_run.unittest.TestCase):
-    """`self.said`: the lines that the fake device wrote down."""
-
-    setUp, observed = test_run.RunTest.setUp, test_run.RunTest.observed
-    speed = "devices=2"
-
-    def environment(self):
-        return {
-            "LD_PRELOAD": FAKE,
-            "UNIDLE_ASSUME_DEVICE": "1",
-            "UNIDLE_FAKE_CUDA": self.speed,
-            "UNIDLE_FAKE_CUDA_LOG": os.path.join(self.folder, "said"),
-            "UNIDLE_FAKE_CUDA_BUSY": os.path.join(self.folder, "busy"),
-            "UNIDLE_PROGRAM_LENGTH": "0.1",
-        }
-
-    def run_bare(self, *command):
-        return test_run.subprocess.run(
-            command,
-            cwd=self.folder,
-            env=test_run.environment(**self.environment()),
-            capture_output=True,
-            text=True,
-        )
-
-    def run_on_gpu(self, *command, options=()):
-        for name in ("said", "busy"):
-            path = os.path.join(self.folder, name)
-            if os.path.exists(path):
-                os.remove(path)
-        done = self.observed(sys.executable, *command, options=options, **self.environment())
-        self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertEqual([note for note in self.record.notes("shim") if note["status"] == "off"], [])
-        with open(os.path.join(self.folder, "said")) as file:
-            self.said = file.read().splitlines()
-        return done
-
-    def program(self, name):
-        return os.path.join(PROGRAMS, name + ".py")
-
-    def same_as_without_us(self, name):
-        bare = self.run_bare(sys.executable, self.program(name))
-        done = self.run_on_gpu(self.program(name))
-        self.assertEqual((done.stdout, done.stderr), (bare.stdout, bare.stderr))
-
-    def inline(self, text, *options):
-        return self.run_on_gpu("-c", textwrap.dedent(text), options=options)
-
-    def device_times(self):
-        return self.record.rows(
-            "select points.value from points join series on series.id = points.series "
-            "where series.name = 'step.device'"
-        )
-
-    def busy_seconds(self):
-        with open(os.path.join(self.folder, "busy"), "rb") as file:
-            return struct.unpack("q", file.read(8))[0] * 1e-9
-
+class GpuTest(gpu_case.GpuCase):
     # -- what must not happen --
 
     def test_forked_workers_meet_no_call_of_ours(self):
@@ -200,59 +116,6 @@ class GpuTest(test_run.unittest.TestCase):
         said = "RuntimeError: Error: accessing tensor output of CUDAGraphs that has been overwritten"
         self.assertEqual(done.stdout.splitlines(), ["both: 2", "without gradients: " + said, "kept: " + said])
 
-    # -- device time --
-
-    def test_spans_of_two_optimisers_are_one_step(self):
-        self.run_on_gpu(self.program("gan"))
-        times = [value for (value,) in self.device_times()]
-        self.assertGreater(len(times), 5)
-        steps = self.record.one("select count(*) from steps")
-        each = self.busy_seconds() / steps
-        self.assertGreater(sum(times) / len(times), 0.8 * each)
-
-    def test_a_span_is_no_longer_than_its_step_when_steps_are_only_marked(self):
-        self.inline(
-            """
-            import torch
-            model = torch.nn.Linear(8, 8).cuda()
-            optimizer = torch.optim.SGD(model.parameters(), 0.1)
-            x = torch.randn(4, 8, device="cuda")
-            for _ in range(20000):
-                optimizer.zero_grad()
-                model(x).sum().backward()
-                optimizer.step()
-            """,
-            "--apply",
-            "precision.amp=bf16",
-        )
-        self.assertEqual(self.record.notes("shim")[-1]["thinned"], True)
-        longest = self.record.one("select max(duration_ns) from steps") * 1e-9
-        self.assertLess(max(value for (value,) in self.device_times()), 2 * longest)
-
-    def test_the_device_that_keeps_up_is_told_from_one_that_is_full(self):
-        looks = """
-            import torch
-            model = torch.nn.Sequential(*[torch.nn.Linear(%d, %d, device="cuda") for _ in range(8)])
-            optimizer = torch.optim.SGD(model.parameters(), 1e-9)
-            x = torch.randn(%d, %d, device="cuda")
-            for _ in range(60):
-                optimizer.zero_grad()
-                model(x).sum().backward()
-                optimizer.step()
-            """
-        self.inline(looks % (16, 16, 4, 16))
-        note = self.record.notes("device")[-1]
-        self.assertGreater(note["kept_up"], 0.7 * note["looked_at"])
-        self.inline(looks % (8192, 8192, 8192, 8192))
-        note = self.record.notes("device")[-1]
-        self.assertGreater(note["looked_at"], 5)
-        self.assertLess(note["kept_up"], 0.3 * note["looked_at"])
-
-    def test_a_scaler_that_waits_is_no_evidence_of_an_idle_device(self):
-        self.run_on_gpu(self.program("fp16_scaler"))
-        note = self.record.notes("device")[-1]
-        self.assertEqual((note["looked_at"], note["kept_up"]), (0, 0))
-
     # -- which device --
 
     def test_a_dry_run_on_the_cpu_does_not_decide_where_the_model_is(self):
@@ -304,22 +167,6 @@ class GpuTest(test_run.unittest.TestCase):
         self.assertEqual(
             (note["uuid"], note["pci"]), ("GPU-00000002-0000-4000-8000-000000000000", "0000:11:00.0")
         )
-
-    def driver(self, *lines):
-        """A driver that says these lines, for what runs next."""
-        path = os.path.join(self.folder, "driver")
-        with open(path, "w") as file:
-            file.write("\n".join(["count 1", "uuid GPU-00000001-0000-4000-8000-000000000000", *lines]) + "\n")
-        environment = self.environment()
-        more = {"UNIDLE_NVML_LIBRARY": FAKE_NVML, "UNIDLE_FAKE_NVML_SCRIPT": path}
-        self.environment = lambda: dict(environment, **more, CUDA_VISIBLE_DEVICES=self.visible)
-
-    def diagnosis(self):
-        done = test_run.subprocess.run(
-            [UNIDLE, "diagnose", self.record.folder, "--format", "json"], capture_output=True, text=True
-        )
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return json.loads(done.stdout)
 
     def test_a_slice_is_known_by_what_the_program_is_shown(self):
         self.visible = "MIG-00000007-0000-4000-8000-000000000000"

@@ -2,7 +2,7 @@
 
 import unittest
 
-import test_gpu
+import gpu_case
 
 OF_OTHERS = """
 import numpy as np, torch
@@ -54,14 +54,7 @@ for step in range(20):
 """
 
 
-@unittest.skipIf(*test_gpu.SKIPPED)
-class NonBlockingTest(unittest.TestCase):
-    setUp, observed = test_gpu.GpuTest.setUp, test_gpu.GpuTest.observed
-    environment, run_on_gpu, inline = (
-        test_gpu.GpuTest.environment,
-        test_gpu.GpuTest.run_on_gpu,
-        test_gpu.GpuTest.inline,
-    )
+class NonBlockingTest(gpu_case.GpuCase):
     speed = "devices=1 pinned_gbs=0.00001"  # 13 ms for 128 bytes
 
     def applied(self, program):

@@ -32,6 +32,11 @@ TABLE = {
         "verdict": ["healthy", "compute-bound"],
         "never": ["transfer-blocking", "memory-not-pinned", "loader-no-workers", "loader-too-few-workers"],
     },
+    "frozen_encoder": {
+        "verdict": ["healthy", "compute-bound"],
+        "never": ["loader-no-workers", "loader-too-few-workers", "launch-bound", "compile-off"],
+        "device_time": 0.9,  # of the head that trains it would be a hundredth
+    },
     "fork": {},
     "capture": {},
     "fp16_scaler": {"never": ["precision-fp32"]},

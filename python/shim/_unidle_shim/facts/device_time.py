@@ -1,9 +1,17 @@
-"""Measures how long the device was busy with a step, by CUDA events on the model's stream.
+"""Measures how long the device worked for each step, by CUDA events on the model's stream.
 
-The events are reused. They are queried, never waited for. A span goes from the first forward pass to the end
-of an optimiser's step. It includes the time in which the device waits for the host to launch the next kernel.
-So the timer also tells in how many steps the device had kept up with the host: then the host was the limit,
-and the spans are no evidence of a busy device.
+The events are reused. They are queried, never waited for. A span of work goes from the first forward pass of
+a step, of a frozen network too, to the end of its optimiser's step, gaps between kernels and all. What lies
+between two spans is measured from event to event:
+
+- The device has not done the one when the host begins the other: it has worked all the time, at whatever the
+  program has queued in between.
+- Else it had nothing to do, but for what was queued before the host waited for it and for what it did after
+  the host came with the next span. A copy that the host waits for is no work.
+
+A span of work includes the time in which the device waits for the host to launch the next kernel. So the
+timer also tells in how many steps the device had kept up with the host: then the host was the limit, and the
+spans are no evidence of a busy device.
 """
 
 import ctypes
@@ -19,118 +27,247 @@ _MOST_STEPS = 4096  # that are over and wait for the device
 
 
 class Span:
-    """Three events: of the begin, of what was queued before the optimiser, and of the end."""
+    """The work for one optimiser's step. Events: of its begin, of what was queued up to the optimiser, of its
+    end, and of the end of the copies after it. Times are those of the host."""
 
     def __init__(self, make):
-        self.first, self.before_optimizer, self.last = make(), make(), make()
-        self.t_ns = 0  # when the host came to the begin
-        self.waits = 0
+        self.first, self.queued, self.last, self.copied = make(), make(), make(), make()
+        self.start(None, 0)
+
+    def start(self, before, waits):
+        self.before = before  # the span before; None: what lies between them is not known
+        self.followed = False  # another one is measured from the end of this one
+        self.at_work = False  # the device had not done the one before when this began
+        self.waits = waits
         self.asked = False
+        self.begin_ns = self.end_ns = 0
+        self.waited = self.has_copied = False  # the host, since the end; there were copies
+        self.drained_ns = 0  # when it knew that all was done
+        self.pauses = None
+        self.void = False
+
+    def is_done(self):
+        events = [self.last, self.first]
+        if self.before is not None and self.before.has_copied:
+            events.append(self.before.copied)
+        return all(event.query() for event in events)
+
+    def measured(self):
+        """(ns of work, ns since the end of the span before); None where validation or saving lay between."""
+        before = self.before
+        if before is None or before.pauses != self.pauses:
+            return None
+        span_ns, between_ns = _ns(self.first, self.last), _ns(before.last, self.first)
+        return span_ns + between_ns - self._idle_ns(between_ns), span_ns + between_ns
+
+    def _idle_ns(self, between_ns):
+        if self.at_work:
+            return 0
+        before, copies_ns = self.before, 0
+        if before.has_copied:
+            copies_ns = min(between_ns, _ns(before.last, before.copied))
+        rest_ns = between_ns - copies_ns
+        if before.drained_ns:
+            # The device came to the begin later than the host: it was at what was queued just before.
+            rest_ns = min(rest_ns, self.begin_ns - before.drained_ns)
+        return copies_ns + max(0, rest_ns)
 
 
 class Missed:
     """A span that was not measured."""
 
-    def __init__(self, t_ns):
-        self.t_ns = t_ns
+    def __init__(self, end_ns):
+        self.end_ns = end_ns
 
 
 class DeviceTimer:
     """`make` returns an event with record(stream), query() and elapsed_time(other) in ms; `stream` is the one
     that the model's work is queued on now; `capturing` tells whether some stream is being captured, when
     nothing may be asked of the device and nothing recorded; `waits` counts how often the host has waited for
-    the device. Tests pass fakes."""
+    the device; `pauses` is another value after each validation and checkpoint. Tests pass fakes.
 
-    def __init__(self, state, make, stream, capturing, waits):
-        self.state, self.stream, self.capturing, self.waits = state, stream, capturing, waits
+    What the device refuses (a RuntimeError) is a span that was missed, and no end of the observation."""
+
+    def __init__(self, state, make, stream, capturing, waits, pauses):
+        self.state, self.stream, self.capturing = state, stream, capturing
+        self.waits, self.pauses = waits, pauses
         self.free = [Span(make) for _ in range(_POOL)]
         self.open = None
+        self.latest = None  # the span that ended last; its end may still be moved
         self.waiting = deque()  # Span, whose work may go on, or Missed
-        self.done = deque()  # (begin on the host, ns; None: not measured) of spans whose step may go on
+        self.done = deque()  # (begin, end, measured) of spans whose step may go on
         self.over = deque()  # (step, begin, end) of steps that are over, and not told of
         self.missed = 0
         self.asked = self.kept_up = 0  # steps whose device was looked at, and those in which it had kept up
 
     def begin(self):
-        """The first forward pass of a step begins, or the first one after an optimiser's step."""
+        """A forward pass begins: the first of a step, the first one after an optimiser's step, or another."""
         if self.open is not None:
             return
-        if self.capturing():
-            self._miss()
+        capturing = self.capturing()
+        if not capturing:
+            self.collect()
+        before, self.latest = self.latest, None
+        if capturing or not self.free:
             return
-        self.collect()
-        if not self.free:
-            self._miss()
-            return
-        span = self.free.pop()
-        span.t_ns, span.waits, span.asked = now(), self.waits(), False
-        span.first.record(self.stream())
-        self.open = span
+        self.open = span = self.free.pop()
+        span.start(before, self.waits())
+        if before is not None:
+            before.followed = True
+        try:
+            span.at_work = before is not None and not before.last.query()
+            span.first.record(self.stream())
+        except RuntimeError as failure:
+            pass_on(failure)
+            span.void = True
+        span.begin_ns = now()
 
-    def before_optimizer(self):
-        """An optimiser begins its step."""
+    def queued(self):
+        """All work of a step but the optimiser's is queued, as far as one knows."""
         span = self.open
-        if span is not None and not span.asked and span.waits == self.waits() and not self.capturing():
-            span.before_optimizer.record(self.stream())
+        if span is not None and span.waits == self.waits() and not self.capturing():
+            self._record(span.queued, span)
             span.asked = True
 
-    def may_have_waited(self, args):
-        """Something is read within an optimiser, as a gradient scaler does; that is no wait of the loop."""
-        if self.open is not None and not (args and args[0].is_cpu):
-            self.open.waits = -1
+    def optimizer_begins(self):
+        if self.open is not None and not self.open.asked:
+            self.queued()
 
-    def end(self):
-        """An optimiser step was enqueued."""
+    def may_wait(self, args):
+        """Something is read within an optimiser, as a gradient scaler does: the host may wait, and the device
+        will have done all for that reason."""
+        span = self.open
+        if span is not None and not (args and args[0].is_cpu):
+            if not self.capturing():
+                self._look(span)
+            span.waits = -1
+
+    def end(self, t_ns):
+        """An optimiser's step was enqueued, at this time of the host."""
         span, self.open = self.open, None
+        capturing = self.capturing()
         if span is None:
+            if self.latest is None:
+                self._miss(t_ns)
+            elif not capturing:  # a second optimiser
+                self._record(self.latest.last, self.latest)
             return
-        if self.capturing():
-            self.free.append(span)
-            self._miss()
+        if capturing:
+            self._give_up(span, t_ns)
             return
-        if span.asked and span.waits == self.waits():
-            # Where the host has waited meanwhile, the device has kept up for that reason.
-            self.asked += 1
-            self.kept_up += bool(span.before_optimizer.query())
-        span.last.record(self.stream())
+        self._look(span)
+        self._record(span.last, span)
+        span.end_ns, span.pauses = t_ns, self.pauses()
+        self.latest = span
         self.waiting.append(span)
+
+    def wait_begins(self):
+        """The host is about to wait for the device: what is queued is work of the step that has ended."""
+        latest = self.latest
+        if latest is not None and self.open is None and not latest.waited and not self.capturing():
+            latest.waited = True
+            self._record(latest.last, latest)
+
+    def wait_ends(self, t_ns):
+        """The device has done all that was queued when the wait began."""
+        latest = self.latest
+        if latest is not None and self.open is None and not latest.drained_ns:
+            latest.drained_ns = t_ns
+
+    def copy_ends(self, t_ns):
+        """The host has waited for a copy to the device."""
+        latest = self.latest
+        if latest is not None and self.open is None and not self.capturing():
+            latest.has_copied, latest.drained_ns = True, t_ns
+            self._record(latest.copied, latest)
 
     def drop(self):
         """The next steps are only marked: the end of the span that is open would not be seen."""
-        span, self.open = self.open, None
+        span, self.open, self.latest = self.open, None, None
         if span is not None:
-            self.free.append(span)
+            self._give_up(span, now())
+
+    def finish(self):
+        """The process ends: nothing follows."""
+        self.drop()
+        if not self.capturing():
+            self.collect()
 
     def step_over(self, step, begin_ns, end_ns):
-        """A step was written: spans that began in it are its own. It may have several, one for each
+        """A step was written: spans that ended in it are its own. It may have several, one for each
         optimiser. Asks nothing of the device."""
         if (self.waiting or self.done) and len(self.over) < _MOST_STEPS:
             self.over.append((step, begin_ns, end_ns))
 
     def collect(self):
-        while self.waiting and (isinstance(self.waiting[0], Missed) or self.waiting[0].last.query()):
-            span = self.waiting.popleft()
+        while self.waiting and self.waiting[0] is not self.latest:
+            span = self.waiting[0]
             if isinstance(span, Missed):
-                self.done.append((span.t_ns, None))
-                continue
-            self.done.append((span.t_ns, max(0, int(span.first.elapsed_time(span.last) * 1e6))))
-            self.free.append(span)
-        while self.over and not (self.waiting and self.waiting[0].t_ns < self.over[0][2]):
+                self.done.append((span.end_ns, span.end_ns, None))
+            else:
+                measured = None
+                try:
+                    if not (span.void or span.is_done()):
+                        break
+                    measured = None if span.void else span.measured()
+                except RuntimeError as failure:
+                    pass_on(failure)
+                self.done.append((span.begin_ns, span.end_ns, measured))
+                self._release(span)
+            self.waiting.popleft()
+        while self.over and not (self.waiting and self.waiting[0].end_ns <= self.over[0][2]):
             self._tell(*self.over.popleft())
 
     def _tell(self, step, begin_ns, end_ns):
         spans = []
-        while self.done and self.done[0][0] < end_ns:
+        while self.done and self.done[0][1] <= end_ns:
             span = self.done.popleft()
-            if span[0] >= begin_ns:
+            if span[1] > begin_ns:
                 spans.append(span)
-        if spans and all(ns is not None for _, ns in spans):
-            self.state.ring.emit(event_kinds.DEVICE, spans[0][0], sum(ns for _, ns in spans), step)
+        if spans and all(measured is not None for _, _, measured in spans):
+            work_ns, period_ns = (sum(each) for each in zip(*(measured for _, _, measured in spans)))
+            self.state.ring.emit(event_kinds.DEVICE, spans[0][0], work_ns, step, period_ns)
 
-    def _miss(self):
+    def _look(self, span):
+        """Where the host has waited meanwhile, the device has kept up for that reason."""
+        if not span.asked or span.waits != self.waits():
+            return
+        try:
+            kept_up = bool(span.queued.query())
+        except RuntimeError as failure:
+            pass_on(failure)
+            return
+        self.asked += 1
+        self.kept_up += kept_up
+
+    def _record(self, event, span):
+        try:
+            event.record(self.stream())
+        except RuntimeError as failure:
+            pass_on(failure)
+            span.void = True
+
+    def _release(self, span):
+        """The events of a span are used again when that which is measured from its end has been measured."""
+        if span.before is not None:
+            self.free.append(span.before)
+            span.before = None
+        if not span.followed:
+            self.free.append(span)
+
+    def _give_up(self, span, t_ns):
+        self.missed += 1
+        span.void, span.end_ns = True, t_ns
+        self.waiting.append(span)
+
+    def _miss(self, t_ns):
         self.missed += 1
         if len(self.waiting) < _MOST_STEPS:
-            self.waiting.append(Missed(now()))
+            self.waiting.append(Missed(t_ns))
+
+
+def _ns(earlier, later):
+    return max(0, int(earlier.elapsed_time(later) * 1e6))
 
 
 def begin(state):
@@ -159,6 +296,7 @@ def begin(state):
         lambda: cuda.current_stream(device),
         _captured_on(cuda, device),
         waits,
+        lambda: (state.loop.validations, state.loop.saved_at),
     )
     # Never freed: in a process that was forked, or after the driver has shut down, the end of an event would
     # be an error.

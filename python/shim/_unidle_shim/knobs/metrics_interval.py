@@ -202,11 +202,8 @@ class Reads:
 
     def _loss(self, tensor):
         """(step, samples) where that is the loss of the step."""
-        waits, loop = self.state.waits, self.state.loop
-        if not waits.loss_pointer or tensor.data_ptr() != waits.loss_pointer:
-            return None
-        waits.loss_pointer = 0
-        return waits.loss_step, loop.samples
+        step = self.state.waits.step_of_loss(tensor)
+        return None if step is None else (step, self.state.loop.samples)
 
     def _arrived(self, copy, loss):
         t0, there = now(), copy[1].query()

@@ -59,6 +59,11 @@ class Loop(Steps, Validations):
         self.fetch_place = None  # where the program asked for it
         self.telling = False
 
+    def works_on_batch(self):
+        """A step is under way on a batch that was fetched for it."""
+        parts = self.parts
+        return parts is not None and parts.fetches > 0 and not parts.optimizers and self.marking is None
+
     def within(self):
         """Whether we are in a call that is timed as a whole, like the fetch of a batch: calls within it do
         not count."""

@@ -122,7 +122,7 @@ class MarkedSteps:
         self._step_aside()
         if state.device is not None:
             state.device.drop()
-        state.waits.loss_pointer = 0
+        state.waits.loss = None
         state.marking = loop.marking = self
         return True
 

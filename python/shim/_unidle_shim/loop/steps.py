@@ -144,3 +144,5 @@ class Steps:
             parts.end = max(parts.last, self.stepped_at)
             self.write(parts)
         self.parts = None
+        if self.device is not None:
+            self.device.finish()

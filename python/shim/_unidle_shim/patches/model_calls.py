@@ -125,6 +125,8 @@ def _outermost(state, torch):
                         state.facts.forward_seen(self, args, kwargs)
                         if state.device is not None:
                             state.device.begin()
+                elif kind is None and state.device is not None and loop.works_on_batch():
+                    state.device.begin()
                 call = (
                     state.actuators.forward_begins(self, args, kwargs, kind)
                     if state.actuators.adapts

@@ -116,6 +116,9 @@ def _watched_backward(state, torch):
             own = t2 - t0 - (loop.total - before)
             loop.total = before + t2 - t0
             loop.backward_ends(t0, t2, own, loss)
+            if state.device is not None and (loop.in_optimizer or state.facts.scaler):
+                # The optimiser's begin is too early before a closure, and too late before a scaler's read.
+                state.device.queued()
             if loop.by_hand and not state.facts.optimizers:
                 loop.updates_by_hand(t2)
             if timed:
@@ -243,7 +246,7 @@ def optimizer_step(state, optimizer, call, args, kwargs):
             t1 = now() if timed else t0
             depth, before = loop.in_optimizer, loop.total
             if state.device is not None and state.actuators.scaling is None:
-                state.device.before_optimizer()
+                state.device.optimizer_begins()
             loop.in_optimizer = depth + 1
     except BaseException as failure:
         loop = caught(failure)
@@ -262,7 +265,7 @@ def optimizer_step(state, optimizer, call, args, kwargs):
         loop.total = before + t2 - t0
         loop.optimizer_ends(optimizer, t0, t2, own)
         if state.device is not None:
-            state.device.end()
+            state.device.end(t2)
         if timed:
             loop.own_cost.ns += t1 - t0 + now() - t2
     except BaseException as failure:

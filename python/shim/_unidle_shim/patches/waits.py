@@ -14,10 +14,42 @@ from _unidle_shim.host import event_kinds, places
 from _unidle_shim.host.guard import caught
 from _unidle_shim.host.patching import around
 from _unidle_shim.host.shapes import untold
+from _unidle_shim.host.whose import pass_on
 from _unidle_shim.loop.loop import now
 
 _get_ident = threading.get_ident
 _MAX_PLACES = 256
+
+
+class WatchedLoss:
+    """A loss on a device, by its storage: the allocator gives the memory of one that is gone to the next
+    small tensor. A weak reference frees no memory later, and keeps the storage's name from being another
+    one's."""
+
+    def __init__(self, torch, loss, step):
+        self.torch, self.step = torch, step
+        self.storage = torch.multiprocessing.reductions.StorageWeakRef(_storage_of(loss))
+        self.place, self.version = loss.data_ptr(), loss._version
+
+    def is_read_by(self, tensor):
+        """It is the loss, or a view of it (as of `detach()`), and nobody has written into it."""
+        if type(tensor) is not self.torch.Tensor:
+            return False
+        try:
+            with untold(self.torch):
+                return (
+                    tensor.data_ptr() == self.place
+                    and _storage_of(tensor)._cdata == self.storage.cdata
+                    and tensor._version == self.version
+                )
+        except RuntimeError as failure:  # it has no memory of its own
+            pass_on(failure)
+            return False
+
+
+def _storage_of(tensor):
+    untyped = getattr(tensor, "untyped_storage", None)  # from torch 2.0 on
+    return untyped() if untyped is not None else tensor.storage()
 
 
 class Waits:
@@ -27,11 +59,18 @@ class Waits:
         self.state = state
         self.places = {}  # (call, code, line) -> [count, ns, count in steps, on a device]
         self.transfers = {}  # line -> [pinned bytes, pageable bytes, blocking, non-blocking, ns]
-        self.loss_pointer = 0
-        self.loss_step = 0
+        self.loss = None  # WatchedLoss of the newest backward pass, until the program reads it
 
     def watch_loss(self, loss):
-        self.loss_pointer, self.loss_step = loss.data_ptr(), self.state.loop.steps
+        self.loss = WatchedLoss(self.state.torch, loss, self.state.loop.steps)
+
+    def step_of_loss(self, tensor):
+        """The step whose loss the program reads with this tensor; None: it is something else."""
+        loss = self.loss
+        if loss is None or not loss.is_read_by(tensor):
+            return None
+        self.loss = None
+        return loss.step
 
     def _entry(self, call, frame):
         """The counts of this call and line; None if there are too many of them already."""
@@ -164,7 +203,7 @@ def _patch_read(state, Tensor, name, call):
             loop = state.loop
             if loop is None or loop.in_optimizer or _get_ident() != state.thread or not args:
                 if loop is not None and loop.in_optimizer and loop.device is not None:
-                    loop.device.may_have_waited(args)
+                    loop.device.may_wait(args)
                 return None
             if not state.has_device or args[0].is_cpu:
                 if not loop.within():
@@ -174,6 +213,8 @@ def _patch_read(state, Tensor, name, call):
                 number = state.actuators.reads.read(args[0], places.outside(sys._getframe(1)))
                 if number is not None:
                     return [number]
+            if loop.device is not None:
+                loop.device.wait_begins()
             return now(), loop.total
         except BaseException as failure:
             return caught(failure)
@@ -185,9 +226,11 @@ def _patch_read(state, Tensor, name, call):
                 return
             t0, total = seen
             state.waits.take(call, t0, t1, t1 - t0 - (loop.total - total), True, sys._getframe(1))
-            if reads_one and state.waits.loss_pointer and args[0].data_ptr() == state.waits.loss_pointer:
-                state.waits.loss_pointer = 0
-                loop.ring.emit(event_kinds.LOSS, t1, 0, state.waits.loss_step, loop.samples, 0, float(result))
+            if loop.device is not None:
+                loop.device.wait_ends(t1)
+            step = state.waits.step_of_loss(args[0]) if reads_one else None
+            if step is not None:
+                loop.ring.emit(event_kinds.LOSS, t1, 0, step, loop.samples, 0, float(result))
         except BaseException as failure:
             caught(failure)
 
@@ -195,17 +238,26 @@ def _patch_read(state, Tensor, name, call):
 
 
 def _patch_wait(state, owner, name, call):
+    drains = owner is state.torch.cuda and call == "synchronize"  # an event or a stream may be another one's
+
     def before(args, kwargs):
-        loop = state.loop
-        if loop is None or loop.in_optimizer or _get_ident() != state.thread:
-            return None
-        return now(), loop.total
+        try:
+            loop = state.loop
+            if loop is None or loop.in_optimizer or _get_ident() != state.thread:
+                return None
+            if loop.device is not None and call != "gc":
+                loop.device.wait_begins()
+            return now(), loop.total
+        except BaseException as failure:
+            return caught(failure)
 
     def after(seen, args, kwargs, result):
         try:
             t1, loop = now(), state.loop
             if loop is not None:
                 t0, total = seen
+                if drains and loop.device is not None:
+                    loop.device.wait_ends(t1)
                 state.waits.take(
                     call,
                     t0,
@@ -265,6 +317,8 @@ def _patch_transfer(state, Tensor, name):
             )
             if goes_on:
                 kwargs["non_blocking"] = True
+            if outwards and loop.device is not None and _is_blocking(args, kwargs):
+                loop.device.wait_begins()
             return now(), outwards, goes_on
         except BaseException as failure:
             return caught(failure)
@@ -278,10 +332,14 @@ def _patch_transfer(state, Tensor, name):
             if outwards and place == "cuda" and state.actuators.non_blocking is not None:
                 state.actuators.non_blocking.copied(tensor, result, goes_on)
             if outwards and place != "cpu":
+                if state.loop.device is not None and _is_blocking(args, kwargs):
+                    state.loop.device.copy_ends(t1)
                 _moved(state, tensor, t0, t1, _bytes_of(tensor), _is_blocking(args, kwargs), sys._getframe(1))
             elif not outwards and place == "cpu" and _place_of(tensor) != "cpu":
                 # Towards the host: .to("cpu") waits as .cpu() does.
                 state.waits.take("cpu", t0, t1, t1 - t0, True, sys._getframe(1))
+                if state.loop.device is not None and _is_blocking(args, kwargs):
+                    state.loop.device.wait_ends(t1)
         except BaseException as failure:
             caught(failure)
 
