@@ -87,6 +87,18 @@ train waits script.model=waits.pt
 has err "compile.mode: graph is off from here on: it cannot be captured"
 has out "2000 samples in 40 steps"
 
+# What is left to the device: a graph, bf16, and a longer run, unless the command line says how long.
+train auto compile.mode=auto precision.amp=auto --format json
+has out '"compile.mode":"graph"'
+has out '"precision.amp":"bf16"'
+sed 's/samples: 2000,/samples: 2000, samples_on_gpu: 3000,/' houses.yaml >longer.yaml
+mv longer.yaml houses.yaml
+train longer
+has out "3000 samples in 60 steps"
+train shorter train.samples=1000
+has out "1000 samples in 20 steps"
+sed -i 's/ samples_on_gpu: 3000,//' houses.yaml
+
 train several batch.size=25 batch.accumulation=2 grad.clip_norm=1 ema.decay=0.9 optimizer.schedule=cosine
 lacks err "cannot be captured"
 lacks several.said "captured:"

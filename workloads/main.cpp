@@ -27,6 +27,7 @@
 #include "unidle/base/version.h"
 #include "unidle/cli/option_names.h"
 #include "unidle/cli/parser_output.h"
+#include "unidle/train/automatic.h"
 #include "unidle/train/checkpoints/weights.h"
 #include "unidle/train/device.h"
 #include "unidle/train/machine_speed.h"
@@ -163,8 +164,9 @@ std::optional<std::filesystem::path> to_resume(const Options& options, const tra
   return begun ? std::optional(folder) : std::nullopt;
 }
 
-train::Summary train_workload(const Options& options, const train::Config& config, const train::WorkloadKind& kind,
+train::Summary train_workload(const Options& options, const train::Config& given, const train::WorkloadKind& kind,
                               const Place& place, train::Events& events) {
+  const train::Config config = train::chosen_on(place.device, given);
   std::unique_ptr<train::GraphCapture> capture;  // before any work is queued: it chooses the stream
   if (config.text("compile.mode") == "graph") {
     capture = train::graph_capture_of(place.device);

@@ -25,6 +25,10 @@ std::string expectation(const Knob& knob) {
   return {};
 }
 
+bool leaves_open(const Knob& knob, const std::string& value) {
+  return std::find(knob.leaves_open.begin(), knob.leaves_open.end(), value) != knob.leaves_open.end();
+}
+
 bool any_of_class(const Settings& changes, KnobClass wanted) {
   return std::any_of(changes.begin(), changes.end(), [&](const auto& change) {
     const Knob* knob = find_knob(change.first);
@@ -44,6 +48,9 @@ Settings read_settings(const ConfigFile& config) {
     const std::optional<std::string> value = canonical_value(*knob, scalar->value);
     if (!value && knob->name == "precision.amp" && parse_bool(scalar->value)) {
       continue;  // it names no precision: programs leave it off, which setting-ignored tells
+    }
+    if (!value && leaves_open(*knob, scalar->value)) {
+      continue;
     }
     if (!value) {
       throw Error(ErrorCode::kInput, fmt::format("{}:{}: {}", config.name(), scalar->line, knob->name),

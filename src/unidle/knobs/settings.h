@@ -14,8 +14,9 @@ namespace unidle::knobs {
 /// Knob name to canonical value. Knobs that are not set are absent.
 using Settings = std::map<std::string, std::string>;
 
-/// All knobs that `config` sets under their own names; a precision.amp that says true sets nothing. Throws kInput
-/// (subject "file:line: key") when a value is not of its knob's type, and says what was expected.
+/// All knobs that `config` sets under their own names; a precision.amp that says true sets nothing, nor does what
+/// leaves the choice to the program. Throws kInput (subject "file:line: key") when a value is not of its knob's type,
+/// and says what was expected.
 Settings read_settings(const ConfigFile& config);
 
 /// The same for the configuration of any program, whose framework may have names of its own for them; those that it

@@ -28,5 +28,10 @@ TEST(Settings, MixedPrecisionThatSaysTrueSetsNothing) {
   EXPECT_THROW(read_settings(ConfigFile::from_text("compile:\n  mode: true\n", "c.yaml")), Error);
 }
 
+TEST(Settings, WhatIsLeftToTheProgramSetsNothing) {
+  const char* text = "workload: keypoint\nprecision: {amp: auto}\ncompile: {mode: auto}\n";
+  EXPECT_EQ(read_settings(ConfigFile::from_text(text, "c.yaml")), Settings{});
+}
+
 }  // namespace
 }  // namespace unidle::knobs

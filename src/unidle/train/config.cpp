@@ -134,7 +134,7 @@ Config Config::from_text(std::string text, std::string name, const std::vector<s
     if (equals == std::string::npos) {
       throw Error(ErrorCode::kUsage, pair, "expected KEY=VALUE");
     }
-    config.assign(pair.substr(0, equals), pair.substr(equals + 1), pair, "command line");
+    config.assign(pair.substr(0, equals), pair.substr(equals + 1), pair, std::string(kCommandLine));
   }
   if (config.text("workload").empty()) {
     throw Error(ErrorCode::kInput, config.name_, "key 'workload' is missing", "add e.g. workload: superres");
@@ -160,6 +160,15 @@ const std::string& Config::text(std::string_view name) const { return at(name).t
 bool Config::flag(std::string_view name) const { return at(name).text == "true"; }
 std::int64_t Config::integer(std::string_view name) const { return parse_number<std::int64_t>(text(name)).value(); }
 double Config::real(std::string_view name) const { return parse_number<double>(text(name)).value(); }
+void Config::choose(std::string_view name, std::string value) {
+  Value& setting = values_.at(std::string(name));
+  setting.written = setting.text;
+  setting.text = std::move(value);
+}
+const std::string& Config::written(std::string_view name) const {
+  const Value& setting = at(name);
+  return setting.written.empty() ? setting.text : setting.written;
+}
 const std::string& Config::location(std::string_view name) const { return at(name).location; }
 
 }  // namespace unidle::train

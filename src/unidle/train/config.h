@@ -37,7 +37,7 @@ std::string_view closest_setting(std::string_view name);
 /// "a whole number, 0 or more", "true or false", "off, fp16 or bf16"
 std::string describe_expected(const Setting& setting);
 
-/// Complete and checked: every setting has a value of its type. Immutable and so thread-safe.
+/// Complete and checked: every setting has a value of its type. Thread-safe but for choose().
 class Config {
  public:
   /// Throws kInput with subject "file:line: key" (or "KEY=VALUE") for an unknown key and for a value that is not of the
@@ -51,8 +51,13 @@ class Config {
   std::int64_t integer(std::string_view name) const;
   double real(std::string_view name) const;
 
-  /// Where the value was given: "file:line", "command line", or "" for the default.
+  /// Where the value was given: "file:line", kCommandLine, or "" for the default.
   const std::string& location(std::string_view name) const;
+  static constexpr std::string_view kCommandLine = "command line";
+  /// Gives an open setting the value that is in force; what was written, and where, is still known.
+  void choose(std::string_view name, std::string value);
+  /// The value that was given, or the default.
+  const std::string& written(std::string_view name) const;
   /// The file's name as it was given.
   const std::string& name() const { return name_; }
   /// The command that prepares the data of this configuration, with the settings that were given beside the file.
@@ -62,6 +67,7 @@ class Config {
   struct Value {
     std::string text;
     std::string location;
+    std::string written = {};  // where something else is in force; else empty
   };
   const Value& at(std::string_view name) const;
   void assign(const std::string& key, const std::string& raw, const std::string& subject, const std::string& location);

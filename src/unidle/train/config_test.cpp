@@ -56,7 +56,7 @@ TEST(Config, AnotherWordWhereAPrecisionIsExpected) {
   const Error error = failure_to_read("workload: superres\nprecision:\n  amp: half\n");
   EXPECT_EQ(error.exit_code(), 2);
   EXPECT_EQ(error.subject(), "c.yaml:3: precision.amp");
-  EXPECT_THAT(error.message(), HasSubstr("expected off, fp16, bf16 or true"));
+  EXPECT_THAT(error.message(), HasSubstr("expected off, auto, fp16, bf16 or true"));
 }
 
 TEST(Config, AKeyIsSetOnlyOnce) {

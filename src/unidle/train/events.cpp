@@ -127,7 +127,7 @@ void Events::settings(const Config& config, const Effective& effective) {
     const std::string name(setting.name);
     nlohmann::json note = {{"type", "setting"},
                            {"knob", name},
-                           {"value", typed_value(setting, config.text(name))},
+                           {"value", typed_value(setting, config.written(name))},
                            {"source", "configured"},
                            {"location", config.location(name)}};
     if (!config.location(name).empty()) {

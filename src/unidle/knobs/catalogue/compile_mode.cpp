@@ -43,6 +43,7 @@ const Knob& compile_mode() {
               .code_place = "model",
           },
       .compared = true,
+      .leaves_open = {"auto"},
   };
   return kKnob;
 }

@@ -64,6 +64,7 @@ const Knob& precision_amp() {
               .code_place = "model",
           },
       .compared = true,
+      .leaves_open = {"auto"},
   };
   return kKnob;
 }
