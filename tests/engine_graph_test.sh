@@ -142,6 +142,21 @@ for mode in off graph; do
   "$python" look.py 8 || fail "observed, $mode"
 done
 
+# Copies from page-locked memory run beside what the device computes: here both take as long.
+for mode in off graph; do
+  for pinned in true false; do
+    UNIDLE_FAKE_CUDA="kernel_us=100 pinned_gbs=0.0002 pageable_gbs=0.0002" train copies compile.mode=$mode data.on_device=false \
+      loader.workers=1 loader.pin_memory=$pinned transfer.non_blocking=true metrics.interval=1000 train.samples=10000 --format json
+    mv out $pinned.json
+  done
+  "$python" - <<'END' || fail "copies are not overlapped, $mode"
+import json
+
+beside, after = (json.load(open(name + ".json"))["samples_per_s"] for name in ("true", "false"))
+assert beside > 1.2 * after, (beside, after)
+END
+done
+
 # A process that finds no GPU of its own says so, before it waits for the others.
 RANK=1 WORLD_SIZE=2 LOCAL_RANK=1 LOCAL_WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=1 UNIDLE_FORCE_CUDA=1 \
   LD_PRELOAD="$UNIDLE_LIB/libunidle_fake_cuda.so" "$UNIDLE_BIN/unidle-train" -q houses.yaml >out 2>err

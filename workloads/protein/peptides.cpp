@@ -34,8 +34,12 @@ const cache::TensorView& find(const cache::Entry& entry, std::string_view name) 
 }  // namespace
 
 PeptideSource::PeptideSource(std::vector<std::string> sequences, Structures& structures, std::int64_t group,
-                             bool keep_order)
-    : sequences_(std::move(sequences)), structures_(structures), group_(group), keep_order_(keep_order) {
+                             bool keep_order, std::int64_t lengths)
+    : sequences_(std::move(sequences)),
+      structures_(structures),
+      group_(group),
+      keep_order_(keep_order),
+      lengths_(lengths) {
   if (static_cast<std::int64_t>(sequences_.size()) < group_) {
     throw Error(ErrorCode::kInput, "data.group",
                 fmt::format("is {}, and there are {} peptides", group_, sequences_.size()), "take a smaller group");
@@ -61,7 +65,8 @@ PeptideSource::Block PeptideSource::block_of(std::int64_t item) const {
 
 std::int64_t PeptideSource::extent(std::int64_t item, std::size_t) const {
   const std::int64_t longest = keep_order_ ? item * group_ : block_of(item).first;
-  return static_cast<std::int64_t>(sequences_[static_cast<std::size_t>(longest)].size());
+  const auto length = static_cast<std::int64_t>(sequences_[static_cast<std::size_t>(longest)].size());
+  return std::min(kLongest, (length + lengths_ - 1) / lengths_ * lengths_);
 }
 
 const std::string& PeptideSource::peptide(const data::ItemRequest& request, std::int64_t row) const {

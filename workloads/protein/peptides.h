@@ -14,19 +14,23 @@ namespace unidle::workloads::protein {
 constexpr std::string_view kAminoAcids = "ACDEFGHIKLMNPQRSTVWY";
 constexpr std::int64_t kShortest = 5;
 constexpr std::int64_t kLongest = 50;
+/// What lengths of batches are rounded up to for a GPU: of few shapes each has a captured step.
+constexpr std::int64_t kLengthsOfGpu = 8;
 /// Fields of a PeptideSource.
 enum PeptideField : std::size_t { kTokens, kLength, kResidues, kAngles, kPairs };
 constexpr std::int64_t kResidueFeatures = 7;  // secondary structure (3), position (3), confidence
 
 /// A sample is a peptide of n residues: "tokens" int64 {n} (1 to 20, 0 behind its end), "length" int64, "residues"
 /// float32 {n, 7}, "angles" float32 {n, 3} in degrees, "pairs" float32 {n, 50, 2} (distances in angstrom and contacts;
-/// columns behind the end are 0). n is the longest of the batch. An item is `group` peptides of like length: the
-/// peptides are sorted by length, and each epoch mixes those of eight neighbouring groups. Thread-safe.
+/// columns behind the end are 0). n is the longest of the batch, rounded up to a multiple of `lengths`, to 50 at most.
+/// An item is `group` peptides of like length: the peptides are sorted by length, and each epoch mixes those of eight
+/// neighbouring groups. Thread-safe.
 class PeptideSource final : public data::Source {
  public:
   /// `sequences`: each of 5 to 50 of the twenty letters. `structures` must outlive this. With `keep_order`, an item is
   /// the same in every epoch.
-  PeptideSource(std::vector<std::string> sequences, Structures& structures, std::int64_t group, bool keep_order);
+  PeptideSource(std::vector<std::string> sequences, Structures& structures, std::int64_t group, bool keep_order,
+                std::int64_t lengths = 1);
 
   const std::vector<data::Field>& fields() const override { return fields_; }
   std::int64_t items() const override;
@@ -49,6 +53,7 @@ class PeptideSource final : public data::Source {
   Structures& structures_;
   std::int64_t group_;
   bool keep_order_;
+  std::int64_t lengths_;
   std::vector<data::Field> fields_;
 };
 

@@ -37,7 +37,8 @@ class Peptides final : public train::Workload {
  public:
   Peptides(const train::Config& config, at::Device device)
       : structures_(config),
-        train_(read_peptides(config, "train.txt"), structures_, config.integer("data.group"), false),
+        train_(read_peptides(config, "train.txt"), structures_, config.integer("data.group"), false,
+               device.is_cuda() ? kLengthsOfGpu : 1),
         validation_(read_peptides(config, "validation.txt"), structures_, 1, true),
         model_(config.integer("model.width"), config.integer("model.depth"), config.flag("grad.checkpointing")) {
     check(config);

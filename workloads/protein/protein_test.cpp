@@ -78,6 +78,23 @@ TEST_F(Protein, ItemsAreOfLikeLengthAndAnEpochHasEachPeptideOnce) {
   }
 }
 
+TEST_F(Protein, BatchesForAGpuHaveFewLengths) {
+  Structures structures(config());
+  std::vector<std::string> sequences;
+  for (std::int64_t length = kShortest; length <= kLongest; ++length) {
+    sequences.push_back(std::string(static_cast<std::size_t>(length), 'A'));
+  }
+  const PeptideSource source(sequences, structures, 1, true, kLengthsOfGpu);
+  std::set<std::int64_t> lengths;
+  for (std::int64_t item = 0; item < source.items(); ++item) {
+    const std::int64_t length = kLongest - item;  // the longest first
+    EXPECT_GE(source.extent(item, kTokens), length);
+    EXPECT_LT(source.extent(item, kTokens), length + kLengthsOfGpu);
+    lengths.insert(source.extent(item, kTokens));
+  }
+  EXPECT_THAT(lengths, ElementsAre(8, 16, 24, 32, 40, 48, 50));
+}
+
 TEST_F(Protein, Learns) {
   EXPECT_THAT(prepare(), HasSubstr("generated"));
   const train::Summary begin = workloads::train_small("protein", settings({"train.samples=4"}));

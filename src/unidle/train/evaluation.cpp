@@ -100,9 +100,10 @@ at::Tensor Evaluation::sums_of_batches(const Precision& precision, const data::S
   }
   at::Tensor sums;
   for (std::int64_t batch = input->loader().batches_per_epoch(); batch > 0; --batch) {
-    const std::vector<at::Tensor> fields = input->move(input->fetch());
+    const std::vector<at::Tensor> fields = input->fields(input->move(input->fetch()));
     const AutocastGuard autocast = precision.autocast();
     add_to(sums, workload_.metric_sums(fields));
+    input->consumed();
     input->settle();
   }
   if (input->on_device()) {

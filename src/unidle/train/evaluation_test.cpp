@@ -66,7 +66,7 @@ std::vector<at::Tensor> stream(const data::Source& source, bool on_device, data:
   Input input(source, uses, at::kCPU, {.loader = loader, .on_device = on_device});
   std::vector<at::Tensor> batches;
   for (int i = 0; i < 40; ++i) {
-    batches.push_back(input.move(input.fetch())[0].clone());
+    batches.push_back(input.fields(input.move(input.fetch()))[0].clone());
   }
   return batches;
 }

@@ -134,6 +134,7 @@ LiveState Trainer::live_state() {
 void Trainer::open_input() {
   InputOptions options = input_options(config_);
   options.loader = loader_options(position_.samples);
+  options.batches_of_step = step_.graphs().on() ? accumulation_ : 0;
   input_.reset();  // its memory first
   try {
     input_ = std::make_unique<Input>(workload_.source(), workload_.field_uses(), device_, options);

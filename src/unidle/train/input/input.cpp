@@ -1,5 +1,6 @@
 #include "unidle/train/input/input.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace unidle::train {
@@ -29,16 +30,17 @@ Input::Input(const data::Source& source, std::vector<FieldUse> uses, at::Device 
     loader.allocator = pinned_.get();
   }
   loader_ = std::make_unique<data::Loader>(delivered, loader);
-  transfer_ = std::make_unique<Transfer>(delivered, numbers_ ? std::vector{FieldUse::kRaw} : uses_, device,
-                                         channels_last_, non_blocking_);
+  const std::int64_t together =
+      device.is_cpu() ? options.batches_of_step : std::max<std::int64_t>(options.batches_of_step, 1);
+  transfer_ = std::make_unique<Transfer>(delivered, *loader_,
+                                         Transfer::Options{.device = device,
+                                                           .non_blocking = non_blocking_,
+                                                           .overlapped = non_blocking_ && pinned(),
+                                                           .places = static_cast<std::size_t>(2 * together)});
 }
 
-std::vector<at::Tensor> Input::move(data::Batch batch) {
-  std::vector<at::Tensor> moved = transfer_->move(std::move(batch));
-  if (!rows_) {
-    return moved;
-  }
-  std::vector<at::Tensor> fields = rows_->select(moved[0]);
+std::vector<at::Tensor> Input::fields(const std::vector<at::Tensor>& moved) const {
+  std::vector<at::Tensor> fields = rows_ ? rows_->select(moved[0]) : moved;
   for (std::size_t index = 0; index < fields.size(); ++index) {
     if (uses_[index] == FieldUse::kPicture) {
       fields[index] = picture_to_float(fields[index], channels_last_);

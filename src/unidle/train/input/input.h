@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "unidle/data/loader.h"
@@ -21,6 +22,9 @@ struct InputOptions {
   bool non_blocking = false;   // of no effect on a CPU
   bool channels_last = false;
   bool on_device = false;  // the source is read once, and only item numbers cross the bus
+  /// Batches lie in memory that stays where it is: in twice so many places, used in turns. 0: on a CPU, wherever they
+  /// are.
+  std::int64_t batches_of_step = 0;
 };
 /// The options that the configuration asks for; the loader's batch and start are the caller's.
 InputOptions input_options(const Config& config);
@@ -35,8 +39,13 @@ class Input {
 
   bool ready() const { return loader_->ready(); }
   data::Batch fetch() { return loader_->next(); }
-  /// The fields of the fetched batch. On a CPU raw fields may be views, valid until the next call.
-  std::vector<at::Tensor> move(data::Batch batch);
+  /// The fetched batch on the device, as it crosses the bus; valid until the next call, or for as many as
+  /// batches_of_step says.
+  const std::vector<at::Tensor>& move(data::Batch batch) { return transfer_->move(std::move(batch)); }
+  /// The fields of a batch that was moved. Work of the device alone.
+  std::vector<at::Tensor> fields(const std::vector<at::Tensor>& moved) const;
+  /// All that reads the batches moved so far is queued.
+  void consumed() { transfer_->consumed(); }
   /// After move(): waits until at most one batch is still being copied. Whether it had to.
   bool settle() { return transfer_->settle(); }
   /// Bytes that crossed the bus for the last batch.

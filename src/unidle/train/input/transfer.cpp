@@ -1,5 +1,6 @@
 #include "unidle/train/input/transfer.h"
 
+#include <c10/core/StreamGuard.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 
 #include <algorithm>
@@ -42,60 +43,106 @@ std::byte* PinnedAllocator::allocate(std::size_t bytes) {
 
 void PinnedAllocator::release(std::byte* memory, std::size_t) { blocks_.erase(memory); }
 
-struct Transfer::InFlight {
-  data::Batch batch;
-  c10::Event copied;
-};
-
-Transfer::Transfer(const data::Source& source, std::vector<FieldUse> uses, at::Device device, bool channels_last,
-                   bool non_blocking)
-    : fields_(source.fields()),
-      uses_(std::move(uses)),
-      device_(device),
-      channels_last_(channels_last),
-      non_blocking_(non_blocking) {}
+Transfer::Transfer(const data::Source& source, const data::Loader& loader, const Options& options)
+    : fields_(source.fields()), options_(options) {
+  const c10::impl::VirtualGuardImpl guard(options_.device.type());
+  if (options_.overlapped) {
+    side_ = guard.getStreamFromGlobalPool(options_.device, /*isHighPriority=*/true);  // no work is queued on those
+  }
+  places_.reserve(options_.places);
+  for (std::size_t i = 0; i < options_.places; ++i) {
+    Place& place = places_.emplace_back(options_.device.type());
+    for (std::size_t field = 0; field < fields_.size(); ++field) {
+      place.memory.push_back(at::empty({static_cast<std::int64_t>(loader.field_bytes(field))},
+                                       at::TensorOptions(at::kByte).device(options_.device)));
+    }
+  }
+}
 
 Transfer::~Transfer() {
   for (InFlight& entry : in_flight_) {
-    entry.copied.synchronize();
+    entry.copied->synchronize();
   }
 }
 
-std::vector<at::Tensor> Transfer::move(data::Batch batch) {
+const std::vector<at::Tensor>& Transfer::move(data::Batch batch) {
   bytes_ = 0;
-  std::vector<at::Tensor> moved;
-  moved.reserve(fields_.size());
-  for (std::size_t index = 0; index < fields_.size(); ++index) {
-    at::Tensor tensor = field_view(batch, fields_[index], index);
-    bytes_ += tensor.nbytes();
-    if (!device_.is_cpu()) {
-      tensor = tensor.to(device_, non_blocking_);
+  if (places_.empty()) {
+    views_.clear();
+    for (std::size_t index = 0; index < fields_.size(); ++index) {
+      views_.push_back(field_view(batch, fields_[index], index));
+      bytes_ += views_.back().nbytes();
     }
-    moved.push_back(uses_[index] == FieldUse::kPicture ? picture_to_float(tensor, channels_last_) : tensor);
+    current_.emplace(std::move(batch));
+    return views_;
   }
-  keep(std::move(batch));
-  return moved;
+  Place& place = next_place();
+  {
+    const c10::OptionalStreamGuard guard(side_);
+    copy(batch, place);
+  }
+  if (on_gpu()) {
+    const c10::Stream compute = c10::impl::VirtualGuardImpl(options_.device.type()).getStream(options_.device);
+    place.copied.record(side_.value_or(compute));
+    if (side_) {
+      place.copied.block(compute);
+    }
+    in_flight_.push_back({std::move(batch), &place.copied});
+  }
+  return place.fields;
 }
 
-void Transfer::keep(data::Batch batch) {
-  if (device_.is_cpu()) {
-    current_.emplace(std::move(batch));
-    return;
+Transfer::Place& Transfer::next_place() {
+  Place& place = places_[next_++ % places_.size()];
+  if (place.in_use) {
+    free(place);
   }
-  c10::Event copied(device_.type());
-  copied.record(c10::impl::VirtualGuardImpl(device_.type()).getStream(device_));
-  in_flight_.push_back({std::move(batch), std::move(copied)});
+  if (side_) {
+    place.free.block(*side_);
+  }
+  place.in_use = true;
+  return place;
+}
+
+void Transfer::copy(const data::Batch& batch, Place& place) {
+  place.fields.resize(fields_.size());
+  for (std::size_t index = 0; index < fields_.size(); ++index) {
+    const at::Tensor from = field_view(batch, fields_[index], index);
+    at::Tensor& to = place.fields[index];
+    if (!to.defined() || to.sizes() != from.sizes()) {
+      const auto bytes = static_cast<std::int64_t>(from.nbytes());
+      to = place.memory[index].narrow(0, 0, bytes).view(from.scalar_type()).view(from.sizes());
+    }
+    to.copy_(from, options_.non_blocking);
+    bytes_ += from.nbytes();
+  }
+}
+
+void Transfer::consumed() {
+  for (Place& place : places_) {
+    if (place.in_use) {
+      free(place);
+    }
+  }
+}
+
+void Transfer::free(Place& place) {
+  if (side_) {
+    place.free.record(c10::impl::VirtualGuardImpl(options_.device.type()).getStream(options_.device));
+  }
+  place.in_use = false;
 }
 
 bool Transfer::settle() {
   bool waited = false;
   while (!in_flight_.empty()) {
-    const bool done = in_flight_.front().copied.query();
+    const c10::Event& copied = *in_flight_.front().copied;
+    const bool done = copied.query();
     if (!done && in_flight_.size() <= kInFlightAtMost) {
       break;
     }
     if (!done) {
-      in_flight_.front().copied.synchronize();
+      copied.synchronize();
       waited = true;
     }
     in_flight_.pop_front();

@@ -3,6 +3,7 @@
 
 #include <ATen/ATen.h>
 #include <c10/core/Event.h>
+#include <c10/core/Stream.h>
 
 #include <cstdint>
 #include <deque>
@@ -25,34 +26,59 @@ class PinnedAllocator : public data::SlotAllocator {
   std::map<std::byte*, at::Tensor> blocks_;
 };
 
-/// Copies bytes, not floats: a picture crosses the bus as u8 and becomes float on the device.
-/// Keeps a batch's slot until the device has read it. Must die before the loader. Not thread-safe.
+/// Copies batches as they are (a picture crosses the bus as u8) into places of the device's memory, which are used in
+/// turns and stay where they are, so that captured work can read them. With `overlapped` the copies run on a stream of
+/// their own, beside what the device computes; events keep the two in order. Keeps a batch's slot until the device has
+/// read it. Must die before the loader. Not thread-safe.
 class Transfer {
  public:
-  Transfer(const data::Source& source, std::vector<FieldUse> uses, at::Device device, bool channels_last,
-           bool non_blocking);
+  struct Options {
+    at::Device device = at::kCPU;
+    bool non_blocking = false;
+    bool overlapped = false;  // of non_blocking copies from page-locked slots
+    std::size_t places = 0;   // 0, on a CPU alone: fields are views into the batch
+  };
+  Transfer(const data::Source& source, const data::Loader& loader, const Options& options);
   ~Transfer();
   Transfer(const Transfer&) = delete;
   Transfer& operator=(const Transfer&) = delete;
 
-  /// The fields on the device. On a CPU raw fields are views into the batch, valid until the next call.
-  std::vector<at::Tensor> move(data::Batch batch);
+  /// The fields as the source has them, on the device; valid until as many calls as there are places, at least one.
+  const std::vector<at::Tensor>& move(data::Batch batch);
+  /// All that reads the batches moved so far is queued: their places are free once it is done.
+  void consumed();
   /// Waits until at most one batch is still being copied, whose slot is then free for the loader. Whether it had to.
   bool settle();
   /// Bytes of the last batch.
   std::uint64_t bytes() const { return bytes_; }
 
  private:
-  void keep(data::Batch batch);
+  struct Place {
+    explicit Place(at::DeviceType type) : copied(type), free(type) {}
+    std::vector<at::Tensor> memory;  // a field: the bytes of the largest batch
+    std::vector<at::Tensor> fields;  // of the batch that it holds, in that memory
+    c10::Event copied;               // on a GPU
+    c10::Event free;
+    bool in_use = false;
+  };
+  Place& next_place();
+  void copy(const data::Batch& batch, Place& place);
+  /// Records on the stream that computes.
+  void free(Place& place);
+  bool on_gpu() const { return !options_.device.is_cpu(); }
 
   std::vector<data::Field> fields_;
-  std::vector<FieldUse> uses_;
-  at::Device device_;
-  bool channels_last_;
-  bool non_blocking_;
+  Options options_;
+  std::optional<c10::Stream> side_;  // where copies overlap
   std::uint64_t bytes_ = 0;
-  std::optional<data::Batch> current_;  // on a CPU
-  struct InFlight;
+  std::vector<Place> places_;
+  std::size_t next_ = 0;
+  std::optional<data::Batch> current_;  // what the views of `views_` lie in
+  std::vector<at::Tensor> views_;
+  struct InFlight {
+    data::Batch batch;
+    const c10::Event* copied;
+  };
   std::deque<InFlight> in_flight_;  // on a GPU: batches whose copy may still run
 };
 

@@ -69,10 +69,10 @@ const std::vector<at::Tensor>& Optimizer::Part::of(const std::vector<at::Tensor>
 }
 
 void Optimizer::set_rate(double rate) {
-  rate_ = rate;
-  if (rate_on_device_.defined()) {
+  if (rate_on_device_.defined() && rate != rate_) {
     rate_on_device_.fill_(rate);
   }
+  rate_ = rate;
 }
 
 void Optimizer::keep_rate_on_device() {

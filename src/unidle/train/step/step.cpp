@@ -63,7 +63,7 @@ StepGraphs::Work Step::graph_work() {
   return {.step =
               [this](const StepFields& fields) {
                 return learn(static_cast<std::int64_t>(fields.size()),
-                             [&](std::int64_t i) { return fields[static_cast<std::size_t>(i)]; });
+                             [&](std::int64_t i) { return input_->fields(fields[static_cast<std::size_t>(i)]); });
               },
           .drop_gradients = [this] { drop_gradients(); },
           .weights = [this] { return optimizer_->parameters(); },
@@ -80,35 +80,37 @@ StepGraphs::Work Step::graph_work() {
 at::Tensor Step::run(Input& input, std::int64_t accumulation, std::int64_t number) {
   number_ = static_cast<std::uint64_t>(number);
   updating_ = false;
+  input_ = &input;
   optimizer_->set_rate(schedule_.rate(number));
   const at::Tensor loss = graphs_.on() ? run_captured(input, accumulation) : run_as_it_is(input, accumulation);
   timer_.end();
+  input.consumed();
   return loss;
 }
 
 at::Tensor Step::run_as_it_is(Input& input, std::int64_t count) {
   return learn(count, [&](std::int64_t i) {
-    std::vector<at::Tensor> fields = next_fields(input);
+    if (i > 0) {
+      input.consumed();
+    }
+    const std::vector<at::Tensor>& moved = next_batch(input);
     if (i == 0) {
       timer_.begin(number_);
     }
-    return fields;
+    return input.fields(moved);
   });
 }
 
 at::Tensor Step::run_captured(Input& input, std::int64_t count) {
-  StepFields fields;
-  for (std::int64_t i = 0; i < count; ++i) {
-    fields.push_back(next_fields(input));
-    for (at::Tensor& field : fields.back()) {
-      field = i + 1 < count ? field.clone() : field;  // it may be a view into the batch, which the next one replaces
-    }
+  moved_.resize(static_cast<std::size_t>(count));
+  for (std::vector<at::Tensor>& batch : moved_) {
+    batch = next_batch(input);
   }
   const std::uint64_t start = Events::now_ns();
   const std::int64_t replays = graphs_.replays();
   const std::int64_t captures = graphs_.captures();
   timer_.begin(number_);
-  const at::Tensor loss = graphs_.run(fields);
+  const at::Tensor loss = graphs_.run(moved_);
   if (graphs_.captures() > captures) {
     timer_.drop();
   }
@@ -133,7 +135,7 @@ at::Tensor Step::learn(std::int64_t count, const FieldsOf& fields_of) {
 
 void Step::drop_gradients() { clear_gradients(optimizer_->parameters(), /*to_none=*/true); }
 
-std::vector<at::Tensor> Step::next_fields(Input& input) {
+const std::vector<at::Tensor>& Step::next_batch(Input& input) {
   std::uint64_t start = Events::now_ns();
   const bool ready = input.ready();
   data::Batch batch = fetch(input);
@@ -142,14 +144,14 @@ std::vector<at::Tensor> Step::next_fields(Input& input) {
   events_.samples(batch, number_);
 
   start = Events::now_ns();
-  std::vector<at::Tensor> fields = input.move(std::move(batch));
+  const std::vector<at::Tensor>& moved = input.move(std::move(batch));
   events_.span(UNIDLE_EVENT_TRANSFER, start, number_, input.bytes(),
                (input.pinned() ? 1U : 0U) | (input.non_blocking() ? 0U : 2U));
   start = Events::now_ns();
   if (input.settle()) {  // the device is behind
     events_.span(UNIDLE_EVENT_SYNC, start, number_);
   }
-  return fields;
+  return moved;
 }
 
 at::Tensor Step::learn_without_graph(const std::vector<at::Tensor>& fields, std::int64_t count) {

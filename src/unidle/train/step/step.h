@@ -54,8 +54,8 @@ class Step {
 
  private:
   StepGraphs::Work graph_work();
-  /// The fields of the next micro-batch, on the device.
-  std::vector<at::Tensor> next_fields(Input& input);
+  /// The next micro-batch, on the device.
+  const std::vector<at::Tensor>& next_batch(Input& input);
   /// A whole step, of `count` micro-batches. `fields_of(i)` is called when the one before is done.
   template <typename FieldsOf>
   at::Tensor learn(std::int64_t count, const FieldsOf& fields_of);
@@ -79,6 +79,8 @@ class Step {
   AveragedWeights averaged_;
   StepGraphs graphs_;
   DeviceTimer timer_;
+  const Input* input_ = nullptr;  // of the step under way
+  StepFields moved_;              // its batches, where it may be captured
   std::uint64_t number_ = 0;
   bool updating_ = false;
   bool all_have_gradients_ = false;

@@ -18,7 +18,9 @@ namespace {
 /// takes three as well.
 constexpr int kStepsBefore = 3;
 /// Shapes beyond so many are rare ones: capturing costs more than it gives.
-constexpr std::size_t kMostGraphs = 16;
+constexpr std::size_t kMostShapes = 16;
+/// Memory that comes in turns.
+constexpr std::size_t kMostPlaces = 2;
 /// Of what one step changes in the weights. Kernels that add in any order differ by less than a hundredth of it; a
 /// graph that has kept an old value, or leaves out a part, by about all of it.
 constexpr double kMostDifference = 0.05;
@@ -26,13 +28,18 @@ constexpr double kMostDifference = 0.05;
 constexpr double kRounding = 1e-6;
 constexpr double kMostLossDifference = 0.01;
 
-bool same_shape(const StepFields& a, const StepFields& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const auto& x, const auto& y) {
-    return std::equal(x.begin(), x.end(), y.begin(), y.end(), [](const at::Tensor& one, const at::Tensor& other) {
-      return one.dtype() == other.dtype() && one.sizes() == other.sizes() && one.strides() == other.strides();
-    });
+template <typename Same>
+bool alike(const StepFields& a, const StepFields& b, const Same& same) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [&](const auto& x, const auto& y) {
+    return std::equal(x.begin(), x.end(), y.begin(), y.end(), same);
   });
 }
+
+bool same_shape(const at::Tensor& a, const at::Tensor& b) {
+  return a.dtype() == b.dtype() && a.sizes() == b.sizes() && a.strides() == b.strides();
+}
+
+bool same_memory(const at::Tensor& a, const at::Tensor& b) { return a.const_data_ptr() == b.const_data_ptr(); }
 
 /// On the host: what a comparison holds takes nothing from the step.
 std::vector<at::Tensor> copies_of(const std::vector<at::Tensor>& tensors) {
@@ -114,35 +121,38 @@ StepGraphs::StepGraphs(GraphCapture* capture, std::string against, at::Device de
     : capture_(capture), reason_(std::move(against)), device_(device), work_(std::move(work)) {}
 
 at::Tensor StepGraphs::run(const StepFields& fields) {
-  Graph* graph = on() ? graph_for(fields) : nullptr;
-  if (graph == nullptr || graph->steps_before < graph->wait) {
-    if (graph != nullptr) {
-      ++graph->steps_before;
+  Shape* shape = on() ? shape_of(fields) : nullptr;
+  if (shape == nullptr || shape->steps_before < shape->wait) {
+    if (shape != nullptr) {
+      ++shape->steps_before;
     }
     return work_.step(fields);
   }
-  return graph->captured != nullptr ? replay(*graph, fields) : first_replay(*graph, fields);
-}
-
-StepGraphs::Graph* StepGraphs::graph_for(const StepFields& fields) {
-  for (const auto& graph : graphs_) {
-    if (same_shape(graph->fields, fields)) {
-      return graph.get();
+  for (const auto& graph : shape->graphs) {
+    if (alike(graph->fields, fields, same_memory)) {
+      return replay(*graph);
     }
   }
-  if (graphs_.size() == kMostGraphs) {
+  if (shape->graphs.empty()) {
+    return first_replay(*shape, fields);
+  }
+  return shape->graphs.size() < kMostPlaces ? further_replay(*shape, fields) : work_.step(fields);
+}
+
+StepGraphs::Shape* StepGraphs::shape_of(const StepFields& fields) {
+  for (const auto& shape : shapes_) {
+    if (alike(shape->fields, fields, same_shape)) {
+      return shape.get();
+    }
+  }
+  if (shapes_.size() == kMostShapes) {
     tell_of_many_shapes();
     return nullptr;
   }
-  auto graph = std::make_unique<Graph>();
-  graph->wait = kStepsBefore;
-  for (const auto& micro_batch : fields) {
-    std::vector<at::Tensor>& own = graph->fields.emplace_back();
-    for (const at::Tensor& field : micro_batch) {
-      own.push_back(field.detach().clone());
-    }
-  }
-  return graphs_.emplace_back(std::move(graph)).get();
+  auto shape = std::make_unique<Shape>();
+  shape->fields = fields;
+  shape->wait = kStepsBefore;
+  return shapes_.emplace_back(std::move(shape)).get();
 }
 
 void StepGraphs::tell_of_many_shapes() {
@@ -151,22 +161,26 @@ void StepGraphs::tell_of_many_shapes() {
     spdlog::warn(
         "compile.mode: graph: batches have more than {} shapes, and steps of further ones run without a graph (give "
         "batches of fewer shapes, by data.group or by padding, or leave out compile.mode)",
-        kMostGraphs);
+        kMostShapes);
   }
 }
 
-at::Tensor StepGraphs::replay(Graph& graph, const StepFields& fields) {
-  for (std::size_t i = 0; i < fields.size(); ++i) {
-    copy_all(graph.fields[i], fields[i]);
-  }
+std::unique_ptr<StepGraphs::Graph> StepGraphs::capture(const StepFields& fields) {
+  ++captures_;
+  auto made = std::make_unique<Graph>();
+  made->fields = fields;
+  made->captured = capture_->capture([this, graph = made.get()] { graph->loss = work_.step(graph->fields); });
+  return made;
+}
+
+at::Tensor StepGraphs::replay(const Graph& graph) {
   graph.captured->replay();
   ++replays_;
   return graph.loss.clone();  // the next replay writes it again
 }
 
 // The step as it is comes before the capture: its memory and the graph's are never needed at once.
-at::Tensor StepGraphs::first_replay(Graph& graph, const StepFields& fields) {
-  ++captures_;
+at::Tensor StepGraphs::first_replay(Shape& shape, const StepFields& fields) {
   State before;
   try {
     before = state();
@@ -176,9 +190,10 @@ at::Tensor StepGraphs::first_replay(Graph& graph, const StepFields& fields) {
   }
   const at::Tensor plain_loss = work_.step(fields);
   State after;
+  std::unique_ptr<Graph> graph;
   try {
     after = state();
-    graph.captured = capture_->capture([this, &graph] { graph.loss = work_.step(graph.fields); });
+    graph = capture(fields);
   } catch (const std::exception& failure) {
     give_up(fmt::format("it cannot be captured: {}", first_line(failure.what())));
     work_.drop_gradients();
@@ -187,15 +202,15 @@ at::Tensor StepGraphs::first_replay(Graph& graph, const StepFields& fields) {
   put_back(before);
   std::string fault;
   try {
-    const at::Tensor loss = replay(graph, fields);
+    const at::Tensor loss = replay(*graph);
     const Comparison found(loss, plain_loss, copies_of(work_.weights()), after.weights, before.weights);
     fault = found.fault();
     if (fault.empty()) {
-      if (!found.tells()) {  // later, then; until then steps want the memory
-        graph.loss.reset();
-        graph.captured.reset();
-        graph.steps_before = 0;
-        graph.wait *= 2;  // what changes nothing now may do so for long
+      if (found.tells()) {
+        shape.graphs.push_back(std::move(graph));
+      } else {  // later, then; until then steps want the memory
+        shape.steps_before = 0;
+        shape.wait *= 2;  // what changes nothing now may do so for long
       }
       return loss;
     }
@@ -205,6 +220,17 @@ at::Tensor StepGraphs::first_replay(Graph& graph, const StepFields& fields) {
   give_up(std::move(fault));
   put_back(after);
   return plain_loss;
+}
+
+at::Tensor StepGraphs::further_replay(Shape& shape, const StepFields& fields) {
+  try {
+    shape.graphs.push_back(capture(fields));
+  } catch (const std::exception& failure) {
+    give_up(fmt::format("it cannot be captured: {}", first_line(failure.what())));
+    work_.drop_gradients();
+    return work_.step(fields);
+  }
+  return replay(*shape.graphs.back());
 }
 
 StepGraphs::State StepGraphs::state() const {
@@ -218,12 +244,12 @@ void StepGraphs::put_back(const State& state) const {
 }
 
 bool StepGraphs::hold_memory() const {
-  return std::ranges::any_of(graphs_, [](const auto& graph) { return graph->captured != nullptr; });
+  return std::ranges::any_of(shapes_, [](const auto& shape) { return !shape->graphs.empty(); });
 }
 
 void StepGraphs::give_up(std::string reason) {
   reason_ = std::move(reason);
-  graphs_.clear();
+  shapes_.clear();
   spdlog::warn("compile.mode: graph is off from here on: {}", reason_);
 }
 
