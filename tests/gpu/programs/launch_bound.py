@@ -9,6 +9,6 @@ model = nn.Sequential(
 ).cuda()
 optimizer = torch.optim.AdamW(model.parameters(), foreach=False)
 x = torch.randn(4, 64, device="cuda")
-for _ in steps(2000):
+for _ in steps(300):
     loss = step(model, optimizer, x)
 say(loss)
