@@ -12,6 +12,7 @@ import json
 import os
 import queue
 import random
+import signal
 import subprocess
 import sys
 import threading
@@ -26,7 +27,7 @@ MODES = ["off", "graph", "fused", "auto"]  # compile.mode of the engine
 AT_ONCE = 10  # programs that warm up beside each other
 WARM_UP_STEPS = 100
 WARM_S = 300  # for all ways to be compiled and warm
-PATIENCE_S = 90  # for a run of the engine
+PATIENCE_S = 60  # for a run of the engine
 PEERS = os.path.join(ROOT, "bench", "peers")
 KEEP_FEATURES = """
 import sys
@@ -209,16 +210,28 @@ def last_error(text):
     return (errors or lines or [""])[-1][:300]
 
 
+def answer_of(command, environment, patience):
+    """What it prints. With one that takes too long ends what it has started, a compiler say."""
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    process = subprocess.Popen(command, env=environment, process_group=0, **pipes)
+    try:
+        text, error = process.communicate(timeout=max(0.1, patience))
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        raise
+    if not text.strip():
+        raise RuntimeError(last_error(error) or f"exit code {process.returncode}")
+    return text
+
+
 def engine_rates(plan, workload, samples, modes, precisions, patience=PATIENCE_S):
     """{(mode, precision): samples/s, what is in force and loss, or what went wrong}, all in one process."""
     grid = ["--grid", "compile.mode=" + ",".join(modes)]
     grid += ["--grid", "precision.amp=" + ",".join(amp(one) for one in precisions)]
     command = plan.engine(workload, samples, *grid)
-    done = subprocess.run(command, env=plan.environment, capture_output=True, text=True, timeout=patience)
-    if not done.stdout.strip():
-        raise RuntimeError(last_error(done.stderr) or f"exit code {done.returncode}")
     found = {}
-    for one in json.loads(done.stdout)["runs"]:
+    for one in json.loads(answer_of(command, plan.environment, patience))["runs"]:
         precision = "fp32" if one["settings"]["precision.amp"] == "off" else one["settings"]["precision.amp"]
         found[one["settings"]["compile.mode"], precision] = one
     return found
@@ -235,6 +248,7 @@ class Comparison:
         self.ways, self.modes = ways, modes
         self.precisions = {one: CASES[one].precisions[:precisions] for one in workloads}
         self.warm = {}  # (workload, way, precision): Way, or what went wrong
+        self.slow = set()  # workloads whose packages are not compiled
 
     def prepare(self):
         sources = write_sources(self.plan.folder)
@@ -286,10 +300,14 @@ class Comparison:
         return self.warm_by - time.monotonic()
 
     def compile_engine(self, workload):
-        """What a measurement would otherwise wait for; what fails here is told there."""
+        """What a measurement would otherwise wait for. What takes too long here is not measured."""
         samples = (WARM_UP_STEPS + 10) * CASES[workload].batch
-        with contextlib.suppress(RuntimeError, ValueError, subprocess.TimeoutExpired):
+        try:
             engine_rates(self.plan, workload, samples, ["fused"], self.precisions[workload], self.left())
+        except subprocess.TimeoutExpired:
+            self.slow.add(workload)
+        except (RuntimeError, ValueError):
+            pass  # told by the measurement
 
     def measure(self, workload):
         """The figures of both sides, and the best of the one against the best of the other."""
@@ -318,8 +336,11 @@ class Comparison:
 
     def engine(self, workload, samples):
         """What engine_rates gives; one mode at a time where all of them together fail."""
-        precisions, found = self.precisions[workload], {}
-        for modes in [self.modes, *([one] for one in self.modes)]:
+        precisions, found, wanted = self.precisions[workload], {}, self.modes
+        if workload in self.slow:
+            wanted = [mode for mode in self.modes if mode != "fused"]
+            found = {("fused", one): {"error": "was not compiled in time"} for one in precisions}
+        for modes in [wanted, *([one] for one in wanted)]:
             try:
                 found |= engine_rates(self.plan, workload, samples, modes, precisions)
             except (RuntimeError, ValueError, subprocess.TimeoutExpired) as failure:
@@ -353,12 +374,13 @@ class Comparison:
         command = self.plan.engine(
             workload, case.naive_steps * case.batch, *more, config="naive.yaml", warm=warm
         )
-        done = subprocess.run(command, env=self.plan.environment, capture_output=True, text=True, timeout=120)
         row = {"workload": workload, "side": "unidle", "way": "naive.yaml", "precision": "fp32"}
-        if done.returncode != 0:
-            self.tell(row | {"error": last_error(done.stderr)})
+        try:
+            told = json.loads(answer_of(command, self.plan.environment, PATIENCE_S))
+        except (RuntimeError, ValueError, subprocess.TimeoutExpired) as failure:
+            self.tell(row | {"error": str(failure)[:300]})
             return
-        self.tell(row | self.steps(workload, json.loads(done.stdout)["samples_per_s"]))
+        self.tell(row | self.steps(workload, told["samples_per_s"]))
 
     def steps(self, workload, rate):
         return {"samples_per_s": rate, "step_ms": 1e3 * CASES[workload].batch / rate}

@@ -7,11 +7,13 @@ import re
 import shutil
 import signal
 import statistics
+import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TURNS = 7  # of each side
 TURN_S = 0.8
 WARM_S = 5.0  # at first every step is seen in full
+END_S = 5.0  # for all programs to end
 SETTLE_S = 0.3  # of a turn, left out: what the observer caught up on
 MOST = 1.01  # of the time of a step, observed over bare
 
@@ -48,11 +50,15 @@ class Side:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.talk.process.pid, signal.SIGCONT if go else signal.SIGSTOP)
 
-    def end(self):
+    def let_end(self):
+        """The program ends by itself, so that its record is whole."""
         self.let(True)
-        self.talk.process.stdin.close()  # the program ends by itself, and its record is whole
+        with contextlib.suppress(OSError):
+            self.talk.process.stdin.close()
+
+    def end(self, patience):
         with contextlib.suppress(Exception):
-            self.talk.process.wait(10)
+            self.talk.process.wait(patience)
         self.talk.end()
 
 
@@ -82,7 +88,10 @@ class Programs:
 
     def end(self):
         for side in self.sides.values():
-            side.end()
+            side.let_end()
+        until = time.monotonic() + END_S
+        for side in self.sides.values():
+            side.end(max(0.1, until - time.monotonic()))
 
     def in_turns(self, kind, turns=TURNS):
         """[{name: seconds of a step}] of each round; their order alternates."""
