@@ -39,7 +39,7 @@ class KnownAnswersTest(unittest.TestCase):
             self.assertEqual(done.returncode, 0, done.stderr)
             diagnosis = json.loads(done.stdout)
             expected = known.TABLE[name]
-            found = known.judge(expected, diagnosis) + known.judge_record(name, record)
+            found = known.judge(expected, diagnosis) + known.judge_record(expected, record)
             return ["%s: %s" % (known.in_a_line(diagnosis), one) for one in found]
 
     def test_each_is_diagnosed_as_the_suite_asks(self):

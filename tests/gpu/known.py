@@ -11,7 +11,6 @@ import sqlite3
 HERE = os.path.dirname(os.path.abspath(__file__))
 PROGRAMS = os.path.join(HERE, "programs")
 LENGTH = 0.5  # of each program: half of its steps
-LENGTHS = {"launch_bound": 0.15, "fp32_item": 0.25, "healthy_bf16": 0.3}  # whose steps are long
 PATIENCE = 3  # times as long as without us, before a run that does not end is called one that hangs
 
 # What must hold of each, beside that exit code and output are those without us and observation lives to the
@@ -54,7 +53,7 @@ def run_bare(suite, names):
     matters."""
     with concurrent.futures.ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
         done = pool.map(
-            lambda name: suite.run(suite.python, path_of(name), patience=60, environment=length(name)), names
+            lambda name: suite.run(suite.python, path_of(name), patience=60, environment=length()), names
         )
         return {
             name: (code, text, last_line(error), seconds)
@@ -74,7 +73,7 @@ def observe(suite, name, bare):
     record = suite.record(name + ".rec")
     shutil.rmtree(record, ignore_errors=True)
     seen = suite.run(
-        suite.unidle, "run", "-o", record, "--", suite.python, path_of(name), environment=length(name)
+        suite.unidle, "run", "-o", record, "--", suite.python, path_of(name), environment=length()
     )
     if isinstance(seen[0], str) and seen[3] < PATIENCE * bare[3]:
         why = "no time left: it %s, %.0f s without us" % (seen[0], bare[3])
@@ -86,7 +85,7 @@ def observe(suite, name, bare):
     if bare[:2] != seen[:2]:
         wrong.append("exit %s and %r, bare %s and %r" % (seen[0], seen[1][-300:], bare[0], bare[1][-300:]))
     wrong += judge(TABLE[name], diagnosis) if diagnosis else []
-    wrong += judge_record(name, record) if seen[0] == 0 else []
+    wrong += judge_record(TABLE[name], record) if seen[0] == 0 else []
     suite.add(
         name,
         "fails" if wrong else "holds",
@@ -118,9 +117,8 @@ def path_of(name):
     return os.path.join(PROGRAMS, name + ".py")
 
 
-def length(name):
-    usual = str(LENGTHS.get(name, LENGTH))
-    return {"UNIDLE_PROGRAM_LENGTH": os.environ.get("UNIDLE_PROGRAM_LENGTH", usual)}
+def length(usual=LENGTH):
+    return {"UNIDLE_PROGRAM_LENGTH": os.environ.get("UNIDLE_PROGRAM_LENGTH", str(usual))}
 
 
 def judge(expected, diagnosis):
@@ -135,9 +133,8 @@ def judge(expected, diagnosis):
     return wrong
 
 
-def judge_record(name, record):
-    """What does not hold of the record of this program, in words."""
-    expected = TABLE[name]
+def judge_record(expected, record):
+    """What does not hold of the record itself, in words."""
     path = os.path.join(record, "record.db")
     if not os.path.exists(path):
         return ["no record"]
@@ -150,7 +147,7 @@ def judge_record(name, record):
         reason = "select json_extract(body, '$.%s') from notes where json_extract(body, '$.type') = 'shim' "
         if database.execute(reason % "reason" + "and json_extract(body, '$.status') = 'off'").fetchall():
             wrong.append("observation ended before the program")
-        steps = max(20, int(expected.get("steps", 0) * float(length(name)["UNIDLE_PROGRAM_LENGTH"])))
+        steps = max(20, int(expected.get("steps", 0) * float(length()["UNIDLE_PROGRAM_LENGTH"])))
         if "steps" in expected and one("select count(*) from steps") != steps:
             wrong.append("%s steps, not %d" % (one("select count(*) from steps"), steps))
         if "device_time" in expected:

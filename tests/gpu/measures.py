@@ -27,7 +27,7 @@ def idle_beside_profiler(suite):
     code, text, error, _ = suite.run(
         suite.python,
         os.path.join(HERE, "programs", "loader_idle.py"),
-        environment=known.length("loader_bound"),
+        environment=known.length(),
     )
     if code != 0 or "skipped" in text:
         why = text.strip() if code == 0 else "exit %s: %s" % (code, known.last_line(error))

@@ -10,6 +10,7 @@ import sqlite3
 import known
 
 LOOPS = ("launch_bound", "loader_bound", "healthy_bf16")
+LENGTH = 1.0  # of the programs: readings come four times a second
 FAR = 0.15  # between a diagnosis and CUPTI's union, where the device was not held up by what is measured
 
 
@@ -23,7 +24,7 @@ def one(suite, name):
     record = suite.record(told + ".rec")
     shutil.rmtree(record, ignore_errors=True)
     command = [suite.unidle, "run", "-o", record, "--kernels", "--", suite.python, known.path_of(name)]
-    code, _, error, seconds = suite.run(*command, environment=known.length(name))
+    code, _, error, seconds = suite.run(*command, environment=known.length(LENGTH))
     if code != 0:
         lacked = isinstance(code, str)
         why = "exit %s: %s" % (code, known.last_line(error))
