@@ -73,7 +73,7 @@ class DeviceTimerTest(unittest.TestCase):
         self.now()
         self.timer.begin()
         Event.clock += seconds
-        self.timer.optimizer_begins()
+        self.timer.queued()
         self.timer.end(self.now())
 
     def step(self, number, *spans, idle=0.0):
@@ -271,7 +271,7 @@ class DeviceTimerTest(unittest.TestCase):
     def test_where_the_host_has_waited_keeping_up_means_nothing(self):
         self.timer.begin()
         self.waits += 1
-        self.timer.optimizer_begins()
+        self.timer.queued()
         self.timer.end(self.now())
         self.timer.begin()
         self.timer.may_wait(())  # before the backward pass, in a closure
@@ -283,7 +283,7 @@ class DeviceTimerTest(unittest.TestCase):
         for done, expected in ((0.0, (1, 0)), (True, (2, 1))):
             self.timer.begin()
             Event.clock += 0.1
-            self.timer.optimizer_begins()
+            self.timer.queued()
             Event.done = done
             self.timer.may_wait(())
             Event.done = True  # the read has waited
@@ -292,7 +292,7 @@ class DeviceTimerTest(unittest.TestCase):
             self.assertEqual(self.looked_at(), expected)
 
     def test_a_closure_is_looked_at_after_its_last_backward_pass(self):
-        self.timer.optimizer_begins()  # nothing of the step is queued yet
+        self.timer.queued()  # the optimiser begins, and nothing of the step is queued yet
         self.timer.begin()
         self.timer.queued()
         Event.clock += 0.1

@@ -98,6 +98,25 @@ class GpuTimeTest(gpu_case.GpuCase):
         self.inline(looks % (8192, 8192, 8192, 8192))
         self.looked_at(most=0.3)
 
+    def test_our_own_scaling_waits_and_is_not_looked_at(self):
+        self.inline(
+            """
+            import torch
+            model = torch.nn.Linear(16, 16, device="cuda")
+            optimizer = torch.optim.SGD(model.parameters(), 1e-9)
+            x = torch.randn(4, 16, device="cuda")
+            for _ in range(40):
+                optimizer.zero_grad()
+                model(x).sum().backward()
+                optimizer.step()
+            """,
+            "--apply",
+            "precision.amp=fp16",
+        )
+        self.assertEqual(self.record.settings()["precision.amp"], "fp16")
+        note = self.record.notes("device")[-1]
+        self.assertEqual((note["looked_at"], note["kept_up"]), (0, 0))
+
     def looked_at(self, least=0.0, most=1.0):
         note = self.record.notes("device")[-1]
         self.assertGreater(note["looked_at"], 30)

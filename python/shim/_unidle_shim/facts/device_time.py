@@ -129,9 +129,9 @@ class DeviceTimer:
             self._record(span.queued, span)
             span.asked = True
 
-    def optimizer_begins(self):
-        if self.open is not None and not self.open.asked:
-            self.queued()
+    def is_asked(self):
+        """It is known already up to where the step's work was queued."""
+        return self.open is not None and self.open.asked
 
     def may_wait(self, args):
         """Something is read within an optimiser, as a gradient scaler does: the host may wait, and the device

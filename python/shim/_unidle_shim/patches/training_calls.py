@@ -116,9 +116,9 @@ def _watched_backward(state, torch):
             own = t2 - t0 - (loop.total - before)
             loop.total = before + t2 - t0
             loop.backward_ends(t0, t2, own, loss)
-            if state.device is not None and (loop.in_optimizer or state.facts.scaler):
+            if loop.in_optimizer or state.facts.scaler:
                 # The optimiser's begin is too early before a closure, and too late before a scaler's read.
-                state.device.queued()
+                _queued(state)
             if loop.by_hand and not state.facts.optimizers:
                 loop.updates_by_hand(t2)
             if timed:
@@ -127,6 +127,12 @@ def _watched_backward(state, torch):
             caught(failure)
 
     return hidden_frames.wraps(original)(backward)
+
+
+def _queued(state):
+    """All of the step's work but the optimiser's is. Our own scaling of gradients waits without telling."""
+    if state.device is not None and state.actuators.scaling is None:
+        state.device.queued()
 
 
 def _patch_optimizers(state, torch):
@@ -245,8 +251,8 @@ def optimizer_step(state, optimizer, call, args, kwargs):
             loop.optimizer_begins(optimizer)
             t1 = now() if timed else t0
             depth, before = loop.in_optimizer, loop.total
-            if state.device is not None and state.actuators.scaling is None:
-                state.device.optimizer_begins()
+            if state.device is not None and not state.device.is_asked():
+                _queued(state)
             loop.in_optimizer = depth + 1
     except BaseException as failure:
         loop = caught(failure)
