@@ -28,11 +28,30 @@ train.samples: 100000
 device: cuda
 EOF
 
-# train NAME SETTING...: its answer in NAME.json
+# train NAME SETTING...: its answer in NAME.json, what it said in NAME.err
 train() {
   local name=$1
   shift
-  "$UNIDLE_BIN/unidle-train" -q houses.yaml --format json "$@" >"$name.json" 2>err || fail "$name: exit code $?: $(cat err)"
+  "$UNIDLE_BIN/unidle-train" -q houses.yaml --format json "$@" >"$name.json" 2>"$name.err" ||
+    fail "$name: exit code $?: $(cat "$name.err")"
+}
+
+# compare ONE OTHER: they learn the same
+compare() {
+  "$python" - "$1" "$2" <<'END' || fail "$2 learns another thing than $1"
+import json, sys
+
+names = sys.argv[1:]
+answers, said = [json.load(open(name + ".json")) for name in names], [open(name + ".err").read() for name in names]
+for name, answer in zip(names, answers):
+    print("%-16s %8.0f samples/s, loss %s, rmse %s, %s" % (
+        name, answer["samples_per_s"], answer["loss_last"], answer["metric"]["rmse"], answer["effective"]["compile.mode"]))
+wants_graph = names[1].endswith("-graph")
+assert answers[1]["effective"]["compile.mode"] == ("graph" if wants_graph else "off"), "no graph: " + said[1]
+rmse = [answer["metric"]["rmse"] for answer in answers]
+assert None not in rmse, ("not finite", rmse, said)
+assert abs(rmse[0] - rmse[1]) < 0.05 + 0.1 * rmse[0], (rmse, said)
+END
 }
 
 # alike NAME SETTING...: with and without a graph
@@ -41,15 +60,7 @@ alike() {
   shift
   train "$name-eager" "$@"
   train "$name-graph" compile.mode=graph "$@"
-  "$python" - "$name" <<'EOF' || fail "$name: with a graph it learns another thing"
-import json, sys
-
-eager, graph = (json.load(open("%s-%s.json" % (sys.argv[1], kind))) for kind in ("eager", "graph"))
-assert graph["effective"]["compile.mode"] == "graph", graph["effective"]
-print("%s: %.0f samples/s as it is, %.0f as a graph" % (sys.argv[1], eager["samples_per_s"], graph["samples_per_s"]))
-rmse = [answer["metric"]["rmse"] for answer in (eager, graph)]
-assert abs(rmse[0] - rmse[1]) < 0.05 + 0.1 * rmse[0], rmse
-EOF
+  compare "$name-eager" "$name-graph"
 }
 
 alike fp32
@@ -57,6 +68,14 @@ alike bf16 precision.amp=bf16
 alike fp16 precision.amp=fp16
 alike parts batch.size=25 batch.accumulation=2 grad.clip_norm=1 ema.decay=0.99 optimizer.schedule=cosine
 alike sgd optimizer.name=sgd optimizer.lr=0.0001 train.on_nan=skip
+
+# Copies beside the computation: no batch is read while it is written. Rows and order are those of fp32.
+alike beside data.on_device=false loader.workers=2 loader.pin_memory=true transfer.non_blocking=true
+compare fp32-eager beside-eager
+
+# What is left to the device. Names of results end as those with a graph do.
+train auto-graph compile.mode=auto precision.amp=auto
+compare bf16-graph auto-graph
 
 # Several GPUs: their gradients go over NCCL.
 gpus=$(nvidia-smi -L | wc -l)

@@ -56,15 +56,16 @@ void Events::span(unidle_event_kind kind, std::uint64_t start_ns, std::uint64_t 
   unidle_probe_emit(probe_, &event);
 }
 
-void Events::device_time(std::uint64_t step, std::uint64_t t_ns, std::uint64_t duration_ns) {
+void Events::device_time(std::uint64_t step, std::uint64_t t_ns, std::uint64_t work_ns, std::uint64_t period_ns) {
   if (probe_ == nullptr) {
     return;
   }
   unidle_event event{};
   event.kind = UNIDLE_EVENT_DEVICE;
   event.t_ns = t_ns;
-  event.duration_ns = duration_ns;
+  event.duration_ns = work_ns;
   event.step = step;
+  event.a = period_ns;
   unidle_probe_emit(probe_, &event);
 }
 

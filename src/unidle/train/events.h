@@ -42,8 +42,9 @@ class Events {
   /// An event from `start_ns` until now, belonging to `step`.
   void span(unidle_event_kind kind, std::uint64_t start_ns, std::uint64_t step, std::uint64_t a = 0,
             std::uint64_t b = 0);
-  /// The device's own time for a step that the host began at `t_ns`.
-  void device_time(std::uint64_t step, std::uint64_t t_ns, std::uint64_t duration_ns);
+  /// How long the device worked for a step that the host began at `t_ns`, of the time since the end of the step before;
+  /// that is 0 where it is not known.
+  void device_time(std::uint64_t step, std::uint64_t t_ns, std::uint64_t work_ns, std::uint64_t period_ns);
   void loss(std::uint64_t step, std::uint64_t samples_before, double value);
   /// The run begins after so many steps.
   void begin(std::uint64_t steps, std::uint64_t samples);

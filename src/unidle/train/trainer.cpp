@@ -205,9 +205,11 @@ void Trainer::loop() {
     start_clock_when_warm();
     if (passed(validation_interval, before)) {
       aside([&] { validate(); });
+      step_.device_timer().pause();
     }
     if (passed(checkpoint_interval, before)) {
       aside([&] { save(); });
+      step_.device_timer().pause();
     }
     if (options_.on_progress) {
       options_.on_progress({position_.samples, total_, losses_.last(), step_.input_wait_ns()});

@@ -2,6 +2,8 @@
 
 #include <c10/core/impl/VirtualGuardImpl.h>
 
+#include <algorithm>
+
 namespace unidle::train {
 
 namespace {
@@ -32,13 +34,17 @@ void DeviceTimer::begin(std::uint64_t step) {
     return;
   }
   collect();
-  if (next_ - oldest_ == spans_.size()) {
+  if (next_ - oldest_ + 1 == spans_.size()) {  // the one before the oldest is still needed
     return;
   }
   Span& span = at(next_);
   span.step = step;
   span.t_ns = Events::now_ns();
   span.has_middle = false;
+  const Span& before = at(next_ + spans_.size() - 1);
+  span.follows = next_ > 0 && !paused_ && before.step + 1 == step;
+  span.at_work = span.follows && !before.last.query();
+  paused_ = false;
   span.first.record(c10::impl::VirtualGuardImpl(device_.type()).getStream(device_));
   open_ = true;
 }
@@ -65,10 +71,18 @@ void DeviceTimer::end() {
 
 void DeviceTimer::collect() {
   while (oldest_ != next_ && at(oldest_).last.query()) {
-    const Span& span = at(oldest_);
-    events_.device_time(span.step, span.t_ns, static_cast<std::uint64_t>(span.first.elapsedTime(span.last) * 1e6));
+    tell(at(oldest_), at(oldest_ + spans_.size() - 1));
     ++oldest_;
   }
+}
+
+void DeviceTimer::tell(const Span& span, const Span& before) {
+  const auto ns = [](const c10::Event& from, const c10::Event& to) {
+    return static_cast<std::uint64_t>(std::max(0.0, from.elapsedTime(to)) * 1e6);
+  };
+  const std::uint64_t work = ns(span.first, span.last);
+  const std::uint64_t between = span.follows ? ns(before.last, span.first) : 0;
+  events_.device_time(span.step, span.t_ns, work + (span.at_work ? between : 0), span.follows ? work + between : 0);
 }
 
 }  // namespace unidle::train

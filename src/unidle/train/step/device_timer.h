@@ -26,6 +26,8 @@ class DeviceTimer {
   void end();
   /// The step was no usual one.
   void drop() { open_ = false; }
+  /// Something else comes between this step and the next: validation, a checkpoint.
+  void pause() { paused_ = true; }
   /// Tells of the steps that are done by now.
   void collect();
 
@@ -41,7 +43,10 @@ class DeviceTimer {
     std::uint64_t step = 0;
     std::uint64_t t_ns = 0;  // when the host came to the begin
     bool has_middle = false;
+    bool follows = false;  // the span before is that of the step before
+    bool at_work = false;  // and the device was not done with it when the host came here
   };
+  void tell(const Span& span, const Span& before);
   Span& at(std::size_t number) { return spans_[number % spans_.size()]; }
 
   Events& events_;
@@ -50,6 +55,7 @@ class DeviceTimer {
   std::size_t oldest_ = 0;   // that was not told
   std::size_t next_ = 0;
   bool open_ = false;
+  bool paused_ = false;
   std::int64_t looked_at_ = 0;
   std::int64_t kept_up_ = 0;
 };
