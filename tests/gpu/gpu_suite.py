@@ -10,6 +10,8 @@ than N seconds (400). A part that hangs is ended when it has taken what the late
 need. Needs no network. --list prints the names of the parts."""
 
 import argparse
+import concurrent.futures
+import itertools
 import os
 import shutil
 import signal
@@ -33,43 +35,42 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 # and the usual ones.
 UNCHANGED = ("fork", "capture", "tf32_api", "scripted")
 HARD = ("pinned_async", "frozen_encoder")
-EXPECTED_S = {name: 12 for name in UNCHANGED} | {"scripted": 25}  # others compute beside them; it compiles
 USUAL = ("fp32_item", "healthy_bf16", "launch_bound", "pageable", "gan")
 
 
 def parts(suite, tests, root, only=None, compared=None, budget="45s"):
     """[(name, what does it, seconds that it is expected to take, seconds at most)]: what tells most goes
-    first. `only`: the programs among these names, where there are any. The ways of the comparison with torch
-    are compiled beside parts whose time is not measured."""
+    first. `only`: the programs among these names, where there are any."""
     bare, compared = {}, compared or parity.Parity(suite, root)
     programs = [name for name in known.TABLE if only is None or name in only]
 
     def observed(names):
         return [
-            (name, lambda name=name: known.observe(suite, name, bare.get(name)), EXPECTED_S.get(name, 8), 60)
+            (name, lambda name=name: known.observe(suite, name, bare.get(name)), 11, 60)
             for name in names
             if name in programs
         ]
 
     def tested(name):
         path = os.path.join(tests or "", name + ".sh")
-        return [(name, lambda: machine.run_test(suite, path), 30, 120)] if os.path.exists(path) else []
+        return [(name, lambda: machine.run_test(suite, path), 90, 150)] if os.path.exists(path) else []
 
+    others = [name for name in programs if name not in UNCHANGED]
     rest = [name for name in programs if name not in UNCHANGED + HARD + USUAL]
     wanted_tests = sorted(name[:-3] for name in os.listdir(tests) if is_test(name)) if tests else []
     first_test = "engine_gpu_test"
     return [
-        ("speed", lambda: driver.ceilings(suite), 15, 50),
-        ("readings", lambda: readings.side_by_side(suite), 28, 90),
-        ("overhead", lambda: costs.overhead(suite), 45, 90),
+        ("speed", lambda: driver.ceilings(suite), 20, 50),
+        ("readings", lambda: readings.side_by_side(suite), 40, 90),
+        ("overhead", lambda: costs.overhead(suite), 48, 90),
         ("parity-begin", compared.begin, 1, 5),
         *tested(first_test),
-        ("bare", lambda: bare.update(known.run_bare(suite, programs)), 30, 120),
+        ("bare", lambda: bare.update(known.run_bare(suite, others)), 60, 120),
         *observed(UNCHANGED),
         ("answers", lambda: machine.answers(suite), 6, 60),
         ("check-smi", lambda: machine.check_beside_smi(suite), 2, 30),
         ("mig", lambda: machine.mig_beside_smi(suite), 2, 30),
-        ("parity", compared.measure, 115, 200),
+        ("parity", compared.measure, 90, 200),
         *observed(HARD),
         *observed(USUAL),
         ("kernels", lambda: costs.kernels(suite), 35, 80),
@@ -97,10 +98,28 @@ def chosen(found, only):
     return [part for part in found if part[0] in wanted]
 
 
+def is_untimed(name):
+    """Such parts run at once, while the ways of the comparison with torch are compiled."""
+    return name in UNCHANGED + ("engine_gpu_test", "bare", "answers", "check-smi", "mig")
+
+
+def together(suite, parts):
+    with concurrent.futures.ThreadPoolExecutor(len(parts)) as pool:
+        for name, work, _, _ in parts:
+            pool.submit(suite.attempt, name, work)
+
+
 def run_parts(suite, found):
-    for at, (name, work, expected_s, most_s) in enumerate(found):
-        later_s = sum(later for _, _, later, _ in found[at + 1 :])
-        suite.part(name, work, expected_s, most_s, later_s)
+    """One after the other; those that are untimed and follow each other at once."""
+    steps = []
+    for untimed, group in itertools.groupby(found, lambda part: is_untimed(part[0])):
+        group = list(group)
+        if untimed and len(group) > 1:
+            names, work = ", ".join(part[0] for part in group), lambda group=group: together(suite, group)
+            group = [(names, work, max(part[2] for part in group), max(part[3] for part in group))]
+        steps += group
+    for at, (name, work, expected_s, most_s) in enumerate(steps):
+        suite.part(name, work, expected_s, most_s, sum(later for _, _, later, _ in steps[at + 1 :]))
     for name, work, _, most_s in found:
         suite.again(name, work, most_s)
 

@@ -24,7 +24,7 @@ NOT_BEGUN = "was not begun: no time left"
 
 class Suite:
     """Results of parts. `out` gets what is told, `work` what is made on the way; `budget_s`: what all parts
-    together may take. run() may be called by several threads, the rest by one."""
+    together may take. run() and add() may be called by several threads."""
 
     def __init__(self, unidle, python, out, work, environment=None, budget_s=BUDGET_S):
         self.unidle, self.python = os.path.abspath(unidle), python
@@ -37,6 +37,7 @@ class Suite:
         self.part_end = self.end
         self.under_way, self.complete = None, False
         self.live, self.ended, self.lock = set(), False, threading.Lock()
+        self.telling = threading.Lock()
         os.makedirs(self.out, exist_ok=True)
         os.makedirs(self.work, exist_ok=True)
 
@@ -125,13 +126,16 @@ class Suite:
             return
         self.under_way, self.part_end = name, time.monotonic() + given
         self.write()
+        self.attempt(name, work)
+        self.under_way, self.part_end = None, self.end
+        if time.monotonic() - self.archived > ARCHIVED_EACH_S:
+            self.archive()
+
+    def attempt(self, name, work):
         try:
             work()
         except Exception as failure:
             self.add(name, "fails", why="%s: %s" % (type(failure).__name__, failure))
-        self.under_way, self.part_end = None, self.end
-        if time.monotonic() - self.archived > ARCHIVED_EACH_S:
-            self.archive()
 
     def again(self, name, work, most_s):
         """The part once more, where it lacked time that others then left over."""
@@ -142,8 +146,11 @@ class Suite:
 
     def add(self, name, status, **facts):
         """`status`: holds, fails or skipped. It is on disk when this returns."""
-        self.results.append(dict(facts, name=name, status=status))
-        self.write()
+        with self.telling:
+            if self.ended:  # what its commands then say is no result
+                return
+            self.results.append(dict(facts, name=name, status=status))
+            self.write()
         print("%-8s %-16s %s" % (status, name, facts.get("why") or facts.get("said", "")), flush=True)
 
     # -- what is written --
