@@ -21,10 +21,10 @@ from dataclasses import dataclass, field
 
 from common.workload_runs import ROOT, config_of, prepare, training
 
-# Of PyTorch, the slowest to warm up first; graph: torch.cuda.graph around the whole step.
-WAYS = ["max-autotune", "reduce-overhead", "default", "graph", "eager"]
+# Of PyTorch: those that are soon warm, then the slowest. graph: torch.cuda.graph around the whole step.
+WAYS = ["eager", "graph", "max-autotune", "reduce-overhead", "default"]
 MODES = ["off", "graph", "fused", "auto"]  # compile.mode of the engine
-AT_ONCE = 10  # programs that warm up beside each other
+AT_ONCE = max(4, len(os.sched_getaffinity(0)))  # programs that warm up beside each other
 WARM_UP_STEPS = 100
 WARM_S = 300  # for all ways to be compiled and warm
 PATIENCE_S = 60  # for a run of the engine
