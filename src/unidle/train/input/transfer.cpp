@@ -45,8 +45,8 @@ void PinnedAllocator::release(std::byte* memory, std::size_t) { blocks_.erase(me
 
 Transfer::Transfer(const data::Source& source, const data::Loader& loader, const Options& options)
     : fields_(source.fields()), options_(options) {
-  const c10::impl::VirtualGuardImpl guard(options_.device.type());
   if (options_.overlapped) {
+    const c10::impl::VirtualGuardImpl guard(options_.device.type());
     side_ = guard.getStreamFromGlobalPool(options_.device, /*isHighPriority=*/true);  // no work is queued on those
   }
   places_.reserve(options_.places);
@@ -56,6 +56,7 @@ Transfer::Transfer(const data::Source& source, const data::Loader& loader, const
       place.memory.push_back(at::empty({static_cast<std::int64_t>(loader.field_bytes(field))},
                                        at::TensorOptions(at::kByte).device(options_.device)));
     }
+    free(place);  // what had the memory before may still be at it
   }
 }
 
