@@ -117,6 +117,37 @@ TEST_F(SignalsFromRecord, AWaitBeforeTheStepBelongsToIt) {
   EXPECT_NEAR(signals.time.startup, 1, 1e-9);
 }
 
+/// Twenty steps of 100 ms, the profiler's window, and eighty of 150 ms with CUPTI still attached.
+void write_profiled_run(Script& script, std::int64_t attached_after) {
+  std::int64_t at = 1000;
+  for (int i = 0; i < 100; ++i) {
+    const std::int64_t duration = i < 20 ? 100 : 150;
+    script.step(at, duration, 10);
+    at += duration;
+  }
+  script.note({{"type", "trace"}, {"status", "recorded"}, {"attached_ns", kStart + ms(1000 + 100 * attached_after)}});
+  script.end(at);
+}
+
+TEST_F(SignalsFromRecord, StepsThatAProfilerSlowsDoNotCountIntoRates) {
+  Script script(folder());
+  write_profiled_run(script, 20);
+  const Diagnosis diagnosis = diagnose_record(folder());
+  EXPECT_NEAR(diagnosis.samples_per_s.value_or(0), 80, 1e-6);
+  EXPECT_NEAR(diagnosis.steps_per_s.value_or(0), 10, 1e-6);
+  EXPECT_THAT(to_text(diagnosis, 200, false), ::testing::HasSubstr("before the profiler's window"));
+  EXPECT_EQ(to_json(diagnosis)["throughput"]["note"], kRatedBeforeWindow);
+}
+
+TEST_F(SignalsFromRecord, AWindowThatLeavesFewStepsLeavesNoRate) {
+  Script script(folder());
+  write_profiled_run(script, 6);  // three of them after warm-up
+  const Diagnosis diagnosis = diagnose_record(folder());
+  EXPECT_FALSE(diagnosis.samples_per_s);
+  EXPECT_FALSE(diagnosis.steps_per_s);
+  EXPECT_TRUE(diagnosis.step) << "where the time goes is told all the same";
+}
+
 TEST_F(SignalsFromRecord, WarmUpIsLeftOut) {
   EXPECT_EQ(detail::warm_up_steps(0), 0U);
   EXPECT_EQ(detail::warm_up_steps(1), 0U);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <span>
 
 #include "unidle/base/units.h"
 #include "unidle/diagnose/policy.h"
@@ -158,8 +159,10 @@ void add_notes(Comparison& c, const RunData& a, const RunData& b) {
     }
   }
   for (const auto& [label, side] : {std::pair("A", &c.a), std::pair("B", &c.b)}) {
-    if (const std::string rough = rough_words(*side, label); !rough.empty()) {
-      c.notes.push_back(rough);
+    for (const std::string& words : {rough_words(*side, label), window_words(*side, label)}) {
+      if (!words.empty()) {
+        c.notes.push_back(words);
+      }
     }
   }
   if (c.a.samples_per_step && c.b.samples_per_step && *c.a.samples_per_step != *c.b.samples_per_step) {
@@ -196,7 +199,9 @@ Summary summarise(const RunData& run, const std::vector<Cycle>& all, std::uint64
     summary.validations += span.kind == "validate" ? 1 : 0;
     summary.checkpoints += span.kind == "checkpoint" ? 1 : 0;
   }
-  const auto counted = std::span(all).subspan(summary.throughput.warm_up);
+  const std::size_t rated = summary.throughput.steps;
+  const auto counted = std::span(all).subspan(summary.throughput.warm_up, rated > 0 ? rated : std::dynamic_extent);
+  summary.window = run.attached_ns.has_value();
   add_step_means(summary, run, counted);
   if (!counted.empty()) {
     const std::int64_t from = counted.front().begin_ns;
@@ -208,6 +213,14 @@ Summary summarise(const RunData& run, const std::vector<Cycle>& all, std::uint64
     }
   }
   return summary;
+}
+
+std::string window_words(const Summary& summary, const std::string& name) {
+  return summary.window ? fmt::format(
+                              "The rates of {} are of the {} steps before its profiler's window: CUPTI stays attached "
+                              "and slows the later ones.",
+                              name, summary.throughput.steps)
+                        : "";
 }
 
 std::string rough_words(const Summary& summary, const std::string& name) {

@@ -28,6 +28,7 @@ struct Summary {
   std::optional<double> own_cpus;             // in use by the run while it trained
   std::optional<double> others_cpus;          // by everything else on the machine meanwhile
   bool rough = false;                         // others used so much that the rates are rough
+  bool window = false;                        // a profiler's window: the rates are of the steps before it
   std::optional<double> energy_per_sample_j;  // of all devices while it trained, where they tell their power
 };
 
@@ -75,6 +76,8 @@ void rejudge(Comparison& comparison, std::optional<Ratio> training, std::optiona
 
 /// Why the rates of a run are rough, in one sentence about `name`; "" where they are not.
 std::string rough_words(const Summary& summary, const std::string& name);
+/// Which steps the rates of a run with a profiler's window are of, in one sentence; "" without one.
+std::string window_words(const Summary& summary, const std::string& name);
 
 /// The answer in one sentence, with the names that the reader knows the two by.
 std::string headline(const Comparison& comparison, const std::string& a = "A", const std::string& b = "B");

@@ -115,6 +115,21 @@ TEST(Comparison, TheIntervalCoversAsOftenAsItSays) {
   EXPECT_LE(covered, kRuns);
 }
 
+TEST(Comparison, StepsThatAProfilerSlowsDoNotCount) {
+  const RunData plain = scripted_run(quiet(50));
+  RunData traced = plain;
+  const std::size_t half = traced.steps.size() / 2;
+  traced.attached_ns = traced.steps[half].t_ns;
+  for (std::size_t i = half; i < traced.steps.size(); ++i) {
+    traced.steps[i].samples /= 2;  // as slow as that
+  }
+  const Comparison c = compare(plain, traced);
+  EXPECT_NEAR(c.training_ratio->value, 1, 0.05);
+  EXPECT_LT(c.b.throughput.steps, half);
+  EXPECT_THAT(c.notes, Contains(HasSubstr("rates of B are of the")));
+  EXPECT_THAT(c.notes, ::testing::Not(Contains(HasSubstr("rates of A are of the"))));
+}
+
 Script beside(double others, double own) {
   Script script = quiet(50);
   script.cores = own;

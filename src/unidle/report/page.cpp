@@ -83,8 +83,8 @@ std::string single(const Entry& entry) {
   std::string out = "<header><div class=\"brand\">unidle report</div>\n<h1>" + escape(entry.run.name) + "</h1>\n";
   out += "<p class=\"answer\">" + escape(answer_of(entry)) + "</p>\n" + command_html(entry.run) + "</header>\n";
   out += tiles_html(key_figures(summary, entry.diagnosis));
-  if (const std::string rough = rough_words(summary, "this run"); !rough.empty()) {
-    out += "<p class=\"quiet\">" + escape(rough) + "</p>\n";
+  for (const std::string& words : {rough_words(summary, "this run"), window_words(summary, "this run")}) {
+    out += words.empty() ? "" : "<p class=\"quiet\">" + escape(words) + "</p>\n";
   }
   out += plots_html(runs);
   if (entry.diagnosis) {

@@ -9,6 +9,7 @@
 
 #include "unidle/base/json.h"
 #include "unidle/diagnose/as_parsed.h"
+#include "unidle/trace/recorded.h"
 
 namespace unidle::report {
 
@@ -219,6 +220,9 @@ RunData load_run(const std::filesystem::path& path) {
     run.series.emplace_back(series, reader.points(series));
   }
   tidy(run);
+  if (!run.steps.empty()) {
+    run.attached_ns = trace::attached_since(reader.notes(), run.steps.front().process);
+  }
   return run;
 }
 

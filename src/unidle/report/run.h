@@ -24,6 +24,7 @@ struct RunData {
   std::vector<record::Setting> settings;
   std::map<std::string, std::vector<record::Metric>> metrics;
   std::vector<std::pair<record::Series, std::vector<record::Point>>> series;
+  std::optional<std::int64_t> attached_ns;  // since when a profiler's window slows the reference process
   std::int64_t start_ns = 0;
   std::int64_t end_ns = 0;
   std::vector<std::string> missing;  // what the record lacks, in words for a person

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <random>
+#include <span>
 
 namespace unidle::report {
 
@@ -31,11 +33,17 @@ std::vector<Block> blocks_of(std::span<const Cycle> steps) {
   return blocks;
 }
 
-/// Durations of one kind of span after warm-up. How many there are is the schedule; how long each takes varies.
-std::vector<double> span_seconds(const RunData& run, std::string_view kind, std::int64_t from_ns) {
+/// Those before a profiler's window; all without one.
+std::span<const Cycle> unslowed(const RunData& run, const std::vector<Cycle>& all) {
+  const auto slowed = [&](const Cycle& cycle) { return run.attached_ns && cycle.end_ns > *run.attached_ns; };
+  return {all.begin(), std::find_if(all.begin(), all.end(), slowed)};
+}
+
+/// Durations of one kind of span between two times. How many there are is the schedule; how long each takes varies.
+std::vector<double> span_seconds(const RunData& run, std::string_view kind, std::int64_t from_ns, std::int64_t to_ns) {
   std::vector<double> found;
   for (const auto& span : run.spans) {
-    if (span.kind == kind && span.t_ns >= from_ns) {
+    if (span.kind == kind && span.t_ns >= from_ns && span.t_ns <= to_ns) {
       found.push_back(static_cast<double>(span.duration_ns) / 1e9);
     }
   }
@@ -74,15 +82,17 @@ bool usable(double value) { return std::isfinite(value) && value > 0; }
 
 Throughput throughput(const RunData& run, const std::vector<Cycle>& all, std::uint64_t seed) {
   Throughput out;
-  out.warm_up = warm_up_steps(all.size());
-  out.steps = all.size() - out.warm_up;
+  const std::span<const Cycle> rated = unslowed(run, all);
+  out.warm_up = warm_up_steps(rated.size());
+  out.steps = rated.size() - out.warm_up;
   if (out.steps == 0) {
     return out;
   }
-  const std::vector<Block> blocks = blocks_of(std::span(all).subspan(out.warm_up));
-  const std::int64_t from_ns = all[out.warm_up].begin_ns;
-  const std::vector<double> validations = span_seconds(run, "validate", from_ns);
-  const std::vector<double> checkpoints = span_seconds(run, "checkpoint", from_ns);
+  const std::vector<Block> blocks = blocks_of(rated.subspan(out.warm_up));
+  const std::int64_t from_ns = rated[out.warm_up].begin_ns;
+  const std::int64_t to_ns = run.attached_ns.value_or(std::numeric_limits<std::int64_t>::max());
+  const std::vector<double> validations = span_seconds(run, "validate", from_ns, to_ns);
+  const std::vector<double> checkpoints = span_seconds(run, "checkpoint", from_ns, to_ns);
   Block whole;
   for (const Block& block : blocks) {
     whole.samples += block.samples;

@@ -27,7 +27,8 @@ struct Throughput {
 
 /// Blocks of two thirds of the square root of the number of steps keep most of the correlation between neighbouring
 /// steps (a loader with N workers hands out its batches in bursts of N) inside one block and leave enough blocks to
-/// draw from. Below eight counted steps there is no interval. Seeded: the same steps and seed give the same draws.
+/// draw from. Steps from a profiler's window on are slower and do not count. Below eight counted steps there is no
+/// interval. Seeded: the same steps and seed give the same draws.
 Throughput throughput(const RunData& run, const std::vector<Cycle>& cycles, std::uint64_t seed);
 
 /// b over a, with an interval when both have one.

@@ -84,6 +84,17 @@ std::vector<RecordedTrace> recorded_traces(const record::Reader& reader) {
   return traces;
 }
 
+std::optional<std::int64_t> attached_since(const std::vector<record::Note>& notes, std::int64_t process) {
+  std::optional<std::int64_t> since;
+  record::each_note<record::NoteType::kTrace>(notes, [&](const auto& note) {
+    const auto told = note.whole("attached_ns");
+    if (told && note.process() == process) {
+      since = std::min(since.value_or(*told), *told);
+    }
+  });
+  return since;
+}
+
 std::string why_no_trace(const record::Reader& reader) {
   std::string why;
   const std::vector<record::Note> notes = reader.notes();

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,10 @@ struct RecordedTrace {
 
 /// By process. Notes that are no analyses are passed over.
 std::vector<RecordedTrace> recorded_traces(const record::Reader& reader);
+
+/// Since when a profiler's window has CUPTI attached to that process, whose steps are slower from there to the end of
+/// the run. Nothing without a window on a CUDA device.
+std::optional<std::int64_t> attached_since(const std::vector<record::Note>& notes, std::int64_t process);
 
 /// Why a run has no trace although one was asked for; empty when nothing says so.
 std::string why_no_trace(const record::Reader& reader);

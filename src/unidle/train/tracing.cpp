@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "unidle/base/clock.h"
 
@@ -54,6 +55,7 @@ struct Tracing::Window {
   bool open = false;
   std::int64_t first = 0;
   std::int64_t taken = 0;
+  std::uint64_t attached_ns = 0;
   std::uint64_t begin_ns = 0;
   std::uint64_t cost_ns = 0;
   Mark step;
@@ -61,7 +63,9 @@ struct Tracing::Window {
 
 Tracing::Tracing(Events& events, bool cuda, std::int64_t from, std::int64_t to)
     : events_(events), cuda_(cuda), wanted_(events.observed() ? wanted_steps() : 0) {
-  first_ = from + std::clamp<std::int64_t>(to - from - wanted_ - 2, 1, kFirstStep);
+  // CUPTI stays attached to a process and slows it, so that on a GPU the window is the last that a run does.
+  const std::int64_t latest = std::max<std::int64_t>(1, to - from - wanted_ - 2);
+  first_ = from + (cuda ? latest : std::min(latest, kFirstStep));
 }
 
 Tracing::~Tracing() {
@@ -101,6 +105,7 @@ void Tracing::open(std::int64_t steps) {
   if (!window_) {
     window_ = std::make_unique<Window>();
     window_->activities.insert(impl::ActivityType::CPU);
+    window_->attached_ns = Events::now_ns();
     if (cuda_) {
       window_->activities.insert(impl::ActivityType::CUDA);
     }
@@ -127,13 +132,18 @@ void Tracing::close() {
     const std::string file = "trace-" + std::to_string(::getpid()) + ".json";
     result->save((folder / (file + ".part")).string());
     std::filesystem::rename(folder / (file + ".part"), folder / file);
-    events_.trace({{"status", "recorded"},
-                   {"file", file},
-                   {"begin_ns", window->begin_ns},
-                   {"end_ns", end_ns},
-                   {"first_step", window->first},
-                   {"steps", window->taken},
-                   {"seconds", seconds(static_cast<std::int64_t>(Events::now_ns() - end_ns + window->cost_ns))}});
+    nlohmann::json note = {
+        {"status", "recorded"},
+        {"file", file},
+        {"begin_ns", window->begin_ns},
+        {"end_ns", end_ns},
+        {"first_step", window->first},
+        {"steps", window->taken},
+        {"seconds", seconds(static_cast<std::int64_t>(Events::now_ns() - end_ns + window->cost_ns))}};
+    if (cuda_) {
+      note["attached_ns"] = window->attached_ns;
+    }
+    events_.trace(std::move(note));
   } catch (const std::exception& error) {
     events_.trace({{"status", "off"}, {"reason", error.what()}});
   }

@@ -18,6 +18,7 @@ from _unidle_shim.host.whose import pass_on
 from _unidle_shim.loop.loop import now
 
 _FIRST_STEP = 10  # the steps before allocate, tune and compile
+_RATED_S = 1  # on a CUDA device rates are of the steps before the window: CUPTI stays attached to the process
 _LONGEST_S = 60  # slow steps end the window early, so that the trace stays of a size that can be read
 _WAITING, _WARMING, _OPEN, _OVER = range(4)
 
@@ -37,6 +38,8 @@ class Tracing:
         self.first = _FIRST_STEP
         self.taken = 0  # steps in the window so far
         self.begin_ns = self.cost_ns = 0
+        self.started_ns = self.attached_ns = 0  # when the loop began; when CUPTI came in
+        self.latest = None  # step after which it has to begin, to end within the run
         self._watch_for_others()
         reason = self._unfit()
         if reason:
@@ -46,8 +49,10 @@ class Tracing:
 
     def follow(self, loop):
         """The loop begins: from now on every step that is over is told of."""
+        self.started_ns = now()
         if loop.max_steps:
-            self.first = min(self.first, max(1, loop.max_steps - self.steps - 2))
+            self.latest = max(1, loop.max_steps - self.steps - 2)
+            self.first = min(self.first, self.latest)
         self.told = loop.on_step
         loop.on_step = self._on_step
 
@@ -67,7 +72,10 @@ class Tracing:
                 self._close()
             elif self.stage != _OVER:
                 self._abandon()
-                self._off("the run ended before the window was over; it begins after %d steps" % self.first)
+                self._off(
+                    "the run ended before the window was over; it begins after %d steps%s"
+                    % (self.first, " and %d s" % _RATED_S if self._on_cuda() else "")
+                )
         except Exception as failure:
             self._fail(failure)
 
@@ -80,7 +88,7 @@ class Tracing:
         begin = now()
         try:
             if self.stage == _WAITING:
-                if loop.steps < self.first:
+                if loop.steps < self.first or (self._too_early(begin) and loop.steps != self.latest):
                     return
                 self._prepare()
             elif self.stage == _WARMING:
@@ -97,6 +105,13 @@ class Tracing:
             loop.parts.begin += cost
             loop.parts.last = max(loop.parts.last, loop.parts.begin)
 
+    def _on_cuda(self):
+        cuda = self.state.torch.cuda
+        return cuda.is_available() and cuda.is_initialized()
+
+    def _too_early(self, t):
+        return t - self.started_ns < _RATED_S * 1_000_000_000 and self._on_cuda()
+
     def _prepare(self):
         torch = self.state.torch
         if torch.autograd._profiler_enabled():
@@ -104,12 +119,13 @@ class Tracing:
         if int(torch.__version__.split(".")[0]) < 2:
             return self._off("the profiler of a torch before 2.0 writes on the program's stderr")
         profile = torch.autograd.profiler.profile
-        cuda = torch.cuda.is_available() and torch.cuda.is_initialized()
+        cuda = self._on_cuda()
         options = {"use_kineto": True}
         if "use_device" in inspect.signature(profile.__init__).parameters:
             options["use_device"] = "cuda" if cuda else None
         elif cuda:
             options["use_cuda"] = True
+        self.attached_ns = now() if cuda else 0
         self.making = True
         quiet = "KINETO_LOG_LEVEL" not in os.environ
         try:
@@ -237,4 +253,6 @@ class Tracing:
         self._note(status="off", reason=reason)
 
     def _note(self, **fields):
+        if self.attached_ns:
+            fields["attached_ns"] = self.attached_ns
         write_line(json.dumps(dict(type="trace", **fields))[1:-1])

@@ -7,6 +7,8 @@
 #include <numeric>
 #include <span>
 
+#include "unidle/trace/recorded.h"
+
 namespace unidle::diagnose::detail {
 
 namespace {
@@ -94,6 +96,17 @@ void set_ends(const record::Reader& reader, const std::vector<record::Span>& spa
   timeline.end_ns = std::max(timeline.begin_ns, timeline.end_ns);
 }
 
+void set_slowed(const record::Reader& reader, Timeline& timeline) {
+  if (!timeline.process) {
+    return;
+  }
+  if (const auto since = trace::attached_since(reader.notes(), *timeline.process)) {
+    const auto slowed = [&](const record::Step& step) { return step.t_ns + step.duration_ns > *since; };
+    const auto first = std::find_if(timeline.steps.begin(), timeline.steps.end(), slowed);
+    timeline.first_slowed = static_cast<std::size_t>(first - timeline.steps.begin());
+  }
+}
+
 }  // namespace
 
 std::size_t warm_up_steps(std::size_t steps) { return std::min(std::clamp<std::size_t>(steps / 20, 3, 20), steps / 2); }
@@ -113,6 +126,7 @@ Timeline make_timeline(const record::Reader& reader) {
   const std::vector<record::Span> spans = reader.spans();
   set_ends(reader, spans, timeline);
   timeline.first_steady = warm_up_steps(timeline.steps.size());
+  set_slowed(reader, timeline);
   timeline.validations = count_of(spans, "validate", timeline);
   timeline.checkpoints = count_of(spans, "checkpoint", timeline);
   timeline.spans_seen = !spans.empty() || !timeline.steps.empty();
@@ -204,21 +218,46 @@ StepShares shares_of(Steps steps, const Intervals& pauses, double starts_ns, dou
   return shares;
 }
 
-/// Samples over the time from the first step's begin to the last one's end, validation and checkpoints taken out.
+/// Those that rates are of: all after warm-up, or those before a profiler's window; empty where they are too few.
+Steps rated_steps(const Timeline& timeline) {
+  constexpr std::size_t kFewest = 5;
+  const Steps all(timeline.steps);
+  if (!timeline.first_slowed) {
+    return all.subspan(timeline.first_steady);
+  }
+  const std::size_t warm = std::min(timeline.first_steady, warm_up_steps(*timeline.first_slowed));
+  const Steps before = all.first(*timeline.first_slowed).subspan(warm);
+  return before.size() < kFewest ? Steps() : before;
+}
+
+/// Samples and steps over the time from the first step's begin to the last one's end, validation and checkpoints taken
+/// out.
 void add_rate(Steps steps, const Intervals& pauses, StepFacts& facts) {
+  if (steps.empty()) {
+    return;
+  }
   double samples = 0;
-  std::int64_t batch = 0;
   for (const record::Step& step : steps) {
     samples += static_cast<double>(step.samples);
-    batch = std::max(batch, step.samples / std::max<std::int64_t>(1, step.micro_batches));
   }
   const std::int64_t first_ns = step_begin_ns(steps.front());
   const std::int64_t last_ns = steps.back().t_ns + steps.back().duration_ns;
   const double window_s = static_cast<double>(last_ns - first_ns - pauses.overlap_ns(first_ns, last_ns)) * 1e-9;
   if (samples > 0 && window_s > 0) {
     facts.samples_per_s = samples / window_s;
-    facts.batch_samples = batch;  // the largest: the last one of an epoch may be a rest
   }
+  if (const double period_s = period_of(steps, pauses) * 1e-9; period_s > 0) {
+    facts.steps_per_s = static_cast<double>(steps.size()) / period_s;
+  }
+}
+
+/// The largest micro-batch: the last one of an epoch may be a rest.
+std::optional<std::int64_t> largest_batch(Steps steps) {
+  std::int64_t batch = 0;
+  for (const record::Step& step : steps) {
+    batch = std::max(batch, step.samples / std::max<std::int64_t>(1, step.micro_batches));
+  }
+  return batch > 0 ? std::optional(batch) : std::nullopt;
 }
 
 }  // namespace
@@ -244,7 +283,8 @@ std::optional<StepFacts> step_facts(const Timeline& timeline) {
   facts.shares = shares_of(steady, timeline.pauses, starts_ns, period_ns);
   facts.micro_batches = micro_batches / count;
   facts.step_s = period_ns * 1e-9 / count;
-  add_rate(steady, timeline.pauses, facts);
+  add_rate(rated_steps(timeline), timeline.pauses, facts);
+  facts.batch_samples = largest_batch(steady);
   if (seen(steady, &record::Step::syncs)) {
     facts.syncs_per_step = sum(steady, &record::Step::syncs) / count;
   }

@@ -17,9 +17,11 @@ struct Timeline {
   std::optional<std::int64_t> process;  // the training process that is looked at: the one with most steps
   std::vector<record::Step> steps;      // its steps, by time
   std::size_t first_steady = 0;         // index of the first step after warm-up
-  Intervals training;                   // its steps and starts, without validation and checkpoints
-  Intervals starts;                     // waiting for loader workers to start, outside the steps
-  Intervals pauses;                     // validation and checkpoints
+  /// Index of the first step that a profiler's window slows, see trace::attached_since(); nothing without a window.
+  std::optional<std::size_t> first_slowed;
+  Intervals training;  // its steps and starts, without validation and checkpoints
+  Intervals starts;    // waiting for loader workers to start, outside the steps
+  Intervals pauses;    // validation and checkpoints
   std::int64_t validations = 0;
   std::int64_t checkpoints = 0;
   bool spans_seen = false;  // the program told of phases, so that none of a kind means none happened
@@ -38,7 +40,9 @@ PhaseTimes phase_times(const Timeline& timeline, const std::vector<record::Span>
 struct StepFacts {
   StepShares shares;
   double step_s = 0;
+  /// Of the steps before a profiler's window, where there is one; absent where they are too few.
   std::optional<double> samples_per_s;
+  std::optional<double> steps_per_s;
   std::optional<double> syncs_per_step;
   std::optional<std::int64_t> batch_samples;
   double micro_batches = 1;
