@@ -116,6 +116,53 @@ class GpuTest(gpu_case.GpuCase):
         said = "RuntimeError: Error: accessing tensor output of CUDAGraphs that has been overwritten"
         self.assertEqual(done.stdout.splitlines(), ["both: 2", "without gradients: " + said, "kept: " + said])
 
+    # -- copies --
+
+    def test_copies_in_the_stream_that_computes_are_told_from_launches(self):
+        self.visible = "0"
+        self.driver(
+            "memory 80000000000:2000000000",
+            "utilisation busy:" + os.path.join(self.folder, "busy"),
+            "pcie 4:16:4:16",  # 25 GB/s, as the fake device copies
+        )
+        program = """
+            import torch
+            model = torch.nn.Sequential(*[torch.nn.Linear(4096, 4096, device="cuda") for _ in range(2)])
+            optimizer = torch.optim.SGD(model.parameters(), 1e-9)
+            host = torch.zeros(8192, 4096).pin_memory()  # 134 MB: 5.4 ms
+            ahead = torch.cuda.Stream()
+            current = torch.cuda.current_stream()
+
+            def fetch():
+                with torch.cuda.stream(%s):
+                    return host.to("cuda", non_blocking=True)
+
+            coming = fetch()
+            for _ in range(150):
+                current.wait_stream(ahead)
+                x = coming
+                if %s:
+                    coming = fetch()
+                optimizer.zero_grad()
+                model(x[:4096]).square().mean().backward()
+                optimizer.step()
+                if not %s:
+                    coming = fetch()
+            """
+        self.inline(program % ("current", False, False))
+        told = self.diagnosis()
+        loud = {one["id"]: one for one in told["findings"] if one["severity"] != "info"}
+        self.assertEqual(told["verdict"], "transfer-bound", told)
+        self.assertEqual(told["findings"][0]["id"], "transfer-not-overlapped")
+        self.assertAlmostEqual(loud["transfer-not-overlapped"]["share"], 0.2, delta=0.12)
+        self.assertNotIn("launch-bound", loud)
+        self.assertIn("device=", told["findings"][0]["fixes"][0]["how"])
+
+        self.inline(program % ("ahead", True, True))
+        loud = {one["id"] for one in self.diagnosis()["findings"] if one["severity"] != "info"}
+        self.assertNotIn("transfer-not-overlapped", loud)
+        self.assertNotIn("launch-bound", loud)
+
     # -- which device --
 
     def test_a_dry_run_on_the_cpu_does_not_decide_where_the_model_is(self):

@@ -179,7 +179,7 @@ std::int64_t Machine::enqueue(std::unique_lock<std::mutex>& held, Stream& stream
   const std::int64_t begin = std::max(now(), stream.end_ns);
   stream.end_ns = begin + cost_ns;
   pending.push_back(stream.end_ns);
-  if (busy_ != nullptr) {
+  if (busy_ != nullptr && kernels > 0) {
     Busy& busy = busy_[visible[static_cast<std::size_t>(stream.device)]];
     const std::int64_t last = busy.end_ns;  // what two streams do at once counts once
     busy.queued_ns += std::max<std::int64_t>(0, stream.end_ns - std::max(begin, last));

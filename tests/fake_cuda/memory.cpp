@@ -72,7 +72,8 @@ int copy(Called& call, void* to, const void* from, std::size_t bytes, Stream& st
   if (stream.capture != nullptr && !fast) {
     return failed(here.unsafe("cudaMemcpyAsync", &stream));
   }
-  const std::int64_t end = here.enqueue(call.held, stream, static_cast<double>(bytes) / rate + 2e-6);
+  // Copies over the link are no kernels: NVML's utilisation does not count them.
+  const std::int64_t end = here.enqueue(call.held, stream, static_cast<double>(bytes) / rate + 2e-6, inside ? 1 : 0);
   if (end == 0) {
     return kSuccess;  // captured: a replay copies nothing
   }

@@ -27,6 +27,11 @@ TABLE = {
     "launch_bound": {"verdict": ["launch-bound"], "first": ["launch-bound", "batch-too-small"]},
     "loader_bound": {"verdict": ["input-bound"], "first": ["loader-no-workers"]},
     "pageable": {"verdict": ["transfer-bound"], "first": ["memory-not-pinned"]},
+    "pinned_async": {
+        "verdict": ["transfer-bound"],
+        "first": ["transfer-not-overlapped"],
+        "never": ["launch-bound", "compile-off"],
+    },
     "gpu_bound": {
         "verdict": ["healthy", "compute-bound"],
         "never": ["transfer-blocking", "memory-not-pinned", "loader-no-workers", "loader-too-few-workers"],

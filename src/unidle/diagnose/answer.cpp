@@ -50,11 +50,16 @@ std::string wall_share(const Diagnosis& diagnosis, double seconds) {
   return format_share(wall > 0 ? seconds / wall : 0);
 }
 
+/// What the hardware counts of its units, after how busy it is; empty where that was not sampled.
+std::string units_in_words(const Device& device, Language language) {
+  return device.sm_activity ? say(language, " (its multiprocessors {})", format_share(*device.sm_activity)) : "";
+}
+
 std::string healthy_sentence(const Diagnosis& diagnosis, Language language) {
   if (!diagnosis.device.busy) {
     return say(language, "Nothing holds this run up");
   }
-  const std::string busy = format_share(*diagnosis.device.busy);
+  const std::string busy = format_share(*diagnosis.device.busy) + units_in_words(diagnosis.device, language);
   if (*diagnosis.device.busy < kBusy && diagnosis.others_cpus && diagnosis.device.kind == "cpu") {
     return say(language, "No cause was found in the run: it used {} of its CPUs, and other processes used {} CPUs",
                busy, format_number(*diagnosis.others_cpus));
@@ -80,13 +85,27 @@ std::string overhead_sentence(const Diagnosis& diagnosis, const Finding* finding
 std::string unknown_sentence(const Diagnosis& diagnosis, Language language) {
   if (diagnosis.device.busy) {
     return say(language, "Your {} is {} busy; what was read does not show why", device_name(diagnosis, language),
-               format_share(*diagnosis.device.busy));
+               format_share(*diagnosis.device.busy) + units_in_words(diagnosis.device, language));
   }
   if (diagnosis.time.train > 0) {
     return say(language, "Your run spends {} of its time training; what was read does not show what its steps wait for",
                wall_share(diagnosis, diagnosis.time.train));
   }
   return say(language, "What was read does not show what the run spent its time on");
+}
+
+std::string compute_sentence(const Diagnosis& diagnosis, const Finding* finding, Language language) {
+  const std::string_view device = device_name(diagnosis, language);
+  if (finding == nullptr && diagnosis.device.sm_activity) {
+    return say(language, "Kernels of your {} use few of its multiprocessors: {} of their time has work", device,
+               format_share(*diagnosis.device.sm_activity));
+  }
+  // The host's phases do not tell when a GPU computes: it also does so while the host waits for it.
+  return diagnosis.device.kind != "cpu" && diagnosis.device.busy
+             ? say(language, "Your {} is {} busy, and slower than it could be", device,
+                   format_share(*diagnosis.device.busy))
+             : say(language, "Your {} computes {} of each step, slower than it could", device,
+                   format_share(diagnosis.step.value_or(StepShares{}).compute));
 }
 
 std::string verdict_sentence(const Diagnosis& diagnosis, const Finding* finding, Language language) {
@@ -99,18 +118,16 @@ std::string verdict_sentence(const Diagnosis& diagnosis, const Finding* finding,
                                   translate(language, waited_for(finding)))
                             : say(language, "Your {} waits {}", device, translate(language, waited_for(finding)));
     case Verdict::kTransferBound:
+      if (finding != nullptr && finding->id == "transfer-not-overlapped") {
+        return say(language, "Your {} copies instead of computing for {} of the run", device,
+                   format_share(finding->share.value_or(0)));
+      }
       return say(language, "Your {} waits {} of each step for copies", device, format_share(step.transfer));
     case Verdict::kSyncBound:
       return say(language, "Your host and {} wait for each other {} of each step", device, format_share(step.sync));
     case Verdict::kLaunchBound:
       return say(language, "Your {} is done before it gets new work: its steps are too small", device);
-    case Verdict::kComputeBound:
-      // The host's phases do not tell when a GPU computes: it also does so while the host waits for it.
-      return diagnosis.device.kind != "cpu" && diagnosis.device.busy
-                 ? say(language, "Your {} is {} busy, and slower than it could be", device,
-                       format_share(*diagnosis.device.busy))
-                 : say(language, "Your {} computes {} of each step, slower than it could", device,
-                       format_share(step.compute));
+    case Verdict::kComputeBound: return compute_sentence(diagnosis, finding, language);
     case Verdict::kValidationBound:
       return say(language, "Your run spends {} of its time on validation",
                  wall_share(diagnosis, diagnosis.time.validate));

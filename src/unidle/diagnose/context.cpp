@@ -108,11 +108,14 @@ void add_device_facts(Context& context, const Policy& policy) {
   if (!context.on_gpu || !signals.device_busy || !context.input) {
     return;
   }
-  // NVML counts time in which any kernel ran.
-  const double busy = std::min(*signals.device_busy, signals.share_of_step(signals.device_step_s).value_or(1));
+  // NVML counts time in which any kernel ran; with work on all units the device is not idle.
+  const double most = std::min(*signals.device_busy, signals.share_of_step(signals.device_step_s).value_or(1));
+  const double busy = std::max(most, signals.sm_activity.value_or(0));
   context.idle = std::max(0.0, (1 - busy) * *context.train);
   context.idle_between = idle_between(context);
-  context.keeps_up = signals.device_kept_up.value_or(0) >= policy.mostly && !signals.kernel_time_known;
+  const bool full = signals.sm_activity.value_or(0) >= policy.units_full;
+  context.keeps_up = signals.device_kept_up.value_or(0) >= policy.mostly && !signals.kernel_time_known && !full;
+  context.behind = signals.device_kept_up.value_or(1) < policy.mostly;
   if (context.keeps_up) {
     context.computing.reset();
     context.no_computing = context.say(
@@ -127,7 +130,16 @@ void add_device_facts(Context& context, const Policy& policy) {
     waits = std::min(waits, *context.idle_between);
   }
   context.starved = std::max(0.0, *context.idle - waits);
-  context.launching = std::max(0.0, *context.starved - *context.sync);
+  context.launching = context.behind ? 0 : std::max(0.0, *context.starved - *context.sync);
+}
+
+/// Gaps between kernels count as time of kernels here, as they do in NVML's utilisation.
+std::optional<double> units_in_use(const Signals& signals) {
+  if (!signals.sm_activity) {
+    return std::nullopt;
+  }
+  const double running = std::max(signals.utilisation.value_or(1), *signals.sm_activity);
+  return running > 0 ? std::optional(*signals.sm_activity / running) : std::nullopt;
 }
 
 }  // namespace
@@ -145,6 +157,7 @@ Context make_context(const Signals& signals, const Policy& policy, Language lang
   }
   add_step_facts(context, policy);
   add_device_facts(context, policy);
+  context.units_in_use = context.on_gpu ? units_in_use(signals) : std::nullopt;
   add_loader_facts(context);
   if (signals.cpus_allowed && *signals.cpus_allowed > 0) {
     context.cpus = signals.cpus_allowed;

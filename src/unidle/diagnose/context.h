@@ -62,6 +62,12 @@ struct Context {
   /// The device does all that is queued before the host comes with more, and nothing tells how long its kernels take:
   /// how busy it is, is known as an upper limit only.
   bool keeps_up = false;
+  /// The other way round: when the host comes with more, the device is still at what was queued. Launching costs
+  /// nothing then.
+  bool behind = false;
+  /// Multiprocessors with work on them in the time in which some kernel runs, 0..1. On a GPU only; absent where the
+  /// hardware's counters were not read.
+  std::optional<double> units_in_use;
   /// Share of the wall time that is computing: on a GPU the time that the device is busy while training, wherever the
   /// host spends it; on a CPU forward and backward pass. Absent for the reason `no_computing`.
   std::optional<double> computing;
@@ -70,7 +76,8 @@ struct Context {
   /// The device's idle time while the loop neither waits for input nor copies, as a share of the wall time: what the
   /// host leaves unused. On a GPU only.
   std::optional<double> starved;
-  /// Of it, what host waits do not explain either: the host is busy launching.
+  /// Of it, what host waits do not explain either: the host is busy launching. Nothing of it where the device is
+  /// behind.
   std::optional<double> launching;
 
   /// Why there are no step shares, for a rule that abstains.

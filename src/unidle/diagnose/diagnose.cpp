@@ -36,9 +36,12 @@ bool is_about_samples(const Finding& finding) {
 Diagnosis diagnose(const Signals& signals, const Policy& policy, Language language) {
   Diagnosis diagnosis;
   diagnosis.outcome = signals.outcome;
-  diagnosis.device = {signals.device_kind, signals.device_busy, signals.device_busy_how};
+  diagnosis.device = {signals.device_kind,   signals.device_busy, signals.device_busy_how,
+                      signals.busy_is_limit, signals.sm_activity, signals.tensor_activity};
   diagnosis.samples_per_s = signals.samples_per_s;
-  if (signals.step_s && *signals.step_s > 0) {
+  diagnosis.steps_per_s = signals.steps_per_s;
+  diagnosis.rated_before_window = signals.rated_before_window;
+  if (!signals.rated_before_window && signals.step_s && *signals.step_s > 0) {
     diagnosis.steps_per_s = 1 / *signals.step_s;
   }
   if (signals.host_cpus_used && signals.cpus_used) {

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "unidle/diagnose/language.h"
@@ -35,6 +36,7 @@ struct Fix {
   knobs::KnobClass fix_class = knobs::KnobClass::kExact;
   std::string how;         // one sentence: what to do
   bool by_hand = false;    // this run could not be given it while it runs; not in the JSON
+  bool in_code = false;    // no value of the knob: lines of the program, which `how` tells; not in the JSON
   std::string patch = {};  // lines of the program that say it, as a unified diff to review; mostly empty
 };
 
@@ -77,7 +79,13 @@ struct Device {
   std::string kind = "unknown";  // cuda, rocm, cpu, unknown
   std::optional<double> busy;
   std::string how;
+  bool busy_is_limit = false;             // it is the most that it can be; not in the JSON
+  std::optional<double> sm_activity;      // of the multiprocessors' time, that with work on them; where it was sampled
+  std::optional<double> tensor_activity;  // of the matrix units'
 };
+
+inline constexpr std::string_view kRatedBeforeWindow =
+    "Rates are of the steps before the profiler's window: CUPTI stays attached after it and slows the later ones.";
 
 /// What is known of one node of several.
 struct NodeView {
@@ -95,6 +103,7 @@ struct Diagnosis {
   Device device;
   std::optional<double> samples_per_s;
   std::optional<double> steps_per_s;
+  bool rated_before_window = false;   // these two are of the steps before a profiler's window, or unknown for it
   std::optional<double> others_cpus;  // CPUs that others used meanwhile, where that makes rates rough; not in the JSON
   PhaseTimes time;
   std::optional<StepShares> step;

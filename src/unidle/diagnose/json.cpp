@@ -85,8 +85,15 @@ nlohmann::ordered_json to_json(const Diagnosis& diagnosis) {
   json["device"]["kind"] = diagnosis.device.kind;
   json["device"]["busy"] = optional_number(diagnosis.device.busy, share);
   json["device"]["how"] = diagnosis.device.how;
+  if (diagnosis.device.sm_activity) {
+    json["device"]["sm_activity"] = share(*diagnosis.device.sm_activity);
+    json["device"]["tensor_activity"] = optional_number(diagnosis.device.tensor_activity, share);
+  }
   json["throughput"]["samples_per_s"] = optional_number(diagnosis.samples_per_s, rate);
   json["throughput"]["steps_per_s"] = optional_number(diagnosis.steps_per_s, rate);
+  if (diagnosis.rated_before_window) {
+    json["throughput"]["note"] = kRatedBeforeWindow;
+  }
   json["time"] = time_json(diagnosis.time);
   json["step"] = diagnosis.step ? step_json(*diagnosis.step) : Json();
   json["findings"] = Json::array();

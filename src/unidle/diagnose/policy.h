@@ -97,6 +97,14 @@ struct Policy {
   /// "Far from full", for the device's memory and its time alike. Own choice; below 70 % of memory the engine's own
   /// memory policy already proposes a larger batch.
   double far_from_full = 0.50;
+  /// SM activity from which on the device is full, however its kernels come: "0.8 or greater is necessary, but not
+  /// sufficient, for effective use of the GPU" (DCGM user guide, profiling metrics). Below half ("likely indicates
+  /// ineffective GPU usage", the same) far_from_full holds: a loop of tiny kernels has a few percent, while NVML's
+  /// utilisation says 100.
+  double units_full = 0.80;
+  /// Of a link's raw rate, what copies can get at most: a packet of 256 bytes has some 24 more. Own choice; 80 to 87 %
+  /// of it are what programs reach.
+  double link_payload = 0.90;
   /// A larger batch may fill the memory up to here; the engine proposes a smaller one above 90 %.
   double memory_target = 0.80;
   /// Largest step of one proposal; what lies beyond is for a measured search.
@@ -208,6 +216,8 @@ inline constexpr std::array kThresholds = {
     Threshold{"fused_gain", &Policy::fused_gain},
     Threshold{"small_micro_batch", &Policy::small_micro_batch},
     Threshold{"far_from_full", &Policy::far_from_full},
+    Threshold{"units_full", &Policy::units_full},
+    Threshold{"link_payload", &Policy::link_payload},
     Threshold{"memory_target", &Policy::memory_target},
     Threshold{"max_batch_growth", &Policy::max_batch_growth},
     Threshold{"batch_max_wait", &Policy::batch_max_wait},

@@ -126,6 +126,12 @@ Verdict verdict_of(const std::vector<Finding>& findings, const Context& context,
   if (*context.transfer >= policy.unexplained_share) {
     return Verdict::kTransferBound;
   }
+  if (context.behind && *context.starved - *context.sync >= policy.unexplained_share) {
+    return Verdict::kUnknown;  // no kernel runs, and the host is not what it waits for
+  }
+  if (context.units_in_use.value_or(1) < policy.far_from_full) {
+    return Verdict::kComputeBound;  // busy, with kernels that leave most of the device unused
+  }
   return Verdict::kHealthy;
 }
 

@@ -104,6 +104,8 @@ struct TransferFacts {
   std::optional<std::int64_t> blocking;
   std::optional<std::int64_t> nonblocking;
   std::string where;
+  /// Of them, copied in training steps and in the stream that computes; absent where nobody looked at streams.
+  std::optional<double> in_line_bytes = {};
 };
 
 struct OptimizerFacts {
@@ -158,6 +160,7 @@ struct GpuFacts {
   std::optional<double> link_width_max;
   std::optional<double> link_generation;
   std::optional<double> link_generation_max;
+  std::optional<double> link_received;  // bytes/s, the most that was seen
   bool throttled_by_power_only = false;
   std::optional<double> power_limit_w;          // in force
   std::optional<double> power_default_limit_w;  // of the board as it was made
@@ -194,7 +197,11 @@ struct Signals {
   std::optional<StepShares> step;     // of the steps after warm-up
   std::optional<std::int64_t> steps;  // how many were seen
   std::optional<double> step_s;       // mean duration after warm-up
+  /// Of the steps before a profiler's window alone, where one lies in the run (`rated_before_window`): it leaves CUPTI
+  /// attached. Absent where they are too few.
   std::optional<double> samples_per_s;
+  std::optional<double> steps_per_s;
+  bool rated_before_window = false;
   std::optional<double> syncs_per_step;
   std::optional<std::int64_t> validations;
   std::string validation_where;  // function of the program; its calls can be left out while it runs
@@ -212,6 +219,7 @@ struct Signals {
   std::optional<double> device_kept_up;
   bool kernel_time_known = false;
   std::optional<KernelFacts> kernels;  // of a profiler trace
+  std::optional<double> pinned_rate;   // bytes/s of its copies from pinned memory to the device
 
   // Loader
   std::optional<LoaderFacts> loader;
@@ -232,6 +240,10 @@ struct Signals {
   std::optional<double> device_busy;
   std::string device_busy_how;
   bool busy_by_events = false;                // device_busy is by the steps' own events alone, gaps and all
+  bool busy_is_limit = false;                 // device_busy is the most that it can be
+  std::optional<double> utilisation;          // NVML's: the time in which some kernel ran; copies are none
+  std::optional<double> sm_activity;          // mean over its multiprocessors of the time with work on them (GPM)
+  std::optional<double> tensor_activity;      // the same of its matrix units
   std::optional<double> gpu_memory_used;      // 0..1
   std::optional<int> gpus;                    // visible on this machine; 0 is measured zero
   std::optional<std::string> gpu_capability;  // "9.0"
@@ -243,6 +255,7 @@ struct Signals {
   std::optional<double> cpus_used;         // mean over training
   std::optional<double> host_cpus_used;    // by everybody on this machine
   std::optional<bool> cpu_bf16;            // matrix or vector units for bf16
+  bool virtual_machine = false;            // the CPU says so
   std::optional<double> host_memory_used;  // 0..1 of what the job may use, the most that was seen
   std::optional<double> disk_wait;         // processes waiting for storage, mean while training
   std::optional<double> read_bytes_per_s;  // from storage, mean while training

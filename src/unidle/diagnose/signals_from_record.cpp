@@ -226,6 +226,7 @@ void read_host(const record::Reader& reader, Signals& signals) {
     signals.cpu_bf16 = std::any_of(flags.begin(), flags.end(), [](const json& flag) {
       return flag.is_string() && kUnits.contains(flag.get<std::string>());
     });
+    signals.virtual_machine = std::find(flags.begin(), flags.end(), "hypervisor") != flags.end();
   }
   const auto gpus = reader.meta(record::meta::kGpus);
   if (gpus && gpus->is_array()) {
@@ -287,7 +288,7 @@ void read_busy(const record::Reader& reader, const Timeline& timeline, Language 
     if (const auto busy = signals.share_of_step(signals.device_step_s); busy && !signals.device_busy) {
       signals.device_busy = busy;
       signals.device_busy_how = translate(language, "device time of the steps by its own events");
-      signals.busy_by_events = true;
+      signals.busy_by_events = signals.busy_is_limit = true;
     }
   } else if (signals.cpus_used && signals.cpus_allowed && *signals.cpus_allowed > 0) {
     signals.device_busy = std::clamp(*signals.cpus_used / *signals.cpus_allowed, 0.0, 1.0);
@@ -353,6 +354,8 @@ Signals read_signals(const record::Reader& reader, Language language) {
     signals.step = facts->shares;
     signals.step_s = facts->step_s;
     signals.samples_per_s = facts->samples_per_s;
+    signals.steps_per_s = facts->steps_per_s;
+    signals.rated_before_window = timeline.first_slowed.has_value();
     signals.syncs_per_step = facts->syncs_per_step;
     signals.batch_samples = facts->batch_samples;
     signals.micro_batches = facts->micro_batches;

@@ -50,6 +50,9 @@ std::string value_text(const nlohmann::json& value, const std::string& unknown =
 }
 
 std::string fix_text(const Finding& finding, const Fix& fix, const Style& style) {
+  if (fix.in_code) {
+    return fix.how + (finding.where ? style.say(" at {}", *finding.where) : "");
+  }
   std::string text = fix.knob + ": ";
   if (!fix.from.is_null()) {
     text += value_text(fix.from) + " -> ";
@@ -120,6 +123,19 @@ std::string finding_text(const Finding& finding, std::size_t number, const Diagn
 /// Nothing is nothing, not "0.0 us".
 std::string duration(double seconds) { return seconds < 5e-4 ? "0 s" : format_seconds(seconds); }
 
+/// What NVML and events call busy is an upper limit; what the hardware counts of its units stands beside it.
+std::string device_text(const Device& device, const Style& style) {
+  const std::string busy = format_share(*device.busy);
+  std::string text = device.busy_is_limit ? style.say("Device: at most {} busy ({}).", busy, device.how)
+                                          : style.say("Device: {} busy ({}).", busy, device.how);
+  if (device.sm_activity) {
+    text += style.say(" Its multiprocessors have work {} of the time", format_share(*device.sm_activity));
+    text += device.tensor_activity ? style.say(", its matrix units {}.", format_share(*device.tensor_activity))
+                                   : style.word(".");
+  }
+  return text;
+}
+
 std::string numbers(const Diagnosis& diagnosis, const Style& style) {
   const PhaseTimes& time = diagnosis.time;
   std::string out;
@@ -137,8 +153,7 @@ std::string numbers(const Diagnosis& diagnosis, const Style& style) {
                                  format_share(step.sync), format_share(step.optimizer), format_share(step.other)));
   }
   if (diagnosis.device.busy) {
-    out += style.block(0, "",
-                       style.say("Device: {} busy ({}).", format_share(*diagnosis.device.busy), diagnosis.device.how));
+    out += style.block(0, "", device_text(diagnosis.device, style));
   }
   if (diagnosis.samples_per_s) {
     const std::string rate = format_number(*diagnosis.samples_per_s);
@@ -147,6 +162,9 @@ std::string numbers(const Diagnosis& diagnosis, const Style& style) {
                            ? style.say("Speed: {} samples/s, roughly: other processes used {} CPUs meanwhile.", rate,
                                        format_number(*diagnosis.others_cpus))
                            : style.say("Speed: {} samples/s.", rate));
+  }
+  if (diagnosis.rated_before_window) {
+    out += style.block(0, "", style.word(kRatedBeforeWindow));
   }
   return out;
 }

@@ -58,7 +58,11 @@ class Waits:
     def __init__(self, state):
         self.state = state
         self.places = {}  # (call, code, line) -> [count, ns, count in steps, on a device]
-        self.transfers = {}  # line -> [pinned bytes, pageable bytes, blocking, non-blocking, ns]
+        # line -> [pinned bytes, pageable, blocking, non-blocking, ns, bytes of steps in the default stream]
+        self.transfers = {}
+        # Which stream the next copy to a device goes to, by the device's index; 0 is the default stream, in
+        # which models compute. Asks nothing of the device. None: this torch does not tell.
+        self.stream_now = getattr(getattr(state.torch, "_C", None), "_cuda_getCurrentRawStream", None)
         self.loss = None  # WatchedLoss of the newest backward pass, until the program reads it
 
     def watch_loss(self, loss):
@@ -134,7 +138,7 @@ class Waits:
                     "in_step": in_step,
                 },
             )
-        for where, (pinned, pageable, blocking, free, ns) in list(self.transfers.items()):
+        for where, (pinned, pageable, blocking, free, ns, in_line) in list(self.transfers.items()):
             yield (
                 ("transfer", where),
                 {
@@ -145,6 +149,7 @@ class Waits:
                     "blocking_count": blocking,
                     "nonblocking_count": free,
                     "seconds": ns * 1e-9,
+                    "in_line_bytes": in_line if self.stream_now is not None else None,
                 },
             )
 
@@ -332,9 +337,10 @@ def _patch_transfer(state, Tensor, name):
             if outwards and place == "cuda" and state.actuators.non_blocking is not None:
                 state.actuators.non_blocking.copied(tensor, result, goes_on)
             if outwards and place != "cpu":
-                if state.loop.device is not None and _is_blocking(args, kwargs):
+                blocking = _is_blocking(args, kwargs)
+                if state.loop.device is not None and blocking:
                     state.loop.device.copy_ends(t1)
-                _moved(state, tensor, t0, t1, _bytes_of(tensor), _is_blocking(args, kwargs), sys._getframe(1))
+                _moved(state, tensor, result, t0, t1, _bytes_of(tensor), blocking, sys._getframe(1))
             elif not outwards and place == "cpu" and _place_of(tensor) != "cpu":
                 # Towards the host: .to("cpu") waits as .cpu() does.
                 state.waits.take("cpu", t0, t1, t1 - t0, True, sys._getframe(1))
@@ -346,9 +352,11 @@ def _patch_transfer(state, Tensor, name):
     around(Tensor, name, before, after)
 
 
-def _moved(state, tensor, t0, t1, size, blocking, frame):
+def _moved(state, tensor, result, t0, t1, size, blocking, frame):
     with untold(sys.modules["torch"]):
         pinned = tensor.is_pinned()
+        stream_now = state.waits.stream_now
+        in_line = stream_now is not None and result.is_cuda and stream_now(result.get_device()) == 0
     loop, own = state.loop, t1 - t0
     frame = places.own_frame(frame)
     where = (
@@ -358,7 +366,7 @@ def _moved(state, tensor, t0, t1, size, blocking, frame):
     if entry is None:
         if len(state.waits.transfers) >= _MAX_PLACES:
             return
-        entry = state.waits.transfers[where] = [0, 0, 0, 0, 0]
+        entry = state.waits.transfers[where] = [0, 0, 0, 0, 0, 0]
     entry[0 if pinned else 1] += size
     entry[2 if blocking else 3] += 1
     entry[4] += own
@@ -370,6 +378,7 @@ def _moved(state, tensor, t0, t1, size, blocking, frame):
         parts.rare = True
         parts.transfer += own
         parts.moved += size
+        entry[5] += size if in_line else 0
         parts.pinned = (1 if pinned else 0) | (2 if blocking else 0)
         parts.last = t1
 

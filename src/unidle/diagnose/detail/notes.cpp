@@ -270,6 +270,7 @@ void Notes::read_waits(Signals& signals) const {
     };
     add(facts.blocking, note.whole("blocking_count"));
     add(facts.nonblocking, note.whole("nonblocking_count"));
+    add_to(facts.in_line_bytes, note.number("in_line_bytes"));
     signals.transfer = facts;
   });
   each<record::NoteType::kLogging>([&](const auto& note) {

@@ -51,6 +51,15 @@ void read_throttling(const Readings& readings, const std::string& gpu, Signals& 
       any == seen[0] && std::all_of(seen.begin() + 1, seen.end(), [](int n) { return n == 0; });
 }
 
+void read_activity(const Readings& readings, const std::string& units, Signals& signals) {
+  const auto share = [&](std::string_view name) {
+    const auto mean = readings.mean(name, &units);
+    return mean ? std::optional(std::clamp(*mean, 0.0, 1.0)) : std::nullopt;
+  };
+  signals.sm_activity = share("gpu.sm_activity");
+  signals.tensor_activity = share("gpu.tensor_activity");
+}
+
 void read_foreign(const Readings& readings, const std::string& gpu, Signals& signals) {
   const std::vector<double> bytes = readings.training(record::series::kGpuForeign, &gpu);
   if (!bytes.empty()) {
@@ -165,10 +174,12 @@ void read_gpu_series(const record::Reader& reader, const Readings& readings, std
   }
   const std::string& gpu = own->subject;
   if (const auto busy = readings.mean(record::series::kGpuUtil, &gpu)) {
-    signals.device_busy = std::clamp(*busy, 0.0, 1.0);
+    signals.utilisation = signals.device_busy = std::clamp(*busy, 0.0, 1.0);
+    signals.busy_is_limit = true;
     signals.device_busy_how =
         say(language, "NVML utilisation while training ({}): some kernel ran, on however few units", gpu);
   }
+  read_activity(readings, own->slice.value_or(gpu), signals);
   if (own->facts.is_object()) {
     read_facts(own->facts, signals);
   }
@@ -182,6 +193,7 @@ void read_gpu_series(const record::Reader& reader, const Readings& readings, std
   signals.gpu.power_limit_w = readings.mean(record::series::kGpuPowerLimit, &gpu);
   signals.gpu.link_width = readings.most(record::series::kGpuPcieWidth, &gpu);
   signals.gpu.link_generation = readings.most(record::series::kGpuPcieGeneration, &gpu);
+  signals.gpu.link_received = readings.most("gpu.pcie_rx", &gpu);
   read_throttling(readings, gpu, signals);
 }
 
@@ -193,6 +205,7 @@ void read_kernel_series(const Readings& readings, Language language, Signals& si
       most = busy;
       signals.device_busy = std::clamp(*busy, 0.0, 1.0);
       signals.kernel_time_known = true;
+      signals.busy_is_limit = false;
       signals.device_busy_how = say(language, "kernels and copies while training ({}), the union of all streams", gpu);
     }
   }

@@ -24,7 +24,11 @@ void add_transfer(const TraceSummary& trace, Signals& signals) {
   TransferFacts facts;
   for (const trace::CopyUse& copy : trace.copies) {
     facts.pageable_bytes += copy.kind == "HtoD (Pageable -> Device)" ? copy.bytes : 0;
-    facts.pinned_bytes += copy.kind == "HtoD (Pinned -> Device)" ? copy.bytes : 0;
+    if (copy.kind == "HtoD (Pinned -> Device)") {
+      facts.pinned_bytes += copy.bytes;
+      const double rate = copy.total_s > 0 ? copy.bytes / copy.total_s : 0;
+      signals.pinned_rate = rate > 0 ? std::optional(rate) : std::nullopt;
+    }
   }
   if (!signals.transfer && facts.pageable_bytes + facts.pinned_bytes > 0) {
     signals.transfer = facts;

@@ -114,6 +114,7 @@ void add_card(const GpuUse& use, Signals& signals) {
 
 void add_use(const GpuUse& use, std::string_view program, const JobLogs& job, Signals& signals) {
   signals.device_busy = std::clamp(use.utilisation.mean(), 0.0, 1.0);
+  signals.busy_is_limit = true;
   signals.device_busy_how = describe(use, program, job.language);
   add_memory(use, signals);
   add_card(use, signals);

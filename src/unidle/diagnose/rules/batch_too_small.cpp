@@ -27,8 +27,10 @@ Finding batch_finding(const Context& context, const Policy& policy) {
   finding.severity = Severity::kWarning;
   finding.where = detail::where_set(context, "batch.size");
   finding.evidence = {
-      context.say("device memory is {} full and the device busy {} of the training",
-                  format_share(*signals.gpu_memory_used), format_share(*signals.device_busy)),
+      signals.sm_activity ? context.say("device memory is {} full, and the multiprocessors have work {} of the time",
+                                        format_share(*signals.gpu_memory_used), format_share(*signals.sm_activity))
+                          : context.say("device memory is {} full and the device busy {} of the training",
+                                        format_share(*signals.gpu_memory_used), format_share(*signals.device_busy)),
       context.say("{} of each step is waiting for input: the batch, not the loader, is what leaves it idle",
                   format_share(signals.step->input)),
       "how much faster a larger batch is was not measured",
@@ -67,7 +69,8 @@ Evaluation evaluate_batch_too_small(const Context& context, const Policy& policy
   if (!context.input) {
     return Missing{context.no_steps};
   }
-  const bool full = *signals.gpu_memory_used >= policy.far_from_full || *signals.device_busy >= policy.far_from_full;
+  const double busy = std::min(*signals.device_busy, context.units_in_use.value_or(1));
+  const bool full = *signals.gpu_memory_used >= policy.far_from_full || busy >= policy.far_from_full;
   const double waits = signals.step->input + signals.step->transfer;
   if (full || waits >= policy.batch_max_wait || growth(*signals.gpu_memory_used, policy) < 2) {
     return Nothing{};
@@ -90,10 +93,11 @@ const Rule& batch_too_small() {
           "how "
           "much a larger batch gains; a measured search does.",
       .thresholds =
-          "Device memory and device time both below far_from_full (50 %), input and transfer below batch_max_wait (20 "
-          "% of "
-          "the step). A warning; the share stays open.",
-      .needs = "device memory use, how busy the device is, step times",
+          "Device memory below far_from_full (50 %), and so is device time, or the part of the multiprocessors with "
+          "work "
+          "while kernels run (SM activity); input and transfer below batch_max_wait (20 % of the step). A warning; the "
+          "share stays open.",
+      .needs = "device memory use, how busy the device is, step times; better with SM activity",
       .proposes =
           "batch.size and, where gradients are accumulated, batch.accumulation by exact divisors, up to memory_target "
           "(80 %) and "

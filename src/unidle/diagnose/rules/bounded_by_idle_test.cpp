@@ -125,6 +125,13 @@ const Case kCases[] = {
      }},
     {"memory-not-pinned", [](Signals& s) { copy(s, 0); }},
     {"transfer-blocking", [](Signals& s) { copy(s, 1); }},
+    {"transfer-not-overlapped",
+     [](Signals& s) {
+       copy(s, 1);  // 5 MB a step take half a second
+       s.transfer->in_line_bytes = 0.5e9;
+       s.pinned_rate = 1e7;
+       s.utilisation = s.device_busy;
+     }},
     {"dataset-fits-device",
      [](Signals& s) {
        copy(s, 1);

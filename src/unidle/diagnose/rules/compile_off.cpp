@@ -59,7 +59,10 @@ const Rule& compile_off() {
       .explanation =
           "torch.compile merges small operations into fewer kernels, and a CUDA graph launches the whole step at "
           "once. Both matter where launching, not computing, takes the time.",
-      .thresholds = "As launch-bound: from launch_share (20 %) of the wall time. A warning at most.",
+      .thresholds =
+          "As launch-bound: from launch_share (20 %) of the wall time, and silent where the device is behind the host. "
+          "A "
+          "warning at most.",
       .needs = "the effective compile.mode, how busy the device is, step times with their parts",
       .proposes = "compile.mode",
       .evaluate = evaluate_compile_off,

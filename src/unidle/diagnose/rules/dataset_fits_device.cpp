@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "unidle/base/units.h"
+#include "unidle/diagnose/detail/copies.h"
 #include "unidle/diagnose/detail/finding.h"
 #include "unidle/diagnose/rule.h"
 
@@ -24,18 +25,21 @@ Evaluation evaluate_dataset_fits_device(const Context& context, const Policy& po
   }
   const double free =
       static_cast<double>(*signals.gpu.memory_bytes) * std::max(0.0, policy.memory_target - *signals.gpu_memory_used);
+  // Copies that do not block take no time of the host's; in the stream that computes they take the device's.
+  const double in_line = context.behind ? detail::copying_in_line(context, policy).value_or(0) : 0;
+  const double copying = std::max(*context.transfer, in_line);
   const auto bytes = static_cast<double>(*signals.loader->in_memory_bytes);
-  if (bytes > free || *context.passes <= policy.min_epochs || *context.transfer < policy.warning_share ||
+  if (bytes > free || *context.passes <= policy.min_epochs || copying < policy.warning_share ||
       detail::effective_on(context, "data.on_device").value_or(false)) {
     return Nothing{};
   }
-  Finding finding = detail::of_share(*context.transfer, policy);
+  Finding finding = detail::of_share(copying, policy);
   finding.where = detail::where_loader(context, "data.on_device");
   finding.evidence = {
       context.say("the dataset takes {} and {} of device memory are free",
                   format_bytes(static_cast<std::uint64_t>(bytes)), format_bytes(static_cast<std::uint64_t>(free))),
       context.say("it was copied to the device {} times; copies take {} of the wall time",
-                  format_number(*context.passes), format_share(*context.transfer)),
+                  format_number(*context.passes), format_share(copying)),
   };
   finding.fixes.push_back(
       detail::make_fix(context, "data.on_device", true, "copy the tensors to the device once and index them there"));
@@ -55,7 +59,9 @@ const Rule& dataset_fits_device() {
           "batch, epoch after epoch: on the device a batch is one indexing operation.",
       .thresholds =
           "The dataset at most what is free below memory_target (80 %) of device memory, more than one pass, copies "
-          "from warning_share (10 %) of the wall time.",
+          "from warning_share (10 %) of the wall time: the host's wait for them, or what their bytes take in the "
+          "stream "
+          "that computes.",
       .needs =
           "the size of the dataset in memory, device memory and its use, passes over the data, step times with "
           "their copies",

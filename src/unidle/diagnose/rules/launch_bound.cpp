@@ -6,8 +6,16 @@ namespace unidle::diagnose::rules {
 
 namespace {
 
-/// Neither NVML nor events show the gaps between kernels; that the device is done each time the host comes does.
-Evaluation keeps_up(const Context& context, const Policy& policy) {
+/// The device's units are known to be mostly unused, and nothing tells whether it waits for the host.
+bool units_wait(const Context& context, const Policy& policy) {
+  return !context.signals.device_kept_up && !context.signals.kernel_time_known &&
+         context.units_in_use.value_or(1) < policy.far_from_full;
+}
+
+/// Neither NVML nor events show the gaps between kernels; that the device is done each time the host comes does, and
+/// that its units have no work.
+Evaluation unmeasured_gaps(const Context& context, const Policy& policy) {
+  const Signals& signals = context.signals;
   const double waits = *context.input + *context.transfer + *context.sync;
   if (waits >= policy.launch_share) {
     return Nothing{};
@@ -15,13 +23,21 @@ Evaluation keeps_up(const Context& context, const Policy& policy) {
   Finding finding;
   finding.severity = Severity::kWarning;
   finding.where = detail::where_set(context, "compile.mode");
-  finding.evidence = {
-      context.say("in {} of the steps the device had done all that was queued when the host came to the optimiser: it "
-                  "waits for the host to launch",
-                  format_share(*context.signals.device_kept_up)),
+  if (context.keeps_up) {
+    finding.evidence.push_back(
+        context.say("in {} of the steps the device had done all that was queued when the host came to the optimiser: "
+                    "it waits for the host to launch",
+                    format_share(*signals.device_kept_up)));
+  }
+  if (signals.sm_activity) {
+    finding.evidence.push_back(context.say(
+        "its multiprocessors have work {} of the time, while NVML or events call it {} busy: kernels are short, or few "
+        "blocks each",
+        format_share(*signals.sm_activity), format_share(*signals.device_busy)));
+  }
+  finding.evidence.emplace_back(
       "how long it waits was not measured: NVML and events count the gaps between kernels as work; run --kernels or a "
-      "profiler's window tell",
-  };
+      "profiler's window tell");
   if (!detail::effective_on(context, "compile.mode").value_or(false)) {
     finding.fixes.push_back(detail::one_launch_fix(context));
   }
@@ -39,7 +55,7 @@ Evaluation evaluate_launch_bound(const Context& context, const Policy& policy) {
     return Missing{context.no_steps};
   }
   if (*context.launching < policy.launch_share) {
-    return context.keeps_up ? keeps_up(context, policy) : Nothing{};
+    return context.keeps_up || units_wait(context, policy) ? unmeasured_gaps(context, policy) : Nothing{};
   }
   if (*context.launching < *context.input) {
     return Nothing{};
@@ -80,8 +96,10 @@ const Rule& launch_bound() {
           "input, copies nor the device, and more than the wait for input. Below it a warning without a share, where "
           "the "
           "device keeps up with the host in half of the steps (mostly, 50 %) and nothing measured how long kernels "
-          "run.",
-      .needs = "how busy the device is, step times with their parts",
+          "run, or where that is not known and less than half (far_from_full, 50 %) of its multiprocessors have work. "
+          "Silent where the device is behind the host in half of the steps, and where its multiprocessors have work "
+          "for units_full (80 %) of the time.",
+      .needs = "how busy the device is, step times with their parts; better with SM activity",
       .proposes = "compile.mode: reduce-overhead or graph; batch.size; optimizer.fused",
       .evaluate = evaluate_launch_bound,
   };

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "unidle/base/units.h"
+#include "unidle/diagnose/detail/copies.h"
 #include "unidle/diagnose/detail/finding.h"
 #include "unidle/diagnose/rule.h"
 
@@ -21,6 +22,13 @@ std::optional<double> part_of_bandwidth(const GpuFacts& gpu) {
   return std::clamp(part, 0.0, 1.0);
 }
 
+/// More came over it than the link can carry as it is read: then the reading is wrong.
+bool was_faster(const GpuFacts& gpu) {
+  const auto raw =
+      gpu.link_generation ? detail::raw_link_rate(*gpu.link_width, *gpu.link_generation) : std::optional<double>();
+  return raw && gpu.link_received.value_or(0) > *raw;
+}
+
 Evaluation evaluate_link_degraded(const Context& context, const Policy& policy) {
   const Signals& signals = context.signals;
   if (context.on_cpu) {
@@ -30,11 +38,11 @@ Evaluation evaluate_link_degraded(const Context& context, const Policy& policy) 
   if (!part) {
     return Missing{"the width and generation of the device's link under load"};
   }
-  if (*part >= 1) {
+  if (*part >= 1 || was_faster(signals.gpu)) {
     return Nothing{};
   }
   Finding finding;
-  if (context.transfer) {
+  if (context.transfer && !signals.virtual_machine) {
     finding = detail::of_share(*context.transfer * (1 - *part), policy);
   }
   finding.evidence.push_back(
@@ -48,6 +56,12 @@ Evaluation evaluate_link_degraded(const Context& context, const Policy& policy) 
   if (context.transfer) {
     finding.evidence.push_back(context.say("copies take {} of each step ({} of the wall time)",
                                            format_share(signals.step->transfer), format_share(*context.transfer)));
+  }
+  if (signals.virtual_machine) {
+    finding.evidence.emplace_back(
+        "this is a virtual machine, whose virtual bridge may be what was read: unidle check --speed measures what "
+        "copies "
+        "reach");
   }
   return finding;
 }
@@ -66,7 +80,9 @@ const Rule& link_degraded() {
           "was seen under load counts.",
       .thresholds =
           "Any width or generation below the most that card and slot offer; severity by the part of the copies' "
-          "time that the full link would save.",
+          "time that the full link would save. In a virtual machine a hint without a share, and nothing where more "
+          "came "
+          "over the link than it could carry as it is read.",
       .needs = "the link's width and generation now and at most, while training",
       .proposes = "another slot, cable or riser; a look at the BIOS settings of the slot",
       .evaluate = evaluate_link_degraded,

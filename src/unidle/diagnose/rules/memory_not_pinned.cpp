@@ -16,7 +16,7 @@ Evaluation evaluate_memory_not_pinned(const Context& context, const Policy& poli
   }
   const TransferFacts& facts = *signals.transfer;
   const double pinned = detail::pinned_part(facts);
-  const double share = *context.transfer * (1 - pinned);
+  const double share = detail::beyond_copying(context, policy, *context.transfer * (1 - pinned), 1 - pinned);
   if (share < policy.warning_share) {
     return Nothing{};
   }
@@ -29,11 +29,14 @@ Evaluation evaluate_memory_not_pinned(const Context& context, const Policy& poli
       context.say("{} of the copied bytes came from pageable memory", format_share(1 - pinned)),
       context.say("copies take {} of each step ({} of the wall time)", format_share(signals.step->transfer),
                   format_share(*context.transfer)),
+      detail::copying_in_words(context, policy),
   };
   finding.fixes.push_back(
       detail::make_fix(context, "loader.pin_memory", true, "let the loader put batches into pinned memory"));
   finding.fixes.push_back(
-      detail::make_fix(context, "transfer.non_blocking", true, "then copies can run beside compute"));
+      detail::make_fix(context, "transfer.non_blocking", true,
+                       "then the host goes on while they run; beside the computation they run on a side stream only "
+                       "(unidle.data.Loader with device= has one)"));
   return finding;
 }
 
@@ -47,10 +50,12 @@ const Rule& memory_not_pinned() {
       .topic = "pinned memory",
       .explanation =
           "The driver first copies pageable memory into a pinned buffer of its own and makes the host wait for it. "
-          "Pinned batches are copied directly, which is faster, and can be copied while the device computes.",
+          "Pinned batches are copied directly, which is faster, and the host need not wait. The copy itself still "
+          "takes "
+          "its time in the stream that computes, unless it is queued in another one.",
       .thresholds =
-          "The pageable part of the time for copies from warning_share (10 %) of the wall time, critical from "
-          "critical_share (30 %).",
+          "The pageable part of the time for copies, less what their bytes take on the link where its rate is known, "
+          "from warning_share (10 %) of the wall time, critical from critical_share (30 %).",
       .needs = "the memory that copies come from, step times with their copies",
       .proposes = "loader.pin_memory, transfer.non_blocking",
       .evaluate = evaluate_memory_not_pinned,

@@ -21,7 +21,8 @@ Evaluation evaluate_transfer_blocking(const Context& context, const Policy& poli
   }
   const auto copies = static_cast<double>(*facts.blocking + *facts.nonblocking);
   const double blocking = copies > 0 ? static_cast<double>(*facts.blocking) / copies : 0;
-  const double share = *context.transfer * pinned * blocking;
+  const double part = pinned * blocking;
+  const double share = detail::beyond_copying(context, policy, *context.transfer * part, part);
   if (pinned < policy.mostly || blocking < policy.mostly || share < policy.warning_share) {
     return Nothing{};
   }
@@ -35,9 +36,12 @@ Evaluation evaluate_transfer_blocking(const Context& context, const Policy& poli
                   format_share(pinned), format_share(blocking)),
       context.say("copies take {} of each step ({} of the wall time)", format_share(signals.step->transfer),
                   format_share(*context.transfer)),
+      detail::copying_in_words(context, policy),
   };
-  finding.fixes.push_back(detail::make_fix(context, "transfer.non_blocking", true,
-                                           ".to(device, non_blocking=True): the copy runs while the host goes on"));
+  finding.fixes.push_back(
+      detail::make_fix(context, "transfer.non_blocking", true,
+                       ".to(device, non_blocking=True): the copy runs while the host goes on; beside the "
+                       "computation it runs on a side stream only"));
   return finding;
 }
 
@@ -52,10 +56,11 @@ const Rule& transfer_blocking() {
       .explanation =
           "A copy from pinned memory can run while the host queues the next work, if it is asked to: .to(device, "
           "non_blocking=True). Otherwise the host waits for every copy, and the device waits for the host "
-          "afterwards.",
+          "afterwards. What the copy itself takes in the stream that computes is the matter of "
+          "transfer-not-overlapped.",
       .thresholds =
-          "At least mostly (50 %) of the bytes pinned and of the copies blocking; their time from warning_share (10 "
-          "%) of the wall time.",
+          "At least mostly (50 %) of the bytes pinned and of the copies blocking; their time, less what their bytes "
+          "take on the link where its rate is known, from warning_share (10 %) of the wall time.",
       .needs = "the memory that copies come from, whether they block, step times with their copies",
       .proposes = "transfer.non_blocking",
       .evaluate = evaluate_transfer_blocking,

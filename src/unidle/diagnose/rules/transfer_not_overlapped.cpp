@@ -1,0 +1,105 @@
+#include <algorithm>
+
+#include "unidle/base/units.h"
+#include "unidle/diagnose/detail/copies.h"
+#include "unidle/diagnose/detail/finding.h"
+#include "unidle/diagnose/rule.h"
+
+namespace unidle::diagnose::rules {
+
+namespace {
+
+bool mostly_blocking(const TransferFacts& facts, const Policy& policy) {
+  const auto blocking = static_cast<double>(facts.blocking.value_or(0));
+  const auto all = blocking + static_cast<double>(facts.nonblocking.value_or(0));
+  return all > 0 && blocking / all >= policy.mostly;
+}
+
+std::optional<std::string> missing_signal(const Context& context, const Policy& policy) {
+  if (auto missing = detail::missing_for_copies(context)) {
+    return missing;
+  }
+  const Signals& signals = context.signals;
+  if (!signals.transfer->in_line_bytes) {
+    return "which stream copies to the device run in";
+  }
+  if (!detail::link_rate(signals, policy)) {
+    return "the rate of the device's link";
+  }
+  if (!signals.device_kept_up && !mostly_blocking(*signals.transfer, policy)) {
+    return "whether the device keeps up with the host";
+  }
+  return std::nullopt;
+}
+
+Fix side_stream(const Context& context) {
+  Fix fix = detail::make_fix(context, "transfer.non_blocking", {},
+                             "copy the next batch on a side stream while this one computes (torch.cuda.Stream, pinned "
+                             "memory, non_blocking=True, wait_stream before its use), or take batches from "
+                             "unidle.data.Loader with device=\"cuda\", which does so");
+  fix.in_code = true;
+  fix.by_hand = true;
+  return fix;
+}
+
+Evaluation evaluate_transfer_not_overlapped(const Context& context, const Policy& policy) {
+  if (auto missing = missing_signal(context, policy)) {
+    return Missing{std::move(*missing)};
+  }
+  const Signals& signals = context.signals;
+  const TransferFacts& facts = *signals.transfer;
+  const bool blocking = mostly_blocking(facts, policy);
+  if (!context.behind && !blocking) {
+    return Nothing{};  // the device waits for the host anyway
+  }
+  const double copying = detail::copying_in_line(context, policy).value_or(0);
+  const double share = std::min(copying, std::max(0.0, *context.train - copying));  // two run beside each other
+  if (share < policy.warning_share) {
+    return Nothing{};
+  }
+  Finding finding = detail::of_share(share, policy);
+  finding.where = detail::place(facts.where);
+  const double each = *facts.in_line_bytes / static_cast<double>(*signals.steps);
+  finding.evidence = {
+      context.say("{} a step are copied in the stream that computes, at {}/s at most: {} of the wall time or more",
+                  format_bytes(static_cast<std::uint64_t>(each)),
+                  format_bytes(static_cast<std::uint64_t>(*detail::link_rate(signals, policy))), format_share(copying)),
+      "work of one stream is done one after the other: while it copies, the device computes nothing",
+  };
+  if (context.behind) {
+    finding.evidence.push_back(
+        context.say("in {} of the steps the device still had work when the host came with more: it does not wait for "
+                    "the host",
+                    format_share(1 - *signals.device_kept_up)));
+  }
+  finding.fixes.push_back(side_stream(context));
+  return finding;
+}
+
+}  // namespace
+
+const Rule& transfer_not_overlapped() {
+  static const Rule kRule{
+      .id = "transfer-not-overlapped",
+      .verdict = Verdict::kTransferBound,
+      .title = "Copies to the device run in the stream that computes",
+      .topic = "copies beside compute",
+      .explanation =
+          "A device copies and computes at the same time, but work of one stream is done one after the other. A batch "
+          "that is copied in the stream of the model, blocking or not, is waited for by its own step and waits for the "
+          "step before. Copied on a side stream while the device is at the batch before it, it costs nothing.",
+      .thresholds =
+          "The bytes of such copies over the link's rate (what a profiler's window measured, else link_payload (90 %) "
+          "of what its lanes and generation carry), no more than the time in which no kernel ran, and no more than "
+          "what is left to hide it behind: from warning_share (10 %) of the wall time, critical from critical_share "
+          "(30 %). Only where the device is behind the host in half of the steps (mostly, 50 %), or the copies block.",
+      .needs =
+          "bytes copied in the stream that computes, the link's rate, whether the device keeps up with the host, step "
+          "times",
+      .proposes = "a side stream for copies, or unidle.data.Loader with device=",
+      .evaluate = evaluate_transfer_not_overlapped,
+  };
+  return kRule;
+}
+
+}  // namespace unidle::diagnose::rules
