@@ -163,6 +163,33 @@ class GpuTest(gpu_case.GpuCase):
         self.assertNotIn("transfer-not-overlapped", loud)
         self.assertNotIn("launch-bound", loud)
 
+    def test_rates_are_of_the_steps_before_a_profilers_window(self):
+        self.inline(
+            """
+            import torch
+            model = torch.nn.Linear(4096, 4096, device="cuda")
+            optimizer = torch.optim.SGD(model.parameters(), 1e-9)
+            x = torch.randn(8192, 4096, device="cuda")
+            for _ in range(200):
+                optimizer.zero_grad()
+                model(x).sum().backward()
+                optimizer.step()
+                torch.cuda.synchronize()
+            """,
+            "--trace",
+            "3",
+        )
+        (note,) = self.record.notes("trace")
+        self.assertEqual(note["status"], "recorded")
+        self.assertLess(note["attached_ns"], note["begin_ns"])
+        first = self.record.one("select min(t_ns) from steps")
+        self.assertGreater(note["attached_ns"] - first, 0.9e9)  # there are steps to take rates of
+        told = self.diagnosis()["throughput"]
+        self.assertIn("before the profiler's window", told["note"])
+        before = "where t_ns + duration_ns <= %d and idx > 3" % note["attached_ns"]
+        step_s = self.record.one("select avg(duration_ns) * 1e-9 from steps " + before)
+        self.assertAlmostEqual(told["steps_per_s"] * step_s, 1, delta=0.2)
+
     # -- which device --
 
     def test_a_dry_run_on_the_cpu_does_not_decide_where_the_model_is(self):
