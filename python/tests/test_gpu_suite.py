@@ -85,7 +85,7 @@ class CostsTest(unittest.TestCase):
         suite = Scripted(None)
         suite.record = lambda name: name
         suite.start = lambda name, *command: Told(suite, name, steps)
-        with unittest.mock.patch("os.kill") as kill:
+        with unittest.mock.patch("os.kill") as kill, unittest.mock.patch.object(costs, "TURNS", 7):
             costs.overhead(suite)
         self.signals = [call.args[1] for call in kill.call_args_list]
         self.begun = begun
@@ -107,7 +107,7 @@ class CostsTest(unittest.TestCase):
         self.measured(self.per_kind(*[1.0] * 7))
         kind = [name.rpartition("-")[2] for name in self.begun if "host" in name][2:]
         self.assertEqual(kind[:8], ["bare"] * 2 + ["observed"] * 4 + ["bare"] * 2)
-        self.assertEqual(self.signals.count(signal.SIGSTOP), 2 * (1 + costs.TURNS))  # after each turn
+        self.assertEqual(self.signals.count(signal.SIGSTOP), 2 * (1 + 7))  # after each turn
         self.assertEqual(self.signals[-1], signal.SIGCONT)
 
     def test_a_program_that_fails_is_told(self):
@@ -431,15 +431,15 @@ class SuiteTest(unittest.TestCase):
         at_once = max(seconds for name, _, seconds, _ in least if gpu_suite.is_untimed(name))
         self.assertLess(alone + at_once, suites.BUDGET_S)
         order = [
-            "speed",
-            "readings",
-            "overhead",
             "engine_gpu_test",
             "fork",
             "parity",
+            "overhead",
             "fp32_item",
-            "kernels",
+            "readings",
+            "speed",
             "driver",
+            "kernels",
         ]
         self.assertEqual(sorted(order, key=names.index), order)
 
@@ -577,7 +577,7 @@ class SuiteTest(unittest.TestCase):
             child = self.begun(sign)
             told = self.written()
             self.assertEqual((told["complete"], told["under_way"]), (False, "bare, fork"), sign)
-            self.assertEqual([one["name"] for one in told["results"]], ["speed"], sign)
+            self.assertEqual(told["results"], [], sign)
             self.assertEqual(suites.alive(child), sign == signal.SIGKILL)
             with contextlib.suppress(ProcessLookupError):
                 os.kill(child, signal.SIGKILL)

@@ -10,11 +10,11 @@ import statistics
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-TURNS = 7  # of each side
-TURN_S = 0.8
+TURNS = 20  # of each side: single ones differ by some percent on a virtual machine
+TURN_S = 0.25
 WARM_S = 5.0  # at first every step is seen in full
 END_S = 5.0  # for all programs to end
-SETTLE_S = 0.3  # of a turn, left out: what the observer caught up on
+SETTLE_S = 0.1  # of a turn, left out: what the observer caught up on
 MOST = 1.01  # of the time of a step, observed over bare
 
 
@@ -93,11 +93,11 @@ class Programs:
         for side in self.sides.values():
             side.end(max(0.1, until - time.monotonic()))
 
-    def in_turns(self, kind, turns=TURNS):
+    def in_turns(self, kind, turns=None):
         """[{name: seconds of a step}] of each round; their order alternates."""
         names = [name for of, name in self.sides if of == kind]
         rounds = []
-        for number in range(turns):
+        for number in range(turns or TURNS):
             order = names if number % 2 == 0 else names[::-1]
             rounds.append({name: self.sides[kind, name].turn() for name in order})
         return rounds

@@ -58,30 +58,28 @@ def parts(suite, tests, root, only=None, compared=None, budget="45s"):
     others = [name for name in programs if name not in UNCHANGED]
     rest = [name for name in programs if name not in UNCHANGED + HARD + USUAL]
     wanted_tests = sorted(name[:-3] for name in os.listdir(tests) if is_test(name)) if tests else []
-    first_test = "engine_gpu_test"
     return [
-        ("speed", lambda: driver.ceilings(suite), 20, 50),
-        ("readings", lambda: readings.side_by_side(suite), 40, 90),
-        ("overhead", lambda: costs.overhead(suite), 48, 90),
         ("parity-begin", compared.begin, 1, 5),
-        *tested(first_test),
+        *[part for name in wanted_tests for part in tested(name)],
         ("bare", lambda: bare.update(known.run_bare(suite, others)), 60, 120),
         *observed(UNCHANGED),
         ("answers", lambda: machine.answers(suite), 6, 60),
         ("check-smi", lambda: machine.check_beside_smi(suite), 2, 30),
         ("mig", lambda: machine.mig_beside_smi(suite), 2, 30),
-        ("parity", compared.measure, 90, 200),
+        ("parity", compared.measure, 90, 180),
+        ("overhead", lambda: costs.overhead(suite), 48, 90),
         *observed(HARD),
         *observed(USUAL),
-        ("kernels", lambda: costs.kernels(suite), 35, 80),
-        ("trace", lambda: costs.trace(suite), 25, 60),
+        ("readings", lambda: readings.side_by_side(suite), 40, 90),
+        ("speed", lambda: driver.ceilings(suite), 20, 50),
         ("driver", lambda: driver.readings(suite), 8, 40),
+        ("trace", lambda: costs.trace(suite), 25, 60),
+        ("kernels", lambda: costs.kernels(suite), 35, 80),
         ("optimize-engine", lambda: gains.engine(suite, root, budget), 60, 240),
         ("optimize-program", lambda: gains.program(suite, root, budget), 60, 240),
         *observed(rest),
         ("loader-idle", lambda: measures.idle_beside_profiler(suite), 10, 40),
         ("monitor-smi", lambda: measures.monitor_beside_smi(suite), 14, 60),
-        *[part for name in wanted_tests if name != first_test for part in tested(name)],
     ]
 
 
@@ -100,7 +98,7 @@ def chosen(found, only):
 
 def is_untimed(name):
     """Such parts run at once, while the ways of the comparison with torch are compiled."""
-    return name in UNCHANGED + ("engine_gpu_test", "bare", "answers", "check-smi", "mig")
+    return name.endswith("_gpu_test") or name in UNCHANGED + ("bare", "answers", "check-smi", "mig")
 
 
 def together(suite, parts):

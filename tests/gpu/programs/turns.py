@@ -17,7 +17,7 @@ if kind == "device":
         torch.zeros(1024, 4096, device="cuda", dtype=torch.bfloat16),
     )
 else:
-    model = nn.Sequential(*[nn.Sequential(nn.Linear(64, 64), nn.ReLU()) for _ in range(10)]).cuda()
+    model = nn.Sequential(*[nn.Sequential(nn.Linear(64, 64), nn.ReLU()) for _ in range(3)]).cuda()
     x = torch.randn(4, 64, device="cuda")
 optimizer = torch.optim.AdamW(model.parameters(), 1e-9, fused=True, capturable=kind == "graph")
 
