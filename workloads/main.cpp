@@ -168,7 +168,7 @@ train::Summary train_workload(const Options& options, const train::Config& given
                               const Place& place, train::Events& events) {
   const train::Config config = train::chosen_on(place.device, given);
   std::unique_ptr<train::GraphCapture> capture;  // before any work is queued: it chooses the stream
-  if (config.text("compile.mode") == "graph") {
+  if (const std::string& mode = config.text("compile.mode"); mode == "graph" || mode == "fused") {
     capture = train::graph_capture_of(place.device);
   }
   const std::unique_ptr<train::Workload> workload = kind.open(config, place.device);

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "unidle/train/fuse/traced_loss.h"
 #include "workloads/superres/kernels.h"
 
 namespace unidle::workloads::superres {
@@ -244,7 +245,7 @@ class FastBlock : public torch::autograd::Function<FastBlock> {
 bool fast_block_fits(const at::Tensor& x, const BlockWeights& weights) {
   return kernels() != nullptr && products() != nullptr && x.is_cpu() && x.scalar_type() == at::kFloat &&
          weights.gamma.is_cpu() && x.is_contiguous(at::MemoryFormat::ChannelsLast) && x.size(1) % kLanes == 0 &&
-         !at::autocast::is_autocast_enabled(at::kCPU);
+         !at::autocast::is_autocast_enabled(at::kCPU) && !train::tracing_a_loss();
 }
 
 at::Tensor fast_block(const at::Tensor& x, const BlockWeights& w) {

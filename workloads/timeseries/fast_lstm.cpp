@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "unidle/train/fuse/traced_loss.h"
 #include "workloads/common/products.h"
 #include "workloads/timeseries/lstm_kernels.h"
 
@@ -210,7 +211,7 @@ class FastLstm : public torch::autograd::Function<FastLstm> {
 bool fast_lstm_fits(const at::Tensor& days, const LstmWeights& weights) {
   return lstm_kernels() != nullptr && products() != nullptr && days.is_cpu() && days.scalar_type() == at::kFloat &&
          days.numel() > 0 && weights.recurrent.is_cpu() && weights.recurrent.size(1) % kPanel == 0 &&
-         !at::autocast::is_autocast_enabled(at::kCPU);
+         !at::autocast::is_autocast_enabled(at::kCPU) && !train::tracing_a_loss();
 }
 
 at::Tensor fast_lstm(const at::Tensor& days, const LstmWeights& w) {

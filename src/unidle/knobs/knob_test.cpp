@@ -91,6 +91,7 @@ TEST(Knob, KnowsWhatARunningProgramCanBeGivenAndWhereItMatters) {
   EXPECT_TRUE(applies_at_run_time("precision.amp", "bf16"));
   EXPECT_TRUE(applies_at_run_time("precision.amp", "fp16"));
   EXPECT_FALSE(applies_at_run_time("compile.mode", "graph"));
+  EXPECT_FALSE(applies_at_run_time("compile.mode", "fused"));
   EXPECT_FALSE(applies_at_run_time("batch.size", "8"));
   EXPECT_FALSE(matters_on("cpu", "loader.pin_memory"));
   EXPECT_TRUE(matters_on("cuda", "loader.pin_memory"));

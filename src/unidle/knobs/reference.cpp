@@ -25,8 +25,8 @@ constexpr const char* kDeclined =
     "validations where a function of "
     "the program makes them that returns nothing.\n"
     "- `data.on_device`: the program moves its batches itself.\n"
-    "- `compile.mode=graph`: a captured step has fixed addresses, which the program's own code would have to "
-    "respect.\n";
+    "- `compile.mode=graph`, `compile.mode=fused`: a captured step has fixed addresses, which the program's own "
+    "code would have to respect.\n";
 
 constexpr const char* kHead =
     "# Knobs\n\n"

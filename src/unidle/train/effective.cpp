@@ -32,7 +32,7 @@ Effective Trainer::effective() const {
   all["batch.size"] = std::to_string(batch_);
   all["batch.accumulation"] = std::to_string(accumulation_);
   all["precision.amp"] = step_.precision().effective();
-  all["compile.mode"] = step_.graphs().on() ? "graph" : "off";
+  all["compile.mode"] = step_.compile_mode();
   all["layout.channels_last"] = text_of(lies_channels_last(workload_.model()));
   all["optimizer.name"] = step_.optimizer().name();
   all["optimizer.lr"] = config_.text("optimizer.lr");

@@ -70,9 +70,11 @@ std::vector<Setting>& known_settings() {
        kChoice,
        "off",
        kNone,
-       {"off", "auto", "default", "reduce-overhead", "max-autotune", "graph"},
-       "graph: on a GPU the whole step is one captured graph; auto: the same, and nothing on a CPU. This engine has no "
-       "other: all else is read back as off."},
+       {"off", "auto", "default", "reduce-overhead", "max-autotune", "graph", "fused"},
+       "graph: on a GPU the whole step is one captured graph; auto: the same, and nothing on a CPU. fused: loss and "
+       "gradients are compiled by torch's inductor, and captured too. This engine has no other: all else is read back "
+       "as "
+       "off."},
       {"layout.channels_last", kBool, "false", kNone, {}, "Channels innermost in memory (NHWC)."},
       {"cudnn.benchmark", kBool, "false", kNone, {}, "cuDNN measures its algorithms and keeps the fastest."},
       {"optimizer.name", kChoice, "adamw", kNone, {"adamw", "sgd"}, "The update rule."},

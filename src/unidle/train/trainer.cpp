@@ -71,7 +71,8 @@ Trainer::Trainer(Workload& workload, const Config& config, at::Device device, Ev
       batch_(batch_within_run(config, world())),
       accumulation_(config.integer("batch.accumulation")),
       total_(config.integer("train.samples") / samples_per_step() * samples_per_step()),
-      step_(workload, config, device, events, total_ / samples_per_step(), options_.ranks, options_.capture),
+      step_(workload, config, device, events, total_ / samples_per_step(), options_.ranks, options_.capture,
+            options_.stop),
       losses_(config.integer("metrics.interval")),
       evaluation_(workload, config, device, options_.ranks) {
   if (const std::int64_t asked = config.integer("batch.size"); batch_ < asked && rank() == 0) {
@@ -170,9 +171,9 @@ Summary Trainer::run() {
   note_start();
   start_ns_ = Events::now_ns();
   warm_ns_ = start_ns_;
-  const bool with_graphs = step_.graphs().on();
+  const std::string compile_mode = step_.compile_mode();
   loop();
-  if (step_.graphs().on() != with_graphs) {
+  if (step_.compile_mode() != compile_mode) {
     note_settings();
   }
   note_calls();

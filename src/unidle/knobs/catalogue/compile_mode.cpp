@@ -19,7 +19,7 @@ const Knob& compile_mode() {
       .name = "compile.mode",
       .type = ValueType::kChoice,
       .knob_class = KnobClass::kNumeric,
-      .choices = {"off", "default", "reduce-overhead", "max-autotune", "graph"},
+      .choices = {"off", "default", "reduce-overhead", "max-autotune", "graph", "fused"},
       .fallback = "off",
       .explanation =
           "Compiles the step or captures it as one graph, which removes launch overhead and fuses "
@@ -38,7 +38,7 @@ const Knob& compile_mode() {
       .change =
           {
               .at_run_time = true,
-              .not_at_run_time = {"graph"},
+              .not_at_run_time = {"graph", "fused"},
               .code_for = compile_code,
               .code_place = "model",
           },

@@ -19,7 +19,7 @@ data::Batch fetch(Input& input) {
 
 /// Why steps of this configuration cannot be captured; empty when they can.
 std::string against_graphs(const Config& config, const Ranks* ranks, const GraphCapture* capture) {
-  if (config.text("compile.mode") != "graph") {
+  if (const std::string& mode = config.text("compile.mode"); mode != "graph" && mode != "fused") {
     return "the configuration does not ask for it";
   }
   if (capture == nullptr) {
@@ -34,10 +34,27 @@ std::string against_graphs(const Config& config, const Ranks* ranks, const Graph
   return "";
 }
 
+/// Why a step of this configuration is not to be fused; empty when it is.
+std::string against_fusing(const Config& config, const Ranks* ranks) {
+  if (config.text("compile.mode") != "fused") {
+    return "the configuration does not ask for it";
+  }
+  if (ranks != nullptr) {
+    return "the run has several processes";
+  }
+  if (config.flag("grad.checkpointing")) {
+    return "grad.checkpointing computes blocks twice, which a package does not";
+  }
+  if (config.flag("train.deterministic")) {
+    return "train.deterministic wants operations that give the same bits each time";
+  }
+  return "";
+}
+
 }  // namespace
 
 Step::Step(Workload& workload, const Config& config, at::Device device, Events& events, std::int64_t total_steps,
-           Ranks* ranks, GraphCapture* capture)
+           Ranks* ranks, GraphCapture* capture, const std::atomic<bool>* stop)
     : workload_(workload),
       events_(events),
       ranks_(ranks),
@@ -47,6 +64,7 @@ Step::Step(Workload& workload, const Config& config, at::Device device, Events& 
       optimizer_(make_optimizer(config, workload.model().parameters())),
       schedule_(config, total_steps),
       averaged_(workload.model(), config.real("ema.decay")),
+      fused_(workload, precision_, device, against_fusing(config, ranks), stop),
       graphs_(capture, against_graphs(config, ranks, capture), device, graph_work()),
       timer_(events, device) {
   if (ranks_ != nullptr) {
@@ -56,6 +74,9 @@ Step::Step(Workload& workload, const Config& config, at::Device device, Events& 
     optimizer_->keep_rate_on_device();
   } else if (config.text("compile.mode") == "graph") {
     spdlog::warn("compile.mode: graph is off: {}", graphs_.reason());
+  }
+  if (config.text("compile.mode") == "fused" && !fused_.on()) {
+    spdlog::warn("compile.mode: fused is off: {}", fused_.reason());
   }
 }
 
@@ -155,6 +176,16 @@ const std::vector<at::Tensor>& Step::next_batch(Input& input) {
 }
 
 at::Tensor Step::learn_without_graph(const std::vector<at::Tensor>& fields, std::int64_t count) {
+  if (fused_.on()) {
+    const std::int64_t prepared = fused_.prepared();
+    at::Tensor loss = fused_.learn(fields, 1 / static_cast<double>(count));
+    if (fused_.prepared() > prepared) {
+      timer_.drop();  // a compiler ran
+    }
+    if (loss.defined()) {
+      return loss;
+    }
+  }
   if (ranks_ != nullptr || precision_.scaling()) {  // they follow the graph's pass, or change where it begins
     return {};
   }

@@ -3,11 +3,14 @@
 
 #include <ATen/ATen.h>
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "unidle/train/config.h"
 #include "unidle/train/events.h"
+#include "unidle/train/fuse/fused_loss.h"
 #include "unidle/train/input/input.h"
 #include "unidle/train/ranks/ranks.h"
 #include "unidle/train/step/device_timer.h"
@@ -24,10 +27,10 @@ namespace unidle::train {
 /// for the unfused update where gradients are checked. One thread.
 class Step {
  public:
-  /// All references must outlive this, and `ranks`, which is null for a process of its own, and `capture`: null where
-  /// the device has none.
+  /// All references must outlive this, and `ranks`, which is null for a process of its own, `capture`: null where the
+  /// device has none, and `stop`: what ends a compilation, null where nothing does.
   Step(Workload& workload, const Config& config, at::Device device, Events& events, std::int64_t total_steps,
-       Ranks* ranks, GraphCapture* capture);
+       Ranks* ranks, GraphCapture* capture, const std::atomic<bool>* stop = nullptr);
 
   /// Takes `accumulation` batches of `input` and updates the weights. Returns the mean loss of this process, detached,
   /// on the device. When it throws before the update, drop_gradients() and the step can be made again.
@@ -39,6 +42,8 @@ class Step {
   void give_up_graphs() { graphs_.give_up("there is no memory for it beside steps of other shapes"); }
 
   const StepGraphs& graphs() const { return graphs_; }
+  /// compile.mode in force.
+  std::string compile_mode() const { return fused_.on() ? "fused" : graphs_.on() ? "graph" : "off"; }
   Optimizer& optimizer() { return *optimizer_; }
   const Optimizer& optimizer() const { return *optimizer_; }
   Precision& precision() { return precision_; }
@@ -60,7 +65,8 @@ class Step {
   template <typename FieldsOf>
   at::Tensor learn(std::int64_t count, const FieldsOf& fields_of);
   at::Tensor learn_from(const std::vector<at::Tensor>& fields, std::int64_t count, bool last);
-  /// The loss of fields whose gradients the workload knows without a graph; else undefined, and nothing is done.
+  /// The loss of fields whose gradients are known without a graph, by a package or by the workload; else undefined, and
+  /// nothing is done.
   at::Tensor learn_without_graph(const std::vector<at::Tensor>& fields, std::int64_t count);
   at::Tensor run_as_it_is(Input& input, std::int64_t count);
   at::Tensor run_captured(Input& input, std::int64_t count);
@@ -77,6 +83,7 @@ class Step {
   std::unique_ptr<Optimizer> optimizer_;
   Schedule schedule_;
   AveragedWeights averaged_;
+  FusedLoss fused_;
   StepGraphs graphs_;
   DeviceTimer timer_;
   const Input* input_ = nullptr;  // of the step under way
