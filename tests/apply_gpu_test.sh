@@ -62,6 +62,7 @@ def reads(record):
     by_place = {note["where"]: note["in_step"] for note in notes if note["type"] == "sync" and note["call"] == "item"}
     return sum(by_place.values())
 
-assert reads("plain") >= 300 and reads("later") < 100, (reads("plain"), reads("later"))
+# The sum that is printed after each epoch still waits for the last few.
+assert reads("plain") >= 300 and reads("later") < reads("plain") / 2, (reads("plain"), reads("later"))
 PY
 finish

@@ -11,6 +11,7 @@ root=$stage/unidle
 bash "$source/tools/relocatable.sh" "$build" "$root"
 mkdir -p "$root"/{gpu,tests,bench,workloads}
 cp -r "$source"/tests/gpu/. "$root/gpu/"
+(cd "$source/python" && find unidle -name '*.py' -print0 | xargs -0 cp --parents -t "$root/share/unidle/python")
 cp "$source"/tests/*_gpu_test.sh "$source/tests/lib.sh" "$root/tests/"
 cp -r "$source"/bench/*.py "$source"/bench/{peers,common} "$root/bench/"
 (cd "$source/workloads" && find . -name '*.yaml' -print0 | xargs -0 -r cp --parents -t "$root/workloads")

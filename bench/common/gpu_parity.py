@@ -212,7 +212,7 @@ def last_error(text):
 
 
 def answer_of(command, environment, patience):
-    """What it prints. With one that takes too long ends what it has started, a compiler say."""
+    """What it prints and says. With one that takes too long ends what it has started, a compiler say."""
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     process = subprocess.Popen(command, env=environment, process_group=0, **pipes)
     try:
@@ -223,7 +223,7 @@ def answer_of(command, environment, patience):
         raise
     if not text.strip():
         raise RuntimeError(last_error(error) or f"exit code {process.returncode}")
-    return text
+    return text, error
 
 
 def engine_rates(plan, workload, samples, modes, precisions, patience=PATIENCE_S):
@@ -231,8 +231,12 @@ def engine_rates(plan, workload, samples, modes, precisions, patience=PATIENCE_S
     grid = ["--grid", "compile.mode=" + ",".join(modes)]
     grid += ["--grid", "precision.amp=" + ",".join(amp(one) for one in precisions)]
     command = plan.engine(workload, samples, *grid)
+    text, said = answer_of(command, plan.environment, patience)
+    whys = [line for line in said.splitlines() if "is off" in line]
     found = {}
-    for one in json.loads(answer_of(command, plan.environment, patience))["runs"]:
+    for one in json.loads(text)["runs"]:
+        if one.get("effective", {}).get("compile.mode") != one["settings"]["compile.mode"]:
+            one["why"] = "; ".join(whys)[:600]
         precision = "fp32" if one["settings"]["precision.amp"] == "off" else one["settings"]["precision.amp"]
         found[one["settings"]["compile.mode"], precision] = one
     return found
@@ -329,7 +333,7 @@ class Comparison:
                     "loss": one["loss_last"],
                 }
                 best["unidle"] = max(best.get("unidle", (0,)), (one["samples_per_s"], mode, precision))
-            self.tell(row | ({"error": one["error"]} if "error" in one else {}))
+            self.tell(row | {key: one[key] for key in ("error", "why") if key in one})
         if len(best) == 2:
             ours, theirs = best["unidle"], best["PyTorch"]
             named = {"ours": " ".join(ours[1:]), "theirs": " ".join(theirs[1:])}
@@ -376,7 +380,7 @@ class Comparison:
         command = self.plan.engine(workload, case.naive_steps * batch, *more, config="naive.yaml")
         row = {"workload": workload, "side": "unidle", "way": "naive.yaml", "precision": "fp32"}
         try:
-            told = json.loads(answer_of(command, self.plan.environment, PATIENCE_S))
+            told = json.loads(answer_of(command, self.plan.environment, PATIENCE_S)[0])
         except (RuntimeError, ValueError, subprocess.TimeoutExpired) as failure:
             self.tell(row | {"error": str(failure)[:300]})
             return

@@ -96,6 +96,14 @@ def replace_rnn(graph):
     graph.recompile()
 
 
+def convolution(*given):
+    """TorchScript's convolution is one that inductor cannot describe on a GPU; this one it can."""
+    return torch.ops.aten.convolution.default(*given[:9])
+
+
+SIMPLER = {torch.ops.aten._convolution.default: convolution}
+
+
 def like(tensor, parameter):
     """`tensor` with the type and the memory layout of its parameter, which the fused updates need."""
     if tensor.dtype == parameter.dtype and tensor.stride() == parameter.stride():
@@ -137,10 +145,10 @@ def joint_graph(spec, loss_of, inputs):
         return (loss.detach(), *(like(gradients[number], tensors[number]) for number in found))
 
     try:
-        graph = make_fx(step, tracing_mode="fake", _allow_non_fake_inputs=True)(*inputs)
+        graph = make_fx(step, SIMPLER, tracing_mode="fake", _allow_non_fake_inputs=True)(*inputs)
     except Exception:
         # cuDNN looks at the addresses of a recurrent layer's weights.
-        graph = make_fx(step, tracing_mode="real")(*inputs)
+        graph = make_fx(step, SIMPLER, tracing_mode="real")(*inputs)
     return graph, found
 
 
