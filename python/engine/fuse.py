@@ -96,6 +96,16 @@ def replace_rnn(graph):
     graph.recompile()
 
 
+def allow_other_layouts(graph):
+    """The compiler may lay out a convolution's result in another way than it was here: what was a view then
+    may have to be a copy."""
+    views = (torch.ops.aten.view.default, torch.ops.aten._unsafe_view.default)
+    for node in graph.graph.nodes:
+        if node.op == "call_function" and node.target in views:
+            node.target = torch.ops.aten.reshape.default
+    graph.recompile()
+
+
 def convolution(*given):
     """TorchScript's convolution is one that inductor cannot describe on a GPU; this one it can."""
     return torch.ops.aten.convolution.default(*given[:9])
@@ -166,6 +176,7 @@ def compile_loss(folder, spec):
     inputs = [*inputs_of(spec), torch.ones(1, device=spec["device"])]
     graph, found = joint_graph(spec, loss_of, inputs)
     replace_rnn(graph)
+    allow_other_layouts(graph)
     detached = tuple(each.detach() for each in inputs)
     with torch.no_grad():
         program = torch.export.export(graph, detached)
@@ -180,9 +191,13 @@ def compile_loss(folder, spec):
 
 
 def reason_of(failure):
-    """Its first line that says something; the compiler's own word where a compiler failed."""
+    """Its first line that says something; the compiler's own word where a compiler failed, and the operation
+    and the last words where TorchScript's interpreter did."""
     lines = [line.strip() for line in str(failure).splitlines() if line.strip()]
     errors = [line for line in lines if "error:" in line]
+    if not errors and any("TorchScript interpreter" in line for line in lines):
+        at = next((number for number, line in enumerate(lines) if "<--- HERE" in line), 0)
+        errors = [f"{lines[max(0, at - 1)]}: {lines[-1]}"]
     return f"{type(failure).__name__}: {(errors or lines or ['no reason was given'])[0]}"
 
 

@@ -20,9 +20,10 @@ const Rule* find_rule(std::string_view id) {
 
 namespace {
 
-/// Its loss is that of a host which waits for input or copies.
+/// Its loss is that of a host which waits for input or copies, not of a device that does one after the other.
 bool is_hidden(const Rule& rule) {
-  return rule.verdict == Verdict::kInputBound || rule.verdict == Verdict::kTransferBound;
+  const bool waits = rule.verdict == Verdict::kInputBound || rule.verdict == Verdict::kTransferBound;
+  return waits && rule.id != std::string_view("transfer-not-overlapped");
 }
 
 /// It is about how samples are made and brought to the step.

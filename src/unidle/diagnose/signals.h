@@ -241,7 +241,7 @@ struct Signals {
   std::string device_busy_how;
   bool busy_by_events = false;                // device_busy is by the steps' own events alone, gaps and all
   bool busy_is_limit = false;                 // device_busy is the most that it can be
-  std::optional<double> utilisation;          // NVML's: the time in which some kernel ran; copies are none
+  std::optional<double> utilisation;          // NVML's: the time in which kernels ran, and copies (seen on an H200)
   std::optional<double> sm_activity;          // mean over its multiprocessors of the time with work on them (GPM)
   std::optional<double> tensor_activity;      // the same of its matrix units
   std::optional<double> gpu_memory_used;      // 0..1

@@ -73,8 +73,9 @@ std::optional<double> copying_in_line(const Context& context, const Policy& poli
     return std::nullopt;
   }
   auto share = copying(context, policy, *transfer->in_line_bytes);
-  if (share && context.signals.utilisation) {
-    share = std::min(*share, (1 - *context.signals.utilisation) * *context.train);  // kernels ran in the rest
+  if (share && context.signals.sm_activity) {
+    // Kernels ran in the rest. NVML's utilisation does not tell: on an H200 it counted such copies as well.
+    share = std::min(*share, (1 - *context.signals.sm_activity) * *context.train);
   }
   return share;
 }

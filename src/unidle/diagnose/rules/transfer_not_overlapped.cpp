@@ -90,8 +90,10 @@ const Rule& transfer_not_overlapped() {
           "step before. Copied on a side stream while the device is at the batch before it, it costs nothing.",
       .thresholds =
           "The bytes of such copies over the link's rate (what a profiler's window measured, else link_payload (90 %) "
-          "of what its lanes and generation carry), no more than the time in which no kernel ran, and no more than "
-          "what is left to hide it behind: from warning_share (10 %) of the wall time, critical from critical_share "
+          "of what its lanes and generation carry), no more than the time in which the multiprocessors idled, where "
+          "that "
+          "was sampled, and no more than what is left to hide it behind: from warning_share (10 %) of the wall time, "
+          "critical from critical_share "
           "(30 %). Only where the device is behind the host in half of the steps (mostly, 50 %), or the copies block.",
       .needs =
           "bytes copied in the stream that computes, the link's rate, whether the device keeps up with the host, step "

@@ -79,7 +79,7 @@ Signals copies_in_line() {
   Signals signals = healthy_gpu();
   signals.step_s = 0.015;
   signals.step = StepShares{.transfer = 0.01, .compute = 0.94, .optimizer = 0.05};
-  signals.device_busy = signals.utilisation = 0.67;
+  signals.device_busy = signals.utilisation = 0.98;  // NVML counts copies
   signals.device_kept_up = 0.02;
   signals.pinned_rate = 20e9;
   signals.transfer = TransferFacts{.pinned_bytes = 1e11, .blocking = 0, .nonblocking = 1000, .where = "train.py:7"};
@@ -106,8 +106,16 @@ TEST(CopiesInLine, AreNotCalledLaunches) {
 TEST(CopiesInLine, WhatTheyExplainIsNoRunThatIsHealthy) {
   Signals signals = copies_in_line();
   signals.transfer->in_line_bytes.reset();
+  signals.device_busy = signals.utilisation = 0.67;
   EXPECT_THAT(missing("transfer-not-overlapped", signals), HasSubstr("which stream"));
   EXPECT_EQ(diagnose(signals).verdict, Verdict::kUnknown) << "a third of its time no kernel runs";
+}
+
+TEST(CopiesInLine, TakeNoTimeInWhichTheUnitsWork) {
+  Signals signals = copies_in_line();
+  signals.sm_activity = 0.8;
+  EXPECT_NEAR(*fired("transfer-not-overlapped", signals).share, 0.2 * 0.9, 0.01);
+  EXPECT_THAT(fired("transfer-not-overlapped", signals).evidence, Not(Contains(HasSubstr("computes meanwhile"))));
 }
 
 TEST(CopiesInLine, NoMoreIsWonThanThereIsToHideThemBehind) {
