@@ -70,6 +70,18 @@ TEST_F(SignalsOfDevices, KernelsOfTheWholeRunAreTruerThanNvml) {
               ::testing::HasSubstr("所有流的并集"));
 }
 
+TEST_F(SignalsOfDevices, AReadingThatReachesBackIntoWarmUpDoesNotCount) {
+  Script script(folder());
+  write_waiting_run(script);
+  script.effective("device", "cuda:0");
+  const std::int64_t utilisation = script.writer.series({std::string(record::series::kGpuUtil), "share", "gpu0"});
+  for (std::int64_t second = 2; second < 15; ++second) {
+    script.writer.add_point(utilisation, {kStart + ms(second * 1000), second < 4 ? 0.1 : 0.9});
+  }
+  script.writer.flush();
+  EXPECT_NEAR(*read().device_busy, 0.9, 1e-9);
+}
+
 TEST_F(SignalsOfDevices, RanksWorkAtTheSameTime) {
   Script script(folder());
   write_waiting_run(script);

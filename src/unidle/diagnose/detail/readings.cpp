@@ -112,6 +112,9 @@ std::vector<double> Readings::training(std::string_view name, const std::string*
       values.push_back(point.value);
     }
   }
+  if (values.size() > 1) {
+    values.erase(values.begin());  // a mean since the reading before, which was taken during warm-up
+  }
   return values;
 }
 
