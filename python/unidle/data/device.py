@@ -150,9 +150,13 @@ class Copies:
     def begin(self, batch: Any) -> Copy:
         import torch
 
-        while self._under_way and (self._is_full() or self._under_way[0].done.query()):
-            self._under_way[0].done.synchronize()
-            self._under_way.popleft()
+        while True:
+            oldest = next(iter(self._under_way), None)
+            if oldest is None or not (self._is_full() or oldest.done.query()):
+                break
+            oldest.done.synchronize()
+            with contextlib.suppress(ValueError):  # close() was quicker, in a signal handler or a thread
+                self._under_way.remove(oldest)
         user = torch.cuda.current_stream(self.device.index)
         copy = Copy(batch, user, torch.cuda.Event(blocking=True))
 
@@ -181,7 +185,7 @@ class Copies:
 
     def _is_full(self) -> bool:
         """As many are under way as may be: so many steps the program is ahead of the device."""
-        return len(self._under_way) > 1 and sum(copy.bytes for copy in self._under_way) > _MOST_BYTES
+        return len(self._under_way) > 1 and sum(copy.bytes for copy in list(self._under_way)) > _MOST_BYTES
 
     def deliver(self, copy: Copy) -> Any:
         """The batch, for the stream that is the current one."""
@@ -193,11 +197,14 @@ class Copies:
             for tensor in copy.tensors:
                 tensor.record_stream(user)
         copy.tensors.clear()
-        return copy.batch
+        batch, copy.batch = copy.batch, None  # the program's alone
+        return batch
 
     def close(self) -> None:
         """Lets go of copies under way. Of page-locked memory torch knows that it is in use; of that on the
-        device its stream is told here."""
+        device its stream is told here. Does nothing in a forked process."""
+        if self._process != os.getpid():
+            return
         while self._under_way:
             copy = self._under_way.popleft()
             if copy.tensors:

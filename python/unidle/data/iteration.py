@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Iterator, Optional, Tuple
 
 from unidle import _tensors
 from unidle.data.device import Copies, Copy, mapped
-from unidle.errors import UsageError
+from unidle.errors import Error, UsageError
 
 if TYPE_CHECKING:
     from unidle.data.loader import Loader
@@ -71,17 +71,20 @@ class Iteration:
         return self._transformed(batch)
 
     def _look_ahead(self, copies: Copies) -> Optional[_Taken]:
-        """The next batch, where it lies ready. What fails says so when the batch is due."""
+        """The next batch, where it lies ready. What fails says so when the batch is due; what a signal handler
+        of the program raises here is the program's."""
+        import torch
+
         try:
             found = self.stream.next(wait=False)
-        except Exception:
+        except Error:
             return None
         if found is None:
             return None
         taken = _Taken(found, self.loader)
         try:
             taken.copy = copies.begin(taken.batch)
-        except RuntimeError:  # no memory for two batches
+        except torch.cuda.OutOfMemoryError:  # no memory for two batches
             pass
         return taken
 

@@ -189,7 +189,9 @@ class Loader:
         self._on_gpu = is_gpu(device)
         self.pin_memory = check.flag("loader", "pin_memory", pin_memory)
         if self.pin_memory and (self.tensors != "torch" or device is not None):
-            raise UsageError("loader option pin_memory: needs torch, and no device, which copies by itself")
+            raise UsageError(
+                'loader option pin_memory: needs tensors="torch", and no device, which pins by itself'
+            )
         self._pins = False  # batches are made in page-locked memory, or pinned
         self._copies: Optional[Copies] = None
         self._extents: tuple = (None,) * len(source.fields)  # of the last batch that went to a GPU

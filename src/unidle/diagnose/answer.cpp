@@ -97,7 +97,7 @@ std::string unknown_sentence(const Diagnosis& diagnosis, Language language) {
 std::string compute_sentence(const Diagnosis& diagnosis, const Finding* finding, Language language) {
   const std::string_view device = device_name(diagnosis, language);
   if (finding == nullptr && diagnosis.device.sm_activity) {
-    return say(language, "Kernels of your {} use few of its multiprocessors: {} of their time has work", device,
+    return say(language, "Kernels on your {} use few of its multiprocessors: SM activity is {}", device,
                format_share(*diagnosis.device.sm_activity));
   }
   // The host's phases do not tell when a GPU computes: it also does so while the host waits for it.

@@ -114,7 +114,7 @@ const std::vector<std::pair<std::string_view, std::string_view>>& chinese_messag
       {", its matrix units {}.", "，矩阵单元有 {}。"},
       {" (its multiprocessors {})", "（多处理器 {}）"},
       {"Your {} copies instead of computing for {} of the run", "您的{}在运行的 {} 时间里在复制而不是计算"},
-      {"Kernels of your {} use few of its multiprocessors: {} of their time has work", "您的{}上的内核只用到少数多处理器：它们有 {} 的时间有工作"},
+      {"Kernels on your {} use few of its multiprocessors: SM activity is {}", "您的{}上的内核只用到少数多处理器：它们有 {} 的时间有工作"},
       {"Device: {} busy ({}).", "设备：{} 的时间忙碌（{}）。"},
       {"Speed: {} samples/s.", "速度：每秒 {} 个样本。"},
       {"Speed: {} samples/s, roughly: other processes used {} CPUs meanwhile.", "速度：大约每秒 {} 个样本：期间其他进程用了 {} 个 CPU。"},

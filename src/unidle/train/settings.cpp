@@ -129,7 +129,7 @@ std::vector<Setting>& known_settings() {
        "0",
        0,
        {},
-       "The same on a GPU, where the command line says no train.samples; 0: train.samples."},
+       "Length of the run on a GPU, unless the command line gives train.samples; 0: train.samples."},
       {"train.deterministic",
        kBool,
        "false",

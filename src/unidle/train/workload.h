@@ -32,7 +32,9 @@ class Workload {
   virtual std::vector<FieldUse> field_uses() const = 0;
   /// On the device; in training mode between calls.
   virtual torch::nn::Module& model() = 0;
-  /// Mean loss over the batch; a scalar with a graph.
+  /// Mean loss over the batch; a scalar with a graph. With compile.mode graph, fused or auto it is called a few times
+  /// and then replayed: numbers that change from step to step must be tensors on the device (buffers of the model), not
+  /// variables or random numbers of the host.
   virtual at::Tensor loss(const std::vector<at::Tensor>& fields) = 0;
   /// For a model whose gradients are known without a graph: adds `share` times those of loss() to the gradients of
   /// model().parameters() and returns the loss, a scalar without a graph. Undefined where these fields need loss().

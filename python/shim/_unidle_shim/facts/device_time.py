@@ -312,10 +312,14 @@ def _captured_on(cuda, device):
     current, switched = cuda.current_device, cuda.device
 
     def capturing():
-        if current() == device.index:
-            return captured()
-        with switched(device):
-            return captured()
+        try:
+            if current() == device.index:
+                return captured()
+            with switched(device):
+                return captured()
+        except RuntimeError as failure:  # the device is lost: nothing may be asked of it
+            pass_on(failure)
+            return True
 
     return capturing
 

@@ -107,7 +107,7 @@ class Tracing:
 
     def _on_cuda(self):
         cuda = self.state.torch.cuda
-        return cuda.is_available() and cuda.is_initialized()
+        return cuda.is_initialized() and cuda.is_available()  # the second alone would forbid forks
 
     def _too_early(self, t):
         return t - self.started_ns < _RATED_S * 1_000_000_000 and self._on_cuda()

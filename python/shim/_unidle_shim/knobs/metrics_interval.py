@@ -141,7 +141,8 @@ class CudaCopies:
 
     def __init__(self, torch):
         # What these wait for is told by Reads, not by the patches of torch.Tensor.
-        self.to, self.item = torch._C.TensorBase.to, torch._C.TensorBase.item
+        base = torch.Tensor.__mro__[1]  # torch._C.TensorBase, _TensorBase in older torch
+        self.to, self.item = base.to, base.item
         self.Event, self.synchronize = torch.cuda.Event, inspect.unwrap(torch.cuda.Event.synchronize)
         self.stream = torch.cuda.current_stream
         self.unused = {}  # device -> events; one cannot be recorded on another device again

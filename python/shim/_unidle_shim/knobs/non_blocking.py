@@ -38,6 +38,7 @@ class Sources:
         self.seen = {}  # address -> its storage, weakly
         self.lines = {}  # (code, line) -> copies so far; None: left alone
         self.stream = None  # of the newest copy
+        self.model_stream = None
         self.of_model = False  # the model has used what was copied, on the same stream
         self.off = False
         self.kept = deque()  # (event, source) of copies under way
@@ -49,7 +50,8 @@ class Sources:
         return bool(self.lines)
 
     def may_go_on(self, tensor, frame):
-        if self.off or not self.of_model:
+        model = self.model_stream
+        if self.off or not self.of_model or self.torch.cuda.current_stream(model.device.index) != model:
             return False
         frame = places.own_frame(frame)
         line = (None, 0) if frame is None else (frame.f_code, places.line_of(frame))
@@ -75,8 +77,10 @@ class Sources:
 
     def copied(self, tensor, result, went_on):
         """A copy of the program's to a CUDA device was begun, or made."""
-        self.stream = self.torch.cuda.current_stream(result.device.index)
-        if went_on and not self._captured() and tensor.is_pinned():
+        with untold(self.torch):
+            index, pinned = result.device.index, went_on and tensor.is_pinned()
+        self.stream = self.torch.cuda.current_stream(index)
+        if pinned and not self._captured():
             done = self.torch.cuda.Event()
             done.record(self.stream)
             self.kept.append((done, tensor))
@@ -85,7 +89,8 @@ class Sources:
         """One of the first forward passes of training, or one now and then."""
         if self.off or self.stream is None:
             return
-        self.of_model = self.torch.cuda.current_stream(self.stream.device.index) == self.stream
+        self.model_stream = self.torch.cuda.current_stream(self.stream.device.index)
+        self.of_model = self.model_stream == self.stream
         if not self.of_model:
             self.off = True
             why = "the model runs on another stream than the copies, and may not wait for them"

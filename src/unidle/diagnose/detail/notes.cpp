@@ -256,6 +256,9 @@ void Notes::read_waits(Signals& signals) const {
     signals.syncs->push_back(std::move(call));
   });
   each<record::NoteType::kTransfer>([&](const auto& note) {
+    if (training_ && note.process() != *training_) {
+      return;  // those of other ranks go with other ranks' steps
+    }
     TransferFacts facts = signals.transfer.value_or(TransferFacts{});
     const double bytes = note.number("pinned_bytes").value_or(0) + note.number("pageable_bytes").value_or(0);
     if (facts.where.empty() || bytes > facts.pinned_bytes + facts.pageable_bytes) {

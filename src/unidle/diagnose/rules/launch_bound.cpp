@@ -31,8 +31,7 @@ Evaluation unmeasured_gaps(const Context& context, const Policy& policy) {
   }
   if (signals.sm_activity) {
     finding.evidence.push_back(context.say(
-        "its multiprocessors have work {} of the time, while NVML or events call it {} busy: kernels are short, or few "
-        "blocks each",
+        "SM activity is {}, while NVML or events call the device {} busy: kernels are short, or have few blocks each",
         format_share(*signals.sm_activity), format_share(*signals.device_busy)));
   }
   finding.evidence.emplace_back(

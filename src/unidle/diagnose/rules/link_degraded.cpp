@@ -59,9 +59,8 @@ Evaluation evaluate_link_degraded(const Context& context, const Policy& policy) 
   }
   if (signals.virtual_machine) {
     finding.evidence.emplace_back(
-        "this is a virtual machine, whose virtual bridge may be what was read: unidle check --speed measures what "
-        "copies "
-        "reach");
+        "this is a virtual machine: the reading may be that of a virtual bridge; unidle check --speed measures the "
+        "rate of copies");
   }
   return finding;
 }

@@ -33,10 +33,9 @@ Evaluation evaluate_memory_not_pinned(const Context& context, const Policy& poli
   };
   finding.fixes.push_back(
       detail::make_fix(context, "loader.pin_memory", true, "let the loader put batches into pinned memory"));
-  finding.fixes.push_back(
-      detail::make_fix(context, "transfer.non_blocking", true,
-                       "then the host goes on while they run; beside the computation they run on a side stream only "
-                       "(unidle.data.Loader with device= has one)"));
+  finding.fixes.push_back(detail::make_fix(context, "transfer.non_blocking", true,
+                                           "then the host does not wait for copies; only copies on a side stream "
+                                           "overlap with computation (unidle.data.Loader with device= has one)"));
   return finding;
 }
 

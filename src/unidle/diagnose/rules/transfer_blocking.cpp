@@ -40,8 +40,8 @@ Evaluation evaluate_transfer_blocking(const Context& context, const Policy& poli
   };
   finding.fixes.push_back(
       detail::make_fix(context, "transfer.non_blocking", true,
-                       ".to(device, non_blocking=True): the copy runs while the host goes on; beside the "
-                       "computation it runs on a side stream only"));
+                       ".to(device, non_blocking=True): the host does not wait for the copy; only a copy on a "
+                       "side stream overlaps with computation"));
   return finding;
 }
 

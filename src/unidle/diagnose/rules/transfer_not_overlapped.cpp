@@ -68,8 +68,8 @@ Evaluation evaluate_transfer_not_overlapped(const Context& context, const Policy
   };
   if (context.behind) {
     finding.evidence.push_back(
-        context.say("in {} of the steps the device still had work when the host came with more: it does not wait for "
-                    "the host",
+        context.say("in {} of the steps the device still had work queued when the host launched more: it does not wait "
+                    "for the host",
                     format_share(1 - *signals.device_kept_up)));
   }
   finding.fixes.push_back(side_stream(context));
@@ -86,8 +86,8 @@ const Rule& transfer_not_overlapped() {
       .topic = "copies beside compute",
       .explanation =
           "A device copies and computes at the same time, but work of one stream is done one after the other. A batch "
-          "that is copied in the stream of the model, blocking or not, is waited for by its own step and waits for the "
-          "step before. Copied on a side stream while the device is at the batch before it, it costs nothing.",
+          "that is copied in the model's stream, blocking or not, starts after the step before and delays its own. On "
+          "a side stream the copy overlaps with the step before.",
       .thresholds =
           "The bytes of such copies over the link's rate (what a profiler's window measured, else link_payload (90 %) "
           "of what its lanes and generation carry), no more than the time in which the multiprocessors idled, where "

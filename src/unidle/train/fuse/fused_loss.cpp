@@ -19,6 +19,7 @@
 #include "unidle/train/checkpoints/checkpoint.h"
 #include "unidle/train/fuse/rnn_operations.h"
 #include "unidle/train/fuse/traced_loss.h"
+#include "unidle/train/memory.h"
 
 namespace unidle::train {
 
@@ -92,6 +93,7 @@ struct FusedLoss::Package {
   int times_before = 0;
   std::unique_ptr<torch::inductor::AOTIModelPackageLoader> loaded;
   std::vector<std::size_t> learning;  // the parameters that its gradients are of
+  bool trusted = false;               // it was compared, with other data than it was traced with
 };
 
 FusedLoss::FusedLoss(Workload& workload, const Precision& precision, at::Device device, std::string against,
@@ -108,7 +110,7 @@ FusedLoss::~FusedLoss() = default;
 
 at::Tensor FusedLoss::learn(const std::vector<at::Tensor>& fields, double share) {
   Package* package = on() ? package_for(fields) : nullptr;
-  if (package == nullptr || (package->loaded == nullptr && !prepare(*package, fields))) {
+  if (package == nullptr || (!package->trusted && !prepare(*package, fields))) {
     return {};
   }
   try {
@@ -117,6 +119,9 @@ at::Tensor FusedLoss::learn(const std::vector<at::Tensor>& fields, double share)
     ++runs_;
     return share == 1 ? learned.loss : learned.loss * share;
   } catch (const std::exception& failure) {
+    if (is_out_of_memory(failure)) {
+      throw;  // a smaller batch, or a step without graphs, may fit
+    }
     give_up(fmt::format("it cannot be run: {}", first_line(failure.what())));
     return {};
   }
@@ -154,11 +159,15 @@ bool FusedLoss::prepare(Package& package, const std::vector<at::Tensor>& fields)
   State before;
   try {
     before = state();
-    load(package, fields);
-    put_back(before);
+    if (package.loaded == nullptr) {
+      load(package, fields);
+      put_back(before);
+      return false;  // numbers that the trace has frozen show with other data only
+    }
     std::string fault = compare(package, fields, before);
     put_back(before);
     if (fault.empty()) {
+      package.trusted = true;
       return true;
     }
     give_up(std::move(fault));
@@ -209,27 +218,29 @@ std::string FusedLoss::compare(const Package& package, const std::vector<at::Ten
   const bool both_not_finite = !std::isfinite(loss) && !std::isfinite(plain_loss);
   // Written so that what is no number is a fault.
   if (!both_not_finite && !(std::abs(loss - plain_loss) <= kMostFusedLossDifference * std::abs(plain_loss))) {
-    return fmt::format("its loss is {:.6g}, and {:.6g} without it", loss, plain_loss);
+    return fmt::format("its loss is {:.6g}, that of the workload {:.6g}", loss, plain_loss);
   }
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     if (plain.gradients[i].defined() != fused.gradients[i].defined()) {
-      return fmt::format("parameter {} has a gradient {} it alone", i + 1,
+      return fmt::format("parameter {} has a gradient only {} the package", i + 1,
                          plain.gradients[i].defined() ? "without" : "with");
     }
   }
   const double size = norm_over(plain.gradients);
   const double difference = norm_over(fused.gradients, plain.gradients);
-  if (!both_not_finite && !(difference <= kMostGradientDifference * size)) {
+  if (both_not_finite || size == 0) {
+    return fmt::format("the loss is {:.6g} and the norm of its gradients {:.2g}, which proves nothing", plain_loss, size);
+  }
+  if (!(difference <= kMostGradientDifference * size)) {
     return fmt::format("its gradients are {:.2g} from those without it, whose norm is {:.2g}", difference, size);
   }
   const double change = norm_over(plain_others, before.others);
   const double others_difference = norm_over(others_, plain_others);
-  if (!both_not_finite &&
-      !(others_difference <= kMostGradientDifference * change + kBufferRounding * norm_over(before.others))) {
+  if (!(others_difference <= kMostGradientDifference * change + kBufferRounding * norm_over(before.others))) {
     return fmt::format("its buffers are {:.2g} from those without it, which change by {:.2g}", others_difference,
                        change);
   }
-  spdlog::info("compile.mode: fused: gradients differ by {:.2g} of their norm", size > 0 ? difference / size : 0);
+  spdlog::info("compile.mode: fused: gradients differ by {:.2g} of their norm", difference / size);
   return "";
 }
 
@@ -307,7 +318,7 @@ void FusedLoss::put_back(const State& state) const {
 
 void FusedLoss::give_up(std::string reason) {
   reason_ = std::move(reason);
-  packages_.clear();
+  // Packages stay: captured graphs may read their constants.
   spdlog::warn("compile.mode: fused is off from here on: {}", reason_);
 }
 

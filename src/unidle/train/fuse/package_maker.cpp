@@ -112,7 +112,7 @@ ExitStatus end_of(ChildProcess& child, const std::atomic<bool>* stop) {
     }
     if (std::chrono::steady_clock::now() > limit) {
       throw Error(ErrorCode::kChild, "the compiler",
-                  fmt::format("did not come to its end in {} minutes", kLongestCompilation.count()));
+                  fmt::format("did not finish within {} minutes", kLongestCompilation.count()));
     }
     std::this_thread::sleep_for(kBetweenPolls);
   }
@@ -163,7 +163,7 @@ fs::path PackageMaker::make_anew(const TracedLoss& loss) {
 void PackageMaker::make(const TracedLoss& loss, const fs::path& place) const {
   const fs::path script = compiler_script();
   if (!fs::exists(status_of(script))) {
-    throw Error(ErrorCode::kMissing, script.string(), "is not there", "install unidle whole");
+    throw Error(ErrorCode::kMissing, script.string(), "is not there", "reinstall unidle");
   }
   const std::string python = matching_python();
   say("compile.mode: fused: compiling the loss and its gradients, which takes a minute or more; it is kept for later "

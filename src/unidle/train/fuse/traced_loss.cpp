@@ -9,6 +9,7 @@
 #include <torch/csrc/jit/runtime/graph_executor.h>
 
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 
 #include "unidle/base/json.h"
@@ -19,8 +20,9 @@ namespace {
 
 std::vector<at::Tensor> parameters_that(const torch::nn::Module& model, bool learn) {
   std::vector<at::Tensor> found;
+  std::set<const at::TensorImpl*> known;  // one that has two names comes twice
   for (const at::Tensor& parameter : model.parameters()) {
-    if (parameter.requires_grad() == learn) {
+    if (parameter.requires_grad() == learn && known.insert(parameter.unsafeGetTensorImpl()).second) {
       found.push_back(parameter);
     }
   }

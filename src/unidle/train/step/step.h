@@ -37,9 +37,15 @@ class Step {
   at::Tensor run(Input& input, std::int64_t accumulation, std::int64_t number);
   void drop_gradients();
   /// The step gets other shapes: what was captured is of no use.
-  void drop_graphs() { graphs_.drop_graphs(); }
+  void drop_graphs() {
+    graphs_.drop_graphs();
+    moved_.clear();  // they lie in the memory of the input
+  }
   /// There is no memory for the step beside its graphs.
-  void give_up_graphs() { graphs_.give_up("there is no memory for it beside steps of other shapes"); }
+  void give_up_graphs() {
+    graphs_.give_up("there is no memory for it beside steps of other shapes");
+    moved_.clear();
+  }
 
   const StepGraphs& graphs() const { return graphs_; }
   /// compile.mode in force.
