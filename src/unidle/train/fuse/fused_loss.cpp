@@ -229,7 +229,8 @@ std::string FusedLoss::compare(const Package& package, const std::vector<at::Ten
   const double size = norm_over(plain.gradients);
   const double difference = norm_over(fused.gradients, plain.gradients);
   if (both_not_finite || size == 0) {
-    return fmt::format("the loss is {:.6g} and the norm of its gradients {:.2g}, which proves nothing", plain_loss, size);
+    return fmt::format("the loss is {:.6g} and the norm of its gradients {:.2g}, which proves nothing", plain_loss,
+                       size);
   }
   if (!(difference <= kMostGradientDifference * size)) {
     return fmt::format("its gradients are {:.2g} from those without it, whose norm is {:.2g}", difference, size);
