@@ -71,8 +71,8 @@ class Iteration:
         return self._transformed(batch)
 
     def _look_ahead(self, copies: Copies) -> Optional[_Taken]:
-        """The next batch, where it lies ready. What fails says so when the batch is due; what a signal handler
-        of the program raises here is the program's."""
+        """The next batch, where it lies ready. What fails says so when the batch is due; what a signal
+        handler of the program raises here is the program's."""
         import torch
 
         try:
