@@ -74,6 +74,25 @@ class NonBlockingTest(gpu_case.GpuCase):
         self.assertEqual(goes_on, "false")
         self.assertTrue(any(status == "refused" and "another stream" in why for status, why in said), said)
 
+    def test_a_copy_on_a_side_stream_blocks_beside_others_on_the_models(self):
+        program = """
+            import torch
+            net = torch.nn.Linear(8, 1).cuda()
+            optimizer = torch.optim.SGD(net.parameters(), 0.01)
+            side = torch.cuda.Stream()
+            for step in range(20):
+                with torch.cuda.stream(side):
+                    x = torch.randn(4, 8).to("cuda")
+                y = torch.randn(4, 8).to("cuda")
+                net(x + y).sum().backward()
+                optimizer.step()
+                optimizer.zero_grad()
+        """
+        self.applied(program)
+        free = sorted(note["nonblocking_count"] for note in self.record.notes("transfer"))
+        self.assertEqual((len(free), free[0]), (2, 0), free)
+        self.assertGreater(free[1], 0)
+
     def test_pageable_memory_that_a_gpu_reads_in_place_is_copied_as_before(self):
         self.assertEqual(self.applied(LOOP % ("aarch64", False))[1], "false")
 

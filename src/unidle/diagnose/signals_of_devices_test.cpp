@@ -82,6 +82,20 @@ TEST_F(SignalsOfDevices, AReadingThatReachesBackIntoWarmUpDoesNotCount) {
   EXPECT_NEAR(*read().device_busy, 0.9, 1e-9);
 }
 
+TEST_F(SignalsOfDevices, CopiesOfOtherRanksDoNotCount) {
+  Script script(folder());
+  write_waiting_run(script);
+  for (const std::int64_t process : {kProcess, kProcess + 1}) {
+    script.writer.add(record::Note{
+        kStart,
+        process,
+        {{"type", "transfer"}, {"where", "train.py:7"}, {"pinned_bytes", 1e6}, {"nonblocking_count", 100}}});
+  }
+  script.writer.flush();
+  EXPECT_EQ(read().transfer->pinned_bytes, 1e6);
+  EXPECT_EQ(read().transfer->nonblocking, 100);
+}
+
 TEST_F(SignalsOfDevices, RanksWorkAtTheSameTime) {
   Script script(folder());
   write_waiting_run(script);
