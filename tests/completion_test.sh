@@ -31,7 +31,7 @@ only batch.size= batch.accumulation= batch.yaml
 offered batch.yaml precision.am
 only precision.amp=
 offered batch.yaml precision.amp =
-only off fp16 bf16 true
+only off auto fp16 bf16 true
 offered batch.yaml precision.amp = b
 only bf16
 offered batch.yaml data.on_device = t
