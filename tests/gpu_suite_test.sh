@@ -31,7 +31,7 @@ lacks out holds
 has out "skipped  parity"
 [ -s none/gpu-suite.html ] || fail "no page"
 "$python" "$suite" "$unidle" --list >out
-has out "speed readings overhead parity-begin bare"
+has out "parity-begin bare fork"
 
 names="check monitor check-smi mig fork capture gan second_device device_unused monitor-smi"
 UNIDLE_PYTHON="$python" UNIDLE_PROGRAM_LENGTH=0.1 \
