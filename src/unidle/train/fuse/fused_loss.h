@@ -30,9 +30,10 @@ class FusedLoss {
   FusedLoss& operator=(const FusedLoss&) = delete;
 
   /// Adds `share` times the gradients, scaled where fp16 is, to those of the parameters and returns `share` times the
-  /// loss, without a graph. Undefined, with nothing done, where these fields have no package: at the first time of
-  /// their shape, beyond the few shapes, and for good once anything went wrong. At the second time of a shape it
-  /// compiles and compares, which waits for the device and may take minutes.
+  /// loss, without a graph. Undefined, with nothing done, where these fields have no package that is trusted: at
+  /// the first two times of their shape, beyond the few shapes, and for good once anything went wrong. At the second
+  /// time of a shape it compiles, which may take minutes. At the third it compares, which waits for the device. Throws
+  /// when memory runs out.
   at::Tensor learn(const std::vector<at::Tensor>& fields, double share);
 
   /// Whether packages are used, or still may be.
