@@ -144,7 +144,7 @@ class GpuTest(gpu_case.GpuCase):
                 if %s:
                     coming = fetch()
                 optimizer.zero_grad()
-                model(x[:4096]).square().mean().backward()
+                model(x[:3072]).square().mean().backward()
                 optimizer.step()
                 if not %s:
                     coming = fetch()

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "unidle/base/numbers.h"
+#include "unidle/diagnose/detail/copies.h"
 
 namespace unidle::diagnose {
 
@@ -122,7 +123,9 @@ void add_device_facts(Context& context, const Policy& policy) {
         "how long kernels run (the device keeps up with the host: NVML and events count "
         "the gaps between kernels too)");
   } else {
-    context.computing = busy * *context.train;
+    // NVML counts copies as well, and while the training's own stream copies it computes nothing.
+    const double copying = detail::copying_in_line(context, policy).value_or(0);
+    context.computing = std::min(busy * *context.train, *context.train - copying);
   }
   bound_by_idle(context);
   double waits = *context.input + *context.transfer;

@@ -69,7 +69,8 @@ struct Context {
   /// hardware's counters were not read.
   std::optional<double> units_in_use;
   /// Share of the wall time that is computing: on a GPU the time that the device is busy while training, wherever the
-  /// host spends it; on a CPU forward and backward pass. Absent for the reason `no_computing`.
+  /// host spends it, less what copies in the stream that computes take; on a CPU forward and backward pass. Absent for
+  /// the reason `no_computing`.
   std::optional<double> computing;
   std::string no_computing;
 

@@ -103,6 +103,13 @@ TEST(CopiesInLine, AreNotCalledLaunches) {
   EXPECT_THAT(to_text(diagnosis, 200, false), HasSubstr("=> copy the next batch on a side stream"));
 }
 
+TEST(CopiesInLine, AreNotTimeThatFasterUnitsWin) {
+  Signals signals = copies_in_line();
+  set_effective(signals, "precision.amp", "off");
+  EXPECT_NEAR(*fired("precision-fp32", signals).share, 0.67 * 0.9 / 2, 0.01);
+  EXPECT_EQ(diagnose(signals).verdict, Verdict::kTransferBound);
+}
+
 TEST(CopiesInLine, WhatTheyExplainIsNoRunThatIsHealthy) {
   Signals signals = copies_in_line();
   signals.transfer->in_line_bytes.reset();
