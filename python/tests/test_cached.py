@@ -254,7 +254,7 @@ class CallTest(CachedTest):
             (object(), "object"),
             ({"a": [1, {2}]}, "set at a.1"),
             ({1: 2}, "dict"),
-            (np.array(["a"]), "ndarray"),
+            (np.array([None]), "ndarray"),
             (Settings(), "Settings"),
         ]:
             answers[:] = [result]

@@ -14,6 +14,7 @@ from unidle.errors import UsageError
 _STRUCTURE = OWN + "structure"
 _structures: Dict[bytes, Any] = {}  # text -> what it says; results of one function mostly have the same one
 _MOST_STRUCTURES = 4096
+_AS_BYTES = "USMm"  # texts, bytes, dates and durations: numpy's, which caches do not have
 
 
 def taken_apart(what: str, result: Any) -> Arrays:
@@ -64,13 +65,19 @@ def _describe(what: str, value: Any, place: str, arrays: Arrays) -> list:
     if isinstance(value, np.generic) and value.dtype.kind in "biufc" and value.dtype.itemsize <= 16:
         arrays[name] = np.asarray(value)
         return ["scalar", name]
+    if (kind is np.ndarray or isinstance(value, np.generic)) and value.dtype.kind in _AS_BYTES:
+        array = np.ascontiguousarray(value)
+        arrays[name] = bytes_array(array.tobytes())
+        return ["bits", [name, array.dtype.str, np.shape(value), kind is np.ndarray]]
     if torch is not None and kind is torch.Tensor and _can_be_kept(value):
         arrays[name] = value
         return ["tensor", name]
     where = f" at {place[1:]}" if place else ""
+    of = f" of {value.dtype}" if isinstance(value, np.ndarray) else ""
     raise UsageError(
-        f"{what}: returned a {kind_of(value)}{where}, which cannot be stored; expected arrays, tensors in "
-        "the host's memory without gradients, numbers, texts, and lists, tuples and dicts of these"
+        f"{what}: returned a {kind_of(value)}{of}{where}, which cannot be stored; expected arrays of "
+        "numbers, texts or dates, tensors in the host's memory without gradients, numbers, texts, and lists, "
+        "tuples and dicts of these"
     )
 
 
@@ -90,6 +97,8 @@ def _build(structure: list, arrays: Arrays) -> Any:
         return [_build(each, arrays) for each in of]
     if kind == "tuple":
         return tuple([_build(each, arrays) for each in of])
+    if kind == "bits":
+        return _of_bits(arrays, *of)
     if kind == "scalar":
         return arrays[of][()]
     if kind == "bytes":
@@ -97,6 +106,14 @@ def _build(structure: list, arrays: Arrays) -> Any:
     if kind == "int":
         return int(of, 16)
     return float.fromhex(of) if kind == "float" else of
+
+
+def _of_bits(arrays: Arrays, name: str, dtype: str, shape: list, is_array: bool) -> Any:
+    """Over the bytes of the cache, as arrays of numbers are."""
+    np, bits = numpy(), arrays[name]
+    array = bits.view(dtype).reshape(shape) if bits.size else np.zeros(shape, dtype)
+    array.flags.writeable = False
+    return array if is_array else array[()]
 
 
 def _tensor(array: Any) -> Any:

@@ -1,0 +1,275 @@
+"""What functions and classes do, as bytes: their code, what they hold, what they read of their modules."""
+
+from __future__ import annotations
+
+import collections
+import functools
+import hashlib
+import sys
+import types
+import weakref
+from typing import Any, Callable, Dict, Iterable, List, Optional, Tuple
+
+from unidle._code_reads import ITEM, Read, is_own_file, reads
+from unidle._key_parts import Cannot, module_of, number, part, text
+
+_MISSING: Any = object()
+_MAY_CHANGE = (list, dict, set, bytearray, collections.deque)
+_LARGE_COUNT, _LARGE_BYTES = 64, 1 << 16  # from here on a value of a module is looked at once
+_HUGE_BYTES = 64 << 20  # and from here on not at all
+
+
+class Functions:
+    """The functions and classes met while something is encoded: each once, for those that hold each other
+    would take forever. And what was looked up in modules meanwhile, to see later whether it is still that."""
+
+    def __init__(self, encode: Callable, large: Optional[Dict[int, tuple]] = None) -> None:
+        self.encode = encode  # of any value: (value, above, functions) -> bytes
+        self._numbers: Dict[int, int] = {}
+        self._watched: List[Tuple[Any, Any, Any]] = []  # names, one of them, what it stands for
+        self._large: Dict[int, tuple] = {} if large is None else large
+        self._mutable: List[Tuple[Any, bytes]] = []  # values of modules that may change in place
+        self.steady = True  # nothing else was met that may
+
+    def number_of(self, thing: Any) -> Tuple[int, bool]:
+        """Its number, and whether it is new."""
+        new = id(thing) not in self._numbers
+        return self._numbers.setdefault(id(thing), len(self._numbers)), new
+
+    def are_as_before(self) -> bool:
+        if not self.steady:
+            return False
+        for names, name, value in self._watched:
+            if names.get(name, _MISSING) is not value:
+                return False
+        return all(self._or_nothing(value) == key for value, key in self._mutable)
+
+    def look_up(self, names: Any, name: Any) -> Any:
+        value = names.get(name, _MISSING)
+        self._watched.append((names, name, value))
+        return value
+
+    def of_module(self, value: Any) -> bytes:
+        """A value that a module has a name for. What cannot be keyed there (a model, an open file) is what
+        `version` stands for."""
+        if not may_change(value):
+            return self._or_nothing(value)
+        size = getattr(value, "nbytes", None)
+        large = len(value) > _LARGE_COUNT if size is None else size > _LARGE_BYTES
+        if not large:
+            key = self._or_nothing(value)
+            self._mutable.append((value, key))
+            return key
+        if (size or 0) > _HUGE_BYTES:
+            return text(f"{value.dtype} {tuple(value.shape)}")
+        known = self._large.get(id(value))
+        if known is None or known[0] is not value or known[1] != len(value):
+            known = self._large[id(value)] = value, len(value), self._or_nothing(value)
+        return known[2]
+
+    def _or_nothing(self, value: Any) -> bytes:
+        try:
+            return self.encode(value, (), Functions(self.encode))
+        except Cannot:
+            return b"?"
+
+
+def may_change(value: Any) -> bool:
+    """Whether it may change in place, of what can be keyed."""
+    if isinstance(value, (tuple, frozenset)):
+        return any(map(may_change, value))
+    return isinstance(value, _MAY_CHANGE) or hasattr(type(value), "nbytes") or is_data_class(value)
+
+
+def is_data_class(value: Any) -> bool:
+    return hasattr(type(value), "__dataclass_fields__")
+
+
+def function_key(function: Any, above: Tuple[int, ...], functions: Functions) -> bytes:
+    """By name, code, defaults, and what it holds."""
+    count, new = functions.number_of(function)
+    if not new:
+        return part(b"r", number(count))
+    held = [_cell(cell, above, functions) for cell in function.__closure__ or ()]
+    if held or any(map(may_change, function.__defaults__ or ())):
+        functions.steady = False
+    return part(
+        b"f",
+        number(count),
+        text(module_of(function)),
+        text(function.__qualname__),
+        code_key(function.__code__),
+        functions.encode(function.__defaults__, above, functions),
+        functions.encode(function.__kwdefaults__, above, functions),
+        *held,
+        *read_keys(function, functions),
+    )
+
+
+def read_keys(function: Any, functions: Functions) -> Iterable[bytes]:
+    """What a function of the program reads of its module."""
+    if not is_own_file(function.__code__.co_filename):
+        return
+    for read in reads(function.__code__):
+        if read.assigned:
+            continue
+        value, taken = _followed(function.__globals__, read, functions)
+        if value is _MISSING or (read.changed and (taken or may_change(value))):
+            continue
+        yield text(f"{read.name} {taken!r}")
+        yield _of_module(value, functions)
+
+
+def _followed(names: dict, read: Read, functions: Functions) -> Tuple[Any, tuple]:
+    """What the name stands for, or what is taken of that; and the steps that led there."""
+    value, taken = functions.look_up(names, read.name), []
+    for kind, name in read.steps:
+        within = _names_within(value, kind, name)
+        if within is None:
+            break
+        taken.append(name)
+        value = functions.look_up(within, name)
+    return value, tuple(taken)
+
+
+def _names_within(value: Any, kind: str, name: Any) -> Any:
+    if kind == ITEM:
+        return value if type(value) is dict else None
+    if isinstance(value, types.ModuleType):
+        return vars(value) if _is_own(value.__name__) else None
+    if not isinstance(value, type) and name in _held(value):
+        return _held(value)
+    kinds = value.__mro__ if isinstance(value, type) else type(value).__mro__
+    return next((vars(one) for one in kinds if name in vars(one) and _is_own(one.__module__)), None)
+
+
+def _held(value: Any) -> Dict[str, Any]:
+    """The attributes that an object has itself, without asking it."""
+    try:
+        return object.__getattribute__(value, "__dict__")
+    except AttributeError:
+        return {}
+
+
+def _of_module(value: Any, functions: Functions) -> bytes:
+    if isinstance(value, (types.ModuleType, type, types.FunctionType)):
+        where = value.__name__ if isinstance(value, types.ModuleType) else module_of(value)
+        named = part(b"Q", text(where), text(getattr(value, "__qualname__", "")))
+        if isinstance(value, type):
+            return named + class_key(value, functions) if _is_own(where) else named
+        if isinstance(value, types.FunctionType):
+            return _function_of_module(value, named, functions)
+        return named
+    inner = _held(value).get("__wrapped__") or _held(value).get("py_func")  # of lru_cache, numba.jit
+    if isinstance(value, (staticmethod, classmethod)):
+        inner = value.__func__
+    elif isinstance(value, property):
+        inner = value.fget
+    if isinstance(inner, types.FunctionType):
+        return _of_module(inner, functions)
+    return functions.of_module(value)
+
+
+def _function_of_module(value: Any, named: bytes, functions: Functions) -> bytes:
+    if not is_own_file(value.__code__.co_filename):
+        inner = getattr(value, "__wrapped__", None)  # of the program, within a decorator of a library
+        return named + (_of_module(inner, functions) if inner is not None else b"")
+    try:
+        return function_key(value, (), functions)
+    except Cannot:  # it holds what cannot be keyed
+        return named + code_key(value.__code__)
+
+
+def _is_own(module: str) -> bool:
+    if module in ("__main__", "__mp_main__"):
+        return True
+    loaded = sys.modules.get(module)
+    file = getattr(loaded, "__file__", None)
+    return is_own_file(file) if file else getattr(loaded, "__spec__", None) is None
+
+
+def class_key(kind: type, functions: Functions) -> bytes:
+    """What the methods of a class and of its bases do."""
+    count, new = functions.number_of(kind)
+    if not new:
+        return part(b"r", number(count))
+    pieces = [number(count)]
+    for name, function in _methods(kind):
+        pieces += text(name), code_key(function.__code__), *read_keys(function, functions)
+    return part(b"c", *pieces)
+
+
+_class_codes: Any = weakref.WeakKeyDictionary()
+
+
+def class_code(kind: type) -> bytes:
+    """The code of its methods, and the numbers and texts that they hold: two classes of one name are two."""
+    known = _class_codes.get(kind)
+    if known is None:
+        pieces = [text(" ".join(getattr(kind, "_fields", ())))]
+        for name, function in _methods(kind):
+            pieces += text(name), code_key(function.__code__), *map(_plain_cell, function.__closure__ or ())
+        known = _class_codes[kind] = part(b"c", hashlib.sha256(b"".join(pieces)).digest())
+    return known
+
+
+def _plain_cell(cell: Any) -> bytes:
+    try:
+        value = cell.cell_contents
+    except ValueError:  # not set yet
+        return b"-"
+    return text(repr(value)) if isinstance(value, (bool, int, float, complex, str, bytes)) else b"?"
+
+
+def _methods(kind: type) -> Iterable[Tuple[str, Any]]:
+    """Those of the program, of a class and its bases."""
+    for one in kind.__mro__:
+        if not _is_own(one.__module__):
+            continue
+        for name, each in sorted(vars(one).items()):
+            for function in (each, *(getattr(each, of, None) for of in ("__func__", "fget", "fset"))):
+                if isinstance(function, types.FunctionType) and is_own_file(function.__code__.co_filename):
+                    yield name, function
+
+
+def _cell(cell: Any, above: Tuple[int, ...], functions: Functions) -> bytes:
+    try:
+        value = cell.cell_contents
+    except ValueError:  # not set yet
+        return b"-"
+    return functions.encode(value, above, functions)
+
+
+@functools.lru_cache(maxsize=1024)
+def code_key(code: types.CodeType) -> bytes:
+    """What the code does, not where it stands: neither file nor lines."""
+    numbers = (code.co_flags, code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount)
+    names = (
+        code.co_name,
+        *code.co_names,
+        "",
+        *code.co_varnames,
+        "",
+        *code.co_cellvars,
+        "",
+        *code.co_freevars,
+    )
+    content = part(
+        b"K",
+        *map(number, numbers),
+        *map(text, names),
+        part(b"Y", code.co_code),
+        part(b"Y", getattr(code, "co_exceptiontable", b"")),  # since Python 3.11
+        *map(_constant, code.co_consts),
+    )
+    return part(b"K", hashlib.sha256(content).digest())
+
+
+def _constant(value: Any) -> bytes:
+    if isinstance(value, types.CodeType):
+        return code_key(value)
+    if isinstance(value, tuple):
+        return part(b"L", *map(_constant, value))
+    if isinstance(value, frozenset):
+        return part(b"U", *sorted(map(_constant, value)))
+    return text(f"{type(value).__name__} {value!r}")
