@@ -1,5 +1,5 @@
 """A Python that shows every warning, or makes an error of each, shows nothing of ours and stops nothing of
-it."""
+it. Nor does what cannot be asked: graphs that are recorded, and objects that refuse a question."""
 
 import os
 import sys
@@ -8,7 +8,7 @@ import unittest
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import test_run  # noqa: E402
-from test_run import HAS_TORCH, TRAIN, UNIDLE  # noqa: E402
+from test_run import HAS_TORCH, HERE, TRAIN, UNIDLE  # noqa: E402
 
 MODES = (("plain",), ("error",), ("warning",), ("closed",), ("workers", "fork"), ("workers", "spawn"))
 
@@ -32,6 +32,25 @@ class StrictPythonTest(unittest.TestCase):
                 done = self.same_as_bare(sys.executable, "-W", "error", TRAIN, *mode)
                 self.assertEqual(done.returncode, 0, done.stderr)
                 self.assertEqual({note["status"] for note in self.record.notes("shim")}, {"on"})
+
+    def same_steps(self, program):
+        done = self.same_as_bare(sys.executable, os.path.join(HERE, "programs", program))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual({note["status"] for note in self.record.notes("shim")}, {"on"})
+        self.assertEqual("steps %d" % self.record.one("select count(*) from steps"), _last_line(done.stdout))
+
+    def test_a_graph_that_is_recorded_is_as_without_us_and_no_step(self):
+        self.same_steps("graphs.py")
+
+    def test_what_refuses_a_question_is_followed_all_the_same(self):
+        self.same_steps("refuses.py")
+        self.assertEqual(
+            self.record.rows("select samples, count(*) from steps group by 1 order by 1"), [(2, 12), (4, 24)]
+        )
+
+
+def _last_line(text):
+    return text.splitlines()[-1]
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ import weakref
 
 from _unidle_shim.facts import arguments, live_settings, ranks
 from _unidle_shim.host import exceptions
-from _unidle_shim.host.guard import caught
+from _unidle_shim.host.guard import answered, caught
 from _unidle_shim.host.notes import write_notes
 from _unidle_shim.host.shapes import shape_of
 
@@ -60,10 +60,13 @@ class Facts:
                     self.shapes.add(tuple(shape))
         if self.exchange is not None and (forwards <= self.exchange.SAMPLED_FIRST or not forwards & 255):
             self.exchange.look(module)
-        if forwards > 3 and forwards & 255 and self.model_ref is not None:
+        if forwards > 3 and forwards & 255:
             return
         for seen in self.state.on_training_forward:
             seen(sys._getframe(1))
+        answered(self._look_at_model, forwards, module, first)
+
+    def _look_at_model(self, forwards, module, first):
         if forwards == 3 and self.amp == "off":
             self.asking += live_settings.look_inside(self, self.state.torch, module)
         torch = self.state.torch
@@ -72,22 +75,17 @@ class Facts:
             self.amp = amp
         known = self.model_ref() if self.model_ref is not None else None
         # The first passes may be dry runs on the CPU, before the model is moved.
-        if known is not module or self.forwards <= 3 or self.forwards & 255 == 0:
-            note = live_settings.model_note(torch, module)
-            # The largest model is the one that is meant: a GAN has two, a loss may be a module.
-            if (
-                self.model_note is None
-                or known is module
-                or note["parameters"] >= self.model_note["parameters"]
-            ):
-                self.model_note, self.model_ref = note, weakref.ref(module)
-                note["input_channels_last"] = live_settings.channels_last(torch, first)
-                note["training_where"] = live_settings.caller()
-                if known is not module:
-                    self.asking += live_settings.look_for_time_major(self.state.loop, module, first)
-                self.parallel = ranks.parallel_note(torch, note)  # the group is gone again at the end
-                if self.parallel["kind"] == "ddp" and self.exchange is None:
-                    self.exchange = ranks.Exchange()
+        note = live_settings.model_note(torch, module)
+        # The largest model is the one that is meant: a GAN has two, a loss may be a module.
+        if self.model_note is None or known is module or note["parameters"] >= self.model_note["parameters"]:
+            self.model_note, self.model_ref = note, weakref.ref(module)
+            note["input_channels_last"] = live_settings.channels_last(torch, first)
+            note["training_where"] = live_settings.caller()
+            if known is not module:
+                self.asking += live_settings.look_for_time_major(self.state.loop, module, first)
+            self.parallel = ranks.parallel_note(torch, note)  # the group is gone again at the end
+            if self.parallel["kind"] == "ddp" and self.exchange is None:
+                self.exchange = ranks.Exchange()
 
     def device_now(self):
         """Of the model that trains: it may have been moved since it was looked at. None where no model is
@@ -109,7 +107,7 @@ class Facts:
             self.optimizers = [reference for reference in self.optimizers if reference() is not None]
         self.optimizers.append(weakref.ref(optimizer))
         self.optimizer_places.add(where)
-        self.optimizer_note = live_settings.optimizer_note(optimizer)
+        self.optimizer_note = answered(live_settings.optimizer_note, optimizer)
 
     def all_optimizers(self):
         """Also those that this process was forked with: it may train with one."""
@@ -144,9 +142,10 @@ class Facts:
         try:
             if self.asking:
                 self.forward_over()
-            if "OutOfMemory" in type(error).__name__ or "out of memory" in str(error)[:300]:
+            words = answered(str, error) or ""
+            if "OutOfMemory" in type(error).__name__ or "out of memory" in words[:300]:
                 self.ooms += 1
-                self.oom_message = str(error)[:500]
+                self.oom_message = words[:500]
         except BaseException as failure:
             caught(failure)
 

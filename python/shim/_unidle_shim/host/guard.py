@@ -61,6 +61,16 @@ def _in_words(reason):
     )
 
 
+def answered(question, *asked):
+    """What it returns; None where that cannot be told. The program's objects may refuse a question, and what
+    torch warns of may be an error in the program. Only the answer is missing then: observation goes on."""
+    try:
+        return question(*asked)
+    except Exception as failure:
+        pass_on(failure)
+        return None
+
+
 def caught(failure):
     """To be called from an `except` clause of ours. A failure of ours, or of what we asked the program's
     objects, ends the observation. What arrived in our code by chance, an exception of a signal handler for

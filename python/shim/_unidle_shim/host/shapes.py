@@ -5,19 +5,37 @@ import contextlib
 import functools
 import sys
 
+from _unidle_shim.host.whose import pass_on
+
 
 def shape_of(value):
     """None where its class has none: an object that makes up attributes when it is asked for one is not
-    asked. A subclass of Tensor would see the question (__torch_function__), and is asked past it."""
+    asked. A subclass of Tensor would see the question (__torch_function__), and is asked past it. None as
+    well where it cannot be told: a nested tensor has no shape, and symbols in one are not to be compared,
+    because torch would take the result for a condition of the graph that it makes."""
     kind, torch = type(value), sys.modules["torch"]
-    if kind is torch.Tensor and not sees_functions(torch):
-        return value.shape
-    if not hasattr(kind, "shape"):
+    try:
+        if kind is torch.Tensor and not sees_functions(torch):
+            return value.shape
+        if not hasattr(kind, "shape"):
+            return None
+        if not issubclass(kind, torch.Tensor):
+            return value.shape
+        with untold(torch):
+            shape = value.shape
+        return shape if all(type(extent) is int for extent in shape) else None
+    except Exception as failure:
+        pass_on(failure)
         return None
-    if not issubclass(kind, torch.Tensor):
-        return value.shape
+
+
+def length_of_nested(value):
+    """How many tensors are in a nested one; None: it is something else."""
+    torch = sys.modules["torch"]
+    if not isinstance(value, torch.Tensor):
+        return None
     with untold(torch):
-        return value.shape
+        return value.size(0) if getattr(value, "is_nested", False) else None
 
 
 def sees_functions(torch):

@@ -8,7 +8,7 @@ import weakref
 from _unidle_shim import session
 from _unidle_shim.facts import loading, package_loading
 from _unidle_shim.host import event_kinds, places
-from _unidle_shim.host.guard import caught
+from _unidle_shim.host.guard import answered, caught
 from _unidle_shim.host.patching import put
 from _unidle_shim.loop.loop import now
 from _unidle_shim.loop.short_steps import Patch
@@ -191,7 +191,7 @@ def patch_loader(state, DataLoader, options, starts_workers):
             loop.fetch_ends(loader, t0, t1, own, 0, False)
             iterator._unidle = loader
             if loader.facts is None:  # now: a DataLoader that nobody keeps is gone before its first batch
-                loader.facts = _facts_of(state, loop, loader, self)
+                loader.facts = answered(_facts_of, state, loop, loader, self)
         except BaseException as failure:
             caught(failure)
         return iterator
@@ -203,7 +203,7 @@ def patch_loader(state, DataLoader, options, starts_workers):
         try:
             loader = loader_of(state, real)
             if loader.facts is None:  # now: a DataLoader that nobody keeps is gone before its first batch
-                loader.facts = loading.loader_facts(state.torch, loader)
+                loader.facts = answered(loading.loader_facts, state.torch, loader)
             state.elsewhere = _get_ident(), loader, weakref.ref(iterator)
         except BaseException as failure:
             caught(failure)
@@ -295,12 +295,12 @@ def patch_iterator(state, Iterator):
                 loader.samples.look(self.stream, t2)
             if loader.starting_ns is not None:
                 _started(loop, loader, t1, own)
-            size = size_of(batch)
+            size = answered(size_of, batch) or 0
             if size > loader.largest:
                 loader.largest = size
             loop.fetch_ends(loader, t1, t2, own, size, True)
             if batches & _LOOK_EVERY == 1:
-                state.facts.batch_seen(loader, batch)
+                answered(state.facts.batch_seen, loader, batch)
             if timed:
                 loop.own_cost.ns += t1 - t0 + now() - t2
         except BaseException as failure:

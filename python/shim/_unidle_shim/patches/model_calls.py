@@ -6,9 +6,9 @@ from collections import UserDict
 
 from _unidle_shim import session
 from _unidle_shim.host import hidden_frames
-from _unidle_shim.host.guard import caught
+from _unidle_shim.host.guard import answered, caught
 from _unidle_shim.host.patching import around, put
-from _unidle_shim.host.shapes import shape_of
+from _unidle_shim.host.shapes import length_of_nested, shape_of
 from _unidle_shim.loop.loop import now
 from _unidle_shim.patches.module_classes import ModuleClasses
 
@@ -38,6 +38,9 @@ def size_of(value, depth=0):
             return 0
     if depth > 3 or value is None or isinstance(value, (str, bytes, int, float)):
         return 0
+    length = length_of_nested(value)
+    if length is not None:
+        return length
     if isinstance(value, dict):
         return size_of(list(dict.values(value)), depth + 1)
     if isinstance(value, UserDict):
@@ -102,10 +105,13 @@ def _watch_compile(state, torch):
 
 
 def _outermost(state, torch):
-    grad_enabled = torch.is_grad_enabled
+    grad_enabled, tracing = torch.is_grad_enabled, torch._C._get_tracing_state
 
     def outermost(original, self, args, kwargs, loop):
-        """What is not inside of another forward pass."""
+        """What is not inside of another forward pass. One that torch.jit.trace makes is of no step, and what
+        we asked of its tensors would be part of the graph."""
+        if tracing() is not None:
+            return original(self, *args, **kwargs)
         try:
             loop = loop or session.followed()
             if loop is not None:
@@ -118,7 +124,7 @@ def _outermost(state, torch):
                 if loop.marking is not None or (grad_enabled() and loop.forward_goes_on(self)):
                     kind, samples = True, 0
                 else:
-                    samples = _samples_of(self, loop, args, kwargs)
+                    samples = answered(_samples_of, self, loop, args, kwargs) or 0
                     kind = loop.forward_begins(self, t0, grad_enabled(), samples)
                 if kind:
                     if loop.marking is None:

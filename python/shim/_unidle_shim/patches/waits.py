@@ -306,10 +306,12 @@ def _bytes_of(tensor):
 
 
 def _patch_transfer(state, Tensor, name):
+    tracing = state.torch._C._get_tracing_state  # a size that is asked for then is part of the graph
+
     def before(args, kwargs):
         try:
             loop = state.loop
-            if loop is None or not args or _get_ident() != state.thread:
+            if loop is None or not args or _get_ident() != state.thread or tracing() is not None:
                 return None
             outwards = _place_of(args[0]) == "cpu" and not loop.within()
             if not outwards and loop.in_optimizer:
