@@ -1,4 +1,4 @@
-"""Trains, and records the model's graph in all the ways that torch knows. What warns of a trace is an error."""
+"""Trains, and records the graph of the model in the ways that torch has. A warning about a trace is an error."""
 
 import warnings
 

@@ -35,7 +35,7 @@ class Model(torch.nn.Module):
         try:
             return super().__getattr__(name)
         except AttributeError:
-            warnings.warn("asked for " + name, FutureWarning)
+            warnings.warn("asked for " + name, FutureWarning, stacklevel=2)
             raise
 
     def forward(self, x):
