@@ -1,4 +1,4 @@
-"""Trains, and records the graph of the model in the ways that torch has. A warning about a trace is an error."""
+"""Trains, and records the graph of the model in all ways of torch. A warning about a trace is an error."""
 
 import warnings
 
