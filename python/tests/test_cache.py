@@ -213,6 +213,45 @@ class MappingTest(CacheTest):
         with self.assertRaises(unidle.UsageError):
             unidle.Cache(self.folder, max_bytes=-1)
 
+    def test_what_no_dict_of_names_would_have_is_not_there(self):
+        for name in (5, None, [], ("a",)):
+            self.assertNotIn(name, self.cache)
+            self.assertEqual(
+                (self.cache.get(name), self.cache.get(name, 7), self.cache.pop(name, 7)), (None, 7, 7)
+            )
+            for action in (self.cache.__getitem__, self.cache.__delitem__, self.cache.pop):
+                with self.assertRaises(KeyError):
+                    action(name)
+            for action in (self.cache.setdefault, self.cache.get_or_compute):
+                with self.assertRaisesRegex(unidle.UsageError, "expected a str or bytes as name"):
+                    action(name, lambda: {"x": 1})
+
+    def test_where_it_is_no_dict(self):
+        with unidle.Cache(self.folder) as cache:
+            cache["a"] = {"x": [1]}
+            arrays = cache["a"]
+        self.assertEqual((cache["a"]["x"].tolist(), arrays["x"].tolist()), ([1], [1]))
+        self.assertEqual((cache, {cache: 1}[cache]), (cache, 1))
+        self.assertNotEqual(cache, unidle.Cache(self.folder))
+        with self.assertRaises(TypeError):
+            reversed(cache)
+
+    def test_clear_removes_what_was_stored_by_name(self):
+        self.cache.update((str(number), {"x": [number]}) for number in range(300))
+        function = unidle.cached(self.cache, 1, name="one")(lambda: 1)
+        function()
+        self.cache.clear()
+        self.assertEqual((list(self.cache), self.cache.statistics()["entries"]), ([], 1))
+
+    def test_texts_and_dates_are_refused_with_what_to_store(self):
+        for array in (np.array(["a", "bc"]), np.array([b"abc"]), np.array(["2026"], "M8[s]")):
+            with self.assertRaisesRegex(
+                unidle.UsageError, r"view\('(uint32|uint8|int64)'\) has numbers"
+            ) as caught:
+                self.cache["a"] = {"x": array}
+            self.cache["a"] = {"x": array.view(str(caught.exception).split("'")[1])}
+            np.testing.assert_array_equal(self.cache["a"]["x"].view(array.dtype), array)
+
     def test_names_are_those_of_the_program(self):
         self.cache["1ubq"] = {"x": np.zeros(5)}
         self.assertTrue(blob_of(self.folder, "1ubq").is_file())

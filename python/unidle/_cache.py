@@ -28,6 +28,7 @@ _TYPES = (
     "bool uint8 int8 uint16 int16 uint32 int32 uint64 int64 float16 bfloat16 float32 float64"
     " complex64 complex128"
 ).split()
+_AS_NUMBERS = {"U": "uint32", "S": "uint8", "M": "int64", "m": "int64"}  # texts, dates, durations of numpy
 _ROW = struct.Struct("=HBBIQQ")
 _READ_ONLY = 0x100  # PyBUF_READ
 _LAYOUTS = 4096  # that are remembered; entries of one function mostly have the same few
@@ -139,7 +140,10 @@ def as_stored(name: str, value: Any) -> tuple:
     if not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
     if array.dtype.name not in _TYPES:
-        raise UsageError(f"array {name}: expected numbers or truths, found {array.dtype}")
+        as_numbers = _AS_NUMBERS.get(array.dtype.kind)
+        advice = f" (array.view({as_numbers!r}) has numbers, and .view of its dtype has them back)"
+        found = f"{array.dtype}{advice if as_numbers else ''}"
+        raise UsageError(f"array {name}: expected numbers or truths, found {found}")
     return (array if array.flags.c_contiguous else array.copy("C")), array.dtype.name
 
 
@@ -183,8 +187,10 @@ class Cache(MutableMapping):
     be written, no room) is told once on stderr and costs only the caching; a damaged entry is set aside and
     counts as missing.
 
-    Iterating lists what was stored by name, and reads every entry for that. len() and statistics() ask the
-    index, at once: len() of what was stored by name, statistics() of all that is in the folder.
+    Iterating lists what was stored by name, in no order that means anything, and reads every entry for that.
+    len() and statistics() ask the index, at once: len() of what was stored by name, statistics() of all that
+    is in the folder. As keys of a dict, names that are neither str nor bytes are not there. A cache equals
+    itself alone. `with` gives the cache and closes nothing.
     """
 
     def __init__(
@@ -215,9 +221,16 @@ class Cache(MutableMapping):
     def __reduce__(self) -> Any:
         return _opened, (self._path, self._durable)
 
+    def __enter__(self) -> Cache:
+        return self
+
+    def __exit__(self, *failure: Any) -> None:
+        """Nothing is closed: what holds arrays of it holds the folder."""
+
     def __getitem__(self, name: Union[str, bytes]) -> Arrays:
         arrays = self._kept.find(name)
         if arrays is None:
+            _has_no(name)
             kind, text = _named(name)
             found = _native.Watched()
             if not self._checked(self._watch(self._handle, kind, text, len(text), found)):
@@ -234,11 +247,14 @@ class Cache(MutableMapping):
             self._put_named(claim, kind, text, arrays)
 
     def __delitem__(self, name: Union[str, bytes]) -> None:
+        _has_no(name)
         key = self._key(*_named(name))
         if not self._checked(self._library.unidle_cache_erase(self._handle, key)):
             raise KeyError(name)
 
     def __contains__(self, name: Any) -> bool:
+        if not isinstance(name, (str, bytes)):
+            return False
         key = self._key(*_named(name))
         return bool(self._checked(self._library.unidle_cache_contains(self._handle, key)))
 
@@ -256,6 +272,12 @@ class Cache(MutableMapping):
 
     def __len__(self) -> int:
         return self._totals()["named"]
+
+    def clear(self) -> None:
+        """Removes what was stored by name."""
+        for name in list(self):
+            with contextlib.suppress(KeyError):  # of another process, which was quicker
+                del self[name]
 
     def update(self, other: Any = (), /, **named: Mapping[str, Any]) -> None:
         """Stores the entries of a mapping, or of pairs of name and arrays, as assigning each would.
@@ -412,6 +434,12 @@ def _rows(arrays: Mapping[str, Any]) -> tuple:
 
 def _opened(path: str, durable: bool) -> Cache:
     return Cache(path, durable=durable)
+
+
+def _has_no(name: Any) -> None:
+    """As a dict: there is no entry of a name that is none."""
+    if not isinstance(name, (str, bytes)):
+        raise KeyError(name)
 
 
 def _named(name: Any) -> tuple:
