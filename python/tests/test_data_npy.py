@@ -190,6 +190,17 @@ class DamageTest(InFolder):
             np.save(self.folder / "x.npy", array, allow_pickle=True)
             self.assertIn("x.npy", self.refused())
 
+    def test_complex_numbers_are_taken_as_told(self):
+        complexes = (np.arange(6).reshape(3, 2) * (1 - 2j)).astype("complex64")
+        with self.assertRaisesRegex(
+            unidle.UsageError, r"real numbers.*found complex64 \(array.view\('float32'\)"
+        ):
+            arrays(complexes)
+        np.save(self.folder / "x.npy", complexes)
+        self.assertRegex(self.refused(), r'complex numbers \(<c8\).*save array.view\("float32"\)')
+        np.save(self.folder / "x.npy", complexes.view("float32"))
+        np.testing.assert_array_equal(rows(npy(self.folder / "x.npy")).view("complex64"), complexes)
+
     def test_every_cut_is_refused(self):
         np.save(self.folder / "x.npy", values((5, 3), "<f4"))
         whole = (self.folder / "x.npy").read_bytes()

@@ -67,13 +67,23 @@ def as_numpy(array: Any) -> Any:
     except ValueError as error:
         raise UsageError(f"array: {error}") from None
     if array.dtype.kind not in _CODES or array.dtype.itemsize > 8:
-        raise UsageError(f"array: expected numbers or truths of up to 8 bytes, found {array.dtype}")
+        found = f"{array.dtype}{_advice(array.dtype)}"
+        raise UsageError(f"array: expected real numbers or truths of up to 8 bytes, found {found}")
     if not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
     whole_rows = array.ndim == 0 or len(array) == 0 or array[0].flags.c_contiguous
     if not whole_rows or any(stride % array.itemsize for stride in array.strides):
         array = np.ascontiguousarray(array)
     return array
+
+
+def _advice(dtype: Any) -> str:
+    real = {"complex64": "float32", "complex128": "float64"}.get(dtype.name)
+    if real:
+        return f" (array.view({real!r}), or torch.view_as_real, has its real and imaginary parts)"
+    if dtype.kind in "US":
+        return " (np.unique(array, return_inverse=True)[1] has a number for each text)"
+    return " (array.view('int64') has its numbers)" if dtype.kind in "Mm" else ""
 
 
 def as_host(array: Any) -> Any:

@@ -138,11 +138,39 @@ class HeaderText {
     const std::optional<DType> dtype = type_of(type.substr(type.empty() ? 0 : 1));
     if (!dtype || (order != '<' && order != '>' && order != '|' && order != '=')) {
       throw npy_error(subject_,
-                      fmt::format("holds values of type {}; expected numbers or truths of up to 8 bytes", type));
+                      fmt::format("holds {} ({}); expected real numbers or truths of up to 8 bytes",
+                                  kind_of(type.substr(type.empty() ? 0 : 1)), type),
+                      advice(type.substr(type.empty() ? 0 : 1)));
     }
     header.dtype = *dtype;
     const bool little = std::endian::native == std::endian::little;
     header.swapped = size_of(*dtype) > 1 && order == (little ? '>' : '<');
+  }
+  static std::string kind_of(std::string_view letters) {
+    switch (letters.empty() ? '\0' : letters[0]) {
+      case 'c': return "complex numbers";
+      case 'U':
+      case 'S': return "texts";
+      case 'M': return "dates";
+      case 'm': return "durations";
+      case 'O': return "objects of Python";
+      case 'V': return "bytes of no type";
+      case 'f': return "floats of more than 8 bytes";
+      default: return "values of a type that is not known";
+    }
+  }
+  static std::string advice(std::string_view letters) {
+    switch (letters.empty() ? '\0' : letters[0]) {
+      case 'c':
+        return fmt::format("save array.view(\"{}\"): the real and the imaginary parts, side by side",
+                           letters == "c8" ? "float32" : "float64");
+      case 'U':
+      case 'S': return "save numbers that stand for them, np.unique(array, return_inverse=True)[1]";
+      case 'M':
+      case 'm': return "save array.view(\"int64\")";
+      case 'f': return "save array.astype(\"float64\")";
+      default: return {};
+    }
   }
   static std::optional<DType> type_of(std::string_view letters) {
     constexpr std::pair<std::string_view, DType> kTypes[] = {

@@ -14,6 +14,7 @@
 
 #include "unidle/base/error.h"
 #include "unidle/base/files.h"
+#include "unidle/data/detail/foreign_bytes.h"
 
 namespace unidle::data::detail {
 
@@ -68,6 +69,7 @@ class TarReader {
   TarReader(OpenFiles& files, std::size_t file) : files_(files), file_(file), end_(files.bytes(file)) {}
 
   std::vector<TarMember> run() {
+    refuse_other_bytes();
     Block block{};
     while (at_ + kBlock <= end_) {
       read(at_, block.data(), kBlock);
@@ -109,10 +111,16 @@ class TarReader {
     files_.read(file_, offset, std::as_writable_bytes(std::span(to, bytes)));
   }
 
-  void take(const Block& block) {
-    if (at_ == 0 && (field_text(block, 0, 2) == "\x1f\x8b" || field_text(block, 0, 4) == "\x28\xb5\x2f\xfd")) {
-      fail("is compressed; expected a plain tar, whose files can be read at random", "gunzip, or unzstd");
+  /// A compressed archive may be shorter than a header.
+  void refuse_other_bytes() const {
+    std::string head(static_cast<std::size_t>(std::min<std::uint64_t>(end_, kForeignHeadBytes)), '\0');
+    read(0, head.data(), head.size());
+    if (const auto foreign = foreign_bytes(head)) {
+      fail(foreign->what + "; expected a plain tar, whose files can be read at random", foreign->hint);
     }
+  }
+
+  void take(const Block& block) {
     const std::optional<std::uint64_t> size = number_in_field(block, 124, 12);
     if (!size || !has_its_checksum(block)) {
       fail(fmt::format("has no tar header at byte {}", at_));

@@ -9,6 +9,7 @@
 #include "unidle/base/characters.h"
 #include "unidle/base/error.h"
 #include "unidle/base/files.h"
+#include "unidle/data/detail/foreign_bytes.h"
 #include "unidle/data/detail/tar_samples.h"
 #include "unidle/data/inspect/kinds.h"
 #include "unidle/data/tables/parts.h"
@@ -79,16 +80,21 @@ void refuse_other_bytes(const fs::path& path) {
     throw Error(ErrorCode::kInput, path.string(), "is a single picture",
                 "name a folder of pictures, or a list with a picture and its label on each line");
   }
-  std::string head(6, '\0');
-  std::ifstream file(path, std::ios::binary);
-  file.read(head.data(), static_cast<std::streamsize>(head.size()));
-  head.resize(static_cast<std::size_t>(file.gcount()));
-  if (head.starts_with("\x1f\x8b")) {
-    throw Error(ErrorCode::kInput, path.string(), "is compressed; expected text", "gunzip --keep");
+  if (const auto foreign = detail::foreign_bytes(detail::foreign_head(path.string()))) {
+    throw Error(ErrorCode::kInput, path.string(), foreign->what + "; expected text", foreign->hint);
   }
-  if (head.starts_with("PAR1") || head.starts_with("ARROW1")) {
-    throw Error(ErrorCode::kInput, path.string(), "is a file of Parquet or Arrow; expected text",
-                "unidle.data.table reads it in Python, where pyarrow is installed");
+}
+
+/// Throws kInput for a folder with a file of a format that no source reads.
+void refuse_other_files(const fs::path& folder) {
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+    if (std::error_code unknown; entry.is_regular_file(unknown)) {
+      if (const auto foreign = detail::foreign_bytes(detail::foreign_head(entry.path().string()))) {
+        throw Error(ErrorCode::kInput, folder.string(),
+                    fmt::format("holds nothing that is known; {} {}", entry.path().filename().string(), foreign->what),
+                    foreign->hint);
+      }
+    }
   }
 }
 
@@ -126,6 +132,7 @@ Inspection inspect_folder(const std::string& path, const InspectOptions& options
   if (holds_classes(folder)) {
     return count(inspect_kinds::images(path, options), kNone);
   }
+  refuse_other_files(folder);
   throw Error(ErrorCode::kInput, path, "holds nothing that is known",
               "expected *.csv, *.npy, *.npz, *.tar, a folder of pictures for each class, or high/ and low/");
 }

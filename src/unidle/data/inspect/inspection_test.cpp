@@ -1,5 +1,7 @@
 #include "unidle/data/inspect/inspection.h"
 
+#include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -223,8 +225,52 @@ TEST_F(InspectionTest, NamesFilesThatAreNoneOfTheKinds) {
     return std::string();
   };
   EXPECT_EQ(said("one.png", "\x89PNG"), "is a single picture");
-  EXPECT_EQ(said("lines.txt.gz", "\x1f\x8b\x08"), "is compressed; expected text");
-  EXPECT_EQ(said("rows.parquet", "PAR1 and more"), "is a file of Parquet or Arrow; expected text");
+  EXPECT_EQ(said("lines.txt.gz", "\x1f\x8b\x08"), "is compressed by gzip; expected text");
+  EXPECT_EQ(said("rows.parquet", std::string_view("PAR1\x15\0 and more", 15)), "is a file of Parquet; expected text");
+  const std::string signature = "\x89HDF\r\n\x1a\n";
+  for (const std::size_t at : {0, 512, 2048}) {
+    EXPECT_EQ(said(fmt::format("{}.h5", at), std::string(at, '\0') + signature + std::string(100, '\0')),
+              "is a file of HDF5; expected text");
+  }
+  EXPECT_EQ(said("a.zip", "PK\x03\x04"),
+            "is a zip archive, or a file made of one (Excel, a checkpoint of torch); expected text");
+  put("many/a.h5", signature);
+  EXPECT_THAT(said("many/b.h5", signature), ::testing::StartsWith("is a file of HDF5"));
+  try {
+    inspect({folder("many")}, {});
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.message(), ::testing::MatchesRegex("holds nothing that is known; [ab].h5 is a file of HDF5"));
+    EXPECT_THAT(error.hint(), ::testing::HasSubstr("h5py"));
+  }
+}
+
+TEST_F(InspectionTest, BytesThatBeginLikeAnotherFormatMayBeText) {
+  EXPECT_TRUE(inspect({put("a.csv", "PAR1,BZh\n1,2\n")}, {}).problems.empty());
+  EXPECT_TRUE(inspect({put("a.txt", "PAR1 and more\n")}, {}).problems.empty());
+}
+
+TEST_F(InspectionTest, CompressedFilesAreToldHoweverShort) {
+  const std::string_view gzip("\x1f\x8b\x08\0\0\0", 6);
+  for (const char* name : {"a.csv", "a.tar"}) {
+    const Inspection found = inspect({put(name, gzip)}, {});
+    ASSERT_EQ(found.problems.size(), 1) << name;
+    EXPECT_THAT(found.problems[0].what, ::testing::StartsWith("is compressed by gzip; expected")) << name;
+  }
+}
+
+TEST_F(InspectionTest, TypesOfArraysThatNoBatchHoldsAreToldByTheirNames) {
+  const auto said = [&](const std::string& type) {
+    const Inspection found = inspect({put("a.npy", testing::npy_of(type, "(1,)", std::string(16, '\0')))}, {});
+    return found.problems.at(0).what;
+  };
+  EXPECT_EQ(said("<c8"),
+            "holds complex numbers (<c8); expected real numbers or truths of up to 8 bytes (save "
+            "array.view(\"float32\"): the real and the imaginary parts, side by side)");
+  EXPECT_THAT(said("<c16"), ::testing::HasSubstr("array.view(\"float64\")"));
+  EXPECT_THAT(said("<U4"), ::testing::StartsWith("holds texts (<U4); expected"));
+  EXPECT_THAT(said("<M8[D]"), ::testing::HasSubstr("array.view(\"int64\")"));
+  EXPECT_THAT(said("|O"), ::testing::StartsWith("holds objects of Python (|O); expected"));
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "unidle/base/printable.h"
 #include "unidle/base/utf8.h"
 #include "unidle/data/csv_rows.h"
+#include "unidle/data/detail/foreign_bytes.h"
 #include "unidle/data/detail/line_ends.h"
 #include "unidle/data/detail/natural_order.h"
 #include "unidle/data/detail/open_files.h"
@@ -115,8 +116,8 @@ Head read_head(detail::OpenFiles& files, std::size_t file, char delimiter) {
     if (text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff")) {
       throw Error(ErrorCode::kInput, path + ":1", "is UTF-16; expected UTF-8", "iconv -f UTF-16 -t UTF-8");
     }
-    if (text.starts_with("\x1f\x8b")) {
-      throw Error(ErrorCode::kInput, path, "is compressed; expected text", "gunzip --keep");
+    if (const auto foreign = detail::foreign_bytes(text)) {
+      throw Error(ErrorCode::kInput, path, foreign->what + "; expected text", foreign->hint);
     }
     const std::size_t mark = text.starts_with("\xef\xbb\xbf") ? 3 : 0;
     std::size_t begin = mark;
