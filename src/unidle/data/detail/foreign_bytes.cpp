@@ -38,7 +38,7 @@ bool is_text(std::string_view head) {
   return std::none_of(head.begin(), head.end(), [](char byte) { return byte >= 0 && byte < '\t'; });
 }
 
-std::optional<ForeignBytes> among(std::string_view head, const auto& formats) {
+std::optional<ForeignBytes> format_of(std::string_view head, const auto& formats) {
   if (is_text(head.substr(0, kForeignHeadBytes))) {
     return std::nullopt;
   }
@@ -69,7 +69,7 @@ std::optional<ForeignBytes> foreign_bytes(std::string_view head) {
                         "in Python h5py reads it: unidle.data.arrays takes file[\"name\"][:], unidle.data.wrap a data "
                         "set over it; or save each of its arrays as .npy"};
   }
-  return among(head, kFormats);
+  return format_of(head, kFormats);
 }
 
 std::string foreign_head(const std::string& path) {
