@@ -184,6 +184,19 @@ TEST(GpuFormat, IsToldByTheContent) {
   EXPECT_EQ(program("# Entity recognition\nepoch 1, loss 0.5\n"), "");
 }
 
+TEST(Sniff, ATraceIsKnownWhateverStandsBeforeItsEvents) {
+  const std::string words(20'000, 'x');
+  const std::vector<std::string> heads = {
+      R"({"schemaVersion": 1, "traceEvents": []})",
+      R"({"metadata": {"about": ")" + words + R"("}, "schemaVersion": 1, "deviceProperties": [{"id": 0}],)",
+      R"([{"ph": "X", "name": "a"}])",
+  };
+  for (const std::string& head : heads) {
+    EXPECT_EQ(sniff_bytes(head, "x").kind, Kind::kTrace) << head.substr(0, 40);
+  }
+  EXPECT_EQ(sniff_bytes(R"({"schemaVersion": 2, "message": "epoch 1"})", "x").kind, Kind::kText);
+}
+
 TEST(GpuQuery, RealLog) {
   const char* shared = std::getenv("UNIDLE_SHARED");
   if (shared == nullptr) {

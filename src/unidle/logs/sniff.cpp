@@ -27,9 +27,10 @@ bool is_binary(std::string_view head) {
 /// Chrome JSON: an object with the profiler's keys, or a bare array of events.
 bool is_trace(std::string_view head) {
   if (head.starts_with("{")) {
-    const std::string_view start = head.substr(0, 16384);
-    return start.find("\"traceEvents\"") != std::string_view::npos ||
-           (start.find("\"schemaVersion\"") != std::string_view::npos && start.find('\n') < 64);
+    // What stands before the events can be long: the program's own words about the run, say.
+    const auto has = [&](std::string_view key) { return head.find(key) != std::string_view::npos; };
+    return has("\"traceEvents\"") || (has("\"schemaVersion\"") && (has("\"deviceProperties\"") ||
+                                                                   has("\"displayTimeUnit\"") || has("\"trace_id\"")));
   }
   if (!head.starts_with("[")) {
     return false;

@@ -1,3 +1,5 @@
+#include <array>
+
 #include "unidle/base/error.h"
 #include "unidle/trace/document.h"
 
@@ -37,6 +39,35 @@ json parts_of(const TraceSummary& trace) {
           {"sync", trace.parts->sync},
           {"optimizer", trace.parts->optimizer},
           {"rest", trace.parts->rest}};
+}
+
+struct IdlePart {
+  const char* key;
+  double IdleTime::*seconds;
+};
+constexpr std::array<IdlePart, 11> kIdleParts = {{
+    {"seconds", &IdleTime::idle_s},
+    {"input", &IdleTime::input_s},
+    {"compile", &IdleTime::compile_s},
+    {"allocator", &IdleTime::allocator_s},
+    {"sync", &IdleTime::sync_s},
+    {"copy", &IdleTime::copy_s},
+    {"launch", &IdleTime::launch_s},
+    {"host", &IdleTime::host_s},
+    {"profiler", &IdleTime::profiler_s},
+    {"queued", &IdleTime::queued_s},
+    {"unseen", &IdleTime::unseen_s},
+}};
+
+json idle_of(const TraceSummary& trace) {
+  if (!trace.idle) {
+    return nullptr;
+  }
+  json parts;
+  for (const IdlePart& part : kIdleParts) {
+    parts[part.key] = (*trace.idle).*part.seconds;
+  }
+  return parts;
 }
 
 void add_rows(const TraceSummary& trace, json& document) {
@@ -92,6 +123,18 @@ void take_all(const json& document, TraceSummary& trace) {
   take(document, "matrix_unit_s", trace.matrix_s);
   take(document, "launches", trace.launches);
   take(document, "launch_s", trace.launch_s);
+  take(document, "communication_s", trace.communication_s);
+  take(document, "communication_alone_s", trace.communication_alone_s);
+  take(document, "copying_s", trace.copying_s);
+  take(document, "copying_alone_s", trace.copying_alone_s);
+  if (const auto idle = document.find("idle"); idle != document.end() && idle->is_object()) {
+    trace.idle.emplace();
+    for (const IdlePart& part : kIdleParts) {
+      take(*idle, part.key, (*trace.idle).*part.seconds);
+    }
+  }
+  take(document, "python_frames", trace.python_frames);
+  take(document, "rank", trace.rank);
   const json& steps = document.at("steps");
   take(steps, "count", trace.step_s.count);
   take(steps, "seconds", trace.step_s.sum);
@@ -132,6 +175,13 @@ json to_json(const TraceSummary& trace) {
                    {"matrix_units", or_null(trace.matrix_share())},
                    {"launches", trace.launches},
                    {"launch_s", trace.launch_s},
+                   {"communication_s", trace.communication_s},
+                   {"communication_alone_s", trace.communication_alone_s},
+                   {"copying_s", trace.copying_s},
+                   {"copying_alone_s", trace.copying_alone_s},
+                   {"idle", idle_of(trace)},
+                   {"python_frames", trace.python_frames},
+                   {"rank", or_null(trace.rank)},
                    {"steps",
                     {{"count", trace.step_s.count},
                      {"seconds", trace.step_s.sum},

@@ -23,6 +23,12 @@ constexpr auto kMatrix = std::to_array<std::string_view>(
 /// The same libraries' kernels for the ordinary units.
 constexpr auto kOrdinary = std::to_array<std::string_view>({"_ffma", "_simt", "Simt"});
 
+/// Kernels that exchange data with other devices: NCCL and RCCL, MSCCL, NVSHMEM, torch's symmetric memory, DeepEP, and
+/// the all-reduces of inference engines.
+constexpr auto kCommunication = std::to_array<std::string_view>(
+    {"nccl", "rccl", "msccl", "nvshmem", "multimem_all_reduce", "multimem_one_shot", "one_shot_all_reduce",
+     "two_shot_all_reduce", "cross_device_reduce", "deep_ep::", "allreduce_fusion_kernel", "AllReduceKernel"});
+
 template <std::size_t N>
 bool any_in(std::string_view name, const std::array<std::string_view, N>& parts) {
   return std::any_of(parts.begin(), parts.end(),
@@ -32,6 +38,8 @@ bool any_in(std::string_view name, const std::array<std::string_view, N>& parts)
 }  // namespace
 
 bool uses_matrix_units(std::string_view kernel) { return any_in(kernel, kMatrix) && !any_in(kernel, kOrdinary); }
+
+bool is_communication(std::string_view kernel) { return any_in(kernel, kCommunication); }
 
 std::string_view clock_mark() { return "unidle.clock."; }
 

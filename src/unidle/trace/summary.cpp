@@ -1,6 +1,7 @@
 #include "unidle/trace/summary.h"
 
 #include <algorithm>
+#include <map>
 #include <tuple>
 #include <unordered_map>
 #include <utility>
@@ -8,6 +9,7 @@
 #include "unidle/base/error.h"
 #include "unidle/trace/detail/collector.h"
 #include "unidle/trace/detail/events.h"
+#include "unidle/trace/detail/idle.h"
 #include "unidle/trace/detail/spans.h"
 
 namespace unidle::trace {
@@ -16,25 +18,43 @@ namespace {
 
 using detail::Collector;
 using detail::HostEvent;
+using detail::HostWork;
 using detail::SpanSet;
 using detail::Step;
 using detail::TraceEvent;
+using detail::Work;
+using detail::WorkKind;
 
 constexpr std::size_t kGapsShown = 5;
 constexpr std::size_t kRowsShown = 10;
 
-/// From the first step to the last; where none is marked, from the device's first work to its last.
+/// The end of the device's work that was launched until `end`: the host is ahead of its device.
+double end_of_launched(Collector& seen, const detail::Span& steps) {
+  double last = steps.end;
+  for (auto& [id, device] : seen.devices) {
+    for (const Work& work : device.ordered()) {
+      const detail::Call* call = work.end > last ? seen.calls.find(work.correlation) : nullptr;
+      last = call != nullptr && call->begin >= steps.begin && call->begin < steps.end ? work.end : last;
+    }
+  }
+  return last;
+}
+
+/// From the first step to the last and the end of what it launched; where none is marked, from the device's first work
+/// to its last.
 detail::Span window_of(Collector& seen) {
   detail::Span window{1e300, -1e300};
   for (const Step& step : seen.steps) {
     window.begin = std::min(window.begin, step.begin);
     window.end = std::max(window.end, step.end);
   }
-  if (seen.steps.empty()) {
-    for (auto& [id, spans] : seen.busy) {
-      if (!spans.empty()) {
-        window.begin = std::min(window.begin, spans.joined().front().begin);
-        window.end = std::max(window.end, spans.joined().back().end);
+  if (!seen.steps.empty()) {
+    window.end = end_of_launched(seen, window);
+  } else {
+    for (auto& [id, device] : seen.devices) {
+      for (const Work& work : device.ordered()) {
+        window.begin = std::min(window.begin, work.begin);
+        window.end = std::max(window.end, work.end);
       }
     }
   }
@@ -55,10 +75,10 @@ std::string host_during(const Collector& seen, const detail::Span& gap) {
   return best == nullptr ? "" : seen.names[best->name];
 }
 
-void add_gaps(Collector& seen, const detail::Span& window, const std::string& device, TraceSummary& summary) {
+void add_gaps(Collector& seen, const detail::Span& window, SpanSet& busy, TraceSummary& summary) {
   SpanSet whole;
   whole.add(window.begin, window.end);
-  SpanSet idle = whole.minus(seen.busy.at(device));
+  SpanSet idle = whole.minus(busy);
   std::vector<detail::Span> gaps = idle.joined();
   const std::size_t shown = std::min(kGapsShown, gaps.size());
   std::partial_sort(gaps.begin(), gaps.begin() + static_cast<std::ptrdiff_t>(shown), gaps.end(),
@@ -70,13 +90,51 @@ void add_gaps(Collector& seen, const detail::Span& window, const std::string& de
   }
 }
 
+/// The work of one device, by kind.
+struct Busy {
+  SpanSet all;
+  SpanSet kernels;  // but those that communicate
+  SpanSet communication;
+  SpanSet copies;
+};
+
+Busy busy_of(detail::DeviceWork& device) {
+  Busy busy;
+  for (const Work& work : device.ordered()) {
+    busy.all.add(work.begin, work.end);
+    if (work.kind != WorkKind::kFill) {
+      SpanSet& kind = work.kind == WorkKind::kKernel          ? busy.kernels
+                      : work.kind == WorkKind::kCommunication ? busy.communication
+                                                              : busy.copies;
+      kind.add(work.begin, work.end);
+    }
+  }
+  return busy;
+}
+
+/// What no kernel hides of the exchange with other devices and of copies.
+void add_alone(Busy& busy, const detail::Span& window, TraceSummary& summary) {
+  const auto seconds = [&](SpanSet& set) { return set.covered(window.begin, window.end) * detail::kSecondsPerUs; };
+  summary.communication_s = seconds(busy.communication);
+  SpanSet alone = busy.communication.minus(busy.kernels);
+  summary.communication_alone_s = seconds(alone);
+  summary.copying_s = seconds(busy.copies);
+  SpanSet copies = busy.copies.minus(busy.kernels);
+  copies = copies.minus(busy.communication);
+  summary.copying_alone_s = seconds(copies);
+}
+
 void add_devices(Collector& seen, const detail::Span& window, TraceSummary& summary) {
-  for (auto& [id, spans] : seen.busy) {
-    summary.devices.push_back({id.empty() ? "0" : id, spans.covered(window.begin, window.end) * detail::kSecondsPerUs});
+  std::map<std::string, Busy> busy;
+  for (auto& [id, device] : seen.devices) {
+    SpanSet& all = busy.try_emplace(id, busy_of(device)).first->second.all;
+    summary.devices.push_back({id.empty() ? "0" : id, all.covered(window.begin, window.end) * detail::kSecondsPerUs});
   }
   if (const DeviceUse* busiest = summary.busiest()) {
-    const auto at = static_cast<std::ptrdiff_t>(busiest - summary.devices.data());
-    add_gaps(seen, window, std::next(seen.busy.begin(), at)->first, summary);
+    auto& [id, chosen] = *std::next(busy.begin(), busiest - summary.devices.data());
+    add_gaps(seen, window, chosen.all, summary);
+    add_alone(chosen, window, summary);
+    summary.idle = detail::idle_time(seen, id, chosen.all, window);
   }
 }
 
@@ -89,20 +147,56 @@ void keep_longest(std::vector<Row>& rows, double Row::*seconds, std::string Row:
   rows.resize(std::min(kRowsShown, rows.size()));
 }
 
-void add_kernels(const Collector& seen, TraceSummary& summary) {
-  for (const auto& [name, use] : seen.kernels) {
-    summary.kernels.push_back(use);
+struct Uses {
+  std::unordered_map<std::uint32_t, KernelUse> kernels;
+  std::map<std::string, CopyUse> copies;
+};
+
+void add_kernel(const Collector& seen, const Work& work, TraceSummary& summary, Uses& uses) {
+  const double seconds = (work.end - work.begin) * detail::kSecondsPerUs;
+  const auto [use, added] = uses.kernels.try_emplace(work.name);
+  if (added) {
+    use->second.name = seen.names[work.name];
+    use->second.matrix_units = uses_matrix_units(use->second.name);
+  }
+  ++use->second.count;
+  use->second.total_s += seconds;
+  ++summary.kernel_count;
+  summary.kernel_s += seconds;
+  summary.matrix_s += use->second.matrix_units ? seconds : 0;
+}
+
+void add_copy(const Collector& seen, const Work& work, Uses& uses) {
+  const std::string& name = seen.names[work.name];
+  const std::string kind = name.starts_with("Memcpy ") ? name.substr(7) : name;
+  CopyUse& use = uses.copies[kind];
+  use.kind = kind;
+  ++use.count;
+  use.total_s += (work.end - work.begin) * detail::kSecondsPerUs;
+  use.bytes += work.bytes;
+}
+
+void add_kernels(Collector& seen, TraceSummary& summary) {
+  Uses uses;
+  for (auto& [id, device] : seen.devices) {
+    for (const Work& work : device.ordered()) {
+      if (work.kind == WorkKind::kKernel || work.kind == WorkKind::kCommunication) {
+        add_kernel(seen, work, summary, uses);
+      } else {
+        add_copy(seen, work, uses);
+      }
+    }
+  }
+  for (auto& [number, use] : uses.kernels) {
+    summary.kernels.push_back(std::move(use));
   }
   keep_longest(summary.kernels, &KernelUse::total_s, &KernelUse::name);
-  summary.kernel_count = seen.kernel_count;
-  summary.kernel_s = seen.kernel_us * detail::kSecondsPerUs;
-  summary.matrix_s = seen.matrix_us * detail::kSecondsPerUs;
-  summary.launches = seen.launches;
-  summary.launch_s = seen.launch_us * detail::kSecondsPerUs;
-  for (const auto& [kind, use] : seen.copies) {
-    summary.copies.push_back(use);
+  for (auto& [kind, use] : uses.copies) {
+    summary.copies.push_back(std::move(use));
   }
   keep_longest(summary.copies, &CopyUse::total_s, &CopyUse::kind);
+  summary.launches = seen.launches;
+  summary.launch_s = seen.launch_us * detail::kSecondsPerUs;
 }
 
 /// Operators call one another: each gets what its own time is less that of those inside it.
@@ -135,12 +229,24 @@ void add_operators(Collector& seen, TraceSummary& summary) {
   keep_longest(summary.operators, &OperatorUse::self_s, &OperatorUse::name);
 }
 
+SpanSet all_kernels(Collector& seen) {
+  SpanSet kernels;
+  for (auto& [id, device] : seen.devices) {
+    for (const Work& work : device.ordered()) {
+      if (work.kind == WorkKind::kKernel || work.kind == WorkKind::kCommunication) {
+        kernels.add(work.begin, work.end);
+      }
+    }
+  }
+  return kernels;
+}
+
 /// Parts nest (a copy inside an optimiser step): each moment counts for the first of input, sync, transfer, optimizer.
 void add_steps(Collector& seen, TraceSummary& summary) {
   if (seen.steps.empty()) {
     return;
   }
-  const std::string& thread = seen.steps.front().thread;
+  const std::uint32_t thread = seen.steps.front().thread;
   SpanSet steps;
   for (const Step& step : seen.steps) {
     summary.step_s.add((step.end - step.begin) * detail::kSecondsPerUs);
@@ -158,21 +264,41 @@ void add_steps(Collector& seen, TraceSummary& summary) {
     steps = steps.minus(inside);
     return inside.total() / whole;
   };
-  if (!seen.busy.empty()) {
+  if (!seen.devices.empty()) {
     summary.syncs_per_step = static_cast<double>(host.syncs) / static_cast<double>(summary.step_s.count);
   }
   StepParts parts;
-  parts.input = take(host.input);
+  parts.input = take(host.of(HostWork::kInput));
   // A copy call that returns only when the kernels before it are done waits for them.
-  SpanSet waiting = host.transfer.within(seen.computing);
-  parts.sync = take(host.sync) + take(waiting);
-  parts.transfer = take(host.transfer);
+  SpanSet computing = all_kernels(seen);
+  SpanSet waiting = host.of(HostWork::kCopy).within(computing);
+  parts.sync = take(host.of(HostWork::kSync)) + take(waiting);
+  parts.transfer = take(host.of(HostWork::kCopy));
   parts.optimizer = take(host.optimizer);
   parts.rest = steps.total() / whole;
   summary.parts = parts;
 }
 
 }  // namespace
+
+std::vector<IdleCause> causes_of(const IdleTime& idle) {
+  std::vector<IdleCause> causes = {
+      {"input", idle.input_s},
+      {"compiling and loading kernels", idle.compile_s},
+      {"allocator", idle.allocator_s},
+      {"host waits", idle.sync_s},
+      {"copy calls", idle.copy_s},
+      {"launching", idle.launch_s},
+      {"the host elsewhere", idle.host_s},
+      {"profiler", idle.profiler_s},
+      {"work was queued", idle.queued_s},
+      {"not seen", idle.unseen_s},
+  };
+  std::erase_if(causes, [](const IdleCause& cause) { return cause.seconds <= 0; });
+  std::stable_sort(causes.begin(), causes.end(),
+                   [](const IdleCause& a, const IdleCause& b) { return a.seconds > b.seconds; });
+  return causes;
+}
 
 const DeviceUse* TraceSummary::busiest() const {
   const auto most = std::max_element(devices.begin(), devices.end(),
@@ -194,14 +320,15 @@ std::optional<double> TraceSummary::matrix_share() const {
 
 TraceSummary read_trace(logs::Source& source) {
   Collector seen;
-  detail::for_each_event(
-      source, [&](const TraceEvent& event) { seen.event(event); },
+  TraceSummary summary;
+  summary.rank = detail::for_each_event(
+      source, [&](const TraceEvent& event) { seen.event(event, source.name()); },
       [&](const detail::TraceDevice& device) { seen.device(device); });
+  seen.finish();
   if (seen.events == 0) {
     throw Error(ErrorCode::kInput, source.name(), "the trace holds no timed event",
                 "a torch profiler trace (Chrome JSON) was expected");
   }
-  TraceSummary summary;
   summary.file = source.name();
   summary.events = seen.events;
   summary.span_s = (seen.last - seen.first) * detail::kSecondsPerUs;
@@ -213,6 +340,7 @@ TraceSummary read_trace(logs::Source& source) {
   add_operators(seen, summary);
   add_steps(seen, summary);
   summary.zero_ns = seen.zero_ns;
+  summary.python_frames = seen.python_frames;
   summary.loader_in_process = seen.loader_in_process;
   summary.device_name = seen.device_name;
   summary.capability = seen.capability;

@@ -49,6 +49,30 @@ struct DeviceUse {
   double busy_s = 0;  // union of kernels, copies and fills over all streams, inside the window
 };
 
+/// Why the busiest device had nothing to do: what the host did in each gap until it launched the work that ended it.
+/// Seconds; the parts sum to `idle_s`.
+struct IdleTime {
+  double idle_s = 0;
+  double input_s = 0;      // took a batch from the loader
+  double compile_s = 0;    // compiled, loaded kernels, captured graphs
+  double allocator_s = 0;  // asked for or gave back memory of the device
+  double sync_s = 0;       // waited for the device, or had nothing queued because it had waited
+  double copy_s = 0;       // was in copy calls
+  double launch_s = 0;     // launched, with the Python and the operators of a launch
+  double host_s = 0;       // did something else for more than a millisecond
+  double profiler_s = 0;   // the profiler's own work
+  double queued_s = 0;     // nothing: the work was queued, and the device came to it later
+  double unseen_s = 0;     // the trace does not tell
+};
+
+/// One part of it, with a few words for what the host did.
+struct IdleCause {
+  std::string_view name;
+  double seconds = 0;
+};
+/// Those that are there, longest first.
+std::vector<IdleCause> causes_of(const IdleTime& idle);
+
 /// Where the steps went, on the thread that runs them; shares of their time, summing to 1 with `rest`.
 struct StepParts {
   double input = 0;      // enumerate(DataLoader)
@@ -70,8 +94,15 @@ struct TraceSummary {
   std::vector<DeviceGap> gaps;     // of the busiest device, longest first, at most five
   std::vector<KernelUse> kernels;  // by time, at most ten
   std::int64_t kernel_count = 0;
-  double kernel_s = 0;                 // sum over kernels; more than busy_s where streams overlap
-  double matrix_s = 0;                 // of it, kernels of the matrix units
+  double kernel_s = 0;  // sum over kernels; more than busy_s where streams overlap
+  double matrix_s = 0;  // of it, kernels of the matrix units
+  /// Of the busiest device, in the window: exchange with other devices, and of it what no other kernel hides; copies,
+  /// and of them what no kernel hides.
+  double communication_s = 0;
+  double communication_alone_s = 0;
+  double copying_s = 0;
+  double copying_alone_s = 0;
+  std::optional<IdleTime> idle;        // of the busiest device; absent without one
   std::vector<CopyUse> copies;         // by time, at most ten
   std::vector<OperatorUse> operators;  // by time of their own, at most ten; empty when there were too many to sort
   std::int64_t launches = 0;           // calls by which the host starts kernels and graphs
@@ -80,6 +111,8 @@ struct TraceSummary {
   std::optional<StepParts> parts;
   std::optional<double> syncs_per_step;   // calls that make the host wait for the device
   std::optional<bool> loader_in_process;  // the loader has no worker processes
+  bool python_frames = false;             // each Python function was recorded, which slows the host down
+  std::optional<std::int64_t> rank;       // in a group of processes
   std::string device_name;
   std::optional<std::string> capability;  // "9.0"
   std::optional<double> device_memory;    // bytes
@@ -91,13 +124,16 @@ struct TraceSummary {
   std::optional<double> matrix_share() const;
 };
 
-/// Throws kInput when it is no such trace, is damaged or cut off. Memory follows the number of gaps between kernels and
-/// of host events, up to a bound, not the size of the file.
+/// Throws kInput when it is no such trace, is damaged or cut off, or holds more kernels than memory is kept for. Memory
+/// follows the number of kernels and of host events, a tenth of the file's size or less.
 TraceSummary read_trace(logs::Source& source);
 
 /// By name: a kernel of tensor cores (NVIDIA) or matrix cores (AMD). The names are those that cuBLAS, cuDNN, CUTLASS,
 /// FlashAttention and Tensile give their kernels; what a compiler generates (Triton) does not tell.
 bool uses_matrix_units(std::string_view kernel);
+
+/// By name: a kernel that exchanges data with other devices (NCCL and its like).
+bool is_communication(std::string_view kernel);
 
 /// "unidle.clock.": an annotation of that name and the monotonic nanoseconds at its begin ties a trace to a record.
 std::string_view clock_mark();

@@ -147,6 +147,150 @@ TEST(Trace, LaunchesAreCounted) {
   EXPECT_NEAR(trace.launch_s, 12e-6, 1e-12);
 }
 
+TEST(Trace, WhatTorchItselfWritesIsRead) {
+  std::string bytes = two_steps();
+  const std::string label = "\"name\":\"Optimizer.step#AdamW.step\"";
+  bytes.replace(bytes.find(label), label.size(), "\"name\":\"block \"encoder\" of C:\\Users\n\xff\",\"x\":NaN");
+  const TraceSummary trace = read(bytes);
+  EXPECT_EQ(trace.step_s.count, 2);
+  EXPECT_EQ(trace.kernel_count, 4);
+}
+
+TEST(Trace, BeginAndEndEventsAreSlices) {
+  const auto edge = [](std::string_view phase, std::string_view category, std::string_view name, double at,
+                       int thread = 1, std::string_view args = "{}") {
+    return fmt::format(R"({{"ph":"{}","cat":"{}","name":"{}","pid":7,"tid":{},"ts":{},"args":{}}})", phase, category,
+                       name, thread, at, args);
+  };
+  const TraceSummary trace =
+      read("[" + edge("E", "", "", 1) + "," + edge("B", "user_annotation", "ProfilerStep#1", 0) + "," +
+           edge("B", "cpu_op", "aten::mm", 10) + "," + edge("B", "kernel", "gemm", 20, 7, R"({"device":0})") + "," +
+           edge("E", "", "", 40) + "," + edge("E", "", "", 70, 7) + "," + edge("E", "", "ProfilerStep#1", 100) + "]");
+  EXPECT_EQ(trace.step_s.count, 1);
+  EXPECT_NEAR(*trace.busy(), 0.5, 1e-9);
+  ASSERT_EQ(trace.operators.size(), 1U);
+  EXPECT_NEAR(trace.operators[0].self_s, 30e-6, 1e-12);
+}
+
+TEST(Trace, RowsOfCudaFunctionsAreTheDevices) {
+  std::string events;
+  for (const int i : {0, 1, 2, 3}) {
+    events += fmt::format(R"({}{{"name":"aten::mul","ph":"X","ts":{},"dur":60,"tid":1,"pid":"CPU functions"}},)",
+                          i == 0 ? "" : ",", 150 * i + 1);
+    events +=
+        fmt::format(R"({{"name":"aten::mul","ph":"X","ts":{},"dur":30,"tid":0,"pid":"CUDA functions"}})", 150 * i + 50);
+  }
+  const TraceSummary trace = read("[" + events + "]");
+  ASSERT_EQ(trace.devices.size(), 1U);
+  EXPECT_EQ(trace.devices[0].id, "0");
+  EXPECT_NEAR(trace.devices[0].busy_s, 120e-6, 1e-12);
+  ASSERT_EQ(trace.operators.size(), 1U);
+  EXPECT_EQ(trace.operators[0].count, 4);
+}
+
+TEST(Trace, AKernelEndsWhereTheNextOfItsStreamBegins) {
+  const TraceSummary trace = read("[" + event("kernel", "a", 100, 1e9, 7, R"({"device":0})") + "," +
+                                  event("kernel", "b", 150, 10, 7, R"({"device":0})") + "," +
+                                  event("kernel", "c", 120, 30, 8, R"({"device":0})") + "," +
+                                  event("kernel", "d", 200, 10, 7, R"({"device":0})") + "]");
+  EXPECT_NEAR(trace.window_s, 110e-6, 1e-12);
+  EXPECT_NEAR(trace.devices[0].busy_s, 70e-6, 1e-12);
+  EXPECT_NEAR(trace.kernel_s, (50 + 10 + 30 + 10) * 1e-6, 1e-12);
+}
+
+TEST(Trace, EventsWithoutATimeAreLeftOut) {
+  const double base = 1.6e15;
+  for (const auto& [begin, length] : {std::pair(0.0, 0.0), std::pair(0.0, base + 5), std::pair(-base, 0.0)}) {
+    const TraceSummary trace =
+        read("[" + event("kernel", "lost", begin, length, 7, R"({"device":0})") + "," +
+             event("kernel", "a", base, 10, 7, R"({"device":0})") + "," + event("cpu_op", "lost", begin, length) + "," +
+             event("kernel", "b", base + 20, 20, 7, R"({"device":0})") + "]");
+    EXPECT_NEAR(trace.span_s, 40e-6, 1e-9) << begin << " " << length;
+    EXPECT_EQ(trace.kernel_count, 2);
+  }
+  // A trace that begins at zero keeps its first events.
+  EXPECT_EQ(read("[" + event("kernel", "a", 0, 10) + "," + event("kernel", "b", 20, 10) + "]").kernel_count, 2);
+}
+
+TEST(Trace, ExchangeThatNoKernelHides) {
+  const TraceSummary trace =
+      read("[" + event("kernel", "gemm", 0, 40, 7, R"({"device":0})") + "," +
+           event("kernel", "ncclDevKernel_AllReduce_Sum_f32_RING_LL", 20, 50, 8, R"({"device":0})") + "," +
+           event("gpu_memcpy", "Memcpy HtoD (Pinned -> Device)", 60, 40, 9, R"({"device":0})") + "]");
+  EXPECT_NEAR(trace.communication_s, 50e-6, 1e-12);
+  EXPECT_NEAR(trace.communication_alone_s, 30e-6, 1e-12);
+  EXPECT_NEAR(trace.copying_s, 40e-6, 1e-12);
+  EXPECT_NEAR(trace.copying_alone_s, 30e-6, 1e-12);
+}
+
+/// One kernel of 1 ms, then a gap of `gap_us` whose end is launched at its end, and what the host does in between.
+TraceSummary after_a_gap(double gap_us, std::string_view host) {
+  const double next = 1000 + gap_us;
+  return read("[" + event("cuda_runtime", "cudaLaunchKernel", -10, 5, 1, R"({"correlation":1})") + "," +
+              event("cpu_op", "aten::mm", -20, 15) + "," +
+              event("kernel", "a", 0, 1000, 7, R"({"device":0,"correlation":1})") + "," + std::string(host) +
+              event("cuda_runtime", "cudaLaunchKernel", next - 10, 5, 1, R"({"correlation":2})") + "," +
+              event("kernel", "b", next, 1000, 7, R"({"device":0,"correlation":2})") + "]");
+}
+
+TEST(Idle, WhatTheHostDidBeforeItLaunchedOn) {
+  const auto idle = [](std::string_view category, std::string_view name, double begin, double length,
+                       double gap = 5000) {
+    const TraceSummary trace = after_a_gap(gap, event(category, name, begin, length) + ",");
+    EXPECT_NEAR(trace.idle->idle_s, gap * 1e-6, 1e-12);
+    double sum = 0;
+    for (const IdleCause& cause : causes_of(*trace.idle)) {
+      sum += cause.seconds;
+    }
+    EXPECT_NEAR(sum, trace.idle->idle_s, 1e-12) << name;
+    return *trace.idle;
+  };
+  EXPECT_NEAR(
+      idle("user_annotation", "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", 500, 4500).input_s, 4e-3,
+      1e-9);
+  EXPECT_NEAR(idle("cuda_runtime", "cudaMalloc", 1000, 4000).allocator_s, 4e-3, 1e-9);
+  EXPECT_NEAR(idle("cpu_op", "_compile.compile_inner (dynamo_timed)", 1000, 4000).compile_s, 4e-3, 1e-9);
+  EXPECT_NEAR(idle("cuda_driver", "cuModuleLoadData", 1000, 4000).compile_s, 4e-3, 1e-9);
+  EXPECT_NEAR(idle("cuda_runtime", "cudaMemcpyAsync", 1000, 4000).copy_s, 4e-3, 1e-9);
+  EXPECT_NEAR(idle("cpu_op", "aten::sort", 1000, 4000).host_s, 4.99e-3, 1e-9);
+  EXPECT_NEAR(idle("python_function", "train.py(7): tokenize", 1000, 4000).host_s, 4.99e-3, 1e-9);
+  EXPECT_NEAR(idle("cuda_runtime", "cudaDeviceSynchronize", 500, 600).host_s, 4.89e-3, 1e-9);  // what came after it
+  // A short one is the cost of a launch, or of a wait that left nothing queued.
+  EXPECT_NEAR(idle("cpu_op", "aten::add", 1000, 100, 500).launch_s, 500e-6, 1e-9);
+  EXPECT_NEAR(idle("cuda_runtime", "cudaStreamSynchronize", 500, 600, 500).sync_s, 490e-6, 1e-9);
+}
+
+TEST(Idle, OnTheThreadThatLaunches) {
+  // The loop waits for input while another thread prints: the device waits for input.
+  const TraceSummary trace = after_a_gap(
+      5000, event("python_function", "print", 1000, 5000, 2) + "," +
+                event("user_annotation", "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", 1000, 4900) +
+                ",");
+  EXPECT_NEAR(trace.idle->input_s, 4.9e-3, 1e-9);
+}
+
+TEST(Idle, WorkThatWasQueuedIsNoLaunch) {
+  const TraceSummary trace = read("[" + event("cuda_runtime", "cudaGraphLaunch", 0, 5, 1, R"({"correlation":1})") +
+                                  "," + event("kernel", "a", 10, 100, 7, R"({"device":0,"correlation":1})") + "," +
+                                  event("kernel", "b", 150, 100, 7, R"({"device":0,"correlation":1})") + "]");
+  EXPECT_NEAR(trace.idle->queued_s, 40e-6, 1e-12);
+}
+
+TEST(Idle, WithoutTheHostNothingIsSaid) {
+  const TraceSummary trace = read("[" + event("kernel", "a", 0, 100) + "," + event("kernel", "b", 5000, 100) + "]");
+  EXPECT_NEAR(trace.idle->unseen_s, 4.9e-3, 1e-9);
+}
+
+TEST(Trace, TheWindowHoldsWhatItsStepsLaunched) {
+  const TraceSummary trace = read("[" + event("user_annotation", "ProfilerStep#1", 0, 100) + "," +
+                                  event("cuda_runtime", "cudaLaunchKernel", 10, 5, 1, R"({"correlation":1})") + "," +
+                                  event("cuda_runtime", "cudaLaunchKernel", 500, 5, 1, R"({"correlation":2})") + "," +
+                                  event("kernel", "a", 20, 180, 7, R"({"device":0,"correlation":1})") + "," +
+                                  event("kernel", "later", 600, 10, 7, R"({"device":0,"correlation":2})") + "]");
+  EXPECT_NEAR(trace.window_s, 200e-6, 1e-12);
+  EXPECT_NEAR(*trace.busy(), 0.9, 1e-9);
+}
+
 TEST(Trace, TheClockMarkWithLeastDelayTiesItToTheRecord) {
   const TraceSummary trace = read("[" + event("user_annotation", "unidle.clock.5000000", 4000, 1) + "," +
                                   event("user_annotation", "unidle.clock.9000000", 7500, 1) + "," +
@@ -176,8 +320,21 @@ TEST(KernelNames, MatrixUnits) {
   }
 }
 
+TEST(KernelNames, Exchange) {
+  for (const char* name : {"ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)",
+                           "ncclKernel_SendRecv_RING_SIMPLE_Sum_int8_t", "mscclKernel_Sum_half_Simple_false",
+                           "void vllm::cross_device_reduce_1stage<__nv_bfloat16, 2>(...)"}) {
+    EXPECT_TRUE(is_communication(name)) << name;
+  }
+  for (const char* name : {"ampere_sgemm_128x64_tn", "void at::native::reduce_kernel<512, 1, ...>", ""}) {
+    EXPECT_FALSE(is_communication(name)) << name;
+  }
+}
+
 TEST(TraceDocument, ComesBackWhole) {
   TraceSummary trace = read(two_steps());
+  trace.communication_alone_s = 1e-5;
+  trace.rank = 3;
   trace.copies.front().bytes = 12;
   trace.operators.push_back({"aten::add", 3, 0.5});
   trace.zero_ns = -5;

@@ -64,6 +64,28 @@ void add_device(const TraceSummary& trace, std::string& text) {
   }
 }
 
+/// What kept the device from computing, as shares of the window; what is none of it is left out.
+void add_lost(const TraceSummary& trace, std::string& text) {
+  if (!trace.idle || trace.window_s <= 0) {
+    return;
+  }
+  const auto share = [&](double seconds) { return format_share(share_of(seconds, trace.window_s)); };
+  if (trace.communication_s > 0) {
+    text += fmt::format("  exchange   {} of the window, {} of it beside no other kernel\n",
+                        share(trace.communication_s), share(trace.communication_alone_s));
+  }
+  if (trace.copying_s > 0) {
+    text += fmt::format("  copies     {} of the window, {} of it beside no kernel\n", share(trace.copying_s),
+                        share(trace.copying_alone_s));
+  }
+  std::string parts;
+  for (const IdleCause& cause : causes_of(*trace.idle)) {
+    parts += fmt::format("{}{} {}", parts.empty() ? "" : ", ", cause.name, share(cause.seconds));
+  }
+  text +=
+      fmt::format("  idle       {} of the window{}{}\n", share(trace.idle->idle_s), parts.empty() ? "" : ": ", parts);
+}
+
 void add_gap_rows(const TraceSummary& trace, int width, std::string& text) {
   if (trace.gaps.empty()) {
     return;
@@ -113,6 +135,7 @@ std::string to_text(const TraceSummary& trace, int width) {
   std::string text;
   add_head(trace, text);
   add_device(trace, text);
+  add_lost(trace, text);
   add_gap_rows(trace, width, text);
   add_tables(trace, width, text);
   return text;

@@ -7,36 +7,31 @@
 #include <cmath>
 #include <limits>
 
+#include "unidle/base/error.h"
+#include "unidle/trace/summary.h"
+
 namespace unidle::trace::detail {
 
 namespace {
 
 constexpr double kLongHostEvent_us = 100;  // shorter ones cannot explain a gap worth showing
 constexpr std::size_t kMostHostEvents = 2'000'000;
-constexpr std::size_t kMostKernelNames = 100'000;
-constexpr std::size_t kMostCopyKinds = 1000;
+constexpr std::size_t kMostWorks = 20'000'000;  // of devices; some 50 bytes each
 constexpr std::size_t kMostSteps = 1'000'000;
+constexpr std::size_t kMostAtZero = 100'000;
+constexpr double kDay_us = 86400e6;
+constexpr double kYear_us = 365 * kDay_us;
 
-/// Newer and older spellings of the profiler.
-bool is_kernel(const std::string& category) { return category == "kernel" || category == "Kernel"; }
-bool is_copy(const std::string& category) {
-  return category == "gpu_memcpy" || category == "gpu_memset" || category == "Memcpy" || category == "Memset";
+WorkKind kind_of(const TraceEvent& event) {
+  if (is_kernel(event)) {
+    return is_communication(event.name) ? WorkKind::kCommunication : WorkKind::kKernel;
+  }
+  return event.name.find("emset") != std::string::npos ? WorkKind::kFill : WorkKind::kCopy;
 }
-bool is_device_side(const std::string& category) { return category.starts_with("gpu_"); }
-bool is_operator(const std::string& category) { return category == "cpu_op" || category == "Operator"; }
 
-bool is_sync(const std::string& name) {
-  return name.find("Synchronize") != std::string::npos &&
-         (name.starts_with("cuda") || name.starts_with("cu") || name.starts_with("hip"));
-}
-bool is_copy_call(const std::string& name) {
-  return name.starts_with("cudaMemcpy") || name.starts_with("hipMemcpy") || name.starts_with("cuMemcpy");
-}
-bool is_launch(const std::string& name) {
-  return name.starts_with("cudaLaunch") || name.starts_with("cuLaunch") || name.starts_with("cudaGraphLaunch") ||
-         name.starts_with("cuGraphLaunch") || name.starts_with("hipLaunch") || name.starts_with("hipExtLaunch") ||
-         name.starts_with("hipExtModuleLaunch") || name.starts_with("hipModuleLaunch") ||
-         name.starts_with("hipGraphLaunch");
+/// A device that was not told when something ran writes 0; relative to a base, that lies years before all else.
+bool has_no_time(const TraceEvent& event) {
+  return (*event.begin_us == 0 && *event.duration_us == 0) || *event.begin_us < -kYear_us;
 }
 
 }  // namespace
@@ -49,24 +44,48 @@ std::uint32_t Texts::number(const std::string& text) {
   return found->second;
 }
 
-void Collector::event(const TraceEvent& event) {
-  const double begin = *event.begin_us;
-  const double end = begin + *event.duration_us;
-  if (!(end >= begin)) {
+void Collector::event(const TraceEvent& event, const std::string& name) {
+  if (!(*event.duration_us >= 0) || has_no_time(event)) {
     return;
   }
+  if (*event.begin_us == 0 && at_zero_.size() < kMostAtZero) {
+    at_zero_.push_back(event);
+    return;
+  }
+  take(event, name);
+}
+
+void Collector::take(const TraceEvent& event, const std::string& name) {
+  const double begin = *event.begin_us;
+  const double end = begin + *event.duration_us;
   ++events;
   first = std::min(first, begin);
   last = std::max(last, end);
-  if (is_kernel(event.category)) {
-    busy[event.device].add(begin, end);
-    computing.add(begin, end);
-    kernel(event, end - begin);
-  } else if (is_copy(event.category)) {
-    busy[event.device].add(begin, end);
-    copy(event, end - begin);
-  } else if (!is_device_side(event.category)) {
+  if (is_kernel(event) || is_copy(event)) {
+    work(event, begin, end, name);
+  } else if (!is_device_side(event)) {
     host(event, begin, end);
+  }
+}
+
+void Collector::finish() {
+  // Where all else lies days later, zero stands for a time that was not told.
+  if (first < kDay_us || events == 0) {
+    for (const TraceEvent& event : at_zero_) {
+      take(event, {});
+    }
+  }
+  for (auto& [number, thread] : threads) {
+    std::sort(thread.captures_begin.begin(), thread.captures_begin.end());
+    std::sort(thread.captures_end.begin(), thread.captures_end.end());
+    auto end = thread.captures_end.begin();
+    for (const double begin : thread.captures_begin) {
+      end = std::lower_bound(end, thread.captures_end.end(), begin);
+      if (end == thread.captures_end.end()) {
+        break;
+      }
+      thread.of(HostWork::kCompile).add(begin, *end);
+    }
   }
 }
 
@@ -80,38 +99,30 @@ void Collector::device(const TraceDevice& device) {
   }
 }
 
-void Collector::kernel(const TraceEvent& event, double duration) {
-  ++kernel_count;
-  kernel_us += duration;
-  auto found = kernels.find(event.name);
-  if (found == kernels.end()) {
-    if (kernels.size() >= kMostKernelNames) {
-      matrix_us += uses_matrix_units(event.name) ? duration : 0;
-      return;
-    }
-    found = kernels.emplace(event.name, KernelUse{event.name, 0, 0, uses_matrix_units(event.name)}).first;
+void Collector::work(const TraceEvent& event, double begin, double end, const std::string& name) {
+  if (++works_ > kMostWorks) {
+    throw Error(ErrorCode::kInput, name, fmt::format("holds more than {} kernels and copies", kMostWorks),
+                "a profile of fewer steps was expected");
   }
-  ++found->second.count;
-  found->second.total_s += duration * kSecondsPerUs;
-  matrix_us += found->second.matrix_units ? duration : 0;
-}
-
-void Collector::copy(const TraceEvent& event, double duration) {
-  const std::string kind = event.name.starts_with("Memcpy ") ? event.name.substr(7) : event.name;
-  if (!copies.contains(kind) && copies.size() >= kMostCopyKinds) {
-    return;
-  }
-  CopyUse& use = copies[kind];
-  use.kind = kind;
-  ++use.count;
-  use.total_s += duration * kSecondsPerUs;
-  use.bytes += event.bytes.value_or(0);
+  Work work;
+  work.begin = begin;
+  work.end = end;
+  work.bytes = event.bytes.value_or(0);
+  work.correlation = event.correlation.value_or(-1);
+  work.name = names.number(event.name);
+  work.stream = thread_names_.number(event.thread);
+  work.kind = kind_of(event);
+  // In "CUDA functions" the row is the device's.
+  devices[event.device.empty() && event.process == "CUDA functions" ? event.thread.substr(event.process.size() + 1)
+                                                                    : event.device]
+      .add(work);
 }
 
 void Collector::host(const TraceEvent& event, double begin, double end) {
+  const std::uint32_t number = thread_names_.number(event.thread);
   if (event.name.starts_with("ProfilerStep#")) {
     if (steps.size() < kMostSteps) {
-      steps.push_back({begin, end, event.thread});
+      steps.push_back({begin, end, number});
     }
     return;
   }
@@ -119,36 +130,50 @@ void Collector::host(const TraceEvent& event, double begin, double end) {
     clock(event);
     return;
   }
-  if (event.category == "Trace" || event.category == "overhead") {
+  if (event.category == "Trace") {
     return;  // the profiler's own
   }
-  part(event, begin, end);
+  if (event.correlation) {
+    calls.add({*event.correlation, begin, end, number, host_work_of(event).value_or(HostWork::kLaunch)});
+  }
+  part(event, threads[number], begin, end);
+  if (event.category == "overhead") {
+    return;
+  }
   if (end - begin >= kLongHostEvent_us && long_host_events.size() < kMostHostEvents) {
     long_host_events.push_back({begin, end, names.number(event.name), 0});
   }
-  if (is_operator(event.category)) {
+  python_frames = python_frames || is_python_frame(event);
+  if (is_operator(event)) {
     if (operators.size() < kMostHostEvents) {
-      operators.push_back({begin, end, names.number(event.name), thread_names_.number(event.thread)});
+      operators.push_back({begin, end, names.number(event.name), number});
     } else {
       operators_whole = false;
     }
   }
 }
 
-void Collector::part(const TraceEvent& event, double begin, double end) {
+void Collector::part(const TraceEvent& event, HostThread& thread, double begin, double end) {
+  const auto kind = host_work_of(event);
+  if (kind) {
+    thread.of(*kind).add(begin, end);
+  }
   if (event.name.starts_with("enumerate(DataLoader)")) {
-    threads[event.thread].input.add(begin, end);
     loader_in_process = event.name.find("_SingleProcess") != std::string::npos;
   } else if (event.name.starts_with("Optimizer.step")) {
-    threads[event.thread].optimizer.add(begin, end);
-  } else if (is_sync(event.name)) {
-    threads[event.thread].sync.add(begin, end);
-    ++threads[event.thread].syncs;
-  } else if (is_copy_call(event.name)) {
-    threads[event.thread].transfer.add(begin, end);
-  } else if (is_launch(event.name)) {
+    thread.optimizer.add(begin, end);
+  } else if (kind == HostWork::kSync) {
+    ++thread.syncs;
+  } else if (is_blocking_copy(event)) {
+    thread.blocking_copies.add(begin, end);
+  } else if (kind == HostWork::kLaunch && event.category != "overhead") {
     ++launches;
+    ++thread.launches;
     launch_us += end - begin;
+  } else if (begins_capture(event)) {
+    thread.captures_begin.push_back(begin);
+  } else if (ends_capture(event)) {
+    thread.captures_end.push_back(end);
   }
 }
 

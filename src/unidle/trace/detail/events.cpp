@@ -5,10 +5,12 @@
 #include <charconv>
 #include <cmath>
 #include <iterator>
+#include <unordered_map>
 #include <vector>
 
 #include "unidle/base/error.h"
 #include "unidle/base/units.h"
+#include "unidle/trace/detail/lenient_json.h"
 
 namespace unidle::trace::detail {
 
@@ -23,32 +25,6 @@ constexpr std::size_t kDeepest = 200;      // what a profiler writes has fewer t
               "a torch profiler trace (Chrome JSON) was expected");
 }
 
-/// The source's bytes one by one, as nlohmann's parser wants them.
-class ByteFeed {
- public:
-  explicit ByteFeed(logs::Source& source) : source_(source), buffer_(std::size_t{256} << 10U) { refill(); }
-  bool at_end() const { return at_ == size_; }
-  char current() const { return buffer_[at_]; }
-  void advance() {
-    if (++at_ == size_) {
-      refill();
-    }
-  }
-  std::uint64_t position() const { return before_ + at_; }
-
- private:
-  void refill() {
-    before_ += size_;
-    at_ = 0;
-    size_ = source_.read(buffer_);
-  }
-  logs::Source& source_;
-  std::vector<char> buffer_;
-  std::size_t at_ = 0;
-  std::size_t size_ = 0;
-  std::uint64_t before_ = 0;
-};
-
 struct FeedIterator {
   using iterator_category = std::input_iterator_tag;
   using value_type = char;
@@ -56,7 +32,7 @@ struct FeedIterator {
   using pointer = const char*;
   using reference = char;
 
-  ByteFeed* feed = nullptr;
+  LenientJson* feed = nullptr;
 
   char operator*() const { return feed->current(); }
   FeedIterator& operator++() {
@@ -76,8 +52,36 @@ struct FeedIterator {
   bool operator!=(const FeedIterator& other) const { return !(*this == other); }
 };
 
-/// Where in the document the parser is: only events, their args and device entries are looked at.
-enum class Place { kOutside, kEvents, kEvent, kArgs, kDevices, kDevice };
+/// Where in the document the parser is: only events, their args, device entries and the rank are looked at.
+enum class Place { kOutside, kEvents, kEvent, kArgs, kDevices, kDevice, kRanks };
+
+/// Slices that have begun and not yet ended, by thread; in Chrome's other form a slice is a begin and an end event.
+class OpenSlices {
+ public:
+  void begin(const std::string& thread, const TraceEvent& event) {
+    if (count_ < kMost && event.begin_us) {
+      open_[thread].push_back(event);
+      ++count_;
+    }
+  }
+  /// The slice that `end` ends, whole; nothing when none is open.
+  std::optional<TraceEvent> end(const std::string& thread, const TraceEvent& end) {
+    const auto found = open_.find(thread);
+    if (found == open_.end() || found->second.empty() || !end.begin_us) {
+      return std::nullopt;
+    }
+    TraceEvent whole = std::move(found->second.back());
+    found->second.pop_back();
+    --count_;
+    whole.duration_us = *end.begin_us - *whole.begin_us;
+    return whole;
+  }
+
+ private:
+  static constexpr std::size_t kMost = 1'000'000;
+  std::unordered_map<std::string, std::vector<TraceEvent>> open_;
+  std::size_t count_ = 0;
+};
 
 class Handler : public nlohmann::json_sax<Json> {
  public:
@@ -86,7 +90,7 @@ class Handler : public nlohmann::json_sax<Json> {
       : name_(std::move(name)), on_event_(on_event), on_device_(on_device) {}
 
   bool seen_events = false;
-  std::optional<std::size_t> failed_at;
+  std::optional<std::int64_t> rank;
 
   bool null() override { return true; }
   bool boolean(bool) override { return true; }
@@ -94,10 +98,7 @@ class Handler : public nlohmann::json_sax<Json> {
   bool number_unsigned(number_unsigned_t value) override { return number(static_cast<double>(value)); }
   bool number_float(number_float_t value, const string_t&) override { return number(value); }
   bool binary(binary_t&) override { return true; }
-  bool parse_error(std::size_t position, const std::string&, const nlohmann::detail::exception&) override {
-    failed_at = position;
-    return false;
-  }
+  bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception&) override { return false; }
 
   bool string(string_t& value) override {
     const Place place = place_.empty() ? Place::kOutside : place_.back();
@@ -120,11 +121,14 @@ class Handler : public nlohmann::json_sax<Json> {
     if (outer == Place::kEvents) {
       inner = Place::kEvent;
       event_.clear();
+      thread_.clear();
     } else if (outer == Place::kEvent && key_ == "args") {
       inner = Place::kArgs;
     } else if (outer == Place::kDevices) {
       inner = Place::kDevice;
       device_ = {};
+    } else if (place_.size() == 1 && key_ == "distributedInfo") {
+      inner = Place::kRanks;
     }
     return enter(inner);
   }
@@ -132,9 +136,8 @@ class Handler : public nlohmann::json_sax<Json> {
   bool end_object() override {
     const Place place = place_.back();
     place_.pop_back();
-    if (place == Place::kEvent && event_.phase == "X" && event_.begin_us && event_.duration_us) {
-      event_.thread = process_ + "/" + thread_;
-      on_event_(event_);
+    if (place == Place::kEvent) {
+      end_event();
     } else if (place == Place::kDevice) {
       on_device_(device_);
     }
@@ -158,6 +161,19 @@ class Handler : public nlohmann::json_sax<Json> {
   }
 
  private:
+  void end_event() {
+    event_.thread = event_.process + "/" + thread_;
+    if (event_.phase == "B") {
+      open_.begin(event_.thread, event_);
+    } else if (event_.phase == "E") {
+      if (const auto whole = open_.end(event_.thread, event_)) {
+        on_event_(*whole);
+      }
+    } else if (event_.phase == "X" && event_.begin_us && event_.duration_us) {
+      on_event_(event_);
+    }
+  }
+
   bool enter(Place place) {
     if (place_.size() == kDeepest) {
       refuse_depth(name_);
@@ -176,7 +192,7 @@ class Handler : public nlohmann::json_sax<Json> {
     } else if (key_ == "tid") {
       thread_.assign(value, 0, 64);
     } else if (key_ == "pid") {
-      process_.assign(value, 0, 64);
+      event_.process.assign(value, 0, 64);
     } else if (key_ == "ts" || key_ == "dur") {
       double parsed = 0;
       const char* value_end = value.data() + value.size();
@@ -186,6 +202,8 @@ class Handler : public nlohmann::json_sax<Json> {
       }
     }
   }
+
+  static bool is_whole(double value) { return value >= 0 && value < 9e15; }
 
   bool number(double value) {
     const Place place = place_.empty() ? Place::kOutside : place_.back();
@@ -197,12 +215,16 @@ class Handler : public nlohmann::json_sax<Json> {
       } else if (key_ == "tid") {
         thread_ = fmt::format("{}", value);
       } else if (key_ == "pid") {
-        process_ = fmt::format("{}", value);
+        event_.process = fmt::format("{}", value);
       }
     } else if (place == Place::kArgs && key_ == "device") {
       event_.device = fmt::format("{}", value);
     } else if (place == Place::kArgs && key_ == "bytes") {
       event_.bytes = value;
+    } else if (place == Place::kArgs && key_ == "correlation" && is_whole(value)) {
+      event_.correlation = static_cast<std::int64_t>(value);
+    } else if (place == Place::kRanks && key_ == "rank" && is_whole(value)) {
+      rank = static_cast<std::int64_t>(value);
     } else if (place == Place::kDevice) {
       device_number(value);
     }
@@ -224,14 +246,14 @@ class Handler : public nlohmann::json_sax<Json> {
   const std::function<void(const TraceDevice&)>& on_device_;
   std::vector<Place> place_;
   std::string key_;
-  std::string process_;
   std::string thread_;
   TraceEvent event_;
+  OpenSlices open_;
   TraceDevice device_;
 };
 
 /// Says what is wrong with a trace that was not read to its end, or has no events.
-void check_end(const logs::Source& source, const ByteFeed& feed, bool whole, bool seen_events) {
+void check_end(const logs::Source& source, const LenientJson& feed, bool whole, bool seen_events) {
   if (!whole) {
     throw Error(ErrorCode::kInput, source.name(),
                 fmt::format("{} after {}", feed.at_end() ? "the JSON is cut off" : "the JSON is damaged",
@@ -250,23 +272,26 @@ void TraceEvent::clear() {
   name.clear();
   category.clear();
   phase.clear();
+  process.clear();
   thread.clear();
   device.clear();
   begin_us.reset();
   duration_us.reset();
   bytes.reset();
+  correlation.reset();
 }
 
-void for_each_event(logs::Source& source, const std::function<void(const TraceEvent&)>& on_event,
-                    const std::function<void(const TraceDevice&)>& on_device) {
-  ByteFeed feed(source);
+std::optional<std::int64_t> for_each_event(logs::Source& source, const std::function<void(const TraceEvent&)>& on_event,
+                                           const std::function<void(const TraceDevice&)>& on_device) {
+  LenientJson feed(source);
   Handler handler(source.name(), on_event, on_device);
   const bool whole = Json::sax_parse(FeedIterator{&feed}, FeedIterator{}, &handler);
   check_end(source, feed, whole, handler.seen_events);
+  return handler.rank;
 }
 
 void for_each_raw_event(logs::Source& source, const std::function<void(Json&)>& on_event) {
-  ByteFeed feed(source);
+  LenientJson feed(source);
   std::string key;
   bool seen_events = false;
   int array_depth = -1;  // of traceEvents; its elements lie one deeper

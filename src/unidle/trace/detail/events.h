@@ -13,16 +13,19 @@ namespace unidle::trace::detail {
 
 constexpr double kSecondsPerUs = 1e-6;
 
-/// A complete event (ph "X"); times in microseconds. Strings are valid during the call.
+/// A slice, whether the trace has it as one event (ph "X") or as its begin and its end (ph "B", "E"); times in
+/// microseconds. Strings are valid during the call.
 struct TraceEvent {
   std::string name;
   std::string category;
   std::string phase;
-  std::string thread;  // "pid/tid" as written
-  std::string device;  // args.device
+  std::string process;  // "pid" as written
+  std::string thread;   // "pid/tid" as written
+  std::string device;   // args.device
   std::optional<double> begin_us;
   std::optional<double> duration_us;
-  std::optional<double> bytes;  // args.bytes
+  std::optional<double> bytes;              // args.bytes
+  std::optional<std::int64_t> correlation;  // args.correlation: the same of a call and of what it had the device do
 
   void clear();
 };
@@ -35,10 +38,10 @@ struct TraceDevice {
   std::optional<std::int64_t> minor;
 };
 
-/// Calls `on_event` for each event and `on_device` for each device. Throws kInput (subject: the source's name) when the
-/// text is no JSON, is cut off, or has no traceEvents.
-void for_each_event(logs::Source& source, const std::function<void(const TraceEvent&)>& on_event,
-                    const std::function<void(const TraceDevice&)>& on_device);
+/// Calls `on_event` for each event and `on_device` for each device, and returns the rank where the trace tells it.
+/// Throws kInput (subject: the source's name) when the text is no JSON, is cut off, or has no traceEvents.
+std::optional<std::int64_t> for_each_event(logs::Source& source, const std::function<void(const TraceEvent&)>& on_event,
+                                           const std::function<void(const TraceDevice&)>& on_device);
 
 /// Calls `on_event` with each event as it stands, of any phase. Throws as for_each_event() does.
 void for_each_raw_event(logs::Source& source, const std::function<void(nlohmann::json&)>& on_event);

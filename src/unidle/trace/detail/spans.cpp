@@ -57,6 +57,13 @@ double SpanSet::covered(double begin, double end) {
   return sum;
 }
 
+bool SpanSet::holds(double at) {
+  join();
+  const auto span =
+      std::lower_bound(spans_.begin(), spans_.end(), at, [](const Span& one, double time) { return one.end < time; });
+  return span != spans_.end() && span->begin <= at;
+}
+
 SpanSet SpanSet::within(SpanSet& other) {
   SpanSet result;
   const std::vector<Span>& a = joined();

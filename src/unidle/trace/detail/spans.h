@@ -21,6 +21,8 @@ class SpanSet {
   double total();
   /// What of [begin, end] is covered.
   double covered(double begin, double end);
+  /// Whether `at` lies in one of them, its ends included.
+  bool holds(double at);
   SpanSet minus(SpanSet& other);
   SpanSet within(SpanSet& other);
   bool empty() const { return spans_.empty(); }
