@@ -4,50 +4,22 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <optional>
 #include <set>
 
+#include "unidle/base/characters.h"
 #include "unidle/base/error.h"
+#include "unidle/knobs/comments.h"
 #include "unidle/knobs/detail/encoding.h"
 #include "unidle/knobs/detail/links.h"
 #include "unidle/knobs/detail/match.h"
+#include "unidle/knobs/detail/words.h"
+#include "unidle/knobs/framework.h"
 
 namespace unidle::knobs {
 
 namespace {
-
-/// A key that a framework reads although the file may not have it. Under `beside`: next to a key of that name, so that
-/// it lands in the right group; otherwise a path from the top.
-struct Addition {
-  std::string_view framework;
-  std::string_view knob;
-  std::string_view key;
-  std::string_view beside;
-  Meaning meaning = Meaning::kValue;
-};
-/// Sources: TrainingArguments of transformers; Trainer of lightning; DataLoader keywords that mmengine's dataloader
-/// dictionaries pass on; the question list of `accelerate config`; CompileConfig of torchtitan.
-constexpr std::array<Addition, 17> kAdditions = {{
-    {"huggingface", "loader.workers", "dataloader_num_workers", "per_device_train_batch_size"},
-    {"huggingface", "loader.prefetch_factor", "dataloader_prefetch_factor", "dataloader_num_workers"},
-    {"huggingface", "loader.persistent_workers", "dataloader_persistent_workers", "dataloader_num_workers"},
-    {"huggingface", "precision.tf32", "tf32", "per_device_train_batch_size"},
-    {"huggingface", "precision.amp", "bf16", "per_device_train_batch_size", Meaning::kMeansBf16},
-    {"huggingface", "compile.mode", "torch_compile", "per_device_train_batch_size", Meaning::kSwitch},
-    {"axolotl", "loader.workers", "dataloader_num_workers", "micro_batch_size"},
-    {"axolotl", "loader.prefetch_factor", "dataloader_prefetch_factor", "dataloader_num_workers"},
-    {"axolotl", "loader.pin_memory", "dataloader_pin_memory", "micro_batch_size"},
-    {"axolotl", "precision.tf32", "tf32", "micro_batch_size"},
-    {"axolotl", "precision.amp", "bf16", "micro_batch_size", Meaning::kMeansBf16},
-    {"axolotl", "compile.mode", "torch_compile", "micro_batch_size", Meaning::kSwitch},
-    {"mmengine", "loader.persistent_workers", "persistent_workers", "num_workers"},
-    {"mmengine", "loader.pin_memory", "pin_memory", "num_workers"},
-    {"mmengine", "loader.prefetch_factor", "prefetch_factor", "num_workers"},
-    {"lightning", "cudnn.benchmark", "benchmark", "max_epochs"},
-    {"torchtitan", "compile.mode", "compile.enable", "", Meaning::kSwitch},
-}};
 
 std::string with_last_key(const std::string& path, std::string_view key) {
   const std::size_t dot = path.rfind('.');
@@ -56,19 +28,43 @@ std::string with_last_key(const std::string& path, std::string_view key) {
 
 std::string_view last_key(std::string_view path) { return path.substr(path.rfind('.') + 1); }
 
+/// The words of a comment that name number formats.
+std::vector<std::string> formats_in(const std::string& comment) {
+  static constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.";
+  std::vector<std::string> words;
+  for (std::size_t at = comment.find_first_of(kLetters); at != std::string::npos;) {
+    const std::size_t end = std::min(comment.find_first_not_of(kLetters, at), comment.size());
+    std::string word = comment.substr(at, end - at);
+    while (word.ends_with('.')) {
+      word.pop_back();
+    }
+    if (detail::format_of(word)) {
+      words.push_back(std::move(word));
+    }
+    at = comment.find_first_of(kLetters, end);
+  }
+  return words;
+}
+
 class Setter {
  public:
   Setter(ConfigFile& file, const Knob& knob, std::string_view value)
-      : file_(file), recognition_(recognize(file)), readers_(file), knob_(knob), value_(value) {}
+      : file_(file),
+        recognition_(recognize(file)),
+        framework_(find_framework(recognition_.framework)),
+        readers_(file),
+        knob_(knob),
+        value_(value) {}
 
   std::vector<Edit> run() {
     for (const Recognized& setting : recognition_.knobs) {
       const bool other = setting.meaning == Meaning::kGlobalBatch || setting.meaning == Meaning::kOption;
-      if (setting.knob == knob_.name && setting.phase == Phase::kTraining && !other) {
+      if (setting.knob == knob_.name && setting.phase == Phase::kTraining && !other && !is_of_weights(setting)) {
         settings_.push_back(&setting);
         ours_.insert(setting.path);
       }
     }
+    refuse_without_agreement();
     if (settings_.empty()) {
       add_missing();
       return std::move(edits_);
@@ -93,6 +89,47 @@ class Setter {
     const std::string place = setting == nullptr ? fmt::format("{}: {}", file_.name(), knob_.name)
                                                  : fmt::format("{}:{}: {}", file_.name(), setting->line, setting->path);
     throw Error(ErrorCode::kInput, place, why, std::move(hint));
+  }
+
+  /// The format that weights are loaded in stays. It is refused where it contradicts: a scaler takes no gradients of 16
+  /// bits, and fp16 cannot hold what bf16 holds.
+  bool is_of_weights(const Recognized& setting) const {
+    if (framework_ == nullptr || knob_.name != "precision.amp" ||
+        !detail::contains(detail::split_list(framework_->weight_formats), last_key(setting.path))) {
+      return false;
+    }
+    if (value_ != "off" && setting.canonical && *setting.canonical != "off" && *setting.canonical != value_) {
+      refuse(&setting, fmt::format("loads weights in {}, which do not train in {}", setting.value, value_),
+             "change both by hand");
+    }
+    return true;
+  }
+
+  bool has_value(std::string_view key) const {
+    const auto& scalars = file_.scalars();
+    return std::any_of(scalars.begin(), scalars.end(), [&](const Scalar& scalar) {
+      static const std::set<std::string> kNone = {"", "~", "null", "None", "false", "False", "0", "0.0"};
+      return last_key(scalar.path) == key && (scalar.quoted || !kNone.contains(scalar.value));
+    });
+  }
+
+  void refuse_without_agreement() const {
+    const Recognized* setting = settings_.empty() ? nullptr : settings_.front();
+    if (framework_ != nullptr) {
+      for (const Agreement& agreement : framework_->agreements) {
+        if (agreement.knob == knob_.name && (agreement.when.empty() || has_value(agreement.when))) {
+          refuse(setting, agreement.reason, "change both by hand");
+        }
+      }
+    }
+    if (knob_.name == "optimizer.fused" && value_ == "true" && setting != nullptr) {
+      for (const char* other : {"foreach", "differentiable"}) {
+        const Scalar* beside = file_.find(with_last_key(setting->path, other));
+        if (beside != nullptr && detail::boolean_of(beside->value).value_or(false)) {
+          refuse(setting, fmt::format("is refused by torch beside {}", beside->path), "turn that off first");
+        }
+      }
+    }
   }
 
   /// Stages with batch sizes of their own would all get the same one.
@@ -150,9 +187,24 @@ class Setter {
     return setting.path;
   }
 
+  /// All that the program takes there, as far as that is known: from its own parser, its framework, or a comment that
+  /// lists it ("fp32, fp16 or bf16").
+  std::vector<std::string> choices_at(const Recognized& setting, const Scalar& literal, Meaning meaning) const {
+    if (!literal.choices.empty() || meaning != Meaning::kFormat) {
+      return literal.choices;
+    }
+    if (const auto* words = words_at(recognition_.framework, knob_.name, setting.path)) {
+      return *words;
+    }
+    std::vector<std::string> listed = formats_in(comment_of(file_, literal));
+    const bool has = std::any_of(listed.begin(), listed.end(),
+                                 [&](const std::string& word) { return detail::format_of(word) == value_; });
+    return has ? listed : std::vector<std::string>();
+  }
+
   /// `text` where the program takes it, otherwise a choice that means the same.
-  std::optional<std::string> choice_for(const Scalar& literal, Meaning meaning, const std::string& text) const {
-    const auto& choices = literal.choices;
+  std::optional<std::string> choice_for(const std::vector<std::string>& choices, Meaning meaning,
+                                        const std::string& text) const {
     if (std::find(choices.begin(), choices.end(), text) != choices.end()) {
       return text;
     }
@@ -161,6 +213,17 @@ class Setter {
       return decoded.reading == detail::Reading::kKnown && decoded.canonical == value_;
     });
     return same == choices.end() ? std::nullopt : std::optional(*same);
+  }
+
+  /// A word for a format is sure where all words are known, where it is accelerate's, and where it names a type of
+  /// torch for autocast.
+  static bool is_sure(const Recognized& setting, const std::vector<std::string>& choices, const std::string& old) {
+    static const detail::Words kAutocast = {"amp", "autocast"};
+    const std::string word = lower(old);
+    const bool type = word.ends_with("float32") || word.ends_with("float16");
+    const bool own = word == "no" || word.ends_with("-true") || word.ends_with("-mixed");
+    return setting.meaning != Meaning::kFormat || !choices.empty() || own ||
+           (type && detail::any_in(detail::words_of(setting.path), kAutocast));
   }
 
   /// All of them at once: each edit reads the file again.
@@ -177,14 +240,15 @@ class Setter {
     const Scalar* literal = file_.find(setting.literal);
     const auto pending = pending_.find(literal->begin);
     const std::string old = pending == pending_.end() ? literal->value : pending->second;
+    const std::vector<std::string> choices = choices_at(setting, *literal, setting.meaning);
     auto text = detail::encode(knob_, setting.meaning, value_, old);
-    if (text && !literal->choices.empty()) {
-      text = choice_for(*literal, setting.meaning, *text);
+    if (text && !choices.empty()) {
+      text = choice_for(choices, setting.meaning, *text);
     }
     if (!text) {
-      refuse(&setting, literal->choices.empty() ? fmt::format("has no word for {}", value_)
-                                                : fmt::format("takes only {}, and none of them is {}",
-                                                              fmt::join(literal->choices, ", "), value_));
+      refuse(&setting, choices.empty()
+                           ? fmt::format("has no word for {}", value_)
+                           : fmt::format("takes only {}, and none of them is {}", fmt::join(choices, ", "), value_));
     }
     if (*text != old) {
       if (file_.find(place)->is_alias()) {
@@ -194,7 +258,7 @@ class Setter {
         pending_[literal->begin] = *text;
         changes_.push_back({place, *text});
       }
-      edits_.push_back({knob_.name, place, old, *text});
+      edits_.push_back({knob_.name, place, old, *text, !is_sure(setting, choices, old)});
     }
   }
 
@@ -212,12 +276,10 @@ class Setter {
     }
     const auto flag = std::find_if(settings_.begin(), settings_.end(),
                                    [&](const Recognized* setting) { return setting->meaning == present; });
-    const std::string& framework = recognition_.framework;
     std::string path = (*flag)->path;
     const std::string from = wants_bf16 ? "fp16" : "bf16";
     const std::string to = wants_bf16 ? "bf16" : "fp16";
-    if ((framework != "huggingface" && framework != "axolotl" && framework != "deepspeed") ||
-        path.find(from) == std::string::npos) {
+    if (!reads_both_flags() || path.find(from) == std::string::npos) {
       refuse(*flag, fmt::format("has no key for {}", value_));
     }
     for (std::size_t at = path.find(from); at != std::string::npos; at = path.find(from, at + to.size())) {
@@ -226,13 +288,21 @@ class Setter {
     add(path, detail::boolean_like(true, file_boolean()));
   }
 
+  /// The framework reads a flag for each format, whether or not the file has it.
+  bool reads_both_flags() const {
+    return framework_ != nullptr &&
+           std::any_of(framework_->additions.begin(), framework_->additions.end(),
+                       [](const Addition& addition) { return addition.meaning == Meaning::kMeansBf16; });
+  }
+
   void add_missing() {
     if (file_.find("workload") != nullptr && recognition_.framework == "unidle") {
       add(knob_.name, value_);
       return;
     }
-    for (const Addition& addition : kAdditions) {
-      if (addition.framework != recognition_.framework || addition.knob != knob_.name) {
+    static const std::vector<Addition> kNone;
+    for (const Addition& addition : framework_ == nullptr ? kNone : framework_->additions) {
+      if (addition.knob != knob_.name) {
         continue;
       }
       std::string old = file_boolean();
@@ -249,7 +319,7 @@ class Setter {
 
   std::string place_of_new(const Addition& addition) const {
     if (addition.beside.empty()) {
-      return std::string(addition.key);
+      return addition.key;
     }
     for (const Scalar& scalar : file_.scalars()) {
       if (last_key(scalar.path) == addition.beside && !scalar.inherited && is_for_training(scalar.path)) {
@@ -282,6 +352,7 @@ class Setter {
 
   ConfigFile& file_;
   Recognition recognition_;
+  const Framework* framework_;
   detail::Readers readers_;  // of the file as it was
   std::map<std::string, std::optional<detail::KeyReader>> other_readers_;
   std::set<std::string> ours_;  // paths of settings_

@@ -14,6 +14,8 @@ struct Edit {
   std::string path;  // the key that holds the literal
   std::string from;  // empty when the key is new
   std::string to;
+  /// The old word is one of a family of which many programs know all; whether this one does is not known.
+  bool guessed = false;
 };
 
 /// Makes the file say `value` (canonical) for the training side of `knob`, in its own spelling: bf16-mixed, True, nhwc,

@@ -96,10 +96,59 @@ TEST(SetKnob, TurnsOneFlagOffAndTheOtherOn) {
   EXPECT_EQ(turned("fp16: true\nbf16: false\n", "precision.amp", "bf16"), "fp16: false\nbf16: true\n");
   EXPECT_EQ(turned("per_device_train_batch_size: 4\nfp16: true\n", "precision.amp", "bf16"),
             "per_device_train_batch_size: 4\nfp16: false\nbf16: true\n");
-  EXPECT_THAT(turned("{\"zero_optimization\": {\"stage\": 1}, \"fp16\": {\"enabled\": true}}", "precision.amp", "bf16",
-                     "ds.json"),
-              HasSubstr("\"fp16\": {\"enabled\": false}, \"bf16\": {\"enabled\": true}}"));
   EXPECT_THROW(turned("use_fp16: true\n", "precision.amp", "bf16"), Error) << "a plain program may not read use_bf16";
+}
+
+TEST(SetKnob, WritesTheWordsOfTheFramework) {
+  const std::string composer = "global_train_batch_size: 64\nmax_duration: 1ep\n";
+  EXPECT_EQ(turned(composer + "precision: fp32\n", "precision.amp", "bf16"), composer + "precision: amp_bf16\n");
+  EXPECT_EQ(turned(composer + "precision: fp32\n", "precision.amp", "fp16"), composer + "precision: amp_fp16\n");
+  EXPECT_EQ(turned(composer + "precision: bf16\n", "precision.amp", "off"), composer + "precision: fp32\n");
+  const std::string nemo = "exp_manager: {name: a}\ntrainer:\n  precision: ";
+  EXPECT_EQ(turned(nemo + "32\n", "precision.amp", "bf16"), nemo + "bf16-mixed\n");
+  EXPECT_EQ(turned(nemo + "16\n", "precision.amp", "bf16"), nemo + "bf16-mixed\n");
+  const std::string lightning = "trainer:\n  log_every_n_steps: 1\n  strategy: auto\n  precision: ";
+  EXPECT_EQ(turned(lightning + "32\n", "precision.amp", "bf16"), lightning + "bf16\n") << "known since 1.6";
+  EXPECT_EQ(turned(lightning + "32-true\n", "precision.amp", "fp16"), lightning + "16-mixed\n");
+  const std::string opennmt = "src_vocab: a\ntgt_vocab: b\ntrain_steps: 9\nmodel_dtype: fp32\n";
+  EXPECT_THAT(refusal(opennmt, "precision.amp", "bf16"), HasSubstr("takes only fp32, fp16"));
+  EXPECT_THAT(turned(opennmt, "precision.amp", "fp16"), HasSubstr("model_dtype: fp16\n"));
+  EXPECT_THAT(refusal("model:\n  _component_: x\ndtype: bf16\nbatch_size: 1\n", "precision.amp", "fp16"),
+              HasSubstr("takes only fp32, bf16"));
+}
+
+TEST(SetKnob, LeavesWhatAFileAloneCannotSay) {
+  const char* deepspeed = "{\"zero_optimization\": {\"stage\": 1}, \"fp16\": {\"enabled\": false}}";
+  EXPECT_THAT(refusal(deepspeed, "precision.amp", "bf16", "ds.json"), HasSubstr("inputs"));
+  const std::string trainer = "per_device_train_batch_size: 4\n";
+  EXPECT_THAT(refusal(trainer + "bf16: false\ndeepspeed: ds.json\n", "precision.amp", "bf16"), HasSubstr("DeepSpeed"));
+  EXPECT_EQ(turned(trainer + "bf16: false\ndeepspeed: null\n", "precision.amp", "bf16"),
+            trainer + "bf16: true\ndeepspeed: null\n");
+  EXPECT_EQ(turned(trainer + "torch_dtype: float32\n", "precision.amp", "bf16"),
+            trainer + "torch_dtype: float32\nbf16: true\n")
+      << "weights stay in 32 bits";
+  EXPECT_THAT(refusal(trainer + "torch_dtype: bfloat16\nbf16: true\n", "precision.amp", "fp16"), HasSubstr("weights"));
+  EXPECT_THAT(refusal("optimizer:\n  name: adamw\n  fused: false\n  foreach: true\n", "optimizer.fused", "true"),
+              HasSubstr("foreach"));
+  EXPECT_THAT(refusal("trainer:\n  strategy: ddp\n  log_every_n_steps: 5\n  gradient_clip_val: 1.0\n"
+                      "optimizer:\n  fused: false\n",
+                      "optimizer.fused", "true"),
+              HasSubstr("clip"));
+}
+
+TEST(SetKnob, TellsWhereItGuesses) {
+  const auto guessed = [](const char* text) {
+    ConfigFile file = ConfigFile::from_text(text, "c.yaml");
+    return set_knob(file, "precision.amp", "bf16").at(0).guessed;
+  };
+  EXPECT_TRUE(guessed("precision: fp32\n"));
+  EXPECT_TRUE(guessed("precision: fp32  # fp32 or fp16\n")) << "bf16 is not among them";
+  EXPECT_FALSE(guessed("precision: fp32  # bf16, fp16 or fp32\n"));
+  EXPECT_FALSE(guessed("train:\n  use_amp: true\n  amp_dtype: float16\n")) << "types of torch for autocast";
+  EXPECT_FALSE(guessed("mixed_precision: \"no\"\n")) << "a word of accelerate";
+  EXPECT_FALSE(guessed("global_train_batch_size: 64\nmax_duration: 1ep\nprecision: fp32\n"));
+  EXPECT_EQ(turned("precision: fp32  # fp32 or bf16-mixed\n", "precision.amp", "bf16"),
+            "precision: bf16-mixed  # fp32 or bf16-mixed\n");
 }
 
 TEST(SetKnob, AReferenceMakesRoomForALiteralOfItsOwn) {

@@ -5,8 +5,10 @@
 
 #include "unidle/knobs/detail/encoding.h"
 #include "unidle/knobs/detail/links.h"
+#include "unidle/knobs/detail/literal.h"
 #include "unidle/knobs/detail/match.h"
 #include "unidle/knobs/detail/words.h"
+#include "unidle/knobs/framework.h"
 
 namespace unidle::knobs {
 
@@ -69,7 +71,11 @@ class Recognizer {
 
   bool by_name(const Scalar& scalar) {
     const auto match = detail::match_path(scalar.path, result_.framework);
-    return match && add(scalar, *match->knob, match->spelling->meaning, match->phase, match->spelling->weak);
+    if (!match) {
+      return false;
+    }
+    const bool weak = match->spelling->weak && words_at(result_.framework, match->knob->name, scalar.path) == nullptr;
+    return add(scalar, *match->knob, match->spelling->meaning, match->phase, weak);
   }
 
   bool add(const Scalar& scalar, const Knob& knob, Meaning meaning, Phase phase, bool weak) {
@@ -80,7 +86,8 @@ class Recognizer {
       return false;
     }
     if (literal != nullptr) {
-      decoded = detail::decode(knob, detail::meaning_beside(knob, meaning, *literal), literal->value);
+      decoded = detail::decode(knob, detail::meaning_beside(knob, meaning, *literal),
+                               detail::value_of(file_.format(), *literal));
     }
     if (decoded.reading == detail::Reading::kNo) {
       return false;

@@ -3,6 +3,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <iterator>
+
+#include "unidle/knobs/framework.h"
 #include "unidle/knobs/knob.h"
 
 namespace unidle::knobs {
@@ -105,6 +109,41 @@ std::string names_table() {
   return text;
 }
 
+constexpr const char* kFrameworks =
+    "\n## Words of frameworks\n\n"
+    "A value is written in the words of the file's framework, a key is added only where it reads that key, and what "
+    "the file alone cannot say is left alone. `src/unidle/knobs/frameworks.cpp` is the one table of this; "
+    "`python/tests/test_framework_words.py` has the framework's own parser read what was written, where it is "
+    "installed. In a file of no known framework a word for a number format is written only where a comment lists it "
+    "(`# bf16, fp16 or fp32`); otherwise `unidle optimize` says what it would have written. A setting whose comment "
+    "says why it is what it is (`# only works with 32-bit precision`) is left alone, with the comment quoted.\n\n"
+    "| framework | read in | words | keys that may be added | left alone |\n|---|---|---|---|---|\n";
+
+/// Joined by commas; `text_of` makes each one's text.
+template <typename Item, typename TextOf>
+std::string listed(const std::vector<Item>& items, TextOf text_of) {
+  std::vector<std::string> texts;
+  std::transform(items.begin(), items.end(), std::back_inserter(texts), text_of);
+  return fmt::format("{}", fmt::join(texts, "; "));
+}
+
+std::string frameworks_table() {
+  std::string text;
+  for (const Framework& framework : all_frameworks()) {
+    const std::string words = listed(framework.vocabulary, [](const Vocabulary& each) {
+      return fmt::format("`{}`: {}", each.key, fmt::join(each.words, ", "));
+    });
+    const std::string keys =
+        listed(framework.additions, [](const Addition& each) { return fmt::format("`{}`", each.key); });
+    const std::string left = listed(framework.agreements, [](const Agreement& each) {
+      return fmt::format("`{}`{}: {}", each.knob, each.when.empty() ? "" : fmt::format(" beside `{}`", each.when),
+                         each.reason);
+    });
+    text += fmt::format("| {} | {} | {} | {} | {} |\n", framework.name, in_cell(framework.source), words, keys, left);
+  }
+  return text;
+}
+
 std::string values_of(const Knob& knob) {
   if (knob.type == ValueType::kChoice) {
     return fmt::format("`{}`", fmt::join(knob.choices, "`, `"));
@@ -122,7 +161,7 @@ std::string reference_markdown() {
     text += fmt::format("| `{}` | {} | {} | {} | {} |\n", knob->name, to_string(knob->knob_class), values_of(*knob),
                         fallback, knob->explanation);
   }
-  text += kNames + names_table();
+  text += kNames + names_table() + kFrameworks + frameworks_table();
   for (const Knob* knob : all_catalogue()) {
     if (!knob->names.environment.empty()) {
       text += fmt::format("\nThe variable `{}` sets `{}` before a command.\n", knob->names.environment, knob->name);

@@ -8,6 +8,7 @@
 #include "unidle/base/error.h"
 #include "unidle/base/numbers.h"
 #include "unidle/knobs/apply.h"
+#include "unidle/knobs/comments.h"
 #include "unidle/knobs/knob.h"
 #include "unidle/knobs/recognize.h"
 
@@ -72,8 +73,9 @@ bool has_own_name(const ConfigFile& config, const std::string& knob) {
 
 Settings read_foreign_settings(const ConfigFile& config) {
   Settings settings = read_settings(config);
-  for (const auto& [knob, found] : configured(recognize(config))) {
-    if (can_write(config, knob, found.value)) {
+  const Recognition recognition = recognize(config);
+  for (const auto& [knob, found] : configured(recognition)) {
+    if (!decision_on(config, recognition, knob) && can_write(config, knob, found.value)) {
       settings.try_emplace(knob, found.value);
     }
   }

@@ -20,7 +20,7 @@ using Settings = std::map<std::string, std::string>;
 Settings read_settings(const ConfigFile& config);
 
 /// The same for the configuration of any program, whose framework may have names of its own for them; those that it
-/// computes are left out.
+/// computes are left out, and those whose comment says why they are what they are.
 Settings read_foreign_settings(const ConfigFile& config);
 
 /// Makes `config` say it: under the knob's own name where that is a key of it or it is a workload's, otherwise as its

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "unidle/base/error.h"
+#include "unidle/knobs/run_facts.h"
 #include "unidle/traits/workload.h"
 #include "unidle/tune/advice/foreign_advice.h"
 #include "unidle/tune/advice/gpu_table.h"
@@ -28,15 +29,17 @@ const traits::Workload* workload_of(const knobs::ConfigFile& config, bool has_co
               fmt::format("'{}' is no workload, {}", workload->value, expected));
 }
 
-Hardware hardware_for(const knobs::ConfigFile& config, const OptimizeOptions& options) {
+/// A file that trains on something else than a GPU is advised as such, whatever the machine has.
+Hardware hardware_for(const knobs::ConfigFile& config, const OptimizeOptions& options, OptimizeResult& result) {
   Hardware hardware = this_machine();
   hardware.cpus = options.cpus > 0 ? options.cpus : hardware.cpus;
   if (!options.device.empty()) {
-    return with_device(hardware, options.device);
+    hardware = with_device(hardware, options.device);
   }
-  const knobs::Scalar* key = config.find("device");
-  if (key != nullptr && key->value == "cpu") {
-    hardware.gpus = 0;  // the run will not use one
+  if (const auto other = knobs::device_other_than_gpu(config); other && hardware.gpus > 0) {
+    hardware.gpus = 0;
+    result.notes.push_back(fmt::format("line {}: {}: {}: the run uses no GPU that unidle advises for", other->line,
+                                       other->path, other->value));
   }
   return hardware;
 }
@@ -44,7 +47,7 @@ Hardware hardware_for(const knobs::ConfigFile& config, const OptimizeOptions& op
 /// From the file and the hardware alone. A workload's own configuration may get any key; another program's only what it
 /// reads.
 void predict(const OptimizeOptions& options, knobs::ConfigFile& config, OptimizeResult& result) {
-  const Hardware hardware = hardware_for(config, options);
+  const Hardware hardware = hardware_for(config, options, result);
   if (!hardware.gpu_note.empty()) {
     result.notes.push_back(
         fmt::format("no GPU could be read ({}); --device NAME advises for another machine", hardware.gpu_note));
@@ -78,7 +81,7 @@ OptimizeResult optimize(const OptimizeOptions& options, const Tuner::OnTrial& on
   result.before = config.text();
   if (options.benchmark) {
     const traits::Workload* workload = workload_of(config, !options.command.empty());
-    benchmark_config(options, config, workload, hardware_for(config, options), on_trial, stop, result);
+    benchmark_config(options, config, workload, hardware_for(config, options, result), on_trial, stop, result);
     apply_changes(result.changes, config);
   } else {
     predict(options, config, result);

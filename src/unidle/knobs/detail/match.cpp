@@ -21,17 +21,6 @@ struct Pattern {
   Words frameworks;
 };
 
-/// Names between blanks, as they are.
-Words split_list(std::string_view list) {
-  Words names;
-  while (!list.empty()) {
-    const std::size_t end = std::min(list.find(' '), list.size());
-    names.emplace_back(list.substr(0, end));
-    list.remove_prefix(std::min(end + 1, list.size()));
-  }
-  return names;
-}
-
 Pattern compile(const Knob& knob, const Spelling& spelling) {
   Pattern pattern{&knob, &spelling, {}, {}, split_list(spelling.frameworks)};
   std::string_view rest = spelling.words;

@@ -92,6 +92,16 @@ Words split_words(std::string_view list) {
   return words;
 }
 
+Words split_list(std::string_view list) {
+  Words names;
+  while (!list.empty()) {
+    const std::size_t end = std::min(list.find(' '), list.size());
+    names.emplace_back(list.substr(0, end));
+    list.remove_prefix(std::min(end + 1, list.size()));
+  }
+  return names;
+}
+
 bool contains(const Words& words, std::string_view word) {
   return std::find(words.begin(), words.end(), word) != words.end();
 }

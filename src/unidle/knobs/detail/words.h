@@ -16,6 +16,9 @@ Words words_of(std::string_view key);
 /// The words of a list between blanks, in the same form.
 Words split_words(std::string_view list);
 
+/// Names between blanks, as they are.
+Words split_list(std::string_view list);
+
 bool contains(const Words& words, std::string_view word);
 bool any_in(const Words& words, const Words& wanted);
 

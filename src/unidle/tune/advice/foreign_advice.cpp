@@ -3,14 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "unidle/base/error.h"
 #include "unidle/base/numbers.h"
 #include "unidle/base/units.h"
 #include "unidle/diagnose/policy.h"
 #include "unidle/knobs/apply.h"
+#include "unidle/knobs/comments.h"
 #include "unidle/knobs/knob.h"
 #include "unidle/knobs/recognize.h"
+#include "unidle/knobs/run_facts.h"
 #include "unidle/tune/advice/hardware_advice.h"
 #include "unidle/tune/advice/proposals.h"
 
@@ -64,11 +67,26 @@ class Adviser {
     if (profile_ == Profile::kLight && known->knob_class != knobs::KnobClass::kExact) {
       return false;
     }
+    if (const auto decision = knobs::decision_on(config_, recognition_, knob)) {
+      leave(fmt::format("{}={}: {}:{}: {} is a decision, its comment says: {}", knob, to, config_.name(),
+                        decision->line, decision->path, decision->comment));
+      return false;
+    }
     try {
-      const std::vector<knobs::Edit> edits = knobs::set_knob(config_, knob, to);
+      knobs::ConfigFile edited = config_;
+      const std::vector<knobs::Edit> edits = knobs::set_knob(edited, knob, to);
+      const auto guessed = std::find_if(edits.begin(), edits.end(), [](const auto& edit) { return edit.guessed; });
+      if (guessed != edits.end()) {
+        leave(
+            fmt::format("{}={}: {}: {}: whether the program takes '{}' in place of '{}' is not known; look at what "
+                        "it accepts",
+                        knob, to, config_.name(), guessed->path, guessed->to, guessed->from));
+        return false;
+      }
       if (edits.empty()) {
         return false;
       }
+      config_ = std::move(edited);
       Change change{knob, before == configured_.end() ? known->fallback : before->second.value, to, std::move(reason),
                     std::nullopt};
       change.depends = std::move(depends);
@@ -79,11 +97,13 @@ class Adviser {
       return true;
     } catch (const Error& failure) {
       if (before != configured_.end()) {
-        advice_.left.push_back(fmt::format("{}={}: {}", knob, to, failure.what()));
+        leave(fmt::format("{}={}: {}", knob, to, failure.what()));
       }
       return false;
     }
   }
+
+  void leave(std::string what) { advice_.left.push_back(std::move(what)); }
 
   /// What the machine asks for where the file has `present`.
   bool propose_advised(const std::string& knob, const std::string& present, const std::string& besides = {}) {
@@ -119,14 +139,23 @@ class Adviser {
 
   void host() {
     propose_advised("cpu.threads");
-    if (number("metrics.interval") == 1) {
-      propose("metrics.interval", std::to_string(diagnose::Policy{}.metrics_interval),
+    const long long interval = longest_interval();
+    if (number("metrics.interval") == 1 && interval > 1) {
+      propose("metrics.interval", std::to_string(interval),
               "reading the loss in every step makes the host wait for the device; only the log gets sparser", "");
     }
     if (is("optimizer.zero_to_none", "false")) {
       propose("optimizer.zero_to_none", "true", "dropping gradients saves a pass that fills them with zeros",
               "code that does not read gradients of unused parameters");
     }
+  }
+
+  /// The usual one, or a round number with which a short run still says something ten times; 1 where none is.
+  long long longest_interval() const {
+    const long long most = knobs::most_steps(config_).value_or(10LL * diagnose::Policy{}.metrics_interval) / 10;
+    const std::array<long long, 5> choices = {diagnose::Policy{}.metrics_interval, 20, 10, 5, 2};
+    const auto found = std::find_if(choices.begin(), choices.end(), [&](long long each) { return each <= most; });
+    return found == choices.end() ? 1 : *found;
   }
 
   void precision() {
@@ -161,7 +190,9 @@ class Adviser {
       return;
     }
     const std::vector<long long> sizes = larger_micro_batches(*size, *accumulation);
-    if (sizes.empty()) {
+    const bool decided = knobs::decision_on(config_, recognition_, "batch.size") ||
+                         knobs::decision_on(config_, recognition_, "batch.accumulation");
+    if (sizes.empty() || decided || knobs::pipeline_stages(config_) > 1) {
       return;
     }
     const long long larger = sizes.front();

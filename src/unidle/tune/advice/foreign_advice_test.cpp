@@ -72,6 +72,49 @@ TEST(ForeignAdvice, TellsWhatItCouldNotSay) {
   EXPECT_FALSE(advice.changes[0].depends.empty());
 }
 
+std::vector<std::string> left_of(const std::string& text, const char* device = "H100") {
+  knobs::ConfigFile config = knobs::ConfigFile::from_text(text, "c.yaml");
+  const ForeignAdvice advice = advise_foreign(config, machine(device, 8), Profile::kFast);
+  EXPECT_EQ(config.text(), text);
+  return advice.left;
+}
+
+TEST(ForeignAdvice, LeavesADecisionAloneAndQuotesIt) {
+  EXPECT_THAT(
+      left_of("num_workers: 0  # debuggers do not like workers\n"),
+      Contains(HasSubstr("c.yaml:1: num_workers is a decision, its comment says: debuggers do not like workers")));
+  EXPECT_THAT(left_of("trainer:\n  strategy: ddp\n  log_every_n_steps: 50\n  # only works with 32-bit precision\n"
+                      "  precision: 32\n"),
+              Contains(HasSubstr("only works with 32-bit precision")));
+  EXPECT_EQ(advised("num_workers: 0  # number of workers\n", machine("H100", 8)),
+            "num_workers: 7  # number of workers\n");
+  const char* batch = "batch_size: 2  # more runs out of memory on 24 GB, OOM\naccumulation_steps: 4\n";
+  EXPECT_EQ(advised(batch, machine("H100", 8), Profile::kFast), batch);
+}
+
+TEST(ForeignAdvice, DoesNotGuessWords) {
+  EXPECT_THAT(left_of("precision: fp32\nlr: 1\n"), Contains(HasSubstr("whether the program takes 'bf16'")));
+  EXPECT_EQ(advised("precision: fp32  # bf16, fp16 or fp32\n", machine("H100", 8)),
+            "precision: bf16  # bf16, fp16 or fp32\n");
+}
+
+TEST(ForeignAdvice, AShortRunStillLogs) {
+  const auto interval = [](const char* steps) {
+    const std::string text = advised(std::string("logging_steps: 1\nlearning_rate: 1\n") + steps, machine("H100", 8));
+    return text.substr(15, text.find('\n') - 15);
+  };
+  EXPECT_EQ(interval("max_steps: 10\n"), "1");
+  EXPECT_EQ(interval("max_steps: 300\n"), "20");
+  EXPECT_EQ(interval("max_steps: 100000\n"), "50");
+  EXPECT_EQ(interval("max_steps: -1\n"), "50");
+}
+
+TEST(ForeignAdvice, APipelineKeepsItsMicroBatches) {
+  const std::string text = "batch_size: 2\ngradient_accumulation_steps: 8\npipeline_parallel_size: ";
+  EXPECT_EQ(advised(text + "4\n", machine("A100 80GB", 4), Profile::kFast), text + "4\n");
+  EXPECT_NE(advised(text + "1\n", machine("A100 80GB", 4), Profile::kFast), text + "1\n");
+}
+
 TEST(ForeignAdvice, IsStableAndPromisesNothing) {
   const char* shared = std::getenv("UNIDLE_SHARED");
   if (shared == nullptr) {

@@ -1,0 +1,134 @@
+#include "unidle/knobs/run_facts.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "unidle/base/characters.h"
+#include "unidle/base/numbers.h"
+#include "unidle/knobs/detail/encoding.h"
+#include "unidle/knobs/detail/links.h"
+#include "unidle/knobs/detail/literal.h"
+#include "unidle/knobs/detail/words.h"
+
+namespace unidle::knobs {
+
+namespace {
+
+using detail::Words;
+
+Words last_words(const Scalar& scalar) {
+  const std::vector<std::string> keys = detail::keys_of(scalar.path);
+  return keys.empty() ? Words() : detail::words_of(keys.back());
+}
+
+/// `words` are these and no others, in any order.
+bool are(const Words& words, std::string_view list) {
+  const Words wanted = detail::split_words(list);
+  return words.size() == wanted.size() && std::all_of(words.begin(), words.end(), [&](const std::string& word) {
+           return detail::contains(wanted, word);
+         });
+}
+
+bool are_any(const Words& words, std::initializer_list<std::string_view> lists) {
+  return std::any_of(lists.begin(), lists.end(), [&](std::string_view list) { return are(words, list); });
+}
+
+/// Groups that speak of the whole run: the device of ZeRO's offload, of a teacher or of an evaluation is another one.
+bool is_of_the_run(const std::string& path) {
+  static const Words kGroups = detail::split_words(
+      "train trainer run runtime general experiment system hardware env environment global common machine solver model "
+      "args config cfg setting param parameter hparam default value init project compute resource");
+  std::vector<std::string> keys = detail::keys_of(path);
+  keys.pop_back();
+  return std::all_of(keys.begin(), keys.end(), [&](const std::string& key) {
+    const Words words = detail::words_of(key);
+    return std::all_of(words.begin(), words.end(),
+                       [&](const std::string& word) { return detail::contains(kGroups, word); });
+  });
+}
+
+std::optional<std::string> other_device(const Words& words, const std::string& value) {
+  static constexpr std::array<std::string_view, 10> kOthers = {"cpu", "mps", "tpu", "xla",  "xpu",
+                                                               "hpu", "npu", "mlu", "musa", "sdaa"};
+  const auto on = detail::boolean_of(value);
+  if (on) {
+    const bool cpu =
+        *on ? are_any(words, {"use cpu", "force cpu", "cpu only", "cpu", "no cuda", "no gpu", "disable cuda"})
+            : are_any(words, {"use cuda", "cuda", "use gpu", "enable cuda"});
+    return cpu ? std::optional<std::string>("cpu") : std::nullopt;
+  }
+  if (!are_any(words,
+               {"device", "accelerator", "train device", "device type", "distributed type", "trainer accelerator"})) {
+    return std::nullopt;
+  }
+  std::string word = lower(value);
+  word = word.substr(0, word.find(':'));
+  word = word.starts_with("multi_") ? word.substr(6) : word;
+  const bool other = std::find(kOthers.begin(), kOthers.end(), word) != kOthers.end();
+  return other ? std::optional(word) : std::nullopt;
+}
+
+/// Of a key that limits steps; "100ba" are Composer's batches.
+std::optional<long long> steps_in(const Words& words, std::string value) {
+  const bool duration = are(words, "max duration");
+  if (duration && value.ends_with("ba")) {
+    value.resize(value.size() - 2);
+  } else if (duration ||
+             !are_any(words, {"max step",           "max train step",      "max train iter",    "max iter",
+                              "max iteration",      "total step",          "total iter",        "train iter",
+                              "train step",         "num train step",      "num step",          "max update",
+                              "total update",       "limit train batches", "limit train batch", "overfit batches",
+                              "max step per epoch", "steps per epoch",     "num iter",          "max epoch iter",
+                              "num iter per epoch", "total train step",    "max global step"})) {
+    return std::nullopt;
+  }
+  const auto steps = parse_number<long long>(value);
+  return steps && *steps > 0 ? steps : std::nullopt;
+}
+
+/// Each literal with the words of its key.
+template <typename Visit>
+void for_each_value(const ConfigFile& file, Visit visit) {
+  for (const Scalar& scalar : file.scalars()) {
+    if (const Scalar* literal = detail::literal_of(file, scalar)) {
+      visit(scalar, last_words(scalar), detail::value_of(file.format(), *literal));
+    }
+  }
+}
+
+}  // namespace
+
+std::optional<DeviceFact> device_other_than_gpu(const ConfigFile& file) {
+  std::optional<DeviceFact> fact;
+  for_each_value(file, [&](const Scalar& scalar, const Words& words, const std::string& value) {
+    if (auto device = other_device(words, value); device && !fact && is_of_the_run(scalar.path)) {
+      fact = DeviceFact{*device, scalar.path, value, scalar.line};
+    }
+  });
+  return fact;
+}
+
+std::optional<long long> most_steps(const ConfigFile& file) {
+  std::optional<long long> fewest;
+  for_each_value(file, [&](const Scalar&, const Words& words, const std::string& value) {
+    if (const auto steps = steps_in(words, value)) {
+      fewest = std::min(*steps, fewest.value_or(*steps));
+    }
+  });
+  return fewest;
+}
+
+long long pipeline_stages(const ConfigFile& file) {
+  long long most = 1;
+  for_each_value(file, [&](const Scalar&, const Words& words, const std::string& value) {
+    const bool pipeline = (detail::contains(words, "pipeline") || detail::contains(words, "pipe")) &&
+                          (detail::contains(words, "parallel") || detail::contains(words, "stage"));
+    if (pipeline) {
+      most = std::max(most, parse_number<long long>(value).value_or(1));
+    }
+  });
+  return most;
+}
+
+}  // namespace unidle::knobs

@@ -1,0 +1,29 @@
+// What a configuration says of the run apart from knobs: what it runs on, and for how long.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "unidle/knobs/config_file.h"
+
+namespace unidle::knobs {
+
+/// A key that says that a run uses no NVIDIA or AMD GPU: device: cpu, use_cpu: true, no_cuda: true, accelerator: mps,
+/// distributed_type: MULTI_CPU.
+struct DeviceFact {
+  std::string device;  // "cpu", or what else it says in small letters: "mps", "tpu"
+  std::string path;
+  std::string value;
+  int line = 0;
+};
+
+/// The first such key; nothing where the file leaves the device open, or names a GPU.
+std::optional<DeviceFact> device_other_than_gpu(const ConfigFile& file);
+
+/// The fewest steps that a key limits training to: max_steps: 10, train_iters, limit_train_batches, max_duration: 10ba.
+std::optional<long long> most_steps(const ConfigFile& file);
+
+/// The most stages of a pipeline that a key asks for; 1 where none does. Micro-batches fill such a pipeline.
+long long pipeline_stages(const ConfigFile& file);
+
+}  // namespace unidle::knobs

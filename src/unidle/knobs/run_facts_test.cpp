@@ -1,0 +1,49 @@
+#include "unidle/knobs/run_facts.h"
+
+#include <gtest/gtest.h>
+
+namespace unidle::knobs {
+namespace {
+
+std::string device(const std::string& text, const std::string& name = "c.yaml") {
+  const auto fact = device_other_than_gpu(ConfigFile::from_text(text, name));
+  return fact ? fact->device : "";
+}
+
+TEST(RunFacts, WhatRunsOnNoGpu) {
+  for (const char* text : {"device: cpu\n", "use_cpu: true\n", "no_cuda: True\n", "trainer:\n  accelerator: cpu\n",
+                           "distributed_type: MULTI_CPU\n", "MODEL:\n  DEVICE: cpu\n", "use_cuda: false\n",
+                           "device: \"cpu:0\"\n", "where: cpu\ndevice: ${where}\n"}) {
+    EXPECT_EQ(device(text), "cpu") << text;
+  }
+  EXPECT_EQ(device("accelerator: mps\n"), "mps");
+  EXPECT_EQ(device("distributed_type: TPU\n"), "tpu");
+  for (const char* text :
+       {"device: cuda\n", "use_cpu: false\n", "distributed_type: MULTI_GPU\n", "device: auto\n", "no_cuda: false\n",
+        "zero_optimization: {offload_optimizer: {device: cpu}}\n", "teacher: {device: cpu}\n", "map_location: cpu\n",
+        "use_cpu_initialization: true\n", "device: 0\n"}) {
+    EXPECT_EQ(device(text), "") << text;
+  }
+}
+
+TEST(RunFacts, HowManyStepsThereAre) {
+  const auto steps = [](const char* text) { return most_steps(ConfigFile::from_text(text, "c.yaml")).value_or(0); };
+  EXPECT_EQ(steps("max_steps: 10\n"), 10);
+  EXPECT_EQ(steps("trainer: {max_steps: -1, limit_train_batches: 8}\n"), 8);
+  EXPECT_EQ(steps("trainer: {limit_train_batches: 0.5}\n"), 0) << "a share";
+  EXPECT_EQ(steps("max_duration: 100ba\n"), 100);
+  EXPECT_EQ(steps("max_duration: 1ep\n"), 0);
+  EXPECT_EQ(steps("train_iters: 320000\nmax_steps: 1_000\n"), 1000);
+  EXPECT_EQ(steps("warmup_steps: 10\nsave_steps: 5\n"), 0);
+}
+
+TEST(RunFacts, StagesOfAPipeline) {
+  const auto stages = [](const char* text) { return pipeline_stages(ConfigFile::from_text(text, "c.yaml")); };
+  EXPECT_EQ(stages("pipe_parallel_size: 4\n"), 4);
+  EXPECT_EQ(stages("pipeline_model_parallel_size: 2\nmodel_parallel_size: 8\n"), 2);
+  EXPECT_EQ(stages("pipe-parallel-size: 1\n"), 1);
+  EXPECT_EQ(stages("a: 1\n"), 1);
+}
+
+}  // namespace
+}  // namespace unidle::knobs
