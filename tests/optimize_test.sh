@@ -86,6 +86,14 @@ needs=--device check "an unknown device" returns 2 "$unidle" optimize plain.yaml
 printf '{\n  "train_micro_batch_size_per_gpu": 4, // one\n  "fp16": {"enabled": true},\n  "zero_optimization": {"offload_param": {"pin_memory": false}}\n}\n' >ds.json
 foreign ds.json --profile fast >out.txt 2>err.txt
 check "leaves look-alikes alone" bash -c '! grep -q "^+.*pin_memory" out.txt'
+printf 'compute_environment: LOCAL_MACHINE\ndistributed_type: MULTI_CPU\nmixed_precision: "no"\n' >cpu.yaml
+foreign cpu.yaml >out.txt 2>err.txt
+check "a run on CPUs gets no GPU's advice" grep -q 'nothing to change' out.txt
+check "and the line that says so is named" grep -q 'line 2: distributed_type: MULTI_CPU' out.txt
+printf 'num_workers: 0  # debuggers do not like workers\npin_memory: false\n' >decided.yaml
+foreign decided.yaml >out.txt 2>err.txt
+check "a decision is left alone" bash -c '! grep -q "^+num_workers" out.txt && grep -q "^+pin_memory" out.txt'
+check "and quoted" grep -q 'its comment says: debuggers do not like workers' out.txt
 printf 'title: "a poem"\n' >poem.yaml
 check "a file without settings" returns 0 "$unidle" optimize poem.yaml
 check "says so" grep -q 'no setting in it' out.txt

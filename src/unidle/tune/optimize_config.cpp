@@ -8,6 +8,7 @@
 #include "unidle/base/files.h"
 #include "unidle/base/log.h"
 #include "unidle/base/numbers.h"
+#include "unidle/knobs/comments.h"
 #include "unidle/tune/optimize.h"
 #include "unidle/tune/trials/command_runner.h"
 #include "unidle/tune/trials/trial_store.h"
@@ -100,6 +101,17 @@ std::string shortened_note(long long samples, const knobs::Settings& before, con
                      step, samples - rest, samples, samples - rest + step);
 }
 
+/// Settings that were not tried, because a comment says why they are what they are.
+void note_decisions(const knobs::ConfigFile& config, OptimizeResult& result) {
+  const knobs::Recognition recognition = knobs::recognize(config);
+  for (const auto& [knob, found] : knobs::configured(recognition)) {
+    if (const auto decision = knobs::decision_on(config, recognition, knob)) {
+      result.notes.push_back(fmt::format("line {}: {} was not tried, its comment says: {}", decision->line,
+                                         decision->path, decision->comment));
+    }
+  }
+}
+
 }  // namespace
 
 void benchmark_config(const OptimizeOptions& options, const knobs::ConfigFile& config, const traits::Workload* workload,
@@ -140,6 +152,7 @@ void benchmark_config(const OptimizeOptions& options, const knobs::ConfigFile& c
     }
   }
   if (foreign) {
+    note_decisions(config, result);
     result.notes.push_back(fmt::format("your files: {}", in_words(foreign->protection())));
   }
   if (foreign && !foreign->note().empty()) {
