@@ -67,6 +67,29 @@ if [ -n "${UNIDLE_SHARED:-}" ]; then
   done
   expect 1 slurm analyze 52178 --results "$real" --format json
   has out '"timed-out"'
+
+  reports="$UNIDLE_SHARED/reports"
+  expect 1 diagnose "$reports"/01-*/s3.log
+  has out "the scheduler ended the job for its memory"
+  for log in "$reports"/03-*/*.log; do
+    expect 1 diagnose "$log"
+    has out "run-failed"
+    has out "[out-of-memory]"
+  done
+  for log in "$reports"/05-*/*.log; do
+    expect 0 diagnose "$log"
+    has out "training went on after it"
+  done
+  has out "Fine: enough memory"
+  expect 1 diagnose "$reports"/27-*/q0.log "$reports"/27-*/q1.log
+  has out "q1.log:202, at 2024-03-05 10:03:20"
+  expect 1 diagnose "$reports"/27-*/q2.log
+  has out "it said: KeyError: 4711"
+  has out "/home/me/data.py:9"
+  expect 1 diagnose "$reports"/27-*/12-horovod.log
+  has out "rank 0 was ended by signal 9"
+  expect 1 diagnose "$reports"/27-*/16-nccl.log
+  has out "timed out after 30 min"
 else
   echo "UNIDLE_SHARED names no folder with real logs: those are not tested"
 fi

@@ -24,12 +24,12 @@ bool failed(const Signals& signals) {
   return signals.outcome == Outcome::kFailed || signals.outcome == Outcome::kTimedOut;
 }
 
-detail::Blame blame_of(const Signals& signals) {
+logs::Blame blame_of(const Signals& signals) {
   if (signals.exception) {
-    return detail::blame_of(*signals.exception);
+    return logs::facts_of_message(*signals.exception).blame;
   }
-  const auto printed = detail::find_failure(signals.error_tail);
-  return printed ? detail::blame_of(printed->message) : detail::Blame::kOwn;
+  const auto printed = detail::end_of_output(signals.error_tail).failure;
+  return printed ? printed->facts.blame : logs::Blame::kOwn;
 }
 
 /// When one node fails its peers fail too, at once or later, and what they say is about the connection to it.

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "unidle/diagnose/diagnosis.h"
+#include "unidle/logs/failure_line.h"
 
 namespace unidle::diagnose {
 
@@ -171,6 +172,26 @@ struct GpuFacts {
   std::optional<std::int64_t> ooms;
 };
 
+/// What a program, or whoever ran it, printed of a failure.
+struct PrintedFailure {
+  std::string message;               // "TypeError: Object of type float32 is not JSON serializable"
+  std::optional<std::string> where;  // "train.py:78", the innermost frame of the user's own code
+  bool went_on = false;              // progress lines follow it
+  logs::FailureFacts facts;
+};
+
+/// What the output of a run tells of its end.
+struct PrintedEnd {
+  std::optional<PrintedFailure> failure;  // that explains it
+  std::optional<PrintedFailure> memory;   // that is a lack of memory: the same or another
+};
+
+/// The scheduler ended a turn of the run, and it went on in another one.
+struct EarlierTurn {
+  bool time_limit = false;
+  std::string said;  // by the scheduler, and where that stands
+};
+
 struct Signals {
   // The run
   Outcome outcome = Outcome::kUnknown;
@@ -179,8 +200,10 @@ struct Signals {
   std::optional<int> exit_code;
   std::optional<int> exit_signal;
   std::optional<std::int64_t> oom_kills;  // by the kernel, in the group of processes that the run is in
-  std::string output_tail;                // end of stdout, or of a log
+  std::string output_tail;                // end of stdout
   std::string error_tail;  // end of stderr, where it is known apart: nothing tells which of two lines came first
+  std::optional<PrintedEnd> printed;  // by logs; of a record the two ends above tell it
+  std::vector<EarlierTurn> earlier_turns;
   /// The last exception that the program's instrumentation saw, the steps that any process began after it, and how many
   /// others came before it.
   std::optional<std::string> exception;

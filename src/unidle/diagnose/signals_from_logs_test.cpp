@@ -105,6 +105,134 @@ TEST_F(LogSignals, ATracebackAfterWhichTrainingGoesOnIsAHint) {
   EXPECT_EQ(find(diagnosis, "run-failed")->severity, Severity::kInfo);
 }
 
+/// A run of 400 steps, one a second from 10:00:00 on, with `words` behind the first `steps` of them.
+std::string run_with(int steps, const std::string& words, bool to_the_end) {
+  std::string text;
+  for (int i = 0; i < 400; ++i) {
+    text += i == steps ? words : "";
+    if (i >= steps && !to_the_end) {
+      return text;
+    }
+    text += fmt::format("2024-03-05 10:{:02}:{:02} step {}/400 loss 0.5\n", i / 60, i % 60, i);
+  }
+  return text + (steps == 400 ? words : "") + "training finished\n";
+}
+
+TEST_F(LogSignals, WordsOfFailuresThatAreNone) {
+  for (const char* words : {"Set max_split_size_mb to avoid CUDA out of memory errors.\n", "out of memory retries: 0\n",
+                            "segmentation fault count 0\n", "12 retries, 0 failed\n", "oom_kill 0\n",
+                            "killed 0 stale processes\n", "If you run out of memory, set --batch-size 8\n"}) {
+    for (const int steps : {200, 400}) {
+      const Diagnosis diagnosis = diagnose_logs({file("a.log", run_with(steps, words, true))});
+      EXPECT_EQ(diagnosis.outcome, Outcome::kCompleted) << words;
+      EXPECT_EQ(find(diagnosis, "run-failed"), nullptr) << words;
+      EXPECT_EQ(find(diagnosis, "out-of-memory"), nullptr) << words;
+    }
+  }
+}
+
+TEST_F(LogSignals, LacksOfMemoryInTheWordsOfWhoeverSpeaks) {
+  struct Case {
+    const char* words;
+    const char* evidence;
+  };
+  for (const Case& one : {
+           Case{"slurmstepd: error: StepId=5211.batch exceeded memory limit (1048576 > 524288), being killed\n"
+                "slurmstepd: error: *** JOB 5211 ON node1 CANCELLED AT 2024-03-05T10:20:00 ***\n",
+                "the scheduler ended the job for its memory"},
+           Case{"slurmstepd: error: Detected 1 oom_kill event in StepId=1.batch.\n", "the scheduler ended the job"},
+           Case{"[77.1] Memory cgroup out of memory: Killed process 15617 (python3) total-vm:1kB\n",
+                "the kernel ended"},
+           Case{"RuntimeError: CUDA error: out of memory\n", "it ran out of memory"},
+           Case{"RuntimeError: CUDNN_STATUS_ALLOC_FAILED\n", "it ran out of memory"},
+           Case{"OSError: [Errno 12] Cannot allocate memory\n", "the host ran out of memory"},
+           Case{"RuntimeError: DataLoader worker (pid 4) is killed by signal: Bus error. It is possible that\n",
+                "shared memory (/dev/shm) ran out"},
+       }) {
+    const Diagnosis diagnosis = diagnose_logs({file("a.log", run_with(200, one.words, false))});
+    EXPECT_EQ(diagnosis.verdict, Verdict::kFailed) << one.words;
+    EXPECT_THAT(evidence(diagnosis, "out-of-memory"), HasSubstr(one.evidence)) << one.words;
+    EXPECT_NE(find(diagnosis, "run-failed"), nullptr) << one.words;
+  }
+}
+
+TEST_F(LogSignals, WhatTheProgramTriedAgainIsAWarning) {
+  const std::string words = "| WARNING: ran out of memory on GPU #2, skipping batch\n";
+  for (const int steps : {200, 400}) {
+    const Diagnosis diagnosis = diagnose_logs({file("a.log", run_with(steps, words, true))});
+    ASSERT_NE(find(diagnosis, "out-of-memory"), nullptr);
+    EXPECT_EQ(find(diagnosis, "out-of-memory")->severity, Severity::kWarning);
+    EXPECT_NE(diagnosis.verdict, Verdict::kFailed);
+  }
+}
+
+TEST_F(LogSignals, ATurnThatTheSchedulerEndedAndAnotherOneFinished) {
+  const std::string begin = "slurmstepd: error: *** JOB 5211 ON node1 CANCELLED AT 2024-03-05T10:03:20 DUE TO ";
+  struct Case {
+    const char* why;
+    const char* rule;
+  };
+  for (const Case& one : {Case{"TIME LIMIT", "run-timed-out"}, Case{"PREEMPTION", "run-failed"},
+                          Case{"NODE FAILURE, SEE SLURMCTLD LOG FOR DETAILS", "run-failed"}}) {
+    const Diagnosis diagnosis = diagnose_logs({file("a.log", run_with(200, begin + one.why + " ***\n", true))});
+    EXPECT_EQ(diagnosis.outcome, Outcome::kCompleted) << one.why;
+    ASSERT_NE(find(diagnosis, one.rule), nullptr) << one.why;
+    EXPECT_EQ(find(diagnosis, one.rule)->severity, Severity::kInfo) << one.why;
+    EXPECT_THAT(evidence(diagnosis, one.rule), HasSubstr("training went on after it")) << one.why;
+    EXPECT_NE(diagnosis.verdict, Verdict::kFailed) << one.why;
+  }
+}
+
+TEST_F(LogSignals, TheTimeBetweenTwoTurnsIsNoTraining) {
+  std::string text = run_with(
+      200, "slurmstepd: error: *** JOB 5 ON n CANCELLED AT 2024-03-05T10:03:20 DUE TO PREEMPTION ***\n", false);
+  for (int i = 0; i < 100; ++i) {
+    text += fmt::format("2024-03-05 11:{:02}:{:02} step {}/300 loss 0.5\n", i / 60, i % 60, 200 + i);
+  }
+  const Diagnosis diagnosis = diagnose_logs({file("a.log", text + "training finished\n")});
+  EXPECT_DOUBLE_EQ(diagnosis.time.train, 200 + 99);
+  EXPECT_DOUBLE_EQ(diagnosis.time.other, 3400);
+}
+
+TEST_F(LogSignals, OfRanksWithALogEachTheFirstThatFailed) {
+  const auto rank = [&](const char* name, const char* time, const char* message) {
+    return file(name, run_with(200,
+                               fmt::format("2024-03-05 {} ERROR out\nTraceback (most recent call last):\n"
+                                           "  File \"/home/me/{}.py\", line 50, in <module>\n{}\n",
+                                           time, name, message),
+                               false));
+  };
+  const auto peer =
+      rank("q0", "10:04:20", "torch.distributed.DistBackendError: NCCL communicator was aborted on rank 0.");
+  const auto first = rank("q1", "10:03:20", "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.");
+  const auto later = rank("q2", "10:05:20", "ValueError: no batch");
+  for (const auto& files : {std::vector{peer, first, later}, std::vector{later, first, peer}}) {
+    const Diagnosis diagnosis = diagnose_logs(files);
+    EXPECT_THAT(evidence(diagnosis, "run-failed"), HasSubstr("CUDA out of memory"));
+    EXPECT_THAT(evidence(diagnosis, "run-failed"), HasSubstr("q1:202, at 2024-03-05 10:03:20"));
+    EXPECT_EQ(find(diagnosis, "run-failed")->where, "/home/me/q1.py:50");
+    EXPECT_NE(find(diagnosis, "out-of-memory"), nullptr);
+  }
+}
+
+TEST_F(LogSignals, SignalsAndTimeoutsAreSaidInWords) {
+  const std::string elastic =
+      "ERROR:torch.distributed.elastic.multiprocessing.api:failed (exitcode: {}) local_rank: 3 "
+      "(pid: 812917) of binary: /opt/bin/python\n";
+  const auto said = [&](const std::string& words) {
+    return evidence(diagnose_logs({file("a.log", run_with(200, words, false))}), "run-failed");
+  };
+  EXPECT_THAT(said(fmt::format(fmt::runtime(elastic), -9)), HasSubstr("when memory runs out"));
+  EXPECT_THAT(said(fmt::format(fmt::runtime(elastic), -11)), HasSubstr("signal 11"));
+  EXPECT_THAT(said(fmt::format(fmt::runtime(elastic), -7)), HasSubstr("/dev/shm"));
+  EXPECT_THAT(said("[0]<stderr>:Killed\n[1]<stderr>:Aborted (core dumped)\n"),
+              HasSubstr("rank 0 was ended by signal 9"));
+  EXPECT_THAT(
+      said("[rank1]:[E305 10:33:21.512 ProcessGroupNCCL.cpp:616] [Rank 1] Watchdog caught collective operation "
+           "timeout: WorkNCCL(SeqNum=1, Timeout(ms)=1800000) ran for 1800032 milliseconds before timing out.\n"),
+      HasSubstr("timed out after 30 min"));
+}
+
 TEST_F(LogSignals, ACompletedRun) {
   const auto log = file("a.out", "epoch 1 loss 0.5\nepoch 2 loss 0.4\nTraining completed successfully\n");
   EXPECT_EQ(diagnose_logs({log}).outcome, Outcome::kCompleted);

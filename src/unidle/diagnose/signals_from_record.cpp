@@ -91,7 +91,7 @@ void read_exceptions(const record::Reader& reader, const std::vector<record::Not
   }
   const auto order = [&](const Exception& one) {
     const bool end = last_step_ns <= one.t_ns();
-    return std::tuple(end, end ? -static_cast<int>(detail::blame_of(one.text("message"))) : 0, one.t_ns());
+    return std::tuple(end, end ? -static_cast<int>(logs::facts_of_message(one.text("message")).blame) : 0, one.t_ns());
   };
   std::optional<Exception> last;
   record::each_note<record::NoteType::kException>(

@@ -95,14 +95,18 @@ std::string changes(const Finding& finding, const Rule* rule, const Diagnosis& d
   return out;
 }
 
+/// Of an end that training went on after, the rule's own title would say too much.
+std::string_view title_of(const Finding& finding, const Rule& rule) {
+  const bool survived = finding.severity == Severity::kInfo;
+  return survived && rule.id == "run-failed"      ? "An error after which training went on"
+         : survived && rule.id == "run-timed-out" ? "A time limit after which training went on"
+                                                  : std::string_view(rule.title);
+}
+
 std::string finding_text(const Finding& finding, std::size_t number, const Diagnosis& diagnosis, const Style& style) {
   const Rule* rule = find_rule(finding.id);
-  const bool survived = finding.id == "run-failed" && finding.severity == Severity::kInfo;
-  std::string head = rule == nullptr ? finding.id
-                                     : fmt::format("{} [{}]",
-                                                   survived ? style.word("An error after which training went on")
-                                                            : style.word(rule->title),
-                                                   finding.id);
+  std::string head =
+      rule == nullptr ? finding.id : fmt::format("{} [{}]", style.word(title_of(finding, *rule)), finding.id);
   head += style.word(": ") + style.word(to_string(finding.severity));
   if (finding.share) {
     head += style.say(", {} of the wall time", format_share(*finding.share));

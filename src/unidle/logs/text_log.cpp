@@ -45,7 +45,7 @@ class TextReader {
     if (const auto stamp = stamps_.at_begin(text)) {
       set_time(*stamp);
     }
-    if (failures_.in_traceback(text)) {
+    if (failures_.in_traceback(text, number)) {
       return;
     }
     shape = shape != nullptr ? shape : &shapes_.look(text);
@@ -55,14 +55,17 @@ class TextReader {
       return;
     }
     read_times(line);
-    failures_.read(line);
+    failures_.read(line, now_or_last());
+    if (log_.end && log_.end->quote.line == number) {
+      phases_.ended();
+    }
     read_settings(line);
     read_run(line);
   }
 
   void finish() {
-    failures_.finish();
     counters_.finish();
+    failures_.finish(last_ns_);
     log_.phases = phases_.result();
     log_.first_ns = first_ns_;
     log_.last_ns = last_ns_;
@@ -97,9 +100,6 @@ class TextReader {
     if (line.hits.has_any(Word::kWeekday, Word::kCancelled)) {
       if (const auto stamp = stamps_.anywhere(line.text)) {
         set_time(*stamp);
-        if (line.hits.has(Word::kCancelled)) {
-          log_.ended_ns = stamp->ns;
-        }
       }
     } else if (const Hit* key = line.hits.first(Word::kTimeKey); key != nullptr && line.text.front() == '{') {
       json_time(line.text.substr(key->end));
@@ -293,8 +293,8 @@ const Counter* TextLog::counter(std::string_view kind) const {
 }
 
 bool TextLog::says_nothing() const {
-  return !first_ns && progress_lines == 0 && end == LogEnd::kUnknown && !traceback && !exception && !crash && !error &&
-         !out_of_memory && !host_out_of_memory && !claim && tables.gpus.empty() && bars.empty();
+  return !first_ns && progress_lines == 0 && !end && failures.empty() && !error && !claim && tables.gpus.empty() &&
+         bars.empty();
 }
 
 TextLog read_text_log(Source& source) {

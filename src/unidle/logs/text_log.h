@@ -5,8 +5,10 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "unidle/logs/failure_line.h"
 #include "unidle/logs/gpu_log.h"
 #include "unidle/logs/source.h"
 
@@ -17,6 +19,15 @@ struct Quote {
   std::string text;
   std::uint64_t line = 0;
   std::int64_t progress_before = 0;  // progress lines up to here
+};
+
+/// Of a process or of the run, as a line or a traceback tells it.
+struct Failure {
+  FailureFacts facts;
+  Quote quote;          // of a traceback from its header to its message
+  std::string message;  // the line that names it, without what stands before that
+  bool is_traceback = false;
+  std::optional<std::int64_t> t_ns;
 };
 
 /// Something that is counted: "epoch", "step", "iteration", "batch", "sample".
@@ -44,6 +55,7 @@ struct LogPhases {
   double train_s = 0;
   double validate_s = 0;
   double checkpoint_s = 0;
+  double away_s = 0;             // between two turns of a run that the scheduler had ended
   std::int64_t validations = 0;  // with a begin that was told
   std::int64_t checkpoints = 0;
   bool training_seen = false;
@@ -70,6 +82,13 @@ struct StatedSetting {
 
 enum class LogEnd { kUnknown, kTimeLimit, kCancelled, kPreempted, kNodeFailed };
 
+/// The scheduler's own words that it ended a turn of the run.
+struct SchedulerEnd {
+  LogEnd end = LogEnd::kUnknown;
+  Quote quote;
+  std::optional<std::int64_t> t_ns;
+};
+
 struct TextLog {
   std::string file;
   std::uint64_t bytes = 0;
@@ -81,17 +100,12 @@ struct TextLog {
   std::optional<std::int64_t> job_id;
 
   // The end
-  LogEnd end = LogEnd::kUnknown;
-  std::optional<Quote> end_line;         // the scheduler's own words
-  std::optional<std::int64_t> ended_ns;  // by the scheduler
-  std::optional<Quote> traceback;        // the last one, from its header to its message
-  std::optional<Quote> exception;        // a line like "RuntimeError: ...", without a traceback
-  std::optional<Quote> crash;            // segmentation fault, killed, could not start
-  std::optional<Quote> error;            // the last line of level ERROR
+  std::optional<SchedulerEnd> end;    // of its last turn
+  std::vector<SchedulerEnd> earlier;  // of turns that training went on after: at most kMostEarlier
+  std::vector<Failure> failures;      // in the order of the lines: at most kMostFailures
+  std::optional<int> first_rank;      // that failed, as the launcher tells
+  std::optional<Quote> error;         // the last line of level ERROR
   std::int64_t error_lines = 0;
-  std::optional<Quote> out_of_memory;  // of the device
-  std::optional<Quote> host_out_of_memory;
-  std::optional<int> exit_code;
   std::optional<Quote> claim;  // the last line that claims success
 
   // Loss
@@ -118,10 +132,29 @@ struct TextLog {
   std::optional<std::string> capability;
   GpuLog tables;  // plain nvidia-smi tables in the text
 
+  static constexpr std::size_t kMostEarlier = 16;
+  static constexpr std::size_t kMostFailures = 64;
+
   const Counter* counter(std::string_view kind) const;
   /// Nothing in it is known to come from a run.
   bool says_nothing() const;
 };
+
+/// Progress lines that follow a failure: where there are any, the run went on.
+std::int64_t progress_after(const TextLog& log, const Quote& quote);
+
+/// The failure that explains the end of a run of one process or several, else one that training went on after; none in
+/// a run without. A consequence comes behind what it follows from. Of one process the last failure counts, of several
+/// the first process.
+struct DecisiveFailure {
+  const Failure* failure = nullptr;
+  bool went_on = false;
+};
+DecisiveFailure decisive_failure(const TextLog& log);
+/// The same among those that are a lack of memory.
+DecisiveFailure lack_of_memory(const TextLog& log);
+/// By how much a failure explains, most first: what only follows from another one comes behind it.
+std::pair<Blame, bool> order_of(const FailureFacts& facts);
 
 /// Throws kInput when the source cannot be read.
 TextLog read_text_log(Source& source);

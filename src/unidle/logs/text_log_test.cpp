@@ -120,65 +120,6 @@ TEST(Phases, StatedDurations) {
   EXPECT_DOUBLE_EQ(log.stated_validation_s.sum, 12.5 + 90 + 3);
 }
 
-TEST(Failures, ATracebackBehindAClaim) {
-  const TextLog log = log_of(
-      "epoch 1 loss 0.5\n"
-      "[rank0]: Traceback (most recent call last):\n"
-      "[rank0]:   File \"/work/train.py\", line 7, in main\n"
-      "[rank0]:     raise RuntimeError\n"
-      "[rank0]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.\n"
-      "✅ 实验成功完成！\n");
-  ASSERT_TRUE(log.traceback);
-  EXPECT_THAT(log.traceback->text, HasSubstr("\n  File \"/work/train.py\", line 7"));
-  EXPECT_THAT(log.traceback->text, HasSubstr("torch.OutOfMemoryError: CUDA out of memory"));
-  EXPECT_EQ(log.traceback->line, 2U);
-  EXPECT_EQ(log.traceback->progress_before, log.progress_lines);
-  ASSERT_TRUE(log.out_of_memory);
-  ASSERT_TRUE(log.claim);
-  EXPECT_EQ(log.claim->line, 6U);
-}
-
-TEST(Failures, TheLastTracebackCountsUnlessItOnlyWraps) {
-  const std::string header = "Traceback (most recent call last):\n  File \"a.py\", line 1\n";
-  const TextLog log = log_of(
-      header + "KeyError: 'a'\n\nDuring handling of the above exception, another exception occurred:\n\n" + header +
-      "ValueError: b\n" + header + "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: \n");
-  ASSERT_TRUE(log.traceback);
-  EXPECT_THAT(log.traceback->text, HasSubstr("ValueError: b"));
-  EXPECT_FALSE(log_of("Exception ignored in: <function a>\n" + header + "TypeError: x\n").traceback);
-  const TextLog cut = log_of(header);
-  ASSERT_TRUE(cut.traceback);
-}
-
-TEST(Failures, WhatTheSchedulerSays) {
-  const TextLog limit =
-      log_of("slurmstepd: error: *** JOB 52178 ON gpu01 CANCELLED AT 2025-08-04T15:47:39 DUE TO TIME LIMIT ***\n");
-  EXPECT_EQ(limit.end, LogEnd::kTimeLimit);
-  EXPECT_TRUE(limit.ended_ns);
-  EXPECT_EQ(limit.job_id, 52178);
-  EXPECT_EQ(log_of("slurmstepd: error: *** JOB 1 ON n CANCELLED AT 2025-08-04T15:47:39 ***").end, LogEnd::kCancelled);
-  EXPECT_EQ(log_of("slurmstepd: error: *** JOB 1 ON n CANCELLED AT 2025-08-04T15:47:39 DUE TO NODE FAILURE ***").end,
-            LogEnd::kNodeFailed);
-  const TextLog memory = log_of("slurmstepd: error: Detected 1 oom_kill event in StepId=1.batch.\n");
-  EXPECT_TRUE(memory.host_out_of_memory);
-  const TextLog code = log_of("srun: error: gpu01: task 0: Exited with exit code 137\n");
-  EXPECT_EQ(code.exit_code, 137);
-  EXPECT_TRUE(log_of("/var/spool/slurm_script: line 42: 12345 Killed                  python train.py").crash);
-  EXPECT_TRUE(log_of("Segmentation fault (core dumped)").crash);
-  EXPECT_TRUE(log_of("python: can't open file 'x.py': [Errno 2] No such file or directory").crash);
-}
-
-TEST(Failures, WordsThatAreNoFailure) {
-  const TextLog log = log_of(
-      "epoch 1 val_error: 0.3 loss 0.2\nwe killed the noise\nsuccess rate: 0.5\nerror bars are drawn\n"
-      "not successful yet\nout of the memory bank\n");
-  EXPECT_FALSE(log.crash);
-  EXPECT_FALSE(log.exception);
-  EXPECT_FALSE(log.error);
-  EXPECT_FALSE(log.claim);
-  EXPECT_FALSE(log.host_out_of_memory);
-}
-
 TEST(Losses, NanThatStaysAndInfBesideAFiniteOne) {
   std::string text;
   for (int i = 0; i < 10; ++i) {

@@ -1,11 +1,11 @@
 #include "unidle/slurm/progress.h"
 
 #include <algorithm>
-#include <array>
 #include <fstream>
 
 #include "unidle/base/error.h"
 #include "unidle/base/split.h"
+#include "unidle/logs/failure_line.h"
 
 namespace unidle::slurm {
 
@@ -96,18 +96,14 @@ std::optional<double> expected_s(const Job& job, const std::optional<Progress>& 
 }
 
 bool killed_for_memory(const std::filesystem::path& output) {
-  // Source: Slurm's slurmstepd, of task/cgroup and of jobacct_gather with OverMemoryKill.
-  static constexpr std::array<std::string_view, 3> kWords = {"oom-kill event", "oom_kill event",
-                                                             "exceeded memory limit ("};
+  using logs::Speaker;
   const std::string text = end_of(output);
-  for (const std::string_view line : split(text, '\n')) {
-    if (line.starts_with("slurmstepd") && std::any_of(kWords.begin(), kWords.end(), [&](std::string_view words) {
-          return line.find(words) != std::string_view::npos;
-        })) {
-      return true;
-    }
-  }
-  return false;
+  const auto lines = split(text, '\n');
+  return std::any_of(lines.begin(), lines.end(), [](std::string_view line) {
+    const auto failure = logs::failure_in(line);
+    return failure && !failure->facts.hint && failure->facts.lack == logs::Lack::kHostMemory &&
+           (failure->facts.speaker == Speaker::kScheduler || failure->facts.speaker == Speaker::kKernel);
+  });
 }
 
 }  // namespace unidle::slurm

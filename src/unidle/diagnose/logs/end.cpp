@@ -1,7 +1,9 @@
 // How a run ended, by its logs.
 #include <algorithm>
 
+#include "unidle/diagnose/detail/output.h"
 #include "unidle/diagnose/logs/job_logs.h"
+#include "unidle/logs/timestamp.h"
 
 namespace unidle::diagnose::detail {
 
@@ -14,111 +16,111 @@ using unidle::logs::TextLog;
 /// So many losses in a row that are all nan or infinite do not come back.
 constexpr std::int64_t kHopelessLines = 3;
 
-struct Failure {
+/// Something that ended the run, or that it went on after.
+struct Trouble {
   const TextLog* log = nullptr;
   Quote quote;
-  std::string message;
-  bool is_traceback = false;
-  std::int64_t progress_after = 0;
+  PrintedFailure failure;
+  std::optional<std::int64_t> t_ns;  // on a clock that other files share
 };
 
-/// The line that names the exception: the last one of the text.
-std::string last_line(std::string_view text) {
-  while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) {
-    text.remove_suffix(1);
-  }
-  const std::size_t begin = text.rfind('\n');
-  return std::string(begin == std::string_view::npos ? text : text.substr(begin + 1));
+Trouble trouble_of(const TextLog& log, const Quote& quote, std::string message) {
+  return {
+      &log, quote, {std::move(message), std::nullopt, unidle::logs::progress_after(log, quote) > 0, {}}, std::nullopt};
 }
 
-Failure failure_of(const TextLog& log, const Quote& quote, std::string message) {
-  return {&log, quote, std::move(message), false, log.progress_lines - quote.progress_before};
-}
-
-void add_losses(const TextLog& log, Language language, std::vector<Failure>& failures) {
+void add_losses(const TextLog& log, Language language, std::vector<Trouble>& troubles) {
   if (log.hopeless_loss && log.hopeless_loss_lines >= kHopelessLines) {
-    Failure failure =
-        failure_of(log, *log.hopeless_loss,
+    troubles.push_back(
+        trouble_of(log, *log.hopeless_loss,
                    say(language, "the loss is nan or infinite in the last {} lines that tell it, from {} on: {}",
-                       log.hopeless_loss_lines, place_in(log.file, log.hopeless_loss->line), log.hopeless_loss->text));
-    failure.progress_after = 0;  // steps after it are of no use
-    failures.push_back(std::move(failure));
+                       log.hopeless_loss_lines, place_in(log.file, log.hopeless_loss->line), log.hopeless_loss->text)));
+    troubles.back().failure.went_on = false;  // steps after it are of no use
   } else if (log.bad_loss) {
-    failures.push_back(failure_of(log, *log.bad_loss,
+    troubles.push_back(trouble_of(log, *log.bad_loss,
                                   say(language, "a loss is nan or infinite in {} of the {} lines that tell losses",
                                       log.bad_loss_lines, log.loss_lines)));
-    failures.back().progress_after = std::max<std::int64_t>(1, failures.back().progress_after);
+    troubles.back().failure.went_on = true;
   }
 }
 
 /// By how much they tell, most first.
-std::vector<Failure> failures_of(const TextLog& log, Language language) {
-  std::vector<Failure> failures;
-  if (log.traceback) {
-    failures.push_back(failure_of(log, *log.traceback, last_line(log.traceback->text)));
-    failures.back().is_traceback = true;
+std::vector<Trouble> troubles_of(const TextLog& log, Language language) {
+  std::vector<Trouble> troubles;
+  if (const auto decisive = unidle::logs::decisive_failure(log); decisive.failure != nullptr) {
+    troubles.push_back({&log, decisive.failure->quote, printed_failure(decisive),
+                        log.has_date ? decisive.failure->t_ns : std::nullopt});
   }
-  for (const auto* quote : {&log.exception, &log.out_of_memory, &log.host_out_of_memory, &log.crash}) {
-    if (*quote) {
-      failures.push_back(failure_of(log, **quote, (*quote)->text));
-    }
-  }
-  add_losses(log, language, failures);
+  add_losses(log, language, troubles);
   // A line of level ERROR alone is no failure: programs log errors and go on. At the very end it is.
   if (log.error && log.error->progress_before == log.progress_lines && log.progress_lines > 0 &&
       (!log.claim || log.claim->line < log.error->line)) {
-    failures.push_back(failure_of(log, *log.error, log.error->text));
+    troubles.push_back(trouble_of(log, *log.error, log.error->text));
+    troubles.back().failure.facts.blame = unidle::logs::Blame::kLauncher;  // it says less than any failure does
   }
-  return failures;
+  return troubles;
 }
 
-const TextLog* ended_by_scheduler(const JobLogs& job) {
-  const TextLog* found = nullptr;
+/// Of several processes with a log each: what only follows comes behind, and what came later.
+bool explains_more(const Trouble& one, const Trouble& other) {
+  if (one.failure.went_on != other.failure.went_on) {
+    return !one.failure.went_on;
+  }
+  const auto order = unidle::logs::order_of(one.failure.facts);
+  const auto order_of_other = unidle::logs::order_of(other.failure.facts);
+  return order != order_of_other ? order < order_of_other : one.t_ns && other.t_ns && *one.t_ns < *other.t_ns;
+}
+
+/// What explains the end best; of those that do alike the first.
+std::optional<Trouble> worst_trouble(const JobLogs& job) {
+  std::optional<Trouble> worst;
   for (const TextLog& log : job.texts) {
-    if (log.end != LogEnd::kUnknown && (found == nullptr || log.end == LogEnd::kTimeLimit)) {
-      found = &log;
+    for (Trouble& trouble : troubles_of(log, job.language)) {
+      if (!worst || explains_more(trouble, *worst)) {
+        worst = std::move(trouble);
+      }
+    }
+  }
+  return worst;
+}
+
+std::optional<PrintedFailure> lack_told_in(const JobLogs& job) {
+  std::optional<PrintedFailure> found;
+  for (const TextLog& log : job.texts) {
+    const auto memory = unidle::logs::lack_of_memory(log);
+    if (memory.failure != nullptr && (!found || (found->went_on && !memory.went_on))) {
+      found = printed_failure(memory);
     }
   }
   return found;
 }
 
-/// The first that nothing went on after, else the first.
-std::optional<Failure> worst_failure(const JobLogs& job) {
-  std::vector<Failure> all;
-  for (const TextLog& log : job.texts) {
-    for (Failure& failure : failures_of(log, job.language)) {
-      all.push_back(std::move(failure));
+/// Of the process that failed first where its launcher tells it, else as told last.
+std::optional<int> exit_code_of(const Trouble& trouble) {
+  std::optional<int> code;
+  for (const auto& failure : trouble.log->failures) {
+    const bool of_another = trouble.failure.facts.rank && failure.facts.rank != trouble.failure.facts.rank;
+    if (failure.facts.exit_code > 0 && !of_another && unidle::logs::progress_after(*trouble.log, failure.quote) == 0) {
+      code = failure.facts.exit_code;
     }
   }
-  const auto fatal = std::find_if(all.begin(), all.end(), [](const Failure& one) { return one.progress_after == 0; });
-  if (fatal != all.end()) {
-    return *fatal;
-  }
-  return all.empty() ? std::nullopt : std::optional(all.front());
+  return code;
 }
 
-void add_failure(const Failure& failure, const JobLogs& job, Signals& signals) {
-  signals.exception = failure.message;
-  signals.steps_after_exception = failure.progress_after;
-  for (const TextLog& log : job.texts) {
-    for (const auto* memory : {&log.out_of_memory, &log.host_out_of_memory}) {
-      if (*memory) {
-        signals.output_tail += (*memory)->text + "\n";
-      }
-    }
-  }
-  if (failure.is_traceback) {
-    signals.output_tail += failure.quote.text;
-  }
+void add_trouble(const Trouble& trouble, const JobLogs& job, Signals& signals) {
+  const bool fatal = !trouble.failure.went_on;
   auto& evidence = signals.evidence["run-failed"];
-  evidence.push_back(say(job.language, "it stands at {}", place_in(failure.log->file, failure.quote.line)));
-  if (failure.progress_after == 0 && failure.log->exit_code) {
-    signals.exit_code = failure.log->exit_code;
+  const std::string place = place_in(trouble.log->file, trouble.quote.line);
+  evidence.push_back(trouble.t_ns
+                         ? say(job.language, "it stands at {}, at {}", place, unidle::logs::format_stamp(*trouble.t_ns))
+                         : say(job.language, "it stands at {}", place));
+  if (fatal && !signals.exit_code) {
+    signals.exit_code = exit_code_of(trouble);
   }
-  const auto& claim = failure.log->claim;
-  if (claim && claim->line > failure.quote.line && failure.progress_after == 0) {
+  const auto& claim = trouble.log->claim;
+  if (claim && claim->line > trouble.quote.line && fatal) {
     evidence.push_back(say(job.language, "a later line claims success all the same: \"{}\" ({})", claim->text,
-                           place_in(failure.log->file, claim->line)));
+                           place_in(trouble.log->file, claim->line)));
   }
 }
 
@@ -128,19 +130,57 @@ bool claims_success_at_end(const JobLogs& job) {
   });
 }
 
+const TextLog* ended_by_scheduler(const JobLogs& job) {
+  const TextLog* found = nullptr;
+  for (const TextLog& log : job.texts) {
+    if (log.end && (found == nullptr || log.end->end == LogEnd::kTimeLimit)) {
+      found = &log;
+    }
+  }
+  return found;
+}
+
+/// A job that failed is cancelled too: by the scheduler itself, or by a person who sees it hang.
+bool failed_before(const std::optional<Trouble>& trouble, const TextLog& ended) {
+  return trouble && !trouble->failure.went_on && trouble->failure.facts.blame == unidle::logs::Blame::kOwn &&
+         (trouble->log != &ended || trouble->quote.line < ended.end->quote.line);
+}
+
+Outcome outcome_of(const TextLog& ended, const std::optional<Trouble>& trouble) {
+  switch (ended.end->end) {
+    case LogEnd::kTimeLimit: return Outcome::kTimedOut;
+    case LogEnd::kCancelled: return failed_before(trouble, ended) ? Outcome::kFailed : Outcome::kStopped;
+    default: return Outcome::kFailed;
+  }
+}
+
+std::string scheduler_said(const JobLogs& job, const TextLog& log, const unidle::logs::SchedulerEnd& end) {
+  return say(job.language, "the scheduler said: {} ({})", end.quote.text, place_in(log.file, end.quote.line));
+}
+
+void add_earlier_turns(const JobLogs& job, Signals& signals) {
+  for (const TextLog& log : job.texts) {
+    for (const auto& turn : log.earlier) {
+      signals.earlier_turns.push_back({turn.end == LogEnd::kTimeLimit, scheduler_said(job, log, turn)});
+    }
+  }
+}
+
 }  // namespace
 
 void add_end(const JobLogs& job, Signals& signals) {
+  const auto trouble = worst_trouble(job);
   if (const TextLog* log = ended_by_scheduler(job)) {
-    signals.outcome = log->end == LogEnd::kTimeLimit   ? Outcome::kTimedOut
-                      : log->end == LogEnd::kCancelled ? Outcome::kStopped
-                                                       : Outcome::kFailed;
-    const char* rule = log->end == LogEnd::kTimeLimit ? "run-timed-out" : "run-failed";
-    signals.evidence[rule].push_back(say(job.language, "the scheduler said: {} ({})", log->end_line->text,
-                                         place_in(log->file, log->end_line->line)));
+    signals.outcome = outcome_of(*log, trouble);
+    const char* rule = log->end->end == LogEnd::kTimeLimit ? "run-timed-out" : "run-failed";
+    signals.evidence[rule].push_back(scheduler_said(job, *log, *log->end));
   }
-  if (const auto failure = worst_failure(job)) {
-    add_failure(*failure, job, signals);
+  add_earlier_turns(job, signals);
+  signals.printed.emplace();
+  if (trouble) {
+    signals.printed->failure = trouble->failure;
+    signals.printed->memory = lack_told_in(job);
+    add_trouble(*trouble, job, signals);
   } else if (signals.outcome == Outcome::kUnknown && claims_success_at_end(job)) {
     signals.outcome = Outcome::kCompleted;
   }

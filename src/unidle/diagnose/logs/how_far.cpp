@@ -1,6 +1,7 @@
 #include "unidle/diagnose/logs/how_far.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "unidle/base/clock.h"
 #include "unidle/base/units.h"
@@ -13,11 +14,11 @@ using unidle::logs::Counter;
 using unidle::logs::TextLog;
 
 /// Time of one unit, validation and checkpoints between them included: that is what a whole run pays.
-std::optional<double> seconds_each(const Counter& counter) {
+std::optional<double> seconds_each(const TextLog& log, const Counter& counter) {
   if (!counter.first_ns || !counter.changed_ns || counter.advanced <= 0 || *counter.changed_ns <= *counter.first_ns) {
     return std::nullopt;
   }
-  return seconds(*counter.changed_ns - *counter.first_ns) / counter.advanced;
+  return std::max(0.0, seconds(*counter.changed_ns - *counter.first_ns) - log.phases.away_s) / counter.advanced;
 }
 
 bool is_done(const Counter& counter) {
@@ -68,7 +69,7 @@ std::string passes_sentence(const TextLog& log, Language language, const Signals
 void add_how_far(const TextLog& log, const JobTimes& times, Language language, Signals& signals) {
   std::vector<std::string> facts;
   const auto rest = rest_of(log);
-  const auto each = rest ? seconds_each(*rest->counter) : std::nullopt;
+  const auto each = rest ? seconds_each(log, *rest->counter) : std::nullopt;
   if (rest) {
     facts.push_back(say(language, "it had come to {} {} of {}{}", translate(language, rest->counter->kind),
                         grouped(rest->counter->last), grouped(*rest->counter->total),
@@ -82,9 +83,10 @@ void add_how_far(const TextLog& log, const JobTimes& times, Language language, S
   if (const std::string sentence = passes_sentence(log, language, signals); !sentence.empty()) {
     facts.push_back(sentence);
   }
-  for (const char* rule : {"run-timed-out", "run-failed"}) {
-    const bool told = rule == std::string_view("run-timed-out") || signals.steps_after_exception == 0;
-    if (told) {
+  const bool failed = signals.printed && signals.printed->failure && !signals.printed->failure->went_on;
+  for (const auto& [rule, ended] :
+       {std::pair("run-timed-out", signals.outcome == Outcome::kTimedOut), std::pair("run-failed", failed)}) {
+    if (ended) {
       auto& evidence = signals.evidence[rule];
       evidence.insert(evidence.begin(), facts.begin(), facts.end());  // they say more than the quotes do
     }

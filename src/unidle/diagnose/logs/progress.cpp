@@ -33,7 +33,9 @@ void add_timed_phases(const TextLog& log, const JobTimes& times, Signals& signal
   time.checkpoint = phases.checkpoint_s;
   const double rest = signals.wall_s - time.startup - time.train - time.validate - time.checkpoint;
   // What was cut off was still at work between its last line and the cut.
-  (signals.outcome == Outcome::kTimedOut ? time.train : time.other) += std::max(0.0, rest);
+  const double away = std::min(phases.away_s, std::max(0.0, rest));
+  time.other += away;
+  (signals.outcome == Outcome::kTimedOut ? time.train : time.other) += std::max(0.0, rest) - away;
   if (phases.validations > 0) {
     signals.validations = phases.validations;
   }

@@ -1,27 +1,35 @@
 #include <csignal>
-#include <string_view>
+#include <optional>
+#include <string>
 
 #include "unidle/base/units.h"
 #include "unidle/diagnose/detail/finding.h"
+#include "unidle/diagnose/detail/output.h"
 #include "unidle/diagnose/rule.h"
 
 namespace unidle::diagnose::rules {
 
 namespace {
 
-bool says_out_of_memory(std::string_view text) {
-  for (const std::string_view words :
-       {"CUDA out of memory", "OutOfMemoryError", "out of memory. Tried to allocate", "MemoryError",
-        "DefaultCPUAllocator: can't allocate", "oom-kill", "Out Of Memory"}) {
-    if (text.find(words) != std::string_view::npos) {
-      return true;
+/// What was printed of it, or seen by the instrumentation.
+std::optional<PrintedFailure> told_lack(const Signals& signals) {
+  auto printed = detail::printed_end(signals).memory;
+  if (!printed && signals.exception) {
+    const auto facts = logs::facts_of_message(*signals.exception);
+    if (facts.lack != logs::Lack::kNone) {
+      printed = PrintedFailure{*signals.exception, detail::place(signals.exception_where),
+                               signals.steps_after_exception.value_or(1) > 0, facts};
     }
   }
-  return false;
+  return printed;
 }
 
 /// The kernel ends what exceeds its memory with SIGKILL and without a word.
-bool was_killed(const Signals& signals) { return signals.exit_signal == SIGKILL || signals.exit_code == 128 + SIGKILL; }
+bool was_killed(const Signals& signals) {
+  const auto& printed = signals.printed ? signals.printed->failure : std::nullopt;
+  return signals.exit_signal == SIGKILL || signals.exit_code == 128 + SIGKILL ||
+         (printed && !printed->went_on && printed->facts.signal == SIGKILL);
+}
 
 /// A program may fail by itself when one of its helpers was killed.
 bool killed_by_the_kernel(const Signals& signals) {
@@ -39,7 +47,21 @@ bool is_missing(const Signals& signals) {
   return nobody_knows || (!ended && !signals.gpu.ooms);
 }
 
-std::string evidence_of(const Context& context, const Policy& policy) {
+std::string told_by(const Context& context, const logs::FailureFacts& facts) {
+  if (facts.lack == logs::Lack::kSharedMemory) {
+    return context.say("shared memory (/dev/shm) ran out");
+  }
+  if (facts.speaker == logs::Speaker::kScheduler) {
+    return context.say("the scheduler ended the job for its memory");
+  }
+  if (facts.speaker == logs::Speaker::kKernel) {
+    return context.say("the kernel ended a process for want of memory");
+  }
+  return facts.lack == logs::Lack::kHostMemory ? context.say("the program says that the host ran out of memory")
+                                               : context.say("the program says that it ran out of memory");
+}
+
+std::string evidence_of(const Context& context, const Policy& policy, const std::optional<PrintedFailure>& told) {
   const Signals& signals = context.signals;
   if (killed_by_the_kernel(signals)) {
     return context.say("the kernel killed {} processes for want of memory while the run went on", *signals.oom_kills);
@@ -47,33 +69,36 @@ std::string evidence_of(const Context& context, const Policy& policy) {
   if (killed_at_the_limit(signals, policy)) {
     return context.say("the command was killed while its memory was {} full", format_share(*signals.host_memory_used));
   }
-  return signals.gpu.ooms.value_or(0) > 0 ? context.say("the device ran out of memory {} times", *signals.gpu.ooms)
-                                          : context.say("the program says that it ran out of memory");
+  return told ? told_by(context, told->facts)
+              : context.say("the device ran out of memory {} times", signals.gpu.ooms.value_or(0));
 }
 
 Evaluation evaluate_out_of_memory(const Context& context, const Policy& policy) {
   const Signals& signals = context.signals;
-  const bool said = says_out_of_memory(signals.output_tail) || says_out_of_memory(signals.error_tail) ||
-                    (signals.exception && says_out_of_memory(*signals.exception));
+  const auto told = told_lack(signals);
   const bool counted = signals.gpu.ooms.value_or(0) > 0;
   const bool killed = killed_by_the_kernel(signals) || killed_at_the_limit(signals, policy);
-  if (!said && !counted && !killed) {
+  if (!told && !counted && !killed) {
     return is_missing(signals) ? Evaluation(Missing{"how the run ended"}) : Evaluation(Nothing{});
   }
   const bool failed = signals.exit_code.value_or(0) != 0 || signals.exit_signal.value_or(0) != 0 ||
                       signals.outcome == Outcome::kFailed ||
-                      (said && signals.exception && signals.steps_after_exception == 0);
+                      (told && !told->went_on && signals.outcome != Outcome::kCompleted);
   Finding finding;
   finding.severity = failed ? Severity::kCritical : Severity::kWarning;
   if (failed) {
     finding.verdict = Verdict::kFailed;
   }
-  finding.where = detail::place(signals.exception_where);
-  finding.evidence.push_back(evidence_of(context, policy));
+  finding.where = told && told->where ? told->where : detail::place(signals.exception_where);
+  finding.evidence.push_back(evidence_of(context, policy, told));
+  if (told && !killed) {
+    finding.evidence.push_back(context.say("it said: {}", told->message));
+  }
   if (!failed) {
     finding.evidence.push_back(context.say("training went on after it"));
   }
-  if (signals.batch_samples && *signals.batch_samples % 2 == 0) {
+  const bool of_the_host = killed || (told && told->facts.lack != logs::Lack::kDeviceMemory);
+  if (!of_the_host && signals.batch_samples && *signals.batch_samples % 2 == 0) {
     const auto accumulation = detail::effective_int(context, "batch.accumulation").value_or(1);
     finding.fixes.push_back(detail::make_fix(context, "batch.size", *signals.batch_samples / 2,
                                              "smaller micro-batches; the effective batch stays what it was"));
@@ -100,7 +125,9 @@ const Rule& out_of_memory() {
           "processes of its group for want of memory meanwhile; where that is not known, a SIGKILL while host memory "
           "was at least memory_full (90 %) full.",
       .needs = "how the run ended, the end of its output, the program's own count",
-      .proposes = "batch.size with batch.accumulation; grad.checkpointing",
+      .proposes =
+          "of a device batch.size with batch.accumulation, or grad.checkpointing; of the host more memory for the "
+          "job, or fewer loader.workers; a larger /dev/shm where shared memory ran out",
       .evaluate = evaluate_out_of_memory,
   };
   return kRule;

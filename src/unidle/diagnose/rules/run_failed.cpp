@@ -3,6 +3,7 @@
 #include <csignal>
 #include <cstring>
 
+#include "unidle/base/units.h"
 #include "unidle/diagnose/detail/finding.h"
 #include "unidle/diagnose/detail/output.h"
 #include "unidle/diagnose/rule.h"
@@ -24,52 +25,86 @@ std::string bad_end(const Context& context) {
   return signals.outcome == Outcome::kFailed ? "the run is marked as failed" : "";
 }
 
-/// In the output: of either stream the last one, and of these the one that nothing went on after.
-std::optional<detail::OutputFailure> printed_failure(const Signals& signals) {
-  auto failure = detail::find_failure(signals.error_tail);
-  if (!failure || failure->went_on) {
-    if (auto other = detail::find_failure(signals.output_tail); other && (!failure || !other->went_on)) {
-      failure = std::move(other);
-    }
-  }
-  return failure;
-}
-
 /// True when the printed failure is the last one that the instrumentation saw: Python prints its first line.
-bool is_the_same(const detail::OutputFailure& printed, std::string_view seen) {
+bool is_the_same(const PrintedFailure& printed, std::string_view seen) {
   seen = seen.substr(0, seen.find('\n'));
   return !seen.empty() && (printed.message.starts_with(seen) || seen.starts_with(printed.message));
 }
 
-/// What the program said about it: in its output, or to the instrumentation. Of several failures the last one counts,
-/// and where that is not known the one that nothing went on after. What was measured goes before what the output hints
-/// at.
-std::optional<detail::OutputFailure> told_failure(const Signals& signals) {
-  auto printed = printed_failure(signals);
-  if (!signals.exception || !signals.steps_after_exception) {
-    return printed || !signals.exception ? printed
-                                         : std::optional(detail::OutputFailure{
-                                               *signals.exception, detail::place(signals.exception_where), false});
-  }
-  const bool went_on = *signals.steps_after_exception > 0;
-  if (printed && is_the_same(*printed, *signals.exception)) {
-    printed->went_on = went_on;
+/// What the program said about it: in its output, or to the instrumentation. What was measured goes before what the
+/// output hints at.
+std::optional<PrintedFailure> told_failure(const Signals& signals) {
+  auto printed = detail::printed_end(signals).failure;
+  if (!signals.exception) {
     return printed;
   }
-  if (printed && went_on) {
+  const auto facts = logs::facts_of_message(*signals.exception);
+  PrintedFailure seen{*signals.exception, detail::place(signals.exception_where), false, facts};
+  if (!signals.steps_after_exception) {
+    return printed ? printed : seen;
+  }
+  seen.went_on = *signals.steps_after_exception > 0;
+  if (printed && is_the_same(*printed, seen.message)) {
+    printed->went_on = seen.went_on;
+    return printed;
+  }
+  if (printed && seen.went_on) {
     return printed;  // by another way than the instrumentation sees
   }
-  return detail::OutputFailure{*signals.exception, detail::place(signals.exception_where), went_on};
+  // What a process saw of the end of another one explains less than what ended that.
+  const bool consequence = printed && !printed->went_on && printed->facts.blame < facts.blame;
+  return consequence ? printed : seen;
 }
 
-/// The process whose end the others only noticed; nothing where one tells of a failure of its own.
-std::optional<detail::KilledRank> killed_rank(const Signals& signals,
-                                              const std::optional<detail::OutputFailure>& failure) {
-  if (failure && detail::blame_of(failure->message) == detail::Blame::kOwn) {
-    return std::nullopt;
+/// What it means that a signal ended a process.
+std::string_view meaning_of(int signal) {
+  switch (signal) {
+    case SIGKILL: return "the kernel sends that signal when memory runs out, a scheduler at its limits";
+    case SIGSEGV: return "native code touched memory that is not its own: an extension, or libraries that do not fit";
+    case SIGBUS: return "most often shared memory (/dev/shm) is too small for what the loader's workers hand over";
+    default: return "";
   }
-  const auto killed = detail::killed_rank(signals.error_tail);
-  return killed ? killed : detail::killed_rank(signals.output_tail);
+}
+
+/// How a signal ended a process; what is known to be a lack of memory is told by another rule.
+void add_signal(const Context& context, const logs::FailureFacts& facts, Finding& finding) {
+  if (facts.signal == 0 || facts.speaker == logs::Speaker::kScheduler || facts.speaker == logs::Speaker::kKernel) {
+    return;
+  }
+  const char* name = ::strsignal(facts.signal);
+  finding.evidence.push_back(facts.rank ? context.say("first of its processes, rank {} was ended by signal {} ({})",
+                                                      *facts.rank, facts.signal, name)
+                                        : context.say("a process was ended by signal {} ({})", facts.signal, name));
+  if (const std::string_view meaning = meaning_of(facts.signal); !meaning.empty()) {
+    finding.evidence.emplace_back(meaning);
+  }
+}
+
+void add_failure(const Context& context, const PrintedFailure& failure, Finding& finding) {
+  const logs::FailureFacts& facts = failure.facts;
+  if (facts.timeout_s) {
+    finding.evidence.push_back(context.say("a collective operation timed out after {}: not every rank came to it",
+                                           format_seconds(*facts.timeout_s)));
+  }
+  add_signal(context, facts, finding);
+  finding.evidence.push_back(context.say("it said: {}", failure.message));
+  if (facts.rank && facts.signal == 0) {
+    finding.evidence.push_back(context.say("first of its processes, rank {} failed", *facts.rank));
+  }
+  finding.where = failure.where;
+}
+
+/// The first words of the scheduler about a turn that training went on after.
+Evaluation earlier_turn(const Context& context, bool ended) {
+  for (const EarlierTurn& turn : context.signals.earlier_turns) {
+    if (!turn.time_limit) {
+      Finding finding;
+      finding.severity = Severity::kInfo;
+      finding.evidence = {turn.said, std::string(context.say("training went on after it"))};
+      return finding;
+    }
+  }
+  return ended ? Evaluation(Nothing{}) : Evaluation(Missing{context.say("how the run ended")});
 }
 
 Evaluation evaluate_run_failed(const Context& context, const Policy&) {
@@ -81,7 +116,7 @@ Evaluation evaluate_run_failed(const Context& context, const Policy&) {
   const auto failure = told_failure(signals);
   const bool ended = signals.exit_code || signals.exit_signal || signals.outcome != Outcome::kUnknown;
   if (end.empty() && !failure) {
-    return ended ? Evaluation(Nothing{}) : Evaluation(Missing{context.say("how the run ended")});
+    return earlier_turn(context, ended);
   }
   Finding finding;
   finding.severity = Severity::kCritical;
@@ -91,15 +126,8 @@ Evaluation evaluate_run_failed(const Context& context, const Policy&) {
   } else if (!signals.exit_code && !went_on) {
     finding.evidence.push_back(context.say("its exit code is not known"));
   }
-  if (const auto killed = killed_rank(signals, failure)) {
-    finding.evidence.push_back(context.say("first of its processes, rank {} was ended by signal {} ({})", killed->rank,
-                                           killed->signal, ::strsignal(killed->signal)));
-    if (killed->signal == SIGKILL) {
-      finding.evidence.push_back("the kernel sends that signal when memory runs out, a scheduler at its limits");
-    }
-  } else if (failure) {
-    finding.evidence.push_back(context.say("it said: {}", failure->message));
-    finding.where = failure->where;
+  if (failure) {
+    add_failure(context, *failure, finding);
   }
   if (signals.earlier_exceptions > 0) {
     finding.evidence.push_back(context.say("{} other errors came before it", signals.earlier_exceptions));
@@ -125,7 +153,11 @@ const Rule& run_failed() {
           "A traceback, a signal or a non-zero exit code means that the run failed, whatever its last line claims. A "
           "program that "
           "catches its own exception and exits with 0 failed as well, unless its training went on afterwards: then the "
-          "traceback is a hint. Of several errors the last one counts.",
+          "traceback is a hint. Of several errors of one process the last one counts, of several processes the one "
+          "that "
+          "failed first: what the others say of it is a consequence. A turn of a job that the scheduler ended, and "
+          "that "
+          "training went on after, is a hint.",
       .thresholds =
           "None. Training went on when steps began after the exception or, where that was not seen, when progress "
           "lines (epoch, "

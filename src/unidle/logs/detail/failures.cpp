@@ -1,9 +1,12 @@
 #include "unidle/logs/detail/failures.h"
 
 #include <algorithm>
+#include <csignal>
+#include <utility>
 
+#include "unidle/logs/detail/failure_forms.h"
+#include "unidle/logs/detail/line_front.h"
 #include "unidle/logs/detail/numbers.h"
-#include "unidle/logs/detail/progress.h"
 
 namespace unidle::logs::detail {
 
@@ -12,28 +15,31 @@ namespace {
 constexpr std::size_t kLongestQuote = 400;
 constexpr std::size_t kLongestTraceback = std::size_t{16} << 10U;
 constexpr std::size_t kLongestPrefix = 64;
+constexpr std::size_t kLongestLine = 2000;
 
 bool contains(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
 
-/// "RuntimeError: ..." or "torch.cuda.OutOfMemoryError: ..." at the front of the line, the hit being its "error".
-bool is_exception_line(std::string_view line, const Hit& hit) {
-  if (hit.end >= line.size() || line[hit.end] != ':' || line[hit.begin] != 'E') {
+/// The frame that rich draws round a traceback.
+bool is_drawn(std::string_view line) {
+  return line.starts_with("│") || line.starts_with("╭") || line.starts_with("╰") || line.starts_with("┃");
+}
+
+/// "2024-03-05T10:00:01Z " and "2024-03-05T10:00:02Z ", but not "[rank0]: " and "[rank1]: ".
+bool has_prefix(std::string_view line, std::string_view prefix, std::optional<int> rank) {
+  if (line.size() < prefix.size()) {
     return false;
   }
-  return hit.begin > 0 &&
-         std::all_of(line.begin(), line.begin() + hit.begin, [](char c) { return is_word(c) || c == '.'; });
+  const bool alike = std::equal(prefix.begin(), prefix.end(), line.begin(),
+                                [](char a, char b) { return a == b || (is_digit(a) && is_digit(b)); });
+  return alike && (!rank || said_in(line).rank == rank);
 }
 
-/// " - ERROR - ", "[ERROR]", "ERROR:": a level, not a word of the text.
-bool is_error_level(std::string_view line, const Hit& hit) {
-  const bool upper = line.substr(hit.begin, 5) == "ERROR";
-  const auto apart = [&](std::size_t at) { return at >= line.size() || !is_word(line[at]); };
-  return upper && apart(hit.end) && (hit.begin == 0 || apart(hit.begin - 1));
-}
-
-/// What only wraps the failure of another process.
-bool is_wrapper(std::string_view traceback) {
-  return contains(traceback, "ChildFailedError") || contains(traceback, "CalledProcessError");
+/// An exception or a level: "val_error" and "error bars" are neither.
+bool may_be_error(const LogLine& line) {
+  return std::ranges::any_of(line.hits.all(), [&](const Hit& hit) {
+    const std::string_view word = line.text.substr(hit.begin, 5);
+    return hit.keyword->word == Word::kError && (word == "Error" || word == "ERROR");
+  });
 }
 
 }  // namespace
@@ -56,100 +62,174 @@ std::string quotable(std::string_view line) {
 
 Quote Failures::quote(const LogLine& line) const { return {quotable(line.text), line.number, log_.progress_lines}; }
 
-bool Failures::in_traceback(std::string_view line) {
-  if (!open_) {
+void Failures::add(Failure failure) {
+  std::vector<Failure>& all = log_.failures;
+  if (all.size() == TextLog::kMostFailures) {
+    const auto survived = std::find_if(
+        all.begin(), all.end(), [&](const Failure& one) { return one.quote.progress_before < log_.progress_lines; });
+    if (survived == all.end()) {
+      return;  // the first ones tell why
+    }
+    all.erase(survived);
+  }
+  all.push_back(std::move(failure));
+}
+
+/// The traceback that a line belongs to: of its own process, else the one whose lines have nothing before them.
+std::vector<Failures::Open>::iterator Failures::open_of(std::string_view line) {
+  const auto own = std::find_if(open_.begin(), open_.end(), [&](const Open& one) {
+    return !one.prefix.empty() && has_prefix(line, one.prefix, one.failure.facts.rank);
+  });
+  return own != open_.end()
+             ? own
+             : std::find_if(open_.begin(), open_.end(), [](const Open& one) { return !one.failure.facts.rank; });
+}
+
+bool Failures::in_traceback(std::string_view line, std::uint64_t number) {
+  if (open_.empty()) {
     return false;
   }
-  if (!prefix_.empty() && line.starts_with(prefix_)) {
-    line.remove_prefix(prefix_.size());
+  const auto open = open_of(line);
+  if (open == open_.end()) {
+    return false;
   }
-  const bool message = !trimmed(line).empty() && line.front() != ' ' && line.front() != '\t';
-  traceback_.text.append(line.substr(0, 2000)).append("\n");
-  if (traceback_.text.size() > kLongestTraceback) {
-    const std::size_t header = traceback_.text.find('\n') + 1;
-    traceback_.text.erase(header, traceback_.text.size() - kLongestTraceback);
+  if (has_prefix(line, open->prefix, open->failure.facts.rank)) {
+    line.remove_prefix(open->prefix.size());
+  }
+  const bool message = !trimmed(line).empty() && line.front() != ' ' && line.front() != '\t' && !is_drawn(line);
+  std::string& text = open->failure.quote.text;
+  text.append(line.substr(0, kLongestLine)).append("\n");
+  if (text.size() > kLongestTraceback) {
+    const std::size_t header = text.find('\n') + 1;
+    text.erase(header, text.size() - kLongestTraceback);
   }
   if (message) {
-    end_traceback();
+    told_line_ = number;
+    end_traceback(open, line);
   }
-  return !message;  // the message itself may tell more: out of memory
+  return !message;  // the message itself may be of another kind as well
 }
 
 void Failures::begin_traceback(const LogLine& line, std::size_t at) {
-  if (ignored_line_ && *ignored_line_ + 1 == line.number) {
-    return;  // Python itself ignores it, mostly in destructors while it shuts down
+  if (open_.size() == kMostOpen) {
+    return;
   }
-  prefix_ = at <= kLongestPrefix ? std::string(line.text.substr(0, at)) : "";
-  traceback_ = {"Traceback (most recent call last):\n", line.number, log_.progress_lines};
-  open_ = true;
+  Open open;
+  open.prefix = at <= kLongestPrefix && !is_drawn(line.text) ? std::string(line.text.substr(0, at)) : "";
+  open.failure.quote = {"Traceback (most recent call last):\n", line.number, log_.progress_lines};
+  open.failure.is_traceback = true;
+  open.failure.facts.rank = said_in(line.text).rank;
+  open.failure.t_ns = now_ns_;
+  open.ignored = ignored_line_ && *ignored_line_ + 1 == line.number;
+  open_.push_back(std::move(open));
 }
 
-void Failures::end_traceback() {
-  open_ = false;
-  if (!log_.traceback || !is_wrapper(traceback_.text)) {
-    log_.traceback = traceback_;
+void Failures::end_traceback(std::vector<Open>::iterator open, std::string_view message) {
+  Failure failure = std::move(open->failure);
+  const bool ignored = open->ignored;
+  open_.erase(open);
+  if (ignored) {
+    return;
+  }
+  const auto rank = failure.facts.rank;
+  failure.message = quotable(message);
+  failure.facts = facts_of_message(trimmed(message));
+  failure.facts.rank = failure.facts.rank ? failure.facts.rank : rank;
+  add(std::move(failure));
+}
+
+void Failures::finish(std::optional<std::int64_t> last_ns) {
+  while (!open_.empty()) {
+    end_traceback(open_.begin(), "a traceback that was cut off");
+  }
+  if (!log_.end || progress_after(log_, log_.end->quote) == 0) {
+    return;
+  }
+  const bool claimed = log_.claim && log_.claim->progress_before > log_.end->quote.progress_before;
+  const bool whole = std::any_of(log_.counters.begin(), log_.counters.end(), [](const Counter& one) {
+    return one.total && one.restarts == 0 && one.last >= *one.total;
+  });
+  if (claimed || whole || went_on(*log_.end, last_ns)) {
+    begin_another_turn();
   }
 }
 
-void Failures::finish() {
-  if (open_) {
-    end_traceback();
+/// A run that is told to end may still print steps for a while.
+bool Failures::went_on(const SchedulerEnd& end, std::optional<std::int64_t> until_ns) const {
+  constexpr std::int64_t kGraceNs = std::int64_t{120} * 1'000'000'000;
+  constexpr std::int64_t kGraceLines = 100;  // where lines tell no time
+  const std::int64_t after = progress_after(log_, end.quote);
+  return after > 0 && (end.t_ns && until_ns ? *until_ns - *end.t_ns > kGraceNs : after > kGraceLines);
+}
+
+void Failures::begin_another_turn() {
+  if (log_.earlier.size() < TextLog::kMostEarlier) {
+    log_.earlier.push_back(std::move(*log_.end));
   }
+  log_.end.reset();
 }
 
 void Failures::scheduler(const LogLine& line) {
-  const bool limit = line.hits.has(Word::kTimeLimit);
-  if (limit || (line.hits.has(Word::kCancelled) && contains(line.text, "***"))) {
-    const LogEnd end = limit                                 ? LogEnd::kTimeLimit
-                       : contains(line.text, "PREEMPTION")   ? LogEnd::kPreempted
-                       : contains(line.text, "NODE FAILURE") ? LogEnd::kNodeFailed
-                                                             : LogEnd::kCancelled;
-    if (log_.end != LogEnd::kTimeLimit) {  // steps of the job are reported as well
-      log_.end = end;
-      log_.end_line = quote(line);
-    }
-  }
-  if (const Hit* hit = line.hits.first(Word::kExitCode)) {
-    std::string_view rest = line.text.substr(std::min<std::size_t>(hit->end + 1, line.text.size()));
-    if (const auto code = take_digits(rest); code && *code > 0 && *code < 256) {
-      log_.exit_code = static_cast<int>(*code);
-      log_.crash = log_.crash ? log_.crash : quote(line);
-    }
-  }
-}
-
-void Failures::memory(const LogLine& line) {
-  if (line.hits.has(Word::kOomKill)) {
-    log_.host_out_of_memory = quote(line);
-  } else if (line.hits.has(Word::kOutOfMemory)) {
-    const bool device = contains(line.text, "CUDA") || contains(line.text, "HIP") || contains(line.text, "cuda") ||
-                        contains(line.text, "GPU");
-    (device ? log_.out_of_memory : log_.host_out_of_memory) = quote(line);
-  }
-}
-
-void Failures::crash(const LogLine& line) {
-  const Hit* killed = line.hits.first(Word::kKilled);
-  const bool by_shell = killed != nullptr && line.text.substr(killed->begin, 6) == "Killed" && line.text.size() < 300 &&
-                        (contains(line.text, ": line ") || trimmed(line.text) == "Killed");
-  const bool started = !line.hits.has(Word::kNotStarted) || contains(line.text, "python");
-  if (by_shell || line.hits.has(Word::kCrash) || (line.hits.has(Word::kNotStarted) && started)) {
-    log_.crash = quote(line);
-  }
-}
-
-void Failures::error(const LogLine& line) {
-  for (const Hit& hit : line.hits.all()) {
-    if (hit.keyword->word != Word::kError) {
-      continue;
-    }
-    if (is_exception_line(line.text, hit)) {
-      log_.exception = quote(line);
-    } else if (is_error_level(line.text, hit)) {
-      ++log_.error_lines;
-      log_.error = quote(line);
-    }
+  const bool by_slurm = line.hits.has(Word::kCancelled) && contains(line.text, "***");
+  const std::string_view text = trimmed(line.text);
+  if (!by_slurm && !text.starts_with("=>> PBS: ") && !text.starts_with("TERM_RUNLIMIT: ")) {
     return;
+  }
+  SchedulerEnd end{line.hits.has(Word::kTimeLimit)       ? LogEnd::kTimeLimit
+                   : contains(line.text, "PREEMPTION")   ? LogEnd::kPreempted
+                   : contains(line.text, "NODE FAILURE") ? LogEnd::kNodeFailed
+                                                         : LogEnd::kCancelled,
+                   quote(line), now_ns_};
+  if (log_.end && went_on(*log_.end, now_ns_)) {
+    begin_another_turn();
+  }
+  if (!log_.end || log_.end->end != LogEnd::kTimeLimit) {  // steps of the job are reported as well
+    log_.end = std::move(end);
+  }
+}
+
+/// torchrun ends with the process that failed first: its rank stands in one line, its exit code in the next.
+bool Failures::root_cause(const LogLine& line) {
+  if (contains(line.text, "Root Cause (first observed failure)")) {
+    root_cause_ = true;
+    return true;
+  }
+  const std::string_view text = said_in(line.text).text;
+  FormNumbers numbers;
+  if (root_cause_ && has_shape(text, "rank : %r (local_rank: %n)", numbers)) {
+    log_.first_rank = numbers.rank;
+    return true;
+  }
+  if (!has_shape(text, "exitcode : %x (pid: %n)", numbers)) {
+    return false;
+  }
+  if (root_cause_ && numbers.exit.value_or(0) < 0 && numbers.exit != -SIGTERM && numbers.exit != -SIGABRT) {
+    Failure failure{{}, quote(line), quotable(text), false, now_ns_};
+    failure.facts.speaker = Speaker::kLauncher;
+    failure.facts.signal = -*numbers.exit;
+    failure.facts.rank = log_.first_rank;
+    failure.facts.lack = failure.facts.signal == SIGBUS ? Lack::kSharedMemory : Lack::kNone;
+    add(std::move(failure));
+  }
+  root_cause_ = false;
+  return true;
+}
+
+void Failures::failure(const LogLine& line) {
+  if (told_line_ == line.number || root_cause(line)) {
+    return;
+  }
+  const bool error = line.hits.has(Word::kError) && may_be_error(line);
+  if (!error && !line.hits.has(Word::kFailure)) {
+    return;
+  }
+  if (const auto told = failure_in(line.text)) {
+    Failure failure{told->facts, quote(line), quotable(told->text), false, now_ns_};
+    add(std::move(failure));
+  }
+  if (error && is_error_line(line.text)) {
+    ++log_.error_lines;
+    log_.error = quote(line);
   }
 }
 
@@ -162,8 +242,9 @@ void Failures::claim(const LogLine& line) {
   }
 }
 
-void Failures::read(const LogLine& line) {
+void Failures::read(const LogLine& line, std::optional<std::int64_t> now_ns) {
   const Hits& hits = line.hits;
+  now_ns_ = now_ns;
   if (hits.has(Word::kIgnored)) {
     ignored_line_ = line.number;
   }
@@ -171,17 +252,11 @@ void Failures::read(const LogLine& line) {
     begin_traceback(line, hit->begin);
     return;
   }
-  if (hits.has_any(Word::kCancelled, Word::kTimeLimit, Word::kExitCode)) {
+  if (hits.has_any(Word::kCancelled, Word::kTimeLimit)) {
     scheduler(line);
   }
-  if (hits.has_any(Word::kOutOfMemory, Word::kOomKill)) {
-    memory(line);
-  }
-  if (hits.has_any(Word::kKilled, Word::kCrash, Word::kNotStarted)) {
-    crash(line);
-  }
-  if (hits.has(Word::kError)) {
-    error(line);
+  if (hits.has_any(Word::kFailure, Word::kError)) {
+    failure(line);
   }
   if (hits.has(Word::kSuccess)) {
     claim(line);

@@ -1,8 +1,10 @@
 // How a run ended, as its log tells.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "unidle/logs/detail/keywords.h"
 #include "unidle/logs/text_log.h"
@@ -23,26 +25,39 @@ class Failures {
   explicit Failures(TextLog& log) : log_(log) {}
 
   /// True while the lines belong to a traceback: they are code and no news of the run. To be asked before read().
-  bool in_traceback(std::string_view line);
-  void read(const LogLine& line);
-  /// A traceback that the file breaks off in.
-  void finish();
+  bool in_traceback(std::string_view line, std::uint64_t number);
+  /// `now_ns`: the last time that was told.
+  void read(const LogLine& line, std::optional<std::int64_t> now_ns);
+  /// A traceback that the file breaks off in; a turn that the run went on after.
+  void finish(std::optional<std::int64_t> last_ns);
 
  private:
+  /// Several processes that share an output may each be in one.
+  struct Open {
+    std::string prefix;  // "[rank0]: " before every line
+    Failure failure;
+    bool ignored = false;  // by Python itself, mostly in destructors while it shuts down
+  };
+  static constexpr std::size_t kMostOpen = 64;
+
   void begin_traceback(const LogLine& line, std::size_t at);
-  void end_traceback();
+  std::vector<Open>::iterator open_of(std::string_view line);
+  void end_traceback(std::vector<Open>::iterator open, std::string_view message);
   void scheduler(const LogLine& line);
-  void memory(const LogLine& line);
-  void crash(const LogLine& line);
-  void error(const LogLine& line);
+  bool went_on(const SchedulerEnd& end, std::optional<std::int64_t> until_ns) const;
+  void begin_another_turn();
+  bool root_cause(const LogLine& line);
+  void failure(const LogLine& line);
   void claim(const LogLine& line);
+  void add(Failure failure);
   Quote quote(const LogLine& line) const;
 
   TextLog& log_;
-  bool open_ = false;
-  Quote traceback_;
-  std::string prefix_;  // "[rank0]: " before every line
+  std::vector<Open> open_;
+  std::optional<std::int64_t> now_ns_;
   std::optional<std::uint64_t> ignored_line_;
+  std::optional<std::uint64_t> told_line_;  // that a traceback ended with
+  bool root_cause_ = false;                 // torchrun is telling of the process that failed first
 };
 
 /// At most 400 bytes of a line, without control characters, cut at a whole character.

@@ -11,15 +11,10 @@ namespace unidle::logs::detail {
 
 enum class Word : std::uint8_t {
   kTraceback,
-  kOutOfMemory,
+  kFailure,  // may stand in a line that failure_in() knows
+  kError,
   kCancelled,
   kTimeLimit,
-  kOomKill,
-  kKilled,
-  kCrash,
-  kExitCode,
-  kNotStarted,
-  kError,
   kEpoch,
   kStep,
   kIteration,

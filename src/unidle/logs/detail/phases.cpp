@@ -23,6 +23,7 @@ double& Phases::seconds_of(Phase phase, LogPhases& phases) const {
     case Phase::kTrain: return phases.train_s;
     case Phase::kValidate: return phases.validate_s;
     case Phase::kCheckpoint: return phases.checkpoint_s;
+    case Phase::kAway: return phases.away_s;
     case Phase::kStartup: break;
   }
   return phases.startup_s;
@@ -72,6 +73,8 @@ void Phases::checkpoint_end() {
     enter(Phase::kTrain);
   }
 }
+
+void Phases::ended() { enter(Phase::kAway); }
 
 LogPhases Phases::result() const {
   LogPhases result = result_;

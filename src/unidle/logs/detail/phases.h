@@ -22,6 +22,8 @@ class Phases {
   void validation_end();
   void checkpoint_begin();
   void checkpoint_end();
+  /// The scheduler has ended the run; it may be started again.
+  void ended();
 
   bool validating() const { return phase_ == Phase::kValidate; }
   bool training_seen() const { return result_.training_seen; }
@@ -30,7 +32,7 @@ class Phases {
   LogPhases result() const;
 
  private:
-  enum class Phase { kStartup, kTrain, kValidate, kCheckpoint };
+  enum class Phase { kStartup, kTrain, kValidate, kCheckpoint, kAway };
   void enter(Phase phase);
   double& seconds_of(Phase phase, LogPhases& phases) const;
   double open_s() const;

@@ -1,0 +1,86 @@
+// Which of the failures in a log explains its end.
+#include <algorithm>
+#include <utility>
+
+#include "unidle/logs/text_log.h"
+
+namespace unidle::logs {
+
+namespace {
+
+/// Of one process the last failure counts: an error that is handled may lead to another one. But what a shell says of
+/// its end comes behind a traceback.
+bool replaces(const Failure& later, const Failure& earlier) {
+  return later.facts.blame == Blame::kOwn && later.facts.rank == earlier.facts.rank &&
+         order_of(later.facts) == order_of(earlier.facts) && (later.is_traceback || !earlier.is_traceback);
+}
+
+/// Training went on, or the program knew what to do and says that it is done.
+bool survived(const TextLog& log, const Failure& failure) {
+  return progress_after(log, failure.quote) > 0 || (failure.facts.hint && log.claim);
+}
+
+/// Of those that nothing went on after; `rank`: of this process alone.
+const Failure* first_fatal(const TextLog& log, std::optional<int> rank) {
+  const Failure* first = nullptr;
+  for (const Failure& one : log.failures) {
+    if (survived(log, one) || (rank && one.facts.rank != rank)) {
+      continue;
+    }
+    if (first == nullptr || order_of(one.facts) < order_of(first->facts) || replaces(one, *first)) {
+      first = &one;
+    }
+  }
+  return first;
+}
+
+/// The last one that `counts` is true for; nullptr without any.
+template <typename Counts>
+const Failure* last_failure(const TextLog& log, Counts counts) {
+  const auto found = std::find_if(log.failures.rbegin(), log.failures.rend(), counts);
+  return found == log.failures.rend() ? nullptr : &*found;
+}
+
+bool is_own(const Failure& failure) { return failure.facts.blame == Blame::kOwn; }
+
+}  // namespace
+
+std::pair<Blame, bool> order_of(const FailureFacts& facts) {
+  return {facts.blame, facts.speaker == Speaker::kLauncher};
+}
+
+std::int64_t progress_after(const TextLog& log, const Quote& quote) {
+  return log.progress_lines - quote.progress_before;
+}
+
+DecisiveFailure decisive_failure(const TextLog& log) {
+  const Failure* first = first_fatal(log, std::nullopt);
+  if (first == nullptr) {
+    const Failure* own = last_failure(log, is_own);
+    return {own != nullptr || log.failures.empty() ? own : &log.failures.back(), true};
+  }
+  if (log.first_rank && first->facts.rank != log.first_rank) {
+    const Failure* told = first_fatal(log, log.first_rank);
+    return {told != nullptr && order_of(told->facts) <= order_of(first->facts) ? told : first};
+  }
+  if (first->facts.blame == Blame::kPeer) {  // others, still at their step, may have gone on a little
+    const Failure* other =
+        last_failure(log, [](const Failure& one) { return one.facts.rank && is_own(one) && !one.facts.hint; });
+    return {other != nullptr ? other : first};
+  }
+  return {first};
+}
+
+DecisiveFailure lack_of_memory(const TextLog& log) {
+  const auto lacks = [](const Failure& one) { return one.facts.lack != Lack::kNone; };
+  const auto fatal = std::find_if(log.failures.begin(), log.failures.end(),
+                                  [&](const Failure& one) { return lacks(one) && !survived(log, one); });
+  if (fatal != log.failures.end()) {
+    return {&*fatal};
+  }
+  const DecisiveFailure decisive = decisive_failure(log);
+  return decisive.failure != nullptr && lacks(*decisive.failure) ? decisive
+                                                                 : DecisiveFailure{last_failure(log, lacks), true};
+}
+
+}  // namespace unidle::logs
