@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import numbers
 import os
-from typing import Any, Mapping, Optional, Sequence, Tuple, Union
+import warnings
+from typing import Any, List, Mapping, Optional, Sequence, Tuple, Union
 
 from unidle.data import arrow_files
 from unidle.data import options as check
@@ -25,6 +27,8 @@ def table(
     split_seed: int = 0,
     standardize: bool = False,
     fill: Union[None, str, float] = None,
+    missing: Union[str, float, Sequence[Union[str, float]]] = (),
+    decimal: str = ".",
     delimiter: Optional[str] = None,
     cache: Optional[PathLike] = None,
     threads: Optional[int] = None,
@@ -34,12 +38,17 @@ def table(
     `paths` is a file, a list of files, a folder of *.csv, or NAME.csv that stands for NAME_part1.csv,
     NAME_part2.csv and so on. All have the same columns; the first line of the first file names them.
     Without `features` these are all columns of numbers that are nothing else; `facts["left_out"]` names the
-    others.
+    others and `facts["left_out_why"]` says of each what it holds. A warning names those that are numbers but
+    for a few cells ("?", decimal commas), with the option that reads them. A column without a name is called
+    by its place, as pandas does ("Unnamed: 2"), and is no feature unless named, nor is one with no cell
+    filled unless `fill` says what it holds.
 
     `categorical` columns hold any texts. Each becomes the index of its text among the different ones, from
     0 in the order of their first rows. Those that are neither feature nor target follow the features. All
     other columns hold numbers; what is empty, or one of pandas' words for it (NA, nan, null ...), is
     missing. `fill` says what stands there: NaN when None, "mean" (of the training rows), or a number.
+    `missing` names more cells that hold no value, in columns of numbers: ["?", "-"], and numbers by value:
+    [-999]. `decimal` is "," where numbers are written as 1,5.
 
     Parquet and Arrow IPC files (.parquet, .pq, .arrow, .feather, .ipc) may be named too where pyarrow is
     installed: they are turned into CSV in `cache` once, batch by batch, which stays there as long as they are
@@ -63,9 +72,9 @@ def table(
     mapped, so that a table may be larger than memory.
 
     `facts` has "features", "targets" (their names in order), "columns" (of each: name, type "integer",
-    "float" or "text", missing cells, mean and deviation, or the categories by index), "left_out", "joins"
-    (of each: key, rows of its own, and how many rows are unmatched), "table" (the built file) and "built"
-    (whether this call parsed the files).
+    "float" or "text", missing cells, mean and deviation, or the categories by index), "left_out",
+    "left_out_why", "doubtful" (of those left out), "joins" (of each: key, rows of its own, and how many
+    rows are unmatched), "table" (the built file) and "built" (whether this call parsed the files).
 
     Raises InputError with "file:line" for a record with other columns, a cell that is no number, a quote
     that is not closed, a key that comes twice.
@@ -87,11 +96,32 @@ def table(
         "standardize": standardize,
         "fill": "nan" if fill is None else "value" if fills else fill,
         "fill_value": fill if fills else None,
+        "missing": _cells(missing),
+        "decimal": decimal,
         "delimiter": delimiter,
         "cache": None if cache is None else check.path("table", cache, "cache"),
         "threads": None if threads is None else check.whole("table", "threads", threads, 1, 4096),
     }
-    return opened("table", options)
+    source = opened("table", options)
+    facts = source.facts
+    for name in facts["doubtful"]:
+        warnings.warn(
+            f"unidle.data.table: the column {name} of {os.path.basename(files[0])} is no feature: "
+            f"{facts['left_out_why'][name]} (features=[...] without it leaves it out unsaid)",
+            stacklevel=2,
+        )
+    return source
+
+
+def _cells(missing: Any) -> List[str]:
+    """Texts, and numbers as texts; one or several."""
+    listed = [missing] if isinstance(missing, (str, numbers.Real)) else missing
+    cells = []
+    for one in check.several("table", "missing", listed) or ():
+        if isinstance(one, bool) or not isinstance(one, (str, numbers.Real)):
+            raise check.refuse("table", "missing", "texts and numbers", one)
+        cells.append(one if isinstance(one, str) else repr(float(one)))
+    return cells
 
 
 def _texts(files: Sequence[str], cache: Any, delimiter: Any) -> list:

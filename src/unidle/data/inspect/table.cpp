@@ -8,6 +8,7 @@
 #include "unidle/data/csv_rows.h"
 #include "unidle/data/inspect/kinds.h"
 #include "unidle/data/tables/chunks.h"
+#include "unidle/data/tables/column_look.h"
 #include "unidle/data/tables/number.h"
 #include "unidle/data/tables/parts.h"
 
@@ -56,6 +57,7 @@ struct CellCounts {
   std::int64_t part_numbers = 0;  // of the part under way
   std::int64_t part_texts = 0;
   std::vector<Inspection::Problem> first_texts;
+  tables::ColumnLook look{tables::kPlainNumbers};
   Faults no_utf8;
 
   void end_part() {
@@ -65,6 +67,9 @@ struct CellCounts {
 
   /// Whether the texts are strays in a column of numbers: there are few, or a part has none.
   bool is_of_numbers() const {
+    if (numbers > 0 && look.is_otherwise_of_numbers()) {
+      return true;
+    }
     const bool few = texts == 0 || (texts == 1 && numbers > 1) || texts * 10 <= numbers;
     return numbers > 0 && (few || (numbers_alone_in_a_part && numbers >= texts));
   }
@@ -180,10 +185,12 @@ class TableInspection {
       ++counts.missing;
     } else if (const auto number = tables::cell_number(cell)) {
       ++counts.numbers;
+      counts.look.add_number();
       ++counts.part_numbers;
       counts.whole = counts.whole && cell.find_first_of(".eEnN") == std::string::npos;
     } else {
       ++counts.texts;
+      counts.look.add_text(cell);
       ++counts.part_texts;
       constexpr std::size_t kMostPlaces = 20;
       if (counts.first_texts.size() < kMostPlaces) {
@@ -197,6 +204,11 @@ class TableInspection {
       const CellCounts& column = columns_[i];
       result_.columns.push_back({names_[i], column.type(), column.missing});
       column.no_utf8.tell(result_);
+      if (!column.first_texts.empty() && column.look.is_otherwise_of_numbers()) {
+        result_.add_problem(column.first_texts.front().at,
+                            fmt::format("column {}: {} (options of unidle.data.table)", names_[i], column.look.what()));
+        continue;
+      }
       if (!column.is_of_numbers()) {
         continue;
       }

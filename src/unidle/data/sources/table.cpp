@@ -40,6 +40,9 @@ void check_table_options(const TableOptions& options) {
       fail("joins", "expected the name of a key and the files of each side table");
     }
   }
+  if (options.decimal != '.' && options.decimal != ',') {
+    fail("decimal", fmt::format("expected \".\" or \",\", found {:?}", options.decimal));
+  }
   if (options.delimiter == '"' || options.delimiter == '\n' || options.delimiter == '\r') {
     fail("delimiter", "expected a byte that is no quote and ends no line");
   }
@@ -179,10 +182,22 @@ std::string TableSource::describe() const {
   for (const JoinedTable& join : file_->facts().joins) {
     joins.push_back({{"key", join.key}, {"rows", join.rows}, {"unmatched", join.unmatched}});
   }
+  nlohmann::json left_out = nlohmann::json::array();
+  nlohmann::json why = nlohmann::json::object();
+  nlohmann::json doubtful = nlohmann::json::array();
+  for (const LeftOutColumn& column : file_->facts().left_out) {
+    left_out.push_back(column.name);
+    why[column.name] = column.why;
+    if (column.is_doubtful) {
+      doubtful.push_back(column.name);
+    }
+  }
   return json_text(nlohmann::json{{"features", names[0]},
                                   {"targets", names[1]},
                                   {"columns", all},
-                                  {"left_out", file_->facts().left_out},
+                                  {"left_out", left_out},
+                                  {"left_out_why", why},
+                                  {"doubtful", doubtful},
                                   {"joins", joins},
                                   {"table", file_->path().string()},
                                   {"built", built_}},
@@ -231,6 +246,9 @@ std::unique_ptr<Source> open_table(SourceOptions& options, std::span<const Array
       "fill", {Fill{"nan", TableFill::kNan}, Fill{"mean", TableFill::kMean}, Fill{"value", TableFill::kValue}});
   wanted.fill_value = options.real("fill_value", 0);
   wanted.standardize = options.flag("standardize", false);
+  wanted.missing = options.texts("missing", {});
+  const std::string decimal = options.word("decimal", ".");
+  wanted.decimal = decimal.size() == 1 ? decimal[0] : '\0';
   const std::string delimiter = options.word("delimiter", "");
   wanted.delimiter = delimiter.empty() ? '\0' : delimiter[0];
   wanted.cache = options.word("cache", "");

@@ -73,12 +73,14 @@ struct TableOptions {
   TablePart part = TablePart::kAll;
   /// Features that are no categories are reckoned less their mean, over their standard deviation, of the training rows.
   bool standardize = false;
-  TableFill fill = TableFill::kNan;  // in features and targets that are no categories
-  double fill_value = 0;             // for kValue
-  std::vector<TextOfFile> texts{};   // of the files that are no text
-  char delimiter = 0;                // 0: a comma where the first line has one, else a tab, a semicolon or a bar
-  std::string cache{};               // folder of the built tables; "tables" in unidle's home when empty
-  int threads = 0;                   // that read the files; 0: as many as there are CPUs to use
+  TableFill fill = TableFill::kNan;    // in features and targets that are no categories
+  double fill_value = 0;               // for kValue
+  std::vector<TextOfFile> texts{};     // of the files that are no text
+  std::vector<std::string> missing{};  // cells, besides the usual ones, that hold no value where a number is expected
+  char decimal = '.';                  // or ','
+  char delimiter = 0;                  // 0: a comma where the first line has one, else a tab, a semicolon or a bar
+  std::string cache{};                 // folder of the built tables; "tables" in unidle's home when empty
+  int threads = 0;                     // that read the files; 0: as many as there are CPUs to use
   /// Called while the files are read, from any thread, one call at a time.
   std::function<void(std::uint64_t bytes, std::uint64_t of)> progress{};
 };
@@ -91,6 +93,13 @@ struct TableColumn {
   double mean = 0;                        // of the training rows' values; 0 where there is none
   double deviation = 0;                   // the standard one, of all training rows (not of a sample)
   std::vector<std::string> categories{};  // texts by index
+};
+
+/// A column that is no feature, where features were not asked for by name.
+struct LeftOutColumn {
+  std::string name;
+  std::string why;           // "texts (\"male\", \"female\")"
+  bool is_doubtful = false;  // a person would have expected it among the features
 };
 
 /// A side table that was joined.
@@ -121,7 +130,8 @@ class TableSource final : public Source {
   std::uint64_t read(const ItemRequest& request, std::span<const Places> samples) const override;
   std::uint64_t gather(std::span<const ItemRequest> requests, std::span<const Rows> fields) const override;
   /// {"features": [names], "targets": [names], "columns": [{"name", "type", "missing", "mean", "deviation",
-  /// "categories"}], "left_out": [names], "joins": [{"key", "rows", "unmatched"}], "table": path, "built": true when
+  /// "categories"}], "left_out": [names], "left_out_why": {name: why}, "doubtful": [names of those left out that
+  /// a person may miss], "joins": [{"key", "rows", "unmatched"}], "table": path, "built": true when
   /// this object parsed the files}.
   std::string describe() const override;
   std::string value_name(std::int64_t item, std::size_t field, std::int64_t value) const override;

@@ -93,6 +93,9 @@ json key_of(const TableOptions& options, const TableFiles& files) {
           {"split_seed", split.seed},
           {"split_column", split.column},
           {"split_values", split.values},
+          {"fills_blanks", options.fill != TableFill::kNan},
+          {"missing", options.missing},
+          {"decimal", static_cast<int>(options.decimal)},
           {"delimiter", static_cast<int>(options.delimiter)}};
 }
 

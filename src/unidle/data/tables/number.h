@@ -1,12 +1,15 @@
 // Numbers out of the cells of a table.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstdint>
 #include <cstring>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace unidle::data::tables {
 
@@ -15,7 +18,28 @@ bool is_missing(std::string_view cell);
 
 /// All of the cell as a number, correctly rounded, with blanks around it passed over; nothing when it is none. Knows
 /// exponents, signs, "inf" and "nan". By fast_float.
-std::optional<double> cell_number(std::string_view cell);
+std::optional<double> cell_number(std::string_view cell, char decimal = '.');
+
+/// Without the spaces and tabs around it.
+std::string_view without_blanks(std::string_view cell);
+
+/// How the numbers of a table are written, and what stands for none.
+struct NumberFormat {
+  NumberFormat() = default;
+  /// `missing`: texts, besides those that always stand for no value. A number among them is meant by its value.
+  NumberFormat(const std::vector<std::string>& missing, char decimal_point);
+
+  char decimal = '.';
+  std::vector<std::string> missing{};  // without blanks
+  std::vector<double> missing_numbers{};
+
+  bool is_missing(std::string_view cell) const;
+  bool is_missing(double value) const {
+    return std::find(missing_numbers.begin(), missing_numbers.end(), value) != missing_numbers.end();
+  }
+};
+
+inline const NumberFormat kPlainNumbers;
 
 /// What almost all cells are, in the fewest steps.
 struct PlainNumber {

@@ -159,6 +159,39 @@ bool is_data(const std::vector<std::string>& cells, const std::vector<std::strin
   return std::any_of(cells.begin(), cells.end(), is_number) || std::none_of(cells.begin(), cells.end(), is_name);
 }
 
+bool has_column(const std::vector<std::string>& columns, const std::string& name) {
+  return std::find(columns.begin(), columns.end(), name) != columns.end();
+}
+
+void set_columns(CsvLayout& layout, std::vector<std::string> columns) {
+  for (std::size_t column = 0; column < columns.size(); ++column) {
+    layout.unnamed.push_back(without_blanks(columns[column]).empty());
+    if (layout.unnamed.back()) {
+      std::string name = fmt::format("Unnamed: {}", column);
+      while (has_column(columns, name)) {
+        name += ".1";
+      }
+      columns[column] = std::move(name);
+    }
+  }
+  layout.columns = std::move(columns);
+}
+
+/// Whether a part's first record has the names of the first one's.
+bool are_columns(const CsvLayout& layout, const std::vector<std::string>& cells) {
+  if (cells.size() != layout.columns.size()) {
+    return false;
+  }
+  for (std::size_t column = 0; column < cells.size(); ++column) {
+    const bool same =
+        layout.unnamed[column] ? without_blanks(cells[column]).empty() : cells[column] == layout.columns[column];
+    if (!same) {
+      return false;
+    }
+  }
+  return true;
+}
+
 void check_columns(const std::vector<std::string>& columns, const CsvPart& part) {
   for (const std::string& column : columns) {
     if (!is_utf8(column)) {
@@ -249,9 +282,9 @@ CsvLayout read_layout(const std::vector<std::string>& files, char delimiter, std
       add_new(layout.left_out, made->left_out);
     }
     if (first) {
-      layout.columns = rows.fields();
+      set_columns(layout, rows.fields());
       check_columns(layout.columns, part);
-    } else if (rows.fields() != layout.columns) {
+    } else if (!are_columns(layout, rows.fields())) {
       if (made != nullptr || !is_data(rows.fields(), layout.columns)) {
         throw Error(ErrorCode::kInput, made != nullptr ? path : fmt::format("{}:{}", path, rows.line()),
                     fmt::format("has the columns {}; expected {}, as {} has", fmt::join(rows.fields(), ", "),

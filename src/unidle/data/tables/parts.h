@@ -31,7 +31,8 @@ struct CsvPart {
 
 /// The table as its first lines tell it.
 struct CsvLayout {
-  std::vector<std::string> columns;
+  std::vector<std::string> columns;  // one without a name is called by its place, as pandas does: "Unnamed: 2"
+  std::vector<bool> unnamed;
   char delimiter = ',';
   std::vector<CsvPart> parts;
   std::vector<TextOfFile::LeftOut> left_out{};  // of all its files

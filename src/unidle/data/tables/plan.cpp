@@ -11,6 +11,7 @@
 #include "unidle/base/error.h"
 #include "unidle/data/csv_rows.h"
 #include "unidle/data/tables/chunks.h"
+#include "unidle/data/tables/column_look.h"
 #include "unidle/data/tables/number.h"
 
 namespace unidle::data::tables {
@@ -21,33 +22,38 @@ bool among(const std::vector<std::string>& names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-/// Of each column, whether it holds numbers, by the first records of the first part. Among many numbers a few texts are
-/// faults of the file: such a column is not left out without a word but taken, and the first of them is an error.
-std::vector<bool> columns_of_numbers(const CsvLayout& layout) {
-  constexpr std::size_t kLookedAtBytes = std::size_t{1} << 20;
-  constexpr std::size_t kCellsForATextThatIsAFault = 100;
-  std::vector<std::size_t> filled(layout.columns.size());
-  std::vector<std::size_t> texts(layout.columns.size());
-  std::vector<bool> numbers(layout.columns.size(), true);
-  Chunks chunks(layout, kLookedAtBytes);
-  Chunk chunk;
-  if (!chunks.next(chunk)) {
-    return numbers;
-  }
+void add_cells(const CsvLayout& layout, const Chunk& chunk, std::vector<ColumnLook>& looks) {
   CsvRows rows(chunk.text, layout.parts[chunk.part].path, layout.delimiter, 2);
   while (rows.next()) {
-    const std::size_t count = std::min(rows.fields().size(), numbers.size());
+    const std::size_t count = std::min(rows.fields().size(), looks.size());
     for (std::size_t column = 0; column < count; ++column) {
-      const std::string& cell = rows.fields()[column];
-      const bool missing = is_missing(cell);
-      filled[column] += missing ? 0 : 1;
-      texts[column] += missing || cell_number(cell).has_value() ? 0 : 1;
+      looks[column].add(rows.fields()[column]);
     }
   }
-  for (std::size_t column = 0; column < numbers.size(); ++column) {
-    numbers[column] = texts[column] * kCellsForATextThatIsAFault <= filled[column];
-  }
-  return numbers;
+}
+
+/// What the columns hold, by the first records, and by as many more as it takes until each has a cell that is filled.
+/// Among many numbers a few texts are faults of the file: such a column is not left out but taken, and the first of
+/// them is an error.
+std::vector<ColumnLook> looks_of(const CsvLayout& layout, const NumberFormat& format) {
+  constexpr std::size_t kLookedAtBytes = std::size_t{1} << 20;
+  std::vector<ColumnLook> looks(layout.columns.size(), ColumnLook(format));
+  Chunks chunks(layout, kLookedAtBytes);
+  Chunk chunk;
+  do {
+    if (!chunks.next(chunk)) {
+      break;
+    }
+    try {
+      add_cells(layout, chunk, looks);
+    } catch (const Error&) {
+      if (chunk.number == 0) {
+        throw;
+      }
+      break;  // told with its place when the rows are read
+    }
+  } while (std::any_of(looks.begin(), looks.end(), [](const ColumnLook& look) { return look.is_blank(); }));
+  return looks;
 }
 
 /// A column of the table's own files (table 0) or of a side table (1 and up).
@@ -60,11 +66,13 @@ class Planner {
  public:
   Planner(const TableOptions& options, const CsvLayout& layout, std::span<const CsvLayout> sides) : options_(options) {
     layouts_.push_back(&layout);
+    plan_.rows.numbers = NumberFormat(options.missing, options.decimal);
     plan_.rows.uses.resize(layout.columns.size());
     for (std::size_t i = 0; i < sides.size(); ++i) {
       const std::string& key = options.joins[i].key;
       layouts_.push_back(&sides[i]);
       JoinPlan join;
+      join.rows.numbers = plan_.rows.numbers;
       join.key = layout.column(key);
       plan_.rows.uses[join.key].key = true;
       join.rows.uses.resize(sides[i].columns.size());
@@ -106,7 +114,7 @@ class Planner {
     if (plan_.features == 0) {
       throw Error(ErrorCode::kUsage, "table option features",
                   options_.features ? "expected at least one column, or no such option for all that hold numbers"
-                                    : "expected at least one column; none holds numbers");
+                                    : "expected at least one column; none holds numbers" + left_out_text());
     }
     return std::move(plan_);
   }
@@ -167,24 +175,36 @@ class Planner {
     plan_.rows.categories.push_back(use.category);
   }
 
+  std::string left_out_text() const {
+    constexpr std::size_t kMostTold = 5;
+    std::string text;
+    for (const LeftOutColumn& one : std::span(plan_.left_out).first(std::min(kMostTold, plan_.left_out.size()))) {
+      text += fmt::format("; {}: {}", one.name, one.why);
+    }
+    return text;
+  }
+
   void add_all_numbers() {
     for (std::size_t table = 0; table < layouts_.size(); ++table) {
       const CsvLayout& layout = *layouts_[table];
-      const std::vector<bool> numbers = columns_of_numbers(layout);
-      for (std::size_t column = 0; column < numbers.size(); ++column) {
+      const std::vector<ColumnLook> looks = looks_of(layout, plan_.rows.numbers);
+      for (std::size_t column = 0; column < looks.size(); ++column) {
         const std::string& name = layout.columns[column];
         if (use_of({table, column}).key || among(options_.targets, name) || among(options_.categorical, name) ||
             name == options_.split.column) {
           continue;
         }
-        if (numbers[column] && !name.empty()) {
+        if (layout.unnamed[column]) {
+          plan_.left_out.push_back({name, "has no name; " + looks[column].what(), false});
+        } else if (looks[column].is_blank() ? options_.fill != TableFill::kNan : looks[column].is_of_numbers()) {
           add(name);
         } else {
-          plan_.left_out.push_back(name);
+          const bool doubtful = looks[column].is_blank() || looks[column].is_mostly_numbers();
+          plan_.left_out.push_back({name, looks[column].what(), doubtful});
         }
       }
       for (const TextOfFile::LeftOut& one : layout.left_out) {
-        plan_.left_out.push_back(one.column);
+        plan_.left_out.push_back({one.column, one.why, false});
       }
     }
   }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "unidle/data/sources/table.h"
+#include "unidle/data/tables/number.h"
 #include "unidle/data/tables/parts.h"
 
 namespace unidle::data::tables {
@@ -25,6 +26,7 @@ struct ColumnUse {
 
 /// How records of some files become rows.
 struct RowPlan {
+  NumberFormat numbers{};
   std::vector<ColumnUse> uses;   // of each column of the files
   std::vector<bool> categories;  // of each place in a row
 
@@ -44,13 +46,15 @@ struct TablePlan {
   std::vector<JoinPlan> joins;
   std::vector<std::string> names;  // of each place in a row: features, then targets
   std::size_t features = 0;
-  /// Where features were not asked for by name: columns that hold texts, and those of types that no cell holds.
-  std::vector<std::string> left_out;
+  /// Where features were not asked for by name: columns of texts, without a name, or of types that no cell holds.
+  std::vector<LeftOutColumn> left_out;
 };
 
 /// Throws kUsage for a column that is asked for twice, kInput for one that is not there, and for one that two of the
 /// tables have. Without features in `options` it looks at the first records: a column is one of numbers when all its
-/// cells there are, or are missing. `sides` are the files of options.joins, in their order.
+/// cells there are, or are missing; where all are missing it looks at the next ones, and a column that has no value at
+/// all is a feature only where options.fill says what it holds. `sides` are the files of
+/// options.joins, in their order.
 TablePlan make_plan(const TableOptions& options, const CsvLayout& layout, std::span<const CsvLayout> sides);
 
 }  // namespace unidle::data::tables

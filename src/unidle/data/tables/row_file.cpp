@@ -69,8 +69,12 @@ nlohmann::json to_json(const RowFileFacts& facts) {
   for (const JoinedTable& join : facts.joins) {
     joins.push_back({{"key", join.key}, {"rows", join.rows}, {"unmatched", join.unmatched}});
   }
-  return {{"key", facts.key},   {"inputs", facts.inputs},     {"features", facts.features},
-          {"columns", columns}, {"left_out", facts.left_out}, {"joins", joins}};
+  nlohmann::json left_out = nlohmann::json::array();
+  for (const LeftOutColumn& one : facts.left_out) {
+    left_out.push_back({{"name", one.name}, {"why", one.why}, {"doubtful", one.is_doubtful}});
+  }
+  return {{"key", facts.key},   {"inputs", facts.inputs}, {"features", facts.features},
+          {"columns", columns}, {"left_out", left_out},   {"joins", joins}};
 }
 
 /// Throws for what is no whole number: get() would make one of any.
@@ -81,7 +85,10 @@ RowFileFacts from_json(const nlohmann::json& document) {
   facts.key = document.at("key");
   facts.inputs = document.at("inputs");
   facts.features = count(document.at("features"));
-  facts.left_out = document.at("left_out").get<std::vector<std::string>>();
+  for (const nlohmann::json& one : document.at("left_out")) {
+    facts.left_out.push_back(
+        {one.at("name").get<std::string>(), one.at("why").get<std::string>(), one.at("doubtful").get<bool>()});
+  }
   for (const nlohmann::json& one : document.at("columns")) {
     TableColumn column;
     column.name = one.at("name").get<std::string>();

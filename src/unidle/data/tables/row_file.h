@@ -17,7 +17,7 @@
 
 namespace unidle::data::tables {
 
-constexpr std::uint32_t kRowFileVersion = 1;
+constexpr std::uint32_t kRowFileVersion = 2;
 
 /// What a row file says of itself, besides rows.
 struct RowFileFacts {
@@ -25,7 +25,7 @@ struct RowFileFacts {
   nlohmann::json inputs;  // what the files were
   std::size_t features = 0;
   std::vector<TableColumn> columns;
-  std::vector<std::string> left_out;
+  std::vector<LeftOutColumn> left_out;
   std::vector<JoinedTable> joins;
 };
 

@@ -22,7 +22,8 @@ class RowFileTest : public ::testing::Test {
       writer.append(all.subspan(at, std::min<std::size_t>(3 * 1000, values.size() - at)));
     }
     writer.append_validation(std::vector<std::uint8_t>(static_cast<std::size_t>(rows), 1));
-    writer.finish({{{"a", 1}}, {"b"}, 2, {{.name = "x", .type = "float"}, {}, {}}, {"out"}, {{"k", 3, 1}}});
+    writer.finish(
+        {{{"a", 1}}, {"b"}, 2, {{.name = "x", .type = "float"}, {}, {}}, {{"out", "texts", false}}, {{"k", 3, 1}}});
   }
 
   void put(std::string_view bytes) { std::ofstream(path_, std::ios::binary) << bytes; }

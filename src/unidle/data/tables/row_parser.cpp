@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "unidle/base/printable.h"
+#include "unidle/data/tables/column_look.h"
 #include "unidle/data/tables/number.h"
 
 namespace unidle::data::tables {
@@ -51,6 +52,8 @@ RowParser::RowParser(const CsvLayout& layout, const RowPlan& plan, const TableSp
       split_(split),
       sides_(sides),
       splits_(split.validation > 0 || !split.values.empty()),
+      points_(plan.numbers.decimal == '.'),
+      numbers_missing_(!plan.numbers.missing_numbers.empty()),
       facts_(plan.width()),
       dictionaries_(plan.width()),
       matches_(sides.size()),
@@ -108,7 +111,8 @@ const char* RowParser::parse_record(const char* at, float* row) {
   for (std::size_t column = 0; column < columns; ++column) {
     const ColumnUse& use = plan_.uses[column];
     const PlainNumber number = use.number() ? plain_number(at) : PlainNumber();
-    if (number.end != nullptr && (*number.end == layout_.delimiter || *number.end == '\n')) {
+    if (number.end != nullptr && (*number.end == layout_.delimiter || *number.end == '\n') &&
+        (points_ || number.whole) && !numbers_missing_) {
       row[use.place] = static_cast<float>(number.value);
       facts_[use.place].whole &= number.whole;
       at = number.end;
@@ -154,18 +158,23 @@ const char* RowParser::other_cell(const char* at, std::size_t column, float* row
     row[use.place] = static_cast<float>(number);
     return cell.end;
   }
-  if (is_missing(cell.text)) {
+  if (plan_.numbers.is_missing(cell.text)) {
     ++facts.missing;
     row[use.place] = std::numeric_limits<float>::quiet_NaN();
     return cell.end;
   }
-  const std::optional<double> value = cell_number(cell.text);
+  const std::optional<double> value = cell_number(cell.text, plan_.numbers.decimal);
   if (!value) {
     fail(at, fmt::format("column {}: expected a number, found \"{}\" (a column of texts, True and False among them, is "
-                         "named in categorical, or left out by naming the others in features)",
-                         layout_.columns[column], shown(cell.text)));
+                         "named in categorical, or left out by naming the others in features{})",
+                         layout_.columns[column], shown(cell.text), advice_for(cell.text, plan_.numbers)));
   }
-  facts.whole &= *value == std::floor(*value) && cell.text.find_first_of(".eE") == std::string_view::npos;
+  if (plan_.numbers.is_missing(*value)) {
+    ++facts.missing;
+    row[use.place] = std::numeric_limits<float>::quiet_NaN();
+    return cell.end;
+  }
+  facts.whole &= *value == std::floor(*value) && cell.text.find_first_of(".,eE") == std::string_view::npos;
   row[use.place] = static_cast<float>(*value);
   return cell.end;
 }

@@ -77,6 +77,8 @@ class RowParser {
   std::span<const SideTable> sides_;
   Dictionary* keys_ = nullptr;  // of a side table
   bool splits_;
+  bool points_;           // numbers have decimal points
+  bool numbers_missing_;  // some numbers stand for no value
   const Chunk* chunk_ = nullptr;
   std::int64_t rows_ = 0;
   std::vector<float> values_;
