@@ -1,13 +1,18 @@
 """unidle.data.Loader: samples that cannot be read, by each policy, on any number of ranks."""
 
+import os
+import signal
+import sys
 import tempfile
+import threading
+import time
 import unittest
 from pathlib import Path
 
 import package
 
 import unidle
-from unidle.data import Loader, arrays, npy
+from unidle.data import Loader, arrays, npy, wrap
 
 np = package.needs("numpy")
 
@@ -104,6 +109,121 @@ class DamageTest(unittest.TestCase):
             next(iter(Loader(lost, 3, on_error="skip")))
         with self.assertRaisesRegex(unidle.InputError, "x_2.npy"):
             next(iter(Loader(lost, 3, on_error="replace")))
+
+
+class AfterAnErrorTest(unittest.TestCase):
+    """The batch that failed is passed over, as torch's DataLoader does; a state is still before it."""
+
+    def asked(self, loader, calls):
+        batches, told = iter(loader), []
+        for _ in range(calls):
+            try:
+                told.append(self.rows(next(batches)))
+            except StopIteration:
+                told.append("end")
+            except (unidle.InputError, ArithmeticError):
+                told.append("error")
+        return told
+
+    @staticmethod
+    def rows(batch):
+        batch = batch[0] if isinstance(batch, tuple) else batch
+        return (batch[:, 0] if batch.ndim > 1 else batch).tolist()
+
+    def damaged(self, lost, **options):
+        """Ten rows, of which some cannot be read, by each way to make samples."""
+        temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(temporary.cleanup)
+        for row in range(10):
+            np.save(Path(temporary.name) / f"x_{row}.npy", np.full((1, 100), row))
+        files = npy(temporary.name, ["x"])
+        for row in lost:
+            path = Path(temporary.name) / f"x_{row}.npy"
+            with open(path, "r+b") as file:
+                file.truncate(path.stat().st_size - 800)
+
+        class Rows:
+            def __len__(self):
+                return 10
+
+            def __getitem__(self, row):
+                return row if row not in lost else 1 // 0
+
+        class WholeBatches(Rows):
+            def __getitems__(self, rows):
+                return [self[row] for row in rows]
+
+        def transform(batch):
+            return batch if not lost & set(self.rows(batch)) else 1 // 0
+
+        options = {"shuffle": False, "tensors": "numpy", **options}
+        for workers in (0, 2, None):
+            yield Loader(files, 2, workers=workers, **options)
+            yield Loader(wrap(Rows()), 2, workers=workers, **options)
+            yield Loader(wrap(WholeBatches()), 2, workers=workers, **options)
+            yield Loader(arrays(np.arange(10)), 2, workers=workers, batch_transform=transform, **options)
+
+    def test_the_next_batch_comes(self):
+        for lost, expected in (
+            ({5}, [[0, 1], [2, 3], "error", [6, 7], [8, 9], "end", "end"]),
+            ({0, 2, 3}, ["error", "error", [4, 5], [6, 7], [8, 9], "end", "end"]),
+            ({9}, [[0, 1], [2, 3], [4, 5], [6, 7], "error", "end", "end"]),
+            (set(range(10)), ["error"] * 5 + ["end", "end"]),
+        ):
+            for loader in self.damaged(lost):
+                self.assertEqual(self.asked(loader, 7), expected)
+                self.assertEqual(self.asked(loader, 7), expected)  # the next epoch
+                self.assertEqual((loader.epoch, loader.skipped), (2, 0))
+
+    def test_ranks_stay_together(self):
+        for rank, expected in enumerate(([[0, 2], [4, 6], [8], "end"], [[1, 3], "error", [9], "end"])):
+            for loader in self.damaged({5}, rank=rank, world=2):
+                self.assertEqual(self.asked(loader, 4), expected)
+
+    def test_a_state_is_before_the_batch_until_another_one_has_come(self):
+        for loader in self.damaged({4}):
+            batches = iter(loader)
+            places = []
+            for _ in range(5):
+                try:
+                    next(batches)
+                except (unidle.InputError, ArithmeticError):
+                    pass
+                places.append(loader.state_dict()["sample"])
+            self.assertEqual(places, [2, 4, 4, 8, 10])
+
+    def test_a_wait_that_a_signal_handler_breaks_off_costs_no_batch(self):
+        class Rows:
+            def __len__(self):
+                return 6
+
+            def __getitem__(self, row):
+                if row == 0:
+                    while sys._current_frames()[main].f_back.f_code.co_name != "exception":
+                        time.sleep(0.001)  # until it waits for this sample
+                    os.kill(os.getpid(), signal.SIGUSR1)
+                    broken_off.wait()
+                return row
+
+        def handler(*_):
+            broken_off.set()
+            raise TimeoutError
+
+        main, broken_off = threading.main_thread().ident, threading.Event()
+        self.addCleanup(signal.signal, signal.SIGUSR1, signal.signal(signal.SIGUSR1, handler))
+        batches = iter(Loader(wrap(Rows()), 2, shuffle=False, workers=2, tensors="numpy"))
+        with self.assertRaises(TimeoutError):
+            next(batches)
+        self.assertEqual([batch.tolist() for batch in batches], [[0, 1], [2, 3], [4, 5]])
+
+    def test_a_loader_that_was_closed_says_so_again(self):
+        for loader in self.damaged({5}):
+            batches = iter(loader)
+            next(batches)
+            loader.close()
+            for _ in range(2):
+                with self.assertRaises(unidle.UsageError):
+                    next(batches)
 
 
 class RaggedTest(unittest.TestCase):

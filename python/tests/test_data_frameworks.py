@@ -12,16 +12,26 @@ from pathlib import Path
 
 import package
 
-from unidle.data import Loader, arrays
+from unidle.data import Loader, arrays, wrap
 
 np, torch = package.needs("numpy", "torch")
 
 COUNT, BATCH = 41, 8
 
 
-def source():
+def columns():
     rows = np.arange(COUNT, dtype=np.float32)[:, None]
-    return arrays(np.repeat(rows, 3, axis=1), np.arange(COUNT) % 2, names=["x", "labels"])
+    return np.repeat(rows, 3, axis=1), np.arange(COUNT) % 2
+
+
+def source():
+    return arrays(*columns(), names=["x", "labels"])
+
+
+def launch(ranks, name, folder):
+    command = [sys.executable, "-W", "ignore", "-m", "torch.distributed.run", f"--nproc-per-node={ranks}"]
+    command += ["--rdzv-backend=c10d", "--rdzv-endpoint=localhost:0", __file__, name, folder]
+    subprocess.run(command, check=True, timeout=300, capture_output=True)
 
 
 def framework(test, name):
@@ -37,7 +47,7 @@ class LightningTest(unittest.TestCase):
     def setUp(self):
         self.lightning = framework(self, "lightning")
 
-    def fit(self, epochs, loader, held_out=None, **options):
+    def fit(self, epochs, loader, held_out=None, checkpoint=None, **options):
         lightning = self.lightning
 
         class Module(lightning.LightningModule):
@@ -61,7 +71,7 @@ class LightningTest(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             options = {"enable_checkpointing": False, "default_root_dir": folder, **quiet, **options}
             trainer = lightning.Trainer(max_epochs=epochs, accelerator="cpu", **options)
-            trainer.fit(module, loader, held_out)
+            trainer.fit(module, loader, held_out, ckpt_path=checkpoint, weights_only=False)
         return module
 
     def test_trains_and_validates_on_the_loaders_batches(self):
@@ -78,9 +88,7 @@ class LightningTest(unittest.TestCase):
     def test_the_automatic_sampler_leaves_it_alone(self):
         """In several processes it puts a DistributedSampler into DataLoaders; ours shares by itself."""
         with tempfile.TemporaryDirectory() as folder:
-            command = [sys.executable, "-W", "ignore", "-m", "torch.distributed.run", "--nproc-per-node=2"]
-            command += ["--rdzv-backend=c10d", "--rdzv-endpoint=localhost:0", __file__, folder]
-            subprocess.run(command, check=True, timeout=300, capture_output=True)
+            launch(2, "lightning", folder)
             ranks = [json.loads(path.read_text()) for path in sorted(Path(folder).iterdir())]
         self.assertEqual(len(ranks), 2)
         for epoch in range(2):
@@ -90,13 +98,25 @@ class LightningTest(unittest.TestCase):
                 {sample for rank in batches for batch in rank for sample in batch}, set(range(COUNT))
             )
 
+    @classmethod
+    def rank(cls, folder):
+        """What a process of the test above does."""
+        test = cls("fit")
+        test.setUp()
+        module = test.fit(2, Loader(source(), BATCH, seed=3), strategy="ddp", devices=2)
+        (Path(folder) / os.environ["RANK"]).write_text(json.dumps(module.seen))
 
-def rank_of_lightning(folder):
-    """What a process of the test above does."""
-    test = LightningTest("fit")
-    test.setUp()
-    module = test.fit(2, Loader(source(), BATCH, seed=3), strategy="ddp", devices=2)
-    (Path(folder) / os.environ["RANK"]).write_text(json.dumps(module.seen))
+    def test_goes_on_from_a_checkpoint(self):
+        from lightning.pytorch.callbacks import ModelCheckpoint
+
+        whole = [batch for _, batch in self.fit(3, Loader(source(), BATCH, seed=3)).seen]
+        for steps, often in ((3, {"every_n_train_steps": 3}), (8, {"every_n_train_steps": 8}), (6, {})):
+            with tempfile.TemporaryDirectory() as folder:
+                kept = ModelCheckpoint(folder, save_on_train_epoch_end=not often, **often)
+                options = {"enable_checkpointing": True, "callbacks": [kept]}
+                begun = self.fit(3, Loader(source(), BATCH, seed=3), max_steps=steps, **options)
+                resumed = self.fit(3, Loader(source(), BATCH, seed=3), checkpoint=kept.best_model_path)
+            self.assertEqual([batch for _, batch in begun.seen + resumed.seen], whole)
 
 
 class AccelerateTest(unittest.TestCase):
@@ -117,12 +137,129 @@ class AccelerateTest(unittest.TestCase):
                 seen.append(x[:, 0].tolist())
             self.assertEqual(seen, [x[:, 0].tolist() for x, _ in expected])
 
+    def accelerator(self, **options):
+        accelerate = framework(self, "accelerate")
+        accelerate.state.AcceleratorState._reset_state(True)
+        accelerate.state.GradientState._reset_state()
+        return accelerate.Accelerator(cpu=True, **options)
+
+    def steps(self, make, accumulated, skipped=0, left_at=None):
+        """At which batch of which epoch the optimizer steps, with the first sample of each batch."""
+        accelerator = self.accelerator(gradient_accumulation_steps=accumulated)
+        net = torch.nn.Linear(3, 2)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0)
+        net, optimizer, loader, held_out = accelerator.prepare(net, optimizer, make(), make())
+        told = []
+        for epoch in range(3):
+            batches = accelerator.skip_first_batches(loader, skipped) if epoch == 1 and skipped else loader
+            for number, (x, labels) in enumerate(batches):
+                with accelerator.accumulate(net):
+                    accelerator.backward(torch.nn.functional.cross_entropy(net(x), labels))
+                    optimizer.step()
+                    told.append((epoch, number, x[0, 0].item(), accelerator.sync_gradients))
+                if number == 2:
+                    rows = [len(accelerator.gather_for_metrics(batch[0])) for batch in held_out]
+                    told.append(rows)
+                if number == left_at:
+                    break
+        return told
+
+    def test_accumulation_ends_with_the_epoch(self):
+        from torch.utils.data import DataLoader, TensorDataset
+
+        data = TensorDataset(*(torch.from_numpy(column) for column in columns()))
+        for drop_last in (False, True):
+            options = {"batch_size": BATCH, "shuffle": False, "drop_last": drop_last}
+            for accumulated in (1, 3, 4, 7):
+                for asked in ({}, {"skipped": 2}, {"skipped": 5}, {"left_at": 3}):
+                    expected = self.steps(lambda: DataLoader(data, **options), accumulated, **asked)
+                    for make in (source, lambda: wrap(data)):
+                        ours = self.steps(lambda: Loader(make(), **options), accumulated, **asked)
+                        self.assertEqual(ours, expected)
+
+    def test_an_iteration_that_was_left_is_forgotten(self):
+        accelerator = self.accelerator(gradient_accumulation_steps=2)
+        loader, other = Loader(source(), BATCH), Loader(source(), BATCH)
+        for end in (2, len(loader)):
+            batches = iter(loader)
+            for _ in range(end):
+                next(batches)
+            self.assertEqual(accelerator.gradient_state.end_of_dataloader, end == len(loader))
+            self.assertTrue(accelerator.gradient_state.in_dataloader)
+            if end == 2:
+                list(loader)  # while `batches` is there
+                self.assertFalse(accelerator.gradient_state.in_dataloader)
+        for _ in other:
+            self.assertFalse(accelerator.gradient_state.end_of_dataloader)
+            break
+        self.assertTrue(accelerator.gradient_state.end_of_dataloader)
+        del batches
+        self.assertFalse(accelerator.gradient_state.in_dataloader)
+
+    def test_what_is_skipped_is_not_made(self):
+        accelerator, made = self.accelerator(), []
+
+        class Rows:
+            def __len__(self):
+                return COUNT
+
+            def __getitem__(self, row):
+                made.append(row)
+                return row
+
+        def loader(**options):
+            return Loader(wrap(Rows()), BATCH, seed=3, workers=0, **options)
+
+        for options in ({}, {"drop_last": True}, {"rank": 1, "world": 2}):
+            expected = loader(**options)
+            epochs = [[batch.tolist() for batch in expected] for _ in range(3)]
+            for skipped in range(len(expected) + 1):
+                ours = loader(**options)
+                rest = accelerator.skip_first_batches(ours, skipped)
+                self.assertEqual(len(rest), len(ours) - skipped)
+                rest.batch_sampler.batch_sampler.set_epoch(1)
+                made.clear()
+                taken = [batch.tolist() for batch in rest]
+                self.assertEqual(taken, epochs[1][skipped:])
+                self.assertEqual(made, sum(taken, []))
+                self.assertEqual([batch.tolist() for batch in rest], epochs[2][skipped:])
+                self.assertEqual(ours.epoch, 3)
+
+    def test_a_loader_is_prepared(self):
+        loader = Loader(source(), BATCH)
+        self.assertIs(self.accelerator().prepare_data_loader(loader), loader)
+
+    def test_metrics_of_ranks_have_each_sample_once(self):
+        for ranks in (2, 3):
+            with tempfile.TemporaryDirectory() as folder:
+                launch(ranks, "accelerate", folder)
+                told = json.loads((Path(folder) / "0").read_text())
+            for count, rows, repeats in told:
+                self.assertEqual(sorted(set(rows)), list(range(count)))
+                self.assertEqual(len(rows), count + (repeats if repeats > 1 else 0))
+
+    @classmethod
+    def rank(cls, folder):
+        test = cls("accelerator")
+        accelerator = test.accelerator()
+        told = []
+        for count in (12, 13, 14, 15, 41):
+            loader = Loader(arrays(np.arange(count)), 2, shuffle=False)
+            rows = []
+            for (batch,) in accelerator.prepare(loader):
+                rows += accelerator.gather_for_metrics(batch).tolist()
+            told.append((count, rows, -count % accelerator.num_processes))
+        (Path(folder) / os.environ["RANK"]).write_text(json.dumps(told))
+
 
 class TransformersTest(unittest.TestCase):
-    def test_a_trainer_whose_loaders_are_ours(self):
-        transformers = framework(self, "transformers")
+    def setUp(self):
+        self.transformers = framework(self, "transformers")
         framework(self, "accelerate")
-        seen = []
+
+    def train(self, folder, resume=None, own_state=False, stop=None, **options):
+        """The batches, in their order, the weights and the trainer."""
+        transformers, seen = self.transformers, []
 
         class Net(torch.nn.Module):
             def __init__(self):
@@ -139,33 +276,61 @@ class TransformersTest(unittest.TestCase):
             names = lambda batch: dict(zip(("x", "labels"), batch))
             return Loader(source(), BATCH, batch_transform=names, **options)
 
+        train_loader = loader(seed=3)
+
         class Trainer(transformers.Trainer):
             def get_train_dataloader(self):
-                return loader(seed=3)
+                return train_loader
 
             def get_eval_dataloader(self, eval_dataset=None):
                 return loader(shuffle=False)
 
+        class Saved(transformers.TrainerCallback):
+            def on_save(self, arguments, state, control, **_):
+                (Path(folder) / f"{state.global_step}.json").write_text(json.dumps(train_loader.state_dict()))
+                control.should_training_stop = state.global_step == stop
+
+        arguments = transformers.TrainingArguments(
+            folder,
+            use_cpu=True,
+            report_to=[],
+            disable_tqdm=True,
+            logging_strategy="no",
+            save_strategy="steps" if stop else "no",
+            save_steps=stop or 500,
+            **options,
+        )
+        torch.manual_seed(0)
+        data = [0] * COUNT
+        trainer = Trainer(Net(), arguments, train_dataset=data, eval_dataset=data, callbacks=[Saved()])
+        if own_state:
+            train_loader.load_state_dict(json.loads((Path(folder) / f"{resume}.json").read_text()))
+        trainer.train(resume_from_checkpoint=f"{folder}/checkpoint-{resume}" if resume else None)
+        return seen, trainer.model.net.weight.tolist(), trainer
+
+    def test_a_trainer_whose_loaders_are_ours(self):
         with tempfile.TemporaryDirectory() as folder:
-            arguments = transformers.TrainingArguments(
-                folder,
-                num_train_epochs=2,
-                use_cpu=True,
-                report_to=[],
-                disable_tqdm=True,
-                save_strategy="no",
-                logging_strategy="no",
-            )
-            trainer = Trainer(Net(), arguments, train_dataset=[0] * COUNT, eval_dataset=[0] * COUNT)
-            trainer.train()
+            seen, _, trainer = self.train(folder, num_train_epochs=2)
             metrics = trainer.evaluate()
         expected = Loader(source(), BATCH, seed=3)
         self.assertEqual(seen, [x[:, 0].tolist() for _ in range(2) for x, _ in expected])
         self.assertIn("eval_loss", metrics)
 
+    def test_a_trainer_that_goes_on_from_a_checkpoint(self):
+        """Whether or not the program loads the loader's own state as well."""
+        for accumulated, stops in ((1, (1, 6, 8)), (4, (1, 2))):
+            options = {"num_train_epochs": 3, "gradient_accumulation_steps": accumulated}
+            with tempfile.TemporaryDirectory() as folder:
+                whole, weights, _ = self.train(folder, **options)
+                for stop in stops:
+                    begun, _, _ = self.train(folder, stop=stop, **options)
+                    for own_state in (False, True):
+                        rest, end, _ = self.train(folder, resume=stop, own_state=own_state, **options)
+                        self.assertEqual((begun + rest, end), (whole, weights))
+
 
 if __name__ == "__main__":
     if "RANK" in os.environ:
-        rank_of_lightning(sys.argv[1])
+        {"lightning": LightningTest, "accelerate": AccelerateTest}[sys.argv[1]].rank(sys.argv[2])
     else:
         unittest.main()

@@ -82,21 +82,6 @@ class OrderTest(unittest.TestCase):
             for _ in range(3):
                 iter(loader)
             self.assertEqual(labels(loader), labels(expected))
-        left = iter(loader)
-        loader.set_epoch(7)
-        next(left)
-        expected.set_epoch(7)
-        self.assertEqual(labels(loader), labels(expected))
-
-    def test_the_sampler_sets_the_epoch_and_leaves_a_place_within_it(self):
-        loader, expected = Loader(numbers(20), 5, seed=1), Loader(numbers(20), 5, seed=1)
-        loader.sampler.set_epoch(3)
-        expected.set_epoch(3)
-        rest = labels(expected)
-        self.assertEqual(labels(loader), rest)
-        loader.load_state_dict({**loader.state_dict(), "epoch": 3, "sample": 5})
-        loader.sampler.set_epoch(3)
-        self.assertEqual(sum(labels(loader), []), sum(rest, [])[5:])
 
     def test_an_iteration_that_was_left_is_followed_by_the_next_epoch(self):
         plain = Loader(numbers(30), 4)
@@ -146,64 +131,6 @@ class OrderTest(unittest.TestCase):
         self.assertEqual(flat(labels(Loader(twice, 2, shuffle=False))), [18, 18, 0])
         with self.assertRaises(unidle.UsageError):
             numbers(20).subset([20])
-
-
-class StateTest(unittest.TestCase):
-    def test_goes_on_after_any_batch(self):
-        for drop_last in (False, True):
-            make = lambda workers=1: Loader(numbers(23), 5, seed=3, drop_last=drop_last, workers=workers)
-            whole = make()
-            expected = [labels(whole) for _ in range(4)]
-            for taken in range(2 * len(whole) + 1):
-                first = make()
-                self.walk(first, taken)
-                state = first.state_dict()
-                second = make(workers=taken % 3)
-                second.load_state_dict(state)
-                rest = labels(second) + labels(second)
-                epoch, within = divmod(taken, len(whole))
-                self.assertEqual(rest, expected[epoch][within:] + expected[epoch + 1])
-
-    @staticmethod
-    def walk(loader, batches):
-        while batches > 0:
-            for _ in loader:
-                batches -= 1
-                if batches == 0:
-                    break
-
-    def test_the_state_is_json_and_of_one_size(self):
-        import json
-
-        loader = Loader(numbers(23), 5)
-        self.walk(loader, 3)
-        state = json.loads(json.dumps(loader.state_dict()))
-        self.assertEqual((state["epoch"], state["sample"]), (0, 15))
-        self.assertLess(len(json.dumps(state)), 200)
-
-    def test_goes_on_with_another_batch_size_and_world(self):
-        order = flat(labels(Loader(numbers(40), 4, seed=9)))
-        loader = Loader(numbers(40), 4, seed=9)
-        self.walk(loader, 3)
-        for world in (1, 2, 5):
-            ranks = []
-            for rank in range(world):
-                again = Loader(numbers(40), 3, seed=9, rank=rank, world=world)
-                again.load_state_dict(loader.state_dict())
-                ranks.append(flat(labels(again)))
-            together = [value for several in zip(*ranks) for value in several]
-            self.assertEqual(together[:28], order[12:])
-
-    def test_the_seed_comes_with_the_state_and_another_source_is_refused(self):
-        first = Loader(numbers(23), 5, seed=4)
-        expected = labels(first)
-        second = Loader(numbers(23), 5, seed=5, shuffle=False)
-        second.load_state_dict(Loader(numbers(23), 5, seed=4).state_dict())
-        self.assertEqual(labels(second), expected)
-        with self.assertRaises(unidle.UsageError):
-            Loader(numbers(24), 5).load_state_dict(first.state_dict())
-        with self.assertRaises(unidle.UsageError):
-            first.load_state_dict({"version": 99})
 
 
 class MemoryTest(unittest.TestCase):

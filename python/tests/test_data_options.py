@@ -80,6 +80,25 @@ class OptionsTest(InFolder):
         (batch,) = Loader(source.subset(np.array([9, 0, 9])), 3, shuffle=False)
         self.assertEqual(batch[0][:, 0].tolist(), [27, 0, 27])
 
+    def test_what_a_loader_was_made_with_is_not_changed_later(self):
+        """As torch's DataLoader refuses it; what is its own would stay without effect."""
+        loader = Loader(arrays(np.arange(20)), 4, shuffle=False)
+        whole = [batch[0].tolist() for batch in loader]
+        names = "batch_size drop_last dataset sampler batch_sampler persistent_workers".split()  # of torch
+        names += "shuffle seed workers source rank world prefetch max_bytes on_error weights groups".split()
+        names += "num_workers prefetch_factor collate_fn device tensors pin_memory generator".split()
+        for name in names:
+            for value in (None, 5, getattr(loader, name, True)):
+                with self.assertRaisesRegex(ValueError, f"{name} attribute should not be set after"):
+                    setattr(loader, name, value)
+        self.assertEqual((loader.batch_size, loader.drop_last, loader.shuffle), (4, False, False))
+        self.assertEqual([batch[0].tolist() for batch in loader], whole)
+        loader.of_the_program = 1
+        loader.batch_transform = lambda batch: batch[0].tolist()
+        self.assertEqual(list(loader), whole)
+        loader.load_state_dict({**loader.state_dict(), "seed": 3, "shuffle": True})  # which may
+        self.assertEqual((loader.seed, loader.shuffle), (3, True))
+
     def test_a_state_is_what_state_dict_gave(self):
         loader = Loader(arrays(ROWS), 4)
         state = loader.state_dict()

@@ -130,6 +130,36 @@ class TarTest(InFolder):
         path = self.write("a.tar", [("1", members_of(1)), ("2", {**members_of(3), "more": b""})])
         self.assertEqual([field.name for field in tar(path).fields], ["png", "box.npy", "cls"])
 
+    def test_the_last_part_of_a_name_says_what_a_field_is(self):
+        """As WebDataset decodes it."""
+        simple = [(f"{n:04}", members_of(n)) for n in range(6)]
+        named = []
+        for key, members in simple:
+            longer = {}
+            for suffix, content in members.items():
+                first = "Left." if suffix in ("png", "JPG") else "a.b."
+                longer[first + suffix] = content
+            named.append((key, longer))
+        plain = tar(self.write("plain.tar", simple), FIELDS, size=12)
+        fields = ("left.png;left.jpg", "a.b.box.npy", "a.b.cls")
+        fields += tuple(f"a.b.json:{key}" for key in ("width", "of.score", "of.good"))
+        path = self.write("named.tar", named)
+        longer = tar(path, fields, size=12)
+        self.assertEqual(
+            [field.name for field in longer.fields],
+            ["left.png", "a.b.box.npy", "a.b.cls", "width", "of.score", "of.good"],
+        )
+        for one, other in zip(Loader(plain, 4, seed=2), Loader(longer, 4, seed=2)):
+            self.assertTrue(all(torch.equal(a, b) for a, b in zip(one, other)))
+        several = [("1", {"x.png": encoded(1), "y.png": encoded(2), "y.cls": b"3", "y.txt": b"no"})]
+        self.assertEqual(
+            [field.name for field in tar(self.write("several.tar", several)).fields],
+            ["x.png", "y.png", "y.cls"],
+        )
+        for field in ("a.b.txt", "png.txt", "a.b.json", "a.json:", "txt:width", "left.png;a.b.cls"):
+            with self.assertRaisesRegex(unidle.UsageError, "tar option fields"):
+                tar(path, [field])
+
     def test_the_same_bytes_for_any_workers_ranks_and_start(self):
         self.shards()
         source = tar(self.folder, ("png;jpg", "cls"), size=12, normalize=False)
@@ -244,8 +274,25 @@ class FaultTest(InFolder):
         path = self.folder / "more.tar"
         path.write_bytes(whole[:2048] + bytes(512) + whole[2048:])
         self.refuses("more.tar: ends at byte 2048, and more follows at byte 2560", path)
-        path.write_bytes(whole + whole)
+        path.write_bytes(whole + b"x")
         self.refuses("more.tar: ends at byte 3072, and more follows at byte 10240", path)
+
+    def test_another_archive_behind_the_end_is_told_after_any_padding(self):
+        path = self.folder / "both.tar"
+        formats = (tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT)
+        for count in (1, 8, 9, 18):  # of 1 KiB each, behind one for the folder: some fill their record
+            for first, second in zip(formats, formats[1:] + formats[:1]):
+                samples = [(str(n), {"cls": b"1"}) for n in range(count)]
+                one = self.write("a.tar", samples, format=first).read_bytes()
+                two = self.write("b.tar", samples, format=second).read_bytes()
+                for padding in (0, 512, 9 * 1024, 10240, 65536, 65536 * 3):
+                    padded = one + bytes(padding)
+                    path.write_bytes(padded + two)
+                    self.refuses(
+                        f"both.tar: ends at byte .*more follows at byte {len(padded)} .*several", path
+                    )
+                    path.write_bytes(padded)
+                    self.assertEqual(len(tar(path, ["cls"])), count)
 
     def test_a_sample_that_cannot_be_read_is_skipped_when_asked(self):
         samples = [(str(n), {"png": encoded(n) if n != 2 else b"\x89PNG\r\n\x1a\n"}) for n in range(5)]

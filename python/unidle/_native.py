@@ -20,7 +20,7 @@ from unidle.errors import (
     UsageError,
 )
 
-VERSION = 4  # of the headers
+VERSION = 5  # of the headers
 _ERRORS = {1: UsageError, 2: InputError, 3: FileSystemError, 4: OutOfMemoryError, 5: ForkedError}
 
 
@@ -149,6 +149,7 @@ def _declare(library: ctypes.CDLL) -> None:
         "unidle_loader_pace_now": (ctypes.c_int, [pointer, ctypes.POINTER(Pace)]),
         "unidle_loader_extents": (number, [pointer, ctypes.c_size_t, ctypes.POINTER(ctypes.POINTER(number))]),
         "unidle_loader_next": (ctypes.c_int, [pointer, number, pointer, ctypes.POINTER(Facts)]),
+        "unidle_loader_pass_over": (ctypes.c_int, [pointer, ctypes.POINTER(Facts)]),
         "unidle_tensor_take_back": (ctypes.c_int, [pointer]),
         "unidle_loader_work": (ctypes.c_int, [pointer, ctypes.POINTER(Costs)]),
         "unidle_loader_stages": (ctypes.c_int, [pointer, ctypes.POINTER(number)]),

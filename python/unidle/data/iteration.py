@@ -2,73 +2,105 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Any, Iterator, Optional, Tuple
 
 from unidle import _tensors
 from unidle.data.device import Copies, Copy, mapped
+from unidle.data.frameworks import EpochEnd
 from unidle.errors import Error, UsageError
 
 if TYPE_CHECKING:
     from unidle.data.loader import Loader
 
-_NEW, _GOES_ON, _OVER = range(3)
-
 
 class Iteration:
-    """What `for batch in loader` asks for batches. Whatever it raises, it is over then, as a generator is."""
+    """What `for batch in loader` asks for batches. A batch that fails is passed over: the next one follows,
+    as with torch's DataLoader."""
 
-    def __init__(self, loader: Loader, stream: Any, number: int, start: Tuple[int, int]) -> None:
+    _epoch_end: Optional[EpochEnd] = None
+
+    def __init__(self, loader: Loader, stream: Any, number: int) -> None:
         self.loader, self.stream = loader, stream
-        self._number, self._epoch, self._start = number, start[0], start
-        self._left = 0  # batches that are still to come
-        self._state = _NEW
+        self._number, self._epoch = number, 0
+        self._left: Optional[int] = None  # in the stream, once a batch was asked for
+        self._over = False
         self._ahead: Optional[_Taken] = None  # the next batch, whose copy to the device is under way
 
     def __iter__(self) -> Iterator[Any]:
         return self
 
     def __next__(self) -> Any:
-        state, self._state = self._state, _OVER
-        if state == _OVER:
+        if self._over:
             raise StopIteration
-        if state == _NEW:  # only now: frameworks make iterators that they never ask for a batch
-            self._left = self.stream.left
-            self.loader._begun(self._start)
-        if self._left == 0:
+        if self._left is None:
+            self._begin()
+        if self._left == 0 and self._ahead is None:
+            self._over = True
+            self._leave()
             self.loader._ended(self._number, self._epoch)
             raise StopIteration
-        if not self.loader._follows(self._number, self.stream):
-            self._ahead = None
-            raise UsageError("loader: another iteration was begun, or the loader was closed")
+        self._check()
         try:
             copies = self.loader._copies
-            batch = self._next() if copies is None else self._next_on_device(copies)
+            batch, behind = self._next() if copies is None else self._next_on_device(copies)
         except StopIteration as error:  # which would end the epoch here, without a word
             raise RuntimeError("loader: the data set or a transform raised StopIteration") from error
-        self._state = _GOES_ON
+        is_last = self._left == 0 and self._ahead is None
+        self.loader._delivered(self._epoch, None if is_last else behind, self.stream)
+        if is_last and self._epoch_end is not None:
+            self._epoch_end.end_of_dataloader = True
         return batch
 
-    def _next(self) -> Any:
-        batch, behind = self.stream.next()
-        self._delivers(behind)
+    def _check(self) -> None:
+        if not self.loader._follows(self._number, self.stream):
+            raise UsageError("loader: another iteration was begun, or the loader was closed")
+
+    def _begin(self) -> None:
+        """Only now it is known where: frameworks make iterators that they never ask for a batch, or make them
+        before they set the epoch."""
+        self._check()
+        start, self.stream, self._epoch_end = self.loader._begun()
+        self._epoch = start[0]
+        self._left = 0 if self.loader._is_over(start) else self.stream.left
+        if self._left > 0:
+            self._epoch_end.enter()
+
+    def _leave(self) -> None:
+        if self._epoch_end is not None:
+            self._epoch_end.leave()
+
+    def __del__(self) -> None:
+        with contextlib.suppress(Exception):  # the interpreter may be about to end
+            self._leave()
+
+    def _take(self, wait: bool = True) -> Any:
+        """Of the stream. A batch that fails there does not come any more."""
+        before = self.stream.gone
+        try:
+            return self.stream.next(wait)
+        finally:
+            self._left -= self.stream.gone - before
+
+    def _next(self) -> Tuple[Any, int]:
+        batch, behind = self._take()
         batch = prepared(batch, self.loader)
         if self.loader.device is not None:
             batch = mapped(batch, lambda tensor: tensor.to(self.loader.device, non_blocking=True))
-        return self._transformed(batch)
+        return self._transformed(batch), behind
 
-    def _next_on_device(self, copies: Copies) -> Any:
+    def _next_on_device(self, copies: Copies) -> Tuple[Any, int]:
         self.loader._check_process()
         taken, self._ahead = self._ahead, None
         if taken is None:
-            taken = _Taken(self.stream.next(), self.loader)
-        self._delivers(taken.behind)
+            taken = _Taken(self._take(), self.loader)
         self.loader._extents = self.loader._extents_of(
             self.stream
         )  # which tells of the next batch when that is taken
         batch = copies.deliver(taken.copy or copies.begin(taken.batch))
         if self._left > 0 and self.loader.source.transform is None:  # which would hold up the step
             self._ahead = self._look_ahead(copies)
-        return self._transformed(batch)
+        return self._transformed(batch), taken.behind
 
     def _look_ahead(self, copies: Copies) -> Optional[_Taken]:
         """The next batch, where it lies ready. What fails says so when the batch is due; what a signal
@@ -76,7 +108,7 @@ class Iteration:
         import torch
 
         try:
-            found = self.stream.next(wait=False)
+            found = self._take(wait=False)
         except Error:
             return None
         if found is None:
@@ -87,10 +119,6 @@ class Iteration:
         except torch.cuda.OutOfMemoryError:  # no memory for two batches
             pass
         return taken
-
-    def _delivers(self, behind: int) -> None:
-        self._left -= 1
-        self.loader._delivered((self._epoch, behind) if self._left else (self._epoch + 1, 0), self.stream)
 
     def _transformed(self, batch: Any) -> Any:
         transform = self.loader.batch_transform

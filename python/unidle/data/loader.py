@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 import os
-import sys
 from typing import Any, Callable, Iterator, Optional, Tuple
 
 from unidle import _native
+from unidle.data import frameworks, orders
 from unidle.data import options as check
-from unidle.data import orders
 from unidle.data.device import Copies, PinnedMemory, can_pin, checked_device, is_gpu, pinned
 from unidle.data.iteration import Iteration
 from unidle.data.source import Source, Wrapped
@@ -19,41 +19,11 @@ from unidle.errors import ForkedError, UsageError
 _STATE = 1  # version of state_dict()
 
 
-def _has_torch() -> bool:
-    try:
-        import torch  # noqa: F401
-    except ImportError:
-        return False
-    return True
-
-
-def _default_rank() -> Tuple[int, int]:
-    """Of torch.distributed where it is set up, else of the environment that torchrun and others set."""
-    distributed = sys.modules.get("torch.distributed")
-    if distributed is not None and distributed.is_available() and distributed.is_initialized():
-        return distributed.get_rank(), distributed.get_world_size()
-    try:
-        return int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
-    except (KeyError, ValueError):
-        return 0, 1
-
-
 def _seed(seed: Any) -> int:
     return check.whole("loader", "seed", seed, -(2**63), 2**64 - 1)
 
 
-class EpochSetter:
-    """Tells a loader which epoch comes. A place within that epoch, of a state that was loaded, stays."""
-
-    def __init__(self, loader: Loader) -> None:
-        self._loader = loader
-
-    def set_epoch(self, epoch: int) -> None:
-        if self._loader._next[0] != epoch:
-            self._loader.set_epoch(epoch)
-
-
-class Loader:
+class Loader(frameworks.DataLoaderParts):
     """Stands where torch's DataLoader stood: iterate over it, once an epoch.
 
     A batch is a tuple with a tensor a field, each [samples, ...] and of the field's dtype; the last batch
@@ -97,9 +67,10 @@ class Loader:
                  copy them with `non_blocking=True`. `device` copies them by itself
 
     Each iteration is the next epoch, or the one that set_epoch() named, or goes on where load_state_dict()
-    says; an iteration that no batch is taken of does not count. Only one iteration at a time: a new one ends
-    the one before. Not to be used by several threads at once, nor in a process that was forked after it was
-    made: that raises ForkedError.
+    says; an iteration that no batch is taken of does not count. Where next() raises, the batch is passed
+    over: the next call gives the one behind it. Only one iteration at a time: a new one ends the one before.
+    Options stay what they are; only `batch_transform` may be set later. Not to be used by several threads at
+    once, nor in a process that was forked after it was made: that raises ForkedError.
     """
 
     def __init__(
@@ -153,14 +124,14 @@ class Loader:
         self.drop_last = check.flag("loader", "drop_last", drop_last)
         self.device = checked_device(device)
         if rank is None:
-            rank, world = _default_rank()
+            rank, world = check.default_rank()
         self.world = check.whole("loader", "world", world, 1, 2**31 - 1)
         self.rank = check.whole("loader", "rank", rank, 0, self.world - 1)
         self.prefetch = check.whole("loader", "prefetch", prefetch, 1, 4096)
         self.max_bytes = None if max_bytes is None else check.whole("loader", "max_bytes", max_bytes, 1)
         self.on_error = on_error
         self.batch_transform = check.function("loader", "batch_transform", batch_transform)
-        self.tensors = tensors or ("torch" if _has_torch() else "numpy")
+        self.tensors = tensors or check.default_tensors()
         if self._wrapped and on_error != "fail":
             raise UsageError("loader option on_error: a wrapped data set has its own errors; expected fail")
         if self._wrapped and max_bytes is not None:
@@ -170,6 +141,11 @@ class Loader:
             )
         if device is not None and self.tensors != "torch":
             raise UsageError("loader option device: needs torch")
+        self.pin_memory = check.flag("loader", "pin_memory", pin_memory)
+        if self.pin_memory and (self.tensors != "torch" or device is not None):
+            raise UsageError(
+                'loader option pin_memory: needs tensors="torch", and no device, which pins by itself'
+            )
         sampling = {
             "batch": self.batch_size,
             "shuffle": self.shuffle,
@@ -178,6 +154,7 @@ class Loader:
         }
         self._order = orders.chosen(source, weights, groups, shuffle_shards, sampling)
         self._samples = self._order.samples  # an epoch, of all ranks
+        self._takes_one_by_one = source._samples_per_item == 1 and groups is None and not self._batched
         self.skipped = 0  # samples that could not be read, over all epochs
         self._wanted_workers = None if workers is None else check.whole("loader", "workers", workers, 0, 4096)
         self._next = (0, 0)  # epoch and sample that the next iteration starts at
@@ -185,13 +162,9 @@ class Loader:
         self._batches = 0  # an epoch
         self._stream: Any = None  # a NativeStream or a ThreadedStream
         self._iterations = 0
+        self._epoch_end: Optional[frameworks.EpochEnd] = None  # of the newest one that was begun
         self._process = os.getpid()
         self._on_gpu = is_gpu(device)
-        self.pin_memory = check.flag("loader", "pin_memory", pin_memory)
-        if self.pin_memory and (self.tensors != "torch" or device is not None):
-            raise UsageError(
-                'loader option pin_memory: needs tensors="torch", and no device, which pins by itself'
-            )
         self._pins = False  # batches are made in page-locked memory, or pinned
         self._copies: Optional[Copies] = None
         self._extents: tuple = (None,) * len(source.fields)  # of the last batch that went to a GPU
@@ -202,18 +175,6 @@ class Loader:
         self._open((0, 0), for_batches=not waits)
         if waits:
             self.close()
-
-    @property
-    def dataset(self) -> Source:
-        """The source, by the name that DataLoader has for it."""
-        return self.source
-
-    @property
-    def sampler(self) -> EpochSetter:
-        """Where frameworks look for set_epoch()."""
-        return EpochSetter(self)
-
-    batch_sampler = None  # asked for where there is a sampler
 
     @property
     def workers(self) -> int:
@@ -247,7 +208,7 @@ class Loader:
     def _opened(self) -> Any:
         if self._stream is None:
             self._check_process()
-            self._open(self._next)
+            self._stream_at(self._next)
         return self._stream
 
     @property
@@ -260,15 +221,25 @@ class Loader:
         return self._batches
 
     def set_epoch(self, epoch: int) -> None:
-        """The next iteration is this epoch, from its start."""
-        self._next = self._place = (self._epoch(epoch), 0)
+        """The next iteration is this epoch: from its start, or from the place in it that load_state_dict()
+        named."""
+        epoch = self._epoch(epoch)
+        if self._next[0] != epoch:
+            self._next = (epoch, 0)
+        self._place = self._next
+
+    def _skip(self, batches: int) -> None:
+        """The next iteration is without the first batches of its epoch. A place that a state had stays."""
+        if self._next[1] == 0:
+            sample = min(batches * self.batch_size * self.world, self._samples)
+            self._next = self._place = (self._next[0], sample)
 
     def _epoch(self, epoch: Any) -> int:
         return check.whole("loader", "epoch", epoch, 0, check.MOST // self._samples - 1)
 
     def state_dict(self) -> dict:
-        """Where the loader is: a few numbers, the same on all ranks. Batches that were only made ready do
-        not count."""
+        """Where the loader is: behind the last batch that was delivered. A few numbers, the same on all
+        ranks. Behind the last batch of an epoch nothing is left of it; after the loop the next one comes."""
         epoch, sample = self._place
         state = {
             "version": _STATE,
@@ -282,8 +253,8 @@ class Loader:
 
     def load_state_dict(self, state: dict) -> None:
         """The next iteration goes on there: exactly with the samples that come then, for any number of
-        workers, also
-        with another batch size and another number of ranks."""
+        workers, also with another batch size and another number of ranks. A set_epoch() of the same epoch
+        leaves the place."""
         if not isinstance(state, dict) or state.get("version") != _STATE:
             raise check.refuse("loader", "state", f"what state_dict() gave, of version {_STATE}", state)
         lacking = sorted({"epoch", "sample", "seed", "shuffle", "samples"} - set(state))
@@ -304,29 +275,43 @@ class Loader:
         )
         if (seed, shuffle) != (self.seed, self.shuffle):
             self.close()
-            self.seed, self.shuffle = seed, shuffle
+            self.__dict__.update(seed=seed, shuffle=shuffle)
         self._next = self._place = place
 
     def __iter__(self) -> Iterator[Any]:
         self._check_process()
-        start = self._next
-        if self._stream is None or self._stream.place != start:
-            self._open(start)
-        self._place = start
+        stream = self._stream_at(self._next)  # whose threads begin at once
+        self._place = self._next
         self._iterations += 1
-        return Iteration(self, self._stream, self._iterations, start)
+        return Iteration(self, stream, self._iterations)
 
-    def _begun(self, start: Tuple[int, int]) -> None:
-        """The first batch of an iteration from there on is asked for."""
-        if self._next == start:
-            self._next = (start[0] + 1, 0)
+    def _is_over(self, place: Tuple[int, int]) -> bool:
+        """Whether it is behind the last batch of its epoch."""
+        return place[1] == self._samples
+
+    def _stream_at(self, place: Tuple[int, int]) -> Any:
+        begin = (place[0] + 1, 0) if self._is_over(place) else place
+        if self._stream is None or self._stream.place != begin:
+            self._open(begin)
+        return self._stream
+
+    def _begun(self) -> Tuple[Tuple[int, int], Any, frameworks.EpochEnd]:
+        """The first batch of an iteration is asked for. Where it begins, its stream, and its end."""
+        start = self._next
+        stream = self._stream_at(start)
+        self._next = (start[0] + 1, 0)
+        if self._epoch_end is not None:  # of an iteration that was left
+            self._epoch_end.leave()
+        self._epoch_end = frameworks.EpochEnd(frameworks.remainder(self, start))
+        return start, stream, self._epoch_end
 
     def _follows(self, iteration: int, stream: Any) -> bool:
         """Whether that iteration is the newest, and its stream still open."""
         return iteration == self._iterations and stream is self._stream
 
-    def _delivered(self, place: Tuple[int, int], stream: Any) -> None:
-        self._place = place
+    def _delivered(self, epoch: int, behind: Optional[int], stream: Any) -> None:
+        """A batch, and how many samples of its epoch with it; None: it was the last one."""
+        self._place = (epoch, self._samples if behind is None else behind)
         self.skipped = stream.skipped_before + stream.skipped
 
     def _ended(self, iteration: int, epoch: int) -> None:
@@ -388,6 +373,14 @@ class Loader:
         if self._copies is not None:
             self._copies.close()
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in _FIXED and hasattr(self, "_next"):
+            raise UsageError(
+                f"{name} attribute should not be set after Loader is initialized (make a new Loader; "
+                "load_state_dict(old.state_dict()) goes on where the old one was)"
+            )
+        super().__setattr__(name, value)
+
     def __reduce_ex__(self, protocol: Any) -> Any:
         raise TypeError(
             "a Loader has threads: make it again in the other process, and give it the state_dict"
@@ -398,3 +391,8 @@ class Loader:
 
     def __exit__(self, *_: Any) -> None:
         self.close()
+
+
+_FIXED = frozenset(inspect.signature(Loader).parameters) - {"batch_transform"}  # that one is asked each time
+_FIXED |= {"dataset", "sampler", "batch_sampler", "persistent_workers", "num_workers", "prefetch_factor"}
+_FIXED |= {"collate_fn", "generator", "timeout", "worker_init_fn", "multiprocessing_context", "in_order"}

@@ -5,11 +5,32 @@ from __future__ import annotations
 import json
 import operator
 import os
-from typing import Any, Iterable, Optional
+import sys
+from typing import Any, Iterable, Optional, Tuple
 
 from unidle.errors import UsageError
 
 MOST = 2**63 - 1  # that the library counts
+
+
+def default_tensors() -> str:
+    """torch where it is installed."""
+    try:
+        import torch  # noqa: F401
+    except ImportError:
+        return "numpy"
+    return "torch"
+
+
+def default_rank() -> Tuple[int, int]:
+    """Of torch.distributed where it is set up, else of the environment that torchrun and others set."""
+    distributed = sys.modules.get("torch.distributed")
+    if distributed is not None and distributed.is_available() and distributed.is_initialized():
+        return distributed.get_rank(), distributed.get_world_size()
+    try:
+        return int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+    except (KeyError, ValueError):
+        return 0, 1
 
 
 def refuse(kind: str, name: str, expected: str, found: Any) -> UsageError:

@@ -47,12 +47,17 @@ class Source:
             Field(field["name"], field["dtype"], tuple(field["shape"]), field["ragged"])
             for field in facts.pop("fields")
         )
-        self._samples = facts.pop("items") * facts.pop("samples_per_item")
+        self._samples_per_item = facts.pop("samples_per_item")
+        self._samples = facts.pop("items") * self._samples_per_item
         self._run = facts.pop("run")  # samples that storage gives fastest together; 0: it makes no difference
         self._facts = facts
 
     def __len__(self) -> int:
         return self._samples
+
+    def __getitems__(self, batch: Callable[[], Any]) -> Any:
+        """Of a loader's batch_sampler, for a DataLoader that was made of both."""
+        return batch()
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         raise TypeError("a Source holds memory and files of its process: make it again in the other one")

@@ -117,11 +117,11 @@ def tar(
     """Samples out of tar archives, as WebDataset writes them: members that follow each other and have the
     same name up to the first point are a sample. One tensor a field.
 
-    `paths` is an archive, a list of them, or a folder of *.tar. `fields` names what stands behind the point:
-    "jpg", "jpeg", "png" and "webp" are pictures, "npy" (also "mask.npy") a tensor of one type and shape, and
-    "cls", "class", "count", "index" or "id" a whole number; "jpg;png" is the one that a sample has, and
-    "json:box.x" the number at that key of the member "json". Without `fields` it is all that the first
-    sample has, but its json.
+    `paths` is an archive, a list of them, or a folder of *.tar. `fields` names what stands behind the point.
+    Its last part says what it is, as "jpg" of "left.jpg": "jpg", "jpeg", "png" and "webp" are pictures, "npy"
+    a tensor of one type and shape, and "cls", "class", "count", "index" or "id" a whole number; "jpg;png" is
+    the one that a sample has, and "json:box.x" the number at that key of the member "json". Without `fields`
+    it is all that the first sample has, but its json.
 
     Pictures take the options of `images` (size, train, scale, normalize, orient ...); all pictures of a
     sample are cut out alike. `transform` takes the first field of each sample, as there.

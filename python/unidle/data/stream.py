@@ -48,6 +48,7 @@ class NativeStream:
         self._closed = False
         self.workers = self._library.unidle_loader_workers(self._handle)
         self.place = place  # of the next batch
+        self.gone = 0  # batches that were taken, or failed and were passed over
         self.skipped = 0
         self.skipped_before = skipped
         self._samples = order.samples
@@ -64,7 +65,8 @@ class NativeStream:
 
     def next(self, wait: bool = True) -> Optional[Tuple[tuple, int]]:
         """The batch, and how many samples of its epoch are delivered with it on all ranks. Without `wait`
-        None where it does not lie ready."""
+        None where it does not lie ready. One that fails is passed over, unless without `wait`: then it is
+        still the next one."""
         if not self._asked.acquire(blocking=False):
             raise UsageError(
                 "loader: another thread, or the code that a signal broke into, waits for a batch of it"
@@ -120,16 +122,10 @@ class NativeStream:
                 raise UsageError("loader: it was closed")
             done = self._library.unidle_loader_next(self._handle, limit_ms, self._fields, self._facts)
             if done < 0:
-                _native.raise_failure()
+                self._fail(pass_over=limit_ms != 0)
             if not done and not limit_ms:
                 return None
-        facts = self._facts
-        self.skipped = facts.skipped
-        behind = min(facts.epoch_offset + facts.samples * self._world, self._samples)
-        self.left -= 1
-        self.place = (facts.epoch, behind)
-        if self.left == 0:
-            self.left, self.place = self.per_epoch, (facts.epoch + 1, 0)
+        behind = self._advance()
         addresses = list(self._fields)
         batch = []
         try:
@@ -142,6 +138,26 @@ class NativeStream:
         if self._memory is not None:
             self._memory.check()
         return tuple(batch), behind
+
+    def _fail(self, pass_over: bool) -> None:
+        """Raises what the library failed with. Where the samples are to blame, the next batch is due then."""
+        try:
+            _native.raise_failure()
+        finally:
+            if pass_over and self._library.unidle_loader_pass_over(self._handle, self._facts) > 0:
+                self._advance()
+
+    def _advance(self) -> int:
+        """The batch of the facts is gone. How many samples of its epoch are gone with it, on all ranks."""
+        facts = self._facts
+        self.skipped = facts.skipped
+        behind = min(facts.epoch_offset + facts.samples * self._world, self._samples)
+        self.gone += 1
+        self.left -= 1
+        self.place = (facts.epoch, behind)
+        if self.left == 0:
+            self.left, self.place = self.per_epoch, (facts.epoch + 1, 0)
+        return behind
 
 
 def _close(library: Any, handle: int, keep: Any) -> None:

@@ -139,17 +139,18 @@ class ThreadedStream:
         self._watch = watch
         self._work = Work()
         self._lock_bound = False  # threads wait for the lock of the interpreter while they make samples
-        self._ahead: deque = deque()  # (samples under way or batch under way, behind, place, left)
+        self._ahead: deque = deque()  # (samples to be made or batch under way, behind, place, left)
         self._closed = False
         self.place = items.place
         self.left = items.left
+        self.gone = 0
         self.per_epoch = items.per_epoch
         self.skipped = 0
         self.skipped_before = items.skipped_before
 
     def next(self, wait: bool = True) -> Optional[Tuple[Any, int]]:
         """The batch, and how many samples of its epoch are delivered with it on all ranks. Without `wait`
-        None where it does not lie ready, pinned."""
+        None where it does not lie ready, pinned. One that fails is passed over."""
         if self._process != os.getpid():
             raise ForkedError(
                 "loader: was made before this process was forked; make it in the process that uses it"
@@ -172,16 +173,29 @@ class ThreadedStream:
             self._begin_batch()
         if not wait and (not self._ahead[0][0].done() or self._ahead[0][0].exception()):
             return None
-        under_way, behind, self.place, self.left = self._ahead.popleft()
-        batch = under_way.result() if isinstance(under_way, Future) else self._collated(under_way)
+        under_way, behind, *_ = self._ahead[0]
+        for one in [under_way] if isinstance(under_way, Future) else under_way:
+            if isinstance(one, Future):
+                one.exception()  # waits; what a signal handler raises meanwhile is no fault of the batch
+        try:
+            batch = under_way.result() if isinstance(under_way, Future) else self._collated(under_way)
+        except Exception:
+            self._advance()
+            raise
+        self._advance()
         if self._watch.verdict:
             self._watch.verdict = False  # said once
             self._lock_bound = True
             self._say()
         return batch, behind
 
+    def _advance(self) -> None:
+        """The first of the batches under way is taken, or is passed over."""
+        self.place, self.left = self._ahead.popleft()[2:]
+        self.gone += 1
+
     def _collated(self, under_way: list) -> Any:
-        samples = [one.result() if isinstance(one, Future) else one for one in under_way]
+        samples = [one.result() if isinstance(one, Future) else one() for one in under_way]
         batch = self._collate(samples[0] if self._whole_batches() else samples)
         return batch if self._pin is None else self._pin(batch)
 
@@ -197,7 +211,7 @@ class ThreadedStream:
         count = len(numbers) // max(1, len(wanted))  # that one call makes
         timed = functools.partial(self._work.make, make, count)
         if self._pool is None:
-            under_way = [timed(item) for item in wanted]
+            under_way = [functools.partial(timed, item) for item in wanted]
         else:
             under_way = [self._pool.submit(self._watch.make, timed, item) for item in wanted]
         batch = self._pinning.submit(self._collated, under_way) if self._pinning else under_way
@@ -236,7 +250,7 @@ class ThreadedStream:
             "make it faster: work on whole arrays (numpy, PIL), use a source of unidle.data, a "
             "free-threaded Python, or processes (torch's DataLoader).",
             RuntimeWarning,
-            stacklevel=6,
+            stacklevel=7,
         )
 
     def close(self) -> None:

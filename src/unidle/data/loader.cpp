@@ -40,6 +40,7 @@ struct Loader::Impl {
   /// For so long at most, when there is a limit; whether the batch is complete.
   bool wait_for(std::int64_t batch_index, std::optional<std::chrono::nanoseconds> limit);
   void count(const detail::Slot& slot);
+  Batch hand_over(detail::Slot& slot);
 
   const LoaderOptions options;
   const detail::Plan plan;
@@ -158,6 +159,16 @@ void Loader::Impl::count(const detail::Slot& slot) {
   }
 }
 
+Batch Loader::Impl::hand_over(detail::Slot& slot) {
+  ++next_batch;
+  count(slot);
+  ring.deliver();
+  if (pacing) {
+    pacing->taken(slot.samples);
+  }
+  return Batch(&slot);
+}
+
 Loader::Loader(const Source& source, const LoaderOptions& options) : impl_(std::make_unique<Impl>(source, options)) {}
 
 Loader::~Loader() = default;
@@ -172,16 +183,18 @@ Batch Loader::next() {
   }
   impl.wait_for(index, std::nullopt);
   if (slot.failed.error) {
-    std::rethrow_exception(slot.failed.error);  // the batch stays due: every further call says the same
+    std::rethrow_exception(slot.failed.error);  // the batch stays due: every further call says the same, or pass_over()
   }
   impl.skipped += slot.skipped.load(std::memory_order_relaxed);
-  ++impl.next_batch;
-  impl.count(slot);
-  impl.ring.deliver();
-  if (impl.pacing) {
-    impl.pacing->taken(slot.samples);
+  return impl.hand_over(slot);
+}
+
+std::optional<Batch> Loader::pass_over() {
+  detail::Slot& slot = impl_->ring.slot(impl_->next_batch);
+  if (!impl_->ring.is_complete(impl_->next_batch) || !slot.failed.error) {
+    return std::nullopt;
   }
-  return Batch(&slot);
+  return impl_->hand_over(slot);
 }
 
 bool Loader::ready() const { return impl_->ring.is_complete(impl_->next_batch); }

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 
 #include "unidle/data/batch.h"
@@ -79,8 +80,11 @@ class Loader {
   Loader& operator=(const Loader&) = delete;
 
   /// The next batch; waits for it. Rethrows what the source threw for the batch that is due, and again at every further
-  /// call. Throws kUsage when so many batches are still held that the next one has no slot.
+  /// call before pass_over(). Throws kUsage when so many batches are still held that the next one has no slot.
   Batch next();
+  /// Leaves out the batch that next() has thrown for, so that the one behind it is due. What it stood for: its place is
+  /// told, its fields hold nothing of use. None where the batch that is due has not failed.
+  std::optional<Batch> pass_over();
   /// Whether next() would return without waiting; never without workers.
   bool ready() const;
   /// Waits until next() would not wait, for so long at most; whether it would not.

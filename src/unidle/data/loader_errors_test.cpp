@@ -48,6 +48,47 @@ TEST(LoaderErrorTest, ReachesTheBatchThatIsDueAndStays) {
   }
 }
 
+std::vector<std::int64_t> items_of(const Batch& batch) {
+  std::vector<std::int64_t> items;
+  for (const std::string& sample : testing::samples_of(batch)) {
+    items.push_back(item_of(sample));
+  }
+  return items;
+}
+
+TEST(LoaderErrorTest, ABatchThatFailedIsPassedOver) {
+  for (const int workers : {0, 1, 4}) {
+    const DamagedSource source(14, 1, {4, 9, 10, 12});
+    Loader loader(source, {.batch = 4, .workers = workers, .shuffle = false, .epoch_end = EpochEnd::kShort});
+    EXPECT_FALSE(loader.pass_over());  // nothing has failed
+    EXPECT_THAT(items_of(loader.next()), ::testing::ElementsAre(0, 1, 2, 3));
+    for (const std::int64_t offset : {4, 8, 12}) {
+      EXPECT_THROW(loader.next(), Error);
+      const std::optional<Batch> passed = loader.pass_over();
+      ASSERT_TRUE(passed);
+      EXPECT_EQ(passed->epoch(), 0);
+      EXPECT_EQ(passed->epoch_offset(), offset);
+      EXPECT_EQ(passed->places(), offset == 12 ? 2 : 4);
+    }
+    const Batch next = loader.next();
+    EXPECT_EQ(next.epoch(), 1);
+    EXPECT_THAT(items_of(next), ::testing::ElementsAre(0, 1, 2, 3));
+    EXPECT_EQ(loader.skipped(), 0);
+  }
+}
+
+TEST(LoaderErrorTest, AnItemFailsEveryBatchThatHasASampleOfIt) {
+  for (const int workers : {0, 1, 4}) {
+    const DamagedSource source(6, 3, {1});  // samples 3, 4, 5: of the first and of the second batch
+    Loader loader(source, {.batch = 4, .workers = workers, .shuffle = false, .epoch_end = EpochEnd::kShort});
+    for (int batch = 0; batch < 2; ++batch) {
+      EXPECT_THROW(loader.next(), Error) << batch;
+      EXPECT_TRUE(loader.pass_over());
+    }
+    EXPECT_THAT(items_of(loader.next()), ::testing::ElementsAre(2, 3, 3, 3));
+  }
+}
+
 TEST(LoaderErrorTest, OtherExceptionsAreCarriedToo) {
   NumberSource source(100, 1);
   source.before_read = [](const ItemRequest&) { throw std::logic_error("odd"); };

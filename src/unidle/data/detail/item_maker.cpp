@@ -166,7 +166,9 @@ void ItemMaker::finish(std::int64_t batch_index, std::int64_t items) {
 }
 
 void ItemMaker::fail(std::int64_t position) {
-  ring_.fail_item(ring_.slot(stream_.plan.first_batch(position)), position, std::current_exception());
+  for (std::int64_t index = stream_.plan.first_batch(position); index <= stream_.plan.last_batch(position); ++index) {
+    ring_.fail_item(ring_.slot(index), position, std::current_exception());
+  }
 }
 
 void ItemMaker::read(std::int64_t position, ItemTiming& timing) {

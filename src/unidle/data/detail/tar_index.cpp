@@ -24,7 +24,7 @@ using nlohmann::json;
 
 constexpr std::size_t kBlock = 512;
 constexpr std::uint64_t kMostNameBytes = std::uint64_t{1} << 20;
-constexpr int kIndexVersion = 1;
+constexpr int kIndexVersion = 2;  // 1 could end at the first of several archives in one file
 
 using Block = std::array<char, kBlock>;
 
@@ -90,16 +90,18 @@ class TarReader {
     return std::all_of(block.begin(), block.end(), [](char byte) { return byte == 0; });
   }
 
-  /// Behind the first empty block lies nothing, as far as a record of 20 blocks reaches.
+  /// Behind the first empty block lies nothing. An archive is filled up to a record of any number of blocks, and
+  /// another one may stand behind them.
   void require_end() const {
-    constexpr int kBlocksOfARecord = 20;
-    Block block{};
-    std::uint64_t at = at_;
-    for (int number = 0; number < kBlocksOfARecord && at + kBlock <= end_; ++number, at += kBlock) {
-      read(at, block.data(), kBlock);
-      if (!is_empty(block)) {
-        fail(fmt::format("ends at byte {}, and more follows at byte {}", at_, at),
-             "is it damaged, or are these several tars in one file?");
+    std::vector<char> piece(std::size_t{64} << 10);
+    for (std::uint64_t at = at_; at < end_; at += piece.size()) {
+      piece.resize(static_cast<std::size_t>(std::min<std::uint64_t>(piece.size(), end_ - at)));
+      read(at, piece.data(), piece.size());
+      const auto more = std::find_if(piece.begin(), piece.end(), [](char byte) { return byte != 0; });
+      if (more != piece.end()) {
+        const std::uint64_t found = at + static_cast<std::uint64_t>(more - piece.begin());
+        fail(fmt::format("ends at byte {}, and more follows at byte {}", at_, found / kBlock * kBlock),
+             "is it damaged, or are these several tars in one file? Give them as several files");
       }
     }
   }

@@ -19,8 +19,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool is_among(std::string_view name, std::initializer_list<std::string_view> names) {
-  return std::find(names.begin(), names.end(), name) != names.end();
+bool ends_in(std::string_view suffix, std::initializer_list<std::string_view> kinds) {
+  const std::string_view last = suffix.substr(suffix.rfind('.') + 1);
+  return std::find(kinds.begin(), kinds.end(), last) != kinds.end();
 }
 
 /// Key and suffix of a member's name; nothing for a name without them.
@@ -36,11 +37,17 @@ std::optional<std::pair<std::string, std::string>> parts_of_name(const std::stri
 
 }  // namespace
 
-bool is_picture_suffix(std::string_view suffix) { return is_among(suffix, {"jpg", "jpeg", "png", "webp"}); }
+bool is_picture_suffix(std::string_view suffix) { return ends_in(suffix, {"jpg", "jpeg", "png", "webp"}); }
+bool is_tensor_suffix(std::string_view suffix) { return ends_in(suffix, {"npy"}); }
 bool is_whole_suffix(std::string_view suffix) {
-  return is_among(suffix, {"cls", "cls2", "class", "count", "index", "inx", "id"});
+  return ends_in(suffix, {"cls", "cls2", "class", "count", "index", "inx", "id"});
 }
-bool is_tensor_suffix(std::string_view suffix) { return suffix == "npy" || suffix.ends_with(".npy"); }
+bool is_json_suffix(std::string_view suffix) { return ends_in(suffix, {"json", "jsn"}); }
+
+std::string_view stem_of(std::string_view suffix) {
+  const std::size_t point = suffix.rfind('.');
+  return suffix.substr(0, point == std::string_view::npos ? 0 : point);
+}
 
 const TarMember* TarSample::find(const std::vector<std::string>& suffixes) const {
   for (const std::string& suffix : suffixes) {

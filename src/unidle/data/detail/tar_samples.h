@@ -15,10 +15,13 @@
 
 namespace unidle::data::detail {
 
-/// What is behind the first point of a member's name.
+/// What is behind the first point of a member's name: its last part says what the member holds, as "jpg" of "left.jpg".
 bool is_picture_suffix(std::string_view suffix);  // jpg, jpeg, png, webp
-bool is_tensor_suffix(std::string_view suffix);   // npy, *.npy
+bool is_tensor_suffix(std::string_view suffix);   // npy
 bool is_whole_suffix(std::string_view suffix);    // cls, cls2, class, count, index, inx, id
+bool is_json_suffix(std::string_view suffix);     // json, jsn
+/// The parts before the last one: "left" of "left.jpg".
+std::string_view stem_of(std::string_view suffix);
 
 /// Members that follow each other and have the same name up to the first point of its last part.
 struct TarSample {

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <functional>
+#include <map>
 #include <mutex>
 #include <new>
 #include <nlohmann/json.hpp>
@@ -57,7 +59,7 @@ class MemberLook {
     } else if (detail::is_whole_suffix(suffix)) {
       member.type = "integer";
       member.cell = std::to_string(detail::whole_number(start.first(refuse_more(member, kStartBytes)), member.subject));
-    } else if (suffix == "json") {
+    } else if (detail::is_json_suffix(suffix)) {
       json(member);
     } else {
       text(member, start);
@@ -130,7 +132,7 @@ class MemberLook {
 };
 
 /// Its columns are the suffixes, named as `tar` takes them for fields: pictures of several formats, of which each
-/// sample has one, are one column "jpg;png".
+/// sample has one, are one column "jpg;png", or "left.jpg;left.png".
 class ArchiveInspection {
  public:
   explicit ArchiveInspection(const InspectOptions& options) : options_(options) {}
@@ -179,13 +181,14 @@ class ArchiveInspection {
   }
 
   void add_sample(std::size_t file, const detail::TarSample& sample) {
-    int pictures = 0;
+    std::set<std::string_view> stems;
     for (const auto& [suffix, member] : sample.members) {
-      pictures += detail::is_picture_suffix(suffix) ? 1 : 0;
+      if (detail::is_picture_suffix(suffix) && !stems.insert(detail::stem_of(suffix)).second) {
+        several_pictures_.emplace(detail::stem_of(suffix));
+      }
       members_.push_back({file, fmt::format("{}:{}", files_.path(file), member.name), member.offset, member.bytes,
                           number_of(suffix), result_.rows});
     }
-    several_pictures_ = several_pictures_ || pictures > 1;
     places_.push_back(fmt::format("{}:{}", files_.path(file), sample.key));
     keys_.push_back(sample.key);
     ++result_.rows;
@@ -238,15 +241,17 @@ class ArchiveInspection {
   }
 
   void lay_out_columns() {
-    std::optional<std::size_t> pictures;
+    std::map<std::string_view, std::size_t> pictures;  // the column, by stem
     for (const std::string& suffix : suffixes_) {
+      const std::string_view stem = detail::stem_of(suffix);
       const bool picture = detail::is_picture_suffix(suffix);
-      if (picture && pictures && !several_pictures_) {
-        columns_[*pictures].name += ";" + suffix;
-        column_of_.push_back(*pictures);
-        continue;
+      if (picture && !several_pictures_.contains(stem)) {
+        if (const auto [known, is_new] = pictures.emplace(stem, columns_.size()); !is_new) {
+          columns_[known->second].name += ";" + suffix;
+          column_of_.push_back(known->second);
+          continue;
+        }
       }
-      pictures = picture && !pictures ? columns_.size() : pictures;
       column_of_.push_back(columns_.size());
       const bool tensor = detail::is_tensor_suffix(suffix);
       columns_.push_back({suffix, picture || tensor || detail::is_whole_suffix(suffix), tensor});
@@ -301,9 +306,9 @@ class ArchiveInspection {
   detail::OpenFiles files_;
   std::vector<std::string> suffixes_;  // in the order of their first members
   std::vector<SeenMember> members_;
-  bool several_pictures_ = false;    // in a sample
-  std::vector<std::string> keys_;    // by row
-  std::vector<std::string> places_;  // by row
+  std::set<std::string, std::less<>> several_pictures_;  // stems that a sample has several pictures of
+  std::vector<std::string> keys_;                        // by row
+  std::vector<std::string> places_;                      // by row
   std::vector<Column> columns_;
   std::vector<std::size_t> column_of_;  // by suffix
 };

@@ -1,5 +1,6 @@
 // What `unidle data inspect` tells of tar archives.
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -104,6 +105,41 @@ TEST_F(ArchivesTest, TwoPicturesOfASampleAreTwoColumns) {
   EXPECT_EQ(found.columns[2].name, "png");
   EXPECT_EQ(found.columns[2].missing, 1);
   EXPECT_EQ(places(found), (ArchiveNames{"s.tar:2"}));
+}
+
+TEST_F(ArchivesTest, TheLastPartOfANameSaysWhatItIs) {
+  const std::string path = archive("s.tar", {{"a.left.jpg", jpeg_},
+                                             {"a.mask.PNG", png_},
+                                             {"a.side.cls", "3"},
+                                             {"a.meta.json", "[1]"},
+                                             {"a.jpg.txt", "words"},
+                                             {"b.left.png", png_},
+                                             {"b.mask.png", png_},
+                                             {"b.side.cls", "x"}});
+  const Inspection found = inspect({path}, {});
+  EXPECT_EQ(found.kind, "images");
+  EXPECT_EQ(to_json(found)["columns"], nlohmann::ordered_json::parse(R"([
+    {"name": "__key__", "type": "text", "missing": 0},
+    {"name": "left.jpg;left.png", "type": "jpeg, png", "missing": 0},
+    {"name": "mask.png", "type": "png", "missing": 0},
+    {"name": "side.cls", "type": "integer", "missing": 0},
+    {"name": "meta.json", "type": "json", "missing": 1},
+    {"name": "jpg.txt", "type": "text", "missing": 1}])"));
+  EXPECT_EQ(places(found), (ArchiveNames{"s.tar:b.side.cls"}));
+}
+
+TEST_F(ArchivesTest, SaysThatAnotherArchiveFollowsInTheFile) {
+  for (const std::size_t padding : {0, 512, 18 * 512, 20 * 512, 1 << 20}) {
+    const std::string first = archive("a.tar", {{"1.cls", "1"}});
+    const std::string bytes = read_file(first) + std::string(padding, '\0');
+    std::ofstream(first, std::ios::binary) << bytes << read_file(archive("b.tar", {{"2.cls", "2"}}));
+    const Inspection found = inspect({first}, {});
+    ASSERT_EQ(found.problems.size(), 1U) << padding;
+    EXPECT_THAT(found.problems[0].what,
+                ::testing::StartsWith(fmt::format("ends at byte 1024, and more follows at byte {}", bytes.size())));
+    std::ofstream(first, std::ios::binary) << bytes;
+    EXPECT_EQ(inspect({first}, {}).problems.size(), 0U) << padding;
+  }
 }
 
 TEST_F(ArchivesTest, NamesTheMemberThatIsWrong) {

@@ -49,8 +49,10 @@ nlohmann::json number_at(std::span<const std::byte> bytes, std::string_view key,
 }  // namespace
 
 TarSource::Wanted TarSource::wanted_of(const std::string& text) {
-  if (text.starts_with("json:") && text.size() > 5) {
-    return {{"json"}, Kind::kJson, text.substr(5), {}};
+  if (const std::size_t colon = text.find(':'); colon < text.size() - 1) {
+    if (std::string suffix = lower(text.substr(0, colon)); detail::is_json_suffix(suffix)) {
+      return {{std::move(suffix)}, Kind::kJson, text.substr(colon + 1), {}};
+    }
   }
   Wanted wanted{{}, Kind::kPicture, {}, {}};
   for (const std::string_view suffix : split(text, ';')) {
@@ -108,8 +110,8 @@ void TarSource::choose_fields(std::vector<std::string> names, std::size_t file, 
   }
   for (const std::string& name : names) {
     wanted_.push_back(wanted_of(name));
-    lay_out_field(name.starts_with("json:") ? name.substr(5) : wanted_.back().suffixes.front(), wanted_.back(), file,
-                  first);
+    const Wanted& last = wanted_.back();
+    lay_out_field(last.kind == Kind::kJson ? last.key : last.suffixes.front(), wanted_.back(), file, first);
   }
 }
 

@@ -65,14 +65,21 @@ inline constexpr std::size_t kToldBytes = 24;
 inline constexpr std::size_t kDataBytes = 35;
 
 /// Sample by sample, both fields.
+inline std::vector<std::string> samples_of(const Batch& batch) {
+  std::vector<std::string> samples;
+  for (std::int64_t row = 0; row < batch.samples(); ++row) {
+    const auto at = static_cast<std::size_t>(row);
+    samples.emplace_back(reinterpret_cast<const char*>(batch.field(0) + at * kToldBytes), kToldBytes);
+    samples.back().append(reinterpret_cast<const char*>(batch.field(1) + at * kDataBytes), kDataBytes);
+  }
+  return samples;
+}
+
 inline std::vector<std::string> take(Loader& loader, int batches) {
   std::vector<std::string> samples;
   for (int i = 0; i < batches; ++i) {
-    const Batch batch = loader.next();
-    for (std::int64_t row = 0; row < batch.samples(); ++row) {
-      const auto at = static_cast<std::size_t>(row);
-      samples.emplace_back(reinterpret_cast<const char*>(batch.field(0) + at * kToldBytes), kToldBytes);
-      samples.back().append(reinterpret_cast<const char*>(batch.field(1) + at * kDataBytes), kDataBytes);
+    for (std::string& sample : samples_of(loader.next())) {
+      samples.push_back(std::move(sample));
     }
   }
   return samples;

@@ -1,0 +1,107 @@
+"""What frameworks expect of torch's DataLoader besides batches: samplers that they tell the epoch and take
+loaders apart by, and word of where an epoch ends."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import sys
+from typing import TYPE_CHECKING, Any, Callable, Iterator, List, Optional, Tuple
+
+if TYPE_CHECKING:
+    from unidle.data.loader import Loader
+    from unidle.data.source import Source
+
+
+class EpochSetter:
+    """Where frameworks look for set_epoch()."""
+
+    def __init__(self, loader: Loader) -> None:
+        self._loader = loader
+
+    def set_epoch(self, epoch: int) -> None:
+        self._loader.set_epoch(epoch)
+
+
+class BatchSampler(EpochSetter):
+    """For who makes a DataLoader out of a loader's dataset, batch_sampler and collate_fn, as accelerate's
+    skip_first_batches does. It gives calls that return the batches, of which those that are never made cost
+    nothing."""
+
+    def __len__(self) -> int:
+        return len(self._loader)
+
+    def __iter__(self) -> Iterator[Callable[[], Any]]:
+        taken: List[Iterator[Any]] = []
+
+        def take(number: int) -> Any:
+            if not taken:
+                self._loader._skip(number)
+                taken.append(iter(self._loader))
+            return next(taken[0])  # StopIteration is the DataLoader's to raise
+
+        return (functools.partial(take, number) for number in itertools.count())
+
+
+class DataLoaderParts:
+    """The parts that a DataLoader has, and by which frameworks take it apart and make another one."""
+
+    source: Source
+
+    @property
+    def dataset(self) -> Source:
+        return self.source
+
+    @property
+    def sampler(self) -> EpochSetter:
+        return EpochSetter(self)  # type: ignore[arg-type]
+
+    @property
+    def batch_sampler(self) -> BatchSampler:
+        return BatchSampler(self)  # type: ignore[arg-type]
+
+    @staticmethod
+    def collate_fn(batch: Any) -> Any:
+        """What `dataset` gives for an element of `batch_sampler` is a batch already."""
+        return batch
+
+    prefetch_factor = None  # so that the other one starts no processes
+    _is_accelerate_prepared = True  # Accelerator.prepare_data_loader() leaves it as it is
+
+
+class EpochEnd:
+    """Stands for an iteration in accelerate's GradientState, as its own loaders do: at an epoch's end
+    Accelerator.accumulate() lets the optimizer step, and gather_for_metrics() leaves out what was taken
+    twice. Does nothing in a program without an Accelerator."""
+
+    def __init__(self, remainder: int) -> None:
+        self.end_of_dataloader = False  # these two are asked for
+        self.remainder = remainder
+
+    def enter(self) -> None:
+        state = _gradient_state()
+        if state is not None:
+            state._add_dataloader(self)
+
+    def leave(self) -> None:
+        state = _gradient_state()
+        if state is not None and any(one is self for one in state.dataloader_references):
+            state._remove_dataloader(self)
+
+
+def _gradient_state() -> Optional[Any]:
+    kind = getattr(sys.modules.get("accelerate.state"), "GradientState", None)
+    return kind() if kind is not None and kind._shared_state else None
+
+
+def remainder(loader: Loader, place: Tuple[int, int]) -> int:
+    """How many rows there are in the last batch of all ranks without those that stand at its end for the
+    second time; 0: it has none, and -1: they stand elsewhere."""
+    if loader.drop_last or loader.world == 1:
+        return 0
+    samples = loader._samples - place[1]
+    repeats = -samples % loader.world
+    if loader._takes_one_by_one and repeats <= 1 and loader.on_error != "skip":
+        share = (samples + repeats) // loader.world
+        return repeats and ((share - 1) % loader.batch_size + 1) * loader.world - repeats
+    return -1
