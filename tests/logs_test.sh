@@ -90,6 +90,10 @@ if [ -n "${UNIDLE_SHARED:-}" ]; then
   has out "rank 0 was ended by signal 9"
   expect 1 diagnose "$reports"/27-*/16-nccl.log
   has out "timed out after 30 min"
+  accounts=$(echo "$reports"/20-*)
+  FAKE="$accounts/09-multi" PATH="$accounts/bin:$PATH" expect 0 slurm analyze 4711
+  has out "109.1 GiB was the most in use on a node, of 256.0 GiB"
+  lacks out "mem=32G"
 else
   echo "UNIDLE_SHARED names no folder with real logs: those are not tested"
 fi

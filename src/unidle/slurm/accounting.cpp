@@ -5,6 +5,9 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
+#include <string>
+#include <utility>
 
 #include "unidle/base/numbers.h"
 #include "unidle/base/split.h"
@@ -41,13 +44,14 @@ struct Column {
     kNodeList,
     kFolder,
     kComment,
+    kTasks,
     kCount
   };
 };
 constexpr std::array<std::string_view, Column::kCount> kFormat = {
-    "JobID",     "JobName",  "User",   "Partition",  "Account",   "State",   "Reason",
-    "Submit",    "Start",    "End",    "ElapsedRaw", "Timelimit", "NNodes",  "NCPUS",
-    "AllocTRES", "TotalCPU", "MaxRSS", "ExitCode",   "NodeList",  "WorkDir", "Comment"};
+    "JobID",  "JobName",  "User",       "Partition", "Account", "State", "Reason",    "Submit",
+    "Start",  "End",      "ElapsedRaw", "Timelimit", "NNodes",  "NCPUS", "AllocTRES", "TotalCPU",
+    "MaxRSS", "ExitCode", "NodeList",   "WorkDir",   "Comment", "NTasks"};
 
 std::string text_or_empty(std::string_view text) {
   return text == "None" || text == "Unknown" || text == "(null)" ? std::string() : std::string(text);
@@ -84,6 +88,30 @@ Job of_accounting(const Columns& columns) {
   return job;
 }
 
+/// What the tasks of a step held on one node at most, from begin to end.
+struct StepMemory {
+  std::string_view start, end;  // "2026-11-23T00:12:01": the later one is the larger one
+  double bytes = 0;
+};
+
+/// Steps of a job may run one after the other or beside each other: the most that those of one moment held.
+std::optional<double> most_at_once(const std::vector<StepMemory>& steps) {
+  std::vector<std::pair<std::string, double>> changes;
+  for (const StepMemory& step : steps) {
+    changes.emplace_back(step.start, step.bytes);
+    // "~" comes behind every time: of a step that still runs, and of one that ended in the second in which it began.
+    changes.emplace_back(step.end > step.start ? std::string(step.end) : std::string(step.start) + "~", -step.bytes);
+  }
+  std::sort(changes.begin(), changes.end());  // at one time what is given back comes first
+  double now = 0;
+  std::optional<double> most;
+  for (const auto& [time, bytes] : changes) {
+    now += bytes;
+    most = std::max(most.value_or(0), now);
+  }
+  return most;
+}
+
 }  // namespace
 
 std::vector<std::string> sacct_command() {
@@ -93,21 +121,34 @@ std::vector<std::string> sacct_command() {
 
 std::vector<Job> parse_sacct(std::string_view text) {
   std::vector<Job> jobs;
+  std::vector<std::vector<StepMemory>> memory;  // of each job
   for (const std::string_view line : split(text, '\n')) {
     Columns columns = split(line, kUnit);
     columns.resize(Column::kCount);
     const std::string_view id = columns[Column::kId];
-    if (id.empty()) {
+    const std::size_t point = id.find('.');
+    if (!id.empty() && point == std::string_view::npos) {
+      jobs.push_back(of_accounting(columns));
+      memory.emplace_back();
       continue;
     }
-    if (id.find('.') == std::string_view::npos) {
-      jobs.push_back(of_accounting(columns));
-    } else if (!jobs.empty()) {  // a step of the job above: "4711.batch", "4711.0"
-      if (const auto peak = parse_memory(columns[Column::kPeakMemory])) {
-        jobs.back().peak_memory_bytes = std::max(jobs.back().peak_memory_bytes.value_or(0), *peak);
-      }
-      jobs.back().step_out_of_memory |= columns[Column::kState].starts_with("OUT_OF_ME");
+    // A step of a job above: "4711.batch", "4711.0", "4711+1.0" of a heterogeneous job's part.
+    const auto job =
+        std::find_if(jobs.rbegin(), jobs.rend(), [&](const Job& one) { return one.id == id.substr(0, point); });
+    if (id.empty() || job == jobs.rend()) {
+      continue;
     }
+    job->step_out_of_memory |= columns[Column::kState].starts_with("OUT_OF_ME");
+    const int tasks = tasks_on_each(parse_count(columns[Column::kTasks]), parse_count(columns[Column::kNodes]));
+    job->tasks_per_node = std::max(job->tasks_per_node, tasks);
+    // A step that nothing was measured of, such as `extern`, tells 0.
+    if (const auto peak = parse_memory(columns[Column::kPeakMemory]); peak && *peak > 0) {
+      memory[static_cast<std::size_t>(jobs.rend() - job) - 1].push_back(
+          {columns[Column::kStart], columns[Column::kEnd], *peak * tasks});
+    }
+  }
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    jobs[i].peak_memory_bytes = most_at_once(memory[i]);
   }
   return jobs;
 }

@@ -40,7 +40,7 @@ bool says(const Finished& finished, std::string_view words) {
 }  // namespace
 
 bool is_job_id(std::string_view text) {
-  const std::size_t task = text.find('_');
+  const std::size_t task = text.find_first_of("_+");
   const auto number = [](std::string_view part) {
     return !part.empty() && part.size() <= 10 && part.find_first_not_of("0123456789") == std::string_view::npos;
   };
@@ -144,7 +144,8 @@ std::vector<Job> Client::accounting(const std::vector<std::string>& which) {
 
 std::vector<Job> Client::find(const std::string& id) {
   if (!is_job_id(id)) {
-    throw Error(ErrorCode::kUsage, id, "is no job id", "4711, or 4711_2 for a task of an array");
+    throw Error(ErrorCode::kUsage, id, "is no job id",
+                "4711, 4711_2 for a task of an array, or 4711+1 for a part of a heterogeneous job");
   }
   std::vector<Job> jobs = controller(id);
   std::vector<Job> accounted = accounting({"--jobs=" + id});
@@ -156,6 +157,7 @@ std::vector<Job> Client::find(const std::string& id) {
         std::find_if(accounted.begin(), accounted.end(), [&](const Job& other) { return other.id == job.id; });
     if (same != accounted.end()) {
       job.cpu_time_s = same->cpu_time_s;
+      job.tasks_per_node = std::max(job.tasks_per_node, same->tasks_per_node);
       job.peak_memory_bytes = same->peak_memory_bytes;
       job.step_out_of_memory = same->step_out_of_memory;
     }

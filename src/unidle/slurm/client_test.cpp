@@ -150,6 +150,88 @@ TEST(OfUser, LeavesOthersOut) {
   EXPECT_EQ(jobs[0].id, "1");
 }
 
+/// A line of sacct of a job or a step, by the columns that tell of memory.
+struct AccountedStep {
+  std::string id, start, end, nodes, peak, tasks;
+};
+std::string accounted(const std::vector<AccountedStep>& steps) {
+  std::string text;
+  for (const AccountedStep& step : steps) {
+    std::vector<std::string> columns(22);
+    columns[0] = step.id;
+    columns[8] = step.start;
+    columns[9] = step.end;
+    columns[12] = step.nodes;
+    columns[14] = step.id.find('.') == std::string::npos ? "cpu=64,mem=1T,node=" + step.nodes : "";
+    columns[16] = step.peak;
+    columns[21] = step.tasks;
+    for (const std::string& column : columns) {
+      text += column + "\x1f";
+    }
+    text.back() = '\n';
+  }
+  return text;
+}
+
+std::optional<double> gib(std::optional<double> bytes) { return bytes ? std::optional(*bytes / 0x1p30) : std::nullopt; }
+
+TEST(Sacct, MemoryIsOfTheLargestTaskAndANodeHasSeveral) {
+  // Four tasks on each of two nodes; the script's own step runs beside them, `extern` tells nothing.
+  const auto jobs = parse_sacct(accounted({{"7", "T1", "T9", "2", "", ""},
+                                           {"7.batch", "T1", "T9", "1", "1048576K", "1"},
+                                           {"7.extern", "T1", "T9", "2", "0", "2"},
+                                           {"7.0", "T2", "T8", "2", "20971520K", "8"}}));
+  ASSERT_THAT(jobs, SizeIs(1));
+  EXPECT_THAT(gib(jobs[0].peak_memory_bytes), Optional(81.0));
+  EXPECT_EQ(jobs[0].tasks_per_node, 4);
+}
+
+TEST(Sacct, StepsCountTogetherWhileTheyRunTogether) {
+  const auto peak = [](const std::vector<AccountedStep>& steps) {
+    return gib(parse_sacct(accounted(steps)).front().peak_memory_bytes);
+  };
+  const AccountedStep job{"7", "T1", "T9", "1", "", ""};
+  EXPECT_THAT(peak({job, {"7.0", "T1", "T3", "1", "4G", "1"}, {"7.1", "T3", "T5", "1", "6G", "1"}}), Optional(6.0));
+  EXPECT_THAT(peak({job, {"7.0", "T1", "T4", "1", "4G", "1"}, {"7.1", "T3", "T5", "1", "6G", "1"}}), Optional(10.0));
+  EXPECT_THAT(peak({job, {"7.0", "T1", "Unknown", "1", "4G", "1"}, {"7.1", "T3", "T3", "1", "6G", "1"}}),
+              Optional(10.0));
+}
+
+TEST(Sacct, AFigureOfZeroIsNone) {
+  const auto jobs = parse_sacct(accounted({{"7", "T1", "T9", "1", "", ""}, {"7.batch", "T1", "T9", "1", "0", "1"}}));
+  EXPECT_FALSE(jobs.front().peak_memory_bytes);
+}
+
+TEST(Sacct, PartsOfAHeterogeneousJobAreJobsOfTheirOwn) {
+  const auto jobs = parse_sacct(accounted({{"7+0", "T1", "T9", "1", "", ""},
+                                           {"7+0.batch", "T1", "T9", "1", "1G", "1"},
+                                           {"7+1", "T1", "T9", "4", "", ""},
+                                           {"7+1.0", "T1", "T9", "4", "9G", "4"},
+                                           {"7+0.0", "T1", "T9", "1", "2G", "1"}}));
+  ASSERT_THAT(jobs, SizeIs(2));
+  EXPECT_THAT(gib(jobs[0].peak_memory_bytes), Optional(3.0));
+  EXPECT_THAT(gib(jobs[1].peak_memory_bytes), Optional(9.0));
+  EXPECT_EQ(jobs[0].id_of_files(), "7");
+  EXPECT_EQ(jobs[1].id_of_files(), "");
+}
+
+TEST(Find, TheControllerNamesPartsOfAHeterogeneousJobByTheirOffset) {
+  Slurm slurm;
+  slurm.answers = {
+      said("JobId=7 HetJobId=7 HetJobOffset=0 HetJobIdSet=7-8 JobName=a JobState=RUNNING NumNodes=1\n"
+           "JobId=8 HetJobId=7 HetJobOffset=1 HetJobIdSet=7-8 JobName=a JobState=RUNNING NumNodes=2 "
+           "NumTasks=8\n"),
+      said(accounted({{"7+1", "T1", "Unknown", "2", "", ""}, {"7+1.0", "T1", "Unknown", "2", "9G", "8"}}))};
+  const std::vector<Job> jobs = slurm.client.find("7");
+  ASSERT_THAT(jobs, SizeIs(2));
+  EXPECT_EQ(jobs[0].id, "7+0");
+  EXPECT_EQ(jobs[1].id, "7+1");
+  EXPECT_EQ(jobs[1].tasks_per_node, 4);
+  EXPECT_THAT(gib(jobs[1].peak_memory_bytes), Optional(36.0));
+  slurm.answers = {said("JobId=8 HetJobId=7 HetJobOffset=1 JobState=RUNNING\n"), said("")};
+  EXPECT_THAT(slurm.client.find("7+1"), SizeIs(1));
+}
+
 TEST(Sacct, OddLinesAreRead) {
   EXPECT_THAT(parse_sacct(""), IsEmpty());
   EXPECT_THAT(parse_sacct("1.batch\x1f\x1f\n"), IsEmpty());

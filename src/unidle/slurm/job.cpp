@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "unidle/base/numbers.h"
@@ -176,6 +177,17 @@ void take_exit_code(std::string_view text, Job& job) {
   job.exit_signal = parts.size() > 1 ? parse_number<int>(parts[1]).value_or(0) : 0;
 }
 
+std::string Job::id_of_files() const {
+  const std::size_t plus = id.find('+');
+  const bool first = plus == std::string::npos || std::string_view(id).substr(plus) == "+0";
+  return first ? id.substr(0, plus) : std::string();
+}
+
+int tasks_on_each(int tasks, int nodes) {
+  nodes = std::max(1, nodes);
+  return std::max(1, tasks / nodes + (tasks % nodes > 0 ? 1 : 0));
+}
+
 Job parse_scontrol(std::string_view line) {
   const Fields fields = parse_fields(line);
   Job job;
@@ -184,6 +196,12 @@ Job parse_scontrol(std::string_view line) {
   if (const std::string task = text_of(fields, "ArrayTaskId"); !task.empty() && !job.array.empty()) {
     const bool several = task.find_first_not_of("0123456789") != std::string::npos;
     job.id = fmt::format(fmt::runtime(several ? "{}_[{}]" : "{}_{}"), job.array, task);
+  }
+  for (const auto& [leader, offset] :
+       {std::pair("HetJobId", "HetJobOffset"), std::pair("PackJobId", "PackJobOffset")}) {
+    if (const std::string whole = text_of(fields, leader); !whole.empty() && !text_of(fields, offset).empty()) {
+      job.id = whole + "+" + text_of(fields, offset);
+    }
   }
   job.name = text_of(fields, "JobName");
   const std::string user = text_of(fields, "UserId");  // "ada(1000)"
@@ -201,6 +219,7 @@ Job parse_scontrol(std::string_view line) {
   job.limit_s = parse_duration(text_of(fields, "TimeLimit"));
   job.nodes = number_of(fields, "NumNodes");
   job.cpus = number_of(fields, "NumCPUs");
+  job.tasks_per_node = tasks_on_each(number_of(fields, "NumTasks"), job.nodes);
   const std::string resources = !text_of(fields, "TRES").empty()        ? text_of(fields, "TRES")
                                 : !text_of(fields, "AllocTRES").empty() ? text_of(fields, "AllocTRES")
                                                                         : text_of(fields, "ReqTRES");

@@ -11,14 +11,16 @@ namespace unidle::slurm {
 
 /// Of an array each task is a job of its own. What Slurm does not tell is empty.
 struct Job {
-  std::string id;     // "4711", of an array's task "4711_2", of tasks that wait together "4711_[3-9]"
+  std::string id;     // "4711", of an array's task "4711_2", of tasks that wait together "4711_[3-9]", of a part of a
+                      // heterogeneous job "4711+1"
   std::string array;  // id of the array that it belongs to
   std::string name, user, partition, account;
   std::string state;   // "PENDING", "RUNNING", "COMPLETED", "FAILED", "TIMEOUT", "OUT_OF_MEMORY", ...
   std::string reason;  // why it waits or ended
   std::string submitted, started, ended;  // local time, "2026-11-23T00:12:01"
   std::optional<double> elapsed_s, limit_s;
-  int nodes = 0, cpus = 0, gpus = 0;   // of all nodes together
+  int nodes = 0, cpus = 0, gpus = 0;  // of all nodes together
+  int tasks_per_node = 1;
   std::string node_list;               // "gpu[01-02]"
   std::optional<double> memory_bytes;  // asked for, of all nodes together
   int exit_code = 0, exit_signal = 0;
@@ -26,9 +28,12 @@ struct Job {
   std::string comment;
   bool step_out_of_memory = false;  // a step of it was; the job itself may be FAILED
   // Of accounting alone.
-  std::optional<double> cpu_time_s;         // used by all processes
-  std::optional<double> peak_memory_bytes;  // of the largest step's largest task
+  std::optional<double> cpu_time_s;  // used by all processes
+  /// What a node needed at most: all tasks of a step count as much as its largest, and steps at one time add up.
+  std::optional<double> peak_memory_bytes;
 
+  /// The id that its files carry: a heterogeneous job runs its script in the first part. Empty for the other parts.
+  std::string id_of_files() const;
   /// Slurm told of it; of a job that it does not know, or has forgotten, only the id is there.
   bool known() const { return !state.empty(); }
   bool waits() const;
@@ -52,6 +57,8 @@ std::string format_duration(double seconds);
 int count_of(std::string_view resources, std::string_view resource);
 /// The memory in such a list.
 std::optional<double> memory_in(std::string_view resources);
+/// So many tasks run on the node that has most of them; at least one.
+int tasks_on_each(int tasks, int nodes);
 /// "1:9": exit code and signal.
 void take_exit_code(std::string_view text, Job& job);
 

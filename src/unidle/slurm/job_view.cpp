@@ -23,6 +23,9 @@ namespace {
 
 constexpr double kRoom = 1.25;       // memory asked for, of the most that was in use
 constexpr double kMuchUnused = 0.5;  // of what was asked for: below this less is proposed
+// No training process gets by with less for its whole life: such a figure is of a shell, or was not measured.
+constexpr double kLeastCpus = 0.01;
+constexpr double kLeastMemory = 16 * 0x1p20;
 
 /// The mean of a series of the record, over its subjects; nothing without points.
 std::optional<double> mean_of(const record::Reader& reader, std::string_view name) {
@@ -57,6 +60,12 @@ void add(std::optional<double>& sum, std::optional<double> value) {
   }
 }
 
+void raise(std::optional<double>& most, std::optional<double> value) {
+  if (value) {
+    most = std::max(most.value_or(*value), *value);
+  }
+}
+
 template <typename Number>
 nlohmann::ordered_json or_null(const std::optional<Number>& value) {
   return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json();
@@ -79,7 +88,7 @@ std::optional<monitor::RunNow> run_of(const JobFiles& files) {
 
 /// As Slurm says, else as our scripts name it: accounting does not know the file.
 fs::path output_of(const Job& job, const fs::path& folder) {
-  return job.output.empty() ? folder / fmt::format("gpu_run_{}_detailed.log", job.id) : job.output;
+  return job.output.empty() ? folder / fmt::format("gpu_run_{}_detailed.log", job.id_of_files()) : job.output;
 }
 
 }  // namespace
@@ -109,16 +118,34 @@ std::vector<fs::path> records_of(const std::string& id, const fs::path& folder) 
 JobFiles files_of(const Job& job, const fs::path& results) {
   fs::path folder = results_in(job.comment);
   folder = folder.empty() ? results : folder;
-  JobFiles files{records_of(job.id, folder), {}, output_of(job, folder)};
+  const std::string id = job.id_of_files();
+  if (id.empty()) {
+    return {};
+  }
+  JobFiles files{records_of(id, folder), {}, output_of(job, folder)};
   std::error_code ignored;
   if (files.records.empty() && fs::is_directory(folder, ignored)) {
     try {
-      files.logs = logs::find_job_files(job.id, folder).all();
+      files.logs = logs::find_job_files(id, folder).all();
     } catch (const Error&) {  // NOLINT(bugprone-empty-catch): nothing carries the id
     }
   }
   return files;
 }
+
+namespace {
+
+void drop_unmeasured(Use& use) {
+  if (use.node_cpus.value_or(0) < kLeastCpus) {
+    use.cpus.reset();
+    use.node_cpus.reset();
+  }
+  if (use.peak_memory_bytes.value_or(0) < kLeastMemory) {
+    use.peak_memory_bytes.reset();
+  }
+}
+
+}  // namespace
 
 Use use_of(const Job& job, const JobFiles& files) {
   Use use;
@@ -127,8 +154,10 @@ Use use_of(const Job& job, const JobFiles& files) {
   for (const fs::path& path : files.records) {
     try {
       const record::Reader reader(path);
-      add(use.cpus, mean_of(reader, record::series::kTreeCpu));
-      add(use.peak_memory_bytes, most_of(reader, record::series::kTreeMemory));
+      const auto cpus = mean_of(reader, record::series::kTreeCpu);
+      add(use.cpus, cpus);
+      raise(use.node_cpus, cpus);
+      raise(use.peak_memory_bytes, most_of(reader, record::series::kTreeMemory));
       if (const auto mean = mean_of(reader, record::series::kGpuUtil)) {
         gpu += *mean;
         ++nodes;
@@ -141,10 +170,10 @@ Use use_of(const Job& job, const JobFiles& files) {
   }
   if (!use.cpus && job.cpu_time_s && job.elapsed_s.value_or(0) > 0) {
     use.cpus = *job.cpu_time_s / *job.elapsed_s;
+    use.node_cpus = use.cpus;  // which node used how much of it nobody tells
   }
-  if (job.peak_memory_bytes) {  // both look now and then
-    use.peak_memory_bytes = std::max(use.peak_memory_bytes.value_or(0), *job.peak_memory_bytes);
-  }
+  raise(use.peak_memory_bytes, job.peak_memory_bytes);  // both look now and then
+  drop_unmeasured(use);
   if (job.out_of_memory()) {
     use.peak_memory_bytes.reset();  // what it wanted at last nobody has seen
   }
@@ -193,16 +222,18 @@ double gibibytes(double bytes) { return std::max(1.0, std::ceil(bytes / 0x1p30))
 
 std::optional<Proposal> of_cpus(const Job& job, const Use& use, std::optional<int> workers) {
   const int nodes = std::max(1, job.nodes);
-  const int cpus = job.cpus / nodes;
+  const int tasks = std::max(1, job.tasks_per_node);
+  const int cpus = job.cpus / nodes / tasks;
   if (workers && cpus > 0 && *workers + 1 > cpus) {
     return Proposal{fmt::format("--cpus-per-task={}", *workers + 1),
                     fmt::format("{} loader workers and the training process, on {} CPUs now", *workers, cpus)};
   }
-  if (!workers && use.cpus && cpus > 1 && *use.cpus / nodes < kMuchUnused * cpus) {
-    const int needed = std::max(1, static_cast<int>(std::ceil(*use.cpus / nodes * kRoom)));
+  const auto used = use.node_cpus ? std::optional(*use.node_cpus / tasks) : std::nullopt;
+  if (!workers && used && cpus > 1 && *used < kMuchUnused * cpus) {
+    const int needed = std::max(1, static_cast<int>(std::ceil(*used * kRoom)));
     if (needed < cpus) {
       return Proposal{fmt::format("--cpus-per-task={}", needed),
-                      fmt::format("{} of {} CPUs were in use", format_number(*use.cpus / nodes), cpus)};
+                      fmt::format("{} of {} CPUs were in use", format_number(*used), cpus)};
     }
   }
   return std::nullopt;
@@ -210,20 +241,25 @@ std::optional<Proposal> of_cpus(const Job& job, const Use& use, std::optional<in
 
 std::optional<Proposal> of_memory(const Job& job, const Use& use) {
   const int nodes = std::max(1, job.nodes);
-  const auto bytes_text = [&](double bytes) { return format_bytes(static_cast<std::uint64_t>(bytes / nodes)); };
-  if (job.out_of_memory() && job.memory_bytes) {
-    return Proposal{fmt::format("--mem={:.0f}G", gibibytes(*job.memory_bytes / nodes * 2)),
-                    fmt::format("{} were not enough", bytes_text(*job.memory_bytes))};
+  const auto bytes_text = [](double bytes) { return format_bytes(static_cast<std::uint64_t>(bytes)); };
+  if (!job.memory_bytes) {
+    return std::nullopt;
   }
-  if (use.peak_memory_bytes && job.memory_bytes && *use.peak_memory_bytes < kMuchUnused * *job.memory_bytes) {
-    const double needed = gibibytes(*use.peak_memory_bytes / nodes * kRoom);
-    if (needed * 0x1p30 < *job.memory_bytes / nodes) {
-      return Proposal{fmt::format("--mem={:.0f}G", needed),
-                      fmt::format("{} was the most in use, of {}", bytes_text(*use.peak_memory_bytes),
-                                  bytes_text(*job.memory_bytes))};
-    }
+  const double had = *job.memory_bytes / nodes;
+  if (job.out_of_memory()) {
+    return Proposal{fmt::format("--mem={:.0f}G", gibibytes(had * 2)),
+                    fmt::format("{} were not enough", bytes_text(had))};
   }
-  return std::nullopt;
+  if (!use.peak_memory_bytes || *use.peak_memory_bytes >= kMuchUnused * had) {
+    return std::nullopt;
+  }
+  const double needed = gibibytes(*use.peak_memory_bytes * kRoom);
+  if (needed * 0x1p30 >= had) {
+    return std::nullopt;
+  }
+  return Proposal{fmt::format("--mem={:.0f}G", needed),
+                  fmt::format("{} was the most in use{}, of {}", bytes_text(*use.peak_memory_bytes),
+                              nodes > 1 ? " on a node" : "", bytes_text(had))};
 }
 
 std::optional<Proposal> of_time(const Row& row) {

@@ -27,9 +27,10 @@ JobFiles files_of(const Job& job, const std::filesystem::path& results);
 
 /// How well a job used what it held.
 struct Use {
-  std::optional<double> gpu;   // 0..1, mean over its GPUs and its time
-  std::optional<double> cpus;  // cores in use, mean
-  std::optional<double> peak_memory_bytes;
+  std::optional<double> gpu;                // 0..1, mean over its GPUs and its time
+  std::optional<double> cpus;               // cores in use, mean, of all nodes together
+  std::optional<double> node_cpus;          // of the node that used most; at most so many where that is not known
+  std::optional<double> peak_memory_bytes;  // the same
 };
 /// From the records; what these do not tell, from accounting.
 Use use_of(const Job& job, const JobFiles& files);

@@ -98,6 +98,54 @@ TEST_F(JobView, NodesAreAddedUp) {
   EXPECT_THAT(use.cpus, Optional(DoubleEq(3)));
 }
 
+TEST_F(JobView, ANodeNeedsWhatTheOneThatUsedMostDid) {
+  make_record(folder_.path() / "unidle_7" / "n1", 0.2, 1, 2 * 0x1p30);
+  make_record(folder_.path() / "unidle_7" / "n2", 0.6, 9, 100 * 0x1p30);
+  Job it = job();
+  it.nodes = 2;
+  it.cpus = 64;
+  it.memory_bytes = 512 * 0x1p30;
+  const Row row = row_of(it, files_of(it, folder_.path()));
+  const std::vector<Proposal> lines = proposals(row, std::nullopt);
+  ASSERT_THAT(lines, SizeIs(2));
+  EXPECT_EQ(lines[0].line, "--cpus-per-task=12");
+  EXPECT_EQ(lines[1].line, "--mem=125G");
+  EXPECT_THAT(job_text(row), HasSubstr("100.0 GiB of memory at most on a node"));
+}
+
+TEST_F(JobView, OfSeveralNodesAccountingTellsTheMostOfOne) {
+  Job it = job();
+  it.nodes = 4;
+  it.cpus = 64;
+  it.memory_bytes = 1024 * 0x1p30;
+  it.peak_memory_bytes = 100 * 0x1p30;
+  EXPECT_EQ(proposals({it, use_of(it, {}), {}, {}}, std::nullopt).front().line, "--mem=125G");
+  it.peak_memory_bytes = 130 * 0x1p30;
+  EXPECT_THAT(proposals({it, use_of(it, {}), {}, {}}, std::nullopt), IsEmpty());
+}
+
+TEST_F(JobView, TasksOfANodeShareItsCpus) {
+  Job it = job();
+  it.cpus = 32;
+  it.tasks_per_node = 4;
+  it.cpu_time_s = 8.0 * 7200;
+  const std::vector<Proposal> lines = proposals({it, use_of(it, {}), {}, {}}, std::nullopt);
+  ASSERT_THAT(lines, SizeIs(1));
+  EXPECT_EQ(lines[0].line, "--cpus-per-task=3");
+  it.cpu_time_s = 20.0 * 7200;
+  EXPECT_THAT(proposals({it, use_of(it, {}), {}, {}}, std::nullopt), IsEmpty());
+}
+
+TEST_F(JobView, WhatWasNotMeasuredProposesNothing) {
+  Job it = job();
+  it.cpu_time_s = 0;
+  it.peak_memory_bytes = 1180 * 1024.0;  // of the shell alone
+  const Use use = use_of(it, {});
+  EXPECT_FALSE(use.cpus);
+  EXPECT_FALSE(use.peak_memory_bytes);
+  EXPECT_THAT(proposals({it, use, {}, {}}, std::nullopt), IsEmpty());
+}
+
 TEST_F(JobView, LogsServeWhereThereIsNoRecord) {
   std::ofstream(folder_.path() / "gpu_utilization_7.log")
       << "timestamp, utilization.gpu [%], memory.used [MiB]\n2025/08/22 16:46:12.159, 0 %, 572 MiB\n"

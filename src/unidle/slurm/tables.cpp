@@ -118,7 +118,9 @@ std::string job_text(const Row& row) {
                         : fmt::format(" {} CPUs;", format_number(*row.use.cpus));
   }
   if (row.use.peak_memory_bytes) {
-    used += fmt::format(" {} of memory at most;", format_bytes(static_cast<std::uint64_t>(*row.use.peak_memory_bytes)));
+    used +=
+        fmt::format(" {} of memory at most{};", format_bytes(static_cast<std::uint64_t>(*row.use.peak_memory_bytes)),
+                    job.nodes > 1 ? " on a node" : "");
   }
   if (!used.empty()) {
     used.back() = '.';
