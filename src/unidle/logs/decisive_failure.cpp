@@ -73,14 +73,13 @@ DecisiveFailure decisive_failure(const TextLog& log) {
 
 DecisiveFailure lack_of_memory(const TextLog& log) {
   const auto lacks = [](const Failure& one) { return one.facts.lack != Lack::kNone; };
+  const DecisiveFailure decisive = decisive_failure(log);
+  if (decisive.failure == nullptr || lacks(*decisive.failure)) {
+    return decisive;
+  }
   const auto fatal = std::find_if(log.failures.begin(), log.failures.end(),
                                   [&](const Failure& one) { return lacks(one) && !survived(log, one); });
-  if (fatal != log.failures.end()) {
-    return {&*fatal};
-  }
-  const DecisiveFailure decisive = decisive_failure(log);
-  return decisive.failure != nullptr && lacks(*decisive.failure) ? decisive
-                                                                 : DecisiveFailure{last_failure(log, lacks), true};
+  return fatal != log.failures.end() ? DecisiveFailure{&*fatal} : DecisiveFailure{last_failure(log, lacks), true};
 }
 
 }  // namespace unidle::logs

@@ -21,7 +21,6 @@ struct Line {
 };
 
 using enum Speaker;
-constexpr auto kEnough = Lack::kNone;
 constexpr auto kDevice = Lack::kDeviceMemory;
 constexpr auto kHost = Lack::kHostMemory;
 constexpr auto kShared = Lack::kSharedMemory;
@@ -55,49 +54,52 @@ const Line kFailures[] = {
     {"[ 7093.543707] python invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0, oom_score_adj=986", kKernel, kHost,
      9},
     {"oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=/,mems_allowed=0", kKernel, kHost, 9},
-    {"[12.5] python[4711]: segfault at 0 ip 00007f sp 00007ffd error 4 in libtorch.so[7f00+1000]", kKernel, kEnough,
+    {"[12.5] python[4711]: segfault at 0 ip 00007f sp 00007ffd error 4 in libtorch.so[7f00+1000]", kKernel, Lack::kNone,
      11},
     // Shells
-    {"Killed", kShell, kEnough, 9},
+    {"Killed", kShell, Lack::kNone, 9},
     {"/var/spool/slurmd/job00191/slurm_script: line 28:  8156 Killed                  python3 main.py --epochs 400",
-     kShell, kEnough, 9},
-    {"run.sh: line 3: 812 Segmentation fault      (core dumped) python train.py", kShell, kEnough, 11},
-    {"zsh: killed     python train.py", kShell, kEnough, 9},
-    {"[1]    12345 killed     python train.py", kShell, kEnough, 9},
-    {"[0]<stderr>:Killed", kShell, kEnough, 9, kOwn, 0},
-    {"[1]<stderr>:Aborted (core dumped)", kShell, kEnough, 6, kAfter, 1},
+     kShell, Lack::kNone, 9},
+    {"run.sh: line 3: 812 Segmentation fault      (core dumped) python train.py", kShell, Lack::kNone, 11},
+    {"zsh: killed     python train.py", kShell, Lack::kNone, 9},
+    {"[1]    12345 killed     python train.py", kShell, Lack::kNone, 9},
+    {"[0]<stderr>:Killed", kShell, Lack::kNone, 9, kOwn, 0},
+    {"[1]<stderr>:Aborted (core dumped)", kShell, Lack::kNone, 6, kAfter, 1},
     {"Bus error (core dumped)", kShell, kShared, 7},
     {"python: can't open file '/home/me/trian.py': [Errno 2] No such file or directory", kShell},
     // Launchers
     {"ERROR:torch.distributed.elastic.multiprocessing.api:failed (exitcode: -9) local_rank: 3 (pid: 812917) of binary: "
      "/opt/bin/python",
-     kLauncher, kEnough, 9},
+     kLauncher, Lack::kNone, 9},
     {"[2023-10-13 17:40:02,544] torch.distributed.elastic.multiprocessing.api: [ERROR] failed (exitcode: -11) "
      "local_rank: 0 (pid: 62498) of binary: /usr/bin/python",
-     kLauncher, kEnough, 11},
+     kLauncher, Lack::kNone, 11},
     {"E0305 10:03:22.000000 140 torch/distributed/elastic/multiprocessing/api.py:869] failed (exitcode: -7) "
      "local_rank: "
      "1 (pid: 1322) of binary: /usr/bin/python",
      kLauncher, kShared, 7},
     {"Loading checkpoint shards:  57% 4/7 [00:37<00:28,  9.42s/it]ERROR:torch.distributed.elastic.multiprocessing.api:"
      "failed (exitcode: -9) local_rank: 0 (pid: 8180) of binary: /usr/bin/python3",
-     kLauncher, kEnough, 9},
+     kLauncher, Lack::kNone, 9},
     {"E0305 10:03:22.0 140 torch/distributed/elastic/multiprocessing/api.py:869] failed (exitcode: 1) local_rank: 0 "
      "(pid: 1) of binary: python",
-     kLauncher, kEnough, 0, kAfter},
-    {"Process 0 exit with status code 137.", kLauncher, kEnough, 9, kOwn, 0},
-    {"Process 3 exit with status code 134.", kLauncher, kEnough, 6, kAfter, 3},
+     kLauncher, Lack::kNone, 0, kAfter},
+    {"Process 0 exit with status code 137.", kLauncher, Lack::kNone, 9, kOwn, 0},
+    {"Process 3 exit with status code 134.", kLauncher, Lack::kNone, 6, kAfter, 3},
     {"[2023-04-14 13:11:27,885] [ERROR] [launch.py:434:sigkill_handler] ['/usr/bin/python3', '-u', 'main.py', "
      "'--local_rank=0'] exits with return code = -9",
-     kLauncher, kEnough, 9},
-    {"mpirun noticed that process rank 7 with PID 0 on node gpu01 exited on signal 9 (Killed).", kLauncher, kEnough, 9,
-     kOwn, 7},
-    {"srun: error: gpu01: task 3: Exited with exit code 1", kLauncher, kEnough, 0, kAfter, 3},
+     kLauncher, Lack::kNone, 9},
+    {"mpirun noticed that process rank 7 with PID 0 on node gpu01 exited on signal 9 (Killed).", kLauncher, Lack::kNone,
+     9, kOwn, 7},
+    {"train-1 exited with code 137", kLauncher, Lack::kNone, 9},
+    {"Process finished with exit code 139 (interrupted by signal 11: SIGSEGV)", kLauncher, Lack::kNone, 11},
+    {"make: *** [Makefile:3: train] Error 137", kLauncher, Lack::kNone, 9},
+    {"srun: error: gpu01: task 3: Exited with exit code 1", kLauncher, Lack::kNone, 0, kAfter, 3},
     {"srun: error: Orion-18-69: task 289: Bus error", kLauncher, kShared, 7},
     {"subprocess.CalledProcessError: Command '['/usr/bin/python3', 'train.py']' died with <Signals.SIGKILL: 9>.",
-     kLauncher, kEnough, 9},
-    {"torch.multiprocessing.spawn.ProcessExitedException: process 2 terminated with signal SIGKILL", kLauncher, kEnough,
-     9, kOwn, 2},
+     kLauncher, Lack::kNone, 9},
+    {"torch.multiprocessing.spawn.ProcessExitedException: process 2 terminated with signal SIGKILL", kLauncher,
+     Lack::kNone, 9, kOwn, 2},
     // Python
     {"RuntimeError: CUDA error: out of memory", kPython, kDevice},
     {"RuntimeError: CUDNN_STATUS_ALLOC_FAILED", kPython, kDevice},
@@ -121,20 +123,20 @@ const Line kFailures[] = {
     {"RuntimeError: DataLoader worker (pid 46794) is killed by signal: Bus error. It is possible that dataloader's "
      "workers are out of shared memory. Please try to raise your shared memory limit.",
      kPython, kShared, 7},
-    {"RuntimeError: DataLoader worker (pid 46794) is killed by signal: Killed. ", kPython, kEnough, 9},
+    {"RuntimeError: DataLoader worker (pid 46794) is killed by signal: Killed. ", kPython, Lack::kNone, 9},
     {"KeyError: 4711", kPython},
-    {"RuntimeError: [pair.cc:534] Connection closed by peer [127.0.0.1]:4711", kPython, kEnough, 0, kPeer},
-    {"torch.distributed.DistBackendError: NCCL communicator was aborted on rank 0.", kPython, kEnough, 0, kPeer},
-    {"torch.distributed.elastic.multiprocessing.errors.ChildFailedError: ", kPython, kEnough, 0, kAfter},
+    {"RuntimeError: [pair.cc:534] Connection closed by peer [127.0.0.1]:4711", kPython, Lack::kNone, 0, kPeer},
+    {"torch.distributed.DistBackendError: NCCL communicator was aborted on rank 0.", kPython, Lack::kNone, 0, kPeer},
+    {"torch.distributed.elastic.multiprocessing.errors.ChildFailedError: ", kPython, Lack::kNone, 0, kAfter},
     // Runtimes
     {"ERROR: Unexpected bus error encountered in worker. This might be caused by insufficient shared memory (shm).",
      kRuntime, kShared, 7},
-    {"Fatal Python error: Segmentation fault", kRuntime, kEnough, 11},
-    {"terminate called after throwing an instance of 'c10::DistBackendError'", kRuntime, kEnough, 0, kAfter},
+    {"Fatal Python error: Segmentation fault", kRuntime, Lack::kNone, 11},
+    {"terminate called after throwing an instance of 'c10::DistBackendError'", kRuntime, Lack::kNone, 0, kAfter},
     {"[rank1]:[E305 10:33:21.512 ProcessGroupNCCL.cpp:616] [Rank 1] Watchdog caught collective operation timeout: "
      "WorkNCCL(SeqNum=4211, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=1800000) ran for 1800032 milliseconds "
      "before timing out.",
-     kRuntime, kEnough, 0, kPeer, 1},
+     kRuntime, Lack::kNone, 0, kPeer, 1},
     // Programs
     {"2024-03-05 10:00:00 ERROR trainer: CUDA out of memory. Tried to allocate 2.00 GiB", kProgram, kDevice},
     {"Training failed: CUDA out of memory", kProgram, kDevice},
@@ -203,6 +205,8 @@ TEST(FailureLine, WordsThatAreNoFailure) {
            "bus error handler installed",
            "memory limit: 64 GiB",
            "Exit code: 0",
+           "train-1 exited with code 0",
+           "Process finished with exit code 0",
        }) {
     EXPECT_FALSE(failure_in(line)) << line;
   }

@@ -167,6 +167,21 @@ TEST(Failures, TheTimeBetweenTwoTurnsIsNoTraining) {
   EXPECT_DOUBLE_EQ(log.phases.away_s, 3400);
 }
 
+TEST(Failures, ALineThatTellsOfOneIsNoProgressAfterIt) {
+  for (const char* words :
+       {"ValueError: bad batch 7 at step 120\n", "[rank0]: RuntimeError: nan loss at step 120 of epoch 3\n",
+        "srun: error: n1: tasks 1-3: Out Of Memory\nsrun: Terminating job step 3495450.0\n"
+        "slurmstepd: error: *** STEP 3495450.0 ON n1 CANCELLED AT 2024-03-05T10:04:22 ***\n",
+        "  5%|▌   | 50/1000 [00:10<03:10,  5.00it/s]Traceback (most recent call last):\n  File \"a.py\", line 1\n"
+        "ValueError: bad batch 7\n",
+        "Traceback (most recent call last):\n  File \"a.py\", line 1\nValueError: bad batch 7 at step 120\n"}) {
+    const TextLog log = told_by("step 1 loss 0.5\n" + std::string(words));
+    ASSERT_NE(decisive_failure(log).failure, nullptr) << words;
+    EXPECT_FALSE(decisive_failure(log).went_on) << words;
+    EXPECT_LT(log.counter("step")->last, 1000) << words;
+  }
+}
+
 TEST(Failures, AreBounded) {
   std::string text;
   for (int i = 0; i < 1000; ++i) {

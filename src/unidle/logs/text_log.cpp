@@ -45,7 +45,7 @@ class TextReader {
     if (const auto stamp = stamps_.at_begin(text)) {
       set_time(*stamp);
     }
-    if (failures_.in_traceback(text, number)) {
+    if (failures_.in_traceback(text)) {
       return;
     }
     shape = shape != nullptr ? shape : &shapes_.look(text);
@@ -55,12 +55,14 @@ class TextReader {
       return;
     }
     read_times(line);
-    failures_.read(line, now_or_last());
+    read_settings(line);
+    if (!is_of_scheduler(text)) {
+      read_run(line);
+    }
+    failures_.read(line, now_or_last());  // what it tells of the run came before
     if (log_.end && log_.end->quote.line == number) {
       phases_.ended();
     }
-    read_settings(line);
-    read_run(line);
   }
 
   void finish() {
@@ -73,6 +75,11 @@ class TextReader {
   }
 
  private:
+  /// "step" and "task" are other things to Slurm than to a program: "*** STEP 440575.0 ON n1 CANCELLED AT ...".
+  static bool is_of_scheduler(std::string_view text) {
+    return text.starts_with("slurmstepd") || text.starts_with("srun: ");
+  }
+
   void set_time(const Stamp& stamp) {
     const int rank = stamp.has_year ? 2 : stamp.has_day ? 1 : 0;
     if (rank < rank_) {

@@ -85,7 +85,7 @@ std::vector<Failures::Open>::iterator Failures::open_of(std::string_view line) {
              : std::find_if(open_.begin(), open_.end(), [](const Open& one) { return !one.failure.facts.rank; });
 }
 
-bool Failures::in_traceback(std::string_view line, std::uint64_t number) {
+bool Failures::in_traceback(std::string_view line) {
   if (open_.empty()) {
     return false;
   }
@@ -104,10 +104,9 @@ bool Failures::in_traceback(std::string_view line, std::uint64_t number) {
     text.erase(header, text.size() - kLongestTraceback);
   }
   if (message) {
-    told_line_ = number;
     end_traceback(open, line);
   }
-  return !message;  // the message itself may be of another kind as well
+  return true;
 }
 
 void Failures::begin_traceback(const LogLine& line, std::size_t at) {
@@ -216,7 +215,7 @@ bool Failures::root_cause(const LogLine& line) {
 }
 
 void Failures::failure(const LogLine& line) {
-  if (told_line_ == line.number || root_cause(line)) {
+  if (root_cause(line)) {
     return;
   }
   const bool error = line.hits.has(Word::kError) && may_be_error(line);

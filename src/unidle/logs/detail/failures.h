@@ -24,8 +24,9 @@ class Failures {
  public:
   explicit Failures(TextLog& log) : log_(log) {}
 
-  /// True while the lines belong to a traceback: they are code and no news of the run. To be asked before read().
-  bool in_traceback(std::string_view line, std::uint64_t number);
+  /// True while the lines belong to a traceback, its message the last one: no news of the run. To be asked before
+  /// read().
+  bool in_traceback(std::string_view line);
   /// `now_ns`: the last time that was told.
   void read(const LogLine& line, std::optional<std::int64_t> now_ns);
   /// A traceback that the file breaks off in; a turn that the run went on after.
@@ -56,8 +57,7 @@ class Failures {
   std::vector<Open> open_;
   std::optional<std::int64_t> now_ns_;
   std::optional<std::uint64_t> ignored_line_;
-  std::optional<std::uint64_t> told_line_;  // that a traceback ended with
-  bool root_cause_ = false;                 // torchrun is telling of the process that failed first
+  bool root_cause_ = false;  // torchrun is telling of the process that failed first
 };
 
 /// At most 400 bytes of a line, without control characters, cut at a whole character.

@@ -49,6 +49,8 @@ constexpr std::array kKeywords = {
     Keyword{"received by pid", Word::kFailure},
     Keyword{"sigkill", Word::kFailure},
     Keyword{"exit code", Word::kFailure},
+    Keyword{"exited with", Word::kFailure},
+    Keyword{"make: *** [", Word::kFailure},
     Keyword{"exitcode", Word::kFailure},
     Keyword{"exit status", Word::kFailure},
     Keyword{"status code", Word::kFailure},
