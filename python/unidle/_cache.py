@@ -7,110 +7,25 @@ import ctypes
 import itertools
 import json
 import os
-import struct
 import time
 import weakref
 from collections.abc import MutableMapping
 from typing import Any, Callable, Dict, Iterator, Mapping, Optional, Tuple, Union
 
 from unidle import _native
+from unidle._entry_arrays import OWN, TYPES, Arrays, dtype_of, layout_of, over
 from unidle._kept import Kept
 from unidle._tensors import numpy, values_of
 from unidle.errors import UsageError
 
-Arrays = Dict[str, Any]
-
 _KEY, _NAME, _BYTES = 0, 1, 2  # what names an entry, as unidle_cache.h has it
 _KEY_BYTES = 32
 _PARTS = 256
-# By their numbers in docs/cache-format.md.
-_TYPES = (
-    "bool uint8 int8 uint16 int16 uint32 int32 uint64 int64 float16 bfloat16 float32 float64"
-    " complex64 complex128"
-).split()
 _AS_NUMBERS = {"U": "uint32", "S": "uint8", "M": "int64", "m": "int64"}  # texts, dates, durations of numpy
-_ROW = struct.Struct("=HBBIQQ")
-_READ_ONLY = 0x100  # PyBUF_READ
-_LAYOUTS = 4096  # that are remembered; entries of one function mostly have the same few
-# Names of arrays that are ours: they are not shown. An entry keeps its own name, so that it can be listed.
-OWN = "unidle:"
 _OWN_NAMES = {_NAME: OWN + "name", _BYTES: OWN + "bytes name"}
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.0005, 0.02  # between looks whether another process is done
 
 _TOGETHER, _TOGETHER_BYTES = 128, 32 << 20  # of update(): what shares a wait for the disk
-
-_memory_at = ctypes.pythonapi.PyMemoryView_FromMemory
-_memory_at.restype = ctypes.py_object
-_memory_at.argtypes = [ctypes.c_void_p, ctypes.c_ssize_t, ctypes.c_int]
-
-_layouts: Dict[bytes, _Layout] = {}
-_holds: Dict[int, Any] = {}
-
-
-class _Hold(weakref.ref):
-    """Keeps an entry until the memory of its arrays is gone."""
-
-    __slots__ = ("entry",)
-
-
-def _let_go(hold: Any, holds: dict = _holds) -> None:
-    if holds.pop(hold.entry, None) is not None:
-        _native.library().unidle_entry_release(hold.entry)
-
-
-def _dtype(number: int) -> Any:
-    if _TYPES[number] != "bfloat16":
-        return numpy().dtype(_TYPES[number])
-    try:
-        import ml_dtypes
-    except ImportError:
-        return numpy().dtype("V2")  # its bits; numpy alone has no such numbers
-    return numpy().dtype(ml_dtypes.bfloat16)
-
-
-class _Layout:
-    """What the arrays of an entry are: (name, type, shape, offset or None for an array without bytes) of
-    all of them, and of those that are shown."""
-
-    __slots__ = ("all", "shown")
-
-    def __init__(self, text: bytes) -> None:
-        self.all, at = [], 0
-        while at < len(text):
-            length, number, axes, _, offset, size = _ROW.unpack_from(text, at)
-            at += _ROW.size
-            shape = struct.unpack_from(f"={axes}Q", text, at)
-            at += 8 * axes
-            name = text[at : at + length].decode(errors="surrogatepass")
-            at += length
-            self.all.append((name, _dtype(number), shape, offset if size else None))
-        self.shown = [row for row in self.all if not row[0].startswith(OWN)]
-
-
-def _layout_of(found: Any) -> _Layout:
-    text = ctypes.string_at(found.layout, found.layout_bytes)
-    layout = _layouts.get(text)
-    if layout is None:
-        layout = _Layout(text)
-        if len(_layouts) < _LAYOUTS:
-            _layouts[text] = layout
-    return layout
-
-
-def _over(found: Any, rows: list) -> Arrays:
-    """These arrays of an entry, over its own memory."""
-    np, entry = numpy(), found.entry
-    empty, array = np.empty, np.ndarray
-    if not found.bytes:
-        _native.library().unidle_entry_release(entry)
-        return {name: empty(shape, dtype) for name, dtype, shape, _ in rows}
-    memory = _memory_at(found.data, found.bytes, _READ_ONLY)
-    _holds[entry] = hold = _Hold(memory, _let_go)
-    hold.entry = entry
-    return {
-        name: empty(shape, dtype) if offset is None else array(shape, dtype, memory, offset)
-        for name, dtype, shape, offset in rows
-    }
 
 
 def _shown(arrays: Arrays) -> Arrays:
@@ -139,7 +54,7 @@ def as_stored(name: str, value: Any) -> tuple:
     array = np.asarray(value)
     if not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
-    if array.dtype.name not in _TYPES:
+    if array.dtype.name not in TYPES:
         as_numbers = _AS_NUMBERS.get(array.dtype.kind)
         advice = f" (array.view({as_numbers!r}) has numbers, and .view of its dtype has them back)"
         found = f"{array.dtype}{advice if as_numbers else ''}"
@@ -149,7 +64,7 @@ def as_stored(name: str, value: Any) -> tuple:
 
 def can_be_stored(tensor: Any) -> bool:
     dense = str(tensor.layout) == "torch.strided" and not tensor.is_quantized and not tensor.is_meta
-    return dense and str(tensor.dtype).replace("torch.", "") in _TYPES
+    return dense and str(tensor.dtype).replace("torch.", "") in TYPES
 
 
 def bytes_array(text: bytes) -> Any:
@@ -159,7 +74,7 @@ def bytes_array(text: bytes) -> Any:
 def _kept(name: str, value: Any) -> Any:
     """A copy that may only be read, as what comes out of a cache."""
     array, dtype = as_stored(name, value)
-    array = array.view(_dtype(_TYPES.index(dtype))).copy()
+    array = array.view(dtype_of(TYPES.index(dtype))).copy()
     array.flags.writeable = False
     return array
 
@@ -235,7 +150,7 @@ class Cache(MutableMapping):
             found = _native.Watched()
             if not self._checked(self._watch(self._handle, kind, text, len(text), found)):
                 raise KeyError(name)
-            arrays = list(_over(found, _layout_of(found).shown).items())
+            arrays = list(over(found, layout_of(found).shown).items())
             self._kept.add(name, arrays, found)
         # Each time arrays of their own: who asks may give them another shape.
         return {each: array.view() for each, array in arrays}
@@ -264,7 +179,7 @@ class Cache(MutableMapping):
                 found = _native.Found()
                 if not self._checked(self._library.unidle_cache_peek(self._handle, key, found)):
                     continue
-                arrays = _over(found, _layout_of(found).all)
+                arrays = over(found, layout_of(found).all)
                 if _OWN_NAMES[_NAME] in arrays:
                     yield arrays[_OWN_NAMES[_NAME]].tobytes().decode(errors="surrogatepass")
                 elif _OWN_NAMES[_BYTES] in arrays:
@@ -334,7 +249,7 @@ class Cache(MutableMapping):
         found = _native.Found()
         got = self._get(self._handle, kind, name, len(name), found)
         if got == 1:
-            return _over(found, _layout_of(found).all)
+            return over(found, layout_of(found).all)
         self._checked(got)
         return None
 
