@@ -235,7 +235,10 @@ std::optional<std::size_t> told_lack(std::string_view text) {
 std::optional<FailureFacts> by_sentence(const Said& said) {
   static constexpr std::array<std::string_view, 9> kGoesOn = {
       "skipping", "retry", "trying again", "reducing", "halving", "falling back", "recover", "continuing", "smaller"};
-  const Lack in_error = said.level == Level::kError ? lack_in(said.text) : Lack::kNone;
+  constexpr std::string_view kWords = "ut of memory";
+  const std::size_t at = said.text.find(kWords);
+  const bool counted = at != kNotFound && !ends_there(said.text.substr(at + kWords.size()));
+  const Lack in_error = said.level == Level::kError && !counted ? lack_in(said.text) : Lack::kNone;
   const auto told = told_lack(said.text);
   if (!told && in_error == Lack::kNone) {
     return std::nullopt;

@@ -146,6 +146,7 @@ const Line kFailures[] = {
      "to allocate 93.75 GiB (GPU 4; 79.17 GiB total capacity)",
      kProgram, kDevice, 0, kOwn, std::nullopt, true},
     {"CUDA out of memory on rank 3", kProgram, kDevice},
+    {"2024-03-05 10:00:00 ERROR the worker went out of memory while it loaded", kProgram, kHost},
 };
 
 TEST(FailureLine, WhoSpeaksAndWhatItSays) {
@@ -173,6 +174,7 @@ TEST(FailureLine, WordsThatAreNoFailure) {
            "segmentation faults: 0, bus errors: 0",
            "slurmstepd: error: Detected 0 oom_kill events in StepId=1.0.",
            "oom_kill 0",
+           "2024-03-05 10:00:00 - ERROR - summary: out of memory events: 0, retries: 0",
            "|            CUDA OOMs: 0            |        cudaMalloc retries: 0         |",
            "If you are getting CUDA out of memory errors, you should reduce the size of your batch",
            "INFO - to prevent CUDA out of memory, the batch was split",

@@ -215,11 +215,9 @@ bool Failures::root_cause(const LogLine& line) {
 }
 
 void Failures::failure(const LogLine& line) {
-  if (root_cause(line)) {
-    return;
-  }
   const bool error = line.hits.has(Word::kError) && may_be_error(line);
-  if (!error && !line.hits.has(Word::kFailure)) {
+  const bool words = line.hits.has(Word::kFailure);
+  if ((!error && !words) || (words && root_cause(line))) {
     return;
   }
   if (const auto told = failure_in(line.text)) {

@@ -110,7 +110,7 @@ class Front {
       return false;
     }
     const std::size_t end = said_.text.find(']');
-    if (end == std::string_view::npos || end > kLongestBracket) {
+    if (end > kLongestBracket) {  // npos is
       return false;
     }
     std::string_view inside = trimmed(said_.text.substr(1, end - 1));
@@ -127,7 +127,7 @@ class Front {
   /// "(RayTrainWorker pid=1234, ip=10.0.0.1)".
   bool parenthesis() {
     const std::size_t end = said_.text.find(')');
-    if (said_.text.front() != '(' || end == std::string_view::npos || end > kLongestBracket ||
+    if (said_.text.front() != '(' || end > kLongestBracket ||
         said_.text.substr(0, end).find("pid=") == std::string_view::npos) {
       return false;
     }
@@ -139,7 +139,7 @@ class Front {
   bool glog() {
     const auto level = level_of_letter(said_.text);
     const std::size_t end = said_.text.find("] ");
-    if (!level || end == std::string_view::npos || end > 2 * kLongestBracket) {
+    if (!level || end > 2 * kLongestBracket) {
       return false;
     }
     said_.level = *level;
