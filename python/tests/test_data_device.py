@@ -200,6 +200,40 @@ class DeviceLoaderTest(unittest.TestCase):
         failed, skipped = ["True", "[4,4,4,4];None"], ["[4,4,4,4,3,4,4,2];4"]
         self.assertEqual(printed, 2 * failed + 2 * skipped)
 
+    def test_behind_a_batch_that_failed_the_next_one_comes(self):
+        """Whether it was asked for ahead or when it was due."""
+        printed, _ = self.run_program("""
+            from unidle.data import npy
+            lost = (20, 32, 33, 36)
+            for row in range(40):
+                np.save("x_%02d.npy" % row, rows[row : row + 1])
+            files = npy(".", ["x"])
+            for row in lost:
+                os.truncate("x_%02d.npy" % row, 200)
+            class Failing(Slow):
+                def __len__(self):
+                    return 40
+                def __getitem__(self, item):
+                    return super().__getitem__(item) if item not in lost else 1 // 0
+            for source in (files, wrap(Failing())):
+                for workers in (0, 2):
+                    loader = Loader(source, 4, shuffle=False, workers=workers, device="cuda")
+                    for epoch in range(2):
+                        batches, told = iter(loader), []
+                        for number in range(11):
+                            try:
+                                batch = next(batches)[0].cpu()
+                                told.append(torch.equal(batch, torch.tensor(rows[4 * number :][:4])))
+                            except StopIteration:
+                                told.append("end")
+                            except (ArithmeticError, ValueError):
+                                told.append("error")
+                            place = loader.state_dict()
+                        print(*told, place["epoch"], place["sample"], sep=",")
+        """)
+        told = ["True"] * 5 + ["error"] + ["True"] * 2 + ["error"] * 2 + ["end"]
+        self.assertEqual(printed, 4 * [",".join([*told, epoch, "0"]) for epoch in "12"])
+
     def test_a_wrapped_data_set_is_pinned_by_a_thread(self):
         printed, _ = self.run_program("""
             on_host = kept(Loader(wrap(Slow()), 16, workers=2, seed=3))

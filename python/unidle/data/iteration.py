@@ -43,11 +43,12 @@ class Iteration:
         self._check()
         try:
             copies = self.loader._copies
-            batch, behind = self._next() if copies is None else self._next_on_device(copies)
+            taken = self._next() if copies is None else self._next_on_device(copies)
+            batch = self._transformed(taken.batch)
         except StopIteration as error:  # which would end the epoch here, without a word
             raise RuntimeError("loader: the data set or a transform raised StopIteration") from error
         is_last = self._left == 0 and self._ahead is None
-        self.loader._delivered(self._epoch, None if is_last else behind, self.stream)
+        self.loader._delivered(self._epoch, None if is_last else taken.behind, taken.skipped)
         if is_last and self._epoch_end is not None:
             self._epoch_end.end_of_dataloader = True
         return batch
@@ -74,33 +75,34 @@ class Iteration:
         with contextlib.suppress(Exception):  # the interpreter may be about to end
             self._leave()
 
-    def _take(self, wait: bool = True) -> Any:
-        """Of the stream. A batch that fails there does not come any more."""
+    def _take(self, wait: bool = True) -> Optional[_Taken]:
+        """The next batch of the stream. One that fails there does not come any more."""
         before = self.stream.gone
         try:
-            return self.stream.next(wait)
+            found = self.stream.next(wait)
         finally:
             self._left -= self.stream.gone - before
+        if found is None:
+            return None
+        return _Taken(found, self.stream.skipped_before + self.stream.skipped, self.loader)
 
-    def _next(self) -> Tuple[Any, int]:
-        batch, behind = self._take()
-        batch = prepared(batch, self.loader)
+    def _next(self) -> _Taken:
+        taken = self._take()
         if self.loader.device is not None:
-            batch = mapped(batch, lambda tensor: tensor.to(self.loader.device, non_blocking=True))
-        return self._transformed(batch), behind
+            taken.batch = mapped(taken.batch, lambda tensor: tensor.to(self.loader.device, non_blocking=True))
+        return taken
 
-    def _next_on_device(self, copies: Copies) -> Tuple[Any, int]:
+    def _next_on_device(self, copies: Copies) -> _Taken:
         self.loader._check_process()
         taken, self._ahead = self._ahead, None
         if taken is None:
-            taken = _Taken(self._take(), self.loader)
-        self.loader._extents = self.loader._extents_of(
-            self.stream
-        )  # which tells of the next batch when that is taken
-        batch = copies.deliver(taken.copy or copies.begin(taken.batch))
+            taken = self._take()
+        # The stream tells of the next batch when that is taken.
+        self.loader._extents = self.loader._extents_of(self.stream)
+        taken.batch = copies.deliver(taken.copy or copies.begin(taken.batch))
         if self._left > 0 and self.loader.source.transform is None:  # which would hold up the step
             self._ahead = self._look_ahead(copies)
-        return self._transformed(batch), taken.behind
+        return taken
 
     def _look_ahead(self, copies: Copies) -> Optional[_Taken]:
         """The next batch, where it lies ready. What fails says so when the batch is due; what a signal
@@ -108,12 +110,11 @@ class Iteration:
         import torch
 
         try:
-            found = self._take(wait=False)
+            taken = self._take(wait=False)
         except Error:
             return None
-        if found is None:
+        if taken is None:
             return None
-        taken = _Taken(found, self.loader)
         try:
             taken.copy = copies.begin(taken.batch)
         except torch.cuda.OutOfMemoryError:  # no memory for two batches
@@ -128,8 +129,9 @@ class Iteration:
 class _Taken:
     """A batch that was taken of the stream, and its copy to the device once that is begun."""
 
-    def __init__(self, found: Tuple[Any, int], loader: Loader) -> None:
+    def __init__(self, found: Tuple[Any, int], skipped: int, loader: Loader) -> None:
         self.behind = found[1]
+        self.skipped = skipped  # samples so far, with those of this batch
         self.batch = prepared(found[0], loader)
         self.copy: Optional[Copy] = None
 

@@ -309,10 +309,10 @@ class Loader(frameworks.DataLoaderParts):
         """Whether that iteration is the newest, and its stream still open."""
         return iteration == self._iterations and stream is self._stream
 
-    def _delivered(self, epoch: int, behind: Optional[int], stream: Any) -> None:
+    def _delivered(self, epoch: int, behind: Optional[int], skipped: int) -> None:
         """A batch, and how many samples of its epoch with it; None: it was the last one."""
         self._place = (epoch, self._samples if behind is None else behind)
-        self.skipped = stream.skipped_before + stream.skipped
+        self.skipped = skipped
 
     def _ended(self, iteration: int, epoch: int) -> None:
         if iteration == self._iterations:
@@ -376,8 +376,8 @@ class Loader(frameworks.DataLoaderParts):
     def __setattr__(self, name: str, value: Any) -> None:
         if name in _FIXED and hasattr(self, "_next"):
             raise UsageError(
-                f"{name} attribute should not be set after Loader is initialized (make a new Loader; "
-                "load_state_dict(old.state_dict()) goes on where the old one was)"
+                f"{name} attribute should not be set after {type(self).__name__} is initialized "
+                "(make a new one; load_state_dict(old.state_dict()) goes on where the old one was)"
             )
         super().__setattr__(name, value)
 
