@@ -70,6 +70,32 @@ std::string healthy_sentence(const Diagnosis& diagnosis, Language language) {
                                               device_name(diagnosis, language), busy);
 }
 
+/// What the device's idle time is for, where a finding of its timeline leads; empty otherwise.
+std::string idle_sentence(const Diagnosis& diagnosis, const Finding* finding, Language language) {
+  if (finding == nullptr || !finding->share) {
+    return "";
+  }
+  const std::string_view device = device_name(diagnosis, language);
+  const std::string share = format_share(*finding->share);
+  if (finding->id == "idle-for-input") {
+    return say(language, "Your {} idles {} of the time while the loop waits for a batch", device, share);
+  }
+  if (finding->id == "host-elsewhere") {
+    return say(language, "Your {} idles {} of the time while the host does something else than launching", device,
+               share);
+  }
+  if (finding->id == "compiles-while-idle") {
+    return say(language, "Your {} idles {} of the time while the host compiles or loads kernels", device, share);
+  }
+  if (finding->id == "allocates-while-idle") {
+    return say(language, "Your {} idles {} of the time while the host asks for memory", device, share);
+  }
+  if (finding->id == "queued-work-waits") {
+    return say(language, "Your {} idles {} of the time although work is queued", device, share);
+  }
+  return "";
+}
+
 std::string overhead_sentence(const Diagnosis& diagnosis, const Finding* finding, Language language) {
   if (finding != nullptr && finding->id == "logging-dominates") {
     return say(language, "Your run spends {} of its time on logging", format_share(finding->share.value_or(0)));
@@ -109,6 +135,9 @@ std::string compute_sentence(const Diagnosis& diagnosis, const Finding* finding,
 }
 
 std::string verdict_sentence(const Diagnosis& diagnosis, const Finding* finding, Language language) {
+  if (std::string idle = idle_sentence(diagnosis, finding, language); !idle.empty()) {
+    return idle;
+  }
   const StepShares step = diagnosis.step.value_or(StepShares{});
   const std::string_view device = device_name(diagnosis, language);
   switch (diagnosis.verdict) {
@@ -128,6 +157,9 @@ std::string verdict_sentence(const Diagnosis& diagnosis, const Finding* finding,
     case Verdict::kLaunchBound:
       return say(language, "Your {} is done before it gets new work: its steps are too small", device);
     case Verdict::kComputeBound: return compute_sentence(diagnosis, finding, language);
+    case Verdict::kCommunicationBound:
+      return say(language, "Your {} exchanges data with others instead of computing for {} of the run", device,
+                 format_share(finding == nullptr ? 0 : finding->share.value_or(0)));
     case Verdict::kValidationBound:
       return say(language, "Your run spends {} of its time on validation",
                  wall_share(diagnosis, diagnosis.time.validate));

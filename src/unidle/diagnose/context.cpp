@@ -102,6 +102,12 @@ double idle_between(const Context& context) {
   return one_batch && worked ? std::clamp((1 - *worked) * *context.train, 0.0, *context.idle) : *context.idle;
 }
 
+/// Idle time that a profiler's window found to be for something else than launching.
+double known_idle(const Signals& signals) {
+  const auto& timeline = signals.timeline;
+  return timeline ? timeline->compile + timeline->allocator + timeline->host + timeline->queued : 0;
+}
+
 void add_device_facts(Context& context, const Policy& policy) {
   const Signals& signals = context.signals;
   context.computing = context.compute;
@@ -133,7 +139,7 @@ void add_device_facts(Context& context, const Policy& policy) {
     waits = std::min(waits, *context.idle_between);
   }
   context.starved = std::max(0.0, *context.idle - waits);
-  context.launching = context.behind ? 0 : std::max(0.0, *context.starved - *context.sync);
+  context.launching = context.behind ? 0 : std::max(0.0, *context.starved - *context.sync - known_idle(signals));
 }
 
 /// Gaps between kernels count as time of kernels here, as they do in NVML's utilisation.

@@ -22,6 +22,7 @@ enum class Verdict {
   kSyncBound,
   kLaunchBound,
   kComputeBound,
+  kCommunicationBound,
   kValidationBound,
   kOverheadBound,
   kDeviceUnused,

@@ -30,6 +30,7 @@ std::string to_string(Verdict verdict) {
     case Verdict::kSyncBound: return "sync-bound";
     case Verdict::kLaunchBound: return "launch-bound";
     case Verdict::kComputeBound: return "compute-bound";
+    case Verdict::kCommunicationBound: return "communication-bound";
     case Verdict::kValidationBound: return "validation-bound";
     case Verdict::kOverheadBound: return "overhead-bound";
     case Verdict::kDeviceUnused: return "device-unused";

@@ -11,10 +11,13 @@ namespace unidle::diagnose {
 
 namespace {
 
+/// A trace of fewer kernels is of no step; what is between them says nothing. Own choice.
+constexpr std::int64_t kFewKernels = 10;
+
 constexpr std::array<std::string_view, 4> kLeaders = {"run-failed", "run-timed-out", "out-of-memory", "device-unused"};
 
 /// The specific cause, and the general one that it explains.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 23> kFolds = {{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 29> kFolds = {{
     {"run-timed-out", "run-failed"},                // the limit ended it, not a fault
     {"loader-respawn", "loader-too-few-workers"},   // they are few only while they start
     {"loader-respawn", "loader-shallow-prefetch"},  // the queue is empty because it is new
@@ -38,6 +41,12 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 23> kFolds =
     {"device-unused", "accumulation-excess"},
     {"allocator-retries", "memory-nearly-full"},
     {"out-of-memory", "memory-nearly-full"},
+    {"loader-too-few-workers", "idle-for-input"},  // why there is no batch
+    {"loader-oversubscribed", "idle-for-input"},
+    {"loader-respawn", "idle-for-input"},
+    {"loader-shallow-prefetch", "idle-for-input"},
+    {"dataset-slow-sample", "idle-for-input"},
+    {"storage-bound", "idle-for-input"},
 }};
 
 /// By half at least, where both shares are known: a small cause does not hide a large one.
@@ -113,6 +122,11 @@ Verdict verdict_of(const std::vector<Finding>& findings, const Context& context,
     }
   }
   const bool warned = !findings.empty() && findings.front().severity != Severity::kInfo;
+  const auto& timeline = context.signals.timeline;
+  if (timeline && timeline->alone && timeline->kernels >= kFewKernels &&
+      context.signals.device_busy.value_or(0) >= policy.device_full && !warned) {
+    return Verdict::kHealthy;  // however few the steps: the trace has every kernel
+  }
   if (!context.input) {
     return Verdict::kUnknown;
   }

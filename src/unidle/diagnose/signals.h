@@ -151,6 +151,31 @@ struct KernelFacts {
   double matrix_share = 0;         // of the kernels' time, on matrix units
 };
 
+/// What one device did kernel by kernel beside computing, and what the host did while it had nothing to do: of a
+/// profiler's trace, as shares of the wall time.
+struct DeviceTimeline {
+  double communication = 0;        // exchange with other devices
+  double communication_alone = 0;  // of it, beside no other kernel
+  double copies_alone = 0;         // copies beside no kernel
+  double idle = 0;                 // nothing ran; the parts below sum to it
+  double input = 0;                // the loop took a batch from its loader
+  double compile = 0;              // the host compiled, loaded kernels, captured graphs
+  double allocator = 0;            // asked for memory of the device, or gave it back
+  double sync = 0;                 // waited for the device, or launched anew after such a wait
+  double copy_calls = 0;           // was in copy calls
+  double launch = 0;               // launched, with the Python and the operators of a launch
+  double host = 0;                 // did something else for more than a millisecond
+  double profiler = 0;
+  double queued = 0;  // the work was queued, and the device came to it later
+  double unseen = 0;
+  std::int64_t kernels = 0;
+  std::optional<double> launch_every_s;  // kernels came one after the other so often
+  std::string host_in;                   // what the host was in for most of the longest time without work
+  double longest_gap_s = 0;
+  bool python_frames = false;  // each Python function was recorded, which slows the host down
+  bool alone = false;          // nothing else describes the run: its shares are of the trace's window
+};
+
 /// What the driver says about the device while training; each may be missing by itself.
 struct GpuFacts {
   std::optional<double> throttled;  // share of readings with a thermal or power reason
@@ -242,7 +267,8 @@ struct Signals {
   std::optional<double> device_kept_up;
   bool kernel_time_known = false;
   std::optional<KernelFacts> kernels;  // of a profiler trace
-  std::optional<double> pinned_rate;   // bytes/s of its copies from pinned memory to the device
+  std::optional<DeviceTimeline> timeline;
+  std::optional<double> pinned_rate;  // bytes/s of its copies from pinned memory to the device
 
   // Loader
   std::optional<LoaderFacts> loader;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -285,6 +286,60 @@ TEST_F(LogSignals, AGpuLogAloneGivesUtilisationAndNoCause) {
   EXPECT_TRUE(abstains(diagnosis, "loader-no-workers"));
   EXPECT_TRUE(abstains(diagnosis, "run-failed"));
   EXPECT_TRUE(abstains(diagnosis, "validation-dominates"));
+}
+
+/// Three steps of 10 ms that launch ten kernels of 95 us, and `more` in each.
+std::string trace_of(int rank, const std::function<std::string(double begin)>& more) {
+  std::string events = R"({"ph":"M","name":"process_name","pid":1})";
+  int correlation = 0;
+  for (const double begin : {0.0, 10000.0, 20000.0}) {
+    events += fmt::format(R"(,{{"ph":"X","cat":"user_annotation","name":"ProfilerStep#5","pid":1,"tid":1,"ts":{},)"
+                          R"("dur":10000}})",
+                          begin);
+    for (int i = 0; i < 10; ++i) {
+      ++correlation;
+      events += fmt::format(R"(,{{"ph":"X","cat":"cuda_runtime","name":"cudaLaunchKernel","pid":1,"tid":1,"ts":{},)"
+                            R"("dur":20,"args":{{"correlation":{}}}}})",
+                            begin + 20 + 100 * i, correlation);
+      events += fmt::format(R"(,{{"ph":"X","cat":"kernel","name":"gemm","pid":0,"tid":7,"ts":{},"dur":95,"args":)"
+                            R"({{"device":0,"stream":7,"correlation":{}}}}})",
+                            begin + 100 + 100 * i, correlation);
+    }
+    events += more(begin);
+  }
+  return fmt::format(R"({{"schemaVersion":1,"distributedInfo":{{"rank":{}}},"traceEvents":[{}]}})", rank, events);
+}
+
+std::string exchange(double begin, double length) {
+  return fmt::format(R"(,{{"ph":"X","cat":"kernel","name":"ncclDevKernel_AllReduce","pid":0,"tid":9,"ts":{},"dur":{},)"
+                     R"("args":{{"device":0,"stream":9}}}})",
+                     begin, length);
+}
+
+TEST_F(LogSignals, ATraceOfThreeStepsNamesItsCause) {
+  const auto alone = [&](const std::string& trace) { return diagnose_logs({file("t.json", trace)}); };
+  const Diagnosis idle = alone(trace_of(0, [](double) { return ""; }));
+  ASSERT_FALSE(idle.findings.empty());
+  EXPECT_EQ(idle.findings.front().id, "host-elsewhere");
+  EXPECT_NEAR(*idle.findings.front().share, 0.9, 0.02);
+  EXPECT_EQ(idle.verdict, Verdict::kOverheadBound);
+  const Diagnosis exchanges = alone(trace_of(0, [](double begin) { return exchange(begin + 1000, 8900); }));
+  ASSERT_FALSE(exchanges.findings.empty());
+  EXPECT_EQ(exchanges.findings.front().id, "communication-bound");
+  EXPECT_EQ(exchanges.verdict, Verdict::kCommunicationBound);
+}
+
+TEST_F(LogSignals, OfTracesOfAllRanksTheOneThatComesLate) {
+  // Rank 1 works 4 ms longer than the others, which wait for it in the exchange.
+  const auto rank = [&](int number, double begin) {
+    return file(fmt::format("rank{}.json", number),
+                trace_of(number, [&](double step) { return exchange(step + begin, 9900 - begin); }));
+  };
+  const Diagnosis diagnosis = diagnose_logs({rank(0, 2000), rank(1, 7000), rank(2, 2000)});
+  const auto found = std::find_if(diagnosis.findings.begin(), diagnosis.findings.end(),
+                                  [](const Finding& finding) { return finding.id == "straggler-rank"; });
+  ASSERT_NE(found, diagnosis.findings.end());
+  EXPECT_THAT(found->evidence.front(), HasSubstr("rank 1"));
 }
 
 TEST_F(LogSignals, WhatIsNoLogIsRefusedWithItsName) {

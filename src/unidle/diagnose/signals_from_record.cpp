@@ -267,6 +267,9 @@ void read_window(const record::Reader& reader, const Timeline& timeline, Languag
   if (!window.step_s) {
     return;
   }
+  if (signals.wall_s > 0) {
+    signals.timeline = detail::timeline_of(window, signals.time.train / signals.wall_s);
+  }
   signals.device_step_s = device.busy_s / static_cast<double>(window.step_s.count);
   signals.kernel_time_known = true;
   if (const auto busy = signals.share_of_step(signals.device_step_s); busy && !signals.device_busy) {

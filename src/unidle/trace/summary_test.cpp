@@ -10,6 +10,8 @@
 namespace unidle::trace {
 namespace {
 
+using ::testing::HasSubstr;
+
 std::string event(std::string_view category, std::string_view name, double begin, double duration, int thread = 1,
                   std::string_view args = "{}") {
   return fmt::format(R"({{"ph":"X","cat":"{}","name":"{}","pid":7,"tid":{},"ts":{},"dur":{},"args":{}}})", category,
@@ -354,6 +356,20 @@ TEST(TraceDocument, DamagedOnesAreRefused) {
       EXPECT_EQ(error.code(), ErrorCode::kCorrupt);
     }
   }
+}
+
+TEST(TraceText, TwoTracesBesideEachOther) {
+  const TraceSummary before = read(two_steps());
+  TraceSummary after = before;
+  after.file = "after.json";
+  after.kernels.pop_back();
+  after.communication_alone_s = 20e-6;
+  const std::string text = comparison_text(before, after, 100);
+  EXPECT_THAT(text, HasSubstr("of a step"));
+  EXPECT_THAT(text, HasSubstr("100.0 us    100.0 us  +0.0 us (1.00x)"));  // the window
+  EXPECT_THAT(text, HasSubstr("0.0 us     10.0 us  +10.0 us\n"));         // the exchange
+  EXPECT_THAT(text, HasSubstr("20.0 us          -  gemm"));               // not among the longest: no zero
+  EXPECT_THAT(comparison_text(after, read("[" + event("kernel", "a", 0, 10) + "]"), 100), HasSubstr("of the window"));
 }
 
 TEST(SpanSet, JoinsMeetsAndTakesAway) {

@@ -13,16 +13,6 @@ namespace {
 
 constexpr int kNumbers = 34;  // columns before a name
 
-/// What stands in front of most names says nothing, and the end of a C++ name less than its begin.
-std::string fitted(const std::string& given, int columns) {
-  std::string name = printable_line(given);
-  for (const std::string_view front : {"void ", "at::native::", "(anonymous namespace)::"}) {
-    name.erase(0, name.starts_with(front) ? front.size() : 0);
-  }
-  const auto room = static_cast<std::size_t>(std::max(columns, 20));
-  return name.size() <= room ? name : printable_line(name.substr(0, room - 3)) + "...";
-}
-
 double share_of(double part, double whole) { return whole > 0 ? part / whole : 0; }
 
 void add_head(const TraceSummary& trace, std::string& text) {
@@ -93,7 +83,7 @@ void add_gap_rows(const TraceSummary& trace, int width, std::string& text) {
   text += "\nlongest times without work on the device, and what the host did\n";
   for (const DeviceGap& gap : trace.gaps) {
     text += fmt::format("  {:>10} at {:>10}  {}\n", format_seconds(gap.seconds), format_seconds(gap.begin_s),
-                        gap.host.empty() ? "nothing that was seen" : fitted(gap.host, width - 28));
+                        gap.host.empty() ? "nothing that was seen" : shortened(gap.host, width - 28));
   }
 }
 
@@ -108,7 +98,7 @@ void add_tables(const TraceSummary& trace, int width, std::string& text) {
   }
   for (const KernelUse& kernel : trace.kernels) {
     add_row(text, kernel.total_s, trace.kernel_s, kernel.count,
-            (kernel.matrix_units ? "* " : "  ") + fitted(kernel.name, width - kNumbers - 2));
+            (kernel.matrix_units ? "* " : "  ") + shortened(kernel.name, width - kNumbers - 2));
   }
   if (!trace.copies.empty()) {
     text += "\ncopies and fills by time\n";
@@ -125,11 +115,20 @@ void add_tables(const TraceSummary& trace, int width, std::string& text) {
   }
   for (const OperatorUse& use : trace.operators) {
     add_row(text, use.self_s, trace.step_s.sum > 0 ? trace.step_s.sum : trace.span_s, use.count,
-            fitted(use.name, width - kNumbers));
+            shortened(use.name, width - kNumbers));
   }
 }
 
 }  // namespace
+
+std::string shortened(const std::string& given, int columns) {
+  std::string name = printable_line(given);
+  for (const std::string_view front : {"void ", "at::native::", "(anonymous namespace)::"}) {
+    name.erase(0, name.starts_with(front) ? front.size() : 0);
+  }
+  const auto room = static_cast<std::size_t>(std::max(columns, 20));
+  return name.size() <= room ? name : printable_line(name.substr(0, room - 3)) + "...";
+}
 
 std::string to_text(const TraceSummary& trace, int width) {
   std::string text;

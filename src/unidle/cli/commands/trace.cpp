@@ -29,7 +29,7 @@ namespace fs = std::filesystem;
 constexpr const char* kHint = "unidle run --trace 10 -- python train.py records one";
 
 struct Options {
-  std::string what;
+  std::vector<std::string> what;
   std::string format = "text";
   std::string output;
 };
@@ -86,19 +86,39 @@ std::vector<trace::TraceSummary> summaries_of(const fs::path& what) {
   return summaries;
 }
 
-int run(const Options& options) {
-  const fs::path what = options.what.empty() ? record::latest_run_folder() : fs::path(options.what);
-  observe::recover(what);
-  if (!options.output.empty()) {
-    return write_timeline(what, options.output);
+std::vector<trace::TraceSummary> read_all(const std::vector<fs::path>& what) {
+  std::vector<trace::TraceSummary> summaries;
+  for (const fs::path& one : what) {
+    for (trace::TraceSummary& summary : summaries_of(one)) {
+      summaries.push_back(std::move(summary));
+    }
   }
-  const std::vector<trace::TraceSummary> summaries = summaries_of(what);
+  return summaries;
+}
+
+int run(const Options& options) {
+  std::vector<fs::path> what(options.what.begin(), options.what.end());
+  if (what.empty()) {
+    what.push_back(record::latest_run_folder());
+  }
+  std::for_each(what.begin(), what.end(), observe::recover);
+  if (!options.output.empty()) {
+    if (what.size() > 1) {
+      throw Error(ErrorCode::kUsage, "--output", "takes one record", "name the record to write");
+    }
+    return write_timeline(what.front(), options.output);
+  }
+  const std::vector<trace::TraceSummary> summaries = read_all(what);
   if (options.format == "json") {
     nlohmann::json document = {{"schema", "unidle.traces/1"}, {"traces", nlohmann::json::array()}};
     for (const trace::TraceSummary& summary : summaries) {
       document["traces"].push_back(trace::to_json(summary));
     }
     print_to(stdout, "{}\n", json_text(document));
+    return 0;
+  }
+  if (what.size() == 2 && summaries.size() == 2) {
+    print_to(stdout, "{}", trace::comparison_text(summaries[0], summaries[1], terminal_width(stdout)));
     return 0;
   }
   for (const trace::TraceSummary& summary : summaries) {
@@ -111,7 +131,8 @@ std::function<int()> setup(CLI::App& app) {
   auto options = std::make_shared<Options>();
   app.add_option("record", options->what,
                  "A record's folder or its record.db, or a torch profiler trace (Chrome JSON, also gzip); the latest "
-                 "record by default");
+                 "record by default. Two are compared")
+      ->expected(0, 2);
   app.add_option("-o,--output", options->output,
                  "Write the whole record as a timeline for Perfetto and chrome://tracing; .gz compresses it")
       ->type_name("FILE.json[.gz]");
@@ -130,7 +151,8 @@ const Subcommand& trace() {
       "Examples:\n"
       "  unidle run --trace 10 -- python train.py && unidle trace\n"
       "  unidle trace .unidle/runs/latest -o timeline.json.gz\n"
-      "  unidle trace worker0.pt.trace.json.gz --format json",
+      "  unidle trace worker0.pt.trace.json.gz --format json\n"
+      "  unidle trace before.json.gz after.json.gz",
       setup,
   };
   return kCommand;

@@ -14,6 +14,7 @@ namespace {
 using trace::TraceSummary;
 
 constexpr std::size_t kKernelsTold = 3;
+constexpr double kLeastTold = 0.01;  // of the window
 constexpr std::size_t kLongestName = 60;
 
 std::string short_name(const std::string& name) {
@@ -46,6 +47,16 @@ std::string describe(const TraceSummary& trace, const trace::DeviceUse& device, 
                              : say(language, "; longest gap {} while the host was in {}", format_seconds(gap.seconds),
                                    short_name(gap.host));
   }
+  if (trace.idle && trace.window_s > 0) {
+    std::string parts;
+    for (const trace::IdleCause& cause : trace::causes_of(*trace.idle)) {
+      if (cause.seconds >= kLeastTold * trace.window_s) {
+        parts += fmt::format("{} {} {}", parts.empty() ? "" : ",", translate(language, cause.name),
+                             format_share(cause.seconds / trace.window_s));
+      }
+    }
+    text += parts.empty() ? "" : say(language, "; idle by what the host did:{}", parts);
+  }
   if (const auto kernels = static_cast<double>(trace.kernel_count); kernels > 0) {
     text += say(language, "; {} kernels of {} on average, most time in", grouped(kernels),
                 format_seconds(trace.kernel_s / kernels));
@@ -55,6 +66,37 @@ std::string describe(const TraceSummary& trace, const trace::DeviceUse& device, 
     }
   }
   return text;
+}
+
+std::optional<DeviceTimeline> timeline_of(const TraceSummary& trace, double train) {
+  if (!trace.idle || trace.window_s <= 0 || trace.kernel_count == 0) {
+    return std::nullopt;
+  }
+  const trace::IdleTime& idle = *trace.idle;
+  const auto share = [&](double seconds) { return seconds / trace.window_s * train; };
+  DeviceTimeline timeline;
+  timeline.communication = share(trace.communication_s);
+  timeline.communication_alone = share(trace.communication_alone_s);
+  timeline.copies_alone = share(trace.copying_alone_s);
+  timeline.idle = share(idle.idle_s);
+  timeline.input = share(idle.input_s);
+  timeline.compile = share(idle.compile_s);
+  timeline.allocator = share(idle.allocator_s);
+  timeline.sync = share(idle.sync_s);
+  timeline.copy_calls = share(idle.copy_s);
+  timeline.launch = share(idle.launch_s);
+  timeline.host = share(idle.host_s);
+  timeline.profiler = share(idle.profiler_s);
+  timeline.queued = share(idle.queued_s);
+  timeline.unseen = share(idle.unseen_s);
+  timeline.kernels = trace.kernel_count;
+  timeline.launch_every_s = trace.window_s / static_cast<double>(trace.kernel_count);
+  timeline.python_frames = trace.python_frames;
+  if (!trace.gaps.empty()) {
+    timeline.host_in = short_name(trace.gaps.front().host);
+    timeline.longest_gap_s = trace.gaps.front().seconds;
+  }
+  return timeline;
 }
 
 void add_kernel_facts(const TraceSummary& trace, Signals& signals) {

@@ -1,5 +1,7 @@
 // What a profiler trace tells about steps and the device.
 #include <algorithm>
+#include <limits>
+#include <map>
 
 #include "unidle/diagnose/detail/trace_facts.h"
 #include "unidle/diagnose/logs/job_logs.h"
@@ -33,6 +35,23 @@ void add_step(const TraceSummary& trace, Signals& signals) {
   }
 }
 
+/// Traces that tell their ranks, each another one: what a rank spends in exchange it waits for others.
+void add_ranks(const JobLogs& job, Signals& signals) {
+  std::map<std::int64_t, const TraceSummary*> by_rank;
+  for (const TraceSummary& trace : job.traces) {
+    if (trace.rank && *trace.rank <= std::numeric_limits<int>::max() && trace.step_s) {
+      by_rank.try_emplace(*trace.rank, &trace);
+    }
+  }
+  if (by_rank.size() < 2 || by_rank.size() < job.traces.size() || !signals.ranks.empty()) {
+    return;
+  }
+  for (const auto& [rank, trace] : by_rank) {
+    const double steps = static_cast<double>(trace->step_s.count);
+    signals.ranks.push_back({static_cast<int>(rank), trace->window_s / steps, trace->communication_alone_s / steps, 0});
+  }
+}
+
 }  // namespace
 
 void add_traces(const JobLogs& job, Signals& signals) {
@@ -47,7 +66,7 @@ void add_traces(const JobLogs& job, Signals& signals) {
   }
   const DeviceUse* device = chosen->busiest();
   if (device != nullptr) {
-    signals.device_kind = "cuda";
+    signals.device_kind = chosen->device_name.find("AMD") != std::string::npos ? "rocm" : "cuda";
     signals.gpus = std::max(signals.gpus.value_or(0), static_cast<int>(chosen->devices.size()));
     signals.device_busy = busy(*chosen);
     signals.device_busy_how = describe(*chosen, *device, job.language);
@@ -55,6 +74,7 @@ void add_traces(const JobLogs& job, Signals& signals) {
     signals.device_kind = "cpu";
   }
   add_kernel_facts(*chosen, signals);
+  add_ranks(job, signals);
   if (chosen->capability) {
     signals.gpu_capability = chosen->capability;
   }
@@ -65,6 +85,13 @@ void add_traces(const JobLogs& job, Signals& signals) {
   if (signals.wall_s <= 0) {
     signals.wall_s = chosen->span_s;
     signals.time.other = chosen->span_s;
+  }
+  // With a log beside it the window stands for its training.
+  const bool alone = job.texts.empty() && job.gpus.empty();
+  const double train = alone || signals.time.train <= 0 ? 1 : signals.time.train / signals.wall_s;
+  signals.timeline = timeline_of(*chosen, train);
+  if (signals.timeline) {
+    signals.timeline->alone = alone;
   }
 }
 

@@ -1,5 +1,6 @@
 #include "unidle/base/units.h"
 #include "unidle/diagnose/detail/finding.h"
+#include "unidle/diagnose/detail/timeline_findings.h"
 #include "unidle/diagnose/rule.h"
 
 namespace unidle::diagnose::rules {
@@ -43,9 +44,28 @@ Evaluation unmeasured_gaps(const Context& context, const Policy& policy) {
   return finding;
 }
 
+/// The trace itself tells what launching costs, however few its steps.
+Evaluation by_timeline(const Context& context, const DeviceTimeline& timeline, const Policy& policy) {
+  if (timeline.launch < policy.warning_share) {
+    return Nothing{};
+  }
+  Finding finding = detail::of_idle(context, policy, timeline.launch);
+  const auto& kernels = context.signals.kernels;
+  if (kernels && timeline.launch_every_s) {
+    finding.evidence.push_back(context.say("a kernel takes {} on average, and the host launches one every {}",
+                                           format_seconds(kernels->mean_s), format_seconds(*timeline.launch_every_s)));
+  }
+  detail::add_caveats(context, finding);
+  finding.fixes.push_back(detail::one_launch_fix(context));
+  return finding;
+}
+
 Evaluation evaluate_launch_bound(const Context& context, const Policy& policy) {
   if (context.on_cpu) {
     return Missing{"device time apart from host time (the device is a CPU)"};
+  }
+  if (const DeviceTimeline* timeline = detail::only_timeline(context)) {
+    return by_timeline(context, *timeline, policy);
   }
   if (!context.signals.device_busy) {
     return Missing{"how busy the device is"};
@@ -97,7 +117,9 @@ const Rule& launch_bound() {
           "device keeps up with the host in half of the steps (mostly, 50 %) and nothing measured how long kernels "
           "run, or where that is not known and less than half (far_from_full, 50 %) of its multiprocessors have work. "
           "Silent where the device is behind the host in half of the steps, and where its multiprocessors have work "
-          "for units_full (80 %) of the time.",
+          "for units_full (80 %) of the time. In a trace by itself: idle time of the device in which the host "
+          "launches, "
+          "from warning_share (10 %).",
       .needs = "how busy the device is, step times with their parts; better with SM activity",
       .proposes = "compile.mode: reduce-overhead or graph; batch.size; optimizer.fused",
       .evaluate = evaluate_launch_bound,

@@ -5,11 +5,25 @@
 
 #include "unidle/base/units.h"
 #include "unidle/diagnose/detail/finding.h"
+#include "unidle/diagnose/detail/timeline_findings.h"
 #include "unidle/diagnose/rule.h"
 
 namespace unidle::diagnose::rules {
 
 namespace {
+
+/// The trace itself tells what the wait for input costs the device, however few its steps.
+Evaluation input_by_timeline(const Context& context, const DeviceTimeline& timeline, const Policy& policy) {
+  if (timeline.input < policy.warning_share) {
+    return Nothing{};
+  }
+  Finding finding = detail::of_idle(context, policy, timeline.input);
+  finding.evidence.emplace_back("the training thread makes the samples itself");
+  detail::add_caveats(context, finding);
+  finding.fixes.push_back(
+      detail::make_fix(context, "loader.workers", nullptr, "prepare batches in workers while the step runs"));
+  return finding;
+}
 
 Evaluation evaluate_loader_no_workers(const Context& context, const Policy& policy) {
   const Signals& signals = context.signals;
@@ -18,6 +32,9 @@ Evaluation evaluate_loader_no_workers(const Context& context, const Policy& poli
   }
   if (*context.workers > 0) {
     return Nothing{};
+  }
+  if (const DeviceTimeline* timeline = detail::only_timeline(context)) {
+    return input_by_timeline(context, *timeline, policy);
   }
   if (!context.input) {
     return Missing{context.no_steps};

@@ -2,6 +2,7 @@
 
 #include "unidle/base/units.h"
 #include "unidle/diagnose/detail/finding.h"
+#include "unidle/diagnose/detail/timeline_findings.h"
 #include "unidle/diagnose/rule.h"
 
 namespace unidle::diagnose::rules {
@@ -42,7 +43,28 @@ Finding wait_finding(const Context& context, const Policy& policy, const detail:
   return finding;
 }
 
+/// The trace itself tells what waiting costs, however few its steps.
+Evaluation waits_by_timeline(const Context& context, const DeviceTimeline& timeline, const Policy& policy) {
+  if (timeline.sync < policy.warning_share) {
+    return Nothing{};
+  }
+  Finding finding = detail::of_idle(context, policy, timeline.sync);
+  finding.evidence.emplace_back(
+      "the host waited for the device, which had nothing queued when it was done: it idles until the host has launched "
+      "anew");
+  if (context.signals.syncs_per_step) {
+    finding.evidence.push_back(
+        context.say("the host waits for the device {} times a step", format_number(*context.signals.syncs_per_step)));
+  }
+  finding.fixes.push_back(detail::make_fix(context, "metrics.interval", policy.metrics_interval,
+                                           "keep the loss on the device and read it every so many steps"));
+  return finding;
+}
+
 Evaluation evaluate_sync_each_step(const Context& context, const Policy& policy) {
+  if (const DeviceTimeline* timeline = detail::only_timeline(context)) {
+    return waits_by_timeline(context, *timeline, policy);
+  }
   const auto waits = reads(context.signals);
   if (!waits) {
     return Missing{"how often the host waits for the device"};

@@ -3,6 +3,7 @@
 #include "unidle/base/units.h"
 #include "unidle/diagnose/detail/copies.h"
 #include "unidle/diagnose/detail/finding.h"
+#include "unidle/diagnose/detail/timeline_findings.h"
 #include "unidle/diagnose/rule.h"
 
 namespace unidle::diagnose::rules {
@@ -42,7 +43,30 @@ Fix side_stream(const Context& context) {
   return fix;
 }
 
+/// The trace itself tells what copies cost, however few its steps.
+Evaluation copies_by_timeline(const Context& context, const DeviceTimeline& timeline, const Policy& policy) {
+  const double share = timeline.copies_alone + timeline.copy_calls;
+  if (share < policy.warning_share) {
+    return Nothing{};
+  }
+  Finding finding = detail::of_share(share, policy);
+  finding.evidence.push_back(
+      context.say("in the profiled steps copies take {} of the time beside no kernel, and for {} the device idles "
+                  "while the host is "
+                  "in copy calls",
+                  format_share(timeline.copies_alone), format_share(timeline.copy_calls)));
+  if (context.signals.transfer && context.signals.transfer->pageable_bytes > 0) {
+    finding.evidence.push_back(context.say("{} of the bytes copied to the device come from pageable memory",
+                                           format_share(1 - detail::pinned_part(*context.signals.transfer))));
+  }
+  finding.fixes.push_back(side_stream(context));
+  return finding;
+}
+
 Evaluation evaluate_transfer_not_overlapped(const Context& context, const Policy& policy) {
+  if (const DeviceTimeline* timeline = detail::only_timeline(context)) {
+    return copies_by_timeline(context, *timeline, policy);
+  }
   if (auto missing = missing_signal(context, policy)) {
     return Missing{std::move(*missing)};
   }

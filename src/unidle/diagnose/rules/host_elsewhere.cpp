@@ -1,0 +1,45 @@
+#include "unidle/diagnose/detail/timeline_findings.h"
+#include "unidle/diagnose/rule.h"
+
+namespace unidle::diagnose::rules {
+
+namespace {
+
+Evaluation evaluate_host_elsewhere(const Context& context, const Policy& policy) {
+  const auto& timeline = context.signals.timeline;
+  if (!timeline) {
+    return Missing{detail::kTimelineMissing};
+  }
+  if (timeline->host < policy.warning_share) {
+    return Nothing{};
+  }
+  Finding finding = detail::of_idle(context, policy, timeline->host);
+  finding.evidence.emplace_back("the host launches nothing for more than a millisecond at a time");
+  detail::add_caveats(context, finding);
+  return finding;
+}
+
+}  // namespace
+
+const Rule& host_elsewhere() {
+  static const Rule kRule{
+      .id = "host-elsewhere",
+      .verdict = Verdict::kOverheadBound,
+      .title = "The host does something else while the device idles",
+      .topic = "the host's other work",
+      .explanation =
+          "The device idles while the host launches nothing for more than a millisecond: it makes samples "
+          "outside of a loader, works on tensors of the CPU, writes, or runs Python that has nothing to do "
+          "with launching. The trace names what it was in, as far as the profiler records it.",
+      .thresholds =
+          "Idle time of the device in which the thread that launches next launches nothing for more than a "
+          "millisecond, and neither takes a batch, compiles, asks for memory, copies nor waits: from "
+          "warning_share (10 %) of the wall time; critical from critical_share (30 %).",
+      .needs = "a profiler's trace or window with the device's kernels and the host's calls",
+      .proposes = "look at what the trace names",
+      .evaluate = evaluate_host_elsewhere,
+  };
+  return kRule;
+}
+
+}  // namespace unidle::diagnose::rules
