@@ -18,6 +18,21 @@ sed 's/good.json.gz/good.json/' out | cmp -s - plain || fail "packed and plain d
 expect 0 good.json
 has out "nvjet_hsh"
 
+# Two beside each other.
+sed 's/"dur":50,/"dur":80,/2' good.json >slower.json
+expect 0 good.json slower.json
+has out "device busy"
+has out "+30.0 us"
+expect 0 good.json slower.json --format json
+[ "$(grep -c '"file"' out)" = 2 ] || fail "not both: $(cat out)"
+
+# What torch itself writes in labels, and slices as begin and end.
+sed 's/nvjet_hsh/a "b" of C:\\Users, NaN/' good.json >label.json
+expect 0 label.json
+has out 'a "b" of C:'
+sed 's/"ts":1,"dur":1/"ts":1,"dur":NaN/' good.json >nan.json
+expect 0 nan.json
+
 # Damaged ones: exit code 2, one line that names the file, nothing on stdout.
 head -c 200 good.json >cut.json
 head -c 60 good.json.gz >cut.json.gz
