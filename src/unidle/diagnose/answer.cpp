@@ -113,6 +113,10 @@ std::string unknown_sentence(const Diagnosis& diagnosis, Language language) {
     return say(language, "Your {} is {} busy; what was read does not show why", device_name(diagnosis, language),
                format_share(*diagnosis.device.busy) + units_in_words(diagnosis.device, language));
   }
+  if (!diagnosis.input_stated.empty()) {
+    return say(language, "Data takes {} of each step; what was read does not show what the rest of it waits for",
+               format_share(diagnosis.step.value_or(StepShares{}).input));
+  }
   if (diagnosis.time.train > 0) {
     return say(language, "Your run spends {} of its time training; what was read does not show what its steps wait for",
                wall_share(diagnosis, diagnosis.time.train));
@@ -210,7 +214,11 @@ std::string answer(const Diagnosis& diagnosis, Language language) {
     }
   }
   text.erase(text.find_last_not_of(" \n") + 1);  // what is quoted may end in any way
-  return ends_sentence(text) ? text : text.append(stop);
+  text.append(ends_sentence(text) ? "" : stop);
+  if (!diagnosis.idle_gpus.empty()) {
+    text.append(say(language, " GPU {} did nothing.", diagnosis.idle_gpus));
+  }
+  return text;
 }
 
 }  // namespace unidle::diagnose

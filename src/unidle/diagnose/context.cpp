@@ -67,14 +67,18 @@ void add_step_facts(Context& context, const Policy& policy) {
   }
   const StepShares& step = *signals.step;
   context.input = step.input * *context.train;
-  context.transfer = step.transfer * *context.train;
-  context.sync = step.sync * *context.train;
-  context.compute = step.compute * *context.train;
-  context.optimizer = step.optimizer * *context.train;
   if (signals.step_s) {
     context.input_s = step.input * *signals.step_s;
     context.rest_s = *signals.step_s - *context.input_s;
   }
+  if (!signals.input_stated.empty()) {
+    context.no_steps = context.say("what a step does besides waiting for input (the log states only that)");
+    return;
+  }
+  context.transfer = step.transfer * *context.train;
+  context.sync = step.sync * *context.train;
+  context.compute = step.compute * *context.train;
+  context.optimizer = step.optimizer * *context.train;
 }
 
 /// What the host does while the device computes costs nothing. A device that keeps up has nothing to do meanwhile.
@@ -83,8 +87,10 @@ void bound_by_idle(Context& context) {
     return;
   }
   const auto bound = [&](std::optional<double>& share, double most) {
-    context.hidden_by_device = context.hidden_by_device || *share > most;
-    share = std::min(*share, most);
+    if (share) {
+      context.hidden_by_device = context.hidden_by_device || *share > most;
+      share = std::min(*share, most);
+    }
   };
   bound(context.input, *context.idle_between);
   bound(context.transfer, *context.idle_between);
@@ -134,6 +140,9 @@ void add_device_facts(Context& context, const Policy& policy) {
     context.computing = std::min(busy * *context.train, *context.train - copying);
   }
   bound_by_idle(context);
+  if (!context.transfer) {
+    return;
+  }
   double waits = *context.input + *context.transfer;
   if (!context.keeps_up) {
     waits = std::min(waits, *context.idle_between);

@@ -27,7 +27,8 @@ struct Context {
   std::optional<double> validate;
   std::optional<double> checkpoint;
 
-  // Shares of the wall time that the steps spend so; absent when too few steps were seen. On a GPU `input` and
+  // Shares of the wall time that the steps spend so; absent when too few steps were seen, and all but `input` where a
+  // log states nothing else. On a GPU `input` and
   // `transfer` are no more than `idle_between`, and `optimizer` no more than `idle`: what the host does while the
   // device computes costs nothing.
   std::optional<double> input;
@@ -81,7 +82,7 @@ struct Context {
   /// behind.
   std::optional<double> launching;
 
-  /// Why there are no step shares, for a rule that abstains.
+  /// Why there are no step shares, or no others than `input`, for a rule that abstains.
   std::string no_steps;
 
   /// A message in the language of the answer.

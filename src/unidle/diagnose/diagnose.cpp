@@ -53,6 +53,10 @@ Diagnosis diagnose(const Signals& signals, const Policy& policy, Language langua
   diagnosis.command = signals.command;
   diagnosis.blind = signals.blind;
   diagnosis.step = signals.step;
+  diagnosis.input_stated = signals.input_stated;
+  diagnosis.tokens_per_s = signals.tokens_per_s;
+  diagnosis.tokens_per_device = signals.tokens_per_device;
+  diagnosis.idle_gpus = signals.idle_gpus;
 
   const Context context = make_context(signals, policy, language);
   const Policy judging = without_start_up(policy, signals);

@@ -108,6 +108,10 @@ struct Diagnosis {
   std::optional<double> others_cpus;  // CPUs that others used meanwhile, where that makes rates rough; not in the JSON
   PhaseTimes time;
   std::optional<StepShares> step;
+  std::string input_stated;            // Signals::input_stated; not in the JSON
+  std::optional<double> tokens_per_s;  // not in the JSON, as the next
+  bool tokens_per_device = false;
+  std::string idle_gpus;  // Signals::idle_gpus; not in the JSON
   std::vector<Finding> findings;
   std::vector<Abstention> abstained;
   std::string blind;                 // Signals::blind; not in the JSON

@@ -137,6 +137,9 @@ Verdict verdict_of(const std::vector<Finding>& findings, const Context& context,
   if (*context.input >= policy.unexplained_share) {
     return Verdict::kInputBound;
   }
+  if (!context.transfer) {
+    return Verdict::kUnknown;  // a log that states the wait for input alone
+  }
   if (*context.transfer >= policy.unexplained_share) {
     return Verdict::kTransferBound;
   }

@@ -242,13 +242,17 @@ struct Signals {
 
   // Time
   PhaseTimes time;
-  std::optional<StepShares> step;     // of the steps after warm-up
+  std::optional<StepShares> step;  // of the steps after warm-up
+  /// In words, where a log states the wait for input and nothing else of the steps: then the rest of `step` is `other`.
+  std::string input_stated;
   std::optional<std::int64_t> steps;  // how many were seen
   std::optional<double> step_s;       // mean duration after warm-up
   /// Of the steps before a profiler's window alone, where one lies in the run (`rated_before_window`): it leaves CUPTI
   /// attached. Absent where they are too few.
   std::optional<double> samples_per_s;
   std::optional<double> steps_per_s;
+  std::optional<double> tokens_per_s;  // as a log states it
+  bool tokens_per_device = false;      // of one device of several
   bool rated_before_window = false;
   std::optional<double> syncs_per_step;
   std::optional<std::int64_t> validations;
@@ -294,6 +298,7 @@ struct Signals {
   std::optional<double> sm_activity;          // mean over its multiprocessors of the time with work on them (GPM)
   std::optional<double> tensor_activity;      // the same of its matrix units
   std::optional<double> gpu_memory_used;      // 0..1
+  std::string idle_gpus;                      // of several that were watched, those that did nothing: "1, 2"
   std::optional<int> gpus;                    // visible on this machine; 0 is measured zero
   std::optional<std::string> gpu_capability;  // "9.0"
   GpuFacts gpu;

@@ -22,6 +22,7 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class LogSignals : public ::testing::Test {
  protected:
@@ -375,6 +376,93 @@ TEST_F(LogSignals, FilesOfAJobByNameAndTime) {
   EXPECT_EQ(job.by_time, near);
   EXPECT_THROW(logs::find_job_files("78", folder_.path()), Error);
   EXPECT_THROW(logs::find_job_files("x", folder_.path()), Error);
+}
+
+TEST_F(LogSignals, ASharedStepOfWhichDataIsStated) {
+  std::string text;
+  for (int i = 0; i < 300; ++i) {
+    text +=
+        fmt::format("Epoch: [0][{:>4}/300]\tTime  1.000 ( 1.000)\tData  0.800 ( 0.800)\tLoss 5.0e+00 (5.0e+00)\n", i);
+  }
+  const Diagnosis diagnosis = diagnose_logs({file("a.log", text)});
+  EXPECT_EQ(diagnosis.verdict, Verdict::kInputBound);
+  ASSERT_TRUE(diagnosis.step);
+  EXPECT_NEAR(diagnosis.step->input, 0.8, 1e-9);
+  EXPECT_NEAR(diagnosis.step->other, 0.2, 1e-9);
+  EXPECT_NEAR(diagnosis.steps_per_s.value_or(0), 1, 1e-9);
+  EXPECT_NEAR(diagnosis.time.train, 300, 1);
+  EXPECT_THAT(diagnosis.input_stated, HasSubstr("a.log:1"));
+  EXPECT_THAT(answer(diagnosis), HasSubstr("waits 80 % of each step for data"));
+  EXPECT_THAT(to_text(diagnosis, 200, false), HasSubstr("Step: input 80 % (as the log states it"));
+  EXPECT_THAT(to_text(diagnosis, 200, false), Not(HasSubstr("compute 0")));
+  EXPECT_TRUE(abstains(diagnosis, "sync-each-step"));  // nothing is known of the rest of the step
+  EXPECT_TRUE(abstains(diagnosis, "optimizer-not-fused"));
+}
+
+TEST_F(LogSignals, LittleStatedWaitIsNoCleanBill) {
+  std::string text;
+  for (int i = 0; i < 300; ++i) {
+    text += fmt::format("Epoch: [0][{}/300] Time 1.000 (1.000) Data 0.010 (0.010) Loss 5.0 (5.0)\n", i);
+  }
+  const Diagnosis diagnosis = diagnose_logs({file("a.log", text)});
+  EXPECT_EQ(diagnosis.verdict, Verdict::kUnknown);
+  EXPECT_THAT(answer(diagnosis), HasSubstr("Data takes 1.0 % of each step"));
+}
+
+TEST_F(LogSignals, ABusyGpuHidesAStatedWait) {
+  std::string text;
+  std::string gpu = "timestamp, index, utilization.gpu [%]\n";
+  for (int i = 0; i < 50; ++i) {
+    text +=
+        fmt::format("2025-01-01 10:00:{:02} Epoch: [0][{}/300] Time 1.0 (1.0) Data 0.8 (0.8) Loss 5.0 (5.0)\n", i, i);
+    gpu += fmt::format("2025/01/01 10:00:{:02}.000, 0, 97 %\n", i);
+  }
+  const Diagnosis diagnosis = diagnose_logs({file("a.log", text), file("gpu.csv", gpu)});
+  EXPECT_NE(diagnosis.verdict, Verdict::kInputBound);
+}
+
+TEST_F(LogSignals, MegatronsSamplesPerSecond) {
+  std::string text;
+  for (int i = 0; i < 60; ++i) {
+    text += fmt::format(
+        " [2024-03-05 10:00:{:02}] iteration {:>8}/     300 | consumed samples: {:>12} | elapsed time per iteration "
+        "(ms): "
+        "1000.0 | global batch size:    64 | lm loss: 1.0E+00 |\n",
+        i, i, i * 64);
+  }
+  const Diagnosis diagnosis = diagnose_logs({file("a.log", text)});
+  EXPECT_NEAR(diagnosis.samples_per_s.value_or(0), 64, 0.5);
+  EXPECT_NEAR(diagnosis.time.train, 59, 1e-6);
+}
+
+TEST_F(LogSignals, GpusThatDidNothingAreNamed) {
+  std::string gpu = "timestamp, index, utilization.gpu [%], memory.used [MiB], memory.total [MiB]\n";
+  for (int i = 0; i < 40; ++i) {
+    for (int one = 0; one < 4; ++one) {
+      gpu += fmt::format("2024/03/05 10:00:{:02}.123, {}, {} %, {} MiB, 81920 MiB\n", i, one, one == 0 ? 95 : 0,
+                         one == 0 ? 70000 : 4);
+    }
+  }
+  const Diagnosis diagnosis = diagnose_logs({file("gpu.csv", gpu)});
+  EXPECT_THAT(answer(diagnosis), HasSubstr("GPU 1, 2, 3 did nothing"));
+  EXPECT_THAT(diagnosis.device.how, HasSubstr("GPU 1, 2, 3 did nothing in all samples and held no memory"));
+  EXPECT_THAT(diagnosis.device.how, HasSubstr("23.75 % busy on average"));
+  EXPECT_TRUE(abstains(diagnosis, "device-unused"));
+}
+
+TEST_F(LogSignals, TroubleOfTheDriverIsToldWithItsTime) {
+  const Diagnosis diagnosis = diagnose_logs(
+      {file("gpu.csv",
+            "timestamp, utilization.gpu [%]\n2025/01/01 10:00:00.000, 10 %\n2025/01/01 10:00:10.000, 30 %\n"
+            "Unable to determine the device handle for GPU 0000:01:00.0: GPU is lost.\n")});
+  EXPECT_THAT(diagnosis.device.how, HasSubstr("after 2025-01-01 10:00:10 nvidia-smi said: Unable to determine"));
+}
+
+TEST_F(LogSignals, AnAmdGpu) {
+  const Diagnosis diagnosis =
+      diagnose_logs({file("gpu.csv", "device,GPU use (%)\ncard0,10\ndevice,GPU use (%)\ncard0,30\n")});
+  EXPECT_EQ(diagnosis.device.kind, "rocm");
+  EXPECT_NEAR(diagnosis.device.busy.value_or(0), 0.2, 1e-9);
 }
 
 class RealLogs : public ::testing::Test {

@@ -140,6 +140,26 @@ std::string device_text(const Device& device, const Style& style) {
   return text;
 }
 
+std::string speed(const Diagnosis& diagnosis, const Style& style) {
+  std::string out;
+  if (diagnosis.samples_per_s) {
+    const std::string rate = format_number(*diagnosis.samples_per_s);
+    out += style.block(0, "",
+                       diagnosis.others_cpus
+                           ? style.say("Speed: {} samples/s, roughly: other processes used {} CPUs meanwhile.", rate,
+                                       format_number(*diagnosis.others_cpus))
+                           : style.say("Speed: {} samples/s.", rate));
+  } else if (diagnosis.tokens_per_s) {
+    const std::string rate = format_number(*diagnosis.tokens_per_s);
+    out += style.block(0, "",
+                       diagnosis.tokens_per_device ? style.say("Speed: {} tokens/s on each device.", rate)
+                                                   : style.say("Speed: {} tokens/s.", rate));
+  } else if (diagnosis.steps_per_s) {
+    out += style.block(0, "", style.say("Speed: {} steps/s.", format_number(*diagnosis.steps_per_s)));
+  }
+  return out;
+}
+
 std::string numbers(const Diagnosis& diagnosis, const Style& style) {
   const PhaseTimes& time = diagnosis.time;
   std::string out;
@@ -149,7 +169,10 @@ std::string numbers(const Diagnosis& diagnosis, const Style& style) {
         style.say("Time: start-up {}, training {}, validation {}, checkpoints {}, other {}.", duration(time.startup),
                   duration(time.train), duration(time.validate), duration(time.checkpoint), duration(time.other)));
   }
-  if (diagnosis.step) {
+  if (diagnosis.step && !diagnosis.input_stated.empty()) {
+    out += style.block(0, "",
+                       style.say("Step: input {} ({}).", format_share(diagnosis.step->input), diagnosis.input_stated));
+  } else if (diagnosis.step) {
     const StepShares& step = *diagnosis.step;
     out += style.block(0, "",
                        style.say("Step: input {}, transfer {}, compute {}, host waits {}, optimizer {}, other {}.",
@@ -159,14 +182,7 @@ std::string numbers(const Diagnosis& diagnosis, const Style& style) {
   if (diagnosis.device.busy) {
     out += style.block(0, "", device_text(diagnosis.device, style));
   }
-  if (diagnosis.samples_per_s) {
-    const std::string rate = format_number(*diagnosis.samples_per_s);
-    out += style.block(0, "",
-                       diagnosis.others_cpus
-                           ? style.say("Speed: {} samples/s, roughly: other processes used {} CPUs meanwhile.", rate,
-                                       format_number(*diagnosis.others_cpus))
-                           : style.say("Speed: {} samples/s.", rate));
-  }
+  out += speed(diagnosis, style);
   if (diagnosis.rated_before_window) {
     out += style.block(0, "", style.word(kRatedBeforeWindow));
   }
@@ -244,7 +260,7 @@ std::string_view blind_in_words(std::string_view why) {
 
 /// How what was not seen can be seen; nothing when there is no way on this machine.
 std::string_view way_to_see(const Diagnosis& diagnosis, const std::set<std::string>& ids) {
-  if (!diagnosis.step) {
+  if (!diagnosis.step || !diagnosis.input_stated.empty()) {
     return blind_in_words(diagnosis.blind);
   }
   const bool busy = diagnosis.device.kind != "cpu" && !diagnosis.device.busy;

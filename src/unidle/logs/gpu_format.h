@@ -17,6 +17,7 @@ struct GpuFormat {
   bool (*matches)(std::string_view head);
   /// All of a file. Throws kInput when no sample is in it, unless `window` left all of them out.
   GpuLog (*read)(Source& source, const Window& window);
+  std::string_view device_kind = "cuda";  // of the GPUs
 };
 
 /// By file name.

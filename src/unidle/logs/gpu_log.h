@@ -92,8 +92,10 @@ struct GpuLog {
   std::string file;
   std::vector<GpuUse> gpus;  // in the order in which they appear
   std::int64_t samples = 0;
-  std::int64_t broken_lines = 0;         // neither header nor sample
-  std::optional<std::string> complaint;  // the last line in which the writing program itself reports trouble
+  std::int64_t broken_lines = 0;             // neither header nor sample
+  std::optional<std::string> complaint;      // the first line in which the writing program itself reports trouble
+  std::optional<std::int64_t> complaint_ns;  // the last time before it
+  std::int64_t complaints = 0;               // lines of that kind
   std::optional<std::int64_t> first_ns;
   std::optional<std::int64_t> last_ns;
 

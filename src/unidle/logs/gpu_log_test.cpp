@@ -1,5 +1,6 @@
 #include "unidle/logs/gpu_log.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <cstdlib>
@@ -211,6 +212,173 @@ TEST(GpuQuery, RealLog) {
   EXPECT_THAT(use.utilisation.mean(), DoubleNear(0.02152, 1e-5));
   EXPECT_THAT(use.utilisation.most, DoubleNear(0.33, 1e-9));
   EXPECT_THAT(use.power_w.mean(), DoubleNear(64.54, 0.01));
+}
+
+/// As a file that is recognised by itself.
+GpuLog recognised(std::string_view bytes, std::string_view program) {
+  const GpuFormat* format = gpu_format_of(bytes);
+  if (format == nullptr) {
+    ADD_FAILURE() << "of no format: " << bytes.substr(0, 60);
+    return {};
+  }
+  EXPECT_EQ(format->program, program);
+  Source source("gpu.csv", bytes);
+  return format->read(source, {});
+}
+
+double busy(const GpuLog& log) { return log.gpus.empty() ? -1 : log.gpus.front().utilisation.mean(); }
+
+TEST(GpuQuery, AHeaderNamesColumnsOfAnyNumberAndOrder) {
+  for (const char* bytes : {
+           "utilization.gpu [%]\n14 %\n16 %\n18 %\n",
+           "utilization.gpu [%]\n14\n16\n18\n",
+           "name, utilization.gpu [%]\nGeForce GTX 770, 14\nGeForce GTX 770, 16\nGeForce GTX 770, 18\n",
+           "temperature.gpu, name, power.draw [W], utilization.gpu [%]\n52, GeForce, 120.5, 14\n52, GeForce, 120.5, "
+           "16\n"
+           "52, GeForce, [N/A], 18\n",
+           "timestamp, index, utilization.gpu [%]\nnow, 0, 14 %\nnow, 0, 16 %\nlater, 0, 18 %\n",
+       }) {
+    const GpuLog log = recognised(bytes, "nvidia-smi --query-gpu");
+    EXPECT_EQ(log.samples, 3) << bytes;
+    EXPECT_NEAR(busy(log), 0.16, 1e-12) << bytes;
+    EXPECT_EQ(log.broken_lines, 0) << bytes;
+  }
+}
+
+TEST(GpuQuery, TextIsNoTable) {
+  for (const char* text : {"name\nfoo\nbar\n", "index, count\n1, 2\n3, 4\n", "step 1, loss 0.5\nstep 2, loss 0.4\n",
+                           "14 %\n15 %\n16 %\n", "timestamp, message\n1, hello\n2, world\n"}) {
+    EXPECT_EQ(gpu_format_of(text), nullptr) << text;
+  }
+}
+
+TEST(GpuQuery, SecondsSince1970) {
+  const GpuLog log =
+      recognised("timestamp, utilization.gpu [%]\n1709632800, 10 %\n1709632810, 20 %\n", "nvidia-smi --query-gpu");
+  EXPECT_EQ(*log.last_ns - *log.first_ns, 10'000'000'000);
+}
+
+TEST(GpuQuery, TroubleOfTheDriverWithItsTime) {
+  for (const char* trouble :
+       {"Unable to determine the device handle for GPU 0000:61:00.0: GPU is lost.  Reboot the system",
+        "2025/08/22 16:46:13.159, [GPU is lost]",
+        "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver."}) {
+    const GpuLog log = recognised("timestamp, utilization.gpu [%]\n2025/08/22 16:46:12.159, 50 %\n" +
+                                      std::string(trouble) + "\nNo devices were found\n",
+                                  "nvidia-smi --query-gpu");
+    EXPECT_THAT(log.complaint.value_or(""), ::testing::StartsWith(trouble));
+    EXPECT_EQ(log.complaints, 2);
+    ASSERT_TRUE(log.complaint_ns) << trouble;
+    EXPECT_GE(*log.complaint_ns, *log.first_ns);
+  }
+}
+
+TEST(GpuQuery, NothingButTrouble) {
+  const std::string bytes = "No devices were found\nNo devices were found\n";
+  ASSERT_NE(gpu_format_of(bytes), nullptr);
+  Source source("gpu.csv", bytes);
+  try {
+    gpu_format_of(bytes)->read(source, {});
+    FAIL() << "nothing was noticed";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), ::testing::HasSubstr("No devices were found"));
+  }
+}
+
+TEST(GpuQuery, WhatPowerShellWritesIsRefusedWithTheWayOut) {
+  try {
+    sniff_bytes(std::string_view("\xff\xfet\0i\0m\0e\0", 10), "gpu.csv");
+    FAIL() << "nothing was noticed";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), ::testing::HasSubstr("iconv -f UTF-16"));
+  }
+}
+
+TEST(GpuQuery, ATimeInAnotherFormIsNone) {
+  const GpuLog log = recognised(
+      "timestamp, name, utilization.gpu [%], temperature.gpu\n"
+      "03-11-2026 15:13:16, Orin, 99, 45.218\n03-11-2026 15:14:16, Orin, 99, 46.156\n",
+      "nvidia-smi --query-gpu");
+  EXPECT_EQ(log.samples, 2);
+  EXPECT_FALSE(log.first_ns);
+}
+
+TEST(RocmSmi, ColumnsByName) {
+  for (const char* bytes : {
+           "device,GPU use (%),GPU Memory Allocated (VRAM%),VRAM Total Memory (B),VRAM Total Used Memory (B)\n"
+           "card0,14,10,1000,100\ncard0,18,10,1000,100\n",
+           "WARNING: AMD GPU device(s) is/are in a low-power state.\n\ndevice,GPU use (%),GFX Activity\ncard0,14,7\n\n"
+           "device,GPU use (%),GFX Activity\ncard0,18,9\n\n",
+           "timestamp,gpu,gfx_activity,umc_activity,mm_activity,socket_power,gfx_voltage,soc_voltage,mem_voltage,gfx_0_"
+           "clk,"
+           "mem_0_clk,fclk_0_clk,socclk_0_clk,edge,hotspot,mem\n"
+           "1789948800,0,14,0,N/A,300,N/A,N/A,N/A,2402,2000,1250,39,N/A,44,24\n"
+           "1789948801,0,18,0,N/A,300,N/A,N/A,N/A,2402,2000,1250,39,N/A,44,24\n",
+           "timestamp,gpu,gfx,mem,power_usage,vram_used\n1789948800,0,14,2,100,12000\n1789948801,0,18,4,200,14000\n",
+       }) {
+    const GpuLog log = recognised(bytes, "rocm-smi");
+    EXPECT_EQ(log.samples, 2) << bytes;
+    EXPECT_NEAR(busy(log), 0.16, 1e-12) << bytes;
+  }
+  const GpuLog log = recognised(
+      "device,GPU use (%),VRAM Total Memory (B),VRAM Total Used Memory (B)\ncard0,14,1000,100\ncard1,0,1000,0\n",
+      "rocm-smi");
+  EXPECT_EQ(log.gpus.size(), 2U);
+  EXPECT_EQ(log.gpus.front().memory_used.most, 100);
+}
+
+std::string page(int second, int utilisation, bool newer) {
+  return fmt::format(
+      "\n==============NVSMI LOG==============\n\nTimestamp                           : Tue Mar  5 10:00:{:02} 2024\n"
+      "Driver Version                      : 535.104.05\nAttached GPUs                       : 2\n"
+      "GPU 00000000:01:00.0\n    Product Name                    : NVIDIA A100\n"
+      "    FB Memory Usage\n        Total                       : 81920 MiB\n        Used                        : 572 "
+      "MiB\n"
+      "    BAR1 Memory Usage\n        Total                       : 256 MiB\n"
+      "    Utilization\n        {}                         : {} %\n        Memory                      : 3 %\n"
+      "    {}\n        Power Draw                  : 63.63 W\n"
+      "GPU 00000000:02:00.0\n    Utilization\n        {}                         : N/A\n        Memory                 "
+      "     : 0 %\n",
+      second, newer ? "GPU" : "Gpu", utilisation, newer ? "GPU Power Readings" : "Power Readings",
+      newer ? "GPU" : "Gpu");
+}
+
+TEST(NvidiaSmiQ, PagesInALoop) {
+  for (const bool newer : {false, true}) {
+    const GpuLog log = recognised(page(0, 14, newer) + page(10, 18, newer), "nvidia-smi -q");
+    ASSERT_EQ(log.gpus.size(), 2U);
+    const GpuUse& use = log.gpus.front();
+    EXPECT_EQ(use.id, "00000000:01:00.0");
+    EXPECT_EQ(use.name, "NVIDIA A100");
+    EXPECT_EQ(use.samples, 2);
+    EXPECT_NEAR(use.utilisation.mean(), 0.16, 1e-12);
+    EXPECT_NEAR(use.power_w.mean(), 63.63, 1e-12);
+    EXPECT_EQ(use.memory_total.most, 81920 * 1048576.0);
+    EXPECT_EQ(*use.last_ns - *use.first_ns, 10'000'000'000);
+    EXPECT_FALSE(log.gpus.back().utilisation);
+  }
+}
+
+TEST(NvidiaSmiQ, APageAtTheBeginOfARunsOutputIsText) {
+  std::string text = page(0, 14, false);
+  for (int i = 0; i < 20; ++i) {
+    text += fmt::format("epoch {} loss 0.5\n", i);
+  }
+  EXPECT_EQ(gpu_format_of(text), nullptr);
+}
+
+TEST(GpuDmon, ProcessesAreRefusedByName) {
+  const std::string bytes =
+      "# gpu        pid  type    sm   mem   enc   dec   command\n# Idx          #   C/G     %     %     %     %   "
+      "name\n"
+      "    0      12345     C    45    20     -     -   python\n";
+  Source source("pmon.log", bytes);
+  try {
+    gpu_format_of(bytes)->read(source, {});
+    FAIL() << "nothing was noticed";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), ::testing::HasSubstr("pmon"));
+  }
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "unidle/logs/text_log.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "unidle/base/characters.h"
@@ -13,6 +14,7 @@
 #include "unidle/logs/detail/progress.h"
 #include "unidle/logs/detail/shapes.h"
 #include "unidle/logs/detail/smi_table.h"
+#include "unidle/logs/detail/stated.h"
 #include "unidle/logs/lines.h"
 #include "unidle/logs/timestamp.h"
 
@@ -33,6 +35,20 @@ constexpr double kFewestRows = 10;
 const detail::Matcher& matcher() {
   static const detail::Matcher kMatcher(detail::log_keywords());
   return kMatcher;
+}
+
+/// What a setting can have as value: a number or a switch, no word of a sentence ("batch size per device").
+bool is_value(std::string_view token) {
+  static constexpr std::array<std::string_view, 14> kWords = {"true", "false", "yes",  "no",   "on",   "off", "none",
+                                                              "null", "auto",  "fp16", "bf16", "fp32", "o1",  "o2"};
+  return detail::whole_number(token) || std::find(kWords.begin(), kWords.end(), lower(token)) != kWords.end();
+}
+
+/// "global batch size", "Total train batch size": of all devices together, where the setting is that of one loader.
+bool is_of_all_devices(std::string_view before) {
+  static constexpr std::array<std::string_view, 4> kWords = {"global ", "total ", "total train ", "effective "};
+  const std::string text = lower(before.substr(before.size() - std::min<std::size_t>(before.size(), 16)));
+  return std::any_of(kWords.begin(), kWords.end(), [&](std::string_view word) { return text.ends_with(word); });
 }
 
 class TextReader {
@@ -69,6 +85,7 @@ class TextReader {
     counters_.finish();
     failures_.finish(last_ns_);
     log_.phases = phases_.result();
+    log_.stated = stated_.result();
     log_.first_ns = first_ns_;
     log_.last_ns = last_ns_;
     log_.has_date = rank_ == 2;
@@ -162,7 +179,7 @@ class TextReader {
 
   void setting(const LogLine& line, const Hit& hit) {
     const std::string_view value = detail::token_after(line.text, hit.end);
-    if (!value.empty()) {
+    if (is_value(value) && !is_of_all_devices(line.text.substr(0, hit.begin))) {
       log_.settings[std::string(hit.keyword->knob)] = {std::string(value), line.number};
     }
   }
@@ -172,8 +189,12 @@ class TextReader {
     const auto is = [&](std::string_view name) {
       return token.starts_with(name) && (token.size() == name.size() || token[name.size()] == ':');
     };
-    if (is("cuda") || is("cpu") || is("hip")) {
+    const bool quoted = hit.end < line.text.size() && (line.text[hit.end] == '"' || line.text[hit.end] == '\'');
+    if (is("cuda") || is("hip")) {
       log_.device = std::string(token.substr(0, token.find(':')));
+    } else if (is("cpu") && !log_.device &&
+               !quoted) {  // quoted: what of it is on the CPU, as DeepSpeed's offload_param
+      log_.device = "cpu";
     }
   }
 
@@ -271,6 +292,7 @@ class TextReader {
         stated_duration(line, log_.stated_epoch_s);
       }
     }
+    stated_.read(line, news, phases_.training_seen() && !phases_.validating() && !line.hits.has(Word::kValidation));
     if (line.hits.has_any(Word::kSaving, Word::kSaved)) {
       checkpoint(line);
     }
@@ -281,6 +303,7 @@ class TextReader {
   detail::Failures failures_;
   detail::Phases phases_;
   detail::Counters counters_;
+  detail::Stated stated_;
   detail::SmiTable table_;
   StampReader stamps_;
   detail::Shapes shapes_;

@@ -80,6 +80,21 @@ struct StatedSetting {
   std::uint64_t line = 0;
 };
 
+/// What the program itself states of its training steps, as means over steps. The first line that states something is
+/// left out where others follow: it holds what only the start costs.
+struct StatedSteps {
+  std::int64_t lines = 0;            // that tell how long a step takes
+  std::optional<double> step_s;      // of one step
+  std::optional<double> data_share;  // of a step, waiting for data
+  std::optional<Quote> data_line;    // the first line that tells it
+  double seconds = 0;                // of all steps that the lines stand for, where they count steps
+  std::optional<double> samples_per_s;
+  std::optional<double> steps_per_s;
+  std::optional<double> tokens_per_s;
+  bool tokens_per_device = false;  // of one device of several
+  std::optional<double> batch;     // samples of one step, of all devices
+};
+
 enum class LogEnd { kUnknown, kTimeLimit, kCancelled, kPreempted, kNodeFailed };
 
 /// The scheduler's own words that it ended a turn of the run.
@@ -121,7 +136,7 @@ struct TextLog {
   LogPhases phases;
   std::vector<BarUse> bars;
   std::optional<double> rows_per_epoch;  // samples of the training set, as stated
-  Readings samples_per_s;                // as stated while training
+  StatedSteps stated;
   Readings stated_validation_s;
   Readings stated_epoch_s;
   std::int64_t told_validations = 0;  // results of a validation, timed or not

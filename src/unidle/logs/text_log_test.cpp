@@ -62,6 +62,15 @@ TEST(Progress, WhatIsNoCount) {
   }
 }
 
+TEST(Progress, TwoVoicesThatCountFromZeroAndFromOneAreOneLoop) {
+  std::string text;
+  for (int i = 0; i < 10; ++i) {
+    text += fmt::format("[Rank 0] step={}, skipped=0\n[Step {}/100] Loss: 5.1\n", i + 1, i);
+  }
+  EXPECT_EQ(counter(log_of(text), "step").last, 10);
+  EXPECT_LE(counter(log_of(text), "step").advanced, 13);  // the first steps fall by one too
+}
+
 TEST(Progress, BarsHaveAClockOfTheirOwn) {
   const TextLog log = log_of(
       "Epoch 1:   0%|          | 0/100 [00:00<?, ?it/s]\r"

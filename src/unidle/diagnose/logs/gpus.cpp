@@ -1,10 +1,12 @@
 // How busy the GPUs were, by a program that watched them.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
 #include "unidle/base/units.h"
 #include "unidle/diagnose/logs/job_logs.h"
+#include "unidle/logs/timestamp.h"
 
 namespace unidle::diagnose::detail {
 
@@ -74,12 +76,54 @@ std::string in_loop(const GpuFile& file, const GpuUse& busiest, const JobLogs& j
   return "";
 }
 
+bool idle(const GpuUse& use, std::int64_t fewest) {
+  return use.samples >= fewest && use.utilisation && use.utilisation.most <= 0;
+}
+
+bool empty(const GpuUse& use) {
+  return use.memory_used && use.memory_total && use.memory_used.most / use.memory_total.most < kEmptyMemory;
+}
+
 /// Every look found it idle and empty while the log shows training.
 bool unused(const GpuUse& use, const JobLogs& job) {
-  const bool idle = use.samples >= kIdleSamples && use.utilisation.most <= 0;
-  const bool empty = use.memory_used && use.memory_total && use.memory_used.most / use.memory_total.most < kEmptyMemory;
   const auto* text = job.main_text();
-  return idle && empty && text != nullptr && text->phases.training_seen;
+  return idle(use, kIdleSamples) && empty(use) && text != nullptr && text->phases.training_seen;
+}
+
+/// The others of a log, where some of them did nothing while one worked.
+std::string idle_ones(const GpuLog& log, const GpuUse& busiest, Language language, Signals& signals) {
+  std::vector<std::string> ids;
+  bool all_empty = true;
+  double sum = 0;
+  double measured = 0;
+  for (const GpuUse& use : log.gpus) {
+    if (!use.utilisation) {
+      continue;
+    }
+    sum += use.utilisation.mean();
+    measured += 1;
+    if (idle(use, kFewestSamples)) {
+      ids.push_back(use.id);
+      all_empty = all_empty && empty(use);
+    }
+  }
+  if (ids.empty() || idle(busiest, kFewestSamples)) {
+    return "";
+  }
+  signals.idle_gpus = fmt::format("{}", fmt::join(ids, ", "));
+  return say(language, "; GPU {} did nothing in all samples{}: the {} GPUs are {} busy on average", signals.idle_gpus,
+             all_empty ? translate(language, " and held no memory") : "", grouped(measured), percent(sum / measured));
+}
+
+/// What the program that watched said of trouble, and when.
+std::string trouble(const GpuFile& file, Language language) {
+  if (!file.log.complaint) {
+    return "";
+  }
+  const std::string_view program = file.format->program.substr(0, file.format->program.find(' '));
+  return file.log.complaint_ns ? say(language, "after {} {} said: {}",
+                                     unidle::logs::format_stamp(*file.log.complaint_ns), program, *file.log.complaint)
+                               : say(language, "{} said: {}", program, *file.log.complaint);
 }
 
 void add_memory(const GpuUse& use, Signals& signals) {
@@ -112,7 +156,7 @@ void add_card(const GpuUse& use, Signals& signals) {
   }
 }
 
-void add_use(const GpuUse& use, std::string_view program, const JobLogs& job, Signals& signals) {
+void add_use(const GpuUse& use, std::string_view program, std::string_view kind, const JobLogs& job, Signals& signals) {
   signals.device_busy = std::clamp(use.utilisation.mean(), 0.0, 1.0);
   signals.busy_is_limit = true;
   signals.device_busy_how = describe(use, program, job.language);
@@ -125,7 +169,7 @@ void add_use(const GpuUse& use, std::string_view program, const JobLogs& job, Si
     signals.device_busy.reset();
     signals.device_busy_how.clear();
   } else if (signals.device_kind == "unknown") {
-    signals.device_kind = "cuda";
+    signals.device_kind = kind;
   }
 }
 
@@ -136,38 +180,59 @@ void add_wall(const GpuLog& log, Signals& signals) {
   }
 }
 
-}  // namespace
+/// What stands for the run's device, and who saw it.
+struct Watched {
+  const GpuUse* use = nullptr;
+  const GpuLog* log = nullptr;
+  const GpuFile* file = nullptr;  // nullptr: tables in a run's own output, which are nvidia-smi's
+};
 
-void add_gpus(const JobLogs& job, const unidle::logs::OnRead& on_read, Signals& signals) {
-  const GpuUse* busiest = nullptr;
-  const GpuFile* from = nullptr;
+Watched busiest_of(const JobLogs& job, Signals& signals) {
+  Watched busiest;
+  const auto count = [&](const GpuLog& log) {
+    if (!log.gpus.empty()) {
+      signals.gpus = std::max(signals.gpus.value_or(0), static_cast<int>(log.gpus.size()));
+    }
+  };
   for (const GpuFile& file : job.gpus) {
-    signals.gpus = std::max(signals.gpus.value_or(0), static_cast<int>(file.log.gpus.size()));
+    count(file.log);
     const GpuUse* use = file.log.busiest();
-    if (use != nullptr && (busiest == nullptr || use->utilisation.mean() > busiest->utilisation.mean())) {
-      busiest = use;
-      from = &file;
+    if (use != nullptr && (busiest.use == nullptr || use->utilisation.mean() > busiest.use->utilisation.mean())) {
+      busiest = {use, &file.log, &file};
     }
     add_wall(file.log, signals);
   }
   for (const auto& text : job.texts) {
-    if (!text.tables.gpus.empty()) {
-      signals.gpus = std::max(signals.gpus.value_or(0), static_cast<int>(text.tables.gpus.size()));
-    }
+    count(text.tables);
     const GpuUse* use = text.tables.busiest();
-    if (busiest == nullptr && use != nullptr && use->samples >= kFewestSamples) {
-      busiest = use;
+    if (busiest.use == nullptr && use != nullptr && use->samples >= kFewestSamples) {
+      busiest = {use, &text.tables, nullptr};
     }
   }
-  if (busiest == nullptr || signals.device_kind == "cpu") {
+  return busiest;
+}
+
+}  // namespace
+
+void add_gpus(const JobLogs& job, const unidle::logs::OnRead& on_read, Signals& signals) {
+  const Watched busiest = busiest_of(job, signals);
+  std::string troubles;
+  for (const GpuFile& file : job.gpus) {
+    if (const std::string said = trouble(file, job.language); !said.empty()) {
+      troubles += "; " + said;
+      signals.evidence["run-failed"].push_back(said);
+    }
+  }
+  if (busiest.use == nullptr || signals.device_kind == "cpu") {
     return;  // how busy a GPU is says nothing about a run on the CPU
   }
   const bool by_trace = signals.device_busy.has_value();
   const Signals before = signals;
-  // Tables in a run's own output are those of nvidia-smi.
-  add_use(*busiest, from != nullptr ? from->format->program : "nvidia-smi", job, signals);
-  if (from != nullptr && signals.device_busy) {
-    signals.device_busy_how += in_loop(*from, *busiest, job, on_read);
+  add_use(*busiest.use, busiest.file != nullptr ? busiest.file->format->program : "nvidia-smi",
+          busiest.file != nullptr ? busiest.file->format->device_kind : "cuda", job, signals);
+  if (signals.device_busy) {
+    signals.device_busy_how += busiest.file != nullptr ? in_loop(*busiest.file, *busiest.use, job, on_read) : "";
+    signals.device_busy_how += idle_ones(*busiest.log, *busiest.use, job.language, signals) + troubles;
   }
   if (by_trace) {  // the trace sees every kernel, but only a few steps: the samples see the whole run
     signals.device_busy_how += say(job.language, "; in the traced steps {}", before.device_busy_how);

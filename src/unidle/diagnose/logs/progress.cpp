@@ -8,6 +8,7 @@
 #include "unidle/base/units.h"
 #include "unidle/diagnose/logs/how_far.h"
 #include "unidle/diagnose/logs/job_logs.h"
+#include "unidle/diagnose/logs/stated.h"
 
 namespace unidle::diagnose::detail {
 
@@ -138,16 +139,14 @@ std::optional<double> setting_number(const TextLog& log, const std::string& knob
   return end != begin && *end == '\0' && std::isfinite(value) ? std::optional(value) : std::nullopt;
 }
 
-/// As stated; by samples that were counted; by passes over a training set of known size; by steps of a known batch.
+/// By samples that were counted; by passes over a training set of known size; by steps of a known batch.
 void add_throughput(const TextLog& log, Signals& signals) {
   const Counter* epochs = log.counter("epoch");
   const auto epoch_rate = rate_of(epochs);
-  const auto step_rate = rate_of(step_counter(log));
+  const auto step_rate = log.stated.step_s ? std::optional(1 / *log.stated.step_s) : rate_of(step_counter(log));
   const auto sample_rate = rate_of(log.counter("sample"));
   const auto batch = setting_number(log, "batch.size");
-  if (log.samples_per_s) {
-    signals.samples_per_s = log.samples_per_s.mean();
-  } else if (sample_rate) {
+  if (sample_rate) {
     signals.samples_per_s = sample_rate;
   } else if (epoch_rate && log.rows_per_epoch) {
     signals.samples_per_s = *epoch_rate * *log.rows_per_epoch;
@@ -196,6 +195,7 @@ void add_progress(const JobLogs& job, const JobTimes& times, Signals& signals) {
   }
   add_steps(*log, signals);
   add_throughput(*log, signals);
+  add_stated(*log, job.language, signals);
   add_settings(*log, signals);
   add_how_far(*log, times, job.language, signals);
 }

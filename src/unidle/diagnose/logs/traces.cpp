@@ -21,6 +21,7 @@ void add_step(const TraceSummary& trace, Signals& signals) {
   signals.step_s = trace.step_s.mean();
   signals.syncs_per_step = trace.syncs_per_step;
   if (trace.parts) {
+    signals.input_stated.clear();  // the trace tells all parts
     signals.step = StepShares{.input = trace.parts->input,
                               .transfer = trace.parts->transfer,
                               .compute = trace.parts->rest,

@@ -41,7 +41,8 @@ std::optional<Demand> demand_of(const Context& context, const Policy& policy) {
         std::min(*context.steady_input, std::max(0.0, now_s - best_s) / *signals.step_s * context.train.value_or(1)),
         false};
   }
-  if (context.on_cpu && threads > *context.cpus + policy.restricted_cpus && *context.compute >= policy.warning_share) {
+  if (context.on_cpu && threads > *context.cpus + policy.restricted_cpus &&
+      context.compute.value_or(0) >= policy.warning_share) {
     const double wanted = std::min(*signals.cpus_online, threads);
     return Demand{*context.cpus, wanted, *context.compute * (1 - *context.cpus / wanted), true};
   }

@@ -45,6 +45,9 @@ Evaluation evaluate_device_unused(const Context& context, const Policy&) {
   if (!context.on_cpu && !context.on_gpu) {
     return Missing{context.say("the device that the model runs on")};
   }
+  if (context.on_gpu && !signals.idle_gpus.empty()) {
+    return Missing{context.say("whether GPUs that did nothing were given to this run")};
+  }
   if (context.on_gpu) {
     return Nothing{};
   }

@@ -30,7 +30,7 @@ std::optional<Finding> judge(const Context& context, const Policy& policy, doubl
   }
   const double with_step = running + context.cpu_threads.value_or(1) * signals.step->compute;
   if (context.on_cpu && workers > 1 && running > 1 && with_step >= policy.oversubscribed * cpus &&
-      *context.compute >= policy.critical_share) {
+      context.compute.value_or(0) >= policy.critical_share) {
     Finding finding;
     finding.severity = Severity::kWarning;
     finding.verdict = Verdict::kComputeBound;

@@ -15,6 +15,8 @@ constexpr double kMostCount = 1e15;
 
 constexpr std::array<std::string_view, 5> kKindNames = {"epoch", "step", "iteration", "batch", "sample"};
 
+constexpr double kFewestToFall = 3;
+
 /// "Epoch 3/10:  45%" and "Epoch 4/10:  50%" are runs of one bar.
 std::string without_digits(std::string_view label) {
   std::string text;
@@ -28,12 +30,16 @@ std::string without_digits(std::string_view label) {
 
 }  // namespace
 
+bool is_another_voice(double last, double value) { return value == last - 1 && last >= kFewestToFall; }
+
 Counters::Kind Counters::kind_of(Word word) {
   switch (word) {
     case Word::kEpoch: return kEpoch;
     case Word::kStep: return kStep;
     case Word::kIteration: return kIteration;
     case Word::kBatch: return kBatch;
+    case Word::kTrain: return kEpoch;
+    case Word::kSamples: return kSample;
     default: return kKinds;
   }
 }
@@ -58,7 +64,7 @@ void Counters::count(Kind kind, double value, std::optional<double> total, const
     return;
   }
   Counter& one = counter(kind, value, moment);
-  if (value != one.last) {
+  if (value != one.last && !is_another_voice(one.last, value)) {
     one.restarts += value < one.last ? 1 : 0;
     one.advanced += value > one.last ? value - one.last : value;
     one.last = value;
@@ -74,29 +80,45 @@ void Counters::count(Kind kind, double value, std::optional<double> total, const
   one.train_s_last = moment.train_s;
 }
 
-bool Counters::read_counts(const LogLine& line, const Moment& moment) {
-  bool any = false;
+std::optional<Count> Counters::count_at(const LogLine& line, const Hit& hit) {
+  auto seen = count_after(line.text, hit.end);
+  if (!seen && static_cast<signed char>(hit.keyword->text.front()) < 0) {
+    seen = count_before(line.text, hit.begin);
+  }
+  if (seen && hit.keyword->word == Word::kTrain) {
+    if (!seen->inner) {
+      return std::nullopt;  // "train: 0.5" tells a loss
+    }
+    seen->inner_is_samples = false;  // timm: "Train: 3 [  50/300 ( 17%)]"
+  }
+  return seen;
+}
+
+void Counters::read_counts(const LogLine& line, const Moment& moment, News& news) {
   std::uint32_t passed = 0;  // "Epoch: [3][120/5000]" tells two counts
+  std::array<bool, kKinds> told{};
   for (const Hit& hit : line.hits.all()) {
     const Kind kind = kind_of(hit.keyword->word);
-    if (kind == kKinds || hit.begin < passed) {
+    if (kind == kKinds || hit.begin < passed || told[kind]) {
       continue;
     }
-    auto seen = count_after(line.text, hit.end);
-    if (!seen && static_cast<signed char>(hit.keyword->text.front()) < 0) {
-      seen = count_before(line.text, hit.begin);
-    }
+    const auto seen = count_at(line, hit);
     if (!seen) {
       continue;
     }
-    any = true;
+    news.counted = true;
+    told[kind] = true;
     passed = hit.end;
     count(kind, seen->value, seen->total, moment);
     if (seen->inner) {
       count(seen->inner_is_samples ? kSample : kStep, *seen->inner, seen->inner_total, moment);
+      news.steps = seen->inner;
+      news.steps_are_samples = seen->inner_is_samples;
+    } else if (kind != kEpoch && !news.steps) {
+      news.steps = seen->value;
+      news.steps_are_samples = kind == kSample;
     }
   }
-  return any;
 }
 
 bool Counters::read_losses(const LogLine& line) {
@@ -125,25 +147,6 @@ bool Counters::read_losses(const LogLine& line) {
     log_.hopeless_loss = here();
   }
   return true;
-}
-
-void Counters::read_rates(const LogLine& line) {
-  for (const Hit& hit : line.hits.all()) {
-    std::optional<double> rate;
-    if (hit.keyword->word == Word::kSampleRate) {
-      rate = value_before(line.text, hit.begin);
-    } else if (hit.keyword->word == Word::kSampleRateKey) {
-      std::size_t end = hit.end;
-      while (end < line.text.size() && is_word(line.text[end])) {
-        ++end;  // samples_per_second, samples_per_sec
-      }
-      rate = value_after(line.text, end);
-    }
-    if (rate && *rate > 0 && std::isfinite(*rate) && phases_.training_seen() && !phases_.validating() &&
-        !line.hits.has(Word::kValidation)) {
-      log_.samples_per_s.add(*rate);
-    }
-  }
 }
 
 void Counters::close(const OpenBar& open) {
@@ -194,12 +197,10 @@ void Counters::bar(const Bar& seen, bool validation) {
 Counters::News Counters::read(const LogLine& line, std::optional<std::int64_t> now_ns) {
   News news;
   const bool names_loss = line.hits.has(Word::kLoss);
-  news.counted = line.hits.has_any(Word::kEpoch, Word::kStep, Word::kIteration, Word::kBatch) &&
-                 read_counts(line, {now_ns, phases_.train_s(), names_loss});
-  news.loss = names_loss && read_losses(line);
-  if (line.hits.has_any(Word::kSampleRate, Word::kSampleRateKey)) {
-    read_rates(line);
+  if (line.hits.has_any(Word::kEpoch, Word::kStep, Word::kIteration, Word::kBatch, Word::kTrain, Word::kSamples)) {
+    read_counts(line, {now_ns, phases_.train_s(), names_loss}, news);
   }
+  news.loss = names_loss && read_losses(line);
   if (line.bar_at != std::string_view::npos) {
     if (const auto seen = read_bar(line.text, line.bar_at)) {
       news.is_bar = true;

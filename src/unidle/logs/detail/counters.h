@@ -11,6 +11,10 @@
 
 namespace unidle::logs::detail {
 
+/// A count one below the last is no new epoch: somebody else in the program calls the first step 0, or another rank is
+/// behind.
+bool is_another_voice(double last, double value);
+
 /// Not thread-safe. Writes what it finds into the log that it was made with.
 class Counters {
  public:
@@ -22,6 +26,8 @@ class Counters {
     bool loss = false;     // a loss with its value
     bool is_bar = false;
     bool validation_bar = false;
+    std::optional<double> steps;  // the count of the inner loop
+    bool steps_are_samples = false;
   };
   News read(const LogLine& line, std::optional<std::int64_t> now_ns);
   void finish();
@@ -29,6 +35,7 @@ class Counters {
  private:
   enum Kind : std::size_t { kEpoch, kStep, kIteration, kBatch, kSample, kKinds };
   static Kind kind_of(Word word);  // kKinds: of none
+  static std::optional<Count> count_at(const LogLine& line, const Hit& hit);
   /// When a line is read and what it tells beside counts.
   struct Moment {
     std::optional<std::int64_t> now_ns;
@@ -37,9 +44,8 @@ class Counters {
   };
   Counter& counter(Kind kind, double value, const Moment& moment);
   void count(Kind kind, double value, std::optional<double> total, const Moment& moment);
-  bool read_counts(const LogLine& line, const Moment& moment);
+  void read_counts(const LogLine& line, const Moment& moment, News& news);
   bool read_losses(const LogLine& line);
-  void read_rates(const LogLine& line);
   void bar(const Bar& seen, bool validation);
 
   struct OpenBar {

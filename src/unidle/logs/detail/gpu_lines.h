@@ -26,6 +26,11 @@ bool any_line(std::string_view text, Predicate is_it) {
   return false;
 }
 
+/// Whether the line says that the driver or a GPU is in trouble: "GPU is lost", "No devices were found".
+bool is_complaint(std::string_view line);
+/// Keeps the first complaint, with the time of the sample before it.
+void complain(std::string_view line, GpuLog& log);
+
 /// Gives each line to `Reader(log, window)`. Throws kInput when no sample came of them, unless `window` left all of
 /// them out; `expected` says which rows were looked for.
 template <typename Reader>
@@ -37,6 +42,9 @@ GpuLog read_gpu_lines(Source& source, const Window& window, const std::string& e
   std::string_view line;
   while (lines.next(line)) {
     reader.read(line);
+  }
+  if constexpr (requires { reader.finish(); }) {
+    reader.finish();
   }
   if (log.gpus.empty() && window.from_ns == INT64_MIN) {
     const std::string why = log.complaint ? "; nvidia-smi said: " + *log.complaint : "";

@@ -12,11 +12,10 @@ namespace unidle::logs::detail {
 namespace {
 
 constexpr std::size_t kMostSigns = 4;
+constexpr std::size_t kMostBlanks = 24;
 
 bool is_sign(char c) {
   switch (c) {
-    case ' ':
-    case '\t':
     case ':':
     case '=':
     case '#':
@@ -28,22 +27,6 @@ bool is_sign(char c) {
     case '*': return true;
     default: return false;
   }
-}
-
-/// Passes over ": ", "=", "[ " and their like, and over the full-width colon; how many there were.
-std::size_t skip_signs(std::string_view& text, std::size_t most = kMostSigns) {
-  std::size_t count = 0;
-  while (!text.empty() && count < most) {
-    if (is_sign(text.front())) {
-      text.remove_prefix(1);
-    } else if (static_cast<signed char>(text.front()) < 0 && text.starts_with("：")) {
-      text.remove_prefix(3);
-    } else {
-      break;
-    }
-    ++count;
-  }
-  return count;
 }
 
 bool take_total(std::string_view& text, double& total) {
@@ -62,16 +45,20 @@ bool take_total(std::string_view& text, double& total) {
   return found;
 }
 
-/// "][120/5000]" or " [12800/60000 (21%)]" behind a count.
+/// "][120/5000]", " [12800/60000 (21%)]" or ":  100 / 1000" behind a count.
 void take_inner(std::string_view text, Count& count) {
-  while (!text.empty() && (text.front() == ']' || text.front() == ')' || text.front() == ' ' || text.front() == ':')) {
+  bool colon = false;
+  while (!text.empty() &&
+         (text.front() == ']' || text.front() == ')' || text.front() == ':' || is_blank(text.front()))) {
+    colon = colon || text.front() == ':';
     text.remove_prefix(1);
   }
-  if (text.empty() || text.front() != '[') {
+  if (text.starts_with("[")) {
+    text.remove_prefix(1);
+    skip_blanks(text);
+  } else if (!colon) {
     return;
   }
-  text.remove_prefix(1);
-  skip_blanks(text);
   double value = 0;
   double total = 0;
   if (!take_number(text, value) || !take_total(text, total) || total <= 0) {
@@ -81,27 +68,6 @@ void take_inner(std::string_view text, Count& count) {
   count.inner_total = total;
   skip_blanks(text);
   count.inner_is_samples = text.starts_with("(");
-}
-
-/// Seconds that a unit at the front of `text` stands for; 0 when there is none.
-double unit_seconds(std::string_view text) {
-  skip_blanks(text);
-  if (text.empty() || (static_cast<signed char>(text.front()) >= 0 && !is_letter(text.front()))) {
-    return 0;
-  }
-  const auto is = [&](std::string_view unit) {
-    return text.starts_with(unit) && (text.size() == unit.size() || !is_letter(text[unit.size()]));
-  };
-  if (is("ms")) {
-    return 1e-3;
-  }
-  if (is("s") || is("sec") || is("secs") || is("seconds") || text.starts_with("秒")) {
-    return 1;
-  }
-  if (is("min") || is("mins") || is("minutes") || is("m") || text.starts_with("分")) {
-    return 60;
-  }
-  return is("h") || is("hours") || text.starts_with("小时") ? 3600 : 0;
 }
 
 /// "12", "01:23", "1:02:03", "1 day, 0:00:01" is not read; moved past.
@@ -121,13 +87,15 @@ std::optional<double> take_clock(std::string_view& text) {
   return seconds;
 }
 
+/// What a letter behind a number stands for; 0: nothing.
+double scale_of(char letter) { return letter == 'k' ? 1e3 : letter == 'M' ? 1e6 : letter == 'G' ? 1e9 : 0; }
+
 /// tqdm's numbers: "450", "1.20k", "5.00M", "?".
 bool take_scaled(std::string_view& text, double& value) {
   if (!take_number(text, value)) {
     return false;
   }
-  const char letter = text.empty() ? ' ' : text.front();
-  const double scale = letter == 'k' ? 1e3 : letter == 'M' ? 1e6 : letter == 'G' ? 1e9 : 0;
+  const double scale = text.empty() ? 0 : scale_of(text.front());
   if (scale > 0) {
     text.remove_prefix(1);
     value *= scale;
@@ -135,9 +103,9 @@ bool take_scaled(std::string_view& text, double& value) {
   return true;
 }
 
-/// Of what may stand between a word and its count: "iteration 3", "batch_idx=3", "轮次: 3".
+/// Of what may stand between a word and its count: "iteration 3", "batch_idx=3", "轮次: 3", "Iter(train) [ 50/1000]".
 std::size_t tail_size(std::string_view text) {
-  static constexpr std::array<std::string_view, 5> kTails = {"ation", "次", "index", "idx", "_idx"};
+  static constexpr std::array<std::string_view, 6> kTails = {"ation", "次", "index", "idx", "_idx", "(train)"};
   for (const std::string_view tail : kTails) {
     if (text.starts_with(tail)) {
       return tail.size();
@@ -148,11 +116,57 @@ std::size_t tail_size(std::string_view text) {
 
 }  // namespace
 
+std::size_t skip_signs(std::string_view& text) {
+  std::size_t signs = 0;
+  std::size_t blanks = 0;
+  while (!text.empty()) {
+    if (is_blank(text.front()) && blanks < kMostBlanks) {
+      ++blanks;
+      text.remove_prefix(1);
+    } else if (is_sign(text.front()) && signs < kMostSigns) {
+      ++signs;
+      text.remove_prefix(1);
+    } else if (static_cast<signed char>(text.front()) < 0 && text.starts_with("：") && signs < kMostSigns) {
+      ++signs;
+      text.remove_prefix(3);
+    } else {
+      break;
+    }
+  }
+  return signs + blanks;
+}
+
+double take_unit(std::string_view& text) {
+  struct Unit {
+    std::string_view name;
+    double seconds;
+  };
+  static constexpr std::array kUnits = {
+      Unit{"ms", 1e-3},    Unit{"msec", 1e-3}, Unit{"us", 1e-6},    Unit{"s", 1},   Unit{"sec", 1},
+      Unit{"secs", 1},     Unit{"second", 1},  Unit{"seconds", 1},  Unit{"秒", 1},  Unit{"m", 60},
+      Unit{"min", 60},     Unit{"mins", 60},   Unit{"minutes", 60}, Unit{"分", 60}, Unit{"h", 3600},
+      Unit{"hours", 3600}, Unit{"小时", 3600},
+  };
+  std::string_view rest = text;
+  skip_blanks(rest);
+  if (rest.empty() || (static_cast<signed char>(rest.front()) >= 0 && !is_letter(rest.front()))) {
+    return 0;
+  }
+  for (const Unit& unit : kUnits) {
+    const bool ascii = is_letter(unit.name.front());
+    const std::size_t size = unit.name.size();
+    if (rest.starts_with(unit.name) && (!ascii || rest.size() == size || !is_word(rest[size]))) {
+      rest.remove_prefix(size);
+      text = rest;
+      return unit.seconds;
+    }
+  }
+  return 0;
+}
+
 std::optional<Count> count_after(std::string_view line, std::size_t end) {
   std::string_view rest = line.substr(std::min(end, line.size()));
-  if (!rest.empty() && is_word(rest.front())) {
-    rest.remove_prefix(tail_size(rest));
-  }
+  rest.remove_prefix(tail_size(rest));
   std::optional<Count> count;
   double value = 0;
   if (rest.empty() || skip_signs(rest) == 0 || !take_number(rest, value) || value < 0 ||
@@ -237,6 +251,8 @@ std::optional<double> value_before(std::string_view line, std::size_t begin) {
   while (end > 0 && is_blank(line[end - 1])) {
     --end;
   }
+  const double scale = end > 1 && is_digit(line[end - 2]) ? scale_of(line[end - 1]) : 0;  // "37.5k tok/s"
+  end -= scale > 0 ? 1 : 0;
   std::size_t at = end;
   while (at > 0 && end - at < 24 && (is_digit(line[at - 1]) || line[at - 1] == '.' || line[at - 1] == ',')) {
     --at;
@@ -245,7 +261,8 @@ std::optional<double> value_before(std::string_view line, std::size_t begin) {
   while (!text.empty() && text.front() == ',') {
     text.remove_prefix(1);
   }
-  return whole_number(text);
+  const auto value = whole_number(text);
+  return value && scale > 0 ? std::optional(*value * scale) : value;
 }
 
 std::string_view token_after(std::string_view line, std::size_t end) {
@@ -281,7 +298,7 @@ std::optional<double> seconds_after(std::string_view line, std::size_t end, bool
   if (!value || *value < 0) {
     return std::nullopt;
   }
-  const double unit = unit_seconds(rest);
+  const double unit = take_unit(rest);
   return unit > 0 ? std::optional(*value * unit) : bare ? value : std::nullopt;
 }
 

@@ -10,12 +10,17 @@ namespace unidle::logs::detail {
 struct Count {
   double value = 0;
   std::optional<double> total;
-  /// "Epoch: [3][120/5000]" and "Epoch: 3 [12800/60000 (21%)]" carry a second count; of samples where a percentage
-  /// follows.
+  /// "Epoch: [3][120/5000]", "epoch 3: 120 / 5000" and "Epoch: 3 [12800/60000 (21%)]" carry a second count; of samples
+  /// where a percentage follows.
   std::optional<double> inner;
   double inner_total = 0;
   bool inner_is_samples = false;
 };
+
+/// Passes over ": ", "=", "[ " and their like, over the full-width colon, and over blanks; how many there were.
+std::size_t skip_signs(std::string_view& text);
+/// Seconds that a unit at the front of `text` stands for, moved past; 0 when there is none.
+double take_unit(std::string_view& text);
 
 /// The count behind a word that ends at `end`: "epoch 3/10", "step=40", "iteration: 40 of 200", "迭代 500". Nothing for
 /// "epochs: 150", which is a setting, and for "step_time".

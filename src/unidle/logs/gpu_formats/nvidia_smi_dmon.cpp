@@ -92,10 +92,15 @@ class DmonReader {
     if (line.empty()) {
       return;
     }
+    if (detail::is_complaint(line)) {
+      detail::complain(line, log_);
+      return;
+    }
     if (line.front() == '#') {
       if (is_header(line)) {
         header_.assign(line);
         columns_ = header_words(header_, names_);
+        refuse_processes();
       }
       return;
     }
@@ -106,6 +111,17 @@ class DmonReader {
   }
 
  private:
+  /// nvidia-smi pmon, whose rows are processes.
+  void refuse_processes() const {
+    for (std::size_t i = 0; i < columns_; ++i) {
+      if (is_name(names_[i], "pid")) {
+        throw Error(ErrorCode::kInput, log_.file, "is of nvidia-smi pmon, which tells of processes, not of GPUs",
+                    "log nvidia-smi dmon, or --query-gpu=timestamp,index,utilization.gpu,memory.used,memory.total "
+                    "--format=csv -l 1");
+      }
+    }
+  }
+
   bool row(const Tokens& cells) {
     GpuSample sample;
     std::string_view day;
