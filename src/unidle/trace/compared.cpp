@@ -16,13 +16,13 @@ namespace {
 constexpr double kLeastShare = 0.005;  // of the window, in either; less is left out
 
 /// What times are counted by: a step where both traces mark steps, else the whole window.
-double parts_of(const TraceSummary& trace, bool by_step) {
+double counted_in(const TraceSummary& trace, bool by_step) {
   return by_step ? static_cast<double>(trace.step_s.count) : 1;
 }
 
-class Table {
+class Sheet {
  public:
-  Table(const TraceSummary& before, const TraceSummary& after) : before_(before), after_(after) {
+  Sheet(const TraceSummary& before, const TraceSummary& after) : before_(before), after_(after) {
     by_step_ = before.step_s.count > 0 && after.step_s.count > 0;
     text_ = fmt::format("before  {}\nafter   {}\n\n{:<34}{:>11} {:>11}  change\n", printable_line(before.file),
                         printable_line(after.file), by_step_ ? "of a step" : "of the window", "before", "after");
@@ -45,7 +45,7 @@ class Table {
     const double before = seconds_of(before_);
     const double after = seconds_of(after_);
     if (before >= kLeastShare * before_.window_s || after >= kLeastShare * after_.window_s) {
-      row(name, before / parts_of(before_, by_step_), after / parts_of(after_, by_step_));
+      row(name, before / counted_in(before_, by_step_), after / counted_in(after_, by_step_));
     }
   }
 
@@ -83,7 +83,7 @@ class Table {
     text_ += names.empty() ? "" : fmt::format("\n{}\n", title);
     const auto of = [&](const std::vector<Row>& list, const TraceSummary& trace, const std::string& name) {
       const auto found = std::find_if(list.begin(), list.end(), [&](const Row& one) { return one.name == name; });
-      return found == list.end() ? std::nullopt : std::optional((*found).*seconds / parts_of(trace, by_step_));
+      return found == list.end() ? std::nullopt : std::optional((*found).*seconds / counted_in(trace, by_step_));
     };
     for (const std::string& name : names) {
       const auto first = of(before, before_, name);
@@ -105,18 +105,18 @@ class Table {
 }  // namespace
 
 std::string comparison_text(const TraceSummary& before, const TraceSummary& after, int width) {
-  Table table(before, after);
-  table.time("window", [](const TraceSummary& trace) { return trace.window_s; });
-  table.time("device busy",
+  Sheet sheet(before, after);
+  sheet.time("window", [](const TraceSummary& trace) { return trace.window_s; });
+  sheet.time("device busy",
              [](const TraceSummary& trace) { return trace.busiest() == nullptr ? 0.0 : trace.busiest()->busy_s; });
-  table.time("exchange beside no other kernel", [](const TraceSummary& trace) { return trace.communication_alone_s; });
-  table.time("copies beside no kernel", [](const TraceSummary& trace) { return trace.copying_alone_s; });
-  table.time("device idle", [](const TraceSummary& trace) { return trace.idle.value_or(IdleTime{}).idle_s; });
-  table.causes();
-  table.rows("kernels by time: before, after", before.kernels, after.kernels, &KernelUse::total_s, width);
-  table.rows("operators by the host's time in them: before, after", before.operators, after.operators,
+  sheet.time("exchange beside no other kernel", [](const TraceSummary& trace) { return trace.communication_alone_s; });
+  sheet.time("copies beside no kernel", [](const TraceSummary& trace) { return trace.copying_alone_s; });
+  sheet.time("device idle", [](const TraceSummary& trace) { return trace.idle.value_or(IdleTime{}).idle_s; });
+  sheet.causes();
+  sheet.rows("kernels by time: before, after", before.kernels, after.kernels, &KernelUse::total_s, width);
+  sheet.rows("operators by the host's time in them: before, after", before.operators, after.operators,
              &OperatorUse::self_s, width);
-  return std::move(table).text();
+  return std::move(sheet).text();
 }
 
 }  // namespace unidle::trace
