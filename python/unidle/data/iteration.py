@@ -129,6 +129,8 @@ class Iteration:
 class _Taken:
     """A batch that was taken of the stream, and its copy to the device once that is begun."""
 
+    __slots__ = ("batch", "behind", "copy", "skipped")
+
     def __init__(self, found: Tuple[Any, int], skipped: int, loader: Loader) -> None:
         self.behind = found[1]
         self.skipped = skipped  # samples so far, with those of this batch

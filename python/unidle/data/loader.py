@@ -311,8 +311,8 @@ class Loader(frameworks.DataLoaderParts):
 
     def _delivered(self, epoch: int, behind: Optional[int], skipped: int) -> None:
         """A batch, and how many samples of its epoch with it; None: it was the last one."""
-        self._place = (epoch, self._samples if behind is None else behind)
-        self.skipped = skipped
+        place = (epoch, self._samples if behind is None else behind)
+        self.__dict__.update(_place=place, skipped=skipped)  # for each batch: __setattr__ would cost more
 
     def _ended(self, iteration: int, epoch: int) -> None:
         if iteration == self._iterations:
