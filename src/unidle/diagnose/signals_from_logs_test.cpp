@@ -450,6 +450,16 @@ TEST_F(LogSignals, GpusThatDidNothingAreNamed) {
   EXPECT_TRUE(abstains(diagnosis, "device-unused"));
 }
 
+TEST_F(LogSignals, APerCentNowAndThenIsNoWork) {
+  std::string gpu = "index, utilization.gpu [%]\n";
+  for (int i = 0; i < 1000; ++i) {
+    gpu += fmt::format("0, 90 %\n1, {} %\n", i == 500 ? 1 : 0);
+  }
+  EXPECT_THAT(diagnose_logs({file("gpu.csv", gpu)}).device.how, HasSubstr("GPU 1 did nothing (at most 1 %)"));
+  EXPECT_THAT(diagnose_logs({file("gpu.csv", "index, utilization.gpu [%]\n0, 90\n1, 0\n")}).device.how,
+              Not(HasSubstr("did nothing")));  // one look
+}
+
 TEST_F(LogSignals, TroubleOfTheDriverIsToldWithItsTime) {
   const Diagnosis diagnosis = diagnose_logs(
       {file("gpu.csv",

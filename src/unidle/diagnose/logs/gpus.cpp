@@ -22,6 +22,8 @@ constexpr std::int64_t kFewestSamples = 5;
 constexpr double kEmptyMemory = 0.02;
 /// Looks that must all have been idle before a GPU counts as unused.
 constexpr std::int64_t kIdleSamples = 30;
+/// A GPU without work shows a per cent now and then.
+constexpr double kIdleMean = 0.002;
 
 std::string percent(double share) { return fmt::format("{:.2f} %", share * 100); }
 
@@ -76,9 +78,7 @@ std::string in_loop(const GpuFile& file, const GpuUse& busiest, const JobLogs& j
   return "";
 }
 
-bool idle(const GpuUse& use, std::int64_t fewest) {
-  return use.samples >= fewest && use.utilisation && use.utilisation.most <= 0;
-}
+bool idle(const GpuUse& use) { return use.samples >= kIdleSamples && use.utilisation && use.utilisation.most <= 0; }
 
 bool empty(const GpuUse& use) {
   return use.memory_used && use.memory_total && use.memory_used.most / use.memory_total.most < kEmptyMemory;
@@ -87,13 +87,14 @@ bool empty(const GpuUse& use) {
 /// Every look found it idle and empty while the log shows training.
 bool unused(const GpuUse& use, const JobLogs& job) {
   const auto* text = job.main_text();
-  return idle(use, kIdleSamples) && empty(use) && text != nullptr && text->phases.training_seen;
+  return idle(use) && empty(use) && text != nullptr && text->phases.training_seen;
 }
 
-/// The others of a log, where some of them did nothing while one worked.
+/// The others of a log, where some of them did nothing, or as good as that, while one worked.
 std::string idle_ones(const GpuLog& log, const GpuUse& busiest, Language language, Signals& signals) {
   std::vector<std::string> ids;
   bool all_empty = true;
+  double most = 0;
   double sum = 0;
   double measured = 0;
   for (const GpuUse& use : log.gpus) {
@@ -102,16 +103,19 @@ std::string idle_ones(const GpuLog& log, const GpuUse& busiest, Language languag
     }
     sum += use.utilisation.mean();
     measured += 1;
-    if (idle(use, kFewestSamples)) {
+    if (use.samples >= kFewestSamples && use.utilisation.mean() < kIdleMean) {
       ids.push_back(use.id);
       all_empty = all_empty && empty(use);
+      most = std::max(most, use.utilisation.most);
     }
   }
-  if (ids.empty() || idle(busiest, kFewestSamples)) {
+  if (ids.empty() || busiest.utilisation.mean() < kIdleMean) {
     return "";
   }
   signals.idle_gpus = fmt::format("{}", fmt::join(ids, ", "));
-  return say(language, "; GPU {} did nothing in all samples{}: the {} GPUs are {} busy on average", signals.idle_gpus,
+  const std::string how =
+      most > 0 ? say(language, " (at most {:.0f} %)", most * 100) : std::string(translate(language, " in all samples"));
+  return say(language, "; GPU {} did nothing{}{}: the {} GPUs are {} busy on average", signals.idle_gpus, how,
              all_empty ? translate(language, " and held no memory") : "", grouped(measured), percent(sum / measured));
 }
 

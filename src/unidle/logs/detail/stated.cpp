@@ -218,6 +218,8 @@ void Stated::add_times(const LogLine& line, Times times) {
     averaged_step_s_.add(times.step_s, steps_);
   } else {
     step_s_.add(times.step_s, weight_);
+    each_step_s_.add(times.step_s, steps_);
+    leaves_out_ = leaves_out_ || steps_ > 1;
   }
   ++stated_.lines;
   stated_.seconds += counts_steps_ ? times.step_s * steps_ : 0;
@@ -274,7 +276,8 @@ void Stated::read(const LogLine& line, const Counters::News& news, bool training
 
 StatedSteps Stated::result() const {
   StatedSteps result = stated_;
-  for (const auto& step_s : {fed_step_s_.value(), averaged_step_s_.value(), step_s_.value()}) {
+  const auto alone = leaves_out_ ? step_s_.value() : each_step_s_.value();
+  for (const auto& step_s : {fed_step_s_.value(), averaged_step_s_.value(), alone}) {
     if (!result.step_s && step_s && *step_s > 0) {
       result.step_s = step_s;
     }

@@ -31,7 +31,7 @@ class Stated {
     double sum_ = 0;
     double steps_ = 0;
   };
-  /// The middle reading, steps counted, to half a per cent: a single one may hold a pause for validation.
+  /// The middle reading, steps counted, to half a per cent: of one step in many, it may hold a pause for validation.
   class Middle {
    public:
     void add(double value, double steps);  // REQUIRES: both > 0
@@ -74,9 +74,11 @@ class Stated {
   void add_rates(const Rates& rates, bool tells_progress);
 
   StatedSteps stated_;
-  Middle step_s_;         // of the lines that tell of some steps alone
-  Mean averaged_step_s_;  // of those with averages over all
-  Mean fed_step_s_;       // of those that tell the wait for data too
+  Middle step_s_;            // of the lines that tell of some steps alone
+  Mean each_step_s_;         // the same, where each step has a line
+  bool leaves_out_ = false;  // some steps have none
+  Mean averaged_step_s_;     // of those with averages over all
+  Mean fed_step_s_;          // of those that tell the wait for data too
   Mean data_s_;
   Mean batch_;
   Rate samples_per_s_;

@@ -330,6 +330,13 @@ TEST(Stated, APauseInOneStepIsNotThatOfTheOthers) {
   EXPECT_NEAR(steps.samples_per_s.value_or(0), 40, 1e-9);
 }
 
+TEST(Stated, WhereEachStepHasALineTheMeanIsExact) {
+  const StatedSteps steps = stated(lines(9, [](int i) {
+    return fmt::format("step:{} - loss:1.0 - time_per_step:{}", i, i == 0 ? 30 : i % 2 == 0 ? 1 : 3);
+  }));
+  EXPECT_NEAR(steps.step_s.value_or(0), 2, 1e-9);
+}
+
 TEST(Stated, TheBatchOfAllDevices) {
   EXPECT_EQ(stated("global batch size: 512\n").batch, 512);
   EXPECT_EQ(stated("  Total train batch size (w. parallel, distributed & accumulation) = 64\n").batch, 64);
