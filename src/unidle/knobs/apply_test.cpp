@@ -136,6 +136,14 @@ TEST(SetKnob, LeavesWhatAFileAloneCannotSay) {
               HasSubstr("clip"));
 }
 
+TEST(SetKnob, AValueThatValidationReadsStaysInHyperPyYaml) {
+  const std::string text = "num_workers: 0\ntrain_dataloader_opts:\n  num_workers: !ref <num_workers>\n";
+  EXPECT_EQ(turned(text, "loader.workers", "4"),
+            "num_workers: 4\ntrain_dataloader_opts:\n  num_workers: !ref <num_workers>\n");
+  EXPECT_THAT(refusal(text + "valid_dataloader_opts:\n  num_workers: !ref <num_workers>\n", "loader.workers", "4"),
+              HasSubstr("valid_dataloader_opts.num_workers in line 5 takes its value from it"));
+}
+
 TEST(SetKnob, TellsWhereItGuesses) {
   const auto guessed = [](const char* text) {
     ConfigFile file = ConfigFile::from_text(text, "c.yaml");

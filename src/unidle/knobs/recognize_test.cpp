@@ -42,6 +42,13 @@ TEST(Recognize, ReadsKeysByTheirWords) {
               ElementsAre("compile.mode=off", "compile.mode=? option"));
 }
 
+TEST(Recognize, FollowsReferencesOfHyperPyYaml) {
+  EXPECT_THAT(found("num_workers: 4\ntrain_dataloader_opts:\n  num_workers: !ref <num_workers>\n"),
+              ElementsAre("loader.workers=4", "loader.workers=4"));
+  EXPECT_THAT(found("grad_accumulation_factor: 2\n"), ElementsAre("batch.accumulation=2"));
+  EXPECT_THAT(found("report_every: 50\n"), ElementsAre("metrics.interval=50"));
+}
+
 TEST(Recognize, TellsBatchesApart) {
   EXPECT_THAT(found("global_batch_size: 64\nmicro_batch_size: 4\neval_batch_size: 8\n"),
               ElementsAre("batch.size=64 global", "batch.size=4", "batch.size=8 validation"));

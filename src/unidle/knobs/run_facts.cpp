@@ -119,12 +119,14 @@ std::optional<long long> most_steps(const ConfigFile& file) {
   return fewest;
 }
 
-long long pipeline_stages(const ConfigFile& file) {
+long long devices_of_a_batch(const ConfigFile& file) {
+  static const Words kWays = detail::split_words("pipeline pipe pp context cp sequence ring ulysses sp");
+  static const Words kCounts = detail::split_words("parallel stage size degree");
   long long most = 1;
   for_each_value(file, [&](const Scalar&, const Words& words, const std::string& value) {
-    const bool pipeline = (detail::contains(words, "pipeline") || detail::contains(words, "pipe")) &&
-                          (detail::contains(words, "parallel") || detail::contains(words, "stage"));
-    if (pipeline) {
+    const bool parts = detail::any_in(words, kWays) && detail::any_in(words, kCounts);
+    const bool length = detail::contains(words, "length") || detail::contains(words, "micro");
+    if (parts && !length) {
       most = std::max(most, parse_number<long long>(value).value_or(1));
     }
   });

@@ -23,7 +23,8 @@ std::optional<DeviceFact> device_other_than_gpu(const ConfigFile& file);
 /// The fewest steps that a key limits training to: max_steps: 10, train_iters, limit_train_batches, max_duration: 10ba.
 std::optional<long long> most_steps(const ConfigFile& file);
 
-/// The most stages of a pipeline that a key asks for; 1 where none does. Micro-batches fill such a pipeline.
-long long pipeline_stages(const ConfigFile& file);
+/// The most devices that share a micro-batch, as a key asks for: the stages of a pipeline, which micro-batches fill, or
+/// the parts of a sequence. 1 where none does. Such programs are particular about the size of a micro-batch.
+long long devices_of_a_batch(const ConfigFile& file);
 
 }  // namespace unidle::knobs

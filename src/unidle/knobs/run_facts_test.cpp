@@ -37,12 +37,16 @@ TEST(RunFacts, HowManyStepsThereAre) {
   EXPECT_EQ(steps("warmup_steps: 10\nsave_steps: 5\n"), 0);
 }
 
-TEST(RunFacts, StagesOfAPipeline) {
-  const auto stages = [](const char* text) { return pipeline_stages(ConfigFile::from_text(text, "c.yaml")); };
-  EXPECT_EQ(stages("pipe_parallel_size: 4\n"), 4);
-  EXPECT_EQ(stages("pipeline_model_parallel_size: 2\nmodel_parallel_size: 8\n"), 2);
-  EXPECT_EQ(stages("pipe-parallel-size: 1\n"), 1);
-  EXPECT_EQ(stages("a: 1\n"), 1);
+TEST(RunFacts, DevicesThatShareABatch) {
+  const auto devices = [](const char* text) { return devices_of_a_batch(ConfigFile::from_text(text, "c.yaml")); };
+  EXPECT_EQ(devices("pipe_parallel_size: 4\n"), 4);
+  EXPECT_EQ(devices("pipeline_model_parallel_size: 2\nmodel_parallel_size: 8\n"), 2);
+  EXPECT_EQ(devices("context_parallel_size: 2\n"), 2);
+  EXPECT_EQ(devices("sequence_parallel_degree: 4\n"), 4);
+  EXPECT_EQ(devices("cp_size: 2\n"), 2);
+  EXPECT_EQ(devices("pipe-parallel-size: 1\n"), 1);
+  EXPECT_EQ(devices("sequence_parallel: true\nsequence_len: 512\nsequence_size: 1\n"), 1);
+  EXPECT_EQ(devices("a: 1\n"), 1);
 }
 
 }  // namespace

@@ -46,6 +46,8 @@ std::optional<std::string> name_in(std::string_view value) {
     name = value.substr(2, value.size() - 4);
   } else if (value.starts_with("@") && value.size() > 1) {
     name = value.substr(1);
+  } else if (value.starts_with("<") && value.ends_with(">")) {
+    name = value.substr(1, value.size() - 2);
   }
   if (!is_name(name) || name.find("oc.") == 0) {
     return std::nullopt;
@@ -108,7 +110,7 @@ std::vector<std::string> names_within(std::string_view value) {
   for (std::size_t i = 0; i + 1 < value.size(); ++i) {
     if ((value[i] == '$' && value[i + 1] == '{') || (value[i] == '%' && value[i + 1] == '(')) {
       add(i + 2);
-    } else if (value[i] == '@' || (value[i] == '%' && i == 0)) {
+    } else if (value[i] == '@' || value[i] == '<' || (value[i] == '%' && i == 0)) {
       add(i + 1);
     }
   }
@@ -237,7 +239,8 @@ void Readers::visit_references(const std::string& path, Search& search) const {
 }
 
 bool is_computed(std::string_view value) {
-  return value.find("${") != std::string_view::npos || value.find("%(") != std::string_view::npos ||
+  const bool hyper = value.starts_with('<') && value.ends_with('>') && name_in(value);
+  return hyper || value.find("${") != std::string_view::npos || value.find("%(") != std::string_view::npos ||
          (value.starts_with('@') && value.size() > 1);
 }
 

@@ -192,7 +192,7 @@ class Adviser {
     const std::vector<long long> sizes = larger_micro_batches(*size, *accumulation);
     const bool decided = knobs::decision_on(config_, recognition_, "batch.size") ||
                          knobs::decision_on(config_, recognition_, "batch.accumulation");
-    if (sizes.empty() || decided || knobs::pipeline_stages(config_) > 1) {
+    if (sizes.empty() || decided || knobs::devices_of_a_batch(config_) > 1) {
       return;
     }
     const long long larger = sizes.front();

@@ -109,9 +109,11 @@ TEST(ForeignAdvice, AShortRunStillLogs) {
   EXPECT_EQ(interval("max_steps: -1\n"), "50");
 }
 
-TEST(ForeignAdvice, APipelineKeepsItsMicroBatches) {
+TEST(ForeignAdvice, ABatchOfSeveralDevicesKeepsItsSize) {
   const std::string text = "batch_size: 2\ngradient_accumulation_steps: 8\npipeline_parallel_size: ";
   EXPECT_EQ(advised(text + "4\n", machine("A100 80GB", 4), Profile::kFast), text + "4\n");
+  const std::string context = "batch_size: 1\ngradient_accumulation_steps: 2\ncontext_parallel_size: 2\n";
+  EXPECT_EQ(advised(context, machine("A100 80GB", 4), Profile::kFast), context);
   EXPECT_NE(advised(text + "1\n", machine("A100 80GB", 4), Profile::kFast), text + "1\n");
 }
 
