@@ -24,6 +24,7 @@ class CausesTest(unittest.TestCase):
         """Runs the program; what is said of it."""
         done = self.observed(sys.executable, os.path.join(HERE, "programs", program), *words, **more)
         self.assertEqual(done.returncode, 0, done.stderr)
+        self.printed = done.stdout
         self.assertEqual([note for note in self.record.notes("shim") if note["status"] == "off"], [])
         path = max(
             (
@@ -54,6 +55,29 @@ class CausesTest(unittest.TestCase):
             with self.subTest(mode):
                 failed = self.diagnosed("errors.py", mode)["run-failed"]
                 self.assertEqual((self.said["outcome"], failed["severity"]), ("completed", "info"))
+
+    # -- memory that runs out
+    # --------------------------------------------------------------------------------------
+
+    def test_a_program_that_looks_for_a_batch_that_fits(self):
+        for where in ("between", "forward", "words"):
+            with self.subTest(where):
+                found = self.diagnosed("finder.py", where)
+                self.assertNotIn("setting-ignored", found)
+                self.assertIn(
+                    "there was no room for batches of 256 samples; training went on with 32",
+                    found["out-of-memory"]["evidence"],
+                )
+                trained = self.record.rows("select count(*), sum(samples) from steps")[0]
+                self.assertEqual("%d %d" % trained, self.printed.splitlines()[-1])
+
+    # -- batches of another thread
+    # ---------------------------------------------------------------------------------
+
+    def test_a_thread_that_hands_on_the_batches_of_a_loader(self):
+        evidence = self.diagnosed("background.py")["loader-no-workers"]["evidence"]
+        self.assertTrue(any("hands them on" in line for line in evidence), evidence)
+        self.assertEqual(self.record.rows("select count(*), sum(samples) from steps")[0], (90, 720))
 
     # -- results that are looked at
     # --------------------------------------------------------------------------------

@@ -39,6 +39,7 @@ class Module:
 class Loader:
     def __init__(self, use=None):
         self.use = use
+        self.proven = self.with_gradients = False
 
 
 class Optimizer:

@@ -45,6 +45,118 @@ class ValidationTest(unittest.TestCase):
         self.assertEqual([span[4] for span in self.program.ring.of(event_kinds.VALIDATE)], [100, 100])
         self.assertEqual(len(self.program.steps()), 6)
 
+    def validate_with_gradients(self, held_out, batches=3, to_its_end=True):
+        for _ in range(batches):
+            self.program.fetch(held_out, ns=100, samples=50, place=2)
+            self.program.forward(self.model, samples=50)
+        if to_its_end:
+            self.program.fetch(held_out, got=False, place=2)
+
+    def trained(self):
+        """Steps with their samples, and the samples of each validation."""
+        self.program.loop.finish()
+        return (
+            [step[4] for step in self.program.steps()],
+            [span[4] for span in self.program.ring.of(event_kinds.VALIDATE)],
+        )
+
+    def test_batches_whose_gradients_nobody_takes_are_validation(self):
+        for to_its_end in (True, False):
+            with self.subTest(to_its_end=to_its_end):
+                self.setUp()
+                held_out = test_loop.Loader()
+                for _ in range(3):
+                    for _ in range(2):
+                        self.iteration()
+                    self.program.fetch(self.loader, got=False)
+                    self.validate_with_gradients(held_out, to_its_end=to_its_end)
+                self.iteration()
+                self.assertEqual(self.trained(), ([4] * 7, [150] * 3))
+                self.assertEqual((held_out.use, self.loader.use), ("validate", "train"))
+
+    def test_validation_with_gradients_before_and_within_an_epoch(self):
+        held_out = test_loop.Loader()
+        self.validate_with_gradients(held_out)
+        for _ in range(4):
+            self.program.fetch(self.loader, place=1)
+            self.validate_with_gradients(held_out)
+            self.program.forward(self.model)
+            self.program.backward()
+            self.program.step(self.optimizer)
+        samples, validations = self.trained()
+        self.assertEqual((samples, sum(validations)), ([4] * 4, 5 * 150))
+
+    def test_a_second_loader_of_the_step_is_no_validation(self):
+        unlabelled = test_loop.Loader()
+        for _ in range(5):
+            self.program.fetch(unlabelled, place=2)
+            self.program.forward(self.model)
+            self.program.fetch(self.loader, place=1)
+            self.program.forward(self.model)
+            self.program.backward()
+            self.program.step(self.optimizer)
+        self.assertEqual((len(self.program.steps()), unlabelled.use), (4, "train"))
+        self.assertEqual(self.trained()[1], [])
+
+    def test_losses_that_are_summed_over_a_whole_loader_are_training(self):
+        for _ in range(3):
+            for _ in range(4):
+                self.program.fetch(self.loader, place=1)
+                self.program.forward(self.model)
+            self.program.fetch(self.loader, got=False, place=1)
+            self.program.backward()
+            self.program.step(self.optimizer)
+        self.assertEqual(self.trained(), ([16] * 3, []))
+
+    def test_a_loader_that_is_trained_on_later_is_for_training(self):
+        other = test_loop.Loader()
+        self.iteration()
+        self.validate_with_gradients(other)
+        for _ in range(3):
+            self.program.fetch(other, samples=8, place=3)
+            self.program.forward(self.model, samples=8)
+            self.program.backward()
+            self.program.step(self.optimizer)
+        self.assertEqual(self.trained(), ([4, 8, 8, 8], [150]))
+
+    def test_a_batch_that_fails_is_not_trained(self):
+        for how in ("forward", "between", "backward"):
+            with self.subTest(how):
+                self.setUp()
+                self.iteration()
+                large = test_loop.Loader()
+                self.program.fetch(large, samples=64, place=1)
+                if how != "between":
+                    self.program.forward(self.model, samples=64)
+                self.program.loop.drop_batch()
+                for _ in range(2):
+                    self.program.fetch(self.loader, samples=32, place=1)
+                    self.program.forward(self.model, samples=32)
+                    self.program.backward()
+                    self.program.step(self.optimizer)
+                self.assertEqual(self.trained()[0], [4, 32, 32])
+
+    def test_a_batch_without_a_backward_pass_is_not_trained(self):
+        for _ in range(3):
+            self.iteration()
+        self.program.fetch(self.loader, samples=6)
+        self.program.forward(self.model, samples=6)  # its loss is not finite
+        self.program.fetch(self.loader, samples=6)
+        self.program.forward(self.model, samples=6)
+        self.program.backward()
+        self.program.step(self.optimizer)
+        self.iteration()
+        self.assertEqual(self.trained()[0], [4, 4, 4, 6, 4])
+
+    def test_a_loop_that_begins_again_leaves_its_batch(self):
+        self.program.fetch(test_loop.Loader("train"), samples=64, place=1)
+        for _ in range(2):
+            self.program.fetch(self.loader, samples=32, place=1)
+            self.program.forward(self.model, samples=32)
+            self.program.backward()
+            self.program.step(self.optimizer)
+        self.assertEqual(self.trained()[0], [32, 32])
+
     def test_text_that_is_made_word_by_word_is_no_validation(self):
         for samples, spans in ((1, 0), (100, 1)):
             self.setUp()

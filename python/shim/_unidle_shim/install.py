@@ -5,7 +5,7 @@ import os
 import threading
 
 from _unidle_shim import session
-from _unidle_shim.facts import in_effect, profiler_window
+from _unidle_shim.facts import in_effect, memory_errors, profiler_window
 from _unidle_shim.knobs import actuators
 from _unidle_shim.patches import loaders, logging_calls, model_calls, package_loaders, training_calls, waits
 
@@ -22,6 +22,7 @@ def begin(torch):
     loaders.install(state)
     package_loaders.install(state)
     waits.install(state)
+    memory_errors.watch(state)
     logging_calls.install(state)
     state.actuators.install()
     if profiler_window.wanted():

@@ -47,6 +47,7 @@ class State:
         self.logging = None  # patches.logging_calls.Logging
         self.all_loaders = []  # patches.loaders.Loader
         self.starting = None  # the loader whose workers are being started
+        self.fetched_elsewhere = False  # a thread that does not train has fetched a batch from a loader
         self.switching = False  # in train() or eval() of a model
         self.compiled = None  # (mode, backend) of torch.compile
         # For settings that are changed at run time, and for trials.

@@ -175,6 +175,10 @@ def in_a_thread():
     thread.join()
 
 
+def run_out_of_memory():
+    raise torch.OutOfMemoryError("there is no room") if hasattr(torch, "OutOfMemoryError") else MemoryError()
+
+
 def failures():
     net = model()
     optimizer = torch.optim.SGD(net.parameters(), lr=1e-3)
@@ -187,6 +191,7 @@ def failures():
         lambda: torch.zeros(2).item(),
         lambda: torch.from_numpy(None),
         lambda: print(1, end=2),
+        run_out_of_memory,
     ):
         try:
             attempt()

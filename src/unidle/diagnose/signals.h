@@ -47,6 +47,7 @@ struct LoaderFacts {
   std::optional<bool> in_memory;            // the samples are held in memory; nothing is read for one
   std::optional<bool> gathers;              // rows fetched together are those fetched singly; absent: it was not tried
   std::optional<bool> dataset_anew;         // the program has made the data set more than once
+  std::optional<bool> by_thread;            // another thread of the program takes its batches and hands them on
   std::string gathers_not;                  // why not, or why it was not tried
   std::vector<std::string> keepable;        // functions that a sample calls whose results could be kept
   std::vector<std::string> keepable_where;  // of each, file:line where unidle.cached can stand; empty: nowhere
@@ -195,6 +196,8 @@ struct GpuFacts {
   std::optional<std::int64_t> memory_bytes;
   std::optional<std::int64_t> alloc_retries;
   std::optional<std::int64_t> ooms;
+  std::optional<std::int64_t> oom_samples;       // of the largest batch that there was no room for
+  std::optional<std::int64_t> oom_steps_before;  // the newest one
 };
 
 /// What a program, or whoever ran it, printed of a failure.

@@ -365,6 +365,10 @@ Signals read_signals(const record::Reader& reader, Language language) {
   }
   read_settings(reader, signals);
   read_notes(reader, timeline, signals);
+  if (signals.gpu.oom_steps_before) {  // the program may have gone on with smaller ones
+    const auto batch = detail::largest_batch(timeline.steps, *signals.gpu.oom_steps_before);
+    signals.batch_samples = batch ? batch : signals.batch_samples;
+  }
   read_ranks(reader, timeline, signals);
   read_host(reader, signals);
   read_device_kind(signals);

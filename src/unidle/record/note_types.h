@@ -78,11 +78,12 @@ inline constexpr std::array kNoteShapes = {
         NoteType::kLoader, "loader", "id",
         "use made_with workers batch_size pin_memory prefetch_factor persistent_workers drop_last iterable map_style "
         "collate sampler dataset dataset_where dataset_len dataset_anew in_memory in_memory_bytes batched_getitem "
-        "start_method gathers gathers_not keepable keepable_where where samples_per_epoch epochs batches wait_seconds"},
+        "start_method gathers gathers_not keepable keepable_where where samples_per_epoch epochs batches "
+        "fetched_elsewhere wait_seconds"},
     NoteShape{NoteType::kLoaderStart, "loader_start", "id", "count seconds_total seconds_last in_training workers"},
     NoteShape{NoteType::kLogging, "logging", "", "calls seconds where"},
     NoteShape{NoteType::kLongest, "longest", "", "samples batch longest usual"},
-    NoteShape{NoteType::kMemory, "memory", "", "oom message"},
+    NoteShape{NoteType::kMemory, "memory", "", "oom message samples steps_before"},
     NoteShape{NoteType::kMetric, "metric", "", "name value step samples"},
     NoteShape{NoteType::kModel, "model", "",
               "class wrapper parameters dtype device convolutions convolution_parameters convolutions_tf32 depthwise "

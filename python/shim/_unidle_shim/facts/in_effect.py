@@ -10,7 +10,7 @@ import threading
 import time
 import weakref
 
-from _unidle_shim.facts import arguments, live_settings, ranks
+from _unidle_shim.facts import arguments, live_settings, memory_errors, ranks
 from _unidle_shim.host import exceptions
 from _unidle_shim.host.guard import answered, caught
 from _unidle_shim.host.notes import write_notes
@@ -42,7 +42,7 @@ class Facts:
         self.shapes, self.batches, self.shape = set(), 0, None
         self.padding = [0, 0, None]
         self.seen_lengths = 0
-        self.ooms, self.oom_message = 0, None
+        self.memory = memory_errors.MemoryErrors(state)
         self.began = time.monotonic()
         self.last_sample = None
 
@@ -137,15 +137,14 @@ class Facts:
             handle.remove()
         self.asking = []
 
-    def failed(self, error):
-        """A call of the program's that we followed raised it."""
+    def failed(self, error, of_batch=False):
+        """A call of the program's that we followed raised it. `of_batch`: the batch is not trained for it."""
         try:
             if self.asking:
                 self.forward_over()
-            words = answered(str, error) or ""
-            if "OutOfMemory" in type(error).__name__ or "out of memory" in words[:300]:
-                self.ooms += 1
-                self.oom_message = words[:500]
+            self.memory.look_at(error)
+            if of_batch and self.state.loop is not None:
+                self.state.loop.drop_batch()
         except BaseException as failure:
             caught(failure)
 

@@ -243,8 +243,7 @@ def training_notes(state, facts):
         )
     if facts.batches:
         yield ("shapes",), {"type": "shapes", "distinct": len(facts.shapes), "of": facts.batches}
-    if facts.ooms:
-        yield ("memory",), {"type": "memory", "oom": facts.ooms, "message": facts.oom_message}
+    yield ("memory",), facts.memory.note()
     if state.has_device:
         from _unidle_shim.facts import device_time
 

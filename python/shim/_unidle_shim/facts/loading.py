@@ -182,6 +182,7 @@ def loader_notes(loader):
             in_memory=in_memory,
             epochs=loader.epochs,
             batches=loader.batches,
+            fetched_elsewhere=loader.fetched_elsewhere,
             wait_seconds=loader.wait_ns * 1e-9,
         ),
     )

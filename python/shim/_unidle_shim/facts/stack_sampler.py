@@ -8,7 +8,7 @@ import signal
 import sys
 import time
 
-from _unidle_shim.facts import affinity
+from _unidle_shim.facts import affinity, other_threads
 from _unidle_shim.host import places
 from _unidle_shim.host.guard import off
 from _unidle_shim.loop.loop import AFTER_STEP, INPUT_PHASE, TRAIN_PHASE, VALIDATE_PHASE
@@ -66,6 +66,7 @@ class Background:
         self.totals = {}  # phase -> stack samples
         self.gap_hits, self.gap_reads = [0, 0, 0], [0, 0, 0]  # by what the gap follows
         self.reads = {}  # (file, line) -> whether the line looks like fetching data
+        self.waited_for = other_threads.Batches(state)
 
     def start(self):
         """By the thread that is followed."""
@@ -108,6 +109,7 @@ class Background:
         if loop is not None and loop.marking is not None:
             phase = INPUT_PHASE if loop.within() else TRAIN_PHASE
         own = places.sample_frame(frame) if phase == INPUT_PHASE or loop is None else places.own_frame(frame)
+        waits = self.waited_for.is_waiting(frame)
         del frame
         self.totals[phase] = self.totals.get(phase, 0) + 1
         if own is None:
@@ -117,9 +119,9 @@ class Background:
         if key in self.hits or len(self.hits) < _MAX_PLACES:
             self.hits[key] = self.hits.get(key, 0) + 1
         if loop is not None:
-            self._judge_gap(loop, own.f_code.co_filename, line)
+            self._judge_gap(loop, own.f_code.co_filename, line, waits)
 
-    def _judge_gap(self, loop, name, line):
+    def _judge_gap(self, loop, name, line, waits):
         """Without a loader only the lines that run between two calls can tell whether that time is input:
         decides by them."""
         parts = loop.parts
@@ -141,7 +143,7 @@ class Background:
                 self.reads.clear()
             reads = self.reads[(name, line)] = bool(_READS.search(linecache.getline(name, line)))
         self.gap_hits[after] += 1
-        self.gap_reads[after] += reads
+        self.gap_reads[after] += reads or waits
         if self.gap_hits[after] >= _GAP_HITS:
             share = self.gap_reads[after] / self.gap_hits[after]
             loop.gap_is_input[after] = share if share >= 0.5 else 0.0

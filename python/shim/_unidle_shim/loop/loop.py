@@ -12,6 +12,7 @@ that trains is followed; calls of other threads are passed through.
 
 import time
 
+from _unidle_shim.loop.doubts import Doubts
 from _unidle_shim.loop.step_parts import Parts
 from _unidle_shim.loop.steps import Steps
 from _unidle_shim.loop.validation import INPUT_PHASE, TRAIN_PHASE, VALIDATE_PHASE, Preview, Validations
@@ -24,9 +25,10 @@ _MOST_AHEAD = 4096
 HAND = (-1,)  # stands for the optimiser of a program that has none
 
 
-class Loop(Steps, Validations):
+class Loop(Steps, Validations, Doubts):
     def __init__(self, ring, thread, process_start_ns, max_steps=0):
-        super().__init__(ring, process_start_ns, max_steps)
+        Steps.__init__(self, ring, process_start_ns, max_steps)
+        Doubts.__init__(self)
         self.thread = thread
         # ns of all calls that were counted, to subtract what a call spends in other such calls
         self.total = 0
@@ -74,6 +76,9 @@ class Loop(Steps, Validations):
     def fetch_begins(self, loader, t, place=None):
         """`place`: the program's call that asks for the batch; None where another loader may begin."""
         self.phase, self.fetch_place = INPUT_PHASE, place
+        if self.doubts:
+            self.another_goes_on(loader)
+        self.taken_back = None
         # The short way for most steps; the rest would do the same.
         if loader.use == "train" and self.validation is None and self.held is None:
             parts = self.parts
@@ -97,6 +102,8 @@ class Loop(Steps, Validations):
         if loader.use == "train":
             self.close_validation(t)
         self.split(t, self.begins_anew(self.held or self.parts, place))
+        if not loader.proven:
+            self.doubt(loader, t)
         if loader.use is None:
             if self.pending is None:
                 self.pending = [loader, t, 0]
@@ -113,15 +120,20 @@ class Loop(Steps, Validations):
         """`samples`: in the batch; `got`: there was one, it was not the end of the epoch."""
         self.phase = TRAIN_PHASE
         again = got and self.last_loader is loader
+        if not loader.proven and got:
+            self.gave(loader, samples)
         if got:
             self.last_loader = loader
         elif self.last_loader is loader:
             self.last_loader = None
+            if not loader.proven:
+                self.has_ended(loader)
         if loader.use == "validate":
             self.touch_validation(t1)
             self.phase = VALIDATE_PHASE
             if got:
                 self.validation[2] += samples
+                self.validated = t0, samples
                 self.unseen = True
             return
         parts = self.parts or self.current(t0)
@@ -133,18 +145,18 @@ class Loop(Steps, Validations):
             if not parts.fetches:
                 parts.place = self.fetch_place
             if parts.fresh:
-                parts.fetches += 1
-                parts.samples += samples
+                parts.take(samples)
                 parts.fresh = False
             elif again:
                 if len(self.ahead) >= _MOST_AHEAD:
                     self.ahead.clear()
                 self.ahead.append((loader, samples))
+            elif parts.place is not None and parts.place == self.fetch_place:
+                parts.take_instead(samples)  # the loop began again, with another loader
 
     def take_ahead(self, parts):
         """A forward pass begins on a batch that was fetched together with the one before it."""
-        parts.fetches += 1
-        parts.samples += self.ahead.pop(0)[1]
+        parts.take(self.ahead.pop(0)[1])
 
     # -- forward --
 
@@ -180,11 +192,14 @@ class Loop(Steps, Validations):
         self.unseen = False
         trains = grad and (module.training or key in self.eval_models)
         self.perhaps_trains = key if grad and not trains else 0
+        if trains and self.validation is not None and self.validates_with_gradients():
+            self.phase = VALIDATE_PHASE
+            return False
         if self.pending is not None and (trains or not self.in_optimizer):
             self.settle_pending(not trains, t)
         if trains:
             self.models[key] = True
-            self.lone_eval = None
+            self.lone_eval = self.taken_back = None
             if self.in_optimizer:
                 parts = self.current(t)
                 parts.forward_samples = max(parts.forward_samples, samples)
@@ -281,6 +296,8 @@ class Loop(Steps, Validations):
             if self.last_loader is not None and self.last_loader.use == "validate":
                 self.trains_after_all(self.last_loader)
             self.validation = None
+        if self.doubts or self.taken_back is not None or self.validation is not None:
+            self.gradients_are_taken()
         parts = self.parts
         if parts is not None and parts.optimizers and not self.in_optimizer:
             self.split(self.stepped_at, False)  # neither batch nor model: a loop of bare tensors
@@ -315,6 +332,8 @@ class Loop(Steps, Validations):
 
     def optimizer_ends(self, optimizer, t0, t1, own_ns):
         parts = self.parts or self.current(t0)
+        if self.doubts:
+            self.prove()
         key = id(optimizer)
         held = self.held
         if held is not None:
@@ -330,6 +349,18 @@ class Loop(Steps, Validations):
         if key not in parts.optimizers:
             parts.optimizers += (key,)
         self.optimizer_steps += 1
+
+    def drop_batch(self):
+        """A call of the program's has failed, so that the batch under way is not trained. Returns its
+        samples."""
+        parts = self.parts
+        if parts is None or parts.optimizers or self.validation is not None or self.marking is not None:
+            return 0
+        before = parts.samples or parts.forward_samples
+        parts.drop()
+        samples = before - parts.samples
+        self.ahead.clear()
+        return samples
 
     def pause_ends(self, t1):
         """A checkpoint is over. It has an event of its own."""

@@ -287,6 +287,7 @@ class MarkedSteps:
         loop.parts = parts = Parts(begin)
         parts.incomplete = True
         parts.input, parts.samples, parts.fetches = waited, samples, fetches
+        parts.newest = sizes[-1] if fetches and sizes else 0
         parts.forwards = parts.backwards = fetches
         parts.last = parts.begin + waited
         loop.after = AFTER_STEP

@@ -37,6 +37,7 @@ class Parts:
         "incomplete",
         "place",
         "most_micro",
+        "newest",
     )
 
     def __init__(self, begin):
@@ -52,6 +53,34 @@ class Parts:
         self.incomplete = False  # a part of it was only marked: its forward and backward passes are not known
         self.place = None  # where its first batch was asked for
         self.most_micro = 0  # micro-batches for one of its optimisers, where each has batches of its own
+        self.newest = 0  # samples of its newest batch
+
+    def copy(self):
+        twin = Parts(self.begin)
+        for name in self.__slots__:
+            setattr(twin, name, getattr(self, name))
+        return twin
+
+    def take(self, samples):
+        """Its next batch."""
+        self.fetches += 1
+        self.samples += samples
+        self.newest = samples
+
+    def take_instead(self, samples):
+        """A batch in place of the newest, which was not used."""
+        self.samples += samples - self.newest
+        self.newest = samples
+
+    def drop(self):
+        """A pass over its newest batch has failed. If the program tries again with parts of that batch, their
+        forward passes tell the samples."""
+        if self.fetches > self.backwards or (self.incomplete and self.fetches):
+            self.fetches -= 1
+            self.backwards = min(self.backwards, self.fetches)
+            self.take_instead(0)
+        self.forward_samples = 0
+        self.fresh = True
 
     def absorb(self, later):
         """`later` turned out to be of the same step."""

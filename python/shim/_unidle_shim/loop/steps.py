@@ -32,6 +32,7 @@ class Steps:
         self.micro = {}  # micro-batches -> steps that had as many
         self.alike = (), 0  # optimisers and number of batches of the last step
         self.alike_steps = 0  # steps before it that had the same
+        self.one_each = self.one_for_several = 0  # steps by whether each batch had a backward pass of its own
         # (loader, samples) of the batches that no forward pass has used yet, without the first of them.
         self.ahead = []
         self.models = {}  # id of an outermost module -> True: it was seen training
@@ -86,6 +87,7 @@ class Steps:
                 parts.input = 0
             samples = parts.samples if parts.samples and not self.batch_axis else self.usual_samples
         else:
+            self.leave_out_untrained(parts)
             samples = (
                 (parts.forward_samples if self.batch_axis else 0) or parts.samples or parts.forward_samples
             )
@@ -112,6 +114,18 @@ class Steps:
             self.turn(step, parts.end)
         if self.on_step is not None:
             self.on_step(self)
+
+    def leave_out_untrained(self, parts):
+        """Where each batch has a backward pass of its own, one without was not trained: its loss was not
+        finite, say. Other programs add up the losses of several."""
+        if parts.fetches == parts.backwards:
+            self.one_each += 1
+        elif parts.fetches > parts.backwards > 0 and len(parts.optimizers) == 1:
+            if self.one_each <= self.one_for_several:
+                self.one_for_several += 1
+                return
+            parts.samples = round(parts.samples * parts.backwards / parts.fetches)
+            parts.fetches = parts.backwards
 
     def turn(self, step, t):
         cost = self.own_cost

@@ -27,10 +27,13 @@ class Loader:
 
     def __init__(self, number, where, of_package=False):
         self.id, self.where, self.use = number, where, None
+        self.proven = False  # something was trained on its batches
+        self.with_gradients = False  # it validates, with gradients that nobody takes
         self.of_package = of_package
         self.epochs = self.starts = 0
         self.batches = self.wait_ns = 0
         self.largest = 0  # batch that was seen, in samples
+        self.fetched_elsewhere = 0  # batches that a thread took which does not train
         self.start_ns = self.start_last_ns = self.start_waited_ns = 0
         self.starting_ns = None  # workers are being started; ns so far
         self.slot = None  # shared with the first worker: how long its first batch took
@@ -150,7 +153,7 @@ def patch_loader(state, DataLoader, options, starts_workers):
     def iterate(self):
         loop = state.loop
         if _get_ident() != state.thread:
-            return made_elsewhere(self) if not state.trains else original_iter(self)
+            return made_elsewhere(self)
         if loop is not None and loop.within():
             return original_iter(self)
         try:
@@ -204,7 +207,11 @@ def patch_loader(state, DataLoader, options, starts_workers):
             loader = loader_of(state, real)
             if loader.facts is None:  # now: a DataLoader that nobody keeps is gone before its first batch
                 loader.facts = answered(loading.loader_facts, state.torch, loader)
-            state.elsewhere = _get_ident(), loader, weakref.ref(iterator)
+            if state.trains:
+                loader.epochs += 1
+                iterator._unidle = loader
+            else:
+                state.elsewhere = _get_ident(), loader, weakref.ref(iterator)
         except BaseException as failure:
             caught(failure)
         return iterator
@@ -257,7 +264,9 @@ def patch_iterator(state, Iterator):
         if marking is not None and id(self) == marking.iterator:
             return resumed(marking, self)(self)
         loop = state.loop
-        if loop is None or loop.within() or _get_ident() != state.thread:
+        if loop is None or _get_ident() != state.thread:
+            return fetched_elsewhere(self)
+        if loop.within():
             return original(self)
         try:
             t0 = now()
@@ -303,6 +312,20 @@ def patch_iterator(state, Iterator):
                 answered(state.facts.batch_seen, loader, batch)
             if timed:
                 loop.own_cost.ns += t1 - t0 + now() - t2
+        except BaseException as failure:
+            caught(failure)
+        return batch
+
+    def fetched_elsewhere(iterator):
+        """By a thread that gives its batches to the one that trains, mostly."""
+        batch = original(iterator)
+        try:
+            loader = iterator.__dict__.get("_unidle")
+            if loader is not None and state.role == "train" and _get_ident() != state.thread:
+                state.fetched_elsewhere = True
+                loader.batches += 1
+                loader.fetched_elsewhere += 1
+                loader.largest = max(loader.largest, answered(size_of, batch) or 0)
         except BaseException as failure:
             caught(failure)
         return batch

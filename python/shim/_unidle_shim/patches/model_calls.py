@@ -148,7 +148,7 @@ def _outermost(state, torch):
             result = original(self, *args, **kwargs) if call is None else call(original, self)
         except BaseException as error:
             loop.inside = False
-            state.facts.failed(error)
+            state.facts.failed(error, of_batch=bool(kind))
             raise
         try:
             t2 = now()

@@ -108,7 +108,7 @@ def _watched_backward(state, torch):
             original(tensors, *args, **kwargs)
         except BaseException as error:
             loop.inside = inside
-            state.facts.failed(error)
+            state.facts.failed(error, of_batch=True)
             raise
         try:
             t2 = now()

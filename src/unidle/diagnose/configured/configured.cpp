@@ -14,6 +14,7 @@
 #include "unidle/base/log.h"
 #include "unidle/base/numbers.h"
 #include "unidle/diagnose/configured/argument_words.h"
+#include "unidle/diagnose/configured/changed_names.h"
 #include "unidle/diagnose/configured/configured_files.h"
 #include "unidle/diagnose/configured/device_asked.h"
 #include "unidle/knobs/command_line.h"
@@ -58,6 +59,7 @@ struct Told {
   std::string unnamed_key = {};  // when the scripts cannot have read it
   std::string argument = {};     // of the program's own parser, which may say it too
   std::string said_by = {};      // "default" of that argument, "word" of the command, "file"
+  std::string constant = {};     // of a script, which the program may change
 };
 /// What one source of settings says: a knob that it sets in a way that cannot be told holds nothing.
 using Layer = std::map<std::string, std::optional<Told>>;
@@ -123,6 +125,12 @@ Layer from_files(const std::vector<fs::path>& files, const fs::path& folder, con
         if ((is_default || config.format() != knobs::Format::kPython) && !inverted) {
           one.argument = argument_name(value.path);
           one.said_by = is_default ? "default" : "file";
+        } else if (config.format() == knobs::Format::kPython) {
+          one.constant = argument_name(value.path);
+        }
+        if (!one.constant.empty() && one.constant == value.path && is_changed(config.text(), one.constant)) {
+          layer[knob] = std::nullopt;
+          continue;
         }
         const auto [known, added] = layer.try_emplace(knob, std::move(one));
         if (!added && known->second && known->second->setting.value != value.value) {
@@ -180,7 +188,8 @@ std::vector<record::Setting> configured_settings(const std::vector<std::string>&
   settings.merge(from_files(files.scripts, folder, ""));
   std::vector<record::Setting> found;
   for (const auto& [knob, told] : settings) {
-    if (!comparable(knob) || !told || is_reassigned(scripts, told->argument)) {
+    if (!comparable(knob) || !told || is_reassigned(scripts, told->argument) ||
+        is_reassigned(scripts, told->constant)) {
       continue;
     }
     found.push_back(told->setting);

@@ -133,6 +133,9 @@ void Notes::read_loader(Signals& signals) const {
   facts.in_memory = loader.flag("in_memory");
   facts.batched = loader.flag("batched_getitem");
   facts.dataset_anew = loader.flag("dataset_anew");
+  if (const auto elsewhere = loader.whole("fetched_elsewhere")) {
+    facts.by_thread = 2 * *elsewhere > loader.whole("batches").value_or(0);
+  }
   facts.gathers = loader.flag("gathers");
   facts.gathers_not = loader.text("gathers_not");
   facts.keepable = texts_in(loader.value("keepable"));
@@ -388,6 +391,10 @@ void Notes::read_device(Signals& signals) const {
   each<record::NoteType::kMemory>([&](const auto& note) {
     if (const auto ooms = note.whole("oom")) {
       signals.gpu.ooms = std::max(signals.gpu.ooms.value_or(0), *ooms);
+      if (!training_ || note.process() == *training_) {
+        signals.gpu.oom_samples = note.whole("samples");
+        signals.gpu.oom_steps_before = note.whole("steps_before");
+      }
     }
   });
 }

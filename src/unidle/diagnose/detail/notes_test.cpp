@@ -135,21 +135,25 @@ TEST(Notes, WhatIsMissingStaysMissing) {
 }
 
 TEST(Notes, TheDeviceByWordOfTheProgram) {
-  const Signals signals = read({note(1, kTraining,
-                                     {{"type", "device"},
-                                      {"kind", "cuda"},
-                                      {"index", 0},
-                                      {"memory_bytes", 1000},
-                                      {"reserved_peak_bytes", 250},
-                                      {"capability", "9.0"},
-                                      {"alloc_retries", 3},
-                                      {"ooms", 0}}),
-                                note(1, kTraining, {{"type", "memory"}, {"oom", 2}})});
+  const Signals signals =
+      read({note(1, kTraining,
+                 {{"type", "device"},
+                  {"kind", "cuda"},
+                  {"index", 0},
+                  {"memory_bytes", 1000},
+                  {"reserved_peak_bytes", 250},
+                  {"capability", "9.0"},
+                  {"alloc_retries", 3},
+                  {"ooms", 0}}),
+            note(1, kTraining, {{"type", "memory"}, {"oom", 2}, {"samples", 64}, {"steps_before", 7}}),
+            note(2, 5, {{"type", "memory"}, {"oom", 1}, {"samples", 9}})});
   EXPECT_EQ(signals.effective("device"), "cuda");
   EXPECT_EQ(signals.gpu_capability, "9.0");
   EXPECT_NEAR(*signals.gpu_memory_used, 0.25, 1e-9);
   EXPECT_EQ(signals.gpu.alloc_retries, 3);
   EXPECT_EQ(signals.gpu.ooms, 2);
+  EXPECT_EQ(signals.gpu.oom_samples, 64);
+  EXPECT_EQ(signals.gpu.oom_steps_before, 7);
 }
 
 }  // namespace

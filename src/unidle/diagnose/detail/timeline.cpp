@@ -252,15 +252,17 @@ void add_rate(Steps steps, const Intervals& pauses, StepFacts& facts) {
 }
 
 /// The largest micro-batch: the last one of an epoch may be a rest.
-std::optional<std::int64_t> largest_batch(Steps steps) {
+}  // namespace
+
+std::optional<std::int64_t> largest_batch(std::span<const record::Step> steps, std::int64_t from) {
   std::int64_t batch = 0;
   for (const record::Step& step : steps) {
-    batch = std::max(batch, step.samples / std::max<std::int64_t>(1, step.micro_batches));
+    if (step.index >= from) {
+      batch = std::max(batch, step.samples / std::max<std::int64_t>(1, step.micro_batches));
+    }
   }
   return batch > 0 ? std::optional(batch) : std::nullopt;
 }
-
-}  // namespace
 
 std::optional<StepFacts> step_facts(const Timeline& timeline) {
   const Steps steady = Steps(timeline.steps).subspan(timeline.first_steady);

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "unidle/diagnose/detail/intervals.h"
@@ -49,6 +50,9 @@ struct StepFacts {
 };
 /// Nothing when no step took any time.
 std::optional<StepFacts> step_facts(const Timeline& timeline);
+
+/// Samples of the largest micro-batch, from the step with the index `from` on.
+std::optional<std::int64_t> largest_batch(std::span<const record::Step> steps, std::int64_t from = 0);
 
 /// Share of the input wait in the second half of the steps that falls to the tenth of them that wait longest. The first
 /// step of each pass over the data, of `per_pass` samples, is left out: its wait is the start of the pass. Nothing with

@@ -25,6 +25,19 @@ Evaluation input_by_timeline(const Context& context, const DeviceTimeline& timel
   return finding;
 }
 
+std::string who_makes_samples(const Context& context, bool by_thread) {
+  const std::string of_step = format_share(context.signals.step->input);
+  const std::string of_run = format_share(*context.input);
+  return by_thread ? context.say(
+                         "one thread makes the samples and hands them on: {} of each step is waiting for it "
+                         "({} of the wall time)",
+                         of_step, of_run)
+                   : context.say(
+                         "the training thread makes the samples itself: {} of each step is waiting for input "
+                         "({} of the wall time)",
+                         of_step, of_run);
+}
+
 Evaluation evaluate_loader_no_workers(const Context& context, const Policy& policy) {
   const Signals& signals = context.signals;
   if (!context.workers) {
@@ -45,16 +58,15 @@ Evaluation evaluate_loader_no_workers(const Context& context, const Policy& poli
 
   Finding finding = detail::of_share(*context.input, policy);
   finding.where = detail::where_loader(context, "loader.workers");
-  finding.evidence.push_back(context.say(
-      "the training thread makes the samples itself: {} of each step is waiting for input ({} of the wall time)",
-      format_share(signals.step->input), format_share(*context.input)));
+  const bool by_thread = signals.loader && signals.loader->by_thread == true;
+  finding.evidence.push_back(who_makes_samples(context, by_thread));
   if (signals.sample_s && *signals.sample_s > 0) {
     finding.evidence.push_back(context.say("one sample costs {} on one thread", format_seconds(*signals.sample_s)));
   }
   std::string how = "prepare batches in workers while the step runs";
   if (context.input_s) {
-    // With no workers the wait is the work: nothing else is done meanwhile.
-    const double work_s = *context.input_s;
+    // With no workers the wait is the work: nothing else is done meanwhile, but by a thread of its own, which works on.
+    const double work_s = by_thread ? *signals.step_s : *context.input_s;
     if (const auto best = overlapped_step_s(context, work_s)) {
       finding.speedup_bound = bound_of_run(context, *signals.step_s, *best);
       if (context.on_cpu && *best > *context.rest_s * (1 + 1e-6)) {

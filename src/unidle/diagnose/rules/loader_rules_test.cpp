@@ -35,6 +35,15 @@ TEST(LoaderNoWorkers, FiresWithTheShareOfTheWall) {
   EXPECT_EQ(fix->fix_class, knobs::KnobClass::kExact);
 }
 
+// prefetch_generator and its like: the thread works while the step runs, and still does not keep up.
+TEST(LoaderNoWorkers, AThreadThatHandsBatchesOnIsNotTheTrainingThread) {
+  Signals signals = waiting_cpu(0.3);
+  signals.loader.emplace().by_thread = true;
+  const Finding finding = fired("loader-no-workers", signals);
+  EXPECT_THAT(finding.evidence, ::testing::Contains(HasSubstr("one thread makes the samples and hands them on")));
+  EXPECT_EQ(fix_of(finding, "loader.workers")->to, 2) << "its work is a whole step of 90 ms, behind 63 ms of the rest";
+}
+
 TEST(LoaderNoWorkers, LeavesOneCpuAndNeverProposesNone) {
   Signals signals = waiting_cpu(0.9);
   EXPECT_EQ(fix_of(fired("loader-no-workers", signals), "loader.workers")->to, 3);

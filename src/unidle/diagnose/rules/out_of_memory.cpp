@@ -1,6 +1,7 @@
 #include <csignal>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "unidle/base/units.h"
 #include "unidle/diagnose/detail/finding.h"
@@ -69,8 +70,43 @@ std::string evidence_of(const Context& context, const Policy& policy, const std:
   if (killed_at_the_limit(signals, policy)) {
     return context.say("the command was killed while its memory was {} full", format_share(*signals.host_memory_used));
   }
-  return told ? told_by(context, told->facts)
-              : context.say("the device ran out of memory {} times", signals.gpu.ooms.value_or(0));
+  const std::int64_t counted = signals.gpu.ooms.value_or(0);
+  if (told && (counted == 0 || told->facts.lack != logs::Lack::kDeviceMemory)) {
+    return told_by(context, told->facts);
+  }
+  return context.on_cpu ? context.say("memory ran out {} times", counted)
+                        : context.say("the device ran out of memory {} times", counted);
+}
+
+/// The program goes on with smaller batches than those that there was no room for.
+bool shrunk(const Signals& signals) {
+  return signals.gpu.oom_samples && signals.batch_samples && *signals.batch_samples < *signals.gpu.oom_samples;
+}
+
+std::string what_came_after(const Context& context) {
+  const Signals& signals = context.signals;
+  if (signals.gpu.oom_steps_before && signals.steps && *signals.steps <= *signals.gpu.oom_steps_before) {
+    return context.say("nothing was trained after it");
+  }
+  return shrunk(signals) ? context.say("there was no room for batches of {} samples; training went on with {}",
+                                       *signals.gpu.oom_samples, *signals.batch_samples)
+                         : context.say("training went on after it");
+}
+
+void add_fixes(const Context& context, bool failed, Finding& finding) {
+  const Signals& signals = context.signals;
+  if (!failed && shrunk(signals)) {
+    Fix fix = detail::make_fix(context, "batch.size", *signals.batch_samples,
+                               "begin with the size that there is room for: each try that fails takes time");
+    fix.from = *signals.gpu.oom_samples;
+    finding.fixes.push_back(std::move(fix));
+  } else if (signals.batch_samples && *signals.batch_samples % 2 == 0) {
+    const auto accumulation = detail::effective_int(context, "batch.accumulation").value_or(1);
+    finding.fixes.push_back(detail::make_fix(context, "batch.size", *signals.batch_samples / 2,
+                                             "smaller micro-batches; the effective batch stays what it was"));
+    finding.fixes.push_back(
+        detail::make_fix(context, "batch.accumulation", accumulation * 2, "more micro-batches to one optimiser step"));
+  }
 }
 
 Evaluation evaluate_out_of_memory(const Context& context, const Policy& policy) {
@@ -95,15 +131,11 @@ Evaluation evaluate_out_of_memory(const Context& context, const Policy& policy) 
     finding.evidence.push_back(context.say("it said: {}", told->message));
   }
   if (!failed) {
-    finding.evidence.push_back(context.say("training went on after it"));
+    finding.evidence.push_back(what_came_after(context));
   }
   const bool of_the_host = killed || (told && told->facts.lack != logs::Lack::kDeviceMemory);
-  if (!of_the_host && signals.batch_samples && *signals.batch_samples % 2 == 0) {
-    const auto accumulation = detail::effective_int(context, "batch.accumulation").value_or(1);
-    finding.fixes.push_back(detail::make_fix(context, "batch.size", *signals.batch_samples / 2,
-                                             "smaller micro-batches; the effective batch stays what it was"));
-    finding.fixes.push_back(
-        detail::make_fix(context, "batch.accumulation", accumulation * 2, "more micro-batches to one optimiser step"));
+  if (!of_the_host) {
+    add_fixes(context, failed, finding);
   }
   return finding;
 }

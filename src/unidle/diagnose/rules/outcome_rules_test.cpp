@@ -7,6 +7,7 @@ namespace unidle::diagnose::testing {
 namespace {
 
 using ::testing::Contains;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -90,6 +91,34 @@ TEST(OutOfMemory, TheKernelsCountTellsWhoKilled) {
   signals.exit_code = 0;
   signals.outcome = Outcome::kCompleted;
   EXPECT_TRUE(silent("out-of-memory", signals)) << "a neighbour in the same group";
+}
+
+// A program that halves its batch until there is room for it, and trains.
+TEST(OutOfMemory, WhatTrainingWentOnWithIsTold) {
+  Signals signals = healthy_cpu();
+  signals.gpu.ooms = 4;
+  signals.gpu.oom_samples = 1024;
+  signals.loader.emplace().batch_size = 64;
+  signals.gpu.oom_steps_before = 4;
+  signals.batch_samples = 64;
+  signals.steps = 68;
+  signals.settings["batch.size"] = {.configured = "1024", .configured_at = "train.py:1", .effective = "64"};
+  const Finding finding = fired("out-of-memory", signals);
+  EXPECT_EQ(finding.severity, Severity::kWarning);
+  EXPECT_THAT(finding.evidence, ElementsAre("memory ran out 4 times",
+                                            "there was no room for batches of 1024 samples; training went on with 64"));
+  ASSERT_EQ(finding.fixes.size(), 1U);
+  EXPECT_EQ(finding.fixes[0].from, 1024);
+  EXPECT_EQ(finding.fixes[0].to, 64);
+  EXPECT_TRUE(silent("setting-ignored", signals)) << "the program changed it for want of memory";
+  signals.gpu.ooms = 0;
+  EXPECT_FALSE(silent("setting-ignored", signals));
+  signals.gpu.ooms = 4;
+  signals.steps = 4;
+  EXPECT_THAT(fired("out-of-memory", signals).evidence, Contains("nothing was trained after it"));
+  signals.steps = 68;
+  signals.batch_samples = 1024;  // the batch was left out
+  EXPECT_THAT(fired("out-of-memory", signals).evidence, Contains("training went on after it"));
 }
 
 TEST(OutOfMemory, AKillThatNobodyExplainsIsNotCalledEnoughMemory) {

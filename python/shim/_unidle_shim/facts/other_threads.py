@@ -1,0 +1,54 @@
+"""Batches that another thread makes: the thread that trains waits for it, at a queue or another object that
+threads share."""
+
+import linecache
+import os
+import re
+import sysconfig
+
+_STANDARD = tuple(
+    os.path.join(sysconfig.get_paths()[key], "")
+    for key in ("stdlib", "platstdlib")
+    if sysconfig.get_paths().get(key)
+)
+_PACKAGES = ("site-packages", "dist-packages")
+_SHARED = ("threading.py", "queue.py", "queues.py", "connection.py", "synchronize.py", "_base.py", "pool.py")
+_TAKES = ("get", "recv", "recv_bytes", "result", "next", "__next__", "popleft")  # what somebody else has made
+_CALL = re.compile(r"\.(get|recv|recv_bytes|result|popleft)\(\s*(\)|block|timeout|True)")
+_WAIT = re.compile(r"\.(join|wait|acquire)\(")
+
+
+class Batches:
+    """Whether the thread that trains waits for them."""
+
+    def __init__(self, state):
+        self.state = state
+        self.lines = {}  # (file, line) -> (takes, waits): the calls that the line makes
+
+    def is_waiting(self, frame):
+        """`frame`: the innermost one of that thread. It takes what another thread or process has made, or it
+        waits for another one while a thread fetches from a loader."""
+        takes = waits = False
+        while frame is not None and _is_standard(frame.f_code.co_filename):
+            if os.path.basename(frame.f_code.co_filename) in _SHARED:
+                waits = True
+                takes = takes or frame.f_code.co_name in _TAKES
+            frame = frame.f_back
+        if frame is None:
+            return False
+        if not waits:  # of what is written in C there are no frames
+            takes, waits = self._calls_of(frame.f_code.co_filename, frame.f_lineno)
+        return takes or (waits and self.state.fetched_elsewhere)
+
+    def _calls_of(self, name, line):
+        known = self.lines.get((name, line))
+        if known is None:
+            text = linecache.getline(name, line or 0)
+            known = bool(_CALL.search(text)), bool(_WAIT.search(text))
+            if len(self.lines) < 2000:
+                self.lines[(name, line)] = known
+        return known
+
+
+def _is_standard(name):
+    return name.startswith(_STANDARD) and not any(folder in name for folder in _PACKAGES)

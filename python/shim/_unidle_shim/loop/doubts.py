@@ -1,0 +1,110 @@
+"""Batches that go through a model with gradients on, of which nobody may ever take the gradients: validation
+that is written like training. A base class of Loop.
+
+A backward pass or an optimiser's step proves that a loader is for training, and all others that have given
+batches since the last one. Until then what a loader gives is in doubt. It is validation if it ends, or if
+another loader goes on, and nothing has been trained meanwhile.
+"""
+
+from _unidle_shim.loop.validation import VALIDATE_PHASE
+
+_FEWEST = 2  # batches in a row that make a loop of their own
+
+
+class Doubt:
+    """Of one loader: what the step was before its first batch, and what it has given since."""
+
+    def __init__(self, loader, t, parts):
+        self.loader, self.begin = loader, t
+        self.before = parts.copy()
+        self.batches = self.samples = 0
+
+    def is_unused(self, parts):
+        """Its batches have gone through a model, and nothing was trained."""
+        before = self.before
+        return (
+            parts is not None
+            and self.batches > 0
+            and parts.forwards > before.forwards
+            and parts.backwards == before.backwards
+            and not parts.optimizers
+        )
+
+
+class Doubts:
+    def __init__(self):
+        self.doubts = []
+        self.validated = 0, 0  # when the newest batch for validation was asked for, and its samples
+        self.taken_back = None  # (Doubt, the step with its batches) of the newest loader that validates so
+
+    def doubt(self, loader, t):
+        """A batch of the loader is asked for, which nothing has proved to be for training."""
+        if all(one.loader is not loader for one in self.doubts):
+            self.doubts.append(Doubt(loader, t, self.current(t)))
+
+    def gave(self, loader, samples):
+        for one in self.doubts:
+            if one.loader is loader:
+                one.batches += 1
+                one.samples += samples
+
+    def prove(self):
+        """Something is trained."""
+        for one in self.doubts:
+            one.loader.proven = True
+        self.doubts = []
+
+    def another_goes_on(self, loader):
+        """A batch of `loader` is asked for, after those of the ones in doubt."""
+        for one in self.doubts:
+            alone = loader.proven or one.batches >= _FEWEST
+            if one.loader is not loader and alone and one.is_unused(self.parts):
+                self.take_back(one)
+                return
+
+    def has_ended(self, loader):
+        for one in self.doubts:
+            if one.loader is loader and one.is_unused(self.parts):
+                self.take_back(one)
+                return
+
+    def take_back(self, one):
+        """What was counted as training since the doubt began was validation."""
+        one.loader.use, one.loader.with_gradients = "validate", True
+        self.taken_back = one, self.parts
+        end, self.parts = self.parts.last, one.before
+        self.doubts = [other for other in self.doubts if other.begin < one.begin]
+        self.ahead = [ahead for ahead in self.ahead if ahead[0] is not one.loader]
+        self.phase = VALIDATE_PHASE
+        self.validation, self.preview = [one.begin, end, one.samples, True], None
+
+    def validates_with_gradients(self):
+        """The newest batch is of a loader whose gradients nobody took so far."""
+        last = self.last_loader
+        return last is not None and last.use == "validate" and last.with_gradients
+
+    def gradients_are_taken(self):
+        """A backward pass begins. Directly after batches that were taken back it is over these."""
+        last = self.last_loader
+        if self.taken_back is not None:
+            one, self.parts = self.taken_back
+            one.loader.use, one.loader.with_gradients = "train", False
+            self.validation = None
+            one.loader.proven = True
+        elif self.validates_with_gradients():
+            self.newest_was_trained(last)
+        self.taken_back = None
+        self.prove()
+
+    def newest_was_trained(self, loader):
+        """Of a loader that has validated so far; what it gave before stays validation."""
+        loader.use, loader.with_gradients, loader.proven = "train", False, True
+        (begin, samples), validation = self.validated, self.validation
+        if validation is not None:
+            validation[1], validation[2] = min(validation[1], begin), validation[2] - samples
+            if validation[2] <= 0:
+                self.validation = None
+            self.close_validation(None)
+        parts = self.current(begin)
+        if parts.fresh:
+            parts.take(samples)
