@@ -239,7 +239,6 @@ Messages chinese_rule_messages() {
       {"how the run ended", "运行如何结束"},
       {"the command was killed while its memory was {} full", "命令在内存用到 {} 时被杀死"},
       {"the kernel killed {} processes for want of memory while the run went on", "运行期间内核因内存不足杀死了 {} 个进程"},
-      {"the device ran out of memory {} times", "设备内存耗尽 {} 次"},
       {"the program says that it ran out of memory", "程序报告内存耗尽"},
       {"the program says that the host ran out of memory", "程序报告主机内存耗尽"},
       {"shared memory (/dev/shm) ran out", "共享内存（/dev/shm）耗尽"},

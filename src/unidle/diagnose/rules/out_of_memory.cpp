@@ -74,8 +74,7 @@ std::string evidence_of(const Context& context, const Policy& policy, const std:
   if (told && (counted == 0 || told->facts.lack != logs::Lack::kDeviceMemory)) {
     return told_by(context, told->facts);
   }
-  return context.on_cpu ? context.say("memory ran out {} times", counted)
-                        : context.say("the device ran out of memory {} times", counted);
+  return context.say("memory ran out {} times", counted);
 }
 
 /// The program goes on with smaller batches than those that there was no room for.
