@@ -40,6 +40,7 @@ class Loader:
     def __init__(self, use=None):
         self.use = use
         self.proven = self.with_gradients = False
+        self.begun_ns = 0
 
 
 class Optimizer:

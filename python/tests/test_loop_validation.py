@@ -149,13 +149,19 @@ class ValidationTest(unittest.TestCase):
         self.assertEqual(self.trained()[0], [4, 4, 4, 6, 4])
 
     def test_a_loop_that_begins_again_leaves_its_batch(self):
-        self.program.fetch(test_loop.Loader("train"), samples=64, place=1)
-        for _ in range(2):
-            self.program.fetch(self.loader, samples=32, place=1)
-            self.program.forward(self.model, samples=32)
-            self.program.backward()
-            self.program.step(self.optimizer)
-        self.assertEqual(self.trained()[0], [32, 32])
+        for again, samples in ((True, [32, 32]), (False, [64, 64])):
+            with self.subTest(again=again):
+                self.setUp()
+                first = test_loop.Loader()
+                for _ in range(2):
+                    if not again or not self.program.loop.optimizer_steps:
+                        self.program.fetch(first, samples=64, place=1)
+                        self.loader.begun_ns = self.program.t + 1 if again else 0
+                    self.program.fetch(self.loader, samples=32, place=1)  # the same line, with zip
+                    self.program.forward(self.model, samples=32)
+                    self.program.backward()
+                    self.program.step(self.optimizer)
+                self.assertEqual(self.trained()[0], samples)
 
     def test_text_that_is_made_word_by_word_is_no_validation(self):
         for samples, spans in ((1, 0), (100, 1)):

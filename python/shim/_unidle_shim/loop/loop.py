@@ -59,6 +59,7 @@ class Loop(Steps, Validations, Doubts):
         self.unseen = False  # no model was seen since a batch for validation was fetched
         self.iterator = 0  # id of the iterator that gave the newest batch
         self.fetch_place = None  # where the program asked for it
+        self.fetched_ns = 0  # when it came
         self.telling = False
 
     def works_on_batch(self):
@@ -151,8 +152,9 @@ class Loop(Steps, Validations, Doubts):
                 if len(self.ahead) >= _MOST_AHEAD:
                     self.ahead.clear()
                 self.ahead.append((loader, samples))
-            elif parts.place is not None and parts.place == self.fetch_place:
+            elif loader.begun_ns > self.fetched_ns and parts.place == self.fetch_place is not None:
                 parts.take_instead(samples)  # the loop began again, with another loader
+            self.fetched_ns = t1
 
     def take_ahead(self, parts):
         """A forward pass begins on a batch that was fetched together with the one before it."""

@@ -36,6 +36,7 @@ class Loader:
         self.fetched_elsewhere = 0  # batches that a thread took which does not train
         self.start_ns = self.start_last_ns = self.start_waited_ns = 0
         self.starting_ns = None  # workers are being started; ns so far
+        self.begun_ns = 0  # when its newest iterator was made
         self.slot = None  # shared with the first worker: how long its first batch took
         self.making = None if of_package else sampling.Samples(number)  # made in this process, each timed
         self.samples = self.making or package_loading.Costs(self)
@@ -189,6 +190,7 @@ def patch_loader(state, DataLoader, options, starts_workers):
             own = t1 - t0 - (loop.total - before)
             loop.total += own
             loader.epochs += 1
+            loader.begun_ns = t1
             loader.wait_ns += own
             loader.starting_ns = own if starts else None
             loop.fetch_ends(loader, t0, t1, own, 0, False)
