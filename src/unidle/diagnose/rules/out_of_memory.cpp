@@ -78,7 +78,7 @@ std::string evidence_of(const Context& context, const Policy& policy, const std:
 }
 
 /// The program goes on with smaller batches than those that there was no room for.
-bool shrunk(const Signals& signals) {
+bool went_on_smaller(const Signals& signals) {
   return signals.gpu.oom_samples && signals.batch_samples && *signals.batch_samples < *signals.gpu.oom_samples;
 }
 
@@ -87,14 +87,14 @@ std::string what_came_after(const Context& context) {
   if (signals.gpu.oom_steps_before && signals.steps && *signals.steps <= *signals.gpu.oom_steps_before) {
     return context.say("nothing was trained after it");
   }
-  return shrunk(signals) ? context.say("there was no room for batches of {} samples; training went on with {}",
-                                       *signals.gpu.oom_samples, *signals.batch_samples)
-                         : context.say("training went on after it");
+  return went_on_smaller(signals) ? context.say("there was no room for batches of {} samples; training went on with {}",
+                                                *signals.gpu.oom_samples, *signals.batch_samples)
+                                  : context.say("training went on after it");
 }
 
-void add_fixes(const Context& context, bool failed, Finding& finding) {
+void add_smaller_batch(const Context& context, bool failed, Finding& finding) {
   const Signals& signals = context.signals;
-  if (!failed && shrunk(signals)) {
+  if (!failed && went_on_smaller(signals)) {
     Fix fix = detail::make_fix(context, "batch.size", *signals.batch_samples,
                                "begin with the size that there is room for: each try that fails takes time");
     fix.from = *signals.gpu.oom_samples;
@@ -134,7 +134,7 @@ Evaluation evaluate_out_of_memory(const Context& context, const Policy& policy) 
   }
   const bool of_the_host = killed || (told && told->facts.lack != logs::Lack::kDeviceMemory);
   if (!of_the_host) {
-    add_fixes(context, failed, finding);
+    add_smaller_batch(context, failed, finding);
   }
   return finding;
 }

@@ -37,7 +37,7 @@ bool same_batch(const Signals& signals, const std::string& configured, const std
 }
 
 /// The program went on with smaller batches when memory had run out.
-bool shrunk(const Signals& signals, const std::string& configured, const std::string& effective) {
+bool shrunk_for_memory(const Signals& signals, const std::string& configured, const std::string& effective) {
   const auto whole = parse_number<double>(configured);
   const auto live = parse_number<double>(effective);
   return signals.gpu.ooms.value_or(0) > 0 && whole && live && *live < *whole;
@@ -46,8 +46,8 @@ bool shrunk(const Signals& signals, const std::string& configured, const std::st
 /// True where the difference is none: a value that leaves the choice to the program, a batch that is only counted in
 /// another way.
 bool means_the_same(const Signals& signals, const std::string& knob, const SettingPair& pair) {
-  return knob == "batch.size" &&
-         (same_batch(signals, *pair.configured, *pair.effective) || shrunk(signals, *pair.configured, *pair.effective));
+  return knob == "batch.size" && (same_batch(signals, *pair.configured, *pair.effective) ||
+                                  shrunk_for_memory(signals, *pair.configured, *pair.effective));
 }
 
 /// The variable that explains the live value; empty when none does.
