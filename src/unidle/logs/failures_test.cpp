@@ -159,6 +159,19 @@ TEST(Failures, ATurnThatTrainingWentOnAfter) {
   }
 }
 
+TEST(Failures, ATurnIsToldByItsLinesWhereTheyHaveNoTime) {
+  const std::string line = "slurmstepd: error: *** JOB 5 ON n CANCELLED AT 2024-03-05T10:03:20 DUE TO TIME LIMIT ***\n";
+  const auto untimed = [](int lines) {
+    std::string text;
+    for (int i = 0; i < lines; ++i) {
+      text += fmt::format("step {} loss 0.5\n", i);
+    }
+    return text;
+  };
+  EXPECT_TRUE(told_by(untimed(200) + line + untimed(20)).end);
+  EXPECT_FALSE(told_by(untimed(200) + line + untimed(200)).end);
+}
+
 TEST(Failures, TheTimeBetweenTwoTurnsIsNoTraining) {
   const TextLog log = told_by(
       steps(0, 200) + "slurmstepd: error: *** JOB 5 ON n CANCELLED AT 2024-03-05T10:03:20 DUE TO PREEMPTION ***\n" +

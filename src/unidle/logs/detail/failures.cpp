@@ -156,9 +156,10 @@ void Failures::finish(std::optional<std::int64_t> last_ns) {
 /// A run that is told to end may still print steps for a while.
 bool Failures::went_on(const SchedulerEnd& end, std::optional<std::int64_t> until_ns) const {
   constexpr std::int64_t kGraceNs = std::int64_t{120} * 1'000'000'000;
-  constexpr std::int64_t kGraceLines = 100;  // where lines tell no time
+  constexpr std::int64_t kGraceLines = 100;  // where those behind it tell no time
   const std::int64_t after = progress_after(log_, end.quote);
-  return after > 0 && (end.t_ns && until_ns ? *until_ns - *end.t_ns > kGraceNs : after > kGraceLines);
+  const bool timed = end.t_ns && until_ns && *until_ns > *end.t_ns;
+  return after > 0 && (timed ? *until_ns - *end.t_ns > kGraceNs : after > kGraceLines);
 }
 
 void Failures::begin_another_turn() {
