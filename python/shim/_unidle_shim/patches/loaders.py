@@ -209,9 +209,9 @@ def patch_loader(state, DataLoader, options, starts_workers):
             loader = loader_of(state, real)
             if loader.facts is None:  # now: a DataLoader that nobody keeps is gone before its first batch
                 loader.facts = answered(loading.loader_facts, state.torch, loader)
+            iterator._unidle = loader
             if state.trains:
                 loader.epochs += 1
-                iterator._unidle = loader
             else:
                 state.elsewhere = _get_ident(), loader, weakref.ref(iterator)
         except BaseException as failure:
@@ -229,7 +229,7 @@ def take_over(state):
     iterator = iterator()
     if thread == state.thread and iterator is not None:
         loader.epochs += 1
-        iterator._unidle = loader
+        loader.fetched_elsewhere, state.fetched_elsewhere = 0, False
 
 
 def _facts_of(state, loop, loader, real):
