@@ -276,16 +276,12 @@ class Setter {
     }
     const auto flag = std::find_if(settings_.begin(), settings_.end(),
                                    [&](const Recognized* setting) { return setting->meaning == present; });
-    std::string path = (*flag)->path;
     const std::string from = wants_bf16 ? "fp16" : "bf16";
     const std::string to = wants_bf16 ? "bf16" : "fp16";
-    if (!reads_both_flags() || path.find(from) == std::string::npos) {
+    if (!reads_both_flags() || last_key((*flag)->path) != from) {  // use_bf16 is another program's
       refuse(*flag, fmt::format("has no key for {}", value_));
     }
-    for (std::size_t at = path.find(from); at != std::string::npos; at = path.find(from, at + to.size())) {
-      path.replace(at, from.size(), to);
-    }
-    add(path, detail::boolean_like(true, file_boolean()));
+    add(with_last_key((*flag)->path, to), detail::boolean_like(true, file_boolean()));
   }
 
   /// The framework reads a flag for each format, whether or not the file has it.

@@ -144,6 +144,23 @@ TEST(SetKnob, AValueThatValidationReadsStaysInHyperPyYaml) {
               HasSubstr("valid_dataloader_opts.num_workers in line 5 takes its value from it"));
 }
 
+TEST(SetKnob, ALiteralTakesThePlaceOfAReferenceAndItsTag) {
+  for (const char* tag : {"!ref", "!copy"}) {
+    const std::string text = std::string("batch_size: 16\nopts:\n  num_workers: ") + tag + " ";
+    EXPECT_EQ(turned(text + "<batch_size>  # why\n", "loader.workers", "3"),
+              "batch_size: 16\nopts:\n  num_workers: 3  # why\n");
+  }
+  EXPECT_EQ(turned("num_workers: !!int 16\n", "loader.workers", "3"), "num_workers: !!int 3\n");
+}
+
+TEST(SetKnob, AddsAFlagOnlyWhereTheFrameworkReadsIt) {
+  const std::string trainer = "per_device_train_batch_size: 4\n";
+  EXPECT_EQ(turned(trainer + "bf16: true\n", "precision.amp", "fp16"), trainer + "bf16: false\nfp16: true\n");
+  EXPECT_THAT(refusal(trainer + "use_bf16: true\n", "precision.amp", "fp16"), HasSubstr("has no key for fp16"));
+  EXPECT_EQ(turned("auto_mix_prec: false\nnumber_of_epochs: 3\n__set_seed: 1\n", "precision.amp", "fp16"),
+            "auto_mix_prec: true\nnumber_of_epochs: 3\n__set_seed: 1\n");
+}
+
 TEST(SetKnob, TellsWhereItGuesses) {
   const auto guessed = [](const char* text) {
     ConfigFile file = ConfigFile::from_text(text, "c.yaml");

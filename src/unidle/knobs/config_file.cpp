@@ -172,7 +172,8 @@ void ConfigFile::change(const std::vector<NewValue>& values) {
   std::string text;
   std::size_t copied = 0;
   for (const auto& [begin, scalar] : places) {
-    text.append(text_, copied, begin - copied);
+    const std::size_t from = format_ == Format::kYaml ? detail::begin_of_reference(text_, begin) : begin;
+    text.append(text_, copied, from - copied);
     text += detail::syntax_of(format_).replacement(text_, *scalar, wanted_at[begin]);
     copied = scalar->end;
   }

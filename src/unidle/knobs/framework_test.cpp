@@ -45,6 +45,8 @@ TEST(Frameworks, TheMoreSpecificIsTold) {
             "nemo");
   EXPECT_EQ(told("dataloader_num_workers: 4\nepoch_counter: 1\ncheckpointer: 2\n"), "speechbrain");
   EXPECT_EQ(told("checkpoint_dir: a\nout_dir: b\nlora_r: 8\ntrain: {micro_batch_size: 1}\n"), "litgpt");
+  EXPECT_EQ(told("exp_manager: {}\nsave_interval: 1\nmicro_batch_size: 1\nlr_warmup_steps: 1\nmegatron_amp_O2: true\n"),
+            "nemo");
   EXPECT_EQ(told("base_model: a\nmicro_batch_size: 1\n"), "axolotl");
 }
 

@@ -217,6 +217,7 @@ std::optional<Configured> configured_precision(const std::vector<const Recognize
   const Recognized* format = nullptr;
   const Recognized* off = nullptr;
   bool on = false;
+  bool flagged = false;
   for (const Recognized* setting : settings) {
     const bool flag = setting->meaning == Meaning::kMeansFp16 || setting->meaning == Meaning::kMeansBf16;
     if (!setting->canonical && setting->meaning != Meaning::kSwitch) {
@@ -230,11 +231,13 @@ std::optional<Configured> configured_precision(const std::vector<const Recognize
       return std::nullopt;
     } else {
       format = setting;
+      flagged = flagged || flag;
     }
   }
   const bool off_wins = off != nullptr && !on && (format == nullptr || off->meaning == Meaning::kSwitch);
   const Recognized* say = off_wins ? off : format;
-  if (say == nullptr || (off != nullptr && off->meaning == Meaning::kSwitch && on)) {
+  const bool contradicted = off != nullptr && off->meaning == Meaning::kSwitch && (on || flagged);
+  if (say == nullptr || contradicted) {
     return std::nullopt;
   }
   return Configured{*say->canonical, say->path, say->line};

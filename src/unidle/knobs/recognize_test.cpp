@@ -37,6 +37,9 @@ TEST(Recognize, ReadsKeysByTheirWords) {
   EXPECT_THAT(found("bs: 4\n"), ElementsAre("batch.size=4"));
   EXPECT_THAT(found("learning_rate: 1e-3\n"), ElementsAre("optimizer.lr=0.001"));
   EXPECT_THAT(found("accumulate_grad_batches: 2\n"), ElementsAre("batch.accumulation=2"));
+  EXPECT_THAT(found("gradient_accumulate_every: 2\n"), ElementsAre("batch.accumulation=2"));
+  EXPECT_THAT(found("fsdp_config: {fsdp_activation_checkpointing: false}\n"), ElementsAre("grad.checkpointing=false"));
+  EXPECT_THAT(found("evaluators: [{data: {num_workers: 0}}]\n"), ElementsAre("loader.workers=0 validation"));
   EXPECT_THAT(found("optim:\n  params:\n    fused: True\n"), ElementsAre("optimizer.fused=true"));
   EXPECT_THAT(found("torch_compile:\n  enable: false\n  mode: max-autotune\n"),
               ElementsAre("compile.mode=off", "compile.mode=? option"));
@@ -55,6 +58,8 @@ TEST(Recognize, TellsBatchesApart) {
   EXPECT_THAT(found("train_batch_size: 64\n"), ElementsAre("batch.size=64"));
   EXPECT_THAT(found("{\"train_batch_size\": 64, \"zero_optimization\": {\"stage\": 1}}", "ds.json"),
               ElementsAre("batch.size=64 global"));
+  EXPECT_THAT(found("train_batch_size: 64\ndevice_train_microbatch_size: 4\nmax_duration: 1ep\n"),
+              ElementsAre("batch.size=64 global", "batch.size=4"));
   EXPECT_THAT(found("val:\n  loader: {batch_size: 2}\ntrain:\n  loader: {batch_size: 4}\n"),
               ElementsAre("batch.size=2 validation", "batch.size=4"));
 }
@@ -83,6 +88,9 @@ TEST(Recognize, RejectsLookAlikes) {
                            "auto_scale_lr: {base_batch_size: 256}\n",
                            "batch_size_per_image: 512\n",
                            "lr_scheduler: cosine\n",
+                           "tools: [{config: {num_workers: 10}}]\n",
+                           "reward_model: {num_workers: 8}\n",
+                           "algorithms: {low_precision_layernorm: {precision: amp_fp16}}\n",
                            "half: true\n"}) {
     EXPECT_THAT(found(text), IsEmpty()) << text;
   }
@@ -106,6 +114,7 @@ TEST(Recognize, UnderstandsPrecision) {
   EXPECT_EQ(amp("use_amp: true\namp_dtype: float16\n"), "fp16");
   EXPECT_EQ(amp("use_amp: false\namp_dtype: float16\n"), "off");
   EXPECT_EQ(amp("use_amp: true\n"), "?") << "in which format, the program knows";
+  EXPECT_EQ(amp("use_amp: false\nuse_bf16: true\n"), "?") << "they contradict each other";
   EXPECT_EQ(amp("amp: bf16\n"), "bf16");
   EXPECT_EQ(amp("trainer: {precision: bf16-mixed}\n"), "bf16");
   EXPECT_EQ(amp("trainer: {precision: 32}\n"), "off");

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <string_view>
 
 #include "unidle/base/characters.h"
@@ -87,6 +88,15 @@ std::optional<long long> steps_in(const Words& words, std::string value) {
   return steps && *steps > 0 ? steps : std::nullopt;
 }
 
+/// A number under "device" or "gpu" is which one; in the plural it is how many.
+bool counts_gpus(const std::string& path) {
+  static constexpr std::array<std::string_view, 10> kKeys = {
+      "devices", "gpus",        "num_gpus",       "n_gpus",        "ngpus",
+      "n_gpu",   "num_devices", "nproc_per_node", "gpus_per_node", "num_proc_per_node"};
+  const std::vector<std::string> keys = detail::keys_of(path);
+  return !keys.empty() && std::find(kKeys.begin(), kKeys.end(), lower(keys.back())) != kKeys.end();
+}
+
 /// Each literal with the words of its key.
 template <typename Visit>
 void for_each_value(const ConfigFile& file, Visit visit) {
@@ -131,6 +141,38 @@ long long devices_of_a_batch(const ConfigFile& file) {
     }
   });
   return most;
+}
+
+long long gpus_of_a_machine(const ConfigFile& file) {
+  long long most = 1;
+  std::map<std::string, long long> listed;  // by the path of the list
+  for_each_value(file, [&](const Scalar& scalar, const Words&, const std::string& value) {
+    if (!counts_gpus(scalar.path) || !is_of_the_run(scalar.path)) {
+      return;
+    }
+    const auto number = parse_number<long long>(value);
+    if (scalar.path.ends_with(']')) {
+      most = std::max(most, ++listed[scalar.path.substr(0, scalar.path.rfind('['))]);
+    } else if (number) {
+      most = std::max(most, *number);
+    } else if (value.find_first_not_of("0123456789, ") == std::string::npos) {
+      most = std::max(most, 1 + static_cast<long long>(std::count(value.begin(), value.end(), ',')));
+    }
+  });
+  return most;
+}
+
+bool generates_samples(const ConfigFile& file) {
+  static const Words kMethods = detail::split_words("ppo grpo rloo");
+  const auto says_so = [](const std::string& key) {
+    const Words words = detail::words_of(key);
+    const bool rollouts = detail::contains(words, "actor") && detail::contains(words, "rollout");
+    return detail::any_in(words, kMethods) || rollouts || are(words, "num generation");
+  };
+  return std::any_of(file.scalars().begin(), file.scalars().end(), [&](const Scalar& scalar) {
+    const std::vector<std::string> keys = detail::keys_of(scalar.path);
+    return std::any_of(keys.begin(), keys.end(), says_so);
+  });
 }
 
 }  // namespace unidle::knobs

@@ -27,4 +27,11 @@ std::optional<long long> most_steps(const ConfigFile& file);
 /// the parts of a sequence. 1 where none does. Such programs are particular about the size of a micro-batch.
 long long devices_of_a_batch(const ConfigFile& file);
 
+/// GPUs of a machine that a key gives the run, each with a process and a loader of its own: devices: 8, gpus: [0, 1],
+/// nproc_per_node: 4. 1 where none does.
+long long gpus_of_a_machine(const ConfigFile& file);
+
+/// Keys of a training that generates its own samples (PPO, GRPO): its steps wait for that, and not for the loader.
+bool generates_samples(const ConfigFile& file);
+
 }  // namespace unidle::knobs

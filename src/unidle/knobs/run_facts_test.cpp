@@ -49,5 +49,26 @@ TEST(RunFacts, DevicesThatShareABatch) {
   EXPECT_EQ(devices("a: 1\n"), 1);
 }
 
+TEST(RunFacts, HowManyGpusAMachineGives) {
+  const auto gpus = [](const char* text) { return gpus_of_a_machine(ConfigFile::from_text(text, "c.yaml")); };
+  EXPECT_EQ(gpus("trainer:\n  devices: 8\n  num_nodes: 4\n"), 8);
+  EXPECT_EQ(gpus("devices: [0, 2, 3]\n"), 3);
+  EXPECT_EQ(gpus("train:\n  gpus: \"0,1\"\n"), 2);
+  EXPECT_EQ(gpus("nproc_per_node: 4\n"), 4);
+  EXPECT_EQ(gpus("n: 2\ntrainer: {devices: '${n}'}\n"), 2);
+  for (const char* text : {"device: 3\n", "gpu: 2\n", "devices: auto\n", "devices: -1\n", "gpus: 0\n", "gpus: \"\"\n",
+                           "teacher: {devices: 8}\n", "batch_size: 8\n"}) {
+    EXPECT_EQ(gpus(text), 1) << text;
+  }
+}
+
+TEST(RunFacts, WhatGeneratesItsSamples) {
+  const auto generates = [](const char* text) { return generates_samples(ConfigFile::from_text(text, "c.yaml")); };
+  EXPECT_TRUE(generates("trainer: {ppo: {max_epochs: 1}}\n"));
+  EXPECT_TRUE(generates("num_generations: 16\n"));
+  EXPECT_TRUE(generates("actor_rollout_ref: {actor: {strategy: fsdp}}\n"));
+  EXPECT_FALSE(generates("training: {rollout_every: 50}\nnum_generation_steps: 4\nsupport: 1\n"));
+}
+
 }  // namespace
 }  // namespace unidle::knobs

@@ -18,7 +18,7 @@ const Knob& batch_accumulation() {
                       {"accumulation|accum|accumulate|accumulative ?gradient ?gradients ?grad ?step ?iter ?batches "
                        "?count "
                        "?num ?size "
-                       "?freq ?factor ?train"},
+                       "?freq ?every ?factor ?train"},
                       {"update freq|frequency", Meaning::kValue, true},
                   },
               .topic = "accumulation accum accumulate accumulative",

@@ -15,7 +15,7 @@ const Knob& batch_size() {
           {
               .spellings =
                   {
-                      {"train batch size", Meaning::kGlobalBatch, false, "deepspeed gpt-neox"},
+                      {"train batch size", Meaning::kGlobalBatch, false, "deepspeed gpt-neox composer"},
                       {"global|total|effective|optimizer|overall batch size ?train", Meaning::kGlobalBatch},
                       {"ims|imgs|images per batch", Meaning::kGlobalBatch},
                       {"samples|imgs|images|batch|sequences per gpu|device"},

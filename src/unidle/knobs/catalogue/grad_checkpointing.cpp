@@ -15,7 +15,7 @@ const Knob& grad_checkpointing() {
           {
               .spellings =
                   {
-                      {"gradient|grad|activation checkpointing|checkpoint ?use ?enable ?enabled"},
+                      {"gradient|grad|activation checkpointing|checkpoint ?use ?enable ?enabled ?fsdp"},
                   },
               .topic = "checkpointing checkpoint",
           },

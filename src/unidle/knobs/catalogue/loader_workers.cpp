@@ -20,7 +20,7 @@ const Knob& loader_workers() {
               .topic = "worker",
               .never_under =
                   "ray dask rollout env server preprocess preprocessing cache tokenizer metric metrics download "
-                  "predictor inference",
+                  "predictor inference reward tool agent sandbox judge",
           },
       .change =
           {

@@ -48,13 +48,14 @@ const Knob& precision_amp() {
                       {"amp ?use ?enable ?native ?train ?torch ?cuda ?with", Meaning::kSwitch},
                       {"mixed precision ?use ?enable ?train ?automatic ?auto", Meaning::kSwitch},
                       {"autocast ?use ?enable ?train", Meaning::kSwitch},
+                      {"auto mix prec", Meaning::kMeansFp16, false, "speechbrain"},
                       {"fp16|float16 ?use ?enable ?train ?amp ?precision", Meaning::kMeansFp16},
                       {"bf16|bfloat16 ?use ?enable ?train ?amp ?precision", Meaning::kMeansBf16},
                   },
               .topic = "amp precision dtype fp16 bf16",
               .never_under =
                   "model models fsdp quantize quantization quantizer offload predict prediction inference infer "
-                  "checkpoint export tokenizer teacher vae generation",
+                  "checkpoint export tokenizer teacher vae generation groupnorm layernorm rmsnorm",
               .environment = "ACCELERATE_MIXED_PRECISION",
           },
       .change =

@@ -238,6 +238,19 @@ void Readers::visit_references(const std::string& path, Search& search) const {
   }
 }
 
+std::size_t begin_of_reference(std::string_view text, std::size_t begin) {
+  std::string_view before = text.substr(0, begin);
+  while (!before.empty() && is_blank(before.back())) {
+    before.remove_suffix(1);
+  }
+  for (const std::string_view tag : {"!ref", "!copy"}) {
+    if (before.size() < begin && before.ends_with(tag)) {
+      return before.size() - tag.size();
+    }
+  }
+  return begin;
+}
+
 bool is_computed(std::string_view value) {
   const bool hyper = value.starts_with('<') && value.ends_with('>') && name_in(value);
   return hyper || value.find("${") != std::string_view::npos || value.find("%(") != std::string_view::npos ||

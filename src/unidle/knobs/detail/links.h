@@ -16,6 +16,10 @@ namespace unidle::knobs::detail {
 /// and where it is <name>.
 bool is_computed(std::string_view value);
 
+/// Where a literal begins that takes the place of a value at `begin`: HyperPyYAML's "!ref " goes with the name that it
+/// stands before, for behind it a number is read as a text.
+std::size_t begin_of_reference(std::string_view text, std::size_t begin);
+
 /// The scalar that finally holds the literal: `scalar` itself, or what its whole value refers to, over as many steps as
 /// it takes. nullptr when the value is computed in another way (a resolver call, text around the reference), refers to
 /// nothing in this file, or in a circle.

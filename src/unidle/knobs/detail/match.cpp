@@ -8,7 +8,7 @@ namespace unidle::knobs::detail {
 namespace {
 
 const Words& validation_words() {
-  static const Words kWords = split_words("val valid validation eval evaluation evaluate test testing");
+  static const Words kWords = split_words("val valid validation eval evaluation evaluate evaluator test testing");
   return kWords;
 }
 

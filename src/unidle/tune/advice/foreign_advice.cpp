@@ -23,11 +23,19 @@ namespace {
 
 /// The queue that PyTorch's DataLoader has by default, in batches a worker.
 constexpr int kUsualPrefetch = 2;
+/// More than any machine has.
+constexpr long long kMostGpus = 64;
+
 class Adviser {
  public:
   Adviser(knobs::ConfigFile& config, const Hardware& hardware, Profile profile)
       : config_(config), hardware_(hardware), profile_(profile), recognition_(knobs::recognize(config)) {
     configured_ = knobs::configured(recognition_);
+    if (gpu()) {
+      hardware_.gpus =
+          std::max(hardware_.gpus, static_cast<int>(std::min(knobs::gpus_of_a_machine(config), kMostGpus)));
+    }
+    generates_ = knobs::generates_samples(config);
     advice_.framework = recognition_.framework;
     advice_.recognized = recognition_.knobs.size();
   }
@@ -120,10 +128,15 @@ class Adviser {
     if (!workers && !mentions("loader.workers") && recognition_.framework == "huggingface") {
       workers = 0;  // TrainingArguments.dataloader_num_workers
     }
+    const bool waits_elsewhere = workers == 0 && generates_;
+    if (waits_elsewhere) {
+      leave(fmt::format("loader.workers: {}: a step waits for the samples that it generates, not for the loader",
+                        config_.name()));
+    }
     const bool conflict = workers == 0 && (has("loader.prefetch_factor") || is("loader.persistent_workers", "true"));
-    const bool given =
-        workers && propose_advised("loader.workers", std::to_string(*workers),
-                                   conflict ? "; prefetch and persistent workers are errors without workers" : "");
+    const bool given = workers && !waits_elsewhere &&
+                       propose_advised("loader.workers", std::to_string(*workers),
+                                       conflict ? "; prefetch and persistent workers are errors without workers" : "");
     const bool working = given || workers.value_or(0) > 0;
     if (working && is("loader.persistent_workers", "false")) {
       propose("loader.persistent_workers", "true", "workers are not started anew for every epoch",
@@ -140,7 +153,7 @@ class Adviser {
   void host() {
     propose_advised("cpu.threads");
     const long long interval = longest_interval();
-    if (number("metrics.interval") == 1 && interval > 1) {
+    if (number("metrics.interval") == 1 && interval > 1 && !generates_) {
       propose("metrics.interval", std::to_string(interval),
               "reading the loss in every step makes the host wait for the device; only the log gets sparser", "");
     }
@@ -204,14 +217,15 @@ class Adviser {
     const std::string reason =
         fmt::format("fewer, larger micro-batches at the same effective batch of {} a device", *size * *accumulation);
     const std::string depends =
-        fmt::format("activations of {} samples in {}", larger, format_bytes(hardware_.gpu_memory_bytes));
+        fmt::format("activations of a micro-batch of {} in {}", larger, format_bytes(hardware_.gpu_memory_bytes));
     propose("batch.size", std::to_string(larger), reason, depends);
     propose("batch.accumulation", steps, reason, depends);
   }
 
   knobs::ConfigFile& config_;
-  const Hardware& hardware_;
+  Hardware hardware_;  // with the GPUs that the file asks for
   Profile profile_;
+  bool generates_ = false;
   knobs::Recognition recognition_;
   std::map<std::string, knobs::Configured> configured_;
   ForeignAdvice advice_;

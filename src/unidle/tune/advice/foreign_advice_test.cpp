@@ -37,6 +37,26 @@ TEST(ForeignAdvice, GivesTheLoaderWorkers) {
   EXPECT_EQ(advised("num_workers: 0\n", shared), "num_workers: 7\n");
 }
 
+TEST(ForeignAdvice, SharesTheCpusAmongTheGpusThatTheFileAsksFor) {
+  EXPECT_EQ(advised("trainer: {devices: 4}\nnum_workers: 0\n", machine("A100 40GB", 16)),
+            "trainer: {devices: 4}\nnum_workers: 3\n");
+  EXPECT_EQ(advised("trainer: {devices: 4}\nnum_workers: 0\n", machine("cpu", 8)),
+            "trainer: {devices: 4}\nnum_workers: 4\n");
+}
+
+TEST(ForeignAdvice, LeavesTheLoaderOfATrainingThatGeneratesItsSamples) {
+  const char* text = "per_device_train_batch_size: 4\nnum_generations: 8\nlogging_steps: 1\n";
+  EXPECT_EQ(advised(text, machine("A100 40GB", 8)), text);
+  EXPECT_EQ(advised("ppo: {clip: 0.2}\nnum_workers: 64\n", machine("A100 40GB", 8)),
+            "ppo: {clip: 0.2}\nnum_workers: 7\n");
+}
+
+TEST(ForeignAdvice, LeavesAPrecisionThatContradictsItself) {
+  const char* text = "policy: {use_amp: false, use_bf16: true}\nbatch_size: 4\n";
+  EXPECT_EQ(advised(text, machine("A100 40GB", 8)), text);
+  EXPECT_EQ(advised(text, machine("V100 32GB", 8)), text);
+}
+
 TEST(ForeignAdvice, KnowsTheDefaultOfTheFramework) {
   EXPECT_EQ(advised("per_device_train_batch_size: 4\n", machine("A100 40GB", 4)),
             "per_device_train_batch_size: 4\ndataloader_num_workers: 3\n");
