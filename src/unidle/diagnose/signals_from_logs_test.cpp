@@ -49,6 +49,38 @@ bool abstains(const Diagnosis& diagnosis, std::string_view id) {
                      [&](const Abstention& one) { return one.id == id && !one.missing.empty(); });
 }
 
+TEST_F(LogSignals, APersonThatInterrupts) {
+  const auto asked = file("a.out", "step 1 loss 0.5\n[INFO] [launch.py:328] Main process received SIGINT, exiting\n");
+  const auto broken = file("b.out",
+                           "step 1 loss 0.5\nTraceback (most recent call last):\n  File \"a.py\", line 1\n"
+                           "KeyboardInterrupt: \n");
+  for (const auto& log : {asked, broken}) {
+    const Diagnosis diagnosis = diagnose_logs({log});
+    EXPECT_EQ(diagnosis.outcome, Outcome::kStopped) << log;
+    EXPECT_EQ(find(diagnosis, "run-failed"), nullptr) << log;
+  }
+}
+
+TEST_F(LogSignals, AFailureThatWasSurvivedDoesNotHideTheEnd) {
+  const auto log = file("a.out",
+                        "CondaError: Run 'conda init' before 'conda deactivate'\nstep 1 loss 0.5\n"
+                        "step 2 loss 0.4\nTraining done in 49.87 seconds.\n");
+  const Diagnosis diagnosis = diagnose_logs({log});
+  EXPECT_EQ(diagnosis.outcome, Outcome::kCompleted);
+  EXPECT_EQ(find(diagnosis, "run-failed")->severity, Severity::kInfo);
+}
+
+TEST_F(LogSignals, TimesOfTheStartAreNotThoseOfTheTraining) {
+  std::string bytes = "2025-01-01 10:00:00 start\n2025-01-01 10:00:15 model built\n";
+  for (int step = 1; step <= 60; ++step) {
+    bytes += fmt::format("step:{}/100 train_loss:3.1 train_time:{}ms step_avg:4000.00ms\n", step, step * 4000);
+  }
+  const Diagnosis diagnosis = diagnose_logs({file("a.out", bytes)});
+  EXPECT_EQ(find(diagnosis, "startup-dominates"), nullptr);
+  EXPECT_DOUBLE_EQ(diagnosis.time.startup, 0);
+  EXPECT_NEAR(diagnosis.time.train, 240, 8);
+}
+
 TEST_F(LogSignals, AFailureBehindAClaim) {
   const auto log = file("a.out",
                         "epoch 1 loss 0.5\nTraceback (most recent call last):\n  File \"train.py\", line 7, in main\n"

@@ -42,9 +42,13 @@ const Line kFailures[] = {
     {"slurmstepd: error: Exceeded step memory limit at some point.", kScheduler, kHost, 0, kOwn, std::nullopt, true},
     {"=>> PBS: job killed: mem 34064868kb exceeded limit 33554432kb", kScheduler, kHost, 9},
     {"TERM_MEMLIMIT: job killed after reaching LSF memory usage limit.", kScheduler, kHost, 9},
+    {"Exited with exit code 126.", kLauncher, Lack::kNone, 0, kAfter},
+    {"Exited by signal 11.", kLauncher, Lack::kNone, 11},
+    {"      Exit Code:    137", kLauncher, Lack::kNone, 9},
     {"      Reason:       OOMKilled", kScheduler, kHost, 9},
     {"trainer-0   0/1   OOMKilled   0   3m12s", kScheduler, kHost, 9},
     {"2024-03-05T10:00:00Z {\"terminated\": {\"exitCode\": 137, \"reason\": \"OOMKilled\"}}", kScheduler, kHost, 9},
+    {"Segmentation fault(core dumped)", kShell, Lack::kNone, 11},
     // The kernel
     {"May 15 23:09:27 gpu01 kernel: [  514.682838] Memory cgroup out of memory: Killed process 15617 (python3) "
      "total-vm:11892kB, anon-rss:4292kB",

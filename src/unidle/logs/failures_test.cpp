@@ -52,6 +52,38 @@ TEST(Failures, ATracebackBehindAClaim) {
   EXPECT_EQ(log.claim->line, 6U);
 }
 
+TEST(Failures, WhatIsDrawnOrToldOnceMoreIsNoProgress) {
+  const std::string bar = " 52%|#####     | 260/500 [11:57<11:22,  2.84s/it]";
+  const TextLog log = told_by(bar + "\r" + kHeader + "OSError: Disk quota exceeded\n" + bar +
+                              "\nwandb: Run summary:\nwandb:   train/global_step 260\nwandb: train/loss 1.4358\n");
+  ASSERT_THAT(log.failures, SizeIs(1));
+  EXPECT_EQ(progress_after(log, log.failures.front().quote), 0);
+  EXPECT_EQ(log.loss_lines, 0);
+}
+
+TEST(Failures, FramesOfCppAreNoMessage) {
+  EXPECT_EQ(end_of("step 1 loss 0.5\n\n--------------------------------------\nC++ Traceback (most recent call last):\n"
+                   "--------------------------------------\n0   paddle::memory::Free()\n\n----------------------\n"
+                   "Error Message Summary:\n----------------------\nFatalError: `Termination signal` is detected.\n"),
+            "FatalError: `Termination signal` is detected.");
+}
+
+TEST(Failures, WhatSucceedsOnTheWayIsNoClaim) {
+  for (const char* line : {"I dso_loader.cc:139] successfully opened CUDA library libcupti.so.8.0 locally",
+                           "successful NUMA node read from SysFS had negative value (-1)", "Model loaded successfully",
+                           "Connected successfully!", "End of training epoch 3"}) {
+    EXPECT_FALSE(told_by(std::string("epoch 1 loss 0.5\n") + line + "\n").claim) << line;
+  }
+  for (const char* line :
+       {"Training completed successfully!", "INFO end of training", "300 epochs completed in 3.1 hours.",
+        "{'train_runtime': 919.5, 'epoch': 1.0}", "`Trainer.fit` stopped: `max_epochs=5` reached.",
+        "Training of experiment is done and the best AP is 90.00"}) {
+    const TextLog log = told_by(std::string(line) + "\n");
+    EXPECT_TRUE(log.claim) << line;
+    EXPECT_TRUE(log.claim_names_training || log.claim->text.find("success") != std::string::npos) << line;
+  }
+}
+
 TEST(Failures, OfOneProcessTheLastCountsUnlessItOnlyWraps) {
   EXPECT_EQ(
       end_of(kHeader + "KeyError: 'a'\n\nDuring handling of the above exception, another exception occurred:\n\n" +

@@ -198,6 +198,15 @@ TEST(Sniff, ATraceIsKnownWhateverStandsBeforeItsEvents) {
   EXPECT_EQ(sniff_bytes(R"({"schemaVersion": 2, "message": "epoch 1"})", "x").kind, Kind::kText);
 }
 
+TEST(Sniff, AHoleWhereALineBeginsIsNoBinaryData) {
+  const std::string hole(40, '\0');
+  EXPECT_EQ(sniff_bytes("epoch 1\n" + hole + "epoch 2\n", "x").kind, Kind::kText);
+  EXPECT_EQ(sniff_bytes(hole + "epoch 2\n", "x").kind, Kind::kText);
+  for (const std::string& head : {"name" + hole + "ustar", "epoch 1\n" + hole, std::string("a\n\0b\n", 5)}) {
+    EXPECT_THROW(sniff_bytes(head, "x"), Error);
+  }
+}
+
 TEST(GpuQuery, RealLog) {
   const char* shared = std::getenv("UNIDLE_SHARED");
   if (shared == nullptr) {

@@ -92,6 +92,7 @@ bool Lines::next(std::string_view& line) {
       }
     }
     line = rest_.substr(0, std::min(size, longest_));
+    const std::size_t hole = line.empty() || line.front() != '\0' ? 0 : line.find_first_not_of('\0');
     cut_ = size > longest_;
     ended_ = whole;
     if (whole) {
@@ -99,6 +100,7 @@ bool Lines::next(std::string_view& line) {
     } else {
       rest_.remove_prefix(line.size());
     }
+    line.remove_prefix(std::min(hole, line.size()));
     return true;
   }
 }

@@ -47,6 +47,11 @@ TEST(Lines, LeavesTheByteOrderMarkOut) {
               ElementsAre("1:a", "2:b|"));
 }
 
+TEST(Lines, LeavesHolesOut) {
+  const std::string hole(20, '\0');
+  EXPECT_THAT(read("a\n" + hole + "b\n" + hole), ElementsAre("1:a", "2:b", "3:|"));
+}
+
 TEST(Lines, CutsLongOnesAndGoesOn) {
   EXPECT_THAT(read("abcdef\ngh\n", 4), ElementsAre("1:abcd...|", "2:gh"));
   const std::string huge(5'000'000, 'x');

@@ -1,5 +1,7 @@
 #include "unidle/logs/sniff.h"
 
+#include <algorithm>
+
 #include "unidle/base/error.h"
 #include "unidle/logs/source.h"
 
@@ -11,13 +13,25 @@ constexpr std::size_t kHead = std::size_t{64} << 10U;
 
 bool is_space(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
 
-/// NUL never stands in text; other control characters do, but rarely.
+/// Several processes that write into one file, or one whose file was emptied meanwhile, leave a hole: NULs where a line
+/// begins.
+bool is_hole(std::string_view head, std::size_t at, std::size_t end) {
+  constexpr std::size_t kShortest = 16;
+  return end - at >= kShortest && end < head.size() && (at == 0 || head[at - 1] == '\n');
+}
+
+/// NUL stands in text only where it has a hole; other control characters do, but rarely.
 bool is_binary(std::string_view head) {
   std::size_t odd = 0;
-  for (const char c : head) {
-    if (c == '\0') {
-      return true;
+  for (std::size_t at = 0; at < head.size(); ++at) {
+    if (head[at] == '\0') {
+      const std::size_t end = std::min(head.find_first_not_of('\0', at), head.size());
+      if (!is_hole(head, at, end)) {
+        return true;
+      }
+      at = end;
     }
+    const char c = head[at];
     const auto byte = static_cast<unsigned char>(c);
     odd += (byte < 0x20 && !is_space(c) && c != '\x1b' && c != '\b' && c != '\f') || byte == 0x7f ? 1 : 0;
   }

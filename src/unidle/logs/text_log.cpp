@@ -72,7 +72,7 @@ class TextReader {
     }
     read_times(line);
     read_settings(line);
-    if (!is_of_scheduler(text)) {
+    if (!is_of_another(text)) {
       read_run(line);
     }
     failures_.read(line, now_or_last());  // what it tells of the run came before
@@ -92,9 +92,10 @@ class TextReader {
   }
 
  private:
-  /// "step" and "task" are other things to Slurm than to a program: "*** STEP 440575.0 ON n1 CANCELLED AT ...".
-  static bool is_of_scheduler(std::string_view text) {
-    return text.starts_with("slurmstepd") || text.starts_with("srun: ");
+  /// "step" and "task" are other things to Slurm than to a program: "*** STEP 440575.0 ON n1 CANCELLED AT ...". And
+  /// wandb repeats the last figures of a run that is over.
+  static bool is_of_another(std::string_view text) {
+    return text.starts_with("slurmstepd") || text.starts_with("srun: ") || text.starts_with("wandb: ");
   }
 
   void set_time(const Stamp& stamp) {
@@ -139,12 +140,23 @@ class TextReader {
       set_time({*ns, true, true});
       return;
     }
+    if (const auto elapsed_s = detail::seconds_of_timedelta(rest)) {
+      elapsed(static_cast<std::int64_t>(*elapsed_s * 1e9));
+      return;
+    }
     constexpr double kFirst = 631152000;  // 1990
     constexpr double kLast = 4102444800;  // 2100
     const auto seconds = detail::take_number(rest);
     if (seconds && *seconds > kFirst && *seconds < kLast) {
       set_time({static_cast<std::int64_t>(*seconds * 1e9), true, true});
     }
+  }
+
+  /// Since the start, as transformers' callbacks write it; a run that is started again counts from nought again.
+  void elapsed(std::int64_t ns) {
+    elapsed_before_ns_ += ns < elapsed_ns_ / 2 ? elapsed_ns_ : 0;  // ranks differ by a second
+    elapsed_ns_ = ns;
+    set_time({elapsed_before_ns_ + ns, false, false});
   }
 
   void table_row(const LogLine& line) {
@@ -283,6 +295,9 @@ class TextReader {
   }
 
   void read_run(const LogLine& line) {
+    if (line.bar_at != std::string_view::npos && detail::is_of_preparation(line.text, line.bar_at)) {
+      return;
+    }
     const detail::Counters::News news = counters_.read(line, now_or_last());
     if (line.hits.has(Word::kValidation)) {
       validation(line, news);
@@ -296,7 +311,7 @@ class TextReader {
     if (line.hits.has_any(Word::kSaving, Word::kSaved)) {
       checkpoint(line);
     }
-    log_.progress_lines += news.counted || news.is_bar || news.loss ? 1 : 0;
+    log_.progress_lines += news.is_bar ? news.bar_moved : news.counted || news.loss;
   }
 
   TextLog& log_;
@@ -309,6 +324,8 @@ class TextReader {
   detail::Shapes shapes_;
   std::string scratch_;
   int rank_ = -1;
+  std::int64_t elapsed_ns_ = 0;  // as the log told it last
+  std::int64_t elapsed_before_ns_ = 0;
   std::optional<std::int64_t> now_ns_;
   std::optional<std::int64_t> first_ns_;
   std::optional<std::int64_t> last_ns_;

@@ -122,6 +122,7 @@ struct TextLog {
   std::optional<Quote> error;         // the last line of level ERROR
   std::int64_t error_lines = 0;
   std::optional<Quote> claim;  // the last line that claims success
+  bool claim_names_training = false;
 
   // Loss
   std::int64_t loss_lines = 0;

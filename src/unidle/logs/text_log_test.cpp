@@ -71,6 +71,15 @@ TEST(Progress, TwoVoicesThatCountFromZeroAndFromOneAreOneLoop) {
   EXPECT_LE(counter(log_of(text), "step").advanced, 13);  // the first steps fall by one too
 }
 
+TEST(Progress, ProcessesThatAreALittleApartAreOneLoop) {
+  std::string text;
+  for (int i = 100; i < 200; ++i) {
+    text += fmt::format("step {} loss 0.5\nstep {} loss 0.5\n", i * 10, (i - 2) * 10);
+  }
+  EXPECT_EQ(counter(log_of(text), "step").advanced, 990);
+  EXPECT_EQ(counter(log_of(text), "step").restarts, 0);
+}
+
 TEST(Progress, BarsHaveAClockOfTheirOwn) {
   const TextLog log = log_of(
       "Epoch 1:   0%|          | 0/100 [00:00<?, ?it/s]\r"
@@ -87,6 +96,43 @@ TEST(Progress, BarsHaveAClockOfTheirOwn) {
   EXPECT_DOUBLE_EQ(log.bars[train].steps, 200);
   EXPECT_TRUE(log.bars[1 - train].validation);
   EXPECT_DOUBLE_EQ(log.bars[1 - train].seconds, 30 + 3720);
+}
+
+TEST(Progress, BarsOfPreparationAreNone) {
+  const TextLog log = log_of(
+      "Map (num_proc=4): 100%|##########| 404/404 [00:09<00:00, 64.97 examples/s]\n"
+      "Loading checkpoint shards: 100%|##########| 2/2 [00:15<00:00,  7.70s/it]\n"
+      "Preloading the dataset:   1%|1         | 278/21944 [00:04<04:52, 73.96it/s]\n"
+      "  2%|2         | 10.7M/548M [00:00<00:05, 112MB/s]\n");
+  EXPECT_TRUE(log.bars.empty());
+  EXPECT_EQ(log.progress_lines, 0);
+  EXPECT_FALSE(log.stated.steps_per_s);
+}
+
+TEST(Progress, BarsWithoutALabelAreOneLoopWhereTheyAreOfOneLength) {
+  const TextLog log = log_of(
+      "100%|##########| 400/400 [00:05<00:00, 80.0it/s]\n"
+      " 50%|#####     | 250/500 [10:00<10:00,  2.4s/it]\r"
+      "100%|##########| 500/500 [20:00<00:00,  2.4s/it]\n"
+      " 20%|##        | 100/500 [04:00<16:00,  2.4s/it]\n");
+  ASSERT_EQ(log.bars.size(), 2U);
+  EXPECT_DOUBLE_EQ(log.bars[1].seconds, 1440);
+  EXPECT_DOUBLE_EQ(log.bars[1].steps, 600);
+}
+
+TEST(Progress, TimeSinceTheStartIsAClock) {
+  const TextLog log = log_of(
+      R"({"current_steps": 10, "total_steps": 500, "loss": 0.6, "epoch": 0.1, "elapsed_time": "0:00:40"})"
+      "\n"
+      R"({"current_steps": 10, "total_steps": 500, "loss": 0.6, "epoch": 0.1, "elapsed_time": "0:00:39"})"
+      "\n"
+      R"({"current_steps": 110, "total_steps": 500, "loss": 0.6, "epoch": 1.1, "elapsed_time": "1 day, 0:00:00"})"
+      "\n"
+      R"({"current_steps": 120, "total_steps": 500, "loss": 0.6, "epoch": 1.2, "elapsed_time": "0:01:40"})"
+      "\n");
+  const Counter& steps = counter(log, "step");
+  EXPECT_DOUBLE_EQ(steps.train_s_changed - steps.train_s_first, 86'400 - 40 + 100);
+  EXPECT_DOUBLE_EQ(steps.advanced, 110);
 }
 
 TEST(Phases, ByTheTimesInTheLines) {

@@ -136,6 +136,22 @@ std::optional<Stamp> take_glog(std::string_view text) {
   return time ? std::optional(Stamp{*date + *time, false, true}) : std::nullopt;
 }
 
+/// "INFO 2024-03-05 10:04:20", "WARNING:2024-03-05 10:04:20": from the date on. Empty without a level at the front.
+std::string_view behind_level(std::string_view line) {
+  std::size_t at = 0;
+  while (at < line.size() && at < 9 && is_upper(line[at])) {
+    ++at;
+  }
+  constexpr std::size_t kShortest = 4;  // INFO, WARN
+  const std::size_t name = at;
+  while (at < line.size() && at < name + 6 && (line[at] == ' ' || line[at] == ':' || line[at] == ']')) {
+    ++at;
+  }
+  const bool dated = name >= kShortest && at > name && line.size() > at + 4 && is_digit(line[at]) &&
+                     is_digit(line[at + 3]) && line[at + 4] == '-';
+  return dated ? line.substr(at) : std::string_view();
+}
+
 int month_of(std::string_view text) {
   static constexpr std::array<std::string_view, 12> kMonths = {"jan", "feb", "mar", "apr", "may", "jun",
                                                                "jul", "aug", "sep", "oct", "nov", "dec"};
@@ -269,6 +285,10 @@ std::optional<Stamp> StampReader::at_begin(std::string_view line) {
   }
   if (line.size() < 8) {
     return std::nullopt;
+  }
+  if (const std::string_view behind = behind_level(line); !behind.empty()) {
+    const auto ns = date_time(behind);
+    return ns ? std::optional(full(*ns)) : std::nullopt;
   }
   std::optional<Stamp> stamp;
   if (!is_digit(line.front())) {

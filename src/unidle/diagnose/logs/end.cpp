@@ -126,8 +126,15 @@ void add_trouble(const Trouble& trouble, const JobLogs& job, Signals& signals) {
 
 bool claims_success_at_end(const JobLogs& job) {
   return std::any_of(job.texts.begin(), job.texts.end(), [](const TextLog& log) {
-    return log.claim && log.progress_lines > 0 && log.claim->progress_before == log.progress_lines;
+    const bool of_a_run = log.progress_lines > 0 || log.claim_names_training;  // else something else succeeded
+    return log.claim && of_a_run && log.claim->progress_before == log.progress_lines;
   });
+}
+
+/// A person pressed Ctrl-C, and no failure of its own explains the end.
+bool is_interrupt(const Trouble& trouble) {
+  return !trouble.failure.went_on && (trouble.failure.message.starts_with("KeyboardInterrupt") ||
+                                      trouble.failure.message.ends_with("got signal: 2"));
 }
 
 const TextLog* ended_by_scheduler(const JobLogs& job) {
@@ -177,12 +184,17 @@ void add_end(const JobLogs& job, Signals& signals) {
   }
   add_earlier_turns(job, signals);
   signals.printed.emplace();
+  if (signals.outcome == Outcome::kUnknown && trouble && is_interrupt(*trouble)) {
+    signals.outcome = Outcome::kStopped;
+    return;
+  }
+  if (signals.outcome == Outcome::kUnknown && (!trouble || trouble->failure.went_on) && claims_success_at_end(job)) {
+    signals.outcome = Outcome::kCompleted;
+  }
   if (trouble) {
     signals.printed->failure = trouble->failure;
     signals.printed->memory = lack_told_in(job);
     add_trouble(*trouble, job, signals);
-  } else if (signals.outcome == Outcome::kUnknown && claims_success_at_end(job)) {
-    signals.outcome = Outcome::kCompleted;
   }
 }
 

@@ -107,6 +107,14 @@ const Counter* step_counter(const TextLog& log) {
   return best;
 }
 
+/// The lines of training have no times where their steps need far longer than all that have lie apart.
+bool times_miss_training(const TextLog& log, const JobTimes& times) {
+  constexpr double kFar = 10;
+  const Counter* steps = step_counter(log);
+  return steps != nullptr && log.stated.step_s &&
+         steps->advanced * *log.stated.step_s > kFar * seconds(*times.end_ns - *times.begin_ns);
+}
+
 /// What a counter moved in a second of training; nothing when it told no time.
 std::optional<double> rate_of(const Counter* counter) {
   if (counter == nullptr || counter->advanced <= 0 || counter->train_s_changed <= counter->train_s_first) {
@@ -187,7 +195,7 @@ void add_progress(const JobLogs& job, const JobTimes& times, Signals& signals) {
     return;
   }
   add_device(job, signals);
-  if (times.begin_ns && log->first_ns && *times.end_ns > *times.begin_ns) {
+  if (times.begin_ns && log->first_ns && *times.end_ns > *times.begin_ns && !times_miss_training(*log, times)) {
     add_timed_phases(*log, times, signals);
     add_untimed_validation(*log, signals);
   } else {

@@ -12,7 +12,7 @@ using unidle::logs::TextLog;
 /// The wait for data, of which nothing else of a step is told.
 void add_input(const TextLog& log, Language language, Signals& signals) {
   const StatedSteps& stated = log.stated;
-  if (!stated.data_share || !stated.step_s) {
+  if (!stated.data_share || !stated.step_s || *stated.data_share >= 1) {  // 1: clocks of the same step read at once
     return;
   }
   signals.step = StepShares{.input = *stated.data_share,

@@ -10,6 +10,7 @@ namespace unidle::logs::detail {
 namespace {
 
 constexpr std::size_t kMostBars = 16;
+constexpr std::size_t kMostUses = 64;
 constexpr std::size_t kLongestLabel = 60;
 constexpr double kMostCount = 1e15;
 
@@ -30,7 +31,10 @@ std::string without_digits(std::string_view label) {
 
 }  // namespace
 
-bool is_another_voice(double last, double value) { return value == last - 1 && last >= kFewestToFall; }
+bool is_another_voice(double last, double value) {
+  constexpr double kClose = 0.95;
+  return value < last && last >= kFewestToFall && (value == last - 1 || value > last * kClose);
+}
 
 Counters::Kind Counters::kind_of(Word word) {
   switch (word) {
@@ -150,11 +154,13 @@ bool Counters::read_losses(const LogLine& line) {
 }
 
 void Counters::close(const OpenBar& open) {
+  // Bars without a label are of one loop where they are of one length.
   auto use = std::find_if(log_.bars.begin(), log_.bars.end(), [&](const BarUse& one) {
-    return one.label == open.label && one.validation == open.validation;
+    return one.label == open.label && one.validation == open.validation &&
+           (!open.label.empty() || one.last_total == open.total);
   });
   if (use == log_.bars.end()) {
-    if (log_.bars.size() >= kMostBars) {
+    if (log_.bars.size() >= kMostUses) {
       return;
     }
     log_.bars.push_back({open.label, open.validation, 0, 0, 0, 0, 0});
@@ -167,7 +173,8 @@ void Counters::close(const OpenBar& open) {
   use->last_total = open.total;
 }
 
-void Counters::bar(const Bar& seen, bool validation) {
+/// False where it shows what it showed before.
+bool Counters::bar(const Bar& seen, bool validation) {
   const std::string_view as_drawn = seen.label.substr(0, kLongestLabel);
   auto open = std::find_if(open_bars_.begin(), open_bars_.end(), [&](const OpenBar& one) {
     return one.as_drawn == as_drawn && one.validation == validation;
@@ -180,11 +187,12 @@ void Counters::bar(const Bar& seen, bool validation) {
       if (open_bars_.size() < kMostBars) {
         open_bars_.push_back({label, std::string(as_drawn), seen.total, seen.done, seen.elapsed_s, validation});
       }
-      return;
+      return true;
     }
   }
   const bool same_run = open->as_drawn == as_drawn && seen.done >= open->done && seen.elapsed_s >= open->elapsed_s &&
                         seen.total == open->total;
+  const bool moved = !same_run || seen.done > open->done;
   if (!same_run) {
     close(*open);
     open->as_drawn = as_drawn;
@@ -192,6 +200,7 @@ void Counters::bar(const Bar& seen, bool validation) {
   open->total = seen.total;
   open->done = seen.done;
   open->elapsed_s = seen.elapsed_s;
+  return moved;
 }
 
 Counters::News Counters::read(const LogLine& line, std::optional<std::int64_t> now_ns) {
@@ -202,10 +211,10 @@ Counters::News Counters::read(const LogLine& line, std::optional<std::int64_t> n
   }
   news.loss = names_loss && read_losses(line);
   if (line.bar_at != std::string_view::npos) {
-    if (const auto seen = read_bar(line.text, line.bar_at)) {
+    if (const auto seen = read_bar(line.text, line.bar_at); seen) {
       news.is_bar = true;
       news.validation_bar = line.hits.has(Word::kValidation);
-      bar(*seen, news.validation_bar);
+      news.bar_moved = bar(*seen, news.validation_bar);
     }
   }
   return news;

@@ -11,8 +11,8 @@
 
 namespace unidle::logs::detail {
 
-/// A count one below the last is no new epoch: somebody else in the program calls the first step 0, or another rank is
-/// behind.
+/// A count a little below the last is no new epoch: somebody else in the program calls the first step 0, or another
+/// rank is behind.
 bool is_another_voice(double last, double value);
 
 /// Not thread-safe. Writes what it finds into the log that it was made with.
@@ -25,6 +25,7 @@ class Counters {
     bool counted = false;  // a count
     bool loss = false;     // a loss with its value
     bool is_bar = false;
+    bool bar_moved = false;  // else it was drawn once more, as at the end of a run
     bool validation_bar = false;
     std::optional<double> steps;  // the count of the inner loop
     bool steps_are_samples = false;
@@ -46,7 +47,7 @@ class Counters {
   void count(Kind kind, double value, std::optional<double> total, const Moment& moment);
   void read_counts(const LogLine& line, const Moment& moment, News& news);
   bool read_losses(const LogLine& line);
-  void bar(const Bar& seen, bool validation);
+  bool bar(const Bar& seen, bool validation);
 
   struct OpenBar {
     std::string label;     // digits left out

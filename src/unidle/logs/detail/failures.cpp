@@ -1,6 +1,7 @@
 #include "unidle/logs/detail/failures.h"
 
 #include <algorithm>
+#include <array>
 #include <csignal>
 #include <utility>
 
@@ -39,6 +40,42 @@ bool may_be_error(const LogLine& line) {
   return std::ranges::any_of(line.hits.all(), [&](const Hit& hit) {
     const std::string_view word = line.text.substr(hit.begin, 5);
     return hit.keyword->word == Word::kError && (word == "Error" || word == "ERROR");
+  });
+}
+
+std::string_view last_word(std::string_view text) {
+  text = trimmed(text);
+  return text.substr(text.rfind(' ') + 1);  // npos + 1 is 0
+}
+
+/// What succeeds on the way to a run's end: "Successfully opened dynamic library", "Model loaded successfully".
+bool is_step_on_the_way(std::string_view word) {
+  static constexpr std::array<std::string_view, 34> kVerbs = {
+      "alloc",   "attach",  "authent",  "build",  "built",   "cache", "compil", "connect", "convert",
+      "copied",  "creat",   "download", "enabl",  "extract", "fetch", "found",  "got",     "import",
+      "init",    "install", "launch",   "load",   "log",     "mount", "numa",   "open",    "pars",
+      "preload", "read",    "regist",   "restor", "resum",   "set",   "start"};
+  const std::string small = lower(word);
+  return std::ranges::any_of(kVerbs, [&](std::string_view verb) { return small.starts_with(verb); });
+}
+
+/// Of a step on the way, or "End of training epoch 3".
+bool is_of_something_else(const LogLine& line) {
+  return std::ranges::all_of(line.hits.all(), [&](const Hit& hit) {
+    if (hit.keyword->word != Word::kSuccess) {
+      return true;
+    }
+    std::string_view behind = line.text.substr(hit.end);
+    if (hit.keyword->text == "end of training") {
+      return trimmed(behind).size() > 1;
+    }
+    if (hit.keyword->text != "success") {
+      return false;
+    }
+    behind.remove_prefix(std::min(behind.find(' '), behind.size()));
+    behind = trimmed(behind);
+    return is_step_on_the_way(behind.substr(0, behind.find(' '))) ||
+           is_step_on_the_way(last_word(line.text.substr(0, hit.begin)));
   });
 }
 
@@ -171,8 +208,10 @@ void Failures::begin_another_turn() {
 
 void Failures::scheduler(const LogLine& line) {
   const bool by_slurm = line.hits.has(Word::kCancelled) && contains(line.text, "***");
+  const bool by_person = contains(line.text, "received SIGINT");  // a launcher's word for Ctrl-C
   const std::string_view text = trimmed(line.text);
-  if (!by_slurm && !text.starts_with("=>> PBS: ") && !text.starts_with("TERM_RUNLIMIT: ")) {
+  if (!by_slurm && !by_person && !text.starts_with("=>> PBS: ") && !text.starts_with("TERM_RUNLIMIT: ") &&
+      !text.starts_with("TERM_OWNER: ")) {
     return;
   }
   SchedulerEnd end{line.hits.has(Word::kTimeLimit)       ? LogEnd::kTimeLimit
@@ -232,11 +271,15 @@ void Failures::failure(const LogLine& line) {
 }
 
 void Failures::claim(const LogLine& line) {
-  const bool denied = contains(line.text, "not success") || contains(line.text, "without success") ||
-                      contains(line.text, "success rate") || contains(line.text, "success_rate") ||
-                      contains(line.text, "成功率") || contains(line.text, "未成功") || contains(line.text, "不成功");
+  const bool denied = is_of_something_else(line) || contains(line.text, "not success") ||
+                      contains(line.text, "without success") || contains(line.text, "success rate") ||
+                      contains(line.text, "success_rate") || contains(line.text, "成功率") ||
+                      contains(line.text, "未成功") || contains(line.text, "不成功");
   if (!denied) {
     log_.claim = quote(line);
+    log_.claim_names_training = std::ranges::any_of(line.hits.all(), [](const Hit& hit) {
+      return hit.keyword->word == Word::kSuccess && hit.keyword->text != "success" && hit.keyword->text != "成功";
+    });
   }
 }
 
@@ -247,7 +290,9 @@ void Failures::read(const LogLine& line, std::optional<std::int64_t> now_ns) {
     ignored_line_ = line.number;
   }
   if (const Hit* hit = hits.first(Word::kTraceback)) {
-    begin_traceback(line, hit->begin);
+    if (!line.text.substr(0, hit->begin).ends_with("C++ ")) {  // Paddle's frames, whose message stands far below
+      begin_traceback(line, hit->begin);
+    }
     return;
   }
   if (hits.has_any(Word::kCancelled, Word::kTimeLimit)) {

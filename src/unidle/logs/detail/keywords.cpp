@@ -13,6 +13,8 @@ constexpr std::array kKeywords = {
     Keyword{"traceback (most recent call last)", Word::kTraceback},
     Keyword{"exception ignored in", Word::kIgnored},
     Keyword{"cancelled at ", Word::kCancelled},
+    Keyword{"term_owner", Word::kCancelled},
+    Keyword{"received sigint", Word::kCancelled},
     Keyword{"due to time limit", Word::kTimeLimit},
     Keyword{"term_runlimit", Word::kTimeLimit},
     Keyword{"pbs: job killed: walltime", Word::kTimeLimit},
@@ -81,6 +83,7 @@ constexpr std::array kKeywords = {
     Keyword{"loss", Word::kLoss},
     Keyword{"损失", Word::kLoss},
     Keyword{"global_step", Word::kStep, Edge::kBoth},
+    Keyword{"current_steps", Word::kStep, Edge::kBoth},
     Keyword{"num_updates", Word::kStep, Edge::kFront},
     Keyword{"train:", Word::kTrain, Edge::kFront},
     // What is stated of steps
@@ -230,6 +233,11 @@ constexpr std::array kKeywords = {
     Keyword{"training finished", Word::kSuccess},
     Keyword{"finished training", Word::kSuccess},
     Keyword{"training done", Word::kSuccess},
+    Keyword{"experiment is done", Word::kSuccess},    // YOLOX
+    Keyword{"end of training", Word::kSuccess},       // LeRobot
+    Keyword{"epochs completed in ", Word::kSuccess},  // Ultralytics
+    Keyword{"train_runtime", Word::kSuccess},         // transformers, behind its last step
+    Keyword{"fit` stopped: `max_", Word::kSuccess},   // Lightning
     Keyword{"训练完成", Word::kSuccess},
     Keyword{"训练结束", Word::kSuccess},
     Keyword{"mon ", Word::kWeekday, Edge::kFront},
@@ -250,6 +258,7 @@ constexpr std::array kKeywords = {
     Keyword{"\"time\"", Word::kTimeKey},
     Keyword{"\"ts\"", Word::kTimeKey},
     Keyword{"\"asctime\"", Word::kTimeKey},
+    Keyword{"\"elapsed_time\"", Word::kTimeKey},
     Keyword{"took", Word::kDuration, Edge::kBoth},
     Keyword{"elapsed", Word::kDuration, Edge::kFront},
     Keyword{"runtime", Word::kDuration},

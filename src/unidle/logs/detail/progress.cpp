@@ -302,6 +302,23 @@ std::optional<double> seconds_after(std::string_view line, std::size_t end, bool
   return unit > 0 ? std::optional(*value * unit) : bare ? value : std::nullopt;
 }
 
+std::optional<double> seconds_of_timedelta(std::string_view text) {
+  constexpr double kDay = 86'400;
+  double days = 0;
+  for (const std::string_view unit : {" days, ", " day, "}) {
+    if (const std::size_t at = text.substr(0, 24).find(unit); at != std::string_view::npos) {
+      days = whole_number(text.substr(0, at)).value_or(0);
+      text.remove_prefix(at + unit.size());
+      break;
+    }
+  }
+  const std::string_view clock = text;
+  const auto seconds = take_clock(text);
+  const std::string_view read = clock.substr(0, clock.size() - text.size());
+  const bool whole = std::count(read.begin(), read.end(), ':') == 2;
+  return seconds && whole ? std::optional(days * kDay + *seconds) : std::nullopt;
+}
+
 std::optional<Bar> read_bar(std::string_view line, std::size_t bar_at) {
   std::size_t percent = bar_at;
   while (percent > 0 && is_digit(line[percent - 1])) {
@@ -331,6 +348,18 @@ std::optional<Bar> read_bar(std::string_view line, std::size_t bar_at) {
   bar.label = trimmed(line.substr(0, percent));
   bar.elapsed_s = *elapsed;
   return bar;
+}
+
+bool is_of_preparation(std::string_view line, std::size_t bar_at) {
+  static constexpr std::array<std::string_view, 32> kLabels = {
+      "Loading",    "Preloading", "Downloading", "Fetching",         "Map:",       "Map (",         "Filter:",
+      "Filter (",   "Tokenizing", "Generating",  "Converting",       "Creating",   "Saving",        "Writing",
+      "Extracting", "Uploading",  "Resolving",   "Casting",          "Flattening", "Preprocessing", "Preparing",
+      "Caching",    "Scanning",   "Building",    "Packing",          "Grouping",   "Truncating",    "Adding EOS",
+      "Formatting", "Reading",    "Applying",    "Running tokenizer"};
+  const std::string_view label = trimmed(line.substr(0, bar_at));
+  const bool named = std::ranges::any_of(kLabels, [&](std::string_view one) { return label.starts_with(one); });
+  return named || line.substr(bar_at).find("B/s]") != std::string_view::npos;
 }
 
 }  // namespace unidle::logs::detail

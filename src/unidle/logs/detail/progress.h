@@ -40,6 +40,9 @@ std::string_view token_after(std::string_view line, std::size_t end);
 /// such a number is seconds.
 std::optional<double> seconds_after(std::string_view line, std::size_t end, bool bare);
 
+/// "0:01:48", "3 days, 17:51:32": a span as Python writes it.
+std::optional<double> seconds_of_timedelta(std::string_view text);
+
 /// A progress bar as tqdm draws it.
 struct Bar {
   std::string_view label;  // what stands before the percentage
@@ -49,5 +52,7 @@ struct Bar {
 };
 /// `bar_at`: where "%|" stands.
 std::optional<Bar> read_bar(std::string_view line, std::size_t bar_at);
+/// A bar of what comes before a loop: of a download, of rows that are tokenized, of a model that is loaded.
+bool is_of_preparation(std::string_view line, std::size_t bar_at);
 
 }  // namespace unidle::logs::detail
