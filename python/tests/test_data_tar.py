@@ -204,6 +204,13 @@ class IndexTest(InFolder):
         Path(f"{path}.unidle-index").mkdir()
         self.assertEqual(len(tar(path, ["cls"])), 1)
 
+    def test_what_is_left_out_is_told(self):
+        path = self.write("s.tar", [("1", {"img": b"x", "cls": b"1", "json": b'{"n": 2}'})])
+        for fields, left in ((None, ["img", "json"]), (["cls", "json:n"], ["img"])):
+            source = tar(path, fields)
+            self.assertEqual([field.name for field in source.fields][0], "cls")
+            self.assertEqual(source.facts["left_out"], left)
+
 
 class FaultTest(InFolder):
     def refuses(self, text, path, fields=("cls",), error=unidle.InputError, **options):
@@ -231,6 +238,11 @@ class FaultTest(InFolder):
                 "lacks.tar:./2.json: expected a whole",
                 [("1", good), ("2", {"json": b'{"width": 1.5}'})],
                 ("json:width",),
+            ),
+            (
+                "lacks.tar:./1: has neither picture nor npy nor cls, but ten, txt.gz",
+                [("1", {"ten": b"x", "txt.gz": b"y"})],
+                None,
             ),
             ("holds no samples", [], ("cls",)),
         )

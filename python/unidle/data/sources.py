@@ -121,14 +121,14 @@ def tar(
     Its last part says what it is, as "jpg" of "left.jpg": "jpg", "jpeg", "png" and "webp" are pictures, "npy"
     a tensor of one type and shape, and "cls", "class", "count", "index" or "id" a whole number; "jpg;png" is
     the one that a sample has, and "json:box.x" the number at that key of the member "json". Without `fields`
-    it is all that the first sample has, but its json.
+    it is all of these that the first sample has, but what is in its json.
 
     Pictures take the options of `images` (size, train, scale, normalize, orient ...); all pictures of a
     sample are cut out alike. `transform` takes the first field of each sample, as there.
 
     Members are read at random, so that nothing is shuffled in a buffer. Where they lie is kept in an index
     beside each archive, NAME.tar.unidle-index, made when the archive is first opened and when it changes.
-    `facts` has "shards".
+    `facts` has "shards", and "left_out", what the first sample has beside the fields.
 
     Raises InputError with archive and member for damage, a sample that lacks a field, a tensor of another
     shape.

@@ -52,6 +52,14 @@ TEST_F(InspectionTest, TellsColumnsAndCellsOfATable) {
     "sample": [["1", "a \"b\"\nc", "1.5", ""], ["", "Rome", "2", "NA"]]})"));
 }
 
+TEST_F(InspectionTest, WordsForNoValueAreTextsAmongTexts) {
+  const Inspection found = inspect({put("a.csv", "code,x\nNA,1\nDE,NA\nNone,2\n ,null\n")}, {});
+  EXPECT_EQ(found.columns[0].type, "text");
+  EXPECT_EQ(found.columns[0].missing, 1);
+  EXPECT_EQ(found.columns[1].type, "integer");
+  EXPECT_EQ(found.columns[1].missing, 2);
+}
+
 TEST_F(InspectionTest, TellsEveryFaultOfATableWithItsPlace) {
   put("log_part1.csv", "a,b\n1,x\n2,y\n");
   put("log_part2.csv", "a,b\n3,\"q\nr\"\nfour,z\n5,\"a\"x\n6,7,8\n9\n10,ok\n");
@@ -85,6 +93,14 @@ TEST_F(InspectionTest, RecordsOfOtherColumnsAreCountedAPart) {
             (Names{"t_part1.csv:2", "t_part1.csv:3", "t_part1.csv:4", "t_part1.csv:5", "t_part2.csv:3"}));
   EXPECT_EQ(found.problems[0].what, "has 3 columns; expected 2");
   EXPECT_EQ(found.problems[3].what, "and 47 more like these, 50 in all");
+}
+
+TEST_F(InspectionTest, SaysThatADelimiterEndsTheRows) {
+  const auto what = [&](const char* text) { return inspect({put("a.tsv", text)}, {}).problems.at(0).what; };
+  EXPECT_EQ(what("a\tb\n1\t2\t\n"), "has 3 columns; expected 2 ('\\t' ends the line; end the first line so too)");
+  EXPECT_EQ(what("a\tb\r\n1\t2\t\r\n"), "has 3 columns; expected 2 ('\\t' ends the line; end the first line so too)");
+  EXPECT_EQ(what("a\tb\n1\t2\t3\n"), "has 3 columns; expected 2");
+  EXPECT_TRUE(inspect({put("a.tsv", "a\tb\t\n1\t2\t\n")}, {}).problems.empty());
 }
 
 TEST_F(InspectionTest, SaysThatHeaderAndRowsArePartedDifferently) {

@@ -52,6 +52,7 @@ struct CellCounts {
   std::int64_t numbers = 0;
   std::int64_t texts = 0;
   std::int64_t missing = 0;
+  std::int64_t empty = 0;  // of these
   bool whole = true;
   bool numbers_alone_in_a_part = false;
   std::int64_t part_numbers = 0;  // of the part under way
@@ -183,6 +184,7 @@ class TableInspection {
   static void count_cell(CellCounts& counts, const std::string& cell, const CsvRows& rows) {
     if (tables::is_missing(cell)) {
       ++counts.missing;
+      counts.empty += tables::without_blanks(cell).empty() ? 1 : 0;
     } else if (const auto number = tables::cell_number(cell)) {
       ++counts.numbers;
       counts.look.add_number();
@@ -202,7 +204,9 @@ class TableInspection {
   void finish() {
     for (std::size_t i = 0; i < columns_.size(); ++i) {
       const CellCounts& column = columns_[i];
-      result_.columns.push_back({names_[i], column.type(), column.missing});
+      // Among texts NA may be Namibia, and `categorical` takes it for a text.
+      const bool texts = column.type() == "text";
+      result_.columns.push_back({names_[i], column.type(), texts ? column.empty : column.missing});
       column.no_utf8.tell(result_);
       if (!column.first_texts.empty() && column.look.is_otherwise_of_numbers()) {
         result_.add_problem(column.first_texts.front().at,

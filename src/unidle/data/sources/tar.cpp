@@ -46,6 +46,14 @@ nlohmann::json number_at(std::span<const std::byte> bytes, std::string_view key,
   return value;
 }
 
+std::string suffixes_of(const detail::TarSample& sample) {
+  std::string text;
+  for (const auto& [suffix, member] : sample.members) {
+    text += (text.empty() ? "" : ", ") + suffix;
+  }
+  return text;
+}
+
 }  // namespace
 
 TarSource::Wanted TarSource::wanted_of(const std::string& text) {
@@ -105,13 +113,22 @@ void TarSource::choose_fields(std::vector<std::string> names, std::size_t file, 
     }
     if (names.empty()) {
       throw Error(ErrorCode::kInput, fmt::format("{}:{}", files_->path(file), first.key),
-                  "has neither picture nor npy nor cls", "name the fields, as json:KEY");
+                  fmt::format("has neither picture nor npy nor cls, but {}", suffixes_of(first)),
+                  "name the fields, as json:KEY");
     }
   }
   for (const std::string& name : names) {
     wanted_.push_back(wanted_of(name));
     const Wanted& last = wanted_.back();
     lay_out_field(last.kind == Kind::kJson ? last.key : last.suffixes.front(), wanted_.back(), file, first);
+  }
+  for (const auto& [suffix, member] : first.members) {
+    const auto takes = [&](const Wanted& wanted) {
+      return std::find(wanted.suffixes.begin(), wanted.suffixes.end(), suffix) != wanted.suffixes.end();
+    };
+    if (std::none_of(wanted_.begin(), wanted_.end(), takes)) {
+      left_out_.push_back(suffix);
+    }
   }
 }
 
@@ -207,7 +224,9 @@ std::uint64_t TarSource::read(const ItemRequest& request, std::span<const Places
   return sum;
 }
 
-std::string TarSource::describe() const { return json_text(nlohmann::json{{"shards", shards_}}, -1); }
+std::string TarSource::describe() const {
+  return json_text(nlohmann::json{{"shards", shards_}, {"left_out", left_out_}}, -1);
+}
 
 namespace sources {
 

@@ -18,7 +18,7 @@ struct TarOptions {
   /// Archives, or folders of *.tar, which come in the natural order of their names.
   std::vector<std::string> paths;
   /// Of each, what stands behind the first point of a member's name; "jpg;png" takes what is there. "json:a.b" is the
-  /// number at that key of the member "json". Empty: what the first sample has, but its json.
+  /// number at that key of the member "json". Empty: the pictures, tensors and numbers that the first sample has.
   std::vector<std::string> fields{};
   ImageOptions pictures{};
 };
@@ -41,7 +41,7 @@ class TarSource final : public Source {
   const std::vector<Field>& fields() const override { return fields_; }
   std::int64_t items() const override { return static_cast<std::int64_t>(keys_.size()); }
   std::uint64_t read(const ItemRequest& request, std::span<const Places> samples) const override;
-  /// {"shards": number of archives}.
+  /// {"shards": number of archives, "left_out": what the first sample has beside the fields}.
   std::string describe() const override;
 
  private:
@@ -70,6 +70,7 @@ class TarSource final : public Source {
   std::unique_ptr<detail::OpenFiles> files_;
   detail::PictureSamples pictures_;
   std::int64_t shards_ = 0;
+  std::vector<std::string> left_out_;
   std::vector<Field> fields_;
   std::vector<Wanted> wanted_;     // by field
   std::vector<std::string> keys_;  // by sample

@@ -306,6 +306,10 @@ std::string wrong_columns(const CsvLayout& layout, std::size_t columns, std::str
                                 layout.delimiter, delimiter);
     }
   }
+  const std::size_t last = record.find_last_not_of("\r\n");
+  if (columns == layout.columns.size() + 1 && last != std::string_view::npos && record[last] == layout.delimiter) {
+    text += fmt::format(" ({:?} ends the line; end the first line so too)", layout.delimiter);
+  }
   return text;
 }
 
