@@ -84,6 +84,19 @@ TEST(Failures, WhatSucceedsOnTheWayIsNoClaim) {
   }
 }
 
+TEST(Failures, APartThatFailedTakesTheClaimBack) {
+  EXPECT_FALSE(told_by("step 1 loss 0.5\nTraining complete\nExperiment 2 failed!\n").claim);
+  EXPECT_TRUE(told_by("step 1 loss 0.5\nTraining complete\nwandb: failed to upload 1 file\n").claim);
+}
+
+TEST(Failures, AStartThatCameToNothingIsNoStartUpOfTheNext) {
+  const TextLog log = told_by("2025-01-01 10:00:00 start\n" + kHeader + "KeyError: 'a'\n2025-01-01 11:00:00 start\n" +
+                              "2025-01-01 11:00:30 " + kHeader + "KeyError: 'b'\n2025-01-01 12:00:00 start\n" +
+                              "2025-01-01 12:00:30 step 1 loss 0.5\n2025-01-01 12:01:30 step 2 loss 0.4\n");
+  EXPECT_DOUBLE_EQ(log.phases.startup_s, 3600);  // from the last failure on
+  EXPECT_DOUBLE_EQ(log.phases.away_s, 3630);
+}
+
 TEST(Failures, OfOneProcessTheLastCountsUnlessItOnlyWraps) {
   EXPECT_EQ(
       end_of(kHeader + "KeyError: 'a'\n\nDuring handling of the above exception, another exception occurred:\n\n" +

@@ -202,8 +202,31 @@ TEST(Sniff, AHoleWhereALineBeginsIsNoBinaryData) {
   const std::string hole(40, '\0');
   EXPECT_EQ(sniff_bytes("epoch 1\n" + hole + "epoch 2\n", "x").kind, Kind::kText);
   EXPECT_EQ(sniff_bytes(hole + "epoch 2\n", "x").kind, Kind::kText);
-  for (const std::string& head : {"name" + hole + "ustar", "epoch 1\n" + hole, std::string("a\n\0b\n", 5)}) {
+  for (const std::string& head : {"name" + hole + "ustar", "epoch 1\n" + hole, std::string("a\0\n\0", 4)}) {
     EXPECT_THROW(sniff_bytes(head, "x"), Error);
+  }
+}
+
+TEST(OwnMonitor, ColumnsByTheNamesThatScriptsGive) {
+  const auto read = [](std::string_view bytes) {
+    const GpuFormat* format = gpu_format_of(bytes);
+    Source source("own.csv", bytes);
+    return format == nullptr ? GpuLog() : format->read(source, Window{});
+  };
+  GpuLog log =
+      read("timestamp,gpu_utilization,memory_used,memory_total\n1746556382.8,0, 0, 15360\n1746556383.8,50,10,15360\n");
+  ASSERT_EQ(log.gpus.size(), 1U);
+  EXPECT_DOUBLE_EQ(log.gpus[0].utilisation.mean(), 0.25);
+  EXPECT_EQ(*log.last_ns - *log.first_ns, 1'000'000'000);
+  log = read("Time,GPU_ID,Utilization\n1736203508.7,0,0\n1736203508.7,1,30\n1736203509.7,0,2\n");
+  ASSERT_EQ(log.gpus.size(), 2U);
+  EXPECT_DOUBLE_EQ(log.gpus[1].utilisation.mean(), 0.3);
+  log = read("time,gpu_util\n1736203508,0.5\n1736203509,0.9\n");  // shares or percent: nobody can tell
+  ASSERT_EQ(log.gpus.size(), 1U);
+  EXPECT_FALSE(log.gpus[0].utilisation);
+  for (const char* other :
+       {"timestamp,nv100,na100,ntotal\n1667903657,17,9,26\n", "Time,Utilization\n1736203508,30\n"}) {
+    EXPECT_EQ(gpu_format_of(other), nullptr) << other;
   }
 }
 

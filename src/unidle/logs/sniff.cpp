@@ -16,8 +16,7 @@ bool is_space(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; 
 /// Several processes that write into one file, or one whose file was emptied meanwhile, leave a hole: NULs where a line
 /// begins.
 bool is_hole(std::string_view head, std::size_t at, std::size_t end) {
-  constexpr std::size_t kShortest = 16;
-  return end - at >= kShortest && end < head.size() && (at == 0 || head[at - 1] == '\n');
+  return end < head.size() && (at == 0 || head[at - 1] == '\n');
 }
 
 /// NUL stands in text only where it has a hole; other control characters do, but rarely.

@@ -61,7 +61,10 @@ class TextReader {
     if (const auto stamp = stamps_.at_begin(text)) {
       set_time(*stamp);
     }
-    if (failures_.in_traceback(text)) {
+    if (const std::size_t before = log_.failures.size(); failures_.in_traceback(text)) {
+      if (log_.failures.size() > before) {
+        phases_.start_again();
+      }
       return;
     }
     shape = shape != nullptr ? shape : &shapes_.look(text);

@@ -55,7 +55,7 @@ struct LogPhases {
   double train_s = 0;
   double validate_s = 0;
   double checkpoint_s = 0;
-  double away_s = 0;             // between two turns of a run that the scheduler had ended
+  double away_s = 0;             // before another turn or start of the run
   std::int64_t validations = 0;  // with a begin that was told
   std::int64_t checkpoints = 0;
   bool training_seen = false;

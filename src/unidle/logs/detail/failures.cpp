@@ -43,6 +43,15 @@ bool may_be_error(const LogLine& line) {
   });
 }
 
+/// "Experiment 2 failed!", but not "failed: 0" or "failed to upload".
+bool says_failed(const LogLine& line) {
+  std::string_view text = trimmed(line.text);
+  while (text.ends_with('!') || text.ends_with('.')) {
+    text.remove_suffix(1);
+  }
+  return lower(text).ends_with(" failed") && text.find(" 0 ") == std::string_view::npos;
+}
+
 std::string_view last_word(std::string_view text) {
   text = trimmed(text);
   return text.substr(text.rfind(' ') + 1);  // npos + 1 is 0
@@ -303,6 +312,8 @@ void Failures::read(const LogLine& line, std::optional<std::int64_t> now_ns) {
   }
   if (hits.has(Word::kSuccess)) {
     claim(line);
+  } else if (hits.has(Word::kFailed) && says_failed(line)) {
+    log_.claim.reset();  // of a part that came before
   }
 }
 

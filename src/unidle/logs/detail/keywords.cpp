@@ -12,6 +12,7 @@ constexpr std::array kKeywords = {
     // How runs end
     Keyword{"traceback (most recent call last)", Word::kTraceback},
     Keyword{"exception ignored in", Word::kIgnored},
+    Keyword{"failed", Word::kFailed, Edge::kFront},
     Keyword{"cancelled at ", Word::kCancelled},
     Keyword{"term_owner", Word::kCancelled},
     Keyword{"received sigint", Word::kCancelled},

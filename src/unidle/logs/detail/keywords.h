@@ -49,6 +49,7 @@ enum class Word : std::uint8_t {
   kTimeKey,
   kDuration,
   kIgnored,
+  kFailed,
 };
 
 /// What must stand around a word.

@@ -1,6 +1,7 @@
 #include "unidle/logs/detail/phases.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace unidle::logs::detail {
 
@@ -72,6 +73,14 @@ void Phases::checkpoint_end() {
   if (phase_ == Phase::kCheckpoint) {
     enter(Phase::kTrain);
   }
+}
+
+void Phases::start_again() {
+  if (result_.training_seen) {
+    return;
+  }
+  result_.away_s += std::exchange(result_.startup_s, 0) + open_s();
+  since_ns_ = now_ns_;
 }
 
 void Phases::ended() { enter(Phase::kAway); }

@@ -22,6 +22,8 @@ class Phases {
   void validation_end();
   void checkpoint_begin();
   void checkpoint_end();
+  /// What was started came to nothing before it trained: start-up begins with the next start.
+  void start_again();
   /// The scheduler has ended the run; it may be started again.
   void ended();
 
