@@ -151,7 +151,7 @@ class CallTest(CachedTest):
         for held in ({"a": 1}.get, [1].count, Settings().__eq__, self.setUp):
             with self.assertRaises(unidle.UsageError) as caught:
                 self.holding(held)("a")
-            self.assertIn("held of the function around it", str(caught.exception))
+            self.assertIn("enclosing variable held", str(caught.exception))
 
     def test_cached_functions_may_hold_others(self):
         def build(factor, version):

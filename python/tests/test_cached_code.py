@@ -53,7 +53,7 @@ class RedefinedTest(CodeTest):
         found, said = self.warned(lambda: self.notebook(*cells))
         self.assertEqual(found, [10, 77, 10])
         self.assertEqual(len(said), 2)
-        self.assertIn("f was cached before in this process, with other code", said[0])
+        self.assertIn("f was cached before in this process with different code", said[0])
 
     def test_a_cell_that_is_run_again_as_it_was(self):
         cell = "@cached\ndef f(x): return x * 10\nout = f.key(1)"
@@ -151,8 +151,8 @@ class RedefinedTest(CodeTest):
             return array.sum()
 
         for call, word in [
-            (lambda: counting(1), "number of the function around it"),
-            (lambda: adding(1), "counts of the function around it"),
+            (lambda: counting(1), "enclosing variable number"),
+            (lambda: adding(1), "enclosing variable counts"),
             (lambda: in_place(np.ones(3)), "argument array"),
         ]:
             _, said = self.warned(call)
@@ -182,7 +182,7 @@ class NameTest(CodeTest):
             (Callable(), "a function that calls it"),
             (Callable().method, "bound method"),
             (functools.lru_cache()(pow), "a function that calls it"),
-            (staticmethod(pow), "found a staticmethod; expected it above"),
+            (staticmethod(pow), "found a staticmethod; put cached below it"),
         ]:
             with self.assertRaisesRegex(unidle.UsageError, word):
                 self.cached(wrong)
@@ -273,7 +273,7 @@ class NameTest(CodeTest):
             return f
 
         self.assertEqual([made(functools.partial(pow, by))(2) for by in (2, 3, 2)], [4, 9, 4])
-        with self.assertRaisesRegex(unidle.UsageError, r"held of the function around it\.args\[0\]"):
+        with self.assertRaisesRegex(unidle.UsageError, r"enclosing variable held\.args\[0\]"):
             made(functools.partial(pow, object()))(2)
 
 

@@ -22,7 +22,7 @@ import uuid
 from typing import Any, Callable, Optional, Tuple
 
 from unidle._code_keys import Functions, class_code, function_key
-from unidle._key_parts import Cannot, kind_of, module_of, number, part, text
+from unidle._key_parts import NotKeyable, kind_of, module_of, number, part, text
 from unidle._tensors import values_of
 from unidle.errors import UsageError
 
@@ -40,7 +40,7 @@ _CONTAINERS = (list, tuple, set, frozenset, dict)
 _MAY_HAVE_STATE = (*_CONTAINERS, int, float, complex, str, bytes, bytearray)
 _KNOWN = (*_MAY_HAVE_STATE, bool, collections.OrderedDict, collections.defaultdict, collections.Counter)
 _KNOWN_OF_LIBRARIES = ("numpy.str_", "torch.Size")
-_Functions = Optional[Functions]  # those met so far; None where there may be none
+_Functions = Optional[Functions]  # those met so far; None where functions cannot be keyed
 
 
 def encoded(what: str, value: Any, code: bool = False) -> bytes:
@@ -49,7 +49,7 @@ def encoded(what: str, value: Any, code: bool = False) -> bytes:
     their names, functions of Python by their names, their code and the values that they hold."""
     try:
         return encode(value, (), Functions(encode) if code else None)
-    except Cannot as error:
+    except NotKeyable as error:
         raise UsageError(
             f"{what}{error.place}: {error} cannot be keyed; pass what identifies it instead, or name the "
             "argument in `ignore` where the result does not depend on it"
@@ -67,7 +67,7 @@ def encode(value: Any, above: Tuple[int, ...], functions: _Functions) -> bytes:
     if isinstance(value, _MAY_HAVE_STATE) and not _is_known(value):
         if isinstance(value, (float, complex, bytes)) and _is_of_numpy(value):
             return _of_libraries(value)
-        raise Cannot(f"a value of type {kind_of(value)}")
+        raise NotKeyable(f"a value of type {kind_of(value)}")
     for base, bytes_of in _PLAIN:
         if isinstance(value, base):
             return bytes_of(value)
@@ -78,7 +78,7 @@ def encode(value: Any, above: Tuple[int, ...], functions: _Functions) -> bytes:
         return part(b"p", *(_within(f".{name}", getattr(value, name), above, functions) for name in names))
     if id(value) in above:
         if functions is None:
-            raise Cannot("a value that holds itself")
+            raise NotKeyable("a value that holds itself")
         return part(b"^", number(len(above) - above.index(id(value))))
     above += (id(value),)
     if isinstance(value, slice):
@@ -102,7 +102,9 @@ def encode(value: Any, above: Tuple[int, ...], functions: _Functions) -> bytes:
     if functions is not None:
         if isinstance(value, (types.ModuleType, type)) or _is_free_builtin(value):
             if "<locals>" in getattr(value, "__qualname__", ""):  # another call may make another of that name
-                raise Cannot(f"the class {value.__module__}.{value.__qualname__}, made within a function,")
+                raise NotKeyable(
+                    f"the class {value.__module__}.{value.__qualname__}, made within a function,"
+                )
             name = getattr(value, "__qualname__", "") or getattr(value, "__name__", "")
             return part(b"Q", text(module_of(value)), text(name))
         if hasattr(type(value), "held_by_wrapper"):  # of unidle.cached
@@ -113,7 +115,7 @@ def encode(value: Any, above: Tuple[int, ...], functions: _Functions) -> bytes:
 def _within(step: str, value: Any, above: Tuple[int, ...], functions: _Functions) -> bytes:
     try:
         return encode(value, above, functions)
-    except Cannot as error:
+    except NotKeyable as error:
         error.place = step + error.place
         raise
 
@@ -127,7 +129,7 @@ def _class_of(value: Any) -> bytes:
 def _value_of_enum(value: Any) -> bytes:
     try:
         return encode(value.value, (), None)
-    except Cannot:  # its name tells it
+    except NotKeyable:  # its name tells it
         return b"?"
 
 
@@ -210,12 +212,12 @@ def _of_libraries(value: Any) -> bytes:
         if type(value) in (torch.Tensor, torch.nn.Parameter) and value.layout == torch.strided:
             if not value.is_quantized:
                 return _tensor(np, torch, value)
-    raise Cannot(f"a value of type {kind_of(value)}")
+    raise NotKeyable(f"a value of type {kind_of(value)}")
 
 
 def _tensor(np: Any, torch: Any, value: Any) -> bytes:
     if value.is_meta:
-        raise Cannot("a tensor without values (of the device meta)")
+        raise NotKeyable("a tensor without values (of the device meta)")
     name, value = str(value.dtype), values_of(value)
     if value.dtype == torch.bfloat16:
         value = value.view(torch.int16)
@@ -230,7 +232,7 @@ def _tensor(np: Any, torch: Any, value: Any) -> bytes:
 def _array(np: Any, array: Any, letter: bytes) -> bytes:
     """Type, shape and the SHA-256 of the values in C order."""
     if array.dtype.hasobject:
-        raise Cannot("an array of objects")
+        raise NotKeyable("an array of objects")
     values = np.ascontiguousarray(array)
     if not values.dtype.isnative:
         values = values.astype(values.dtype.newbyteorder("="))

@@ -58,7 +58,7 @@ def as_stored(name: str, value: Any) -> tuple:
         as_numbers = _AS_NUMBERS.get(array.dtype.kind)
         advice = f" (array.view({as_numbers!r}) has numbers, and .view of its dtype has them back)"
         found = f"{array.dtype}{advice if as_numbers else ''}"
-        raise UsageError(f"array {name}: expected numbers or truths, found {found}")
+        raise UsageError(f"array {name}: expected numbers or booleans, found {found}")
     return (array if array.flags.c_contiguous else array.copy("C")), array.dtype.name
 
 
@@ -92,7 +92,7 @@ class Cache(MutableMapping):
     durable    whether an entry outlives a power failure as soon as it is stored, which costs a wait for the
                disk. Every entry outlives the death of any process
 
-    Names are str or bytes; "a" and b"a" are two entries. Arrays are numbers or truths, of numpy, torch or
+    Names are str or bytes; "a" and b"a" are two entries. Arrays are numbers or booleans, of numpy, torch or
     anything that numpy makes an array of. bfloat16 comes back as the type of ml_dtypes where that is
     installed, else as its bits (V2).
 
@@ -102,10 +102,10 @@ class Cache(MutableMapping):
     be written, no room) is told once on stderr and costs only the caching; a damaged entry is set aside and
     counts as missing.
 
-    Iterating lists what was stored by name, in no order that means anything, and reads every entry for that.
-    len() and statistics() ask the index, at once: len() of what was stored by name, statistics() of all that
-    is in the folder. As keys of a dict, names that are neither str nor bytes are not there. A cache equals
-    itself alone. `with` gives the cache and closes nothing.
+    Iterating lists the entries that have names, in no particular order, and reads every entry. len() and
+    statistics() are fast because they ask the index: len() counts the entries that have names, statistics()
+    everything in the folder. A name that is neither str nor bytes is never found, as in a dict. A cache
+    equals only itself. `with` returns the cache and closes nothing.
     """
 
     def __init__(
@@ -145,7 +145,7 @@ class Cache(MutableMapping):
     def __getitem__(self, name: Union[str, bytes]) -> Arrays:
         arrays = self._kept.find(name)
         if arrays is None:
-            _has_no(name)
+            _require_name(name)
             kind, text = _named(name)
             found = _native.Watched()
             if not self._checked(self._watch(self._handle, kind, text, len(text), found)):
@@ -162,7 +162,7 @@ class Cache(MutableMapping):
             self._put_named(claim, kind, text, arrays)
 
     def __delitem__(self, name: Union[str, bytes]) -> None:
-        _has_no(name)
+        _require_name(name)
         key = self._key(*_named(name))
         if not self._checked(self._library.unidle_cache_erase(self._handle, key)):
             raise KeyError(name)
@@ -191,7 +191,7 @@ class Cache(MutableMapping):
     def clear(self) -> None:
         """Removes what was stored by name."""
         for name in list(self):
-            with contextlib.suppress(KeyError):  # of another process, which was quicker
+            with contextlib.suppress(KeyError):  # another process was quicker
                 del self[name]
 
     def update(self, other: Any = (), /, **named: Mapping[str, Any]) -> None:
@@ -351,8 +351,8 @@ def _opened(path: str, durable: bool) -> Cache:
     return Cache(path, durable=durable)
 
 
-def _has_no(name: Any) -> None:
-    """As a dict: there is no entry of a name that is none."""
+def _require_name(name: Any) -> None:
+    """Raises KeyError for what cannot be a name, as a dict does for a key that it does not have."""
     if not isinstance(name, (str, bytes)):
         raise KeyError(name)
 

@@ -18,7 +18,7 @@ from unidle._results import put_together, taken_apart
 from unidle.errors import UsageError
 
 _computing = threading.local()
-_LOOKED_AT = 3  # calls after which it is asked whether the call has changed its own key
+_CHECKED_CALLS = 3  # first calls, of which each is checked: has it changed its own key?
 _registered: Dict[Tuple[str, str, str], bytes] = {}  # cache, name, version -> the code of the function
 
 
@@ -36,24 +36,24 @@ def cached(
             ...
 
     cache    a Cache, or the folder of one
-    version  to be changed when the function would return something else and neither its code nor its
-             arguments say so; the entries of the old one stay and are no longer found
+    version  change it when the function would return something else although neither its code nor its
+             arguments have changed; entries of the old version stay and are no longer found
     ignore   arguments that the result does not depend on (a device, a model that `version` stands for)
-    name     what the function is known by; its module and qualified name when None. A function of a script
-             is known by the file of the script as well. A lambda has no name of its own and needs this one
+    name     identifies the function; its module and qualified name when None, and the file of a script. A
+             lambda has no name of its own and needs this one
 
     Arguments are None, numbers, texts, bytes, arrays, tensors, paths (by their text, not by what the file
     holds), dates, enums, data classes, and tuples, lists, sets and dicts of these; it does not matter
-    whether they are given by position or by name, or left to their defaults. Values that an inner function
-    has of the function around it count as arguments; these may be functions, which count by their code and by
-    the values that they hold in turn. UsageError names an argument that is none of these; nothing is ever
-    keyed by its id or its repr().
+    whether they are given by position or by name, or left to their defaults. Variables of an enclosing
+    function count as arguments; these may be functions, which count by their code and by the values that they
+    hold in turn. Anything else raises UsageError, which names the argument; nothing is ever keyed by its id
+    or its repr().
 
-    The code counts as well: of the function, and of those of the program that it calls by names of its
-    module, with the numbers, texts, lists, dicts and arrays that these names stand for. What cannot be keyed
-    there (a model, an open file), what the function itself changes, and what libraries do is what `version`
-    stands for. A changed function finds nothing of the old one. Two functions of one name and other code are
-    kept apart, with a warning.
+    The code counts as well: that of the function and of the program's functions that it calls, with the
+    numbers, texts, lists, dicts and arrays of its module that it reads. Not counted are values of the module
+    that cannot be keyed (a model, an open file), what the function itself changes, and libraries: change
+    `version` for these. A function whose code changed finds no old results. Two functions with one name and
+    different code keep separate results, with a warning.
 
     The result may be an array (of numbers, texts, dates), tensor, number, text, bytes, None, or lists, tuples
     and dicts of these. Arrays come back read-only, mapped from the cache; tensors are copies of the caller's.
@@ -83,7 +83,7 @@ class _Cached:
     ) -> None:
         _refuse_others(function)
         self._function, self._version, self._ignore = function, version, ignore
-        self._what, self._code, self._looked_at = name or _name_of(function), Code(function), 0
+        self._what, self._code, self._checked_calls = name or _name_of(function), Code(function), 0
         self._signature = inspect.signature(function)
         unknown = ignore - set(self._signature.parameters)
         if unknown:
@@ -99,14 +99,14 @@ class _Cached:
         return hashlib.sha256(b"".join(parts)).digest()
 
     def _held(self, arguments: Dict[str, Any]) -> Dict[str, bytes]:
-        """The bytes of each argument and of each value of the function around it, by what it is."""
+        """The encoded arguments and variables of the enclosing function, by their names in messages."""
         parts = {}
         for name, value in arguments.items():
             if name not in self._ignore:
                 what = f"argument {name}"
                 parts[what] = encoded("", name) + encoded(f"{self._function.__qualname__}: {what}", value)
         for name, value in self._code.free_values():
-            what = f"{name} of the function around it"
+            what = f"enclosing variable {name}"
             key = encoded(f"{self._function.__qualname__}: {what}", value, code=True)
             parts[what] = encoded("", name) + key
         return parts
@@ -130,17 +130,17 @@ class _Cached:
         return self._what, self._version, tuple(sorted(self._ignore)), self._function
 
     def _store(self, claim: int, args: Tuple, kwargs: dict) -> Tuple[bool, Arrays]:
-        if self._looked_at < _LOOKED_AT:
-            self._looked_at += 1
-            result = self._looked_at_call(args, kwargs)
+        if self._checked_calls < _CHECKED_CALLS:
+            self._checked_calls += 1
+            result = self._checked_call(args, kwargs)
         else:
             result = self._function(*args, **kwargs)
         arrays = taken_apart(self._function.__qualname__, result)
         return self._cache.put(claim, arrays), arrays
 
-    def _looked_at_call(self, args: Tuple, kwargs: dict) -> Any:
-        """A function that changes what its key is made of is never found again, or leaves something undone
-        where its result is: that is told once."""
+    def _checked_call(self, args: Tuple, kwargs: dict) -> Any:
+        """Warns once when the function changes what its key is made of: its result may never be found again,
+        and a call that finds a result does not repeat the change."""
         bound = self._signature.bind(*args, **kwargs)
         bound.apply_defaults()
         before, code = self._held(bound.arguments), self._code.key()
@@ -151,40 +151,41 @@ class _Cached:
             return result
         changed = [what for what, key in before.items() if after.get(what) != key]
         if not changed and self._code.key() != code:
-            changed = ["what it reads of its module"]
+            changed = ["a variable of its module"]
         if changed:
-            self._looked_at = _LOOKED_AT
+            self._checked_calls = _CHECKED_CALLS
             warnings.warn(
-                f"unidle.cached: {self._what} changes {changed[0]} while it runs; a call that finds its "
-                "result does not, and what changes in that way is part of the key",
+                f"unidle.cached: {self._what} changes {changed[0]} while it runs, a part of its key: the "
+                "result may not be found again, and a call that finds a result does not repeat the change",
                 stacklevel=2,
             )
         return result
 
     def _register(self) -> None:
-        """One name for two functions is mostly a mistake."""
+        """Warns about two functions of one name, which are mostly a mistake."""
         place = os.path.realpath(self._cache.path), self._what, self._version
         code = self._code.own()
         if _registered.setdefault(place, code) != code:
             _registered[place] = code
             warnings.warn(
-                f"unidle.cached: {self._what} was cached before in this process, with other code; the "
-                "results of the two are kept apart (another function is given another name by `name`)",
+                f"unidle.cached: {self._what} was cached before in this process with different code; "
+                "the two keep separate results (if they are two functions, pass name= to tell them apart)",
                 stacklevel=4,
             )
 
 
 def _refuse_others(function: Any) -> None:
     if isinstance(function, (staticmethod, classmethod)):
-        raise UsageError(f"cached: found a {type(function).__name__}; expected it above, and cached below it")
+        raise UsageError(f"cached: found a {type(function).__name__}; put cached below it")
     if not inspect.isfunction(function):
         raise UsageError(
-            f"cached: expected a function, found {function!r} (for a partial, a bound method or an object "
-            "that can be called: a function that calls it, with what it depends on as arguments)"
+            f"cached: expected a function, found {function!r} (for a partial, a bound method or a callable "
+            "object write a function that calls it, with what it depends on as arguments)"
         )
     if inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function):
         raise UsageError(
-            f"cached: {function.__qualname__} gives its result bit by bit; expected one that returns it"
+            f"cached: {function.__qualname__} is a coroutine or a generator; expected a function that "
+            "returns its result"
         )
 
 

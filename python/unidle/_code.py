@@ -8,13 +8,13 @@ from typing import Any, Dict, Iterable, List, Optional, Tuple
 from unidle._argument_keys import encode
 from unidle._code_keys import Functions, code_key, read_keys
 from unidle._code_reads import is_own_file
-from unidle._key_parts import Cannot, part, text
+from unidle._key_parts import NotKeyable, part, text
 
 _MOST_DECORATORS = 100
 
 
 class Code:
-    """What a function does besides what it is called with."""
+    """The code of one cached function."""
 
     def __init__(self, function: Any) -> None:
         self._function, self._decorators = _within_decorators(function)
@@ -22,7 +22,7 @@ class Code:
         self._large: Dict[int, tuple] = {}
 
     def key(self) -> bytes:
-        """The code, and what it reads of its module: looked at again where something there is another."""
+        """The code and the values of its module that it reads; computed again when one of these changes."""
         last = self._last
         if last is None or not last[0].are_as_before():
             seen = Functions(encode, self._large)
@@ -32,11 +32,11 @@ class Code:
         return last[1]
 
     def own(self) -> bytes:
-        """The code alone, with that of the functions that it is wrapped in."""
+        """The code alone, with that of the functions that it wraps."""
         return b"".join(code_key(each.__code__) for each in _chain(self._function))
 
     def free_values(self) -> Iterable[Tuple[str, Any]]:
-        """Of the function around it, but itself."""
+        """The variables of the enclosing function, except the function itself."""
         names, cells = self._function.__code__.co_freevars, self._function.__closure__ or ()
         for name, cell in zip(names, cells):
             try:
@@ -57,8 +57,8 @@ def _chain(function: Any) -> List[Any]:
 
 
 def _within_decorators(function: Any) -> Tuple[Any, bytes]:
-    """The function of the program within the decorators of libraries (torch.no_grad), and what tells these
-    apart: their names and the plain values that they hold (they hold others as well)."""
+    """The program's function inside the decorators of libraries (torch.no_grad), and the key of these
+    decorators: their names and the plain values that they hold."""
     decorators, chain = b"", _chain(function)
     for outer, inner in zip(chain, chain[1:]):
         if is_own_file(outer.__code__.co_filename):
@@ -79,6 +79,6 @@ def _state(cell: Any) -> bytes:
     for name, each in sorted(members.items()):
         try:
             pieces += text(name), encode(each, (), None)
-        except Cannot:
+        except NotKeyable:
             continue
     return part(b"s", *pieces)

@@ -1,4 +1,5 @@
-"""What functions and classes do, as bytes: their code, what they hold, what they read of their modules."""
+"""Keys of functions and classes: their code, the values that they hold, and those of their modules that they
+read."""
 
 from __future__ import annotations
 
@@ -11,25 +12,25 @@ import weakref
 from typing import Any, Callable, Dict, Iterable, List, Optional, Tuple
 
 from unidle._code_reads import ITEM, Read, is_own_file, reads
-from unidle._key_parts import Cannot, module_of, number, part, text
+from unidle._key_parts import NotKeyable, module_of, number, part, text
 
 _MISSING: Any = object()
 _MAY_CHANGE = (list, dict, set, bytearray, collections.deque)
-_LARGE_COUNT, _LARGE_BYTES = 64, 1 << 16  # from here on a value of a module is looked at once
-_HUGE_BYTES = 64 << 20  # and from here on not at all
+_LARGE_COUNT, _LARGE_BYTES = 64, 1 << 16  # a larger value of a module is encoded once per process
+_HUGE_BYTES = 64 << 20  # a larger array counts by type and shape alone
 
 
 class Functions:
-    """The functions and classes met while something is encoded: each once, for those that hold each other
-    would take forever. And what was looked up in modules meanwhile, to see later whether it is still that."""
+    """The functions and classes met while something is encoded, each once, because they may refer to each
+    other. Also the names that were looked up in modules, to see later whether their values have changed."""
 
     def __init__(self, encode: Callable, large: Optional[Dict[int, tuple]] = None) -> None:
         self.encode = encode  # of any value: (value, above, functions) -> bytes
         self._numbers: Dict[int, int] = {}
-        self._watched: List[Tuple[Any, Any, Any]] = []  # names, one of them, what it stands for
+        self._watched: List[Tuple[Any, Any, Any]] = []  # namespace, name, value
         self._large: Dict[int, tuple] = {} if large is None else large
         self._mutable: List[Tuple[Any, bytes]] = []  # values of modules that may change in place
-        self.steady = True  # nothing else was met that may
+        self.steady = True  # false: something else was met that may change in place
 
     def number_of(self, thing: Any) -> Tuple[int, bool]:
         """Its number, and whether it is new."""
@@ -50,8 +51,7 @@ class Functions:
         return value
 
     def of_module(self, value: Any) -> bytes:
-        """A value that a module has a name for. What cannot be keyed there (a model, an open file) is what
-        `version` stands for."""
+        """A value of a module. One that cannot be keyed (a model, an open file) does not count."""
         if not may_change(value):
             return self._or_nothing(value)
         size = getattr(value, "nbytes", None)
@@ -70,12 +70,12 @@ class Functions:
     def _or_nothing(self, value: Any) -> bytes:
         try:
             return self.encode(value, (), Functions(self.encode))
-        except Cannot:
+        except NotKeyable:
             return b"?"
 
 
 def may_change(value: Any) -> bool:
-    """Whether it may change in place, of what can be keyed."""
+    """Whether a value that can be keyed may change in place."""
     if isinstance(value, (tuple, frozenset)):
         return any(map(may_change, value))
     return isinstance(value, _MAY_CHANGE) or hasattr(type(value), "nbytes") or is_data_class(value)
@@ -86,7 +86,7 @@ def is_data_class(value: Any) -> bool:
 
 
 def function_key(function: Any, above: Tuple[int, ...], functions: Functions) -> bytes:
-    """By name, code, defaults, and what it holds."""
+    """Its name, code, defaults, and the values that it holds."""
     count, new = functions.number_of(function)
     if not new:
         return part(b"r", number(count))
@@ -121,7 +121,7 @@ def read_keys(function: Any, functions: Functions) -> Iterable[bytes]:
 
 
 def _followed(names: dict, read: Read, functions: Functions) -> Tuple[Any, tuple]:
-    """What the name stands for, or what is taken of that; and the steps that led there."""
+    """The value of the name, or the attribute or item of it that is read, and the steps that led there."""
     value, taken = functions.look_up(names, read.name), []
     for kind, name in read.steps:
         within = _names_within(value, kind, name)
@@ -144,7 +144,7 @@ def _names_within(value: Any, kind: str, name: Any) -> Any:
 
 
 def _held(value: Any) -> Dict[str, Any]:
-    """The attributes that an object has itself, without asking it."""
+    """The attributes of an object itself, read without calling its code."""
     try:
         return object.__getattribute__(value, "__dict__")
     except AttributeError:
@@ -176,7 +176,7 @@ def _function_of_module(value: Any, named: bytes, functions: Functions) -> bytes
         return named + (_of_module(inner, functions) if inner is not None else b"")
     try:
         return function_key(value, (), functions)
-    except Cannot:  # it holds what cannot be keyed
+    except NotKeyable:  # it holds what cannot be keyed
         return named + code_key(value.__code__)
 
 
@@ -203,7 +203,7 @@ _class_codes: Any = weakref.WeakKeyDictionary()
 
 
 def class_code(kind: type) -> bytes:
-    """The code of its methods, and the numbers and texts that they hold: two classes of one name are two."""
+    """The code of its methods, and the numbers and texts that they hold: two classes may have one name."""
     known = _class_codes.get(kind)
     if known is None:
         pieces = [text(" ".join(getattr(kind, "_fields", ())))]
@@ -222,7 +222,7 @@ def _plain_cell(cell: Any) -> bytes:
 
 
 def _methods(kind: type) -> Iterable[Tuple[str, Any]]:
-    """Those of the program, of a class and its bases."""
+    """The methods of a class and its bases, as far as they are the program's."""
     for one in kind.__mro__:
         if not _is_own(one.__module__):
             continue

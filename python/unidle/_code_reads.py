@@ -1,4 +1,4 @@
-"""What the code of a function reads of its module, and whose code it is."""
+"""Names of its module that a function reads, found in its bytecode; and which files are the program's."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _LIBRARY = tuple(
 
 
 class Read(NamedTuple):
-    """A name of the module, what is taken of it by names and constants, and whether the code changes it."""
+    """A name of the module, the attributes and items read from it, and whether the code changes it."""
 
     name: str
     steps: Tuple[Tuple[str, Any], ...]  # (ATTRIBUTE or ITEM, its name or constant)
@@ -54,7 +54,7 @@ def reads(code: types.CodeType) -> Tuple[Read, ...]:
 
 
 def is_own_file(name: str) -> bool:
-    """Whether it is of the program: neither of Python, nor an installed package, nor of ours."""
+    """Whether a file belongs to the program: not to Python, an installed package, or unidle."""
     if name.startswith("<"):
         return not name.startswith("<frozen")
     return not name.startswith((_OURS, *_LIBRARY)) and not {"site-packages", "dist-packages"} & set(

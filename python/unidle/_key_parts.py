@@ -1,4 +1,4 @@
-"""What keys are written with: a letter for the kind, the length of what follows, and that."""
+"""How keys are written: a letter for the kind, the length of the content, the content."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import struct
 from typing import Any
 
 
-class Cannot(Exception):
-    """Has no bytes by which it could be known again."""
+class NotKeyable(Exception):
+    """The value has no content to make a key of."""
 
-    place = ""  # within the value that was asked for: ['model'].layers[2]
+    place = ""  # within the encoded value: ['model'].layers[2]
 
 
 def part(letter: bytes, *pieces: Any) -> bytes:
@@ -25,7 +25,7 @@ def number(value: int) -> bytes:
 
 
 def module_of(value: Any) -> str:
-    """Where a class or function is from; the main program has one name, also in processes that it spawned."""
+    """The module of a class or function; the main program has one name, also in processes that it spawned."""
     name = getattr(value, "__module__", None) or ""
     return "__main__" if name == "__mp_main__" else name
 

@@ -267,7 +267,7 @@ def phase(name: str) -> Any:
 
 
 def note(**values: Any) -> None:
-    """Puts values into the record: numbers become curves of the report, over the steps; texts, truths and
+    """Puts values into the record: numbers become curves of the report, over the steps; texts, booleans and
     what else has a repr() are kept as they are. Reading a number of a device waits for it."""
     observation = _observation
     if observation is not None and observation.follows():

@@ -68,7 +68,7 @@ def as_numpy(array: Any) -> Any:
         raise UsageError(f"array: {error}") from None
     if array.dtype.kind not in _CODES or array.dtype.itemsize > 8:
         found = f"{array.dtype}{_advice(array.dtype)}"
-        raise UsageError(f"array: expected real numbers or truths of up to 8 bytes, found {found}")
+        raise UsageError(f"array: expected real numbers or booleans of up to 8 bytes, found {found}")
     if not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
     whole_rows = array.ndim == 0 or len(array) == 0 or array[0].flags.c_contiguous

@@ -155,7 +155,7 @@ class _Columns:
         self._kept = [(number, kind) for number, kind in enumerate(kinds) if kind is not None]
         if not self._kept:
             others = "".join("; {column} is {why}".format(**one) for one in self.left_out)
-            raise InputError(f"{path}: has no column of numbers, truths, dates or texts{others}")
+            raise InputError(f"{path}: has no column of numbers, booleans, dates or texts{others}")
         # The empty cell of a column that is alone would be an empty line, which is no row.
         self._lone = arrow.large_string() if len(self._kept) == 1 else None
         self.schema = arrow.schema(

@@ -1,5 +1,5 @@
-"""What frameworks expect of torch's DataLoader besides batches: samplers that they tell the epoch and take
-loaders apart by, and word of where an epoch ends."""
+"""What frameworks expect of torch's DataLoader besides batches: a sampler with set_epoch(), the parts to make
+another DataLoader of, and notice of the end of an epoch."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class EpochSetter:
 
 
 class BatchSampler(EpochSetter):
-    """For who makes a DataLoader out of a loader's dataset, batch_sampler and collate_fn, as accelerate's
-    skip_first_batches does. It gives calls that return the batches, of which those that are never made cost
-    nothing."""
+    """For code that makes a DataLoader of a loader's dataset, batch_sampler and collate_fn, as accelerate's
+    skip_first_batches does. It yields functions that return the batches: a batch that is skipped is never
+    made."""
 
     def __len__(self) -> int:
         return len(self._loader)
@@ -44,7 +44,7 @@ class BatchSampler(EpochSetter):
 
 
 class DataLoaderParts:
-    """The parts that a DataLoader has, and by which frameworks take it apart and make another one."""
+    """The attributes of a DataLoader of which frameworks make another one."""
 
     source: Source
 
@@ -75,7 +75,7 @@ class EpochEnd:
     twice. Does nothing in a program without an Accelerator."""
 
     def __init__(self, remainder: int) -> None:
-        self.end_of_dataloader = False  # these two are asked for
+        self.end_of_dataloader = False  # accelerate reads both
         self.remainder = remainder
 
     def enter(self) -> None:
@@ -95,8 +95,8 @@ def _gradient_state() -> Optional[Any]:
 
 
 def remainder(loader: Loader, place: Tuple[int, int]) -> int:
-    """How many rows there are in the last batch of all ranks without those that stand at its end for the
-    second time; 0: it has none, and -1: they stand elsewhere."""
+    """How many rows the last batch of all ranks has without the repeated samples at its end. 0: no sample is
+    repeated; -1: repeated samples are elsewhere."""
     if loader.drop_last or loader.world == 1:
         return 0
     samples = loader._samples - place[1]

@@ -238,8 +238,8 @@ class Loader(frameworks.DataLoaderParts):
         return check.whole("loader", "epoch", epoch, 0, check.MOST // self._samples - 1)
 
     def state_dict(self) -> dict:
-        """Where the loader is: behind the last batch that was delivered. A few numbers, the same on all
-        ranks. Behind the last batch of an epoch nothing is left of it; after the loop the next one comes."""
+        """Where the loader is: after the last batch that was delivered. A few numbers, the same on all ranks.
+        After the last batch of an epoch nothing of it is left; after the loop the next epoch is due."""
         epoch, sample = self._place
         state = {
             "version": _STATE,

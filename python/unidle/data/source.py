@@ -56,7 +56,7 @@ class Source:
         return self._samples
 
     def __getitems__(self, batch: Callable[[], Any]) -> Any:
-        """Of a loader's batch_sampler, for a DataLoader that was made of both."""
+        """Makes one batch of a loader's batch_sampler, for a DataLoader that was made of both."""
         return batch()
 
     def __reduce_ex__(self, protocol: Any) -> Any:

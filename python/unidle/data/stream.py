@@ -140,7 +140,7 @@ class NativeStream:
         return tuple(batch), behind
 
     def _fail(self, pass_over: bool) -> None:
-        """Raises what the library failed with. Where the samples are to blame, the next batch is due then."""
+        """Raises the library's error. If samples of the batch caused it, the next batch is due."""
         try:
             _native.raise_failure()
         finally:
@@ -148,7 +148,7 @@ class NativeStream:
                 self._advance()
 
     def _advance(self) -> int:
-        """The batch of the facts is gone. How many samples of its epoch are gone with it, on all ranks."""
+        """Counts the batch that the facts describe. Returns the samples of its epoch so far, on all ranks."""
         facts = self._facts
         self.skipped = facts.skipped
         behind = min(facts.epoch_offset + facts.samples * self._world, self._samples)

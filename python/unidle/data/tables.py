@@ -37,11 +37,11 @@ def table(
 
     `paths` is a file, a list of files, a folder of *.csv, or NAME.csv that stands for NAME_part1.csv,
     NAME_part2.csv and so on. All have the same columns; the first line of the first file names them.
-    Without `features` these are all columns of numbers that are nothing else; `facts["left_out"]` names the
-    others and `facts["left_out_why"]` says of each what it holds. A warning names those that are numbers but
+    Without `features` these are all columns of numbers that have no other use. `facts["left_out"]` names the
+    others, and `facts["left_out_why"]` says what each holds. A warning names columns that hold numbers except
     for a few cells ("?", decimal commas), with the option that reads them. A column without a name is called
-    by its place, as pandas does ("Unnamed: 2"), and is no feature unless named, nor is one with no cell
-    filled unless `fill` says what it holds.
+    by its position, as in pandas ("Unnamed: 2"), and is a feature only when named. A column of empty cells is
+    a feature only with `fill`.
 
     `categorical` columns hold any texts. Each becomes the index of its text among the different ones, from
     0 in the order of their first rows. Those that are neither feature nor target follow the features. All
@@ -107,7 +107,7 @@ def table(
     for name in facts["doubtful"]:
         warnings.warn(
             f"unidle.data.table: the column {name} of {os.path.basename(files[0])} is no feature: "
-            f"{facts['left_out_why'][name]} (features=[...] without it leaves it out unsaid)",
+            f"{facts['left_out_why'][name]} (name the features with features=[...] to silence this)",
             stacklevel=2,
         )
     return source

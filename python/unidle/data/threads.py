@@ -190,7 +190,7 @@ class ThreadedStream:
         return batch, behind
 
     def _advance(self) -> None:
-        """The first of the batches under way is taken, or is passed over."""
+        """Counts the first of the batches under way, which was taken or passed over."""
         self.place, self.left = self._ahead.popleft()[2:]
         self.gone += 1
 

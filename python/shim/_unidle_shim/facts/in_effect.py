@@ -12,7 +12,7 @@ import weakref
 
 from _unidle_shim.facts import arguments, live_settings, memory_errors, ranks
 from _unidle_shim.host import exceptions
-from _unidle_shim.host.guard import answered, caught
+from _unidle_shim.host.guard import caught, value_or_none
 from _unidle_shim.host.notes import write_notes
 from _unidle_shim.host.shapes import shape_of
 
@@ -64,7 +64,7 @@ class Facts:
             return
         for seen in self.state.on_training_forward:
             seen(sys._getframe(1))
-        answered(self._look_at_model, forwards, module, first)
+        value_or_none(self._look_at_model, forwards, module, first)
 
     def _look_at_model(self, forwards, module, first):
         if forwards == 3 and self.amp == "off":
@@ -107,7 +107,7 @@ class Facts:
             self.optimizers = [reference for reference in self.optimizers if reference() is not None]
         self.optimizers.append(weakref.ref(optimizer))
         self.optimizer_places.add(where)
-        self.optimizer_note = answered(live_settings.optimizer_note, optimizer)
+        self.optimizer_note = value_or_none(live_settings.optimizer_note, optimizer)
 
     def all_optimizers(self):
         """Also those that this process was forked with: it may train with one."""
@@ -138,7 +138,7 @@ class Facts:
         self.asking = []
 
     def failed(self, error, of_batch=False):
-        """A call of the program's that we followed raised it. `of_batch`: the batch is not trained for it."""
+        """A call of the program that we followed raised `error`. `of_batch`: so the batch is not trained."""
         try:
             if self.asking:
                 self.forward_over()

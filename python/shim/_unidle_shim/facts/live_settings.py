@@ -6,7 +6,7 @@ import sys
 
 from _unidle_shim.facts import loading
 from _unidle_shim.host import places
-from _unidle_shim.host.guard import answered, caught
+from _unidle_shim.host.guard import caught, value_or_none
 from _unidle_shim.host.shapes import shape_of, undispatched, untold
 from _unidle_shim.host.whose import pass_on
 
@@ -206,7 +206,7 @@ def training_notes(state, facts):
         (found for found in (ref() for ref in reversed(facts.optimizers)) if found is not None), None
     )
     if optimizer is not None:
-        facts.optimizer_note = answered(optimizer_note, optimizer) or facts.optimizer_note
+        facts.optimizer_note = value_or_none(optimizer_note, optimizer) or facts.optimizer_note
     if facts.optimizer_note is not None:
         where = next(iter(facts.optimizer_places)) if len(facts.optimizer_places) == 1 else None
         note = dict(

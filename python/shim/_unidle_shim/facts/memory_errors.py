@@ -3,13 +3,13 @@
 import threading
 
 from _unidle_shim.host import hidden_frames
-from _unidle_shim.host.guard import answered, caught
+from _unidle_shim.host.guard import caught, value_or_none
 
 _WORDS = (
     "out of memory",
     "can't allocate memory",
     "_STATUS_ALLOC_FAILED",
-)  # of devices, hosts, and libraries
+)  # of devices, hosts, and libraries; in logs failure_line.cpp knows these and more
 _PLAIN = (str, int, float, bytes)
 
 
@@ -17,22 +17,22 @@ class MemoryErrors:
     def __init__(self, state):
         self.state = state
         self.count, self.message = 0, None
-        self.samples = 0  # of the largest batch that there was no room for
+        self.samples = 0  # of the largest batch that did not fit
         self.steps = 0  # before the newest error
-        self.newest = None  # its arguments: as long as we hold them, no other error has the same ones
+        self.newest = None  # arguments of the newest error, kept so that no other error gets the same object
 
     def look_at(self, error):
-        """Whether it is such an error, which is counted then."""
+        """Counts the error if it says that memory ran out, and returns whether it does."""
         if error is None:
             return False
-        words = answered(str, error) or ""
+        words = value_or_none(str, error) or ""
         says_so = isinstance(error, MemoryError) or _says_so(error, words[:1000])
         if says_so:
             self.count_one(words, error.args)
         return says_so
 
     def count_one(self, words, arguments):
-        """An error may be seen where it is made, where it comes through, and where the program catches it."""
+        """Counts an error once, although it may be seen where it is made, passes by, and is caught."""
         if arguments is self.newest and arguments:
             return
         self.newest = arguments if all(type(one) in _PLAIN for one in arguments) else None
@@ -62,7 +62,7 @@ def _says_so(error, words):
 
 
 def watch(state):
-    """Torch's own class: the program may catch such an error where no call of ours sees it."""
+    """Counts every torch.OutOfMemoryError: a program may catch one before a patched call sees it."""
     kind = getattr(state.torch, "OutOfMemoryError", None) or getattr(
         state.torch.cuda, "OutOfMemoryError", None
     )

@@ -1,4 +1,4 @@
-"""Batches that another thread makes: the thread that trains waits for it, at a queue or another object that
+"""Batches that another thread makes: the training thread waits for them at a queue or another object that
 threads share."""
 
 import linecache
@@ -13,21 +13,21 @@ _STANDARD = tuple(
 )
 _PACKAGES = ("site-packages", "dist-packages")
 _SHARED = ("threading.py", "queue.py", "queues.py", "connection.py", "synchronize.py", "_base.py", "pool.py")
-_TAKES = ("get", "recv", "recv_bytes", "result", "next", "__next__", "popleft")  # what somebody else has made
+_TAKES = ("get", "recv", "recv_bytes", "result", "next", "__next__", "popleft")  # calls that return an item
 _CALL = re.compile(r"\.(get|recv|recv_bytes|result|popleft)\(\s*(\)|block|timeout|True)")
 _WAIT = re.compile(r"\.(join|wait|acquire)\(")
 
 
-class Batches:
-    """Whether the thread that trains waits for them."""
+class Waits:
+    """Tells whether the training thread waits for batches of another thread."""
 
     def __init__(self, state):
         self.state = state
         self.lines = {}  # (file, line) -> (takes, waits): the calls that the line makes
 
     def is_waiting(self, frame):
-        """`frame`: the innermost one of that thread. It takes what another thread or process has made, or it
-        waits for another one while a thread fetches from a loader."""
+        """`frame`: the innermost frame of the training thread. True if it takes what another thread or
+        process has made, or waits for another thread while one fetches from a loader."""
         takes = waits = False
         while frame is not None and _is_standard(frame.f_code.co_filename):
             if os.path.basename(frame.f_code.co_filename) in _SHARED:
@@ -36,7 +36,7 @@ class Batches:
             frame = frame.f_back
         if frame is None:
             return False
-        if not waits:  # of what is written in C there are no frames
+        if not waits:  # calls in C have no frames
             takes, waits = self._calls_of(frame.f_code.co_filename, frame.f_lineno)
         return takes or (waits and self.state.fetched_elsewhere)
 

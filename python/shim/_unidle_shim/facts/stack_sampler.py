@@ -66,7 +66,7 @@ class Background:
         self.totals = {}  # phase -> stack samples
         self.gap_hits, self.gap_reads = [0, 0, 0], [0, 0, 0]  # by what the gap follows
         self.reads = {}  # (file, line) -> whether the line looks like fetching data
-        self.waited_for = other_threads.Batches(state)
+        self.waited_for = other_threads.Waits(state)
 
     def start(self):
         """By the thread that is followed."""

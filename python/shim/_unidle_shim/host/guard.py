@@ -61,9 +61,9 @@ def _in_words(reason):
     )
 
 
-def answered(question, *asked):
-    """What it returns; None where that cannot be told. The program's objects may refuse a question, and what
-    torch warns of may be an error in the program. Only the answer is missing then: observation goes on."""
+def value_or_none(question, *asked):
+    """What question(*asked) returns; None when it raises. The program's objects may refuse a question, and a
+    program may turn torch's warnings into errors. Only the answer is missing then: observation goes on."""
     try:
         return question(*asked)
     except Exception as failure:

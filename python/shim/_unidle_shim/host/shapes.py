@@ -9,10 +9,10 @@ from _unidle_shim.host.whose import pass_on
 
 
 def shape_of(value):
-    """None where its class has none: an object that makes up attributes when it is asked for one is not
-    asked. A subclass of Tensor would see the question (__torch_function__), and is asked past it. None as
-    well where it cannot be told: a nested tensor has no shape, and symbols in one are not to be compared,
-    because torch would take the result for a condition of the graph that it makes."""
+    """None where its class has no shape: an object that makes up attributes on request is not asked. A
+    subclass of Tensor is asked without __torch_function__, which would show the question to the program. None
+    too for a nested tensor, which has no shape, and for a shape with symbols: comparing these would add a
+    condition to the graph that torch traces."""
     kind, torch = type(value), sys.modules["torch"]
     try:
         if kind is torch.Tensor and not sees_functions(torch):
@@ -30,7 +30,7 @@ def shape_of(value):
 
 
 def length_of_nested(value):
-    """How many tensors are in a nested one; None: it is something else."""
+    """How many tensors are in a nested tensor; None for anything else."""
     torch = sys.modules["torch"]
     if not isinstance(value, torch.Tensor):
         return None

@@ -1,5 +1,5 @@
-"""Batches that go through a model with gradients on, of which nobody may ever take the gradients: validation
-that is written like training. A base class of Loop.
+"""Validation that is written like training: batches go through a model with gradients on, and no backward
+pass follows. A base class of Loop.
 
 A backward pass or an optimiser's step proves that a loader is for training, and all others that have given
 batches since the last one. Until then what a loader gives is in doubt. It is validation if it ends, or if
@@ -35,7 +35,7 @@ class Doubts:
     def __init__(self):
         self.doubts = []
         self.validated = 0, 0  # when the newest batch for validation was asked for, and its samples
-        self.taken_back = None  # (Doubt, the step with its batches) of the newest loader that validates so
+        self.taken_back = None  # (Doubt, the step with its batches) of the newest loader taken back
 
     def doubt(self, loader, t):
         """A batch of the loader is asked for, which nothing has proved to be for training."""
@@ -49,7 +49,7 @@ class Doubts:
                 one.samples += samples
 
     def prove(self):
-        """Something is trained."""
+        """Training is proved for all loaders in doubt."""
         for one in self.doubts:
             one.loader.proven = True
         self.doubts = []
@@ -79,12 +79,12 @@ class Doubts:
         self.validation, self.preview = [one.begin, end, one.samples, True], None
 
     def validates_with_gradients(self):
-        """The newest batch is of a loader whose gradients nobody took so far."""
+        """Whether the newest batch is of a loader that counts as validation with gradients."""
         last = self.last_loader
         return last is not None and last.use == "validate" and last.with_gradients
 
     def gradients_are_taken(self):
-        """A backward pass begins. Directly after batches that were taken back it is over these."""
+        """A backward pass begins. Directly after batches that were taken back, it is theirs."""
         last = self.last_loader
         if self.taken_back is not None:
             one, self.parts = self.taken_back
@@ -97,7 +97,7 @@ class Doubts:
         self.prove()
 
     def newest_was_trained(self, loader):
-        """Of a loader that has validated so far; what it gave before stays validation."""
+        """A loader that counted as validation is trained from its newest batch on; earlier ones stay."""
         loader.use, loader.with_gradients, loader.proven = "train", False, True
         (begin, samples), validation = self.validated, self.validation
         if validation is not None:

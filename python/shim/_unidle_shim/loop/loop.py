@@ -353,8 +353,7 @@ class Loop(Steps, Validations, Doubts):
         self.optimizer_steps += 1
 
     def drop_batch(self):
-        """A call of the program's has failed, so that the batch under way is not trained. Returns its
-        samples."""
+        """A call of the program has failed, so that the current batch is not trained. Returns its samples."""
         parts = self.parts
         if parts is None or parts.optimizers or self.validation is not None or self.marking is not None:
             return 0

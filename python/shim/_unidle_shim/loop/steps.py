@@ -116,8 +116,8 @@ class Steps:
             self.on_step(self)
 
     def leave_out_untrained(self, parts):
-        """Where each batch has a backward pass of its own, one without was not trained: its loss was not
-        finite, say. Other programs add up the losses of several."""
+        """Where each batch has its own backward pass, a batch without one was not trained, perhaps because
+        its loss was not finite. Other programs add up the losses of several batches."""
         if parts.fetches == parts.backwards:
             self.one_each += 1
         elif parts.fetches > parts.backwards > 0 and len(parts.optimizers) == 1:

@@ -8,7 +8,7 @@ import weakref
 from _unidle_shim import session
 from _unidle_shim.facts import loading, package_loading
 from _unidle_shim.host import event_kinds, places
-from _unidle_shim.host.guard import answered, caught
+from _unidle_shim.host.guard import caught, value_or_none
 from _unidle_shim.host.patching import put
 from _unidle_shim.loop.loop import now
 from _unidle_shim.loop.short_steps import Patch
@@ -33,7 +33,7 @@ class Loader:
         self.epochs = self.starts = 0
         self.batches = self.wait_ns = 0
         self.largest = 0  # batch that was seen, in samples
-        self.fetched_elsewhere = 0  # batches that a thread took which does not train
+        self.fetched_elsewhere = 0  # batches fetched by a thread that does not train
         self.start_ns = self.start_last_ns = self.start_waited_ns = 0
         self.starting_ns = None  # workers are being started; ns so far
         self.begun_ns = 0  # when its newest iterator was made
@@ -196,7 +196,7 @@ def patch_loader(state, DataLoader, options, starts_workers):
             loop.fetch_ends(loader, t0, t1, own, 0, False)
             iterator._unidle = loader
             if loader.facts is None:  # now: a DataLoader that nobody keeps is gone before its first batch
-                loader.facts = answered(_facts_of, state, loop, loader, self)
+                loader.facts = value_or_none(_facts_of, state, loop, loader, self)
         except BaseException as failure:
             caught(failure)
         return iterator
@@ -208,7 +208,7 @@ def patch_loader(state, DataLoader, options, starts_workers):
         try:
             loader = loader_of(state, real)
             if loader.facts is None:  # now: a DataLoader that nobody keeps is gone before its first batch
-                loader.facts = answered(loading.loader_facts, state.torch, loader)
+                loader.facts = value_or_none(loading.loader_facts, state.torch, loader)
             iterator._unidle = loader
             if state.trains:
                 loader.epochs += 1
@@ -306,12 +306,12 @@ def patch_iterator(state, Iterator):
                 loader.samples.look(self.stream, t2)
             if loader.starting_ns is not None:
                 _started(loop, loader, t1, own)
-            size = answered(size_of, batch) or 0
+            size = value_or_none(size_of, batch) or 0
             if size > loader.largest:
                 loader.largest = size
             loop.fetch_ends(loader, t1, t2, own, size, True)
             if batches & _LOOK_EVERY == 1:
-                answered(state.facts.batch_seen, loader, batch)
+                value_or_none(state.facts.batch_seen, loader, batch)
             if timed:
                 loop.own_cost.ns += t1 - t0 + now() - t2
         except BaseException as failure:
@@ -319,7 +319,7 @@ def patch_iterator(state, Iterator):
         return batch
 
     def fetched_elsewhere(iterator):
-        """By a thread that gives its batches to the one that trains, mostly."""
+        """A batch fetched by a thread that does not train; mostly it passes batches to the one that does."""
         batch = original(iterator)
         try:
             loader = iterator.__dict__.get("_unidle")
@@ -327,7 +327,7 @@ def patch_iterator(state, Iterator):
                 state.fetched_elsewhere = True
                 loader.batches += 1
                 loader.fetched_elsewhere += 1
-                loader.largest = max(loader.largest, answered(size_of, batch) or 0)
+                loader.largest = max(loader.largest, value_or_none(size_of, batch) or 0)
         except BaseException as failure:
             caught(failure)
         return batch

@@ -6,7 +6,7 @@ from collections import UserDict
 
 from _unidle_shim import session
 from _unidle_shim.host import hidden_frames
-from _unidle_shim.host.guard import answered, caught
+from _unidle_shim.host.guard import caught, value_or_none
 from _unidle_shim.host.patching import around, put
 from _unidle_shim.host.shapes import length_of_nested, shape_of
 from _unidle_shim.loop.loop import now
@@ -108,8 +108,8 @@ def _outermost(state, torch):
     grad_enabled, tracing = torch.is_grad_enabled, torch._C._get_tracing_state
 
     def outermost(original, self, args, kwargs, loop):
-        """What is not inside of another forward pass. One that torch.jit.trace makes is of no step, and what
-        we asked of its tensors would be part of the graph."""
+        """A forward pass that is not inside another one. A pass of torch.jit.trace belongs to no step, and
+        questions to its tensors would become part of the graph."""
         if tracing() is not None:
             return original(self, *args, **kwargs)
         try:
@@ -124,7 +124,7 @@ def _outermost(state, torch):
                 if loop.marking is not None or (grad_enabled() and loop.forward_goes_on(self)):
                     kind, samples = True, 0
                 else:
-                    samples = answered(_samples_of, self, loop, args, kwargs) or 0
+                    samples = value_or_none(_samples_of, self, loop, args, kwargs) or 0
                     kind = loop.forward_begins(self, t0, grad_enabled(), samples)
                 if kind:
                     if loop.marking is None:

@@ -3,7 +3,7 @@
 import functools
 
 from _unidle_shim.host import hidden_frames
-from _unidle_shim.host.guard import answered, caught
+from _unidle_shim.host.guard import caught, value_or_none
 from _unidle_shim.loop.loop import now
 from _unidle_shim.patches.model_calls import size_of
 
@@ -89,7 +89,7 @@ def _sized(state, marking, original, following, over):
         t1 = now()
         loop.inside, state.samples = False, None
         try:
-            size = answered(size_of, batch) or 0
+            size = value_or_none(size_of, batch) or 0
             if shared is not None:
                 shared.mark(len(marks.got), t0, t1, size)
             marks.sizes.append(size)

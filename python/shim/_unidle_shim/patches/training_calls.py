@@ -5,7 +5,7 @@ import threading
 
 from _unidle_shim import session
 from _unidle_shim.host import event_kinds, hidden_frames, places
-from _unidle_shim.host.guard import answered, caught
+from _unidle_shim.host.guard import caught, value_or_none
 from _unidle_shim.host.patching import around, put
 from _unidle_shim.host.shapes import undispatched, untold
 from _unidle_shim.loop.loop import now
@@ -96,7 +96,7 @@ def _watched_backward(state, torch):
                 cost, loss = loop.own_cost, None
                 timed = cost.on
                 if type(tensors) is Tensor:
-                    loss = answered(loss_of, tensors)
+                    loss = value_or_none(loss_of, tensors)
                 loop.backward_begins(t0)
                 t1 = now() if timed else t0
                 inside, before, loop.inside = loop.inside, loop.total, True

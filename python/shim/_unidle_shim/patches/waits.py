@@ -308,7 +308,7 @@ def _bytes_of(tensor):
 
 
 def _patch_transfer(state, Tensor, name):
-    tracing = state.torch._C._get_tracing_state  # a size that is asked for then is part of the graph
+    tracing = state.torch._C._get_tracing_state  # asking for a size would add to the graph
 
     def before(args, kwargs):
         try:
