@@ -70,7 +70,7 @@ if [ -n "${UNIDLE_SHARED:-}" ]; then
 
   reports="$UNIDLE_SHARED/reports"
   expect 1 diagnose "$reports"/01-*/s3.log
-  has out "the scheduler ended the job for its memory"
+  has out "the scheduler ended the job for using too much memory"
   for log in "$reports"/03-*/*.log; do
     expect 1 diagnose "$log"
     has out "run-failed"
@@ -87,7 +87,7 @@ if [ -n "${UNIDLE_SHARED:-}" ]; then
   has out "it said: KeyError: 4711"
   has out "/home/me/data.py:9"
   expect 1 diagnose "$reports"/27-*/12-horovod.log
-  has out "rank 0 was ended by signal 9"
+  has out "rank 0 failed first, ended by signal 9"
   expect 1 diagnose "$reports"/27-*/16-nccl.log
   has out "timed out after 30 min"
   accounts=$(echo "$reports"/20-*)

@@ -65,7 +65,7 @@ class CausesTest(unittest.TestCase):
                 found = self.diagnosed("finder.py", where)
                 self.assertNotIn("setting-ignored", found)
                 self.assertIn(
-                    "there was no room for batches of 256 samples; training went on with 32",
+                    "batches of 256 samples did not fit into memory; training went on with 32",
                     found["out-of-memory"]["evidence"],
                 )
                 trained = self.record.rows("select count(*), sum(samples) from steps")[0]
@@ -76,7 +76,7 @@ class CausesTest(unittest.TestCase):
 
     def test_a_thread_that_hands_on_the_batches_of_a_loader(self):
         evidence = self.diagnosed("background.py")["loader-no-workers"]["evidence"]
-        self.assertTrue(any("hands them on" in line for line in evidence), evidence)
+        self.assertTrue(any("passes them on" in line for line in evidence), evidence)
         self.assertEqual(self.record.rows("select count(*), sum(samples) from steps")[0], (90, 720))
 
     # -- results that are looked at

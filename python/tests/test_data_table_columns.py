@@ -137,8 +137,8 @@ class ColumnsTest(InFolder):
         text = "a,b,c\n1,,  \n2,NA,\n"
         source, said = self.opened(text)
         self.assertEqual((source.facts["features"], len(said)), (["a"], 2))
-        self.assertIn("the column b of a.csv is no feature: no cell is filled", said[0])
-        self.assertEqual(source.facts["left_out_why"], dict.fromkeys("bc", "no cell is filled"))
+        self.assertIn("the column b of a.csv is no feature: all cells are empty", said[0])
+        self.assertEqual(source.facts["left_out_why"], dict.fromkeys("bc", "all cells are empty"))
         self.assertEqual(rows(self.opened(text, fill=0)[0]).tolist(), [[1, 0, 0], [2, 0, 0]])
         self.assertEqual(self.opened("a,b\n")[0].facts["features"], ["a", "b"])
         self.assertTrue(np.isnan(rows(self.opened(text, features=["b"])[0])).all())

@@ -82,8 +82,8 @@ class Loader {
   /// The next batch; waits for it. Rethrows what the source threw for the batch that is due, and again at every further
   /// call before pass_over(). Throws kUsage when so many batches are still held that the next one has no slot.
   Batch next();
-  /// Leaves out the batch that next() has thrown for, so that the one behind it is due. What it stood for: its place is
-  /// told, its fields hold nothing of use. None where the batch that is due has not failed.
+  /// Skips the batch that next() threw for, so that the next one is due. Returns it for its place in the epoch; its
+  /// fields hold nothing of use. Nothing where the batch that is due has not failed.
   std::optional<Batch> pass_over();
   /// Whether next() would return without waiting; never without workers.
   bool ready() const;

@@ -81,14 +81,14 @@ std::string idle_sentence(const Diagnosis& diagnosis, const Finding* finding, La
     return say(language, "Your {} idles {} of the time while the loop waits for a batch", device, share);
   }
   if (finding->id == "host-elsewhere") {
-    return say(language, "Your {} idles {} of the time while the host does something else than launching", device,
+    return say(language, "Your {} idles {} of the time while the host does other work than launching kernels", device,
                share);
   }
   if (finding->id == "compiles-while-idle") {
     return say(language, "Your {} idles {} of the time while the host compiles or loads kernels", device, share);
   }
   if (finding->id == "allocates-while-idle") {
-    return say(language, "Your {} idles {} of the time while the host asks for memory", device, share);
+    return say(language, "Your {} idles {} of the time while the host allocates memory", device, share);
   }
   if (finding->id == "queued-work-waits") {
     return say(language, "Your {} idles {} of the time although work is queued", device, share);
@@ -114,7 +114,8 @@ std::string unknown_sentence(const Diagnosis& diagnosis, Language language) {
                format_share(*diagnosis.device.busy) + units_in_words(diagnosis.device, language));
   }
   if (!diagnosis.input_stated.empty()) {
-    return say(language, "Data takes {} of each step; what was read does not show what the rest of it waits for",
+    return say(language,
+               "Waiting for data takes {} of each step; what was read does not show where the rest of it goes",
                format_share(diagnosis.step.value_or(StepShares{}).input));
   }
   if (diagnosis.time.train > 0) {

@@ -32,7 +32,7 @@ const std::vector<std::pair<std::string_view, std::string_view>>& chinese_messag
       {"the loader's workers may use {} of the job's {} CPUs by their affinity masks", "按亲和性掩码，加载器的工作进程只能使用任务的 {1} 个 CPU 中的 {0} 个"},
       {"the program narrowed itself to {} of the {} CPUs that it might use when it started (affinity mask)", "程序启动时可用 {1} 个 CPU，之后把自己限制到 {0} 个（亲和性掩码）"},
       {"it stands at {}", "位置：{}"},
-      {"it stands at {}, at {}", "位置：{}，时间：{}"},
+      {"it stands at {}, logged at {}", "位置：{}，时间：{}"},
       {"a later line claims success all the same: \"{}\" ({})", "之后却有一行声称成功：“{}”（{}）"},
       {"the scheduler said: {} ({})", "调度器的说明：{}（{}）"},
       {"CPU time of the command and its children while training, of the CPUs that it may use", "训练期间该命令及其子进程的 CPU 时间，占它可用的 CPU 之比"},
@@ -40,17 +40,17 @@ const std::vector<std::pair<std::string_view, std::string_view>>& chinese_messag
       {"NVML utilisation while training ({}): some kernel ran, on however few units", "训练期间的 NVML 利用率（{}）：有内核在运行，不论用了多少计算单元"},
       {"kernels and copies while training ({}), the union of all streams", "训练期间的内核与复制（{}），所有流的并集"},
       {"Your {} exchanges data with others instead of computing for {} of the run", "您的{}有 {} 的时间在与其他设备交换数据而没有计算"},
-      {"Your {} idles {} of the time while the host does something else than launching", "您的{}有 {} 的时间空闲，因为主机没有启动内核而在做别的事"},
+      {"Your {} idles {} of the time while the host does other work than launching kernels", "您的{}有 {} 的时间空闲，因为主机没有启动内核而在做别的事"},
       {"Your {} idles {} of the time while the loop waits for a batch", "您的{}有 {} 的时间空闲，因为训练循环在等待批次"},
       {"Your {} idles {} of the time while the host compiles or loads kernels", "您的{}有 {} 的时间空闲，因为主机在编译或加载内核"},
-      {"Your {} idles {} of the time while the host asks for memory", "您的{}有 {} 的时间空闲，因为主机在申请显存"},
+      {"Your {} idles {} of the time while the host allocates memory", "您的{}有 {} 的时间空闲，因为主机在申请显存"},
       {"Your {} idles {} of the time although work is queued", "您的{}有 {} 的时间空闲，尽管队列中有工作"},
       {"; idle by what the host did:{}", "；空闲时主机所做的事：{}"},
       {"input", "取批次"},
       {"compiling and loading kernels", "编译与加载内核"},
       {"copy calls", "复制调用"},
       {"launching", "启动内核"},
-      {"the host elsewhere", "主机在做别的事"},
+      {"other host work", "主机在做别的事"},
       {"profiler", "性能分析器"},
       {"work was queued", "工作已排队"},
       {"not seen", "未见"},
@@ -146,9 +146,9 @@ const std::vector<std::pair<std::string_view, std::string_view>>& chinese_messag
       {"Speed: {} tokens/s on each device.", "速度：每个设备每秒 {} 个词元。"},
       {"Speed: {} steps/s.", "速度：每秒 {} 步。"},
       {"Step: input {} ({}).", "每步：输入 {}（{}）。"},
-      {"as the log states it: {} of the {} of a step, first in {}; the rest is not told", "由日志写明：每步 {1} 中的 {0}，最早见于 {2}；其余部分没有说明"},
-      {"Data takes {} of each step; what was read does not show what the rest of it waits for", "每步有 {} 用于等待数据；读到的内容看不出其余时间在等什么"},
-      {"what a step does besides waiting for input (the log states only that)", "每步除等待输入外还做什么（日志只写明了这一项）"},
+      {"as the log states: {} of the {} of a step, first in {}; it states nothing about the rest", "由日志写明：每步 {1} 中的 {0}，最早见于 {2}；其余部分没有说明"},
+      {"Waiting for data takes {} of each step; what was read does not show where the rest of it goes", "每步有 {} 用于等待数据；读到的内容看不出其余时间在等什么"},
+      {"what a step does besides waiting for input (the log states only the wait)", "每步除等待输入外还做什么（日志只写明了这一项）"},
       {"Speed: {} samples/s, roughly: other processes used {} CPUs meanwhile.", "速度：大约每秒 {} 个样本：期间其他进程用了 {} 个 CPU。"},
       {"Rates are of the steps before the profiler's window: CUPTI stays attached after it and slows the later ones.", "速度只按性能分析窗口之前的步计算：窗口结束后 CUPTI 仍然附着在进程上，会拖慢后面的步。"},
       {"Fine: {}.", "没有问题：{}。"},
@@ -180,8 +180,9 @@ const std::vector<std::pair<std::string_view, std::string_view>>& chinese_messag
       {"Needs:", "需要："},
       {"Proposes:", "建议："},
     };
-    const detail::Messages of_rules = detail::chinese_rule_messages();
-    messages.insert(messages.end(), of_rules.begin(), of_rules.end());
+    for (const detail::Messages& more : {detail::chinese_rule_messages(), detail::chinese_timeline_messages()}) {
+      messages.insert(messages.end(), more.begin(), more.end());
+    }
     return messages;
   }();
   return kMessages;

@@ -72,7 +72,7 @@ void add_step_facts(Context& context, const Policy& policy) {
     context.rest_s = *signals.step_s - *context.input_s;
   }
   if (!signals.input_stated.empty()) {
-    context.no_steps = context.say("what a step does besides waiting for input (the log states only that)");
+    context.no_steps = context.say("what a step does besides waiting for input (the log states only the wait)");
     return;
   }
   context.transfer = step.transfer * *context.train;
@@ -108,7 +108,7 @@ double idle_between(const Context& context) {
   return one_batch && worked ? std::clamp((1 - *worked) * *context.train, 0.0, *context.idle) : *context.idle;
 }
 
-/// Idle time that a profiler's window found to be for something else than launching.
+/// Idle time that has another cause than launching, by a profiler's window.
 double known_idle(const Signals& signals) {
   const auto& timeline = signals.timeline;
   return timeline ? timeline->compile + timeline->allocator + timeline->host + timeline->queued : 0;

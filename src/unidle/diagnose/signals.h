@@ -47,7 +47,7 @@ struct LoaderFacts {
   std::optional<bool> in_memory;            // the samples are held in memory; nothing is read for one
   std::optional<bool> gathers;              // rows fetched together are those fetched singly; absent: it was not tried
   std::optional<bool> dataset_anew;         // the program has made the data set more than once
-  std::optional<bool> by_thread;            // another thread of the program takes its batches and hands them on
+  std::optional<bool> by_thread;            // another thread of the program fetches its batches and passes them on
   std::string gathers_not;                  // why not, or why it was not tried
   std::vector<std::string> keepable;        // functions that a sample calls whose results could be kept
   std::vector<std::string> keepable_where;  // of each, file:line where unidle.cached can stand; empty: nowhere
@@ -152,29 +152,29 @@ struct KernelFacts {
   double matrix_share = 0;         // of the kernels' time, on matrix units
 };
 
-/// What one device did kernel by kernel beside computing, and what the host did while it had nothing to do: of a
-/// profiler's trace, as shares of the wall time.
+/// What a profiler's trace shows of one device besides computing, and of the host while the device was idle. Shares of
+/// the wall time.
 struct DeviceTimeline {
   double communication = 0;        // exchange with other devices
-  double communication_alone = 0;  // of it, beside no other kernel
-  double copies_alone = 0;         // copies beside no kernel
+  double communication_alone = 0;  // of it, not overlapped by other kernels
+  double copies_alone = 0;         // copies that no kernel overlaps
   double idle = 0;                 // nothing ran; the parts below sum to it
   double input = 0;                // the loop took a batch from its loader
   double compile = 0;              // the host compiled, loaded kernels, captured graphs
-  double allocator = 0;            // asked for memory of the device, or gave it back
-  double sync = 0;                 // waited for the device, or launched anew after such a wait
+  double allocator = 0;            // allocated or freed memory of the device
+  double sync = 0;                 // waited for the device, or launched again after such a wait
   double copy_calls = 0;           // was in copy calls
   double launch = 0;               // launched, with the Python and the operators of a launch
   double host = 0;                 // did something else for more than a millisecond
   double profiler = 0;
-  double queued = 0;  // the work was queued, and the device came to it later
+  double queued = 0;  // the work was queued already
   double unseen = 0;
   std::int64_t kernels = 0;
   std::optional<double> launch_every_s;  // kernels came one after the other so often
-  std::string host_in;                   // what the host was in for most of the longest time without work
+  std::string host_in;                   // the host's event in the longest gap
   double longest_gap_s = 0;
   bool python_frames = false;  // each Python function was recorded, which slows the host down
-  bool alone = false;          // nothing else describes the run: its shares are of the trace's window
+  bool alone = false;          // no log or record beside it: shares are of the trace's window
 };
 
 /// What the driver says about the device while training; each may be missing by itself.
@@ -196,11 +196,11 @@ struct GpuFacts {
   std::optional<std::int64_t> memory_bytes;
   std::optional<std::int64_t> alloc_retries;
   std::optional<std::int64_t> ooms;
-  std::optional<std::int64_t> oom_samples;       // of the largest batch that there was no room for
-  std::optional<std::int64_t> oom_steps_before;  // the newest one
+  std::optional<std::int64_t> oom_samples;       // of the largest batch that did not fit
+  std::optional<std::int64_t> oom_steps_before;  // before the newest such error
 };
 
-/// What a program, or whoever ran it, printed of a failure.
+/// A failure as the program, or what ran it, printed it.
 struct PrintedFailure {
   std::string message;               // "TypeError: Object of type float32 is not JSON serializable"
   std::optional<std::string> where;  // "train.py:78", the innermost frame of the user's own code
@@ -210,14 +210,14 @@ struct PrintedFailure {
 
 /// What the output of a run tells of its end.
 struct PrintedEnd {
-  std::optional<PrintedFailure> failure;  // that explains it
-  std::optional<PrintedFailure> memory;   // that is a lack of memory: the same or another
+  std::optional<PrintedFailure> failure;  // the one that explains the end
+  std::optional<PrintedFailure> memory;   // a lack of memory: the same failure or another
 };
 
-/// The scheduler ended a turn of the run, and it went on in another one.
-struct EarlierTurn {
+/// An attempt of the run that the scheduler ended; the run went on in a later one.
+struct EarlierAttempt {
   bool time_limit = false;
-  std::string said;  // by the scheduler, and where that stands
+  std::string said;  // the scheduler's words, and their place in the log
 };
 
 struct Signals {
@@ -230,8 +230,8 @@ struct Signals {
   std::optional<std::int64_t> oom_kills;  // by the kernel, in the group of processes that the run is in
   std::string output_tail;                // end of stdout
   std::string error_tail;  // end of stderr, where it is known apart: nothing tells which of two lines came first
-  std::optional<PrintedEnd> printed;  // by logs; of a record the two ends above tell it
-  std::vector<EarlierTurn> earlier_turns;
+  std::optional<PrintedEnd> printed;  // from logs; for a record see the two tails above
+  std::vector<EarlierAttempt> earlier_attempts;
   /// The last exception that the program's instrumentation saw, the steps that any process began after it, and how many
   /// others came before it.
   std::optional<std::string> exception;

@@ -152,7 +152,7 @@ std::string run_with(int steps, const std::string& words, bool to_the_end) {
   return text + (steps == 400 ? words : "") + "training finished\n";
 }
 
-TEST_F(LogSignals, WordsOfFailuresThatAreNone) {
+TEST_F(LogSignals, WordsOfFailuresAloneAreNoFailure) {
   for (const char* words : {"Set max_split_size_mb to avoid CUDA out of memory errors.\n", "out of memory retries: 0\n",
                             "segmentation fault count 0\n", "12 retries, 0 failed\n", "oom_kill 0\n",
                             "killed 0 stale processes\n", "If you run out of memory, set --batch-size 8\n"}) {
@@ -173,10 +173,10 @@ TEST_F(LogSignals, LacksOfMemoryInTheWordsOfWhoeverSpeaks) {
   for (const Case& one : {
            Case{"slurmstepd: error: StepId=5211.batch exceeded memory limit (1048576 > 524288), being killed\n"
                 "slurmstepd: error: *** JOB 5211 ON node1 CANCELLED AT 2024-03-05T10:20:00 ***\n",
-                "the scheduler ended the job for its memory"},
+                "the scheduler ended the job for using too much memory"},
            Case{"slurmstepd: error: Detected 1 oom_kill event in StepId=1.batch.\n", "the scheduler ended the job"},
            Case{"[77.1] Memory cgroup out of memory: Killed process 15617 (python3) total-vm:1kB\n",
-                "the kernel ended"},
+                "the kernel killed a process"},
            Case{"RuntimeError: CUDA error: out of memory\n", "it ran out of memory"},
            Case{"RuntimeError: CUDNN_STATUS_ALLOC_FAILED\n", "it ran out of memory"},
            Case{"OSError: [Errno 12] Cannot allocate memory\n", "the host ran out of memory"},
@@ -200,7 +200,7 @@ TEST_F(LogSignals, WhatTheProgramTriedAgainIsAWarning) {
   }
 }
 
-TEST_F(LogSignals, ATurnThatTheSchedulerEndedAndAnotherOneFinished) {
+TEST_F(LogSignals, AnAttemptThatTheSchedulerEndedAndAnotherOneFinished) {
   const std::string begin = "slurmstepd: error: *** JOB 5211 ON node1 CANCELLED AT 2024-03-05T10:03:20 DUE TO ";
   struct Case {
     const char* why;
@@ -217,7 +217,7 @@ TEST_F(LogSignals, ATurnThatTheSchedulerEndedAndAnotherOneFinished) {
   }
 }
 
-TEST_F(LogSignals, TheTimeBetweenTwoTurnsIsNoTraining) {
+TEST_F(LogSignals, TheTimeBetweenTwoAttemptsIsNotTraining) {
   std::string text = run_with(
       200, "slurmstepd: error: *** JOB 5 ON n CANCELLED AT 2024-03-05T10:03:20 DUE TO PREEMPTION ***\n", false);
   for (int i = 0; i < 100; ++i) {
@@ -243,7 +243,7 @@ TEST_F(LogSignals, OfRanksWithALogEachTheFirstThatFailed) {
   for (const auto& files : {std::vector{peer, first, later}, std::vector{later, first, peer}}) {
     const Diagnosis diagnosis = diagnose_logs(files);
     EXPECT_THAT(evidence(diagnosis, "run-failed"), HasSubstr("CUDA out of memory"));
-    EXPECT_THAT(evidence(diagnosis, "run-failed"), HasSubstr("q1:202, at 2024-03-05 10:03:20"));
+    EXPECT_THAT(evidence(diagnosis, "run-failed"), HasSubstr("q1:202, logged at 2024-03-05 10:03:20"));
     EXPECT_EQ(find(diagnosis, "run-failed")->where, "/home/me/q1.py:50");
     EXPECT_NE(find(diagnosis, "out-of-memory"), nullptr);
   }
@@ -260,7 +260,7 @@ TEST_F(LogSignals, SignalsAndTimeoutsAreSaidInWords) {
   EXPECT_THAT(said(fmt::format(fmt::runtime(elastic), -11)), HasSubstr("signal 11"));
   EXPECT_THAT(said(fmt::format(fmt::runtime(elastic), -7)), HasSubstr("/dev/shm"));
   EXPECT_THAT(said("[0]<stderr>:Killed\n[1]<stderr>:Aborted (core dumped)\n"),
-              HasSubstr("rank 0 was ended by signal 9"));
+              HasSubstr("rank 0 failed first, ended by signal 9"));
   EXPECT_THAT(
       said("[rank1]:[E305 10:33:21.512 ProcessGroupNCCL.cpp:616] [Rank 1] Watchdog caught collective operation "
            "timeout: WorkNCCL(SeqNum=1, Timeout(ms)=1800000) ran for 1800032 milliseconds before timing out.\n"),
@@ -425,7 +425,7 @@ TEST_F(LogSignals, ASharedStepOfWhichDataIsStated) {
   EXPECT_NEAR(diagnosis.time.train, 300, 1);
   EXPECT_THAT(diagnosis.input_stated, HasSubstr("a.log:1"));
   EXPECT_THAT(answer(diagnosis), HasSubstr("waits 80 % of each step for data"));
-  EXPECT_THAT(to_text(diagnosis, 200, false), HasSubstr("Step: input 80 % (as the log states it"));
+  EXPECT_THAT(to_text(diagnosis, 200, false), HasSubstr("Step: input 80 % (as the log states"));
   EXPECT_THAT(to_text(diagnosis, 200, false), Not(HasSubstr("compute 0")));
   EXPECT_TRUE(abstains(diagnosis, "sync-each-step"));  // nothing is known of the rest of the step
   EXPECT_TRUE(abstains(diagnosis, "optimizer-not-fused"));
@@ -438,7 +438,7 @@ TEST_F(LogSignals, LittleStatedWaitIsNoCleanBill) {
   }
   const Diagnosis diagnosis = diagnose_logs({file("a.log", text)});
   EXPECT_EQ(diagnosis.verdict, Verdict::kUnknown);
-  EXPECT_THAT(answer(diagnosis), HasSubstr("Data takes 1.0 % of each step"));
+  EXPECT_THAT(answer(diagnosis), HasSubstr("Waiting for data takes 1.0 % of each step"));
 }
 
 TEST_F(LogSignals, ABusyGpuHidesAStatedWait) {

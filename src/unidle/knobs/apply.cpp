@@ -99,7 +99,7 @@ class Setter {
       return false;
     }
     if (value_ != "off" && setting.canonical && *setting.canonical != "off" && *setting.canonical != value_) {
-      refuse(&setting, fmt::format("loads weights in {}, which do not train in {}", setting.value, value_),
+      refuse(&setting, fmt::format("loads weights in {}, which cannot be trained in {}", setting.value, value_),
              "change both by hand");
     }
     return true;
@@ -126,7 +126,7 @@ class Setter {
       for (const char* other : {"foreach", "differentiable"}) {
         const Scalar* beside = file_.find(with_last_key(setting->path, other));
         if (beside != nullptr && detail::boolean_of(beside->value).value_or(false)) {
-          refuse(setting, fmt::format("is refused by torch beside {}", beside->path), "turn that off first");
+          refuse(setting, fmt::format("is refused by torch together with {}", beside->path), "turn that off first");
         }
       }
     }
@@ -248,7 +248,7 @@ class Setter {
     if (!text) {
       refuse(&setting, choices.empty()
                            ? fmt::format("has no word for {}", value_)
-                           : fmt::format("takes only {}, and none of them is {}", fmt::join(choices, ", "), value_));
+                           : fmt::format("takes only {}; none of them means {}", fmt::join(choices, ", "), value_));
     }
     if (*text != old) {
       if (file_.find(place)->is_alias()) {

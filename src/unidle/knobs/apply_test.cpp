@@ -66,7 +66,7 @@ TEST(SetKnob, StaysAmongTheChoicesOfAnArgument) {
   EXPECT_EQ(turned(amp + "choices=('float16', 'bf16'))\n", "precision.amp", "bf16", "t.py"),
             "p.add_argument('--amp-dtype', default='bf16', choices=('float16', 'bf16'))\n");
   EXPECT_THAT(refusal(amp + "choices=['float16', 'float32'])\n", "precision.amp", "bf16", "t.py"),
-              HasSubstr("takes only float16, float32, and none of them is bf16"));
+              HasSubstr("takes only float16, float32; none of them means bf16"));
   EXPECT_THAT(refusal("p.add_argument('--mixed_precision', choices=['no', 'fp16'], default='no')\n", "precision.amp",
                       "bf16", "t.py"),
               HasSubstr("takes only no, fp16"));

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "unidle/base/characters.h"
+#include "unidle/base/substrings.h"
 #include "unidle/knobs/detail/scan.h"
 
 namespace unidle::knobs {
@@ -133,8 +134,7 @@ bool gives_reason(std::string_view comment, std::string_view value) {
   return (!value.empty() && has_word(text, "use " + lower(value))) ||
          std::any_of(std::begin(kWords), std::end(kWords),
                      [&](std::string_view word) { return has_word(text, word); }) ||
-         std::any_of(std::begin(kPhrases), std::end(kPhrases),
-                     [&](std::string_view phrase) { return text.find(phrase) != std::string::npos; });
+         contains_any(text, kPhrases);
 }
 
 std::optional<Decision> decision_on(const ConfigFile& file, const Recognition& recognition, std::string_view knob) {

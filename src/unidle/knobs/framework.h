@@ -1,5 +1,5 @@
-// What is known of the frameworks whose configurations are read and edited: how their files are told, which words they
-// take, which keys they read.
+// What is known of the frameworks whose configurations are read and edited: how their files are recognised, which words
+// they take, which keys they read.
 #pragma once
 
 #include <string>

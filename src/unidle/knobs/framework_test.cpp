@@ -39,7 +39,7 @@ TEST(Frameworks, KnobsOfTheTableAreKnown) {
   EXPECT_EQ(words_at("pytorch", "precision.amp", "precision"), nullptr);
 }
 
-TEST(Frameworks, TheMoreSpecificIsTold) {
+TEST(Frameworks, TheMoreSpecificIsRecognised) {
   const auto told = [](const char* text) { return framework_of(ConfigFile::from_text(text, "c.yaml")); };
   EXPECT_EQ(told("exp_manager: {}\ntrainer: {strategy: ddp, log_every_n_steps: 1}\nmodel: {}\nexp_manager.x: 1\n"),
             "nemo");

@@ -111,13 +111,13 @@ std::string names_table() {
 
 constexpr const char* kFrameworks =
     "\n## Words of frameworks\n\n"
-    "A value is written in the words of the file's framework, a key is added only where it reads that key, and what "
-    "the file alone cannot say is left alone. `src/unidle/knobs/frameworks.cpp` is the one table of this; "
-    "`python/tests/test_framework_words.py` has the framework's own parser read what was written, where it is "
-    "installed. In a file of no known framework a word for a number format is written only where a comment lists it "
+    "Values are written in the words of the file's framework. A key is added only if the framework reads it, and "
+    "a setting that the file alone cannot change is left alone. The table is `src/unidle/knobs/frameworks.cpp`; "
+    "`python/tests/test_framework_words.py` checks it with the framework's own parser where that is installed. In "
+    "a file of an unknown framework a word for a number format is written only where a comment lists it "
     "(`# bf16, fp16 or fp32`); otherwise `unidle optimize` says what it would have written. A setting whose comment "
     "says why it is what it is (`# only works with 32-bit precision`) is left alone, with the comment quoted.\n\n"
-    "| framework | read in | words | keys that may be added | left alone |\n|---|---|---|---|---|\n";
+    "| framework | source | words | keys that may be added | left alone |\n|---|---|---|---|---|\n";
 
 /// Joined by commas; `text_of` makes each one's text.
 template <typename Item, typename TextOf>

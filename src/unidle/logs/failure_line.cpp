@@ -6,6 +6,7 @@
 #include <string>
 
 #include "unidle/base/characters.h"
+#include "unidle/base/substrings.h"
 #include "unidle/logs/detail/failure_forms.h"
 #include "unidle/logs/detail/line_front.h"
 #include "unidle/logs/detail/numbers.h"
@@ -15,26 +16,16 @@ namespace unidle::logs {
 namespace {
 
 using detail::Level;
-using detail::Said;
+using detail::LogMessage;
 
 constexpr auto kNotFound = std::string_view::npos;
-
-template <typename Words>
-bool has_any(std::string_view text, const Words& words) {
-  return std::ranges::any_of(words, [&](std::string_view one) { return text.find(one) != kNotFound; });
-}
-
-template <typename Words>
-bool begins_with_any(std::string_view text, const Words& words) {
-  return std::ranges::any_of(words, [&](std::string_view one) { return text.starts_with(one); });
-}
 
 /// Advice and plans: what is named behind such words has not happened.
 bool is_advice(std::string_view before) {
   static constexpr std::array<std::string_view, 14> kWords = {"avoid",   "prevent", "If ",      "if ",     "in case",
                                                               "In case", " may ",   " might ",  " could ", " can ",
                                                               "reduce",  "protect", "without ", " no "};
-  return has_any(before, kWords);
+  return contains_any(before, kWords);
 }
 
 /// Words that mean a lack of memory wherever they stand in a message of a failure.
@@ -88,7 +79,7 @@ Lack device_or_host(std::string_view message) {
                                                                 "cuBLAS",
                                                                 "cuDNN",
                                                                 "RESOURCE_EXHAUSTED"};
-  return has_any(message, kDevices) ? Lack::kDeviceMemory : Lack::kHostMemory;
+  return contains_any(message, kDevices) ? Lack::kDeviceMemory : Lack::kHostMemory;
 }
 
 Lack lack_in(std::string_view message) {
@@ -128,10 +119,10 @@ Blame blame_in(std::string_view message) {
                                                                 "Timed out waiting",
                                                                 "Socket Timeout",
                                                                 "wait timeout after"};
-  if (has_any(message.substr(0, message.find(' ')), kOfLaunchers) || message.find(kOfLaunchers[5]) != kNotFound) {
+  if (contains_any(message.substr(0, message.find(' ')), kOfLaunchers) || message.find(kOfLaunchers[5]) != kNotFound) {
     return Blame::kLauncher;
   }
-  return has_any(message, kOfPeers) ? Blame::kPeer : Blame::kOwn;
+  return contains_any(message, kOfPeers) ? Blame::kPeer : Blame::kOwn;
 }
 
 /// An exit code, or what Python and shells make of a signal.
@@ -170,7 +161,7 @@ bool is_figure(std::string_view name, std::string_view behind) {
   return !key && detail::whole_number(detail::trimmed(behind)).has_value();
 }
 
-std::optional<FailureFacts> by_exception(const Said& said) {
+std::optional<FailureFacts> by_exception(const LogMessage& said) {
   const std::string_view name = detail::exception_name(said.text);
   if (name.empty()) {
     return std::nullopt;
@@ -199,7 +190,7 @@ bool ends_there(std::string_view behind) {
     const std::string_view value = detail::trimmed(behind.substr(1));
     return value.empty() || !is_digit(value.front());
   }
-  return begins_with_any(behind, kCircumstances);
+  return starts_with_any(behind, kCircumstances);
 }
 
 /// Where a sentence of the program says that memory ran out, the place behind the words.
@@ -228,11 +219,11 @@ std::optional<std::size_t> told_lack(std::string_view text) {
   static constexpr std::array<std::string_view, 7> kOfFailures = {"fail",  "error", "exception", "crash",
                                                                   "abort", "fatal", "oom"};
   const std::size_t colon = small.find(": ");
-  const bool failing = colon != kNotFound && has_any(std::string_view(small).substr(0, colon), kOfFailures);
+  const bool failing = colon != kNotFound && contains_any(std::string_view(small).substr(0, colon), kOfFailures);
   return failing && !is_advice(text.substr(0, colon)) ? at_begin(colon + 2) : std::nullopt;
 }
 
-std::optional<FailureFacts> by_sentence(const Said& said) {
+std::optional<FailureFacts> by_sentence(const LogMessage& said) {
   static constexpr std::array<std::string_view, 9> kGoesOn = {
       "skipping", "retry", "trying again", "reducing", "halving", "falling back", "recover", "continuing", "smaller"};
   constexpr std::string_view kWords = "ut of memory";
@@ -245,7 +236,7 @@ std::optional<FailureFacts> by_sentence(const Said& said) {
   }
   FailureFacts facts;
   facts.lack = in_error != Lack::kNone ? in_error : device_or_host(said.text);
-  facts.hint = said.level == Level::kBelowError || has_any(lower(said.text.substr(told.value_or(0))), kGoesOn);
+  facts.hint = said.level == Level::kBelowError || contains_any(lower(said.text.substr(told.value_or(0))), kGoesOn);
   return facts;
 }
 
@@ -263,7 +254,7 @@ FailureFacts facts_of_message(std::string_view message) {
 }
 
 std::optional<FailureLine> failure_in(std::string_view line) {
-  const Said said = detail::said_in(line);
+  const LogMessage said = detail::message_in(line);
   auto facts = by_form(said.text);
   facts = facts ? facts : by_exception(said);
   facts = facts ? facts : by_sentence(said);
@@ -274,6 +265,6 @@ std::optional<FailureLine> failure_in(std::string_view line) {
   return FailureLine{*facts, said.text};
 }
 
-bool is_error_line(std::string_view line) { return detail::said_in(line).level == Level::kError; }
+bool is_error_line(std::string_view line) { return detail::message_in(line).level == Level::kError; }
 
 }  // namespace unidle::logs

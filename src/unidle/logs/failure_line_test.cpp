@@ -246,7 +246,7 @@ TEST(LineFront, WhatStandsBeforeASentence) {
            Case{"0 Killed", "0 Killed", std::nullopt},
            Case{"", "", std::nullopt},
        }) {
-    const detail::Said said = detail::said_in(one.line);
+    const detail::LogMessage said = detail::message_in(one.line);
     EXPECT_EQ(said.text, one.text) << one.line;
     EXPECT_EQ(said.rank, one.rank) << one.line;
   }

@@ -36,13 +36,13 @@ TEST(Failures, ATracebackBehindAClaim) {
   const TextLog log = told_by(
       "epoch 1 loss 0.5\n"
       "[rank0]: Traceback (most recent call last):\n"
-      "[rank0]:   File \"/work/train.py\", line 7, in main\n"
+      "[rank0]:   File \"/home/ada/train.py\", line 7, in main\n"
       "[rank0]:     raise RuntimeError\n"
       "[rank0]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.\n"
       "✅ 实验成功完成！\n");
   ASSERT_THAT(log.failures, SizeIs(1));
   const Failure& failure = log.failures.front();
-  EXPECT_THAT(failure.quote.text, HasSubstr("\n  File \"/work/train.py\", line 7"));
+  EXPECT_THAT(failure.quote.text, HasSubstr("\n  File \"/home/ada/train.py\", line 7"));
   EXPECT_THAT(failure.message, HasSubstr("torch.OutOfMemoryError: CUDA out of memory"));
   EXPECT_EQ(failure.quote.line, 2U);
   EXPECT_EQ(progress_after(log, failure.quote), 0);
@@ -186,7 +186,7 @@ TEST(Failures, WhatTheSchedulerSays) {
   EXPECT_EQ(limit.job_id, 52178);
 }
 
-TEST(Failures, ATurnThatTrainingWentOnAfter) {
+TEST(Failures, AnAttemptThatTrainingWentOnAfter) {
   for (const char* why : {" DUE TO TIME LIMIT", " DUE TO PREEMPTION", " DUE TO NODE FAILURE, SEE SLURMCTLD LOG", ""}) {
     const std::string line =
         fmt::format("slurmstepd: error: *** JOB 5 ON n CANCELLED AT 2024-03-05T10:03:20{} ***\n", why);
@@ -204,7 +204,7 @@ TEST(Failures, ATurnThatTrainingWentOnAfter) {
   }
 }
 
-TEST(Failures, ATurnIsToldByItsLinesWhereTheyHaveNoTime) {
+TEST(Failures, AnAttemptIsKnownByItsLinesWhereTheyHaveNoTime) {
   const std::string line = "slurmstepd: error: *** JOB 5 ON n CANCELLED AT 2024-03-05T10:03:20 DUE TO TIME LIMIT ***\n";
   const auto untimed = [](int lines) {
     std::string text;
@@ -217,7 +217,7 @@ TEST(Failures, ATurnIsToldByItsLinesWhereTheyHaveNoTime) {
   EXPECT_FALSE(told_by(untimed(200) + line + untimed(200)).end);
 }
 
-TEST(Failures, TheTimeBetweenTwoTurnsIsNoTraining) {
+TEST(Failures, TheTimeBetweenTwoAttemptsIsNotTraining) {
   const TextLog log = told_by(
       steps(0, 200) + "slurmstepd: error: *** JOB 5 ON n CANCELLED AT 2024-03-05T10:03:20 DUE TO PREEMPTION ***\n" +
       steps(3600, 3700) + "training finished\n");

@@ -21,11 +21,11 @@ struct Quote {
   std::int64_t progress_before = 0;  // progress lines up to here
 };
 
-/// Of a process or of the run, as a line or a traceback tells it.
+/// A failure of a process or of the run, from a line or a traceback.
 struct Failure {
   FailureFacts facts;
   Quote quote;          // of a traceback from its header to its message
-  std::string message;  // the line that names it, without what stands before that
+  std::string message;  // the line that names it, without times, ranks and levels before it
   bool is_traceback = false;
   std::optional<std::int64_t> t_ns;
 };
@@ -55,7 +55,7 @@ struct LogPhases {
   double train_s = 0;
   double validate_s = 0;
   double checkpoint_s = 0;
-  double away_s = 0;             // before another turn or start of the run
+  double away_s = 0;             // before another attempt or start of the run
   std::int64_t validations = 0;  // with a begin that was told
   std::int64_t checkpoints = 0;
   bool training_seen = false;
@@ -97,7 +97,7 @@ struct StatedSteps {
 
 enum class LogEnd { kUnknown, kTimeLimit, kCancelled, kPreempted, kNodeFailed };
 
-/// The scheduler's own words that it ended a turn of the run.
+/// The scheduler's message that it ended an attempt of the run.
 struct SchedulerEnd {
   LogEnd end = LogEnd::kUnknown;
   Quote quote;
@@ -115,10 +115,10 @@ struct TextLog {
   std::optional<std::int64_t> job_id;
 
   // The end
-  std::optional<SchedulerEnd> end;    // of its last turn
-  std::vector<SchedulerEnd> earlier;  // of turns that training went on after: at most kMostEarlier
+  std::optional<SchedulerEnd> end;    // of the last attempt
+  std::vector<SchedulerEnd> earlier;  // of attempts that a later one followed: at most kMostEarlier
   std::vector<Failure> failures;      // in the order of the lines: at most kMostFailures
-  std::optional<int> first_rank;      // that failed, as the launcher tells
+  std::optional<int> first_rank;      // the rank that failed first, by its launcher
   std::optional<Quote> error;         // the last line of level ERROR
   std::int64_t error_lines = 0;
   std::optional<Quote> claim;  // the last line that claims success
@@ -159,9 +159,9 @@ struct TextLog {
 /// Progress lines that follow a failure: where there are any, the run went on.
 std::int64_t progress_after(const TextLog& log, const Quote& quote);
 
-/// The failure that explains the end of a run of one process or several, else one that training went on after; none in
-/// a run without. A consequence comes behind what it follows from. Of one process the last failure counts, of several
-/// the first process.
+/// The failure that explains the end of a run; where training went on after all of them, the last one that is the
+/// program's own; none without failures. Causes come before their consequences. Of one process the last failure counts,
+/// of several processes the one that failed first.
 struct DecisiveFailure {
   const Failure* failure = nullptr;
   bool went_on = false;
@@ -169,7 +169,7 @@ struct DecisiveFailure {
 DecisiveFailure decisive_failure(const TextLog& log);
 /// The same among those that are a lack of memory.
 DecisiveFailure lack_of_memory(const TextLog& log);
-/// By how much a failure explains, most first: what only follows from another one comes behind it.
+/// The order of failures by how much they explain, most first: a consequence comes after its cause.
 std::pair<Blame, bool> order_of(const FailureFacts& facts);
 
 /// Throws kInput when the source cannot be read.

@@ -62,7 +62,7 @@ TEST(Progress, WhatIsNoCount) {
   }
 }
 
-TEST(Progress, TwoVoicesThatCountFromZeroAndFromOneAreOneLoop) {
+TEST(Progress, CountersFromZeroAndFromOneAreOneLoop) {
   std::string text;
   for (int i = 0; i < 10; ++i) {
     text += fmt::format("[Rank 0] step={}, skipped=0\n[Step {}/100] Loss: 5.1\n", i + 1, i);

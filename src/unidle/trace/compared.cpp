@@ -109,8 +109,8 @@ std::string comparison_text(const TraceSummary& before, const TraceSummary& afte
   sheet.time("window", [](const TraceSummary& trace) { return trace.window_s; });
   sheet.time("device busy",
              [](const TraceSummary& trace) { return trace.busiest() == nullptr ? 0.0 : trace.busiest()->busy_s; });
-  sheet.time("exchange beside no other kernel", [](const TraceSummary& trace) { return trace.communication_alone_s; });
-  sheet.time("copies beside no kernel", [](const TraceSummary& trace) { return trace.copying_alone_s; });
+  sheet.time("exchange not overlapped", [](const TraceSummary& trace) { return trace.communication_alone_s; });
+  sheet.time("copies not overlapped", [](const TraceSummary& trace) { return trace.copying_alone_s; });
   sheet.time("device idle", [](const TraceSummary& trace) { return trace.idle.value_or(IdleTime{}).idle_s; });
   sheet.causes();
   sheet.rows("kernels by time: before, after", before.kernels, after.kernels, &KernelUse::total_s, width);

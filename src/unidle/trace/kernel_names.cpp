@@ -1,6 +1,6 @@
-#include <algorithm>
 #include <array>
 
+#include "unidle/base/substrings.h"
 #include "unidle/trace/summary.h"
 
 namespace unidle::trace {
@@ -29,17 +29,13 @@ constexpr auto kCommunication = std::to_array<std::string_view>(
     {"nccl", "rccl", "msccl", "nvshmem", "multimem_all_reduce", "multimem_one_shot", "one_shot_all_reduce",
      "two_shot_all_reduce", "cross_device_reduce", "deep_ep::", "allreduce_fusion_kernel", "AllReduceKernel"});
 
-template <std::size_t N>
-bool any_in(std::string_view name, const std::array<std::string_view, N>& parts) {
-  return std::any_of(parts.begin(), parts.end(),
-                     [&](std::string_view part) { return name.find(part) != std::string_view::npos; });
-}
-
 }  // namespace
 
-bool uses_matrix_units(std::string_view kernel) { return any_in(kernel, kMatrix) && !any_in(kernel, kOrdinary); }
+bool uses_matrix_units(std::string_view kernel) {
+  return contains_any(kernel, kMatrix) && !contains_any(kernel, kOrdinary);
+}
 
-bool is_communication(std::string_view kernel) { return any_in(kernel, kCommunication); }
+bool is_communication(std::string_view kernel) { return contains_any(kernel, kCommunication); }
 
 std::string_view clock_mark() { return "unidle.clock."; }
 

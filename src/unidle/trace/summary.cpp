@@ -289,7 +289,7 @@ std::vector<IdleCause> causes_of(const IdleTime& idle) {
       {"host waits", idle.sync_s},
       {"copy calls", idle.copy_s},
       {"launching", idle.launch_s},
-      {"the host elsewhere", idle.host_s},
+      {"other host work", idle.host_s},
       {"profiler", idle.profiler_s},
       {"work was queued", idle.queued_s},
       {"not seen", idle.unseen_s},

@@ -49,28 +49,28 @@ struct DeviceUse {
   double busy_s = 0;  // union of kernels, copies and fills over all streams, inside the window
 };
 
-/// Why the busiest device had nothing to do: what the host did in each gap until it launched the work that ended it.
+/// Why the busiest device was idle: what the host did in each gap until it launched the work that ended the gap.
 /// Seconds; the parts sum to `idle_s`.
 struct IdleTime {
   double idle_s = 0;
   double input_s = 0;      // took a batch from the loader
   double compile_s = 0;    // compiled, loaded kernels, captured graphs
-  double allocator_s = 0;  // asked for or gave back memory of the device
+  double allocator_s = 0;  // allocated or freed memory of the device
   double sync_s = 0;       // waited for the device, or had nothing queued because it had waited
   double copy_s = 0;       // was in copy calls
   double launch_s = 0;     // launched, with the Python and the operators of a launch
   double host_s = 0;       // did something else for more than a millisecond
   double profiler_s = 0;   // the profiler's own work
-  double queued_s = 0;     // nothing: the work was queued, and the device came to it later
-  double unseen_s = 0;     // the trace does not tell
+  double queued_s = 0;     // the work was queued already
+  double unseen_s = 0;     // no events in the trace
 };
 
-/// One part of it, with a few words for what the host did.
+/// A part of the idle time, named by what the host did.
 struct IdleCause {
   std::string_view name;
   double seconds = 0;
 };
-/// Those that are there, longest first.
+/// All parts that are not zero, longest first.
 std::vector<IdleCause> causes_of(const IdleTime& idle);
 
 /// Where the steps went, on the thread that runs them; shares of their time, summing to 1 with `rest`.
@@ -96,8 +96,8 @@ struct TraceSummary {
   std::int64_t kernel_count = 0;
   double kernel_s = 0;  // sum over kernels; more than busy_s where streams overlap
   double matrix_s = 0;  // of it, kernels of the matrix units
-  /// Of the busiest device, in the window: exchange with other devices, and of it what no other kernel hides; copies,
-  /// and of them what no kernel hides.
+  /// Of the busiest device, in the window: exchange with other devices, and its part that no other kernel overlaps;
+  /// copies, and their part that no kernel overlaps.
   double communication_s = 0;
   double communication_alone_s = 0;
   double copying_s = 0;

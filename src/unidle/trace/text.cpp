@@ -61,11 +61,11 @@ void add_lost(const TraceSummary& trace, std::string& text) {
   }
   const auto share = [&](double seconds) { return format_share(share_of(seconds, trace.window_s)); };
   if (trace.communication_s > 0) {
-    text += fmt::format("  exchange   {} of the window, {} of it beside no other kernel\n",
+    text += fmt::format("  exchange   {} of the window, {} not overlapped by other kernels\n",
                         share(trace.communication_s), share(trace.communication_alone_s));
   }
   if (trace.copying_s > 0) {
-    text += fmt::format("  copies     {} of the window, {} of it beside no kernel\n", share(trace.copying_s),
+    text += fmt::format("  copies     {} of the window, {} not overlapped by kernels\n", share(trace.copying_s),
                         share(trace.copying_alone_s));
   }
   std::string parts;

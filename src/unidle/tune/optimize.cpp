@@ -38,8 +38,8 @@ Hardware hardware_for(const knobs::ConfigFile& config, const OptimizeOptions& op
   }
   if (const auto other = knobs::device_other_than_gpu(config); other && hardware.gpus > 0) {
     hardware.gpus = 0;
-    result.notes.push_back(fmt::format("line {}: {}: {}: the run uses no GPU that unidle advises for", other->line,
-                                       other->path, other->value));
+    result.notes.push_back(
+        fmt::format("line {}: {}: {}: the run uses no NVIDIA or AMD GPU", other->line, other->path, other->value));
   }
   return hardware;
 }

@@ -108,7 +108,7 @@ cache::TensorView view_of(const unidle_cache_array& array) {
   const auto dtype = cache::dtype_from(array.dtype);
   if (!dtype) {
     throw Error(ErrorCode::kUsage, std::string("array ") + array.name,
-                std::string("expected numbers or truths, found ") + array.dtype);
+                std::string("expected numbers or booleans, found ") + array.dtype);
   }
   cache::TensorView view{array.name, *dtype, {array.shape, array.shape + array.axes}, {}};
   const auto bytes = cache::array_bytes(*dtype, view.shape);

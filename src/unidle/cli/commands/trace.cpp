@@ -104,7 +104,7 @@ int run(const Options& options) {
   std::for_each(what.begin(), what.end(), observe::recover);
   if (!options.output.empty()) {
     if (what.size() > 1) {
-      throw Error(ErrorCode::kUsage, "--output", "takes one record", "name the record to write");
+      throw Error(ErrorCode::kUsage, "--output", "takes one record, found two", "name the record to write");
     }
     return write_timeline(what.front(), options.output);
   }
@@ -131,7 +131,7 @@ std::function<int()> setup(CLI::App& app) {
   auto options = std::make_shared<Options>();
   app.add_option("record", options->what,
                  "A record's folder or its record.db, or a torch profiler trace (Chrome JSON, also gzip); the latest "
-                 "record by default. Two are compared")
+                 "record by default. Give two to compare them")
       ->expected(0, 2);
   app.add_option("-o,--output", options->output,
                  "Write the whole record as a timeline for Perfetto and chrome://tracing; .gz compresses it")

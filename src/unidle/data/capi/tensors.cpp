@@ -102,7 +102,7 @@ ArrayView view_of(const unidle_dl_tensor& tensor) {
     }
   }
   if (!known || tensor.device.device_type != 1 || tensor.ndim < 0) {
-    throw Error(ErrorCode::kUsage, "array", "expected numbers or truths of up to 8 bytes in the host's memory");
+    throw Error(ErrorCode::kUsage, "array", "expected numbers or booleans of up to 8 bytes in the host's memory");
   }
   const auto size = static_cast<std::int64_t>(data::size_of(view.dtype));
   view.data = static_cast<const std::byte*>(tensor.data) + tensor.byte_offset;

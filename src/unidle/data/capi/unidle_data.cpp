@@ -151,7 +151,7 @@ std::unique_ptr<data::Order> open_order(std::string_view kind, const char* text,
                                               drop_last);
 }
 
-void tell(const unidle_loader* loader, const data::Batch& batch, unidle_batch_facts* facts) {
+void fill_facts(const unidle_loader* loader, const data::Batch& batch, unidle_batch_facts* facts) {
   facts->samples = batch.places();
   facts->epoch = batch.epoch();
   facts->epoch_offset = batch.epoch_offset();
@@ -314,7 +314,7 @@ UNIDLE_API int unidle_loader_next(unidle_loader* loader, int64_t limit_ms, unidl
       loader->extents[index].assign(extents.begin(), extents.end());
     }
     std::vector<TakenTensor> taken = unidle::capi::take_fields(batch, of, *loader->loader, loader->pool);
-    tell(loader, batch, facts);
+    fill_facts(loader, batch, facts);
     facts->waited_ns = unidle::system_clock().now_ns() - start;
     loader->kept.reset();
     for (std::size_t index = 0; index < of.size(); ++index) {
@@ -334,7 +334,7 @@ UNIDLE_API int unidle_loader_pass_over(unidle_loader* loader, unidle_batch_facts
     if (!batch) {
       return 0;
     }
-    tell(loader, *batch, facts);
+    fill_facts(loader, *batch, facts);
     return 1;
   });
 }

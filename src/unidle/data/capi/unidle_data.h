@@ -129,8 +129,8 @@ typedef struct {
  * (negative: for ever; 0: takes it only where it lies ready, which it never does without threads). 1: it is there; 0:
  * not yet; negative: failed. */
 int unidle_loader_next(unidle_loader* loader, int64_t limit_ms, unidle_dl_managed** fields, unidle_batch_facts* facts);
-/* Leaves out the batch that unidle_loader_next() failed for, where its samples are to blame: the one behind it comes
- * next. 1: what it stood for is in *facts; 0: it is not to blame, and is still the next one; negative: failed. */
+/* Skips the batch that unidle_loader_next() failed for, if samples of the batch caused the failure. 1: skipped, its
+ * place is in *facts; 0: not skipped, it is still the next one; negative: failed. */
 int unidle_loader_pass_over(unidle_loader* loader, unidle_batch_facts* facts);
 /* Takes the memory of such a tensor back from the loader, where it was lent: it is the caller's alone then, before and
  * after the deleter, which is called as ever. 1; 0: the memory is the library's own. */

@@ -14,22 +14,22 @@ struct Format {
   std::string_view hint;
 };
 
-constexpr std::string_view kWrapHint = "unidle.data.wrap takes a data set of Python that reads it";
+constexpr std::string_view kWrapHint = "unidle.data.wrap takes a Python data set that reads it";
 
 constexpr std::array kFormats = {
-    Format{"\x1f\x8b\x08", "is compressed by gzip", "gunzip --keep"},
-    Format{"\x28\xb5\x2f\xfd", "is compressed by zstd", "unzstd"},
-    Format{"BZh", "is compressed by bzip2", "bunzip2 --keep"},
-    Format{"\xfd\x37zXZ", "is compressed by xz", "unxz --keep"},
-    Format{"PAR1", "is a file of Parquet", "unidle.data.table reads it in Python, where pyarrow is installed"},
-    Format{"ARROW1", "is a file of Arrow", "unidle.data.table reads it in Python, where pyarrow is installed"},
-    Format{"PK\x03\x04", "is a zip archive, or a file made of one (Excel, a checkpoint of torch)",
+    Format{"\x1f\x8b\x08", "is compressed with gzip", "gunzip --keep"},
+    Format{"\x28\xb5\x2f\xfd", "is compressed with zstd", "unzstd"},
+    Format{"BZh", "is compressed with bzip2", "bunzip2 --keep"},
+    Format{"\xfd\x37zXZ", "is compressed with xz", "unxz --keep"},
+    Format{"PAR1", "is a Parquet file", "unidle.data.table reads it in Python, where pyarrow is installed"},
+    Format{"ARROW1", "is an Arrow file", "unidle.data.table reads it in Python, where pyarrow is installed"},
+    Format{"PK\x03\x04", "is a zip archive (Excel files and torch checkpoints are zip archives too)",
            "unzip it, or save it as CSV or .npy"},
-    Format{"SQLite format 3", "is a database of SQLite", "sqlite3 -header -csv FILE \"select ...\" writes a table"},
-    Format{"\x80\x03", "is a pickle of Python", kWrapHint},
-    Format{"\x80\x04", "is a pickle of Python", kWrapHint},
-    Format{"\x80\x05", "is a pickle of Python", kWrapHint},
-    Format{"MATLAB 5.0 MAT-file", "is a file of MATLAB", "scipy.io.loadmat reads it; save its arrays as .npy"},
+    Format{"SQLite format 3", "is an SQLite database", "sqlite3 -header -csv FILE \"select ...\" writes a table"},
+    Format{"\x80\x03", "is a Python pickle", kWrapHint},
+    Format{"\x80\x04", "is a Python pickle", kWrapHint},
+    Format{"\x80\x05", "is a Python pickle", kWrapHint},
+    Format{"MATLAB 5.0 MAT-file", "is a MATLAB file", "scipy.io.loadmat reads it; save its arrays as .npy"},
     Format{"%PDF", "is a PDF document", ""},
 };
 
@@ -65,7 +65,7 @@ bool is_hdf5(std::string_view head) {
 
 std::optional<ForeignBytes> foreign_bytes(std::string_view head) {
   if (is_hdf5(head)) {
-    return ForeignBytes{"is a file of HDF5",
+    return ForeignBytes{"is an HDF5 file",
                         "in Python h5py reads it: unidle.data.arrays takes file[\"name\"][:], unidle.data.wrap a data "
                         "set over it; or save each of its arrays as .npy"};
   }

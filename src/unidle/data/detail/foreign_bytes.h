@@ -8,7 +8,7 @@
 namespace unidle::data::detail {
 
 struct ForeignBytes {
-  std::string what;  // "is compressed by gzip"
+  std::string what;  // "is compressed with gzip"
   std::string hint;  // what to do
 };
 

@@ -138,7 +138,7 @@ class HeaderText {
     const std::optional<DType> dtype = type_of(type.substr(type.empty() ? 0 : 1));
     if (!dtype || (order != '<' && order != '>' && order != '|' && order != '=')) {
       throw npy_error(subject_,
-                      fmt::format("holds {} ({}); expected real numbers or truths of up to 8 bytes",
+                      fmt::format("holds {} ({}); expected real numbers or booleans of up to 8 bytes",
                                   kind_of(type.substr(type.empty() ? 0 : 1)), type),
                       advice(type.substr(type.empty() ? 0 : 1)));
     }
@@ -153,10 +153,10 @@ class HeaderText {
       case 'S': return "texts";
       case 'M': return "dates";
       case 'm': return "durations";
-      case 'O': return "objects of Python";
-      case 'V': return "bytes of no type";
+      case 'O': return "Python objects";
+      case 'V': return "untyped bytes";
       case 'f': return "floats of more than 8 bytes";
-      default: return "values of a type that is not known";
+      default: return "values of an unknown type";
     }
   }
   static std::string advice(std::string_view letters) {
@@ -165,7 +165,7 @@ class HeaderText {
         return fmt::format("save array.view(\"{}\"): the real and the imaginary parts, side by side",
                            letters == "c8" ? "float32" : "float64");
       case 'U':
-      case 'S': return "save numbers that stand for them, np.unique(array, return_inverse=True)[1]";
+      case 'S': return "save a number for each, np.unique(array, return_inverse=True)[1]";
       case 'M':
       case 'm': return "save array.view(\"int64\")";
       case 'f': return "save array.astype(\"float64\")";

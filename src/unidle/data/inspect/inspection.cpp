@@ -90,9 +90,10 @@ void refuse_other_files(const fs::path& folder) {
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
     if (std::error_code unknown; entry.is_regular_file(unknown)) {
       if (const auto foreign = detail::foreign_bytes(detail::foreign_head(entry.path().string()))) {
-        throw Error(ErrorCode::kInput, folder.string(),
-                    fmt::format("holds nothing that is known; {} {}", entry.path().filename().string(), foreign->what),
-                    foreign->hint);
+        throw Error(
+            ErrorCode::kInput, folder.string(),
+            fmt::format("holds no files of a known kind; {} {}", entry.path().filename().string(), foreign->what),
+            foreign->hint);
       }
     }
   }
@@ -133,7 +134,7 @@ Inspection inspect_folder(const std::string& path, const InspectOptions& options
     return count(inspect_kinds::images(path, options), kNone);
   }
   refuse_other_files(folder);
-  throw Error(ErrorCode::kInput, path, "holds nothing that is known",
+  throw Error(ErrorCode::kInput, path, "holds no files of a known kind",
               "expected *.csv, *.npy, *.npz, *.tar, a folder of pictures for each class, or high/ and low/");
 }
 

@@ -241,22 +241,22 @@ TEST_F(InspectionTest, NamesFilesThatAreNoneOfTheKinds) {
     return std::string();
   };
   EXPECT_EQ(said("one.png", "\x89PNG"), "is a single picture");
-  EXPECT_EQ(said("lines.txt.gz", "\x1f\x8b\x08"), "is compressed by gzip; expected text");
-  EXPECT_EQ(said("rows.parquet", std::string_view("PAR1\x15\0 and more", 15)), "is a file of Parquet; expected text");
+  EXPECT_EQ(said("lines.txt.gz", "\x1f\x8b\x08"), "is compressed with gzip; expected text");
+  EXPECT_EQ(said("rows.parquet", std::string_view("PAR1\x15\0 and more", 15)), "is a Parquet file; expected text");
   const std::string signature = "\x89HDF\r\n\x1a\n";
   for (const std::size_t at : {0, 512, 2048}) {
     EXPECT_EQ(said(fmt::format("{}.h5", at), std::string(at, '\0') + signature + std::string(100, '\0')),
-              "is a file of HDF5; expected text");
+              "is an HDF5 file; expected text");
   }
   EXPECT_EQ(said("a.zip", "PK\x03\x04"),
-            "is a zip archive, or a file made of one (Excel, a checkpoint of torch); expected text");
+            "is a zip archive (Excel files and torch checkpoints are zip archives too); expected text");
   put("many/a.h5", signature);
-  EXPECT_THAT(said("many/b.h5", signature), ::testing::StartsWith("is a file of HDF5"));
+  EXPECT_THAT(said("many/b.h5", signature), ::testing::StartsWith("is an HDF5 file"));
   try {
     inspect({folder("many")}, {});
     FAIL();
   } catch (const Error& error) {
-    EXPECT_THAT(error.message(), ::testing::MatchesRegex("holds nothing that is known; [ab].h5 is a file of HDF5"));
+    EXPECT_THAT(error.message(), ::testing::MatchesRegex("holds no files of a known kind; [ab].h5 is an HDF5 file"));
     EXPECT_THAT(error.hint(), ::testing::HasSubstr("h5py"));
   }
 }
@@ -271,7 +271,7 @@ TEST_F(InspectionTest, CompressedFilesAreToldHoweverShort) {
   for (const char* name : {"a.csv", "a.tar"}) {
     const Inspection found = inspect({put(name, gzip)}, {});
     ASSERT_EQ(found.problems.size(), 1) << name;
-    EXPECT_THAT(found.problems[0].what, ::testing::StartsWith("is compressed by gzip; expected")) << name;
+    EXPECT_THAT(found.problems[0].what, ::testing::StartsWith("is compressed with gzip; expected")) << name;
   }
 }
 
@@ -281,12 +281,12 @@ TEST_F(InspectionTest, TypesOfArraysThatNoBatchHoldsAreToldByTheirNames) {
     return found.problems.at(0).what;
   };
   EXPECT_EQ(said("<c8"),
-            "holds complex numbers (<c8); expected real numbers or truths of up to 8 bytes (save "
+            "holds complex numbers (<c8); expected real numbers or booleans of up to 8 bytes (save "
             "array.view(\"float32\"): the real and the imaginary parts, side by side)");
   EXPECT_THAT(said("<c16"), ::testing::HasSubstr("array.view(\"float64\")"));
   EXPECT_THAT(said("<U4"), ::testing::StartsWith("holds texts (<U4); expected"));
   EXPECT_THAT(said("<M8[D]"), ::testing::HasSubstr("array.view(\"int64\")"));
-  EXPECT_THAT(said("|O"), ::testing::StartsWith("holds objects of Python (|O); expected"));
+  EXPECT_THAT(said("|O"), ::testing::StartsWith("holds Python objects (|O); expected"));
 }
 
 }  // namespace

@@ -115,7 +115,7 @@ std::string ColumnLook::shown_texts() const {
 
 std::string ColumnLook::what() const {
   if (filled() == 0) {
-    return "no cell is filled";
+    return "all cells are empty";
   }
   const std::string wanted = options();
   const std::string advice = wanted.empty() ? "" : fmt::format("; {} reads them", wanted);

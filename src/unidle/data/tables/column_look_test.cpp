@@ -47,7 +47,7 @@ TEST(ColumnLookTest, OtherTextsAreToldAndNotExplainedAway) {
   EXPECT_FALSE(many.is_mostly_numbers());
   EXPECT_EQ(look_of({"+", "-", "+"}).what(), "texts (\"+\", \"-\")");
   EXPECT_FALSE(look_of({"?", "?"}).is_mostly_numbers());
-  EXPECT_EQ(look_of({"", " ", "NA", "nan"}).what(), "no cell is filled");
+  EXPECT_EQ(look_of({"", " ", "NA", "nan"}).what(), "all cells are empty");
   EXPECT_TRUE(look_of({"", "NA"}).is_blank());
   EXPECT_FALSE(look_of({}).is_blank());
   EXPECT_TRUE(look_of({"", "1", " 2 "}).is_of_numbers());

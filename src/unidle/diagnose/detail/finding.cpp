@@ -269,6 +269,19 @@ std::optional<bool> cpus_full(const Context& context, const Policy& policy) {
   return free ? std::optional(*free <= (1 - policy.cpus_full) * *context.cpus) : std::nullopt;
 }
 
+std::optional<Finding> earlier_attempt(const Context& context, bool time_limit) {
+  const auto& attempts = context.signals.earlier_attempts;
+  const auto first = std::find_if(attempts.begin(), attempts.end(),
+                                  [&](const EarlierAttempt& attempt) { return attempt.time_limit == time_limit; });
+  if (first == attempts.end()) {
+    return std::nullopt;
+  }
+  Finding finding;
+  finding.severity = Severity::kInfo;
+  finding.evidence = {first->said, std::string(context.say("training went on after it"))};
+  return finding;
+}
+
 std::optional<WaitFacts> waits_of(const Signals& signals, Waits family) {
   if (!signals.syncs || signals.steps.value_or(0) < 1) {
     return std::nullopt;

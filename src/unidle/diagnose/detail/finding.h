@@ -20,6 +20,10 @@ Fix make_fix(const Context& context, std::string knob, nlohmann::json to, std::s
 /// and for a workload whose features the feature cache keeps for later runs.
 Fix keep_samples_fix(const Context& context, std::string_view how);
 
+/// A hint that the scheduler ended an earlier attempt of the run, by its time limit or otherwise, after which training
+/// went on; nothing without one.
+std::optional<Finding> earlier_attempt(const Context& context, bool time_limit);
+
 /// The step launched as one graph: torch.compile in Python, a captured step in our engine.
 Fix one_launch_fix(const Context& context);
 

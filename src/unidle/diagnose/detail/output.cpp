@@ -63,7 +63,7 @@ std::string_view last_line(std::string_view text) {
   return text.substr(text.rfind('\n') + 1);  // npos + 1 is 0
 }
 
-/// Of two streams nothing tells which line came first: what nothing went on after goes first.
+/// The order of lines of two streams is unknown: a failure that the run did not survive is preferred.
 void take(std::optional<PrintedFailure>& kept, std::optional<PrintedFailure> other) {
   if (other && (!kept || (kept->went_on && !other->went_on))) {
     kept = std::move(other);

@@ -12,10 +12,10 @@ namespace unidle::diagnose::detail {
 /// A failure of a log as rules see it.
 PrintedFailure printed_failure(const logs::DecisiveFailure& failure);
 
-/// What `tail`, the end of a stream, tells; of unidle's own programs also an "unidle: ..." line at its end.
+/// The failures in `tail`, the end of a stream; an "unidle: ..." line at its end counts as one too.
 PrintedEnd end_of_output(std::string_view tail);
 
-/// What was printed of the end of the run, by whichever stream.
+/// The failures that the run printed, on either stream.
 PrintedEnd printed_end(const Signals& signals);
 
 }  // namespace unidle::diagnose::detail

@@ -12,7 +12,7 @@ const DeviceTimeline* only_timeline(const Context& context) {
 
 Finding of_idle(const Context& context, const Policy& policy, double share) {
   Finding finding = of_share(share, policy);
-  finding.evidence.push_back(context.say("in the profiled steps the device idles {} of the time, {} of it for this",
+  finding.evidence.push_back(context.say("in the profiled steps the device idles {} of the time, {} for this reason",
                                          format_share(context.signals.timeline->idle), format_share(share)));
   return finding;
 }
@@ -20,13 +20,13 @@ Finding of_idle(const Context& context, const Policy& policy, double share) {
 void add_caveats(const Context& context, Finding& finding) {
   const DeviceTimeline& timeline = *context.signals.timeline;
   if (!timeline.host_in.empty()) {
-    finding.evidence.push_back(context.say("in the longest time without work, {}, the host was in {}",
+    finding.evidence.push_back(context.say("during the longest gap, {}, the host was in {}",
                                            format_seconds(timeline.longest_gap_s), timeline.host_in));
   }
   if (timeline.python_frames) {
     finding.evidence.emplace_back(
-        "each Python function was recorded, which makes the host slower than it is: a trace without stacks "
-        "(with_stack=False) tells by how much");
+        "the trace records every Python function, which slows the host down: a trace with with_stack=False shows by "
+        "how much");
   }
 }
 

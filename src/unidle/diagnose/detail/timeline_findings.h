@@ -11,14 +11,14 @@ namespace unidle::diagnose::detail {
 /// The signal that rules about it need, in words.
 inline constexpr const char* kTimelineMissing = "what device and host did kernel by kernel (a profiler's trace)";
 
-/// The timeline where it alone describes the run; nullptr otherwise. Rules that look at steps take it then, however few
-/// the steps.
+/// The timeline where it alone describes the run; nullptr otherwise. Rules about steps use it then, even with few
+/// steps.
 const DeviceTimeline* only_timeline(const Context& context);
 
-/// A finding of a part of the device's idle time, with what its evidence begins with.
+/// A finding about a part of the device's idle time, with its first line of evidence.
 Finding of_idle(const Context& context, const Policy& policy, double share);
 
-/// What the profiler itself may have done to it, and what the host was in for longest.
+/// Adds the host's event in the longest gap, and a warning where the profiler itself slows the host down.
 void add_caveats(const Context& context, Finding& finding);
 
 }  // namespace unidle::diagnose::detail

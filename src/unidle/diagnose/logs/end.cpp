@@ -16,7 +16,7 @@ using unidle::logs::TextLog;
 /// So many losses in a row that are all nan or infinite do not come back.
 constexpr std::int64_t kHopelessLines = 3;
 
-/// Something that ended the run, or that it went on after.
+/// A failure that ended the run, or that the run survived.
 struct Trouble {
   const TextLog* log = nullptr;
   Quote quote;
@@ -44,7 +44,7 @@ void add_losses(const TextLog& log, Language language, std::vector<Trouble>& tro
   }
 }
 
-/// By how much they tell, most first.
+/// By how much they explain, most first.
 std::vector<Trouble> troubles_of(const TextLog& log, Language language) {
   std::vector<Trouble> troubles;
   if (const auto decisive = unidle::logs::decisive_failure(log); decisive.failure != nullptr) {
@@ -61,7 +61,7 @@ std::vector<Trouble> troubles_of(const TextLog& log, Language language) {
   return troubles;
 }
 
-/// Of several processes with a log each: what only follows comes behind, and what came later.
+/// Of several processes with a log each: causes before consequences, then by time.
 bool explains_more(const Trouble& one, const Trouble& other) {
   if (one.failure.went_on != other.failure.went_on) {
     return !one.failure.went_on;
@@ -111,9 +111,9 @@ void add_trouble(const Trouble& trouble, const JobLogs& job, Signals& signals) {
   const bool fatal = !trouble.failure.went_on;
   auto& evidence = signals.evidence["run-failed"];
   const std::string place = place_in(trouble.log->file, trouble.quote.line);
-  evidence.push_back(trouble.t_ns
-                         ? say(job.language, "it stands at {}, at {}", place, unidle::logs::format_stamp(*trouble.t_ns))
-                         : say(job.language, "it stands at {}", place));
+  evidence.push_back(trouble.t_ns ? say(job.language, "it stands at {}, logged at {}", place,
+                                        unidle::logs::format_stamp(*trouble.t_ns))
+                                  : say(job.language, "it stands at {}", place));
   if (fatal && !signals.exit_code) {
     signals.exit_code = exit_code_of(trouble);
   }
@@ -165,10 +165,10 @@ std::string scheduler_said(const JobLogs& job, const TextLog& log, const unidle:
   return say(job.language, "the scheduler said: {} ({})", end.quote.text, place_in(log.file, end.quote.line));
 }
 
-void add_earlier_turns(const JobLogs& job, Signals& signals) {
+void add_earlier_attempts(const JobLogs& job, Signals& signals) {
   for (const TextLog& log : job.texts) {
-    for (const auto& turn : log.earlier) {
-      signals.earlier_turns.push_back({turn.end == LogEnd::kTimeLimit, scheduler_said(job, log, turn)});
+    for (const auto& attempt : log.earlier) {
+      signals.earlier_attempts.push_back({attempt.end == LogEnd::kTimeLimit, scheduler_said(job, log, attempt)});
     }
   }
 }
@@ -182,7 +182,7 @@ void add_end(const JobLogs& job, Signals& signals) {
     const char* rule = log->end->end == LogEnd::kTimeLimit ? "run-timed-out" : "run-failed";
     signals.evidence[rule].push_back(scheduler_said(job, *log, *log->end));
   }
-  add_earlier_turns(job, signals);
+  add_earlier_attempts(job, signals);
   signals.printed.emplace();
   if (signals.outcome == Outcome::kUnknown && trouble && is_interrupt(*trouble)) {
     signals.outcome = Outcome::kStopped;

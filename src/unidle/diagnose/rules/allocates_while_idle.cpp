@@ -15,7 +15,7 @@ Evaluation evaluate_allocates_while_idle(const Context& context, const Policy& p
   }
   Finding finding = detail::of_idle(context, policy, timeline->allocator);
   finding.evidence.emplace_back(
-      "calls such as cudaMalloc and cudaFree: the first steps, empty_cache() and sizes that grow make them");
+      "calls such as cudaMalloc and cudaFree: they come from the first steps, empty_cache() and growing sizes");
   detail::add_caveats(context, finding);
   return finding;
 }
@@ -26,15 +26,15 @@ const Rule& allocates_while_idle() {
   static const Rule kRule{
       .id = "allocates-while-idle",
       .verdict = Verdict::kOverheadBound,
-      .title = "The device idles while the host asks for memory",
+      .title = "The device idles while the host allocates memory",
       .topic = "calls for device memory",
       .explanation =
-          "cudaMalloc and cudaFree make the host wait for the device and take up to milliseconds, the first "
-          "of them also sets up the device. The allocator of torch asks for memory once and keeps it; calls "
-          "in the middle of training mean that it is emptied, that memory is nearly full or in pieces, or "
-          "that the window holds the first steps.",
+          "cudaMalloc and cudaFree make the host wait for the device and take up to milliseconds; the first call also "
+          "sets up the device. torch's allocator keeps the memory that it has allocated. Calls in the middle of "
+          "training mean that its cache is emptied, that memory is nearly full or fragmented, or that the window "
+          "contains the first steps.",
       .thresholds =
-          "Idle time of the device in which the host is in calls that ask for device memory or give it back: "
+          "Idle time of the device while the host is in calls that allocate or free device memory: "
           "from warning_share (10 %) of the wall time; critical from critical_share (30 %).",
       .needs = "a profiler's trace or window with the device's kernels and the host's calls",
       .proposes =

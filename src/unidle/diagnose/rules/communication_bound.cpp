@@ -21,11 +21,11 @@ Evaluation evaluate_communication_bound(const Context& context, const Policy& po
       context.say("in the profiled steps the device exchanges data with others for {} of the time; for {} it does "
                   "nothing else",
                   format_share(timeline->communication), format_share(share)),
-      "a rank that comes late makes the others wait in the exchange: traces of all ranks, given together, tell which",
+      "a late rank makes the others wait in the exchange: the traces of all ranks, given together, show which one",
   };
   Fix fix = detail::make_fix(context, "batch.accumulation", {},
-                             "exchange less, or beside the backward pass: no_sync() while gradients accumulate, "
-                             "gradients in 16 bits, larger buckets of DistributedDataParallel, prefetching of FSDP");
+                             "exchange less, or during the backward pass: no_sync() while gradients accumulate, "
+                             "16-bit gradients, larger DistributedDataParallel buckets, FSDP prefetching");
   fix.in_code = true;
   fix.by_hand = true;
   finding.fixes.push_back(std::move(fix));
@@ -38,19 +38,17 @@ const Rule& communication_bound() {
   static const Rule kRule{
       .id = "communication-bound",
       .verdict = Verdict::kCommunicationBound,
-      .title = "Exchange between devices that compute does not hide",
+      .title = "Exchange between devices does not overlap with computing",
       .topic = "exchange between devices",
       .explanation =
-          "Devices that train together exchange gradients, parameters or activations. A kernel of NCCL, or of its "
-          "like, "
-          "that runs beside other kernels costs little; one that runs alone makes the device wait, for the link or for "
-          "a rank that comes late.",
+          "Devices that train together exchange gradients, parameters or activations. A communication kernel (NCCL, "
+          "RCCL) that runs at the same time as other kernels costs little. One that runs alone makes the device wait "
+          "for the link or for a late rank.",
       .thresholds =
-          "Kernels of the exchange that run beside no other kernel, from warning_share (10 %) of the wall time; "
-          "critical "
-          "from critical_share (30 %).",
+          "Time of communication kernels that no other kernel overlaps, from warning_share (10 %) of the wall time; "
+          "critical from critical_share (30 %).",
       .needs = "a profiler's trace or window with the device's kernels",
-      .proposes = "less exchange, or exchange beside the backward pass",
+      .proposes = "less exchange, or exchange during the backward pass",
       .evaluate = evaluate_communication_bound,
   };
   return kRule;

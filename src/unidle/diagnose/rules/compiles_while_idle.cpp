@@ -15,7 +15,7 @@ Evaluation evaluate_compiles_while_idle(const Context& context, const Policy& po
   }
   Finding finding = detail::of_idle(context, policy, timeline->compile);
   finding.evidence.emplace_back(
-      "the first calls and new shapes compile and load: a trace that begins after some steps tells whether it stays");
+      "first calls and new shapes compile and load: a trace that begins after some steps shows whether it goes on");
   detail::add_caveats(context, finding);
   return finding;
 }
@@ -29,12 +29,12 @@ const Rule& compiles_while_idle() {
       .title = "The device idles while the host compiles or loads kernels",
       .topic = "compiling and loading",
       .explanation =
-          "A kernel is loaded at its first launch, torch.compile and Triton compile at the first call and for"
-          " every new shape, and a CUDA graph is captured before it is replayed. That belongs to the start of"
-          " a run; in a window of steps it means that the window began too early or that shapes vary.",
+          "A kernel is loaded at its first launch, torch.compile and Triton compile at the first call and for every "
+          "new shape, and a CUDA graph is captured before it is replayed. All of that is normal at the start of a "
+          "run. In a window of steps it means that the window began too early or that shapes vary.",
       .thresholds =
-          "Idle time of the device in which the host compiles, loads kernels or captures graphs, launches of "
-          "over a millisecond among them: from warning_share (10 %) of the wall time; critical from "
+          "Idle time of the device while the host compiles, loads kernels or captures graphs, including launches "
+          "that take more than a millisecond: from warning_share (10 %) of the wall time; critical from "
           "critical_share (30 %).",
       .needs = "a profiler's trace or window with the device's kernels and the host's calls",
       .proposes = "profile after the first steps; fixed shapes",

@@ -28,15 +28,15 @@ const Rule& host_elsewhere() {
       .title = "The host does something else while the device idles",
       .topic = "the host's other work",
       .explanation =
-          "The device idles while the host launches nothing for more than a millisecond: it makes samples "
-          "outside of a loader, works on tensors of the CPU, writes, or runs Python that has nothing to do "
-          "with launching. The trace names what it was in, as far as the profiler records it.",
+          "The device idles while the host launches nothing for more than a millisecond: it makes samples outside of "
+          "a loader, works on CPU tensors, writes files, or runs Python code that launches nothing. The trace names "
+          "that work where the profiler records it.",
       .thresholds =
-          "Idle time of the device in which the thread that launches next launches nothing for more than a "
-          "millisecond, and neither takes a batch, compiles, asks for memory, copies nor waits: from "
+          "Idle time of the device while the thread that launches next launches nothing for more than a millisecond, "
+          "and does not fetch a batch, compile, allocate memory, copy or wait: from "
           "warning_share (10 %) of the wall time; critical from critical_share (30 %).",
       .needs = "a profiler's trace or window with the device's kernels and the host's calls",
-      .proposes = "look at what the trace names",
+      .proposes = "look at the work that the trace names",
       .evaluate = evaluate_host_elsewhere,
   };
   return kRule;

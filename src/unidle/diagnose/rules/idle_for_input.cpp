@@ -17,8 +17,7 @@ Evaluation evaluate_idle_for_input(const Context& context, const Policy& policy)
   }
   Finding finding = detail::of_idle(context, policy, timeline->input);
   finding.evidence.emplace_back(
-      "the loop waits for its next batch meanwhile; what the loader spends its time on, its own processes know: "
-      "unidle run tells");
+      "meanwhile the loop waits for its next batch; unidle run shows what the loader's processes spend their time on");
   detail::add_caveats(context, finding);
   finding.fixes.push_back(
       detail::make_fix(context, "loader.workers", {}, "more workers, or less work for each sample"));
@@ -34,10 +33,10 @@ const Rule& idle_for_input() {
       .title = "The device idles while the loop waits for a batch",
       .topic = "the wait for batches",
       .explanation =
-          "The loop asks its loader for a batch that is not ready, and the device has done all that was queued. A "
-          "trace of the training process does not show why: the loader's workers are processes of their own.",
+          "The loop asks its loader for a batch that is not ready, and the device has finished all queued work. A "
+          "trace of the training process does not show why, because the loader's workers are other processes.",
       .thresholds =
-          "Idle time of the device in which the thread that launches next takes a batch from its loader: from "
+          "Idle time of the device while the thread that launches next fetches a batch from its loader: from "
           "warning_share (10 %) of the wall time; critical from critical_share (30 %). Silent where the loader has no "
           "workers.",
       .needs = "a profiler's trace or window with the device's kernels and the host's calls",

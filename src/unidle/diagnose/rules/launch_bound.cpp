@@ -117,9 +117,8 @@ const Rule& launch_bound() {
           "device keeps up with the host in half of the steps (mostly, 50 %) and nothing measured how long kernels "
           "run, or where that is not known and less than half (far_from_full, 50 %) of its multiprocessors have work. "
           "Silent where the device is behind the host in half of the steps, and where its multiprocessors have work "
-          "for units_full (80 %) of the time. In a trace by itself: idle time of the device in which the host "
-          "launches, "
-          "from warning_share (10 %).",
+          "for units_full (80 %) of the time. For a trace alone: idle time of the device while the host launches, from "
+          "warning_share (10 %).",
       .needs = "how busy the device is, step times with their parts; better with SM activity",
       .proposes = "compile.mode: reduce-overhead or graph; batch.size; optimizer.fused",
       .evaluate = evaluate_launch_bound,

@@ -29,7 +29,7 @@ std::string who_makes_samples(const Context& context, bool by_thread) {
   const std::string of_step = format_share(context.signals.step->input);
   const std::string of_run = format_share(*context.input);
   return by_thread ? context.say(
-                         "one thread makes the samples and hands them on: {} of each step is waiting for it "
+                         "one thread makes the samples and passes them on: {} of each step is waiting for it "
                          "({} of the wall time)",
                          of_step, of_run)
                    : context.say(

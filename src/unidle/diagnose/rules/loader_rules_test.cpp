@@ -40,7 +40,7 @@ TEST(LoaderNoWorkers, AThreadThatHandsBatchesOnIsNotTheTrainingThread) {
   Signals signals = waiting_cpu(0.3);
   signals.loader.emplace().by_thread = true;
   const Finding finding = fired("loader-no-workers", signals);
-  EXPECT_THAT(finding.evidence, ::testing::Contains(HasSubstr("one thread makes the samples and hands them on")));
+  EXPECT_THAT(finding.evidence, ::testing::Contains(HasSubstr("one thread makes the samples and passes them on")));
   EXPECT_EQ(fix_of(finding, "loader.workers")->to, 2) << "its work is a whole step of 90 ms, behind 63 ms of the rest";
 }
 

@@ -53,10 +53,10 @@ std::string told_by(const Context& context, const logs::FailureFacts& facts) {
     return context.say("shared memory (/dev/shm) ran out");
   }
   if (facts.speaker == logs::Speaker::kScheduler) {
-    return context.say("the scheduler ended the job for its memory");
+    return context.say("the scheduler ended the job for using too much memory");
   }
   if (facts.speaker == logs::Speaker::kKernel) {
-    return context.say("the kernel ended a process for want of memory");
+    return context.say("the kernel killed a process because memory ran out");
   }
   return facts.lack == logs::Lack::kHostMemory ? context.say("the program says that the host ran out of memory")
                                                : context.say("the program says that it ran out of memory");
@@ -85,18 +85,19 @@ bool went_on_smaller(const Signals& signals) {
 std::string what_came_after(const Context& context) {
   const Signals& signals = context.signals;
   if (signals.gpu.oom_steps_before && signals.steps && *signals.steps <= *signals.gpu.oom_steps_before) {
-    return context.say("nothing was trained after it");
+    return context.say("no step was trained after it");
   }
-  return went_on_smaller(signals) ? context.say("there was no room for batches of {} samples; training went on with {}",
-                                                *signals.gpu.oom_samples, *signals.batch_samples)
-                                  : context.say("training went on after it");
+  return went_on_smaller(signals)
+             ? context.say("batches of {} samples did not fit into memory; training went on with {}",
+                           *signals.gpu.oom_samples, *signals.batch_samples)
+             : context.say("training went on after it");
 }
 
 void add_smaller_batch(const Context& context, bool failed, Finding& finding) {
   const Signals& signals = context.signals;
   if (!failed && went_on_smaller(signals)) {
     Fix fix = detail::make_fix(context, "batch.size", *signals.batch_samples,
-                               "begin with the size that there is room for: each try that fails takes time");
+                               "start with the size that fits: each failed attempt takes time");
     fix.from = *signals.gpu.oom_samples;
     finding.fixes.push_back(std::move(fix));
   } else if (signals.batch_samples && *signals.batch_samples % 2 == 0) {
@@ -157,8 +158,8 @@ const Rule& out_of_memory() {
           "was at least memory_full (90 %) full.",
       .needs = "how the run ended, the end of its output, the program's own count",
       .proposes =
-          "of a device batch.size with batch.accumulation, or grad.checkpointing; of the host more memory for the "
-          "job, or fewer loader.workers; a larger /dev/shm where shared memory ran out",
+          "for device memory batch.size with batch.accumulation, or grad.checkpointing; for host memory more memory "
+          "for the job, or fewer loader.workers; for shared memory a larger /dev/shm",
       .evaluate = evaluate_out_of_memory,
   };
   return kRule;

@@ -36,7 +36,7 @@ TEST(RunFailed, ARankThatWasKilledGoesBeforeThoseWhoLostIt) {
       "Root Cause (first observed failure):\n[0]:\n  rank      : 3 (local_rank: 1)\n  exitcode  : -9 (pid: 753)\n"
       "  traceback : Signal 9 (SIGKILL) received by PID 753\n";
   const Finding finding = fired("run-failed", signals);
-  EXPECT_THAT(finding.evidence, Contains(HasSubstr("rank 3 was ended by signal 9")));
+  EXPECT_THAT(finding.evidence, Contains(HasSubstr("rank 3 failed first, ended by signal 9")));
   EXPECT_THAT(finding.evidence, Contains(HasSubstr("memory runs out")));
   EXPECT_THAT(finding.evidence, Not(Contains(HasSubstr("Connection reset"))));
   signals.exception = "ValueError: bad sample";
@@ -105,8 +105,9 @@ TEST(OutOfMemory, WhatTrainingWentOnWithIsTold) {
   signals.settings["batch.size"] = {.configured = "1024", .configured_at = "train.py:1", .effective = "64"};
   const Finding finding = fired("out-of-memory", signals);
   EXPECT_EQ(finding.severity, Severity::kWarning);
-  EXPECT_THAT(finding.evidence, ElementsAre("memory ran out 4 times",
-                                            "there was no room for batches of 1024 samples; training went on with 64"));
+  EXPECT_THAT(finding.evidence,
+              ElementsAre("memory ran out 4 times",
+                          "batches of 1024 samples did not fit into memory; training went on with 64"));
   ASSERT_EQ(finding.fixes.size(), 1U);
   EXPECT_EQ(finding.fixes[0].from, 1024);
   EXPECT_EQ(finding.fixes[0].to, 64);
@@ -115,7 +116,7 @@ TEST(OutOfMemory, WhatTrainingWentOnWithIsTold) {
   EXPECT_FALSE(silent("setting-ignored", signals));
   signals.gpu.ooms = 4;
   signals.steps = 4;
-  EXPECT_THAT(fired("out-of-memory", signals).evidence, Contains("nothing was trained after it"));
+  EXPECT_THAT(fired("out-of-memory", signals).evidence, Contains("no step was trained after it"));
   signals.steps = 68;
   signals.batch_samples = 1024;  // the batch was left out
   EXPECT_THAT(fired("out-of-memory", signals).evidence, Contains("training went on after it"));

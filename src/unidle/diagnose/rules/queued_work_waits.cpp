@@ -15,8 +15,8 @@ Evaluation evaluate_queued_work_waits(const Context& context, const Policy& poli
   }
   Finding finding = detail::of_idle(context, policy, timeline->queued);
   finding.evidence.emplace_back(
-      "what ended these times was launched before they began: the device waited for another stream, another rank or "
-      "work that the trace does not show");
+      "the work that ended these gaps was launched before they began: the device waited for another stream, another "
+      "rank or work that the trace does not show");
   detail::add_caveats(context, finding);
   return finding;
 }
@@ -30,12 +30,12 @@ const Rule& queued_work_waits() {
       .title = "The device idles although work is queued",
       .topic = "work that is queued",
       .explanation =
-          "What the device does next was launched before it became idle, and it did not begin: it waited for "
-          "an event of another stream, for another rank, for a copy, or, between many short kernels, for its "
-          "own scheduler. The host is not what it waits for.",
+          "The device's next work was launched before the device became idle, but did not start. It waited for an "
+          "event of another stream, for another rank, for a copy or, between many short kernels, for the device's "
+          "own scheduler. The host is not the cause.",
       .thresholds =
-          "Idle time of the device that ends with work that was queued before, and of a launch what goes "
-          "beyond 100 us on the way to the device: from warning_share (10 %) of the wall time; critical from "
+          "Idle time of the device before work that was already queued, and launch latency beyond 100 us: from "
+          "warning_share (10 %) of the wall time; critical from "
           "critical_share (30 %).",
       .needs = "a profiler's trace or window with the device's kernels and the host's calls",
       .proposes = "look at what the streams wait for at the longest gaps (unidle trace FILE, Perfetto)",

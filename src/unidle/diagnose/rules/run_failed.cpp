@@ -60,8 +60,8 @@ std::optional<PrintedFailure> told_failure(const Signals& signals) {
 std::string_view meaning_of(int signal) {
   switch (signal) {
     case SIGKILL: return "the kernel sends that signal when memory runs out, a scheduler at its limits";
-    case SIGSEGV: return "native code touched memory that is not its own: an extension, or libraries that do not fit";
-    case SIGBUS: return "most often shared memory (/dev/shm) is too small for what the loader's workers hand over";
+    case SIGSEGV: return "native code accessed invalid memory: a bug in an extension, or libraries that do not match";
+    case SIGBUS: return "most often shared memory (/dev/shm) is too small for the batches of the loader's workers";
     default: return "";
   }
 }
@@ -72,9 +72,9 @@ void add_signal(const Context& context, const logs::FailureFacts& facts, Finding
     return;
   }
   const char* name = ::strsignal(facts.signal);
-  finding.evidence.push_back(facts.rank ? context.say("first of its processes, rank {} was ended by signal {} ({})",
-                                                      *facts.rank, facts.signal, name)
-                                        : context.say("a process was ended by signal {} ({})", facts.signal, name));
+  finding.evidence.push_back(
+      facts.rank ? context.say("rank {} failed first, ended by signal {} ({})", *facts.rank, facts.signal, name)
+                 : context.say("a process was ended by signal {} ({})", facts.signal, name));
   if (const std::string_view meaning = meaning_of(facts.signal); !meaning.empty()) {
     finding.evidence.emplace_back(meaning);
   }
@@ -83,28 +83,15 @@ void add_signal(const Context& context, const logs::FailureFacts& facts, Finding
 void add_failure(const Context& context, const PrintedFailure& failure, Finding& finding) {
   const logs::FailureFacts& facts = failure.facts;
   if (facts.timeout_s) {
-    finding.evidence.push_back(context.say("a collective operation timed out after {}: not every rank came to it",
+    finding.evidence.push_back(context.say("a collective operation timed out after {}: not every rank joined it",
                                            format_seconds(*facts.timeout_s)));
   }
   add_signal(context, facts, finding);
   finding.evidence.push_back(context.say("it said: {}", failure.message));
   if (facts.rank && facts.signal == 0) {
-    finding.evidence.push_back(context.say("first of its processes, rank {} failed", *facts.rank));
+    finding.evidence.push_back(context.say("rank {} failed first", *facts.rank));
   }
   finding.where = failure.where;
-}
-
-/// The first words of the scheduler about a turn that training went on after.
-Evaluation earlier_turn(const Context& context, bool ended) {
-  for (const EarlierTurn& turn : context.signals.earlier_turns) {
-    if (!turn.time_limit) {
-      Finding finding;
-      finding.severity = Severity::kInfo;
-      finding.evidence = {turn.said, std::string(context.say("training went on after it"))};
-      return finding;
-    }
-  }
-  return ended ? Evaluation(Nothing{}) : Evaluation(Missing{context.say("how the run ended")});
 }
 
 Evaluation evaluate_run_failed(const Context& context, const Policy&) {
@@ -116,7 +103,10 @@ Evaluation evaluate_run_failed(const Context& context, const Policy&) {
   const auto failure = told_failure(signals);
   const bool ended = signals.exit_code || signals.exit_signal || signals.outcome != Outcome::kUnknown;
   if (end.empty() && !failure) {
-    return earlier_turn(context, ended);
+    if (auto hint = detail::earlier_attempt(context, false)) {
+      return *std::move(hint);
+    }
+    return ended ? Evaluation(Nothing{}) : Evaluation(Missing{context.say("how the run ended")});
   }
   Finding finding;
   finding.severity = Severity::kCritical;
@@ -153,11 +143,10 @@ const Rule& run_failed() {
           "A traceback, a signal or a non-zero exit code means that the run failed, whatever its last line claims. A "
           "program that "
           "catches its own exception and exits with 0 failed as well, unless its training went on afterwards: then the "
-          "traceback is a hint. Of several errors of one process the last one counts, of several processes the one "
+          "traceback is a hint. Of several errors of one process the last one counts. Of several processes the one "
           "that "
-          "failed first: what the others say of it is a consequence. A turn of a job that the scheduler ended, and "
-          "that "
-          "training went on after, is a hint.",
+          "failed first counts, because the others failed with it. When the scheduler ended an attempt of a job, and "
+          "training went on in a later attempt, that is a hint.",
       .thresholds =
           "None. Training went on when steps began after the exception or, where that was not seen, when progress "
           "lines (epoch, "

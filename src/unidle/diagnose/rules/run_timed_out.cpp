@@ -1,29 +1,17 @@
 #include <fmt/format.h>
 
 #include "unidle/base/units.h"
+#include "unidle/diagnose/detail/finding.h"
 #include "unidle/diagnose/rule.h"
 
 namespace unidle::diagnose::rules {
 
 namespace {
 
-/// A turn that ended so, and that training went on after.
-std::optional<Finding> earlier_limit(const Context& context) {
-  for (const EarlierTurn& turn : context.signals.earlier_turns) {
-    if (turn.time_limit) {
-      Finding finding;
-      finding.severity = Severity::kInfo;
-      finding.evidence = {turn.said, std::string(context.say("training went on after it"))};
-      return finding;
-    }
-  }
-  return std::nullopt;
-}
-
 Evaluation evaluate_run_timed_out(const Context& context, const Policy&) {
   const Signals& signals = context.signals;
   if (signals.outcome != Outcome::kTimedOut) {
-    if (auto hint = earlier_limit(context)) {
+    if (auto hint = detail::earlier_attempt(context, true)) {
       return *std::move(hint);
     }
   }
@@ -52,7 +40,7 @@ const Rule& run_timed_out() {
       .explanation =
           "The run did not end by itself: the limit that was set for it, by the scheduler or on the command line, cut "
           "it off.",
-      .thresholds = "None: it is so or it is not. A hint where training went on in another turn of the job.",
+      .thresholds = "None: it is so or it is not. A hint where training went on in a later attempt of the job.",
       .needs = "how the run ended",
       .proposes = "a longer limit, or a faster run by way of the other findings",
       .evaluate = evaluate_run_timed_out,

@@ -50,8 +50,7 @@ Evaluation waits_by_timeline(const Context& context, const DeviceTimeline& timel
   }
   Finding finding = detail::of_idle(context, policy, timeline.sync);
   finding.evidence.emplace_back(
-      "the host waited for the device, which had nothing queued when it was done: it idles until the host has launched "
-      "anew");
+      "the host waited for the device with nothing queued behind: the device idles until the host launches again");
   if (context.signals.syncs_per_step) {
     finding.evidence.push_back(
         context.say("the host waits for the device {} times a step", format_number(*context.signals.syncs_per_step)));

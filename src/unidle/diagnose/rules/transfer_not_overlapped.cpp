@@ -51,9 +51,8 @@ Evaluation copies_by_timeline(const Context& context, const DeviceTimeline& time
   }
   Finding finding = detail::of_share(share, policy);
   finding.evidence.push_back(
-      context.say("in the profiled steps copies take {} of the time beside no kernel, and for {} the device idles "
-                  "while the host is "
-                  "in copy calls",
+      context.say("in the profiled steps copies that no kernel overlaps take {} of the time, and for {} the device "
+                  "idles while the host is in copy calls",
                   format_share(timeline.copies_alone), format_share(timeline.copy_calls)));
   if (context.signals.transfer && context.signals.transfer->pageable_bytes > 0) {
     finding.evidence.push_back(context.say("{} of the bytes copied to the device come from pageable memory",

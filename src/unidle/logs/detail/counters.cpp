@@ -31,7 +31,7 @@ std::string without_digits(std::string_view label) {
 
 }  // namespace
 
-bool is_another_voice(double last, double value) {
+bool is_other_numbering(double last, double value) {
   constexpr double kClose = 0.95;
   return value < last && last >= kFewestToFall && (value == last - 1 || value > last * kClose);
 }
@@ -68,7 +68,7 @@ void Counters::count(Kind kind, double value, std::optional<double> total, const
     return;
   }
   Counter& one = counter(kind, value, moment);
-  if (value != one.last && !is_another_voice(one.last, value)) {
+  if (value != one.last && !is_other_numbering(one.last, value)) {
     one.restarts += value < one.last ? 1 : 0;
     one.advanced += value > one.last ? value - one.last : value;
     one.last = value;

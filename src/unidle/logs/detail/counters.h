@@ -11,9 +11,9 @@
 
 namespace unidle::logs::detail {
 
-/// A count a little below the last is no new epoch: somebody else in the program calls the first step 0, or another
-/// rank is behind.
-bool is_another_voice(double last, double value);
+/// True where a count is a little below the last: not a new epoch, but another part of the program that counts from 0,
+/// or a rank that is behind.
+bool is_other_numbering(double last, double value);
 
 /// Not thread-safe. Writes what it finds into the log that it was made with.
 class Counters {

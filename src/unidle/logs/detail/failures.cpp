@@ -32,7 +32,7 @@ bool has_prefix(std::string_view line, std::string_view prefix, std::optional<in
   }
   const bool alike = std::equal(prefix.begin(), prefix.end(), line.begin(),
                                 [](char a, char b) { return a == b || (is_digit(a) && is_digit(b)); });
-  return alike && (!rank || said_in(line).rank == rank);
+  return alike && (!rank || message_in(line).rank == rank);
 }
 
 /// An exception or a level: "val_error" and "error bars" are neither.
@@ -163,7 +163,7 @@ void Failures::begin_traceback(const LogLine& line, std::size_t at) {
   open.prefix = at <= kLongestPrefix && !is_drawn(line.text) ? std::string(line.text.substr(0, at)) : "";
   open.failure.quote = {"Traceback (most recent call last):\n", line.number, log_.progress_lines};
   open.failure.is_traceback = true;
-  open.failure.facts.rank = said_in(line.text).rank;
+  open.failure.facts.rank = message_in(line.text).rank;
   open.failure.t_ns = now_ns_;
   open.ignored = ignored_line_ && *ignored_line_ + 1 == line.number;
   open_.push_back(std::move(open));
@@ -195,7 +195,7 @@ void Failures::finish(std::optional<std::int64_t> last_ns) {
     return one.total && one.restarts == 0 && one.last >= *one.total;
   });
   if (claimed || whole || went_on(*log_.end, last_ns)) {
-    begin_another_turn();
+    begin_next_attempt();
   }
 }
 
@@ -208,7 +208,7 @@ bool Failures::went_on(const SchedulerEnd& end, std::optional<std::int64_t> unti
   return after > 0 && (timed ? *until_ns - *end.t_ns > kGraceNs : after > kGraceLines);
 }
 
-void Failures::begin_another_turn() {
+void Failures::begin_next_attempt() {
   if (log_.earlier.size() < TextLog::kMostEarlier) {
     log_.earlier.push_back(std::move(*log_.end));
   }
@@ -229,7 +229,7 @@ void Failures::scheduler(const LogLine& line) {
                                                          : LogEnd::kCancelled,
                    quote(line), now_ns_};
   if (log_.end && went_on(*log_.end, now_ns_)) {
-    begin_another_turn();
+    begin_next_attempt();
   }
   if (!log_.end || log_.end->end != LogEnd::kTimeLimit) {  // steps of the job are reported as well
     log_.end = std::move(end);
@@ -242,7 +242,7 @@ bool Failures::root_cause(const LogLine& line) {
     root_cause_ = true;
     return true;
   }
-  const std::string_view text = said_in(line.text).text;
+  const std::string_view text = message_in(line.text).text;
   FormNumbers numbers;
   if (root_cause_ && has_shape(text, "rank : %r (local_rank: %n)", numbers)) {
     log_.first_rank = numbers.rank;

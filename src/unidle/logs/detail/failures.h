@@ -27,9 +27,9 @@ class Failures {
   /// True while the lines belong to a traceback, its message the last one: no news of the run. To be asked before
   /// read().
   bool in_traceback(std::string_view line);
-  /// `now_ns`: the last time that was told.
+  /// `now_ns`: the last time in the log so far.
   void read(const LogLine& line, std::optional<std::int64_t> now_ns);
-  /// A traceback that the file breaks off in; a turn that the run went on after.
+  /// Closes a traceback that the end of the file cuts off, and an attempt of the run that another one followed.
   void finish(std::optional<std::int64_t> last_ns);
 
  private:
@@ -46,7 +46,7 @@ class Failures {
   void end_traceback(std::vector<Open>::iterator open, std::string_view message);
   void scheduler(const LogLine& line);
   bool went_on(const SchedulerEnd& end, std::optional<std::int64_t> until_ns) const;
-  void begin_another_turn();
+  void begin_next_attempt();
   bool root_cause(const LogLine& line);
   void failure(const LogLine& line);
   void claim(const LogLine& line);
@@ -57,7 +57,7 @@ class Failures {
   std::vector<Open> open_;
   std::optional<std::int64_t> now_ns_;
   std::optional<std::uint64_t> ignored_line_;
-  bool root_cause_ = false;  // torchrun is telling of the process that failed first
+  bool root_cause_ = false;  // inside torchrun's report on the process that failed first
 };
 
 /// At most 400 bytes of a line, without control characters, cut at a whole character.

@@ -1,7 +1,8 @@
 #include "unidle/logs/detail/gpu_lines.h"
 
-#include <algorithm>
 #include <array>
+
+#include "unidle/base/substrings.h"
 
 namespace unidle::logs::detail {
 
@@ -17,8 +18,7 @@ bool is_complaint(std::string_view line) {
       "No AMD GPUs",
       "Driver not initialized",
   };
-  return std::any_of(kComplaints.begin(), kComplaints.end(),
-                     [&](std::string_view what) { return line.find(what) != std::string_view::npos; });
+  return contains_any(line, kComplaints);
 }
 
 void complain(std::string_view line, GpuLog& log) {

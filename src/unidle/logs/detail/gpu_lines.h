@@ -26,9 +26,9 @@ bool any_line(std::string_view text, Predicate is_it) {
   return false;
 }
 
-/// Whether the line says that the driver or a GPU is in trouble: "GPU is lost", "No devices were found".
+/// Whether the line reports a fault of the driver or a GPU: "GPU is lost", "No devices were found".
 bool is_complaint(std::string_view line);
-/// Keeps the first complaint, with the time of the sample before it.
+/// Counts a complaint. Keeps the first one, with the time of the sample before it.
 void complain(std::string_view line, GpuLog& log);
 
 /// Gives each line to `Reader(log, window)`. Throws kInput when no sample came of them, unless `window` left all of

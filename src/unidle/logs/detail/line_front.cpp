@@ -56,7 +56,7 @@ class Front {
  public:
   explicit Front(std::string_view line) : said_{trimmed(line), Level::kNone, std::nullopt} {}
 
-  Said strip() {
+  LogMessage strip() {
     for (int part = 0; part < kMostParts && !said_.text.empty(); ++part) {
       if (!(separator() || rank() || bracket() || parenthesis() || glog() || level() || time() || syslog() ||
             place_in_code() || logger() || picture())) {
@@ -257,12 +257,12 @@ class Front {
     return there;
   }
 
-  Said said_;
+  LogMessage said_;
 };
 
 }  // namespace
 
-Said said_in(std::string_view line) { return Front(line).strip(); }
+LogMessage message_in(std::string_view line) { return Front(line).strip(); }
 
 std::string_view exception_name(std::string_view text) {
   const auto end = std::find_if_not(text.begin(), text.end(), [](char c) { return is_word(c) || c == '.'; });

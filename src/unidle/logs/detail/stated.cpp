@@ -179,7 +179,7 @@ void Stated::move_to(std::optional<double> count) {
   if (!count) {
     return;
   }
-  if (count_ && is_another_voice(*count_, *count)) {
+  if (count_ && is_other_numbering(*count_, *count)) {
     steps_ = 0;
     return;
   }

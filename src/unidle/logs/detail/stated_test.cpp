@@ -251,7 +251,7 @@ TEST(Stated, TheRateBesideProgressComesFirst) {
   EXPECT_NEAR(steps.samples_per_s.value_or(0), 46.5, 1e-9);
 }
 
-TEST(Stated, EachVoiceOfAStepCounts) {
+TEST(Stated, BothLinesAboutAStepCount) {
   const StatedSteps steps = stated(lines(9, [](int i) {
     return fmt::format(
         "epoch=0/micro_step={0}/global_step={0}, CurrSamplesPerSec=4.0\n"

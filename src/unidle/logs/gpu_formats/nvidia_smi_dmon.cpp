@@ -115,8 +115,8 @@ class DmonReader {
   void refuse_processes() const {
     for (std::size_t i = 0; i < columns_; ++i) {
       if (is_name(names_[i], "pid")) {
-        throw Error(ErrorCode::kInput, log_.file, "is of nvidia-smi pmon, which tells of processes, not of GPUs",
-                    "log nvidia-smi dmon, or --query-gpu=timestamp,index,utilization.gpu,memory.used,memory.total "
+        throw Error(ErrorCode::kInput, log_.file, "was written by nvidia-smi pmon, which lists processes, not GPUs",
+                    "use nvidia-smi dmon, or --query-gpu=timestamp,index,utilization.gpu,memory.used,memory.total "
                     "--format=csv -l 1");
       }
     }

@@ -64,7 +64,7 @@ class PagesReader {
     }
   }
 
-  /// The GPU that was told of is complete.
+  /// The section of the current GPU is complete.
   void finish() {
     sample_.id = id_;
     sample_.name = name_;

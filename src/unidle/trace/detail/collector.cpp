@@ -102,7 +102,7 @@ void Collector::device(const TraceDevice& device) {
 void Collector::work(const TraceEvent& event, double begin, double end, const std::string& name) {
   if (++works_ > kMostWorks) {
     throw Error(ErrorCode::kInput, name, fmt::format("holds more than {} kernels and copies", kMostWorks),
-                "a profile of fewer steps was expected");
+                "profile fewer steps");
   }
   Work work;
   work.begin = begin;

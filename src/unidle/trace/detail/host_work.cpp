@@ -1,23 +1,13 @@
 #include "unidle/trace/detail/host_work.h"
 
-#include <algorithm>
 #include <array>
 #include <string_view>
+
+#include "unidle/base/substrings.h"
 
 namespace unidle::trace::detail {
 
 namespace {
-
-template <std::size_t N>
-bool begins_with_any(std::string_view text, const std::array<std::string_view, N>& words) {
-  return std::any_of(words.begin(), words.end(), [&](std::string_view word) { return text.starts_with(word); });
-}
-
-template <std::size_t N>
-bool has_any(std::string_view text, const std::array<std::string_view, N>& words) {
-  return std::any_of(words.begin(), words.end(),
-                     [&](std::string_view word) { return text.find(word) != std::string_view::npos; });
-}
 
 bool is_input(const TraceEvent& event) {
   if (event.name.starts_with("enumerate(DataLoader)")) {
@@ -29,7 +19,7 @@ bool is_input(const TraceEvent& event) {
   static constexpr auto kWords =
       std::to_array<std::string_view>({"dataloader", "DataLoader", "data_loading", "load_data", "load_batch",
                                        "get_batch", "next_batch", "fetch_batch"});
-  return event.category == "user_annotation" && has_any(event.name, kWords);
+  return event.category == "user_annotation" && contains_any(event.name, kWords);
 }
 
 bool is_compile(const TraceEvent& event) {
@@ -41,7 +31,7 @@ bool is_compile(const TraceEvent& event) {
       {"cuModuleLoad", "cuLibraryLoad", "cudaLibraryLoad", "hipModuleLoad", "hiprtcCompile", "nvrtcCompile",
        "cudaGraphInstantiate", "cuGraphInstantiate", "hipGraphInstantiate", "Lazy Function Loading"});
   static constexpr auto kWords = std::to_array<std::string_view>({"(dynamo_timed)", "async_compile.wait"});
-  return begins_with_any(event.name, kCalls) || has_any(event.name, kWords);
+  return starts_with_any(event.name, kCalls) || contains_any(event.name, kWords);
 }
 
 bool is_allocator(std::string_view name) {
@@ -50,7 +40,7 @@ bool is_allocator(std::string_view name) {
        "cuMemMap",   "cuMemUnmap",  "cuMemRelease",   "cuMemSetAccess", "cuMemAddress", "cuMemHostAlloc",
        "hipMalloc",  "hipFree",     "hipHostMalloc",  "hipHostFree",    "hipExtMalloc", "hipMemCreate",
        "hipMemMap",  "hipMemUnmap", "hipMemSetAccess"});
-  return begins_with_any(name, kCalls);
+  return starts_with_any(name, kCalls);
 }
 
 bool is_sync(std::string_view name) {
@@ -66,7 +56,7 @@ bool is_launch(std::string_view name) {
   static constexpr auto kCalls =
       std::to_array<std::string_view>({"cudaLaunch", "cuLaunch", "cudaGraphLaunch", "cuGraphLaunch", "hipLaunch",
                                        "hipExtLaunch", "hipExtModuleLaunch", "hipModuleLaunch", "hipGraphLaunch"});
-  return begins_with_any(name, kCalls);
+  return starts_with_any(name, kCalls);
 }
 
 }  // namespace

@@ -7,16 +7,15 @@ namespace unidle::trace::detail {
 
 namespace {
 
-/// The host that launches nothing for so long is busy with something else than launching: a launch with its Python and
-/// its operator costs some ten to a few hundred microseconds, the latter under a profiler that records Python. Own
-/// choice.
+/// A host that launches nothing for so long does other work than launching: a launch with its Python code and operator
+/// takes some ten microseconds, or a few hundred under a profiler that records Python. Own choice.
 constexpr double kPause_us = 1000;
 
-/// From the end of a launch to the begin of its kernel on a device that has nothing else to do it takes some 10 us;
-/// what lies beyond is no launch. Own choice.
-constexpr double kWay_us = 100;
+/// An idle device begins a kernel some 10 us after the launch call has returned. A longer delay has another cause. Own
+/// choice.
+constexpr double kLaunchLatency_us = 100;
 
-/// Time in which a thread had not launched yet what ended the gap.
+/// Parts of gaps in which a thread had not yet launched the work that ended them.
 struct Pieces {
   SpanSet brief;
   SpanSet pauses;
@@ -46,9 +45,9 @@ class Attribution {
     const double returned = std::clamp(call->end, launched, gap.end);
     host({gap.begin, launched}, call->thread);
     seconds_of(*call) += (returned - launched) * kSecondsPerUs;
-    const double way = launched > gap.begin ? std::min(gap.end, returned + kWay_us) : returned;
-    idle_.launch_s += (way - returned) * kSecondsPerUs;
-    idle_.queued_s += (gap.end - way) * kSecondsPerUs;
+    const double latency_end = launched > gap.begin ? std::min(gap.end, returned + kLaunchLatency_us) : returned;
+    idle_.launch_s += (latency_end - returned) * kSecondsPerUs;
+    idle_.queued_s += (gap.end - latency_end) * kSecondsPerUs;
   }
 
   void finish() {
@@ -57,7 +56,7 @@ class Attribution {
       share(pieces.pauses, seen_.threads[number], idle_.host_s, pauses_);
       share(pieces.after_wait, seen_.threads[number], idle_.sync_s, after_wait_);
     }
-    // What that thread was not seen doing, another one did for it: autograd's, say.
+    // Time without events of that thread goes to other threads, such as autograd's.
     HostThread any;
     for (auto& [number, thread] : seen_.threads) {
       for (std::size_t kind = 0; kind < kHostWorks; ++kind) {
@@ -79,7 +78,7 @@ class Attribution {
   }
 
  private:
-  /// A launch that takes so long, on a device that has nothing to do, loads the kernel first.
+  /// A launch that takes so long on an idle device loads its kernel first.
   double& seconds_of(const Call& call) {
     const bool loads = call.kind == HostWork::kLaunch && call.end - call.begin >= kPause_us;
     return call.kind == HostWork::kCopy ? idle_.copy_s : loads ? idle_.compile_s : idle_.launch_s;

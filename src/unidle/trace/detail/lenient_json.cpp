@@ -37,8 +37,8 @@ bool begins_value(char c) {
   return (c >= '0' && c <= '9') || std::string_view("\"[{-tfnNIi").find(c) != std::string_view::npos;
 }
 
-/// Of what JSON has no number for, at the begin of `text`: its length, 0 where nothing of the kind stands there.
-std::size_t no_number(std::string_view text) {
+/// The length of NaN or an infinity at the begin of `text`, which JSON does not have; 0 without one.
+std::size_t non_number_length(std::string_view text) {
   static constexpr std::array<std::string_view, 5> kWords = {"NaN", "nan", "Infinity", "inf", "Inf"};
   const std::size_t sign = text.starts_with("-") ? 1 : 0;
   for (const std::string_view word : kWords) {
@@ -123,7 +123,7 @@ void LenientJson::outside() {
   const char c = in_[in_at_];
   if (begins_word(c)) {
     have(sizeof("-Infinity"));
-    if (const std::size_t length = no_number(ahead())) {
+    if (const std::size_t length = non_number_length(ahead())) {
       out_ += "null";
       in_at_ += length;
       last_ = 'l';

@@ -76,7 +76,7 @@ class Adviser {
       return false;
     }
     if (const auto decision = knobs::decision_on(config_, recognition_, knob)) {
-      leave(fmt::format("{}={}: {}:{}: {} is a decision, its comment says: {}", knob, to, config_.name(),
+      leave(fmt::format("{}={}: {}:{}: {} is set on purpose, its comment says: {}", knob, to, config_.name(),
                         decision->line, decision->path, decision->comment));
       return false;
     }
@@ -86,8 +86,8 @@ class Adviser {
       const auto guessed = std::find_if(edits.begin(), edits.end(), [](const auto& edit) { return edit.guessed; });
       if (guessed != edits.end()) {
         leave(
-            fmt::format("{}={}: {}: {}: whether the program takes '{}' in place of '{}' is not known; look at what "
-                        "it accepts",
+            fmt::format("{}={}: {}: {}: it is not known whether the program takes '{}' instead of '{}'; see its "
+                        "documentation",
                         knob, to, config_.name(), guessed->path, guessed->to, guessed->from));
         return false;
       }

@@ -102,7 +102,7 @@ std::vector<std::string> left_of(const std::string& text, const char* device = "
 TEST(ForeignAdvice, LeavesADecisionAloneAndQuotesIt) {
   EXPECT_THAT(
       left_of("num_workers: 0  # debuggers do not like workers\n"),
-      Contains(HasSubstr("c.yaml:1: num_workers is a decision, its comment says: debuggers do not like workers")));
+      Contains(HasSubstr("c.yaml:1: num_workers is set on purpose, its comment says: debuggers do not like workers")));
   EXPECT_THAT(left_of("trainer:\n  strategy: ddp\n  log_every_n_steps: 50\n  # only works with 32-bit precision\n"
                       "  precision: 32\n"),
               Contains(HasSubstr("only works with 32-bit precision")));
