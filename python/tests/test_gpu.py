@@ -154,7 +154,10 @@ class GpuTest(gpu_case.GpuCase):
         loud = {one["id"]: one for one in told["findings"] if one["severity"] != "info"}
         self.assertEqual(told["verdict"], "transfer-bound", told)
         self.assertEqual(told["findings"][0]["id"], "transfer-not-overlapped")
-        self.assertAlmostEqual(loud["transfer-not-overlapped"]["share"], 0.2, delta=0.12)
+        training = told["time"]["train"] / sum(
+            told["time"].values()
+        )  # the rest is start-up, long on a busy machine
+        self.assertAlmostEqual(loud["transfer-not-overlapped"]["share"] / training, 0.45, delta=0.12)
         self.assertNotIn("launch-bound", loud)
         self.assertIn("device=", told["findings"][0]["fixes"][0]["how"])
 
