@@ -230,6 +230,7 @@ class AccelerateTest(unittest.TestCase):
         self.assertIs(self.accelerator().prepare_data_loader(loader), loader)
 
     def test_metrics_of_ranks_have_each_sample_once(self):
+        framework(self, "accelerate")
         for ranks in (2, 3):
             with tempfile.TemporaryDirectory() as folder:
                 launch(ranks, "accelerate", folder)

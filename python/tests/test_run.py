@@ -360,7 +360,7 @@ class RunTest(unittest.TestCase):
         shim = os.path.join(self.folder, "shim")
         shutil.copytree(os.path.join(HERE, "..", "shim"), shim)
         with open(os.path.join(shim, "_unidle_shim", "patches", "model_calls.py"), "a") as file:
-            file.write("\ndef size_of(value, depth=0):\n    raise RuntimeError('broken')\n")
+            file.write("\ndef now():\n    raise RuntimeError('broken')\n")
         bare = self.bare(sys.executable, TRAIN, "plain")
         done = self.observed(sys.executable, TRAIN, "plain", UNIDLE_SHIM_DIR=shim)
         self.assertEqual((done.returncode, done.stdout, done.stderr), (0, bare.stdout, ""))

@@ -49,12 +49,13 @@ def by_shim():
         training = True
 
     class Loader:
-        use = "train"
+        use, proven, epochs = "train", True, 1
 
     draw, model, loader, optimizer = random.Random(os.getpid()), Model(), Loader(), Model()
     loop = Loop(probe.open_ring("train"), 1, now())
     loop.own_cost.next_step = 1 << 60
     writer, marks = short_steps.MarkedSteps.__new__(short_steps.MarkedSteps), marks_file.Stretch()
+    writer.each = 1
 
     def in_full():
         t = now()
