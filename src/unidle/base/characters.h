@@ -22,4 +22,12 @@ inline std::string lower(std::string_view text) {
   return result;
 }
 
+/// Without blanks and line ends before and behind.
+constexpr std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view kSpace = " \t\r\n";
+  const std::size_t begin = text.find_first_not_of(kSpace);
+  return begin == std::string_view::npos ? std::string_view()
+                                         : text.substr(begin, text.find_last_not_of(kSpace) - begin + 1);
+}
+
 }  // namespace unidle

@@ -11,16 +11,6 @@ namespace unidle::knobs {
 
 namespace {
 
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && (is_blank(text.front()) || text.front() == '\r')) {
-    text.remove_prefix(1);
-  }
-  while (!text.empty() && (is_blank(text.back()) || text.back() == '\r')) {
-    text.remove_suffix(1);
-  }
-  return text;
-}
-
 /// What marks a comment that begins here; empty where none does.
 std::string_view mark_at(Format format, std::string_view rest) {
   static constexpr std::array<std::string_view, 2> kSlashes = {"//", "/*"};

@@ -15,7 +15,7 @@ namespace unidle::knobs {
 std::string comment_of(const ConfigFile& file, const Scalar& scalar);
 
 /// True for words that say why, not what: "only works with", "because", "debuggers do not like", "avoids a deadlock". A
-/// reason that is none costs a proposal; one that is overlooked costs a run. "use 1 for galore" is one beside a 1.
+/// false reason costs a proposal; a missed one costs a run. "use 1 for galore" is one beside a 1.
 bool gives_reason(std::string_view comment, std::string_view value = {});
 
 /// A setting that a person decided on, with the comment that says why.

@@ -52,7 +52,7 @@ struct Framework {
 
 /// In the order in which signatures are tried: the more specific before those that they build on.
 const std::vector<Framework>& all_frameworks();
-/// nullptr for "pytorch", "unidle" and what is none.
+/// nullptr for "pytorch", "unidle" and unknown names.
 const Framework* find_framework(std::string_view name);
 /// The words that `framework` takes at `path`; nullptr where that is not known.
 const std::vector<std::string>* words_at(std::string_view framework, std::string_view knob, std::string_view path);

@@ -64,7 +64,7 @@ Lack lack_of_class(std::string_view name) {
   return name.ends_with("MemoryError") ? Lack::kHostMemory : Lack::kNone;
 }
 
-/// Whose memory was "out of memory".
+/// Which memory a message that says "out of memory" means.
 Lack device_or_host(std::string_view message) {
   static constexpr std::array<std::string_view, 13> kDevices = {"CUDA",
                                                                 "cuda",
@@ -102,10 +102,10 @@ Lack lack_in(std::string_view message) {
 }
 
 Blame blame_in(std::string_view message) {
-  static constexpr std::array<std::string_view, 7> kOfLaunchers = {
-      "ChildFailedError", "CalledProcessError", "ProcessRaisedException",
-      "SignalException",  "KeyboardInterrupt",  "Horovod detected that one or more processes",
-      "SystemExit"};
+  static constexpr std::array<std::string_view, 6> kOfLaunchers = {"ChildFailedError",       "CalledProcessError",
+                                                                   "ProcessRaisedException", "SignalException",
+                                                                   "KeyboardInterrupt",      "SystemExit"};
+  constexpr std::string_view kHorovod = "Horovod detected that one or more processes";
   static constexpr std::array<std::string_view, 13> kOfPeers = {"Connection closed by peer",
                                                                 "Connection reset by peer",
                                                                 "onnection refused",
@@ -119,7 +119,7 @@ Blame blame_in(std::string_view message) {
                                                                 "Timed out waiting",
                                                                 "Socket Timeout",
                                                                 "wait timeout after"};
-  if (contains_any(message.substr(0, message.find(' ')), kOfLaunchers) || message.find(kOfLaunchers[5]) != kNotFound) {
+  if (contains_any(message.substr(0, message.find(' ')), kOfLaunchers) || message.find(kHorovod) != kNotFound) {
     return Blame::kLauncher;
   }
   return contains_any(message, kOfPeers) ? Blame::kPeer : Blame::kOwn;
@@ -158,7 +158,7 @@ std::optional<FailureFacts> by_form(std::string_view text) {
 /// "ValError: 0.31" is a figure, and so is everything but a missing key that has only a number behind it.
 bool is_figure(std::string_view name, std::string_view behind) {
   const bool key = name.ends_with("KeyError") || name.ends_with("IndexError") || name.ends_with("SystemExit");
-  return !key && detail::whole_number(detail::trimmed(behind)).has_value();
+  return !key && detail::whole_number(trimmed(behind)).has_value();
 }
 
 std::optional<FailureFacts> by_exception(const LogMessage& said) {
@@ -175,7 +175,7 @@ std::optional<FailureFacts> by_exception(const LogMessage& said) {
   return facts.hint && facts.lack == Lack::kNone ? std::nullopt : std::optional(facts);
 }
 
-/// True where nothing behind "out of memory" makes it the name of something: "errors", "retries: 0", "handler".
+/// False where "out of memory" is part of a name: "out of memory retries: 0", "out of memory handler".
 bool ends_there(std::string_view behind) {
   static constexpr std::array<std::string_view, 14> kCircumstances = {
       " on ",    " in ",   " at ", " while ",   " when ",    " during ", " for ",
@@ -187,14 +187,14 @@ bool ends_there(std::string_view behind) {
     return true;
   }
   if (behind.front() == ':' || behind.front() == '=') {
-    const std::string_view value = detail::trimmed(behind.substr(1));
+    const std::string_view value = trimmed(behind.substr(1));
     return value.empty() || !is_digit(value.front());
   }
   return starts_with_any(behind, kCircumstances);
 }
 
-/// Where a sentence of the program says that memory ran out, the place behind the words.
-std::optional<std::size_t> told_lack(std::string_view text) {
+/// The end of the words by which a sentence of the program says that memory ran out.
+std::optional<std::size_t> end_of_lack(std::string_view text) {
   static constexpr std::array<std::string_view, 10> kBegins = {
       "out of memory",      "ran out of memory",        "ran out of gpu memory", "ran out of cuda memory",
       "cuda out of memory", "hip out of memory",        "xpu out of memory",     "mps backend out of memory",
@@ -230,7 +230,7 @@ std::optional<FailureFacts> by_sentence(const LogMessage& said) {
   const std::size_t at = said.text.find(kWords);
   const bool counted = at != kNotFound && !ends_there(said.text.substr(at + kWords.size()));
   const Lack in_error = said.level == Level::kError && !counted ? lack_in(said.text) : Lack::kNone;
-  const auto told = told_lack(said.text);
+  const auto told = end_of_lack(said.text);
   if (!told && in_error == Lack::kNone) {
     return std::nullopt;
   }

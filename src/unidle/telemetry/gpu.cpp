@@ -7,6 +7,7 @@
 #include <numeric>
 #include <utility>
 
+#include "unidle/base/characters.h"
 #include "unidle/telemetry/process_use.h"
 
 namespace unidle::telemetry {
@@ -18,13 +19,6 @@ namespace {
 /// What changes slowly is asked for once a second: every call of the driver costs CPU time, and that for PCIe traffic
 /// makes the caller wait.
 constexpr std::int64_t kSlowInterval_ns = kNsPerSecond;
-
-std::string trimmed(std::string text) {
-  while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) {
-    text.pop_back();
-  }
-  return text;
-}
 
 class NvmlReader final : public GpuReader {
  public:
@@ -241,7 +235,7 @@ void add_locality(GpuFacts& facts, const fs::path& root) {
     facts.numa_node = value;  // -1: the machine does not say
   }
   if (const auto cpus = try_read_file(device / "local_cpulist"); cpus && !trimmed(*cpus).empty()) {
-    facts.local_cpus = trimmed(*cpus);
+    facts.local_cpus = std::string(trimmed(*cpus));
   }
 }
 

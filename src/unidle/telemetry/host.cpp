@@ -8,6 +8,7 @@
 #include <sstream>
 #include <string_view>
 
+#include "unidle/base/characters.h"
 #include "unidle/telemetry/detail/text.h"
 
 namespace unidle::telemetry {
@@ -18,7 +19,6 @@ namespace {
 
 using detail::field;
 using detail::number;
-using detail::trim;
 
 int affinity(const fs::path& root) {
   if (root == "/") {
@@ -34,7 +34,7 @@ int affinity(const fs::path& root) {
 
 int online(const fs::path& root, const std::string& cpuinfo) {
   const auto list = try_read_file(root / "sys/devices/system/cpu/online");
-  if (const auto count = count_cpu_list(trim(list.value_or("")))) {
+  if (const auto count = count_cpu_list(trimmed(list.value_or("")))) {
     return *count;
   }
   int processors = 0;
@@ -114,7 +114,7 @@ CgroupLimits read_cgroup_limits(const fs::path& root) {
 HostFacts read_host_facts(const fs::path& root) {
   HostFacts facts;
   const std::string cpuinfo = try_read_file(root / "proc/cpuinfo").value_or("");
-  facts.hostname = trim(try_read_file(root / "proc/sys/kernel/hostname").value_or(""));
+  facts.hostname = trimmed(try_read_file(root / "proc/sys/kernel/hostname").value_or(""));
   facts.cpu_model = field(cpuinfo, "model name").value_or("");
   std::istringstream flags(field(cpuinfo, "flags").value_or(field(cpuinfo, "Features").value_or("")));
   for (std::string flag; flags >> flag;) {

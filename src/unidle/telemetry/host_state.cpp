@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "unidle/base/characters.h"
 #include "unidle/telemetry/detail/text.h"
 
 namespace unidle::telemetry {
@@ -188,7 +189,7 @@ Storage read_storage(const fs::path& path, const fs::path& root) {
 
 std::vector<int> parse_cpu_list(std::string_view list) {
   std::vector<int> cpus;
-  list = detail::trim(list);
+  list = trimmed(list);
   while (!list.empty()) {
     const auto comma = list.find(',');
     const std::string_view part = list.substr(0, comma);

@@ -11,7 +11,7 @@ namespace unidle::trace {
 /// docs/trace.md describes the document, "unidle.trace/1". What was not seen is null or an empty list.
 nlohmann::json to_json(const TraceSummary& trace);
 
-/// The inverse, as far as the document goes. Throws kCorrupt (subject: `from`) when it is none.
+/// The inverse, as far as the document goes. Throws kCorrupt (subject: `from`) for any other document.
 TraceSummary summary_from_json(const nlohmann::json& document, const std::string& from);
 
 /// Lines of at most `width` columns.

@@ -6,6 +6,8 @@
 #include <optional>
 #include <set>
 
+#include "unidle/base/characters.h"
+
 namespace unidle::diagnose {
 
 namespace {
@@ -137,17 +139,6 @@ std::string argument_name(std::string_view key) {
 }
 
 namespace {
-
-std::string_view trimmed(std::string_view text) {
-  const auto blank = [](char c) { return c == ' ' || c == '\t' || c == '\r'; };
-  while (!text.empty() && blank(text.front())) {
-    text.remove_prefix(1);
-  }
-  while (!text.empty() && blank(text.back())) {
-    text.remove_suffix(1);
-  }
-  return text;
-}
 
 /// Behind a name: "= x", "//= x" and the like give it another value; nothing for anything else.
 std::optional<std::string_view> assigned(std::string_view rest) {

@@ -52,12 +52,12 @@ void slow_samples(Signals& signals, double each_s) {
   signals.samples->total_s = 3200 * each_s;
 }
 
-struct Case {
+struct Bound {
   const char* id;
   void (*make)(Signals&);
 };
 
-const Case kCases[] = {
+const Bound kCases[] = {
     {"loader-no-workers",
      [](Signals& s) {
        wait_for_input(s);
@@ -186,7 +186,7 @@ const std::set<std::string> kOthers = {"accumulation-excess",
 
 TEST(BoundedByIdle, EveryRuleIsToldOf) {
   std::set<std::string> known = kOthers;
-  for (const Case& one : kCases) {
+  for (const Bound& one : kCases) {
     EXPECT_TRUE(known.insert(one.id).second) << one.id;
   }
   for (const Rule* rule : all_rules()) {
@@ -195,7 +195,7 @@ TEST(BoundedByIdle, EveryRuleIsToldOf) {
   EXPECT_EQ(known.size(), all_rules().size());
 }
 
-class BoundedByIdle : public ::testing::TestWithParam<Case> {};
+class BoundedByIdle : public ::testing::TestWithParam<Bound> {};
 
 TEST_P(BoundedByIdle, AHostCostsNoMoreThanTheDeviceIdles) {
   for (const double busy : {0.1, 0.5, 0.75}) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include "unidle/base/characters.h"
 #include "unidle/base/error.h"
 #include "unidle/base/files.h"
 
@@ -21,19 +22,13 @@ std::vector<std::string> words_of(const std::string& line) {
   return words;
 }
 
-std::string trimmed(std::string text) {
-  const auto begin = text.find_first_not_of(" \t");
-  const auto end = text.find_last_not_of(" \t\r");
-  return begin == std::string::npos ? "" : text.substr(begin, end - begin + 1);
-}
-
 /// NAME = VALUE, in two.
 std::pair<std::string, std::string> assignment(const std::string& text, const std::string& where) {
   const auto equals = text.find('=');
   if (equals == std::string::npos) {
     throw Error(ErrorCode::kInput, where, "expected NAME = VALUE, found '" + text + "'");
   }
-  return {trimmed(text.substr(0, equals)), trimmed(text.substr(equals + 1))};
+  return {std::string(trimmed(text.substr(0, equals))), std::string(trimmed(text.substr(equals + 1)))};
 }
 
 Expectation expectation(const std::vector<std::string>& words, const std::string& where) {
@@ -144,7 +139,7 @@ TimelineCase read_timeline(const std::filesystem::path& file) {
   bool answered = false;
   for (int number = 1; std::getline(text, line); ++number) {
     const std::string where = fmt::format("{}:{}", file.string(), number);
-    line = trimmed(line);
+    line = std::string(trimmed(line));
     const std::vector<std::string> words = words_of(line);
     std::string run;  // of every line one entry, so that its number can be told
     if (words.empty() || words[0].starts_with("#")) {
@@ -153,7 +148,7 @@ TimelineCase read_timeline(const std::filesystem::path& file) {
     } else if (words[0] == "expect") {
       timeline.expectations.push_back(expectation(words, where));
     } else if (words[0] == "near") {
-      timeline.variants.push_back(near_miss(trimmed(line.substr(4)), where));
+      timeline.variants.push_back(near_miss(std::string(trimmed(line.substr(4))), where));
     } else if (words[0] == "missing") {
       Variant variant{line, {}, true};
       for (std::size_t i = 1; i < words.size(); ++i) {

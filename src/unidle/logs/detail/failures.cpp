@@ -5,6 +5,7 @@
 #include <csignal>
 #include <utility>
 
+#include "unidle/base/characters.h"
 #include "unidle/logs/detail/failure_forms.h"
 #include "unidle/logs/detail/line_front.h"
 #include "unidle/logs/detail/numbers.h"

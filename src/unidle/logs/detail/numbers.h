@@ -20,16 +20,6 @@ inline void skip_blanks(std::string_view& text) {
   }
 }
 
-inline std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && (is_blank(text.front()) || text.front() == '\r')) {
-    text.remove_prefix(1);
-  }
-  while (!text.empty() && (is_blank(text.back()) || text.back() == '\r')) {
-    text.remove_suffix(1);
-  }
-  return text;
-}
-
 /// The number that `text` begins with, moved past; "1,234,567" counts as one number where the groups fit. Never inf or
 /// nan. Exponents are read, hexadecimal numbers are not.
 bool take_number(std::string_view& text, double& value);

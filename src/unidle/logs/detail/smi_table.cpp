@@ -1,5 +1,6 @@
 #include "unidle/logs/detail/smi_table.h"
 
+#include "unidle/base/characters.h"
 #include "unidle/logs/detail/numbers.h"
 
 namespace unidle::logs::detail {

@@ -1,4 +1,4 @@
-// What a program itself states of its steps: their time, the wait for data in it, rates.
+// What a program itself states about its steps: their time, the wait for data in it, rates.
 #pragma once
 
 #include <map>
@@ -11,7 +11,7 @@
 
 namespace unidle::logs::detail {
 
-/// Fed with all lines. A line stands for the steps since the one before it that stated something.
+/// Reads all lines. A line stands for the steps since the previous line that stated something.
 /// Not thread-safe.
 class Stated {
  public:
@@ -31,7 +31,7 @@ class Stated {
     double sum_ = 0;
     double steps_ = 0;
   };
-  /// The middle reading, steps counted, to half a per cent: of one step in many, it may hold a pause for validation.
+  /// The median by steps, within 0.5 %. A mean would include the pauses for validation that single readings have.
   class Middle {
    public:
     void add(double value, double steps);  // REQUIRES: both > 0
@@ -44,7 +44,7 @@ class Stated {
     };
     std::map<int, Bin> bins_;  // by the logarithm
   };
-  /// A rate: lines that tell of progress as well come before others, which may be of one rank or of another loop.
+  /// A rate. Lines that report progress as well are preferred: others may be of one rank or of another loop.
   struct Rate {
     Middle with_progress;
     Middle alone;

@@ -39,7 +39,7 @@ std::size_t words_of(std::string_view line, Tokens& tokens) {
 
 /// The words of a header line behind its "#".
 std::size_t header_words(std::string_view line, Tokens& tokens) {
-  line = detail::trimmed(line);
+  line = trimmed(line);
   if (line.empty() || line.front() != '#') {
     return 0;
   }
@@ -88,7 +88,7 @@ class DmonReader {
   DmonReader(GpuLog& log, const Window& window) : log_(log), window_(window) {}
 
   void read(std::string_view line) {
-    line = detail::trimmed(line);
+    line = trimmed(line);
     if (line.empty()) {
       return;
     }

@@ -1,6 +1,7 @@
 // nvidia-smi -q in a loop (-l): pages of "Name : value" in sections, one page a round, in it a part for each GPU.
 #include <array>
 
+#include "unidle/base/characters.h"
 #include "unidle/logs/detail/gpu_columns.h"
 #include "unidle/logs/detail/gpu_lines.h"
 #include "unidle/logs/detail/numbers.h"
@@ -10,8 +11,6 @@
 namespace unidle::logs::gpu_formats {
 
 namespace {
-
-using detail::trimmed;
 
 constexpr std::string_view kPage = "==NVSMI LOG==";
 

@@ -42,18 +42,12 @@ fs::path v1_mount(const fs::path& cgroups, const std::string& controllers, const
 
 fs::path process_folder(const fs::path& root, std::int64_t pid) { return root / "proc" / std::to_string(pid); }
 
-std::string_view trim(std::string_view text) {
-  const auto begin = text.find_first_not_of(" \t\n");
-  return begin == std::string_view::npos ? std::string_view()
-                                         : text.substr(begin, text.find_last_not_of(" \t\n") - begin + 1);
-}
-
 std::optional<std::string> field(const std::string& text, std::string_view key) {
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {
     const auto colon = line.find(':');
-    if (colon != std::string::npos && trim(std::string_view(line).substr(0, colon)) == key) {
-      return std::string(trim(std::string_view(line).substr(colon + 1)));
+    if (colon != std::string::npos && trimmed(std::string_view(line).substr(0, colon)) == key) {
+      return std::string(trimmed(std::string_view(line).substr(colon + 1)));
     }
   }
   return std::nullopt;

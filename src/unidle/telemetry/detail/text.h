@@ -9,12 +9,12 @@
 #include <string>
 #include <string_view>
 
+#include "unidle/base/characters.h"
+
 namespace unidle::telemetry::detail {
 
 /// /proc/PID under `root`.
 std::filesystem::path process_folder(const std::filesystem::path& root, std::int64_t pid);
-
-std::string_view trim(std::string_view text);
 
 /// The value after "key:" in a file of such lines.
 std::optional<std::string> field(const std::string& text, std::string_view key);
@@ -22,7 +22,7 @@ std::optional<std::string> field(const std::string& text, std::string_view key);
 /// The number that the text begins with.
 template <typename Number>
 std::optional<Number> number(std::string_view text) {
-  text = trim(text);
+  text = trimmed(text);
   Number value{};
   const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
   return failure == std::errc() && end != text.data() ? std::optional(value) : std::nullopt;
