@@ -10,7 +10,7 @@ from collections import OrderedDict, defaultdict, namedtuple
 from pathlib import Path
 
 import package
-from unidle._argument_keys import encoded
+from unidle._keys.arguments import encoded
 
 import unidle
 

@@ -10,10 +10,10 @@ import threading
 import warnings
 from typing import Any, Callable, Dict, Iterable, Optional, Tuple, Union
 
-from unidle._argument_keys import encoded
 from unidle._cache import _KEY, Cache
-from unidle._code import Code
 from unidle._entry_arrays import Arrays
+from unidle._keys.arguments import encoded
+from unidle._keys.code import Code
 from unidle._results import put_together, taken_apart
 from unidle.errors import UsageError
 

@@ -6,9 +6,9 @@ import json
 import sys
 from typing import Any, Dict
 
-from unidle._argument_keys import kind_of
 from unidle._cache import bytes_array, can_be_stored
 from unidle._entry_arrays import OWN, Arrays
+from unidle._keys.arguments import kind_of
 from unidle._tensors import numpy
 from unidle.errors import UsageError
 

@@ -11,8 +11,8 @@ import types
 import weakref
 from typing import Any, Callable, Dict, Iterable, List, Optional, Tuple
 
-from unidle._code_reads import ITEM, Read, is_own_file, reads
-from unidle._key_parts import NotKeyable, module_of, number, part, text
+from unidle._keys.parts import NotKeyable, module_of, number, part, text
+from unidle._keys.reads import ITEM, Read, is_own_file, reads
 
 _MISSING: Any = object()
 _MAY_CHANGE = (list, dict, set, bytearray, collections.deque)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import types
 from typing import Any, Dict, Iterable, List, Optional, Tuple
 
-from unidle._argument_keys import encode
-from unidle._code_keys import Functions, code_key, read_keys
-from unidle._code_reads import is_own_file
-from unidle._key_parts import NotKeyable, part, text
+from unidle._keys.arguments import encode
+from unidle._keys.functions import Functions, code_key, read_keys
+from unidle._keys.parts import NotKeyable, part, text
+from unidle._keys.reads import is_own_file
 
 _MOST_DECORATORS = 100
 

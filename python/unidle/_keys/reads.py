@@ -20,7 +20,7 @@ _CHANGES = frozenset(
     "append appendleft extend extendleft insert remove pop popleft popitem clear sort reverse add discard "
     "update setdefault fill put resize copy_ fill_ zero_ add_ mul_".split()
 )
-_OURS = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _LIBRARY = tuple(
     {os.path.join(path, "") for path in map(sysconfig.get_path, ("stdlib", "platstdlib")) if path}
 )

@@ -21,8 +21,8 @@ import types
 import uuid
 from typing import Any, Callable, Optional, Tuple
 
-from unidle._code_keys import Functions, class_code, function_key
-from unidle._key_parts import NotKeyable, kind_of, module_of, number, part, text
+from unidle._keys.functions import Functions, class_code, function_key
+from unidle._keys.parts import NotKeyable, kind_of, module_of, number, part, text
 from unidle._tensors import values_of
 from unidle.errors import UsageError
 
