@@ -2,9 +2,9 @@
 #
 # One static library `unidle_NAME` out of the folder's sources, one test program `unidle_NAME_test`
 # out of its *_test.cpp files, and `unidle_NAME_testing` out of testing/ (fakes for other modules' tests).
+# TEST_SHARDS, TEST_LABELS, TEST_NIGHTLY: as unidle_unit_tests has them.
 # New files are picked up by themselves. HOT: of those whose speed counts (see UnidleOptions). HEADERS names the precompiled headers of the library (default: the core's;
 # OWN: the module sees to its own, also for its tests).
-include(GoogleTest)
 
 # HEADERS as given to the module; INSTEAD, when given, are those of this target unless the module has its own.
 function(unidle_module_headers TARGET HEADERS)
@@ -18,7 +18,7 @@ function(unidle_module_headers TARGET HEADERS)
 endfunction()
 
 function(unidle_module NAME)
-  cmake_parse_arguments(ARG "HOT" "HEADERS" "USES;LINKS;TEST_USES" ${ARGN})
+  cmake_parse_arguments(ARG "HOT" "HEADERS;TEST_SHARDS;TEST_NIGHTLY" "USES;LINKS;TEST_USES;TEST_LABELS" ${ARGN})
   if(NOT ARG_HEADERS)
     set(ARG_HEADERS unidle_core_headers)
     if(ARG_HOT)
@@ -60,8 +60,11 @@ function(unidle_module NAME)
       if(fakes)
         target_link_libraries(unidle_${NAME}_test PRIVATE unidle_${NAME}_testing)
       endif()
-      gtest_discover_tests(unidle_${NAME}_test TEST_PREFIX "${NAME}." DISCOVERY_MODE PRE_TEST
-                           DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 300)
+      if(NOT ARG_TEST_LABELS)
+        set(ARG_TEST_LABELS quick)
+      endif()
+      unidle_unit_tests(${NAME} unidle_${NAME}_test LABELS ${ARG_TEST_LABELS} SHARDS ${ARG_TEST_SHARDS}
+                        NIGHTLY ${ARG_TEST_NIGHTLY})
     endif()
   endif()
 endfunction()

@@ -33,7 +33,7 @@ needs_engine() {
 needs_torch() {
   python=${UNIDLE_PYTHON:-${UNIDLE_SOURCE:?}/.venv/bin/python}
   command -v "$python" >/dev/null || python=python3
-  if ! "$python" -c 'import torch' 2>/dev/null; then
+  if ! "$python" -c 'import importlib.util, sys; sys.exit(not importlib.util.find_spec("torch"))' 2>/dev/null; then
     echo "skipped: $python has no torch"
     exit 77
   fi

@@ -34,7 +34,7 @@ constexpr const char* kDeclined =
 
 constexpr const char* kHead =
     "# Knobs\n\n"
-    "<!-- Generated from src/unidle/knobs/catalogue; `UNIDLE_UPDATE_DOCS=1 ctest -R knobs.Reference` writes it. -->\n\n"
+    "<!-- Generated from src/unidle/knobs/catalogue; `./dev format` writes it. -->\n\n"
     "A knob is a setting that unidle understands. Its class says what turning it does to the result:\n\n"
     "- **exact** leaves the arithmetic alone. At most the order of sums changes with the number of threads.\n"
     "- **numeric** changes rounding: training comes out the same within noise.\n"
