@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Fails when a module includes one that comes after it, when a room of a module includes a later one, when a
-# room of the Python shim imports from a later one, or when torch is included outside train, workloads, python
-# and the benchmarks that are named for it. With --self-test it proves that it can fail.
+# room of the Python shim imports from a later one, or when torch is included outside train, workloads, engine,
+# python and the benchmarks that are named for it. With --self-test it proves that it can fail.
 set -euo pipefail
 cd "${UNIDLE_TREE:-$(dirname "${BASH_SOURCE[0]}")/..}"
 
@@ -73,10 +73,10 @@ check() {
     if [ -d "src/unidle/$module" ]; then check_rooms "$module" || failures=1; fi
   done
   while IFS=: read -r file line _; do
-    echo "$file:$line: layers: torch belongs to train, workloads and the Python bridge"; failures=1
-  done < <(grep -rnE '^[[:space:]]*#[[:space:]]*include[[:space:]]*[<"](torch|ATen|c10|caffe2)/' src bench workloads python tests \
+    echo "$file:$line: layers: torch belongs to train, workloads, engine and the Python bridge"; failures=1
+  done < <(grep -rnE '^[[:space:]]*#[[:space:]]*include[[:space:]]*[<"](torch|ATen|c10|caffe2)/' src bench workloads engine python tests \
              --include='*.h' --include='*.cpp' 2>/dev/null |
-           grep -vE '^(src/unidle/train/|workloads/|python/|bench/[a-z_]*_torch\.cpp)')
+           grep -vE '^(src/unidle/train/|workloads/|engine/|python/|bench/[a-z_]*_torch\.cpp)')
   check_shim || failures=1
   return $failures
 }

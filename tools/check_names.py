@@ -59,7 +59,7 @@ def defined(lines):
 def targets(root):
     """The files that are compiled into one library or test program each."""
     found = collections.defaultdict(list)
-    for base in ("src/unidle", "workloads"):
+    for base in ("src/unidle", "workloads", "engine"):
         for folder, _, files in os.walk(os.path.join(root, base)):
             below = os.path.relpath(folder, root).split(os.sep)
             module = "/".join(below[:3] if base == "src/unidle" else below[:1])

@@ -1,5 +1,6 @@
 """Structure features of peptides, predicted in Python: the same values as `unidle cache warm --predictor
-peptide-ensemble` gives (src/unidle/cache/peptide.h and ensemble.h say what they are, and whose constants).
+peptide-ensemble` gives (workloads/protein/peptide_features.h and ensemble_features.h say what they are, and whose
+constants).
 
 A move turns a bond, so that what lies behind it turns as a whole; the C++ builds the backbone anew. The two
 differ by rounding.

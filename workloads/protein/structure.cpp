@@ -1,9 +1,9 @@
 #include "workloads/protein/structure.h"
 
 #include "unidle/base/error.h"
-#include "unidle/cache/builtin.h"
-#include "unidle/cache/ensemble.h"
 #include "unidle/train/device.h"
+#include "workloads/protein/ensemble_features.h"
+#include "workloads/protein/predictors.h"
 
 namespace unidle::workloads::protein {
 
@@ -16,7 +16,7 @@ constexpr std::string_view kPredictor = "peptide-ensemble";
 }
 
 cache::Entry predict(const std::string& sequence) {
-  cache::Prediction prediction = cache::ensemble_features(sequence);
+  cache::Prediction prediction = ensemble_features(sequence);
   if (!prediction.error.empty()) {
     no_features(sequence, prediction.error);
   }
@@ -32,7 +32,7 @@ Structures::Structures(const train::Config& config) : mode_(config.text("cache.f
     options.path = folder.empty() ? cache::default_folder() : std::filesystem::path(folder);
     store_.emplace(options);
     features_ = std::make_unique<cache::Features>(
-        *store_, cache::FeatureOptions{.pool = {.make = cache::builtin_predictor(kPredictor),
+        *store_, cache::FeatureOptions{.pool = {.make = [](std::stop_token) { return make_predictor(kPredictor); },
                                                 .workers = static_cast<unsigned>(train::usable_cpus()),
                                                 .items_per_batch = 1},  // it computes one after the other anyway
                                        .layout = {}});

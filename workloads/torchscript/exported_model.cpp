@@ -7,8 +7,7 @@
 #include <utility>
 
 #include "unidle/base/error.h"
-#include "unidle/train/memory.h"
-#include "workloads/torch_predictor.h"
+#include "unidle/train/failure.h"
 
 namespace unidle::workloads::torchscript {
 
@@ -38,7 +37,7 @@ ExportedModel::ExportedModel(std::string path, std::int64_t features, at::Device
     if (train::is_out_of_memory(failure)) {
       throw;
     }
-    refuse("is damaged, or cannot be trained here: " + last_words(failure), "");
+    refuse("is damaged, or cannot be trained here: " + train::last_words(failure), "");
   }
 }
 

@@ -9,8 +9,7 @@
 
 #include "unidle/base/error.h"
 #include "unidle/base/files.h"
-#include "unidle/train/memory.h"
-#include "workloads/torch_predictor.h"
+#include "unidle/train/failure.h"
 #include "workloads/torchscript/exported_model.h"
 
 namespace unidle::workloads::torchscript {
@@ -41,7 +40,7 @@ class ScriptModel final : public TableModel {
       if (train::is_out_of_memory(failure)) {
         throw;
       }
-      throw Error(ErrorCode::kInput, path_, "its forward fails: " + last_words(failure));
+      throw Error(ErrorCode::kInput, path_, "its forward fails: " + train::last_words(failure));
     }
   }
 

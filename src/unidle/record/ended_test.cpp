@@ -6,8 +6,8 @@
 
 #include "unidle/base/error.h"
 #include "unidle/base/files.h"
+#include "unidle/base/sqlite.h"
 #include "unidle/record/record.h"
-#include "unidle/record/sqlite.h"
 #include "unidle/record/testing/sample_record.h"
 
 namespace unidle::record {
@@ -72,12 +72,12 @@ TEST_F(Ended, WhatIsNoRecordInOrderIsForTheReader) {
   write_file_atomic(file_, "text");
   EXPECT_FALSE(meta_of_ended(record_));
   write_file_atomic(file_, whole);
-  Database(file_, file_.string(), SQLITE_OPEN_READWRITE, ErrorCode::kIo).execute("PRAGMA user_version=99");
+  sqlite::Database(file_, file_.string(), SQLITE_OPEN_READWRITE, ErrorCode::kIo).execute("PRAGMA user_version=99");
   EXPECT_FALSE(meta_of_ended(record_));
 }
 
 TEST_F(Ended, DamagedValuesAreForTheReader) {
-  Database(file_, file_.string(), SQLITE_OPEN_READWRITE, ErrorCode::kIo)
+  sqlite::Database(file_, file_.string(), SQLITE_OPEN_READWRITE, ErrorCode::kIo)
       .execute("UPDATE meta SET value='{' WHERE key='command'");
   EXPECT_FALSE(meta_of_ended(record_));
 }

@@ -15,10 +15,10 @@
 #include "unidle/base/clock.h"
 #include "unidle/base/error.h"
 #include "unidle/base/files.h"
+#include "unidle/base/sqlite.h"
 #include "unidle/record/detail/ended.h"
 #include "unidle/record/detail/schema.h"
 #include "unidle/record/record.h"
-#include "unidle/record/sqlite.h"
 #include "unidle/telemetry/host.h"
 
 namespace unidle::record {
@@ -184,7 +184,8 @@ bool is_record(const fs::path& folder) {
     return false;
   }
   try {
-    Database db(folder / "record.db", (folder / "record.db").string(), SQLITE_OPEN_READONLY, ErrorCode::kInput);
+    sqlite::Database db(folder / "record.db", (folder / "record.db").string(), SQLITE_OPEN_READONLY, ErrorCode::kInput,
+                        kRecordKind);
     return db.query_integer("PRAGMA application_id") == kApplicationId;
   } catch (const Error&) {
     return false;

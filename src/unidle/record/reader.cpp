@@ -11,9 +11,9 @@
 
 #include "unidle/base/files.h"
 #include "unidle/base/json.h"
+#include "unidle/base/sqlite.h"
 #include "unidle/record/detail/schema.h"
 #include "unidle/record/record.h"
-#include "unidle/record/sqlite.h"
 
 namespace unidle::record {
 
@@ -31,8 +31,8 @@ fs::path database_path(const fs::path& path) {
   return file;
 }
 
-Database open_at(const fs::path& path, const std::string& uri, int flags) {
-  Database db(path, uri, flags, ErrorCode::kInput);
+sqlite::Database open_at(const fs::path& path, const std::string& uri, int flags) {
+  sqlite::Database db(path, uri, flags, ErrorCode::kInput, kRecordKind);
   db.query_integer("SELECT count(*) FROM sqlite_schema");  // SQLite opens lazily: this reads
   return db;
 }
@@ -44,17 +44,17 @@ bool holds_bytes(const fs::path& file) {
 }
 
 bool has_leftovers(const fs::path& file) {
-  return std::any_of(kLeftovers.begin(), kLeftovers.end(),
+  return std::any_of(sqlite::kLeftovers.begin(), sqlite::kLeftovers.end(),
                      [&](const char* suffix) { return holds_bytes(file.string() + suffix); });
 }
 
 /// Puts in order in a copy what was left behind: nobody who reads a record changes it.
-Database open_copy(const fs::path& file, std::optional<TemporaryFolder>& copy) {
+sqlite::Database open_copy(const fs::path& file, std::optional<TemporaryFolder>& copy) {
   copy.emplace("unidle-record");
   const fs::path copied = copy->path() / "record.db";
   std::error_code failure;
   fs::copy_file(file, copied, failure);
-  for (const char* suffix : kLeftovers) {
+  for (const char* suffix : sqlite::kLeftovers) {
     if (!failure && holds_bytes(file.string() + suffix)) {
       fs::copy_file(file.string() + suffix, copied.string() + suffix, failure);
     }
@@ -63,14 +63,14 @@ Database open_copy(const fs::path& file, std::optional<TemporaryFolder>& copy) {
     throw system_error(ErrorCode::kInput, file.string(), "cannot be copied for reading", failure.value());
   }
   fs::permissions(copied, fs::perms::owner_read | fs::perms::owner_write, failure);
-  return open_at(file, uri_of(copied, ""), SQLITE_OPEN_READWRITE);
+  return open_at(file, sqlite::uri_of(copied, ""), SQLITE_OPEN_READWRITE);
 }
 
 /// A folder that cannot be written has no place for SQLite's shared-memory file. A finished record is then read as it
 /// is. A journal can only be played back by who may write.
-Database open_readable(const fs::path& file, std::optional<TemporaryFolder>& copy) {
+sqlite::Database open_readable(const fs::path& file, std::optional<TemporaryFolder>& copy) {
   try {
-    return open_at(file, uri_of(file, ""), SQLITE_OPEN_READONLY);
+    return open_at(file, sqlite::uri_of(file, ""), SQLITE_OPEN_READONLY);
   } catch (const Error&) {
     const fs::path parent = fs::absolute(file).parent_path();
     const bool only_read = ::faccessat(AT_FDCWD, parent.c_str(), W_OK, AT_EACCESS) != 0;
@@ -80,10 +80,10 @@ Database open_readable(const fs::path& file, std::optional<TemporaryFolder>& cop
     }
   }
   return has_leftovers(file) ? open_copy(file, copy)
-                             : open_at(file, uri_of(file, "?immutable=1"), SQLITE_OPEN_READONLY);
+                             : open_at(file, sqlite::uri_of(file, "?immutable=1"), SQLITE_OPEN_READONLY);
 }
 
-void check_schema(Database& db, const fs::path& path) {
+void check_schema(sqlite::Database& db, const fs::path& path) {
   // SQLite takes a last page that is cut short for one that ends in zeros. Where a log or a journal is still there,
   // what the disk refused to take over is read from there.
   std::error_code failure;
@@ -121,7 +121,7 @@ struct Reader::Impl {
   /// Calls `row` for every row of the answer.
   template <typename Row, typename... Values>
   void each(std::string_view sql, Row row, const Values&... values) {
-    Statement statement(db, sql);
+    sqlite::Statement statement(db, sql);
     statement.bind_all(values...);
     while (statement.step()) {
       row(statement);
@@ -131,7 +131,7 @@ struct Reader::Impl {
   fs::path file;
   fs::path folder;
   std::optional<TemporaryFolder> copy;  // outlives db
-  Database db;
+  sqlite::Database db;
 };
 
 Reader::Reader(const fs::path& path) : impl_(std::make_unique<Impl>(path)) {}
@@ -143,7 +143,8 @@ const fs::path& Reader::folder() const { return impl_->folder; }
 std::optional<nlohmann::json> Reader::meta(std::string_view key) const {
   std::optional<nlohmann::json> value;
   impl_->each(
-      "SELECT value FROM meta WHERE key=?", [&](Statement& row) { value = parse(impl_->file, row.text(0)); }, key);
+      "SELECT value FROM meta WHERE key=?", [&](sqlite::Statement& row) { value = parse(impl_->file, row.text(0)); },
+      key);
   return value;
 }
 
@@ -155,7 +156,7 @@ std::optional<std::int64_t> Reader::time(std::string_view key) const {
 std::map<std::string, nlohmann::json> Reader::all_meta() const {
   std::map<std::string, nlohmann::json> values;
   impl_->each("SELECT key, value FROM meta",
-              [&](Statement& row) { values.emplace(row.text(0), parse(impl_->file, row.text(1))); });
+              [&](sqlite::Statement& row) { values.emplace(row.text(0), parse(impl_->file, row.text(1))); });
   return values;
 }
 
@@ -167,7 +168,7 @@ void Reader::copy_to(const fs::path& file) const {
   }
   made.reset();
   try {
-    impl_->each("VACUUM INTO ?", [](Statement&) {}, file.string());
+    impl_->each("VACUUM INTO ?", [](sqlite::Statement&) {}, file.string());
   } catch (const Error& failure) {
     throw Error(ErrorCode::kIo, file.string(), "cannot be written", failure.what());
   }
@@ -179,7 +180,7 @@ constexpr std::string_view kStepColumns =
     "process, idx, t_ns, duration_ns, samples, micro_batches, input_ns, transfer_ns, forward_ns, backward_ns, "
     "optimizer_ns, sync_ns, syncs, samples_before, loss, typeof(loss) = 'text'";
 
-Step step_of(Statement& row) {
+Step step_of(sqlite::Statement& row) {
   Step step{row.integer(0),        row.integer(1),       row.integer(2),        row.integer(3),
             row.integer(4),        row.integer(5),       row.maybe_integer(6),  row.maybe_integer(7),
             row.maybe_integer(8),  row.maybe_integer(9), row.maybe_integer(10), row.maybe_integer(11),
@@ -199,11 +200,11 @@ constexpr std::size_t kMostReserved = 1'000'000;
 
 std::vector<Step> Reader::steps() const {
   std::vector<Step> steps;
-  impl_->each("SELECT COALESCE(MAX(rowid), 0) FROM steps", [&](Statement& row) {
+  impl_->each("SELECT COALESCE(MAX(rowid), 0) FROM steps", [&](sqlite::Statement& row) {
     steps.reserve(std::min(kMostReserved, static_cast<std::size_t>(row.integer(0))));
   });
   impl_->each(fmt::format("SELECT {} FROM steps ORDER BY rowid", kStepColumns),
-              [&](Statement& row) { steps.push_back(step_of(row)); });
+              [&](sqlite::Statement& row) { steps.push_back(step_of(row)); });
   return steps;
 }
 
@@ -211,23 +212,24 @@ std::vector<Step> Reader::last_steps(std::int64_t most) const {
   std::vector<Step> steps;
   impl_->each(
       fmt::format("SELECT {} FROM steps ORDER BY rowid DESC LIMIT ?", kStepColumns),
-      [&](Statement& row) { steps.push_back(step_of(row)); }, most);
+      [&](sqlite::Statement& row) { steps.push_back(step_of(row)); }, most);
   std::reverse(steps.begin(), steps.end());
   return steps;
 }
 
 std::vector<Span> Reader::spans() const {
   std::vector<Span> spans;
-  impl_->each("SELECT kind, process, t_ns, duration_ns, samples FROM spans ORDER BY rowid", [&](Statement& row) {
-    spans.push_back({row.text(0), row.integer(1), row.integer(2), row.integer(3), row.integer(4)});
-  });
+  impl_->each("SELECT kind, process, t_ns, duration_ns, samples FROM spans ORDER BY rowid",
+              [&](sqlite::Statement& row) {
+                spans.push_back({row.text(0), row.integer(1), row.integer(2), row.integer(3), row.integer(4)});
+              });
   return spans;
 }
 
 std::vector<SampleWork> Reader::sample_work() const {
   std::vector<SampleWork> work;
   impl_->each("SELECT process, thread, t_ns, samples, busy_ns, slowest_ns, bytes FROM sample_work ORDER BY rowid",
-              [&](Statement& row) {
+              [&](sqlite::Statement& row) {
                 work.push_back({row.integer(0), row.integer(1), row.integer(2), row.integer(3), row.integer(4),
                                 row.integer(5), row.integer(6)});
               });
@@ -238,7 +240,7 @@ std::vector<Metric> Reader::metrics(std::string_view name) const {
   std::vector<Metric> metrics;
   impl_->each(
       "SELECT name, t_ns, step, samples, value FROM metrics WHERE name=? ORDER BY rowid",
-      [&](Statement& row) {
+      [&](sqlite::Statement& row) {
         metrics.push_back({row.text(0), row.integer(1), row.integer(2), row.integer(3), row.real(4)});
       },
       name);
@@ -247,20 +249,22 @@ std::vector<Metric> Reader::metrics(std::string_view name) const {
 
 std::vector<std::string> Reader::metric_names() const {
   std::vector<std::string> names;
-  impl_->each("SELECT DISTINCT name FROM metrics ORDER BY name", [&](Statement& row) { names.push_back(row.text(0)); });
+  impl_->each("SELECT DISTINCT name FROM metrics ORDER BY name",
+              [&](sqlite::Statement& row) { names.push_back(row.text(0)); });
   return names;
 }
 
 std::vector<Setting> Reader::settings() const {
   std::vector<Setting> settings;
-  impl_->each("SELECT knob, value, source, location FROM settings ORDER BY rowid",
-              [&](Statement& row) { settings.push_back({row.text(0), row.text(1), row.text(2), row.text(3)}); });
+  impl_->each("SELECT knob, value, source, location FROM settings ORDER BY rowid", [&](sqlite::Statement& row) {
+    settings.push_back({row.text(0), row.text(1), row.text(2), row.text(3)});
+  });
   return settings;
 }
 
 std::vector<Note> Reader::notes() const {
   std::vector<Note> notes;
-  impl_->each("SELECT t_ns, process, body FROM notes ORDER BY rowid", [&](Statement& row) {
+  impl_->each("SELECT t_ns, process, body FROM notes ORDER BY rowid", [&](sqlite::Statement& row) {
     notes.push_back({row.integer(0), row.integer(1), parse(impl_->file, row.text(2))});
   });
   return notes;
@@ -268,14 +272,14 @@ std::vector<Note> Reader::notes() const {
 
 std::string Reader::output_tail(std::string_view stream) const {
   std::string bytes;
-  impl_->each("SELECT bytes FROM output WHERE stream=?", [&](Statement& row) { bytes = row.text(0); }, stream);
+  impl_->each("SELECT bytes FROM output WHERE stream=?", [&](sqlite::Statement& row) { bytes = row.text(0); }, stream);
   return bytes;
 }
 
 std::vector<Series> Reader::all_series() const {
   std::vector<Series> all;
   impl_->each("SELECT name, unit, subject FROM series ORDER BY id",
-              [&](Statement& row) { all.push_back({row.text(0), row.text(1), row.text(2)}); });
+              [&](sqlite::Statement& row) { all.push_back({row.text(0), row.text(1), row.text(2)}); });
   return all;
 }
 
@@ -284,7 +288,7 @@ std::vector<Point> Reader::points(const Series& series) const {
   impl_->each(
       "SELECT t_ns, points.value FROM points JOIN series ON points.series = series.id "
       "WHERE name=? AND unit=? AND subject=? ORDER BY t_ns",
-      [&](Statement& row) { points.push_back({row.integer(0), row.real(1)}); }, series.name, series.unit,
+      [&](sqlite::Statement& row) { points.push_back({row.integer(0), row.real(1)}); }, series.name, series.unit,
       series.subject);
   return points;
 }
@@ -294,16 +298,17 @@ std::optional<ResumePoint> Reader::resume_point() const {
     return std::nullopt;
   }
   ResumePoint point;
-  impl_->each("SELECT file, process, process_start, started_ns, taken, whole FROM positions", [&](Statement& row) {
-    point.positions.push_back(
-        {row.text(0), row.integer(1), row.integer(2), row.integer(3), row.integer(4), row.integer(5)});
-  });
+  impl_->each("SELECT file, process, process_start, started_ns, taken, whole FROM positions",
+              [&](sqlite::Statement& row) {
+                point.positions.push_back(
+                    {row.text(0), row.integer(1), row.integer(2), row.integer(3), row.integer(4), row.integer(5)});
+              });
   impl_->each("SELECT process, MAX(idx) FROM steps GROUP BY process",
-              [&](Statement& row) { point.last_steps[row.integer(0)] = row.integer(1); });
+              [&](sqlite::Statement& row) { point.last_steps[row.integer(0)] = row.integer(1); });
   impl_->each("SELECT process, thread, MAX(t_ns) FROM sample_work GROUP BY process, thread",
-              [&](Statement& row) { point.last_seconds[{row.integer(0), row.integer(1)}] = row.integer(2); });
+              [&](sqlite::Statement& row) { point.last_seconds[{row.integer(0), row.integer(1)}] = row.integer(2); });
   impl_->each("SELECT process FROM steps UNION SELECT process FROM notes",
-              [&](Statement& row) { point.processes.insert(row.integer(0)); });
+              [&](sqlite::Statement& row) { point.processes.insert(row.integer(0)); });
   return point;
 }
 

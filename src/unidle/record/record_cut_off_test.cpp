@@ -11,9 +11,9 @@
 
 #include "unidle/base/error.h"
 #include "unidle/base/files.h"
+#include "unidle/base/sqlite.h"
 #include "unidle/base/testing/thrown.h"
 #include "unidle/record/record.h"
-#include "unidle/record/sqlite.h"
 #include "unidle/record/testing/sample_record.h"
 
 namespace unidle::record {
@@ -95,8 +95,8 @@ TEST(Record, WalModeWithoutLogIsReadableFromAReadOnlyFolder) {
   const TemporaryFolder folder;
   ::chmod(folder.path().c_str(), 0755);
   write_sample(folder.path() / "r", 3);
-  Database(folder.path() / "r/record.db", (folder.path() / "r/record.db").string(), SQLITE_OPEN_READWRITE,
-           ErrorCode::kIo)
+  sqlite::Database(folder.path() / "r/record.db", (folder.path() / "r/record.db").string(), SQLITE_OPEN_READWRITE,
+                   ErrorCode::kIo)
       .execute("PRAGMA journal_mode=WAL");
   ASSERT_EQ(::seteuid(65534), 0);
   std::size_t seen = 0;

@@ -5,9 +5,9 @@
 
 #include "unidle/base/error.h"
 #include "unidle/base/files.h"
+#include "unidle/base/sqlite.h"
 #include "unidle/base/testing/thrown.h"
 #include "unidle/record/record.h"
-#include "unidle/record/sqlite.h"
 #include "unidle/record/testing/sample_record.h"
 
 namespace unidle::record {
@@ -62,7 +62,7 @@ TEST(Record, WhatIsNoRecordIsInputError) {
   std::ofstream(folder.path() / "text") << std::string(10'000, 'x');
   EXPECT_EQ(code_of([&] { Reader(folder.path() / "text"); }), ErrorCode::kInput);
   const fs::path foreign = folder.path() / "foreign.db";
-  Database(foreign, foreign.string(), SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, ErrorCode::kIo)
+  sqlite::Database(foreign, foreign.string(), SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, ErrorCode::kIo)
       .execute("CREATE TABLE meta (key, value)");
   EXPECT_EQ(code_of([&] { Reader{foreign}; }), ErrorCode::kInput);
 }
@@ -72,7 +72,7 @@ TEST(Record, ADeepValueIsInputError) {
   write_sample(folder.path());
   const fs::path path = folder.path() / "record.db";
   const std::string deep = std::string(100'000, '[') + std::string(100'000, ']');
-  Database(path, path.string(), SQLITE_OPEN_READWRITE, ErrorCode::kIo)
+  sqlite::Database(path, path.string(), SQLITE_OPEN_READWRITE, ErrorCode::kIo)
       .execute(("INSERT INTO notes VALUES (1, 0, '" + deep + "'); INSERT OR REPLACE INTO meta VALUES ('host', '" +
                 deep + "')")
                    .c_str());
@@ -85,7 +85,7 @@ TEST(Record, NewerSchemaIsRefusedAndNamed) {
   const TemporaryFolder folder;
   write_sample(folder.path());
   const fs::path path = folder.path() / "record.db";
-  Database(path, path.string(), SQLITE_OPEN_READWRITE, ErrorCode::kIo).execute("PRAGMA user_version=99");
+  sqlite::Database(path, path.string(), SQLITE_OPEN_READWRITE, ErrorCode::kIo).execute("PRAGMA user_version=99");
   try {
     const Reader reader(path);
     FAIL() << "a newer schema was read";

@@ -11,10 +11,10 @@
 
 #include "unidle/base/error.h"
 #include "unidle/base/files.h"
+#include "unidle/base/sqlite.h"
 #include "unidle/base/testing/fake_clock.h"
 #include "unidle/base/testing/thrown.h"
 #include "unidle/record/detail/schema.h"
-#include "unidle/record/sqlite.h"
 #include "unidle/record/testing/sample_record.h"
 
 namespace unidle::record {
@@ -238,12 +238,12 @@ TEST(Record, DocumentationNamesEveryTableAndColumn) {
   std::vector<std::string> real;
   const TemporaryFolder folder;
   write_sample(folder.path(), 1);
-  Database db(folder.path(), (folder.path() / "record.db").string(), SQLITE_OPEN_READONLY, ErrorCode::kInput);
-  Statement tables(db, "SELECT name FROM sqlite_schema WHERE type='table' ORDER BY rowid");
+  sqlite::Database db(folder.path(), (folder.path() / "record.db").string(), SQLITE_OPEN_READONLY, ErrorCode::kInput);
+  sqlite::Statement tables(db, "SELECT name FROM sqlite_schema WHERE type='table' ORDER BY rowid");
   while (tables.step()) {
     const std::string table = tables.text(0);
     real.push_back(table);
-    Statement columns(db, "SELECT name FROM pragma_table_info('" + table + "')");
+    sqlite::Statement columns(db, "SELECT name FROM pragma_table_info('" + table + "')");
     while (columns.step()) {
       real.push_back(table + "." + columns.text(0));
     }

@@ -13,10 +13,10 @@
 #include "unidle/base/files.h"
 #include "unidle/base/json.h"
 #include "unidle/base/secrets.h"
+#include "unidle/base/sqlite.h"
 #include "unidle/record/detail/access.h"
 #include "unidle/record/detail/schema.h"
 #include "unidle/record/record.h"
-#include "unidle/record/sqlite.h"
 
 namespace unidle::record {
 
@@ -50,7 +50,7 @@ void make_tables(const fs::path& file, const fs::path& path) {
   if (!fd) {
     throw system_error(ErrorCode::kIo, path.string(), "cannot be created", errno);
   }
-  Database db(path, file.string(), SQLITE_OPEN_READWRITE, ErrorCode::kIo);
+  sqlite::Database db(path, file.string(), SQLITE_OPEN_READWRITE, ErrorCode::kIo, kRecordKind);
   // WAL from here on: the change to it, cut off, would leave a journal that no reader may roll back. Nobody sees the
   // file yet, so nothing waits for the disk.
   db.execute("PRAGMA page_size=4096; PRAGMA journal_mode=WAL; PRAGMA synchronous=OFF;");
@@ -116,12 +116,12 @@ void create_database(const fs::path& folder) {
   }
 }
 
-Database open_writable(const fs::path& folder, Begin begin) {
+sqlite::Database open_writable(const fs::path& folder, Begin begin) {
   if (begin == Begin::kNew) {
     create_database(folder);
   }
   const fs::path path = folder / "record.db";
-  Database db(path, path.string(), SQLITE_OPEN_READWRITE, ErrorCode::kIo);
+  sqlite::Database db(path, path.string(), SQLITE_OPEN_READWRITE, ErrorCode::kIo, kRecordKind);
   // WAL: readers see a running record, and a commit does not wait for the disk.
   db.execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;");
   return db;
@@ -131,21 +131,21 @@ Database open_writable(const fs::path& folder, Begin begin) {
 struct Session {
   Session(const fs::path& folder, Begin begin) : db(open_writable(folder, begin)) {}
 
-  Database db;
-  Statement meta{db, "INSERT OR REPLACE INTO meta VALUES (?,?)"};
-  Statement step{db, "INSERT INTO steps VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"};
+  sqlite::Database db;
+  sqlite::Statement meta{db, "INSERT OR REPLACE INTO meta VALUES (?,?)"};
+  sqlite::Statement step{db, "INSERT INTO steps VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"};
   /// A loss that is no number is a finding, not a gap: SQLite would store it as NULL.
-  Statement nan_step{db, "INSERT INTO steps VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,'nan',?)"};
-  Statement span{db, "INSERT INTO spans VALUES (?,?,?,?,?)"};
-  Statement work{db, "INSERT INTO sample_work VALUES (?,?,?,?,?,?,?)"};
-  Statement metric{db, "INSERT INTO metrics VALUES (?,?,?,?,?)"};
-  Statement setting{db, "INSERT INTO settings VALUES (?,?,?,?)"};
-  Statement note{db, "INSERT INTO notes VALUES (?,?,?)"};
-  Statement output{db, "INSERT OR REPLACE INTO output VALUES (?,?)"};
-  Statement series{db, "INSERT INTO series VALUES (?,?,?,?)"};
-  Statement point{db, "INSERT OR REPLACE INTO points VALUES (?,?,?)"};
-  Statement position{db, "INSERT OR REPLACE INTO positions VALUES (?,?,?,?,?,?)"};
-  Statement drop_position{db, "DELETE FROM positions WHERE file=?"};
+  sqlite::Statement nan_step{db, "INSERT INTO steps VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,'nan',?)"};
+  sqlite::Statement span{db, "INSERT INTO spans VALUES (?,?,?,?,?)"};
+  sqlite::Statement work{db, "INSERT INTO sample_work VALUES (?,?,?,?,?,?,?)"};
+  sqlite::Statement metric{db, "INSERT INTO metrics VALUES (?,?,?,?,?)"};
+  sqlite::Statement setting{db, "INSERT INTO settings VALUES (?,?,?,?)"};
+  sqlite::Statement note{db, "INSERT INTO notes VALUES (?,?,?)"};
+  sqlite::Statement output{db, "INSERT OR REPLACE INTO output VALUES (?,?)"};
+  sqlite::Statement series{db, "INSERT INTO series VALUES (?,?,?,?)"};
+  sqlite::Statement point{db, "INSERT OR REPLACE INTO points VALUES (?,?,?)"};
+  sqlite::Statement position{db, "INSERT OR REPLACE INTO positions VALUES (?,?,?,?,?,?)"};
+  sqlite::Statement drop_position{db, "DELETE FROM positions WHERE file=?"};
   std::optional<std::int64_t> begun_ns;  // of the open transaction
 };
 
@@ -153,7 +153,7 @@ struct Session {
 
 struct Writer::Impl {
   Impl(const fs::path& folder, Begin begin, Clock& given) : clock(given), session(std::in_place, folder, begin) {
-    Statement known(session->db, "SELECT name, unit, subject, id FROM series");
+    sqlite::Statement known(session->db, "SELECT name, unit, subject, id FROM series");
     while (known.step()) {
       series_ids[{known.text(0), known.text(1), known.text(2)}] = known.integer(3);
     }
@@ -218,7 +218,7 @@ void Writer::set_meta(std::string_view key, const nlohmann::json& value) {
 
 void Writer::add(const Step& step) {
   impl_->write([&](Session& s) {
-    const auto run = [&](Statement& statement, const auto&... loss) {
+    const auto run = [&](sqlite::Statement& statement, const auto&... loss) {
       statement.run(step.process, step.index, step.t_ns, step.duration_ns, step.samples, step.micro_batches,
                     step.input_ns, step.transfer_ns, step.forward_ns, step.backward_ns, step.optimizer_ns, step.sync_ns,
                     step.syncs, loss..., step.samples_before);
@@ -258,7 +258,7 @@ void Writer::add(const Note& note) {
 
 void Writer::set_output_tail(std::string_view stream, std::string_view bytes) {
   const std::string masked = mask_secrets(bytes);
-  impl_->write([&](Session& s) { s.output.run(stream, Blob{masked}); });
+  impl_->write([&](Session& s) { s.output.run(stream, sqlite::Blob{masked}); });
 }
 
 std::int64_t Writer::series(const Series& series) {

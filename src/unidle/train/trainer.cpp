@@ -11,6 +11,7 @@
 #include "unidle/base/log.h"
 #include "unidle/train/checks.h"
 #include "unidle/train/device.h"
+#include "unidle/train/failure.h"
 #include "unidle/train/memory.h"
 #include "unidle/train/sample_search.h"
 #include "unidle/train/tracing.h"

@@ -10,7 +10,7 @@ namespace unidle::cache::detail {
 
 namespace {
 
-using record::Blob;
+using sqlite::Blob;
 
 constexpr std::int64_t kIndexVersion = 2;
 /// Of the bytes that the cache may hold, the small queue has this share (one in).
@@ -49,7 +49,7 @@ std::optional<Key> key_from(std::string_view bytes) {
 }  // namespace
 
 struct Index::Statements {
-  explicit Statements(record::Database& db)
+  explicit Statements(sqlite::Database& db)
       : begin(db, "BEGIN IMMEDIATE"),
         commit(db, "COMMIT"),
         sums(db, "SELECT entries, bytes, small_bytes, next, ghosts, named, mark FROM sums WHERE id = 1"),
@@ -67,7 +67,7 @@ struct Index::Statements {
         oldest_ghost(db, "SELECT id FROM ghosts ORDER BY position LIMIT 1"),
         rows(db, "SELECT key, bytes FROM entries WHERE key BETWEEN ? AND ? ORDER BY key") {}
 
-  record::Statement begin, commit, sums, set_sums, find, insert, erase, move, oldest, add_ghost, has_ghost, erase_ghost,
+  sqlite::Statement begin, commit, sums, set_sums, find, insert, erase, move, oldest, add_ghost, has_ghost, erase_ghost,
       oldest_ghost, rows;
 };
 
@@ -192,7 +192,7 @@ std::int64_t Index::mark_of(const Sums& sums) {
 }
 
 Index::Sums Index::read_sums() {
-  record::Statement& query = statements_->sums;
+  sqlite::Statement& query = statements_->sums;
   query.reset();
   Sums sums;
   bool good = query.step();
@@ -214,7 +214,7 @@ void Index::write_sums(const Sums& sums) {
 }
 
 std::optional<Index::Row> Index::find(const Key& key) {
-  record::Statement& query = statements_->find;
+  sqlite::Statement& query = statements_->find;
   query.reset();
   std::optional<Row> row;
   if (query.bind_all(as_blob(key)).step()) {
@@ -253,7 +253,7 @@ void Index::move_to_end(Sums& sums, const Key& key, const Row& row, Queue queue)
 }
 
 std::optional<Key> Index::oldest(Queue queue, Row& row) {
-  record::Statement& query = statements_->oldest;
+  sqlite::Statement& query = statements_->oldest;
   query.reset();
   std::optional<Key> key;
   if (query.bind_all(static_cast<std::int64_t>(queue)).step()) {
@@ -273,7 +273,7 @@ void Index::remember_ghost(Sums& sums, const Key& key) {
   ++sums.ghosts;
   // As many as there are entries: what comes back within that distance would have been a hit in a cache twice as large.
   while (sums.ghosts > std::max<std::int64_t>(sums.entries, 64)) {
-    record::Statement& query = statements_->oldest_ghost;
+    sqlite::Statement& query = statements_->oldest_ghost;
     query.reset();
     const bool any = query.step();
     const std::int64_t id = any ? query.integer(0) : 0;
@@ -288,7 +288,7 @@ void Index::remember_ghost(Sums& sums, const Key& key) {
 }
 
 bool Index::take_ghost(Sums& sums, const Key& key) {
-  record::Statement& query = statements_->has_ghost;
+  sqlite::Statement& query = statements_->has_ghost;
   query.reset();
   const bool there = query.bind_all(ghost_id(key)).step();
   query.reset();
@@ -417,7 +417,7 @@ std::vector<std::pair<Key, std::uint64_t>> Index::rows(std::size_t part) {
   Key last;
   last.bytes.fill(0xff);
   first.bytes[0] = last.bytes[0] = static_cast<std::uint8_t>(part);
-  record::Statement& query = statements_->rows;
+  sqlite::Statement& query = statements_->rows;
   query.reset();
   query.bind_all(as_blob(first), as_blob(last));
   std::vector<std::pair<Key, std::uint64_t>> found;

@@ -11,10 +11,10 @@
 #include <utility>
 #include <vector>
 
+#include "unidle/base/sqlite.h"
 #include "unidle/cache/detail/blob_files.h"
 #include "unidle/cache/detail/board.h"
 #include "unidle/cache/key.h"
-#include "unidle/record/sqlite.h"
 
 namespace unidle::cache::detail {
 
@@ -115,7 +115,7 @@ class Index {
   bool found_damaged_ = false;
   std::uint64_t inode_ = 0;
   std::uint64_t device_ = 0;
-  record::Database db_;
+  sqlite::Database db_;
   std::shared_ptr<Statements> statements_;
 };
 

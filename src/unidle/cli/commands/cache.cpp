@@ -11,7 +11,6 @@
 #include "unidle/base/json.h"
 #include "unidle/base/terminal.h"
 #include "unidle/base/units.h"
-#include "unidle/cache/builtin.h"
 #include "unidle/cache/command_predictor.h"
 #include "unidle/cache/features.h"
 #include "unidle/cache/inputs.h"
@@ -142,18 +141,16 @@ int show_path(const Arguments& arguments) {
 
 cache::PredictorFactory factory_of(const Arguments& arguments, const json& parameters) {
   if (arguments.command.empty() == arguments.predictor.empty()) {
-    throw Error(ErrorCode::kUsage, "cache warm", "needs one predictor",
-                fmt::format("--predictor {}, a TorchScript file or an AOTInductor package, or a program after --",
-                            fmt::join(cache::builtin_names(), ", ")));
-  }
-  const bool module = exists(status_of(arguments.predictor));
-  if (!arguments.predictor.empty() && !module) {
-    return cache::builtin_predictor(arguments.predictor);
+    throw Error(
+        ErrorCode::kUsage, "cache warm", "needs one predictor",
+        "--predictor with peptide, peptide-ensemble, a TorchScript file or an AOTInductor package, or a program "
+        "after --");
   }
   cache::CommandOptions options;
-  options.command = module ? std::vector<std::string>{engine_program(), "predictor", arguments.predictor, "--sharers",
-                                                      std::to_string(arguments.workers)}
-                           : arguments.command;
+  options.command = arguments.predictor.empty()
+                        ? arguments.command
+                        : std::vector<std::string>{engine_program(), "predictor", arguments.predictor, "--sharers",
+                                                   std::to_string(arguments.workers)};
   options.parameters = parameters;
   options.batch_limit_ns = nanoseconds(arguments.limit_s);
   return [options](std::stop_token stop) { return std::make_unique<cache::CommandPredictor>(options, stop); };
@@ -233,7 +230,7 @@ CLI::App* add_warm(CLI::App& app, Arguments& arguments) {
   action->add_option("--inputs", arguments.inputs, "One input a line, or a FASTA file")->required();
   action->add_option(
       "--predictor", arguments.predictor,
-      "Instead of a program: peptide or peptide-ensemble, unidle's own, or a file: TorchScript, or a .pt2 package");
+      "Instead of a program, run by unidle-train: peptide, peptide-ensemble, a TorchScript file or a .pt2 package");
   action->add_option("--parameters", arguments.parameters,
                      "A JSON object for the program; other parameters, other entries");
   action->add_option("--workers", arguments.workers, "Predictors at once")

@@ -15,11 +15,11 @@
 #include "unidle/base/files.h"
 #include "unidle/base/json.h"
 #include "unidle/base/printable.h"
+#include "unidle/base/sqlite.h"
 #include "unidle/base/terminal.h"
 #include "unidle/base/units.h"
 #include "unidle/cli/subcommand.h"
 #include "unidle/record/listing.h"
-#include "unidle/record/sqlite.h"
 
 namespace unidle::cli::commands {
 
@@ -225,7 +225,7 @@ std::function<int()> setup(CLI::App& app) {
   exported->add_option("-o,--output", arguments->output, "Its name; NAME.db by default")->type_name("FILE");
   exported->callback([action] { *action = export_one; });
   return [arguments, action] {
-    record::count_no_sqlite_memory();
+    sqlite::count_no_sqlite_memory();
     return (*action)(*arguments);
   };
 }

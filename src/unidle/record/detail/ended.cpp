@@ -13,9 +13,9 @@
 #include "unidle/base/error.h"
 #include "unidle/base/handle.h"
 #include "unidle/base/json.h"
+#include "unidle/base/sqlite.h"
 #include "unidle/record/detail/schema.h"
 #include "unidle/record/record.h"
-#include "unidle/record/sqlite.h"
 
 namespace unidle::record {
 
@@ -64,13 +64,13 @@ std::optional<State> state_of(int file) {
 }
 
 bool is_written_to(const fs::path& file) {
-  return std::any_of(kLeftovers.begin(), kLeftovers.end(),
+  return std::any_of(sqlite::kLeftovers.begin(), sqlite::kLeftovers.end(),
                      [&](const char* suffix) { return ::access((file.string() + suffix).c_str(), F_OK) == 0; });
 }
 
 std::optional<std::map<std::string, nlohmann::json>> read_values(const fs::path& file) {
-  Database db(file, uri_of(file, "?immutable=1"), SQLITE_OPEN_READONLY, ErrorCode::kInput);
-  Statement statement(db, "SELECT key, value FROM meta WHERE key IN (?, ?, ?, ?, ?, ?, ?)");
+  sqlite::Database db(file, sqlite::uri_of(file, "?immutable=1"), SQLITE_OPEN_READONLY, ErrorCode::kInput, kRecordKind);
+  sqlite::Statement statement(db, "SELECT key, value FROM meta WHERE key IN (?, ?, ?, ?, ?, ?, ?)");
   statement.bind_all(meta::kStartedUtc, meta::kOutcome, meta::kExit, meta::kCommand, meta::kTier, meta::kStartNs,
                      meta::kEndNs);
   std::map<std::string, nlohmann::json> values;

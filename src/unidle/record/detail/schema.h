@@ -8,6 +8,9 @@ namespace unidle::record {
 /// "uidl": in the file's header, so that `file` and the reader know a record from any other database.
 constexpr std::int64_t kApplicationId = 0x7569646c;
 
+/// What a record is called in errors.
+constexpr const char* kRecordKind = "unidle record";
+
 /// Tables are STRICT, so that a damaged or foreign value cannot pass as a number. Rows lie in the order in which they
 /// came; there are no indexes beyond the primary keys: a record is read whole.
 constexpr const char* kSchemaSql = R"sql(

@@ -17,9 +17,9 @@
 #include "unidle/base/log.h"
 #include "unidle/base/split.h"
 #include "unidle/train/checkpoints/checkpoint.h"
+#include "unidle/train/failure.h"
 #include "unidle/train/fuse/rnn_operations.h"
 #include "unidle/train/fuse/traced_loss.h"
-#include "unidle/train/memory.h"
 
 namespace unidle::train {
 

@@ -11,7 +11,7 @@
 
 #include "unidle/cache/predictor.h"
 
-namespace unidle::workloads {
+namespace unidle::engine {
 
 /// The arrays of one input. In the order of their names, so that an entry is the same after a new start.
 using NamedTensors = std::map<std::string, at::Tensor>;
@@ -19,10 +19,6 @@ using NamedTensors = std::map<std::string, at::Tensor>;
 /// Copied to the CPU. Refused when there is none, or one of a type that the cache has not.
 cache::Prediction prediction_of(const NamedTensors& arrays);
 cache::Prediction refused(std::string why);
-
-/// The last line of what torch says about a failure, which is what the module itself says: torch puts where it happened
-/// in front.
-std::string last_words(const std::exception& failure);
 
 /// An input that the module raises for, alone, is refused with what it says; so is one that needs more memory than
 /// there is. The others of its batch are computed. Used by one thread at a time.
@@ -41,4 +37,4 @@ class TorchPredictor : public cache::Predictor {
   cache::PredictorFacts facts_;
 };
 
-}  // namespace unidle::workloads
+}  // namespace unidle::engine

@@ -1,16 +1,16 @@
-#include "unidle/cache/ensemble.h"
+#include "workloads/protein/ensemble_features.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
-#include "unidle/cache/peptide.h"
+#include "workloads/protein/peptide_features.h"
 
-namespace unidle::cache {
+namespace unidle::workloads::protein {
 namespace {
 
-std::span<const float> floats(const Prediction& prediction, std::string_view name) {
-  for (const Tensor& tensor : prediction.tensors) {
+std::span<const float> floats(const cache::Prediction& prediction, std::string_view name) {
+  for (const cache::Tensor& tensor : prediction.tensors) {
     if (tensor.name == name) {
       return tensor.view().as<float>();
     }
@@ -20,8 +20,8 @@ std::span<const float> floats(const Prediction& prediction, std::string_view nam
 
 TEST(Ensemble, HasTheShapesOfOneStructureAndOtherValues) {
   const std::string_view sequence = "GIGKFLKKAKKFGKAFVKILKK";
-  const Prediction one = peptide_features(sequence);
-  const Prediction many = ensemble_features(sequence);
+  const cache::Prediction one = peptide_features(sequence);
+  const cache::Prediction many = ensemble_features(sequence);
   ASSERT_EQ(one.tensors.size(), many.tensors.size());
   for (std::size_t i = 0; i < one.tensors.size(); ++i) {
     EXPECT_EQ(one.tensors[i].name, many.tensors[i].name);
@@ -42,11 +42,11 @@ TEST(Ensemble, HasTheShapesOfOneStructureAndOtherValues) {
 }
 
 TEST(Ensemble, IsAFunctionOfTheSequence) {
-  const Prediction first = ensemble_features("KWKLFKKIGAVL");
-  const Prediction again = ensemble_features("KWKLFKKIGAVL");
+  const cache::Prediction first = ensemble_features("KWKLFKKIGAVL");
+  const cache::Prediction again = ensemble_features("KWKLFKKIGAVL");
   EXPECT_TRUE(std::ranges::equal(floats(first, "distances"), floats(again, "distances")));
   EXPECT_FALSE(ensemble_features("KWKLFKKIGAVLX").error.empty());
 }
 
 }  // namespace
-}  // namespace unidle::cache
+}  // namespace unidle::workloads::protein

@@ -1,4 +1,4 @@
-#include "workloads/torch_predictor.h"
+#include "engine/predictors/torch_predictor.h"
 
 #include <c10/core/InferenceMode.h>
 #include <fmt/format.h>
@@ -12,9 +12,9 @@
 
 #include "unidle/base/error.h"
 #include "unidle/base/printable.h"
-#include "unidle/train/memory.h"
+#include "unidle/train/failure.h"
 
-namespace unidle::workloads {
+namespace unidle::engine {
 
 using cache::DType;
 using cache::Prediction;
@@ -66,15 +66,6 @@ Prediction prediction_of(const NamedTensors& arrays) {
   return prediction;
 }
 
-std::string last_words(const std::exception& failure) {
-  std::string_view text = failure.what();
-  const std::size_t end = text.find_last_not_of(" \r\n");
-  text = text.substr(0, end == std::string_view::npos ? 0 : end + 1);
-  const std::size_t line = text.rfind('\n');
-  const std::string words = printable_line(line == std::string_view::npos ? text : text.substr(line + 1));
-  return words.empty() ? "the module raises for it" : words;
-}
-
 std::vector<Prediction> TorchPredictor::predict(std::span<const std::string> inputs, std::stop_token stop) {
   const c10::InferenceMode inference;
   if (stop.stop_requested()) {
@@ -86,7 +77,8 @@ std::vector<Prediction> TorchPredictor::predict(std::span<const std::string> inp
     throw;
   } catch (const std::exception& failure) {
     if (inputs.size() == 1) {
-      return {refused(train::is_out_of_memory(failure) ? "needs more memory than there is" : last_words(failure))};
+      return {
+          refused(train::is_out_of_memory(failure) ? "needs more memory than there is" : train::last_words(failure))};
     }
   }
   const std::size_t half = inputs.size() / 2;  // which of them is it?
@@ -96,4 +88,4 @@ std::vector<Prediction> TorchPredictor::predict(std::span<const std::string> inp
   return predictions;
 }
 
-}  // namespace unidle::workloads
+}  // namespace unidle::engine

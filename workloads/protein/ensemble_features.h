@@ -1,11 +1,12 @@
-// Structure features of a peptide out of many conformations: what peptide.h tells of one ideal structure, sampled.
+// Structure features of a peptide out of many conformations: what peptide_features.h tells of one ideal structure,
+// sampled.
 #pragma once
 
 #include <string_view>
 
 #include "unidle/cache/predictor.h"
 
-namespace unidle::cache {
+namespace unidle::workloads::protein {
 
 /// The features of peptide_features() with these from an ensemble: Metropolis sampling (Metropolis et al., J. Chem.
 /// Phys. 21, 1953, 1087-1092) of the torsions at temperature 1, from the ideal structure, 200 moves a residue. The
@@ -14,6 +15,6 @@ namespace unidle::cache {
 /// and 5 for each pair three or more apart within 3.6. `distances` are means over the second half of the samples,
 /// `contacts` 1 where that is below 8; `angles` and `positions` are of the sample with the lowest energy. A function of
 /// the sequence alone; some milliseconds a residue.
-Prediction ensemble_features(std::string_view sequence);
+cache::Prediction ensemble_features(std::string_view sequence);
 
-}  // namespace unidle::cache
+}  // namespace unidle::workloads::protein

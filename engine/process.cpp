@@ -1,4 +1,4 @@
-#include "workloads/process.h"
+#include "engine/process.h"
 
 #include <c10/util/Logging.h>
 #include <malloc.h>
@@ -11,7 +11,7 @@
 #include <filesystem>
 #include <system_error>
 
-namespace unidle::workloads {
+namespace unidle::engine {
 
 namespace {
 
@@ -78,4 +78,4 @@ void stop_at_signals() {
 
 int stopping_signal() { return g_signal.load(std::memory_order_relaxed); }
 
-}  // namespace unidle::workloads
+}  // namespace unidle::engine

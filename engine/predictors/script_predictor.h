@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "workloads/torch_predictor.h"
+#include "engine/predictors/torch_predictor.h"
 
-namespace unidle::workloads {
+namespace unidle::engine {
 
 /// The module's forward takes the inputs of a batch, List[str], and gives List[Dict[str, Tensor]]: of each input its
 /// named arrays. Parameters, when there are any, go once to its exported method configure(Dict[str, str]): texts as
@@ -31,4 +31,4 @@ class ScriptPredictor final : public TorchPredictor {
   torch::jit::Module module_;
 };
 
-}  // namespace unidle::workloads
+}  // namespace unidle::engine

@@ -1,4 +1,4 @@
-#include "unidle/cache/peptide.h"
+#include "workloads/protein/peptide_features.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 
 #include "unidle/base/printable.h"
 
-namespace unidle::cache {
+namespace unidle::workloads::protein {
 
 namespace {
 
@@ -113,8 +113,8 @@ std::vector<Point> centred_alphas(const std::vector<Point>& atoms) {
   return alphas;
 }
 
-Tensor float_tensor(std::string name, std::vector<std::uint64_t> shape, const std::vector<float>& values) {
-  return make_tensor<float>(std::move(name), DType::kF32, std::move(shape), values);
+cache::Tensor float_tensor(std::string name, std::vector<std::uint64_t> shape, const std::vector<float>& values) {
+  return cache::make_tensor<float>(std::move(name), cache::DType::kF32, std::move(shape), values);
 }
 
 }  // namespace
@@ -139,7 +139,7 @@ std::vector<Point> backbone(std::span<const Torsions> torsions) {
   return atoms;
 }
 
-Prediction peptide_features(std::string_view sequence) {
+cache::Prediction peptide_features(std::string_view sequence) {
   const auto wrong = std::find_if(sequence.begin(), sequence.end(), [](char c) { return propensity_of(c) == nullptr; });
   if (sequence.empty() || sequence.size() > kMostResidues) {
     return {{}, fmt::format("a sequence of 1 to {} residues was expected, not of {}", kMostResidues, sequence.size())};
@@ -177,14 +177,14 @@ Prediction peptide_features(std::string_view sequence) {
       contacts.push_back(distance < kContact ? 1 : 0);
     }
   }
-  Prediction prediction;
+  cache::Prediction prediction;
   prediction.tensors = {float_tensor("secondary_structure", {count, kStructures}, structure),
                         float_tensor("angles", {count, 3}, angles),
                         float_tensor("positions", {count, 3}, positions),
                         float_tensor("distances", {count, count}, distances),
-                        make_tensor<std::uint8_t>("contacts", DType::kU8, {count, count}, contacts),
+                        cache::make_tensor<std::uint8_t>("contacts", cache::DType::kU8, {count, count}, contacts),
                         float_tensor("confidence", {count}, confidence)};
   return prediction;
 }
 
-}  // namespace unidle::cache
+}  // namespace unidle::workloads::protein

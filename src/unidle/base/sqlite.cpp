@@ -1,11 +1,11 @@
-#include "unidle/record/sqlite.h"
+#include "unidle/base/sqlite.h"
 
 #include <fmt/format.h>
 
 #include <limits>
 #include <utility>
 
-namespace unidle::record {
+namespace unidle::sqlite {
 
 std::string uri_of(const std::filesystem::path& path, std::string_view query) {
   std::string uri = "file:";
@@ -114,4 +114,4 @@ void Statement::check(int result) const {
   }
 }
 
-}  // namespace unidle::record
+}  // namespace unidle::sqlite

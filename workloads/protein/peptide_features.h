@@ -9,7 +9,7 @@
 
 #include "unidle/cache/predictor.h"
 
-namespace unidle::cache {
+namespace unidle::workloads::protein {
 
 using Point = std::array<double, 3>;  // in angstrom
 
@@ -34,6 +34,6 @@ std::vector<Point> backbone(std::span<const Torsions> torsions);
 ///   contacts             uint8 [L, L]    1 where that is below 8 angstrom
 ///   confidence           float32 [L]     0 to 100: how far the largest share is above the second
 /// Anything else is an error of the item.
-Prediction peptide_features(std::string_view sequence);
+cache::Prediction peptide_features(std::string_view sequence);
 
-}  // namespace unidle::cache
+}  // namespace unidle::workloads::protein

@@ -11,7 +11,7 @@ namespace torch::inductor {
 class AOTIModelContainerRunner;
 }
 
-namespace unidle::workloads {
+namespace unidle::engine {
 
 /// torch's own loader unpacks into a folder of a random name in /tmp, which stays there when the program is killed.
 /// This takes a folder that the next one removes that opens a package. Of packages only those that hold a compiled
@@ -33,4 +33,4 @@ class UnpackedPackage {
   std::unique_ptr<torch::inductor::AOTIModelContainerRunner> runner_;
 };
 
-}  // namespace unidle::workloads
+}  // namespace unidle::engine

@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "workloads/torch_predictor.h"
+#include "engine/predictors/torch_predictor.h"
 
-namespace unidle::workloads {
+namespace unidle::engine {
 
 class UnpackedPackage;
 
@@ -46,4 +46,4 @@ class PackagePredictor final : public TorchPredictor {
   std::vector<Output> outputs_;
 };
 
-}  // namespace unidle::workloads
+}  // namespace unidle::engine

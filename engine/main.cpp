@@ -16,6 +16,10 @@
 #include <optional>
 #include <system_error>
 
+#include "engine/export_command.h"
+#include "engine/grid.h"
+#include "engine/predictor_command.h"
+#include "engine/process.h"
 #include "unidle/base/error.h"
 #include "unidle/base/files.h"
 #include "unidle/base/log.h"
@@ -30,16 +34,12 @@
 #include "unidle/train/automatic.h"
 #include "unidle/train/checkpoints/weights.h"
 #include "unidle/train/device.h"
+#include "unidle/train/failure.h"
 #include "unidle/train/machine_speed.h"
-#include "unidle/train/memory.h"
 #include "unidle/train/placement.h"
 #include "unidle/train/plugin.h"
 #include "unidle/train/ranks/ranks.h"
 #include "unidle/train/trainer.h"
-#include "workloads/export_command.h"
-#include "workloads/grid.h"
-#include "workloads/predictor_command.h"
-#include "workloads/process.h"
 #include "workloads/registry.h"
 
 namespace {
@@ -192,7 +192,7 @@ train::Summary train_workload(const Options& options, const train::Config& given
   train::TrainOptions train_options;
   train_options.numa = place.numa;
   train_options.resume = to_resume(options, config);
-  train_options.stop = &workloads::stop_asked();
+  train_options.stop = &engine::stop_asked();
   train_options.ranks = place.ranks;
   train_options.capture = capture.get();
   train_options.on_progress = [&](const train::Progressed& now) {
@@ -204,7 +204,7 @@ train::Summary train_workload(const Options& options, const train::Config& given
   if (!options.tensorboard.empty() && place.speaks()) {
     events.draw_in(options.tensorboard);
   }
-  workloads::stop_at_signals();  // not before: what waits for other processes ends at once
+  engine::stop_at_signals();  // not before: what waits for other processes ends at once
   return trainer.run();
 }
 
@@ -213,7 +213,7 @@ void print_answer(const Options& options, const What&... what) {
   print_to(stdout, "{}", options.format == "json" ? to_json(what...) + "\n" : to_text(what...));
 }
 
-int exit_code_of(const train::Summary& summary) { return summary.stopped ? 128 + workloads::stopping_signal() : 0; }
+int exit_code_of(const train::Summary& summary) { return summary.stopped ? 128 + engine::stopping_signal() : 0; }
 
 /// The run of a point has folders of its own.
 train::Summary train_point(const Options& options, const std::vector<std::string>& settings,
@@ -236,17 +236,17 @@ train::Summary train_point(const Options& options, const std::vector<std::string
 
 /// A run after the other, all on the data that was prepared once. One that fails is told and leaves the others be.
 int train_grid(const Options& options, const train::WorkloadKind* plugin) {
-  const workloads::Grid grid = workloads::Grid::parse(options.grid);
+  const engine::Grid grid = engine::Grid::parse(options.grid);
   grid.refuse_fixed(options.overrides);
-  for (const workloads::GridPoint& point : grid.points()) {  // before the first run: what is misspelt
+  for (const engine::GridPoint& point : grid.points()) {  // before the first run: what is misspelt
     std::vector<std::string> overrides = options.overrides;
     std::ranges::copy(grid.settings(point), std::back_inserter(overrides));
     workloads::find_workload(train::Config::load(options.config, overrides), plugin);
   }
-  workloads::GridRuns runs;
+  engine::GridRuns runs;
   std::exception_ptr failure;
   int exit_code = 0;
-  for (const workloads::GridPoint& point : grid.points()) {
+  for (const engine::GridPoint& point : grid.points()) {
     try {
       runs.push_back({point, train_point(options, grid.settings(point), plugin)});
     } catch (const std::exception& error) {
@@ -260,7 +260,7 @@ int train_grid(const Options& options, const train::WorkloadKind* plugin) {
       break;
     }
   }
-  if (std::ranges::none_of(runs, [](const workloads::GridRun& run) { return run.summary.has_value(); })) {
+  if (std::ranges::none_of(runs, [](const engine::GridRun& run) { return run.summary.has_value(); })) {
     std::rethrow_exception(failure);
   }
   print_answer(options, grid, runs);
@@ -304,9 +304,9 @@ int run(const Options& options) {
   if (!rank) {
     return train_one(options, config, kind, place, events);
   }
-  workloads::quiet_torch("FATAL");
+  engine::quiet_torch("FATAL");
   train::Ranks ranks(*rank, std::chrono::seconds(config.integer("ranks.timeout_s")));
-  workloads::quiet_torch("ERROR");
+  engine::quiet_torch("ERROR");
   place.ranks = &ranks;
   try {
     ranks.use_device(place.device);
@@ -332,7 +332,7 @@ int parse_and_run(int argc, char** argv) {
   Options options;
   std::function<int()> action = [&options] { return run(options); };
   if (other) {
-    action = word == "export" ? workloads::set_up_export(app) : workloads::set_up_predictor(app);
+    action = word == "export" ? engine::set_up_export(app) : engine::set_up_predictor(app);
     --argc;
     ++argv;
   } else {
@@ -362,11 +362,11 @@ int parse_and_run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   hold_standard_streams();
-  workloads::let_waiting_threads_spin_briefly(argv);
+  engine::let_waiting_threads_spin_briefly(argv);
   try {
     init_log();
     std::signal(SIGXFSZ, SIG_IGN);  // a file at its limit is an error of the write, as a full disk is
-    workloads::keep_freed_memory();
+    engine::keep_freed_memory();
     return parse_and_run(argc, argv);
   } catch (const Error& error) {
     say_error("unidle-train", error.what());

@@ -1,4 +1,4 @@
-#include "workloads/grid.h"
+#include "engine/grid.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -11,7 +11,7 @@
 #include "unidle/base/split.h"
 #include "unidle/base/units.h"
 
-namespace unidle::workloads {
+namespace unidle::engine {
 
 namespace {
 
@@ -156,4 +156,4 @@ std::string to_text(const Grid& grid, const GridRuns& runs) {
   return text + failures;
 }
 
-}  // namespace unidle::workloads
+}  // namespace unidle::engine

@@ -7,7 +7,7 @@
 
 #include "unidle/train/summary.h"
 
-namespace unidle::workloads {
+namespace unidle::engine {
 
 /// One setting and the values to try.
 struct GridAxis {
@@ -47,4 +47,4 @@ std::string to_json(const Grid& grid, const GridRuns& runs);
 /// A table with a row a run that came to an end, then a line for each that failed; newline at the end.
 std::string to_text(const Grid& grid, const GridRuns& runs);
 
-}  // namespace unidle::workloads
+}  // namespace unidle::engine

@@ -1,4 +1,4 @@
-#include "workloads/grid.h"
+#include "engine/grid.h"
 
 #include <gmock/gmock.h>
 
@@ -6,7 +6,7 @@
 
 #include "unidle/base/error.h"
 
-namespace unidle::workloads {
+namespace unidle::engine {
 namespace {
 
 using ::testing::ElementsAre;
@@ -64,4 +64,4 @@ TEST(Grid, TellsOfRunsThatFailedBesideTheOthers) {
 }
 
 }  // namespace
-}  // namespace unidle::workloads
+}  // namespace unidle::engine

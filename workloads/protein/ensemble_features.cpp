@@ -1,13 +1,13 @@
-#include "unidle/cache/ensemble.h"
+#include "workloads/protein/ensemble_features.h"
 
 #include <cmath>
 #include <cstring>
 #include <numbers>
 #include <vector>
 
-#include "unidle/cache/peptide.h"
+#include "workloads/protein/peptide_features.h"
 
-namespace unidle::cache {
+namespace unidle::workloads::protein {
 
 namespace {
 
@@ -136,8 +136,8 @@ class Sampler {
 
 /// The values of the array by that name, to be changed. REQUIRES: it is there.
 template <typename Value>
-std::span<Value> values_of(Prediction& prediction, std::string_view name) {
-  for (Tensor& tensor : prediction.tensors) {
+std::span<Value> array_of(cache::Prediction& prediction, std::string_view name) {
+  for (cache::Tensor& tensor : prediction.tensors) {
     if (tensor.name == name) {
       return {reinterpret_cast<Value*>(tensor.data.data()), tensor.data.size() / sizeof(Value)};
     }
@@ -145,9 +145,9 @@ std::span<Value> values_of(Prediction& prediction, std::string_view name) {
   return {};
 }
 
-void put_best(Prediction& prediction, const Conformation& best) {
-  const std::span<float> angles = values_of<float>(prediction, "angles");
-  const std::span<float> positions = values_of<float>(prediction, "positions");
+void put_best(cache::Prediction& prediction, const Conformation& best) {
+  const std::span<float> angles = array_of<float>(prediction, "angles");
+  const std::span<float> positions = array_of<float>(prediction, "positions");
   Point centre{};
   for (const Point& alpha : best.alphas) {
     for (std::size_t axis = 0; axis < 3; ++axis) {
@@ -165,12 +165,12 @@ void put_best(Prediction& prediction, const Conformation& best) {
 
 }  // namespace
 
-Prediction ensemble_features(std::string_view sequence) {
-  Prediction prediction = peptide_features(sequence);
+cache::Prediction ensemble_features(std::string_view sequence) {
+  cache::Prediction prediction = peptide_features(sequence);
   if (!prediction.error.empty()) {
     return prediction;
   }
-  const std::span<const float> angles = values_of<float>(prediction, "angles");
+  const std::span<const float> angles = array_of<float>(prediction, "angles");
   std::vector<Torsions> ideal;
   for (std::size_t i = 0; i < sequence.size(); ++i) {
     ideal.push_back({angles[3 * i], angles[3 * i + 1], angles[3 * i + 2]});
@@ -178,8 +178,8 @@ Prediction ensemble_features(std::string_view sequence) {
   Sampler sampler(sequence, std::move(ideal));
   sampler.run();
   put_best(prediction, sampler.best());
-  const std::span<float> distances = values_of<float>(prediction, "distances");
-  const std::span<std::uint8_t> contacts = values_of<std::uint8_t>(prediction, "contacts");
+  const std::span<float> distances = array_of<float>(prediction, "distances");
+  const std::span<std::uint8_t> contacts = array_of<std::uint8_t>(prediction, "contacts");
   for (std::size_t i = 0; i < sequence.size(); ++i) {
     for (std::size_t j = 0; j < sequence.size(); ++j) {
       const double mean = sampler.mean_distance(i, j);
@@ -190,4 +190,4 @@ Prediction ensemble_features(std::string_view sequence) {
   return prediction;
 }
 
-}  // namespace unidle::cache
+}  // namespace unidle::workloads::protein

@@ -1,4 +1,4 @@
-#include "workloads/package_predictor.h"
+#include "engine/predictors/package_predictor.h"
 
 #include <fmt/format.h>
 #include <torch/csrc/inductor/aoti_runner/model_container_runner.h>
@@ -6,14 +6,14 @@
 #include <algorithm>
 #include <utility>
 
+#include "engine/predictors/unpacked_package.h"
 #include "unidle/base/error.h"
 #include "unidle/base/files.h"
 #include "unidle/base/json.h"
 #include "unidle/base/printable.h"
 #include "unidle/cache/key.h"
-#include "workloads/unpacked_package.h"
 
-namespace unidle::workloads {
+namespace unidle::engine {
 
 using cache::Prediction;
 
@@ -136,4 +136,4 @@ std::vector<Prediction> PackagePredictor::predict_all(std::span<const std::strin
   return predictions;
 }
 
-}  // namespace unidle::workloads
+}  // namespace unidle::engine

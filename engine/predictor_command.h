@@ -4,9 +4,9 @@
 #include <CLI/CLI.hpp>
 #include <functional>
 
-namespace unidle::workloads {
+namespace unidle::engine {
 
 /// Its options; what is returned serves until its input ends, and returns the exit code.
 std::function<int()> set_up_predictor(CLI::App& app);
 
-}  // namespace unidle::workloads
+}  // namespace unidle::engine

@@ -1,4 +1,4 @@
-#include "workloads/export_command.h"
+#include "engine/export_command.h"
 
 #include <fmt/format.h>
 
@@ -12,7 +12,7 @@
 #include "unidle/train/checkpoints/checkpoint_folder.h"
 #include "unidle/train/checkpoints/weights.h"
 
-namespace unidle::workloads {
+namespace unidle::engine {
 
 namespace {
 
@@ -67,4 +67,4 @@ std::function<int()> set_up_export(CLI::App& app) {
   return [options] { return export_weights(*options); };
 }
 
-}  // namespace unidle::workloads
+}  // namespace unidle::engine

@@ -1,4 +1,4 @@
-#include "unidle/cache/peptide.h"
+#include "workloads/protein/peptide_features.h"
 
 #include <gmock/gmock.h>
 
@@ -7,9 +7,9 @@
 #include <random>
 
 #include "unidle/base/error.h"
-#include "unidle/cache/builtin.h"
+#include "workloads/protein/predictors.h"
 
-namespace unidle::cache {
+namespace unidle::workloads::protein {
 namespace {
 
 using ::testing::HasSubstr;
@@ -76,8 +76,8 @@ TEST(Backbone, HelixAndStrandRiseAsTheyDoInProteins) {
   EXPECT_NEAR(rise({-139, 135, 180}), 3.3, 0.2);
 }
 
-std::span<const float> floats_of(const Prediction& prediction, std::string_view name) {
-  for (const Tensor& tensor : prediction.tensors) {
+std::span<const float> floats_of(const cache::Prediction& prediction, std::string_view name) {
+  for (const cache::Tensor& tensor : prediction.tensors) {
     if (tensor.name == name) {
       return {reinterpret_cast<const float*>(tensor.data.data()), tensor.data.size() / sizeof(float)};
     }
@@ -87,7 +87,7 @@ std::span<const float> floats_of(const Prediction& prediction, std::string_view 
 
 TEST(Peptide, TellsWhatResiduesTendTo) {
   const auto most = [](std::string_view sequence, std::size_t residue) {
-    const Prediction prediction = peptide_features(sequence);
+    const cache::Prediction prediction = peptide_features(sequence);
     const auto shares = floats_of(prediction, "secondary_structure").subspan(3 * residue, 3);
     return std::max_element(shares.begin(), shares.end()) - shares.begin();
   };
@@ -108,7 +108,7 @@ TEST(Peptide, PropensitiesAreThoseOfThePaper) {
         {"K", 1.16, 0.74, 1.01},    {"L", 1.21, 1.30, 0.59}, {"M", 1.45, 1.05, 0.60}, {"N", 0.67, 0.89, 1.56},
         {"P", 0.57, 0.55, 1.52},    {"Q", 1.11, 1.10, 0.98}, {"R", 0.98, 0.93, 0.95}, {"S", 0.77, 0.75, 1.43},
         {"T", 0.83, 1.19, 0.96},    {"V", 1.06, 1.70, 0.50}, {"W", 1.08, 1.37, 0.96}, {"Y", 0.69, 1.47, 1.14}}) {
-    const Prediction prediction = peptide_features(residue);
+    const cache::Prediction prediction = peptide_features(residue);
     const auto shares = floats_of(prediction, "secondary_structure");
     ASSERT_EQ(shares.size(), 3U);
     const double sum = helix + strand + turn;
@@ -120,7 +120,7 @@ TEST(Peptide, PropensitiesAreThoseOfThePaper) {
 
 TEST(Peptide, ArraysFitEachOther) {
   const std::string sequence = "ACDEFGHIKLMNPQRSTVWY";
-  const Prediction prediction = peptide_features(sequence);
+  const cache::Prediction prediction = peptide_features(sequence);
   ASSERT_EQ(prediction.error, "");
   const auto shares = floats_of(prediction, "secondary_structure");
   const auto positions = floats_of(prediction, "positions");
@@ -158,8 +158,8 @@ TEST(Peptide, SaysWhatIsNoSequence) {
   EXPECT_THAT(peptide_features("ACXD").error, HasSubstr("residue 3 ('X')"));
   EXPECT_THAT(peptide_features("acd").error, HasSubstr("residue 1"));
   EXPECT_EQ(peptide_features("A").error, "");
-  EXPECT_THROW(builtin_predictor("nonsense"), Error);
+  EXPECT_EQ(make_predictor("nonsense"), nullptr);
 }
 
 }  // namespace
-}  // namespace unidle::cache
+}  // namespace unidle::workloads::protein

@@ -14,7 +14,7 @@
 #include "unidle/base/error.h"
 #include "unidle/base/handle.h"
 
-namespace unidle::record {
+namespace unidle::sqlite {
 
 struct DatabaseTraits {
   using Type = sqlite3*;
@@ -49,7 +49,7 @@ class Database {
  public:
   /// `uri`: what SQLite opens ("file:...?immutable=1" or a plain path). `kind`: what the file is to be, for its errors.
   Database(std::filesystem::path path, const std::string& uri, int flags, ErrorCode failure_code,
-           std::string_view kind = "unidle record");
+           std::string_view kind = "SQLite database");
 
   void execute(const char* sql);
   /// The first column of the first row as an integer; 0 without a row.
@@ -113,4 +113,4 @@ class Statement {
   UniqueHandle<StatementTraits> statement_;
 };
 
-}  // namespace unidle::record
+}  // namespace unidle::sqlite

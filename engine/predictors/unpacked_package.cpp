@@ -1,4 +1,4 @@
-#include "workloads/unpacked_package.h"
+#include "engine/predictors/unpacked_package.h"
 
 #include <c10/core/Device.h>
 #include <caffe2/serialize/inline_container.h>
@@ -11,11 +11,11 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "engine/predictors/torch_predictor.h"
 #include "unidle/base/error.h"
-#include "unidle/train/memory.h"
-#include "workloads/torch_predictor.h"
+#include "unidle/train/failure.h"
 
-namespace unidle::workloads {
+namespace unidle::engine {
 
 namespace fs = std::filesystem;
 
@@ -86,10 +86,10 @@ UnpackedPackage::UnpackedPackage(const std::string& path) : folder_(with_older_o
       throw;
     }
     throw Error(ErrorCode::kInput, path, "is no AOTInductor package, or none for this machine and this torch",
-                last_words(failure));
+                train::last_words(failure));
   }
 }
 
 UnpackedPackage::~UnpackedPackage() = default;
 
-}  // namespace unidle::workloads
+}  // namespace unidle::engine

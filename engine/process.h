@@ -3,7 +3,7 @@
 
 #include <atomic>
 
-namespace unidle::workloads {
+namespace unidle::engine {
 
 /// Keeps what a step frees for the next step: tensors of some megabytes would otherwise go back to the kernel and be
 /// faulted in, page by page, in every step.
@@ -26,4 +26,4 @@ const std::atomic<bool>& stop_asked();
 /// The signal that came; SIGINT where none did, since another process of the run was asked.
 int stopping_signal();
 
-}  // namespace unidle::workloads
+}  // namespace unidle::engine

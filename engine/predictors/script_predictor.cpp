@@ -1,4 +1,4 @@
-#include "workloads/script_predictor.h"
+#include "engine/predictors/script_predictor.h"
 
 #include <fmt/format.h>
 #include <torch/csrc/jit/serialization/import.h>
@@ -10,9 +10,9 @@
 #include "unidle/base/files.h"
 #include "unidle/base/json.h"
 #include "unidle/cache/key.h"
-#include "unidle/train/memory.h"
+#include "unidle/train/failure.h"
 
-namespace unidle::workloads {
+namespace unidle::engine {
 
 namespace {
 
@@ -74,7 +74,7 @@ void ScriptPredictor::configure(const nlohmann::json& parameters) {
   try {
     (*method)({texts});
   } catch (const std::exception& failure) {
-    throw Error(ErrorCode::kUsage, path_, "does not take these parameters: " + last_words(failure));
+    throw Error(ErrorCode::kUsage, path_, "does not take these parameters: " + train::last_words(failure));
   }
 }
 
@@ -95,4 +95,4 @@ std::vector<Prediction> ScriptPredictor::predict_all(std::span<const std::string
   return predictions;
 }
 
-}  // namespace unidle::workloads
+}  // namespace unidle::engine
