@@ -1,6 +1,6 @@
 """Structure features of peptides, predicted in Python: the same values as `unidle cache warm --predictor
-peptide-ensemble` gives (workloads/protein/peptide_features.h and ensemble_features.h say what they are, and whose
-constants).
+peptide-ensemble` gives. workloads/protein/peptide_features.h and ensemble_features.h say what they are, and
+where their constants come from.
 
 A move turns a bond, so that what lies behind it turns as a whole; the C++ builds the backbone anew. The two
 differ by rounding.
