@@ -52,22 +52,24 @@ std::string wall_share(const Diagnosis& diagnosis, double seconds) {
 
 /// What the hardware counts of its units, after how busy it is; empty where that was not sampled.
 std::string units_in_words(const Device& device, Language language) {
-  return device.sm_activity ? say(language, " (its multiprocessors {})", format_share(*device.sm_activity)) : "";
+  return device.sm_activity ? translate(language, " (its multiprocessors {})", format_share(*device.sm_activity)) : "";
 }
 
 std::string healthy_sentence(const Diagnosis& diagnosis, Language language) {
   if (!diagnosis.device.busy) {
-    return say(language, "Nothing holds this run up");
+    return std::string(translate(language, "Nothing holds this run up"));
   }
   const std::string busy = format_share(*diagnosis.device.busy) + units_in_words(diagnosis.device, language);
   if (*diagnosis.device.busy < kBusy && diagnosis.others_cpus && diagnosis.device.kind == "cpu") {
-    return say(language, "No cause was found in the run: it used {} of its CPUs, and other processes used {} CPUs",
-               busy, format_number(*diagnosis.others_cpus));
+    return translate(language,
+                     "No cause was found in the run: it used {} of its CPUs, and other processes used {} CPUs", busy,
+                     format_number(*diagnosis.others_cpus));
   }
-  return *diagnosis.device.busy < kBusy ? say(language, "No cause was found: your {} is {} busy while it trains",
-                                              device_name(diagnosis, language), busy)
-                                        : say(language, "Nothing holds this run up: your {} is {} busy while it trains",
-                                              device_name(diagnosis, language), busy);
+  return *diagnosis.device.busy < kBusy
+             ? translate(language, "No cause was found: your {} is {} busy while it trains",
+                         device_name(diagnosis, language), busy)
+             : translate(language, "Nothing holds this run up: your {} is {} busy while it trains",
+                         device_name(diagnosis, language), busy);
 }
 
 /// What the device's idle time is for, where a finding of its timeline leads; empty otherwise.
@@ -78,65 +80,67 @@ std::string idle_sentence(const Diagnosis& diagnosis, const Finding* finding, La
   const std::string_view device = device_name(diagnosis, language);
   const std::string share = format_share(*finding->share);
   if (finding->id == "idle-for-input") {
-    return say(language, "Your {} idles {} of the time while the loop waits for a batch", device, share);
+    return translate(language, "Your {} idles {} of the time while the loop waits for a batch", device, share);
   }
   if (finding->id == "host-elsewhere") {
-    return say(language, "Your {} idles {} of the time while the host does other work than launching kernels", device,
-               share);
+    return translate(language, "Your {} idles {} of the time while the host does other work than launching kernels",
+                     device, share);
   }
   if (finding->id == "compiles-while-idle") {
-    return say(language, "Your {} idles {} of the time while the host compiles or loads kernels", device, share);
+    return translate(language, "Your {} idles {} of the time while the host compiles or loads kernels", device, share);
   }
   if (finding->id == "allocates-while-idle") {
-    return say(language, "Your {} idles {} of the time while the host allocates memory", device, share);
+    return translate(language, "Your {} idles {} of the time while the host allocates memory", device, share);
   }
   if (finding->id == "queued-work-waits") {
-    return say(language, "Your {} idles {} of the time although work is queued", device, share);
+    return translate(language, "Your {} idles {} of the time although work is queued", device, share);
   }
   return "";
 }
 
 std::string overhead_sentence(const Diagnosis& diagnosis, const Finding* finding, Language language) {
   if (finding != nullptr && finding->id == "logging-dominates") {
-    return say(language, "Your run spends {} of its time on logging", format_share(finding->share.value_or(0)));
+    return translate(language, "Your run spends {} of its time on logging", format_share(finding->share.value_or(0)));
   }
   if (finding != nullptr && finding->id == "empty-cache-each-step") {
-    return say(language, "Your run spends {} of its time on clearing memory", format_share(finding->share.value_or(0)));
+    return translate(language, "Your run spends {} of its time on clearing memory",
+                     format_share(finding->share.value_or(0)));
   }
-  return say(language, "Your run spends {} of its time on start-up and checkpoints",
-             wall_share(diagnosis, diagnosis.time.startup + diagnosis.time.checkpoint));
+  return translate(language, "Your run spends {} of its time on start-up and checkpoints",
+                   wall_share(diagnosis, diagnosis.time.startup + diagnosis.time.checkpoint));
 }
 
 /// No rule found a cause: what is known of the run all the same.
 std::string unknown_sentence(const Diagnosis& diagnosis, Language language) {
   if (diagnosis.device.busy) {
-    return say(language, "Your {} is {} busy; what was read does not show why", device_name(diagnosis, language),
-               format_share(*diagnosis.device.busy) + units_in_words(diagnosis.device, language));
+    return translate(language, "Your {} is {} busy; what was read does not show why", device_name(diagnosis, language),
+                     format_share(*diagnosis.device.busy) + units_in_words(diagnosis.device, language));
   }
   if (!diagnosis.input_stated.empty()) {
-    return say(language,
-               "Waiting for data takes {} of each step; what was read does not show where the rest of it goes",
-               format_share(diagnosis.step.value_or(StepShares{}).input));
+    return translate(language,
+                     "Waiting for data takes {} of each step; what was read does not show where the rest of it goes",
+                     format_share(diagnosis.step.value_or(StepShares{}).input));
   }
   if (diagnosis.time.train > 0) {
-    return say(language, "Your run spends {} of its time training; what was read does not show what its steps wait for",
-               wall_share(diagnosis, diagnosis.time.train));
+    return translate(language,
+                     "Your run spends {} of its time training; what was read does not show what its steps wait for",
+                     wall_share(diagnosis, diagnosis.time.train));
   }
-  return say(language, "What was read does not show what the run spent its time on");
+  return std::string(translate(language, "What was read does not show what the run spent its time on"));
 }
 
 std::string compute_sentence(const Diagnosis& diagnosis, const Finding* finding, Language language) {
   const std::string_view device = device_name(diagnosis, language);
   if (finding == nullptr && diagnosis.device.sm_activity) {
-    return say(language, "Kernels on your {} use few of its multiprocessors: SM activity is {}", device,
-               format_share(*diagnosis.device.sm_activity));
+    return translate(language, "Kernels on your {} use few of its multiprocessors: SM activity is {}", device,
+                     format_share(*diagnosis.device.sm_activity));
   }
   // The host's phases do not tell when a GPU computes: it also does so while the host waits for it.
   return diagnosis.device.kind != "cpu" && diagnosis.device.busy
-             ? say(language, "Your {} is {} busy, and slower than it could be", device,
-                   format_share(*diagnosis.device.busy))
-             : say(language, "Your {} computes {} of each step, slower than it could", device,
-                   format_share(diagnosis.step.value_or(StepShares{}).compute));
+             ? translate(language, "Your {} is {} busy, and slower than it could be", device,
+                         format_share(*diagnosis.device.busy))
+             : translate(language, "Your {} computes {} of each step, slower than it could", device,
+                         format_share(diagnosis.step.value_or(StepShares{}).compute));
 }
 
 std::string verdict_sentence(const Diagnosis& diagnosis, const Finding* finding, Language language) {
@@ -148,32 +152,33 @@ std::string verdict_sentence(const Diagnosis& diagnosis, const Finding* finding,
   switch (diagnosis.verdict) {
     case Verdict::kHealthy: return healthy_sentence(diagnosis, language);
     case Verdict::kInputBound:
-      return diagnosis.step ? say(language, "Your {} waits {} of each step {}", device, format_share(step.input),
-                                  translate(language, waited_for(finding)))
-                            : say(language, "Your {} waits {}", device, translate(language, waited_for(finding)));
+      return diagnosis.step ? translate(language, "Your {} waits {} of each step {}", device, format_share(step.input),
+                                        translate(language, waited_for(finding)))
+                            : translate(language, "Your {} waits {}", device, translate(language, waited_for(finding)));
     case Verdict::kTransferBound:
       if (finding != nullptr && finding->id == "transfer-not-overlapped") {
-        return say(language, "Your {} copies instead of computing for {} of the run", device,
-                   format_share(finding->share.value_or(0)));
+        return translate(language, "Your {} copies instead of computing for {} of the run", device,
+                         format_share(finding->share.value_or(0)));
       }
-      return say(language, "Your {} waits {} of each step for copies", device, format_share(step.transfer));
+      return translate(language, "Your {} waits {} of each step for copies", device, format_share(step.transfer));
     case Verdict::kSyncBound:
-      return say(language, "Your host and {} wait for each other {} of each step", device, format_share(step.sync));
+      return translate(language, "Your host and {} wait for each other {} of each step", device,
+                       format_share(step.sync));
     case Verdict::kLaunchBound:
-      return say(language, "Your {} is done before it gets new work: its steps are too small", device);
+      return translate(language, "Your {} is done before it gets new work: its steps are too small", device);
     case Verdict::kComputeBound: return compute_sentence(diagnosis, finding, language);
     case Verdict::kCommunicationBound:
-      return say(language, "Your {} exchanges data with others instead of computing for {} of the run", device,
-                 format_share(finding == nullptr ? 0 : finding->share.value_or(0)));
+      return translate(language, "Your {} exchanges data with others instead of computing for {} of the run", device,
+                       format_share(finding == nullptr ? 0 : finding->share.value_or(0)));
     case Verdict::kValidationBound:
-      return say(language, "Your run spends {} of its time on validation",
-                 wall_share(diagnosis, diagnosis.time.validate));
+      return translate(language, "Your run spends {} of its time on validation",
+                       wall_share(diagnosis, diagnosis.time.validate));
     case Verdict::kOverheadBound: return overhead_sentence(diagnosis, finding, language);
     case Verdict::kDeviceUnused:
-      return say(language, "A GPU is there or was asked for, and your model runs on the CPU");
+      return std::string(translate(language, "A GPU is there or was asked for, and your model runs on the CPU"));
     case Verdict::kFailed:
-      return diagnosis.outcome == Outcome::kTimedOut ? say(language, "The time limit ended the run")
-                                                     : say(language, "The run failed");
+      return std::string(translate(
+          language, diagnosis.outcome == Outcome::kTimedOut ? "The time limit ended the run" : "The run failed"));
     case Verdict::kUnknown: return unknown_sentence(diagnosis, language);
   }
   return "";
@@ -183,7 +188,7 @@ std::string verdict_sentence(const Diagnosis& diagnosis, const Finding* finding,
 std::string change(const Finding& finding, Language language) {
   for (const Fix& fix : finding.fixes) {
     if (!fix.to.is_null()) {
-      return say(language, "set {} to {}", fix.knob, plain_text(fix.to));
+      return translate(language, "set {} to {}", fix.knob, plain_text(fix.to));
     }
   }
   return finding.fixes.empty() ? "" : finding.fixes.front().how;
@@ -210,14 +215,14 @@ std::string answer(const Diagnosis& diagnosis, Language language) {
       text.append(colon).append(what);
       constexpr double kPrintsAboveOne = 1.05;  // most of a short run is its start: nothing to look forward to
       if (finding->speedup_bound.value_or(0) >= kPrintsAboveOne) {
-        text += say(language, ", at best {:.1f}x", *finding->speedup_bound);
+        text += translate(language, ", at best {:.1f}x", *finding->speedup_bound);
       }
     }
   }
   text.erase(text.find_last_not_of(" \n") + 1);  // what is quoted may end in any way
   text.append(ends_sentence(text) ? "" : stop);
   if (!diagnosis.idle_gpus.empty()) {
-    text.append(say(language, " GPU {} did nothing.", diagnosis.idle_gpus));
+    text.append(translate(language, " GPU {} did nothing.", diagnosis.idle_gpus));
   }
   return text;
 }

@@ -5,9 +5,9 @@
 #include <string>
 #include <string_view>
 
-#include "unidle/diagnose/language.h"
 #include "unidle/diagnose/policy.h"
 #include "unidle/diagnose/signals.h"
+#include "unidle/language/language.h"
 
 namespace unidle::diagnose {
 
@@ -88,7 +88,7 @@ struct Context {
   /// A message in the language of the answer.
   template <typename... Args>
   std::string say(fmt::format_string<Args...> english, Args&&... args) const {
-    return diagnose::say(language, english, std::forward<Args>(args)...);
+    return unidle::translate(language, english, std::forward<Args>(args)...);
   }
 };
 

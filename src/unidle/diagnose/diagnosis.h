@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "unidle/diagnose/language.h"
 #include "unidle/knobs/knob.h"
+#include "unidle/language/language.h"
 
 namespace unidle::diagnose {
 

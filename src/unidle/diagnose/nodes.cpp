@@ -105,7 +105,7 @@ void add_findings(const Diagnosis& other, const std::string& node, Language lang
   for (const Finding& finding : other.findings) {
     if (finding.severity != Severity::kInfo && !known.contains(finding.id)) {
       more.push_back(finding);
-      more.back().evidence.push_back(say(language, "this is so on node {}", node));
+      more.back().evidence.push_back(translate(language, "this is so on node {}", node));
     }
   }
   if (!more.empty() && diagnosis.verdict == Verdict::kHealthy) {

@@ -4,8 +4,8 @@
 
 #include "unidle/base/error.h"
 #include "unidle/base/terminal.h"
-#include "unidle/diagnose/detail/layout.h"
 #include "unidle/diagnose/rule.h"
+#include "unidle/language/layout.h"
 
 namespace unidle::diagnose {
 
@@ -45,10 +45,10 @@ std::string explain(std::string_view id, int width, Language language) {
     throw Error(ErrorCode::kUsage, std::string(id), "there is no such rule", "rules: " + id_list());
   }
   const auto field = [&](const char* name, const std::string& text) {
-    return detail::block(translate(language, text), width, 0, std::string(translate(language, name)) + " ");
+    return block(translate(language, text), width, 0, std::string(translate(language, name)) + " ");
   };
   return fmt::format("{}{}{}\n\n", rule->id, translate(language, ": "), translate(language, rule->title)) +
-         detail::fill(translate(language, rule->explanation), width) + "\n\n" + field("Verdict:", verdict_text(*rule)) +
+         fill(translate(language, rule->explanation), width) + "\n\n" + field("Verdict:", verdict_text(*rule)) +
          field("Thresholds:", rule->thresholds) + field("Needs:", rule->needs) + field("Proposes:", rule->proposes);
 }
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "unidle/diagnose/language.h"
+#include "unidle/language/language.h"
 
 namespace unidle::diagnose {
 

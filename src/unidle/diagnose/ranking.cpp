@@ -102,7 +102,7 @@ std::vector<std::string> fold(std::vector<Finding>& findings, Language language)
       continue;
     }
     if (!from->evidence.empty()) {
-      into->evidence.push_back(say(language, "explains {} as well: {}", from->id, from->evidence.front()));
+      into->evidence.push_back(translate(language, "explains {} as well: {}", from->id, from->evidence.front()));
     }
     folded.push_back(from->id);
     findings.erase(from);

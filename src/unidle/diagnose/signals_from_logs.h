@@ -4,8 +4,8 @@
 #include <filesystem>
 #include <vector>
 
-#include "unidle/diagnose/language.h"
 #include "unidle/diagnose/signals.h"
+#include "unidle/language/language.h"
 #include "unidle/logs/source.h"
 
 namespace unidle::diagnose {

@@ -1,8 +1,8 @@
 // What a run record says, as signals.
 #pragma once
 
-#include "unidle/diagnose/language.h"
 #include "unidle/diagnose/signals.h"
+#include "unidle/language/language.h"
 #include "unidle/record/record.h"
 
 namespace unidle::diagnose {

@@ -12,10 +12,10 @@
 #include "unidle/base/json.h"
 #include "unidle/base/terminal.h"
 #include "unidle/base/units.h"
-#include "unidle/diagnose/detail/layout.h"
 #include "unidle/diagnose/detail/try_command.h"
 #include "unidle/diagnose/diagnosis.h"
 #include "unidle/diagnose/rule.h"
+#include "unidle/language/layout.h"
 
 namespace unidle::diagnose {
 
@@ -32,7 +32,7 @@ struct Style {
 
   template <typename... Args>
   std::string say(fmt::format_string<Args...> english, Args&&... args) const {
-    return diagnose::say(language, english, std::forward<Args>(args)...);
+    return unidle::translate(language, english, std::forward<Args>(args)...);
   }
   std::string word(std::string_view english) const { return std::string(translate(language, english)); }
   std::string paint(const char* code, const std::string& text) const {
@@ -41,7 +41,7 @@ struct Style {
     return colour ? painted(inside, code) + (ends_line ? "\n" : "") : text;
   }
   std::string block(int indent, std::string_view mark, std::string_view text) const {
-    return detail::block(text, std::max(width, kNarrowest), indent, mark);
+    return unidle::block(text, std::max(width, kNarrowest), indent, mark);
   }
 };
 

@@ -9,7 +9,7 @@ namespace unidle::slurm {
 
 namespace {
 
-std::optional<diagnose::Diagnosis> diagnosis_of(const JobFiles& files, diagnose::Language language) {
+std::optional<diagnose::Diagnosis> diagnosis_of(const JobFiles& files, Language language) {
   if (!files.records.empty()) {
     return diagnose::diagnose_records(files.records, {}, language);
   }
@@ -53,7 +53,7 @@ bool Analysis::failed() const {
   return row.job.failed() || (diagnosis && diagnosis->verdict == diagnose::Verdict::kFailed);
 }
 
-Analysis analyze(Job job, const std::filesystem::path& results, diagnose::Language language) {
+Analysis analyze(Job job, const std::filesystem::path& results, Language language) {
   const JobFiles files = files_of(job, results);
   Analysis analysis{row_of(std::move(job), files), diagnosis_of(files, language), {}};
   if (!analysis.row.job.known()) {

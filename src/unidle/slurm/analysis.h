@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "unidle/diagnose/diagnosis.h"
-#include "unidle/diagnose/language.h"
+#include "unidle/language/language.h"
 #include "unidle/slurm/job_view.h"
 
 namespace unidle::slurm {
@@ -22,7 +22,7 @@ struct Analysis {
 };
 
 /// `results`: where the files of a job that was not submitted by us are. Throws what diagnosing throws.
-Analysis analyze(Job job, const std::filesystem::path& results, diagnose::Language language);
+Analysis analyze(Job job, const std::filesystem::path& results, Language language);
 
 nlohmann::ordered_json to_json(const Analysis& analysis);
 

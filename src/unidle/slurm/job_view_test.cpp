@@ -82,7 +82,7 @@ TEST_F(JobView, OfAJobThatRanAgainTheLastRecordsCount) {
 TEST_F(JobView, AnAnalysisIsOfAllNodes) {
   make_record(folder_.path() / "unidle_7" / "n1", 0.2, 1, 0x1p30);
   make_record(folder_.path() / "unidle_7" / "n2", 0.6, 2, 0x1p30);
-  const auto document = to_json(analyze(job(), folder_.path(), diagnose::Language::kEnglish));
+  const auto document = to_json(analyze(job(), folder_.path(), Language::kEnglish));
   ASSERT_EQ(document["per_node"].size(), 2U);
   EXPECT_EQ(document["per_node"][0]["node"], "n1");
   EXPECT_EQ(document["per_node"][1]["node"], "n2");

@@ -44,8 +44,8 @@ bool reached(const diagnose::Diagnosis& diagnosis, const std::string& level) {
   });
 }
 
-diagnose::Language language_of(const Options& options) {
-  return options.language.empty() ? diagnose::language_of_environment() : diagnose::language_of(options.language);
+Language language_of(const Options& options) {
+  return options.language.empty() ? language_of_environment() : language_of(options.language);
 }
 
 diagnose::Policy policy_of(const Options& options) {
@@ -53,7 +53,7 @@ diagnose::Policy policy_of(const Options& options) {
 }
 
 diagnose::Diagnosis of_logs(const std::vector<std::filesystem::path>& files, const diagnose::Policy& policy,
-                            diagnose::Language language) {
+                            Language language) {
   std::unique_ptr<Progress> progress;
   std::uint64_t size = 0;
   return diagnose::diagnose_logs(files, policy, language, [&](std::uint64_t taken, std::uint64_t of) {
@@ -67,7 +67,7 @@ diagnose::Diagnosis of_logs(const std::vector<std::filesystem::path>& files, con
 
 /// One record, or those of a job's nodes.
 diagnose::Diagnosis of_records(const std::vector<std::filesystem::path>& records, const diagnose::Policy& policy,
-                               diagnose::Language language) {
+                               Language language) {
   for (const std::filesystem::path& record : records) {
     observe::recover(record);
   }
@@ -86,7 +86,7 @@ std::vector<std::filesystem::path> files_of_job(const Options& options) {
 
 diagnose::Diagnosis diagnosis_of(const Options& options) {
   // JSON is for programs: one language.
-  const diagnose::Language language = options.format == "json" ? diagnose::Language::kEnglish : language_of(options);
+  const Language language = options.format == "json" ? Language::kEnglish : language_of(options);
   const diagnose::Policy policy = policy_of(options);
   if (!options.job_id.empty()) {
     const std::vector<std::filesystem::path> records = slurm::records_of(options.job_id, options.results);

@@ -174,9 +174,9 @@ void print_analysis(const slurm::Analysis& analysis) {
     print_to(stdout, "=> #SBATCH {}  ({})\n", line.line, line.why);
   }
   if (analysis.diagnosis) {
-    print_to(stdout, "\n{}",
-             diagnose::to_text(*analysis.diagnosis, terminal_width(stdout), use_colour(stdout),
-                               diagnose::language_of_environment()));
+    print_to(
+        stdout, "\n{}",
+        diagnose::to_text(*analysis.diagnosis, terminal_width(stdout), use_colour(stdout), language_of_environment()));
   } else {
     print_to(stdout,
              "Neither a record nor logs of this job were found: unidle slurm submit records, and --results "
@@ -186,7 +186,7 @@ void print_analysis(const slurm::Analysis& analysis) {
 
 int analyze(const Arguments& arguments) {
   const bool json = arguments.format == "json";
-  const auto language = json ? diagnose::Language::kEnglish : diagnose::language_of_environment();
+  const auto language = json ? Language::kEnglish : language_of_environment();
   ordered_json all = ordered_json::array();
   bool failed = false;
   for (slurm::Job& job : jobs_to_analyze(arguments)) {

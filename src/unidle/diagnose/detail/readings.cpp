@@ -180,7 +180,7 @@ void read_gpu_series(const record::Reader& reader, const Readings& readings, std
     signals.utilisation = signals.device_busy = std::clamp(*busy, 0.0, 1.0);
     signals.busy_is_limit = true;
     signals.device_busy_how =
-        say(language, "NVML utilisation while training ({}): some kernel ran, on however few units", gpu);
+        translate(language, "NVML utilisation while training ({}): some kernel ran, on however few units", gpu);
   }
   read_activity(readings, own->slice.value_or(gpu), signals);
   if (own->facts.is_object()) {
@@ -209,7 +209,8 @@ void read_kernel_series(const Readings& readings, Language language, Signals& si
       signals.device_busy = std::clamp(*busy, 0.0, 1.0);
       signals.kernel_time_known = true;
       signals.busy_is_limit = false;
-      signals.device_busy_how = say(language, "kernels and copies while training ({}), the union of all streams", gpu);
+      signals.device_busy_how =
+          translate(language, "kernels and copies while training ({}), the union of all streams", gpu);
     }
   }
 }

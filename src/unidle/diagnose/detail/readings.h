@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "unidle/diagnose/detail/timeline.h"
-#include "unidle/diagnose/language.h"
 #include "unidle/diagnose/signals.h"
+#include "unidle/language/language.h"
 #include "unidle/record/record.h"
 
 namespace unidle::diagnose::detail {

@@ -39,13 +39,13 @@ void add_transfer(const TraceSummary& trace, Signals& signals) {
 }  // namespace
 
 std::string describe(const TraceSummary& trace, const trace::DeviceUse& device, Language language) {
-  std::string text = say(language, "profiler trace, device {}: kernels and copies cover {} of {}", device.id,
-                         format_seconds(device.busy_s), format_seconds(trace.window_s));
+  std::string text = translate(language, "profiler trace, device {}: kernels and copies cover {} of {}", device.id,
+                               format_seconds(device.busy_s), format_seconds(trace.window_s));
   if (!trace.gaps.empty()) {
     const auto& gap = trace.gaps.front();
-    text += gap.host.empty() ? say(language, "; longest gap {}", format_seconds(gap.seconds))
-                             : say(language, "; longest gap {} while the host was in {}", format_seconds(gap.seconds),
-                                   short_name(gap.host));
+    text += gap.host.empty() ? translate(language, "; longest gap {}", format_seconds(gap.seconds))
+                             : translate(language, "; longest gap {} while the host was in {}",
+                                         format_seconds(gap.seconds), short_name(gap.host));
   }
   if (trace.idle && trace.window_s > 0) {
     std::string parts;
@@ -55,11 +55,11 @@ std::string describe(const TraceSummary& trace, const trace::DeviceUse& device, 
                              format_share(cause.seconds / trace.window_s));
       }
     }
-    text += parts.empty() ? "" : say(language, "; idle by what the host did:{}", parts);
+    text += parts.empty() ? "" : translate(language, "; idle by what the host did:{}", parts);
   }
   if (const auto kernels = static_cast<double>(trace.kernel_count); kernels > 0) {
-    text += say(language, "; {} kernels of {} on average, most time in", grouped(kernels),
-                format_seconds(trace.kernel_s / kernels));
+    text += translate(language, "; {} kernels of {} on average, most time in", grouped(kernels),
+                      format_seconds(trace.kernel_s / kernels));
     for (std::size_t i = 0; i < std::min(kKernelsTold, trace.kernels.size()); ++i) {
       text += fmt::format("{} {} ({})", i == 0 ? "" : ",", short_name(trace.kernels[i].name),
                           format_share(trace.kernels[i].total_s / std::max(trace.kernel_s, 1e-12)));

@@ -4,8 +4,8 @@
 #include <optional>
 #include <string>
 
-#include "unidle/diagnose/language.h"
 #include "unidle/diagnose/signals.h"
+#include "unidle/language/language.h"
 #include "unidle/trace/summary.h"
 
 namespace unidle::diagnose::detail {

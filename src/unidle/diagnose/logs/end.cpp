@@ -31,15 +31,16 @@ Trouble trouble_of(const TextLog& log, const Quote& quote, std::string message) 
 
 void add_losses(const TextLog& log, Language language, std::vector<Trouble>& troubles) {
   if (log.hopeless_loss && log.hopeless_loss_lines >= kHopelessLines) {
-    troubles.push_back(
-        trouble_of(log, *log.hopeless_loss,
-                   say(language, "the loss is nan or infinite in the last {} lines that tell it, from {} on: {}",
-                       log.hopeless_loss_lines, place_in(log.file, log.hopeless_loss->line), log.hopeless_loss->text)));
+    troubles.push_back(trouble_of(
+        log, *log.hopeless_loss,
+        translate(language, "the loss is nan or infinite in the last {} lines that tell it, from {} on: {}",
+                  log.hopeless_loss_lines, place_in(log.file, log.hopeless_loss->line), log.hopeless_loss->text)));
     troubles.back().failure.went_on = false;  // steps after it are of no use
   } else if (log.bad_loss) {
-    troubles.push_back(trouble_of(log, *log.bad_loss,
-                                  say(language, "a loss is nan or infinite in {} of the {} lines that tell losses",
-                                      log.bad_loss_lines, log.loss_lines)));
+    troubles.push_back(
+        trouble_of(log, *log.bad_loss,
+                   translate(language, "a loss is nan or infinite in {} of the {} lines that tell losses",
+                             log.bad_loss_lines, log.loss_lines)));
     troubles.back().failure.went_on = true;
   }
 }
@@ -111,16 +112,16 @@ void add_trouble(const Trouble& trouble, const JobLogs& job, Signals& signals) {
   const bool fatal = !trouble.failure.went_on;
   auto& evidence = signals.evidence["run-failed"];
   const std::string place = place_in(trouble.log->file, trouble.quote.line);
-  evidence.push_back(trouble.t_ns ? say(job.language, "it stands at {}, logged at {}", place,
-                                        unidle::logs::format_stamp(*trouble.t_ns))
-                                  : say(job.language, "it stands at {}", place));
+  evidence.push_back(trouble.t_ns ? translate(job.language, "it stands at {}, logged at {}", place,
+                                              unidle::logs::format_stamp(*trouble.t_ns))
+                                  : translate(job.language, "it stands at {}", place));
   if (fatal && !signals.exit_code) {
     signals.exit_code = exit_code_of(trouble);
   }
   const auto& claim = trouble.log->claim;
   if (claim && claim->line > trouble.quote.line && fatal) {
-    evidence.push_back(say(job.language, "a later line claims success all the same: \"{}\" ({})", claim->text,
-                           place_in(trouble.log->file, claim->line)));
+    evidence.push_back(translate(job.language, "a later line claims success all the same: \"{}\" ({})", claim->text,
+                                 place_in(trouble.log->file, claim->line)));
   }
 }
 
@@ -162,7 +163,7 @@ Outcome outcome_of(const TextLog& ended, const std::optional<Trouble>& trouble) 
 }
 
 std::string scheduler_said(const JobLogs& job, const TextLog& log, const unidle::logs::SchedulerEnd& end) {
-  return say(job.language, "the scheduler said: {} ({})", end.quote.text, place_in(log.file, end.quote.line));
+  return translate(job.language, "the scheduler said: {} ({})", end.quote.text, place_in(log.file, end.quote.line));
 }
 
 void add_earlier_attempts(const JobLogs& job, Signals& signals) {

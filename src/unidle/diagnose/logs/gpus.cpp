@@ -33,26 +33,27 @@ std::string gpu_name(const GpuUse& use) {
 
 /// `program` as GpuFormat has it, with its options.
 std::string describe(const GpuUse& use, std::string_view program, Language language) {
-  std::string text = say(language, "{} on {}, {} samples", program.substr(0, program.find(' ')), gpu_name(use),
-                         grouped(static_cast<double>(use.samples)));
+  std::string text = translate(language, "{} on {}, {} samples", program.substr(0, program.find(' ')), gpu_name(use),
+                               grouped(static_cast<double>(use.samples)));
   if (use.first_ns && *use.last_ns > *use.first_ns) {
-    text += say(language, " over {}", format_seconds(static_cast<double>(*use.last_ns - *use.first_ns) * 1e-9));
+    text += translate(language, " over {}", format_seconds(static_cast<double>(*use.last_ns - *use.first_ns) * 1e-9));
   }
-  text += say(language, ": mean utilisation {}, at most {:.0f} %, none in {} of the samples",
-              percent(use.utilisation.mean()), use.utilisation.most * 100,
-              format_share(static_cast<double>(use.idle_samples) / static_cast<double>(use.utilisation.count)));
+  text += translate(language, ": mean utilisation {}, at most {:.0f} %, none in {} of the samples",
+                    percent(use.utilisation.mean()), use.utilisation.most * 100,
+                    format_share(static_cast<double>(use.idle_samples) / static_cast<double>(use.utilisation.count)));
   if (use.power_w) {
-    text += say(language, ", mean power {:.1f} W", use.power_w.mean());
+    text += translate(language, ", mean power {:.1f} W", use.power_w.mean());
     if (use.power_limit_w) {
-      text += say(language, " of {:.0f} W", use.power_limit_w.most);
+      text += translate(language, " of {:.0f} W", use.power_limit_w.most);
     }
   }
   if (use.memory_used && use.memory_total) {
-    text += say(language, ", memory at most {} of {}", format_share(use.memory_used.most / use.memory_total.most),
-                format_bytes(static_cast<std::uint64_t>(std::max(0.0, use.memory_total.most))));
+    text += translate(language, ", memory at most {} of {}", format_share(use.memory_used.most / use.memory_total.most),
+                      format_bytes(static_cast<std::uint64_t>(std::max(0.0, use.memory_total.most))));
   }
   if (use.longest_idle_ns > 0) {
-    text += say(language, ", longest idle time {}", format_seconds(static_cast<double>(use.longest_idle_ns) * 1e-9));
+    text +=
+        translate(language, ", longest idle time {}", format_seconds(static_cast<double>(use.longest_idle_ns) * 1e-9));
   }
   return text;
 }
@@ -72,7 +73,8 @@ std::string in_loop(const GpuFile& file, const GpuUse& busiest, const JobLogs& j
   const GpuLog log = file.format->read(source, window);
   for (const GpuUse& use : log.gpus) {
     if (use.id == busiest.id && use.utilisation) {
-      return say(job.language, "; inside the training loop, by the run's own log, {}", percent(use.utilisation.mean()));
+      return translate(job.language, "; inside the training loop, by the run's own log, {}",
+                       percent(use.utilisation.mean()));
     }
   }
   return "";
@@ -113,10 +115,11 @@ std::string idle_ones(const GpuLog& log, const GpuUse& busiest, Language languag
     return "";
   }
   signals.idle_gpus = fmt::format("{}", fmt::join(ids, ", "));
-  const std::string how =
-      most > 0 ? say(language, " (at most {:.0f} %)", most * 100) : std::string(translate(language, " in all samples"));
-  return say(language, "; GPU {} did nothing{}{}: the {} GPUs are {} busy on average", signals.idle_gpus, how,
-             all_empty ? translate(language, " and held no memory") : "", grouped(measured), percent(sum / measured));
+  const std::string how = most > 0 ? translate(language, " (at most {:.0f} %)", most * 100)
+                                   : std::string(translate(language, " in all samples"));
+  return translate(language, "; GPU {} did nothing{}{}: the {} GPUs are {} busy on average", signals.idle_gpus, how,
+                   all_empty ? translate(language, " and held no memory") : "", grouped(measured),
+                   percent(sum / measured));
 }
 
 /// What the program that watched said of trouble, and when.
@@ -125,9 +128,10 @@ std::string trouble(const GpuFile& file, Language language) {
     return "";
   }
   const std::string_view program = file.format->program.substr(0, file.format->program.find(' '));
-  return file.log.complaint_ns ? say(language, "after {} {} said: {}",
-                                     unidle::logs::format_stamp(*file.log.complaint_ns), program, *file.log.complaint)
-                               : say(language, "{} said: {}", program, *file.log.complaint);
+  return file.log.complaint_ns
+             ? translate(language, "after {} {} said: {}", unidle::logs::format_stamp(*file.log.complaint_ns), program,
+                         *file.log.complaint)
+             : translate(language, "{} said: {}", program, *file.log.complaint);
 }
 
 void add_memory(const GpuUse& use, Signals& signals) {
@@ -168,8 +172,9 @@ void add_use(const GpuUse& use, std::string_view program, std::string_view kind,
   add_card(use, signals);
   if (unused(use, job)) {
     signals.device_kind = "cpu";
-    signals.evidence["device-unused"].push_back(say(job.language, "{} was idle and its memory empty in all {} samples",
-                                                    gpu_name(use), grouped(static_cast<double>(use.samples))));
+    signals.evidence["device-unused"].push_back(translate(job.language,
+                                                          "{} was idle and its memory empty in all {} samples",
+                                                          gpu_name(use), grouped(static_cast<double>(use.samples))));
     signals.device_busy.reset();
     signals.device_busy_how.clear();
   } else if (signals.device_kind == "unknown") {
@@ -239,7 +244,7 @@ void add_gpus(const JobLogs& job, const unidle::logs::OnRead& on_read, Signals& 
     signals.device_busy_how += idle_ones(*busiest.log, *busiest.use, job.language, signals) + troubles;
   }
   if (by_trace) {  // the trace sees every kernel, but only a few steps: the samples see the whole run
-    signals.device_busy_how += say(job.language, "; in the traced steps {}", before.device_busy_how);
+    signals.device_busy_how += translate(job.language, "; in the traced steps {}", before.device_busy_how);
   }
 }
 

@@ -60,8 +60,8 @@ std::string passes_sentence(const TextLog& log, Language language, const Signals
   if (epochs == nullptr || !log.rows_per_epoch || !signals.samples_per_s) {
     return "";
   }
-  return say(language, "an epoch of {} rows took {} of training: {} rows/s", grouped(*log.rows_per_epoch),
-             format_seconds(*log.rows_per_epoch / *signals.samples_per_s), grouped(*signals.samples_per_s));
+  return translate(language, "an epoch of {} rows took {} of training: {} rows/s", grouped(*log.rows_per_epoch),
+                   format_seconds(*log.rows_per_epoch / *signals.samples_per_s), grouped(*signals.samples_per_s));
 }
 
 }  // namespace
@@ -71,14 +71,14 @@ void add_how_far(const TextLog& log, const JobTimes& times, Language language, S
   const auto rest = rest_of(log);
   const auto each = rest ? seconds_each(log, *rest->counter) : std::nullopt;
   if (rest) {
-    facts.push_back(say(language, "it had come to {} {} of {}{}", translate(language, rest->counter->kind),
-                        grouped(rest->counter->last), grouped(*rest->counter->total),
-                        each ? say(language, ", {} each", format_seconds(*each)) : ""));
+    facts.push_back(translate(language, "it had come to {} {} of {}{}", translate(language, rest->counter->kind),
+                              grouped(rest->counter->last), grouped(*rest->counter->total),
+                              each ? translate(language, ", {} each", format_seconds(*each)) : ""));
   }
   if (each && times.begin_ns) {
     const double needed = seconds(*rest->counter->changed_ns - *times.begin_ns) + rest->units * *each;
-    facts.push_back(say(language, "at that speed the whole run needs {} ({:.1f} times what it had)",
-                        format_seconds(needed), needed / std::max(1.0, signals.wall_s)));
+    facts.push_back(translate(language, "at that speed the whole run needs {} ({:.1f} times what it had)",
+                              format_seconds(needed), needed / std::max(1.0, signals.wall_s)));
   }
   if (const std::string sentence = passes_sentence(log, language, signals); !sentence.empty()) {
     facts.push_back(sentence);

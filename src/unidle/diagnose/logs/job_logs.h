@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "unidle/diagnose/language.h"
 #include "unidle/diagnose/signals.h"
+#include "unidle/language/language.h"
 #include "unidle/logs/gpu_format.h"
 #include "unidle/logs/text_log.h"
 #include "unidle/trace/summary.h"

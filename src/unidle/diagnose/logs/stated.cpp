@@ -22,9 +22,9 @@ void add_input(const TextLog& log, Language language, Signals& signals) {
                             .optimizer = 0,
                             .other = 1 - *stated.data_share};
   signals.input_stated =
-      say(language, "as the log states: {} of the {} of a step, first in {}; it states nothing about the rest",
-          format_seconds(*stated.data_share * *stated.step_s), format_seconds(*stated.step_s),
-          place_in(log.file, stated.data_line->line));
+      translate(language, "as the log states: {} of the {} of a step, first in {}; it states nothing about the rest",
+                format_seconds(*stated.data_share * *stated.step_s), format_seconds(*stated.step_s),
+                place_in(log.file, stated.data_line->line));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "unidle/diagnose/detail/layout.h"
+#include "unidle/language/layout.h"
 
 #include <algorithm>
 #include <array>
@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-namespace unidle::diagnose::detail {
+namespace unidle {
 
 namespace {
 
@@ -142,4 +142,4 @@ std::string block(std::string_view text, int width, int indent, std::string_view
   return std::string(static_cast<std::size_t>(indent), ' ') + std::string(mark) + body + "\n";
 }
 
-}  // namespace unidle::diagnose::detail
+}  // namespace unidle

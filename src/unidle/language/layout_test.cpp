@@ -1,10 +1,10 @@
-#include "unidle/diagnose/detail/layout.h"
+#include "unidle/language/layout.h"
 
 #include <gtest/gtest.h>
 
 #include <sstream>
 
-namespace unidle::diagnose::detail {
+namespace unidle {
 namespace {
 
 TEST(Layout, WordsFillLines) {
@@ -43,4 +43,4 @@ TEST(Layout, BlocksKeepToTheWidth) {
 }
 
 }  // namespace
-}  // namespace unidle::diagnose::detail
+}  // namespace unidle

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-namespace unidle::diagnose::detail {
+namespace unidle {
 
 /// Columns that UTF-8 text takes. Bytes that are no UTF-8 count as one each.
 int display_width(std::string_view text);
@@ -16,4 +16,4 @@ std::string fill(std::string_view text, int width);
 /// As fill(), with `mark` before the first line and all other lines indented below it, the whole by `indent`.
 std::string block(std::string_view text, int width, int indent, std::string_view mark);
 
-}  // namespace unidle::diagnose::detail
+}  // namespace unidle

@@ -1,9 +1,12 @@
-#include "unidle/diagnose/language.h"
+#include "unidle/language/language.h"
 
 #include <cstdlib>
+#include <string>
 #include <unordered_map>
 
-namespace unidle::diagnose {
+#include "unidle/language/po.h"
+
+namespace unidle {
 
 Language language_of(std::string_view locale) {
   const bool chinese = locale.starts_with("zh") && (locale.size() == 2 || locale[2] == '_' || locale[2] == '-' ||
@@ -25,8 +28,8 @@ std::string_view translate(Language language, std::string_view english) {
   if (language == Language::kEnglish) {
     return english;
   }
-  static const std::unordered_map<std::string_view, std::string_view> kChinese(chinese_messages().begin(),
-                                                                               chinese_messages().end());
+  static const Catalogue kCatalogue = read_po(zh_CN_po(), "po/zh_CN.po");
+  static const std::unordered_map<std::string_view, std::string_view> kChinese(kCatalogue.begin(), kCatalogue.end());
   const auto found = kChinese.find(english);
   return found == kChinese.end() ? english : found->second;
 }
@@ -42,4 +45,4 @@ std::string format_message(std::string_view translated, std::string_view english
   }
 }
 
-}  // namespace unidle::diagnose
+}  // namespace unidle

@@ -1,5 +1,5 @@
-// The language that findings and answers are written in. English is what the sources say; other languages translate
-// whole messages by their English text, so that what a rule says stays in the rule.
+// The language that a program speaks. Messages are English in the sources; other languages translate whole messages by
+// their English text (po/), so that what a rule says stays in the rule.
 #pragma once
 
 #include <fmt/format.h>
@@ -7,9 +7,8 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
-namespace unidle::diagnose {
+namespace unidle {
 
 enum class Language { kEnglish, kChinese };
 
@@ -21,18 +20,16 @@ Language language_of_environment();
 /// The message in `language`; `english` itself where there is no translation. REQUIRES: `english` outlives the result.
 std::string_view translate(Language language, std::string_view english);
 
-/// `translated` with the arguments put in; `english`, which the compiler has checked, where that does not take them.
+/// `translated` with the arguments put in; `english` where that does not take them.
 std::string format_message(std::string_view translated, std::string_view english, fmt::format_args args);
 
-/// Formats a message. Translations may place arguments by position, as {1}, then all of them: fmt mixes no two ways.
+/// A message in `language` with its arguments put in. Translations may place arguments by position, as {1}, then all of
+/// them: fmt mixes no two ways.
 template <typename... Args>
-std::string say(Language language, fmt::format_string<Args...> english, Args&&... args) {
+std::string translate(Language language, fmt::format_string<Args...> english, Args&&... args) {
   const fmt::string_view text = english;
   const std::string_view message(text.data(), text.size());
   return format_message(translate(language, message), message, fmt::make_format_args(args...));
 }
 
-/// English and Chinese, in the order of the catalogue. For tests.
-const std::vector<std::pair<std::string_view, std::string_view>>& chinese_messages();
-
-}  // namespace unidle::diagnose
+}  // namespace unidle

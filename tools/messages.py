@@ -1,0 +1,219 @@
+#!/usr/bin/env python3
+"""Holds the catalogues of translations (po/*.po) against the sources.
+
+    tools/messages.py            what is missing, unused or does not fit; exits with 1 where something is
+    tools/messages.py --update   adds new messages without a translation, takes unused ones out, sorts by file
+
+A message is a text that the sources hand to translate(), say() or word(), or that stands in a file which speaks to
+people (SPOKEN) and has at least two words. What such files keep for machines stands in NOT_SPOKEN.
+"""
+
+import argparse
+import dataclasses
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+SOURCES = ROOT / "src" / "unidle"
+
+SPOKEN = ("diagnose/",)  # folders and files under src/unidle whose texts all have translations
+ASIDE = ("_test.cpp", "/testing/", "/main/")  # of them, what no person reads
+
+# Texts that are the same in every language: code, and what other programs write.
+ENGLISH = {
+    "CPU",
+    "GPU",
+    "HtoD (Pageable -> Device)",
+    "HtoD (Pinned -> Device)",
+    'torch.compile(model, mode="reduce-overhead")',
+    "unidle run",
+}
+
+# Calls whose texts stay English: errors and the log do, and the others hand no text to a person.
+NOT_SPOKEN = {"Error", "fail", "warn", "log", "starts_with", "ends_with", "find", "contains", "query", "prepare", "metric", "static_assert"}
+
+HEADER = """msgid ""
+msgstr ""
+"Project-Id-Version: unidle\\n"
+"PO-Revision-Date: 2026-01-01 00:00+0000\\n"
+"Last-Translator: unidle\\n"
+"Language-Team: Chinese (simplified)\\n"
+"Language: zh_CN\\n"
+"MIME-Version: 1.0\\n"
+"Content-Type: text/plain; charset=UTF-8\\n"
+"Content-Transfer-Encoding: 8bit\\n"
+"""
+
+TOKEN = re.compile(
+    r'//[^\n]*|/\*.*?\*/|R"(?P<mark>[^(\s]*)\((?P<raw>.*?)\)(?P=mark)"|"(?P<text>(?:[^"\\\n]|\\.)*)"'
+    r"|'(?:[^'\\\n]|\\.[^'\n]*)'|(?P<name>[A-Za-z_]\w*)|(?P<number>\d[\w.']*)|(?P<sign>\S)",
+    re.DOTALL,
+)
+
+
+@dataclasses.dataclass
+class Text:
+    """A literal of a source, adjacent ones joined."""
+
+    text: str
+    path: str
+    line: int
+    calls: tuple  # the names before the brackets that are open around it, the nearest last
+
+
+def unescaped(text):
+    return re.sub(r"\\(.)", lambda m: {"n": "\n", "t": "\t"}.get(m[1], m[1]), text)
+
+
+def texts_of(source, path):
+    """All literals of a C++ source but those of #include."""
+    found, opened, before, joins = [], [], "", False
+    source = re.sub(r"^#\s*include.*$", "", source, flags=re.MULTILINE)
+    for match in TOKEN.finditer(source):
+        if match[0].startswith(("//", "/*")):
+            continue
+        text = match["raw"] if match["raw"] is not None else match["text"]
+        if text is not None:
+            text = text if match["raw"] is not None else unescaped(text)
+            if joins:
+                found[-1].text += text
+            else:
+                line = source.count("\n", 0, match.start()) + 1
+                found.append(Text(text, path, line, tuple(opened)))
+            joins = True
+            continue
+        joins = False
+        if match["sign"] in ("(", "{", "["):
+            opened.append(before)
+        elif match["sign"] in (")", "}", "]") and opened:
+            opened.pop()
+        before = match["name"] or ("" if match["sign"] else before)
+    return found
+
+
+def sources():
+    for path in sorted(SOURCES.rglob("*")):
+        name = str(path.relative_to(SOURCES))
+        if path.suffix in (".cpp", ".h") and not any(part in "/" + name for part in ASIDE):
+            yield name, path.read_text(encoding="utf-8")
+
+
+TRANSLATES = {"translate", "say", "word"}
+WORD = re.compile(r"[^\W\d_]{2,}")
+
+
+def is_message(text):
+    """It is spoken, as far as its place and its words tell."""
+    if not text.path.startswith(SPOKEN) or text.text in ENGLISH or text.text.lstrip().startswith("#"):
+        return False
+    words = WORD.findall(re.sub(r"\{[^{}]*\}", "", text.text))
+    if text.calls and text.calls[-1] in TRANSLATES:
+        return bool(words)
+    return len(words) > 1 and " " in text.text and not any(call in NOT_SPOKEN for call in text.calls)
+
+
+@dataclasses.dataclass
+class Entry:
+    message: str
+    translation: str
+    notes: list  # comments of translators and flags, as they stand
+
+
+def unquoted(line):
+    return unescaped(line[line.index('"') + 1 : line.rindex('"')])
+
+
+def read_catalogue(path):
+    """The entries by message, without the header."""
+    entries, entry, part = {}, None, ""
+    for line in path.read_text(encoding="utf-8").split("\n") if path.exists() else []:
+        if line.startswith("msgid "):
+            entry = Entry(unquoted(line), "", entry.notes if entry and part == "notes" else [])
+            part = "message"
+        elif line.startswith("msgstr "):
+            entry.translation, part = unquoted(line), "translation"
+        elif line.startswith('"') and part in ("message", "translation"):
+            setattr(entry, part, getattr(entry, part) + unquoted(line))
+        elif line.startswith("#") and not line.startswith("#:"):
+            if part != "notes":
+                add(entries, entry)
+                entry, part = Entry("", "", []), "notes"
+            entry.notes.append(line)
+        elif part == "translation":
+            add(entries, entry)
+            entry, part = None, ""
+    add(entries, entry)
+    return entries
+
+
+def add(entries, entry):
+    if entry is not None and entry.message:
+        entries[entry.message] = entry
+
+
+def quoted(text):
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t") + '"'
+
+
+def write_catalogue(path, entries, places):
+    """In the order of the sources."""
+    blocks = [HEADER]
+    order = {message: number for number, message in enumerate(places)}
+    for message in sorted(entries, key=order.get):
+        files = sorted({place[0] for place in places[message] if place[0].startswith(SPOKEN)}) or [places[message][0][0]]
+        entry = entries[message]
+        lines = [*entry.notes, *(f"#: src/unidle/{file}" for file in files)]
+        blocks.append("\n".join([*lines, f"msgid {quoted(message)}", f"msgstr {quoted(entry.translation)}\n"]))
+    path.write_text("\n".join(blocks), encoding="utf-8")
+
+
+def placeholders(text):
+    """What a message asks to be put in, as positions or names with their formats, sorted."""
+    found = []
+    for inside in re.findall(r"\{([^{}]*)\}", text.replace("{{", "").replace("}}", "")):
+        name, colon, form = inside.partition(":")
+        found.append((name or str(len(found))) + colon + form)
+    return sorted(found)
+
+
+def problems(catalogue, entries, places, messages):
+    """What is wrong with a catalogue, a line each."""
+    for message in messages:
+        if message not in entries:
+            file, line = places[message][0]
+            yield f"src/unidle/{file}:{line}: messages: {catalogue} has no entry for {quoted(message)}"
+    for message, entry in entries.items():
+        if message not in places:
+            yield f"{catalogue}: messages: no source has {quoted(message)}"
+        elif not entry.translation or any(note.startswith("#,") and "fuzzy" in note for note in entry.notes):
+            yield f"{catalogue}: messages: {quoted(message)} is not translated"
+        elif placeholders(message) != placeholders(entry.translation):
+            yield f"{catalogue}: messages: the placeholders of {quoted(message)} and its translation differ"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--update", action="store_true", help="rewrite the catalogues")
+    arguments = parser.parse_args()
+    texts = [text for name, source in sources() for text in texts_of(source, name)]
+    texts.sort(key=lambda text: not text.path.startswith(SPOKEN))  # stable: where a message is spoken comes first
+    messages = {text.text: None for text in texts if is_message(text)}  # in the order of the sources
+    places = {}
+    for text in texts:
+        places.setdefault(text.text, []).append((text.path, text.line))
+    failed = False
+    for path in sorted((ROOT / "po").glob("*.po")):
+        entries = read_catalogue(path)
+        if arguments.update:
+            entries = {message: entry for message, entry in entries.items() if message in places}
+            entries.update({message: Entry(message, "", []) for message in messages if message not in entries})
+            write_catalogue(path, entries, places)
+        for problem in problems(path.relative_to(ROOT), entries, places, messages):
+            failed = True
+            print(problem, file=sys.stderr)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
